@@ -95,12 +95,12 @@ constexpr int warp_lanes = 32;
 TRIFOLD_DEVICE int thread_index() { return static_cast<int>(threadIdx.x); }
 /* Says that it is not negative, where the compiler does not know: divisions then take half the instructions. */
 TRIFOLD_DEVICE void assume_thread() { __builtin_assume(thread_index() >= 0); }
-/* The thread's index, read again. Compilers keep what they compute from an index in registers; what they compute from this one they compute
- * again at the next use. That frees registers. */
+/* The thread's index, read again. Compilers keep numbers that follow from an index in registers, but those that follow from this one they
+ * compute again at the next use. That frees registers. */
 TRIFOLD_DEVICE int thread_afresh() {
     unsigned thread;
     asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
-    __builtin_assume(thread < 1024); /* divisions of what may be negative take twice the instructions */
+    __builtin_assume(thread < 1024); /* divisions of numbers that may be negative take twice the instructions */
     return static_cast<int>(thread);
 }
 /* The thread's index, hidden from the compiler, which then does not know its range either. Where it knows the range, it keeps more
@@ -129,7 +129,8 @@ TRIFOLD_DEVICE T* global_pointer(T* p) {
     __builtin_assume(__isGlobal(p));
     return p;
 }
-/* What is kept in registers: compilers compute addresses again at each use, even within loops, to have fewer of them. */
+/* Values that stay in registers. Without these functions compilers compute addresses again at each use, even within loops, to save
+ * registers. */
 template <class T>
 TRIFOLD_DEVICE T* kept_pointer(T* p) {
     asm volatile("" : "+l"(p));
@@ -164,7 +165,8 @@ TRIFOLD_DEVICE unsigned warp_greatest(unsigned number) {
 #endif
 }
 
-/* Between thread blocks: adds one and returns what was there; a flag that publishes what was written before; its reader. */
+/* Communication between thread blocks: claim() adds one and returns the old number; store_release() publishes all earlier writes with a
+ * flag; load_acquire() reads such a flag. */
 TRIFOLD_DEVICE trifold_int claim(trifold_int* counter) {
     return static_cast<trifold_int>(atomicAdd(reinterpret_cast<unsigned long long*>(counter), 1ULL));
 }
@@ -176,9 +178,10 @@ TRIFOLD_DEVICE trifold_int load_acquire(const trifold_int* flag) {
     asm volatile("ld.acquire.gpu.global.s64 %0, [%1];" : "=l"(value) : "l"(flag) : "memory");
     return value;
 }
-/* What this thread has stored is there for the whole device before what it does next. */
+/* A fence: the whole device sees the thread's stores before anything that it does next. */
 TRIFOLD_DEVICE void fence_device() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
-/* Words between thread blocks: one of 8 bytes is never torn, and orders nothing but itself. Two at once stand at a multiple of 16. */
+/* Words that thread blocks exchange. A word of 8 bytes is never torn, and orders no other memory. Two at once must be at a multiple of 16.
+ */
 typedef unsigned long long trifold_word;
 TRIFOLD_DEVICE void store_words(trifold_word* to, const trifold_word (&words)[1]) {
     asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(words[0]));
@@ -226,7 +229,7 @@ TRIFOLD_DEVICE void wait_for_launches() {
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
-/* What a thread does between two looks at a flag or word. */
+/* The pause of a thread between two reads of a flag or word. */
 TRIFOLD_DEVICE void spin() {}
 /* Says whether the graph node with this condition runs its body once more. */
 extern "C" __device__ void cudaGraphSetConditional(unsigned long long handle, unsigned value);
@@ -288,9 +291,9 @@ TRIFOLD_DEVICE void gate_wait(trifold_gate* gate, unsigned turn) {
                  "r"(turn % 2)
                  : "memory");
 }
-/* One copy of a whole range from device memory, a multiple of 16 bytes, of which a gate hears. The copy engine reads and writes by another
- * way than threads do (the async proxy): what threads have written, this one or others that it has heard of, it sees only after these
- * fences. */
+/* One copy of a whole range from device memory, a multiple of 16 bytes, which arrives at a gate. The copy engine accesses memory by another
+ * way than threads do (the async proxy). It sees writes of this thread, or of others that this thread has synchronized with, only after
+ * these fences. */
 TRIFOLD_DEVICE void copy_range(void* to, const void* from, int bytes, trifold_gate* gate) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(shared_address(to)),
                  "l"(from), "r"(bytes), "r"(shared_address(gate))
@@ -309,7 +312,7 @@ TRIFOLD_DEVICE void fence_device_copies() {}
 TRIFOLD_DEVICE void fence_shared_copies() {}
 #endif
 
-/* Says that what stands there is needed soon. */
+/* Prefetches the line at an address to the cache. */
 TRIFOLD_DEVICE void prefetch(const void* at) { asm volatile("prefetch.global.L2 [%0];" ::"l"(at)); }
 
 /* A barrier of all threads of a cluster of blocks; where there are no clusters, a block is one of its own. */
@@ -376,7 +379,8 @@ TRIFOLD_DEVICE void tensor_multiply(double (&c0)[2], double (&c1)[2], const doub
 #endif
 }
 
-/* A number's first eleven digits, which is what the matrix instructions of single precision look at; the next eleven are what is left. */
+/* A number's first eleven digits, which are all that the matrix instructions of single precision read. The remainder has the next eleven.
+ */
 TRIFOLD_DEVICE float first_digits(float x) { return __uint_as_float((__float_as_uint(x) + 0x1000u) & 0xffffe000u); }
 TRIFOLD_DEVICE void tensor_multiply(float (&c)[4], const float (&a)[4], const float (&b)[2]) {
 #if TRIFOLD_ARCH >= 80
@@ -407,7 +411,7 @@ TRIFOLD_DEVICE void tensor_multiply(float (&c0)[2], float (&c1)[2], const float 
     c0[0] += sum[0], c0[1] += sum[1], c1[0] += sum[2], c1[1] += sum[3];
 }
 
-/* Two numbers rounded to eleven digits in a word of halves, and what such a word holds. */
+/* Packs two numbers, rounded to eleven digits, into a word of halves; and unpacks one. */
 TRIFOLD_DEVICE unsigned pack_halves(float low, float high) {
     unsigned word;
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
@@ -480,10 +484,38 @@ TRIFOLD_DEVICE double natural_log(double d) { return log(d); }
 
 #endif
 
-/* ---- gpu/dense/constants.cuh ---- */
-/* What the pieces on chip are told of a block. The constants of a variant stand in a file of that name in its own folder. */
+/* ---- gpu/constants.cuh ---- */
+/* Constants of GPU kernels of every family. */
 
 typedef TRIFOLD_REAL real;
+
+constexpr bool use_tensor = TRIFOLD_TENSOR;                       /* tensor instructions for products */
+constexpr int vector_width = 16 / static_cast<int>(sizeof(real)); /* elements of a vector of 16 bytes */
+
+/* ---- gpu/lanes.cuh ---- */
+/* Lanes, numbers and loops over registers, for GPU kernels of every family. */
+
+constexpr real largest = sizeof(real) == 8 ? real(1.7976931348623157e308) : real(3.402823466e38f);
+
+TRIFOLD_DEVICE int smaller(int a, int b) { return a < b ? a : b; }
+TRIFOLD_DEVICE int larger(int a, int b) { return a > b ? a : b; }
+
+TRIFOLD_DEVICE int warp_index() { return thread_index() / warp_lanes; }
+TRIFOLD_DEVICE int lane_index() { return thread_index() % warp_lanes; }
+
+/* use(a, b, c) for all a < A, b < B and c < C. The loops are unrolled, so that an array which these index stays in registers. */
+template <int A, int B, int C, class Use>
+TRIFOLD_DEVICE void each_index(const Use& use) {
+#pragma unroll
+    for (int a = 0; a < A; ++a)
+#pragma unroll
+        for (int b = 0; b < B; ++b)
+#pragma unroll
+            for (int c = 0; c < C; ++c) use(a, b, c);
+}
+
+/* ---- gpu/tridiagonal/dense/constants.cuh ---- */
+/* Constants of the pieces on chip. The constants of a variant are in a file of this name in its own folder. */
 
 /* Blocks are padded to `padded` rows and columns on chip and in the workspace: pivots by the identity, everything else by zeros. */
 constexpr int block_size = TRIFOLD_BLOCK;
@@ -492,16 +524,14 @@ constexpr int padded = TRIFOLD_PADDED;
 /* The diagonal tiles of a factor are stored inverted, so that every triangular solve is a sequence of products. They are `tile` wide. */
 [[maybe_unused]] constexpr int tile = TRIFOLD_TILE;
 
-[[maybe_unused]] constexpr int threads = TRIFOLD_THREADS; /* of a thread block that factors */
-constexpr bool use_tensor = TRIFOLD_TENSOR;               /* tensor instructions for products */
+[[maybe_unused]] constexpr int threads = TRIFOLD_THREADS; /* threads of a block that factors */
 
-constexpr int vector_width = 16 / static_cast<int>(sizeof(real)); /* elements of a vector of 16 bytes */
-[[maybe_unused]] constexpr int strip = padded < 8 ? padded : 8;   /* columns of a product that one thread takes */
+[[maybe_unused]] constexpr int strip = padded < 8 ? padded : 8; /* columns of a product that one thread takes */
 
-/* ---- gpu/dense/pivots.cuh ---- */
+/* ---- gpu/tridiagonal/dense/pivots.cuh ---- */
 /* The test that a pivot must pass, and the reciprocal of its root. */
 
-/* What pivots are tested against, and what became of them. One per thread block, in shared memory. */
+/* The floor that pivots are tested against, and the outcome of the pivots. A thread block has one, in shared memory. */
 struct Pivots {
     double floor;   /* smaller pivots are raised to it, but for infinite ones; minus infinity: none */
     double log_sum; /* sum of the pivots' logarithms */
@@ -509,7 +539,6 @@ struct Pivots {
     int floors;     /* pivots raised */
 };
 
-constexpr real largest = sizeof(real) == 8 ? real(1.7976931348623157e308) : real(3.402823466e38f);
 /* Whether a pivot may stand: above the largest number whose reciprocal is infinite, and finite. */
 TRIFOLD_DEVICE bool is_pivot(real d) { return d > (sizeof(real) == 8 ? real(0x1p-1024) : real(0x1p-128)) && d <= largest; }
 constexpr real smallest_normal = sizeof(real) == 8 ? real(2.2250738585072014e-308) : real(1.175494351e-38f);
@@ -549,22 +578,42 @@ typedef struct {
     trifold_int first, stride, count, length, step;
 } trifold_run;
 
-/* When a launch that treats all levels may begin: after the launch before it has ended; or early, when all fronts of a factorization or of
- * a forward sweep have been claimed but need not be done. */
-typedef enum { trifold_after, trifold_beside_factor, trifold_beside_forward } trifold_start;
-
-/* The blocks that remain when a level starts are base + scale * p for positions p = 0 .. size - 1. A chain's neighbours
- * are the positions before its first pivot ("behind") and after its last ("ahead"), where those exist. */
+/* The constants of a launch that treats one level. The blocks that remain when a level starts are base + scale * p for positions p = 0 ..
+ * size - 1. A chain's neighbours are the positions before its first pivot ("behind") and after its last ("ahead"), where those exist. */
 typedef struct {
-    trifold_int index;             /* level number, from 0; or where one launch has all levels a trifold_start; or a round of refinement */
-    trifold_int base, scale, size; /* remaining blocks */
+    trifold_int index;                            /* level number, from 0 */
+    trifold_int base, scale, size;                /* remaining blocks */
     trifold_int next_base, next_scale, next_size; /* remaining blocks of the next level; next_size is 0 at the last one */
     trifold_int coupling, next_coupling;          /* first block of this and the next level's couplings in their buffer; level 0 reads E */
     trifold_int chains, runs;                     /* chains of all runs together; runs in use */
     trifold_run run[3];
 } trifold_level;
 
-/* Strides in elements; element (r, c) of block i of member b stands at b * member + i * stage + r * row + c * column. */
+/* When a launch that treats all levels may begin: after the launch before it has ended; or early, when all fronts of a factorization or of
+ * a forward sweep have been claimed but need not be done. */
+typedef enum { trifold_after, trifold_during_factor, trifold_during_forward } trifold_start;
+
+/* The constants of a launch that treats all levels, or that gathers what they leave. Its kernels find levels by arithmetic. */
+typedef struct {
+    trifold_int start; /* a trifold_start */
+    trifold_int unused[25];
+} trifold_all_levels;
+
+/* Mixed precision: the constants of a launch of refinement. */
+typedef struct {
+    trifold_int round; /* 0: the first solution */
+    trifold_int unused[25];
+} trifold_refinement;
+
+/* The constants of a launch. Each kernel takes one of these, so a kernel that reads another's does not compile. All have the size of the
+ * largest, so that those who launch need not know which. */
+typedef union {
+    trifold_level level;
+    trifold_all_levels all_levels;
+    trifold_refinement refinement;
+} trifold_constants;
+
+/* Strides in elements: element (r, c) of block i of member b is at b * member + i * stage + r * row + c * column. */
 typedef struct {
     trifold_int row, column, stage, member;
 } trifold_strides;
@@ -589,7 +638,7 @@ typedef struct {
     int inverse;  /* of the last selected inverse */
 } trifold_range;
 
-/* Mixed precision: how the refinement of a member's solution went. Of a call's columns the worst. */
+/* Mixed precision: outcome of the refinement of a member's solution, for the worst of a call's columns. */
 typedef struct {
     trifold_int iterations; /* corrections of the first solution; -1: never solved */
     trifold_int converged;  /* 1, or 0: the solution is NaN */
@@ -618,8 +667,8 @@ typedef struct {
 #endif
 
 /* ---- gpu/tridiagonal/constants.cuh ---- */
-/* What every kernel of a block tridiagonal system is told. A variant's own constants stand in its folder. Nothing outside files of
- * constants reads the generator's macros, except names of kernels and what the preprocessor must decide. */
+/* Constants of all kernels of block tridiagonal systems. A variant's own constants are in its folder. Only files of constants read the
+ * generator's macros, apart from names of kernels and choices of the preprocessor. */
 
 constexpr trifold_int horizon = TRIFOLD_HORIZON; /* blocks of a system, N */
 constexpr trifold_int batch = TRIFOLD_BATCH;     /* systems that there is room for */
@@ -628,13 +677,14 @@ constexpr int most_columns = TRIFOLD_RHS;        /* right-hand sides of a call, 
 /* Members of the batch that one thread block treats, one after another. */
 [[maybe_unused]] constexpr trifold_int members_per_group = TRIFOLD_MEMBERS_PER_GROUP;
 
-/* What level 0 leaves: block separator_base + k * separator_scale for k below `separators`. Each has slots that chains write their updates
- * to. */
+/* Separators: the blocks that level 0 leaves, separator_base + k * separator_scale for k below `separators`. Chains write their updates to
+ * a separator's slots. */
 constexpr trifold_int separators = TRIFOLD_SEPARATORS, separator_base = TRIFOLD_SEPARATOR_BASE, separator_scale = TRIFOLD_SEPARATOR_SCALE;
-/* Couplings of a member at all levels above 0, which stand in the workspace. */
+/* Couplings of a member at all levels above 0, which are in the workspace. */
 constexpr trifold_int couplings = TRIFOLD_COUPLINGS;
 
-/* Where element (r, c) of block i of member b stands in the caller's D: at b * member + i * stage + r * row + c * column. So in E. */
+/* Strides of the caller's arrays. Element (r, c) of block i of member b is at b * member + i * stage + r * row + c * column of D. E has the
+ * like. */
 struct D {
     static constexpr trifold_int row = TRIFOLD_D_ROW, column = TRIFOLD_D_COLUMN, stage = TRIFOLD_D_STAGE, member = TRIFOLD_D_MEMBER;
 };
@@ -649,16 +699,16 @@ constexpr trifold_int storage = static_cast<trifold_int>(padded) * padded;
 /* Elements of a block's right-hand sides in the workspace. */
 constexpr trifold_int vector_storage = TRIFOLD_STORAGE_VECTOR;
 
-/* Where the workspace has what all variants keep there, in bytes from its start. */
+/* Places in the workspace that all variants use, in bytes from its start. */
 struct Offset {
     static constexpr trifold_int factor = TRIFOLD_OFFSET_FACTOR, next = TRIFOLD_OFFSET_NEXT,
                                  behind = TRIFOLD_OFFSET_BEHIND;                                         /* L, R and G */
     static constexpr trifold_int update = TRIFOLD_OFFSET_UPDATE, rhs_update = TRIFOLD_OFFSET_RHS_UPDATE; /* slots of separators */
     static constexpr trifold_int coupling = TRIFOLD_OFFSET_COUPLING;                                     /* above level 0 */
-    static constexpr trifold_int poison = TRIFOLD_OFFSET_POISON;       /* whether what fed a separator had failed */
-    static constexpr trifold_int failure = TRIFOLD_OFFSET_FAILURE;     /* of each block: its verdict */
-    static constexpr trifold_int floors = TRIFOLD_OFFSET_FLOORS;       /* of each block: pivots raised to the floor */
-    static constexpr trifold_int reduction = TRIFOLD_OFFSET_REDUCTION; /* of each block: the largest diagonal entry over its pivot */
+    static constexpr trifold_int poison = TRIFOLD_OFFSET_POISON;       /* whether a chain that updated a separator had failed */
+    static constexpr trifold_int failure = TRIFOLD_OFFSET_FAILURE;     /* verdict on each block */
+    static constexpr trifold_int floors = TRIFOLD_OFFSET_FLOORS;       /* pivots of each block that were raised to the floor */
+    static constexpr trifold_int reduction = TRIFOLD_OFFSET_REDUCTION; /* largest diagonal entry over its pivot, of each block */
     static constexpr trifold_int block_log_determinant = TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT,
                                  block_quadratic = TRIFOLD_OFFSET_BLOCK_QUADRATIC;
     /* Results of a member. */
@@ -666,7 +716,8 @@ struct Offset {
     static constexpr trifold_int quadratic = TRIFOLD_OFFSET_QUADRATIC, range = TRIFOLD_OFFSET_RANGE;
 };
 
-static_assert(sizeof(real) == TRIFOLD_REAL_BYTES && sizeof(trifold_level) == 208 && sizeof(trifold_args) == 184,
+static_assert(sizeof(real) == TRIFOLD_REAL_BYTES && sizeof(trifold_level) == 208 && sizeof(trifold_constants) == 208 &&
+                  sizeof(trifold_args) == 184,
               "host and device disagree");
 static_assert(TRIFOLD_STORAGE_FACTOR == storage && TRIFOLD_STORAGE_PANEL == storage && TRIFOLD_STORAGE_UPDATE == storage &&
                   TRIFOLD_STORAGE_COUPLING == storage && vector_storage == static_cast<trifold_int>(padded) * most_columns,
@@ -738,14 +789,14 @@ TRIFOLD_DEVICE real* behind_of(const trifold_args& args, trifold_int member, tri
     return buffer<real>(args, Offset::behind) + block_index(member, block) * storage;
 }
 
-/* Tiles of blocks that are treated tile by tile lie in one piece, column by column, so that a tile's columns are fetched by one copy; the
- * vectors of a column stand in another order from column to column, so that operands and results meet no bank conflicts on chip. */
+/* Blocks that are treated tile by tile are stored in tiles. Each tile is contiguous, column by column, so that one copy fetches it. The
+ * order of a column's vectors differs from column to column, against bank conflicts on chip. */
 TRIFOLD_DEVICE int turned(int column) { return use_tensor ? column % 4 * 2 * vector_width : 0; }
 TRIFOLD_DEVICE int place_in_tile(int r, int c) { return c * tile + (r ^ turned(c)); }
 TRIFOLD_DEVICE trifold_int place_of_tile(int row, int column) {
     return (static_cast<trifold_int>(column) * (padded / tile) + row) * (tile * tile);
 }
-/* Where element (r, c) of a block of the workspace stands. */
+/* The place of element (r, c) in a block of the workspace. */
 TRIFOLD_DEVICE trifold_int place_in_block(int r, int c) {
     if (!in_tiles) return r + static_cast<trifold_int>(c) * padded;
     return place_of_tile(r / tile, c / tile) + place_in_tile(r % tile, c % tile);
@@ -807,12 +858,12 @@ TRIFOLD_DEVICE void set_range(const trifold_args& args, trifold_int member, Resu
 TRIFOLD_DEVICE void watch(const trifold_args& args, trifold_int member, Result result, real value) {
     if (has_left(value)) set_range(args, member, result, 1);
 }
-/* By one thread of the last level's chain, for which all others wait, before any element of the result is there. Later calls for other
- * columns of the same result add to what the first has found. */
+/* Clears the mark of a result that has left the range. One thread of the last level's chain calls it, before any element of the result is
+ * written, since all others wait for this chain. Later calls for other columns of the same result keep the mark. */
 TRIFOLD_DEVICE void begin_result(const trifold_args& args, trifold_int member, Result result) {
     if (args.first_column == 0) set_range(args, member, result, 0);
 }
-/* The last level has one chain, with which what goes down the levels begins. */
+/* Whether a level is the last one. It has one chain, with which backward sweeps and inverses begin. */
 TRIFOLD_DEVICE bool begins_descent(const trifold_level& level) { return level.next_size == 0; }
 
 /* A term of b' A^-1 b. One that vanishes although its root does not counts as the least number of all, so that in_range sees that there was
@@ -846,8 +897,8 @@ TRIFOLD_DEVICE trifold_int rhs_at(const trifold_strides& s, trifold_int member, 
 }
 
 /* ---- gpu/tridiagonal/input.cuh ---- */
-/* The caller's D and E: the only file that knows where they stand. Kernels that copy in their own order take a block from D_OF or E_OF, and
- * its strides from D and E. */
+/* The caller's D and E. Only this file knows their layout. Kernels that copy in their own order take a block from D_OF or E_OF, and its
+ * strides from D and E. */
 
 /* A block of the caller's D, and the block of E that couples `block` to the one after it. BLOCK_OF_D takes a block from a pointer to D.
  * These are macros, since compilers made other machine code of functions. */
@@ -858,7 +909,7 @@ TRIFOLD_DEVICE trifold_int rhs_at(const trifold_strides& s, trifold_int member, 
 #define ELEMENT_OF_D(d, r, c) (d)[(r) * D::row + (c) * D::column]
 #define ENTRY_OF_D(d, r) (d)[(r) * (D::row + D::column)]
 
-/* What is added to diagonal entry r of a block of D. */
+/* The number that is added to diagonal entry r of a block of D. */
 TRIFOLD_DEVICE real diagonal_term(const trifold_args& args, trifold_int member, trifold_int block, int r) {
     real term = 0;
     if (args.diagonal != nullptr)
@@ -867,7 +918,7 @@ TRIFOLD_DEVICE real diagonal_term(const trifold_args& args, trifold_int member, 
     return term;
 }
 
-/* From one line of a block to the next, where elements of a line are next to each other. */
+/* Elements from one line of a block to the next. The elements of a line are next to each other. */
 [[maybe_unused]] constexpr trifold_int d_pitch = D::row > D::column ? D::row : D::column, e_pitch = E::row > E::column ? E::row : E::column;
 
 /* The coupling of positions p and q = p +- 1 of a level, A(higher, lower): E at level 0, a block of the workspace above it. */
@@ -899,8 +950,8 @@ TRIFOLD_DEVICE void load_coupling(real* to, int leading, const trifold_args& arg
     }
 }
 
-/* The lower triangle of a block's diagonal as its level finds it, the identity in the padding. What stands above the diagonal is left as it
- * was. */
+/* Loads the lower triangle of a diagonal block with the updates of earlier levels, and the identity in the padding. Elements above the
+ * diagonal are not touched. */
 TRIFOLD_DEVICE void load_diagonal(real* to, int leading, const trifold_args& args, const trifold_level& level, trifold_int member,
                                   trifold_int block) {
     const real* from = D_OF(args, member, block);
@@ -922,11 +973,11 @@ TRIFOLD_DEVICE void load_diagonal(real* to, int leading, const trifold_args& arg
 }
 
 /* ---- gpu/tridiagonal/team/constants.cuh ---- */
-/* What variant team is told. */
+/* Constants of variant team. */
 
 constexpr int team = TRIFOLD_TEAM;     /* lanes of a team, which has a chain */
 constexpr int riders = TRIFOLD_RIDERS; /* right-hand sides treated at once */
-constexpr int panels = TRIFOLD_PANELS; /* of a front: L, R and, in schedules with fill, G */
+constexpr int panels = TRIFOLD_PANELS; /* panels of a front: L, R and, in schedules with fill, G */
 /* Chains of a member that a thread block has, a team for each. */
 [[maybe_unused]] constexpr int chains_per_group = TRIFOLD_CHAINS_PER_GROUP;
 
@@ -941,12 +992,12 @@ struct Blocks {
 
 /* ---- gpu/tridiagonal/team/shared.h ---- */
 /* Shared memory of variant team. The generator includes this text too: it counts the bytes that a launch asks for. The structures that are
- * counted stand in factor.cuh and sweep.cuh, and RhsStage, a part of both, in team.cuh. */
+ * counted are in factor.cuh and sweep.cuh, and RhsStage, a part of both, in team.cuh. */
 
 /* Bytes from one team's shared memory to the next one's, such that the lanes of a warp have banks of their own. */
 TRIFOLD_SIZE long long team_pitch(long long bytes, long long team, long long real) { return (bytes + 127) / 128 * 128 + team * real % 128; }
 
-/* RhsStage, in elements: right-hand sides, and what two slots take from them. */
+/* Elements of RhsStage: right-hand sides, and the updates in two slots. */
 TRIFOLD_SIZE long long stage_elements(long long padded, long long riders, bool has_slots, long long vector) {
     return riders * padded + 2 * (has_slots ? riders * padded : vector);
 }
@@ -965,9 +1016,9 @@ TRIFOLD_SIZE long long sweep_bytes(long long padded, long long riders, long long
 }
 
 /* ---- gpu/tridiagonal/team/team.cuh ---- */
-/* Chains of small blocks (variant team): a team of lanes has a chain, be it a whole system of a batch, from its first front to its last. A
- * lane has a row of L, of R and, in schedules with fill, of G in registers; what others need of it goes through shared memory. Nothing but
- * barriers of a warp, so that a warp may hold several teams, and a thread block many. */
+/* Chains of small blocks (variant team). A team of lanes has a chain, which may be a whole system of a batch, from its first front to its
+ * last. A lane has a row of L, of R and, in schedules with fill, of G in registers. Numbers that other lanes need go through shared memory.
+ * Only barriers of a warp are used, so a warp may hold several teams, and a thread block many. */
 
 constexpr int teams = threads / team;
 constexpr bool has_fill = panels > 2, has_slots = separators > 0;
@@ -994,8 +1045,8 @@ TRIFOLD_DEVICE double sum_of_team(double value) {
     return value;
 }
 
-/* A chain of a member, of length 0 where there is none; the teams of a warp go together, so that it has the steps of their longest. It
- * stands in shared memory, since rows need the registers. */
+/* A chain of a member; its length is 0 if there is none. The teams of a warp go together, so a warp takes the steps of its longest chain.
+ * It is in shared memory, since rows need the registers. */
 struct Task {
     Chain chain;
     trifold_int member, steps;
@@ -1030,8 +1081,8 @@ TRIFOLD_DEVICE void each_chain(const trifold_args& args, const trifold_level& le
 TRIFOLD_DEVICE trifold_int position_of(const Chain& chain, trifold_int k) { return chain.first + k * chain.step; }
 TRIFOLD_DEVICE bool has_next(const Chain& chain, trifold_int k) { return k + 1 < chain.length || chain.ahead >= 0; }
 
-/* What chains found, beside their updates, goes up from slot to slot to the chain that is the last level. First: the slots of a chain's
- * blocks, dealt to the lanes. */
+/* Results of chains, such as failures and sums, go up from slot to slot to the chain of the last level. This visits the slots of a chain's
+ * own blocks, which are shared out among the lanes. */
 template <class Use>
 TRIFOLD_DEVICE void each_slot_below(const trifold_level& level, const Task& task, const Use& use) {
     if (level.index == 0) return;
@@ -1041,7 +1092,7 @@ TRIFOLD_DEVICE void each_slot_below(const trifold_level& level, const Task& task
         if (has_side(block, e % 2)) use(slot_index(task.member, block, e % 2));
     }
 }
-/* Then the slots of the separators beside a chain: sums go to the first of them only. By one lane. */
+/* Visits the slots of the separators at a chain's ends, by one lane. Sums go to the first of them only. */
 template <class Use>
 TRIFOLD_DEVICE void each_slot_above(const trifold_level& level, const Task& task, const Use& use) {
     const Chain& chain = task.chain;
@@ -1051,7 +1102,7 @@ TRIFOLD_DEVICE void each_slot_above(const trifold_level& level, const Task& task
 }
 TRIFOLD_DEVICE bool is_whole(const Chain& chain) { return chain.length > 0 && chain.ahead < 0 && chain.behind < 0; }
 
-/* Sums of squares, by column, for b' A^-1 b: a lane's part, begun with what the chains below found. */
+/* Starts a lane's part of the sums of squares, by column, for b' A^-1 b, with the sums of the chains below. */
 TRIFOLD_DEVICE void gather_quadratic(double (&squares)[riders], const trifold_args& args, const trifold_level& level, const Task& task,
                                      Columns columns) {
     each_slot_below(level, task, [&](trifold_int slot) {
@@ -1076,7 +1127,7 @@ TRIFOLD_DEVICE void leave_quadratic(const double (&squares)[riders], const trifo
     }
 }
 
-/* Right-hand sides of a block, or what a sweep has made of them, on their way. */
+/* Starts the copies of a block's right-hand sides, or of its solved ones. */
 TRIFOLD_DEVICE void fetch_columns(real* to, const void* from, const trifold_strides& strides, trifold_int member, trifold_int block,
                                   Columns columns) {
 #pragma unroll 1
@@ -1089,7 +1140,7 @@ TRIFOLD_DEVICE void fetch_columns(real* to, const void* from, const trifold_stri
     }
 }
 
-/* The right-hand sides of a block on their way up: the caller's and, above level 0, the updates of the chains beside it. */
+/* The right-hand sides of a block on the way up: the caller's and, above level 0, the updates of the chains next to it. */
 struct RhsStage {
     alignas(16) real b[riders * padded];
     alignas(16) real slot[2][has_slots ? riders * padded : vector_width];
@@ -1113,7 +1164,7 @@ TRIFOLD_DEVICE real running_value(const RhsStage& from, const trifold_level& lev
     return value;
 }
 
-/* What a chain leaves of its right-hand sides: y are -R y and -G y of this lane's row. */
+/* Writes the chain's updates of right-hand sides to the separators at its ends. `y` holds -R y and -G y of this lane's row. */
 TRIFOLD_DEVICE void leave_rhs(real (&y)[panels][riders], const trifold_args& args, const trifold_level& level, const Task& task,
                               Columns columns) {
     const Chain& chain = task.chain;
@@ -1156,17 +1207,17 @@ struct FactorShared {
 static_assert(sizeof(FactorShared) == factor_bytes(padded, riders, panels, has_slots, depth, sizeof(real)), "host and device disagree");
 static_assert(pitch<FactorShared> * teams == SharedBytes::factor, "host and device disagree");
 
-/* What a lane knows of its chain. */
+/* The results of a chain, as a lane has them. */
 struct Verdict {
     trifold_int failure = sound; /* the first pivot that failed: level, block and row as one number */
     int floors = 0;              /* pivots of this lane's row that were raised */
     double reduction = 0;        /* the largest diagonal entry of this lane's row over its pivot */
-    double product = 1;          /* of the reciprocal roots of the pivots of this lane's row, times 2^(600 scales) */
+    double product = 1;          /* the product of the reciprocal roots of the pivots of this lane's row, times 2^(600 scales) */
     int scales = 0;
     double squares[riders] = {};
 };
 
-/* What a front leaves to the next one of its chain, or the chain to its separators: of this lane's row of them. */
+/* The updates that a front leaves to the next one of its chain, or the chain to its separators: this lane's row of them. */
 struct Carry {
     real next[padded] = {};      /* R R' */
     real across[padded] = {};    /* G of the next front: -G R' */
@@ -1252,7 +1303,7 @@ TRIFOLD_DEVICE void load_behind(Carry& carry, const trifold_args& args, const tr
     for (int c = 0; c < block_size; ++c) carry.across[c] = from[along ? c * pitch_of_e : c];
 }
 
-/* What smaller pivots of the block are raised to, from this row's diagonal entry as the caller gave it. */
+/* The floor to which smaller pivots of the block are raised. `diagonal`: this row's diagonal entry as the caller gave it. */
 TRIFOLD_DEVICE real find_floor(real diagonal, const trifold_args& args) {
     if (!(args.pivot_floor > 0)) return static_cast<real>(-infinity());
     double most = team_lane() < block_size ? static_cast<double>(diagonal < 0 ? -diagonal : diagonal) : 0;
@@ -1315,7 +1366,7 @@ TRIFOLD_DEVICE real load_rows(real (&a)[panels][padded], real& diagonal, const F
     return k < task.chain.length ? floor : static_cast<real>(-infinity());
 }
 
-/* 1 / sqrt of a pivot, and what becomes of it. Nearly all pivots pass the first test, after which nothing waits for the others. */
+/* 1 / sqrt of a pivot, and its test. Nearly all pivots pass the first test, after which nothing waits for the other tests. */
 TRIFOLD_DEVICE real scale_of(real& d, real floor, int row, trifold_int failure, Verdict& verdict) {
     constexpr real most = sizeof(real) == 8 ? real(1e290) : real(1e30f);
     if (d >= floor && d > real(1) / most && d < most) return quick_rsqrt(d);
@@ -1431,7 +1482,7 @@ TRIFOLD_DEVICE void multiply_rows(Carry& carry, const real (&a)[panels][padded],
     }
 }
 
-/* The chain's updates of the separators beside it, and the coupling it leaves between them. */
+/* Writes the chain's updates of the separators at its ends, and the coupling that it leaves between them. */
 TRIFOLD_DEVICE void leave_chain(const Carry& carry, const trifold_args& args, const trifold_level& level, const Task& task) {
     const Chain& chain = task.chain;
     const int row = team_lane();
@@ -1455,8 +1506,8 @@ TRIFOLD_DEVICE void leave_chain(const Carry& carry, const trifold_args& args, co
     }
 }
 
-/* With what chains below found, to the slots of the separators beside, or as the verdict on the member. A failure of an earlier level has
- * the smaller number. */
+/* Adds the results of the chains below, and writes all to the slots of the separators at the chain's ends, or as the verdict on the member.
+ * A failure at an earlier level has a smaller number, so the least is kept. */
 TRIFOLD_DEVICE void leave_verdict(Verdict& verdict, const trifold_args& args, const trifold_level& level, const Task& task) {
     constexpr double log_scale = 600 * 0.693147180559945309417;
     double log_sum = -2 * (natural_log(verdict.product) + verdict.scales * log_scale);
@@ -1545,7 +1596,7 @@ struct SweepShared {
         alignas(16) real panel[panels][padded * block_leading]; /* column-major */
         RhsStage rhs;
     } stage[depth];
-    alignas(16) real beside[2][riders * padded]; /* on the way back: the solutions of the next block and of that behind the chain */
+    alignas(16) real adjacent[2][riders * padded]; /* on the way back: the solutions of the next block and of that behind the chain */
 };
 static_assert(sizeof(SweepShared) == sweep_bytes(padded, riders, panels, has_slots, depth, sizeof(real)), "host and device disagree");
 static_assert(pitch<SweepShared> * teams == SharedBytes::sweep, "host and device disagree");
@@ -1572,7 +1623,7 @@ TRIFOLD_DEVICE void fetch_factors(SweepShared& shared, const trifold_args& args,
                                         : behind_of(args, task.member, block);
 #pragma unroll 2
             for (int e = team_lane(); e < vectors * padded; e += team)
-                if (p > 0 || (e % vectors + 1) * vector_width > e / vectors) /* what stands above L's diagonal is not read */
+                if (p > 0 || (e % vectors + 1) * vector_width > e / vectors) /* elements above L's diagonal are not read */
                     copy_async(to.panel[p] + e % vectors * vector_width + e / vectors * block_leading, from + e * vector_width);
         }
         if (Forward)
@@ -1616,21 +1667,21 @@ TRIFOLD_DEVICE void substitute(const real (&a)[panels][padded], real (&y)[panels
 }
 
 /* On the way back: b less R' x of the next block and G' x of that behind the chain. */
-TRIFOLD_DEVICE void subtract_beside(const real (&a)[panels][padded], real (&y)[panels][riders], const SweepShared& shared) {
+TRIFOLD_DEVICE void subtract_adjacent(const real (&a)[panels][padded], real (&y)[panels][riders], const SweepShared& shared) {
 #pragma unroll
     for (int c = 0; c < riders; ++c)
 #pragma unroll
         for (int p = 1; p < panels; ++p) {
             real sum[2] = {};
 #pragma unroll
-            for (int k = 0; k < padded; ++k) sum[k % 2] += a[p][k] * shared.beside[p - 1][c * padded + k];
+            for (int k = 0; k < padded; ++k) sum[k % 2] += a[p][k] * shared.adjacent[p - 1][c * padded + k];
             y[0][c] -= sum[0] + sum[1];
         }
 }
 
-/* The solutions of the blocks beside the chain. */
-TRIFOLD_DEVICE void load_beside(SweepShared& shared, const trifold_args& args, const trifold_level& level, const Task& task,
-                                Columns columns) {
+/* Loads the solutions of the blocks at the chain's ends. */
+TRIFOLD_DEVICE void load_adjacent(SweepShared& shared, const trifold_args& args, const trifold_level& level, const Task& task,
+                                  Columns columns) {
     const int row = team_lane();
     if (row >= padded) return;
 #pragma unroll
@@ -1642,7 +1693,7 @@ TRIFOLD_DEVICE void load_beside(SweepShared& shared, const trifold_args& args, c
             real value = 0;
             if (exists && c < columns.count)
                 value = static_cast<const real*>(args.x)[rhs_at(args.x_strides, task.member, block_at(level, at), row, columns.first + c)];
-            shared.beside[p][c * padded + row] = value;
+            shared.adjacent[p][c * padded + row] = value;
         }
     }
 }
@@ -1667,7 +1718,7 @@ TRIFOLD_DEVICE void sweep_columns(SweepShared& shared, const trifold_args& args,
 #pragma unroll
     for (int number = 0; number < depth; ++number) fetch_factors<Forward>(shared, args, level, task, number, columns);
     if (Forward && has_slots) gather_quadratic(squares, args, level, task, columns);
-    if (!Forward) load_beside(shared, args, level, task, columns);
+    if (!Forward) load_adjacent(shared, args, level, task, columns);
     real y[panels][riders] = {};
 #pragma unroll 1
     for (trifold_int number = 0; number < task.steps; ++number) {
@@ -1684,13 +1735,13 @@ TRIFOLD_DEVICE void sweep_columns(SweepShared& shared, const trifold_args& args,
             y[0][c] = Forward ? y[1][c] + running_value(rhs, level, block, at) : rhs.b[at];
             y[1][c] = 0;
         }
-        if (!Forward) subtract_beside(a, y, shared);
+        if (!Forward) subtract_adjacent(a, y, shared);
         warp_sync();
         fetch_factors<Forward>(shared, args, level, task, number + depth, columns);
         substitute<Forward>(a, y);
         if (!Forward && row < padded) {
 #pragma unroll
-            for (int c = 0; c < riders; ++c) shared.beside[0][c * padded + row] = y[0][c];
+            for (int c = 0; c < riders; ++c) shared.adjacent[0][c * padded + row] = y[0][c];
         }
         if (k < 0) continue;
         store_solution<Forward>(y[0], args, task.member, block, columns);

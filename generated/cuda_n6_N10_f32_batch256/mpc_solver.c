@@ -26,22 +26,42 @@ typedef struct {
     trifold_int first, stride, count, length, step;
 } trifold_run;
 
-/* When a launch that treats all levels may begin: after the launch before it has ended; or early, when all fronts of a factorization or of
- * a forward sweep have been claimed but need not be done. */
-typedef enum { trifold_after, trifold_beside_factor, trifold_beside_forward } trifold_start;
-
-/* The blocks that remain when a level starts are base + scale * p for positions p = 0 .. size - 1. A chain's neighbours
- * are the positions before its first pivot ("behind") and after its last ("ahead"), where those exist. */
+/* The constants of a launch that treats one level. The blocks that remain when a level starts are base + scale * p for positions p = 0 ..
+ * size - 1. A chain's neighbours are the positions before its first pivot ("behind") and after its last ("ahead"), where those exist. */
 typedef struct {
-    trifold_int index;             /* level number, from 0; or where one launch has all levels a trifold_start; or a round of refinement */
-    trifold_int base, scale, size; /* remaining blocks */
+    trifold_int index;                            /* level number, from 0 */
+    trifold_int base, scale, size;                /* remaining blocks */
     trifold_int next_base, next_scale, next_size; /* remaining blocks of the next level; next_size is 0 at the last one */
     trifold_int coupling, next_coupling;          /* first block of this and the next level's couplings in their buffer; level 0 reads E */
     trifold_int chains, runs;                     /* chains of all runs together; runs in use */
     trifold_run run[3];
 } trifold_level;
 
-/* Strides in elements; element (r, c) of block i of member b stands at b * member + i * stage + r * row + c * column. */
+/* When a launch that treats all levels may begin: after the launch before it has ended; or early, when all fronts of a factorization or of
+ * a forward sweep have been claimed but need not be done. */
+typedef enum { trifold_after, trifold_during_factor, trifold_during_forward } trifold_start;
+
+/* The constants of a launch that treats all levels, or that gathers what they leave. Its kernels find levels by arithmetic. */
+typedef struct {
+    trifold_int start; /* a trifold_start */
+    trifold_int unused[25];
+} trifold_all_levels;
+
+/* Mixed precision: the constants of a launch of refinement. */
+typedef struct {
+    trifold_int round; /* 0: the first solution */
+    trifold_int unused[25];
+} trifold_refinement;
+
+/* The constants of a launch. Each kernel takes one of these, so a kernel that reads another's does not compile. All have the size of the
+ * largest, so that those who launch need not know which. */
+typedef union {
+    trifold_level level;
+    trifold_all_levels all_levels;
+    trifold_refinement refinement;
+} trifold_constants;
+
+/* Strides in elements: element (r, c) of block i of member b is at b * member + i * stage + r * row + c * column. */
 typedef struct {
     trifold_int row, column, stage, member;
 } trifold_strides;
@@ -66,7 +86,7 @@ typedef struct {
     int inverse;  /* of the last selected inverse */
 } trifold_range;
 
-/* Mixed precision: how the refinement of a member's solution went. Of a call's columns the worst. */
+/* Mixed precision: outcome of the refinement of a member's solution, for the worst of a call's columns. */
 typedef struct {
     trifold_int iterations; /* corrections of the first solution; -1: never solved */
     trifold_int converged;  /* 1, or 0: the solution is NaN */
@@ -200,9 +220,9 @@ typedef struct {
     long long members;
 } kernel;
 
-/* A kernel over one level of the elimination, in `groups` thread blocks a system. */
+/* A kernel over one level of the elimination, or over all, in `groups` thread blocks a system. */
 typedef struct {
-    int kernel, level, groups;
+    int kernel, constants, groups;
     int after;   /* launch of the same operation that must have ended; -1: none */
     int reads_x; /* the right-hand sides are what an earlier launch left in X */
 } launch;
@@ -217,7 +237,7 @@ struct mpc_program {
     const void* image; /* the compiled kernels */
     int kernel_count, zeroed_count;
     const kernel* kernels;
-    const trifold_level* levels;
+    const trifold_constants* constants;
     const launch* launches; /* operation after operation */
     const region* zeroed;
     int first[MPC_OPERATIONS + 1];                       /* launch of each operation; where the next begins there, it was not exported */
@@ -233,8 +253,8 @@ static const kernel kernels_sm_87[] = {
     {"btd_forward_n6_f32_sm87_18fd5254", 64, 14592, 8},
     {"btd_backward_n6_f32_sm87_18fd5254", 64, 14592, 8},
 };
-static const trifold_level levels_sm_87[] = {
-    {0, 0, 1, 10, 0, 0, 0, 0, 0, 1, 1, {{0, 10, 1, 10, 1}, {0, 0, 0, 0, 0}, {0, 0, 0, 0, 0}}},
+static const trifold_constants constants_sm_87[] = {
+    {.level = {0, 0, 1, 10, 0, 0, 0, 0, 0, 1, 1, {{0, 10, 1, 10, 1}, {0, 0, 0, 0, 0}, {0, 0, 0, 0, 0}}}},
 };
 static const launch launches_sm_87[] = {
     {0, 0, 1, -1, 0}, /* factor: factor */
@@ -248,7 +268,7 @@ static const region zeroed_sm_87[] = {
 };
 
 static const struct mpc_program programs[] = {
-    {"sm_87", mpc_image_sm_87, 4, 1, kernels_sm_87, levels_sm_87, launches_sm_87, zeroed_sm_87, {0, 1, 1, 1, 3, 3, 5, 5}, 0, 10240, 12288, 14336},
+    {"sm_87", mpc_image_sm_87, 4, 1, kernels_sm_87, constants_sm_87, launches_sm_87, zeroed_sm_87, {0, 1, 1, 1, 3, 3, 5, 5}, 0, 10240, 12288, 14336},
 };
 /* clang-format on */
 
@@ -256,7 +276,7 @@ static const struct mpc_program programs[] = {
 
 /* Kernels count bytes and take structures by value: both sides must agree on them. */
 typedef char mpc_arguments_have_23_words[sizeof(trifold_args) == 23 * 8 ? 1 : -1];
-typedef char mpc_levels_have_26_words[sizeof(trifold_level) == 26 * 8 ? 1 : -1];
+typedef char mpc_constants_have_26_words[sizeof(trifold_constants) == 26 * 8 ? 1 : -1];
 typedef char mpc_outcomes_have_5_words[sizeof(mpc_outcome) == sizeof(trifold_status) ? 1 : -1];
 typedef char mpc_ranges_have_2_ints[sizeof(mpc_range) == sizeof(trifold_range) ? 1 : -1];
 typedef char mpc_held_has_no_padding[sizeof(mpc_arguments) == 12 * 8 ? 1 : -1];
@@ -328,7 +348,7 @@ static grid grid_of(const mpc_solver* solver, int operation, int k, const mpc_ar
     grid g;
     *args = kernel_arguments(solver, given, l->reads_x);
     parameters[0] = args;
-    parameters[1] = (void*)(uintptr_t)&program->levels[l->level];
+    parameters[1] = (void*)(uintptr_t)&program->constants[l->constants];
     g.function = solver->function[l->kernel];
     g.x = (unsigned)l->groups;
     g.y = (unsigned)((given->options.members + launched->members - 1) / launched->members);

@@ -8,7 +8,7 @@
 #define TRIFOLD_PANEL_STAYS 1
 #define TRIFOLD_FETCHES_ASYNC 1
 #define TRIFOLD_SIZEOF_ARGS 88
-#define TRIFOLD_SIZEOF_LAUNCH 1832
+#define TRIFOLD_SIZEOF_LAUNCH 1816
 #define TRIFOLD_SIZEOF_RECORD 80
 #define TRIFOLD_SIZEOF_STATUS 104
 #define TRIFOLD_KERNEL_LEAF grid_leaf_general_f32
@@ -24,6 +24,8 @@
 
 /* ---- integer.h ---- */
 /* ---- gpu/platform_cuda.cuh ---- */
+/* ---- gpu/constants.cuh ---- */
+/* ---- gpu/lanes.cuh ---- */
 /* ---- gpu/grid/shared.h ---- */
 /* ---- grid_args.h ---- */
 /* ---- gpu/grid/constants.cuh ---- */
@@ -32,6 +34,7 @@
 /* ---- grid/scale.h ---- */
 /* ---- gpu/grid/common.cuh ---- */
 /* ---- gpu/grid/gather.cuh ---- */
+/* ---- gpu/grid/assemble.cuh ---- */
 /* ---- gpu/grid/warp_tile.cuh ---- */
 /* ---- gpu/grid/pivots.cuh ---- */
 /* ---- gpu/grid/records.cuh ---- */
@@ -41,6 +44,7 @@
 /* ---- gpu/grid/panel.cuh ---- */
 /* ---- gpu/grid/pixels.cuh ---- */
 /* ---- gpu/grid/product.cuh ---- */
+/* ---- gpu/grid/moves.cuh ---- */
 /* ---- gpu/grid/step.cuh ---- */
 /* ---- gpu/grid/sweep.cuh ---- */
 /* ---- gpu/grid/sweep_shared.cuh ---- */

@@ -88,11 +88,13 @@
 /* ---- integer.h ---- */
 /* ---- tridiagonal_args.h ---- */
 /* ---- gpu/platform_cuda.cuh ---- */
-/* ---- gpu/dense/constants.cuh ---- */
+/* ---- gpu/constants.cuh ---- */
+/* ---- gpu/lanes.cuh ---- */
+/* ---- gpu/tridiagonal/dense/constants.cuh ---- */
 /* ---- gpu/tridiagonal/constants.cuh ---- */
 /* ---- gpu/tridiagonal/common.cuh ---- */
 /* ---- gpu/tridiagonal/input.cuh ---- */
-/* ---- gpu/dense/pivots.cuh ---- */
+/* ---- gpu/tridiagonal/dense/pivots.cuh ---- */
 /* ---- gpu/tridiagonal/verdict.cuh ---- */
 /* ---- gpu/tridiagonal/dataflow/constants.cuh ---- */
 /* ---- gpu/tridiagonal/dataflow/flags.cuh ---- */
@@ -100,7 +102,7 @@
 /* ---- gpu/tridiagonal/dataflow/front.cuh ---- */
 /* ---- gpu/tridiagonal/dataflow/message.cuh ---- */
 /* ---- gpu/tridiagonal/dataflow/load.cuh ---- */
-/* ---- gpu/dense/column_tile.cuh ---- */
+/* ---- gpu/tridiagonal/dense/column_tile.cuh ---- */
 /* ---- gpu/tridiagonal/dataflow/panel.cuh ---- */
 /* ---- gpu/tridiagonal/dataflow/stack.cuh ---- */
 /* ---- gpu/tridiagonal/dataflow/factor.cuh ---- */

@@ -59,7 +59,7 @@ Layout layout_of(const GridSpec& spec, const std::vector<Level>& levels, const S
     Layout layout;
     Memory memory;
     Generations updates("update"), vectors("vector");
-    std::int64_t turned = 0;
+    std::int64_t transposed_pivots = 0;
     for (std::size_t k = 0; k < levels.size(); ++k) {
         const auto& level = levels[k];
         const auto S = round_up(level.eliminated, shape.lanes), R = round_up(level.kept, shape.lanes);
@@ -84,20 +84,21 @@ Layout layout_of(const GridSpec& spec, const std::vector<Level>& levels, const S
         const auto stage = std::ranges::find(shape.stages, k, &Stage::last);
         if (stage != shape.stages.end()) updates.need(k, product({level.boxes(), R, R}, "updates"));
         if (stage != shape.stages.end() && stage->shared && !symmetric)
-            turned = std::max(turned, product({level.boxes(), S, S}, "pivot blocks"));
+            transposed_pivots = std::max(transposed_pivots, product({level.boxes(), S, S}, "pivot blocks"));
         layout.levels.push_back(l);
     }
     updates.place(memory, spec.batch, real);
     vectors.place(memory, spec.batch, real);
-    const auto turned_at = memory.add("turned", checked_multiply(spec.batch, turned, "pivot blocks"), real);
+    const auto transposed_pivots_at =
+        memory.add("transposed_pivots", checked_multiply(spec.batch, transposed_pivots, "pivot blocks"), real);
     for (std::size_t k = 0; k < levels.size(); ++k) {
         auto& l = layout.levels[k];
         l.update = updates.at(k);
         l.update_stride = updates.stride(k);
         l.vector = vectors.at(k);
         l.vector_stride = vectors.stride(k);
-        l.turned = turned_at;
-        l.turned_stride = turned;
+        l.transposed_pivots = transposed_pivots_at;
+        l.transposed_pivots_stride = transposed_pivots;
     }
     layout.status = memory.add("status", spec.batch, sizeof(trifold_grid_status));
     if (!symmetric)

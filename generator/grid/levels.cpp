@@ -72,16 +72,16 @@ std::vector<Level> levels_of(const GridSpec& spec, std::int64_t leaf_cells) {
     std::vector<Level> levels{level_of(spec, x, y, grid_leaf)};
     while (x + y > 0) {
         // Width and height of a box, compared without rounding.
-        const bool beside = y == 0 || (x > 0 && (width << y) <= (height << x));
-        (beside ? x : y) -= 1;
-        levels.push_back(level_of(spec, x, y, beside ? grid_beside : grid_above));
+        const bool side_by_side = y == 0 || (x > 0 && (width << y) <= (height << x));
+        (side_by_side ? x : y) -= 1;
+        levels.push_back(level_of(spec, x, y, side_by_side ? grid_side_by_side : grid_above));
     }
     return levels;
 }
 
 Rectangle eliminated_pixels(const GridSpec& spec, const std::vector<Level>& levels, std::size_t level, std::int64_t i, std::int64_t j) {
     const auto& l = levels.at(level);
-    const int made = level == 0 ? grid_leaf : l.x_halvings < levels[level - 1].x_halvings ? grid_beside : grid_above;
+    const int made = level == 0 ? grid_leaf : l.x_halvings < levels[level - 1].x_halvings ? grid_side_by_side : grid_above;
     const auto width = static_cast<int>(unknown_width(spec)), height = static_cast<int>(unknown_height(spec));
     const auto box = grid_box_at(width, height, l.x_halvings, l.y_halvings, static_cast<int>(i), static_cast<int>(j), made);
     return {box.ex0, box.ex1, box.ey0, box.ey1};

@@ -6,7 +6,8 @@
 
 #include "generator/program/knob.hpp"
 
-/// The tree of boxes: leaf tiles, then merges of two boxes beside or above one another. templates/grid/boxes.h says which pixels a box has.
+/// The tree of boxes: leaf tiles, then merges of two boxes that lie side by side or one above the other. templates/grid/boxes.h says which
+/// pixels a box has.
 namespace trifold::grid {
 
 /// All boxes of one level.

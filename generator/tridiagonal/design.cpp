@@ -50,8 +50,6 @@ std::string what(const Design& design, const Step& step) {
     return fmt::format("{} {}, {} chain{}", phase, step.levels, step.level.chains, step.level.chains == 1 ? "" : "s");
 }
 
-std::string bytes_of(const trifold_level& level) { return {reinterpret_cast<const char*>(&level), sizeof level}; }
-
 Launch launch_of(const Design& design, const Program& program, const Step& step) {
     require_sound(design, step);
     const auto& kernel = design.kernels[step.kernel];
@@ -64,7 +62,8 @@ Launch launch_of(const Design& design, const Program& program, const Step& step)
         launch.kernel = static_cast<std::size_t>(found - kernels.begin());
     }
     launch.grid = {groups_of(design, step), kernel.shape.members_per_task};
-    launch.constants = bytes_of(step.level);
+    const auto constants = constants_of(design, step);
+    launch.constants.assign(reinterpret_cast<const char*>(&constants), sizeof constants);
     launch.operands = static_cast<std::size_t>(step.operands);
     launch.after = step.after;
     launch.early = step.early;
@@ -171,11 +170,14 @@ const Buffer& buffer(const Design& design, std::string_view name) {
     return *found;
 }
 
-trifold_level level_of(const Launch& launch) {
-    trifold_level level{};
-    if (launch.constants.size() != sizeof level) throw SpecError(fmt::format("the launch '{}' has no level", launch.what));
-    std::memcpy(&level, launch.constants.data(), sizeof level);
-    return level;
+bool takes_all_levels(const Design& design, const Step& step) {
+    const auto& kernel = design.kernels[step.kernel];
+    return kernel.shape.all_levels || kernel.phase == Phase::finish_factor || kernel.phase == Phase::finish_forward;
+}
+
+trifold_constants constants_of(const Design& design, const Step& step) {
+    if (takes_all_levels(design, step)) return {.all_levels = {step.start, {}}};
+    return {.level = step.level};
 }
 
 }  // namespace trifold

@@ -78,7 +78,8 @@ struct Step {
     Operands operands;
     std::vector<std::size_t> after;
     bool early = false;
-    std::string levels;  ///< for people: "level 3"
+    std::string levels;                   ///< for people: "level 3"
+    trifold_start start = trifold_after;  ///< of a kernel over all levels, or of one that finishes
 };
 
 /// A solver thought through, but not written down: all that the texts of its units and its launches follow from. In f32 or f64; mixed
@@ -117,7 +118,9 @@ std::int64_t groups_of(const Design& design, const Step& step);
 const Buffer& buffer(const Design& design, std::string_view name);
 /// The level as kernels see it.
 trifold_level kernel_level(const Schedule& schedule, std::size_t index);
-/// The constants of a launch, as a level.
-trifold_level level_of(const Launch& launch);
+/// Whether its kernel takes a trifold_all_levels, and not a trifold_level.
+bool takes_all_levels(const Design& design, const Step& step);
+/// The constants of a launch, as its kernel takes them.
+trifold_constants constants_of(const Design& design, const Step& step);
 
 }  // namespace trifold

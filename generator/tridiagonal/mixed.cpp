@@ -112,14 +112,12 @@ class Rounds {
         const auto unit = program_.units.size() - 1;
         const auto& kernels = program_.units[unit].kernels;
         const auto kernel = std::ranges::find(kernels, kernel_name(inner_, pass), &Kernel::name) - kernels.begin();
-        trifold_level all{};
-        all.index = round;
-        all.chains = chains;
+        const trifold_constants constants{.refinement = {round, {}}};
         Launch launch;
         launch.unit = unit;
         launch.kernel = static_cast<std::size_t>(kernel);
         launch.grid = {(chains + shape_.parts_per_group - 1) / shape_.parts_per_group, shape_.members_per_group};
-        launch.constants.assign(reinterpret_cast<const char*>(&all), sizeof all);
+        launch.constants.assign(reinterpret_cast<const char*>(&constants), sizeof constants);
         launch.after = ends_;
         launch.what = fmt::format("{} round {}", pass, round);
         launches_.push_back(std::move(launch));

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "generator/program/device.hpp"
+#include "generator/program/knob.hpp"
 #include "generator/tridiagonal/design.hpp"
 #include "generator/tridiagonal/emit.hpp"
-#include "generator/program/knob.hpp"
 #include "generator/tridiagonal/memory.hpp"
 
 namespace trifold {

@@ -10,22 +10,42 @@ typedef struct {
     trifold_int first, stride, count, length, step;
 } trifold_run;
 
-/* When a launch that treats all levels may begin: after the launch before it has ended; or early, when all fronts of a factorization or of
- * a forward sweep have been claimed but need not be done. */
-typedef enum { trifold_after, trifold_beside_factor, trifold_beside_forward } trifold_start;
-
-/* The blocks that remain when a level starts are base + scale * p for positions p = 0 .. size - 1. A chain's neighbours
- * are the positions before its first pivot ("behind") and after its last ("ahead"), where those exist. */
+/* The constants of a launch that treats one level. The blocks that remain when a level starts are base + scale * p for positions p = 0 ..
+ * size - 1. A chain's neighbours are the positions before its first pivot ("behind") and after its last ("ahead"), where those exist. */
 typedef struct {
-    trifold_int index;             /* level number, from 0; or where one launch has all levels a trifold_start; or a round of refinement */
-    trifold_int base, scale, size; /* remaining blocks */
+    trifold_int index;                            /* level number, from 0 */
+    trifold_int base, scale, size;                /* remaining blocks */
     trifold_int next_base, next_scale, next_size; /* remaining blocks of the next level; next_size is 0 at the last one */
     trifold_int coupling, next_coupling;          /* first block of this and the next level's couplings in their buffer; level 0 reads E */
     trifold_int chains, runs;                     /* chains of all runs together; runs in use */
     trifold_run run[3];
 } trifold_level;
 
-/* Strides in elements; element (r, c) of block i of member b stands at b * member + i * stage + r * row + c * column. */
+/* When a launch that treats all levels may begin: after the launch before it has ended; or early, when all fronts of a factorization or of
+ * a forward sweep have been claimed but need not be done. */
+typedef enum { trifold_after, trifold_during_factor, trifold_during_forward } trifold_start;
+
+/* The constants of a launch that treats all levels, or that gathers what they leave. Its kernels find levels by arithmetic. */
+typedef struct {
+    trifold_int start; /* a trifold_start */
+    trifold_int unused[25];
+} trifold_all_levels;
+
+/* Mixed precision: the constants of a launch of refinement. */
+typedef struct {
+    trifold_int round; /* 0: the first solution */
+    trifold_int unused[25];
+} trifold_refinement;
+
+/* The constants of a launch. Each kernel takes one of these, so a kernel that reads another's does not compile. All have the size of the
+ * largest, so that those who launch need not know which. */
+typedef union {
+    trifold_level level;
+    trifold_all_levels all_levels;
+    trifold_refinement refinement;
+} trifold_constants;
+
+/* Strides in elements: element (r, c) of block i of member b is at b * member + i * stage + r * row + c * column. */
 typedef struct {
     trifold_int row, column, stage, member;
 } trifold_strides;
@@ -50,7 +70,7 @@ typedef struct {
     int inverse;  /* of the last selected inverse */
 } trifold_range;
 
-/* Mixed precision: how the refinement of a member's solution went. Of a call's columns the worst. */
+/* Mixed precision: outcome of the refinement of a member's solution, for the worst of a call's columns. */
 typedef struct {
     trifold_int iterations; /* corrections of the first solution; -1: never solved */
     trifold_int converged;  /* 1, or 0: the solution is NaN */

@@ -77,7 +77,7 @@ std::optional<std::string> entry_file(const Descriptor& directory, const std::st
 std::string checked_file(const Descriptor& directory, const std::string& name, const json& meta, EntryContent& content) {
     auto bytes = entry_file(directory, name, content);
     if (!bytes) return {};
-    if (sha256(*bytes) != meta.at("files").at(name))
+    if (sha256(*bytes) != meta.at("files").at(name).get<std::string>())
         set_problem(content, EntryState::damaged, name + " does not have the checksum it was written with");
     return std::move(*bytes);
 }

@@ -1,4 +1,4 @@
 /* Constants of CPU kernels of every family. */
 typedef TRIFOLD_REAL real;
-#define REAL_BYTES TRIFOLD_REAL_BYTES /* of an element */
+#define REAL_BYTES TRIFOLD_REAL_BYTES /* bytes of an element */
 #define VECTOR_LANES TRIFOLD_LANES    /* elements of one `vec` */

@@ -1,5 +1,9 @@
 /* Vectors, and the numbers in them, for CPU kernels of every family. GNU C with vector extensions, no headers. */
+#include "integer.h"
 #include "cpu/constants.c"
+
+typedef trifold_int integer;
+enum { LANES = VECTOR_LANES };
 
 typedef real vec __attribute__((vector_size(VECTOR_LANES * REAL_BYTES)));
 /* A vector in the user's arrays, which are aligned to elements only; it may alias reals. */
@@ -17,6 +21,9 @@ INLINE real square_root(real x) { return __builtin_sqrtf(x); }
 INLINE real square_root(real x) { return __builtin_sqrt(x); }
 #endif
 #define NOT_A_NUMBER ((real)__builtin_nan(""))
+
+INLINE integer smaller(integer a, integer b) { return a < b ? a : b; }
+INLINE integer larger(integer a, integer b) { return a > b ? a : b; }
 
 INLINE vec spread(real x) { return x - (vec){}; } /* x in every lane; -0 survives */
 INLINE vec load(const real* p) { return *(const vec*)p; }

@@ -20,12 +20,12 @@ constexpr int warp_lanes = 32;
 TRIFOLD_DEVICE int thread_index() { return static_cast<int>(threadIdx.x); }
 /* Says that it is not negative, where the compiler does not know: divisions then take half the instructions. */
 TRIFOLD_DEVICE void assume_thread() { __builtin_assume(thread_index() >= 0); }
-/* The thread's index, read again. Compilers keep what they compute from an index in registers; what they compute from this one they compute
- * again at the next use. That frees registers. */
+/* The thread's index, read again. Compilers keep numbers that follow from an index in registers, but those that follow from this one they
+ * compute again at the next use. That frees registers. */
 TRIFOLD_DEVICE int thread_afresh() {
     unsigned thread;
     asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
-    __builtin_assume(thread < 1024); /* divisions of what may be negative take twice the instructions */
+    __builtin_assume(thread < 1024); /* divisions of numbers that may be negative take twice the instructions */
     return static_cast<int>(thread);
 }
 /* The thread's index, hidden from the compiler, which then does not know its range either. Where it knows the range, it keeps more
@@ -54,7 +54,8 @@ TRIFOLD_DEVICE T* global_pointer(T* p) {
     __builtin_assume(__isGlobal(p));
     return p;
 }
-/* What is kept in registers: compilers compute addresses again at each use, even within loops, to have fewer of them. */
+/* Values that stay in registers. Without these functions compilers compute addresses again at each use, even within loops, to save
+ * registers. */
 template <class T>
 TRIFOLD_DEVICE T* kept_pointer(T* p) {
     asm volatile("" : "+l"(p));
@@ -89,7 +90,8 @@ TRIFOLD_DEVICE unsigned warp_greatest(unsigned number) {
 #endif
 }
 
-/* Between thread blocks: adds one and returns what was there; a flag that publishes what was written before; its reader. */
+/* Communication between thread blocks: claim() adds one and returns the old number; store_release() publishes all earlier writes with a
+ * flag; load_acquire() reads such a flag. */
 TRIFOLD_DEVICE trifold_int claim(trifold_int* counter) {
     return static_cast<trifold_int>(atomicAdd(reinterpret_cast<unsigned long long*>(counter), 1ULL));
 }
@@ -101,9 +103,10 @@ TRIFOLD_DEVICE trifold_int load_acquire(const trifold_int* flag) {
     asm volatile("ld.acquire.gpu.global.s64 %0, [%1];" : "=l"(value) : "l"(flag) : "memory");
     return value;
 }
-/* What this thread has stored is there for the whole device before what it does next. */
+/* A fence: the whole device sees the thread's stores before anything that it does next. */
 TRIFOLD_DEVICE void fence_device() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
-/* Words between thread blocks: one of 8 bytes is never torn, and orders nothing but itself. Two at once stand at a multiple of 16. */
+/* Words that thread blocks exchange. A word of 8 bytes is never torn, and orders no other memory. Two at once must be at a multiple of 16.
+ */
 typedef unsigned long long trifold_word;
 TRIFOLD_DEVICE void store_words(trifold_word* to, const trifold_word (&words)[1]) {
     asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(words[0]));
@@ -151,7 +154,7 @@ TRIFOLD_DEVICE void wait_for_launches() {
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
-/* What a thread does between two looks at a flag or word. */
+/* The pause of a thread between two reads of a flag or word. */
 TRIFOLD_DEVICE void spin() {}
 /* Says whether the graph node with this condition runs its body once more. */
 extern "C" __device__ void cudaGraphSetConditional(unsigned long long handle, unsigned value);
@@ -213,9 +216,9 @@ TRIFOLD_DEVICE void gate_wait(trifold_gate* gate, unsigned turn) {
                  "r"(turn % 2)
                  : "memory");
 }
-/* One copy of a whole range from device memory, a multiple of 16 bytes, of which a gate hears. The copy engine reads and writes by another
- * way than threads do (the async proxy): what threads have written, this one or others that it has heard of, it sees only after these
- * fences. */
+/* One copy of a whole range from device memory, a multiple of 16 bytes, which arrives at a gate. The copy engine accesses memory by another
+ * way than threads do (the async proxy). It sees writes of this thread, or of others that this thread has synchronized with, only after
+ * these fences. */
 TRIFOLD_DEVICE void copy_range(void* to, const void* from, int bytes, trifold_gate* gate) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(shared_address(to)),
                  "l"(from), "r"(bytes), "r"(shared_address(gate))
@@ -234,7 +237,7 @@ TRIFOLD_DEVICE void fence_device_copies() {}
 TRIFOLD_DEVICE void fence_shared_copies() {}
 #endif
 
-/* Says that what stands there is needed soon. */
+/* Prefetches the line at an address to the cache. */
 TRIFOLD_DEVICE void prefetch(const void* at) { asm volatile("prefetch.global.L2 [%0];" ::"l"(at)); }
 
 /* A barrier of all threads of a cluster of blocks; where there are no clusters, a block is one of its own. */
@@ -301,7 +304,8 @@ TRIFOLD_DEVICE void tensor_multiply(double (&c0)[2], double (&c1)[2], const doub
 #endif
 }
 
-/* A number's first eleven digits, which is what the matrix instructions of single precision look at; the next eleven are what is left. */
+/* A number's first eleven digits, which are all that the matrix instructions of single precision read. The remainder has the next eleven.
+ */
 TRIFOLD_DEVICE float first_digits(float x) { return __uint_as_float((__float_as_uint(x) + 0x1000u) & 0xffffe000u); }
 TRIFOLD_DEVICE void tensor_multiply(float (&c)[4], const float (&a)[4], const float (&b)[2]) {
 #if TRIFOLD_ARCH >= 80
@@ -332,7 +336,7 @@ TRIFOLD_DEVICE void tensor_multiply(float (&c0)[2], float (&c1)[2], const float 
     c0[0] += sum[0], c0[1] += sum[1], c1[0] += sum[2], c1[1] += sum[3];
 }
 
-/* Two numbers rounded to eleven digits in a word of halves, and what such a word holds. */
+/* Packs two numbers, rounded to eleven digits, into a word of halves; and unpacks one. */
 TRIFOLD_DEVICE unsigned pack_halves(float low, float high) {
     unsigned word;
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));

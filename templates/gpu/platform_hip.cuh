@@ -1,5 +1,5 @@
-/* All that HIP spells in its own way, by the names of platform_cuda.cuh. They are made of the compiler's own builtins, so that hiprtc and
- * Clang need no header. A warp is what AMD calls a wave. */
+/* HIP's version of the functions of platform_cuda.cuh. They use the compiler's own builtins, so that hiprtc and Clang need no header. AMD
+ * calls a warp a wave. */
 #include "integer.h"
 
 #ifndef TRIFOLD_PLATFORM
@@ -19,15 +19,15 @@ constexpr int warp_lanes = TRIFOLD_WAVE;
 
 TRIFOLD_DEVICE int thread_index() { return static_cast<int>(__builtin_amdgcn_workitem_id_x()); }
 TRIFOLD_DEVICE void assume_thread() {} /* the compiler knows that it is not negative */
-/* The thread's index, read again. Compilers keep what they compute from an index in registers; what they compute from this one they compute
- * again at the next use. That frees registers. */
+/* The thread's index, read again. Compilers keep numbers that follow from an index in registers, but those that follow from this one they
+ * compute again at the next use. That frees registers. */
 TRIFOLD_DEVICE int thread_afresh() {
     int thread = thread_index();
     asm volatile("" : "+v"(thread));
     __builtin_assume(thread >= 0);
     return thread;
 }
-TRIFOLD_DEVICE int thread_opaque() { return thread_index(); } /* for registers that are short elsewhere */
+TRIFOLD_DEVICE int thread_opaque() { return thread_index(); } /* CUDA's version saves registers, which are not short here */
 TRIFOLD_DEVICE trifold_int group_x() { return __builtin_amdgcn_workgroup_id_x(); }
 TRIFOLD_DEVICE trifold_int group_y() { return __builtin_amdgcn_workgroup_id_y(); }
 TRIFOLD_DEVICE void block_sync() {
@@ -50,7 +50,7 @@ template <class T>
 TRIFOLD_DEVICE T* global_pointer(T* p) {
     return (T*)(__attribute__((address_space(1))) T*)p;
 }
-/* What CUDA's compiler needs to be told. */
+/* Hints that only CUDA's compiler needs. */
 template <class T>
 TRIFOLD_DEVICE T* kept_pointer(T* p) {
     return global_pointer(p);
@@ -81,7 +81,8 @@ TRIFOLD_DEVICE unsigned warp_greatest(unsigned number) {
     return number;
 }
 
-/* Between thread blocks: adds one and returns what was there; a flag that publishes what was written before; its reader. */
+/* Communication between thread blocks: claim() adds one and returns the old number; store_release() publishes all earlier writes with a
+ * flag; load_acquire() reads such a flag. */
 TRIFOLD_DEVICE trifold_int claim(trifold_int* counter) {
     return __hip_atomic_fetch_add(counter, trifold_int(1), __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
 }
@@ -91,7 +92,7 @@ TRIFOLD_DEVICE void store_release(trifold_int* flag, trifold_int value) {
 TRIFOLD_DEVICE trifold_int load_acquire(const trifold_int* flag) {
     return __hip_atomic_load(flag, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_AGENT);
 }
-/* What this thread has stored is there for the whole device before what it does next. */
+/* A fence: the whole device sees the thread's stores before anything that it does next. */
 TRIFOLD_DEVICE void fence_device() { __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "agent"); }
 /* Words between thread blocks: one of 8 bytes is never torn, and orders nothing but itself. */
 typedef unsigned long long trifold_word;
@@ -123,7 +124,7 @@ TRIFOLD_DEVICE void copy_bits(To& to, const From& from) {
 /* Launches that may begin as soon as all thread blocks of this one have come here: there are none. */
 TRIFOLD_DEVICE void start_dependents() {}
 TRIFOLD_DEVICE void wait_for_launches() {}
-/* What a thread does between two looks at a flag or word: lets others have the pipeline. */
+/* The pause of a thread between two reads of a flag or word: it lets others have the pipeline. */
 TRIFOLD_DEVICE void spin() { __builtin_amdgcn_s_sleep(1); }
 
 /* Barriers of some of the block's waves: `word` counts the waves that have come since the kernel began, so the barrier that a wave

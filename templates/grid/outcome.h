@@ -1,11 +1,11 @@
-/* What a factorization comes to, from the record of all fronts. The limits stand in the launch. */
+/* The outcome of a factorization, from the record of all fronts. The launch has the limits. */
 
-/* Whether A x is zero for a constant x: its rows sum to zero, but for rounding. */
+/* Whether A x is zero for a constant x: all rows sum to zero, but for rounding. */
 TRIFOLD_SIZE int grid_sums_to_zero(const trifold_grid_record* all, const trifold_grid_launch* launch) {
     return launch->edge < 0 && all->row_sum <= launch->row_sum;
 }
-/* Pivots that have grown a lot say that digits were lost. So do those that have grown a little where there is a very small one too: what
- * lay between the two was larger than any pivot. */
+/* The problem of a factorization. Pivots that have grown a lot mean that digits were lost. So do pivots that have grown a little, if there
+ * is a very small one too: between the two there were numbers larger than any pivot. */
 TRIFOLD_SIZE int grid_problem_of(const trifold_grid_record* all, const trifold_grid_launch* launch, trifold_int accepts) {
     const double little = 1024, apart = 4096;
     const double grown = all->entry > 0 ? all->largest / all->entry : 0;

@@ -13,9 +13,9 @@ TRIFOLD_MIXED_FUNCTION void raise(double* largest, double value) {
 }
 
 /* The backward error of a row is |b - A x| over |A| |x| + |b|, in which the units of rows and columns do not matter (Oettli and Prager,
- * 1964). Where the diagonal entry makes the residual a correction below the normal numbers of single precision, it cannot be solved for;
- * what counts then is how large it is beside the column's largest b. `errors` has of many rows of a column: the largest such error, the
- * largest such residual, the largest b. */
+ * 1964). If the diagonal entry makes the residual a correction below the normal numbers of single precision, it cannot be solved for. Its
+ * size relative to the column's largest b counts then. `errors` has three maxima over many rows of a column: of such errors, of such
+ * residuals, and of b. */
 enum { ROW_ERROR, SMALL_RESIDUAL, LARGEST_B, ERRORS };
 TRIFOLD_MIXED_FUNCTION void add_row(double* errors, double residual, double size, double entry, double b) {
     const double smallest = 0x1p-126 * (entry > 1 ? entry : 1), magnitude = residual < 0 ? -residual : residual;

@@ -132,12 +132,13 @@ TEST_CASE("a wrong launch of an image is refused") {
                 CHECK(refused([](GridLaunch& wrong) { wrong.groups -= 1; }));
                 CHECK(refused([](GridLaunch& wrong) { wrong.groups = std::int64_t{1} << 31; }));
                 CHECK(refused([](GridLaunch& wrong) { wrong.constants.levels = 0; }));
+                CHECK(refused([](GridLaunch& wrong) { wrong.constants.kind += 1; }));
                 if (launch.needs.shared_bytes > 0) CHECK(refused([](GridLaunch& wrong) { wrong.needs.shared_bytes = 0; }));
                 if (launch.kernel != grid::gpu::Kernel::pixels) CHECK(refused([](GridLaunch& wrong) { wrong.level.eliminated += 40; }));
                 if (launch.kernel >= grid::gpu::Kernel::step_few && launch.kernel <= grid::gpu::Kernel::step_16) {
-                    CHECK(refused([](GridLaunch& wrong) { wrong.constants.tile -= 1; }));
-                    CHECK(refused([](GridLaunch& wrong) { wrong.constants.step_next += 1; }));
-                    CHECK(refused([](GridLaunch& wrong) { wrong.constants.inverse_end += 100; }));
+                    CHECK(refused([](GridLaunch& wrong) { wrong.constants.step.parts -= 1; }));
+                    CHECK(refused([](GridLaunch& wrong) { wrong.constants.step.factored += 1; }));
+                    CHECK(refused([](GridLaunch& wrong) { wrong.constants.step.inverse_end += 100; }));
                 }
                 // The mistake that made sweeps hang: teams of fewer lanes than their fronts eliminate pixels.
                 if (launch.kernel != grid::gpu::Kernel::forward && launch.kernel != grid::gpu::Kernel::backward) continue;

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <trifold/error.hpp>
+#include <vector>
 
 #include "generator/tridiagonal/operands.hpp"
 
@@ -62,7 +63,8 @@ TEST_CASE("every launch of a mixed Program waits for the one before it") {
 
 TEST_CASE("what factors and sweeps in a mixed Program works on copies in the workspace, what refines on the caller's arrays") {
     const auto program = mixed_program();
-    alignas(workspace_alignment) static char workspace[1];
+    std::vector<char> memory(static_cast<std::size_t>(program.workspace_bytes));
+    auto* workspace = memory.data();
     trifold_args caller{};
     caller.d = &caller;
     caller.shift = &caller;

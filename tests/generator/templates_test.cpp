@@ -272,7 +272,8 @@ TEST_CASE("only files of constants read what a unit is told, but for names and b
     for (const auto& name : kernel_templates()) {
         if (name == "tridiagonal/mixed.h" || name.starts_with("gpu/platform") || name.find("constants.c") != std::string::npos) continue;
         for (const auto& word : constants_in(std::string(template_text(name))))
-            if (!platform.contains(word) && !word.starts_with("TRIFOLD_KERNEL") && !word.starts_with("TRIFOLD_BLOCKS_")) others.insert(name + ": " + word);
+            if (!platform.contains(word) && !word.starts_with("TRIFOLD_KERNEL") && !word.starts_with("TRIFOLD_BLOCKS_"))
+                others.insert(name + ": " + word);
     }
     CHECK(others == std::set<std::string>{"cpu/tridiagonal/common.c: TRIFOLD_STATIC_KERNELS",
                                           "gpu/tridiagonal/tiles/halves.cuh: TRIFOLD_HALF_PANELS"});

@@ -111,7 +111,8 @@ def tuner_knows_family(path, included):
     is_tuner = is_within(path, "tools/tune") or is_within(path, "tools/trifold/tune")
     if not is_tuner or path == "tools/tune/registry.cpp" or family_of(path):
         return False
-    return family_of(f"runtime/{included}" if included.startswith("trifold/") else included) is not None or included == "trifold/trifold.hpp"
+    place = f"runtime/{included}" if included.startswith("trifold/") else included
+    return family_of(place) is not None or included == "trifold/trifold.hpp"
 
 
 def is_within(path, folder):

@@ -67,8 +67,7 @@ class GridCase {
         auto results = operations_of(ours);
         ours.check();
         double flops = 0;
-        for (const auto& level : grid::levels_of(spec_, grid::leaf_cells_of(plan.tuning(), request_.device.target())))
-            flops += level.flops;
+        for (const auto& level : grid::levels_of(spec_, grid::leaf_cells_of(plan.tuning(), request_.device.target()))) flops += level.flops;
         for (auto& result : results)
             if (result.operation == "factor") result.flops = flops * static_cast<double>(spec_.batch);
         report("trifold", results);

@@ -1,11 +1,12 @@
 """Fits the constants of the variants' time models to trials of `trifold tune`, and prints them as generator/devices/*.json has them.
 
-    trifold tune --block 4,8,17,24,40,64,128 --horizon 8,50,512 --batch 1,16,256,4096 --precision f64,f32 --operation factor+factor_solve --hot
+    trifold tune --block 4,8,17,24,40,64,128 --horizon 8,50,512 --batch 1,16,256,4096 --precision f64,f32 \\
+        --operation factor+factor_solve --hot
     trifold tune export --trials trials.jsonl
     python tools/tune/fit.py build/lean/bin/trifold trials.jsonl [more.jsonl] [--variant team]
 
-Needs SciPy. Trials without pinned knobs count. A third of the points of the first file is held out: how well the fit predicts those is printed, not used. Further files are
-fitted to as a whole. Records near the best of their point count most, since these are compared."""
+Needs SciPy. Trials without pinned knobs count. A third of the points of the first file is held out: how well the fit predicts those is
+printed, not used. Further files are fitted to as a whole. Records near the best of their point count most, since these are compared."""
 
 import argparse
 import collections
@@ -34,8 +35,11 @@ def read(path):
     """The sound trials. Those with pinned knobs are left out."""
     with open(path) as lines:
         records = [json.loads(line) for line in lines]
-    return [record for record in records
-            if record["verdict"] == "sound" and ":" not in record["variant"] and set(OPERATIONS) <= set(record["seconds"])]
+    return [
+        record
+        for record in records
+        if record["verdict"] == "sound" and ":" not in record["variant"] and set(OPERATIONS) <= set(record["seconds"])
+    ]
 
 
 def weigh(records):

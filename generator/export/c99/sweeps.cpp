@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "generator/export/c99/parts.hpp"
 #include "generator/export/c99/unrolled.hpp"
 #include "generator/export/c99/unrolled_text.hpp"
 

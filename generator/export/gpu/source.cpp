@@ -84,28 +84,32 @@ std::string image_declarations(const GpuExport& project) {
 
 // ---- tables ----
 
-/// The levels that a Program's launches are over, each once.
-class Levels {
+/// The constants of a Program's launches, each once, as initializers of a trifold_constants.
+class Constants {
   public:
-    std::size_t index(const trifold_level& level) {
-        const auto same = [&](const trifold_level& other) { return std::memcmp(&level, &other, sizeof level) == 0; };
-        const auto found = std::ranges::find_if(levels_, same);
-        const auto result = static_cast<std::size_t>(found - levels_.begin());
-        if (found == levels_.end()) levels_.push_back(level);
+    std::size_t index(std::string row) {
+        const auto found = std::ranges::find(rows_, row);
+        const auto result = static_cast<std::size_t>(found - rows_.begin());
+        if (found == rows_.end()) rows_.push_back(std::move(row));
         return result;
     }
-    const std::vector<trifold_level>& all() const { return levels_; }
+    std::string text() const { return fmt::format("{}", fmt::join(rows_, "")); }
 
   private:
-    std::vector<trifold_level> levels_;
+    std::vector<std::string> rows_;
 };
 
 std::string level_row(const trifold_level& l) {
-    auto text = fmt::format("    {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {{", l.index, l.base, l.scale, l.size, l.next_base,
-                            l.next_scale, l.next_size, l.coupling, l.next_coupling, l.chains, l.runs);
+    auto text = fmt::format("    {{.level = {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {{", l.index, l.base, l.scale, l.size,
+                            l.next_base, l.next_scale, l.next_size, l.coupling, l.next_coupling, l.chains, l.runs);
     for (const auto& run : l.run)
         text += fmt::format("{}{{{}, {}, {}, {}, {}}}", &run == l.run ? "" : ", ", run.first, run.stride, run.count, run.length, run.step);
-    return text + "}},\n";
+    return text + "}}},\n";
+}
+
+std::string constants_row(const Design& design, const Step& step) {
+    if (!takes_all_levels(design, step)) return level_row(step.level);
+    return fmt::format("    {{.all_levels = {{{}}}}},\n", static_cast<int>(step.start));
 }
 
 std::string kernel_row(const PhaseKernel& kernel) {
@@ -113,12 +117,13 @@ std::string kernel_row(const PhaseKernel& kernel) {
                        kernel.shape.members_per_task);
 }
 
-std::string launch_row(const Design& design, Operation operation, const Step& launch, Levels& levels) {
+std::string launch_row(const Design& design, Operation operation, const Step& launch, Constants& constants) {
     const auto& kernel = design.kernels[launch.kernel];
     if (launch.after.size() > 1) throw std::logic_error("a launch that waits for several others has no place in the exported tables");
     const auto after = launch.after.empty() ? std::string("-1") : fmt::format("{}", launch.after.front());
-    return fmt::format("    {{{}, {}, {}, {}, {}}}, /* {}: {} */\n", launch.kernel, levels.index(launch.level), groups_of(design, launch),
-                       after, launch.operands == Operands::caller_in_x ? 1 : 0, to_string(operation), to_string(kernel.phase));
+    return fmt::format("    {{{}, {}, {}, {}, {}}}, /* {}: {} */\n", launch.kernel, constants.index(constants_row(design, launch)),
+                       groups_of(design, launch), after, launch.operands == Operands::caller_in_x ? 1 : 0, to_string(operation),
+                       to_string(kernel.phase));
 }
 
 std::string table(std::string_view type, std::string_view name, std::string_view arch, const std::string& rows) {
@@ -131,9 +136,9 @@ struct Tables {
 
 Tables tables_of(const Design& design, std::string_view prefix) {
     const auto& arch = design.target.arch;
-    std::string kernels, levels, launches, zeroed, first;
+    std::string kernels, launches, zeroed, first;
     for (const auto& kernel : design.kernels) kernels += kernel_row(kernel);
-    Levels distinct;
+    Constants distinct;
     std::size_t count = 0, regions = 0;
     for (const auto operation : operations) {
         first += fmt::format("{}, ", count);
@@ -142,7 +147,6 @@ Tables tables_of(const Design& design, std::string_view prefix) {
         count += found->second.size();
         for (const auto& launch : found->second) launches += launch_row(design, operation, launch, distinct);
     }
-    for (const auto& level : distinct.all()) levels += level_row(level);
     for (const auto& item : design.buffers) {
         if (!item.zeroed || item.bytes == 0) continue;
         zeroed += fmt::format("    {{{}, {}}}, /* {} */\n", item.offset, item.bytes, item.name);
@@ -150,14 +154,14 @@ Tables tables_of(const Design& design, std::string_view prefix) {
     }
     if (zeroed.empty()) zeroed = "    {0, 0}, /* none */\n";
     const auto text = fmt::format("\n/* {}: schedule {}, variant {}. */\n", arch, design.schedule.name, design.variant) +
-                      table("kernel", "kernels", arch, kernels) + table("trifold_level", "levels", arch, levels) +
+                      table("kernel", "kernels", arch, kernels) + table("trifold_constants", "constants", arch, distinct.text()) +
                       table("launch", "launches", arch, launches) + table("region", "zeroed", arch, zeroed);
     const auto offset = [&](std::string_view name) { return buffer(design, name).offset; };
-    return {
-        text,
-        fmt::format("    {{\"{0}\", {1}, {2}, {3}, kernels_{0}, levels_{0}, launches_{0}, zeroed_{0}, {{{4}{5}}}, {6}, {7}, {8}, {9}}},\n",
-                    arch, with_prefix(image_name(design), prefix), design.kernels.size(), regions, first, count, offset("status"),
-                    offset("log_determinant"), offset("quadratic"), offset("range"))};
+    return {text,
+            fmt::format(
+                "    {{\"{0}\", {1}, {2}, {3}, kernels_{0}, constants_{0}, launches_{0}, zeroed_{0}, {{{4}{5}}}, {6}, {7}, {8}, {9}}},\n",
+                arch, with_prefix(image_name(design), prefix), design.kernels.size(), regions, first, count, offset("status"),
+                offset("log_determinant"), offset("quadratic"), offset("range"))};
 }
 
 std::string all_tables(const GpuExport& project) {

@@ -56,9 +56,9 @@ class Writer {
         for (const auto& level : layout_.levels) most = std::max<std::int64_t>(most, (level.eliminated + level.kept) * spec_.rhs);
         for (const auto& stage : shape_.stages) {
             const auto launch = of_stage(stage);
-            std::int64_t turned = 0;
-            for (std::size_t k = stage.first; k <= stage.last; ++k) turned = std::max<std::int64_t>(turned, layout_.levels[k].eliminated);
-            most = std::max<std::int64_t>(most, launch.spare_scratch + (stage.shared ? 0 : turned * turned));
+            std::int64_t largest = 0;
+            for (std::size_t k = stage.first; k <= stage.last; ++k) largest = std::max<std::int64_t>(largest, layout_.levels[k].eliminated);
+            most = std::max<std::int64_t>(most, launch.task.spare_scratch + (stage.shared ? 0 : largest * largest));
         }
         return most;
     }
@@ -68,7 +68,8 @@ class Writer {
     trifold_grid_launch at(std::size_t first, std::size_t last) const {
         auto launch = launch_of(spec_, layout_);
         launch.leaves = first == 0 && last == 0 ? 1 : 0;
-        launch.tile = tile_;
+        launch.kind = trifold_grid_tasks;
+        launch.task = {0, 0, tile_};
         launch.number = static_cast<std::int64_t>(last);
         require(first <= last && last - first < trifold_grid_levels, "a launch has levels {} to {}, and kernels know {}", first, last,
                 int{trifold_grid_levels});
@@ -88,8 +89,8 @@ class Writer {
             auto& size = sizes.at((k - stage.first + (stage.first > 0 ? 1 : 0)) % 2);
             size = std::max<std::int64_t>(size, boxes * level.kept * level.kept);
         }
-        launch.odd_scratch = sizes[0];
-        launch.spare_scratch = sizes[0] + sizes[1];
+        launch.task.odd_scratch = sizes[0];
+        launch.task.spare_scratch = sizes[0] + sizes[1];
         return launch;
     }
 

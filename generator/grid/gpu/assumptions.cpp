@@ -104,7 +104,36 @@ class Assumptions {
         holds(parts >= 1 && parts * each >= all, "{} parts of {} do not cover {} {}", parts, each, all, what);
     }
 
+    /// The constants of their own that its kernels read.
+    trifold_grid_kind kind() const {
+        switch (made_.kernel) {
+            case Kernel::assemble:
+            case Kernel::panel:
+            case Kernel::product:
+            case Kernel::wide_product:
+                return trifold_grid_shared;
+            case Kernel::step_few:
+            case Kernel::step_1:
+            case Kernel::step_2:
+            case Kernel::step_4:
+            case Kernel::step_8:
+            case Kernel::step_16:
+                return trifold_grid_stepping;
+            case Kernel::forward_pivots:
+            case Kernel::backward_pivots:
+                return trifold_grid_solving;
+            case Kernel::forward_kept:
+            case Kernel::backward_kept:
+                return trifold_grid_sweeping;
+            case Kernel::pixels:
+                return trifold_grid_pixelwise;
+            default:
+                return trifold_grid_whole;
+        }
+    }
     void all() const {
+        holds(launch_.kind == kind(), "it has constants of kind {}, and its kernel reads those of kind {}", launch_.kind,
+              static_cast<int>(kind()));
         holds(made_.groups >= 1 && made_.groups <= 0x7fffffff, "{} thread blocks are not counted in 31 bits", made_.groups);
         holds(launch_.levels >= 1 && launch_.levels <= trifold_grid_levels, "{} levels", launch_.levels);
         if (made_.kernel == Kernel::pixels) return;
@@ -134,39 +163,40 @@ class Assumptions {
     void assemble() const {
         threads(grid_wide_threads);
         shared(static_cast<std::int64_t>(2 * sizeof(int) * grid_assembled_rows));
-        covers(launch_.tile, grid_assembled_columns, level_.eliminated, "columns");
-        groups(level_.boxes() * launch_.tile);
+        covers(launch_.share.parts, grid_assembled_columns, level_.eliminated, "columns");
+        groups(level_.boxes() * launch_.share.parts);
     }
 
     void step(int row_groups) const {
-        const std::int64_t columns = grid_step_columns(row_groups), next = launch_.step_next, s = level_.eliminated;
-        const bool begins = launch_.step < 0, symmetric = spec_.matrix == GridMatrix::symmetric;
-        const auto width = begins ? 0 : next - launch_.step;  // width of the panel that it applies
+        const auto& step = launch_.step;
+        const std::int64_t columns = grid_step_columns(row_groups), next = step.factored, s = level_.eliminated;
+        const bool begins = step.applied < 0, symmetric = spec_.matrix == GridMatrix::symmetric;
+        const auto width = begins ? 0 : next - step.applied;  // width of the panel that it applies
         threads(grid_step_threads(row_groups));
         shared(grid_step_bytes(columns, grid_step_threads(row_groups) / lanes_, real_, 0));
         at_most(s - next, grid_most_rows(row_groups), "rows that are left");
         at_most(width, columns, "columns of the panel before");
         at_most(columns, lanes_, "columns");
-        holds(begins ? next == 0 : width > 0 || launch_.step >= s, "panels do not follow one another");
+        holds(begins ? next == 0 : width > 0 || step.applied >= s, "panels do not follow one another");
         holds(next >= s || next % columns == 0, "column {} does not begin a thread block's {}", next, columns);
-        covers(launch_.tile - (begins ? 0 : grid_step_groups(symmetric)), columns, begins ? 1 : s, "columns");
-        groups(level_.boxes() * launch_.tile);
-        const auto fixed = launch_.step >= s ? s : width == grid_tile_width ? next : std::max<std::int64_t>(launch_.step, 0);
-        holds(launch_.inverse <= launch_.inverse_end && launch_.inverse_end <= quotient(fixed, grid_tile_width),
-              "it inverts tiles {} to {}, in which rows still move", launch_.inverse, launch_.inverse_end);
+        covers(step.parts - (begins ? 0 : grid_step_groups(symmetric)), columns, begins ? 1 : s, "columns");
+        groups(level_.boxes() * step.parts);
+        const auto fixed = step.applied >= s ? s : width == grid_tile_width ? next : std::max<std::int64_t>(step.applied, 0);
+        holds(step.inverse <= step.inverse_end && step.inverse_end <= quotient(fixed, grid_tile_width),
+              "it inverts tiles {} to {}, in which rows still move", step.inverse, step.inverse_end);
     }
 
     void panel() const {
         threads(8 * lanes_);
         shared(grid_panel_bytes(async_, real_));
-        covers(launch_.tile, grid_tile_rows, level_.kept, "rows");
-        groups(level_.boxes() * launch_.tile * (spec_.matrix == GridMatrix::symmetric ? 1 : 2));
+        covers(launch_.share.parts, grid_tile_rows, level_.kept, "rows");
+        groups(level_.boxes() * launch_.share.parts * (spec_.matrix == GridMatrix::symmetric ? 1 : 2));
     }
     void product(std::int64_t side, std::int64_t warps) const {
         threads(warps * lanes_);
         shared(grid_product_bytes(side, async_, real_));
-        covers(launch_.tile, side, level_.kept, "rows");
-        groups(level_.boxes() * launch_.tile * launch_.tile);
+        covers(launch_.share.parts, side, level_.kept, "rows");
+        groups(level_.boxes() * launch_.share.parts * launch_.share.parts);
     }
     void finish() const {
         holds(level_.boxes() == 1 && level_.kept == 0, "it gathers what the last front knows");
@@ -185,7 +215,7 @@ class Assumptions {
     }
 
     void triangle() const {
-        const auto first = launch_.step, end = launch_.step_next;
+        const auto first = launch_.triangle.first, end = launch_.triangle.end;
         threads(grid_triangle_threads);
         holds(grid_triangle_threads / lanes_ > 3, "no warp is left to take later tiles");
         holds(first >= 0 && first < end && first % grid_tile_width == 0, "columns {} to {} are no tiles", first, end);
@@ -193,22 +223,22 @@ class Assumptions {
         shared(grid_triangle_bytes(end - first, level_.eliminated, async_, real_));
         groups(level_.boxes());
     }
-    /// Rows or columns that a product takes: of a panel, or behind (1) or before (2) some columns of W.
+    /// Rows or columns that a product takes: those of a panel, or those behind or before some columns of W.
     std::int64_t taken(std::int64_t of_panel) const {
-        if (launch_.turn == 0) return of_panel;
-        return launch_.turn == 1 ? level_.eliminated - launch_.step_next : launch_.step;
+        if (launch_.factor.rows == trifold_grid_panel) return of_panel;
+        return launch_.factor.rows == trifold_grid_rows_behind ? level_.eliminated - launch_.factor.end : launch_.factor.first;
     }
     void rows() const {
         threads(grid_wide_threads);
         shared((launch_.level[launch_.levels - 1].eliminated + grid_wide_threads / lanes_ * grid_kept_rows) * real_);
-        covers(launch_.tile, grid_kept_rows, taken(level_.kept), "rows");
-        groups(level_.boxes() * launch_.tile);
+        covers(launch_.factor.parts, grid_kept_rows, taken(level_.kept), "rows");
+        groups(level_.boxes() * launch_.factor.parts);
     }
     void columns() const {
         threads(grid_wide_threads);
         shared(grid_kept_chunk * real_);
-        covers(launch_.tile, grid_wide_threads / lanes_ * grid_kept_columns, taken(level_.eliminated), "columns");
-        groups(level_.boxes() * launch_.tile);
+        covers(launch_.factor.parts, grid_wide_threads / lanes_ * grid_kept_columns, taken(level_.eliminated), "columns");
+        groups(level_.boxes() * launch_.factor.parts);
     }
 
     void pixels() const {

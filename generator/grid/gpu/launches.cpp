@@ -81,24 +81,31 @@ class Launches {
         for (auto k = level > 0 ? level - 1 : 0; k <= level; ++k) launch.level[launch.levels++] = layout_.levels[k];
         return launch;
     }
-    trifold_grid_launch at(std::size_t level, std::int64_t tile, bool transposed = false) const {
+    /// The same in a sweep.
+    trifold_grid_launch at(std::size_t level, bool transposed) const {
         auto launch = at(level);
-        launch.tile = tile;
         launch.transposed = transposed ? 1 : 0;
+        return launch;
+    }
+    /// The same where so many thread blocks share a front.
+    trifold_grid_launch shared(std::size_t level, std::int64_t parts) const {
+        auto launch = at(level);
+        launch.kind = trifold_grid_shared;
+        launch.share = {parts};
         return launch;
     }
 
     void add_shared(std::size_t level) {
         const auto& l = levels_[level];
         const auto boxes = l.boxes(), tiles = quotient(l.eliminated, grid_assembled_columns);
-        add_early(Kernel::assemble, {grid_wide_threads, 2 * sizeof(int) * grid_assembled_rows}, at(level, tiles), boxes * tiles,
+        add_early(Kernel::assemble, {grid_wide_threads, 2 * sizeof(int) * grid_assembled_rows}, shared(level, tiles), boxes * tiles,
                   "pivot blocks of level", level);
         add_steps(level);
         if (l.kept == 0) return;
         const std::int64_t parts = quotient(l.kept, grid_tile_rows), kinds = spec_.matrix == GridMatrix::symmetric ? 1 : 2;
         const auto threads = 4 * std::int64_t{warp_lanes(target_)};
-        add_early(Kernel::panel, {2 * threads, grid_panel_bytes(fetches_async(target_), real_)}, at(level, parts), boxes * parts * kinds,
-                  "panels of level", level);
+        add_early(Kernel::panel, {2 * threads, grid_panel_bytes(fetches_async(target_), real_)}, shared(level, parts),
+                  boxes * parts * kinds, "panels of level", level);
         add_product(level);
     }
 
@@ -111,7 +118,7 @@ class Launches {
         const bool is_wide = decide("product_side", {{"eliminated", number(l.eliminated)}, {"tiles", number(tiles)}}) == wide_side && fits;
         const auto side = is_wide ? wide_side : std::int64_t{grid_tile_rows}, parts = quotient(l.kept, side);
         add_early(is_wide ? Kernel::wide_product : Kernel::product,
-                  {(is_wide ? 8 : 4) * std::int64_t{warp_lanes(target_)}, grid_product_bytes(side, async, real_)}, at(level, parts),
+                  {(is_wide ? 8 : 4) * std::int64_t{warp_lanes(target_)}, grid_product_bytes(side, async, real_)}, shared(level, parts),
                   l.boxes() * parts * parts, "products of level", level);
     }
 
@@ -119,8 +126,8 @@ class Launches {
     /// applies its panel. A tile of several panels is inverted one launch later, since the last of them still moves its rows.
     void add_steps(std::size_t level) {
         const auto& l = levels_[level];
-        const bool few = decide("step_rows", {{"boxes", number(l.boxes() * spec_.batch)}}) == grid_few_rows;
-        const auto panels = panels_of(l, decide("panel_columns", {}), few);
+        const bool many = decide("step_rows", {{"boxes", number(l.boxes() * spec_.batch)}}) == grid_small_step_rows;
+        const auto panels = panels_of(l, decide("panel_columns", {}), many);
         const auto first_of = [&](std::size_t index) {
             return index < panels.size() ? panels[index].first : panels.back().first + panels.back().columns();
         };
@@ -130,14 +137,13 @@ class Launches {
             const auto& panel = panels[std::min(k, panels.size() - 1)];
             const auto shares =
                 k == 0 ? 1 : quotient(l.eliminated, panel.columns()) + grid_step_groups(spec_.matrix == GridMatrix::symmetric);
-            auto launch = at(level, shares);
-            launch.step = k == 0 ? -1 : first_of(k - 1);
-            launch.step_next = first_of(k);
-            launch.turn = static_cast<std::int64_t>(k);
-            launch.inverse = inverted;
-            const bool is_tile = launch.step_next - launch.step == grid_tile_width;
-            if (k > 0) inverted = launch.step >= l.eliminated ? tiles : (is_tile ? launch.step_next : launch.step) / grid_tile_width;
-            launch.inverse_end = inverted;
+            trifold_grid_step step{shares, k == 0 ? -1 : first_of(k - 1), first_of(k), static_cast<std::int64_t>(k), inverted, inverted};
+            const bool is_tile = step.factored - step.applied == grid_tile_width;
+            if (k > 0) inverted = step.applied >= l.eliminated ? tiles : (is_tile ? step.factored : step.applied) / grid_tile_width;
+            step.inverse_end = inverted;
+            auto launch = at(level);
+            launch.kind = trifold_grid_stepping;
+            launch.step = step;
             const Needs needs{grid_step_threads(panel.row_groups),
                               step_bytes(target_, real_, panel.row_groups, panel_on_chip(target_, real_))};
             add_early(step_of(panel.row_groups), needs, launch, l.boxes() * shares, fmt::format("panel {} of level", k), level);
@@ -156,25 +162,26 @@ class Launches {
         const auto bytes =
             teams * grid_team_reals(l.eliminated, l.kept, std::max<std::int64_t>(lanes / warp_lanes(target_), 1), real_) * real_;
         const auto kernel = forward ? (small ? Kernel::forward_small : Kernel::forward) : small ? Kernel::backward_small : Kernel::backward;
-        add_early(kernel, {grid_sweep_threads, bytes}, at(level, 1, transposed), quotient(levels_[level].boxes(), teams),
+        add_early(kernel, {grid_sweep_threads, bytes}, at(level, transposed), quotient(levels_[level].boxes(), teams),
                   forward ? "forward level" : "backward level", level);
     }
     void forward(std::size_t level, bool transposed) {
         const auto& l = levels_[level];
         for (const auto& [first, end] : parts_of(l)) {
             add_triangle(Kernel::forward_pivots, level, {first, end}, transposed);
-            if (end < l.eliminated) add_adjacent(level, {first, end}, l.eliminated - end, 1, transposed, is_general() && transposed);
+            if (end < l.eliminated)
+                add_adjacent(level, {first, end}, l.eliminated - end, trifold_grid_rows_behind, transposed, is_general() && transposed);
         }
-        if (l.kept > 0) add_rows(at(level, 1, transposed), l.kept, "forward level", level);
+        if (l.kept > 0) add_rows(at(level, transposed), {}, l.kept, "forward level", level);
     }
     void backward(std::size_t level, bool transposed) {
         const auto& l = levels_[level];
-        if (l.kept > 0) add_columns(at(level, 1, transposed), l.eliminated, "backward level", level);
+        if (l.kept > 0) add_columns(at(level, transposed), {}, l.eliminated, "backward level", level);
         auto parts = parts_of(l);
         std::ranges::reverse(parts);
         for (const auto& [first, end] : parts) {
             add_triangle(Kernel::backward_pivots, level, {first, end}, transposed);
-            if (first > 0) add_adjacent(level, {first, end}, first, 2, transposed, !is_general() || transposed);
+            if (first > 0) add_adjacent(level, {first, end}, first, trifold_grid_rows_before, transposed, !is_general() || transposed);
         }
     }
     bool is_general() const { return spec_.matrix != GridMatrix::symmetric; }
@@ -191,33 +198,40 @@ class Launches {
     }
     void add_triangle(Kernel kernel, std::size_t level, Columns columns, bool transposed) {
         const bool async = fetches_async(target_);
-        auto launch = at(level, 1, transposed);
-        std::tie(launch.step, launch.step_next) = columns;
+        auto launch = at(level, transposed);
+        launch.kind = trifold_grid_solving;
+        launch.triangle = {columns.first, columns.second};
         const auto bytes = grid_triangle_bytes(columns.second - columns.first, levels_[level].eliminated, async, real_);
         add_early(kernel, {grid_triangle_threads, bytes}, launch, levels_[level].boxes(),
                   kernel == Kernel::forward_pivots ? "forward pivots of level" : "backward pivots of level", level);
     }
-    /// Subtracts the columns' part from the `rows` rows behind them (turn 1) or before them (turn 2).
-    void add_adjacent(std::size_t level, Columns columns, std::int64_t rows, std::int64_t turn, bool transposed, bool by_columns) {
-        auto launch = at(level, 1, transposed);
-        std::tie(launch.step, launch.step_next) = columns;
-        launch.turn = turn;
-        by_columns ? add_columns(launch, rows, "next to pivots of level", level) : add_rows(launch, rows, "next to pivots of level", level);
+    /// Subtracts the columns' part from the `count` rows behind or before them; `by_columns`: rows are columns of memory.
+    void add_adjacent(std::size_t level, Columns columns, std::int64_t count, trifold_grid_rows rows, bool transposed, bool by_columns) {
+        const auto launch = at(level, transposed);
+        const trifold_grid_factor factor{0, rows, columns.first, columns.second};
+        const auto* what = "next to pivots of level";
+        by_columns ? add_columns(launch, factor, count, what, level) : add_rows(launch, factor, count, what, level);
     }
-    void add_rows(trifold_grid_launch launch, std::int64_t rows, std::string_view what, std::size_t level) {
-        launch.tile = quotient(rows, grid_kept_rows);
+    void add_rows(trifold_grid_launch launch, trifold_grid_factor factor, std::int64_t rows, std::string_view what, std::size_t level) {
+        factor.parts = quotient(rows, grid_kept_rows);
+        launch.kind = trifold_grid_sweeping;
+        launch.factor = factor;
         const auto bytes = (layout_.levels[level].eliminated + grid_wide_threads / warp_lanes(target_) * grid_kept_rows) * real_;
-        add_early(Kernel::forward_kept, {grid_wide_threads, bytes}, launch, levels_[level].boxes() * launch.tile, what, level);
+        add_early(Kernel::forward_kept, {grid_wide_threads, bytes}, launch, levels_[level].boxes() * factor.parts, what, level);
     }
-    void add_columns(trifold_grid_launch launch, std::int64_t columns, std::string_view what, std::size_t level) {
-        launch.tile = quotient(columns, grid_wide_threads / warp_lanes(target_) * grid_kept_columns);
-        add_early(Kernel::backward_kept, {grid_wide_threads, grid_kept_chunk * real_}, launch, levels_[level].boxes() * launch.tile, what,
+    void add_columns(trifold_grid_launch launch, trifold_grid_factor factor, std::int64_t columns, std::string_view what,
+                     std::size_t level) {
+        factor.parts = quotient(columns, grid_wide_threads / warp_lanes(target_) * grid_kept_columns);
+        launch.kind = trifold_grid_sweeping;
+        launch.factor = factor;
+        add_early(Kernel::backward_kept, {grid_wide_threads, grid_kept_chunk * real_}, launch, levels_[level].boxes() * factor.parts, what,
                   level);
     }
 
     void add_pixels(trifold_grid_work work, bool transposed, std::string_view what) {
-        auto launch = at(0, 1, transposed);
-        launch.work = work;
+        auto launch = at(0, transposed);
+        launch.kind = trifold_grid_pixelwise;
+        launch.pixelwise = {work};
         add(Kernel::pixels, {grid_wide_threads, 0}, launch, quotient(spec_.width * spec_.height, grid_wide_threads), what, 0);
     }
 

@@ -42,7 +42,7 @@ std::vector<Panel> panels_of(const Level& level, std::int64_t most_columns, bool
         while (row_groups > 1 && grid_step_columns(row_groups) < most_columns && left <= grid_most_rows(row_groups / 2) &&
                first % grid_step_columns(row_groups / 2) == 0)
             row_groups /= 2;
-        if (small_blocks && row_groups == 1 && left <= grid_few_rows) row_groups = 0;
+        if (small_blocks && row_groups == 1 && left <= grid_small_step_rows) row_groups = 0;
         panels.push_back({first, row_groups});
     }
     return panels;

@@ -70,7 +70,7 @@ std::int64_t chip_bytes(const GridSpec& spec, const Level& level, const OnChip& 
 const OnChip* on_chip_of(const GridSpec& spec, const Target& target, const Level& level, bool leaf);
 
 /// A panel: columns of a pivot block that one thread block factors at a time. It takes `row_groups` times grid_step_rows rows, or
-/// grid_few_rows where `row_groups` is 0.
+/// grid_small_step_rows where `row_groups` is 0.
 struct Panel {
     std::int64_t first;
     int row_groups;

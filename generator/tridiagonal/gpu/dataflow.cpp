@@ -249,8 +249,8 @@ void overlap(std::vector<Step>& steps, const Design& design) {
         if (step.after.empty() || (!backward && phase_of(step) != Phase::finish_factor)) continue;
         auto& before = steps[step.after.front()];
         step.early = true;
-        step.level.index = phase_of(before) == Phase::forward ? trifold_beside_forward : trifold_beside_factor;
-        if (backward) before.level.index = step.level.index;  // leaves words for it
+        step.start = phase_of(before) == Phase::forward ? trifold_during_forward : trifold_during_factor;
+        if (backward) before.start = step.start;  // leaves words for it
     }
 }
 

@@ -1,4 +1,4 @@
-/* What a merge starts from: what its two parts have left. */
+/* Assembles a merge from the updates of its two parts. */
 #include "cpu/grid/pivots.c"
 
 /* Neighbouring numbers: kept pixels `from` .. `from` + count - 1 of a part are pixels `to` .. of its parent, where
@@ -9,7 +9,7 @@ typedef struct {
 
 enum { MOST_RUNS = 8 };
 
-/* Where a pixel is that the box keeps, as in `run`. */
+/* The number of a pixel that the box keeps, counted as in `run`. */
 INLINE integer place_of(const front* f, integer x, integer y) { return f->S + grid_place(&f->box, x, y); }
 
 INLINE void add_run(run* runs, integer* count, integer* from, integer to, integer length) {
@@ -18,7 +18,7 @@ INLINE void add_run(run* runs, integer* count, integer* from, integer to, intege
     *from += length;
 }
 
-/* Where the kept pixels of a part go. */
+/* Finds the numbers that the kept pixels of a part have in its parent. */
 INLINE integer runs_of(const front* part, const front* parent, run* runs) {
     const grid_box *b = &part->box, *p = &parent->box;
     integer count = 0, from = 0;
@@ -42,9 +42,9 @@ INLINE integer runs_of(const front* part, const front* parent, run* runs) {
     return count;
 }
 
-/* Where an entry of a front is: its row and column count as in `run`. Of a symmetric one, row >= column. */
+/* The place of a front's entry. Row and column are counted as in `run`; row >= column if the matrix is symmetric. */
 INLINE real* entry_of(const front* f, real* w, real* d, integer row, integer column) {
-    if (column < f->S) return w + row_of(row, f->S) + column * LANES; /* Y stands behind W */
+    if (column < f->S) return w + row_of(row, f->S) + column * LANES; /* Y follows W */
     if (row < f->S) return w + (f->S + f->R) * f->S + row_of(column - f->S, f->S) + row * LANES;
     return d + (column - f->S) * f->R + row - f->S;
 }
@@ -74,17 +74,18 @@ INLINE void add_vector(real* to, const real* from, integer count) {
     for (; k < count; ++k) to[k] += from[k];
 }
 
-/* Adds rows a and columns b of what a part has left, as far as they go to columns left .. right - 1 of the parent. `lower`: only what is
- * not above the part's diagonal. `turned`: as its transpose. */
-INLINE void add_block(const front* f, real* w, real* d, const real* from, integer R, run a, run b, int lower, int turned, integer left,
+/* Adds rows a and columns b of a part's update to columns left .. right - 1 of the parent. `lower`: only entries on and below the part's
+ * diagonal. `transposed`: adds the transpose. */
+INLINE void add_block(const front* f, real* w, real* d, const real* from, integer R, run a, run b, int lower, int transposed, integer left,
                       integer right) {
-    const integer S = f->S, first = turned ? 0 : larger(0, left - b.to), end = turned ? b.count : smaller(b.count, right - b.to);
+    const integer S = f->S, first = transposed ? 0 : larger(0, left - b.to), end = transposed ? b.count : smaller(b.count, right - b.to);
     for (integer j = first; j < end; ++j) {
-        const integer i = larger(lower ? j : 0, turned ? left - a.to : 0), count = (turned ? smaller(a.count, right - a.to) : a.count) - i;
+        const integer i = larger(lower ? j : 0, transposed ? left - a.to : 0),
+                      count = (transposed ? smaller(a.count, right - a.to) : a.count) - i;
         if (count <= 0) continue;
         const real* column = from + (b.from + j) * R + a.from + i;
         const integer row = a.to + i;
-        if (turned)
+        if (transposed)
             add_strided(entry_of(f, w, d, b.to + j, row), row < S ? LANES : f->R, column, count);
         else if (b.to < S)
             add_to_strips(w + (b.to + j) * LANES, S, row, column, count);
@@ -95,7 +96,7 @@ INLINE void add_block(const front* f, real* w, real* d, const real* from, intege
     }
 }
 
-/* Adds what `part` has left in `from`. */
+/* Adds the update that `part` has left in `from`. */
 NOINLINE void add_part(const front* f, real* w, real* d, const front* part, const real* from, integer left, integer right) {
     run runs[MOST_RUNS];
     const integer count = runs_of(part, f, runs);
@@ -106,7 +107,7 @@ NOINLINE void add_part(const front* f, real* w, real* d, const front* part, cons
 
 INLINE void clear(real* p, integer count) { __builtin_memset(p, 0, (unsigned long)count * sizeof(real)); }
 
-/* Columns left .. right - 1 of an empty front: whole strips. */
+/* Clears columns left .. right - 1 of a front, in whole strips. */
 INLINE void clear_front(const front* f, real* w, real* d, integer left, integer right) {
     const integer S = f->S, strip = S * LANES, end = smaller(right, S);
     if (left == 0 && end == S)

@@ -1,11 +1,11 @@
 /* Stored fronts and addresses in the workspace, for all kernels of grids.
  *
- * A front has s pixels that it eliminates and r that it keeps, each rounded up to whole vectors: S and R. What is stored of it are its s
- * columns, in strips of LANES rows, each strip column by column: element (row, k) stands at (row / LANES) S LANES + k LANES + row % LANES.
- * So products read all they need from front to back. The rows:
- *   W    S rows: its factors L and U, or L
+ * A front eliminates s pixels and keeps r. S and R are s and r, rounded up to whole vectors. Its s columns are stored in strips of LANES
+ * rows, each strip column by column: element (row, k) is at (row / LANES) S LANES + k LANES + row % LANES. So products read memory from
+ * front to back. The rows:
+ *   W    S rows: the factors L and U, or L if the matrix is symmetric
  *   Y    R rows, which become Y U^-1, or Y L^-T
- *   Z'   R rows, which become (L^-1 P Z)'; none where the matrix is symmetric
+ *   Z'   R rows, which become (L^-1 P Z)'; symmetric matrices have none
  * Padding is the identity in W, and zero elsewhere. D, which goes to the parent, has columns of R elements. */
 #include "cpu/grid/constants.c"
 #include "cpu/vectors.c"
@@ -13,35 +13,32 @@
 #include "grid/outcome.h"
 #include "grid/scale.h"
 
-typedef trifold_int integer;
-enum { LANES = VECTOR_LANES };
-
-INLINE integer smaller(integer a, integer b) { return a < b ? a : b; }
-INLINE integer larger(integer a, integer b) { return a > b ? a : b; }
 INLINE double size_of(double x) { return x < 0 ? -x : x; }
 INLINE integer whole(integer count) { return (count + LANES - 1) / LANES * LANES; }
 
-/* One call's arrays and what belongs to one launch. */
+/* The operands of a call, the constants of a launch, and a worker's scratch. */
 typedef struct {
     const trifold_grid_args* args;
     const trifold_grid_launch* launch;
     char* scratch;
 } context;
 
-/* One box: where it is, and what its level keeps for it. S and R are its own, not those of the level's largest. */
+/* One box, and its level. S and R are the box's own, not those of the level's largest. */
 typedef struct {
     grid_box box;
     const trifold_grid_level* level;
     integer member, i, j;
-    integer place, slot; /* of its level: within the image, and in all */
+    integer place, slot; /* its number in its level: within the image, and within all images */
     integer s, r, S, R;
 } front;
 
-INLINE integer row_of(integer k, integer S) { return k / LANES * S * LANES + k % LANES; } /* where row k of a stored front begins */
+INLINE integer row_of(integer k, integer S) {
+    return k / LANES * S * LANES + k % LANES;
+} /* the place where row k of a stored front begins */
 
 INLINE int made_of(const trifold_grid_launch* launch, integer level) {
-    if (level < 1) return grid_leaf; /* of merges what is below them is only read */
-    return launch->level[level].x_halvings < launch->level[level - 1].x_halvings ? grid_beside : grid_above;
+    if (level < 1) return grid_leaf; /* a merge's launch only reads the level below */
+    return launch->level[level].x_halvings < launch->level[level - 1].x_halvings ? grid_side_by_side : grid_above;
 }
 
 INLINE front front_at(const context* c, integer level, integer member, integer i, integer j) {
@@ -76,8 +73,9 @@ INLINE int* pivots_of(const context* c, const front* f) {
     return (int*)workspace_at(c, f->level->pivots) + f->slot * f->level->pivot_elements;
 }
 INLINE real* inverses_of(const context* c, const front* f) { return reals_at(c, f->level->inverses, f->slot * f->level->inverse_elements); }
-INLINE real* turned_of(const context* c, const front* f) {
-    return reals_at(c, f->level->turned, f->member * f->level->turned_stride + f->place * f->level->eliminated * f->level->eliminated);
+INLINE real* transposed_pivots_of(const context* c, const front* f) {
+    return reals_at(c, f->level->transposed_pivots,
+                    f->member * f->level->transposed_pivots_stride + f->place * f->level->eliminated * f->level->eliminated);
 }
 INLINE trifold_grid_record* record_of(const context* c, const front* f) {
     return (trifold_grid_record*)workspace_at(c, f->level->records) + f->slot;

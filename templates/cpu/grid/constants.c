@@ -1,12 +1,12 @@
-/* What the kernels of grids are told. Shapes are no constants: one unit serves every size of image. */
+/* Constants of the kernels of grids. Shapes are no constants: one unit serves every size of image. */
 #include "grid_args.h"
 #include "cpu/constants.c"
 
-#define TRIFOLD_SIZE static inline __attribute__((unused)) /* of what the generator counts too */
+#define TRIFOLD_SIZE static inline __attribute__((unused)) /* functions that the generator calls too */
 
 #define TILE_STRIPS TRIFOLD_STRIPS   /* vectors of a register tile */
 #define TILE_COLUMNS TRIFOLD_COLUMNS /* its columns, which divide VECTOR_LANES */
-#define SYMMETRIC TRIFOLD_SYMMETRIC  /* 1: positive definite, of which one half is read */
+#define SYMMETRIC TRIFOLD_SYMMETRIC  /* 1: the matrix is positive definite, and only one half of it is read */
 #define PIVOTING TRIFOLD_PIVOTING    /* 1: rows of an eliminated block are exchanged */
 #define SLICE TRIFOLD_SLICE          /* columns that a product takes at a time, so that its multipliers stay in the nearest cache */
 #define BAND TRIFOLD_BAND            /* columns that are eliminated before the rest of a pivot block is updated */

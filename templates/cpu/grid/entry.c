@@ -17,7 +17,7 @@ KERNEL(TRIFOLD_KERNEL_ASSEMBLE) {
     TASKS {
         const integer size = level->eliminated + level->kept;
         const share s = share_at(c, task, parts_of(c, size));
-        const integer left = s.part * launch->tile, right = smaller(left + launch->tile, s.f.S + s.f.R);
+        const integer left = s.part * launch->task.tile, right = smaller(left + launch->task.tile, s.f.S + s.f.R);
         if (left < right) assemble(c, &s.f, s.level, w_of(c, &s.f), update_of(c, &s.f), left, right);
     }
 }
@@ -26,7 +26,7 @@ KERNEL(TRIFOLD_KERNEL_PIVOTS) {
     TASKS {
         const share s = share_at(c, task, 1);
         trifold_grid_record record = new_record();
-        factor_pivots(c, &s.f, turned_of(c, &s.f), &record);
+        factor_pivots(c, &s.f, transposed_pivots_of(c, &s.f), &record);
         *record_of(c, &s.f) = record;
     }
 }
@@ -34,17 +34,17 @@ KERNEL(TRIFOLD_KERNEL_PIVOTS) {
 KERNEL(TRIFOLD_KERNEL_PANEL) {
     TASKS {
         const share s = share_at(c, task, parts_of(c, launch->level[launch->levels - 1].kept));
-        const integer top = s.part * launch->tile, end = smaller(top + launch->tile, s.f.R);
-        if (top < end) solve_panel(c, &s.f, turned_of(c, &s.f), top, end);
+        const integer top = s.part * launch->task.tile, end = smaller(top + launch->task.tile, s.f.R);
+        if (top < end) solve_panel(c, &s.f, transposed_pivots_of(c, &s.f), top, end);
     }
 }
 
 KERNEL(TRIFOLD_KERNEL_PRODUCT) {
-    const integer parts = (launch->level[launch->levels - 1].kept + launch->tile - 1) / launch->tile;
+    const integer parts = (launch->level[launch->levels - 1].kept + launch->task.tile - 1) / launch->task.tile;
     TASKS {
         const share s = share_at(c, task, parts * parts);
-        const integer top = s.part / parts * launch->tile, end = smaller(top + launch->tile, s.f.R);
-        const integer left = s.part % parts * launch->tile, right = smaller(left + launch->tile, s.f.R);
+        const integer top = s.part / parts * launch->task.tile, end = smaller(top + launch->task.tile, s.f.R);
+        const integer left = s.part % parts * launch->task.tile, right = smaller(left + launch->task.tile, s.f.R);
         if (top < end && left < right)
             subtract_product(update_of(c, &s.f), s.f.R, y_of(c, &s.f), z_of(c, &s.f), s.f.S, top, end, left, right, SYMMETRIC);
     }

@@ -8,19 +8,19 @@ INLINE integer halvings_below(const context* c, integer level, int y) {
     return y ? l->y_halvings - last->y_halvings : l->x_halvings - last->x_halvings;
 }
 
-/* D of a box: what the launch leaves, and what it finds, is in the workspace; what it makes and uses itself is in scratch. */
+/* The place of D of a box. A D that the launch reads or leaves is in the workspace; one that it makes and uses itself is in scratch. */
 INLINE real* update_within(const context* c, const front* f, integer level) {
     const trifold_grid_launch* launch = c->launch;
     if (level == launch->levels - 1 || (level == 0 && !launch->leaves)) return update_of(c, f);
     const integer x = halvings_below(c, level, 0), y = halvings_below(c, level, 1);
     const integer i = f->i & ((1LL << x) - 1), j = f->j & ((1LL << y) - 1);
-    return scratch_of(c, (level % 2 ? launch->odd_scratch : 0) + ((j << x) + i) * f->level->kept * f->level->kept);
+    return scratch_of(c, (level % 2 ? launch->task.odd_scratch : 0) + ((j << x) + i) * f->level->kept * f->level->kept);
 }
 
 /* The part of a merge: the one behind where `second`. */
 INLINE front part_of(const context* c, const front* f, integer level, int second) {
-    const int beside = made_of(c->launch, level) == grid_beside;
-    return front_at(c, level - 1, f->member, beside ? 2 * f->i + second : f->i, beside ? f->j : 2 * f->j + second);
+    const int side_by_side = made_of(c->launch, level) == grid_side_by_side;
+    return front_at(c, level - 1, f->member, side_by_side ? 2 * f->i + second : f->i, side_by_side ? f->j : 2 * f->j + second);
 }
 
 INLINE void assemble(const context* c, const front* f, integer level, real* w, real* d, integer left, integer right) {
@@ -32,14 +32,14 @@ INLINE void assemble(const context* c, const front* f, integer level, real* w, r
 }
 
 NOINLINE void eliminate_box(const context* c, const front* f, integer level) {
-    real *w = w_of(c, f), *d = update_within(c, f, level), *turned = scratch_of(c, c->launch->spare_scratch);
+    real *w = w_of(c, f), *d = update_within(c, f, level), *transposed_pivots = scratch_of(c, c->launch->task.spare_scratch);
     trifold_grid_record record = new_record();
     if (level == 0)
         read_leaf(c, f, w, d, &record);
     else
         assemble(c, f, level, w, d, 0, f->S + f->R);
-    factor_pivots(c, f, turned, &record);
-    solve_panel(c, f, turned, 0, f->R);
+    factor_pivots(c, f, transposed_pivots, &record);
+    solve_panel(c, f, transposed_pivots, 0, f->R);
     subtract_product(d, f->R, y_of(c, f), z_of(c, f), f->S, 0, f->R, 0, f->R, SYMMETRIC);
     *record_of(c, f) = record;
 }
@@ -73,4 +73,4 @@ INLINE share share_at(const context* c, integer task, integer parts) {
     return (share){front_at(c, level, row >> last->y_halvings, i, row & ((1LL << last->y_halvings) - 1)), level, task % parts};
 }
 
-INLINE integer parts_of(const context* c, integer size) { return (size + c->launch->tile - 1) / c->launch->tile; }
+INLINE integer parts_of(const context* c, integer size) { return (size + c->launch->task.tile - 1) / c->launch->task.tile; }

@@ -1,10 +1,13 @@
-/* What runs over pixels and not over fronts: the ring of a fixed boundary, residuals, gradients; and what a member's fronts sum up to. */
+/* Kernels that run over pixels and not over fronts: the ring of a fixed boundary, residuals and gradients. The member's outcome is here
+ * too. */
 #include "cpu/grid/sweep.c"
 
-INLINE integer first_x(const context* c) { return c->launch->origin % c->launch->pitch; } /* of an unknown, in the caller's image */
+INLINE integer first_x(const context* c) {
+    return c->launch->origin % c->launch->pitch;
+} /* the first unknown's place in the caller's image */
 INLINE integer first_y(const context* c) { return c->launch->origin / c->launch->pitch; }
 
-/* The ring of the solution: the data that it is, or of A' what the unknowns beside it leave of b. */
+/* Writes the solution on the ring: its data, or with A' b less what the unknowns next to it contribute. */
 NOINLINE void finish_ring(const context* c, integer member) {
     const integer width = c->launch->width, height = c->launch->height;
     const int failed = grid_has_failed(&status_of(c, member)->record, c->args->accepts);
@@ -24,7 +27,7 @@ NOINLINE void finish_ring(const context* c, integer member) {
     watch(c, member, finite);
 }
 
-/* What unknown (x, y) is multiplied with at its neighbour k, of A or A'. */
+/* The entry of A, or of A', that couples unknown (x, y) to its neighbour k. */
 INLINE real coupling(const context* c, integer member, integer x, integer y, integer k) {
     const integer to_x = x + k % 3 - 1, to_y = y + k / 3 - 1;
     const int inside = is_inside(c, to_x, to_y);
@@ -68,7 +71,7 @@ NOINLINE void correct_row(const context* c, integer member, integer row) {
     watch(c, member, finite);
 }
 
-/* Of one row of the caller's image: what E changes by for each entry of the stencil that is read. lam stands in b. */
+/* Computes the derivative of the loss by each entry of a stencil that is read, for one row of the caller's image. b holds lam. */
 NOINLINE void gradient_row(const context* c, integer member, integer row) {
     const trifold_grid_launch* launch = c->launch;
     const integer columns = c->args->used_columns, y = row - first_y(c);
@@ -102,8 +105,8 @@ INLINE void add_record(trifold_grid_record* all, const trifold_grid_record* reco
     if (record->row_sum > all->row_sum) all->row_sum = record->row_sum;
 }
 
-/* The first front that failed, level by level, of which none below it has; else what all of a level have in common. `first`: the level is
- * the lowest. */
+/* Adds the records of a level's fronts to the member's status. The first front that failed on the lowest such level stays. `first`: this is
+ * the lowest level. */
 NOINLINE void add_level(const context* c, integer member, integer level, int first) {
     trifold_grid_status* status = status_of(c, member);
     const trifold_grid_level* l = &c->launch->level[level];

@@ -1,4 +1,4 @@
-/* What a leaf tile starts from: the stencils. */
+/* Reads the stencils of a leaf tile, with which its front begins. */
 #include "cpu/grid/assemble.c"
 
 /* The number of any pixel of a leaf tile, as in `run`. */
@@ -8,23 +8,24 @@ INLINE integer leaf_place(const front* f, integer x, integer y) {
     return place_of(f, x, y);
 }
 
-/* Of two tiles that share a line, the one before it owns the couplings along it. */
+/* Whether a tile owns the coupling of a and b along one axis. Where two tiles share a line, the tile before the line owns the couplings
+ * along it. */
 INLINE int owns(integer first, integer end, integer a, integer b) {
     return (a >= first && a <= end && b >= first && b <= end) && (a != b || a > first || first == 0);
 }
 
-/* Where the stencil of an unknown beside the ring is kept. */
+/* The copy of the stencil of an unknown next to the ring. */
 INLINE real* edge_of(const context* c, integer member, integer x, integer y) {
     const integer width = c->launch->width, height = c->launch->height;
     const integer place = y == 0 ? x : y == height - 1 ? width + x : x == 0 ? 2 * width + y : 2 * width + height + y;
     return reals_at(c, c->launch->edge, (member * 2 * (width + height) + place) * 9);
 }
 INLINE int is_inside(const context* c, integer x, integer y) { return x >= 0 && y >= 0 && x < c->launch->width && y < c->launch->height; }
-INLINE int is_beside_ring(const context* c, integer x, integer y) {
+INLINE int is_next_to_ring(const context* c, integer x, integer y) {
     return c->launch->edge >= 0 && (x == 0 || y == 0 || x == c->launch->width - 1 || y == c->launch->height - 1);
 }
 
-/* Of a pixel's row, from its largest entry within the image. */
+/* The exponent of the scale of a pixel's row, from its largest entry within the image. */
 INLINE int exponent_of_row(const context* c, const real* stencil, integer x, integer y) {
     const int middle = x > 0 && y > 0 && x < c->launch->width - 1 && y < c->launch->height - 1;
     real_bits most = 0;
@@ -38,10 +39,10 @@ INLINE int exponent_of_row(const context* c, const real* stencil, integer x, int
     return scale_exponent(most);
 }
 
-/* What is wrong with a pixel's stencil, what is known of its entries, and the copy that sweeps need beside a ring. */
+/* Checks a pixel's stencil, notes its entries in the record, and next to a ring makes the copy that sweeps need. */
 INLINE void check_stencil(const context* c, const front* f, trifold_grid_record* record, integer x, integer y) {
     const real* stencil = stencil_of(c, f->member, x, y);
-    const int ring = is_beside_ring(c, x, y);
+    const int ring = is_next_to_ring(c, x, y);
     const int middle = x > 0 && y > 0 && x < c->launch->width - 1 && y < c->launch->height - 1;
     double sum = 0, sizes = 0;
     integer problem = trifold_grid_sound;
@@ -71,7 +72,7 @@ INLINE void note_scale(const context* c, const front* f, trifold_grid_record* re
     record->entry = 1;
 }
 
-/* Whether the tile owns the couplings of the pixel to those behind it, beside it and ahead, one way. */
+/* Whether the tile owns the couplings of a pixel to its three neighbours along one axis, the pixel itself in the middle. */
 typedef struct {
     int to[3];
 } owned;

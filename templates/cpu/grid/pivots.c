@@ -3,15 +3,15 @@
 
 INLINE trifold_grid_record new_record(void) { return (trifold_grid_record){.least = 1, .sign = 1}; }
 
-/* The first problem stands; `k` counts the pixels that the box eliminates. */
+/* Notes a problem at the k-th eliminated pixel, unless the record has one already. */
 INLINE void note_problem(const context* c, const front* f, trifold_grid_record* record, integer problem, integer k) {
     if (record->problem != trifold_grid_sound) return;
     record->problem = problem;
     record->pixel = eliminated_y(&f->box, k) * c->launch->width + eliminated_x(&f->box, k);
 }
 
-/* `pivot` of column k; `before`: the diagonal entry that it began with. A small pivot that is negative is one that rounding has taken
- * there. */
+/* Adds pivot k to a record. `before`: the diagonal entry that it began with. A tiny negative pivot is rounding: the matrix is nearly
+ * singular. */
 INLINE void note_pivot(const context* c, const front* f, trifold_grid_record* record, integer k, double pivot, double before) {
     const double size = size_of(pivot), least = SYMMETRIC ? size / size_of(before) : size;
     const int fails = !(size > 0 && size <= (double)LARGEST) || (SYMMETRIC && pivot < 0);
@@ -23,7 +23,7 @@ INLINE void note_pivot(const context* c, const front* f, trifold_grid_record* re
 }
 
 #if SYMMETRIC
-/* The tile of columns j .. j + LANES - 1 on the diagonal; products are taken off already. */
+/* Factors the diagonal tile of columns j .. j + LANES - 1. Products are subtracted already. */
 INLINE void factor_tile(const context* c, const front* f, real* tile, real* inverses, trifold_grid_record* record, integer j) {
     for (integer k = 0; k < LANES; ++k) {
         const real d = tile[k * LANES + k];
@@ -76,7 +76,7 @@ INLINE integer find_pivot(const real* w, integer S, integer s, integer k) {
     return best;
 }
 
-/* Columns j0 .. j1 - 1 of W, from row j0 on. */
+/* Factors columns j0 .. j1 - 1 of W, from row j0 on. */
 NOINLINE void factor_band(const context* c, const front* f, trifold_grid_record* record, integer j0, integer j1) {
     real *w = w_of(c, f), *inverses = inverses_of(c, f);
     int* pivots = pivots_of(c, f);
@@ -106,8 +106,8 @@ NOINLINE void factor_band(const context* c, const front* f, trifold_grid_record*
     }
 }
 
-/* Rows j0 .. j1 - 1 of column j: L(tile)^-1 times what stands there, and into U'. */
-INLINE void solve_column(real* w, real* turned, integer S, integer j0, integer j1, integer j) {
+/* Solves for rows j0 .. j1 - 1 of column j: multiplies by L(tile)^-1, and copies the result to U'. */
+INLINE void solve_column(real* w, real* transposed_pivots, integer S, integer j0, integer j1, integer j) {
     const integer strip = S * LANES;
     for (integer k = j0; k < j1; k += LANES) {
         real* x = w + row_of(k, S) + j * LANES;
@@ -119,43 +119,45 @@ INLINE void solve_column(real* w, real* turned, integer S, integer j0, integer j
             UNROLL for (int i = 0; i < LANES; ++i) y -= load(w + v * strip + (k + i) * LANES) * spread(x[i]);
             store(w + v * strip + j * LANES, y);
         }
-        real* to = turned + row_of(j, S) + k * LANES;
+        real* to = transposed_pivots + row_of(j, S) + k * LANES;
         for (integer i = 0; i < LANES; ++i) to[i * LANES] = x[i];
     }
 }
 
-/* What the band of columns j0 .. j1 - 1 does to columns left .. right - 1, on one side of it: exchanges, rows of U, products. */
-NOINLINE void update_columns(const context* c, const front* f, real* turned, integer j0, integer j1, integer left, integer right) {
+/* Applies the band of columns j0 .. j1 - 1 to columns left .. right - 1, which all lie on one side of it: exchanges rows, and behind the
+ * band computes rows of U and subtracts products. */
+NOINLINE void update_columns(const context* c, const front* f, real* transposed_pivots, integer j0, integer j1, integer left,
+                             integer right) {
     real* w = w_of(c, f);
     const int* pivots = pivots_of(c, f);
     const integer S = f->S, strip = S * LANES;
     for (integer k = j0; k < j1; ++k)
         if (pivots[k] != k) exchange_rows(w, S, k, pivots[k], left, right);
     if (left < j1) return;
-    for (integer j = left; j < right; ++j) solve_column(w, turned, S, j0, j1, j);
+    for (integer j = left; j < right; ++j) solve_column(w, transposed_pivots, S, j0, j1, j);
     for (integer j = left; j < right; j += TILE_COLUMNS)
         for (integer v = j1 / LANES, height; v < S / LANES; v += height) {
             height = tile_height(S / LANES - v);
             product_of_height(height, w + v * strip + j * LANES, strip, LANES, w + v * strip + j0 * LANES, strip,
-                              turned + row_of(j, S) + j0 * LANES, j1 - j0);
+                              transposed_pivots + row_of(j, S) + j0 * LANES, j1 - j0);
         }
 }
 
-/* `turned` receives U'. */
-NOINLINE void factor_pivots(const context* c, const front* f, real* turned, trifold_grid_record* record) {
+/* Factors W. `transposed_pivots` receives U'. */
+NOINLINE void factor_pivots(const context* c, const front* f, real* transposed_pivots, trifold_grid_record* record) {
     real* w = w_of(c, f);
     const integer S = f->S;
     for (integer j0 = 0; j0 < S; j0 += BAND) {
         const integer j1 = smaller(j0 + BAND, S);
         factor_band(c, f, record, j0, j1);
         for (integer j = j0; j < j1; ++j)
-            for (integer k = j0; k <= j; ++k) turned[row_of(j, S) + k * LANES] = w[row_of(k, S) + j * LANES];
-        update_columns(c, f, turned, j0, j1, 0, j0);
-        update_columns(c, f, turned, j0, j1, j1, S);
+            for (integer k = j0; k <= j; ++k) transposed_pivots[row_of(j, S) + k * LANES] = w[row_of(k, S) + j * LANES];
+        update_columns(c, f, transposed_pivots, j0, j1, 0, j0);
+        update_columns(c, f, transposed_pivots, j0, j1, j1, S);
     }
 }
 
-/* P Z: rows of Z are columns of Z'. */
+/* Computes P Z: rows of Z are columns of Z'. */
 INLINE void exchange_columns(const context* c, const front* f, integer first, integer end) {
     const int* pivots = pivots_of(c, f);
     for (integer v = first / LANES; v < end / LANES; ++v) {
@@ -170,13 +172,13 @@ INLINE void exchange_columns(const context* c, const front* f, integer first, in
 }
 #endif
 
-/* Rows first .. end - 1 of Y and, where the matrix is not symmetric, of Z'. */
-INLINE void solve_panel(const context* c, const front* f, const real* turned, integer first, integer end) {
+/* Solves for rows first .. end - 1 of Y and, unless the matrix is symmetric, of Z'. */
+INLINE void solve_panel(const context* c, const front* f, const real* transposed_pivots, integer first, integer end) {
 #if SYMMETRIC
-    (void)turned;
+    (void)transposed_pivots;
     solve_rows(y_of(c, f), first, end, f->S, w_of(c, f), inverses_of(c, f), 0, f->S);
 #else
-    solve_rows(y_of(c, f), first, end, f->S, turned, inverses_of(c, f), 0, f->S);
+    solve_rows(y_of(c, f), first, end, f->S, transposed_pivots, inverses_of(c, f), 0, f->S);
     exchange_columns(c, f, first, end);
     solve_rows(z_of(c, f), first, end, f->S, w_of(c, f), 0, 0, f->S);
 #endif

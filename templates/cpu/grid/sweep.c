@@ -33,7 +33,7 @@ NOINLINE void subtract_rows(real* y, const real* a, const real* x, integer S, in
     for (integer v = 0; v < R / LANES; ++v) subtract_strip(y + v * LANES, a + v * S * LANES, x, 0, S);
 }
 
-NOINLINE void subtract_turned(real* y, const real* a, const real* x, integer S, integer R) {
+NOINLINE void subtract_transposed(real* y, const real* a, const real* x, integer S, integer R) {
     for (integer k = 0; k < S; k += LANES) subtract_columns(y, a, S, x, 0, R / LANES, k);
 }
 
@@ -61,7 +61,7 @@ NOINLINE void solve_upper(real* x, const real* w, integer S, const real* inverse
     }
 }
 
-NOINLINE void solve_lower_turned(real* x, const real* w, integer S, const real* inverses) {
+NOINLINE void solve_lower_transposed(real* x, const real* w, integer S, const real* inverses) {
     for (integer j = S - LANES; j >= 0; j -= LANES) {
         const real* tile = w + row_of(j, S) + j * LANES;
         subtract_columns(x, w, S, x, j / LANES + 1, S / LANES, j);
@@ -72,7 +72,7 @@ NOINLINE void solve_lower_turned(real* x, const real* w, integer S, const real* 
     }
 }
 
-NOINLINE void solve_upper_turned(real* x, const real* w, integer S, const real* inverses) {
+NOINLINE void solve_upper_transposed(real* x, const real* w, integer S, const real* inverses) {
     for (integer j = 0; j < S; j += LANES) {
         const real* tile = w + row_of(j, S) + j * LANES;
         subtract_columns(x, w, S, x, 0, j / LANES, j);
@@ -92,10 +92,10 @@ INLINE real* x_at(const context* c, integer member, integer pixel) {
     return (real*)c->args->x + (member * c->launch->pixels + pixel) * c->args->columns + c->args->first_column;
 }
 
-/* b less what the ring's values take from it. */
+/* b of a pixel, less the ring's values times their couplings. */
 INLINE real right_hand_side(const context* c, integer member, integer x, integer y, integer column) {
     real value = b_at(c, member, pixel_at(c, x, y))[column];
-    if (c->launch->transposed || !is_beside_ring(c, x, y)) return value;
+    if (c->launch->transposed || !is_next_to_ring(c, x, y)) return value;
     const real* stencil = edge_of(c, member, x, y);
     for (integer k = 0; k < 9; ++k) {
         const integer to_x = x + k % 3 - 1, to_y = y + k / 3 - 1;
@@ -109,11 +109,11 @@ INLINE real right_hand_side(const context* c, integer member, integer x, integer
 INLINE trifold_grid_status* status_of(const context* c, integer member) {
     return (trifold_grid_status*)workspace_at(c, c->launch->status) + member;
 }
-/* Before any element of a call's solution is there. */
+/* Clears the mark that `watch` sets, before any element of a call's solution is written. */
 INLINE void begin_solution(const context* c, const front* f, integer level) {
     if (level == 0 && f->place == 0 && c->args->begins) status_of(c, f->member)->left = 0;
 }
-/* Tasks of a member say the same, side by side. */
+/* Marks the member's solution as having left the range. Several tasks may write at the same time, and all write 1. */
 INLINE void watch(const context* c, integer member, int finite) {
     if (!finite) __atomic_store_n(&status_of(c, member)->left, 1, __ATOMIC_RELAXED);
 }
@@ -131,7 +131,7 @@ INLINE int all_finite(const real* x, integer count) {
     for (integer k = 0, y = (f)->box.ey0, pixel = pixel_at(c, (f)->box.ex0, y); y <= (f)->box.ey1; \
          ++y, k += width, pixel += c->launch->pitch)
 
-/* Times the powers of two of their rows: what comes in, or of A' x = b what goes out. */
+/* Scales the vector by the powers of two of its rows: on its way in, or with A' x = b on its way out. */
 INLINE void scale_eliminated(const context* c, const front* f, real* w) {
     const integer width = f->box.ex1 - f->box.ex0 + 1;
     for (integer y = f->box.ey0; y <= f->box.ey1; ++y, w += width) {
@@ -152,11 +152,11 @@ INLINE void fetch_eliminated(const context* c, const front* f, real* w, integer 
     }
 }
 INLINE void fetch_right_hand_side(const context* c, const front* f, real* w, integer column) {
-    const int beside_ring = c->launch->edge >= 0 && !c->launch->transposed;
+    const int has_ring = c->launch->edge >= 0 && !c->launch->transposed;
     EACH_ROW(f) {
         const real* from = b_at(c, f->member, pixel) + column;
         for (integer i = 0; i < width; ++i)
-            w[k + i] = beside_ring ? right_hand_side(c, f->member, f->box.ex0 + i, y, column) : from[i * columns];
+            w[k + i] = has_ring ? right_hand_side(c, f->member, f->box.ex0 + i, y, column) : from[i * columns];
     }
 }
 
@@ -166,7 +166,7 @@ INLINE void exchange(real* w, const int* pivots, integer a) {
     w[pivots[a]] = x;
 }
 
-/* `w` and `d` are zero where they are padding. Adds what the parts leave. */
+/* Adds the vectors that the parts leave. The padding of `w` and `d` is zero. */
 INLINE void add_vectors(const context* c, const front* f, real* w, real* d) {
     for (int second = 0; second < 2; ++second) {
         const front part = part_of(c, f, 1, second);
@@ -188,10 +188,10 @@ INLINE void forward_front(const context* c, const front* f, integer level) {
     begin_solution(c, f, level);
     clear(w, columns * S);
     clear(d, columns * R);
-    const int turned = c->launch->transposed && !SYMMETRIC;
+    const int transposed = c->launch->transposed && !SYMMETRIC;
     for (integer column = 0; column < columns; ++column) {
         fetch_right_hand_side(c, f, w + column * S, column);
-        if (!SYMMETRIC && !turned) scale_eliminated(c, f, w + column * S);
+        if (!SYMMETRIC && !transposed) scale_eliminated(c, f, w + column * S);
     }
     if (level > 0) add_vectors(c, f, w, d);
     for (integer column = 0; column < columns; ++column) {
@@ -199,61 +199,61 @@ INLINE void forward_front(const context* c, const front* f, integer level) {
 #if SYMMETRIC
         solve_lower(x, w_of(c, f), S, inverses_of(c, f));
 #else
-        if (turned) {
-            solve_upper_turned(x, w_of(c, f), S, inverses_of(c, f));
+        if (transposed) {
+            solve_upper_transposed(x, w_of(c, f), S, inverses_of(c, f));
         } else {
             for (integer k = 0; k < f->s; ++k) exchange(x, pivots_of(c, f), k);
             solve_lower(x, w_of(c, f), S, 0);
         }
 #endif
-        subtract_rows(d + column * R, turned ? z_of(c, f) : y_of(c, f), x, S, R);
+        subtract_rows(d + column * R, transposed ? z_of(c, f) : y_of(c, f), x, S, R);
         store_eliminated(c, f, x, column);
     }
 }
 
 /* The solution at `count` pixels from (x, y) on, upwards or to the right, as sweeps have it. */
 INLINE real* fetch_line(const context* c, const front* f, real* to, integer x, integer y, integer count, int upwards, integer column,
-                        int turned) {
+                        int transposed) {
     const integer step = upwards ? c->launch->pitch * c->args->columns : c->args->columns;
     const real* from = x_at(c, f->member, pixel_at(c, x, y)) + column;
     for (integer i = 0; i < count; ++i) to[i] = from[i * step];
-    if (!turned) return to + count;
+    if (!transposed) return to + count;
     const integer next = upwards ? c->launch->width : 1;
     const int* exponent = scale_of(c, f->member, x, y);
     for (integer i = 0; i < count; ++i) to[i] *= power_of_two(-exponent[i * next]);
     return to + count;
 }
 /* The solution at the pixels that a box keeps. */
-INLINE void fetch_kept(const context* c, const front* f, real* to, integer column, int turned) {
+INLINE void fetch_kept(const context* c, const front* f, real* to, integer column, int transposed) {
     const grid_box* b = &f->box;
     const integer width = grid_row(b), height = grid_column(b);
-    if (b->bottom) to = fetch_line(c, f, to, b->x0, b->y0, width, 0, column, turned);
-    if (b->top) to = fetch_line(c, f, to, b->x0, b->y1, width, 0, column, turned);
-    if (b->left) to = fetch_line(c, f, to, b->x0, b->y0 + b->bottom, height, 1, column, turned);
-    if (b->right) fetch_line(c, f, to, b->x1, b->y0 + b->bottom, height, 1, column, turned);
+    if (b->bottom) to = fetch_line(c, f, to, b->x0, b->y0, width, 0, column, transposed);
+    if (b->top) to = fetch_line(c, f, to, b->x0, b->y1, width, 0, column, transposed);
+    if (b->left) to = fetch_line(c, f, to, b->x0, b->y0 + b->bottom, height, 1, column, transposed);
+    if (b->right) fetch_line(c, f, to, b->x1, b->y0 + b->bottom, height, 1, column, transposed);
 }
 
 INLINE void backward_front(const context* c, const front* f) {
     const integer S = f->S, R = f->R;
     real *x = (real*)c->scratch, *kept = x + S;
     const int failed = f->r == 0 && grid_has_failed(&status_of(c, f->member)->record, c->args->accepts);
-    const int turned = c->launch->transposed && !SYMMETRIC;
+    const int transposed = c->launch->transposed && !SYMMETRIC;
     for (integer column = 0; column < c->args->used_columns; ++column) {
         clear(x, S + R);
         fetch_eliminated(c, f, x, column);
         for (integer k = 0; k < f->s && failed; ++k) x[k] = NOT_A_NUMBER;
-        fetch_kept(c, f, kept, column, turned);
-        subtract_turned(x, turned ? y_of(c, f) : z_of(c, f), kept, S, R);
+        fetch_kept(c, f, kept, column, transposed);
+        subtract_transposed(x, transposed ? y_of(c, f) : z_of(c, f), kept, S, R);
 #if SYMMETRIC
-        solve_lower_turned(x, w_of(c, f), S, inverses_of(c, f));
+        solve_lower_transposed(x, w_of(c, f), S, inverses_of(c, f));
 #else
-        if (turned) {
-            solve_lower_turned(x, w_of(c, f), S, 0);
+        if (transposed) {
+            solve_lower_transposed(x, w_of(c, f), S, 0);
             for (integer k = f->s - 1; k >= 0; --k) exchange(x, pivots_of(c, f), k);
         } else
             solve_upper(x, w_of(c, f), S, inverses_of(c, f));
 #endif
-        if (turned) scale_eliminated(c, f, x);
+        if (transposed) scale_eliminated(c, f, x);
         watch(c, f->member, all_finite(x, S));
         store_eliminated(c, f, x, column);
     }

@@ -1,6 +1,6 @@
 /* Geometry of chains, addresses in the workspace, loads of D and E, and failures, for all CPU kernels of the family.
  *
- * What the workspace holds for a block; how the elements of a stored block lie is the variant's choice.
+ * The workspace holds for each block (its layout is the variant's choice):
  *   factor    L (lower triangle), then LD reciprocals of its diagonal or, in variant "lanes", in place of it
  *   next      R = A(next, i) L^-T: column k holds the rows of the next block at pivot column k
  *   behind    G = A(behind, i) L^-T: column k holds the rows of the block behind at pivot column k
@@ -10,11 +10,9 @@
 #include "cpu/tridiagonal/constants.c"
 #include "cpu/vectors.c"
 
-typedef trifold_int integer;
+enum { n = BLOCK, LD = LEADING, INTERLEAVE = GROUP_MEMBERS };
 
-enum { n = BLOCK, LD = LEADING, LANES = VECTOR_LANES, INTERLEAVE = GROUP_MEMBERS };
-
-/* What a kernel consists of; a unit without that kernel does not call it. */
+/* A function that kernels consist of. A unit without that kernel does not call it. */
 #define KERNEL_PART static __attribute__((unused))
 /* A Program's kernels are those whose name the generator defines. They are static in a unit that calls them itself. */
 #ifdef TRIFOLD_STATIC_KERNELS
@@ -25,9 +23,7 @@ enum { n = BLOCK, LD = LEADING, LANES = VECTOR_LANES, INTERLEAVE = GROUP_MEMBERS
 /* Off the main path: small code, sooner compiled. */
 #define COLD static __attribute__((noinline, cold, unused))
 
-#define LEAST_NORMAL 2.22507385850720138309e-308 /* of f64 */
-
-INLINE integer smaller(integer a, integer b) { return a < b ? a : b; }
+#define LEAST_NORMAL 2.22507385850720138309e-308 /* least normal number of f64 */
 
 /* ---- lanes ---- */
 
@@ -150,7 +146,7 @@ INLINE real* inverse_neighbour_of(const trifold_args* args, integer member, inte
     return (real*)args->inverse_coupling + (member * (HORIZON - 1) + block) * n * n;
 }
 
-/* What is added to entry `row` of the diagonal of D where it is loaded. */
+/* The number that is added to entry `row` of D's diagonal when it is loaded. */
 INLINE real diagonal_term(const trifold_args* args, integer member, integer block, integer row) {
     real sum = 0;
     if (args->diagonal) sum += ((const real*)args->diagonal)[(member * HORIZON + block) * n + row];
@@ -165,8 +161,8 @@ INLINE int is_active(const trifold_args* args, integer member) { return !args->a
 
 /* ---- results of one front ---- */
 
-/* A sum of squares below the normal range: zero only if all roots are. The least number of all stands for squares that have become zero, so
- * that finish_forward sees that there were some. */
+/* A sum of squares below the normal range. It is zero only if all roots are: squares that have vanished count as the least number of all,
+ * so that finish_forward sees that there were some. */
 COLD double tiny_square(double sum, const real* y, integer count) {
     for (integer r = 0; r < count && sum == 0; ++r)
         if (y[r] != 0) sum = 4.94065645841246544177e-324;
@@ -174,7 +170,7 @@ COLD double tiny_square(double sum, const real* y, integer count) {
 }
 
 #define SOUND 0x7fffffffffffffffLL /* failure[][] of a front that went well */
-#define FED_BY_FAILED (SOUND - 1)  /* of one whose inputs had failed already */
+#define FED_BY_FAILED (SOUND - 1)  /* verdict on a front whose inputs had failed already */
 
 INLINE integer front_index(integer member, integer block) { return member * HORIZON + block; }
 INLINE integer* failure_of(const trifold_args* args, integer member, integer block) {
@@ -202,10 +198,10 @@ INLINE trifold_range* range_of(const trifold_args* args, integer member) {
 }
 /* Chains of one member may end side by side, and all say the same. */
 INLINE void set_range(int* range, int left) { __atomic_store_n(range, left, __ATOMIC_RELAXED); }
-/* The last level has one chain, with which what goes down the levels begins. */
+/* Whether a level is the last one. It has one chain, with which backward sweeps and inverses begin. */
 INLINE int begins_descent(const trifold_args* args, const trifold_level* level) { return level->next_size == 0 && args->first_column == 0; }
 
-/* Whether what a front at a higher level reads comes from a failed one. */
+/* Whether a chain that updated a front at a higher level had failed. */
 INLINE int is_poisoned(const trifold_args* args, integer member, integer block) {
     return (has_slot(block, 0) && *poison_of(args, 0, member, block)) || (has_slot(block, 1) && *poison_of(args, 1, member, block));
 }
@@ -216,7 +212,7 @@ INLINE void mark_poison(const trifold_args* args, int side, integer member, inte
     *slot = (level > 0 && *slot) || poisoned;
 }
 
-/* The record of a front: `row` is the first failing row or -1. Returns whether what comes after is poisoned. */
+/* Writes the record of a front: `row` is the first failing row or -1. Returns whether later fronts are poisoned. */
 INLINE int record_front(const trifold_args* args, integer member, integer block, integer level, integer row, int fed_by_failed) {
     integer failure = SOUND;
     if (fed_by_failed)

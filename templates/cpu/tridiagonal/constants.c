@@ -1,5 +1,5 @@
-/* What every CPU kernel is told. A variant's own constants stand in its folder. Nothing outside files of constants reads the generator's
- * macros, except names of kernels. These are macros too, since the preprocessor decides by some of them. */
+/* Constants of all CPU kernels of the family. A variant's own constants are in its folder. Only files of constants read the generator's
+ * macros, apart from names of kernels. The constants are macros too, because the preprocessor decides by some of them. */
 #include "tridiagonal_args.h"
 #include "cpu/constants.c"
 
@@ -8,11 +8,11 @@
 #define MEMBERS TRIFOLD_BATCH               /* systems that there is room for */
 #define MOST_COLUMNS TRIFOLD_RHS            /* right-hand sides of a call, at most */
 #define LEADING TRIFOLD_LEADING             /* rows of a stored block: those of a block, rounded up to whole vectors */
-#define GROUP_MEMBERS TRIFOLD_INTERLEAVE    /* members stored element by element beside one another; 1: each member on its own */
-#define SCRATCH_BYTES TRIFOLD_SCRATCH_BYTES /* of each thread */
+#define GROUP_MEMBERS TRIFOLD_INTERLEAVE    /* members whose elements are interleaved; 1: each member is stored on its own */
+#define SCRATCH_BYTES TRIFOLD_SCRATCH_BYTES /* bytes of scratch of each thread */
 
-/* Where element (r, c) of block i of member b stands in the caller's D: at b * D_MEMBER + i * D_STAGE + r * D_ROW + c * D_COLUMN. So in
- * E. */
+/* Strides of the caller's arrays. Element (r, c) of block i of member b is at b * D_MEMBER + i * D_STAGE + r * D_ROW + c * D_COLUMN of D. E
+ * has the like. */
 #define D_ROW TRIFOLD_D_ROW
 #define D_COLUMN TRIFOLD_D_COLUMN
 #define D_STAGE TRIFOLD_D_STAGE
@@ -22,21 +22,21 @@
 #define E_STAGE TRIFOLD_E_STAGE
 #define E_MEMBER TRIFOLD_E_MEMBER
 
-/* What level 0 leaves: block SEPARATOR_BASE + k * SEPARATOR_SCALE for k below SEPARATORS. Each has slots that chains write their updates
- * to. */
+/* Separators: the blocks that level 0 leaves, SEPARATOR_BASE + k * SEPARATOR_SCALE for k below SEPARATORS. Chains write their updates to a
+ * separator's slots. */
 #define SEPARATORS TRIFOLD_SEPARATORS
 #define SEPARATOR_BASE TRIFOLD_SEPARATOR_BASE
 #define SEPARATOR_SCALE TRIFOLD_SEPARATOR_SCALE
-#define COUPLINGS TRIFOLD_COUPLINGS /* of a member, at all levels above 0 */
+#define COUPLINGS TRIFOLD_COUPLINGS /* couplings of a member, at all levels above 0 */
 
-/* Elements of what the workspace holds for a block. */
+/* Elements that the workspace holds for each block. */
 #define STORAGE_FACTOR TRIFOLD_STORAGE_FACTOR     /* L, and reciprocals of its diagonal */
 #define STORAGE_PANEL TRIFOLD_STORAGE_PANEL       /* R or G */
-#define STORAGE_UPDATE TRIFOLD_STORAGE_UPDATE     /* what chains add to a separator */
+#define STORAGE_UPDATE TRIFOLD_STORAGE_UPDATE     /* update of a separator by chains */
 #define STORAGE_COUPLING TRIFOLD_STORAGE_COUPLING /* A(higher position, lower position) */
 #define STORAGE_VECTOR TRIFOLD_STORAGE_VECTOR     /* all right-hand sides of a block */
 
-/* Where the workspace holds it, in bytes from its start. */
+/* Places in the workspace, in bytes from its start. */
 #define OFFSET_FACTOR TRIFOLD_OFFSET_FACTOR
 #define OFFSET_NEXT TRIFOLD_OFFSET_NEXT                         /* R */
 #define OFFSET_BEHIND TRIFOLD_OFFSET_BEHIND                     /* G */
@@ -44,13 +44,13 @@
 #define OFFSET_RHS_UPDATE TRIFOLD_OFFSET_RHS_UPDATE             /* slots of separators */
 #define OFFSET_COUPLING TRIFOLD_OFFSET_COUPLING                 /* above level 0 */
 #define OFFSET_INVERSE_COUPLING TRIFOLD_OFFSET_INVERSE_COUPLING /* the inverse's, above level 0 */
-#define OFFSET_FAILURE TRIFOLD_OFFSET_FAILURE                   /* of each block: its verdict */
-#define OFFSET_FLOORS TRIFOLD_OFFSET_FLOORS                     /* of each block: pivots raised to the floor */
-#define OFFSET_REDUCTION TRIFOLD_OFFSET_REDUCTION               /* of each block: the largest diagonal entry over its pivot */
-#define OFFSET_POISON TRIFOLD_OFFSET_POISON                     /* of each slot: whether what fed it had failed */
+#define OFFSET_FAILURE TRIFOLD_OFFSET_FAILURE                   /* verdict on each block */
+#define OFFSET_FLOORS TRIFOLD_OFFSET_FLOORS                     /* pivots of each block that were raised to the floor */
+#define OFFSET_REDUCTION TRIFOLD_OFFSET_REDUCTION               /* largest diagonal entry over its pivot, of each block */
+#define OFFSET_POISON TRIFOLD_OFFSET_POISON                     /* whether the chain that wrote a slot had failed */
 #define OFFSET_BLOCK_LOG_DETERMINANT TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT
 #define OFFSET_BLOCK_QUADRATIC TRIFOLD_OFFSET_BLOCK_QUADRATIC
-#define OFFSET_STATUS TRIFOLD_OFFSET_STATUS /* of each member, as all below */
+#define OFFSET_STATUS TRIFOLD_OFFSET_STATUS /* results of each member, as are all below */
 #define OFFSET_LOG_DETERMINANT TRIFOLD_OFFSET_LOG_DETERMINANT
 #define OFFSET_QUADRATIC TRIFOLD_OFFSET_QUADRATIC
 #define OFFSET_RANGE TRIFOLD_OFFSET_RANGE

@@ -1,4 +1,4 @@
-/* Mixed precision: what stands around the kernels that factor and sweep in single precision. Tasks are blocks of members, or members. */
+/* Mixed precision: the kernels around those that factor and sweep in single precision. Tasks are blocks of members, or members. */
 #include "cpu/tridiagonal/mixed_constants.c"
 #include "cpu/tridiagonal/common.c"
 #include "tridiagonal/mixed.h"
@@ -12,7 +12,7 @@ _Static_assert(REAL_BYTES == 4, "the kernels factor in single precision");
 INLINE double* doubles_at(const trifold_args* args, integer offset, integer index) { return (double*)workspace_at(args, offset) + index; }
 INLINE float* floats_at(const trifold_args* args, integer offset, integer index) { return (float*)workspace_at(args, offset) + index; }
 INLINE integer coupling_index(integer member, integer block) { return member * (HORIZON - 1) + block; }
-/* Of column `column` of a block of right-hand sides, which stand column by column. */
+/* The index of a column of a block's right-hand sides, which are stored column by column. */
 INLINE integer column_index(integer member, integer block, integer column) {
     return (front_index(member, block) * MOST_COLUMNS + column) * n;
 }
@@ -21,7 +21,7 @@ INLINE double* progress_of(const trifold_args* args, integer member) { return do
 
 INLINE double magnitude(double x) { return __builtin_fabs(x); }
 
-/* In single precision, infinity beyond its range. Only what fits is converted, so that nothing overflows. */
+/* The number in single precision, or infinity beyond its range. Only numbers that fit are converted, so that no conversion overflows. */
 INLINE float narrowed(double x) {
     const double largest = 3.40282346638528859811704183484516925e+38, within = magnitude(x) <= largest ? x : 0;
     return within == x ? (float)within : x > 0 ? __builtin_inff() : x < 0 ? -__builtin_inff() : __builtin_nanf("");
@@ -33,7 +33,7 @@ INLINE double caller_coupling(const trifold_args* args, integer member, integer 
     return ((const double*)args->e)[member * CALLER_E_MEMBER + block * CALLER_E_STAGE + r * CALLER_E_ROW + c * CALLER_E_COLUMN];
 }
 
-/* D whole, with what is added to its diagonal. */
+/* Both halves of D, with the terms that are added to its diagonal. */
 KERNEL_PART void narrow_diagonal(const trifold_args* args, integer member, integer block) {
     const integer at = front_index(member, block) * AREA_OF_BLOCK;
     const double* d = (const double*)args->d + member * CALLER_D_MEMBER + block * CALLER_D_STAGE;
@@ -161,20 +161,18 @@ KERNEL_PART void deliver_column(const trifold_args* args, integer member, intege
 
 /* ---- entry points ---- */
 
-/* Launches of refinement have no level; its index is their round. */
-INLINE integer round_of(const trifold_level* level) { return level->index; }
-
 INLINE int is_running(const trifold_args* args, integer member, integer round) {
     return is_active(args, member) && (round == 0 || *running_of(args, member));
 }
 
-#define BLOCK_KERNEL(NAME, CALL)                                                                                                      \
-    KERNEL NAME(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task, void* scratch) { \
-        for (integer task = first_task; task < last_task; ++task) {                                                                   \
-            const integer member = task / HORIZON, block = task % HORIZON;                                                            \
-            CALL;                                                                                                                     \
-        }                                                                                                                             \
-        (void)level, (void)scratch;                                                                                                   \
+#define BLOCK_KERNEL(NAME, CALL)                                                                                               \
+    KERNEL NAME(const trifold_args* args, const trifold_refinement* refinement, trifold_int first_task, trifold_int last_task, \
+                void* scratch) {                                                                                               \
+        for (integer task = first_task; task < last_task; ++task) {                                                            \
+            const integer member = task / HORIZON, block = task % HORIZON;                                                     \
+            CALL;                                                                                                              \
+        }                                                                                                                      \
+        (void)refinement, (void)scratch;                                                                                       \
     }
 
 /* The kernels that factor skip members that do not run. */
@@ -193,7 +191,7 @@ INLINE void take_residuals(const trifold_args* args, integer member, integer blo
     for (integer column = 0; column < columns_of(args); ++column) take_residual(args, member, block, column, round);
 }
 #ifdef TRIFOLD_KERNEL_RESIDUAL
-BLOCK_KERNEL(TRIFOLD_KERNEL_RESIDUAL, take_residuals(args, member, block, round_of(level)))
+BLOCK_KERNEL(TRIFOLD_KERNEL_RESIDUAL, take_residuals(args, member, block, refinement->round))
 #endif
 
 INLINE void correct_block(const trifold_args* args, integer member, integer block) {
@@ -212,12 +210,12 @@ BLOCK_KERNEL(TRIFOLD_KERNEL_DELIVER, deliver_block(args, member, block))
 #endif
 
 #ifdef TRIFOLD_KERNEL_JUDGE
-KERNEL TRIFOLD_KERNEL_JUDGE(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task,
+KERNEL TRIFOLD_KERNEL_JUDGE(const trifold_args* args, const trifold_refinement* refinement, trifold_int first_task, trifold_int last_task,
                             void* scratch) {
     (void)scratch;
     for (integer member = first_task; member < last_task; ++member) {
-        if (is_running(args, member, round_of(level)))
-            judge_member(args, member, round_of(level));
+        if (is_running(args, member, refinement->round))
+            judge_member(args, member, refinement->round);
         else
             *running_of(args, member) = 0;
     }

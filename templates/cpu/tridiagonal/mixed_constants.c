@@ -1,4 +1,4 @@
-/* What the kernels of mixed precision are told: those that stand around the ones that factor and sweep in single precision. */
+/* Constants of the kernels of mixed precision: those around the kernels that factor and sweep in single precision. */
 #include "cpu/tridiagonal/constants.c"
 
 /* Strides of the caller's arrays, which are in double precision: see D_ROW and the others. */
@@ -11,14 +11,14 @@
 #define CALLER_E_STAGE TRIFOLD_CALLER_E_STAGE
 #define CALLER_E_MEMBER TRIFOLD_CALLER_E_MEMBER
 
-/* Where the workspace holds what refinement keeps, in bytes from its start. */
+/* Places of refinement's data in the workspace, in bytes from its start. */
 #define OFFSET_WIDE_D TRIFOLD_OFFSET_WIDE_D /* D and E in double precision */
 #define OFFSET_WIDE_E TRIFOLD_OFFSET_WIDE_E
 #define OFFSET_NARROW_D TRIFOLD_OFFSET_NARROW_D /* D and E in single precision */
 #define OFFSET_NARROW_E TRIFOLD_OFFSET_NARROW_E
 #define OFFSET_NARROW_X TRIFOLD_OFFSET_NARROW_X /* the residual, then its solution, in single precision */
 #define OFFSET_SOLUTION TRIFOLD_OFFSET_SOLUTION /* x, in double precision */
-#define OFFSET_ERRORS TRIFOLD_OFFSET_ERRORS     /* of each block and column */
-#define OFFSET_RUNNING TRIFOLD_OFFSET_RUNNING   /* of each member, as all below */
+#define OFFSET_ERRORS TRIFOLD_OFFSET_ERRORS     /* error of each block and column */
+#define OFFSET_RUNNING TRIFOLD_OFFSET_RUNNING   /* state of each member, as are all below */
 #define OFFSET_PROGRESS TRIFOLD_OFFSET_PROGRESS
 #define OFFSET_REFINED TRIFOLD_OFFSET_REFINED

@@ -2,7 +2,7 @@
 
 /* Kernels count bytes and take structures by value: both sides must agree on them. */
 typedef char btd_arguments_have_23_words[sizeof(trifold_args) == 23 * 8 ? 1 : -1];
-typedef char btd_levels_have_26_words[sizeof(trifold_level) == 26 * 8 ? 1 : -1];
+typedef char btd_constants_have_26_words[sizeof(trifold_constants) == 26 * 8 ? 1 : -1];
 typedef char btd_outcomes_have_5_words[sizeof(btd_outcome) == sizeof(trifold_status) ? 1 : -1];
 typedef char btd_ranges_have_2_ints[sizeof(btd_range) == sizeof(trifold_range) ? 1 : -1];
 typedef char btd_held_has_no_padding[sizeof(btd_arguments) == 12 * 8 ? 1 : -1];
@@ -74,7 +74,7 @@ static grid grid_of(const btd_solver* solver, int operation, int k, const btd_ar
     grid g;
     *args = kernel_arguments(solver, given, l->reads_x);
     parameters[0] = args;
-    parameters[1] = (void*)(uintptr_t)&program->levels[l->level];
+    parameters[1] = (void*)(uintptr_t)&program->constants[l->constants];
     g.function = solver->function[l->kernel];
     g.x = (unsigned)l->groups;
     g.y = (unsigned)((given->options.members + launched->members - 1) / launched->members);

@@ -9,9 +9,9 @@ typedef struct {
     long long members;
 } kernel;
 
-/* A kernel over one level of the elimination, in `groups` thread blocks a system. */
+/* A kernel over one level of the elimination, or over all, in `groups` thread blocks a system. */
 typedef struct {
-    int kernel, level, groups;
+    int kernel, constants, groups;
     int after;   /* launch of the same operation that must have ended; -1: none */
     int reads_x; /* the right-hand sides are what an earlier launch left in X */
 } launch;
@@ -26,7 +26,7 @@ struct btd_program {
     const void* image; /* the compiled kernels */
     int kernel_count, zeroed_count;
     const kernel* kernels;
-    const trifold_level* levels;
+    const trifold_constants* constants;
     const launch* launches; /* operation after operation */
     const region* zeroed;
     int first[BTD_OPERATIONS + 1];                       /* launch of each operation; where the next begins there, it was not exported */

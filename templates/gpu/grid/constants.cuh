@@ -1,9 +1,7 @@
-/* What the kernels of grids are told. Shapes are no constants: launches say them. */
-#include "gpu/platform.cuh"
+/* Constants of the kernels of grids. Shapes of images are no constants: launches bring them. */
+#include "gpu/lanes.cuh"
 #include "gpu/grid/shared.h"
 #include "grid_args.h"
-
-typedef TRIFOLD_REAL real;
 
 template <int size>
 struct BitsOf {
@@ -15,12 +13,15 @@ struct BitsOf<4> {
 };
 typedef BitsOf<sizeof(real)>::type real_bits; /* an integer of a real's size */
 
-constexpr bool symmetric = TRIFOLD_SYMMETRIC;         /* positive definite, of which one half is read */
+/* The emulator checks what a kernel relies on; devices do not. */
+#ifndef EXPECT
+#define EXPECT(condition)
+#endif
+
+constexpr bool symmetric = TRIFOLD_SYMMETRIC;         /* the matrix is positive definite, and only one half of it is read */
 constexpr bool pivoting = TRIFOLD_PIVOTING;           /* rows of an eliminated block are exchanged */
-constexpr bool use_tensor = TRIFOLD_TENSOR;           /* tensor instructions for products */
 constexpr bool panel_on_chip = TRIFOLD_PANEL_STAYS;   /* shared memory suffices for the columns of W that are factored at a time */
-constexpr bool fetches_async = TRIFOLD_FETCHES_ASYNC; /* to shared memory, of which there is more */
-constexpr int vector_width = 16 / static_cast<int>(sizeof(real)); /* elements of a vector of 16 bytes */
+constexpr bool fetches_async = TRIFOLD_FETCHES_ASYNC; /* copies to shared memory are asynchronous, and there is more of it */
 constexpr int tile_width = grid_tile_width;
 
 static_assert(sizeof(trifold_grid_args) == TRIFOLD_SIZEOF_ARGS && sizeof(trifold_grid_launch) == TRIFOLD_SIZEOF_LAUNCH &&

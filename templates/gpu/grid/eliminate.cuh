@@ -1,12 +1,13 @@
-/* A small front that is a merge, by one thread block: W and its panels stay in shared memory, D goes through registers square by square. */
+/* Elimination of a small merge by one thread block. W and its panels stay in shared memory, and D goes through registers square by square.
+ */
 #include "gpu/grid/gather.cuh"
 #include "gpu/grid/warp_tile.cuh"
 #include "gpu/grid/rows.cuh"
 
-/* What all threads know. It stands in shared memory, since compilers that have it in registers compute it again and again, to have fewer of
- * them. */
+/* The front, as all threads see it. It is in shared memory, because compilers that see how it is computed repeat that at every use, to save
+ * registers. */
 struct Task {
-    Front front; /* without a level */
+    Front front; /* its level is left out */
     Sources sources;
     real *w, *y, *z, *d, *inverses;
     int* pivots;
@@ -22,8 +23,8 @@ struct Chip {
     real *upper, *lower, *y, *z; /* W comes to `upper`, column by column */
     int leading;
     real* inverses;
-    trifold_grid_record* parts; /* what is known of all below */
-    Places* places;             /* of the parent's pixels: s eliminated ones, then r kept ones */
+    trifold_grid_record* parts; /* the record of all fronts below */
+    Places* places;             /* places of the merge's pixels in its parts: s eliminated ones, then r kept ones */
     int* order;
 };
 template <int Width>
@@ -41,7 +42,7 @@ TRIFOLD_DEVICE Chip<Width> chip_of(const Front& f) {
     return chip;
 }
 
-/* W, Y and Z. Lanes have neighbours in memory, and several loads on their way. */
+/* Brings W, Y and Z to shared memory. Lanes read neighbours in memory, and each has several loads on their way. */
 template <int Threads, int Width>
 TRIFOLD_DEVICE void gather_small() {
     const Task& task = task_of_block();
@@ -80,7 +81,7 @@ TRIFOLD_DEVICE void gather_small() {
     }
 }
 
-/* W by the first warp. */
+/* Factors W, by the first warp. */
 template <int Width>
 TRIFOLD_DEVICE void factor_small(const Context& c) {
     const Task& task = task_of_block();
@@ -96,7 +97,7 @@ TRIFOLD_DEVICE void factor_small(const Context& c) {
     eliminate_quarters(s, a, mine, chip.upper, leading, [&](int k, real l, const real*) {
         if (lane < s) chip.lower[k * leading + lane] = l;
     });
-    /* Rows of L to their places. */
+    /* Moves rows of L to their places. */
     constexpr int together = 4;
 #pragma unroll 1
     for (int first = 0; first < s; first += together) {
@@ -109,7 +110,7 @@ TRIFOLD_DEVICE void factor_small(const Context& c) {
         for (int q = 0; q < together; ++q)
             if (lane < s && first + q < s && mine.place >= first + q) chip.lower[(first + q) * leading + mine.place - first - q] = l[q];
     }
-    wait_copies<0>(); /* the lane's own */
+    wait_copies<0>(); /* waits for the copies of this lane */
     const real before = symmetric && lane < s ? chip.inverses[lane] : real(1);
     if (lane < s) {
         chip.order[mine.place] = lane;
@@ -125,7 +126,8 @@ TRIFOLD_DEVICE void factor_small(const Context& c) {
     }
 }
 
-/* A row of a panel: a[0] takes the others along, which move up, and goes to shared and to device memory. */
+/* A row of a panel that is solved. a[0] is the column at work: it is subtracted from the others, which then move up, and stored in shared
+ * and device memory. */
 struct PanelRow {
     real *at, *to;
     const real *triangle, *inverses;
@@ -162,7 +164,8 @@ TRIFOLD_DEVICE void solve_quarters(int count, real (&a)[Columns], PanelRow& row)
     }
 }
 
-/* A thread has a row of Y U^-1, or Y L^-T, or of (L^-1 P Z)'; those that have none repeat the last one. */
+/* Solves a thread's row of Y U^-1, or Y L^-T, or of (L^-1 P Z)'. Threads without a row repeat the last one, since all must take the same
+ * steps. */
 template <int Width>
 TRIFOLD_DEVICE void solve_row(int row, int rows) {
     const Task& task = task_of_block();
@@ -193,7 +196,7 @@ TRIFOLD_DEVICE void solve_panels() {
     for (int first = warp_index() * warp_lanes; first < rows; first += Threads) solve_row<Width>(first + lane_index(), rows);
 }
 
-/* W to device memory. */
+/* Stores W in device memory. */
 template <int Threads, int Width>
 TRIFOLD_DEVICE void store_w() {
     const Task& task = task_of_block();
@@ -208,16 +211,16 @@ TRIFOLD_DEVICE void store_w() {
             w[k * f.S] = symmetric || i > k ? chip.lower[k * leading + i - k] : chip.upper[i * leading + k - i];
 }
 
-/* Pairs of rows, of which the second may stand behind the last one, where a column of D has room. */
+/* Stores a pair of rows. The second may be behind the last one: a column of D has room for it. */
 TRIFOLD_DEVICE void store_rows(double* to, const double (&pair)[2], int) { store_global(to, pair); }
 TRIFOLD_DEVICE void store_rows(float* to, const float (&pair)[2], int rows) {
     to[0] = pair[0];
     if (rows > 1) to[1] = pair[1];
 }
 
-/* D less Y Z', a square at a time. */
+/* Subtracts Y Z' from D, a square at a time, and stores it. */
 template <int Threads, int Width>
-TRIFOLD_DEVICE void leave_update() {
+TRIFOLD_DEVICE void store_small_update() {
     const Task& task = task_of_block();
     const Front f = task.front;
     const Chip<Width> chip = chip_of<Width>(f);
@@ -253,7 +256,7 @@ TRIFOLD_DEVICE void leave_update() {
     }
 }
 
-/* Also places in the parts, and what is known of all below. */
+/* Describes the front in shared memory, finds the places of its pixels in the parts, and adds up the parts' records. */
 template <int Threads, int Width>
 TRIFOLD_DEVICE void begin_task(const Context& c, Front f, const Chip<Width>& chip) {
     Parts parts = parts_of(c, f);
@@ -271,7 +274,7 @@ TRIFOLD_DEVICE void begin_task(const Context& c, Front f, const Chip<Width>& chi
     Task& task = task_of_block();
     task.sources = sources_of(parts);
     task.w = kept_pointer(w_of(c, f)), task.y = task.w + f.S * f.S, task.z = task.y + f.S * f.R;
-    task.d = update_of(c, f), task.inverses = inverses_of(c, f);
+    task.d = update_of(c, f), task.inverses = pivot_reciprocals(c, f);
     task.pivots = pivots_of(c, f);
     task.record = record_of(c, f);
     f.level = nullptr;
@@ -291,5 +294,5 @@ TRIFOLD_DEVICE void eliminate(const Context& c) {
     solve_panels<Threads, Width>();
     store_w<Threads, Width>();
     block_sync();
-    leave_update<Threads, Width>();
+    store_small_update<Threads, Width>();
 }

@@ -1,4 +1,5 @@
 /* The kernels of a unit: those that the Program needs. A thread block is (box, or part of one; member). */
+#include "gpu/grid/assemble.cuh"
 #include "gpu/grid/eliminate.cuh"
 #include "gpu/grid/leaf.cuh"
 #include "gpu/grid/panel.cuh"
@@ -10,7 +11,7 @@
 
 /* TRIFOLD_BLOCKS_...: thread blocks for which a multiprocessor must have registers, as rows of generator/devices say. */
 #define GRID_KERNEL(kind, threads, body) GRID_KERNEL_AS(TRIFOLD_KERNEL_##kind, threads, TRIFOLD_BLOCKS_##kind, body)
-#define GRID_KERNEL_AS(name, threads, blocks, body)                                                                                      \
+#define GRID_KERNEL_AS(name, threads, blocks, body)                                                                                     \
     TRIFOLD_KERNEL(threads, blocks) void name(TRIFOLD_PARAMETER trifold_grid_args args, TRIFOLD_PARAMETER trifold_grid_launch launch) { \
         const Context c = {args, launch};                                                                                               \
         assume_thread();                                                                                                                \
@@ -60,10 +61,10 @@ GRID_KERNEL(STEP_16, grid_step_threads(16), step_of<16>(c))
 GRID_KERNEL(PANEL, panel_threads, solve_panel(c))
 #endif
 #ifdef TRIFOLD_KERNEL_PRODUCT
-GRID_KERNEL(PRODUCT, 4 * warp_lanes, (leave_product<grid_tile_rows, 2, 2>(c)))
+GRID_KERNEL(PRODUCT, 4 * warp_lanes, (store_update<grid_tile_rows, 2, 2>(c)))
 #endif
 #ifdef TRIFOLD_KERNEL_WIDE_PRODUCT
-GRID_KERNEL(WIDE_PRODUCT, 8 * warp_lanes, (leave_product<2 * grid_tile_rows, 4, 2>(c)))
+GRID_KERNEL(WIDE_PRODUCT, 8 * warp_lanes, (store_update<2 * grid_tile_rows, 4, 2>(c)))
 #endif
 #ifdef TRIFOLD_KERNEL_FINISH
 GRID_KERNEL(FINISH, 64, finish(c))

@@ -1,7 +1,7 @@
-/* What a merge starts from: what its two parts have left. */
+/* The updates of a merge's two parts, from which the merge starts. */
 #include "gpu/grid/common.cuh"
 
-/* Numbers of a pixel among those that the two parts keep; -1: the part does not have it. */
+/* The numbers of a pixel among those that the two parts keep; -1: the part does not keep it. */
 struct Places {
     int first, second;
 };
@@ -17,7 +17,7 @@ TRIFOLD_DEVICE Parts parts_of(const Context& c, const Front& f) {
     parts.second_update = update_of(c, parts.second);
     return parts;
 }
-/* As grid_place_in_part(), without branches, since neighbouring lanes have pixels of different sides. */
+/* The same as grid_place_in_part(), but without branches, because neighbouring lanes have pixels on different sides. */
 TRIFOLD_DEVICE int place_in_part(const grid_box& part, int x, int y) {
     const bool below = part.bottom != 0 && y == part.y0, above = part.top != 0 && y == part.y1, before = part.left != 0 && x == part.x0;
     const int width = grid_row(&part), height = grid_column(&part);
@@ -29,12 +29,12 @@ TRIFOLD_DEVICE int place_in_part(const grid_box& part, int x, int y) {
 TRIFOLD_DEVICE Places places_of(const Parts& parts, grid_pixel pixel) {
     return {place_in_part(parts.first.box, pixel.x, pixel.y), place_in_part(parts.second.box, pixel.x, pixel.y)};
 }
-/* What a merge eliminates is a line. */
+/* The pixels that a merge eliminates form a line. */
 TRIFOLD_DEVICE Places places_eliminated(const Parts& parts, const Front& f, int k) {
     const bool column = f.box.ex0 == f.box.ex1;
     return places_of(parts, {f.box.ex0 + (column ? 0 : k), f.box.ey0 + (column ? k : 0)});
 }
-/* As grid_kept_pixel(), without branches. */
+/* The same as grid_kept_pixel(), but without branches. */
 TRIFOLD_DEVICE grid_pixel kept_pixel(const Front& f, int k) {
     const grid_box& b = f.box;
     const int width = grid_row(&b), height = grid_column(&b), rows = (b.bottom + b.top) * width, in_column = k - rows;
@@ -45,10 +45,11 @@ TRIFOLD_DEVICE grid_pixel kept_pixel(const Front& f, int k) {
 }
 TRIFOLD_DEVICE Places places_kept(const Parts& parts, const Front& f, int k) { return places_of(parts, kept_pixel(f, k)); }
 
-/* Where there is nothing, the first element is read and not used: a load under a condition would wait for those before it. */
+/* An entry of a part's update; 0 if the part does not have it. The first element is then read but not used, because a conditional load
+ * would wait for those before it. */
 TRIFOLD_DEVICE real entry_of(const real* update, int R, int row, int column) {
-    const bool exists = (row | column) >= 0, turned = symmetric && row < column;
-    const real value = update[exists ? trifold_int(turned ? row : column) * R + (turned ? column : row) : trifold_int(0)];
+    const bool exists = (row | column) >= 0, mirrored = symmetric && row < column;
+    const real value = update[exists ? trifold_int(mirrored ? row : column) * R + (mirrored ? column : row) : trifold_int(0)];
     return exists ? value : real(0);
 }
 /* The parent's entry at a row and a column. */
@@ -57,14 +58,15 @@ TRIFOLD_DEVICE real gathered(const Parts& parts, Places row, Places column) {
            entry_of(parts.second_update, parts.second.R, row.second, column.second);
 }
 
-/* What a thread block keeps of the parts in shared memory, so that it has registers for other things. */
+/* The parts' updates, as a thread block keeps them in shared memory to save registers. */
 struct Updates {
     const real *first, *second;
     int first_R, second_R;
 };
 TRIFOLD_DEVICE Updates updates_of(const Parts& parts) { return {parts.first_update, parts.second_update, parts.first.R, parts.second.R}; }
 TRIFOLD_DEVICE Updates kept_updates(const Updates& u) { return {kept_pointer(u.first), kept_pointer(u.second), u.first_R, u.second_R}; }
-/* An entry on its way to shared memory. Not negative: both parts have it, which few entries are, and gather_both must store it. */
+/* Starts the copy of an entry to shared memory. If the result is not negative, both parts have the entry, and gather_both must store it.
+ * Few entries are like that. */
 TRIFOLD_DEVICE int gather_async(real* to, const Updates& updates, Places row, Places column) {
     const int first = row.first | column.first, second = row.second | column.second; /* negative: the part does not have it */
     const bool in_first = first >= 0;
@@ -91,13 +93,14 @@ struct Sources {
 TRIFOLD_DEVICE Sources sources_of(const Parts& parts) {
     return {parts.first_update, parts.first.R, parts.second.R, static_cast<int>(parts.second_update - parts.first_update)};
 }
-/* Negative, whatever else is added. */
+/* An offset that stays negative, whatever is added to it. */
 constexpr int nowhere = -(1 << 29);
 TRIFOLD_DEVICE Places offsets_of(Places places) {
     return {places.first < 0 ? nowhere : places.first, places.second < 0 ? nowhere : places.second};
 }
 
-/* Of a row and a column; of a symmetric part the lower half is stored. Both are negative where there is nothing. */
+/* The offset of an element in a part's update, of which the lower half is stored if the matrix is symmetric. `row` and `column` are
+ * negative where the part does not have them. */
 TRIFOLD_DEVICE int offset_in_part(int row, int column, int R) {
     const int upper = symmetric ? smaller(row, column) : column, lower = symmetric ? larger(row, column) : row;
     return lower + (upper < 0 ? nowhere : upper * R);
@@ -106,12 +109,13 @@ TRIFOLD_DEVICE Places offsets_at(const Sources& sources, Places row, Places colu
     return {offset_in_part(row.first, column.first, sources.first_R),
             offset_in_part(row.second, column.second, sources.second_R) + sources.apart};
 }
-/* What is added to places of rows, where the matrix is not symmetric. */
+/* The column's share of an offset, to which a row's place is added; only if the matrix is not symmetric. */
 TRIFOLD_DEVICE Places column_offsets(const Sources& sources, Places column) {
     return {column.first < 0 ? nowhere : column.first * sources.first_R,
             column.second < 0 ? nowhere : column.second * sources.second_R + sources.apart};
 }
-/* Few elements have both parts; where there is none, the first element is read and not used. All loads are on their way together. */
+/* Gathers elements. All loads of the parts that have one are on their way together. Where no part has it, the first element is read but not
+ * used. Few elements are in both parts, and these take a second round. */
 template <int Count>
 TRIFOLD_DEVICE void gather_elements(const Sources& sources, const Places (&at)[Count], real (&values)[Count]) {
     int both = -1;

@@ -1,13 +1,13 @@
-/* A leaf tile, by one warp: a lane has the row of a pixel, of all that the tile has, so that D is what is left of the last rows. It keeps
- * at most 16 pixels. */
+/* Elimination of a leaf tile by one warp. A lane has the row of one of the tile's pixels, so D is what remains of the last rows. A tile
+ * keeps at most 16 pixels. */
 #include "gpu/grid/rows.cuh"
 
 constexpr int leaf_columns = static_cast<int>(grid_leaf_columns(sizeof(real)));
 
 struct LeafChip {
     real *rows, *lower;            /* rows of the tile, then of U, from their diagonals on; columns of L */
-    trifold_grid_record* stencils; /* what is known of them */
-    int *places, *order;           /* of pixels, row by row; of pivots */
+    trifold_grid_record* stencils; /* the record of the stencils */
+    int *places, *order;           /* places of pixels, numbered row by row; the row of each pivot */
 };
 TRIFOLD_DEVICE LeafChip leaf_chip(const Front& f) {
     LeafChip chip;
@@ -19,8 +19,8 @@ TRIFOLD_DEVICE LeafChip leaf_chip(const Front& f) {
     return chip;
 }
 
-/* A pixel among the three of a line that are neighbours: which exist in the image, and with which the tile owns the coupling. Of two tiles
- * that share a line, the one before it owns the couplings along it. */
+/* The three neighbours along one axis, the pixel itself in the middle: which are inside the image, and which couplings the tile owns. Where
+ * two tiles share a line, the tile before the line owns the couplings along it. */
 struct Neighbours {
     bool inside[3], owned[3];
 };
@@ -28,7 +28,7 @@ TRIFOLD_DEVICE Neighbours neighbours_of(int at, int first, int end, int pixels) 
     return {{at > 0, true, at + 1 < pixels}, {at > first, at > first || first == 0, at < end}};
 }
 
-/* What is wrong with the stencil of a pixel, and what is known of its entries. */
+/* The check of a pixel's stencil: its problem, its largest entry, and the sum of its entries relative to that of their sizes. */
 struct Check {
     int problem;
     double entry, row_sum;
@@ -65,8 +65,8 @@ TRIFOLD_DEVICE int exponent_of_row(const real (&stencil)[9], const Neighbours& x
     return scale_exponent(most);
 }
 
-/* The lane's row, of couplings that the tile owns. The result is of a pixel that the tile owns, and `exponent` that of its row, else 0.
- * `before`: what the pivot of a row that is eliminated began with. */
+/* Reads the lane's row: the couplings that the tile owns. The result and `exponent`, the scale of the row, count for pixels that the tile
+ * owns; for others they are empty. `before`: the number that the row's pivot begins with. */
 TRIFOLD_DEVICE Check read_row(const Context& c, const Front& f, const LeafChip& chip, int& number, int& exponent, real& before) {
     const grid_box& b = f.box;
     const int lane = lane_index(), width = grid_row(&b), pitch = static_cast<int>(c.launch.pitch);
@@ -75,13 +75,13 @@ TRIFOLD_DEVICE Check read_row(const Context& c, const Front& f, const LeafChip& 
     const Neighbours x = neighbours_of(at.x, b.x0, b.x1, static_cast<int>(c.launch.width)),
                      y = neighbours_of(at.y, b.y0, b.y1, static_cast<int>(c.launch.height));
     const real* stencil = kept_pointer(stencil_of(c, f.member, at.x, at.y));
-    const bool ring = is_beside_ring(c, at.x, at.y);
+    const bool ring = is_next_to_ring(c, at.x, at.y);
     real values[9];
 #pragma unroll
     for (int k = 0; k < 9; ++k) {
         const bool later = symmetric && k > 4, other = later && x.inside[k % 3] && y.inside[k / 3];
         const real value =
-            stencil[other ? 9 * (k % 3 - 1 + (k / 3 - 1) * pitch) + 8 - k : k]; /* under no condition, for which loads would wait */
+            stencil[other ? 9 * (k % 3 - 1 + (k / 3 - 1) * pitch) + 8 - k : k]; /* read without a condition, which loads would wait for */
         values[k] = later && !other && !ring ? real(0) : value;
     }
     before = symmetric ? values[4] : real(1);
@@ -95,7 +95,7 @@ TRIFOLD_DEVICE Check read_row(const Context& c, const Front& f, const LeafChip& 
 #pragma unroll
         for (int k = 0; k < 9; ++k) values[k] *= scale;
         if (owns)
-            *scale_at(c, f.member, at) = exponent; /* sweeps need it */
+            *scale_at(c, f.member, at) = exponent; /* sweeps read it */
         else
             exponent = 0;
     }
@@ -112,7 +112,7 @@ TRIFOLD_DEVICE Check read_row(const Context& c, const Front& f, const LeafChip& 
         if (exists && x.owned[k % 3] && y.owned[k / 3]) row[chip.places[number + k % 3 - 1 + (k / 3 - 1) * width]] = values[k];
     if (!owns) return {trifold_grid_sound, 0, 0};
 #pragma unroll 1
-    for (int k = 0; k < 9 && ring; ++k) edge_of(c, f.member, at.x, at.y)[k] = stencil[k]; /* sweeps need it */
+    for (int k = 0; k < 9 && ring; ++k) edge_of(c, f.member, at.x, at.y)[k] = stencil[k]; /* sweeps read it */
     return check;
 }
 

@@ -1,14 +1,14 @@
-/* The panels Y and Z' of a front that thread blocks share, once its pivot block W is factored. */
+/* The panels Y and Z' of a front that several thread blocks share. Its pivot block W is factored by then. */
 #include "gpu/grid/gather.cuh"
 #include "gpu/grid/warp_tile.cuh"
 
-/* Columns are solved tile_width at a time, from left to right. Each such tile takes a step for each tile behind it, whose columns are
- * multiplied by what is above the diagonal of U, or of L'; then one for itself, which multiplies by the inverse of the tile on the
- * diagonal. What steps need goes through a ring of stages: 64 rows of tile_width columns, and a tile of a triangle. */
+/* Columns are solved tile by tile, tile_width columns at a time, from left to right. A tile takes one step for each solved tile to its
+ * left, which multiplies that tile's columns by an entry tile of U, or of L'. Its own step then multiplies by the inverse of the diagonal
+ * tile. A ring of stages holds the steps' operands: 64 rows of tile_width columns, and a tile of the triangle. */
 constexpr int tile_rows = grid_tile_rows, panel_threads = 8 * warp_lanes, panel_stages = grid_panel_stages(fetches_async);
 constexpr int columns_leading = static_cast<int>(grid_leading(tile_rows, sizeof(real)));
 constexpr int triangle_leading = static_cast<int>(grid_leading(tile_width, sizeof(real)));
-constexpr bool keeps_last = panel_stages > 1; /* the columns solved last, which cannot be fetched ahead */
+constexpr bool keeps_last = panel_stages > 1; /* the columns solved last are kept, since they cannot be fetched ahead */
 
 struct PanelStage {
     real columns[tile_width * columns_leading], triangle[tile_width * triangle_leading];
@@ -23,7 +23,7 @@ static_assert(sizeof(PanelChip) <= grid_panel_bytes(fetches_async, sizeof(real))
 
 struct PanelStep {
     int left, behind;
-    TRIFOLD_METHOD bool is_last() const { return behind == left; } /* of its tile */
+    TRIFOLD_METHOD bool is_last() const { return behind == left; } /* of its tile's steps */
     TRIFOLD_METHOD void advance() {
         const bool was_last = is_last();
         left += was_last ? tile_width : 0;
@@ -31,7 +31,7 @@ struct PanelStep {
     }
 };
 
-/* Whole columns on their way, `height` rows each by vectors, of which the first `rows` count. */
+/* Starts the copies of whole columns, `height` rows each, by vectors. Only the first `rows` rows count. */
 template <int height>
 TRIFOLD_DEVICE void fetch_whole(real* to, int leading, const real* from, int from_leading, int rows, int columns) {
     constexpr int vectors = height / vector_width, apart = panel_threads / vectors;
@@ -43,17 +43,17 @@ TRIFOLD_DEVICE void fetch_whole(real* to, int leading, const real* from, int fro
     }
 }
 
-/* tile_rows rows of Y U^-1, or Y L^-T, or of (L^-1 P Z)'. */
+/* The work of a thread block: tile_rows rows of Y U^-1, or Y L^-T, or of (L^-1 P Z)'. */
 struct Panel {
     PanelChip& chip;
     const Front& f;
-    const real *w, *inverses; /* the latter of the triangle that it solves with */
+    const real *w, *inverses; /* the inverses are those of the triangle that it solves with */
     const int* pivots;
     real* to;
     int rows;
     bool is_z, lower;
-    Places eliminated; /* of the first pixel; the others follow it in either part, since they lie on one line */
-    int pivot;         /* of Z': which pixel the thread gathers next */
+    Places eliminated; /* places of the first eliminated pixel; the others follow it in either part, since all lie on one line */
+    int pivot;         /* for Z': the pixel that the thread gathers next */
 
     TRIFOLD_METHOD int width_at(int left) const { return smaller(tile_width, f.s - left); }
     TRIFOLD_METHOD void find_pivot(int left) {
@@ -61,7 +61,8 @@ struct Panel {
         if (is_z && k < f.s) pivot = pivoting ? pivots[k] : k;
     }
     TRIFOLD_METHOD Places places_at(int k) const { return {eliminated.first + k, eliminated.second + k}; }
-    /* Neighbours in memory are kept pixels in Y, and eliminated ones in Z. True: some entries have both parts, and come by `Both`. */
+    /* Gathers a tile's columns. Neighbours in memory are kept pixels in Y, and eliminated ones in Z. Returns whether both parts have some
+     * of the entries; these need a second call, with `Both`. */
     template <bool Both>
     TRIFOLD_METHOD bool gather(real* columns, int left) const {
         const Updates updates = kept_updates(chip.updates);
@@ -95,7 +96,7 @@ struct Panel {
         } else if (!keeps_last || at.behind + tile_width < at.left)
             fetch_whole<tile_rows>(stage.columns, columns_leading, to + trifold_int(at.behind) * f.R, f.R, rows, tile_width);
     }
-    /* sum += columns by a tile of a triangle. */
+    /* Adds to `sum` the product of columns and a tile of the triangle. */
     TRIFOLD_METHOD void add(WarpTile<1, 1>& sum, const real* columns, const real* triangle, int depth) const {
         const int row = warp_index() % 4 * 16, column = warp_index() / 4 * 16;
         if (lower)
@@ -103,7 +104,7 @@ struct Panel {
         else
             sum.add(columns + row, columns_leading, 16, triangle + column * triangle_leading, 1, depth, triangle_leading);
     }
-    /* What was gathered, less `sum`, by the inverse. */
+    /* Solves a tile: subtracts `sum` from the gathered columns, multiplies by the inverse, and stores the result. */
     TRIFOLD_METHOD void solve(WarpTile<1, 1>& sum, PanelStage& stage, int left) const {
         const int warp_row = warp_index() % 4 * 16, warp_column = warp_index() / 4 * 16, width = width_at(left);
         sum.each([&](real& element, int i, int j) { stage.columns[warp_row + i + (warp_column + j) * columns_leading] -= element; });
@@ -112,7 +113,7 @@ struct Panel {
         add(sum, stage.columns, stage.triangle, width);
         sum.each_pair([&](real(&pair)[2], int i, int j) {
             const int row = warp_row + i, column = warp_column + j;
-            /* Of an odd row at the end the next is padding. */
+            /* The second row of a pair may be padding. */
             if (row < rows && column < width) store_pair_of(to + row + trifold_int(left + column) * f.R, pair);
             if (keeps_last) chip.last[row + column * columns_leading] = pair[0], chip.last[row + 1 + column * columns_leading] = pair[1];
         });
@@ -120,12 +121,12 @@ struct Panel {
     }
 };
 
-/* Thread block (box, rows). */
+/* Solves some rows of a panel. A thread block is (box, rows). */
 TRIFOLD_DEVICE void solve_panel(const Context& c) {
     start_dependents();
     PanelChip& chip = *static_cast<PanelChip*>(shared_memory());
     constexpr int ahead = panel_stages - 1;
-    const int tiles = static_cast<int>(c.launch.tile), kinds = symmetric ? 1 : 2;
+    const int tiles = static_cast<int>(share_of(c).parts), kinds = symmetric ? 1 : 2;
     const Front f = front_of_launch(c, group_index() / (tiles * kinds));
     const int part = group_index() % (tiles * kinds), top = part % tiles * tile_rows;
     const bool is_z = !symmetric && part >= tiles;

@@ -1,7 +1,8 @@
-/* What runs over pixels and not over fronts: the ring of a fixed boundary, residuals, gradients; and what a member's fronts sum up to. */
+/* Kernels that run over pixels and not over fronts: the ring of a fixed boundary, residuals and gradients. The member's outcome is here
+ * too. */
 #include "gpu/grid/common.cuh"
 
-/* The ring of the solution: the data that it is, or of A' what the unknowns beside it leave of b. */
+/* Writes the solution on the ring: its data, or with A' b less what the unknowns next to it contribute. */
 TRIFOLD_DEVICE void finish_ring(const Context& c, trifold_int member, trifold_int x, trifold_int y) {
     if (is_inside(c, x, y)) return;
     const bool failed = grid_has_failed(&status_of(c, member)->record, c.args.accepts) != 0;
@@ -19,7 +20,7 @@ TRIFOLD_DEVICE void finish_ring(const Context& c, trifold_int member, trifold_in
     note_left(c, member, left);
 }
 
-/* What unknown (x, y) is multiplied with at its neighbour k, of A or A'. */
+/* The entry of A, or of A', that couples unknown (x, y) to its neighbour k. */
 TRIFOLD_DEVICE real coupling(const Context& c, trifold_int member, trifold_int x, trifold_int y, int k) {
     const trifold_int to_x = x + k % 3 - 1, to_y = y + k / 3 - 1;
     const bool inside = is_inside(c, to_x, to_y);
@@ -57,7 +58,7 @@ TRIFOLD_DEVICE void correct(const Context& c, trifold_int member, trifold_int x,
     note_left(c, member, left);
 }
 
-/* What E changes by for each entry of a pixel's stencil that is read. lam stands in b. */
+/* Computes the derivative of the loss by each entry of a pixel's stencil that is read. b holds lam. */
 TRIFOLD_DEVICE void take_gradient(const Context& c, trifold_int member, trifold_int x, trifold_int y) {
     real* to = global_pointer(static_cast<real*>(c.args.gradient) + (member * c.launch.pixels + pixel_at(c, x, y)) * 9);
     for (int k = 0; k < 9; ++k) {
@@ -77,22 +78,22 @@ TRIFOLD_DEVICE void take_gradient(const Context& c, trifold_int member, trifold_
     }
 }
 
-/* A thread has a pixel of the caller's image. */
+/* Each thread has a pixel of the caller's image. */
 template <int Threads>
 TRIFOLD_DEVICE void treat_pixel(const Context& c) {
     const trifold_int pixel = group_x() * Threads + thread_index();
     if (pixel >= c.launch.pixels) return;
     const trifold_int x = pixel % c.launch.pitch - c.launch.origin % c.launch.pitch,
                       y = pixel / c.launch.pitch - c.launch.origin / c.launch.pitch;
-    if (c.launch.work == trifold_grid_ring) finish_ring(c, group_y(), x, y);
-    if (c.launch.work == trifold_grid_residual) take_residual(c, group_y(), x, y);
-    if (c.launch.work == trifold_grid_correct) correct(c, group_y(), x, y);
-    if (c.launch.work == trifold_grid_gradient) take_gradient(c, group_y(), x, y);
+    if (work_of(c) == trifold_grid_ring) finish_ring(c, group_y(), x, y);
+    if (work_of(c) == trifold_grid_residual) take_residual(c, group_y(), x, y);
+    if (work_of(c) == trifold_grid_correct) correct(c, group_y(), x, y);
+    if (work_of(c) == trifold_grid_gradient) take_gradient(c, group_y(), x, y);
 }
 
 /* ---- a member's outcome ---- */
 
-/* Thread block `member`: its last front knows of all others. */
+/* Writes the outcome of a member, which is the thread block's number. The record of its last front sums up all others. */
 TRIFOLD_DEVICE void finish(const Context& c) {
     wait_for_launches();
     if (thread_index() != 0) return;

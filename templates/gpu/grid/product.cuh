@@ -1,12 +1,12 @@
-/* D of a front that thread blocks share: what its parts left, less Y Z'. */
+/* D of a front that several thread blocks share: the parts' updates, less Y Z'. */
 #include "gpu/grid/gather.cuh"
 #include "gpu/grid/warp_tile.cuh"
 
-/* Columns of Y and of Z', stage_depth of each, on their way through a ring of stages. At last D's columns as the parts have them, twice as
- * many. */
+/* A ring of stages. Each takes stage_depth columns of Y and as many of Z'. The last ones take columns of D as the parts left them, twice as
+ * many a stage. */
 constexpr int product_stages = grid_product_stages(fetches_async), stage_depth = grid_stage_depth;
 
-/* `side` rows and columns of D, by warps with so many squares each. */
+/* A tile of `side` rows and columns of D. Each warp has RowSquares by ColumnSquares of its squares. */
 template <int side, int RowSquares, int ColumnSquares>
 struct ProductTile {
     static constexpr int warps_down = side / (16 * RowSquares), threads = warps_down * (side / (16 * ColumnSquares)) * warp_lanes;
@@ -17,7 +17,7 @@ struct ProductTile {
                   "a warp's columns of D are in one stage, and all of D in the ring");
     struct Chip {
         real stages[product_stages][width * leading];
-        Places places[2 * side]; /* of rows, then of columns */
+        Places places[2 * side]; /* places of rows, then of columns */
         Updates updates;
         real* d; /* the tile's first element */
     };
@@ -26,7 +26,8 @@ struct ProductTile {
     int rows, columns;
 
     TRIFOLD_METHOD real* stage(int t) const { return chip.stages[t % product_stages]; }
-    /* Columns from `first` on. Rows and columns that D does not have may be anything; what is behind the last column is zero. */
+    /* Starts the copies of stage t: columns of Y and Z'. Rows beyond those of Y and Z' may hold anything. Columns behind the last one are
+     * zero. */
     TRIFOLD_METHOD void fetch(int t, const real* y, const real* z, const Front& f) const {
         const int row = thread_index() % vectors * vector_width, first = thread_index() / vectors;
         const trifold_int from = trifold_int(t * stage_depth) * f.R + row;
@@ -54,7 +55,7 @@ struct ProductTile {
         chip.updates = updates_of(parts);
         chip.d = update_of(c, f) + top + trifold_int(left) * f.R;
     }
-    /* D's columns from `first` on. */
+    /* Starts the copies of D's columns from `first` on. */
     TRIFOLD_METHOD void fetch_gathered(real* to, int first) const {
         const int thread = thread_afresh(), row = thread % side;
         if (row >= rows) return;
@@ -71,19 +72,19 @@ struct ProductTile {
     }
 };
 
-/* Thread block (box, tile). */
+/* Computes and stores one tile of D. A thread block is (box, tile). */
 template <int side, int RowSquares, int ColumnSquares>
-TRIFOLD_DEVICE void leave_product(const Context& c) {
+TRIFOLD_DEVICE void store_update(const Context& c) {
     start_dependents();
     using Tile = ProductTile<side, RowSquares, ColumnSquares>;
     constexpr int ahead = product_stages - 1;
-    const int tiles = static_cast<int>(c.launch.tile);
+    const int tiles = static_cast<int>(share_of(c).parts);
     const Front f = front_of_launch(c, group_index() / (tiles * tiles));
     const int part = group_index() % (tiles * tiles), top = part % tiles * side, left = part / tiles * side;
     if (top >= f.r || left >= f.r || (symmetric && top < left)) return wait_for_launches();
     const Tile tile{*static_cast<typename Tile::Chip*>(shared_memory()), smaller(side, f.r - top), smaller(side, f.r - left)};
     const real *y = y_of(c, f) + top, *z = z_of(c, f) + left;
-    const int steps = (f.s + stage_depth - 1) / stage_depth, last = larger(steps, ahead); /* from stage `last` on there is D */
+    const int steps = (f.s + stage_depth - 1) / stage_depth, last = larger(steps, ahead); /* stages from `last` on hold D */
     wait_for_launches();
 #pragma unroll 1
     for (int t = 0; t < ahead; ++t) {
@@ -119,7 +120,7 @@ TRIFOLD_DEVICE void leave_product(const Context& c) {
         if (row >= tile.rows || column >= tile.columns || (symmetric && top + row + 1 < left + column)) return;
 #pragma unroll
         for (int v = 0; v < 2; ++v) pair[v] = before[row + v + j * Tile::leading] - pair[v];
-        /* Of an odd row at the end the next is padding; of a symmetric front one above the diagonal is not read. */
+        /* The second row of a pair may be padding, or above the diagonal, where nobody reads it. */
         store_pair_of(d + row + trifold_int(column) * f.R, pair);
     });
 }

@@ -1,7 +1,7 @@
-/* What a warp knows of the pivots of a front: few operations between lanes, since there are many fronts. */
+/* Records of a front's pivots, made by one warp. There are many fronts, so it takes few operations between lanes. */
 #include "gpu/grid/pivots.cuh"
 
-/* Without its sign, by its bits: one instruction. */
+/* The number without its sign. Clearing the bit is one instruction. */
 TRIFOLD_DEVICE double absolute(double x) {
     unsigned long long bits;
     copy_bits(bits, x);
@@ -47,8 +47,8 @@ TRIFOLD_DEVICE double digits_of(double size, int& exponent) {
     return size;
 }
 
-/* Of a front whose pivot k lane k has, and what it began with. `odd`: rows were exchanged an odd number of times. `exponent`: of rows that
- * the lane has scaled. */
+/* The record of a front. Lane k has pivot k, and the entry `before` that it began with. `odd`: rows were exchanged an odd number of times.
+ * `exponent`: the power of two by which the lane's row was scaled. */
 TRIFOLD_DEVICE trifold_grid_record record_of_pivots(const Context& c, const Front& f, real pivot, real before, bool odd, int exponent = 0) {
     const int lane = lane_index();
     const bool exists = lane < f.s;

@@ -1,8 +1,8 @@
-/* Columns of a small front, eliminated by one warp: a lane has a row, in registers. Rows do not move until the end. */
+/* Elimination of a small front's columns by one warp. A lane has a row, in registers. Rows do not move until the end. */
 #include "gpu/grid/pivots.cuh"
 #include "gpu/grid/records.cuh"
 
-/* A front whose box and sizes stay in registers. */
+/* The same front, with its box and sizes held in registers. */
 TRIFOLD_DEVICE Front kept_front(Front f) {
     grid_box& b = f.box;
     b.x0 = kept_number(b.x0), b.x1 = kept_number(b.x1), b.y0 = kept_number(b.y0), b.y1 = kept_number(b.y1);
@@ -11,11 +11,11 @@ TRIFOLD_DEVICE Front kept_front(Front f) {
     return f;
 }
 
-/* What a lane knows of its row, or of the column of its number. */
+/* State of a lane: its row, and the column with its number. */
 struct LaneRow {
-    bool candidate;   /* for a pivot */
-    int place;        /* where exchanges of rows have taken it */
-    real inverse = 1; /* of pivot number `lane`, or of its root */
+    bool candidate;   /* the row may still become a pivot row */
+    int place;        /* the row's place after the exchanges so far */
+    real inverse = 1; /* reciprocal of pivot number `lane`, or of its root */
     bool odd = false; /* rows were exchanged an odd number of times */
 };
 
@@ -28,7 +28,7 @@ TRIFOLD_DEVICE void eliminate_columns(int begin, int end, real (&a)[Columns], La
 #pragma unroll 1
     for (int k = begin; k < end; ++k) {
         const int row = pivoting ? lane_of_key(warp_greatest(mine.candidate ? key_of_lane(size_key(a[0]), lane) : 0u)) : k;
-        /* Lanes invert what they have while the pivot is searched. */
+        /* All lanes invert their candidates while the pivot is searched. */
         const real inverse = shuffle(reciprocal(a[0]), row), root = symmetric ? root_of(shuffle(a[0], row)) : real(1);
         real* u = upper + k * leading;
         if (lane == row) {
@@ -63,7 +63,7 @@ TRIFOLD_DEVICE void eliminate_columns(int begin, int end, real (&a)[Columns], La
     }
 }
 
-/* Fewer and fewer columns are left: each quarter has code of its own, where that pays. */
+/* Eliminates all columns. Fewer and fewer are left, so each quarter has code of its own, unless there are few columns. */
 template <int Columns, class Leave>
 TRIFOLD_DEVICE void eliminate_quarters(int count, real (&a)[Columns], LaneRow& mine, real* upper, int leading, const Leave& leave) {
     constexpr int quarter = Columns < 16 ? Columns : Columns / 4;
@@ -80,10 +80,10 @@ TRIFOLD_DEVICE void eliminate_quarters(int count, real (&a)[Columns], LaneRow& m
 template <int Columns>
 struct RowChip {
     real *rows, *lower; /* rows of U and Z, from their diagonals on; columns of L and Y */
-    int* order;         /* of pivots */
+    int* order;         /* row of each pivot */
 };
 
-/* Columns of W, Y and Z' to device memory: so many lanes have rows of one, and others of the next. */
+/* Stores columns of W, Y and Z' in device memory. Some lanes have the rows of one column, and others those of the next. */
 template <int Columns>
 TRIFOLD_DEVICE void store_columns(const Context& c, const Front& f, const RowChip<Columns>& chip) {
     const int digits = f.s <= 16 && f.r <= 16 ? 4 : 5, i = lane_index() & ((1 << digits) - 1), row = chip.order[smaller(i, f.s - 1)];
@@ -97,7 +97,7 @@ TRIFOLD_DEVICE void store_columns(const Context& c, const Front& f, const RowChi
     }
 }
 
-/* The whole elimination: of the last rows D is left. */
+/* Eliminates a front of which each lane has a whole row. What remains of the last rows is D. */
 template <int Columns, int MostKept>
 TRIFOLD_DEVICE trifold_grid_record eliminate_rows(const Context& c, const Front& f, const RowChip<Columns>& chip, real (&a)[Columns],
                                                   real before, int exponent = 0) {
@@ -116,7 +116,7 @@ TRIFOLD_DEVICE trifold_grid_record eliminate_rows(const Context& c, const Front&
             if (j < f.r && (!symmetric || lane - f.s >= j)) d[j * f.R] = a[j];
     }
     if (lane < f.s) {
-        inverses_of(c, f)[lane] = mine.inverse;
+        pivot_reciprocals(c, f)[lane] = mine.inverse;
         if (!symmetric) pivots_of(c, f)[lane] = chip.order[lane];
     }
     return record_of_pivots(c, f, lane < f.s ? chip.rows[lane * Columns] : real(1), before, mine.odd, exponent);

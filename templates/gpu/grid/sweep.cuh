@@ -1,11 +1,11 @@
-/* Sweeps: forward from the leaf tiles to the last line, w <- L^-1 P w and d <- d - Y w; backward, x = U^-1 (w - Z x). With A' the factors
- * change places. Between both, the solution's array holds w at the pixels that a front eliminates. */
+/* Sweeps. The forward one goes from the leaf tiles to the last line: w <- L^-1 P w and d <- d - Y w. The backward one returns: x = U^-1 (w
+ * - Z x). With A' the factors change places. Between the two, the solution's array holds w at the pixels that a front eliminates. */
 #include "gpu/grid/gather.cuh"
 
-/* b less what the ring's values take from it. */
+/* b of a pixel, less the ring's values times their couplings. */
 TRIFOLD_DEVICE real right_hand_side(const Context& c, trifold_int member, grid_pixel at, int column) {
     real value = b_at(c, member, pixel_at(c, at.x, at.y))[column];
-    if (c.launch.transposed || !is_beside_ring(c, at.x, at.y)) return value;
+    if (c.launch.transposed || !is_next_to_ring(c, at.x, at.y)) return value;
     const real* stencil = edge_of(c, member, at.x, at.y);
 #pragma unroll 1
     for (int k = 0; k < 9; ++k) {
@@ -15,7 +15,7 @@ TRIFOLD_DEVICE real right_hand_side(const Context& c, trifold_int member, grid_p
     return value;
 }
 
-/* What the parts of a merge have left of a right-hand side. */
+/* The vectors that the two parts of a merge have left for it. */
 struct PartVectors {
     Front first, second;
     const real *first_vector, *second_vector;
@@ -41,8 +41,8 @@ TRIFOLD_DEVICE bool has_failed(const Context& c, const Front& f) {
     return f.r == 0 && grid_has_failed(&status_of(c, f.member)->record, c.args.accepts) != 0;
 }
 
-/* Columns on their way to shared memory, where they stand grid_pitch apart: an odd number of vectors, so that lanes meet in no bank along
- * rows or columns. */
+/* Starts the copies of columns to shared memory, where they are grid_pitch apart: an odd number of vectors, against bank conflicts along
+ * rows and columns. */
 TRIFOLD_DEVICE void fetch_columns(real* to, int pitch, const real* from, trifold_int stride, int rows, int columns, int lane, int lanes) {
     const int vectors = rows / vector_width;
     if (vectors == 0) return;
@@ -56,7 +56,7 @@ TRIFOLD_DEVICE void fetch_columns(real* to, int pitch, const real* from, trifold
     }
 }
 TRIFOLD_DEVICE int pitch_of(int rows) { return static_cast<int>(grid_pitch(rows, sizeof(real))); }
-/* The exponent of the least power of two that is no less. */
+/* The exponent of the least power of two that is at least `count`. */
 TRIFOLD_DEVICE int power_over(int count) {
     int power = 0;
     while ((1 << power) < count) ++power;
@@ -74,9 +74,9 @@ template <int lanes>
 struct Team {
     static constexpr int warps = lanes > warp_lanes ? lanes / warp_lanes : 1, together = lanes / warps; /* lanes of a warp */
     int lane, most; /* most: pixels that a front of the level eliminates */
-    bool exists;    /* else it takes the same steps with the last front, and stores nothing */
+    bool exists;    /* without a front a team takes the same steps with the last one, and stores nothing */
     Front f;
-    real *w, *panel, *kept, *x, *sums; /* shared memory: W, Y or Z', vectors of what is kept and eliminated, sums of warps */
+    real *w, *panel, *kept, *x, *sums; /* shared memory: W; Y or Z'; vectors of kept and eliminated pixels; sums of warps */
     int w_pitch, panel_pitch;
 
     TRIFOLD_METHOD void sync() const {
@@ -87,7 +87,7 @@ struct Team {
     }
     TRIFOLD_METHOD bool leads() const { return lane < warp_lanes; } /* the warp that solves with the triangle */
 };
-/* With W and the panel on their way, while the launch before is at work. */
+/* Describes the team's front and starts the copies of W and the panel, while the launch before is at work. */
 template <int lanes>
 TRIFOLD_DEVICE Team<lanes> team_of(const Context& c, bool z) {
     start_dependents();
@@ -114,12 +114,13 @@ TRIFOLD_DEVICE Team<lanes> team_of(const Context& c, bool z) {
     return team;
 }
 
-/* The lane's entry of T^-1 x, T a lower (`up`) or upper triangle of W, or with `turned` of W'; `scaled`: its diagonal is not 1. */
+/* The lane's entry of T^-1 x, where T is a lower (`up`) or upper triangle of W, or of W' with `transposed`. `scaled`: its diagonal is
+ * not 1. */
 template <bool up, int lanes>
-TRIFOLD_DEVICE real solve_small(const Team<lanes>& team, real x, real inverse, bool turned, bool scaled) {
+TRIFOLD_DEVICE real solve_small(const Team<lanes>& team, real x, real inverse, bool transposed, bool scaled) {
     const int lane = team.lane % team.together, others = lane_index() - lane, s = team.f.s, mine = lane < s ? lane : 0;
-    const real* line = team.w + (turned ? mine * team.w_pitch : mine);
-    const int apart = turned ? 1 : team.w_pitch;
+    const real* line = team.w + (transposed ? mine * team.w_pitch : mine);
+    const int apart = transposed ? 1 : team.w_pitch;
 #pragma unroll 2
     for (int k = 0; k < team.most; ++k) {
         const int i = up ? k : s - 1 - k, at = larger(i, 0); /* other teams may have more steps */
@@ -133,15 +134,15 @@ TRIFOLD_DEVICE real solve_small(const Team<lanes>& team, real x, real inverse, b
 
 template <int lanes>
 TRIFOLD_DEVICE void forward_small(const Context& c) {
-    const bool merges = c.launch.leaves == 0, turned = c.launch.transposed && !symmetric;
-    const Team<lanes> team = team_of<lanes>(c, turned);
+    const bool merges = c.launch.leaves == 0, transposed = c.launch.transposed && !symmetric;
+    const Team<lanes> team = team_of<lanes>(c, transposed);
     const Front& f = team.f;
     const int k = team.lane;
-    const bool mine = k < f.s; /* of the leading warp alone, since s is at most 32 */
+    const bool mine = k < f.s; /* only lanes of the leading warp, since s is at most 32 */
     PartVectors parts;
     if (merges) parts = vectors_of(c, f);
-    const real inverse = mine ? inverses_of(c, f)[k] : real(1);
-    const grid_pixel from = grid_eliminated_pixel(&f.box, mine && !turned && !symmetric ? pivots_of(c, f)[k] : k);
+    const real inverse = mine ? pivot_reciprocals(c, f)[k] : real(1);
+    const grid_pixel from = grid_eliminated_pixel(&f.box, mine && !transposed && !symmetric ? pivots_of(c, f)[k] : k);
     real* const to = solution_at(c, f, grid_eliminated_pixel(&f.box, k));
     const int exponent = mine ? exponent_in(c, f, from) : 0;
     wait_for_launches();
@@ -150,15 +151,15 @@ TRIFOLD_DEVICE void forward_small(const Context& c) {
         real x = 0, left = 0;
         if (mine && team.exists) x = right_hand_side(c, f.member, from, column);
         if (merges && mine) left = left_at(parts, from, column);
-        x = times_power(x, exponent) + left; /* all is on its way before the first of it is waited for */
+        x = times_power(x, exponent) + left; /* all loads start before the first is waited for */
 #pragma unroll 1
         for (int i = k; i < f.r && merges; i += lanes) team.kept[i] = left_at(parts, grid_kept_pixel(&f.box, i), column);
         wait_copies<0>();
         team.sync();
         if (team.leads()) {
-            x = solve_small<true>(team, x, inverse, turned, turned || symmetric);
+            x = solve_small<true>(team, x, inverse, transposed, transposed || symmetric);
             if (mine) team.x[k] = x;
-            /* The front's own right-hand sides have been read; those of others stand elsewhere. */
+            /* The array may be that of right-hand sides: those of this front have been read, and others are elsewhere. */
             if (mine && team.exists) to[column] = x;
         }
         team.sync();
@@ -174,8 +175,8 @@ TRIFOLD_DEVICE void forward_small(const Context& c) {
     }
 }
 
-/* The solution of pixels that a front keeps, as the sweep has it: of A' without the scale of what goes out. Several loads are on their way
- * together. */
+/* Brings the solution of a front's kept pixels to shared memory. With A' it takes back the scale that stored solutions have. Several loads
+ * are on their way together. */
 template <int lanes>
 TRIFOLD_DEVICE void gather_kept(const Context& c, const Team<lanes>& team, int column) {
     constexpr int together = 2;
@@ -201,17 +202,17 @@ TRIFOLD_DEVICE void gather_kept(const Context& c, const Team<lanes>& team, int c
 
 template <int lanes>
 TRIFOLD_DEVICE void backward_small(const Context& c) {
-    const bool turned = c.launch.transposed && !symmetric;
-    const Team<lanes> team = team_of<lanes>(c, !turned);
+    const bool transposed = c.launch.transposed && !symmetric;
+    const Team<lanes> team = team_of<lanes>(c, !transposed);
     const Front& f = team.f;
     const int k = team.lane;
     const bool mine = k < f.s, failed = has_failed(c, f);
-    const real inverse = mine ? inverses_of(c, f)[k] : real(1);
+    const real inverse = mine ? pivot_reciprocals(c, f)[k] : real(1);
     const real* const from = solution_at(c, f, grid_eliminated_pixel(&f.box, k));
-    const grid_pixel goes_to = grid_eliminated_pixel(&f.box, mine && turned ? pivots_of(c, f)[k] : k);
+    const grid_pixel goes_to = grid_eliminated_pixel(&f.box, mine && transposed ? pivots_of(c, f)[k] : k);
     real* const to = solution_at(c, f, goes_to);
     const int exponent = mine ? exponent_out(c, f, goes_to) : 0;
-    /* Each lane has a column, and some of its rows. There are at least as many lanes as columns. */
+    /* Each lane takes one column, and some of its rows. There are at least as many lanes as columns. */
     const int power = power_over(team.most), columns = 1 << power, group = k >> power, groups = lanes >> power, among = k & (columns - 1);
     const int own = among < f.s ? among : 0;
     bool left = false;
@@ -241,7 +242,7 @@ TRIFOLD_DEVICE void backward_small(const Context& c) {
                 for (int q = 0; q < team.warps; ++q) sum += team.sums[q * small_width + k];
         }
         if (team.leads()) {
-            x = times_power(solve_small<false>(team, x - sum, inverse, turned || symmetric, !turned), exponent);
+            x = times_power(solve_small<false>(team, x - sum, inverse, transposed || symmetric, !transposed), exponent);
             if (mine && team.exists) {
                 to[column] = x;
                 left = left || has_left(x);

@@ -1,4 +1,4 @@
-/* A merge of few pixels, by one warp, like a leaf tile: a lane has a row, of all that it eliminates and keeps. */
+/* Elimination of a merge of few pixels by one warp, as of a leaf tile: a lane has the row of one pixel, eliminated or kept. */
 #include "gpu/grid/gather.cuh"
 #include "gpu/grid/rows.cuh"
 
@@ -6,8 +6,8 @@ constexpr int tiny_width = grid_tiny_width, tiny_columns = grid_tiny_pixels;
 
 struct TinyChip {
     RowChip<tiny_columns> rows;
-    trifold_grid_record* parts; /* what is known of all below */
-    Places* columns;            /* where columns of the parts' updates begin, or places of them where the matrix is symmetric */
+    trifold_grid_record* parts; /* the record of all fronts below */
+    Places* columns;            /* where columns of the parts' updates begin; their places if the matrix is symmetric */
 };
 TRIFOLD_DEVICE TinyChip tiny_chip() {
     TinyChip chip;
@@ -23,7 +23,7 @@ TRIFOLD_DEVICE Places element_at(const Sources& sources, const TinyChip& chip, P
     const Places column = chip.columns[k];
     return symmetric ? offsets_at(sources, row, column) : Places{row.first + column.first, row.second + column.second};
 }
-/* The lane's row; all loads are on their way together. Bit k of `both`: the pixel of column k belongs to both parts, as few do. */
+/* Gathers the lane's row. All loads are on their way together. Bit k of `both`: both parts have the pixel of column k, which is rare. */
 TRIFOLD_DEVICE void gather_row(const Sources& sources, const TinyChip& chip, Places row, int pixels, unsigned both,
                                real (&a)[tiny_columns]) {
 #pragma unroll

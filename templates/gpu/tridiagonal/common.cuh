@@ -64,14 +64,14 @@ TRIFOLD_DEVICE real* behind_of(const trifold_args& args, trifold_int member, tri
     return buffer<real>(args, Offset::behind) + block_index(member, block) * storage;
 }
 
-/* Tiles of blocks that are treated tile by tile lie in one piece, column by column, so that a tile's columns are fetched by one copy; the
- * vectors of a column stand in another order from column to column, so that operands and results meet no bank conflicts on chip. */
+/* Blocks that are treated tile by tile are stored in tiles. Each tile is contiguous, column by column, so that one copy fetches it. The
+ * order of a column's vectors differs from column to column, against bank conflicts on chip. */
 TRIFOLD_DEVICE int turned(int column) { return use_tensor ? column % 4 * 2 * vector_width : 0; }
 TRIFOLD_DEVICE int place_in_tile(int r, int c) { return c * tile + (r ^ turned(c)); }
 TRIFOLD_DEVICE trifold_int place_of_tile(int row, int column) {
     return (static_cast<trifold_int>(column) * (padded / tile) + row) * (tile * tile);
 }
-/* Where element (r, c) of a block of the workspace stands. */
+/* The place of element (r, c) in a block of the workspace. */
 TRIFOLD_DEVICE trifold_int place_in_block(int r, int c) {
     if (!in_tiles) return r + static_cast<trifold_int>(c) * padded;
     return place_of_tile(r / tile, c / tile) + place_in_tile(r % tile, c % tile);
@@ -133,12 +133,12 @@ TRIFOLD_DEVICE void set_range(const trifold_args& args, trifold_int member, Resu
 TRIFOLD_DEVICE void watch(const trifold_args& args, trifold_int member, Result result, real value) {
     if (has_left(value)) set_range(args, member, result, 1);
 }
-/* By one thread of the last level's chain, for which all others wait, before any element of the result is there. Later calls for other
- * columns of the same result add to what the first has found. */
+/* Clears the mark of a result that has left the range. One thread of the last level's chain calls it, before any element of the result is
+ * written, since all others wait for this chain. Later calls for other columns of the same result keep the mark. */
 TRIFOLD_DEVICE void begin_result(const trifold_args& args, trifold_int member, Result result) {
     if (args.first_column == 0) set_range(args, member, result, 0);
 }
-/* The last level has one chain, with which what goes down the levels begins. */
+/* Whether a level is the last one. It has one chain, with which backward sweeps and inverses begin. */
 TRIFOLD_DEVICE bool begins_descent(const trifold_level& level) { return level.next_size == 0; }
 
 /* A term of b' A^-1 b. One that vanishes although its root does not counts as the least number of all, so that in_range sees that there was

@@ -1,5 +1,5 @@
-/* The caller's D and E: the only file that knows where they stand. Kernels that copy in their own order take a block from D_OF or E_OF, and
- * its strides from D and E. */
+/* The caller's D and E. Only this file knows their layout. Kernels that copy in their own order take a block from D_OF or E_OF, and its
+ * strides from D and E. */
 #include "gpu/tridiagonal/common.cuh"
 
 /* A block of the caller's D, and the block of E that couples `block` to the one after it. BLOCK_OF_D takes a block from a pointer to D.
@@ -11,7 +11,7 @@
 #define ELEMENT_OF_D(d, r, c) (d)[(r) * D::row + (c) * D::column]
 #define ENTRY_OF_D(d, r) (d)[(r) * (D::row + D::column)]
 
-/* What is added to diagonal entry r of a block of D. */
+/* The number that is added to diagonal entry r of a block of D. */
 TRIFOLD_DEVICE real diagonal_term(const trifold_args& args, trifold_int member, trifold_int block, int r) {
     real term = 0;
     if (args.diagonal != nullptr)
@@ -20,7 +20,7 @@ TRIFOLD_DEVICE real diagonal_term(const trifold_args& args, trifold_int member, 
     return term;
 }
 
-/* From one line of a block to the next, where elements of a line are next to each other. */
+/* Elements from one line of a block to the next. The elements of a line are next to each other. */
 [[maybe_unused]] constexpr trifold_int d_pitch = D::row > D::column ? D::row : D::column, e_pitch = E::row > E::column ? E::row : E::column;
 
 /* The coupling of positions p and q = p +- 1 of a level, A(higher, lower): E at level 0, a block of the workspace above it. */
@@ -52,8 +52,8 @@ TRIFOLD_DEVICE void load_coupling(real* to, int leading, const trifold_args& arg
     }
 }
 
-/* The lower triangle of a block's diagonal as its level finds it, the identity in the padding. What stands above the diagonal is left as it
- * was. */
+/* Loads the lower triangle of a diagonal block with the updates of earlier levels, and the identity in the padding. Elements above the
+ * diagonal are not touched. */
 TRIFOLD_DEVICE void load_diagonal(real* to, int leading, const trifold_args& args, const trifold_level& level, trifold_int member,
                                   trifold_int block) {
     const real* from = D_OF(args, member, block);

@@ -3,7 +3,8 @@
 #include "gpu/tridiagonal/common.cuh"
 #include "gpu/tridiagonal/inverse_shared.h"
 
-/* A block_size by block_size block: element (r, c) stands at r * row + c * column; of the factors, where they have them, in tiles. */
+/* A block_size by block_size block. Element (r, c) is at r * row + c * column, or in tiles if it is a block of the factors that lies in
+ * tiles. */
 struct View {
     real* at;
     int row, column;
@@ -51,8 +52,8 @@ struct Staged {
     static constexpr int count = square * depth_at_once / inverse_threads;
     static_assert(inverse_threads % square == 0 && inverse_threads % depth_at_once == 0, "elements lie in line");
     real at[count];
-    /* Where a thread's first element stands, and how far the next one is. Large blocks are short of registers, so that nothing of it is
-     * kept. */
+    /* The place of a thread's first element, and the distance to its next one. Large blocks are short of registers, so all of this is
+     * computed again at each use. */
     struct Place {
         int row, column, next_row, next_column;
         TRIFOLD_METHOD explicit Place(bool by_columns) {
@@ -99,7 +100,7 @@ TRIFOLD_DEVICE void multiply_views(Sum& sum, InverseOperands& shared, const View
     }
 }
 
-/* to = start - (A B + C D), where start is the identity or zero; C D where it exists. */
+/* to = start - (A B + C D). `identity`: start is the identity, otherwise zero. `first` and `second`: whether A B and C D exist. */
 TRIFOLD_DEVICE void subtract_products(InverseShared& shared, const View& to, bool identity, bool first, const View& a, const View& b,
                                       bool second, const View& c, const View& d) {
 #pragma unroll 1

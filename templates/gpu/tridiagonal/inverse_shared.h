@@ -12,7 +12,7 @@ TRIFOLD_SIZE int inverse_band(long long tile) { return tile > 32 ? static_cast<i
 /* Threads that have four by four elements of a tile each. */
 TRIFOLD_SIZE int inverse_threads_of(long long padded) { return inverse_square(padded) * inverse_square(padded) / 16; }
 
-/* Of products alone, and of what also divides by the factor's diagonal bands. */
+/* Bytes of shared memory: of kernels that only multiply, and of those that also divide by the factor's diagonal bands. */
 TRIFOLD_SIZE long long inverse_product_bytes(long long padded, long long real) {
     return 2 * inverse_depth * inverse_line(padded) * real; /* a and b */
 }
@@ -32,7 +32,7 @@ constexpr int depth_at_once = inverse_depth, band = inverse_band(tile);
 constexpr bool inverted_bands = tile == band; /* the factor has the bands' inverses */
 static_assert(side * side == inverse_threads, "host and device disagree");
 
-/* Of A B', column by column. */
+/* Operands of A B', column by column. */
 struct InverseOperands {
     real a[depth_at_once][operand_line];
     real b[depth_at_once][operand_line];
@@ -40,7 +40,7 @@ struct InverseOperands {
 struct InverseShared {
     InverseOperands operands;
     real result[band][operand_line];
-    real inverse[band][inverse_is_shared_out(padded) ? operand_line : band + 4]; /* of a diagonal band: element (r, c) at [r][c] */
+    real inverse[band][inverse_is_shared_out(padded) ? operand_line : band + 4]; /* inverse of a diagonal band: element (r, c) at [r][c] */
     real factor[inverted_bands ? 1 : band * (band + 4)];
 };
 static_assert(sizeof(InverseShared) == inverse_shared_bytes && sizeof(InverseShared) == inverse_bytes(padded, tile, sizeof(real)),

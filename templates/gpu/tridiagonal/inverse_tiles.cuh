@@ -2,7 +2,7 @@
  * = L^-1 and Q = [R; G] M: S_bi = -S_bb Q, S_ii = M' M - Q' S_bi. M and Q need nothing of the levels above, so that they are made for all
  * fronts beforehand (invert_factor, invert_panels). The others go down the levels, a launch for the couplings and one for the diagonal
  * block of each chain's last front that is left: the generator shortens the chains of a level from one pair of launches to the next. */
-#include "gpu/dense/products.cuh"
+#include "gpu/tridiagonal/dense/products.cuh"
 #include "gpu/tridiagonal/inverse_tiles_constants.cuh"
 #include "gpu/tridiagonal/inverse_views.cuh"
 
@@ -33,15 +33,10 @@ struct TensorPart {
     }
     template <class Use>
     TRIFOLD_METHOD void each(const Use& use) {
-#pragma unroll
-        for (int s = 0; s < count; ++s)
-#pragma unroll
-            for (int c = 0; c < tensor_columns; ++c)
-#pragma unroll
-                for (int q = 0; q < square_vectors; ++q)
-#pragma unroll
-                    for (int v = 0; v < 2; ++v)
-                        use(squares[s].at[c][q][v], first_row() + square_row(q) + v, first_column() + s * 16 + square_column(c));
+        each_index<count, tensor_columns, square_vectors * 2>([&](int s, int c, int e) {
+            const int q = e / 2, v = e % 2;
+            use(squares[s].at[c][q][v], first_row() + square_row(q) + v, first_column() + s * 16 + square_column(c));
+        });
     }
 };
 template <bool Tensor>
@@ -78,7 +73,8 @@ TRIFOLD_DEVICE void invert_rows(InverseShared& shared, const trifold_args& args,
 }
 
 #ifdef TRIFOLD_KERNEL_INVERT_FACTOR
-TRIFOLD_KERNEL(inverse_threads, 1) void TRIFOLD_KERNEL_INVERT_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
+TRIFOLD_KERNEL(inverse_threads, 1)
+void TRIFOLD_KERNEL_INVERT_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_all_levels) {
     const trifold_int block = group_x() / tiles_along;
     const int row = (tiles_along - 1 - static_cast<int>(group_x() % tiles_along)) * square; /* the longest first */
     each_member(args, [&](trifold_int member) {
@@ -121,7 +117,7 @@ void TRIFOLD_KERNEL_INVERT_PANELS(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_P
 struct InverseFront {
     trifold_int number, position, block;
     Chain chain;
-    TRIFOLD_METHOD bool exists() const { return chain.length > 0; } /* else all fronts of the chain have been treated */
+    TRIFOLD_METHOD bool exists() const { return chain.length > 0; } /* otherwise all fronts of the chain have been treated */
     TRIFOLD_METHOD bool has_next() const { return exists() && chain.ahead >= 0; }
     TRIFOLD_METHOD bool has_behind() const { return exists() && chain.behind >= 0; }
 };
@@ -132,8 +128,8 @@ TRIFOLD_DEVICE InverseFront find_front(const trifold_level& level, trifold_int n
 }
 
 /* S between a front and its next neighbour or the one behind, as (neighbour, front). */
-TRIFOLD_DEVICE View inverse_beside(const trifold_args& args, const trifold_level& level, trifold_int member, const InverseFront& front,
-                                   bool next) {
+TRIFOLD_DEVICE View inverse_adjacent(const trifold_args& args, const trifold_level& level, trifold_int member, const InverseFront& front,
+                                     bool next) {
     const Chain& chain = front.chain;
     if (!next && chain.length > 1) return inverse_scratch(args, member, front.number, chain.length - 1);
     return inverse_coupling_of(args, level, member, next ? chain.ahead : chain.behind, front.position);
@@ -164,10 +160,10 @@ TRIFOLD_DEVICE void inverse_coupling_tile(const trifold_args& args, const trifol
     View between{};
     if (both) between = inverse_between(args, level, member, front);
     if (!to_next) between = between.transposed();
-    const View to = inverse_beside(args, level, member, front, to_next);
+    const View to = inverse_adjacent(args, level, member, front, to_next);
     Sum sum{};
 #pragma unroll 1
-    for (int term = 0; term < (both ? 2 : 1); ++term) { /* the neighbour's own row of S_bb, then what is between the two */
+    for (int term = 0; term < (both ? 2 : 1); ++term) { /* the neighbour's own row of S_bb, then the coupling of the two */
         const bool with_next = to_next == (term == 0);
         const View quotient = quotient_of(args, member, front.block, with_next ? Quotient::next : Quotient::behind);
         multiply_views(sum, shared, term == 0 ? own : between, quotient, row, column, 0, block_size);
@@ -200,7 +196,7 @@ TRIFOLD_DEVICE void inverse_diagonal_tile(const trifold_args& args, const trifol
         const bool next = term == 0;
         if (!(next ? front.has_next() : front.has_behind())) continue;
         const View quotient = quotient_of(args, member, front.block, next ? Quotient::next : Quotient::behind);
-        multiply_views(sum, shared, quotient.transposed(), inverse_beside(args, level, member, front, next), row, column, 0, block_size);
+        multiply_views(sum, shared, quotient.transposed(), inverse_adjacent(args, level, member, front, next), row, column, 0, block_size);
     }
     sum.each([](real& value, int, int) { value = -value; });
     const View inverse = quotient_of(args, member, front.block, Quotient::factor), to = inverse_diagonal_of(args, member, front.block);

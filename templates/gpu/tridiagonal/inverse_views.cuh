@@ -1,4 +1,4 @@
-/* Where the selected inverse has its blocks. */
+/* Blocks of the selected inverse, in the caller's arrays and the workspace. */
 #include "gpu/tridiagonal/inverse_products.cuh"
 #include "gpu/tridiagonal/members.cuh"
 
@@ -7,7 +7,8 @@ TRIFOLD_DEVICE View inverse_diagonal_of(const trifold_args& args, trifold_int me
     return {static_cast<real*>(args.inverse_diagonal) + block_index(member, block) * block_size * block_size, block_size, 1};
 }
 
-/* Where the inverse between neighbours p and q of a level stands, as (p, q): the caller's array or the workspace. */
+/* The block (p, q) of the inverse, where p and q are neighbours at a level. At level 0 it is in the caller's array, above that in the
+ * workspace. */
 TRIFOLD_DEVICE View inverse_coupling_of(const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int p,
                                         trifold_int q) {
     const trifold_int lower = p < q ? p : q;

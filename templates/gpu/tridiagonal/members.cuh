@@ -11,9 +11,9 @@ TRIFOLD_DEVICE void each_member(const trifold_args& args, const Use& use) {
     }
 }
 
-/* Without a loop where a thread block has one member. Compilers move work that a loop repeats before it, which costs a factorization
- * registers, and time before it claims a front. A sweep gains from such a loop: it has fewer instructions left when what it waits for has
- * come. */
+/* Calls `use` for the members of a thread block, without a loop if it has one. Compilers move repeated work before a loop, which costs a
+ * factorization registers, and time before it claims a front. A sweep gains from such a loop: fewer instructions are left when the data
+ * that it waits for has come. */
 template <class Use>
 TRIFOLD_DEVICE void each_factored_member(const trifold_args& args, const Use& use) {
     if constexpr (members_per_group > 1)

@@ -1,6 +1,6 @@
-/* Mixed precision: what stands around the kernels that factor and sweep in single precision. A thread has a row of a block; a block's rows
- * are cut in `row_parts` parts of `part_rows` rows, and a thread block has several parts where they are small. Matrices in the workspace
- * are row-major; right-hand sides and the solution stand column by column. */
+/* Mixed precision: the kernels around those that factor and sweep in single precision. A thread has a row of a block. A block's rows are
+ * cut in `row_parts` parts of `part_rows` rows, and a thread block has several parts if they are small. Matrices in the workspace are
+ * row-major; right-hand sides and the solution are stored column by column. */
 #include "gpu/tridiagonal/mixed_constants.cuh"
 #include "gpu/tridiagonal/common.cuh"
 #include "tridiagonal/mixed.h"
@@ -77,7 +77,7 @@ TRIFOLD_DEVICE double caller_coupling(const trifold_args& args, trifold_int memb
         static_cast<const double*>(args.e))[member * CallerE::member + block * CallerE::stage + r * CallerE::row + c * CallerE::column];
 }
 
-/* A part's rows of D, with what is added to its diagonal, and of E. */
+/* A part's rows of D, with the terms that are added to its diagonal, and of E. */
 TRIFOLD_DEVICE void narrow_rows(const trifold_args& args, trifold_int member, const Row& at) {
     const int rows = rows_of(at);
     const trifold_int d = block_index(member, at.block) * area, e = coupling_index(member, at.block) * area;
@@ -95,7 +95,7 @@ TRIFOLD_DEVICE void narrow_rows(const trifold_args& args, trifold_int member, co
 
 /* ---- residuals ---- */
 
-/* What a row of b - A x is, and of |b| + |A| |x|. */
+/* A row of b - A x, and of |b| + |A| |x|. */
 struct Residual {
     double value, size;
     TRIFOLD_METHOD void subtract(double a, double x) {
@@ -105,7 +105,8 @@ struct Residual {
     }
 };
 
-/* Subtracts (A x) of a row, in one column. D is symmetric, and is read by columns so that threads read beside one another. */
+/* Subtracts (A x) of a row, in one column. D is symmetric, and is read by columns, so that neighbouring threads read neighbours in memory.
+ */
 TRIFOLD_DEVICE void subtract_a_times_x(Residual& residual, const trifold_args& args, trifold_int member, const Row& at, int column) {
     const double* x = buffer<double>(args, MixedOffset::solution) + column_index(member, at.block, column);
     const trifold_int neighbour = static_cast<trifold_int>(block_size) * most_columns;
@@ -180,12 +181,9 @@ TRIFOLD_DEVICE void each_of_group(const trifold_args& args, const Use& use) {
     }
 }
 
-/* Launches of refinement have no level; its index is their round. */
-TRIFOLD_DEVICE trifold_int round_of(const trifold_level& level) { return level.index; }
-
 #ifdef TRIFOLD_KERNEL_NARROW
 /* The kernels that factor skip members that do not run. */
-TRIFOLD_KERNEL(mixed_threads, 4) void TRIFOLD_KERNEL_NARROW(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
+TRIFOLD_KERNEL(mixed_threads, 4) void TRIFOLD_KERNEL_NARROW(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_refinement) {
     const Row at = find_row();
     each_of_group(args, [&](trifold_int member) {
         if (group_x() == 0 && thread_index() == 0) running_of(args, member) = is_active(args, member) ? 1 : 0;
@@ -195,24 +193,26 @@ TRIFOLD_KERNEL(mixed_threads, 4) void TRIFOLD_KERNEL_NARROW(TRIFOLD_PARAMETER tr
 #endif
 
 #ifdef TRIFOLD_KERNEL_RESIDUAL
-TRIFOLD_KERNEL(mixed_threads, 4) void TRIFOLD_KERNEL_RESIDUAL(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
+TRIFOLD_KERNEL(mixed_threads, 4)
+void TRIFOLD_KERNEL_RESIDUAL(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_refinement refinement) {
     const Row at = find_row();
     each_of_group(args, [&](trifold_int member) {
-        if (!is_running(args, member, round_of(level))) return;
-        for (int column = 0; column < args.columns; ++column) take_residual(args, member, at, column, round_of(level));
+        if (!is_running(args, member, refinement.round)) return;
+        for (int column = 0; column < args.columns; ++column) take_residual(args, member, at, column, refinement.round);
     });
 }
 
-TRIFOLD_KERNEL(mixed_threads, 4) void TRIFOLD_KERNEL_JUDGE(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
+TRIFOLD_KERNEL(mixed_threads, 4)
+void TRIFOLD_KERNEL_JUDGE(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_refinement refinement) {
     each_of_group(args, [&](trifold_int member) {
-        if (is_running(args, member, round_of(level)))
-            judge_member(args, member, round_of(level));
-        else if (round_of(level) == 0 && thread_index() == 0)
+        if (is_running(args, member, refinement.round))
+            judge_member(args, member, refinement.round);
+        else if (refinement.round == 0 && thread_index() == 0)
             running_of(args, member) = 0;
     });
 }
 
-TRIFOLD_KERNEL(mixed_threads, 4) void TRIFOLD_KERNEL_CORRECT(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
+TRIFOLD_KERNEL(mixed_threads, 4) void TRIFOLD_KERNEL_CORRECT(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_refinement) {
     const Row at = find_row();
     each_of_group(args, [&](trifold_int member) {
         if (!at.exists || !is_active(args, member) || running_of(args, member) == 0) return;
@@ -223,7 +223,7 @@ TRIFOLD_KERNEL(mixed_threads, 4) void TRIFOLD_KERNEL_CORRECT(TRIFOLD_PARAMETER t
     });
 }
 
-TRIFOLD_KERNEL(mixed_threads, 4) void TRIFOLD_KERNEL_DELIVER(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
+TRIFOLD_KERNEL(mixed_threads, 4) void TRIFOLD_KERNEL_DELIVER(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_refinement) {
     const Row at = find_row();
     each_of_group(args, [&](trifold_int member) {
         if (!at.exists || !is_active(args, member)) return;

@@ -1,12 +1,13 @@
-/* What the kernels of mixed precision are told: those that stand around the ones that factor and sweep in single precision. */
+/* Constants of the kernels of mixed precision: those around the kernels that factor and sweep in single precision. */
 #include "gpu/platform.cuh"
 
 namespace mixed {
 
 constexpr int mixed_threads = TRIFOLD_MIXED_THREADS;
-constexpr int part_rows = TRIFOLD_PART_ROWS;                                      /* rows of a part of a block, a thread for each */
-constexpr trifold_int row_parts = TRIFOLD_ROW_PARTS;                              /* parts of a block */
-[[maybe_unused]] constexpr trifold_int members_per_group = TRIFOLD_MIXED_MEMBERS; /* that one thread block treats, one after another */
+constexpr int part_rows = TRIFOLD_PART_ROWS;         /* rows of a part of a block, a thread for each */
+constexpr trifold_int row_parts = TRIFOLD_ROW_PARTS; /* parts of a block */
+[[maybe_unused]] constexpr trifold_int members_per_group =
+    TRIFOLD_MIXED_MEMBERS; /* members that one thread block treats, one after another */
 
 /* Strides of the caller's arrays, which are in double precision: see D and E of the kernels that factor. */
 struct CallerD {
@@ -18,15 +19,15 @@ struct CallerE {
     static constexpr trifold_int stage = TRIFOLD_CALLER_E_STAGE, member = TRIFOLD_CALLER_E_MEMBER;
 };
 
-/* Where the workspace has what refinement keeps, in bytes from its start. */
+/* Places of refinement's data in the workspace, in bytes from its start. */
 struct MixedOffset {
     static constexpr trifold_int wide_d = TRIFOLD_OFFSET_WIDE_D, wide_e = TRIFOLD_OFFSET_WIDE_E;         /* D and E in double precision */
     static constexpr trifold_int narrow_d = TRIFOLD_OFFSET_NARROW_D, narrow_e = TRIFOLD_OFFSET_NARROW_E; /* in single precision */
     static constexpr trifold_int narrow_x = TRIFOLD_OFFSET_NARROW_X; /* the residual, then its solution, in single precision */
     static constexpr trifold_int solution = TRIFOLD_OFFSET_SOLUTION; /* x, in double precision */
-    static constexpr trifold_int errors = TRIFOLD_OFFSET_ERRORS;     /* of each part and column */
+    static constexpr trifold_int errors = TRIFOLD_OFFSET_ERRORS;     /* errors of each part and column */
     static constexpr trifold_int running = TRIFOLD_OFFSET_RUNNING, progress = TRIFOLD_OFFSET_PROGRESS,
-                                 refined = TRIFOLD_OFFSET_REFINED; /* of each member */
+                                 refined = TRIFOLD_OFFSET_REFINED; /* state of each member */
 };
 
 }  // namespace mixed

@@ -1,15 +1,16 @@
-/* What becomes of a front's pivots: the floor that they are raised to, the logarithms of the determinant, which one failed, and who must
- * hear of it. */
+/* Outcome of a front's pivots: the floor that they are raised to, the logarithms of the determinant, the pivot that failed, and the fronts
+ * that must be told. */
 #include "gpu/tridiagonal/common.cuh"
 #include "gpu/tridiagonal/input.cuh"
-#include "gpu/dense/pivots.cuh"
+#include "gpu/tridiagonal/dense/pivots.cuh"
 
-/* Diagonal entry r of a block as the caller gave it, with what the options add. */
+/* Diagonal entry r of a block as the caller gave it, with the terms that options add. */
 TRIFOLD_DEVICE double given_entry(const trifold_args& args, trifold_int member, trifold_int block, int r) {
     return static_cast<double>(ENTRY_OF_D(D_OF(args, member, block), r) + diagonal_term(args, member, block, r));
 }
 
-/* Before a block's pivots: the floor from the largest magnitude on the diagonal of D as the caller gave it. By the whole thread block. */
+/* Prepares for a block's pivots. The floor follows from the largest magnitude on the diagonal of D as the caller gave it. The whole thread
+ * block calls it. */
 TRIFOLD_DEVICE void start_pivots(Pivots& pivots, const trifold_args& args, trifold_int member, trifold_int block) {
     if (thread_index() >= warp_lanes) return;
     double floor = -infinity();
@@ -28,8 +29,8 @@ TRIFOLD_DEVICE void start_pivots(Pivots& pivots, const trifold_args& args, trifo
     if (thread_index() == 0) pivots.floor = floor, pivots.log_sum = 0, pivots.failed_row = -1, pivots.floors = 0;
 }
 
-/* What `count` pivots say together: the sum of their logarithms, and the largest of their diagonal entries, entry(r), over them. NaN counts
- * for nothing. By one warp. */
+/* Sums up `count` pivots, by one warp: the sum of their logarithms, and the largest quotient of a diagonal entry, entry(r), and its pivot.
+ * Quotients that are NaN are left out. */
 template <class T, class Entry>
 TRIFOLD_DEVICE void sum_up(int count, const T* pivots, const Entry& entry, double* log_sum, double* largest_quotient) {
     double sum = 0, reduction = 0;
@@ -80,7 +81,7 @@ TRIFOLD_DEVICE void report_verdict(const trifold_args& args, trifold_int level, 
     buffer<trifold_int>(args, Offset::failure)[index] = verdict;
     buffer<int>(args, Offset::floors)[index] = pivots.floors;
 }
-/* Both, by the whole thread block. */
+/* Reports the diagonal and the verdict. The whole thread block calls it. */
 TRIFOLD_DEVICE void report_pivots(const trifold_args& args, trifold_int level, trifold_int member, trifold_int block, bool fed,
                                   const Pivots& pivots, const double* diagonal) {
     if (thread_index() < warp_lanes) report_diagonal(args, member, block, diagonal);
@@ -93,7 +94,7 @@ TRIFOLD_DEVICE bool is_poisoned(const trifold_args& args, const trifold_level& l
     return (has_side(block, 0) && poison_of(args, member, block, 0) != 0) || (has_side(block, 1) && poison_of(args, member, block, 1) != 0);
 }
 
-/* Passes a chain's verdict on to the separators beside it; one thread. */
+/* Passes a chain's verdict on to the separators at its ends, by one thread. */
 TRIFOLD_DEVICE void pass_poison(const trifold_args& args, const trifold_level& level, trifold_int member, const Chain& chain, bool failed) {
     const bool add = level.index > 0;
     if (chain.ahead >= 0) {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstring>
+#include <stdexcept>
 #include <trifold/error.hpp>
 
 #include "tests/runtime/grid/problems.hpp"
@@ -168,6 +170,30 @@ TEST_CASE("emulated images: what fails is named by its front, and solves to NaN"
     CHECK(grid.status(0).level == 0);
     for (const auto value : x) CHECK(std::isnan(value));
     CHECK(grid.findings().empty());
+}
+
+TEST_CASE("emulated images: a launch with the constants of another kind of kernel is stopped") {
+    for (const auto& target : {dialects.front(), dialects[1]}) {
+        auto spec = spec_of(9, 8);
+        spec.boundary = GridBoundary::fixed;
+        EmulatedGrid grid(spec, target);
+        auto& launch = grid.last_launch("factor_solve");
+        trifold_grid_launch constants;
+        std::memcpy(&constants, launch.constants.data(), sizeof constants);
+        REQUIRE(constants.kind == trifold_grid_pixelwise);
+        constants.kind = trifold_grid_shared;
+        std::memcpy(launch.constants.data(), &constants, sizeof constants);
+        const auto image = problem("convection", 9, 8, 1);
+        const auto b = noise(image.pixels(), 2);
+        std::vector<double> x(b.size());
+        trifold_grid_args args{};
+        args.stencil = image.stencil.data();
+        args.b = b.data();
+        args.x = x.data();
+        args.columns = args.used_columns = args.members = 1;
+        CHECK_THROWS_WITH_AS(grid.run("factor_solve", args),
+                             doctest::Contains("the kernel expects c.launch.kind == trifold_grid_pixelwise"), std::runtime_error);
+    }
 }
 
 TEST_CASE("emulated images: rows times powers of two change no bit of x, nor of A' x = b but for these") {

@@ -94,8 +94,10 @@ TEST_CASE("mixed precision solves as accurately as f64, by every schedule") {
 
 TEST_CASE("mixed precision solves blocks and horizons of every kind") {
     int k = 0;
-    for (const std::int64_t n : {1, 2, 7, 16, 33, 65})
-        check_solves(mixed({.block = n, .horizon = 6, .rhs = k % 2 == 0 ? 1 : 8}), tuning(k++ % 3 == 0 ? "multi-stage" : "twisted:2"), 1);
+    for (const std::int64_t n : {1, 2, 7, 16, 33, 65}) {
+        check_solves(mixed({.block = n, .horizon = 6, .rhs = k % 2 == 0 ? 1 : 8}), tuning(k % 3 == 0 ? "multi-stage" : "twisted:2"), 1);
+        ++k;
+    }
     for (const std::int64_t horizon : {1, 2, 3, 40}) check_solves(mixed({.block = 4, .horizon = horizon}), tuning("auto"), 1);
 }
 

@@ -16,6 +16,7 @@ class EmulatedGrid {
   public:
     EmulatedGrid(const GridSpec& spec, const Target& target, const GridTuning& tuning = {});
     const Program& program() const { return program_; }
+    Launch& last_launch(const std::string& operation) { return program_.operations.at(operation).back(); }
     /// `args` without a workspace, which this has.
     void run(const std::string& operation, trifold_grid_args args, const Running& running = {});
     trifold_grid_status status(std::int64_t member) const;

@@ -127,9 +127,10 @@ void EmulatedUnit::run_launches(Operation operation, const trifold_args& args, c
         if (detector != nullptr) detector->begin_launch(k, before[k]);
         const auto& target = program_.units[launch.unit].target;
         const Grid grid{launch.grid.groups, members, kernel.threads, warp_lanes(target), kernel.shared_bytes};
-        const auto level = level_of(launch);
+        trifold_constants constants;
+        std::memcpy(&constants, launch.constants.data(), sizeof constants);
         const auto entry = entries_[launch.unit][launch.kernel];
-        run_grid(*emulator_, [&] { entry(all[launch.operands], level); }, grid, running, detector);
+        run_grid(*emulator_, [&] { entry(all[launch.operands], constants); }, grid, running, detector);
     }
 }
 

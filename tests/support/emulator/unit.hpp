@@ -33,7 +33,7 @@ class EmulatedUnit {
     const std::vector<std::string>& findings() const { return detector_->findings(); }
 
   private:
-    using Entry = void (*)(trifold_args, trifold_level);
+    using Entry = void (*)(trifold_args, trifold_constants);
     void run_launches(Operation operation, const trifold_args& args, const Running& running, Detector* detector) const;
     Choice choice_;
     Program program_;

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <trifold/error.hpp>
 
-#include "generator/tridiagonal/spec_json.hpp"
 #include "tools/formats/assemble.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/formats/grid.hpp"
+#include "tools/tune/family.hpp"
 #include "tools/tune/points.hpp"
 
 using namespace trifold;
@@ -98,11 +98,11 @@ void read_points(std::string_view bytes) {
     std::string lines;
     const auto points = files.points();
     for (const auto& point : points) {
-        validate(point.spec);
+        require(tune::family_of(point.spec).parse(point.spec) == point.spec);
         double weights = 0;
         for (const auto& [operation, weight] : point.objective) weights += weight;
         require(weights > 0 && point.seconds >= 0 && point.workers >= 1);
-        auto line = to_json(point.spec);
+        auto line = point.spec;
         line["objective"] = tune::to_string(point.objective);
         line["workers"] = point.workers;
         lines += line.dump() + "\n";

@@ -17,7 +17,8 @@ namespace {
 
 const Target h200{Backend::cuda, "sm_90"}, processor{Backend::cpu, "x86-64-v3"};
 const std::vector<Point> points{tune::tridiagonal::point_of({.block = 12, .horizon = 20, .batch = 64}),
-                                tune::tridiagonal::point_of({.block = 32, .horizon = 50}), tune::tridiagonal::point_of({.block = 96, .horizon = 16})};
+                                tune::tridiagonal::point_of({.block = 32, .horizon = 50}),
+                                tune::tridiagonal::point_of({.block = 96, .horizon = 16})};
 
 Choice choice_of(const Point& point, const Target& target, const Candidate& candidate) {
     return tune::tridiagonal::choice_of(point, target, candidate.schedule, candidate.variant);

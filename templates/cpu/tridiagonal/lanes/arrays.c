@@ -6,7 +6,7 @@ typedef struct {
     integer group;
     int any, all; /* some lane is active; every one is */
     int active[LANES];
-    integer member[LANES]; /* whose data the lane reads: its own, or an active lane's where it is idle */
+    integer member[LANES]; /* the member whose data the lane reads: its own, or an active lane's if it is idle */
     mask which;            /* active lanes */
 } lanes;
 
@@ -44,7 +44,8 @@ INLINE void scatter_element(real* const base[LANES], integer offset, vec v, cons
     UNROLL for (int lane = 0; lane < LANES; ++lane) if (g->active[lane]) base[lane][offset] = v[lane];
 }
 
-/* At least the elements first .. end - 1 of `count`, all three constants or not, the last piece moved back to end with them. */
+/* Gathers at least the elements first .. end - 1 of `count`. The bounds may be constants or not. The last piece is moved back so that it
+ * ends with them. */
 INLINE void gather_run(vec* out, const real* const base[LANES], integer offset, integer first, integer end, const integer count) {
     if (count < PIECE)
         for (integer k = first; k < end; ++k) out[k] = gather_element(base, offset + k);
@@ -79,7 +80,8 @@ INLINE view gather_block(vec* out, const real* const base[LANES], integer row, i
     return row == 1 && column != 1 ? (view){out, 1, n} : stored(out);
 }
 
-/* Where every lane is active the lanes' arrays are a constant distance apart, and addresses cost nothing. */
+/* Gathers a block of each lane's member. If every lane is active, the lanes' arrays are a constant distance apart, and addresses cost
+ * nothing. */
 #define GATHER(NAME, FIRST, MEMBER, ROW, COLUMN, LOWER)                                                            \
     COLD view NAME##_some(vec* out, const real* first, const lanes* g) {                                           \
         const real* base[LANES];                                                                                   \

@@ -1,4 +1,4 @@
-/* What variant "lanes" is told. */
+/* Constants of variant "lanes". */
 #include "cpu/tridiagonal/constants.c"
 
 #define TILE_SIDE TRIFOLD_TILE /* rows and columns of a register tile */

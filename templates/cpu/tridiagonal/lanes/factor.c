@@ -5,13 +5,13 @@
 
 typedef struct {
     vec d[AREA], e[AREA];      /* pivot block and coupling as loaded */
-    vec own[2][3 * AREA];      /* where some lanes are idle: the factor of this front and of the one before, idle lanes and all */
+    vec own[2][3 * AREA];      /* if some lanes are idle: the factors of this front and of the one before, including idle lanes */
     vec b[n * m], y[2][n * m]; /* right-hand sides of this front; solved ones of this front and of the one before */
     vec unit[2 * n];           /* zeros around a one */
 } factor_scratch;
 _Static_assert(sizeof(factor_scratch) <= SCRATCH_BYTES, "scratch");
 
-/* What the pivots of a front and of its chain leave behind. */
+/* Outcome of the pivots of a front and of its chain. */
 typedef struct {
     vec floor;     /* smaller pivots are raised to it */
     mask sound;    /* lanes whose pivots have all passed so far; the others' reciprocals are NaN from the first that failed on */
@@ -44,13 +44,13 @@ INLINE double log_of(double x, double e) {
     return 2 * s * sum + (e + 0.5) * 0.693147180559945309417;
 }
 
-/* The chain of pivots is what a front waits for: the next one is a division and a multiply-add away, the square roots and
- * the test stand beside the chain. A pivot whose reciprocal overflows fails like one that is zero. */
+/* A front waits for the chain of pivots. So the next pivot is a division and a multiply-add away, and the square roots and the test are not
+ * part of the chain. A pivot whose reciprocal overflows fails like one that is zero. */
 INLINE void pivot_tile(vec* l, source d, const vec* before_r, integer count, int j, int cols, const int floored, ahead* f, pivots* p) {
     mask sound = p->sound;
     tile t;
     tile_load(t, source_part(d, j, j), cols, cols);
-    if (!floored) UNROLL for (int c = 0; c < cols; ++c) p->entry[j + c] = t[c][c]; /* else assemble_pivot() has kept them */
+    if (!floored) UNROLL for (int c = 0; c < cols; ++c) p->entry[j + c] = t[c][c]; /* otherwise assemble_pivot() has kept them */
     const view r = stored(before_r + j * n), done = stored(l + j * n);
     tile_subtract(t, r, r, count, cols, cols, 1, f);
     tile_subtract(t, done, done, j, cols, cols, 1, f);
@@ -106,7 +106,7 @@ INLINE void factor_pivot_any(vec* l, source d, const vec* before_r, const int fl
 }
 NOINLINE void factor_pivot(vec* l, view d, const vec* before_r, pivots* p) { factor_pivot_any(l, from_vectors(d), before_r, 1, 0, p); }
 
-/* factor_pivot() with D as it stands in the members' arrays, and the panel r l' = e with E as it stands there. */
+/* factor_pivot() with D from the members' own arrays, and the panel r l' = e with E from there. */
 NOINLINE void factor_original_pivot(vec* l, const real* d, const vec* before_r, ahead* f, pivots* p) {
     factor_pivot_any(l, (source){{}, d, D_MEMBER, D_ROW, D_COLUMN}, before_r, 0, f, p);
 }
@@ -130,7 +130,7 @@ COLD void subtract_slots(vec* d, view shape, const trifold_args* args, const lan
 
 INLINE int adds_to_pivots(const trifold_args* args) { return args->diagonal || args->shift || args->pivot_floor > 0; }
 
-/* D with what the caller adds to its diagonal and, beyond level 0, without the updates of the separator. */
+/* Loads D with the terms that the caller adds to its diagonal and, beyond level 0, less the updates of the separator. */
 NOINLINE view assemble_pivot(vec* out, const trifold_args* args, const lanes* g, integer block, int updated, pivots* p) {
     const view d = gather_d(out, args, g, block);
     if (args->diagonal || args->shift) add_to_diagonal(out, args, g, block);
@@ -193,8 +193,8 @@ NOINLINE void finish_rhs(const trifold_args* args, const lanes* g, integer block
     }
 }
 
-/* Active lanes of a front's part of the factor go where it is kept. The others hold what another member made of its data: it raises no
- * exceptions that the member itself does not. */
+/* Stores the active lanes of a front's factor. Idle lanes have worked on another member's data, so they raise no exceptions that that
+ * member does not. */
 COLD void deliver(vec* const kept[3], const vec* own, mask which) {
     for (int k = 0; k < 3; ++k)
         for (integer i = 0; kept[k] && i < AREA; ++i) kept[k][i] = choose(which, own[k * AREA + i], kept[k][i]);

@@ -1,27 +1,28 @@
-/* Variant "lanes", batches far larger than the caches (IS_FAR): what the next front of a chain reads and writes comes to the second-level
- * cache while this one is worked on, a few lines every few columns of its products. The arrays of a group are too many streams for the
- * processor to foresee, all at once they would take the buffers that the products' own operands wait for, and the first-level cache is
- * full. */
+/* Prefetching of variant "lanes", for batches far larger than the caches (IS_FAR). The lines that the next front of a chain reads and
+ * writes are brought to the second-level cache during the work on this one, a few lines every few columns of its products. The arrays of a
+ * group are too many streams for the processor to foresee. All at once they would take the buffers that the products' own operands need,
+ * and the first-level cache is full. */
 #include "cpu/tridiagonal/lanes/constants.c"
 #include "cpu/tridiagonal/common.c"
 
 enum {
-    BLOCK_LINES = (n * n * REAL_BYTES + 63) / 64, /* of D or E, for each member */
+    BLOCK_LINES = (n * n * REAL_BYTES + 63) / 64, /* lines of D or E, for each member */
     FETCHES = 2 * BLOCK_LINES,
     TILES = (n + TILE_SIDE - 1) / TILE_SIDE,
-    PRODUCT_COLUMNS = n * TILES * (TILES + 1) / 2 + TILE_SIDE * (TILES - 1) * TILES * (4 * TILES + 1) / 6, /* of a front, all tiles */
+    PRODUCT_COLUMNS =
+        n * TILES * (TILES + 1) / 2 + TILE_SIDE * (TILES - 1) * TILES * (4 * TILES + 1) / 6, /* columns of all tiles of a front */
     FETCH_EVERY = PRODUCT_COLUMNS > FETCHES ? PRODUCT_COLUMNS / FETCHES : 1,
     VECTORS_A_LINE = 64 / (int)sizeof(vec),
     WRITTEN = (n * n + n * (n + 1) / 2) / VECTORS_A_LINE, /* lines of L and R, about */
     FETCH_WRITES = (2 * WRITTEN * FETCH_EVERY + PRODUCT_COLUMNS) / (2 * PRODUCT_COLUMNS)
 };
 
-/* What is yet to be fetched. */
+/* State of the fetching of the next front. */
 typedef struct {
-    const char *d, *e; /* of the group's first member */
+    const char *d, *e; /* arrays of the group's first member */
     const vec *l, *r;
-    int line;              /* of D, then of E */
-    int row, column, rest; /* of L, row after row of its triangle; then an element of R */
+    int line;              /* the next line of D, then of E */
+    int row, column, rest; /* the next element of L, row after row of its triangle; then of R */
 } ahead;
 
 INLINE ahead nothing_ahead(void) { return (ahead){.line = FETCHES, .row = n, .rest = n * n}; }
@@ -44,7 +45,7 @@ INLINE void fetch_write(ahead* f) {
     }
 }
 
-/* Before column k of a product. */
+/* Fetches some lines. Called before column k of a product. */
 INLINE void fetch(ahead* f, integer k) {
     if (!IS_FAR || !f || k % FETCH_EVERY) return;
     fetch_reads(f);

@@ -17,7 +17,7 @@ COLD void clear_inverse_range(const trifold_args* args, const lanes* g) {
     for (int lane = 0; lane < LANES; ++lane)
         if (g->active[lane]) set_range(&range_of(args, g->member[lane])->inverse, 0);
 }
-/* Where a block of the inverse has infinities or NaN. */
+/* Marks members whose block of the inverse has infinities or NaN. */
 COLD void mark_inverse_range(const trifold_args* args, const lanes* g, const vec* s) {
     vec trouble = {};
     for (integer i = 0; i < AREA; ++i) trouble += s[i] * 0;

@@ -1,6 +1,6 @@
-/* Variant "lanes": the members of a group in the lanes of one vector, so that every operation of the scalar algorithm is
- * a vector operation and a member's result cannot depend on its neighbours. Element e of a block of group g stands at
- * (... * storage + e) * LANES + lane. Stored blocks are n by n, row-major; the diagonal of a factor holds 1 / l(j,j). */
+/* Variant "lanes": the members of a group are in the lanes of one vector. So every operation of the scalar algorithm is a vector operation,
+ * and a member's result cannot depend on its neighbours. Element e of a block of group g is at (... * storage + e) * LANES + lane. Stored
+ * blocks are n by n, row-major; the diagonal of a factor holds 1 / l(j,j). */
 #include "cpu/tridiagonal/lanes/constants.c"
 #include "cpu/tridiagonal/lanes/pieces.c"
 #include "cpu/tridiagonal/lanes/fetch.c"
@@ -28,7 +28,7 @@ INLINE view stored(const vec* p) { return (view){p, n, 1}; }
 INLINE view transposed(view a) { return (view){a.p, a.column, a.row}; }
 INLINE view part(view a, integer r, integer c) { return (view){a.p + r * a.row + c * a.column, a.row, a.column}; }
 
-/* Where a block comes from: vectors, or the members' own arrays, `member` apart, whose elements become vectors on their way to
+/* The source of a block: vectors, or the members' own arrays, `member` elements apart, whose elements become vectors on their way to
  * registers. */
 typedef struct {
     view vectors;
@@ -77,7 +77,7 @@ INLINE void tile_store(tile t, vec* p, integer row, integer column, int rows, in
     UNROLL for (int i = 0; i < rows; ++i) UNROLL for (int j = 0; j < cols; ++j) p[i * row + j * column] = t[i][j];
 }
 
-/* t -= a b' over the first `count` columns of a and b; of a square tile only the lower triangle where `lower`. Fetches meanwhile. */
+/* t -= a b' over the first `count` columns of a and b. `lower`: only the lower triangle of a square tile. Lines are fetched meanwhile. */
 INLINE void tile_subtract(tile t, view a, view b, integer count, int rows, int cols, int lower, ahead* f) {
     ROLLED for (integer k = 0; k < count; ++k) {
         vec left[TILE], right[TILE];

@@ -1,4 +1,4 @@
-/* What variant "tile" is told. */
+/* Constants of variant "tile". */
 #include "cpu/tridiagonal/constants.c"
 
 #define TILE_WIDTH TRIFOLD_WIDTH                          /* columns of a register tile */

@@ -28,7 +28,7 @@ INLINE void multiply_diagonal(const int H, vec* c, const real* a, const real* b,
     UNROLL for (int w = 0; w < HALF; ++w)((half*)&c[(w + HALF) * H])[1] = below[w];
 }
 
-/* A full tile of D, but for what waits for its pivots. */
+/* A full tile of D, without the part that waits for its pivots. */
 INLINE void diagonal_tile(const int H, const panel* p, integer strip) {
     vec c[3 * WIDTH];
     real* target = p->target + strip * STRIP;

@@ -5,7 +5,7 @@
 
 INLINE int add_to_slot(const trifold_level* level, integer k) { return k > 0 || level->index > 0; }
 
-/* What the last front of a chain leaves for the separators: - R R' ahead, the coupling of ahead and behind. */
+/* Writes the updates that the last front of a chain leaves to the separators: - R R' ahead, and the coupling of ahead and behind. */
 static void finish_chain(const trifold_args* args, const trifold_level* level, integer member, const chain* c, const front* last) {
     if (c->ahead < 0) return;
     subtract_product(update_of(args, side_ahead(c), member, block_at(level, c->ahead)), add_to_slot(level, 0), last->next, last->next,
@@ -33,7 +33,7 @@ static void load_front(const trifold_args* args, const trifold_level* level, int
     if (f->behind && k == 0) load_coupling(args, level, member, c->behind, position, f->behind);
 }
 
-/* D, the coupling ahead, and what the front writes that is k-th in its chain; or nothing. */
+/* Lines to fetch for the front that is k-th in its chain: D, the coupling ahead, and the blocks that it writes; or none. */
 static expected* expect_front(const trifold_args* args, const trifold_level* level, integer member, const chain* c, integer k,
                               expected* next) {
     if (FETCHED_LINES == 0 || k >= c->length || level->index > 0) return 0;

@@ -1,5 +1,5 @@
-/* What the next front of a chain reads and writes is fetched while this one is worked on: FETCHED_LINES lines every
- * FETCH_COLUMNS columns of its products. All at once they would take the buffers that the products' own operands wait for. */
+/* Prefetching. The lines that the next front of a chain reads and writes are fetched during the work on this one: FETCHED_LINES lines every
+ * FETCH_COLUMNS columns of its products. All at once they would take the buffers that the products' own operands need. */
 #include "cpu/tridiagonal/tile/constants.c"
 #include "cpu/tridiagonal/common.c"
 
@@ -42,7 +42,7 @@ INLINE void fetch_line(stream* s, const int written) {
     s->p += 64 / sizeof(real);
 }
 
-/* Before column k of a product, a multiple of four. */
+/* Fetches some lines. Called before column k of a product, a multiple of four. */
 INLINE void fetch(expected* next, integer k) {
     if (FETCHED_LINES == 0 || !next || k % FETCH_COLUMNS) return;
     UNROLL for (int i = 0; i < FETCHED_LINES; ++i) {

@@ -34,8 +34,8 @@
 typedef struct {
     real *factor, *next, *behind;
     const real *previous_next, *previous_behind;
-    const real *d, *e;  /* where D and the coupling to the next block stand if they have not been copied to factor and next */
-    expected* expected; /* of the next front; may be null */
+    const real *d, *e;  /* places of D and of the coupling to the next block, if they have not been copied to `factor` and `next` */
+    expected* expected; /* lines of the next front to fetch; may be null */
 } front;
 
 /* Tiles that wait for nothing, to be done between the pivots: the last `left` strips of panels laid end to end, from `strip` of
@@ -74,8 +74,8 @@ enum { MANTISSA_BITS = 52, BIAS = 1023 };
 #endif
 typedef real_bits bits __attribute__((vector_size(VECTOR_LANES * REAL_BYTES)));
 
-/* Whether squares of a tile's elements could leave the range: an element's square is at most the product of two entries of the diagonal. It
- * is lost where it is too small beside that of a pivot, which is no smaller than a diagonal's entry times the unit roundoff. */
+/* Whether squares of a tile's elements could leave the range. An element's square is at most the product of two entries of the diagonal. It
+ * is lost if it is too small next to that of a pivot, which is no smaller than a diagonal entry times the unit roundoff. */
 INLINE int squares_leave(const int W, const vec* c) {
     const real_bits low = (real_bits)(BIAS - (MANTISSA_BITS == 52 ? 450 : 38)) << MANTISSA_BITS;
     const real_bits high = (real_bits)(BIAS + BIAS / 2 - 1) << MANTISSA_BITS;
@@ -87,7 +87,7 @@ INLINE int squares_leave(const int W, const vec* c) {
     return any != 0;
 }
 
-/* pivot_tile() without squares, for tiles of any size: every pivot is what the columns before it leave, a product later. */
+/* pivot_tile() without squares, for tiles of any size. Every pivot waits for the products of the columns before it. */
 COLD void pivot_tile_apart(const int W, real* factor, integer j, real floor, real* raw, real* unit, backlog* others) {
     real *l = factor + j * (n + LANES), *reciprocal = factor + n * LD + j;
     vec diagonal = spread(1);
@@ -128,12 +128,12 @@ INLINE real pivot_step(const int W, const int k, real d, real floor, vec* c, vec
     return d;
 }
 
-/* Cholesky of the W by W tile at column j. The pivots go to `raw`, for a test afterwards; those below the floor
- * are raised to it. The columns divided by their pivots go to `unit`, for the rows below.
+/* Cholesky factorization of the W by W tile at column j. The pivots go to `raw`, for a test afterwards; those below the floor are raised to
+ * it. The columns divided by their pivots go to `unit`, for the rows below.
  *
- * The chain of pivots is what a front waits for. So the next pivot is computed on its own, one division and one
- * multiply-add after this one; the square roots stand beside the chain; and other work stands between the pivots: the core
- * overlaps what is near in program order. */
+ * A front waits for the chain of pivots. So the next pivot is computed on its own, one division and one multiply-add after this one, and
+ * the square roots are not part of the chain. Other work is placed between the pivots, because a core overlaps instructions that are near
+ * each other in program order. */
 INLINE void pivot_tile(const int W, real* factor, integer j, real floor, real* raw, real* unit, backlog* others) {
     real *l = factor + j * (n + LANES), *reciprocal = factor + n * LD + j;
     const unsigned count = (unsigned)others->left;
@@ -188,7 +188,7 @@ INLINE void pivots(real* factor, integer j, real floor, real* raw, real* unit, b
 /* Factors the front and solves its panels, one pivot tile's columns after another. Between the pivots of a tile stand the panels'
  * columns of the tile before; there are none for the first, which takes products of its own rows instead. */
 NOINLINE void factor_front(const front* f, real floor, real* raw) {
-    real unit[2 * LANES * LANES] __attribute__((aligned(64))); /* of this pivot tile and of the one before */
+    real unit[2 * LANES * LANES] __attribute__((aligned(64))); /* numbers of this pivot tile and of the one before */
     const panel rows = {.target = f->factor,
                         .start = f->d ? users(f->d, D_LEADING) : stored(f->factor),
                         .before = f->previous_next,
@@ -272,7 +272,7 @@ INLINE vec larger_quotients(vec most, const real* d, const real* reciprocal, con
     const bits quotient = (bits)(entry * scale * scale), greater = quotient > (bits)most; /* positive numbers are ordered as integers are */
     return (vec)((greater & quotient) | (~greater & (bits)most));
 }
-/* The same with what the options add. */
+/* The same with the terms that options add. */
 COLD vec larger_quotients_with_terms(vec most, const trifold_args* args, integer member, integer block, const real* reciprocal) {
     for (integer k = 0; k < n; ++k) {
         const real entry = d_of(args, member, block)[k * (D_ROW + D_COLUMN)] + diagonal_term(args, member, block, k);
@@ -280,8 +280,8 @@ COLD vec larger_quotients_with_terms(vec most, const trifold_args* args, integer
     }
     return most;
 }
-/* The same of all entries of a front that has been factored. The chain does this one front late: what it reads is in the cache then, and no
- * longer on its way there, and the processor does it beside the next front's pivots. */
+/* The same for all entries of a factored front. The chain does this one front late. The entries are in the cache by then, and the processor
+ * overlaps the work with the next front's pivots. */
 INLINE vec larger_reductions(vec most, const trifold_args* args, integer member, integer block, const real* factor) {
     const real *d = d_of(args, member, block), *reciprocal = factor + n * LD;
     if (__builtin_expect(args->diagonal || args->shift, 0)) return larger_quotients_with_terms(most, args, member, block, reciprocal);
@@ -315,7 +315,7 @@ INLINE scaled normalized(double mantissa, integer exponent) {
 COLD void lift_tiny(vec* d, bits* exponents) {
     for (int lane = 0; lane < LANES; ++lane)
         if ((*d)[lane] < TINY) {
-            __asm__ volatile(""); /* else compilers multiply first and choose afterwards */
+            __asm__ volatile(""); /* so that compilers do not multiply first and choose afterwards */
             (*d)[lane] *= (real)0x1p60;
             (*exponents)[lane] -= 60;
         }

@@ -19,7 +19,7 @@ INLINE inverse_work inverse_scratch(void* scratch) {
     return (inverse_work){PART(0), PART(1), PART(2), PART(3), PART(4), PART(5), PART(6), PART(7), PART(8), PART(9)};
 }
 
-/* to = - from, transposed where `turn`; both are stored blocks. */
+/* to = - from, transposed with `turn`. Both are stored blocks. */
 static void negate(real* to, const real* from, int turn) {
     if (turn) {
         load_transposed(to, from);

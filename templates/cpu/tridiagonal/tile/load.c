@@ -1,8 +1,8 @@
 /* Loads of D and of couplings into stored blocks, and of right-hand sides. */
 #include "cpu/tridiagonal/tile/tile.c"
 
-/* target = A with element (r, c) at r row + c column. With `lower`, what stands above the diagonal is left open: it may
- * be loaded or not, and nothing uses it. */
+/* target = A, whose element (r, c) is at r row + c column. With `lower`, elements above the diagonal may be loaded or not, and nothing uses
+ * them. */
 INLINE void load_block(real* target, const real* a, integer row, integer column, const int lower) {
     for (integer r = 0; r < n; r += LANES) {
         real* strip = target + at(r, 0);
@@ -33,14 +33,14 @@ NOINLINE void load_transposed(real* target, const real* a) {
         for (integer r = 0; r < LD; ++r) target[at(r, c)] = r < n ? a[at(c, r)] : 0;
 }
 
-/* D with what is added to its diagonal. */
+/* Loads D with the terms that are added to its diagonal. */
 NOINLINE void load_diagonal_block(const trifold_args* args, integer member, integer block, real* target) {
     load_block(target, d_of(args, member, block), D_ROW, D_COLUMN, 1);
     if (!args->diagonal && !args->shift) return;
     for (integer k = 0; k < n; ++k) target[at(k, k)] += diagonal_term(args, member, block, k);
 }
 
-/* Pivots below this are raised to it: a multiple of the largest magnitude on the diagonal with what is added to it. */
+/* The floor that smaller pivots are raised to: a multiple of the largest magnitude on the diagonal, with the terms that are added to it. */
 INLINE real pivot_floor(const trifold_args* args, integer member, integer block) {
     if (__builtin_expect(!(args->pivot_floor > 0), 1)) return -(real)__builtin_inf();
     const real* d = d_of(args, member, block);

@@ -120,7 +120,7 @@ INLINE void forward_front(const trifold_args* args, const trifold_level* level, 
     for (integer c = 0; c < columns_of(args); ++c) quadratic[c] = sum_of_squares(y + c * LD);
 }
 
-/* What a front leaves for a separator's right-hand side. */
+/* Writes the update that a front leaves to a separator's right-hand side, or adds it (`add`). */
 INLINE void update_rhs(real* slot, integer columns, const real* panel, const real* y, int add) {
     for (integer c = 0; c < columns; ++c) vector_product(slot + c * LD, panel, y + c * LD, add);
 }
@@ -144,7 +144,7 @@ KERNEL_PART void forward_chain(const trifold_args* args, const trifold_level* le
                    rhs_scratch(scratch, ~c->length & 1), level->index > 0);
 }
 
-/* Adds what is no number where x has an infinity or NaN, else zeros. */
+/* Adds NaN if x has an infinity or NaN, otherwise zeros. */
 INLINE vec add_trouble(vec trouble, const real* x, integer count) {
     for (integer r = 0; r < count; r += LANES) trouble += load(x + r) * 0;
     return trouble;

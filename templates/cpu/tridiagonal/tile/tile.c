@@ -1,10 +1,10 @@
 /* Variant "tile": stored blocks and the register tiles that work on them.
  *
- * A stored block lies in strips of LANES rows, each strip column by column: element (r, c) stands at (r / LANES) STRIP + c LANES +
- * r % LANES. So a product reads both its operands, and a sweep its block, from front to back. Rows n .. LD - 1 are zero; what
- * stands above the diagonal of L or of an update is left open.
+ * A block is stored in strips of LANES rows, each strip column by column: element (r, c) is at (r / LANES) STRIP + c LANES + r % LANES. So
+ * a product reads both its operands, and a sweep its block, from front to back. Rows n .. LD - 1 are zero. Elements above the diagonal of L
+ * or of an update are undefined.
  *
- * A register tile is H strips by W columns: the rows in vector lanes, the multipliers broadcast from memory. */
+ * A register tile is H strips by W columns. Rows are in vector lanes, and multipliers are broadcast from memory. */
 #include "cpu/tridiagonal/tile/constants.c"
 #include "cpu/tridiagonal/common.c"
 #include "cpu/tridiagonal/tile/fetch.c"
@@ -13,7 +13,7 @@ enum { WIDTH = TILE_WIDTH, STRIP = n * LANES, VECTORS = LD / LANES, PIVOT_TAIL =
 enum { SQUARE = TILE_WIDTH == VECTOR_LANES }; /* a column tile is as wide as a pivot tile */
 
 INLINE integer at(integer row, integer column) { return row / LANES * STRIP + column * LANES + row % LANES; }
-/* Where element (row, column) stands if `row` starts a column tile. And the first column of the pivot tile that column j is in. */
+/* The place of element (row, column) if `row` starts a column tile, and the first column of the pivot tile that column j is in. */
 INLINE integer across(integer row, integer column) { return SQUARE ? row * n + column * LANES : at(row, column); }
 INLINE integer pivot_of(integer j) { return SQUARE ? j : j / LANES * LANES; }
 
@@ -41,9 +41,9 @@ INLINE void multiply_column(const int H, const int W, vec* c, const real* a, con
 /* Four columns at a time, with fetches before them; where accumulators are so few that they would wait for themselves, odd columns have
  * their own. */
 INLINE void multiply_subtract(const int H, const int W, vec* c, const real* a, const real* b, integer count, expected* next) {
-    const int few = H * W < 8;
+    const int few_sums = H * W < 8;
     vec odd[8];
-    if (few) {
+    if (few_sums) {
         UNROLL for (int i = 0; i < H * W; ++i) odd[i] = (vec){};
     }
     integer k = 0;
@@ -51,10 +51,10 @@ INLINE void multiply_subtract(const int H, const int W, vec* c, const real* a, c
         const real* rows = a + k * LANES;
         FORGET(rows);
         fetch(next, k);
-        UNROLL for (int u = 0; u < 4; ++u) multiply_column(H, W, few && u % 2 ? odd : c, rows + u * LANES, b + (k + u) * LANES);
+        UNROLL for (int u = 0; u < 4; ++u) multiply_column(H, W, few_sums && u % 2 ? odd : c, rows + u * LANES, b + (k + u) * LANES);
     }
     if (n % 4 != 0 || LANES % 4 != 0) ROLLED for (; k < count; ++k) multiply_column(H, W, c, a + k * LANES, b + k * LANES);
-    if (few) {
+    if (few_sums) {
         UNROLL for (int i = 0; i < H * W; ++i) c[i] += odd[i];
     }
 }
@@ -79,7 +79,7 @@ enum { DIRECT = 2, D_LEADING = D_ROW, E_LEADING = E_ROW };
 enum { DIRECT = 0, D_LEADING = 0, E_LEADING = 0 };
 #endif
 
-/* Where strips are not simply read with another distance between columns. */
+/* SPECIAL: strips cannot simply be read with another distance between columns. */
 enum { SPECIAL = DIRECT == 2 || (DIRECT == 1 && n % LANES != 0) };
 
 /* LANES reals of a column from `row` on, zeros below its last row, reading nothing beyond it. */
@@ -110,7 +110,7 @@ INLINE void load_source(const int H, const int W, vec* c, const real* source, in
 
 /* ---- tiles of a panel ---- */
 
-/* What a panel starts from: columns of strips anywhere in memory, or the user's array. */
+/* The numbers that a panel starts from: columns of strips anywhere in memory, or the user's array. */
 typedef struct {
     const real* p;
     integer strip, column; /* apart */
@@ -161,11 +161,12 @@ INLINE void start_tile(const int H, const int W, vec* c, const panel* p, integer
         load_start(H, W, c, &p->start, strip, j);
 }
 
-/* Blocks of few strips on a processor that carries out a vector in two halves: the columns of one strip keep its multipliers busy, and
- * what a tile starts from would come late, since other tiles last no longer than the second- and third-level caches take. */
+/* Blocks of few strips, on a processor that carries out a vector in two halves. The columns of one strip keep its multipliers busy. A
+ * tile's first numbers would come late, since other tiles take no longer than the second- and third-level caches do. */
 enum { FEW_STRIPS = VECTORS <= MOST_FEW_STRIPS };
 
-/* What the tiles of the strips first .. end - 1 at column j start from, in the user's array; past its block's end, in the next block. */
+/* Prefetches the part of the user's array that the tiles of strips first .. end - 1 at column j start from. Past its block's end that is in
+ * the next block. */
 INLINE void fetch_start(const panel* p, integer first, integer end, integer j) {
     if (!FEW_STRIPS || DIRECT != 1 || !p->start.source) return;
     for (integer strip = first; strip < end; ++strip)
@@ -188,7 +189,7 @@ INLINE void panel_tile(const int H, const int W, const panel* p, integer strip, 
     store_tile(H, W, c, target + j * LANES);
 }
 
-/* What was left open. */
+/* Closes a tile: computes the part that was left open. */
 INLINE void close_tile(const int H, const int W, const panel* p, integer strip, integer j) {
     vec c[3 * WIDTH];
     real* target = p->target + strip * STRIP;
@@ -263,7 +264,7 @@ INLINE void panel_strips(const panel* p, integer first, integer end, integer j, 
     }
 }
 
-/* How a product a b' is spared: only what lies on or below its diagonal tiles; a is upper triangular, with zeros below. */
+/* The parts of a product a b' that are left out: those above its diagonal tiles, or those where an upper triangular a has zeros. */
 enum { FULL = 0, LOWER = 1, UPPER_LEFT = 2 };
 
 /* target = (add ? target : 0) - a b' */

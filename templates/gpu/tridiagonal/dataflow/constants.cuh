@@ -1,7 +1,7 @@
-/* What variant dataflow is told. */
+/* Constants of variant dataflow. */
 #include "gpu/platform.cuh"
 
-constexpr int multiprocessors = TRIFOLD_MULTIPROCESSORS; /* of the device */
+constexpr int multiprocessors = TRIFOLD_MULTIPROCESSORS; /* multiprocessors of the device */
 constexpr bool overlaps = TRIFOLD_OVERLAPS;              /* launches may begin while the one before them is at work */
 
 /* Thread blocks that a multiprocessor must have room for: they limit the registers of a thread. */
@@ -18,7 +18,7 @@ struct SharedBytes {
 constexpr int riders = TRIFOLD_RIDERS; /* right-hand sides that ride along as rows below D's */
 /* Leading dimensions of D, with the rows that ride along, and of [R; G], in shared memory. */
 constexpr int lower_leading = TRIFOLD_LOWER_LEADING, stacked_leading = TRIFOLD_STACKED_LEADING;
-constexpr bool has_room = TRIFOLD_FRONT_ROOM;             /* for the blocks that a front pulls, beside its own */
+constexpr bool has_room = TRIFOLD_FRONT_ROOM;             /* shared memory has room for the blocks that a front pulls, next to its own */
 constexpr bool in_registers = TRIFOLD_STACK_IN_REGISTERS; /* [R; G], by tensor instructions of double precision */
 constexpr int wide_levels = TRIFOLD_WIDE_LEVELS; /* the first levels, which have a launch of their own, before that of all others */
 constexpr int message_fronts =
@@ -34,10 +34,10 @@ constexpr bool sweeps_reread = TRIFOLD_SWEEP_REREADS;  /* they read a thread's n
 constexpr int long_inverse = TRIFOLD_LONG_INVERSE, short_inverse = TRIFOLD_SHORT_INVERSE;
 constexpr trifold_int waiting_fronts = TRIFOLD_WAITING_FRONTS; /* fronts wait at levels of no more than so many, of all members; measured */
 
-/* Where the workspace has what fronts tell each other, in bytes from its start. */
+/* Places in the workspace through which fronts communicate, in bytes from its start. */
 struct FlowOffset {
     static constexpr trifold_int ticket = TRIFOLD_OFFSET_TICKET;   /* counters from which fronts are claimed */
-    static constexpr trifold_int flag = TRIFOLD_OFFSET_FLAG;       /* of each block: what its front has left */
+    static constexpr trifold_int flag = TRIFOLD_OFFSET_FLAG;       /* state of each block's front: what it has left */
     static constexpr trifold_int message = TRIFOLD_OFFSET_MESSAGE; /* [R; G] on its way */
     static constexpr trifold_int update_words = TRIFOLD_OFFSET_UPDATE_WORDS, forward_words = TRIFOLD_OFFSET_FORWARD_WORDS;
     static constexpr trifold_int solution_words = TRIFOLD_OFFSET_SOLUTION_WORDS;

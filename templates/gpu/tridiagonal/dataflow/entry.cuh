@@ -5,7 +5,8 @@
 #include "gpu/tridiagonal/members.cuh"
 
 #ifdef TRIFOLD_KERNEL_FACTOR
-TRIFOLD_KERNEL(threads, Blocks::factor) void TRIFOLD_KERNEL_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
+TRIFOLD_KERNEL(threads, Blocks::factor)
+void TRIFOLD_KERNEL_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_all_levels) {
     start_barriers();
     each_factored_member(args, [&](trifold_int member) { factor_front<false>(args, member, false); });
 }
@@ -13,23 +14,23 @@ TRIFOLD_KERNEL(threads, Blocks::factor) void TRIFOLD_KERNEL_FACTOR(TRIFOLD_PARAM
 
 #ifdef TRIFOLD_KERNEL_FACTOR_FORWARD
 TRIFOLD_KERNEL(threads, Blocks::factor_forward)
-void TRIFOLD_KERNEL_FACTOR_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
+void TRIFOLD_KERNEL_FACTOR_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_all_levels all) {
     start_barriers();
     each_factored_member(
-        args, [&](trifold_int member) { factor_front<true>(args, member, ends_sweep && start_of(level) == trifold_beside_factor); });
+        args, [&](trifold_int member) { factor_front<true>(args, member, ends_sweep && start_of(all) == trifold_during_factor); });
 }
 #endif
 
 #ifdef TRIFOLD_KERNEL_FORWARD
 TRIFOLD_KERNEL(sweep_threads, Blocks::sweep)
-void TRIFOLD_KERNEL_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
-    each_member(args, [&](trifold_int member) { forward_front(args, member, start_of(level) == trifold_beside_forward); });
+void TRIFOLD_KERNEL_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_all_levels all) {
+    each_member(args, [&](trifold_int member) { forward_front(args, member, start_of(all) == trifold_during_forward); });
 }
 #endif
 
 #ifdef TRIFOLD_KERNEL_BACKWARD
 TRIFOLD_KERNEL(sweep_threads, Blocks::sweep)
-void TRIFOLD_KERNEL_BACKWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
-    each_member(args, [&](trifold_int member) { backward_front(args, member, start_of(level)); });
+void TRIFOLD_KERNEL_BACKWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_all_levels all) {
+    each_member(args, [&](trifold_int member) { backward_front(args, member, start_of(all)); });
 }
 #endif

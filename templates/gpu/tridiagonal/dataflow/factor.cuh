@@ -46,7 +46,7 @@ TRIFOLD_DEVICE void store_column_tile(FrontShared& shared, real* to, int t) {
     }
 }
 
-/* use(ahead, value, row, c): what the neighbours subtract from their right-hand sides c, R y and G y; a lane has a row. */
+/* use(ahead, value, row, c) for R y and G y, which the neighbours subtract from their right-hand sides c. A lane has a row. */
 template <class Use>
 TRIFOLD_DEVICE void each_rider(const FrontShared& shared, const trifold_args& args, const Use& use) {
     constexpr int workers = stacked_warps * warp_lanes;
@@ -117,7 +117,7 @@ TRIFOLD_DEVICE void spoil(FrontShared& shared, const trifold_args& args, trifold
     leave_front(shared, args, member, front, true);
 }
 
-/* The couplings and what becomes of them, by the warps of the stack. The last tile's barrier has shown them every failure. */
+/* Solves for the couplings and publishes them, by the warps of the stack. At the last tile's barrier they have seen every failure. */
 template <bool Riders>
 TRIFOLD_DEVICE void eliminate_stack(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool fed,
                                     bool ends) {
@@ -125,7 +125,7 @@ TRIFOLD_DEVICE void eliminate_stack(FrontShared& shared, const trifold_args& arg
     if constexpr (in_registers) {
         static_assert(!Riders || padded <= warp_lanes, "a lane a row");
         static_assert(!Riders || overlaps, "flags tell when a front's right-hand sides are there");
-        if (gets_messages(front)) fed = pull_beside_messages(shared, args, member, front);
+        if (gets_messages(front)) fed = pull_before_messages(shared, args, member, front);
         Stack stack = empty_stack();
         start_stack(stack, shared, args, member, front);
         RiderLook look{};
@@ -153,7 +153,7 @@ TRIFOLD_DEVICE void eliminate_stack(FrontShared& shared, const trifold_args& arg
 /* D, by the pivots' warps. */
 TRIFOLD_DEVICE void eliminate_pivots(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool ends) {
     if (ends && is_last(front) && front_thread() == 0)
-        begin_solution(args, member); /* before its warp comes to the barrier of a tile: x is sent after the last */
+        begin_solution(args, member); /* done before its warp meets a tile's barrier, because x is sent after the last of these */
     const int warp = front_thread() / warp_lanes;
     if (in_registers)
 #pragma unroll 1
@@ -172,7 +172,7 @@ TRIFOLD_DEVICE void eliminate_pivots(FrontShared& shared, const trifold_args& ar
         report_diagonal(args, member, front.block, shared.diagonal, shared.entry); /* it has met the other */
 }
 
-/* `ends`: the backward sweep begins early, so that the last front can solve what it has. */
+/* Factors a claimed front. `ends`: the backward sweep begins early, so the last front solves its own right-hand sides. */
 template <bool Riders>
 TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member, bool ends) {
     FrontShared& shared = *static_cast<FrontShared*>(shared_memory());
@@ -193,7 +193,7 @@ TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member, b
         eliminate_pivots(shared, args, member, front, Riders && ends);
     block_sync();
     if (gets_messages(front)) fed = shared.ticket != 0;
-    /* What a failed front has sent is NaN: whoever got it has failed as well, and asks. */
+    /* A failed front has sent NaN, so the front that received it has failed as well, and asks whether its neighbours had. */
     if (gets_messages(front) && shared.pivots.failed_row >= 0 &&
         await_fronts(args, member, front.run, left_child(front), right_child(front)))
         fed = true;

@@ -18,13 +18,15 @@ struct FrontsAtWork {
 
 #ifdef TRIFOLD_KERNEL_FINISH_FACTOR
 TRIFOLD_KERNEL(finish_threads, 1)
-void TRIFOLD_KERNEL_FINISH_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
-    each_member(args, [&](trifold_int member) { finish_factor_member(args, member, FrontsAtWork{overlaps && level.index != 0}); });
+void TRIFOLD_KERNEL_FINISH_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_all_levels all) {
+    each_member(args,
+                [&](trifold_int member) { finish_factor_member(args, member, FrontsAtWork{overlaps && all.start != trifold_after}); });
 }
 #endif
 
 #ifdef TRIFOLD_KERNEL_FINISH_FORWARD
-TRIFOLD_KERNEL(finish_threads, 1) void TRIFOLD_KERNEL_FINISH_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
+TRIFOLD_KERNEL(finish_threads, 1)
+void TRIFOLD_KERNEL_FINISH_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_all_levels) {
     each_member(args, [&](trifold_int member) { finish_forward_member(args, member); });
 }
 #endif

@@ -4,8 +4,8 @@
 #include "gpu/tridiagonal/dataflow/constants.cuh"
 #include "gpu/tridiagonal/common.cuh"
 
-/* A front and where it stands. Fronts at distance 2^k, k < level, were eliminated before it and update it: those to the left
- * through their R, those to the right through their G. */
+/* A front and its place. Fronts at distance 2^k, k < level, were eliminated before it and update it: those to the left through their R,
+ * those to the right through their G. */
 struct Front {
     trifold_int block, next, behind; /* -1 where the path ends */
     trifold_int run;                 /* counts the launches of this kind of kernel, from 1 */
@@ -56,18 +56,17 @@ TRIFOLD_DEVICE trifold_int* flag_of(const trifold_args& args, trifold_int member
     return buffer<trifold_int>(args, FlowOffset::flag) + member * horizon + block;
 }
 
-/* One thread: tells that a front has left R and G, or all that it leaves, and whether it failed. What its warp, or threads it met at a
- * barrier, wrote before is visible. */
+/* Publishes that a front has left R and G, or everything, and whether it failed. One thread calls it. Earlier writes of its warp, and of
+ * threads that it has met at a barrier, are visible then. */
 enum class Left { couplings, everything };
 TRIFOLD_DEVICE void release_front(const trifold_args& args, trifold_int member, const Front& front, Left left, bool failed) {
     store_release(flag_of(args, member, front.block), 4 * front.run + 2 * static_cast<int>(left) + static_cast<int>(failed));
 }
-/* Launches of this variant treat all levels, so their level's index says when they may begin. */
-TRIFOLD_DEVICE trifold_start start_of(const trifold_level& level) {
-    return overlaps ? static_cast<trifold_start>(level.index) : trifold_after;
+TRIFOLD_DEVICE trifold_start start_of(const trifold_all_levels& all) {
+    return overlaps ? static_cast<trifold_start>(all.start) : trifold_after;
 }
-/* What a solution's words carry in place of the number of the backward sweep's run where that begins beside the factorization, whose last
- * front sends the first of them and does not know that number. */
+/* The number that a solution's words carry if the backward sweep starts during the factorization. The factorization's last front sends the
+ * first of these words, and does not know the number of the sweep's run. */
 TRIFOLD_DEVICE trifold_int early_run(trifold_int factor_run) { return factor_run | trifold_int(1) << 31; }
 /* The number of the run of those fronts. */
 TRIFOLD_DEVICE trifold_int last_run(const trifold_args& args, trifold_int member, Kind kind) {
@@ -96,7 +95,7 @@ TRIFOLD_DEVICE bool await_fronts(const trifold_args& args, trifold_int member, t
     return (shuffle(failed, 0) | shuffle(failed, 1)) != 0;
 }
 
-/* What a front leaves for the right-hand sides of its neighbours: side 0 of the one behind, side 1 of the next. */
+/* The updates that a front leaves for its neighbours' right-hand sides: side 0 for the one behind, side 1 for the next. */
 TRIFOLD_DEVICE real* neighbour_rhs_of(const trifold_args& args, trifold_int member, trifold_int block, int side) {
     return buffer<real>(args, Offset::rhs_update) + (side * batch * horizon + block_index(member, block)) * vector_storage;
 }
@@ -116,7 +115,7 @@ TRIFOLD_DEVICE void send(trifold_word* to, real value, trifold_int run) {
     for (int k = 0; k < message_words; ++k) message.words[k] = static_cast<trifold_word>(run) << 32 | content[k];
     store_words(to, message.words);
 }
-/* The first look may be long before what is needed: several looks are then on their way together. */
+/* Reads a message once. The first read may come long before the message is needed, so that several reads are on their way together. */
 TRIFOLD_DEVICE Message look(const trifold_word* at) {
     Message message;
     load_words(message.words, at);
@@ -144,15 +143,15 @@ TRIFOLD_DEVICE real receive(Message message, const trifold_word* at, trifold_int
     return content_of(message);
 }
 
-/* By one thread of the last front, for which all others wait, before the barrier after which its thread block sends x. The words it sends
- * order nothing but themselves: hence the fence, after which the whole device has what this stores. What others store because of an x that
- * they have got comes later, so that it stands. */
+/* Clears the mark of a solution that has left the range. One thread of the last front calls it, before the barrier after which its thread
+ * block sends x. Words that carry x order no other memory. So a fence follows, and fronts that receive x set the mark only after it was
+ * cleared. */
 TRIFOLD_DEVICE void begin_solution(const trifold_args& args, trifold_int member) {
     begin_result(args, member, Result::solution);
     fence_device();
 }
 
-/* Where a front leaves its x. */
+/* The words in which a front leaves its x. */
 TRIFOLD_DEVICE trifold_word* solution_words(const trifold_args& args, trifold_int member, trifold_int block) {
     constexpr trifold_int words = vector_storage * message_words;
     return buffer<trifold_word>(args, FlowOffset::solution_words) + block_index(member, block) * words;

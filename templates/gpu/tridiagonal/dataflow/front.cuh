@@ -1,8 +1,8 @@
-/* What a thread block has of its front while it factors it, and products of its rows by warps. */
+/* The state of a front while a thread block factors it, and products of its rows by warps. */
 #include "gpu/tridiagonal/dataflow/constants.cuh"
 #include "gpu/tridiagonal/common.cuh"
 #include "gpu/tridiagonal/dataflow/shared.h"
-#include "gpu/dense/pivots.cuh"
+#include "gpu/tridiagonal/dense/pivots.cuh"
 
 constexpr int tiles = padded / 8;
 constexpr int pivot_warps = tiles < 2 ? tiles : 2;
@@ -15,8 +15,8 @@ static_assert(padded % strip_columns == 0, "strips are whole, bands may lack the
 constexpr int lower_squares = bands * (bands + 1) / 2;
 static_assert(threads == warps * warp_lanes && padded >= 8, "host and device disagree");
 
-/* [R; G] in the stack's registers, where results of tensor instructions are operands of others as they stand; in single precision too
- * these are sums in double precision, made by the same instructions. Else a lane has a row. */
+/* The stack keeps [R; G] in registers if results of tensor instructions can be operands of others as they are. In single precision too
+ * these are sums in double precision, made by the same instructions. Otherwise a lane has a row. */
 constexpr bool ends_sweep = in_registers && overlaps; /* the last front begins the backward sweep */
 template <bool Wide>
 struct ProductOf {
@@ -59,7 +59,7 @@ TRIFOLD_DEVICE real* inverse_of(FrontShared& shared, int t) {
     return inverse_apart ? shared.inverse + t * 8 : shared.lower + t * 8 * (lower_leading + 1);
 }
 
-/* Before the first front of a thread block; its first barrier comes with the claim. */
+/* Clears the counts of arrivals, before the first front of a thread block. The claim's barrier makes this visible. */
 TRIFOLD_DEVICE void start_barriers() {
     static_assert(barriers <= 16, "as many as there are");
     if (thread_index() < 16) static_cast<FrontShared*>(shared_memory())->arrivals[thread_index()] = 0;
@@ -79,9 +79,9 @@ TRIFOLD_DEVICE auto& element(P& patch, int k) {
 TRIFOLD_DEVICE int patch_row(int k) { return use_tensor ? k / 2 / tensor_vectors * 8 + tensor_column() : thread_index() % 4 * 4 + k; }
 TRIFOLD_DEVICE int patch_column(int k) { return use_tensor ? result_row(k / 2 % tensor_vectors) + k % 2 : thread_index() % warp_lanes / 4; }
 
-/* patches += Sign times the band at `a` times the strips from `b` on, over `depth` columns; strips from `count` on do not exist. A
- * strip has `Columns` columns, or its results beyond them are of no use. Of a band that is half padding (not `whole`) the first half
- * is taken twice, and the second result is not used. */
+/* patches += Sign times the band at `a` times the strips from `b` on, over `depth` columns. Strips from `count` on do not exist. A strip's
+ * results beyond `Columns` columns are not used. If a band is half padding (not `whole`), its first half is taken twice, and the second
+ * result is not used. */
 template <int Sign, int Quads, int Columns, int Strips>
 TRIFOLD_DEVICE void multiply_band(Patch (&patches)[Strips], const real* a, int a_leading, const real* b, int b_leading, bool whole,
                                   int count, int depth) {

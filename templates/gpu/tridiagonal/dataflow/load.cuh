@@ -119,7 +119,7 @@ TRIFOLD_DEVICE void fetch_stack(FrontShared& shared, const trifold_args& args, t
     meet(shared, stack_barrier);
 }
 
-/* -R_k G_k' and -G_j R_j' where R_k and G_j stand, by the warps of the stack: one has all of a band. */
+/* Computes -R_k G_k' and -G_j R_j' in the places of R_k and G_j, by the warps of the stack. One warp has all of a band. */
 TRIFOLD_DEVICE void make_couplings(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     const trifold_int distance = trifold_int(1) << (front.level - 1), left = front.block - distance, right = front.block + distance;
     if (!has_room) fetch_stack(shared, args, member, front, left, right);
@@ -220,8 +220,8 @@ TRIFOLD_DEVICE void load_front(FrontShared& shared, const trifold_args& args, tr
         block_sync();
     }
 }
-/* What has been eliminated before a front that gets messages, by the warps of the stack. */
-TRIFOLD_DEVICE bool pull_beside_messages(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+/* Pulls the updates of the fronts that were eliminated earlier, for a front that gets messages. The warps of the stack do this. */
+TRIFOLD_DEVICE bool pull_before_messages(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     const bool fed = pull_updates<Crew::stack, false>(shared, args, member, front);
     if (front_thread() == pivot_warps * warp_lanes) shared.ticket = static_cast<trifold_int>(fed);
     arrive(shared, pulled_barrier, 0);

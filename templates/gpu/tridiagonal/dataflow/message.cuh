@@ -1,6 +1,6 @@
-/* [R; G] by messages, column tile after column tile as it is made, to the front of the next level, which takes its updates in the
- * same steps: when the last tile comes, products of depth 8 are all that stands before the first pivot. Flags still tell the other
- * fronts, and what failed. */
+/* Messages. A front sends [R; G], each column tile as soon as it is made, to the front of the next level, which subtracts its updates in
+ * the same steps. So when the last tile arrives, only products of depth 8 are left before the first pivot. Other fronts, and failures, are
+ * still told by flags. */
 #include "gpu/tridiagonal/dataflow/flags.cuh"
 #include "gpu/tridiagonal/dataflow/front.cuh"
 
@@ -43,8 +43,9 @@ TRIFOLD_DEVICE Mail* message_of(const trifold_args& args, trifold_int member, tr
     return buffer<Mail>(args, FlowOffset::message) + (front * (padded + riders) + column) * stacked_rows + row;
 }
 
-/* The pivots' warps receive what D takes, R of the child to the left and G of the one to the right, and go on when they have it; the
- * stack's receive the other two, and for their products need all. A thread of either has a row, and of every column tile some columns. */
+/* The pivots' warps receive the operands of D's updates: R of the child to the left and G of the one to the right. They go on when they
+ * have them. The stack's warps receive the other two blocks, and need all four for their products. A thread of either has a row, and some
+ * columns of every column tile. */
 enum class Receiver { pivots, stack };
 template <Receiver By>
 struct Inbox {
@@ -121,7 +122,7 @@ TRIFOLD_DEVICE void receive_tiles(FrontShared& shared, Inbox<By> inbox, const Us
     }
     warp_sync();
 }
-/* Makes an inbox ready for the next run, by the threads that have taken what it held. */
+/* Makes an inbox ready for the next run, by the threads that have read it. */
 template <Receiver By>
 TRIFOLD_DEVICE void clear_inbox(const Inbox<By>& inbox) {
     if (inbox.from == nullptr) return;
@@ -138,7 +139,7 @@ TRIFOLD_DEVICE void clear_messages(FrontShared& shared, const trifold_args& args
         clear_inbox(inbox_of<Receiver::stack>(shared, args, member, front));
 }
 
-/* What does not exist is zero. */
+/* Clears the place of the front to the right, for a front that has none. */
 TRIFOLD_DEVICE void clear_right(FrontShared& shared) {
     for (int e = front_thread(); e < padded * padded; e += threads) right_of(shared)[e % padded + e / padded * pulled_leading] = 0;
 }
@@ -173,7 +174,7 @@ TRIFOLD_DEVICE void multiply_pivot(PivotShare& share, const real* columns) {
     }
 }
 
-/* D when the last pair has updated it, by the pivots' warps: each has what it needs. */
+/* Receives the last pair's updates of D, by the pivots' warps. Each receives the part that it needs. */
 TRIFOLD_DEVICE void receive_pivots(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     PivotShare pivots{};
     receive_tiles(shared, inbox_of<Receiver::pivots>(shared, args, member, front), [&](int t) {
@@ -185,7 +186,8 @@ TRIFOLD_DEVICE void receive_pivots(FrontShared& shared, const trifold_args& args
     warp_sync();
 }
 
-/* What the last pair takes from row r of right-hand side c: a look, which may be long before what is needed; then what has come. */
+/* The last pair's update of row r of right-hand side c. A first read (look_at_rider) may come long before the number is needed;
+ * receive_rider then waits for it. */
 struct RiderLook {
     Mail left, right;
 };

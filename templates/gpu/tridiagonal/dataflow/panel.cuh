@@ -1,5 +1,5 @@
 /* The panel of a front: D factored, R, G and the right-hand sides behind it. */
-#include "gpu/dense/column_tile.cuh"
+#include "gpu/tridiagonal/dense/column_tile.cuh"
 #include "gpu/tridiagonal/dataflow/flags.cuh"
 #include "gpu/tridiagonal/dataflow/front.cuh"
 
@@ -11,7 +11,7 @@ TRIFOLD_DEVICE void update_rows(real (&a)[Sets][8], real* rows, int leading, int
     const int lane = thread_index() % warp_lanes;
     real* columns = rows + t * 8 * leading;
     constexpr bool by_tensor =
-        use_tensor && (sizeof(real) == 8 || Sets > 1); /* of few rows conversions would take longer than these products */
+        use_tensor && (sizeof(real) == 8 || Sets > 1); /* with few rows, conversions would take longer than these products */
     if constexpr (by_tensor) {
         if (t > 0) {
             constexpr int own_bands = Sets * warp_lanes / 16;
@@ -84,14 +84,14 @@ TRIFOLD_DEVICE void store_tile_rows(FrontShared& shared, const real (&a)[row_set
 #pragma unroll
     for (int q = 0; q < row_sets; ++q) {
         const int r = thread_index() % warp_lanes + q * warp_lanes;
-        if (r >= padded || (!in_registers && r < t * 8)) continue; /* what stands above the tile is not read */
+        if (r >= padded || (!in_registers && r < t * 8)) continue; /* elements above the tile are not read */
         real* to = r / 8 == t ? inverse_of(shared, t) + r % 8 : shared.lower + r + t * 8 * lower_leading;
 #pragma unroll
         for (int c = 0; c < 8; ++c) to[c * lower_leading] = a[q][c];
     }
 }
 
-/* The inverse of tile t's factor where that stands in shared memory: lane c < 8 solves for column c. */
+/* Computes the inverse of tile t's factor, which is in shared memory. Lane c < 8 solves for column c. */
 template <int inverse_leading, class Shared>
 TRIFOLD_DEVICE void invert_tile(Shared& shared, int t) {
     const int lane = thread_index() % warp_lanes;

@@ -25,7 +25,7 @@ TRIFOLD_SIZE long long sweep_bytes(long long padded, long long columns, long lon
 #ifdef TRIFOLD_DEVICE
 #include "gpu/tridiagonal/dataflow/constants.cuh"
 #include "gpu/tridiagonal/common.cuh"
-#include "gpu/dense/pivots.cuh"
+#include "gpu/tridiagonal/dense/pivots.cuh"
 
 constexpr bool inverse_apart = inverses_apart(padded, sizeof(real));
 static_assert(inverse_apart || !in_registers, "the identity has a place");
@@ -33,14 +33,14 @@ static_assert(inverse_apart || !in_registers, "the identity has a place");
 struct FrontShared {
     Pivots pivots;
     trifold_int ticket;    /* then, where the stack's warps pull, whether a front that they pull from has failed */
-    unsigned arrivals[16]; /* at the named barriers */
+    unsigned arrivals[16]; /* counts of arrivals at the named barriers */
     real diagonal[padded]; /* pivots */
     real entry[padded];    /* the diagonal of D as the caller gave it */
-    alignas(16) real inverse[inverse_apart ? 8 * lower_leading : vector_width]; /* of L's diagonal tiles; before, the identity, faster to
-                                                                                   load there than to make */
-    alignas(16) real reciprocal[padded];                                        /* of L's diagonal */
-    alignas(16) real lower[lower_leading * padded];                             /* D, then L, and below it b', then y'; column-major */
-    alignas(16) real stacked[stacked_leading * padded];                         /* rows: R, G */
+    /* Inverses of L's diagonal tiles; at first the identity, which is faster to load from here than to make. */
+    alignas(16) real inverse[inverse_apart ? 8 * lower_leading : vector_width];
+    alignas(16) real reciprocal[padded];                /* reciprocals of L's diagonal */
+    alignas(16) real lower[lower_leading * padded];     /* D, then L, and below it b', then y'; column-major */
+    alignas(16) real stacked[stacked_leading * padded]; /* rows: R, G */
     alignas(
         16) real pulled[has_room ? 2 * lower_leading * padded : vector_width]; /* R of the front to the left, G of the one to the right */
 };

@@ -1,11 +1,12 @@
-/* [R; G] in registers: a warp of the stack has two bands of 16 rows, a patch a column tile. Results of products are operands of the next
- * as they stand, so that shared memory is only where L is found, and no more than two products are between the pivots and R and G. */
+/* [R; G] in registers. A warp of the stack has two bands of 16 rows, with a patch for each column tile. Results of products are operands of
+ * the next products as they are. So shared memory is needed for L alone, and there are no more than two products between the pivots and R
+ * and G. */
 #include "gpu/tridiagonal/dataflow/flags.cuh"
 #include "gpu/tridiagonal/dataflow/front.cuh"
 #include "gpu/tridiagonal/dataflow/message.cuh"
 
 struct Band {
-    bool ahead, whole; /* of R; not half padding */
+    bool ahead, whole; /* ahead: the band is part of R, not G; whole: it is not half padding */
     int row;           /* within R or G */
     Patch columns[tiles];
 };
@@ -28,7 +29,7 @@ TRIFOLD_DEVICE Stack empty_stack() {
 }
 TRIFOLD_DEVICE bool exists(const Band& band, const Front& front) { return (band.ahead ? front.next : front.behind) >= 0; }
 
-/* Where this lane's elements of a band go, from its first one's place on; null: nowhere. */
+/* The places that this lane's elements of a band are stored to, given as those of its first one; null: nowhere. */
 struct Outbox {
     Mail* mail;
     real* to;
@@ -108,7 +109,7 @@ TRIFOLD_DEVICE real sum_of_eight(const real* row, int row_step, const real* valu
     return sum[0] + sum[1];
 }
 
-/* Right-hand sides by the warps of the stack in turn, a lane a row; all lanes see a tile's results where they stand. */
+/* Solves right-hand sides, which the warps of the stack take in turn, a row a lane. All lanes read a tile's results in shared memory. */
 TRIFOLD_DEVICE bool owns_rider_row() { return thread_index() % warp_lanes < padded; }
 TRIFOLD_DEVICE int first_rider() { return front_thread() / warp_lanes - pivot_warps; }
 TRIFOLD_DEVICE RiderLook look_at_rider(const trifold_args& args, trifold_int member, const Front& front, int c) {
@@ -122,7 +123,7 @@ TRIFOLD_DEVICE void await_pairs(const trifold_args& args, trifold_int member, co
     if (pair < pairs && other < horizon) await_everything(args, member, other, front.run);
     warp_sync();
 }
-/* What they take from row r of right-hand side c. */
+/* Subtracts the updates that these fronts have for row r of right-hand side c. */
 TRIFOLD_DEVICE void pull_rider(real& value, const trifold_args& args, trifold_int member, const Front& front, int pairs, int r, int c) {
 #pragma unroll 4
     for (int k = 0; k < pairs; ++k) {
@@ -131,8 +132,8 @@ TRIFOLD_DEVICE void pull_rider(real& value, const trifold_args& args, trifold_in
         if (right < horizon) value -= neighbour_rhs_of(args, member, right, 0)[c * padded + r];
     }
 }
-/* A lane's entry of the right-hand side that stands at `at`, every `step`-th, when tile t has been solved: by its own lanes, then off
- * others'. */
+/* Solves tile t of the right-hand side at `at`, whose elements are `step` apart: first the tile's own lanes, then the lanes of other tiles
+ * subtract its contribution. */
 template <class Solve, class Take>
 TRIFOLD_DEVICE void ride_tile(real& value, real* at, int step, int t, bool others, const Solve& solve, const Take& take) {
     const int row = thread_index() % warp_lanes;
@@ -237,7 +238,7 @@ TRIFOLD_DEVICE void solve_stack(Stack& stack, FrontShared& shared, const trifold
     }
 }
 
-/* use(value, row, c): what the neighbours subtract from their right-hand sides c, R y and G y. */
+/* use(value, row, c) for R y and G y, which the neighbours subtract from their right-hand sides c. */
 template <class Use>
 TRIFOLD_DEVICE void each_rider(const Stack& stack, const FrontShared& shared, const trifold_args& args, const Front& front,
                                const Use& use) {

@@ -1,6 +1,6 @@
-/* Forward and backward sweeps over all fronts in one launch, a thread block each: a front has its factors on chip before it
- * waits for the numbers it needs, which travel as messages, so that only vectors are on the critical path, and between the arrival
- * of one and the departure of the next stand two products of a matrix and a vector. */
+/* Forward and backward sweeps over all fronts in one launch, a thread block each. A front has its factors on chip before it waits for the
+ * numbers that it needs, which travel as messages. So only vectors are on the critical path, and two products of a matrix and a vector are
+ * all that happens between an arrival and the next departure. */
 #include "gpu/tridiagonal/dataflow/flags.cuh"
 #include "gpu/tridiagonal/dataflow/front.cuh"
 
@@ -10,11 +10,11 @@ constexpr int sweep_threads = 4 * padded, sweep_warps = sweep_threads / warp_lan
  * A front that waits makes inverses of long diagonal tiles meanwhile, which shorten the way from arrival to departure. */
 TRIFOLD_DEVICE bool will_wait(const Front& front) { return front.level > 0 && (horizon * batch >> front.level) <= waiting_fronts; }
 
-/* A thread's number. Rows of [R; G] take most of a thread's registers from its first load on. Where fronts are many, values that follow
- * from the number are computed again at each use, which frees registers; short horizons are faster when these values stand ready. */
+/* A thread's number. Rows of [R; G] take most of a thread's registers from its first load on. If there are many fronts, values that follow
+ * from the number are computed again at each use, which frees registers. Short horizons are faster if these values are kept. */
 TRIFOLD_DEVICE int sweep_thread() { return sweeps_reread ? thread_opaque() : thread_index(); }
 
-/* Where a front leaves what its neighbours' right-hand sides lose, side 0 for the one behind, side 1 for the next. */
+/* The words in which a front leaves its updates of its neighbours' right-hand sides: side 0 for the one behind, side 1 for the next. */
 TRIFOLD_DEVICE trifold_word* update_words(const trifold_args& args, trifold_int member, trifold_int block, int side) {
     constexpr trifold_int words = vector_storage * message_words;
     return buffer<trifold_word>(args, FlowOffset::update_words) + (side * batch * horizon + block_index(member, block)) * words;
@@ -26,7 +26,7 @@ TRIFOLD_DEVICE trifold_word* forward_words(const trifold_args& args, trifold_int
     return buffer<trifold_word>(args, FlowOffset::forward_words) + block_index(member, block) * words;
 }
 
-/* What a call's passes treat; where the Spec has one column the compiler knows that there is one pass. */
+/* The columns of a call, and those that one pass treats. If the Spec has one column, the compiler knows that there is one pass. */
 TRIFOLD_DEVICE int columns_of(const trifold_args& args) { return most_columns == 1 ? 1 : static_cast<int>(args.columns); }
 TRIFOLD_DEVICE Columns pass_from(const trifold_args& args, int first) {
     return columns_at_once == 1 ? Columns{first, 1} : columns_from(args, first, columns_at_once);
@@ -218,8 +218,8 @@ TRIFOLD_DEVICE void fetch_half_row(real (&a)[half_depth], const trifold_args& ar
     for (int k = 0; k < half_depth; ++k) a[k] = exists ? from[k * padded] : real(0);
 }
 
-/* Subtracts what all fronts before this one take from its right-hand sides. Both sides' are looked at together, since they come
- * together, and by no more threads than need them: those that look keep others from memory. */
+/* Subtracts the updates of all earlier fronts from this front's right-hand sides. Those of both sides are polled together, since they
+ * arrive together, and by no more threads than need them, because polling keeps others from memory. */
 TRIFOLD_DEVICE void gather_updates(SweepShared& shared, const trifold_args& args, trifold_int member, const Front& front, Columns columns) {
     constexpr int each = (columns_at_once + 3) / 4;
     const auto element = [](int q) { return sweep_thread() + q * sweep_threads; };
@@ -329,7 +329,7 @@ TRIFOLD_DEVICE void fetch_quarter_column(real (&a)[half_depth], const trifold_ar
     }
 }
 
-/* running = the right-hand sides less what the neighbours' solutions take from them. */
+/* running = the right-hand sides, less the couplings times the neighbours' solutions. */
 TRIFOLD_DEVICE void subtract_neighbours(SweepShared& shared, const real (&a)[half_depth], int columns) {
 #pragma unroll 1
     for (int c = 0; c < columns; ++c) {
@@ -385,7 +385,7 @@ TRIFOLD_DEVICE void sweep_backward(SweepShared& shared, const trifold_args& args
 #pragma unroll 1
     for (int first = 0; first < columns_of(args); first += columns_at_once) {
         const Columns columns = pass_from(args, first);
-        if (start == trifold_beside_forward)
+        if (start == trifold_during_forward)
             receive_running(shared, args, member, front.block, columns);
         else if (first > 0)
             load_running(shared, args, member, front.block, columns);
@@ -407,10 +407,10 @@ TRIFOLD_DEVICE void backward_front(const trifold_args& args, trifold_int member,
     SweepShared& shared = *static_cast<SweepShared*>(shared_memory());
     Front front = claim_front(args, member, Kind::backward, shared.ticket);
     if (is_last(front)) {
-        if (ends_sweep && start == trifold_beside_factor) return; /* the factorization's front has solved it */
+        if (ends_sweep && start == trifold_during_factor) return; /* the factorization's front has solved it */
         if (sweep_thread() == sweep_threads - 1) begin_solution(args, member);
     }
-    if (start == trifold_beside_factor) {
+    if (start == trifold_during_factor) {
         const trifold_int run = last_run(args, member, Kind::factor);
         if (sweep_thread() == 0) await_everything(args, member, front.block, run);
         block_sync();
@@ -419,10 +419,10 @@ TRIFOLD_DEVICE void backward_front(const trifold_args& args, trifold_int member,
     fetch_factor(shared, factor_of(args, member, front.block));
     real a[half_depth];
     fetch_quarter_column(a, args, member, front);
-    if (start != trifold_beside_forward) load_running(shared, args, member, front.block, pass_from(args, 0));
+    if (start != trifold_during_forward) load_running(shared, args, member, front.block, pass_from(args, 0));
     wait_copies<0>();
     block_sync();
-    if (will_wait(front) && !is_last(front)) /* that waits for no other */
+    if (will_wait(front) && !is_last(front)) /* the last front waits for no other */
         sweep_backward<long_inverse>(shared, args, member, front, a, start);
     else
         sweep_backward<short_inverse>(shared, args, member, front, a, start);

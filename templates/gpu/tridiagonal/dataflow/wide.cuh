@@ -36,7 +36,7 @@ struct WidePatch {
 struct WideBands {
     WidePatch at[wide_bands][tiles];
 };
-/* Of their rows eight columns, as an operand. */
+/* Eight columns of the bands, in the layout of a tensor operand. */
 struct WideLines {
     double at[wide_bands][tensor_columns][2];
 };
@@ -66,7 +66,7 @@ TRIFOLD_DEVICE int rows_place() {
     const int lane = wide_thread() % warp_lanes;
     return lane / 4 + lane % 4 * lower_leading;
 }
-/* Eight columns of either, from such a place on; the other operand negated. */
+/* Loads eight columns: of the bands' lines (load_lines), or of rows (load_rows), which are negated. */
 TRIFOLD_DEVICE void load_lines(WideLines& lines, const real* at, int leading) {
 #pragma unroll
     for (int band = 0; band < wide_bands; ++band)
@@ -102,8 +102,8 @@ TRIFOLD_DEVICE void pulled_all() {
     wide_sync();
 }
 
-/* Says that a block is needed, so that it is on its way from memory. */
-TRIFOLD_DEVICE void announce_block(const real* from, trifold_int pitch, int size) {
+/* Prefetches a block to the cache. */
+TRIFOLD_DEVICE void prefetch_block(const real* from, trifold_int pitch, int size) {
     constexpr int line = 128 / static_cast<int>(sizeof(real)), lines = (padded + line - 1) / line;
     for (int e = wide_thread(); e < size * lines; e += wide_threads)
         if (e % lines * line < size) prefetch(from + e / lines * pitch + e % lines * line);
@@ -111,7 +111,8 @@ TRIFOLD_DEVICE void announce_block(const real* from, trifold_int pitch, int size
 TRIFOLD_DEVICE const real* coupling_of(const trifold_args& args, trifold_int member, trifold_int block) {
     return E_OF(args, member, block);
 }
-/* An original coupling on its way to where others are pulled, as it stands in memory: lines of contiguous elements, `Size` at a time. */
+/* Starts the copy of an original coupling to the place of pulled blocks, in the order of memory: lines of contiguous elements, `Size` at a
+ * time. */
 template <int Size>
 TRIFOLD_DEVICE void pull_piece(real* to, const real* from) {
     if constexpr (Size == vector_width)
@@ -146,18 +147,19 @@ TRIFOLD_DEVICE void pull_original(WideShared& shared, const trifold_args& args, 
     else
         pull_lines<1>(shared.pulled, coupling_of(args, member, block));
 }
-/* What is needed after D: the original couplings, of which there is room for one, or what others left. */
+/* Starts the loads that are needed after D: of the original couplings, of which shared memory has room for one, or of the blocks that other
+ * fronts left. */
 TRIFOLD_DEVICE void start_couplings(WideShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     if (front.level == 0) {
         if (front.next >= 0) pull_original(shared, args, member, front.block);
-        if (front.behind >= 0) announce_block(coupling_of(args, member, front.behind), e_pitch, block_size);
+        if (front.behind >= 0) prefetch_block(coupling_of(args, member, front.behind), e_pitch, block_size);
     } else {
-        if (front.next >= 0) announce_block(next_of(args, member, right_child(front)), padded, padded);
-        if (front.behind >= 0) announce_block(behind_of(args, member, left_child(front)), padded, padded);
+        if (front.next >= 0) prefetch_block(next_of(args, member, right_child(front)), padded, padded);
+        if (front.behind >= 0) prefetch_block(behind_of(args, member, left_child(front)), padded, padded);
     }
 }
 
-/* The bands of D, the identity in the padding; what stands above the diagonal is not looked at. */
+/* Loads the bands of D, with the identity in the padding. Elements above the diagonal are not read. */
 TRIFOLD_DEVICE void load_bands(WideBands& bands, const trifold_args& args, trifold_int member, trifold_int block) {
     const int first = wide_row(0) + tensor_column(), column = result_row(0);
     const real* from = D_OF(args, member, block);
@@ -170,7 +172,7 @@ TRIFOLD_DEVICE void load_bands(WideBands& bands, const trifold_args& args, trifo
 #pragma unroll
             for (int k = 0; k < 4; ++k) {
                 const int below = band * 16 + down(k), right = t * 8 + k % 2, row = first + below,
-                          above = row - column - right; /* from the diagonal */
+                          above = row - column - right; /* distance from the diagonal */
                 real value = above == 0 ? real(1) : real(0);
                 if (above >= 0 && (block_size % 16 == 0 || row < block_size)) value = from[below * D::row + right * D::column];
                 item(bands.at[band][t], k) = static_cast<double>(value);
@@ -327,7 +329,7 @@ TRIFOLD_DEVICE void factor_diagonal(WideBands& bands, WideShared& shared, real* 
     }
 }
 
-/* Two elements that stand `step` apart, at once where they are neighbours. */
+/* Loads two elements that are `step` apart, by one load if they are neighbours. */
 TRIFOLD_DEVICE void load_pair(real (&to)[2], const real* from, int step) {
     struct alignas(2 * sizeof(real)) Pair {
         real at[2];
@@ -418,8 +420,8 @@ TRIFOLD_DEVICE void spoil_front(const trifold_args& args, trifold_int member, co
     }
 }
 
-/* R and G. What R needs has been pulled: the original, or G_k of R_k G_k', which the last of D's updates has left. What G needs takes its
- * place while R is made. */
+/* Computes R and G. R's operand is in shared memory already: the original coupling, or G_k of R_k G_k', which the last update of D has left
+ * there. G's operand takes its place while R is computed. */
 TRIFOLD_DEVICE void solve_couplings(WideBands& bands, WideShared& shared, const trifold_args& args, trifold_int member,
                                     const Front& front) {
     if (front.next >= 0) {
@@ -445,7 +447,7 @@ TRIFOLD_DEVICE void solve_couplings(WideBands& bands, WideShared& shared, const 
     solve_bands(bands, shared, behind_of(args, member, front.block));
 }
 
-/* D's diagonal, and what is added to it, for the warp that reports it in the end. */
+/* Fetches D's diagonal, and the terms that are added to it, for the warp that reports it in the end. */
 TRIFOLD_DEVICE void fetch_report(WideShared& shared, const trifold_args& args, trifold_int member, trifold_int block) {
     if (wide_thread() < wide_threads - warp_lanes) return;
     fetch_entries(shared.entry, args, member, block, wide_thread() % warp_lanes, warp_lanes);
@@ -477,7 +479,7 @@ TRIFOLD_DEVICE void factor_wide(const trifold_args& args, trifold_int member) {
         block_sync();
     }
     const Front& front = shares_front ? shared.front : claimed;
-    start_dependents(); /* where they begin, every front here has its room */
+    start_dependents(); /* when these begin, every front of this launch is resident */
     fetch_report(shared, args, member, front.block);
     WideBands bands;
     if (!diagonal_first && front.level == 0) start_couplings(shared, args, member, front);
@@ -510,7 +512,7 @@ TRIFOLD_DEVICE void factor_wide(const trifold_args& args, trifold_int member) {
 
 #ifdef TRIFOLD_KERNEL_FACTOR_WIDE
 TRIFOLD_KERNEL(wide_threads, wide_blocks)
-void TRIFOLD_KERNEL_FACTOR_WIDE(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
+void TRIFOLD_KERNEL_FACTOR_WIDE(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_all_levels) {
     each_factored_member(args, [&](trifold_int member) { factor_wide(args, member); });
 }
 #endif

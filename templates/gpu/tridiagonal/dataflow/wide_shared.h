@@ -16,15 +16,15 @@ TRIFOLD_SIZE long long wide_bytes(long long padded, long long lower_leading, lon
 struct WideShared {
     Pivots pivots;
     trifold_int ticket;
-    const real* terms; /* what is added to the entries, or null; and the same to each */
+    const real* terms; /* terms that are added to the diagonal entries, or null; and a shift of all of them */
     double shift;
     Front front;                         /* if it is shared */
     bool slowly;                         /* the tile's pivots need every test */
     bool failed;                         /* the front, or one that it needs; for one thread */
     double diagonal[padded];             /* pivots */
     real entry[padded];                  /* the diagonal of D as the caller gave it */
-    alignas(16) real inverse[tiles][64]; /* of L's diagonal tiles, row-major */
-    alignas(16) real reciprocal[padded]; /* of L's diagonal */
+    alignas(16) real inverse[tiles][64]; /* inverses of L's diagonal tiles, row-major */
+    alignas(16) real reciprocal[padded]; /* reciprocals of L's diagonal */
     alignas(
         16) real lower[lower_leading * padded]; /* L's column tiles as they are made; before, R of the front to the left; column-major */
     alignas(16) real pulled[lower_leading * padded]; /* G of the front to the right, then whatever else a band is multiplied by */

@@ -4,7 +4,7 @@
 #include "gpu/tridiagonal/fused/constants.cuh"
 #include "gpu/tridiagonal/fused/shared.h"
 #include "gpu/tridiagonal/common.cuh"
-#include "gpu/dense/panel.cuh"
+#include "gpu/tridiagonal/dense/panel.cuh"
 #include "gpu/tridiagonal/verdict.cuh"
 
 constexpr int next_row = padded, behind_row = 2 * padded;
@@ -71,7 +71,8 @@ TRIFOLD_DEVICE void multiply_fill(real* panel) {
     block_sync();
 }
 
-/* The front of position `position` into the panel: what the level stored, less what the chain's previous front left there. */
+/* Loads the front of position `position` into the panel: the blocks of its level, less the updates that the chain's previous front left
+ * there. */
 TRIFOLD_DEVICE void load_front(real* panel, const trifold_args& args, const trifold_level& level, trifold_int member, const Chain& chain,
                                trifold_int position, bool has_next) {
     const bool first = position == chain.first, fill = chain.behind >= 0;
@@ -101,7 +102,7 @@ TRIFOLD_DEVICE void spoil(real* panel) {
     block_sync();
 }
 
-/* The chain's updates of the separators beside it, and the coupling it leaves between them. */
+/* Writes the chain's updates of the separators at its ends, and the coupling that it leaves between them. */
 TRIFOLD_DEVICE void leave_chain(const real* panel, const trifold_args& args, const trifold_level& level, trifold_int member,
                                 const Chain& chain) {
     if (chain.ahead < 0) return;

@@ -10,7 +10,7 @@ TRIFOLD_SIZE long long front_bytes(long long padded, long long leading, long lon
 #ifdef TRIFOLD_DEVICE
 #include "gpu/tridiagonal/fused/constants.cuh"
 #include "gpu/tridiagonal/common.cuh"
-#include "gpu/dense/pivots.cuh"
+#include "gpu/tridiagonal/dense/pivots.cuh"
 struct FrontShared {
     Pivots pivots;
     Chain chain; /* here rather than in registers, of which the panel needs all */

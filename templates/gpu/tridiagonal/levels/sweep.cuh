@@ -1,5 +1,5 @@
-/* Forward and backward sweeps of one chain by one thread block. `columns_at_once` right-hand sides go together; vectors
- * stand in shared memory as three stacked blocks (pivot, next, behind) a column. Small factors are staged there too. */
+/* Forward and backward sweeps of one chain by one thread block. `columns_at_once` right-hand sides are solved together. Shared memory holds
+ * their vectors as three stacked blocks (pivot, next, behind) a column. Small factors are staged there too. */
 #include "gpu/tridiagonal/levels/constants.cuh"
 #include "gpu/tridiagonal/common.cuh"
 #include "gpu/tridiagonal/levels/shared.h"
@@ -15,7 +15,7 @@ TRIFOLD_DEVICE void load_rhs(SweepShared& shared, int row, const void* from, con
     }
 }
 
-/* What a sweep makes of a block's right-hand sides. */
+/* Stores a block's solved right-hand sides. */
 template <bool Forward>
 TRIFOLD_DEVICE void store_rhs(const real (*values)[padded], const trifold_args& args, trifold_int member, trifold_int block,
                               Columns columns) {

@@ -1,5 +1,5 @@
 /* Factorization by teams, right-hand sides along with it. */
-#include "gpu/dense/pivots.cuh"
+#include "gpu/tridiagonal/dense/pivots.cuh"
 #include "gpu/tridiagonal/input.cuh"
 #include "gpu/tridiagonal/team/team.cuh"
 
@@ -25,17 +25,17 @@ struct FactorShared {
 static_assert(sizeof(FactorShared) == factor_bytes(padded, riders, panels, has_slots, depth, sizeof(real)), "host and device disagree");
 static_assert(pitch<FactorShared> * teams == SharedBytes::factor, "host and device disagree");
 
-/* What a lane knows of its chain. */
+/* The results of a chain, as a lane has them. */
 struct Verdict {
     trifold_int failure = sound; /* the first pivot that failed: level, block and row as one number */
     int floors = 0;              /* pivots of this lane's row that were raised */
     double reduction = 0;        /* the largest diagonal entry of this lane's row over its pivot */
-    double product = 1;          /* of the reciprocal roots of the pivots of this lane's row, times 2^(600 scales) */
+    double product = 1;          /* the product of the reciprocal roots of the pivots of this lane's row, times 2^(600 scales) */
     int scales = 0;
     double squares[riders] = {};
 };
 
-/* What a front leaves to the next one of its chain, or the chain to its separators: of this lane's row of them. */
+/* The updates that a front leaves to the next one of its chain, or the chain to its separators: this lane's row of them. */
 struct Carry {
     real next[padded] = {};      /* R R' */
     real across[padded] = {};    /* G of the next front: -G R' */
@@ -121,7 +121,7 @@ TRIFOLD_DEVICE void load_behind(Carry& carry, const trifold_args& args, const tr
     for (int c = 0; c < block_size; ++c) carry.across[c] = from[along ? c * pitch_of_e : c];
 }
 
-/* What smaller pivots of the block are raised to, from this row's diagonal entry as the caller gave it. */
+/* The floor to which smaller pivots of the block are raised. `diagonal`: this row's diagonal entry as the caller gave it. */
 TRIFOLD_DEVICE real find_floor(real diagonal, const trifold_args& args) {
     if (!(args.pivot_floor > 0)) return static_cast<real>(-infinity());
     double most = team_lane() < block_size ? static_cast<double>(diagonal < 0 ? -diagonal : diagonal) : 0;
@@ -184,7 +184,7 @@ TRIFOLD_DEVICE real load_rows(real (&a)[panels][padded], real& diagonal, const F
     return k < task.chain.length ? floor : static_cast<real>(-infinity());
 }
 
-/* 1 / sqrt of a pivot, and what becomes of it. Nearly all pivots pass the first test, after which nothing waits for the others. */
+/* 1 / sqrt of a pivot, and its test. Nearly all pivots pass the first test, after which nothing waits for the other tests. */
 TRIFOLD_DEVICE real scale_of(real& d, real floor, int row, trifold_int failure, Verdict& verdict) {
     constexpr real most = sizeof(real) == 8 ? real(1e290) : real(1e30f);
     if (d >= floor && d > real(1) / most && d < most) return quick_rsqrt(d);
@@ -300,7 +300,7 @@ TRIFOLD_DEVICE void multiply_rows(Carry& carry, const real (&a)[panels][padded],
     }
 }
 
-/* The chain's updates of the separators beside it, and the coupling it leaves between them. */
+/* Writes the chain's updates of the separators at its ends, and the coupling that it leaves between them. */
 TRIFOLD_DEVICE void leave_chain(const Carry& carry, const trifold_args& args, const trifold_level& level, const Task& task) {
     const Chain& chain = task.chain;
     const int row = team_lane();
@@ -324,8 +324,8 @@ TRIFOLD_DEVICE void leave_chain(const Carry& carry, const trifold_args& args, co
     }
 }
 
-/* With what chains below found, to the slots of the separators beside, or as the verdict on the member. A failure of an earlier level has
- * the smaller number. */
+/* Adds the results of the chains below, and writes all to the slots of the separators at the chain's ends, or as the verdict on the member.
+ * A failure at an earlier level has a smaller number, so the least is kept. */
 TRIFOLD_DEVICE void leave_verdict(Verdict& verdict, const trifold_args& args, const trifold_level& level, const Task& task) {
     constexpr double log_scale = 600 * 0.693147180559945309417;
     double log_sum = -2 * (natural_log(verdict.product) + verdict.scales * log_scale);

@@ -1,10 +1,10 @@
 /* Shared memory of variant team. The generator includes this text too: it counts the bytes that a launch asks for. The structures that are
- * counted stand in factor.cuh and sweep.cuh, and RhsStage, a part of both, in team.cuh. */
+ * counted are in factor.cuh and sweep.cuh, and RhsStage, a part of both, in team.cuh. */
 
 /* Bytes from one team's shared memory to the next one's, such that the lanes of a warp have banks of their own. */
 TRIFOLD_SIZE long long team_pitch(long long bytes, long long team, long long real) { return (bytes + 127) / 128 * 128 + team * real % 128; }
 
-/* RhsStage, in elements: right-hand sides, and what two slots take from them. */
+/* Elements of RhsStage: right-hand sides, and the updates in two slots. */
 TRIFOLD_SIZE long long stage_elements(long long padded, long long riders, bool has_slots, long long vector) {
     return riders * padded + 2 * (has_slots ? riders * padded : vector);
 }

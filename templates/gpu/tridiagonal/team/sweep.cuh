@@ -9,7 +9,7 @@ struct SweepShared {
         alignas(16) real panel[panels][padded * block_leading]; /* column-major */
         RhsStage rhs;
     } stage[depth];
-    alignas(16) real beside[2][riders * padded]; /* on the way back: the solutions of the next block and of that behind the chain */
+    alignas(16) real adjacent[2][riders * padded]; /* on the way back: the solutions of the next block and of that behind the chain */
 };
 static_assert(sizeof(SweepShared) == sweep_bytes(padded, riders, panels, has_slots, depth, sizeof(real)), "host and device disagree");
 static_assert(pitch<SweepShared> * teams == SharedBytes::sweep, "host and device disagree");
@@ -36,7 +36,7 @@ TRIFOLD_DEVICE void fetch_factors(SweepShared& shared, const trifold_args& args,
                                         : behind_of(args, task.member, block);
 #pragma unroll 2
             for (int e = team_lane(); e < vectors * padded; e += team)
-                if (p > 0 || (e % vectors + 1) * vector_width > e / vectors) /* what stands above L's diagonal is not read */
+                if (p > 0 || (e % vectors + 1) * vector_width > e / vectors) /* elements above L's diagonal are not read */
                     copy_async(to.panel[p] + e % vectors * vector_width + e / vectors * block_leading, from + e * vector_width);
         }
         if (Forward)
@@ -80,21 +80,21 @@ TRIFOLD_DEVICE void substitute(const real (&a)[panels][padded], real (&y)[panels
 }
 
 /* On the way back: b less R' x of the next block and G' x of that behind the chain. */
-TRIFOLD_DEVICE void subtract_beside(const real (&a)[panels][padded], real (&y)[panels][riders], const SweepShared& shared) {
+TRIFOLD_DEVICE void subtract_adjacent(const real (&a)[panels][padded], real (&y)[panels][riders], const SweepShared& shared) {
 #pragma unroll
     for (int c = 0; c < riders; ++c)
 #pragma unroll
         for (int p = 1; p < panels; ++p) {
             real sum[2] = {};
 #pragma unroll
-            for (int k = 0; k < padded; ++k) sum[k % 2] += a[p][k] * shared.beside[p - 1][c * padded + k];
+            for (int k = 0; k < padded; ++k) sum[k % 2] += a[p][k] * shared.adjacent[p - 1][c * padded + k];
             y[0][c] -= sum[0] + sum[1];
         }
 }
 
-/* The solutions of the blocks beside the chain. */
-TRIFOLD_DEVICE void load_beside(SweepShared& shared, const trifold_args& args, const trifold_level& level, const Task& task,
-                                Columns columns) {
+/* Loads the solutions of the blocks at the chain's ends. */
+TRIFOLD_DEVICE void load_adjacent(SweepShared& shared, const trifold_args& args, const trifold_level& level, const Task& task,
+                                  Columns columns) {
     const int row = team_lane();
     if (row >= padded) return;
 #pragma unroll
@@ -106,7 +106,7 @@ TRIFOLD_DEVICE void load_beside(SweepShared& shared, const trifold_args& args, c
             real value = 0;
             if (exists && c < columns.count)
                 value = static_cast<const real*>(args.x)[rhs_at(args.x_strides, task.member, block_at(level, at), row, columns.first + c)];
-            shared.beside[p][c * padded + row] = value;
+            shared.adjacent[p][c * padded + row] = value;
         }
     }
 }
@@ -131,7 +131,7 @@ TRIFOLD_DEVICE void sweep_columns(SweepShared& shared, const trifold_args& args,
 #pragma unroll
     for (int number = 0; number < depth; ++number) fetch_factors<Forward>(shared, args, level, task, number, columns);
     if (Forward && has_slots) gather_quadratic(squares, args, level, task, columns);
-    if (!Forward) load_beside(shared, args, level, task, columns);
+    if (!Forward) load_adjacent(shared, args, level, task, columns);
     real y[panels][riders] = {};
 #pragma unroll 1
     for (trifold_int number = 0; number < task.steps; ++number) {
@@ -148,13 +148,13 @@ TRIFOLD_DEVICE void sweep_columns(SweepShared& shared, const trifold_args& args,
             y[0][c] = Forward ? y[1][c] + running_value(rhs, level, block, at) : rhs.b[at];
             y[1][c] = 0;
         }
-        if (!Forward) subtract_beside(a, y, shared);
+        if (!Forward) subtract_adjacent(a, y, shared);
         warp_sync();
         fetch_factors<Forward>(shared, args, level, task, number + depth, columns);
         substitute<Forward>(a, y);
         if (!Forward && row < padded) {
 #pragma unroll
-            for (int c = 0; c < riders; ++c) shared.beside[0][c * padded + row] = y[0][c];
+            for (int c = 0; c < riders; ++c) shared.adjacent[0][c * padded + row] = y[0][c];
         }
         if (k < 0) continue;
         store_solution<Forward>(y[0], args, task.member, block, columns);

@@ -1,6 +1,6 @@
-/* Chains of small blocks (variant team): a team of lanes has a chain, be it a whole system of a batch, from its first front to its last. A
- * lane has a row of L, of R and, in schedules with fill, of G in registers; what others need of it goes through shared memory. Nothing but
- * barriers of a warp, so that a warp may hold several teams, and a thread block many. */
+/* Chains of small blocks (variant team). A team of lanes has a chain, which may be a whole system of a batch, from its first front to its
+ * last. A lane has a row of L, of R and, in schedules with fill, of G in registers. Numbers that other lanes need go through shared memory.
+ * Only barriers of a warp are used, so a warp may hold several teams, and a thread block many. */
 #include "gpu/tridiagonal/team/constants.cuh"
 #include "gpu/tridiagonal/common.cuh"
 #include "gpu/tridiagonal/team/shared.h"
@@ -30,8 +30,8 @@ TRIFOLD_DEVICE double sum_of_team(double value) {
     return value;
 }
 
-/* A chain of a member, of length 0 where there is none; the teams of a warp go together, so that it has the steps of their longest. It
- * stands in shared memory, since rows need the registers. */
+/* A chain of a member; its length is 0 if there is none. The teams of a warp go together, so a warp takes the steps of its longest chain.
+ * It is in shared memory, since rows need the registers. */
 struct Task {
     Chain chain;
     trifold_int member, steps;
@@ -66,8 +66,8 @@ TRIFOLD_DEVICE void each_chain(const trifold_args& args, const trifold_level& le
 TRIFOLD_DEVICE trifold_int position_of(const Chain& chain, trifold_int k) { return chain.first + k * chain.step; }
 TRIFOLD_DEVICE bool has_next(const Chain& chain, trifold_int k) { return k + 1 < chain.length || chain.ahead >= 0; }
 
-/* What chains found, beside their updates, goes up from slot to slot to the chain that is the last level. First: the slots of a chain's
- * blocks, dealt to the lanes. */
+/* Results of chains, such as failures and sums, go up from slot to slot to the chain of the last level. This visits the slots of a chain's
+ * own blocks, which are shared out among the lanes. */
 template <class Use>
 TRIFOLD_DEVICE void each_slot_below(const trifold_level& level, const Task& task, const Use& use) {
     if (level.index == 0) return;
@@ -77,7 +77,7 @@ TRIFOLD_DEVICE void each_slot_below(const trifold_level& level, const Task& task
         if (has_side(block, e % 2)) use(slot_index(task.member, block, e % 2));
     }
 }
-/* Then the slots of the separators beside a chain: sums go to the first of them only. By one lane. */
+/* Visits the slots of the separators at a chain's ends, by one lane. Sums go to the first of them only. */
 template <class Use>
 TRIFOLD_DEVICE void each_slot_above(const trifold_level& level, const Task& task, const Use& use) {
     const Chain& chain = task.chain;
@@ -87,7 +87,7 @@ TRIFOLD_DEVICE void each_slot_above(const trifold_level& level, const Task& task
 }
 TRIFOLD_DEVICE bool is_whole(const Chain& chain) { return chain.length > 0 && chain.ahead < 0 && chain.behind < 0; }
 
-/* Sums of squares, by column, for b' A^-1 b: a lane's part, begun with what the chains below found. */
+/* Starts a lane's part of the sums of squares, by column, for b' A^-1 b, with the sums of the chains below. */
 TRIFOLD_DEVICE void gather_quadratic(double (&squares)[riders], const trifold_args& args, const trifold_level& level, const Task& task,
                                      Columns columns) {
     each_slot_below(level, task, [&](trifold_int slot) {
@@ -112,7 +112,7 @@ TRIFOLD_DEVICE void leave_quadratic(const double (&squares)[riders], const trifo
     }
 }
 
-/* Right-hand sides of a block, or what a sweep has made of them, on their way. */
+/* Starts the copies of a block's right-hand sides, or of its solved ones. */
 TRIFOLD_DEVICE void fetch_columns(real* to, const void* from, const trifold_strides& strides, trifold_int member, trifold_int block,
                                   Columns columns) {
 #pragma unroll 1
@@ -125,7 +125,7 @@ TRIFOLD_DEVICE void fetch_columns(real* to, const void* from, const trifold_stri
     }
 }
 
-/* The right-hand sides of a block on their way up: the caller's and, above level 0, the updates of the chains beside it. */
+/* The right-hand sides of a block on the way up: the caller's and, above level 0, the updates of the chains next to it. */
 struct RhsStage {
     alignas(16) real b[riders * padded];
     alignas(16) real slot[2][has_slots ? riders * padded : vector_width];
@@ -149,7 +149,7 @@ TRIFOLD_DEVICE real running_value(const RhsStage& from, const trifold_level& lev
     return value;
 }
 
-/* What a chain leaves of its right-hand sides: y are -R y and -G y of this lane's row. */
+/* Writes the chain's updates of right-hand sides to the separators at its ends. `y` holds -R y and -G y of this lane's row. */
 TRIFOLD_DEVICE void leave_rhs(real (&y)[panels][riders], const trifold_args& args, const trifold_level& level, const Task& task,
                               Columns columns) {
     const Chain& chain = task.chain;

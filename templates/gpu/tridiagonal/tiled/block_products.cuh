@@ -3,12 +3,12 @@
 #include "gpu/tridiagonal/tiled/constants.cuh"
 #include "gpu/tridiagonal/common.cuh"
 #include "gpu/tridiagonal/tiled/shared.h"
-#include "gpu/dense/products.cuh"
+#include "gpu/tridiagonal/dense/products.cuh"
 
 static_assert(threads == 256, "eight times 32");
 
-/* With tensor instructions a warp has half of the columns and, with the others that have the same, its share of the rows.
- * Else 32 threads have four columns, and each of them vectors of rows. */
+/* With tensor instructions a warp has half of the columns, and shares the rows with the other warps of these columns. Otherwise 32 threads
+ * have four columns, and each of them vectors of rows. */
 constexpr int row_warps = threads / warp_lanes / 2, warp_rows = tile_rows / row_warps;
 constexpr int part_columns = use_tensor ? tensor_columns : 4,
               part_rows = use_tensor ? warp_rows / tensor_rows * tensor_vectors : row_vectors;

@@ -1,7 +1,7 @@
 /* Factorization of one chain by one thread block, the front in the workspace, where its factors stay: the pivot block in
  * its factor's place, R and G in theirs. Left-looking, by columns of 32. */
 #include "gpu/tridiagonal/input.cuh"
-#include "gpu/dense/panel.cuh"
+#include "gpu/tridiagonal/dense/panel.cuh"
 #include "gpu/tridiagonal/verdict.cuh"
 #include "gpu/tridiagonal/tiled/block_products.cuh"
 
@@ -119,7 +119,7 @@ TRIFOLD_DEVICE void spoil(real* block) {
     for (int e = thread_index(); e < padded * padded; e += threads) block[e] = static_cast<real>(not_a_number());
 }
 
-/* What the front leaves: updates of the next pivot or the separator ahead, of the separator behind, and their coupling. */
+/* Writes the front's updates: of the next pivot or the separator ahead, of the separator behind, and their coupling. */
 TRIFOLD_DEVICE void leave_front(FrontShared& shared, const trifold_args& args, const trifold_level& level, trifold_int member,
                                 const Chain& chain, trifold_int position, bool last) {
     const trifold_int block = block_at(level, position), next = block_at(level, position + chain.step);

@@ -14,7 +14,7 @@ TRIFOLD_SIZE long long front_bytes(long long padded, int rows, long long real) {
 #ifdef TRIFOLD_DEVICE
 #include "gpu/tridiagonal/tiled/constants.cuh"
 #include "gpu/tridiagonal/common.cuh"
-#include "gpu/dense/pivots.cuh"
+#include "gpu/tridiagonal/dense/pivots.cuh"
 
 constexpr int tile_rows = chunk * vector_width * row_vectors;
 constexpr int a_leading = leading_of(tile_rows), b_leading = leading_of(chunk);

@@ -1,4 +1,4 @@
-/* What variant tile-dataflow is told. */
+/* Constants of variant tile-dataflow. */
 #include "gpu/platform.cuh"
 
 constexpr int level_count = TRIFOLD_LEVELS;
@@ -22,7 +22,7 @@ struct SharedBytes {
     static constexpr int factor = TRIFOLD_SHARED_FACTOR, sweep = TRIFOLD_SHARED_SWEEP;
 };
 
-/* Where the workspace has what tasks tell each other, in bytes from its start. */
+/* Places in the workspace through which tasks communicate, in bytes from its start. */
 struct TaskOffset {
     static constexpr trifold_int ticket = TRIFOLD_OFFSET_TICKET; /* counters from which tasks are claimed */
     static constexpr trifold_int flag = TRIFOLD_OFFSET_FLAG;     /* counts of finished tiles */
@@ -32,7 +32,7 @@ struct TaskOffset {
 /* A level, and what the numbers of its tasks follow from. */
 struct TaskLevel {
     trifold_level level;
-    int longest, panels;               /* fronts of its longest chain; blocks beside the pivot block, at most */
+    int longest, panels;               /* fronts of its longest chain; most blocks of a front, apart from the pivot block */
     trifold_int first_single, singles; /* chains of one front, where there are longer ones too */
 };
 TRIFOLD_CONSTANT TaskLevel task_levels[level_count] = {TRIFOLD_TASK_LEVELS};

@@ -4,17 +4,16 @@
 #include "gpu/tridiagonal/finish_kernels.cuh"
 
 #ifdef TRIFOLD_KERNEL_FACTOR
-TRIFOLD_KERNEL(threads, Blocks::factor) void TRIFOLD_KERNEL_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {
-    factor_all(args);
-}
+TRIFOLD_KERNEL(threads, Blocks::factor)
+void TRIFOLD_KERNEL_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_all_levels) { factor_all(args); }
 #endif
 
 #ifdef TRIFOLD_KERNEL_FORWARD
 TRIFOLD_KERNEL(sweep_threads, Blocks::sweep)
-void TRIFOLD_KERNEL_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) { sweep_all<true>(args); }
+void TRIFOLD_KERNEL_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_all_levels) { sweep_all<true>(args); }
 #endif
 
 #ifdef TRIFOLD_KERNEL_BACKWARD
 TRIFOLD_KERNEL(sweep_threads, Blocks::sweep)
-void TRIFOLD_KERNEL_BACKWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) { sweep_all<false>(args); }
+void TRIFOLD_KERNEL_BACKWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_all_levels) { sweep_all<false>(args); }
 #endif

@@ -5,7 +5,7 @@
 #include "gpu/tridiagonal/tiles/original.cuh"
 #include "gpu/tridiagonal/tiles/pipeline.cuh"
 
-/* What is known of a block's pivots. */
+/* Outcome of a block's pivots so far. */
 struct Verdict {
     trifold_int failure;
     int floors;
@@ -24,14 +24,14 @@ TRIFOLD_DEVICE bool any_failed(const Work& work, const trifold_args& args) {
     return failed != 0;
 }
 
-/* What was known of the block before this diagonal tile; by one warp. */
+/* The block's outcome before this diagonal tile. One warp calls it. */
 TRIFOLD_DEVICE Verdict verdict_before(const Work& work, const trifold_args& args) {
     if (work.task.column == 0) return {any_failed(work, args) ? fed_by_failure : sound, 0};
     const trifold_int index = block_index(work.task.member, work.task.block);
     return {buffer<trifold_int>(args, Offset::failure)[index], buffer<int>(args, Offset::floors)[index]};
 }
 
-/* What is known of the block with this tile; by one thread. */
+/* Reports the block's outcome including this tile. One thread calls it. */
 TRIFOLD_DEVICE void report_tile(const TileShared& shared, const trifold_args& args, const Verdict& before) {
     const Task& task = shared.work.task;
     const trifold_int index = block_index(task.member, task.block), row = shared.pivots.failed_row;
@@ -71,7 +71,7 @@ TRIFOLD_DEVICE void divide_tile(Part& part, TileShared& shared, const trifold_ar
 
 /* The tile times that inverse, where it comes in stages. The tile stands in the memory of the stages after it. */
 TRIFOLD_DEVICE void divide_range(Part& part, Cursor& cursor, Pipeline& pipeline, TileShared& shared, const trifold_args& args) {
-    constexpr int columns = 2 * stage_columns; /* of a stage, which has the place of both operands */
+    constexpr int columns = 2 * stage_columns; /* columns of a stage, which has room for both operands */
     constexpr unsigned parts = edge / columns;
     static_assert((parts > 0 || !has_bulk_copies) && 2 * parts <= stages, "room for both, of which each has a stage");
     const unsigned tile_stage = pipeline.now + parts;

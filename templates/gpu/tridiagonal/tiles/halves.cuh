@@ -1,12 +1,13 @@
-/* Single precision by tensor instructions of half precision: a number is the sum of two halves, of eleven digits each, that take the place
- * of its four bytes. So that none is too small or too large for them, rows of the factors are scaled by powers of two: a row's squares sum
- * up to its element of the diagonal. Of 16 columns a row has four chunks of 16 bytes: the first halves of eight columns, of the next eight,
- * and their last halves. */
+/* Single precision by tensor instructions of half precision. A number is the sum of two halves, of eleven digits each, which take the place
+ * of its four bytes. Rows of the factors are scaled by powers of two, so that no number is too small or too large for halves: the squares
+ * of a row sum up to its diagonal element. A row has four chunks of 16 bytes for 16 columns: the first halves of eight columns, those of
+ * the next eight, and then their last halves. */
 #include "gpu/tridiagonal/tiles/tile_products.cuh"
 
 constexpr bool use_halves = half_panels > 0;
 #if TRIFOLD_HALF_PANELS > 0 /* not every platform has instructions for halves */
-/* Where the chunk of row r in the group of columns from c on stands: two rows' chunks together, in another order from row to row. */
+/* The place of a chunk of row r in the group of columns from c on. The chunks of two rows are stored together, in an order that differs
+ * from row to row. */
 TRIFOLD_DEVICE int place_of_chunk(int r, int c, int chunk) {
     return c / 16 * (16 * edge) + r / 2 * 32 + ((r % 2 * 4 + chunk) ^ (r / 4 % 8)) * 4;
 }
@@ -29,7 +30,7 @@ TRIFOLD_DEVICE void multiply_halves(Part& part, const float* a, const float* b, 
         for (int f = 0; f < 4; ++f)
 #pragma unroll
             for (int c = 0; c < 2; ++c) {
-                float sum[4] = {}; /* of its own: these instructions do not round their sums but cut them off */
+                float sum[4] = {}; /* a sum of its own, because these instructions do not round sums but truncate them */
                 const unsigned first_x[2] = {x[f][0], x[f][1]}, last_x[2] = {x[f][2], x[f][3]};
                 tensor_multiply(sum, last[c], first_x);
                 tensor_multiply(sum, first[c], last_x);
@@ -40,7 +41,7 @@ TRIFOLD_DEVICE void multiply_halves(Part& part, const float* a, const float* b, 
     }
 }
 
-/* What a row is scaled by, with this element of the original's diagonal: its numbers are then below 2^14. */
+/* The scale of a row with this diagonal element of the original. Its scaled numbers are below 2^14. */
 TRIFOLD_DEVICE float scale_of(float diagonal) {
     unsigned bits = 0;
     copy_bits(bits, diagonal);
@@ -60,7 +61,7 @@ TRIFOLD_DEVICE float inverse_scale(float scale) {
     return scale;
 }
 
-/* part times what by_row and by_column make of the scales of its rows and columns. */
+/* Multiplies each element of `part` by by_row(its row's scale) and by_column(its column's scale). */
 template <class ByRow, class ByColumn>
 TRIFOLD_DEVICE void scale_part(Part& part, const float* rows, const float* columns, const ByRow& by_row, const ByColumn& by_column) {
     const int thread = thread_afresh();
@@ -73,7 +74,8 @@ TRIFOLD_DEVICE void scale_part(Part& part, const float* rows, const float* colum
                 part.value(c, q, v) =
                     part.value(c, q, v) * by_row(rows[part_row(thread, q) + v]) * by_column(columns[part_column(thread, c)]);
 }
-/* What products are added to: minus the original, in rows and columns times their scales; and back. */
+/* Turns the original into the start of a sum of products: negates it, and multiplies rows and columns by their scales. end_sums takes the
+ * scales back. */
 TRIFOLD_DEVICE void start_sums(Part& part, const float* rows, const float* columns) {
     scale_part(part, rows, columns, [](float scale) { return -scale; }, [](float scale) { return scale; });
 }

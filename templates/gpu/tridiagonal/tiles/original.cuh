@@ -1,4 +1,4 @@
-/* A task's original tile: what stands there before anything is eliminated. */
+/* A task's original tile: its elements before anything is eliminated. */
 #include "gpu/tridiagonal/input.cuh"
 #include "gpu/tridiagonal/tiles/sources.cuh"
 #include "gpu/tridiagonal/tiles/tile_products.cuh"
@@ -57,7 +57,7 @@ TRIFOLD_DEVICE void load_original(Part& part, const trifold_args& args, const Ta
 /* part as it was loaded, but zero above the diagonal and in the padding, whose diagonal is the identity. */
 TRIFOLD_DEVICE void complete_original(Part& part, const trifold_args& args, const Task& task) {
     const int rows = block_size - task.row * edge, columns = block_size - task.column * edge;
-    warp_sync(); /* else loads wait for the use of others */
+    warp_sync(); /* without this, loads wait for the use of others */
     if (is_padded && (rows < edge || columns < edge))
         each_element(part, [&](real& value, int r, int c) {
             if (r >= rows || c >= columns) value = 0;

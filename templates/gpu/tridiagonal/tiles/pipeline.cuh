@@ -19,10 +19,10 @@ constexpr int shared_elements = edge * leading > 2 * stages* stage_size ? edge* 
 struct TileShared {
     Work work;
     Pivots pivots;
-    trifold_int ready;                        /* what the thread that waits has found */
+    trifold_int ready;                        /* the count that the waiting thread has found */
     trifold_gate full[stages], empty[stages]; /* is a stage's copy there, and have all warps multiplied it? */
     double diagonal[edge];
-    alignas(16) float scales[2][edge];        /* of the tile's rows and columns, where halves are multiplied */
+    alignas(16) float scales[2][edge];        /* scales of the tile's rows and columns, if halves are multiplied */
     alignas(16) real memory[shared_elements]; /* stages of two operands; two tiles; or the diagonal tile above the identity */
 };
 static_assert(sizeof(TileShared) == SharedBytes::factor &&
@@ -31,8 +31,8 @@ static_assert(sizeof(TileShared) == SharedBytes::factor &&
 
 /* ---- waiting for other thread blocks ---- */
 
-/* The smaller of two counts, for one warp, which may then start copies of what they announce. A lane looks at either, since looks of one
- * lane come one after another. */
+/* The smaller of two counts, for one warp, which may then start copies of the tiles that they count. Two lanes read one count each, since
+ * the reads of one lane would follow one another. */
 TRIFOLD_DEVICE trifold_int look_at(const trifold_int* a, const trifold_int* b) {
     const int lane = thread_index() % warp_lanes;
     const trifold_int seen = lane < 2 ? load_acquire(lane == 0 ? a : b) : 0, first = shuffle(seen, 0), second = shuffle(seen, 1);
@@ -59,7 +59,7 @@ TRIFOLD_DEVICE trifold_int wait_together(TileShared& shared, const trifold_int* 
 
 /* ---- scales, where halves are multiplied ---- */
 
-/* What the tile's rows and columns are scaled by, a thread for each. */
+/* Finds the scales of the tile's rows and columns, a thread for each. */
 TRIFOLD_DEVICE void find_scales(TileShared& shared, const trifold_args& args) {
     const Task& task = shared.work.task;
     static_assert(!use_halves || threads == 2 * edge, "a thread for each");

@@ -4,7 +4,7 @@
  *
  * One warp has the column tile (column_tile.cuh), a lane up to two of its rows; meanwhile the others bring the columns further right up
  * to date. */
-#include "gpu/dense/column_tile.cuh"
+#include "gpu/tridiagonal/dense/column_tile.cuh"
 #include "gpu/tridiagonal/tiles/tile_products.cuh"
 
 constexpr int leading = 2 * edge + 32 / static_cast<int>(sizeof(real)); /* free of bank conflicts */
@@ -70,14 +70,14 @@ TRIFOLD_DEVICE void subtract_product(T* at, const T* a, const T* b) {
     }
 }
 
-/* What column tile t takes from 16 rows of column tile s, those from the pivot tile of s on but for `band` times 16. */
+/* Subtracts the contribution of column tile t from 16 rows of column tile s. The rows begin `band` times 16 below the pivot tile of s. */
 TRIFOLD_DEVICE void update_band(real* square, int t, int s, int band) {
     real* rows = square + s * 8 + band * 16;
     subtract_product(rows + s * 8 * leading, rows + t * 8 * leading, square + s * 8 + t * 8 * leading);
 }
 
-/* What column tile t takes from all columns but the next, by the warps that have nothing else to do; column tiles from `end` on are
- * padding. A last band that is half beyond the rows that take part subtracts zeros from zeros. */
+/* Subtracts the contribution of column tile t from all later column tiles but the next, by the warps that have nothing else to do. Column
+ * tiles from `end` on are padding. If the last band is half beyond the rows that take part, it subtracts zeros from zeros there. */
 TRIFOLD_DEVICE void update_right(real* square, int t, int end, int worker, int workers) {
     int band = worker;
 #pragma unroll 1
@@ -113,15 +113,15 @@ TRIFOLD_DEVICE void start_square(real* square) {
     }
 }
 
-/* Factors the tile that stands in `square`, the pivots to `diagonal`, and stores the factor's inverse, zeros above, at `to`. Starts
- * and ends with a barrier. */
+/* Factors the tile in `square`, writes the pivots to `diagonal`, and stores the factor's inverse, with zeros above, at `to`. Starts and
+ * ends with a barrier. */
 TRIFOLD_DEVICE void invert_tile(real* square, int row, Pivots& pivots, double* diagonal, real* to) {
     const int warp = thread_index() / warp_lanes, end = is_padded && block_size - row < edge ? (block_size - row + 7) / 8 : column_tiles;
     start_square(square);
     block_sync();
 #pragma unroll 1
     for (int t = 0; t < end; ++t) {
-        const int turn = t % warps; /* all parts of a multiprocessor get their share, since warps are dealt out to them in turn */
+        const int turn = t % warps; /* all parts of a multiprocessor get their share, since warps are assigned to them in turn */
         if (warp == turn) {
             eliminate(square, t, row, pivots, diagonal);
         } else if (t > 0) {

@@ -13,7 +13,7 @@ TRIFOLD_DEVICE real* operand_of(const trifold_args& args, trifold_int member, tr
 
 /* Walks over the columns of all sources, tile by tile, of each stage by stage. */
 struct Cursor {
-    int source = 0, repeat = 0, tile = 0, ready = 0; /* what comes next, and how many tiles of its rows are known to be finished */
+    int source = 0, repeat = 0, tile = 0, ready = 0; /* the tile that comes next, and how many tiles of its rows are known to be finished */
     int left = 0, step = stage_size;                 /* stages of the tiles at a and b that are still to be fetched */
     const real *a = nullptr, *b = nullptr;
 

@@ -22,8 +22,8 @@ TRIFOLD_DEVICE void load_piece(Piece& piece, const real* tile_at) {
 
 struct SweepShared {
     Work work;
-    alignas(16) real inverse[edge * edge];          /* of the diagonal tile's factor */
-    alignas(16) real vector[columns_at_once][edge]; /* what a triangle is applied to, then what comes of it */
+    alignas(16) real inverse[edge * edge];          /* inverse of the diagonal tile's factor */
+    alignas(16) real vector[columns_at_once][edge]; /* the vector that a triangle is applied to, then the result */
     real partial[columns_at_once][column_groups][edge];
 };
 static_assert(columns_at_once * edge <= sweep_threads, "a thread for each result");
@@ -172,7 +172,7 @@ TRIFOLD_DEVICE void sweep_tile(SweepShared& shared, const trifold_args& args, Co
     const Task& task = shared.work.task;
     const int row = task.row * edge;
     const int own_row = row + thread_index() % edge, own_column = columns.first + thread_index() / edge;
-    real b = 0; /* of this thread's result */
+    real b = 0; /* right-hand side of this thread's result */
     if (own_row < block_size && thread_index() < edge * columns.count)
         b = static_cast<const real*>(args.b)[rhs_at(args.b_strides, task.member, task.block, own_row, own_column)];
     Sums<Forward> sums{};

@@ -1,7 +1,7 @@
-/* All levels in one launch, for blocks of several square tiles. A task is one tile: of a front's panel in the factorization,
- * of a right-hand side in the sweeps. It pulls what earlier fronts and the tiles before it contribute, in a fixed order. Thread
- * blocks take tasks from a counter in an order in which every task needs only earlier ones, so some thread block can always go on,
- * however many are resident. What a task has written is announced by the count of finished tiles in its row. */
+/* All levels in one launch, for blocks of several square tiles. A task is one tile: of a front's panel in the factorization, of a
+ * right-hand side in the sweeps. It pulls the contributions of earlier fronts and of the tiles before it, in a fixed order. Thread blocks
+ * take tasks from a counter, in an order in which every task needs only earlier ones. So some thread block can always go on, however many
+ * are resident. A task publishes its tile by the count of finished tiles in its row. */
 #include "gpu/tridiagonal/tiles/constants.cuh"
 #include "gpu/tridiagonal/common.cuh"
 #include "gpu/tridiagonal/tiles/shared.h"
@@ -23,18 +23,18 @@ struct Task {
     trifold_int epoch;                 /* finished tiles of this run count from here */
 };
 
-constexpr bool is_padded = block_size < padded; /* where not, the kernels have no tests for padding */
+constexpr bool is_padded = block_size < padded; /* without padding, kernels have no tests for it */
 /* Columns of [R; G] that are more than padding, in whole copies, and at least a tile. */
 constexpr int filled = block_size < edge ? edge : (block_size + stage_columns - 1) / stage_columns * stage_columns;
 
-/* Fronts that contribute to a tile: `count` of them, `step` blocks apart, from `block` on; of each the product of the rows of two
- * panels, or of one and the right-hand side, over `columns` columns. */
+/* Fronts that contribute to a tile: `count` of them, `step` blocks apart, from `block` on. Each contributes the product of the rows of two
+ * panels, or of one panel and the right-hand side, over `columns` columns. */
 struct Source {
     trifold_int block, step;
     int count, columns, a_panel, b_panel;
 };
 
-/* What a thread block is at. */
+/* The task that a thread block is working on. */
 struct Work {
     Task task;
     Source sources[2 * level_count + 2];
@@ -83,8 +83,8 @@ typedef Number<(factor_tasks < 0x7fffffff && sweep_tasks < 0x7fffffff)>::type nu
 /* a / b for such numbers. */
 TRIFOLD_DEVICE number_type share(number_type a, number_type b) { return static_cast<number_type>(quotient(a, b)); }
 
-/* The fronts of a level come in turns: turn k has front k of every chain, but chains of one front beside longer ones are spread over
- * all turns. How many of them, and how many fronts in all, are claimed before a rank. */
+/* Counts of the fronts of a level that are claimed before a rank: of chains of one front, and of all. Rank k has front k of every chain.
+ * Where there are longer chains too, chains of one front are spread over all ranks. */
 TRIFOLD_DEVICE number_type singles_before(const TaskLevel& level, number_type rank) {
     return level.singles == 0 ? 0 : static_cast<number_type>(level.singles * batch * rank / level.longest);
 }
@@ -193,7 +193,7 @@ TRIFOLD_FUNCTION void find_factor_task(Task& task, number_type number) {
                 rest -= all;
                 continue;
             }
-            /* Fronts beyond those that have a front with pivots beside them. */
+            /* The first `both` fronts have pivots and rows in this half, those beyond them only rows. */
             const int shared = both * (half.pivots + half.rows), within = rest < shared ? half.pivots + half.rows : half.rows;
             if (rest >= shared) rest -= shared, line = both;
             const number_type lines = share(rest, within);
@@ -263,14 +263,14 @@ TRIFOLD_DEVICE Chain chain_of(const trifold_level& level, trifold_int position) 
     return Chain{};
 }
 
-/* What the chain on one side of a remaining block contributed to its diagonal at an earlier level. */
+/* The contribution of the chain on one side of a remaining block to its diagonal, at an earlier level. */
 TRIFOLD_DEVICE Source diagonal_source(const trifold_level& level, trifold_int block, int side) {
-    const trifold_int position = quotient(block - level.base, level.scale), beside = side == 0 ? position - 1 : position + 1;
+    const trifold_int position = quotient(block - level.base, level.scale), adjacent = side == 0 ? position - 1 : position + 1;
     Source source{};
-    if (beside < 0 || beside >= level.size) return source;
-    const Chain chain = chain_of(level, beside);
+    if (adjacent < 0 || adjacent >= level.size) return source;
+    const Chain chain = chain_of(level, adjacent);
     const bool ahead = chain.ahead == position;
-    source.block = block_at(level, ahead ? beside : chain.first);
+    source.block = block_at(level, ahead ? adjacent : chain.first);
     source.step = level.scale * chain.step;
     source.count = ahead ? 1 : static_cast<int>(chain.length);
     source.columns = filled;

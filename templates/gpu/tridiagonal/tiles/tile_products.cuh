@@ -1,15 +1,15 @@
 /* Products A B' of tiles by one thread block, a warp for every 16 rows. Operands come to shared memory in stages, some columns of A and
  * then as many of B, by copies of whole ranges that one thread starts, or where there are none, by asynchronous copies of all threads. */
-#include "gpu/dense/products.cuh"
+#include "gpu/tridiagonal/dense/products.cuh"
 #include "gpu/tridiagonal/tiles/tasks.cuh"
 
 constexpr int tile_size = edge * edge, stage_size = edge * stage_columns; /* the latter of each operand */
 constexpr int warps = threads / warp_lanes;
 static_assert(warps * 16 == edge && warps * warp_lanes == threads, "a warp for every 16 rows");
 
-/* What a lane has of a tile: vectors of rows by some columns. With tensor instructions a warp has 32 rows by half of the columns, and
- * the lines of several instructions are dealt out so that a lane's operands, a vector with a line of each, and its results are
- * neighbours in memory. Else a warp has 16 columns. */
+/* A lane's part of a tile: vectors of rows by some columns. With tensor instructions a warp has 32 rows by half of the columns. The lines
+ * of several instructions are shared out so that a lane's operands, a vector with a line of each, and its results are neighbours in memory.
+ * Otherwise a warp has 16 columns. */
 constexpr int warp_columns = edge / 2, row_lanes = warp_lanes / 4;
 constexpr int row_lines = tensor_rows == 8 ? vector_width : 1, column_lines = tensor_columns == 2 ? vector_width : 1;
 constexpr int part_rows = use_tensor ? 8 / vector_width : edge / row_lanes / vector_width;
@@ -20,12 +20,7 @@ struct Part {
     real at[part_columns][depth][width];
     template <class Use>
     TRIFOLD_METHOD void each(const Use& use) {
-#pragma unroll
-        for (int c = 0; c < part_columns; ++c)
-#pragma unroll
-            for (int q = 0; q < depth; ++q)
-#pragma unroll
-                for (int v = 0; v < width; ++v) use(at[c][q][v]);
+        each_index<part_columns, depth, width>([&](int c, int q, int v) { use(at[c][q][v]); });
     }
     TRIFOLD_METHOD void clear() {
         each([](real& value) { value = 0; });
@@ -38,13 +33,13 @@ struct Part {
         return use_tensor && row_lines > 1 ? at[c][q / 2 * row_lines + v][q % 2] : at[c][q][v];
     }
 };
-/* The thread's number; in single precision, whose kernels are short of registers, what follows from it is not kept from one use to the
- * next. */
+/* The thread's number. Kernels of single precision are short of registers, so there numbers that follow from it are computed again at each
+ * use. */
 TRIFOLD_DEVICE int own_thread() { return sizeof(real) == 4 ? thread_afresh() : thread_index(); }
 TRIFOLD_DEVICE int warp_row(int thread) { return thread / warp_lanes % (edge / 32) * 32; }
 TRIFOLD_DEVICE int warp_column(int thread) { return thread / warp_lanes / (edge / 32) * warp_columns; }
-/* Where several lines make a vector, line k of an instruction has this vector of eight: a lane's first results and those of its
- * neighbours are then neighbours in memory, which is written in whole pieces of 32 bytes, and operands are free of bank conflicts. */
+/* The vector, of eight, that line k of an instruction has, if several lines make a vector. With this order a lane's first results and those
+ * of its neighbours are neighbours in memory, which is written in whole pieces of 32 bytes, and operands are free of bank conflicts. */
 TRIFOLD_DEVICE int vector_of_line(int k) { return row_lines > 1 ? (k / 2) ^ (k % 2 * 5) : k; }
 TRIFOLD_DEVICE int part_row(int thread, int q) {
     const int lane = thread % warp_lanes;
@@ -63,12 +58,8 @@ TRIFOLD_DEVICE int part_column(int thread, int c) {
 template <class Use>
 TRIFOLD_DEVICE void each_element(Part& part, const Use& use) {
     const int thread = own_thread();
-#pragma unroll
-    for (int c = 0; c < part_columns; ++c)
-#pragma unroll
-        for (int q = 0; q < part_rows; ++q)
-#pragma unroll
-            for (int v = 0; v < vector_width; ++v) use(part.value(c, q, v), part_row(thread, q) + v, part_column(thread, c));
+    each_index<part_columns, part_rows, vector_width>(
+        [&](int c, int q, int v) { use(part.value(c, q, v), part_row(thread, q) + v, part_column(thread, c)); });
 }
 
 /* Columns of an instruction, in quads: in double precision few, so that operands of the next are on their way while these are multiplied;
@@ -87,7 +78,7 @@ TRIFOLD_DEVICE void load_lines(real (&lines)[Lines][quads], const real* from) {
     }
 }
 
-/* What a lane multiplies in a step. */
+/* A lane's operands of a step. */
 template <class T> /* a template, so that it need not make sense without tensor instructions */
 struct Operands {
     static constexpr int squares = warp_columns / 16, vectors = 32 / tensor_rows / row_lines;

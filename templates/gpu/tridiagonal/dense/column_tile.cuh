@@ -1,7 +1,7 @@
 /* Elimination of a column tile, 8 wide, by one warp: the 8 by 8 pivot tile, and rows below it. */
-#include "gpu/dense/pivots.cuh"
+#include "gpu/tridiagonal/dense/pivots.cuh"
 
-/* Where the eight pivots go, and the reciprocals of their roots; null: nowhere. */
+/* The places that the eight pivots and the reciprocals of their roots are stored to; null: they are not. */
 template <class T>
 struct KeptAs {
     T* pivots;
@@ -13,7 +13,7 @@ struct KeptAs {
 };
 typedef KeptAs<double> Kept;
 
-/* The lower part of the tile at `at`; what is loaded along with it from above the diagonal is not looked at. */
+/* Loads the lower part of the tile at `at`. Elements above the diagonal that are loaded along with it are not used. */
 TRIFOLD_DEVICE void load_tile(real (&d)[8][8], const real* at, int leading) {
 #pragma unroll
     for (int c = 0; c < 8; ++c)

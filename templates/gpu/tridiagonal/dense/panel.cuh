@@ -1,7 +1,7 @@
 /* Factorization of a panel in shared memory: rows 0 .. size - 1 are the pivot block, the rows below it ride along. The
  * panel is column-major; its leading dimension is 4 modulo 8. Tiles of `w` columns; the diagonal tiles are left inverted. */
-#include "gpu/dense/products.cuh"
-#include "gpu/dense/pivots.cuh"
+#include "gpu/tridiagonal/dense/products.cuh"
+#include "gpu/tridiagonal/dense/pivots.cuh"
 
 /* Factors the w by w tile at `at` and leaves the factor's inverse there. Called by one warp; every lane factors the tile
  * redundantly in registers, which costs less than one shuffle a column. `row` is the tile's first row in the block, of

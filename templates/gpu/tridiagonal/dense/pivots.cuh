@@ -1,7 +1,7 @@
 /* The test that a pivot must pass, and the reciprocal of its root. */
-#include "gpu/dense/constants.cuh"
+#include "gpu/tridiagonal/dense/constants.cuh"
 
-/* What pivots are tested against, and what became of them. One per thread block, in shared memory. */
+/* The floor that pivots are tested against, and the outcome of the pivots. A thread block has one, in shared memory. */
 struct Pivots {
     double floor;   /* smaller pivots are raised to it, but for infinite ones; minus infinity: none */
     double log_sum; /* sum of the pivots' logarithms */
@@ -9,7 +9,6 @@ struct Pivots {
     int floors;     /* pivots raised */
 };
 
-constexpr real largest = sizeof(real) == 8 ? real(1.7976931348623157e308) : real(3.402823466e38f);
 /* Whether a pivot may stand: above the largest number whose reciprocal is infinite, and finite. */
 TRIFOLD_DEVICE bool is_pivot(real d) { return d > (sizeof(real) == 8 ? real(0x1p-1024) : real(0x1p-128)) && d <= largest; }
 constexpr real smallest_normal = sizeof(real) == 8 ? real(2.2250738585072014e-308) : real(1.175494351e-38f);

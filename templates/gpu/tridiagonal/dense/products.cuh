@@ -1,6 +1,6 @@
 /* Products A B' of rows of a panel in shared memory, by tensor instructions in squares of 16 by 16 a warp, or by strips of
  * vector_width rows and `strip` columns a thread. */
-#include "gpu/dense/constants.cuh"
+#include "gpu/tridiagonal/dense/constants.cuh"
 
 /* sum[k][v] += or -= the product of `depth` columns of rows a .. a + vector_width - 1 and b .. b + strip - 1. */
 template <int Sign>

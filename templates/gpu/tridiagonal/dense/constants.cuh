@@ -1,0 +1,13 @@
+/* Constants of the pieces on chip. The constants of a variant are in a file of this name in its own folder. */
+#include "gpu/lanes.cuh"
+
+/* Blocks are padded to `padded` rows and columns on chip and in the workspace: pivots by the identity, everything else by zeros. */
+constexpr int block_size = TRIFOLD_BLOCK;
+constexpr int padded = TRIFOLD_PADDED;
+
+/* The diagonal tiles of a factor are stored inverted, so that every triangular solve is a sequence of products. They are `tile` wide. */
+[[maybe_unused]] constexpr int tile = TRIFOLD_TILE;
+
+[[maybe_unused]] constexpr int threads = TRIFOLD_THREADS; /* threads of a block that factors */
+
+[[maybe_unused]] constexpr int strip = padded < 8 ? padded : 8; /* columns of a product that one thread takes */
