@@ -7,9 +7,9 @@ INLINE void load_block(real* target, const real* a, integer row, integer column,
     for (integer r = 0; r < n; r += LANES) {
         real* strip = target + at(r, 0);
         const integer end = lower ? smaller(r + LANES, n) : n;
-        if (n >= LANES && row == 1) {
+        if (BLOCK >= VECTOR_LANES && row == 1) {
             for (integer c = 0; c < end; ++c) store(strip + c * LANES, load_rows(a + c * column, r));
-        } else if (n >= LANES && column == 1) { /* transposed in registers; the last tile overlaps the one before it */
+        } else if (BLOCK >= VECTOR_LANES && column == 1) { /* transposed in registers; the last tile overlaps the one before it */
             for (integer c = 0; c < end; c += LANES) {
                 const integer from = smaller(c, n - LANES);
                 vec v[LANES];
@@ -86,7 +86,7 @@ NOINLINE void load_coupling(const trifold_args* args, const trifold_level* level
 
 /* n contiguous reals; the last vector overlaps the one before it. */
 INLINE void copy_column(real* to, const real* from) {
-    if (n < LANES) {
+    if (BLOCK < VECTOR_LANES) {
         for (integer r = 0; r < n; ++r) to[r] = from[r];
         return;
     }
