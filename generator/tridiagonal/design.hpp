@@ -79,7 +79,7 @@ struct Step {
     std::vector<std::size_t> after;
     bool early = false;
     std::string levels;                   ///< for people: "level 3"
-    trifold_start start = trifold_after;  ///< of a kernel over all levels, or of one that finishes
+    trifold_start start = trifold_after;  ///< when a kernel over all levels, or one that finishes, may begin
 };
 
 /// A solver thought through, but not written down: all that the texts of its units and its launches follow from. In f32 or f64; mixed

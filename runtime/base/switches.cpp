@@ -55,8 +55,7 @@ constexpr std::array table{
            "$HOME/.local/share/trifold/wisdom"},
     Switch{"TRIFOLD_CAPTURE", "file", "what each Solver is used for is appended to this file, for the tuner; read when a Solver is made"},
     Switch{"TRIFOLD_TEMPLATES", "directory",
-           "for developers: read the templates of kernels from here, each once a process; only builds with tests do (the CMake option "
-           "TRIFOLD_DEVELOPER)"},
+           "for developers: read the templates of kernels from here, each once a process; only builds with tests do"},
     Switch{"TRIFOLD_PEERS", "directories, separated by colons", "where trifold bench looks for its peers' libraries first"},
 };
 
