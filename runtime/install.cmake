@@ -6,7 +6,7 @@ include(CMakePackageConfigHelpers)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/generator/trifold ${PROJECT_SOURCE_DIR}/runtime/trifold DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 set(libraries trifold trifold_generator)
-set(trifold_default static) # what trifold::trifold names
+set(trifold_default static) # the library that trifold::trifold names
 set_target_properties(trifold PROPERTIES EXPORT_NAME static)
 set_target_properties(trifold_generator PROPERTIES EXPORT_NAME generator)
 target_compile_features(trifold_generator PUBLIC cxx_std_20)
@@ -27,7 +27,7 @@ configure_package_config_file(trifoldConfig.cmake.in trifoldConfig.cmake INSTALL
 write_basic_package_version_file(trifoldConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/trifoldConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/trifoldConfigVersion.cmake DESTINATION ${package})
 
-# What the static libraries need is named here rather than as packages: pkg-config would ask for those of users of the shared library too.
+# Libraries that the static ones need are named here rather than as packages: pkg-config would ask for those of users of the shared library too.
 set(pc_needed "-lfmt -lcrypto -lstdc++ -lm -ldl -pthread")
 if(TRIFOLD_STATIC)
     string(REPLACE "-lfmt " "" pc_needed ${pc_needed})

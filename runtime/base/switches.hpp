@@ -15,7 +15,7 @@ bool disabled(std::string_view word);
 bool dumped(std::string_view word);
 
 /// Throws SpecError when TRIFOLD_DISABLE holds a word that is not known: `jit` is a promise, and must not be lost in a slip of the pen.
-/// Of other switches whose value, or name, is not known it warns once. Where a Plan is made, this is called.
+/// Warns once about each switch whose value, or name, is not known. It is called where a Plan is made.
 void check_switches();
 
 /// An environment variable this library reads.

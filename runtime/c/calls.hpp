@@ -11,7 +11,7 @@
 #include <trifold/solver.hpp>
 #include <vector>
 
-/// What the functions of trifold.h have in common.
+/// Helpers that the functions of trifold.h have in common.
 namespace trifold::c {
 
 /// The code of the exception that is being handled, whose text is remembered for trifold_last_error().

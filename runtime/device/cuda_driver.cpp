@@ -31,7 +31,7 @@ struct Functions {
 #undef TRIFOLD_DECLARE
 };
 
-/// What measures, where the driver has all of it. Names of any version will do: what they take here is the same in all.
+/// Functions that measure, where the driver has all of them. Names of any version will do: what they take here is the same in all.
 struct EventFunctions {
     decltype(&::cuEventCreate) create = nullptr;
     decltype(&::cuEventDestroy) destroy = nullptr;

@@ -126,7 +126,7 @@ DriverReport probe(Backend backend, Device (*make)(int)) {
         try {
             result.devices.push_back(make(ordinal));
         } catch (const DeviceError& error) {
-            result.problem = error.what();  // of an unsupported device; others may serve
+            result.problem = error.what();  // an unsupported device; others may serve
         }
     }
     return result;

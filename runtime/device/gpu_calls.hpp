@@ -8,7 +8,7 @@
 
 namespace trifold::gpu {
 
-/// What solvers of every family check and keep of their calls on one device. The context must be current in every call.
+/// Checks and records of a session's calls on one device. The context must be current in every call.
 class Calls {
   public:
     /// `plan` and `device`: what the solver was made for, in messages.

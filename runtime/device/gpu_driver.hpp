@@ -18,7 +18,7 @@ struct KernelLaunch {
     void** arguments;
 };
 
-/// What one thread block of a kernel may have on its device, and what the kernel has already.
+/// Limits of one thread block of a kernel on its device, and what the kernel has already.
 struct Limits {
     int threads;
     long long own_shared_bytes;
@@ -81,7 +81,7 @@ class Driver {
     virtual void* add_kernel(void* graph, const std::vector<void*>& after, const KernelLaunch& grid, bool early) const = 0;
     /// Whether a graph can hold a node that repeats another graph; which drivers of CUDA have from 12.4 on.
     virtual bool can_repeat() const = 0;
-    /// What such a node is told by: a kernel sets it before each turn.
+    /// A condition for such a node: a kernel sets it before each turn.
     virtual unsigned long long create_condition(void* graph) const = 0;
     /// Repeats `body`, a graph to be filled, while the condition is set.
     struct While {

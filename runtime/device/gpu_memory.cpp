@@ -5,7 +5,7 @@ namespace trifold::gpu {
 void clear_workspace(const Driver& driver, const Program& program, void* memory, bool whole, void* stream) {
     if (whole) driver.fill(memory, 0xff, static_cast<std::size_t>(program.workspace_bytes), stream);
     auto* bytes = static_cast<char*>(memory);
-    std::int64_t first = 0, end = 0;  // of neighbours that are zeroed in one go
+    std::int64_t first = 0, end = 0;  // neighbours that are zeroed in one go
     const auto zero = [&] {
         if (end > first) driver.fill(bytes + first, 0, static_cast<std::size_t>(end - first), stream);
     };

@@ -23,7 +23,7 @@ void check_block(const Kernel& kernel, void* function, const Context& context) {
                                       driver.device_name(context.ordinal()), most_shared));
 }
 
-/// What a grid can count: groups along x, where HIP counts threads with 32 bits, and members along y.
+/// Limits of a launch: groups along x, where HIP counts threads with 32 bits, and members along y.
 void check_grid(const Program& program, const Launch& launch, std::int64_t members) {
     constexpr std::int64_t most_along_y = 65535;
     const auto& kernel = kernel_of(program, launch);

@@ -29,10 +29,10 @@ struct Functions {
 #define TRIFOLD_DECLARE(name) decltype(&::name) name = nullptr;
     TRIFOLD_HIP_FUNCTIONS(TRIFOLD_DECLARE)
 #undef TRIFOLD_DECLARE
-    hipError_t (*hipStreamGetDevice)(hipStream_t, hipDevice_t*) = nullptr;  ///< of newer releases; null before
+    hipError_t (*hipStreamGetDevice)(hipStream_t, hipDevice_t*) = nullptr;  ///< newer releases have it; null before
 };
 
-/// What measures, where the library has all of it.
+/// Functions that measure, where the library has all of them.
 struct EventFunctions {
     decltype(&::hipEventCreateWithFlags) create = nullptr;
     decltype(&::hipEventDestroy) destroy = nullptr;

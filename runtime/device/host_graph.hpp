@@ -58,10 +58,10 @@ class HostGraph {
 
     int workers_;
     char* workspace_;
-    std::int64_t scratch_, scratch_bytes_;  // of the first worker, in bytes from the workspace's start; and of each
+    std::int64_t scratch_, scratch_bytes_;  // first worker's, in bytes from the workspace's start; and bytes of each
     std::map<std::string, Steps> steps_;
     std::int64_t group_ = 1;  // members that share a task
-    // What is in progress.
+    // The call in progress.
     std::span<const Step> steps_in_progress_;
     std::span<const Operand> operands_;
     bool by_members_ = false;

@@ -10,7 +10,7 @@ class StreamTimer {
     virtual ~StreamTimer() = default;
     virtual void start(void* stream) noexcept = 0;
     virtual void stop(void* stream) noexcept = 0;
-    /// Of the last piece; nothing until it has ended.
+    /// Seconds of the last piece; nothing until it has ended.
     virtual std::optional<double> seconds() noexcept = 0;
 };
 

@@ -12,7 +12,7 @@
 namespace trifold {
 namespace {
 
-/// What scales the rows of all images, one behind the other, and the norms of what comes of them.
+/// Scales of the rows of all images, one behind the other, and the norms of the scaled matrices.
 struct Scaled {
     std::vector<double> scales, norms;
 };

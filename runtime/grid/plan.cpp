@@ -12,7 +12,7 @@ namespace {
 
 constexpr FamilyWords words{"GridPlan", "GridSolver", "give a smaller image, batch or number of right-hand sides"};
 
-/// What was asked and chosen, for TRIFOLD_CAPTURE. `trifold tune` reads the spec.
+/// The request and the choice, for TRIFOLD_CAPTURE. `trifold tune` reads the spec.
 std::string describe(const GridChoice& choice) {
     return fmt::format(R"("family":"grid","spec":{},"workers":{},"variant":"{}")", to_json(choice.spec).dump(), choice.tuning.workers,
                        choice.tuning.variant);

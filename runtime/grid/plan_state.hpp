@@ -8,7 +8,7 @@
 
 namespace trifold {
 
-/// What solvers share of a plan. Immutable once built.
+/// The part of a plan that solvers share. Immutable once built.
 struct GridPlan::State {
     GridChoice choice;
     std::vector<grid::Level> levels;

@@ -19,7 +19,7 @@ struct GridArray {
 };
 inline constexpr GridArray stencil_array{"the stencil", 9};
 
-/// What lies behind every overload, for both precisions.
+/// The work behind every overload, for both precisions.
 struct GridSolver::Impl {
     Impl(const GridPlan& plan, void* workspace, std::int64_t bytes, Holds holds = Holds::nothing);
 

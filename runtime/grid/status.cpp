@@ -10,7 +10,7 @@
 #include "generator/grid/levels.hpp"
 #include "runtime/grid/solver_impl.hpp"
 
-/// What came of each image's factorization.
+/// Results of each image's factorization.
 namespace trifold {
 namespace {
 
@@ -26,7 +26,7 @@ bool is_last_pivot(const trifold_grid_status& status, const GridSpec& spec, cons
     return status.record.pixel == pixels.y1 * grid::unknown_width(spec) + pixels.x1;
 }
 
-/// What the kernels say. A pivot that vanishes at the very end, or with the sums of all rows, is that of a singular matrix.
+/// The problem that the kernels report. A pivot that vanishes at the very end, or with the sums of all rows, is that of a singular matrix.
 GridProblem problem_of(const trifold_grid_status& status, const GridSpec& spec, const std::vector<grid::Level>& levels) {
     const auto& record = status.record;
     const auto at = record.problem;

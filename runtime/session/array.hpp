@@ -5,7 +5,7 @@
 
 namespace trifold {
 
-/// What a call does with an array. `update`: it changes a part and leaves the rest as it was.
+/// A call reads, writes or updates an array. `update`: it changes a part and leaves the rest as it was.
 enum class Access : unsigned char { read, write, update };
 
 /// The arrays that a call may have.

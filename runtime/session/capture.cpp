@@ -108,7 +108,7 @@ std::string captured_text(const std::string& name) {
 std::unique_ptr<Capture> Capture::make(std::shared_ptr<const Prepared> prepared, const Engine& engine) {
     const std::filesystem::path path = switch_value("TRIFOLD_CAPTURE");
     if (path.empty()) return nullptr;
-    std::error_code failed;  // of a working directory that is gone
+    std::error_code failed;  // the working directory may be gone
     const auto absolute = std::filesystem::absolute(path, failed);
     return std::make_unique<Capture>(failed ? path : absolute, std::move(prepared), engine);
 }
@@ -232,7 +232,7 @@ void Capture::write() noexcept try {
     if (!is_new_) return;
     is_new_ = false;
     format();
-    // What stands before it may be a piece of a line.
+    // A piece of a line may stand before it.
     const auto* why = append_line(path_, std::string_view(line_).substr(is_torn_ ? 0 : 1));
     is_torn_ = why != nullptr;
     if (why != nullptr) complain(path_, why);

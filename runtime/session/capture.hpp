@@ -14,7 +14,7 @@ namespace trifold {
 /// JSON text of a name, which in a line that is to be short has at most 500 characters.
 std::string captured_text(const std::string& name);
 
-/// What one session is used for, appended to the file that TRIFOLD_CAPTURE names (docs/users/tuning.md has a line of it). It waits for
+/// Appends the uses of one session to the file that TRIFOLD_CAPTURE names (docs/users/tuning.md has a line of it). It waits for
 /// nothing, and what goes wrong is said once in the log and changes nothing else. After construction it allocates nothing.
 ///
 /// A child of a fork goes on under another id and counts from zero, so the parent's line stays true.
@@ -32,7 +32,7 @@ class Capture {
     StreamTimer* begin(std::size_t operation) noexcept;
     /// Behind them, unless they have failed. `recorded`: into a graph of the caller's, and so not run yet and not timed.
     void end(std::size_t operation, std::int64_t members, bool recorded) noexcept;
-    /// Of all that live: appends what is not in the file yet. For the end of a process, while other threads may be in a call.
+    /// Appends what is not in the file yet, for all that live. For the end of a process, while other threads may be in a call.
     static void flush() noexcept;
 
   private:
@@ -43,7 +43,7 @@ class Capture {
         std::uint64_t pending = 0;  ///< the call whose time is not known yet; 0: none
         bool has_first = false;
         double first = 0;                  ///< seconds of the first call, which has the caches to warm
-        std::array<double, 64> seconds{};  ///< of the later ones: calls 2, 4, 8, ...
+        std::array<double, 64> seconds{};  ///< seconds of the later ones: calls 2, 4, 8, ...
         std::size_t timed = 0;
     };
     static double median(const Entry& entry) noexcept;

@@ -11,7 +11,7 @@
 
 namespace trifold {
 
-/// What a Session needs of a backend: workspace, launches and copies on one device. Operations are numbered in the order of
+/// The services of a backend for a Session: workspace, launches and copies on one device. Operations are numbered in the order of
 /// Program::operations.
 class Engine {
   public:
@@ -54,7 +54,7 @@ class Engine {
     void* workspace_ = nullptr;
 };
 
-/// What a workspace holds that a session is given: nothing yet, then all of it is NaN from the start; or what another session of the plan
+/// Contents of a workspace that a session is given: nothing yet, then all of it is NaN from the start; or what another session of the plan
 /// left there, which stays.
 enum class Holds { nothing, results };
 

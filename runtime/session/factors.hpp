@@ -1,6 +1,6 @@
 #pragma once
-// What FactorsOf does, for the files of families that make it of their classes. A family gives key_of(spec, device, tuning), which is
-// different for different problems, and batch_of(plan).
+// Implementation of FactorsOf, for the files of families that make it of their classes. A family gives key_of(spec, device, tuning), which
+// is different for different problems, and batch_of(plan).
 #include <fmt/format.h>
 
 #include <algorithm>

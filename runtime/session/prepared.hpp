@@ -16,7 +16,7 @@ struct FamilyWords {
     std::string_view less_memory;   ///< where memory is short: "give a smaller horizon or batch"
 };
 
-/// What the sessions of one plan share: a Program, compiled and loaded. Immutable.
+/// A Program, compiled and loaded, which the sessions of one plan share. Immutable.
 struct Prepared {
     Program program;
     Device device;
@@ -27,13 +27,13 @@ struct Prepared {
     std::string described;
 };
 
-/// What a family's generator gives to be prepared.
+/// A Program of a family's generator, to be prepared, and what goes with it.
 struct Preparation {
     Program program;
     std::int64_t members;        ///< the batch's capacity
     int spin_microseconds = -1;  ///< Tuning::spin_microseconds
     std::string summary;         ///< for the log: "n=4 N=8 sequential by model"
-    std::string described;       ///< what was asked and chosen, for TRIFOLD_CAPTURE: members of a JSON object
+    std::string described;       ///< for TRIFOLD_CAPTURE, the request and the choice: members of a JSON object
 };
 
 /// Compiles or takes from the cache what `generate` returns, and loads it on the device. Throws SpecError, CompileError, CacheError,

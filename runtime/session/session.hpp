@@ -81,7 +81,7 @@ class Session::Call {
     Session& session_;
     OneCall guard_;
     std::span<const CallArray> on_host_;
-    std::array<void*, most_arrays> places_;  // of those that are bound
+    std::array<void*, most_arrays> places_;  // set for arrays that are bound
     Stream stream_{};
 };
 

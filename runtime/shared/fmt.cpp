@@ -1,4 +1,4 @@
-// What fmt's library holds, for the shared library to have inside: its users need not have fmt, or may have another version of it.
+// Code of fmt's library, for the shared library to have inside: its users need not have fmt, or may have another version of it.
 // Debian has no archive of fmt to link, and compiling every file with FMT_HEADER_ONLY takes three times as long.
 #include <fmt/format-inl.h>
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr FamilyWords words{"Plan", "Solver", "give a smaller horizon, batch or number of right-hand sides"};
 
-/// What a capture says of a Solver: what was asked, and what was chosen.
+/// The request and the choice, as a capture says them of a Solver.
 std::string describe(const Choice& choice) {
     return fmt::format(R"("spec":{},"schedule":{},"variant":{})", to_json(choice.spec).dump(), captured_text(choice.schedule.name),
                        captured_text(choice.variant));

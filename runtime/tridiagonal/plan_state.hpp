@@ -6,7 +6,7 @@
 
 namespace trifold {
 
-/// What Solvers share of a Plan. Immutable once built.
+/// The part of a Plan that Solvers share. Immutable once built.
 struct Plan::State {
     Choice choice;
     std::shared_ptr<const Prepared> prepared;

@@ -15,7 +15,7 @@ enum class Array { d, e, b, x, diagonal, shift, active, inverse_diagonal, invers
 inline constexpr std::size_t array_count = 9;
 const char* to_string(Array array);
 
-/// What a caller asks for.
+/// A caller's request.
 struct Request {
     Operation operation;
     std::int64_t members = 0, columns = 0;  ///< 0: the Spec's; resolved by resolve()
@@ -51,7 +51,7 @@ class RequestArrays {
 
 /// Fills in members and columns; throws SpecError when an option is out of range.
 void resolve(const Spec& spec, Request& request);
-/// What the kernels get for the `columns` columns from `first` on.
+/// Arguments of the kernels for the `columns` columns from `first` on.
 trifold_args panel_args(const Spec& spec, const Request& request, std::int64_t first, std::int64_t columns, void* workspace);
 
 }  // namespace trifold

@@ -15,7 +15,7 @@ namespace {
 constexpr std::array every_operation{Operation::factor,   Operation::factor_forward, Operation::factor_solve, Operation::forward,
                                      Operation::backward, Operation::solve,          Operation::inverse};
 
-/// What the kernels of one call get.
+/// Arguments of the kernels of one call.
 struct CallOperands {
     CallOperands(const Plan& plan, const trifold_args& caller) : args(operands_of(plan.choice().spec, plan.program().buffers, caller)) {
         static_assert(sizeof(trifold_args) == 23 * 8, "operands are compared byte by byte, so nothing may be padding");

@@ -9,7 +9,7 @@
 
 namespace trifold {
 
-/// What lies behind every overload, for both precisions.
+/// The work behind every overload, for both precisions.
 struct Solver::Impl {
     Impl(const Plan& plan, void* workspace, std::int64_t bytes, Holds holds = Holds::nothing);
 
@@ -47,7 +47,7 @@ struct Solver::Impl {
     Plan plan;
     Session session;
     std::int64_t factored = 0;                          ///< members that a factor call has covered
-    std::int64_t swept_members = 0, swept_columns = 0;  ///< of the last forward sweep
+    std::int64_t swept_members = 0, swept_columns = 0;  ///< in the last forward sweep
     std::int64_t solved = 0, inverted = 0;              ///< members that the last solution or inverse covered, since they were factored
 
   private:
@@ -61,8 +61,8 @@ struct Solver::Impl {
     void read_refinement(Session::Call& call);
     void read_status(Session::Call& call);
 
-    std::array<std::size_t, 7> numbers_{};  // of the Program's operations, by Operation
-    // What the caller is given, and room for what is read.
+    std::array<std::size_t, 7> numbers_{};  // numbers of the Program's operations, by Operation
+    // Results that the caller is given, and room for what is read.
     std::vector<Outcome> outcomes_;
     std::vector<Refinement> refinements_;
     std::vector<double> log_determinants_, quadratics_;

@@ -12,9 +12,9 @@ namespace [[gnu::visibility("default")]] trifold {
 struct Binary {
     std::string code;                      ///< an ELF shared object (CPU), a cubin (CUDA) or a code object (HIP)
     std::string compiler;                  ///< name and exact version of what made it
-    std::string log;                       ///< what the compiler had to say
+    std::string log;                       ///< messages of the compiler
     std::vector<KernelResources> kernels;  ///< in the Unit's order
-    std::string key;                       ///< of the cache: 64 hex digits
+    std::string key;                       ///< key of the cache: 64 hex digits
     bool cache_hit = false;
     double compile_seconds = 0;  ///< spent by this call; 0 on a hit
 };

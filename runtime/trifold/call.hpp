@@ -9,14 +9,14 @@
 #include <type_traits>
 #include <vector>
 
-/// What the plans and solvers of all families share.
+/// Types that the plans and solvers of all families share.
 namespace [[gnu::visibility("default")]] trifold {
 
 struct PlanReport {
     bool cache_hit = false;
     std::string compiler;  ///< name and exact version of what made the binary
     double generate_seconds = 0, compile_seconds = 0, load_seconds = 0;
-    std::vector<KernelResources> kernels;  ///< of all units
+    std::vector<KernelResources> kernels;  ///< those of all units
 };
 
 /// A stream of the device (CUstream, cudaStream_t or hipStream_t); the default is the device's default stream. Ignored on the CPU.
@@ -24,7 +24,7 @@ struct Stream {
     void* handle = nullptr;
 };
 
-/// What the address of a workspace must be a multiple of.
+/// The address of a workspace must be a multiple of this.
 inline constexpr std::int64_t workspace_base_alignment = 64;
 
 /// A vector, array or span of float or double in host memory. What a call writes to must outlive it and be writable.
@@ -48,11 +48,11 @@ struct AnyArray {
 
     template <class Real>
     static constexpr Precision precision_of = std::same_as<Real, float> ? Precision::f32 : Precision::f64;
-    /// Of the device.
+    /// An array of the device.
     template <class Real>
         requires std::same_as<std::remove_const_t<Real>, float> || std::same_as<std::remove_const_t<Real>, double>
     AnyArray(Real* pointer) : data(pointer), precision(precision_of<std::remove_const_t<Real>>) {}
-    /// Of the host.
+    /// An array of the host.
     template <HostArray Array>
     AnyArray(const Array& array)
         : data(std::ranges::data(array)),

@@ -37,7 +37,7 @@ class Device {
     std::int64_t memory_bytes_ = 0;
 };
 
-/// What `trifold doctor` prints of a driver.
+/// A driver, as `trifold doctor` prints it.
 struct DriverReport {
     std::string driver;           ///< newest CUDA version the driver serves, or the version of HIP, such as "13.0"; empty: no driver
     std::string problem;          ///< why there is no device, and what to do; empty: there is one

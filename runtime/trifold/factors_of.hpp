@@ -29,7 +29,7 @@ class FactorsOf {
     ~FactorsOf();
 
     const Plan& plan() const;
-    /// Of a value: device memory, aligned to workspace_base_alignment.
+    /// Size of a value: device memory, aligned to workspace_base_alignment.
     std::int64_t bytes() const;
 
     class Borrowed;

@@ -42,7 +42,7 @@ struct GridOptions {
     bool accept_nearly_singular = false;
 };
 
-/// What can be wrong with an image's matrix. `nearly_singular`: rounding decides its least pivot. `unstable`: pivots grew so much that few
+/// Problems of an image's matrix. `nearly_singular`: rounding decides its least pivot. `unstable`: pivots grew so much that few
 /// digits are left.
 enum class GridProblem { none, beyond_image, not_finite, pivot, nearly_singular, unstable };
 
@@ -55,7 +55,7 @@ struct GridPixels {
 /// How an image fared. Pixels count in the caller's image, from 0.
 struct GridOutcome {
     GridProblem problem = GridProblem::none;
-    std::int64_t level = -1;                  ///< of the failing front; 0: a leaf tile. -1: no one front failed
+    std::int64_t level = -1;                  ///< level of the failing front; 0: a leaf tile. -1: no one front failed
     GridPixels front{-1, -1, -1, -1};         ///< the pixels that it eliminates
     std::int64_t pixel_x = -1, pixel_y = -1;  ///< where it failed
     /// The smallest pivot, over the size of its row; of a symmetric matrix over the diagonal entry that it began with. 0 where one failed.
@@ -85,7 +85,7 @@ class GridFailed : public Unsolvable {
 };
 
 std::string_view to_string(GridProblem problem);
-/// What GridSolver::check throws of such outcomes.
+/// Throws as GridSolver::check does of such outcomes.
 void check(const std::vector<GridOutcome>& outcomes, const GridSpec& spec);
 
 /// Workspace and launches of one GridPlan. One call in flight at a time. After construction the calls that compute allocate nothing.
@@ -132,8 +132,8 @@ class GridSolver {
     void refine(const Real* stencil, const Real* b, Real* x, bool transposed = false, Stream stream = {}, const GridOptions& options = {}) {
         run(GridOperation::refine, {stencil, b, x}, stream, options, transposed);
     }
-    /// Of E, a number that depends on X = A^-1 B, from dE/dX: dE/dB = A^-T dE/dX, and dE/dA on the stencils, summed over right-hand sides.
-    /// Of a symmetric matrix an entry that is read stands for both its places, and the gradient of others is zero.
+    /// Gradients of E, a number that depends on X = A^-1 B, from dE/dX: dE/dB = A^-T dE/dX, and dE/dA on the stencils, summed over
+    /// right-hand sides. An entry of a symmetric matrix that is read stands for both its places, and the gradient of others is zero.
     template <class Real>
     void gradients(const Real* x, const Real* by_x, Real* by_b, Real* by_stencil, Stream stream = {}, const GridOptions& options = {}) {
         run(GridOperation::gradient, {x, by_x, by_b, by_stencil}, stream, options);

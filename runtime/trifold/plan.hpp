@@ -14,7 +14,7 @@ class Plan {
     /// Throws SpecError, CompileError, CacheError, DeviceError. The other functions throw SpecError when the Plan has been moved from.
     Plan(const Spec& spec, const Device& device, const Tuning& tuning = {});
     const Choice& choice() const;    ///< the Spec, and what was decided
-    const Program& program() const;  ///< what was generated
+    const Program& program() const;  ///< the generated Program
     const Device& device() const;
     const PlanReport& report() const;
 

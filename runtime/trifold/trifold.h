@@ -28,7 +28,7 @@ typedef enum {
     TRIFOLD_COMPILE_FAILED = 31,
     TRIFOLD_CACHE_FAILED = 32,
     TRIFOLD_LAUNCH_FAILED = 33,
-    TRIFOLD_OUT_OF_MEMORY = 34, /* of the host */
+    TRIFOLD_OUT_OF_MEMORY = 34, /* in the host's memory */
     TRIFOLD_INTERNAL_ERROR = 40
 } trifold_code;
 
@@ -43,7 +43,7 @@ typedef enum { TRIFOLD_ROW_MAJOR = 0, TRIFOLD_COLUMN_MAJOR = 1 } trifold_order;
 typedef enum { TRIFOLD_LOWER = 0, TRIFOLD_UPPER = 1 } trifold_coupling;
 typedef enum { TRIFOLD_STAGED = 0, TRIFOLD_STACKED = 1 } trifold_rhs_layout; /* [batch][N][n][m], or (N n) by m column-major a member */
 
-/* What will be called, as bits; log determinant and outcomes come with every factorization, the quadratic form with every
+/* Operations that will be called, as bits; log determinant and outcomes come with every factorization, the quadratic form with every
  * forward sweep. TRIFOLD_USUAL is all but the selected inverse. */
 enum {
     TRIFOLD_FACTOR = 1 << 0,
@@ -81,7 +81,7 @@ typedef struct {
 } trifold_tuning;
 void trifold_tuning_init(trifold_tuning* tuning);
 
-/* Of one call. Pointers are of the arrays' precision and live where D does, NULL for none; 0 members or columns: the
+/* Options of one call. Pointers are of the arrays' precision and live where D does, NULL for none; 0 members or columns: the
  * Spec's. Sweeps use members, columns and active only. */
 typedef struct {
     size_t size;
@@ -104,8 +104,8 @@ void trifold_plan_destroy(trifold_plan* plan);
 int64_t trifold_plan_workspace_bytes(const trifold_plan* plan);
 /* The Program as JSON; lives as long as the plan. */
 const char* trifold_plan_json(const trifold_plan* plan);
-/* What chose the schedule and the variant: the tuning, a row of wisdom ("wisdom: exact; line 14 of ..."), or the model; lives as long
- * as the plan. */
+/* Text that says who chose the schedule and the variant: the tuning, a row of wisdom ("wisdom: exact; line 14 of ..."), or the model; lives
+ * as long as the plan. */
 const char* trifold_plan_reason(const trifold_plan* plan);
 
 /* `workspace`: device memory of at least trifold_plan_workspace_bytes, 64-byte aligned; NULL: the solver's own. One call
@@ -125,13 +125,13 @@ trifold_code trifold_solver_set_executor(trifold_solver* solver, trifold_executo
 typedef struct {
     size_t size;
     uint64_t operation;          /* a bit of the operations, such as TRIFOLD_FACTOR_SOLVE */
-    trifold_precision precision; /* of the arrays: TRIFOLD_F32 or TRIFOLD_F64 */
+    trifold_precision precision; /* that of the arrays: TRIFOLD_F32 or TRIFOLD_F64 */
     int on_host;                 /* 1: host memory, options included; their stream is ignored */
     int transposed;              /* TRIFOLD_GRID_REFINE: 1 for A' */
     void* stream;
     const void* options; /* trifold_options, of a grid trifold_grid_options; NULL: the defaults */
-    const void* in[3];   /* what is read, in the order of the functions' parameters */
-    void* out[2];        /* what is written, likewise */
+    const void* in[3];   /* arrays that are read, in the order of the functions' parameters */
+    void* out[2];        /* arrays that are written, likewise */
 } trifold_call;
 void trifold_call_init(trifold_call* call);
 trifold_code trifold_run(trifold_solver* solver, const trifold_call* call);
@@ -228,7 +228,7 @@ typedef enum { TRIFOLD_GRID_NO_PIVOTING = 0, TRIFOLD_GRID_PARTIAL = 1 } trifold_
 /* Fixed: pixels of the outer ring are data, whose rows of A are x = b. */
 typedef enum { TRIFOLD_GRID_NATURAL = 0, TRIFOLD_GRID_FIXED = 1 } trifold_grid_boundary;
 
-/* What will be called, as bits. */
+/* Operations that will be called, as bits. */
 enum {
     TRIFOLD_GRID_FACTOR = 1 << 0,
     TRIFOLD_GRID_SOLVE = 1 << 1,
@@ -262,7 +262,8 @@ typedef struct {
 } trifold_grid_tuning;
 void trifold_grid_tuning_init(trifold_grid_tuning* tuning);
 
-/* Of one call; 0: the Spec's batch and rhs. accept_nearly_singular: not 0 takes images that are nearly singular or unstable as they are. */
+/* Options of one call; 0: the Spec's batch and rhs. accept_nearly_singular: not 0 takes images that are nearly singular or unstable as they
+ * are. */
 typedef struct {
     size_t size;
     int64_t members, columns;
@@ -277,7 +278,7 @@ typedef struct trifold_grid_solver trifold_grid_solver;
 trifold_code trifold_grid_plan_create(const trifold_grid_spec* spec, const char* device, const trifold_grid_tuning* tuning,
                                       trifold_grid_plan** plan);
 void trifold_grid_plan_destroy(trifold_grid_plan* plan);
-/* Of each solver. */
+/* Text for each solver. */
 int64_t trifold_grid_plan_workspace_bytes(const trifold_grid_plan* plan);
 
 /* One call in flight at a time. */
@@ -321,7 +322,7 @@ typedef enum {
 /* As trifold::GridOutcome. Pixels count in the caller's image, from 0, both ends included; -1 where none is to blame. */
 typedef struct {
     trifold_grid_problem problem;
-    int64_t level;                                  /* of the failing front; -1: none failed */
+    int64_t level;                                  /* level of the failing front; -1: none failed */
     int64_t front_x0, front_x1, front_y0, front_y1; /* the pixels that it eliminates */
     int64_t pixel_x, pixel_y;                       /* where it failed */
     double least_pivot, growth;

@@ -85,7 +85,7 @@ std::optional<WisdomSource> users_source() {
     return source;
 }
 
-/// What is built in is tested, so that a problem with it is ours.
+/// Built-in rows are tested, so a problem with them is ours.
 std::vector<WisdomSource> built_in_sources() try {
     std::vector<WisdomSource> result;
     for (const auto* wisdom : shipped_wisdom()) result.push_back({wisdom->name(), {}, {}, wisdom});

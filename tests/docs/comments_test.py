@@ -7,15 +7,18 @@ import pathlib
 import re
 import sys
 
-CLEAN = ("generator", "runtime/base", "runtime/compile")
-LATER = (
-    "generator/trifold/grid_spec.hpp",
-    "generator/trifold/program.hpp",
-    "generator/trifold/grid_args.h",
-    "generator/trifold/repeat_args.h",
-    "generator/trifold/tridiagonal_args.h",
-)
-MARKS = {".cpp": r"//[/<]*|/\*+", ".hpp": r"//[/<]*|/\*+", ".h": r"//[/<]*|/\*+", ".txt": "#", ".cmake": "#", ".py": "#"}
+CLEAN = ("generator", "runtime", "templates/cpu", "templates/gpu", "templates/grid")
+LATER = ("generator/trifold/",)
+MARKS = {
+    ".cpp": r"//[/<]*|/\*+",
+    ".hpp": r"//[/<]*|/\*+",
+    ".h": r"//[/<]*|/\*+",
+    ".c": r"/\*+",
+    ".cuh": r"/\*+",
+    ".txt": "#",
+    ".cmake": "#",
+    ".py": "#",
+}
 
 
 def fragments(text, mark):

@@ -15,7 +15,7 @@
 namespace trifold::python {
 namespace {
 
-/// What is looked up in every call. Never freed: modules outlive their interpreter's last call.
+/// Names that every call looks up. Never freed: modules outlive their interpreter's last call.
 struct Names {
     PyObject *data_ptr, *dtype, *shape, *get_device, *is_contiguous, *requires_grad, *data, *ptr, *device_id, *flags, *c_contiguous,
         *is_neg, *is_cpu, *is_cuda, *numel;

@@ -24,12 +24,13 @@ struct Place {
     bool operator==(const Place&) const = default;
 };
 std::string to_string(Place place);
-/// Of the library whose array it is; the stream that is current there.
+/// The stream that is current in the library whose array it is.
 Stream current_stream(Library library, Place place);
 /// CUDA or HIP: what torch or CuPy was built for.
 Backend backend_of(Library library, Place place);
 
-/// What an array says of itself. Holds the array, and NumPy's memory in its place, until it is destroyed, which needs the GIL.
+/// The description that an array gives of itself. Holds the array, and NumPy's memory in its place, until it is destroyed, which needs the
+/// GIL.
 class Array {
   public:
     static constexpr std::size_t most_dims = 8;
@@ -46,7 +47,7 @@ class Array {
     explicit operator bool() const { return object_.is_valid(); }
     const char* name() const { return name_; }
     nb::handle object() const { return object_; }
-    /// What was given: the array itself, or the one of another library that it was made of.
+    /// The argument: the array itself, or the one of another library that it was made of.
     nb::handle original() const { return original_.is_valid() ? original_ : object_; }
     /// Whether the array was made of one of another library, as results should be too.
     bool foreign() const { return foreign_; }

@@ -7,7 +7,7 @@
 
 namespace trifold::python {
 
-/// What messages say of the array or the Plan that the other arrays of a solver have to fit.
+/// Words of messages for the array or the Plan that the other arrays of a solver have to fit.
 struct Fits {
     const char *place, *move;       ///< "b is on GPU 0 and " place " the CPU; " move
     const char *element, *convert;  ///< "b is float32" element " float64" convert
@@ -46,7 +46,7 @@ class Bound {
             body(double{});
     }
 
-    Library library_ = Library::numpy;  // of the last call's arrays
+    Library library_ = Library::numpy;  // the last call's arrays are of it
     Place place_;
     Element element_ = Element::f64;
 

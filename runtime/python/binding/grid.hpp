@@ -10,7 +10,7 @@
 
 namespace trifold::python {
 
-/// What the caller says of A besides its entries, as text of a GridSpec.
+/// Properties of A besides its entries, as text of a GridSpec.
 struct GridSettings {
     std::string matrix = "general", pivoting = "partial", boundary = "natural";
     std::int64_t rhs = 1;  ///< right-hand sides solved at once
@@ -41,7 +41,7 @@ class BoundGrid : Bound {
     nb::list log_determinant();
     /// For each image what GridOutcome says.
     nb::list status();
-    /// Of each image; it reads the stencil again, in the host's memory.
+    /// One number an image. It reads the stencil again, in the host's memory.
     nb::list reciprocal_condition();
     void check();
     nb::tuple batch_shape() const;  ///< the axes in front of H and W

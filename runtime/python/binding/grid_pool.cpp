@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t most_grid_plans = 256, most_idle_solvers = 8;
 constexpr std::int64_t most_idle_bytes = std::int64_t{1} << 30;
 
-/// What a GridPlan is made of.
+/// The arguments of a GridPlan.
 struct GridPlanKey {
     GridSpec spec;
     Device device;

@@ -27,7 +27,7 @@
 namespace trifold::python {
 namespace {
 
-/// What the attribute `problem` holds, in this order. trifold/jax.py writes it.
+/// Entries of the attribute `problem`, in this order. trifold/jax.py writes it.
 enum Field : std::size_t { f_call, f_block, f_horizon, f_batch, f_rhs, f_bits, f_inverse, f_accept, fields };
 
 Spec spec_of(const std::int64_t* problem) {
@@ -268,7 +268,7 @@ XLA_FFI_DEFINE_HANDLER(
 
 // Images: one call, which factors and solves.
 
-/// What its attribute `problem` holds, in this order. trifold/_jax_grid.py writes it.
+/// Entries of its attribute `problem`, in this order. trifold/_jax_grid.py writes it.
 enum GridField : std::size_t { g_matrix, g_pivoting, g_boundary, g_workers, g_transposed, grid_fields };
 constexpr std::int64_t most_columns_of_grid = 32;  // right-hand sides that are solved at once
 

@@ -8,7 +8,7 @@
 
 namespace trifold::python {
 
-/// What a factorization is told besides D and E; None where it is not.
+/// Options of a factorization besides D and E; None where one is not given.
 struct Options {
     nb::handle shift = Py_None, diagonal = Py_None, active = Py_None;
     double pivot_floor = 0;
@@ -33,9 +33,9 @@ class BoundSolver : Bound {
     ~BoundSolver();
 
     void factor(nb::handle d, nb::handle e, const Options& options);
-    /// Of factor_forward and factor_solve.
+    /// Columns of B in factor_forward and factor_solve.
     nb::object factor_along(Operation operation, nb::handle d, nb::handle e, nb::handle b, nb::handle out, const Options& options);
-    /// Of forward, backward and solve.
+    /// Columns of B in forward, backward and solve.
     nb::object sweep(Operation operation, nb::handle b, nb::handle out, nb::handle active, std::optional<bool> check);
     nb::object selected_inverse(nb::handle out, nb::handle active, std::optional<bool> check);
     /// The forward sweep and b' A^-1 b of it: (y, quadratic).
@@ -70,7 +70,7 @@ class BoundSolver : Bound {
     std::shared_ptr<Factors> factors_;
     Array value_;
     std::unique_ptr<Solver> own_;
-    Members members_;  // of the last factorization. A call goes by its copy, for other threads may factor meanwhile
+    Members members_;  // the last factorization's. A call goes by its copy, for other threads may factor meanwhile
 };
 
 }  // namespace trifold::python

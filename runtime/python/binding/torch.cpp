@@ -23,7 +23,7 @@ constexpr std::size_t most_known = 256;
 /// How an operator is called: `_Operator.ways` of trifold/torch.py has them in this order.
 enum Way { dispatched, transformed, with_gradient, plain };
 
-/// What is looked up once. Never freed, for modules outlive their interpreter's last call.
+/// Names that are looked up once. Never freed, for modules outlive their interpreter's last call.
 struct NamesOfTorch {
     nb::module_ module = nb::module_::import_("torch");
     nb::object internal = module.attr("_C");
@@ -70,10 +70,10 @@ Way way_of(const nb::args& arguments) {
 struct Known {
     Element element = Element::other;
     Place place;
-    std::vector<std::int64_t> shape;  // of D
+    std::vector<std::int64_t> shape;  // D's
     std::int64_t columns = 1;
     std::shared_ptr<Factors> factors;
-    nb::object sample;  // of a value's shape, without its memory
+    nb::object sample;  // a tensor of a value's shape, without its memory
     std::vector<std::int64_t> value_shape;
 
     bool is_for(const Array& d, std::int64_t given) const {

@@ -105,7 +105,7 @@ def _check_value(value: Any, D: Any, inverse: bool) -> None:
         raise SpecError(f"the factor's value has shape {value.shape} where D has {D.shape}; a factor of many members cannot be divided")
 
 
-# What each primitive returns.
+# Results of each primitive.
 
 
 def _factor_shapes(D: Any, E: Any, *, rhs: int, inverse: bool, accept: bool) -> list[Any]:

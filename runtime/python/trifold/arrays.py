@@ -14,7 +14,7 @@ import numpy
 from .errors import SpecError
 
 _log = logging.getLogger("trifold")
-np: Any = numpy  # what its stubs say differs from version to version
+np: Any = numpy  # its stubs differ from version to version
 _PROCESSOR = (1, 3, 11)  # DLPack's numbers of its memory: its own, and what CUDA and HIP pin
 
 

@@ -23,7 +23,7 @@ from .options import Option, flag, known, read, takes, truth, whole, word
 
 __all__ = ["Determinant", "Factor", "GridFailed", "Status", "factor", "solve"]
 
-np: Any = numpy  # what its stubs say differs from version to version
+np: Any = numpy  # its stubs differ from version to version
 _MOST_AT_A_TIME = 32  # right-hand sides
 
 

@@ -179,7 +179,7 @@ class _Prior:
         first = space.spread(_t(self.W0) @ self.W0, (*front, n, n))[..., None, :, :]
         both = _join([tuple(self.W.shape[:-2]), tuple(self.G.shape[:-2])])
         both = _cat(space, [space.spread(part, (*both, n, n)) for part in (self.W, self.G)], -1)
-        products = _t(both) @ both  # of W and G with each other, in one
+        products = _t(both) @ both  # covariances of W and G with each other, in one
         D = _cat(space, [first, space.spread(products[..., :n, :n], shape)], -3)
         D = D + _cat(space, [space.spread(products[..., n:, n:], shape), none], -3)
         return D if seen is None else D + seen, space.spread(-products[..., :n, n:], shape)
@@ -328,7 +328,9 @@ def _whiten(space: Namespace, matrices: dict[str, Any]) -> list[tuple[Any, Any]]
         _require(space, space.diagonal(matrix) > 0, _SINGULAR.format(name))
     results: list[tuple[Any, Any]] = []
     for (name, matrix), (W, logarithm) in zip(matrices.items(), _inverse_factors(space, matrices)):
-        growth = space.diagonal(W) ** 2 * space.diagonal(matrix)  # of rounding: what a Cholesky factor's pivots are less than the diagonal
+        growth = space.diagonal(W) ** 2 * space.diagonal(
+            matrix
+        )  # bound of rounding: how much less than the diagonal a Cholesky factor's pivots are
         _require(space, growth * (16 * W.shape[-1] * space.epsilon) < 1, _SINGULAR.format(name))
         results.append((W, logarithm))
     return results
@@ -371,7 +373,7 @@ def _pad(space: Namespace, matrix: Any, size: int) -> Any:
 def _covariance(space: Namespace, matrix: Any, name: str) -> Any:
     _finite(space, matrix, name)
     diagonal = space.xp.abs(space.diagonal(matrix))
-    # What was computed, as inverses are, is off by its condition times the rounding. The trifold command has the same bound.
+    # Computed as inverses are, it is off by its condition times the rounding. The trifold command has the same bound.
     allowed = (1e-3 if space.epsilon > 1e-10 else 1e-8) * space.xp.sqrt(diagonal[..., :, None] * diagonal[..., None, :])
     _require(space, space.xp.abs(matrix - _t(matrix)) <= allowed, f"{name} is not symmetric")
     return matrix

@@ -199,7 +199,7 @@ def _likelihood_of(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, Any, Any, 
     return x, torch_log_determinant(D, E, value), _products(b, x, D.dim()), value
 
 
-# What the compiler is told of them: shapes alone. A Plan is for one shape, so sizes that are symbols become numbers here.
+# The compiler is told their shapes alone. A Plan is for one shape, so sizes that are symbols become numbers here.
 
 
 def _fake_value(D: Any, columns: int) -> Any:

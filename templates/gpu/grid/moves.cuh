@@ -163,7 +163,7 @@ TRIFOLD_DEVICE void note_panel(const Context& c, const Front& f, const AppliedPa
     const int* const moves = panel.moves;
     const real* w = w_of(c, f);
     trifold_grid_record known = new_record();
-    int from = first + lane, pushed = -1; /* of lane k: the row of pivot k; where the k-th pushed row goes */
+    int from = first + lane, pushed = -1; /* lane k has the row of pivot k; where the k-th pushed row goes */
     if (pivoting && lane < count && moves[2 * lane] >= 0) from = moves[2 * lane + 1];
     if (pivoting && lane < count) pushed = moves[2 * (width + lane)];
     if (lane < count) {

@@ -23,7 +23,7 @@ static_assert(sizeof(PanelChip) <= grid_panel_bytes(fetches_async, sizeof(real))
 
 struct PanelStep {
     int left, behind;
-    TRIFOLD_METHOD bool is_last() const { return behind == left; } /* of its tile's steps */
+    TRIFOLD_METHOD bool is_last() const { return behind == left; } /* steps of its tile */
     TRIFOLD_METHOD void advance() {
         const bool was_last = is_last();
         left += was_last ? tile_width : 0;
