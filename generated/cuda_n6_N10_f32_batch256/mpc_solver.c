@@ -254,7 +254,7 @@ static const kernel kernels_sm_87[] = {
     {"btd_backward_n6_f32_sm87_18fd5254", 64, 14592, 8},
 };
 static const trifold_constants constants_sm_87[] = {
-    {.level = {0, 0, 1, 10, 0, 0, 0, 0, 0, 1, 1, {{0, 10, 1, 10, 1}, {0, 0, 0, 0, 0}, {0, 0, 0, 0, 0}}}},
+    {{0, 0, 1, 10, 0, 0, 0, 0, 0, 1, 1, {{0, 10, 1, 10, 1}, {0, 0, 0, 0, 0}, {0, 0, 0, 0, 0}}}},
 };
 static const launch launches_sm_87[] = {
     {0, 0, 1, -1, 0}, /* factor: factor */

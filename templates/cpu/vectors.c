@@ -3,7 +3,7 @@
 #include "cpu/constants.c"
 
 typedef trifold_int integer;
-enum { LANES = VECTOR_LANES };
+#define LANES VECTOR_LANES
 
 typedef real vec __attribute__((vector_size(VECTOR_LANES * REAL_BYTES)));
 /* A vector in the user's arrays, which are aligned to elements only; it may alias reals. */

@@ -10,14 +10,9 @@ import sys
 CLEAN = ("generator", "runtime", "templates/cpu", "templates/gpu", "templates/grid")
 LATER = ("generator/trifold/",)
 MARKS = {
-    ".cpp": r"//[/<]*|/\*+",
-    ".hpp": r"//[/<]*|/\*+",
-    ".h": r"//[/<]*|/\*+",
-    ".c": r"/\*+",
-    ".cuh": r"/\*+",
-    ".txt": "#",
-    ".cmake": "#",
-    ".py": "#",
+    **dict.fromkeys((".cpp", ".hpp", ".h"), r"//[/<]*|/\*+"),
+    **dict.fromkeys((".c", ".cuh"), r"/\*+"),
+    **dict.fromkeys((".txt", ".cmake", ".py"), "#"),
 }
 
 

@@ -100,8 +100,8 @@ class Constants {
 };
 
 std::string level_row(const trifold_level& l) {
-    auto text = fmt::format("    {{.level = {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {{", l.index, l.base, l.scale, l.size,
-                            l.next_base, l.next_scale, l.next_size, l.coupling, l.next_coupling, l.chains, l.runs);
+    auto text = fmt::format("    {{{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {{", l.index, l.base, l.scale, l.size, l.next_base,
+                            l.next_scale, l.next_size, l.coupling, l.next_coupling, l.chains, l.runs);
     for (const auto& run : l.run)
         text += fmt::format("{}{{{}, {}, {}, {}, {}}}", &run == l.run ? "" : ", ", run.first, run.stride, run.count, run.length, run.step);
     return text + "}}},\n";
@@ -109,7 +109,9 @@ std::string level_row(const trifold_level& l) {
 
 std::string constants_row(const Design& design, const Step& step) {
     if (!takes_all_levels(design, step)) return level_row(step.level);
-    return fmt::format("    {{.all_levels = {{{}}}}},\n", static_cast<int>(step.start));
+    // C++11 initializes the first member of a union only. Its first word is that of the others.
+    static_assert(offsetof(trifold_all_levels, start) == 0 && offsetof(trifold_level, index) == 0);
+    return level_row({.index = step.start});
 }
 
 std::string kernel_row(const PhaseKernel& kernel) {

@@ -328,9 +328,7 @@ def _whiten(space: Namespace, matrices: dict[str, Any]) -> list[tuple[Any, Any]]
         _require(space, space.diagonal(matrix) > 0, _SINGULAR.format(name))
     results: list[tuple[Any, Any]] = []
     for (name, matrix), (W, logarithm) in zip(matrices.items(), _inverse_factors(space, matrices)):
-        growth = space.diagonal(W) ** 2 * space.diagonal(
-            matrix
-        )  # bound of rounding: how much less than the diagonal a Cholesky factor's pivots are
+        growth = space.diagonal(W) ** 2 * space.diagonal(matrix)  # rounding's part of a Cholesky factor's pivots
         _require(space, growth * (16 * W.shape[-1] * space.epsilon) < 1, _SINGULAR.format(name))
         results.append((W, logarithm))
     return results
