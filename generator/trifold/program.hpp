@@ -48,8 +48,9 @@ struct Launch {
 };
 
 /// Launches of an operation that are repeated while data says so, and at most `most` times: an iteration until convergence. Before each
-/// turn `flag`, a buffer of two 64-bit integers, decides by its first one: zero ends the repetition. Launches set it. The second is the
-/// runtime's. Turns after the end must change nothing, since a backend whose host has to look at the flag looks after every `look` turns.
+/// turn `flag`, a buffer of two 64-bit integers, decides by its first one: zero ends the repetition. Launches set it, one before the first
+/// turn too. The second is the runtime's. Turns after the end must change nothing, since a backend whose host has to look at the flag looks
+/// after every `look` turns.
 struct Repeat {
     std::size_t first = 0, count = 0;  ///< launches; no other Repeat has one of them
     std::int64_t most = 1;

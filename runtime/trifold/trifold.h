@@ -281,7 +281,7 @@ void trifold_grid_plan_destroy(trifold_grid_plan* plan);
 /* Text for each solver. */
 int64_t trifold_grid_plan_workspace_bytes(const trifold_grid_plan* plan);
 
-/* One call in flight at a time. */
+/* It has a workspace of its own. One call in flight at a time. */
 trifold_code trifold_grid_solver_create(const trifold_grid_plan* plan, trifold_grid_solver** solver);
 void trifold_grid_solver_destroy(trifold_grid_solver* solver);
 /* CPU only: replaces the built-in threads. */

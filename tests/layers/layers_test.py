@@ -3,8 +3,8 @@
 those that point upwards.
 
 The layers, from the bottom: generator/program, one family (generator/tridiagonal, generator/grid), generator/export; runtime/base, compile,
-device, solve or grid, c, python; tools. A layer may include those that it lists, and itself. What lies below a family knows none: it may
-not include a family's public headers either.
+device, wisdom, session, one family (tridiagonal, grid), c, python; tools. A layer may include those that it lists, and itself. What lies
+below a family knows none: it may not include a family's public headers either.
 """
 
 import pathlib
