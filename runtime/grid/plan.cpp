@@ -6,6 +6,7 @@
 #include "generator/grid/spec_json.hpp"
 #include "runtime/grid/plan_state.hpp"
 #include "runtime/grid/wisdom.hpp"
+#include "runtime/session/capture.hpp"
 
 namespace trifold {
 namespace {
@@ -14,8 +15,7 @@ constexpr FamilyWords words{"GridPlan", "GridSolver", "give a smaller image, bat
 
 /// The request and the choice, for TRIFOLD_CAPTURE. `trifold tune` reads the spec.
 std::string describe(const GridChoice& choice) {
-    return fmt::format(R"("family":"grid","spec":{},"workers":{},"variant":"{}")", to_json(choice.spec).dump(), choice.tuning.workers,
-                       choice.tuning.variant);
+    return fmt::format(R"("family":"grid","spec":{},"variant":{})", to_json(choice.spec).dump(), captured_text(choice.tuning.variant));
 }
 
 }  // namespace
@@ -25,8 +25,11 @@ GridPlan::GridPlan(const GridSpec& spec, const Device& device, const GridTuning&
     auto& choice = state.choice;
     state.prepared = prepare(device, words, [&] {
         choice = choose_by_wisdom(spec, device, tuning);
-        return Preparation{generate(choice), spec.batch, tuning.spin_microseconds,
-                           fmt::format("{}x{} by {}", spec.width, spec.height, to_string(choice.rung)), describe(choice)};
+        std::vector<std::string> asked;
+        for (const auto operation : spec.operations) asked.emplace_back(to_string(operation));
+        return Preparation{generate(choice),         spec.batch,
+                           tuning.spin_microseconds, fmt::format("{}x{} by {}", spec.width, spec.height, to_string(choice.rung)),
+                           describe(choice),         std::move(asked)};
     });
     state.levels = grid::levels_of(spec, grid::leaf_cells_of(choice.tuning, device.target()));
     state_ = std::make_shared<const State>(std::move(state));

@@ -117,7 +117,12 @@ Capture::Capture(std::filesystem::path path, std::shared_ptr<const Prepared> pre
     : path_(std::move(path)), prepared_(std::move(prepared)), line_(what_stays(*prepared_)), fixed_(line_.size()), born_(forks()) {
     entries_.resize(prepared_->program.operations.size());
     line_.reserve(fixed_ + (entries_.size() + 1) * room_of_operation);
-    for (auto& entry : entries_) entry.timer = engine.make_timer();
+    auto entry = entries_.begin();
+    for (const auto& [name, launches] : prepared_->program.operations) {
+        const bool is_asked = prepared_->asked.empty() || std::ranges::find(prepared_->asked, name) != prepared_->asked.end();
+        if (is_asked) entry->timer = engine.make_timer();
+        ++entry;
+    }
     put_id(line_.data() + id_place);
     auto& others = living();
     const std::scoped_lock lock(others.mutex);
@@ -162,7 +167,7 @@ StreamTimer* Capture::begin(std::size_t operation) noexcept {
     if (born_ != forks()) restart();
     auto& entry = entries_[operation];
     entry.is_timed = false;
-    if (!std::has_single_bit(entry.calls + 1)) return nullptr;
+    if (entry.timer == nullptr || !std::has_single_bit(entry.calls + 1)) return nullptr;
     collect(entry);
     entry.is_timed = entry.pending == 0;
     return entry.is_timed ? entry.timer.get() : nullptr;
@@ -172,6 +177,7 @@ void Capture::end(std::size_t operation, std::int64_t members, bool recorded) no
     const Turn turn(in_use_);
     if (!turn) return;
     auto& entry = entries_[operation];
+    if (entry.timer == nullptr) return;
     if (recorded) {
         ++entry.recorded;
     } else {

@@ -37,7 +37,7 @@ class Capture {
 
   private:
     struct Entry {
-        std::unique_ptr<StreamTimer> timer;
+        std::unique_ptr<StreamTimer> timer;  ///< null: a part of other operations, which is not counted
         std::uint64_t calls = 0, recorded = 0, members = 0;
         bool is_timed = false;      ///< this call is one of the sample
         std::uint64_t pending = 0;  ///< the call whose time is not known yet; 0: none

@@ -61,7 +61,7 @@ std::shared_ptr<const Prepared> prepare(const Device& device, const FamilyWords&
     report.load_seconds = watch.lap();
     log_preparation(made, device, report);
     return std::make_shared<Prepared>(Prepared{std::move(made.program), device, std::move(report), std::move(loaded),
-                                               made.spin_microseconds, words, std::move(made.described)});
+                                               made.spin_microseconds, words, std::move(made.described), std::move(made.asked)});
 } catch (const std::system_error& error) {
     throw_refused(error);
 }

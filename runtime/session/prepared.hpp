@@ -1,10 +1,12 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <trifold/call.hpp>
 #include <trifold/device.hpp>
 #include <trifold/program.hpp>
+#include <vector>
 
 #include "runtime/device/gpu.hpp"
 
@@ -25,15 +27,17 @@ struct Prepared {
     int spin_microseconds = -1;  ///< how long idle CPU threads stay awake; -1: the process's switch or standard
     FamilyWords words;
     std::string described;
+    std::vector<std::string> asked;
 };
 
 /// A Program of a family's generator, to be prepared, and what goes with it.
 struct Preparation {
     Program program;
-    std::int64_t members;        ///< the batch's capacity
-    int spin_microseconds = -1;  ///< Tuning::spin_microseconds
-    std::string summary;         ///< for the log: "n=4 N=8 sequential by model"
-    std::string described;       ///< for TRIFOLD_CAPTURE, the request and the choice: members of a JSON object
+    std::int64_t members;              ///< the batch's capacity
+    int spin_microseconds = -1;        ///< Tuning::spin_microseconds
+    std::string summary;               ///< for the log: "n=4 N=8 sequential by model"
+    std::string described;             ///< for TRIFOLD_CAPTURE, the request and the choice: members of a JSON object
+    std::vector<std::string> asked{};  ///< operations that callers call; others are parts of these and not captured. Empty: all
 };
 
 /// Compiles or takes from the cache what `generate` returns, and loads it on the device. Throws SpecError, CompileError, CacheError,

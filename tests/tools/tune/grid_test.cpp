@@ -11,6 +11,7 @@
 
 #include "generator/grid/knobs.hpp"
 #include "tests/runtime/cache/unit.hpp"
+#include "tests/support/capture_file.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/tune/grid/spec.hpp"
 #include "tools/tune/points.hpp"
@@ -84,6 +85,26 @@ TEST_CASE("grid points: sizes and kinds on the command line, and Specs in files"
     CHECK(to_string(files.points().at(1)) == "4x3 f64");
     CHECK_THROWS_WITH_AS(files.read("{\"family\": \"torus\"}", "a file"), doctest::Contains("of no family that can be tuned"),
                          formats::InputError);
+}
+
+TEST_CASE("grid points: what a program was captured with, but for operations that are parts of others") {
+    const test::CaptureFile captured;
+    const GridSpec spec{.width = 9, .height = 5};
+    {
+        GridSolver solver{GridPlan(spec, Device::cpu())};
+        std::vector<double> stencil(9 * 45), b(45, 1.0), x(45);
+        for (std::size_t pixel = 0; pixel < 45; ++pixel) stencil[9 * pixel + 4] = 2;
+        solver.factor(stencil);
+        for (int k = 0; k < 3; ++k) solver.solve(b, x);
+        solver.refine(stencil, b, x);
+    }
+    PointFiles files;
+    files.read(read_text(captured.path()), "captured");
+    CHECK(files.warnings().empty());
+    const auto points = files.points();
+    REQUIRE(points.size() == 1);
+    CHECK(tune::grid::spec_of(points[0]) == spec);
+    CHECK(points[0].objective == Objective{{"factor", 0.2}, {"solve", 0.8}});  // a step of refinement solves too
 }
 
 TEST_CASE("grid space: every knob that a level or a kernel asks for, and each value makes other kernels or launches") {
