@@ -197,6 +197,20 @@ def twice(root):
     ]
 
 
+# Where each family has a folder of its name.
+WINGS = ("generator", "templates/cpu", "templates/gpu", "templates", "runtime", "tools/trifold", "tools/tune", "tests/runtime")
+
+
+def lacking(root):
+    """Folders that one family has and another has not. A folder of no family in a place where all folders are families' is found too."""
+    problems = [f"{wing}/{family} is missing" for wing in WINGS for family in FAMILIES if not (root / wing / family).is_dir()]
+    for wing in ("templates/cpu", "templates/gpu"):
+        problems += [
+            f"{wing}/{path.name} is of no family" for path in (root / wing).iterdir() if path.is_dir() and path.name not in FAMILIES
+        ]
+    return problems
+
+
 def check_itself():
     """The rules can fail."""
     for path, included in [
@@ -241,7 +255,7 @@ def check_itself():
 if __name__ == "__main__":
     check_itself()
     problems, count = check(pathlib.Path(sys.argv[1]))
-    doubles = twice(pathlib.Path(sys.argv[1]))
-    print("\n".join(problems + doubles))
+    others = twice(pathlib.Path(sys.argv[1])) + lacking(pathlib.Path(sys.argv[1]))
+    print("\n".join(problems + others))
     print(f"{count} includes, {len(problems)} of them upwards")
-    sys.exit(1 if problems or doubles or count < 400 else 0)
+    sys.exit(1 if problems or others or count < 400 else 0)
