@@ -134,6 +134,16 @@ trifold_code trifold_grid_solver_create(const trifold_grid_plan* plan, trifold_g
         *solver = new trifold_grid_solver{GridSolver(given(plan, "the plan").plan)};
     });
 }
+trifold_code trifold_grid_solver_create_in(const trifold_grid_plan* plan, void* workspace, std::int64_t bytes,
+                                           trifold_grid_solver** solver) {
+    return guarded([&] {
+        given(solver, "where to put the solver") = nullptr;
+        *solver = new trifold_grid_solver{GridSolver(given(plan, "the plan").plan, workspace, bytes)};
+    });
+}
+trifold_code trifold_grid_synchronize(trifold_grid_solver* solver) {
+    return guarded([&] { given(solver, "the solver").solver.synchronize(); });
+}
 void trifold_grid_solver_destroy(trifold_grid_solver* solver) { delete solver; }
 
 trifold_code trifold_grid_solver_set_executor(trifold_grid_solver* solver, trifold_executor executor, void* user) {

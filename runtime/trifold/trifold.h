@@ -278,11 +278,15 @@ typedef struct trifold_grid_solver trifold_grid_solver;
 trifold_code trifold_grid_plan_create(const trifold_grid_spec* spec, const char* device, const trifold_grid_tuning* tuning,
                                       trifold_grid_plan** plan);
 void trifold_grid_plan_destroy(trifold_grid_plan* plan);
-/* Text for each solver. */
+/* Bytes of each solver's workspace. */
 int64_t trifold_grid_plan_workspace_bytes(const trifold_grid_plan* plan);
 
 /* It has a workspace of its own. One call in flight at a time. */
 trifold_code trifold_grid_solver_create(const trifold_grid_plan* plan, trifold_grid_solver** solver);
+/* `workspace`: device memory of at least trifold_grid_plan_workspace_bytes, 64-byte aligned, which outlives the solver. */
+trifold_code trifold_grid_solver_create_in(const trifold_grid_plan* plan, void* workspace, int64_t bytes, trifold_grid_solver** solver);
+/* Waits for the last call; its stream must still exist. */
+trifold_code trifold_grid_synchronize(trifold_grid_solver* solver);
 void trifold_grid_solver_destroy(trifold_grid_solver* solver);
 /* CPU only: replaces the built-in threads. */
 trifold_code trifold_grid_solver_set_executor(trifold_grid_solver* solver, trifold_executor executor, void* user);

@@ -89,7 +89,7 @@ nb::object copy_value(const BoundPlan& self, nb::handle value) {
 
 nb::object restorer(const char* name) { return nb::module_::import_("trifold.pickles").attr(name); }
 
-/// Its arguments, in the words of Plan.
+/// Plan's arguments that make an equal one, for pickles.
 nb::tuple reduced_plan(const BoundPlan& self) {
     const auto& spec = self.spec();
     const auto& tuning = self.plan().choice().tuning;

@@ -33,9 +33,9 @@ class BoundSolver : Bound {
     ~BoundSolver();
 
     void factor(nb::handle d, nb::handle e, const Options& options);
-    /// Columns of B in factor_forward and factor_solve.
+    /// The operation is factor_forward or factor_solve.
     nb::object factor_along(Operation operation, nb::handle d, nb::handle e, nb::handle b, nb::handle out, const Options& options);
-    /// Columns of B in forward, backward and solve.
+    /// The operation is forward, backward or solve.
     nb::object sweep(Operation operation, nb::handle b, nb::handle out, nb::handle active, std::optional<bool> check);
     nb::object selected_inverse(nb::handle out, nb::handle active, std::optional<bool> check);
     /// The forward sweep and b' A^-1 b of it: (y, quadratic).

@@ -70,7 +70,7 @@ Way way_of(const nb::args& arguments) {
 struct Known {
     Element element = Element::other;
     Place place;
-    std::vector<std::int64_t> shape;  // D's
+    std::vector<std::int64_t> shape;  // that of D
     std::int64_t columns = 1;
     std::shared_ptr<Factors> factors;
     nb::object sample;  // a tensor of a value's shape, without its memory

@@ -1,5 +1,7 @@
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <trifold/trifold.h>
 
@@ -258,6 +260,24 @@ static int fixed_ring(void) {
     return 0;
 }
 
+/* A solver in memory of the caller's. */
+static int given_memory(const trifold_grid_plan* plan) {
+    const int64_t bytes = trifold_grid_plan_workspace_bytes(plan);
+    char* memory = malloc((size_t)bytes + 64);
+    char* aligned = memory + (64 - (uintptr_t)memory % 64) % 64;
+    trifold_grid_solver* solver = NULL;
+    EXPECT(memory != NULL);
+    EXPECT(trifold_grid_solver_create_in(plan, NULL, bytes, &solver) == TRIFOLD_BAD_ARGUMENT && solver == NULL);
+    EXPECT(trifold_grid_solver_create_in(plan, aligned, bytes - 1, &solver) == TRIFOLD_BAD_ARGUMENT);
+    EXPECT(trifold_grid_solver_create_in(plan, aligned + 8, bytes, &solver) == TRIFOLD_BAD_ARGUMENT);
+    EXPECT(trifold_grid_solver_create_in(plan, aligned, bytes, &solver) == TRIFOLD_OK);
+    if (solves(solver) != 0) return 1;
+    EXPECT(trifold_grid_synchronize(solver) == TRIFOLD_OK && trifold_grid_synchronize(NULL) == TRIFOLD_BAD_ARGUMENT);
+    trifold_grid_solver_destroy(solver);
+    free(memory);
+    return 0;
+}
+
 int main(void) {
     trifold_grid_spec spec;
     trifold_grid_tuning tuning;
@@ -279,7 +299,7 @@ int main(void) {
     EXPECT(trifold_grid_solver_set_executor(solver, run_in_turn, &calls) == TRIFOLD_OK);
     if (solves(solver) != 0) return 1;
     EXPECT(calls > 0);
-    if (errors(solver, plan) != 0) return 1;
+    if (errors(solver, plan) != 0 || given_memory(plan) != 0) return 1;
     trifold_grid_plan_destroy(plan); /* before its solver */
     if (solves(solver) != 0) return 1;
     trifold_grid_solver_destroy(solver);
