@@ -245,7 +245,7 @@ class FakeArray {
     std::size_t count_;
 };
 
-/// What shrink() has to make of x, and how many turns that takes.
+/// The result that shrink() must have for x, and how many turns that takes.
 std::vector<double> shrunk(std::vector<double> x, std::int64_t members, std::int64_t batch, std::int64_t most, std::int64_t& turns) {
     x.resize(x.size() / static_cast<std::size_t>(batch) * static_cast<std::size_t>(members));
     const auto is_large = [](double value) { return std::abs(value) > 0.001; };

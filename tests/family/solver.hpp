@@ -1,5 +1,5 @@
 #pragma once
-// What a family brings to the runtime: its operands, and what its calls read and write.
+// The part of a family in the runtime: its operands, and the arrays that its calls read and write.
 #include <memory>
 
 #include "runtime/session/session.hpp"

@@ -1,4 +1,4 @@
-// What the tests' family brings to the tuner, and the table of families with its row.
+// The part of the tests' family in the tuner, and the table of families with its row.
 #include <fmt/format.h>
 
 #include <algorithm>
