@@ -1,6 +1,4 @@
 #pragma once
-#include <array>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -66,23 +64,6 @@ class Calls {
     bool captured_ = false;  // a call was recorded into a graph of the caller's
     void* last_ = nullptr;   // stream of the last call
     void* known_ = nullptr;  // the last stream found to be of this device
-};
-
-/// Memory of the device for copies of host arrays, one for each role, grown where needed.
-template <std::size_t Roles>
-class Staging {
-  public:
-    void* of(const Context& context, std::size_t role, std::int64_t bytes, std::string_view purpose, std::string_view remedy) {
-        auto& memory = memory_.at(role);
-        if (!memory || memory->bytes() < bytes) {
-            memory.reset();
-            memory.emplace(context, bytes, purpose, remedy);
-        }
-        return memory->get();
-    }
-
-  private:
-    std::array<std::optional<Memory>, Roles> memory_;
 };
 
 }  // namespace trifold::gpu

@@ -10,12 +10,6 @@
 namespace trifold {
 namespace {
 
-void resolve_grid_count(std::int64_t& value, std::int64_t standard, std::int64_t most, std::string_view what) {
-    if (value < 0 || value > most)
-        throw SpecError(fmt::format("{} = {} is out of range; give 1 to {}, or 0 for {}", what, value, most, standard));
-    if (value == 0) value = standard;
-}
-
 Session make_session(const GridPlan& plan, void* workspace, std::int64_t bytes, Holds holds) {
     trifold_grid_args args{};
     args.columns = args.used_columns = 1;
@@ -62,8 +56,8 @@ GridOptions GridSolver::Impl::resolve(GridOperation operation, const GridOptions
     if (!spec.operations.contains(operation))
         throw SpecError(fmt::format("this GridPlan was made without {}; add it to the GridSpec's operations", to_string(operation)));
     auto resolved = options;
-    resolve_grid_count(resolved.columns, spec.rhs, std::int64_t{1} << 32, "columns");
-    resolve_grid_count(resolved.members, spec.batch, spec.batch, "members");
+    resolve_count(resolved.columns, spec.rhs, std::int64_t{1} << 32, "columns");
+    resolve_count(resolved.members, spec.batch, spec.batch, "members");
     const bool factors = operation == GridOperation::factor || operation == GridOperation::factor_solve;
     if (resolved.columns > spec.rhs && operation == GridOperation::factor_solve && !spec.operations.contains(GridOperation::solve))
         throw SpecError(fmt::format("{} columns are more than the GridSpec's rhs = {}, and the rest needs solve; add it to the operations",

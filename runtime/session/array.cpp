@@ -33,6 +33,12 @@ void check_output(const CallArray& out, std::span<const CallArray> arrays) {
 
 }  // namespace
 
+void resolve_count(std::int64_t& value, std::int64_t standard, std::int64_t most, const char* option) {
+    if (value < 0 || value > most)
+        throw SpecError(fmt::format("{} = {} is out of range; give 1 to {}, or 0 for {}", option, value, most, standard));
+    if (value == 0) value = standard;
+}
+
 void check_arrays(std::span<const CallArray> arrays, const void* workspace, std::int64_t workspace_bytes) {
     for (const auto& array : arrays) {
         check_pointer(array);

@@ -22,6 +22,8 @@ struct CallArray {
     const char* may_equal;  ///< the name of the array that this output may be
 };
 
+/// Puts `standard` where a caller's option is 0. Throws SpecError where it is negative or beyond `most`.
+void resolve_count(std::int64_t& value, std::int64_t standard, std::int64_t most, const char* option);
 /// Checks all that can be known of the arrays without reading them: null pointers, alignment, and outputs that overlap another array. No
 /// array may overlap the workspace. Throws SpecError.
 void check_arrays(std::span<const CallArray> arrays, const void* workspace, std::int64_t workspace_bytes);

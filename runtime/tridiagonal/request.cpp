@@ -8,12 +8,6 @@
 namespace trifold {
 namespace {
 
-void resolve_count(std::int64_t& value, std::int64_t standard, std::int64_t largest, std::string_view what) {
-    if (value < 0 || value > largest)
-        throw SpecError(fmt::format("{} = {} is out of range; give 1 to {}, or 0 for {}", what, value, largest, standard));
-    if (value == 0) value = standard;
-}
-
 trifold_strides kernel_strides(const Strides& s) { return {s.row, s.column, s.stage, s.member}; }
 
 }  // namespace

@@ -154,7 +154,7 @@ void write(const std::filesystem::path& path, const std::string& text) {
 const std::filesystem::path golden_folder(GOLDEN_DIRECTORY);
 const std::filesystem::path hashes("hashes.txt");
 
-/// What generated/ must hold beside its README. hashes.txt is as sha256sum writes it.
+/// The files that generated/ must hold beside its README. hashes.txt is as sha256sum writes it.
 std::map<std::filesystem::path, std::string> golden_files(const std::vector<Output>& outputs) {
     std::map<std::filesystem::path, std::string> files;
     for (const auto& [name, text, kept, outline] : outputs) {

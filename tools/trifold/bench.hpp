@@ -70,7 +70,7 @@ class BenchReport {
     void result(const std::string& what, const std::string& solver, const std::optional<double>& residual, bool accurate,
                 const bench::Statistics& seconds, Json item, const std::string& row);
     void failure(const std::string& what, const std::string& solver, const std::string& message, Json item);
-    /// What was measured so far, so that a run that is cut off leaves it.
+    /// Writes down all that was measured so far, so that a run that is cut off leaves it.
     void save() const;
     /// Returns the exit status.
     int end() const;

@@ -48,7 +48,7 @@ struct Verb {
     Action action = {};
 };
 
-/// What reads the JSON learns the status even where nobody reads the message, and the other way round.
+/// Says it twice: programs that read the JSON see no message, and people who read the message see no JSON.
 void print_error(Exit status, const std::string& message) try {
     print(Json{{"status", "error"}, {"exit", static_cast<int>(status)}, {"message", message}});
 } catch (const formats::OutputError& error) {
@@ -146,7 +146,7 @@ bool writes_to_standard_output(const CLI::App& app) {
     return output != nullptr && output->results() == std::vector<std::string>{"-"};
 }
 
-/// What --help and --version print, or what is wrong with the command line.
+/// Prints what --help and --version ask for, or what is wrong with the command line.
 int answer(const CLI::App& app, const CLI::ParseError& error, bool json) try {
     std::ostringstream out, err;
     const bool good = app.exit(error, out, err) == 0;

@@ -17,7 +17,7 @@
 
 namespace trifold::command {
 
-/// What a verb says at its end, for machines and for people. `solved`: else the exit status is 1.
+/// The results of a verb, for machines and for people. `solved`: else the exit status is 1.
 struct Report {
     Json json;
     std::string text;

@@ -14,7 +14,7 @@ using namespace trifold;
 
 namespace {
 
-/// What `run()` returns in a child of a fork.
+/// The value of `run()` in a child of a fork.
 template <class Run>
 int in_child(Run run) {
     const auto child = ::fork();
