@@ -120,7 +120,7 @@ Limits limits_of(const GridSpec& spec) {
     const double rounding = is_f32 ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
     const double pixels = static_cast<double>(unknown_width(spec)) * static_cast<double>(unknown_height(spec));
     const double doubtful = (each + by_side * std::sqrt(pixels)) * rounding, certain = (symmetric ? 1 : by_side) * doubtful;
-    return {is_f32 ? least_f32 * rounding : certain, is_f32 ? doubtful : 0, is_f32 ? growth_f32 : growth_f64, entries * rounding};
+    return {is_f32 ? least_f32 * rounding : certain, is_f32 ? doubtful : 0, doubtful, is_f32 ? growth_f32 : growth_f64, entries * rounding};
 }
 
 trifold_grid_launch launch_of(const GridSpec& spec, const Layout& layout) {
@@ -136,6 +136,7 @@ trifold_grid_launch launch_of(const GridSpec& spec, const Layout& layout) {
     launch.scale = layout.scale;
     const auto limits = limits_of(spec);
     launch.least = limits.least_pivot;
+    launch.negligible = limits.negligible_pivot;
     launch.growth = limits.growth;
     launch.row_sum = limits.row_sum;
     launch.residual = layout.residual;

@@ -38,10 +38,11 @@ struct Layout {
 Layout layout_of(const GridSpec& spec, const std::vector<Level>& levels, const Shape& shape);
 
 /// Where a factorization is no good any more. A least pivot below the first means that the matrix is nearly singular, and below the second,
-/// if that is not 0, that it may be. Pivots that grow above the third lose too many digits. Rows whose sums are at most the fourth of their
-/// entries sum to zero.
+/// if that is not 0, that it may be. A negative pivot of a symmetric matrix means the same below the third, and above it that the matrix is
+/// not positive definite. Pivots that grow above the fourth lose too many digits. Rows whose sums are at most the fifth of their entries
+/// sum to zero.
 struct Limits {
-    double least_pivot, doubtful_pivot, growth, row_sum;
+    double least_pivot, doubtful_pivot, negligible_pivot, growth, row_sum;
 };
 Limits limits_of(const GridSpec& spec);
 

@@ -113,7 +113,7 @@ typedef struct {
         trifold_grid_pixels pixelwise;
         trifold_grid_task task;
     };
-    double least, growth, row_sum; /* limits of a record's pivots and sums; see templates/grid/outcome.h */
+    double least, negligible, growth, row_sum; /* limits of a record's pivots and sums; see templates/grid/outcome.h */
     trifold_int levels;
     trifold_grid_level level[trifold_grid_levels];
 } trifold_grid_launch;

@@ -32,6 +32,22 @@ void take_product(const GridRows<Real>& rows, std::span<const Real> x, std::span
     }
 }
 
+/// By how much more than b the terms of A x are, at most, where b is fill_probe's: times rounding, what rounding A alone changes of A x.
+template <class Real>
+double amplification_of(const GridRows<Real>& rows, std::span<const Real> x) {
+    const auto scales = rows.scales();
+    double largest = 0;
+    for (std::int64_t row = 0; row < rows.pixels(); ++row) {
+        double sum = 0;
+        rows.each(row, [&](std::int64_t column, double entry) {
+            sum += std::abs(entry * static_cast<double>(x[static_cast<std::size_t>(column)]));
+        });
+        sum *= scales[static_cast<std::size_t>(row)];
+        if (!(sum <= largest)) largest = sum;
+    }
+    return largest;
+}
+
 template <class Real>
 double largest_of(std::span<const Real> x) {
     double largest = 0;
@@ -69,7 +85,9 @@ void GridSolver::Impl::settle_doubts(Session::Call& call, const Real* stencil, R
     solve_again(call, stencil, b.data(), second.data(), one);
     constexpr double most = 0.25;
     for (const auto k : doubtful) {
-        if (largest_of<Real>(of(second, k)) <= most * largest_of<Real>(of(first, k))) continue;
+        const bool converges = largest_of<Real>(of(second, k)) <= most * largest_of<Real>(of(first, k));
+        const double amplification = amplification_of<Real>(rows_of(k), of(first, k));
+        if (converges && amplification * std::numeric_limits<Real>::epsilon() <= most) continue;
         mark(call, k, trifold_grid_nearly);
         const auto each = pixels * options.columns;
         if (x != nullptr) std::fill_n(x + k * each, each, std::numeric_limits<Real>::quiet_NaN());

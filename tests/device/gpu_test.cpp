@@ -7,10 +7,10 @@
 #include <trifold/trifold.hpp>
 
 #include "tests/device/device.hpp"
+#include "tests/device/on_device.hpp"
 #include "tests/support/capture_file.hpp"
 #include "tests/support/cpu/units.hpp"
 #include "tests/support/cpu/walks.hpp"
-#include "tools/bench/device_tools.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
@@ -28,29 +28,6 @@ std::vector<System> random_systems(const Spec& spec, std::int64_t columns, unsig
         systems.push_back(random_system(spec.block, spec.horizon, columns, seed + static_cast<unsigned>(m)));
     return systems;
 }
-
-/// A device copy of a host array.
-template <class Real>
-class OnDevice {
-  public:
-    OnDevice(const DeviceTools& tools, const std::vector<Real>& host)
-        : tools_(tools), size_(host.size()), memory_(tools.allocate(bytes())) {
-        tools_.upload(memory_.get(), host.data(), bytes());
-    }
-    Real* get() const { return static_cast<Real*>(memory_.get()); }
-    std::vector<Real> host() const {
-        std::vector<Real> result(size_);
-        tools_.synchronize();
-        tools_.download(result.data(), memory_.get(), bytes());
-        return result;
-    }
-
-  private:
-    std::int64_t bytes() const { return static_cast<std::int64_t>(size_ * sizeof(Real)); }
-    const DeviceTools& tools_;
-    std::size_t size_;
-    std::shared_ptr<void> memory_;
-};
 
 template <class Real>
 double block_error(const std::vector<Real>& values, std::int64_t index, std::int64_t n, const Matrix& expected) {

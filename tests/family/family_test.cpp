@@ -245,18 +245,6 @@ class FakeArray {
     std::size_t count_;
 };
 
-/// The result that shrink() must have for x, and how many turns that takes.
-std::vector<double> shrunk(std::vector<double> x, std::int64_t members, std::int64_t batch, std::int64_t most, std::int64_t& turns) {
-    x.resize(x.size() / static_cast<std::size_t>(batch) * static_cast<std::size_t>(members));
-    const auto is_large = [](double value) { return std::abs(value) > 0.001; };
-    turns = 0;
-    do {
-        for (auto& value : x) value *= 0.5;
-    } while (++turns < most && std::ranges::any_of(x, is_large));
-    for (auto& value : x) value *= 3;
-    return x;
-}
-
 std::vector<double> first_of(const std::vector<double>& y, std::size_t count) {
     return {y.begin(), y.begin() + static_cast<std::ptrdiff_t>(count)};
 }

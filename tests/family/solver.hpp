@@ -42,6 +42,13 @@ class TriangularSolver {
         call.bind(arrays_of(l, x, y, members), stream);
         run(call, "shrink", members);
     }
+    void shrink_on_host(const double* l, const double* x, double* y, std::int64_t members) {
+        Session::Call call(session_);
+        const auto arrays = arrays_of(l, x, y, members);
+        call.bind_host(arrays);
+        run(call, "shrink", members);
+        call.finish();
+    }
     /// Weights that were not known when the plan was made.
     void set_weights(std::span<const double> weights, std::int64_t first = 0) {
         Session::Call(session_).write("weights", first * 8, std::as_bytes(weights));
@@ -77,5 +84,17 @@ class TriangularSolver {
     TriangularSpec spec_;
     Session session_;
 };
+
+/// The result that shrink() must have for the first members of x, and how many turns that takes.
+inline std::vector<double> shrunk(std::vector<double> x, std::int64_t members, std::int64_t batch, std::int64_t most, std::int64_t& turns) {
+    x.resize(x.size() / static_cast<std::size_t>(batch) * static_cast<std::size_t>(members));
+    const auto is_large = [](double value) { return std::abs(value) > 0.001; };
+    turns = 0;
+    do {
+        for (auto& value : x) value *= 0.5;
+    } while (++turns < most && std::ranges::any_of(x, is_large));
+    for (auto& value : x) value *= 3;
+    return x;
+}
 
 }  // namespace trifold::test

@@ -108,7 +108,10 @@ inline Program generate_triangular(const TriangularSpec& spec, const Target& tar
         launch.what = name;
         launches.push_back(std::move(launch));
         Unit unit{target, name, {{name, gpu ? 32 : 1}}, {}, {}};
-        if (!gpu) unit.options = {"-std=gnu11", "-O1"};
+        if (gpu)
+            unit.options = {"-arch=" + target.arch, "-std=c++17"};
+        else
+            unit.options = {"-std=gnu11", "-O1"};
         unit.source = triangular_head(spec, program, gpu) + triangular_text(kernel, name, gpu);
         program.units.push_back(std::move(unit));
     };

@@ -10,12 +10,12 @@ INLINE void note_problem(const context* c, const front* f, trifold_grid_record* 
     record->pixel = eliminated_y(&f->box, k) * c->launch->width + eliminated_x(&f->box, k);
 }
 
-/* Adds pivot k to a record. `before`: the diagonal entry that it began with. A tiny negative pivot is rounding: the matrix is nearly
- * singular. */
+/* Adds pivot k to a record. `before`: the diagonal entry that it began with. A negative pivot that rounding can make is no proof
+ * of an indefinite matrix: it is nearly singular. */
 INLINE void note_pivot(const context* c, const front* f, trifold_grid_record* record, integer k, double pivot, double before) {
     const double size = size_of(pivot), least = SYMMETRIC ? size / size_of(before) : size;
     const int fails = !(size > 0 && size <= (double)LARGEST) || (SYMMETRIC && pivot < 0);
-    if (fails) note_problem(c, f, record, SYMMETRIC && least < c->launch->least ? trifold_grid_nearly : trifold_grid_pivot, k);
+    if (fails) note_problem(c, f, record, SYMMETRIC && least < c->launch->negligible ? trifold_grid_nearly : trifold_grid_pivot, k);
     if (fails || !(least >= record->least)) record->least = fails ? 0 : least;
     if (size > record->largest) record->largest = size;
     if (pivot < 0) record->sign = -record->sign;

@@ -216,9 +216,10 @@ TRIFOLD_DEVICE void note_problem(const Context& c, const Front& f, trifold_grid_
     record.problem = problem;
     record.pixel = pixel.y * c.launch.width + pixel.x;
 }
-/* The problem of a failed pivot. A tiny negative pivot is rounding: the matrix is nearly singular. */
+/* The problem of a failed pivot. A negative pivot that rounding can make is no proof of an indefinite matrix: the matrix is nearly
+ * singular. */
 TRIFOLD_DEVICE int pivot_problem(const Context& c, double least) {
-    return symmetric && least < c.launch.least ? trifold_grid_nearly : trifold_grid_pivot;
+    return symmetric && least < c.launch.negligible ? trifold_grid_nearly : trifold_grid_pivot;
 }
 /* Adds pivot k to a record. `before`: the number that it began with. */
 TRIFOLD_DEVICE void note_pivot(const Context& c, const Front& f, trifold_grid_record& record, int k, double pivot, double before) {
