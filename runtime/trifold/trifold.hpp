@@ -9,5 +9,6 @@
 #include <trifold/grid_factors.hpp>
 #include <trifold/plan.hpp>
 #include <trifold/solver.hpp>
+#include <trifold/sparse.hpp>
 #include <trifold/tridiagonal.hpp>
 // The public C++ interface.

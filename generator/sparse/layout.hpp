@@ -1,0 +1,54 @@
+#pragma once
+#include <trifold/sparse_args.h>
+
+#include <string>
+#include <string_view>
+#include <trifold/sparse_spec.hpp>
+#include <vector>
+
+#include "generator/sparse/arrangement.hpp"
+
+namespace trifold::sparse {
+
+/// What a buffer holds before the first call: the pattern as kernels read it.
+struct Content {
+    std::string buffer;
+    std::string bytes;
+};
+
+/// What a backend stores of the factors.
+struct Stored {
+    std::vector<Content> contents;     ///< its own buffers with contents
+    std::int64_t factor_elements = 0;  ///< of a member
+};
+
+/// Places of all data in the workspace, and what launches tell of them.
+struct Layout {
+    std::vector<Buffer> buffers;
+    std::int64_t bytes = 0;
+    trifold_sparse_launch launch{};  ///< without a step
+    std::vector<Content> contents;
+};
+
+bool solves(const SparseSpec& spec);
+/// Whether A' is needed as lists of columns.
+bool needs_turned(const SparseSpec& spec);
+bool has_factors(const SparseSpec& spec);
+std::int64_t factor_bytes(const SparseSpec& spec);
+/// Throws SpecError when a size leaves 63 bits.
+Layout layout_of(const SparseSpec& spec, const Target& target, const Arrangement& arrangement, Stored stored);
+
+/// The kernels of a unit.
+enum class Kernel { gather, compare, factor, finish, precondition, order, product, begin, update, judge, deliver, gradient };
+inline constexpr std::array<std::string_view, 12> kernel_names{"gather",  "compare", "factor", "finish", "precondition", "order",
+                                                               "product", "begin",   "update", "judge",  "deliver",      "gradient"};
+
+/// Launches and repetitions of all operations.
+void add_launches(Program& program, const SparseSpec& spec, const trifold_sparse_launch& launch);
+
+template <class T>
+std::string bytes_of(const std::vector<T>& list) {
+    return {reinterpret_cast<const char*>(list.data()), list.size() * sizeof(T)};
+}
+
+}  // namespace trifold::sparse
