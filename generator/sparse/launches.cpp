@@ -38,10 +38,9 @@ class Launches {
         judge(trifold_sparse_plain);
         repeat_ = {.first = list_.size(), .flag = "flag"};
         renew();
-        if (spec_.method == SparseMethod::cg)
-            turn_of_cg();
-        else
-            turn_of_bicgstab();
+        if (spec_.method == SparseMethod::bicgstab) turn_of_bicgstab();
+        if (spec_.method == SparseMethod::cg) turn_of_cg();
+        if (spec_.method == SparseMethod::gmres) turn_of_gmres();
         repeat_.count = list_.size() - repeat_.first;
         repeat_.most = spec_.most_iterations + 1;
         by_slices(Kernel::deliver, trifold_sparse_plain, "solution");
@@ -70,7 +69,10 @@ class Launches {
     void judge(trifold_sparse_step step) { add(Kernel::judge, {1, spec_.batch}, step, "decision"); }
 
     void renew() {
-        by_slices(Kernel::update, trifold_sparse_renews, "steps that x lacks");
+        if (spec_.method == SparseMethod::gmres)
+            by_tiles(Kernel::precondition, trifold_sparse_renews, "x by the vectors of a cycle");
+        else
+            by_slices(Kernel::update, trifold_sparse_renews, "steps that x lacks");
         by_slices(Kernel::product, trifold_sparse_renews, "true residual");
         judge(trifold_sparse_renews);
     }
@@ -88,6 +90,15 @@ class Launches {
         by_slices(Kernel::update, trifold_sparse_second, "p");
         by_slices(Kernel::product, trifold_sparse_second, "A p");
         judge(trifold_sparse_second);
+    }
+    void turn_of_gmres() {
+        by_tiles(Kernel::precondition, trifold_sparse_first, "the next vector and M^-1 of it");
+        by_slices(Kernel::product, trifold_sparse_first, "A M^-1 v");
+        judge(trifold_sparse_first);
+        by_slices(Kernel::update, trifold_sparse_second, "what is orthogonal to the vectors so far");
+        judge(trifold_sparse_second);
+        by_slices(Kernel::update, trifold_sparse_third, "again, for what rounding left");
+        judge(trifold_sparse_third);
     }
 
     const SparseSpec& spec_;

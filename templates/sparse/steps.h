@@ -1,5 +1,5 @@
-/* Decisions of an iteration, after the sums of its launches. Both dialects name STEP, the kind of these functions, and root_of, the square
- * root of a double.
+/* Decisions of an iteration, after the sums of its launches. Both dialects name STEP, the kind of these functions, root_of, the square root
+ * of a double, and fabs_of, its absolute value.
  *
  * An iteration ends by a true residual alone. So what it has for a residual only makes it compute the true one: it `renews`, and goes on
  * from there unless it has ended. */
@@ -32,11 +32,13 @@ STEP void begin_step(trifold_sparse_state* s, const double* sums, const trifold_
     renew_for(s, renews_begin);
 }
 
-/* Whether nothing was gained between two true residuals, and not for the first time. */
+/* Whether nothing was gained between two true residuals, and not for the first time. GMRES computes one after each cycle, and none of these
+ * is larger than the one before but for rounding. Others may grow for a while. */
 STEP int has_stalled(trifold_sparse_state* s) {
-    const double enough = 0.5;
-    if (s->begun == 0 || s->reason == renews_look) return 0;
-    s->stalls = s->norm > enough * s->least ? s->stalls + 1 : 0;
+    const int looks = s->reason == renews_look;
+    const double enough = looks ? 1 : 0.5;
+    if (s->begun == 0 || (looks && METHOD != METHOD_GMRES)) return 0;
+    s->stalls = s->norm >= enough * s->least ? s->stalls + 1 : 0;
     return s->stalls > 1;
 }
 
@@ -126,5 +128,70 @@ STEP void second_step(trifold_sparse_state* s, const double* sums, const trifold
         break_down(s);
     }
     close_iteration(s, s->norm, args, history);
+}
+#elif METHOD == METHOD_GMRES
+/* The small matrices of a system: a triangle by columns, then rotations, the right-hand side and its solution, all of restart + 1. While a
+ * vector is made orthogonal, the last column has its products with the others. */
+typedef struct {
+    double *triangle, *cosines, *sines, *right, *solution;
+    trifold_int length;
+} small_matrices;
+STEP small_matrices small_of(double* at, const trifold_sparse_launch* launch) {
+    const trifold_int length = launch->restart + 1;
+    double* behind = at + launch->restart * length;
+    small_matrices m = {at, behind, behind + length, behind + 2 * length, behind + 3 * length, length};
+    return m;
+}
+
+/* After a true residual. */
+STEP void begin_cycle(trifold_sparse_state* s, const small_matrices* m) {
+    s->alpha = 1 / s->norm;
+    m->right[0] = s->norm;
+}
+/* sums: products of v with the vectors so far. */
+STEP void first_step(trifold_sparse_state* s, const double* sums, const small_matrices* m) {
+    for (trifold_int k = 0; k <= s->inner; ++k) m->solution[k] = m->triangle[s->inner * m->length + k] = sums[k];
+}
+/* Those that rounding left: what is to be subtracted once more. */
+STEP void second_step(trifold_sparse_state* s, const double* sums, const small_matrices* m) {
+    for (trifold_int k = 0; k <= s->inner; ++k) {
+        m->solution[k] = sums[k];
+        m->triangle[s->inner * m->length + k] += sums[k];
+    }
+}
+STEP void rotate(double* a, double* b, double cosine, double sine) {
+    const double x = *a, y = *b;
+    *a = cosine * x + sine * y;
+    *b = cosine * y - sine * x;
+}
+STEP void solve_triangle(trifold_sparse_state* s, const small_matrices* m) {
+    for (trifold_int row = s->inner - 1; row >= 0; --row) {
+        double sum = m->right[row];
+        for (trifold_int k = row + 1; k < s->inner; ++k) sum -= m->triangle[k * m->length + row] * m->solution[k];
+        m->solution[row] = sum / m->triangle[row * m->length + row];
+    }
+}
+/* sums: v'v of what is left. */
+STEP void third_step(trifold_sparse_state* s, const double* sums, const trifold_sparse_args* args, const trifold_sparse_launch* launch,
+                     double* history, const small_matrices* m) {
+    const trifold_int j = s->inner;
+    double *column = m->triangle + j * m->length, left = root_of(sums[0]);
+    for (trifold_int k = 0; k < j; ++k) rotate(column + k, column + k + 1, m->cosines[k], m->sines[k]);
+    const double length = root_of(column[j] * column[j] + left * left);
+    s->alpha = 1 / left;
+    if (length > 0) {
+        m->cosines[j] = column[j] / length;
+        m->sines[j] = left / length;
+        column[j] = length;
+        m->right[j + 1] = 0;
+        rotate(m->right + j, m->right + j + 1, m->cosines[j], m->sines[j]);
+        ++s->inner;
+    } else
+        break_down(s);
+    close_iteration(s, length > 0 ? fabs_of(m->right[j + 1]) : s->norm, args, history);
+    if (!s->renews && !is_finite_number(s->alpha)) renew_for(s, renews_claim);
+    if (!s->renews && s->inner == launch->restart) renew_for(s, renews_look);
+    s->pending = s->inner > 0;
+    if (s->renews) solve_triangle(s, m);
 }
 #endif

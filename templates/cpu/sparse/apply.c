@@ -147,6 +147,35 @@ INLINE void second_of_tile(const context* c, part rows, const pieces* w) {
     (void)rows;
     (void)w;
 }
+#elif METHOD == METHOD_GMRES
+INLINE real* basis_of(const context* c, integer system, integer k, part rows) {
+    return vector_of(c, system, trifold_sparse_basis + k) + rows.first * BLOCK;
+}
+/* The next vector is r or what was left of v, scaled; z = M^-1 of it. */
+INLINE void first_of_tile(const context* c, part rows, const pieces* w) {
+    const real alpha = (real)w->state->alpha;
+    const real* from = w->state->inner == 0 ? w->r : w->v;
+    real* to = basis_of(c, w->state - state_of(c, 0), w->state->inner, rows);
+    for (integer k = 0; k < w->count; ++k) to[k] = alpha * from[k];
+    solved_of(c, rows, to, w->z, w->count);
+}
+INLINE void second_of_tile(const context* c, part rows, const pieces* w) {
+    (void)c;
+    (void)rows;
+    (void)w;
+}
+/* The end of a cycle: x += M^-1 V y. */
+INLINE void renew_tile(const context* c, part rows, const pieces* w) {
+    const integer system = w->state - state_of(c, 0);
+    const small_matrices m = small_at(c, system);
+    for (integer k = 0; k < w->count; ++k) w->z[k] = 0;
+    for (integer j = 0; j < w->state->inner; ++j) {
+        const real weight = (real)m.solution[j], *from = basis_of(c, system, j, rows);
+        for (integer k = 0; k < w->count; ++k) w->z[k] += weight * from[k];
+    }
+    solved_of(c, rows, w->z, w->z, w->count);
+    for (integer k = 0; k < w->count; ++k) w->x[k] += w->z[k];
+}
 #endif
 
 INLINE int is_at_work(const trifold_sparse_state* s) { return s->outcome == trifold_sparse_running && !s->renews; }
@@ -159,7 +188,10 @@ NOINLINE void precondition_tile(const context* c, part rows) {
     }
     for (integer column = 0; column < c->args->used_columns; ++column) {
         const pieces w = pieces_of(c, rows, column);
-        if (!is_at_work(w.state)) continue;
+#if METHOD == METHOD_GMRES
+        if (c->launch->step == trifold_sparse_renews && is_renewing(w.state) && w.state->pending) renew_tile(c, rows, &w);
+#endif
+        if (!is_at_work(w.state) || c->launch->step == trifold_sparse_renews) continue;
         if (c->launch->step == trifold_sparse_first)
             first_of_tile(c, rows, &w);
         else

@@ -47,6 +47,12 @@ INLINE double* history_of(const context* c, integer system) {
 INLINE double* sums_of(const context* c, integer system, integer number) {
     return (double*)workspace_at(c, c->launch->sums) + (system * c->launch->parts + number) * trifold_sparse_sums;
 }
+#if METHOD == METHOD_GMRES
+INLINE small_matrices small_at(const context* c, integer system) {
+    const integer elements = (c->launch->restart + 4) * (c->launch->restart + 1);
+    return small_of((double*)workspace_at(c, c->launch->small) + system * elements, c->launch);
+}
+#endif
 /* Parts of a member have records, and behind them the member has one. */
 INLINE trifold_sparse_record* record_of(const context* c, integer member, integer number) {
     return (trifold_sparse_record*)workspace_at(c, c->launch->records) + member * (c->launch->parts + 1) + number;

@@ -13,6 +13,7 @@
 
 #define STEP static inline __attribute__((unused)) /* functions of templates/sparse/steps.h */
 STEP double root_of(double x) { return __builtin_sqrt(x); }
+STEP double fabs_of(double x) { return __builtin_fabs(x); }
 
 typedef TRIFOLD_FACTOR factor;     /* an element of the factors */
 typedef TRIFOLD_LOCAL_INDEX local; /* a row within a subdomain */

@@ -107,21 +107,59 @@ INLINE void second_product(const context* c, part rows, const pieces* w, integer
     product_of_rows(c, rows, vector_of(c, system, trifold_sparse_p), w->v);
     sums[0] = dot(w->p, w->v, w->count);
 }
+#elif METHOD == METHOD_GMRES
+INLINE void keep_shadow(const pieces* w) { (void)w; }
+INLINE double shadow_product(const pieces* w) {
+    (void)w;
+    return 0;
+}
+INLINE void products_with_basis(const context* c, part rows, const pieces* w, integer system, double* sums) {
+    for (integer k = 0; k <= w->state->inner; ++k) sums[k] = dot(basis_of(c, system, k, rows), w->v, w->count);
+}
+/* v = A z. */
+INLINE void first_product(const context* c, part rows, const pieces* w, integer system, double* sums) {
+    product_of_rows(c, rows, vector_of(c, system, trifold_sparse_z), w->v);
+    products_with_basis(c, rows, w, system, sums);
+}
+INLINE void second_product(const context* c, part rows, const pieces* w, integer system, double* sums) {
+    (void)c;
+    (void)rows;
+    (void)w;
+    (void)system;
+    (void)sums;
+}
+/* v without its parts along the vectors so far; twice, since rounding leaves some. */
+INLINE void make_orthogonal(const context* c, part rows, const pieces* w, integer system) {
+    const small_matrices m = small_at(c, system);
+    double* sums = sums_of(c, system, rows.number);
+    for (integer j = 0; j <= w->state->inner; ++j) {
+        const real weight = (real)m.solution[j], *from = basis_of(c, system, j, rows);
+        for (integer k = 0; k < w->count; ++k) w->v[k] -= weight * from[k];
+    }
+    if (c->launch->step == trifold_sparse_second)
+        products_with_basis(c, rows, w, system, sums);
+    else
+        sums[0] = dot(w->v, w->v, w->count);
+}
 #endif
 
-/* What a launch does to vectors before another one multiplies them by A. */
+/* What a launch does to vectors between products and preconditioners. */
 NOINLINE void update_rows(const context* c, part rows) {
     for (integer column = 0; column < c->args->used_columns; ++column) {
         const pieces w = pieces_of(c, rows, column);
-        if (c->launch->step == trifold_sparse_renews) {
-            if (is_renewing(w.state) && w.state->pending) add_pending(&w);
-        } else if (METHOD == METHOD_CG && is_at_work(w.state)) {
-            const real beta = (real)w.state->beta;
-            if (w.state->beta == 0)
-                copy_numbers(w.p, w.z, w.count);
-            else
-                for (integer k = 0; k < w.count; ++k) w.p[k] = w.z[k] + beta * w.p[k];
-        }
+#if METHOD == METHOD_GMRES
+        if (is_at_work(w.state)) make_orthogonal(c, rows, &w, system_of(c, rows.member, column));
+#else
+        if (c->launch->step == trifold_sparse_renews && is_renewing(w.state) && w.state->pending) add_pending(&w);
+#endif
+#if METHOD == METHOD_CG
+        if (c->launch->step == trifold_sparse_renews || !is_at_work(w.state)) continue;
+        const real beta = (real)w.state->beta;
+        if (w.state->beta == 0)
+            copy_numbers(w.p, w.z, w.count);
+        else
+            for (integer k = 0; k < w.count; ++k) w.p[k] = w.z[k] + beta * w.p[k];
+#endif
     }
 }
 
@@ -160,6 +198,28 @@ NOINLINE double sum_of(const double* numbers, integer apart, integer count) {
     return sum_of(numbers, apart, count / 2) + sum_of(numbers + count / 2 * apart, apart, count - count / 2);
 }
 
+/* The next decision about a system. */
+INLINE void judge(const context* c, integer member, integer system, trifold_sparse_state* s, const double* sums) {
+    const trifold_sparse_launch* launch = c->launch;
+    double* history = history_of(c, system);
+    if (launch->step == trifold_sparse_plain) {
+        const trifold_sparse_record* record = record_of(c, member, launch->parts);
+        begin_step(s, sums, c->args, record->zero_pivots == 0 && record->not_finite == 0 && record->unequal == 0);
+        return;
+    }
+    if (launch->step == trifold_sparse_renews) renew_step(s, sums, c->args, history);
+#if METHOD == METHOD_GMRES
+    const small_matrices m = small_at(c, system);
+    if (launch->step == trifold_sparse_renews) begin_cycle(s, &m);
+    if (launch->step == trifold_sparse_first) first_step(s, sums, &m);
+    if (launch->step == trifold_sparse_second) second_step(s, sums, &m);
+    if (launch->step == trifold_sparse_third) third_step(s, sums, c->args, launch, history, &m);
+#else
+    if (launch->step == trifold_sparse_first) first_step(s, sums, c->args, history);
+    if (launch->step == trifold_sparse_second) second_step(s, sums, c->args, history);
+#endif
+}
+
 /* Decides for all systems, and whether there is another turn. */
 NOINLINE void judge_systems(const context* c) {
     const trifold_sparse_launch* launch = c->launch;
@@ -172,17 +232,10 @@ NOINLINE void judge_systems(const context* c) {
             const int wanted =
                 launch->step == trifold_sparse_plain || (launch->step == trifold_sparse_renews ? is_renewing(s) : is_at_work(s));
             if (wanted) {
-                double sums[5];
-                for (int k = 0; k < 5; ++k) sums[k] = sum_of(sums_of(c, system, 0) + k, trifold_sparse_sums, parts);
-                if (launch->step == trifold_sparse_plain) {
-                    const trifold_sparse_record* record = record_of(c, member, launch->parts);
-                    begin_step(s, sums, c->args, record->zero_pivots == 0 && record->not_finite == 0 && record->unequal == 0);
-                } else if (launch->step == trifold_sparse_renews)
-                    renew_step(s, sums, c->args, history_of(c, system));
-                else if (launch->step == trifold_sparse_first)
-                    first_step(s, sums, c->args, history_of(c, system));
-                else
-                    second_step(s, sums, c->args, history_of(c, system));
+                double sums[trifold_sparse_sums];
+                const integer count = METHOD == METHOD_GMRES && launch->step >= trifold_sparse_first ? s->inner + 1 : 5;
+                for (integer k = 0; k < count; ++k) sums[k] = sum_of(sums_of(c, system, 0) + k, trifold_sparse_sums, parts);
+                judge(c, member, system, s, sums);
             }
             running += s->outcome == trifold_sparse_running;
         }

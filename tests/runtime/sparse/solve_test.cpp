@@ -133,6 +133,43 @@ TEST_CASE("sparse: conjugate gradients, and what they say of a matrix that is no
     CHECK_THROWS_AS(solver.check(), SparseFailed);
 }
 
+TEST_CASE("sparse: GMRES, with restarts and without") {
+    const auto a = flow({20, 18, 9, 7}, 2, 0.6);
+    const auto b = random_vector(a.size(), 2);
+    std::vector<std::int64_t> iterations;
+    for (const std::int64_t restart : {1, 5, 32}) {
+        CAPTURE(restart);
+        SparseSolver solver(
+            SparsePlan({.block = 2, .method = SparseMethod::gmres, .restart = restart}, a.pattern(), Device::cpu(), {.rows = 400}));
+        solver.update(a.values);
+        std::vector<double> x(b.size());
+        solver.solve(b, x, {.relative = 1e-10});
+        solver.check();
+        CHECK(residual_of(a, x, b) <= 1.01e-10);
+        iterations.push_back(solver.outcomes().front().iterations);
+        CHECK(solver.history().size() == static_cast<std::size_t>(iterations.back()) + 1);
+        solver.solve_transposed(b, x, {.relative = 1e-10});
+        solver.check();
+        CHECK((as_vector(b) - a.eigen().transpose() * as_vector(x)).norm() <= 1.01e-10 * as_vector(b).norm());
+        solver.solve(b, x, {.relative = 1e-17});
+        CHECK(solver.outcomes().front().end == SparseEnd::stagnated);
+    }
+    CHECK(iterations[0] > iterations[1]);
+    CHECK(iterations[1] >= iterations[2]);
+    // Residuals of GMRES never grow, and with all vectors it ends exactly.
+    const auto small = scattered(10, 3, 2, 3);
+    const auto right = random_vector(small.size(), 1);
+    SparseSolver solver(SparsePlan({.block = 2, .preconditioner = SparsePreconditioner::none, .method = SparseMethod::gmres, .restart = 20},
+                                   small.pattern(), Device::cpu()));
+    solver.update(small.values);
+    std::vector<double> x(right.size());
+    solver.solve(right, x, {.relative = 1e-13});
+    solver.check();
+    CHECK(solver.outcomes().front().iterations <= 20);
+    const auto history = solver.history();
+    for (std::size_t k = 1; k < history.size(); ++k) CHECK(history[k] <= history[k - 1] * (1 + 1e-12) + 1e-13 * history[0]);
+}
+
 TEST_CASE("sparse: threads change no bit") {
     const auto a = flow({24, 24, 24, 7}, 3, 0.2);
     const auto b = random_vector(2 * a.size(), 2);
