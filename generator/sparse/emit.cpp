@@ -41,7 +41,7 @@ std::string common_constants(const SparseSpec& spec) {
     define("BLOCK", spec.block);
     define("DIAGONAL_ALONE", spec.preconditioner == SparsePreconditioner::dilu ? 1 : 0);
     define("HAS_FACTORS", has_factors(spec) ? 1 : 0);
-    define("METHOD", static_cast<int>(spec.method));
+    define("KRYLOV", static_cast<int>(spec.method));
     define("SIZEOF_ARGS", sizeof(trifold_sparse_args));
     define("SIZEOF_LAUNCH", sizeof(trifold_sparse_launch));
     define("SIZEOF_RECORD", sizeof(trifold_sparse_record));

@@ -7,6 +7,7 @@
 
 #include "generator/program/sha256.hpp"
 #include "generator/sparse/cpu/cpu.hpp"
+#include "generator/sparse/gpu/gpu.hpp"
 
 namespace trifold::sparse {
 namespace {
@@ -45,19 +46,25 @@ Generated generate(const SparseSpec& spec, const Target& target, const SparseTun
     validate(target);
     if (tuning.workers < 1 || tuning.workers > max_workers)
         throw SpecError(fmt::format("workers = {} is out of range; give 1 to {}", tuning.workers, max_workers));
-    if (target.backend != Backend::cpu)
-        throw SpecError(fmt::format("sparse systems have no kernels for {} yet; use the device cpu", to_string(target)));
+    const bool on_cpu = target.backend == Backend::cpu;
+    if (!on_cpu) gpu::check(spec, target, a);
     auto about = identity(spec, target, tuning, a, pattern.hash());
     Generated made;
     auto& program = made.program;
     program.id = sha256(about.dump()).substr(0, 8);
     program.name = fmt::format("sparse_{}x{}_{}_{}", a.rows(), spec.block, to_string(spec.precision), program.id);
-    program.workers = tuning.workers;
-    auto layout = layout_of(spec, target, a, cpu::stored_of(spec, a));
+    program.workers = on_cpu ? tuning.workers : 1;
+    const auto slice = on_cpu ? cpu::slice_rows(spec, target) : gpu::slice_rows();
+    auto layout = layout_of(spec, a, slice, on_cpu ? cpu::stored_of(spec, a) : gpu::stored_of(spec, a));
     layout.launch.values = pattern.values();
-    program.units = {cpu::unit_of(spec, target, a)};
-    program.scratch_bytes = cpu::scratch_bytes(spec, a, layout.launch.slice_rows);
+    program.units = {on_cpu ? cpu::unit_of(spec, target, a) : gpu::unit_of(spec, target, a)};
+    if (on_cpu) program.scratch_bytes = cpu::scratch_bytes(spec, a, slice);
     add_launches(program, spec, layout.launch);
+    if (target.backend == Backend::cuda && !program.repeats.empty()) {
+        for (auto& [operation, repeats] : program.repeats)
+            for (auto& repeat : repeats) repeat.unit = program.units.size();
+        program.units.push_back(repeat_unit(target));
+    }
     program.buffers = std::move(layout.buffers);
     program.workspace_bytes = checked_add(layout.bytes, checked_multiply(program.workers, program.scratch_bytes, "scratch"), "workspace");
     program.about = about.dump();

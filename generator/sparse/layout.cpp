@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "generator/program/device.hpp"
+#include "generator/program/require.hpp"
 
 namespace trifold::sparse {
 namespace {
@@ -32,6 +32,35 @@ std::int64_t vector_count(const SparseSpec& spec) {
     return trifold_sparse_basis + spec.restart + 1;
 }
 
+/// The place that launches have of a buffer with contents.
+trifold_int& field_of(trifold_sparse_launch& l, const std::string& name) {
+    const std::pair<const char*, trifold_int*> fields[]{{"order", &l.order},
+                                                        {"starts", &l.starts},
+                                                        {"columns", &l.column},
+                                                        {"sources", &l.source},
+                                                        {"turned_starts", &l.turned_starts},
+                                                        {"turned_rows", &l.turned_rows},
+                                                        {"turned_entries", &l.turned_entries},
+                                                        {"tiles", &l.tile},
+                                                        {"shapes", &l.shape},
+                                                        {"local_starts", &l.local_starts},
+                                                        {"local_columns", &l.local_columns},
+                                                        {"levels", &l.levels},
+                                                        {"slots", &l.slots},
+                                                        {"level_rows", &l.level_rows},
+                                                        {"slot_columns", &l.slot_columns},
+                                                        {"references", &l.references},
+                                                        {"turned_references", &l.turned_references},
+                                                        {"row_entries", &l.row_entries},
+                                                        {"row_diagonals", &l.row_diagonals},
+                                                        {"entry_columns", &l.entry_columns},
+                                                        {"entry_pairs", &l.entry_pairs},
+                                                        {"pairs", &l.pairs}};
+    const auto* found = std::ranges::find(fields, name, [](const auto& field) { return std::string_view(field.first); });
+    require(found != std::end(fields), "no launch knows the buffer {}", name);
+    return *found->second;
+}
+
 }  // namespace
 
 bool solves(const SparseSpec& spec) {
@@ -44,44 +73,27 @@ bool needs_turned(const SparseSpec& spec) {
 bool has_factors(const SparseSpec& spec) { return spec.preconditioner != SparsePreconditioner::none; }
 std::int64_t factor_bytes(const SparseSpec& spec) { return spec.precision == Precision::f64 ? 8 : 4; }
 
-Layout layout_of(const SparseSpec& spec, const Target& target, const Arrangement& a, Stored stored) {
-    constexpr std::int64_t word = 4, wide = 8, padding = 1;  // a block behind the last one, which vectors reach into
-    const auto real = element_bytes(spec.precision), square = spec.block * spec.block;
+Layout layout_of(const SparseSpec& spec, const Arrangement& a, std::int64_t slice_rows, Stored stored) {
+    constexpr std::int64_t wide = 8, padding = 1;  // a block behind the last one, which vectors reach into
+    const auto real = element_bytes(spec.precision);
     Layout layout;
     Places places;
     auto& l = layout.launch;
     l.rows = a.rows();
     l.entries = a.entries();
     l.tiles = a.tiles();
-    l.slice_rows = std::max<std::int64_t>(1, device_of(target).count("models.sparse.slice_scalars") / spec.block);
+    l.slice_rows = slice_rows;
     l.slices = (l.rows + l.slice_rows - 1) / l.slice_rows;
     l.parts = std::max(l.tiles, l.slices);
     l.systems = spec.rhs;
     l.restart = spec.restart;
-    const auto add = [&](const char* name, std::string bytes, std::int64_t each) {
-        const auto offset = places.add(name, static_cast<std::int64_t>(bytes.size()) / each, each);
-        layout.contents.push_back({name, std::move(bytes)});
-        return offset;
-    };
-    l.order = add("order", bytes_of(a.order), word);
-    l.starts = add("starts", bytes_of(a.starts), wide);
-    l.column = add("columns", bytes_of(a.columns), word);
-    l.source = add("sources", bytes_of(a.sources), word);
-    if (needs_turned(spec)) {
-        const auto turned = turn(a);
-        l.turned_starts = add("turned_starts", bytes_of(turned.starts), wide);
-        l.turned_rows = add("turned_rows", bytes_of(turned.rows), word);
-        l.turned_entries = add("turned_entries", bytes_of(turned.entries), word);
-    }
-    for (auto& [name, bytes] : stored.contents) {
-        const auto offset = places.add(name, static_cast<std::int64_t>(bytes.size()), 1);
-        if (name == "tiles") l.tile = offset;
-        if (name == "shapes") l.shape = offset;
-        if (name == "local_starts") l.local_starts = offset;
-        if (name == "local_columns") l.local_columns = offset;
+    const auto add = [&](std::string name, std::string bytes) {
+        field_of(l, name) = places.add(name, static_cast<std::int64_t>(bytes.size()), 1);
         layout.contents.push_back({std::move(name), std::move(bytes)});
-    }
-    l.matrix_stride = round_up(checked_multiply(a.entries() + padding, square * real, "values"), workspace_alignment);
+    };
+    add("order", bytes_of(a.order));
+    for (auto& [name, bytes] : stored.contents) add(name, std::move(bytes));
+    l.matrix_stride = round_up(checked_multiply(stored.matrix_elements, real, "values"), workspace_alignment);
     l.matrix = places.add("matrix", spec.batch, l.matrix_stride);
     l.factor_stride = round_up(checked_multiply(stored.factor_elements, factor_bytes(spec), "factors"), workspace_alignment);
     l.factors = places.add("factors", spec.batch, l.factor_stride);

@@ -16,10 +16,10 @@ struct Content {
     std::string bytes;
 };
 
-/// What a backend stores of the factors.
+/// What a backend stores of A and its factors.
 struct Stored {
-    std::vector<Content> contents;     ///< its own buffers with contents
-    std::int64_t factor_elements = 0;  ///< of a member
+    std::vector<Content> contents;                          ///< the pattern, by names of buffers that `layout_of` knows
+    std::int64_t matrix_elements = 0, factor_elements = 0;  ///< of a member
 };
 
 /// Places of all data in the workspace, and what launches tell of them.
@@ -36,7 +36,7 @@ bool needs_turned(const SparseSpec& spec);
 bool has_factors(const SparseSpec& spec);
 std::int64_t factor_bytes(const SparseSpec& spec);
 /// Throws SpecError when a size leaves 63 bits.
-Layout layout_of(const SparseSpec& spec, const Target& target, const Arrangement& arrangement, Stored stored);
+Layout layout_of(const SparseSpec& spec, const Arrangement& arrangement, std::int64_t slice_rows, Stored stored);
 
 /// The kernels of a unit.
 enum class Kernel { gather, compare, factor, finish, precondition, order, product, begin, update, judge, deliver, gradient };

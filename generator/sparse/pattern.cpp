@@ -63,15 +63,15 @@ std::pair<std::vector<std::int64_t>, std::vector<std::int32_t>> checked_rows(std
     return {{starts.begin(), starts.end()}, {columns.begin(), columns.end()}};
 }
 
-struct Step {
+struct MeshStep {
     int x, y, z;
 };
 
 /// The neighbours of a cell, in the order of their rows.
-std::vector<Step> steps_of(const SparseMesh& mesh) {
+std::vector<MeshStep> steps_of(const SparseMesh& mesh) {
     const int away = mesh.points == 19 || mesh.points == 9 ? 2 : mesh.points == 27 ? 3 : 1;  // coordinates that may differ
     const int z_most = mesh.depth > 1 || mesh.points == 7 || mesh.points == 19 || mesh.points == 27 ? 1 : 0;
-    std::vector<Step> steps;
+    std::vector<MeshStep> steps;
     for (int z = -z_most; z <= z_most; ++z)
         for (int y = -1; y <= 1; ++y)
             for (int x = -1; x <= 1; ++x)

@@ -56,6 +56,41 @@ typedef struct {
     trifold_int lower_starts, upper_starts, lower_columns, upper_columns;
 } trifold_sparse_shape;
 
+/* GPU: triangles by levels, whose rows do not need one another. The rows of a level are sorted by their number of neighbours, so that
+ * slot s holds neighbour s of its first rows. Places count elements. Component (i, j) of the block of the level's row t is at
+ * j (block rows) + block t + i behind the place of a slot with so many rows, so that neighbouring lanes read neighbouring elements. */
+typedef struct {
+    int rows, slots;
+    int first_row, first_slot; /* among the rows and slots of all shapes */
+    int diagonal;              /* place of the rows' D^-1 in the subdomain's factors; of a transposed triangle their first reference */
+} trifold_sparse_level;
+typedef struct {
+    int rows;
+    int place;   /* of the blocks in the subdomain's factors; of a transposed triangle their first reference */
+    int columns; /* first among the columns of all shapes */
+} trifold_sparse_slot;
+/* A block: its place, and the rows of its slot. */
+typedef struct {
+    int place, rows;
+} trifold_sparse_reference;
+/* Elimination of a row by another one changes an entry: A_ij -= (A_ik) (U_kj). References of U_kj and A_ij. */
+typedef struct {
+    int upper, target;
+} trifold_sparse_pair;
+/* Sweeps of a shape. `levels`: the first of each sweep, and the end of the last. The pattern by rows, for a factorization: its first row
+ * and entry among those of all shapes. */
+typedef enum {
+    trifold_sparse_l,
+    trifold_sparse_u,
+    trifold_sparse_u_turned,
+    trifold_sparse_l_turned,
+    trifold_sparse_sweeps
+} trifold_sparse_sweep;
+typedef struct {
+    int levels[trifold_sparse_sweeps + 1];
+    int row, entry;
+} trifold_sparse_schedule;
+
 /* Steps of an iteration, for kernels that several launches have in common. */
 typedef enum {
     trifold_sparse_plain,  /* of a call other than a solution: the caller's arrays */
@@ -74,6 +109,10 @@ typedef struct {
     trifold_int starts, column, source;                     /* A by rows: 64-bit starts, 32-bit columns and blocks of the caller's values */
     trifold_int turned_starts, turned_rows, turned_entries; /* A by columns: 64-bit starts, 32-bit rows and entries */
     trifold_int tile, shape, local_starts, local_columns;
+    /* GPU: lists of trifold_sparse_level, _slot, 16-bit rows and columns; references of entries, and of blocks of transposed triangles. A
+     * row's pattern: first entry and diagonal, 32-bit, counted in the shape. Each entry's first pair, counted in all shapes. */
+    trifold_int levels, slots, level_rows, slot_columns, references, turned_references, row_entries, row_diagonals, entry_columns,
+        entry_pairs, pairs;
     trifold_int matrix, matrix_stride; /* A, and bytes from member to member */
     trifold_int factors, factor_stride;
     trifold_int vectors, vector_stride, vector_count; /* bytes from vector to vector; vectors of a system */

@@ -9,7 +9,7 @@
 #define METHOD_BICGSTAB 0
 #define METHOD_CG 1
 #define METHOD_GMRES 2
-#define METHOD TRIFOLD_METHOD /* one of these */
+#define METHOD TRIFOLD_KRYLOV /* one of these */
 
 #define STEP static inline __attribute__((unused)) /* functions of templates/sparse/steps.h */
 STEP double root_of(double x) { return __builtin_sqrt(x); }

@@ -2,10 +2,11 @@
 // Sparse problems for tests, and a factorization of one subdomain that is written for reading.
 #include <Eigen/Dense>
 #include <Eigen/SparseCore>
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <random>
-#include <trifold/sparse.hpp>
+#include <trifold/sparse_spec.hpp>
 #include <vector>
 
 namespace trifold::test {
