@@ -55,7 +55,8 @@ trifold_int& field_of(trifold_sparse_launch& l, const std::string& name) {
                                                         {"row_diagonals", &l.row_diagonals},
                                                         {"entry_columns", &l.entry_columns},
                                                         {"entry_pairs", &l.entry_pairs},
-                                                        {"pairs", &l.pairs}};
+                                                        {"pairs", &l.pairs},
+                                                        {"level_records", &l.level_records}};
     const auto* found = std::ranges::find(fields, name, [](const auto& field) { return std::string_view(field.first); });
     require(found != std::end(fields), "no launch knows the buffer {}", name);
     return *found->second;

@@ -63,6 +63,13 @@ typedef struct {
     int rows, slots;
     int first_row, first_slot; /* among the rows and slots of all shapes */
     int diagonal;              /* place of the rows' D^-1 in the subdomain's factors; of a transposed triangle their first reference */
+    /* Through a ring of shared memory: the level's part of the factors, and its record: numbers of 16 bits for each slot its rows, rounded
+     * up to 8 of them; then the level's rows, and the columns of each slot. */
+    int begin, bytes;
+    int record, record_bytes; /* place in bytes among the records of all shapes */
+    int ring;                 /* place in the ring, in bytes, of both */
+    int needs;                /* levels of the subdomain that must have left the ring before */
+    int padding;
 } trifold_sparse_level;
 typedef struct {
     int rows;
@@ -88,6 +95,7 @@ typedef enum {
 } trifold_sparse_sweep;
 typedef struct {
     int levels[trifold_sparse_sweeps + 1];
+    int first; /* the first level of L that has slots */
     int row, entry;
 } trifold_sparse_schedule;
 
@@ -112,7 +120,8 @@ typedef struct {
     /* GPU: lists of trifold_sparse_level, _slot, 16-bit rows and columns; references of entries, and of blocks of transposed triangles. A
      * row's pattern: first entry and diagonal, 32-bit, counted in the shape. Each entry's first pair, counted in all shapes. */
     trifold_int levels, slots, level_rows, slot_columns, references, turned_references, row_entries, row_diagonals, entry_columns,
-        entry_pairs, pairs;
+        entry_pairs, pairs, level_records;
+    trifold_int ring;                  /* GPU: bytes of the ring; 0: factors do not go through one */
     trifold_int matrix, matrix_stride; /* A, and bytes from member to member */
     trifold_int factors, factor_stride;
     trifold_int vectors, vector_stride, vector_count; /* bytes from vector to vector; vectors of a system */

@@ -28,7 +28,7 @@ std::vector<std::string> options_of(const Target& target) {
     return {"-arch=" + target.arch, "-std=c++17", "--ptxas-options=-v", "--split-compile=4"};
 }
 
-std::int64_t shared_bytes(Kernel kernel, const SparseSpec& spec, const Arrangement& a) {
+std::int64_t shared_bytes(Kernel kernel, const SparseSpec& spec, const Arrangement& a, std::int64_t ring) {
     constexpr std::int64_t records = sparse_threads * static_cast<std::int64_t>(sizeof(trifold_sparse_record));
     constexpr std::int64_t sums = (std::int64_t{sparse_threads} + trifold_sparse_sums) * static_cast<std::int64_t>(sizeof(double));
     const auto real = element_bytes(spec.precision);
@@ -40,7 +40,8 @@ std::int64_t shared_bytes(Kernel kernel, const SparseSpec& spec, const Arrangeme
         case Kernel::factor:
             return std::max(records, static_cast<std::int64_t>(sparse_pivot_bytes(spec.block, real)));
         case Kernel::precondition:
-            return std::max(sums, static_cast<std::int64_t>(sparse_vector_bytes(a.largest_tile(), spec.block, real)));
+            return std::max(sums, static_cast<std::int64_t>(sparse_vector_bytes(a.largest_tile(), spec.block, real))) + ring +
+                   (ring > 0 ? sparse_gate_bytes() : 0);
         default:
             return sums;
     }
@@ -63,12 +64,14 @@ void check(const SparseSpec& spec, const Target& target, const Arrangement& a) {
         throw SpecError(fmt::format("{} entries are more than kernels of GPUs count", a.entries()));
 }
 
-Unit unit_of(const SparseSpec& spec, const Target& target, const Arrangement& a) {
+Unit unit_of(const SparseSpec& spec, const Target& target, const Arrangement& a, std::int64_t ring) {
     auto text = title_of(spec, target) + constants_of(spec, target);
     Unit unit{target, "sparse_" + kind_of(spec), {}, options_of(target), {}};
     for (std::size_t k = 0; k < kernel_names.size(); ++k) {
         const auto name = fmt::format("sparse_{}_{}", kernel_names.at(k), kind_of(spec));
-        unit.kernels.push_back({name, sparse_threads, shared_bytes(static_cast<Kernel>(k), spec, a)});
+        const auto kernel = static_cast<Kernel>(k);
+        unit.kernels.push_back(
+            {name, kernel == Kernel::precondition ? sparse_sweep_threads : sparse_threads, shared_bytes(kernel, spec, a, ring)});
         text += define_kernel(kernel_names.at(k), name);
     }
     unit.source = with_constants(text, paste({"gpu/sparse/entry.cuh"}, target.backend == Backend::hip ? Platform::hip : Platform::cuda));

@@ -62,24 +62,27 @@ TRIFOLD_DEVICE int is_at_work(const trifold_sparse_state& s) { return s.outcome 
 TRIFOLD_DEVICE int is_renewing(const trifold_sparse_state& s) { return s.outcome == trifold_sparse_running && s.renews; }
 
 /* The sum of a number of each thread, always in the same order. All threads get it. */
+template <int threads = sparse_threads>
 TRIFOLD_DEVICE double block_sum(double value, double* room) {
 #pragma unroll
     for (int apart = warp_lanes / 2; apart > 0; apart /= 2) value += shuffle_xor(value, apart);
     if (lane_index() == 0) room[warp_index()] = value;
     block_sync();
     double total = 0;
-    for (int k = 0; k < sparse_threads / warp_lanes; ++k) total += room[k];
+    for (int k = 0; k < threads / warp_lanes; ++k) total += room[k];
     block_sync();
     return total;
 }
 /* A thread block leaves a sum of its part. */
+template <int threads = sparse_threads>
 TRIFOLD_DEVICE void leave_sum(const Context& c, trifold_int system, trifold_int k, double value, double* room) {
-    const double total = block_sum(value, room);
+    const double total = block_sum<threads>(value, room);
     if (thread_index() == 0) sums_of(c, system, k)[group_x()] = total;
 }
+template <int threads = sparse_threads>
 TRIFOLD_DEVICE double dot(const real* a, const real* b, int count) {
     double sum = 0;
-    for (int k = thread_index(); k < count; k += sparse_threads) sum += static_cast<double>(a[k]) * static_cast<double>(b[k]);
+    for (int k = thread_index(); k < count; k += threads) sum += static_cast<double>(a[k]) * static_cast<double>(b[k]);
     return sum;
 }
 

@@ -16,7 +16,6 @@ constexpr bool has_factors = TRIFOLD_HAS_FACTORS;       /* the preconditioner is
 
 /* Lanes of a warp that have work: a row's lanes, one for each component, are in one warp. */
 constexpr int row_lanes = warp_lanes / block * block;
-constexpr int rows_at_once = sparse_threads / warp_lanes * (warp_lanes / block); /* of a thread block */
 
 #define STEP TRIFOLD_DEVICE /* functions of templates/sparse/steps.h */
 TRIFOLD_DEVICE double fabs_of(double x) { return x < 0 ? -x : x; }

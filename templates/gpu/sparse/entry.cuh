@@ -1,8 +1,9 @@
 /* The kernels of a unit. A thread block is (subdomain or part of the rows; member). */
 #include "gpu/sparse/product.cuh"
 
-#define SPARSE_KERNEL(kind, body)                                                                                            \
-    TRIFOLD_KERNEL(sparse_threads, 1)                                                                                        \
+#define SPARSE_KERNEL(kind, body) SPARSE_KERNEL_OF(kind, sparse_threads, 1, body)
+#define SPARSE_KERNEL_OF(kind, threads, blocks, body)                                                                        \
+    TRIFOLD_KERNEL(threads, blocks)                                                                                          \
     void TRIFOLD_KERNEL_##kind(TRIFOLD_PARAMETER trifold_sparse_args args, TRIFOLD_PARAMETER trifold_sparse_launch launch) { \
         const Context c = {args, launch};                                                                                    \
         assume_thread();                                                                                                     \
@@ -14,7 +15,7 @@ SPARSE_KERNEL(GATHER, gather_rows(c))
 SPARSE_KERNEL(COMPARE, compare_rows(c))
 SPARSE_KERNEL(FACTOR, factor_tile(c))
 SPARSE_KERNEL(FINISH, add_records(c))
-SPARSE_KERNEL(PRECONDITION, precondition_tile(c))
+SPARSE_KERNEL_OF(PRECONDITION, sparse_sweep_threads, sparse_sweep_blocks, precondition_tile(c))
 SPARSE_KERNEL(ORDER, order_b(c, slice_of(c)))
 SPARSE_KERNEL(PRODUCT, product_rows(c, ROOM))
 SPARSE_KERNEL(BEGIN, begin_rows(c, ROOM))

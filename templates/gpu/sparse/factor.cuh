@@ -126,9 +126,12 @@ struct Lane {
     int row, component;
     bool works;
 };
+template <int threads>
+constexpr int rows_at_once = threads / warp_lanes * (warp_lanes / block); /* of a thread block */
+template <int threads>
 TRIFOLD_DEVICE Lane lane_at(int pass) {
     const int lane = lane_index();
-    return {pass * rows_at_once + warp_index() * (warp_lanes / block) + lane / block, lane % block, lane < row_lanes};
+    return {pass * rows_at_once<threads> + warp_index() * (warp_lanes / block) + lane / block, lane % block, lane < row_lanes};
 }
 
 /* Inverts a block in shared memory, by columns, with rows exchanged so that pivots are as large as can be. False where a pivot is not above
@@ -303,13 +306,14 @@ TRIFOLD_DEVICE void factor_tile(const Context& c) {
     real* room = static_cast<real*>(shared_memory());
     for (int level = tile.schedule.levels[trifold_sparse_l]; level < tile.schedule.levels[trifold_sparse_l + 1]; ++level) {
         const trifold_sparse_level& l = level_at(c, level);
-        for (int pass = 0; pass * rows_at_once < l.rows; ++pass) {
-            const Lane lane = lane_at(pass);
+        for (int pass = 0; pass * rows_at_once<sparse_threads> < l.rows; ++pass) {
+            const Lane lane = lane_at<sparse_threads>(pass);
             const bool works = lane.works && lane.row < l.rows;
             const int row = works ? row_at(c, l, lane.row) : 0;
             if (works) eliminate_row(tile, pattern, row, lane.component);
             warp_sync();
-            finish_row(c, tile, pattern, row, lane, works, room + (lane.works ? lane.row % rows_at_once : 0) * square, record);
+            finish_row(c, tile, pattern, row, lane, works, room + (lane.works ? lane.row % rows_at_once<sparse_threads> : 0) * square,
+                       record);
         }
         block_sync();
     }
