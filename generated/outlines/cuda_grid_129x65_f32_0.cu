@@ -38,7 +38,7 @@
 /* ---- gpu/grid/tiny.cuh ---- */
 /* ---- gpu/grid/pixels.cuh ---- */
 
-options: -arch=sm_90 -std=c++17 --ptxas-options=-v --split-compile=4
+options: -arch=sm_90 -std=c++17 --ptxas-options=-v --split-compile=4 --diag-suppress=128,177
 kernel grid_leaf_general_f32: 32 threads, 4848 bytes of shared memory
 kernel grid_tiny_general_f32: 32 threads, 2128 bytes of shared memory
 kernel grid_finish_general_f32: 64 threads, 0 bytes of shared memory

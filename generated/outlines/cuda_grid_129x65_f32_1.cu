@@ -35,6 +35,6 @@
 /* ---- gpu/grid/rows.cuh ---- */
 /* ---- gpu/grid/eliminate.cuh ---- */
 
-options: -arch=sm_90 -std=c++17 --ptxas-options=-v --split-compile=4
+options: -arch=sm_90 -std=c++17 --ptxas-options=-v --split-compile=4 --diag-suppress=128,177
 kernel grid_small_general_f32: 32 threads, 5136 bytes of shared memory
 kernel grid_middle_general_f32: 128 threads, 17168 bytes of shared memory

@@ -35,6 +35,6 @@
 /* ---- gpu/grid/rows.cuh ---- */
 /* ---- gpu/grid/eliminate.cuh ---- */
 
-options: -arch=sm_90 -std=c++17 --ptxas-options=-v --split-compile=4
+options: -arch=sm_90 -std=c++17 --ptxas-options=-v --split-compile=4 --diag-suppress=128,177
 kernel grid_large_general_f32: 256 threads, 41504 bytes of shared memory
 kernel grid_huge_general_f32: 512 threads, 0 bytes of shared memory

@@ -31,5 +31,5 @@
 /* ---- gpu/grid/warp_tile.cuh ---- */
 /* ---- gpu/grid/step.cuh ---- */
 
-options: -arch=sm_90 -std=c++17 --ptxas-options=-v --split-compile=4
+options: -arch=sm_90 -std=c++17 --ptxas-options=-v --split-compile=4 --diag-suppress=128,177
 kernel grid_step_1_general_f32: 256 threads, 78016 bytes of shared memory

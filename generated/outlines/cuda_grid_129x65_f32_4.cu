@@ -17,8 +17,6 @@
 #define TRIFOLD_BLOCKS_PANEL 2
 #define TRIFOLD_KERNEL_PRODUCT grid_product_general_f32
 #define TRIFOLD_BLOCKS_PRODUCT 3
-#define TRIFOLD_KERNEL_WIDE_PRODUCT grid_wide_product_general_f32
-#define TRIFOLD_BLOCKS_WIDE_PRODUCT 1
 
 /* ---- integer.h ---- */
 /* ---- gpu/platform_cuda.cuh ---- */
@@ -38,8 +36,7 @@
 /* ---- gpu/grid/panel.cuh ---- */
 /* ---- gpu/grid/product.cuh ---- */
 
-options: -arch=sm_90 -std=c++17 --ptxas-options=-v --split-compile=4
+options: -arch=sm_90 -std=c++17 --ptxas-options=-v --split-compile=4 --diag-suppress=128,177
 kernel grid_assemble_general_f32: 256 threads, 2048 bytes of shared memory
 kernel grid_panel_general_f32: 256 threads, 52784 bytes of shared memory
 kernel grid_product_general_f32: 128 threads, 37920 bytes of shared memory
-kernel grid_wide_product_general_f32: 256 threads, 0 bytes of shared memory

@@ -40,7 +40,7 @@
 /* ---- gpu/grid/sweep.cuh ---- */
 /* ---- gpu/grid/sweep_shared.cuh ---- */
 
-options: -arch=sm_90 -std=c++17 --ptxas-options=-v --split-compile=4
+options: -arch=sm_90 -std=c++17 --ptxas-options=-v --split-compile=4 --diag-suppress=128,177
 kernel grid_forward_small_general_f32: 128 threads, 23040 bytes of shared memory
 kernel grid_backward_small_general_f32: 128 threads, 23040 bytes of shared memory
 kernel grid_forward_general_f32: 128 threads, 18448 bytes of shared memory

@@ -32,6 +32,6 @@
 /* ---- gpu/grid/sweep.cuh ---- */
 /* ---- gpu/grid/sweep_shared.cuh ---- */
 
-options: -arch=sm_90 -std=c++17 --ptxas-options=-v --split-compile=4
+options: -arch=sm_90 -std=c++17 --ptxas-options=-v --split-compile=4 --diag-suppress=128,177
 kernel grid_forward_pivots_general_f32: 256 threads, 37248 bytes of shared memory
 kernel grid_backward_pivots_general_f32: 256 threads, 37248 bytes of shared memory

@@ -107,8 +107,8 @@ TEST_CASE("one unit serves images of every size, batch and boundary") {
 }
 
 TEST_CASE("a few units serve images of every size, batch, boundary and number of right-hand sides on a GPU, and one on a CPU") {
-    // Eleven units: leaf tiles, two for other small fronts, three sizes of panels that a step factors, other kernels of shared fronts,
-    // sweeps, triangles, triangles of A', pixels. Images of more than 1024 pixels a side need further steps.
+    // Leaf tiles, two for other small fronts, three for panels that a step factors, other kernels of shared fronts, sweeps, triangles,
+    // triangles of A' unless A is symmetric, pixels. Larger images need further steps, and wide products.
     constexpr std::size_t most_units = 11, most_of_symmetric = 10;
     const std::vector<std::pair<std::int64_t, std::int64_t>> sizes{{2, 2},    {3, 3},     {5, 3},     {9, 9},     {33, 17},  {64, 64},
                                                                    {129, 65}, {257, 257}, {300, 300}, {513, 513}, {600, 400}};
@@ -148,8 +148,6 @@ TEST_CASE("a Program asks for the knobs of the kernels that it launches, and of 
         const auto all = grid::decided(choose(image(side, side), sm_90));
         return std::ranges::any_of(all, [&](const Turned& turned) { return turned.list == knob; });
     };
-    CHECK(asked(129, "product_blocks"));
-    CHECK(!asked(129, "wide_product_blocks"));
     CHECK(asked(9, "tiny_blocks"));
     CHECK(!asked(5, "tiny_blocks"));
     CHECK(!asked(9, "forward_kept_blocks"));
