@@ -28,6 +28,7 @@ struct Abilities {
     bool inverse = true;             ///< it has a kernel for the selected inverse
     bool rides = true;               ///< a kernel factors with the forward sweep; otherwise one follows the other
     bool finishes = true;            ///< kernels of their own gather the verdict on a member; otherwise its kernels do
+    bool any_size = true;            ///< its texts can leave sizes open
     std::int64_t largest_block = 0;  ///< 0: any
 };
 

@@ -27,13 +27,13 @@ namespace {
 const nb::call_guard<InCall> guarded;
 
 BoundPlan make_plan(std::int64_t block, std::int64_t horizon, nb::handle dtype, std::int64_t batch, std::int64_t rhs, nb::handle device,
-                    const std::string& schedule, const std::string& variant, const std::string& operations, int workers) {
+                    const std::string& schedule, const std::string& variant, const std::string& operations, int workers, bool any_size) {
     Spec spec{.block = block, .horizon = horizon, .precision = precision_of(dtype), .rhs = rhs, .batch = batch};
     if (spec.precision == Precision::mixed) spec.operations = {Operation::factor, Operation::solve, Operation::factor_solve};
     if (!operations.empty()) spec.operations = parse_operations(operations);
     const auto where = device_of(device);
     const Unlocked unlocked;
-    return {Factors::shared(spec, where, {.schedule = schedule, .variant = variant, .workers = workers})};
+    return {Factors::shared(spec, where, {.schedule = schedule, .variant = variant, .workers = workers, .any_size = any_size})};
 }
 
 std::string device_text(const Plan& plan) {
@@ -104,6 +104,7 @@ nb::tuple reduced_plan(const BoundPlan& self) {
     arguments["variant"] = tuning.variant;
     arguments["operations"] = to_string(spec.operations);
     arguments["workers"] = tuning.workers;
+    arguments["any_size"] = tuning.any_size;
     return nb::make_tuple(restorer("plan"), nb::make_tuple(arguments));
 }
 
@@ -125,11 +126,13 @@ void bind_plan(nb::module_& module) {
         .def(
             "__init__",
             [](BoundPlan* self, std::int64_t block, std::int64_t horizon, nb::handle dtype, std::int64_t batch, std::int64_t rhs,
-               nb::handle device, const std::string& schedule, const std::string& variant, const std::string& operations, int workers) {
-                new (self) BoundPlan(make_plan(block, horizon, dtype, batch, rhs, device, schedule, variant, operations, workers));
+               nb::handle device, const std::string& schedule, const std::string& variant, const std::string& operations, int workers,
+               bool any_size) {
+                new (self)
+                    BoundPlan(make_plan(block, horizon, dtype, batch, rhs, device, schedule, variant, operations, workers, any_size));
             },
             nb::kw_only(), "block"_a, "horizon"_a, "dtype"_a = "float64", "batch"_a = 1, "rhs"_a = 1, "device"_a = "cpu",
-            "schedule"_a = "auto", "variant"_a = "auto", "operations"_a = "", "workers"_a = 1, guarded)
+            "schedule"_a = "auto", "variant"_a = "auto", "operations"_a = "", "workers"_a = 1, "any_size"_a = false, guarded)
         .def(
             "solver",
             [](const BoundPlan& self, nb::handle value, std::int64_t members, std::optional<bool> batched) {

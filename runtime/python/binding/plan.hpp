@@ -26,7 +26,8 @@ struct PlanSettings {
     std::string schedule = "auto", variant = "auto", operations;
     int workers = 1;
     bool mixed = false;
-    Tuning tuning() const { return {.schedule = schedule, .variant = variant, .workers = workers}; }
+    /// Sizes of arrays change from call to call, so that one compilation serves all.
+    Tuning tuning() const { return {.schedule = schedule, .variant = variant, .workers = workers, .any_size = true}; }
 };
 
 /// The Plan for arrays of these shapes, types and places: D, and b where it is known.
