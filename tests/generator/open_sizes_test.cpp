@@ -36,7 +36,7 @@ TEST_CASE("on a CPU one text serves every horizon, batch and class of right-hand
             for (const int workers : {1, 4}) {
                 CAPTURE(n);
                 CAPTURE(workers);
-                const Tuning tuning{.schedule = workers == 1 ? "sequential" : "twisted:4", .variant = "tile", .workers = workers};
+                const Tuning tuning{.schedule = workers == 1 ? "sequential" : "twisted:4", .variant = "tile", .workers = workers, .any_size = true};
                 Texts texts;
                 for (const std::int64_t horizon : {8, 50, 51, 64, 127, 1000})
                     for (const std::int64_t batch : {1, 2, 63})
