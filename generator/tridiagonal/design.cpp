@@ -10,6 +10,7 @@
 
 #include "generator/tridiagonal/assumptions.hpp"
 #include "generator/tridiagonal/backend.hpp"
+#include "generator/tridiagonal/columns.hpp"
 #include "generator/tridiagonal/identity.hpp"
 #include "generator/tridiagonal/mixed.hpp"
 #include "generator/tridiagonal/variant.hpp"
@@ -93,6 +94,14 @@ std::string_view to_string(Phase phase) {
     return names.at(static_cast<std::size_t>(phase));
 }
 
+Operations planned_operations(const Spec& spec, std::int64_t at_once) {
+    auto result = spec.operations;
+    if (spec.rhs <= at_once) return result;
+    if (result.contains(Operation::factor_forward)) result.insert(Operation::forward);
+    if (result.contains(Operation::factor_solve)) result.insert(Operation::solve);
+    return result;
+}
+
 bool is_wrapped(const Design& design) { return design.caller.precision == Precision::mixed; }
 
 namespace {
@@ -103,6 +112,8 @@ Design design(const Choice& choice, std::vector<Turned>* asked) {
     result.spec = inner_spec(choice.spec);
     result.target = choice.target;
     result.workers = choice.tuning.workers;
+    result.spec.rhs = columns_at_once(choice.spec, choice.target, choice.tuning.workers);
+    if (!is_wrapped(result)) result.spec.operations = planned_operations(choice.spec, result.spec.rhs);
     result.schedule = choice.schedule;
     result.variant = choice.variant;
     result.knobs = {parse_variant(choice.variant).pinned, asked};
@@ -160,8 +171,7 @@ bool has_inverse(const Design& design) { return has_kernel(design, Phase::invers
 
 std::int64_t groups_of(const Design& design, const Step& step) {
     const auto& shape = design.kernels[step.kernel].shape;
-    return checked_multiply((step.level.chains + shape.chains_per_task - 1) / shape.chains_per_task, shape.groups_per_chain,
-                            "thread blocks");
+    return checked_multiply((step.level.chains + shape.chains_per_task - 1) / shape.chains_per_task, shape.groups_per_chain, "tasks");
 }
 
 const Buffer& buffer(const Design& design, std::string_view name) {

@@ -36,7 +36,7 @@ std::vector<std::string_view> passes_of(const Design& inner) {
 void add_buffers(Design& inner, const MixedShape& shape) {
     const auto& spec = inner.caller;
     const auto members = inner.lowered.members, blocks = members * spec.horizon, couplings = members * (spec.horizon - 1);
-    const auto area = spec.block * spec.block, rhs = checked_multiply(spec.block, spec.rhs, "right-hand sides of a block");
+    const auto area = spec.block * spec.block, rhs = checked_multiply(spec.block, inner.spec.rhs, "right-hand sides of a block");
     const auto parts = checked_multiply(blocks, shape.row_parts, "rows of the batch");
     const auto scratch = inner.lowered.scratch_bytes * inner.workers;
     MemoryPlan plan{std::move(inner.buffers), inner.workspace_bytes - scratch};
@@ -49,7 +49,7 @@ void add_buffers(Design& inner, const MixedShape& shape) {
     plan.add("narrow_e", couplings, area, sizeof(float));
     plan.add("narrow_x", blocks, rhs, sizeof(float));
     plan.add("solution", blocks, rhs, sizeof(double));
-    plan.add("errors", parts, 3 * spec.rhs, sizeof(double));
+    plan.add("errors", parts, 3 * inner.spec.rhs, sizeof(double));
     inner.buffers = std::move(plan.buffers);
     inner.workspace_bytes = checked_add(plan.bytes, scratch, "workspace");
 }
@@ -177,7 +177,7 @@ Program wrap_mixed(Design inner, Packing packing) {
     program.units.push_back(unit_of(inner, shape));
     auto wrapped = program;
     wrapped.operations.clear();
-    for (const auto operation : inner.caller.operations)
+    for (const auto operation : planned_operations(inner.caller, inner.spec.rhs))
         wrapped.operations[std::string(to_string(operation))] = build(program, inner, shape, operation);
     return wrapped;
 }

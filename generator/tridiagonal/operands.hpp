@@ -2,8 +2,7 @@
 #include <trifold/tridiagonal_args.h>
 
 #include <array>
-#include <trifold/program.hpp>
-#include <trifold/spec.hpp>
+#include <trifold/generate.hpp>
 
 namespace trifold {
 
@@ -12,6 +11,6 @@ namespace trifold {
 enum class Operands : std::size_t { caller, caller_in_x, copies };
 
 /// The operands of one call, by Operands. Allocates nothing.
-std::array<trifold_args, 3> operands_of(const Spec& spec, const std::vector<Buffer>& buffers, const trifold_args& caller);
+std::array<trifold_args, 3> operands_of(const Choice& choice, const std::vector<Buffer>& buffers, const trifold_args& caller);
 
 }  // namespace trifold

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <trifold/error.hpp>
 
+#include "generator/tridiagonal/columns.hpp"
 #include "generator/tridiagonal/operands.hpp"
 
 namespace trifold {
@@ -17,7 +18,7 @@ constexpr std::array every_operation{Operation::factor,   Operation::factor_forw
 
 /// Arguments of the kernels of one call.
 struct CallOperands {
-    CallOperands(const Plan& plan, const trifold_args& caller) : args(operands_of(plan.choice().spec, plan.program().buffers, caller)) {
+    CallOperands(const Plan& plan, const trifold_args& caller) : args(operands_of(plan.choice(), plan.program().buffers, caller)) {
         static_assert(sizeof(trifold_args) == 23 * 8, "operands are compared byte by byte, so nothing may be padding");
         for (std::size_t k = 0; k < args.size(); ++k) list[k] = {&args[k], sizeof args[k], args[k].members};
     }
@@ -56,9 +57,11 @@ std::int64_t gaps_of(const Spec& spec, Array array) {
 }  // namespace
 
 Solver::Impl::Impl(const Plan& given, void* workspace, std::int64_t bytes, Holds holds)
-    : plan(given), session(make_session(given, workspace, bytes, holds)) {
+    : plan(given),
+      session(make_session(given, workspace, bytes, holds)),
+      at_once_(columns_at_once(given.choice().spec, given.choice().target, given.choice().tuning.workers)) {
     for (const auto operation : every_operation)
-        if (plan.choice().spec.operations.contains(operation))
+        if (plan.program().operations.contains(std::string(to_string(operation))))
             numbers_.at(static_cast<std::size_t>(operation)) = session.operation(to_string(operation));
 }
 
@@ -103,8 +106,8 @@ void Solver::Impl::require_factor(std::string_view what) const {
 void Solver::Impl::enqueue(Session::Call& call, const Request& request) {
     const auto& spec = plan.choice().spec;
     auto operation = request.operation;
-    for (std::int64_t first = 0; first < request.columns; first += spec.rhs) {
-        const auto columns = std::min(spec.rhs, request.columns - first);
+    for (std::int64_t first = 0; first < request.columns; first += at_once_) {
+        const auto columns = std::min(at_once_, request.columns - first);
         const CallOperands operands(plan, panel_args(spec, request, first, columns, session.workspace()));
         call.run(numbers_[static_cast<std::size_t>(operation)], operands.list);
         operation = without_factor(operation);
@@ -182,7 +185,7 @@ void Solver::Impl::read_status(Session::Call& call) {
     const auto ranges = call.read<trifold_range>("range", std::max(solved, inverted));
     for (std::size_t k = 0; k < ranges.size(); ++k) {
         const auto member = static_cast<std::int64_t>(k);
-        outcomes_[k].solution = !(member < solved && sound(k) && ranges[k].solution == 1);
+        outcomes_[k].solution = !(member < solved && sound(k) && ranges[k].solution > 0);
         outcomes_[k].inverse = !(member < inverted && sound(k) && ranges[k].inverse == 1);
     }
     if (!quadratic_known()) return;

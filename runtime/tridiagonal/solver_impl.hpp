@@ -61,6 +61,7 @@ struct Solver::Impl {
     void read_refinement(Session::Call& call);
     void read_status(Session::Call& call);
 
+    std::int64_t at_once_;                  // columns of one call of the kernels
     std::array<std::size_t, 7> numbers_{};  // numbers of the Program's operations, by Operation
     // Results that the caller is given, and room for what is read.
     std::vector<Outcome> outcomes_;

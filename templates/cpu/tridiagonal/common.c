@@ -155,7 +155,7 @@ INLINE real diagonal_term(const trifold_args* args, integer member, integer bloc
 }
 
 /* Right-hand sides of this call: known where the Spec has one, which spares loops that the compiler would prepare for more. */
-INLINE integer columns_of(const trifold_args* args) { return MOST_COLUMNS == 1 ? 1 : args->columns; }
+INLINE integer columns_of(const trifold_args* args) { return PANEL_COLUMNS == 1 ? 1 : args->columns; }
 
 INLINE int is_active(const trifold_args* args, integer member) { return !args->active || args->active[member] != 0; }
 

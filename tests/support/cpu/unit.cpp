@@ -60,7 +60,7 @@ CompiledProgram::CompiledProgram(Choice choice, std::string_view level) : choice
 
 void CompiledProgram::run(Operation operation, trifold_args args, const Split& split) const {
     auto* const scratch = scratch_.data() + (-reinterpret_cast<std::uintptr_t>(scratch_.data()) & (workspace_alignment - 1));
-    const auto all = operands_of(choice_.spec, program_.buffers, args);
+    const auto all = operands_of(choice_, program_.buffers, args);
     std::feclearexcept(FE_ALL_EXCEPT);
     for (const auto& launch : program_.operations.at(std::string(to_string(operation)))) {
         const auto ceil = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };

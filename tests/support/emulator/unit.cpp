@@ -119,7 +119,7 @@ void EmulatedUnit::run_launches(Operation operation, const trifold_args& args, c
     const auto& launches = program_.operations.at(std::string(to_string(operation)));
     const auto order = choose_order(launches, running);
     const auto before = all_before(launches);
-    const auto all = operands_of(choice_.spec, build_ == Build::watched ? spread_ : program_.buffers, args);
+    const auto all = operands_of(choice_, build_ == Build::watched ? spread_ : program_.buffers, args);
     for (const auto k : order) {
         const auto& launch = launches[k];
         const auto& kernel = kernel_of(program_, launch);
