@@ -5,7 +5,7 @@
 namespace trifold {
 namespace {
 
-constexpr std::int64_t classes[] = {1, 4, 8, 16, 32, 64};
+constexpr std::int64_t classes[] = {1, 2, 4, 8, 16, 32, 64};
 constexpr std::int64_t most_panels = 31;  // each has a bit of an int that says whether X has left the range
 
 }  // namespace

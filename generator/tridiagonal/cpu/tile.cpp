@@ -67,6 +67,9 @@ Fetch fetch(const Problem& problem) {
     return {rate < number("two_lines_from") ? 1 : 2, step};
 }
 
+/// So many right-hand sides at most are treated one by one.
+constexpr std::int64_t few_columns = 3;
+
 /// Right-hand sides in a vector. Their rows are as many as a register tile of D has columns, with two vectors each.
 std::int64_t panel_lanes(const Problem& problem) {
     return std::min(vector_bytes(problem.target) / element_bytes(problem.spec.precision), columns_class(problem.spec.rhs));
@@ -80,14 +83,15 @@ Lowered lower(const Problem& problem) {
     const auto& spec = problem.spec;
     const auto n = spec.block, ld = leading(problem);
     const auto columns = columns_class(spec.rhs), lanes = vector_bytes(problem.target) / element_bytes(spec.precision);
-    const auto vector = round_up(std::max(ld, checked_multiply(n, spec.rhs, "right-hand sides of a block")), lanes);
+    const auto few = std::min(spec.rhs, few_columns);
+    const auto vector = round_up(std::max(few * ld, checked_multiply(n, spec.rhs, "right-hand sides of a block")), lanes);
     // Three sets of right-hand sides for the sweeps, ten blocks for the selected inverse.
     const auto inverse = spec.operations.contains(Operation::inverse) ? 10 * n * ld : 0;
     const auto scratch = checked_multiply(std::max(3 * vector, inverse), element_bytes(spec.precision), "scratch of a worker");
     Lowered result{{}, {n * ld + ld, n * ld, n * ld, n * ld, vector}, round_up(scratch, workspace_alignment), spec.batch};
     for (const auto phase : phases) result.shapes[phase] = {};
     for (const auto phase : {Phase::forward, Phase::backward}) result.shapes[phase].groups_per_chain = spec.rhs / columns;
-    result.phases = usual_phases(spec, tile_variant.abilities, columns == 1);
+    result.phases = usual_phases(spec, tile_variant.abilities, columns <= 2);  // as few are treated one by one
     return result;
 }
 

@@ -5,12 +5,13 @@
  * sums have one order, whatever its place and whatever stands beside it. */
 #include "cpu/tridiagonal/tile/load.c"
 
-#if PANEL_COLUMNS > 1
+#if PANEL_COLUMNS > 2
 
 enum {
     ROWS = PANEL_ROWS, /* rows of a register tile */
     SLICE_VECTORS = PANEL_COLUMNS > PANEL_LANES ? 2 : 1,
     SLICE = SLICE_VECTORS * PANEL_LANES,
+    FEW_COLUMNS = SLICE_VECTORS + 1, /* so many take longer as a slice than one by one; measured */
     BLOCK_OF_SLICE = n * SLICE,
     BLOCK_OF_PANEL = n * PANEL_COLUMNS
 };
@@ -153,8 +154,11 @@ INLINE void row_in(real* to, const real* from, integer count) {
         for (integer c = 0; c < SLICE; ++c) to[c] = c < count ? from[c] : 0;
         return;
     }
-    EACH_VECTOR(v) * vector_at(to, v) =
-        (v + 1) * PANEL_LANES <= count ? *(const loose_columns*)(from + v * PANEL_LANES) : (across_columns){};
+    EACH_VECTOR(v) {
+        across_columns columns = {};
+        if ((v + 1) * PANEL_LANES <= count) columns = *(const loose_columns*)(from + v * PANEL_LANES);
+        *vector_at(to, v) = columns;
+    }
     if (count % PANEL_LANES) *(loose_columns*)(to + count - PANEL_LANES) = *(const loose_columns*)(from + count - PANEL_LANES);
 }
 INLINE void row_out(real* to, const real* from, integer count) {
@@ -162,25 +166,71 @@ INLINE void row_out(real* to, const real* from, integer count) {
         for (integer c = 0; c < count; ++c) to[c] = from[c];
         return;
     }
-    EACH_VECTOR(v) if ((v + 1) * PANEL_LANES <= count) * (loose_columns*)(to + v * PANEL_LANES) = *vector_at(from, v);
+    EACH_VECTOR(v) {
+        if ((v + 1) * PANEL_LANES <= count) *(loose_columns*)(to + v * PANEL_LANES) = *vector_at(from, v);
+    }
     if (count % PANEL_LANES) *(loose_columns*)(to + count - PANEL_LANES) = *(const loose_columns*)(from + count - PANEL_LANES);
 }
 
-NOINLINE void load_slice(const real* b, const trifold_strides* s, integer count, real* y) {
-    if (s->column == 1) {
-        for (integer r = 0; r < n; ++r) row_in(y + r * SLICE, b + r * s->row, count);
-        return;
-    }
-    for (integer c = 0; c < SLICE; ++c)
-        for (integer r = 0; r < n; ++r) y[r * SLICE + c] = c < count ? b[r * s->row + c * s->column] : 0;
+/* Fetches what the next front of the chain will read or write there, `ahead` elements further on: rows of many right-hand sides lie pages
+ * apart, which the processor does not foresee. */
+INLINE void fetch_row(const real* p, const trifold_strides* s, integer ahead) {
+    if (s->row <= PANEL_COLUMNS) return;
+    UNROLL for (int line = 0; line < SLICE * REAL_BYTES; line += 64) __builtin_prefetch((const char*)(p + ahead) + line);
 }
-NOINLINE void store_slice(real* x, const trifold_strides* s, integer count, const real* y) {
-    if (s->column == 1) {
-        for (integer r = 0; r < n; ++r) row_out(x + r * s->row, y + r * SLICE, count);
-        return;
-    }
+
+/* Columns that stand `column` apart, each contiguous, are transposed in registers. The last vectors of rows overlap those before them. */
+#if BLOCK >= VECTOR_LANES && VECTOR_LANES == PANEL_LANES
+NOINLINE void columns_in(real* y, const real* b, integer column, integer count) {
+    for (integer c = 0; c < SLICE; c += LANES)
+        for (integer r = 0; r < n; r += LANES) {
+            const integer from = smaller(r, n - LANES);
+            vec v[LANES];
+            UNROLL for (int k = 0; k < LANES; ++k) {
+                v[k] = (vec){};
+                if (c + k < count) v[k] = *(const loose*)(b + (c + k) * column + from);
+            }
+            transpose(v);
+            UNROLL for (int k = 0; k < LANES; ++k) store(y + (from + k) * SLICE + c, v[k]);
+        }
+}
+NOINLINE void columns_out(real* x, integer column, const real* y, integer count) {
+    for (integer c = 0; c < count; c += LANES)
+        for (integer r = 0; r < n; r += LANES) {
+            const integer from = smaller(r, n - LANES);
+            vec v[LANES];
+            UNROLL for (int k = 0; k < LANES; ++k) v[k] = load(y + (from + k) * SLICE + c);
+            transpose(v);
+            UNROLL for (int k = 0; k < LANES; ++k) {
+                if (c + k < count) *(loose*)(x + (c + k) * column + from) = v[k];
+            }
+        }
+}
+#else
+NOINLINE void columns_in(real* y, const real* b, integer column, integer count) {
+    for (integer c = 0; c < SLICE; ++c)
+        for (integer r = 0; r < n; ++r) y[r * SLICE + c] = c < count ? b[r + c * column] : 0;
+}
+NOINLINE void columns_out(real* x, integer column, const real* y, integer count) {
     for (integer c = 0; c < count; ++c)
-        for (integer r = 0; r < n; ++r) x[r * s->row + c * s->column] = y[r * SLICE + c];
+        for (integer r = 0; r < n; ++r) x[r + c * column] = y[r * SLICE + c];
+}
+#endif
+
+/* Either rows or columns are contiguous. */
+NOINLINE void load_slice(const real* b, const trifold_strides* s, integer ahead, integer count, real* y) {
+    if (s->column != 1) return columns_in(y, b, s->column, count);
+    for (integer r = 0; r < n; ++r) {
+        fetch_row(b + r * s->row, s, ahead);
+        row_in(y + r * SLICE, b + r * s->row, count);
+    }
+}
+NOINLINE void store_slice(real* x, const trifold_strides* s, integer ahead, integer count, const real* y) {
+    if (s->column != 1) return columns_out(x, s->column, y, count);
+    for (integer r = 0; r < n; ++r) {
+        fetch_row(x + r * s->row, s, ahead);
+        row_out(x + r * s->row, y + r * SLICE, count);
+    }
 }
 
 /* ---- squares ---- */
@@ -228,7 +278,7 @@ INLINE real* slot_of(const trifold_args* args, int side, integer member, integer
 
 INLINE void load_panel(const trifold_args* args, integer member, integer block, const column_panel* panel, real* x) {
     const trifold_strides* s = &args->x_strides;
-    EACH_SLICE(panel) load_slice(x_of(args, member, block) + (panel->first + c) * s->column, s, count, x + c * n);
+    EACH_SLICE(panel) load_slice(x_of(args, member, block) + (panel->first + c) * s->column, s, 0, count, x + c * n);
 }
 
 INLINE void add_slots(const trifold_args* args, integer member, integer block, const column_panel* panel, integer c, real* y) {
@@ -242,16 +292,19 @@ INLINE void add_slots(const trifold_args* args, integer member, integer block, c
 KERNEL_PART void forward_panel(const trifold_args* args, const trifold_level* level, integer member, const chain* chain, integer number,
                                void* scratch) {
     const column_panel panel = panel_of(args, number);
+    const integer ahead = level->scale * chain->step;
     const real *previous_next = 0, *last_y = 0;
     for (integer k = 0; k < chain->length; ++k) {
         const integer block = block_at(level, chain->first + k * chain->step);
         real* y = panel_scratch(scratch, k & 1);
         EACH_SLICE(&panel) {
             real* slice = y + c * n;
-            load_slice(b_of(args, member, block) + (panel.first + c) * args->b_strides.column, &args->b_strides, count, slice);
+            load_slice(b_of(args, member, block) + (panel.first + c) * args->b_strides.column, &args->b_strides,
+                       ahead * args->b_strides.stage, count, slice);
             if (level->index > 0) add_slots(args, member, block, &panel, c, slice);
             forward_slice(factor_of(args, member, block), previous_next, last_y + c * n, slice);
-            store_slice(x_of(args, member, block) + (panel.first + c) * args->x_strides.column, &args->x_strides, count, slice);
+            store_slice(x_of(args, member, block) + (panel.first + c) * args->x_strides.column, &args->x_strides,
+                        ahead * args->x_strides.stage, count, slice);
             square_slice(block_quadratic_of(args, member, block) + panel.first + c, slice, count);
             if (chain->behind >= 0)
                 update_slice(slot_of(args, side_behind(chain), member, block_at(level, chain->behind), &panel) + c * n,
@@ -274,7 +327,7 @@ INLINE void clear_range(int* range, const column_panel* panel, integer columns) 
 KERNEL_PART void backward_panel(const trifold_args* args, const trifold_level* level, integer member, const chain* chain, integer number,
                                 void* scratch) {
     const column_panel panel = panel_of(args, number);
-    const integer length = chain->length;
+    const integer length = chain->length, ahead = -level->scale * chain->step;
     int* range = &range_of(args, member)->solution;
     real *x_behind = panel_scratch(scratch, 2), *x_next = panel_scratch(scratch, length & 1);
     across_columns trouble = {};
@@ -290,11 +343,13 @@ KERNEL_PART void backward_panel(const trifold_args* args, const trifold_level* l
         if (chain->behind >= 0) p.behind = behind_of(args, member, block);
         EACH_SLICE(&panel) {
             real* slice = x + c * n;
-            load_slice(b_of(args, member, block) + (panel.first + c) * args->b_strides.column, &args->b_strides, count, slice);
+            load_slice(b_of(args, member, block) + (panel.first + c) * args->b_strides.column, &args->b_strides,
+                       ahead * args->b_strides.stage, count, slice);
             p.x_next = x_next + c * n;
             p.x_behind = x_behind + c * n;
             backward_slice(&p, slice);
-            store_slice(x_of(args, member, block) + (panel.first + c) * args->x_strides.column, &args->x_strides, count, slice);
+            store_slice(x_of(args, member, block) + (panel.first + c) * args->x_strides.column, &args->x_strides,
+                        ahead * args->x_strides.stage, count, slice);
             for (integer i = 0; i < BLOCK_OF_SLICE; i += PANEL_LANES) trouble += *vector_at(slice + i, 0) * 0;
         }
         x_next = x;

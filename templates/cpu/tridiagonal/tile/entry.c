@@ -21,8 +21,9 @@ CHAIN_KERNEL(TRIFOLD_KERNEL_FACTOR, factor_chain(args, level, member, &c, 0, scr
 CHAIN_KERNEL(TRIFOLD_KERNEL_FACTOR_FORWARD, factor_chain(args, level, member, &c, 1, scratch))
 #endif
 
-#if PANEL_COLUMNS > 1
-/* A call with one right-hand side has the kernels that are made for one. */
+#if PANEL_COLUMNS > 2
+/* The first call takes few right-hand sides one by one. Later calls treat the last of many, whose results depend on no number of columns.
+ */
 #define SWEEP_KERNEL(NAME, ONE, PANEL)                                                                                                \
     KERNEL NAME(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task, void* scratch) { \
         const integer panels = MOST_COLUMNS / PANEL_COLUMNS, tasks = level->chains * panels;                                          \
@@ -30,7 +31,7 @@ CHAIN_KERNEL(TRIFOLD_KERNEL_FACTOR_FORWARD, factor_chain(args, level, member, &c
             const integer member = task / tasks, panel = task % panels;                                                               \
             if (!is_active(args, member) || args->columns <= panel * PANEL_COLUMNS) continue;                                         \
             const chain c = find_chain(level, task % tasks / panels);                                                                 \
-            if (args->columns == 1)                                                                                                   \
+            if (args->columns <= FEW_COLUMNS && args->first_column == 0)                                                              \
                 ONE(args, level, member, &c, scratch);                                                                                \
             else                                                                                                                      \
                 PANEL(args, level, member, &c, panel, scratch);                                                                       \
