@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "generator/tridiagonal/variant.hpp"
+
 namespace trifold {
 namespace {
 
@@ -16,10 +18,14 @@ std::int64_t columns_class(std::int64_t rhs) {
     return *std::rbegin(classes);
 }
 
-std::int64_t columns_at_once(const Spec& spec, const Target& target, std::int64_t workers) {
-    if (target.backend != Backend::cpu) return spec.rhs;
-    const auto panel = columns_class(spec.rhs), panels = (spec.rhs + panel - 1) / panel;
-    return panel * std::min({panels, workers, most_panels});
+std::int64_t panel_columns(std::int64_t rhs, std::int64_t most) { return std::min(columns_class(rhs), most); }
+
+std::int64_t columns_at_once(const Choice& choice) {
+    const auto rhs = choice.spec.rhs, workers = std::int64_t{choice.tuning.workers};
+    const auto& can = variant_named(choice.target, choice.variant).abilities;
+    if (can.most_columns == 0) return rhs;
+    const auto panel = panel_columns(rhs, can.most_columns), panels = (rhs + panel - 1) / panel;
+    return can.shares_columns ? panel * std::min({panels, workers, most_panels}) : panel;
 }
 
 }  // namespace trifold

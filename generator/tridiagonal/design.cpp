@@ -112,7 +112,7 @@ Design design(const Choice& choice, std::vector<Turned>* asked) {
     result.spec = inner_spec(choice.spec);
     result.target = choice.target;
     result.workers = choice.tuning.workers;
-    result.spec.rhs = columns_at_once(choice.spec, choice.target, choice.tuning.workers);
+    result.spec.rhs = columns_at_once(choice);
     if (!is_wrapped(result)) result.spec.operations = planned_operations(choice.spec, result.spec.rhs);
     result.schedule = choice.schedule;
     result.variant = choice.variant;

@@ -10,7 +10,7 @@ namespace {
 /// Right-hand sides stand column by column in a block; the solution takes their place.
 trifold_args copies_of(const Choice& choice, const std::vector<Buffer>& buffers, const trifold_args& caller) {
     const auto& spec = choice.spec;
-    const auto column = spec.block, stage = column * columns_at_once(spec, choice.target, choice.tuning.workers);
+    const auto column = spec.block, stage = column * columns_at_once(choice);
     const auto place = [&](std::string_view name) {
         return static_cast<char*>(caller.workspace) + std::ranges::find(buffers, name, &Buffer::name)->offset;
     };

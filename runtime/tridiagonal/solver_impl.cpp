@@ -59,7 +59,7 @@ std::int64_t gaps_of(const Spec& spec, Array array) {
 Solver::Impl::Impl(const Plan& given, void* workspace, std::int64_t bytes, Holds holds)
     : plan(given),
       session(make_session(given, workspace, bytes, holds)),
-      at_once_(columns_at_once(given.choice().spec, given.choice().target, given.choice().tuning.workers)) {
+      at_once_(columns_at_once(given.choice())) {
     for (const auto operation : every_operation)
         if (plan.program().operations.contains(std::string(to_string(operation))))
             numbers_.at(static_cast<std::size_t>(operation)) = session.operation(to_string(operation));
@@ -216,12 +216,18 @@ void Solver::Impl::copy_log_determinant(double* to, std::int64_t members, Stream
     call.copy("log_determinant", to, members * static_cast<std::int64_t>(sizeof *to), stream);
 }
 
-void Solver::Impl::copy_quadratic(double* to, std::int64_t members, Stream stream) {
+void Solver::Impl::copy_quadratic(double* to, std::int64_t members, Stream stream, std::int64_t columns) {
     Session::Call call(session);
     require_quadratic();
     if (members < 0 || members > swept_members)
         throw SpecError(fmt::format("quadratic of {} members, but the last forward sweep had {}", members, swept_members));
-    call.copy("quadratic", to, members * plan.choice().spec.rhs * static_cast<std::int64_t>(sizeof *to), stream);
+    const auto rhs = plan.choice().spec.rhs, bytes = static_cast<std::int64_t>(sizeof *to);
+    if (columns == 0) columns = rhs;
+    if (columns < 0 || columns > rhs)
+        throw SpecError(fmt::format("quadratic of {} columns, but a Plan with rhs = {} keeps that many", columns, rhs));
+    if (columns == rhs) return call.copy("quadratic", to, members * rhs * bytes, stream);
+    for (std::int64_t member = 0; member < members; ++member)
+        call.copy("quadratic", to + member * columns, columns * bytes, stream, member * rhs * bytes);
 }
 
 void Solver::Impl::require_quadratic() const {

@@ -4,16 +4,14 @@
 
 #include "generator/program/templates.hpp"
 #include "generator/tridiagonal/backend.hpp"
-#include "generator/tridiagonal/columns.hpp"
 #include "generator/tridiagonal/cpu/vectors.hpp"
 
 namespace trifold::cpu {
 namespace {
 
 std::string constants_text(const Design& design) {
-    const std::vector agreed{constant("PANEL_COLUMNS", columns_class(design.spec.rhs)), constant("QUADRATICS", design.caller.rhs),
-                             constant("SCRATCH_BYTES", design.lowered.scratch_bytes), constant("SIZEOF_ARGS", sizeof(trifold_args)),
-                             constant("SIZEOF_LEVEL", sizeof(trifold_level))};
+    const std::vector agreed{constant("QUADRATICS", design.caller.rhs), constant("SCRATCH_BYTES", design.lowered.scratch_bytes),
+                             constant("SIZEOF_ARGS", sizeof(trifold_args)), constant("SIZEOF_LEVEL", sizeof(trifold_level))};
     return define(variant_of(design).constants(design)) + define(agreed);
 }
 

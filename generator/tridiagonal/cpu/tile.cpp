@@ -67,12 +67,12 @@ Fetch fetch(const Problem& problem) {
     return {rate < number("two_lines_from") ? 1 : 2, step};
 }
 
-/// So many right-hand sides at most are treated one by one.
-constexpr std::int64_t few_columns = 3;
+constexpr std::int64_t most_columns = 64;  // of a panel
+constexpr std::int64_t few_columns = 3;    // so many are treated one by one, at most
 
 /// Right-hand sides in a vector. Their rows are as many as a register tile of D has columns, with two vectors each.
 std::int64_t panel_lanes(const Problem& problem) {
-    return std::min(vector_bytes(problem.target) / element_bytes(problem.spec.precision), columns_class(problem.spec.rhs));
+    return std::min(vector_bytes(problem.target) / element_bytes(problem.spec.precision), panel_columns(problem.spec.rhs, most_columns));
 }
 
 std::string refuses(const Problem&) { return ""; }
@@ -82,7 +82,7 @@ Quantities quantities(const Problem&) { return {}; }
 Lowered lower(const Problem& problem) {
     const auto& spec = problem.spec;
     const auto n = spec.block, ld = leading(problem);
-    const auto columns = columns_class(spec.rhs), lanes = vector_bytes(problem.target) / element_bytes(spec.precision);
+    const auto columns = panel_columns(spec.rhs, most_columns), lanes = vector_bytes(problem.target) / element_bytes(spec.precision);
     const auto few = std::min(spec.rhs, few_columns);
     const auto vector = round_up(std::max(few * ld, checked_multiply(n, spec.rhs, "right-hand sides of a block")), lanes);
     // Three sets of right-hand sides for the sweeps, ten blocks for the selected inverse.
@@ -107,6 +107,7 @@ std::vector<Constant> constants(const Design& design) {
                                  constant("FEW_STRIPS", halves(problem) ? take(problem, "few_strips") : 0),
                                  constant("FETCH_LINES", lines),
                                  constant("FETCH_COLUMNS", columns),
+                                 constant("PANEL_COLUMNS", panel_columns(design.spec.rhs, most_columns)),
                                  constant("PANEL_LANES", panel_lanes(problem)),
                                  constant("PANEL_ROWS", vector_registers(problem.target) / 4),
                                  constant("FILL", fill),
@@ -127,7 +128,7 @@ constexpr Knob knobs[] = {{"halves", "whether vectors are half as long as regist
 }  // namespace
 
 constinit const Variant tile_variant{.name = "tile",
-                                     .abilities = {},
+                                     .abilities = {.most_columns = most_columns, .shares_columns = true},
                                      .refuses = refuses,
                                      .seconds = worker_seconds,
                                      .quantities = quantities,
