@@ -116,7 +116,7 @@ INLINE void scale_eliminated_slice(const context* c, const front* f, real* w) {
     }
 }
 
-INLINE void exchange_rows(real* w, const int* pivots, integer a) {
+INLINE void exchange_in_slice(real* w, const int* pivots, integer a) {
     const vec x = load(w + a * LANES);
     store(w + a * LANES, load(w + pivots[a] * LANES));
     store(w + pivots[a] * LANES, x);
@@ -182,7 +182,7 @@ NOINLINE void forward_front_of_many(const context* c, const front* f, integer le
         if (transposed) {
             solve_upper_transposed_slice(w, w_of(c, f), S, inverses_of(c, f));
         } else {
-            for (integer k = 0; k < f->s; ++k) exchange_rows(w, pivots_of(c, f), k);
+            for (integer k = 0; k < f->s; ++k) exchange_in_slice(w, pivots_of(c, f), k);
             solve_lower_slice(w, w_of(c, f), S, 0);
         }
 #endif
@@ -207,7 +207,7 @@ NOINLINE void backward_front_of_many(const context* c, const front* f) {
 #else
         if (transposed) {
             solve_lower_transposed_slice(x, w_of(c, f), S, 0);
-            for (integer k = f->s - 1; k >= 0; --k) exchange_rows(x, pivots_of(c, f), k);
+            for (integer k = f->s - 1; k >= 0; --k) exchange_in_slice(x, pivots_of(c, f), k);
         } else
             solve_upper_slice(x, w_of(c, f), S, inverses_of(c, f));
 #endif
