@@ -129,8 +129,7 @@ Shape shape_of(const GridSpec& spec, const Target& target, const std::vector<Lev
     const auto task_cells = device.count("models.grid.task_cells"), whole_boxes = device.count("models.grid.whole_boxes");
     const auto shared_from = device.count("models.grid.shared_from");
     Shape shape{.lanes = tile_of(spec, target).lanes};
-    constexpr std::int64_t few = 2;                                                // right-hand sides that are treated one after another
-    shape.columns = spec.rhs <= few ? spec.rhs : round_up(spec.rhs, shape.lanes);  // whole slices
+    shape.columns = spec.rhs == 1 ? 1 : round_up(spec.rhs, shape.lanes);  // whole slices
     std::size_t first = 0;
     for (std::size_t k = 0; k < levels.size(); ++k) {
         const auto small = [&](const Level& level) { return std::max(level.width_cells, level.height_cells) <= task_cells; };

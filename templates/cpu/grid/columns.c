@@ -2,7 +2,7 @@
  * of W, Y and Z are broadcast. Row k of a slice is LANES reals. A column's sums have one order, whatever stands beside it. */
 #include "cpu/grid/sweep.c"
 
-enum { MANY_COLUMNS = 3 }; /* from so many on a slice takes less time than one after another; measured */
+enum { MANY_COLUMNS = 2 }; /* from so many on a slice takes less time than one after another; measured */
 
 INLINE void load_slice_rows(vec* c, const real* x) { UNROLL for (int i = 0; i < LANES; ++i) c[i] = load(x + i * LANES); }
 INLINE void store_slice_rows(const vec* c, real* x) { UNROLL for (int i = 0; i < LANES; ++i) store(x + i * LANES, c[i]); }
@@ -160,7 +160,7 @@ INLINE void add_vectors_of_slice(const context* c, const front* f, real* w, real
     }
 }
 
-#define EACH_SLICE(s)                                                                           \
+#define SLICES_OF_CALL(s)                                                                       \
     for (slice s = {0, smaller(c->args->used_columns, LANES)}; s.first < c->args->used_columns; \
          s.first += LANES, s.count = smaller(c->args->used_columns - s.first, LANES))
 
@@ -169,7 +169,7 @@ NOINLINE void forward_front_of_many(const context* c, const front* f, integer le
     const int transposed = c->launch->transposed && !SYMMETRIC;
     real* w = (real*)c->scratch;
     begin_solution(c, f, level);
-    EACH_SLICE(s) {
+    SLICES_OF_CALL(s) {
         real* d = vector_slice(c, f, &s);
         clear(w, S * LANES);
         clear(d, R * LANES);
@@ -196,7 +196,7 @@ NOINLINE void backward_front_of_many(const context* c, const front* f) {
     real *x = (real*)c->scratch, *kept = x + S * LANES;
     const int failed = f->r == 0 && grid_has_failed(&status_of(c, f->member)->record, c->args->accepts);
     const int transposed = c->launch->transposed && !SYMMETRIC;
-    EACH_SLICE(s) {
+    SLICES_OF_CALL(s) {
         clear(x, (S + R) * LANES);
         fetch_eliminated_slice(c, f, x, &s);
         for (integer k = 0; k < f->s * LANES && failed; ++k) x[k] = NOT_A_NUMBER;

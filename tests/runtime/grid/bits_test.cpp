@@ -60,7 +60,7 @@ TEST_CASE("among many right-hand sides a column depends on no other, nor on thei
             return x;
         };
         const auto whole = solve(b, all);
-        for (const auto& [first, count] : {std::pair<std::int64_t, std::int64_t>{0, 3}, {5, 8}, {2, 13}, {19, 1}}) {
+        for (const auto& [first, count] : {std::pair<std::int64_t, std::int64_t>{0, 2}, {5, 8}, {2, 13}, {19, 1}}) {
             std::vector<double> part;
             for (std::int64_t pixel = 0; pixel < image.pixels(); ++pixel)
                 for (std::int64_t c = 0; c < count; ++c) part.push_back(b[static_cast<std::size_t>(pixel * all + first + c)]);
@@ -68,9 +68,9 @@ TEST_CASE("among many right-hand sides a column depends on no other, nor on thei
             for (std::int64_t c = 0; c < count; ++c) {
                 const Eigen::VectorXd mine = column(x, 0, image.pixels(), count, c),
                                       same = column(whole, 0, image.pixels(), all, first + c);
-                if (count >= 3)
+                if (count >= 2)
                     CHECK(mine == same);
-                else  // few are solved one after another
+                else  // one alone has kernels of its own
                     CHECK((mine - same).cwiseAbs().maxCoeff() <= 1e-10 * same.cwiseAbs().maxCoeff());
             }
         }
