@@ -58,6 +58,9 @@
 #define TRIFOLD_FEW_STRIPS 0
 #define TRIFOLD_FETCH_LINES 0
 #define TRIFOLD_FETCH_COLUMNS 4
+#define TRIFOLD_PANEL_COLUMNS 1
+#define TRIFOLD_PANEL_LANES 1
+#define TRIFOLD_PANEL_ROWS 4
 #define TRIFOLD_FILL 0
 #define TRIFOLD_FRONTS_HAVE_PRODUCTS 0
 #define TRIFOLD_LOW_1 0, 4, 2, 6
@@ -65,6 +68,7 @@
 #define TRIFOLD_LOW_2 0, 1, 4, 5
 #define TRIFOLD_HIGH_2 2, 3, 6, 7
 #define TRIFOLD_SHIFT 4, 5, 6, 7
+#define TRIFOLD_QUADRATICS 1
 #define TRIFOLD_SCRATCH_BYTES 256
 #define TRIFOLD_SIZEOF_ARGS 184
 #define TRIFOLD_SIZEOF_LEVEL 208
@@ -83,6 +87,7 @@
 /* ---- cpu/tridiagonal/tile/front.c ---- */
 /* ---- cpu/tridiagonal/tile/sweep.c ---- */
 /* ---- cpu/tridiagonal/tile/factor.c ---- */
+/* ---- cpu/tridiagonal/tile/columns.c ---- */
 /* ---- cpu/tridiagonal/finish.c ---- */
 /* ---- cpu/tridiagonal/tile/entry.c ---- */
 

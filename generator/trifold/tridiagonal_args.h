@@ -64,8 +64,7 @@ typedef struct {
 enum { trifold_nearly_singular = 64 };
 
 /* Results of a member that have left the range of the precision: they hold infinities or NaN. 0: none, 1: some. A sweep's or inverse's
- * first chain, which is that of the last level, sets it to 0, and whoever finds such an element after it to 1. On a CPU each panel of
- * right-hand sides has a bit of its own in `solution`, from the lowest one on. */
+ * first chain, which is that of the last level, sets it to 0, and whoever finds such an element after it to 1. */
 typedef struct {
     int solution; /* X of the last backward sweep */
     int inverse;  /* of the last selected inverse */

@@ -185,6 +185,7 @@ void Solver::Impl::read_status(Session::Call& call) {
     const auto ranges = call.read<trifold_range>("range", std::max(solved, inverted));
     for (std::size_t k = 0; k < ranges.size(); ++k) {
         const auto member = static_cast<std::int64_t>(k);
+        // On a CPU each panel of right-hand sides has a bit. Memory that no solution has reached is all ones.
         outcomes_[k].solution = !(member < solved && sound(k) && ranges[k].solution > 0);
         outcomes_[k].inverse = !(member < inverted && sound(k) && ranges[k].inverse == 1);
     }
