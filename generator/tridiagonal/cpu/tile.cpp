@@ -68,7 +68,7 @@ Fetch fetch(const Problem& problem) {
 }
 
 constexpr std::int64_t most_columns = 64;  // of a panel
-constexpr std::int64_t few_columns = 3;    // so many are treated one by one, at most
+constexpr std::int64_t few_columns = 4;    // so many are treated one by one, at most
 
 /// Right-hand sides in a vector. Their rows are as many as a register tile of D has columns, with two vectors each.
 std::int64_t panel_lanes(const Problem& problem) {

@@ -68,12 +68,12 @@ TEST_CASE("columns: a column depends on no other one, nor on their number") {
             solver.factor<double>(problem.input.d, problem.input.e);
             solve(solver, problem);
             CHECK(problem.residual() < tolerance);
-            for (const auto& [first, count] : {std::pair{0, 4}, {7, 15}, {50, 65}, {130, 1}, {100, 31}}) {
+            for (const auto& [first, count] : {std::pair{0, 5}, {7, 15}, {50, 65}, {130, 1}, {100, 31}}) {
                 CAPTURE(count);
                 auto part = part_of(problem, first, count);
                 solve(solver, part);
                 CHECK(part.residual() < tolerance);
-                if (count < 4) continue;  // few have kernels of their own
+                if (count < 5) continue;  // few have kernels of their own
                 for (std::int64_t m = 0; m < spec.batch; ++m)
                     CHECK(gather(spec, part.x, m, count) == Matrix(gather(spec, problem.x, m, 131).middleCols(first, count)));
             }

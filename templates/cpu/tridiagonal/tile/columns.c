@@ -11,7 +11,7 @@ enum {
     ROWS = PANEL_ROWS, /* rows of a register tile */
     SLICE_VECTORS = PANEL_COLUMNS > PANEL_LANES ? 2 : 1,
     SLICE = SLICE_VECTORS * PANEL_LANES,
-    FEW_COLUMNS = SLICE_VECTORS + 1, /* so many take longer as a slice than one by one; measured */
+    FEW_COLUMNS = 2 * SLICE_VECTORS, /* so many take longer as a slice than one by one; measured */
     BLOCK_OF_SLICE = n * SLICE,
     BLOCK_OF_PANEL = n * PANEL_COLUMNS
 };
