@@ -11,7 +11,7 @@ enum { m = PANEL_COLUMNS, AREA = n * n, TILE = TILE_SIDE, RHS_TILE = m < TILE ? 
 /* Those of a call. */
 INLINE int width_of(const trifold_args* args) { return (int)columns_of(args); }
 
-_Static_assert(INTERLEAVE == LANES && MEMBERS % LANES == 0, "groups fill their vectors");
+_Static_assert(INTERLEAVE == LANES, "groups fill their vectors");
 
 #if REAL_BYTES == 8
 typedef long long bits;
