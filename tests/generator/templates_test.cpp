@@ -74,7 +74,7 @@ std::vector<Unit> units() {
     add({.block = 128, .horizon = 9, .precision = Precision::f32}, sm_90, {.variant = "tile-dataflow"});
     units.push_back(repeat_unit(sm_90));
     for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric}) {
-        GridSpec grid{.width = 9, .height = 9};
+        GridSpec grid{.width = 129, .height = 129};  // has fronts that thread blocks share
         grid.matrix = matrix;
         units.push_back(generate(grid, cpu).units.front());
         for (auto& unit : generate(grid, sm_90).units) units.push_back(std::move(unit));
