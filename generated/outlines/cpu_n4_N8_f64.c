@@ -45,12 +45,12 @@
 #define TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT (args->sizes[20])
 #define TRIFOLD_OFFSET_REDUCTION (args->sizes[21])
 #define TRIFOLD_OFFSET_BLOCK_QUADRATIC (args->sizes[22])
-#define TRIFOLD_KERNEL_FACTOR btd_factor_n4_f64_x8664v3_7be5eaba
-#define TRIFOLD_KERNEL_FACTOR_FORWARD btd_factor_forward_n4_f64_x8664v3_7be5eaba
-#define TRIFOLD_KERNEL_FORWARD btd_forward_n4_f64_x8664v3_7be5eaba
-#define TRIFOLD_KERNEL_BACKWARD btd_backward_n4_f64_x8664v3_7be5eaba
-#define TRIFOLD_KERNEL_FINISH_FACTOR btd_finish_factor_n4_f64_x8664v3_7be5eaba
-#define TRIFOLD_KERNEL_FINISH_FORWARD btd_finish_forward_n4_f64_x8664v3_7be5eaba
+#define TRIFOLD_KERNEL_FACTOR btd_factor_n4_f64_x8664v3_362cf042
+#define TRIFOLD_KERNEL_FACTOR_FORWARD btd_factor_forward_n4_f64_x8664v3_362cf042
+#define TRIFOLD_KERNEL_FORWARD btd_forward_n4_f64_x8664v3_362cf042
+#define TRIFOLD_KERNEL_BACKWARD btd_backward_n4_f64_x8664v3_362cf042
+#define TRIFOLD_KERNEL_FINISH_FACTOR btd_finish_factor_n4_f64_x8664v3_362cf042
+#define TRIFOLD_KERNEL_FINISH_FORWARD btd_finish_forward_n4_f64_x8664v3_362cf042
 #define TRIFOLD_LANES 4
 #define TRIFOLD_LEADING 4
 #define TRIFOLD_INTERLEAVE 1
@@ -59,6 +59,9 @@
 #define TRIFOLD_FEW_STRIPS 0
 #define TRIFOLD_FETCH_LINES 0
 #define TRIFOLD_FETCH_COLUMNS 4
+#define TRIFOLD_PANEL_COLUMNS 1
+#define TRIFOLD_PANEL_LANES 1
+#define TRIFOLD_PANEL_ROWS 4
 #define TRIFOLD_FILL 0
 #define TRIFOLD_FRONTS_HAVE_PRODUCTS 0
 #define TRIFOLD_LOW_1 0, 4, 2, 6
@@ -83,13 +86,14 @@
 /* ---- cpu/tridiagonal/tile/front.c ---- */
 /* ---- cpu/tridiagonal/tile/sweep.c ---- */
 /* ---- cpu/tridiagonal/tile/factor.c ---- */
+/* ---- cpu/tridiagonal/tile/columns.c ---- */
 /* ---- cpu/tridiagonal/finish.c ---- */
 /* ---- cpu/tridiagonal/tile/entry.c ---- */
 
 options: -std=gnu11 -march=x86-64-v3 -ffp-contract=fast -fno-math-errno -O2 -fno-unroll-loops -fno-tree-vectorize -fno-tree-slp-vectorize
-kernel btd_factor_n4_f64_x8664v3_7be5eaba
-kernel btd_factor_forward_n4_f64_x8664v3_7be5eaba
-kernel btd_forward_n4_f64_x8664v3_7be5eaba
-kernel btd_backward_n4_f64_x8664v3_7be5eaba
-kernel btd_finish_factor_n4_f64_x8664v3_7be5eaba
-kernel btd_finish_forward_n4_f64_x8664v3_7be5eaba
+kernel btd_factor_n4_f64_x8664v3_362cf042
+kernel btd_factor_forward_n4_f64_x8664v3_362cf042
+kernel btd_forward_n4_f64_x8664v3_362cf042
+kernel btd_backward_n4_f64_x8664v3_362cf042
+kernel btd_finish_factor_n4_f64_x8664v3_362cf042
+kernel btd_finish_forward_n4_f64_x8664v3_362cf042

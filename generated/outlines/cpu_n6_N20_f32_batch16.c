@@ -45,15 +45,16 @@
 #define TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT (args->sizes[20])
 #define TRIFOLD_OFFSET_REDUCTION (args->sizes[21])
 #define TRIFOLD_OFFSET_BLOCK_QUADRATIC (args->sizes[22])
-#define TRIFOLD_KERNEL_FACTOR btd_factor_n6_f32_x8664v3_ea682725
-#define TRIFOLD_KERNEL_FACTOR_FORWARD btd_factor_forward_n6_f32_x8664v3_ea682725
-#define TRIFOLD_KERNEL_FORWARD btd_forward_n6_f32_x8664v3_ea682725
-#define TRIFOLD_KERNEL_BACKWARD btd_backward_n6_f32_x8664v3_ea682725
-#define TRIFOLD_KERNEL_FINISH_FACTOR btd_finish_factor_n6_f32_x8664v3_ea682725
-#define TRIFOLD_KERNEL_FINISH_FORWARD btd_finish_forward_n6_f32_x8664v3_ea682725
+#define TRIFOLD_KERNEL_FACTOR btd_factor_n6_f32_x8664v3_da5bc4d3
+#define TRIFOLD_KERNEL_FACTOR_FORWARD btd_factor_forward_n6_f32_x8664v3_da5bc4d3
+#define TRIFOLD_KERNEL_FORWARD btd_forward_n6_f32_x8664v3_da5bc4d3
+#define TRIFOLD_KERNEL_BACKWARD btd_backward_n6_f32_x8664v3_da5bc4d3
+#define TRIFOLD_KERNEL_FINISH_FACTOR btd_finish_factor_n6_f32_x8664v3_da5bc4d3
+#define TRIFOLD_KERNEL_FINISH_FORWARD btd_finish_forward_n6_f32_x8664v3_da5bc4d3
 #define TRIFOLD_LANES 8
 #define TRIFOLD_LEADING 6
 #define TRIFOLD_INTERLEAVE 8
+#define TRIFOLD_PANEL_COLUMNS 1
 #define TRIFOLD_TILE 3
 #define TRIFOLD_FAR 0
 #define TRIFOLD_LOW_1 0, 8, 2, 10, 4, 12, 6, 14
@@ -83,9 +84,9 @@
 /* ---- cpu/tridiagonal/lanes/entry.c ---- */
 
 options: -std=gnu11 -march=x86-64-v3 -ffp-contract=fast -fno-math-errno -O3
-kernel btd_factor_n6_f32_x8664v3_ea682725
-kernel btd_factor_forward_n6_f32_x8664v3_ea682725
-kernel btd_forward_n6_f32_x8664v3_ea682725
-kernel btd_backward_n6_f32_x8664v3_ea682725
-kernel btd_finish_factor_n6_f32_x8664v3_ea682725
-kernel btd_finish_forward_n6_f32_x8664v3_ea682725
+kernel btd_factor_n6_f32_x8664v3_da5bc4d3
+kernel btd_factor_forward_n6_f32_x8664v3_da5bc4d3
+kernel btd_forward_n6_f32_x8664v3_da5bc4d3
+kernel btd_backward_n6_f32_x8664v3_da5bc4d3
+kernel btd_finish_factor_n6_f32_x8664v3_da5bc4d3
+kernel btd_finish_forward_n6_f32_x8664v3_da5bc4d3

@@ -321,10 +321,11 @@ NB_MODULE(_core, module) {
     bind_grid(module);
     module.def(
         "solver_for",
-        [](nb::handle d, nb::handle b, const std::string& operations, const std::string& schedule, int workers, bool mixed) {
-            return solver_for(d, b, {.schedule = schedule, .operations = operations, .workers = workers, .mixed = mixed});
+        [](nb::handle d, nb::handle b, const std::string& operations, const std::string& schedule, int workers, bool mixed,
+           std::int64_t rhs) {
+            return solver_for(d, b, {.schedule = schedule, .operations = operations, .workers = workers, .mixed = mixed, .rhs = rhs});
         },
-        "D"_a.none(), "b"_a.none(), "operations"_a, "schedule"_a, "workers"_a, "mixed"_a, guarded);
+        "D"_a.none(), "b"_a.none(), "operations"_a, "schedule"_a, "workers"_a, "mixed"_a, "rhs"_a, guarded);
     module.def("allocate_bytes", &allocate_bytes, "bytes"_a);
     module.def("seconds_of_solve", &BoundSolver::seconds_of_solve, "solver"_a, "b"_a, "out"_a, "repeats"_a, guarded);
     module.def("finish_calls", &finish_calls);
