@@ -1,0 +1,50 @@
+#include "runtime/device/code.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "runtime/base/fork_safe_table.hpp"
+#include "runtime/compile/beside.hpp"
+#include "runtime/compile/cache.hpp"
+#include "runtime/device/gpu_module.hpp"
+#include "runtime/device/host_module.hpp"
+
+namespace trifold {
+namespace {
+
+/// By device and key of the cache. `obtain` gives the binary where nobody has it loaded, or nothing.
+template <class Obtain>
+std::optional<LoadedCode> share(const Unit& unit, const Device& device, Obtain obtain) {
+    static auto& table = *new ForkSafeTable<std::string, const Code>;  // never destroyed: at exit threads may be in a call
+    LoadedCode loaded;
+    loaded.code = table.get(fmt::format("{}:{}:{}", to_string(device.target()), device.ordinal(), cache_key(unit)),
+                            [&]() -> std::shared_ptr<const Code> {
+                                const std::optional<Binary> binary = obtain(unit);
+                                if (!binary) return nullptr;
+                                loaded = load(*binary, device);
+                                return loaded.code;
+                            });
+    return loaded.code == nullptr ? std::nullopt : std::optional(loaded);
+}
+
+}  // namespace
+
+LoadedCode load(const Binary& binary, const Device& device) {
+    const auto start = std::chrono::steady_clock::now();
+    LoadedCode loaded{.code = nullptr, .cache_hit = binary.cache_hit};
+    if (device.backend() == Backend::cpu)
+        loaded.code = std::make_shared<HostCode>(binary);
+    else
+        loaded.code = std::make_shared<gpu::Module>(gpu::driver(device.backend()), device.ordinal(), binary);
+    loaded.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return loaded;
+}
+
+LoadedCode load(const Unit& unit, const Device& device) {
+    return share(unit, device, [](const Unit& given) { return std::optional(obtain(given)); }).value();
+}
+
+std::optional<LoadedCode> load_cached(const Unit& unit, const Device& device) { return share(unit, device, obtain_cached); }
+
+}  // namespace trifold
