@@ -1,5 +1,6 @@
 #pragma once
 #include <optional>
+#include <string>
 #include <trifold/binary.hpp>
 #include <vector>
 
@@ -8,8 +9,8 @@ namespace trifold {
 /// Whether what this process has obtained serves later callers. Not where the environment wants each unit compiled, replaced or dumped.
 bool remembers();
 
-/// The Unit's binary if nothing has to be compiled for it. Throws what obtain() throws, but for CompileError.
-std::optional<Binary> obtain_cached(const Unit& unit);
+/// The Unit's binary if nothing has to be compiled for it. `key` is its cache_key(). Throws what obtain() throws, but for CompileError.
+std::optional<Binary> obtain_cached(const Unit& unit, const std::string& key);
 
 /// Compiles in other threads what obtain() then finds, the first units first, and returns at once. What goes wrong there is the matter of
 /// whoever obtains the unit. At the end of the process it waits for those that are being compiled.

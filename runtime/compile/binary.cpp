@@ -16,6 +16,7 @@
 #include "runtime/base/limits.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/switches.hpp"
+#include "runtime/compile/beside.hpp"
 #include "runtime/compile/cache.hpp"
 #include "runtime/compile/compiler.hpp"
 #include "runtime/compile/dump.hpp"
@@ -220,20 +221,15 @@ void check_template_switch() {
     log_once(LogLevel::warning, fmt::format("{} does nothing in this build: it is for developers, in builds with tests", templates_switch));
 }
 
-std::optional<Binary> find_as_given(const Unit& unit) {
-    const auto key = cache_key(unit);
+}  // namespace
+
+std::optional<Binary> obtain_cached(const Unit& unit, const std::string& key) try {
+    check_switches();
+    check_template_switch();
     if (auto known = memory().find(key)) return known;
     std::string problem;
     auto found = look_up(Cache::from_environment(), key, unit.target, problem);
     return found ? std::optional(memory().obtain(key, [&] { return std::move(*found); })) : std::nullopt;
-}
-
-}  // namespace
-
-std::optional<Binary> obtain_cached(const Unit& unit) try {
-    check_switches();
-    check_template_switch();
-    return find_as_given(unit);
 } catch (const std::system_error& error) {
     throw_refused(error);
 }

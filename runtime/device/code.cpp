@@ -13,18 +13,19 @@
 namespace trifold {
 namespace {
 
-/// By device and key of the cache. `obtain` gives the binary where nobody has it loaded, or nothing.
+/// By device and key of the cache, of which the target is a part. `obtain` gives the binary where nobody has it loaded, or nothing.
 template <class Obtain>
 std::optional<LoadedCode> share(const Unit& unit, const Device& device, Obtain obtain) {
     static auto& table = *new ForkSafeTable<std::string, const Code>;  // never destroyed: at exit threads may be in a call
+    const auto key = cache_key(unit);
     LoadedCode loaded;
-    loaded.code = table.get(fmt::format("{}:{}:{}", to_string(device.target()), device.ordinal(), cache_key(unit)),
-                            [&]() -> std::shared_ptr<const Code> {
-                                const std::optional<Binary> binary = obtain(unit);
-                                if (!binary) return nullptr;
-                                loaded = load(*binary, device);
-                                return loaded.code;
-                            });
+    const auto make = [&]() -> std::shared_ptr<const Code> {
+        const std::optional<Binary> binary = obtain(unit, key);
+        if (!binary) return nullptr;
+        loaded = load(*binary, device);
+        return loaded.code;
+    };
+    loaded.code = table.get(fmt::format("{} {}", device.ordinal(), key), make);
     return loaded.code == nullptr ? std::nullopt : std::optional(loaded);
 }
 
@@ -42,7 +43,7 @@ LoadedCode load(const Binary& binary, const Device& device) {
 }
 
 LoadedCode load(const Unit& unit, const Device& device) {
-    return share(unit, device, [](const Unit& given) { return std::optional(obtain(given)); }).value();
+    return share(unit, device, [](const Unit& given, const std::string&) { return std::optional(obtain(given)); }).value();
 }
 
 std::optional<LoadedCode> load_cached(const Unit& unit, const Device& device) { return share(unit, device, obtain_cached); }

@@ -12,7 +12,7 @@ using namespace trifold::test;
 
 /// In place of compiling: the fake driver has the kernels already. (NVRTC would look into the fake driver and crash.)
 Binary trifold::obtain(const Unit&) { return {"emulated", "emulator", {}, {}, {}, true, 0}; }
-std::optional<Binary> trifold::obtain_cached(const Unit& unit) { return obtain(unit); }
+std::optional<Binary> trifold::obtain_cached(const Unit& unit, const std::string&) { return obtain(unit); }
 
 TEST_CASE("the device found through the driver") {
     const auto device = Device::cuda(0);

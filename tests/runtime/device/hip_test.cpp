@@ -16,7 +16,7 @@ using namespace trifold::test;
 
 /// In place of compiling: the fake driver has the kernels already.
 Binary trifold::obtain(const Unit&) { return {"emulated", "emulator", {}, {}, {}, true, 0}; }
-std::optional<Binary> trifold::obtain_cached(const Unit& unit) { return obtain(unit); }
+std::optional<Binary> trifold::obtain_cached(const Unit& unit, const std::string&) { return obtain(unit); }
 
 namespace {
 
