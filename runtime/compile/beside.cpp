@@ -1,11 +1,14 @@
 #include "runtime/compile/beside.hpp"
 
+#include <pthread.h>
+#include <unistd.h>
+
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <deque>
 #include <mutex>
 #include <set>
+#include <shared_mutex>
 #include <system_error>
 #include <thread>
 #include <trifold/error.hpp>
@@ -17,6 +20,11 @@
 
 namespace trifold {
 namespace {
+
+void end_queue();
+
+/// Shared by threads that compile. A fork has it alone: compilers have locks, and a child has no thread that would let them go.
+auto& compiling = *new std::shared_mutex;
 
 /// Units that wait for a thread, and the threads, which end when none waits.
 class Queue {
@@ -49,10 +57,13 @@ class Queue {
     void work() {
         while (auto unit = next()) {
             try {
+                const std::shared_lock lock(compiling);
                 static_cast<void>(obtain(*unit));
             } catch (const std::exception&) {
                 // Whoever needs it obtains it again, and is told.
             }
+            // Where the main thread knows nothing of this, the last that was registered comes first: before compilers end.
+            std::atexit(end_queue);
         }
     }
     std::optional<Unit> next() {
@@ -82,11 +93,15 @@ Queue& queue() {
     return *instance;
 }
 
-/// Compilers must not end before what is being compiled. What is registered last runs first, so this comes after they are loaded.
-void wait_at_exit(Backend backend) {
-    static std::array<std::once_flag, 3> registered;
-    std::call_once(registered.at(static_cast<std::size_t>(backend)), [] { std::atexit([] { queue().end(); }); });
-}
+void end_queue() { queue().end(); }
+
+/// Compilers have static objects, made as they are needed and destroyed at exit. Before any of those go the objects of the main thread, so
+/// this one waits there for what is being compiled.
+struct EndOfThread {
+    ~EndOfThread() {
+        if (::gettid() == ::getpid()) end_queue();
+    }
+};
 
 }  // namespace
 
@@ -97,9 +112,10 @@ bool remembers() {
 
 void obtain_beside(std::vector<Unit> units) try {
     if (units.empty()) return;
-    const auto& target = units.front().target;
-    static_cast<void>(find_compiler(target));
-    wait_at_exit(target.backend);
+    static_cast<void>(find_compiler(units.front().target));
+    static const int at_fork = ::pthread_atfork([] { compiling.lock(); }, [] { compiling.unlock(); }, [] { compiling.unlock(); });
+    thread_local const EndOfThread at_end;
+    static_cast<void>(at_fork), static_cast<void>(at_end);
     queue().add(std::move(units), static_cast<std::size_t>(usable_processors()));
 } catch (const DeviceError&) {
     // There is no compiler, which whoever needs the units is told.

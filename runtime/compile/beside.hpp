@@ -13,7 +13,7 @@ bool remembers();
 std::optional<Binary> obtain_cached(const Unit& unit, const std::string& key);
 
 /// Compiles in other threads what obtain() then finds, the first units first, and returns at once. What goes wrong there is the matter of
-/// whoever obtains the unit. At the end of the process it waits for those that are being compiled.
+/// whoever obtains the unit. The end of the process, and a fork of it, wait for what is being compiled.
 void obtain_beside(std::vector<Unit> units);
 
 }  // namespace trifold

@@ -134,13 +134,14 @@ class Memory {
         std::shared_future<Binary> future;
         if (!claim(key, promise, future)) return hit(future.get());
         try {
-            promise.set_value(make());
+            auto binary = make();
+            keep(key, binary);
+            promise.set_value(std::move(binary));
         } catch (...) {
-            promise.set_exception(std::current_exception());
             forget(key);  // a failure is not remembered
+            promise.set_exception(std::current_exception());
             throw;
         }
-        keep(key, future.get());
         return future.get();
     }
     /// One that has been obtained.

@@ -13,10 +13,12 @@
 namespace trifold {
 namespace {
 
-/// By device and key of the cache, of which the target is a part. `obtain` gives the binary where nobody has it loaded, or nothing.
+/// By device and key of the cache, of which the target is a part.
+auto& table = *new ForkSafeTable<std::string, const Code>;  // never destroyed: at exit threads may be in a call
+
+/// `obtain` gives the binary where nobody has it loaded, or nothing.
 template <class Obtain>
 std::optional<LoadedCode> share(const Unit& unit, const Device& device, Obtain obtain) {
-    static auto& table = *new ForkSafeTable<std::string, const Code>;  // never destroyed: at exit threads may be in a call
     const auto key = cache_key(unit);
     LoadedCode loaded;
     const auto make = [&]() -> std::shared_ptr<const Code> {

@@ -26,12 +26,13 @@ class Stopwatch {
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-/// The units that an operation's launches need, and those by which a device repeats them.
+/// The units that an operation's launches need, and those by which a CUDA device repeats them.
 std::set<std::size_t> units_of(const Program& program, const std::string& operation) {
     std::set<std::size_t> units;
     for (const auto& launch : program.operations.at(operation)) units.insert(launch.unit);
     if (const auto repeats = program.repeats.find(operation); repeats != program.repeats.end())
-        for (const auto& repeat : repeats->second) units.insert(repeat.unit);
+        for (const auto& repeat : repeats->second)
+            if (repeat.unit < program.units.size()) units.insert(repeat.unit);
     return units;
 }
 
