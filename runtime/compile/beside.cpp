@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <shared_mutex>
@@ -113,7 +114,9 @@ bool remembers() {
 void obtain_beside(std::vector<Unit> units) try {
     if (units.empty()) return;
     static_cast<void>(find_compiler(units.front().target));
-    static const int at_fork = ::pthread_atfork([] { compiling.lock(); }, [] { compiling.unlock(); }, [] { compiling.unlock(); });
+    // The lock of a child is made again: it would not know its owner, whose number is another one there.
+    static const int at_fork =
+        ::pthread_atfork([] { compiling.lock(); }, [] { compiling.unlock(); }, [] { std::construct_at(&compiling); });
     thread_local const EndOfThread at_end;
     static_cast<void>(at_fork), static_cast<void>(at_end);
     queue().add(std::move(units), static_cast<std::size_t>(usable_processors()));
