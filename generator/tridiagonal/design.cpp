@@ -8,8 +8,10 @@
 #include <cstring>
 #include <trifold/error.hpp>
 
+#include "generator/program/sha256.hpp"
 #include "generator/tridiagonal/assumptions.hpp"
 #include "generator/tridiagonal/backend.hpp"
+#include "generator/tridiagonal/emit.hpp"
 #include "generator/tridiagonal/identity.hpp"
 #include "generator/tridiagonal/mixed.hpp"
 #include "generator/tridiagonal/variant.hpp"
@@ -17,12 +19,23 @@
 namespace trifold {
 namespace {
 
-/// End of all kernels' names: n32_f64_sm90_1a2b3c4d.
-std::string label_of(const Choice& choice, const std::string& id) {
+/// All that texts of its units follow from, besides the sizes that they leave open.
+std::string specialization_of(const Design& design) {
+    const auto& variant = variant_of(design);
+    auto text = std::string(variant.name) + define(design, constants_of(design)) + define(design, variant.constants(design));
+    if (is_wrapped(design)) text += define(design, constants_of_mixed(design.caller));
+    for (const auto& name : variant.templates(design)) text += name;
+    return text;
+}
+
+/// End of all kernels' names: n32_f64_sm90_1a2b3c4d. Texts that differ have names that differ.
+std::string label_of(const Design& design) {
     std::string arch;
-    for (const char c : choice.target.arch)
+    for (const char c : design.target.arch)
         if (std::isalnum(static_cast<unsigned char>(c)) != 0) arch += c;
-    return fmt::format("n{}_{}_{}_{}", choice.spec.block, to_string(choice.spec.precision), arch, id);
+    constexpr std::size_t digits = 8;
+    const auto id = design.baked ? design.id : sha256(specialization_of(design)).substr(0, digits);
+    return fmt::format("n{}_{}_{}_{}", design.caller.block, to_string(design.caller.precision), arch, id);
 }
 
 /// The kernels of each unit. NVRTC compiles one unit in one thread, and these take long; the others share one.
@@ -93,6 +106,13 @@ std::string_view to_string(Phase phase) {
     return names.at(static_cast<std::size_t>(phase));
 }
 
+Choice with_literal_sizes(Choice choice) {
+    auto name = parse_variant(choice.variant);
+    name.pinned[std::string(bake.name)] = 1;
+    choice.variant = to_string(name);
+    return choice;
+}
+
 bool is_wrapped(const Design& design) { return design.caller.precision == Precision::mixed; }
 
 namespace {
@@ -100,29 +120,30 @@ namespace {
 Design design(const Choice& choice, std::vector<Turned>* asked) {
     Design result;
     result.caller = choice.spec;
-    result.spec = inner_spec(choice.spec);
+    result.spec = kernel_spec(choice.spec, choice.variant);
     result.target = choice.target;
     result.workers = choice.tuning.workers;
     result.schedule = choice.schedule;
     result.variant = choice.variant;
     result.knobs = {parse_variant(choice.variant).pinned, asked};
     result.id = identity(choice);
-    result.label = label_of(choice, result.id);
     const auto& variant = variant_of(result);
     const auto problem = problem_of(result);
+    result.baked = take(problem, bake.name, quantities_of(problem) + Quantities{{"variant", std::string(variant.name)}}) != 0;
     if (const auto why = refusal(variant, problem); !why.empty()) throw SpecError(why);
     result.lowered = variant.lower(problem);
     // b' A^-1 b, which finish_forward sums up, means nothing for the corrections of a mixed solution.
     if (is_wrapped(result))
         for (auto& item : result.lowered.phases) std::erase(item.second, Phase::finish_forward);
     for (const auto phase : phases)
-        if (is_needed(result.lowered, phase))
-            result.kernels.push_back({fmt::format("btd_{}_{}", to_string(phase), result.label), phase, result.lowered.shapes.at(phase)});
+        if (is_needed(result.lowered, phase)) result.kernels.push_back({{}, phase, result.lowered.shapes.at(phase)});
     auto plan = variant.memory(result);
     result.buffers = std::move(plan.buffers);
     result.workspace_bytes =
         checked_add(plan.bytes, checked_multiply(result.lowered.scratch_bytes, result.workers, "scratch of the workers"), "workspace");
     for (const auto operation : result.spec.operations) result.operations[operation] = variant.steps(result, operation);
+    result.label = label_of(result);
+    for (auto& kernel : result.kernels) kernel.name = fmt::format("btd_{}_{}", to_string(kernel.phase), result.label);
     return result;
 }
 
@@ -147,6 +168,7 @@ Program write_down(const Design& design, Packing packing) {
     program.workspace_bytes = design.workspace_bytes;
     program.scratch_bytes = design.lowered.scratch_bytes;
     program.workers = design.workers;
+    if (!design.baked) program.sizes = open_sizes_of(design);
     for (const auto& [operation, steps] : design.operations)
         for (const auto& step : steps) program.operations[std::string(to_string(operation))].push_back(launch_of(design, program, step));
     return program;

@@ -92,8 +92,9 @@ struct Design {
     Schedule schedule;
     std::string variant;  ///< with its pinned knobs
     Knobs knobs;
-    std::string id;     ///< the Program's
-    std::string label;  ///< end of all kernels' names: n32_f64_sm90_1a2b3c4d
+    std::string id;      ///< the Program's
+    bool baked = false;  ///< sizes are literals of the texts
+    std::string label;   ///< end of all kernels' names: n32_f64_sm90_1a2b3c4d
     Lowered lowered;
     std::vector<PhaseKernel> kernels;  ///< one for each Phase that the operations need, in the order of `phases`
     std::vector<Buffer> buffers;
@@ -101,6 +102,8 @@ struct Design {
     std::map<Operation, std::vector<Step>> operations;
 };
 
+/// The choice with sizes as literals of its texts, which need no arguments besides those that they document.
+Choice with_literal_sizes(Choice choice);
 bool is_wrapped(const Design& design);
 /// Works out a choice; of a mixed one, what factors and sweeps the copies in f32. Throws SpecError.
 Design design(const Choice& choice);

@@ -56,6 +56,9 @@ struct Variant {
     std::span<const char* const> options = {};
 };
 
+/// Whether the sizes of a problem are literals of its texts, which then serve no other problem. All variants have this knob.
+inline constexpr Knob bake{"bake", "whether sizes are literals of the texts, which then serve this problem alone", {0, 1}};
+
 /// In the order that messages list them.
 std::span<const Variant* const> variants_of(Backend backend);
 /// The variant of a name, which may have pinned knobs. Throws SpecError when there is none, or when it has no such knobs or values.

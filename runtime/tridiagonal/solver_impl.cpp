@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <trifold/error.hpp>
 
-#include "generator/tridiagonal/operands.hpp"
+#include "generator/tridiagonal/mixed.hpp"
 
 namespace trifold {
 namespace {
@@ -15,24 +15,13 @@ namespace {
 constexpr std::array every_operation{Operation::factor,   Operation::factor_forward, Operation::factor_solve, Operation::forward,
                                      Operation::backward, Operation::solve,          Operation::inverse};
 
-/// Arguments of the kernels of one call.
-struct CallOperands {
-    CallOperands(const Plan& plan, const trifold_args& caller) : args(operands_of(plan.choice().spec, plan.program().buffers, caller)) {
-        static_assert(sizeof(trifold_args) == 23 * 8, "operands are compared byte by byte, so nothing may be padding");
-        for (std::size_t k = 0; k < args.size(); ++k) list[k] = {&args[k], sizeof args[k], args[k].members};
-    }
-    CallOperands(const CallOperands&) = delete;
-    CallOperands& operator=(const CallOperands&) = delete;
-    std::array<trifold_args, 3> args;
-    std::array<Operand, 3> list;
-};
-
 Session make_session(const Plan& plan, void* workspace, std::int64_t bytes, Holds holds) {
-    trifold_args args{};
-    args.members = plan.choice().spec.batch;
-    args.columns = plan.choice().spec.rhs;
+    KernelArgs args{};
+    set_sizes(args, plan.program());
+    args.args.members = plan.choice().spec.batch;
+    args.args.columns = plan.choice().spec.rhs;
     std::array<Operand, 3> stand_in;
-    stand_in.fill({&args, sizeof args, args.members});
+    stand_in.fill({&args, bytes_of_args(plan.program()), args.args.members});
     return {plan.state()->prepared, stand_in, workspace, bytes, holds};
 }
 
@@ -56,7 +45,13 @@ std::int64_t gaps_of(const Spec& spec, Array array) {
 }  // namespace
 
 Solver::Impl::Impl(const Plan& given, void* workspace, std::int64_t bytes, Holds holds)
-    : plan(given), session(make_session(given, workspace, bytes, holds)) {
+    : plan(given),
+      session(make_session(given, workspace, bytes, holds)),
+      kernel_columns_(kernel_spec(given.choice().spec, given.choice().variant).rhs) {
+    for (std::size_t k = 0; k < args_.size(); ++k) {
+        set_sizes(args_[k], plan.program());
+        operands_[k] = {&args_[k], bytes_of_args(plan.program()), 0};
+    }
     for (const auto operation : every_operation)
         if (plan.choice().spec.operations.contains(operation))
             numbers_.at(static_cast<std::size_t>(operation)) = session.operation(to_string(operation));
@@ -105,8 +100,13 @@ void Solver::Impl::enqueue(Session::Call& call, const Request& request) {
     auto operation = request.operation;
     for (std::int64_t first = 0; first < request.columns; first += spec.rhs) {
         const auto columns = std::min(spec.rhs, request.columns - first);
-        const CallOperands operands(plan, panel_args(spec, request, first, columns, session.workspace()));
-        call.run(numbers_[static_cast<std::size_t>(operation)], operands.list);
+        const auto caller = panel_args(spec, request, first, columns, session.workspace());
+        const auto all = operands_of(spec, kernel_columns_, plan.program().buffers, caller);
+        for (std::size_t k = 0; k < all.size(); ++k) {
+            set_args(args_[k], all[k]);
+            operands_[k].members = request.members;
+        }
+        call.run(numbers_[static_cast<std::size_t>(operation)], operands_);
         operation = without_factor(operation);
     }
     if (factors(request.operation)) factored = std::max(factored, request.members);

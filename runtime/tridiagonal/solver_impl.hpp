@@ -3,6 +3,7 @@
 #include <span>
 #include <trifold/solver.hpp>
 
+#include "generator/tridiagonal/operands.hpp"
 #include "runtime/session/session.hpp"
 #include "runtime/tridiagonal/plan_state.hpp"
 #include "runtime/tridiagonal/request.hpp"
@@ -62,6 +63,10 @@ struct Solver::Impl {
     void read_status(Session::Call& call);
 
     std::array<std::size_t, 7> numbers_{};  // numbers of the Program's operations, by Operation
+    // Arguments of kernels, whose sizes stay as they are from call to call.
+    std::int64_t kernel_columns_;
+    std::array<KernelArgs, 3> args_{};
+    std::array<Operand, 3> operands_{};
     // Results that the caller is given, and room for what is read.
     std::vector<Outcome> outcomes_;
     std::vector<Refinement> refinements_;

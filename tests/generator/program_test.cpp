@@ -13,6 +13,8 @@
 #include <trifold/error.hpp>
 #include <trifold/generate.hpp>
 
+#include "generator/tridiagonal/emit.hpp"
+#include "generator/tridiagonal/open_sizes.hpp"
 #include "tests/generator/designs.hpp"
 #include "tests/generator/schedules.hpp"
 
@@ -82,7 +84,7 @@ TEST_CASE("each kernel stands at its phase's index under a name of its own, whic
             CHECK(kernel.phase == phase);
             CHECK(names.insert(kernel.name).second);
             CHECK(source_of(program).find(kernel.name) != std::string::npos);
-            CHECK(kernel.name.find(program.id) != std::string::npos);
+            CHECK(kernel.name.ends_with(program.label));
         }
     }
 }
@@ -181,9 +183,9 @@ TEST_CASE("variant dataflow: fronts send messages from the level on where 512 re
             REQUIRE(at != std::string::npos);
             return std::stoll(source_of(program).substr(at + define.size()));
         };
-        const auto fronts = value("FRONTS");
+        const long long fronts = open_sizes_of(program).at(*place_of_open_size("MESSAGE_FRONTS"));
         const std::int64_t padded = (spec.block + 7) / 8 * 8, bytes = spec.precision == Precision::f64 ? 8 : 4;
-        CHECK(buffer(program, "message").bytes == spec.batch * fronts * 2 * padded * (padded + spec.rhs) * bytes);
+        CHECK(buffer(program, "message").bytes == spec.batch * fronts * 2 * padded * (padded + program.spec.rhs) * bytes);
         CHECK(buffer(program, "message").zeroed);
         return std::pair{value("LEVEL"), fronts};
     };

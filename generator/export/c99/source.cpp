@@ -238,7 +238,7 @@ Design kernel_design(const ExportRequest& request) {
     auto spec = request.spec;
     spec.operations = {Operation::factor, Operation::solve, Operation::factor_solve};
     const Target target{Backend::cpu, std::string(machine_of(request.target).kernels)};
-    return design(choose(spec, target, {.schedule = "sequential", .variant = "tile"}));
+    return design(with_literal_sizes(choose(spec, target, {.schedule = "sequential", .variant = "tile"})));
 }
 
 std::string c99_header(const ExportRequest& request) {

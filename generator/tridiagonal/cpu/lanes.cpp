@@ -64,7 +64,7 @@ std::vector<std::string> templates(const Design& design) { return entry_of(desig
 
 constexpr const char* options[] = {"-O3"};
 
-constexpr Knob knobs[] = {{"is_far", "whether blocks come from beyond the caches", {0, 1}}};
+constexpr Knob knobs[] = {bake, {"is_far", "whether blocks come from beyond the caches", {0, 1}}};
 
 }  // namespace
 

@@ -106,7 +106,8 @@ std::vector<std::string> templates(const Design& design) { return entry_of(desig
 /// Register tiles are vectors already: looking for more of them doubles the time to compile, and the kernels get no faster.
 constexpr const char* options[] = {"-O2", "-fno-unroll-loops", "-fno-tree-vectorize", "-fno-tree-slp-vectorize"};
 
-constexpr Knob knobs[] = {{"halves", "whether vectors are half as long as registers", {0, 1}},
+constexpr Knob knobs[] = {bake,
+                          {"halves", "whether vectors are half as long as registers", {0, 1}},
                           {"few_strips", "strips of a block, at most, for it to be treated strip by strip", {0, 1, 2, 3, 4, 5, 6, 8}},
                           {"fetches_from", "the least block whose fronts fetch for the next one", {1, 16, 24, 25, 32, 48, 64, 96, 1024}}};
 

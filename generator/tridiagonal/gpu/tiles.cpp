@@ -123,6 +123,9 @@ TileSizes sizes_of(const Problem& problem) {
 
 std::string refuses(const Problem& problem) {
     const auto sizes = sizes_of(problem);
+    const auto baked = problem.knobs.pinned.find(bake.name);
+    if (baked != problem.knobs.pinned.end() && baked->second == 0)
+        return "variant 'tile-dataflow' has the sizes of its levels as literals; leave out bake=0";
     if (sizes.stages * sizes.stage_columns < sizes.tile)  // a tile is multiplied from the memory of the stages
         return fmt::format("variant 'tile-dataflow' needs stages times stage_columns of at least {} here, not {} times {}", sizes.tile,
                            sizes.stages, sizes.stage_columns);
@@ -248,7 +251,8 @@ std::vector<Constant> constants(const Design& design) {
 
 std::vector<std::string> templates(const Design& design) { return entry_of(design, "tiles"); }
 
-constexpr Knob knobs[] = {{"stage_columns", "columns of operands that come in one copy", {16, 32}},
+constexpr Knob knobs[] = {bake,
+                          {"stage_columns", "columns of operands that come in one copy", {16, 32}},
                           {"stages", "copies that are on their way", {1, 2, 3, 4, 6, 8}},
                           {"tile_blocks", "thread blocks that share a multiprocessor while they factor", {1, 2, 3, 4}},
                           {"tile_sweep_registers", "registers of a thread that sweeps", {64, 80, 96, 128, 168}},

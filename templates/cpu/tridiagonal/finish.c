@@ -25,7 +25,7 @@ COLD void finish_factor(const trifold_args* args, integer member) {
 INLINE int in_range(double sum) { return sum == 0 || (sum >= LEAST_NORMAL && sum <= 1.79769313486231570814527423731704357e+308); }
 
 COLD void finish_forward(const trifold_args* args, integer member) {
-    double* quadratic = (double*)workspace_at(args, OFFSET_QUADRATIC) + member * MOST_COLUMNS;
+    double* quadratic = (double*)workspace_at(args, OFFSET_QUADRATIC) + member * QUADRATICS;
     for (integer column = 0; column < columns_of(args); ++column) {
         double sum = 0;
         ROLLED for (integer block = 0; block < HORIZON; ++block) sum += block_quadratic_of(args, member, block)[column];

@@ -58,7 +58,7 @@ Explanation explain(const BlockExplainOptions& options) {
     const auto& [spec, target, tuning, schedule, variant, reason, rung, row] = result.choice;
     // A GPU runs every chain of a level at the same time, or nearly.
     const auto workers = target.backend == Backend::cpu ? tuning.workers : spec.horizon;
-    const auto factored = inner_spec(spec);
+    const auto factored = kernel_spec(spec, "auto");
     result.cost = cost(schedule, factored, workers);
     result.modelled_seconds = modelled_seconds(result.choice);
     result.units = needed_units(result.program);

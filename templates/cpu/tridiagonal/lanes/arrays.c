@@ -83,19 +83,19 @@ INLINE view gather_block(vec* out, const real* const base[LANES], integer row, i
 /* Gathers a block of each lane's member. If every lane is active, the lanes' arrays are a constant distance apart, and addresses cost
  * nothing. */
 #define GATHER(NAME, FIRST, MEMBER, ROW, COLUMN, LOWER)                                                            \
-    COLD view NAME##_some(vec* out, const real* first, const lanes* g) {                                           \
+    COLD view NAME##_some(vec* out, const trifold_args* args, const real* first, const lanes* g) {                 \
         const real* base[LANES];                                                                                   \
         for (int lane = 0; lane < LANES; ++lane) base[lane] = first + (g->member[lane] - g->member[0]) * (MEMBER); \
         return gather_block(out, base, ROW, COLUMN, LOWER);                                                        \
     }                                                                                                              \
-    NOINLINE view NAME##_all(vec* out, const real* first) {                                                        \
+    NOINLINE view NAME##_all(vec* out, const trifold_args* args, const real* first) {                              \
         const real* base[LANES];                                                                                   \
         UNROLL for (int lane = 0; lane < LANES; ++lane) base[lane] = first + lane * (MEMBER);                      \
         return gather_block(out, base, ROW, COLUMN, LOWER);                                                        \
     }                                                                                                              \
     INLINE view NAME(vec* out, const trifold_args* args, const lanes* g, integer block) {                          \
         const real* first = FIRST(args, g->member[0], block);                                                      \
-        return g->all ? NAME##_all(out, first) : NAME##_some(out, first, g);                                       \
+        return g->all ? NAME##_all(out, args, first) : NAME##_some(out, args, first, g);                           \
     }
 GATHER(gather_d, d_of, D_MEMBER, D_ROW, D_COLUMN, 1)
 GATHER(gather_e, e_of, E_MEMBER, E_ROW, E_COLUMN, 0) /* A(block + 1, block) */

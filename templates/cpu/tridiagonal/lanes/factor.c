@@ -107,10 +107,10 @@ INLINE void factor_pivot_any(vec* l, source d, const vec* before_r, const int fl
 NOINLINE void factor_pivot(vec* l, view d, const vec* before_r, pivots* p) { factor_pivot_any(l, from_vectors(d), before_r, 1, 0, p); }
 
 /* factor_pivot() with D from the members' own arrays, and the panel r l' = e with E from there. */
-NOINLINE void factor_original_pivot(vec* l, const real* d, const vec* before_r, ahead* f, pivots* p) {
+NOINLINE void factor_original_pivot(const trifold_args* args, vec* l, const real* d, const vec* before_r, ahead* f, pivots* p) {
     factor_pivot_any(l, (source){{}, d, D_MEMBER, D_ROW, D_COLUMN}, before_r, 0, f, p);
 }
-NOINLINE void solve_original_panel(vec* r, const real* e, const vec* l, ahead* f) {
+NOINLINE void solve_original_panel(const trifold_args* args, vec* r, const real* e, const vec* l, ahead* f) {
     solve_any(stored(r), (source){{}, e, E_MEMBER, E_ROW, E_COLUMN}, stored(l), stored(l), 0, l, n, TILE, f);
 }
 
@@ -121,7 +121,7 @@ COLD void add_to_diagonal(vec* d, const trifold_args* args, const lanes* g, inte
 
 COLD void subtract_slots(vec* d, view shape, const trifold_args* args, const lanes* g, integer block) {
     for (int side = 0; side < 2; ++side) {
-        if (!has_slot(block, side)) continue;
+        if (!has_slot(args, block, side)) continue;
         const vec* slot = (const vec*)update_of(args, side, g->group, block);
         for (integer i = 0; i < n; ++i)
             for (integer j = 0; j <= i; ++j) d[i * shape.row + j * shape.column] -= slot[i * n + j];
@@ -163,7 +163,7 @@ INLINE int gathers_rows(integer step) { return (E_ROW == 1 && E_COLUMN != 1) == 
 NOINLINE void assemble_rhs(vec* out, const trifold_args* args, const lanes* g, integer block, int updated) {
     gather_rhs(out, (const real*)args->b, args->b_strides, columns_of(args), g, block);
     for (int side = 0; updated && side < 2; ++side) {
-        if (!has_slot(block, side)) continue;
+        if (!has_slot(args, block, side)) continue;
         const vec* slot = (const vec*)rhs_update_of(args, side, g->group, block);
         for (integer k = 0; k < n * m; ++k) out[k] -= slot[k];
     }
@@ -265,6 +265,8 @@ INLINE ahead ahead_of(const trifold_args* args, const trifold_level* level, cons
     const integer block = block_at(level, position), coupling = smaller(block, block_at(level, position + step));
     return (ahead){(const char*)d_of(args, g->member[0], block),
                    (const char*)e_of(args, g->member[0], coupling),
+                   D_MEMBER,
+                   E_MEMBER,
                    (const vec*)factor_of(args, g->group, block),
                    (const vec*)next_of(args, g->group, block),
                    0,
@@ -288,7 +290,7 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
         const vec *l = parts[0], *r_before = r, *fill_before = fill, *y_before = y;
         ahead next = IS_FAR && k + 1 < c.length ? ahead_of(args, level, g, position + c.step, c.step) : nothing_ahead();
         if (original) {
-            factor_original_pivot(parts[0], d_of(args, g->member[0], block), r_before, &next, &p);
+            factor_original_pivot(args, parts[0], d_of(args, g->member[0], block), r_before, &next, &p);
         } else {
             const view d = assemble_pivot(s->d, args, g, block, updated, &p);
             if (updated) join_poison(args, g, block, &p);
@@ -296,7 +298,7 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
         }
         if (has_next) r = parts[1];
         if (has_next && original && c.step > 0) {
-            solve_original_panel(r, e_of(args, g->member[0], block), l, &next);
+            solve_original_panel(args, r, e_of(args, g->member[0], block), l, &next);
         } else if (has_next) {
             vec* const loaded = gathers_rows(c.step) ? r : s->e; /* in place: the caches are narrow */
             solve_panel(r, coupling_between(loaded, args, level, g, position + c.step, position), 0, 0, l);

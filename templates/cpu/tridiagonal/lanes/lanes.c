@@ -7,7 +7,7 @@
 
 enum { m = MOST_COLUMNS, AREA = n * n, TILE = TILE_SIDE, RHS_TILE = m < TILE ? m : TILE };
 
-_Static_assert(INTERLEAVE == LANES && MEMBERS % LANES == 0, "groups fill their vectors");
+_Static_assert(INTERLEAVE == LANES, "groups fill their vectors");
 
 #if REAL_BYTES == 8
 typedef long long bits;
