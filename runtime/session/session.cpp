@@ -45,6 +45,11 @@ void Session::adopt(void* workspace, Stream stream) {
     engine_->adopt(workspace, stream);
 }
 
+void Session::prepare() {
+    const Call call(*this);
+    engine_->prepare();
+}
+
 void Session::synchronize() {
     const Call call(*this);
     engine_->synchronize();

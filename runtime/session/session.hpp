@@ -34,6 +34,8 @@ class Session {
     void copy_from(const void* workspace, Stream stream) { engine_->copy_from(workspace, stream); }
     void clear(bool whole, Stream stream) { engine_->clear(whole, stream); }
     bool captures(Stream stream) const { return engine_->captures(stream); }
+    /// Waits until the code of every operation is there, so that no later call does.
+    void prepare();
     void synchronize();
     void set_executor(Executor executor);
 

@@ -85,6 +85,8 @@ class Solver {
     ~Solver();
     static std::int64_t workspace_bytes(const Plan& plan);
     const Plan& plan() const;
+    /// Waits until every operation can run. Without it the first call of an operation waits, where its code is still being compiled.
+    void prepare();
     /// CPU only: replaces the built-in thread pool. A Plan of one worker runs everything in the caller and asks nobody.
     void set_executor(Executor executor);
 

@@ -7,6 +7,7 @@
 #include <trifold/version.h>
 
 #include <array>
+#include <trifold/process.hpp>
 
 #include "runtime/compile/environment.hpp"
 #include "runtime/python/binding/errors.hpp"
@@ -308,6 +309,21 @@ nb::dict devices() {
     return result;
 }
 
+nb::dict process() {
+    const auto report = process_report();
+    nb::dict result;
+    result["compilations"] = report.compilations;
+    result["compile_seconds"] = report.compile_seconds;
+    result["plans"] = report.plans;
+    result["solvers"] = report.solvers;
+    result["workspace_bytes"] = report.workspace_bytes;
+    result["modules"] = report.modules;
+    result["module_bytes"] = report.module_bytes;
+    result["binaries"] = report.binaries;
+    result["binary_bytes"] = report.binary_bytes;
+    return result;
+}
+
 }  // namespace
 }  // namespace trifold::python
 
@@ -334,5 +350,6 @@ NB_MODULE(_core, module) {
     module.def("jax_value_bytes", &jax_value_bytes, "problem"_a, "device"_a, guarded);
     module.def("tools", &tools, guarded);
     module.def("devices", &devices, guarded);
+    module.def("process", &process);
     module.attr("version") = fmt::format("{}.{}.{}", TRIFOLD_VERSION_MAJOR, TRIFOLD_VERSION_MINOR, TRIFOLD_VERSION_PATCH);
 }
