@@ -105,6 +105,6 @@ const SparseTuning& SparsePlan::tuning() const { return state().tuning; }
 const SparseSummary& SparsePlan::summary() const { return state().summary; }
 const Program& SparsePlan::program() const { return state().prepared->program; }
 const Device& SparsePlan::device() const { return state().prepared->device; }
-const PlanReport& SparsePlan::report() const { return state().prepared->report; }
+const PlanReport& SparsePlan::report() const { return state().prepared->report(); }
 
 }  // namespace trifold
