@@ -177,7 +177,9 @@ Choice choose(const Spec& spec, const Target& target, const Tuning& tuning) {
     const auto best = choose_pair({kernel_spec(choice.spec, tuning.variant), target, {}, tuning.workers, {asked.pinned}}, tuning.schedule,
                                   tuning.variant);
     choice.schedule = best.pair.schedule;
-    choice.variant = to_string(VariantName{std::string(best.pair.picked.variant->name), asked.pinned});
+    VariantName name{std::string(best.pair.picked.variant->name), asked.pinned};
+    if (tuning.any_size && best.pair.picked.variant->abilities.any_size) name.pinned.emplace(bake.name, 0);
+    choice.variant = to_string(name);
     choice.reason = reason_of(best, tuning);
     choice.rung = tuning.schedule == "auto" && tuning.variant == "auto" ? Rung::model : Rung::pinned;
     return choice;

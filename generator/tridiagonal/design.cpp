@@ -11,6 +11,7 @@
 #include "generator/program/sha256.hpp"
 #include "generator/tridiagonal/assumptions.hpp"
 #include "generator/tridiagonal/backend.hpp"
+#include "generator/tridiagonal/columns.hpp"
 #include "generator/tridiagonal/emit.hpp"
 #include "generator/tridiagonal/identity.hpp"
 #include "generator/tridiagonal/mixed.hpp"
@@ -106,6 +107,14 @@ std::string_view to_string(Phase phase) {
     return names.at(static_cast<std::size_t>(phase));
 }
 
+Operations planned_operations(const Spec& spec, std::int64_t at_once) {
+    auto result = spec.operations;
+    if (spec.rhs <= at_once) return result;
+    if (result.contains(Operation::factor_forward)) result.insert(Operation::forward);
+    if (result.contains(Operation::factor_solve)) result.insert(Operation::solve);
+    return result;
+}
+
 Choice with_literal_sizes(Choice choice) {
     auto name = parse_variant(choice.variant);
     name.pinned[std::string(bake.name)] = 1;
@@ -123,13 +132,16 @@ Design design(const Choice& choice, std::vector<Turned>* asked) {
     result.spec = kernel_spec(choice.spec, choice.variant);
     result.target = choice.target;
     result.workers = choice.tuning.workers;
+    result.spec.rhs = columns_at_once(choice);
+    if (!is_wrapped(result)) result.spec.operations = planned_operations(choice.spec, result.spec.rhs);
     result.schedule = choice.schedule;
     result.variant = choice.variant;
     result.knobs = {parse_variant(choice.variant).pinned, asked};
     result.id = identity(choice);
     const auto& variant = variant_of(result);
     const auto problem = problem_of(result);
-    result.baked = take(problem, bake.name, quantities_of(problem) + Quantities{{"variant", std::string(variant.name)}}) != 0;
+    const auto quantities = quantities_of(problem) + Quantities{{"variant", std::string(variant.name)}};
+    result.baked = take(problem, bake.name, quantities) != 0 || !variant.abilities.any_size;
     if (const auto why = refusal(variant, problem); !why.empty()) throw SpecError(why);
     result.lowered = variant.lower(problem);
     // b' A^-1 b, which finish_forward sums up, means nothing for the corrections of a mixed solution.
@@ -182,8 +194,7 @@ bool has_inverse(const Design& design) { return has_kernel(design, Phase::invers
 
 std::int64_t groups_of(const Design& design, const Step& step) {
     const auto& shape = design.kernels[step.kernel].shape;
-    return checked_multiply((step.level.chains + shape.chains_per_task - 1) / shape.chains_per_task, shape.groups_per_chain,
-                            "thread blocks");
+    return checked_multiply((step.level.chains + shape.chains_per_task - 1) / shape.chains_per_task, shape.groups_per_chain, "tasks");
 }
 
 const Buffer& buffer(const Design& design, std::string_view name) {

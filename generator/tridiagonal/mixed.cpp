@@ -187,7 +187,7 @@ Program wrap_mixed(Design inner, Packing packing) {
     program.units.push_back(unit_of(inner, shape));
     auto wrapped = program;
     wrapped.operations.clear();
-    for (const auto operation : inner.caller.operations)
+    for (const auto operation : planned_operations(inner.caller, inner.spec.rhs))
         wrapped.operations[std::string(to_string(operation))] = build(program, inner, shape, operation);
     return wrapped;
 }

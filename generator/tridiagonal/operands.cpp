@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "generator/tridiagonal/columns.hpp"
+
 namespace trifold {
 namespace {
 

@@ -28,7 +28,10 @@ struct Abilities {
     bool inverse = true;             ///< it has a kernel for the selected inverse
     bool rides = true;               ///< a kernel factors with the forward sweep; otherwise one follows the other
     bool finishes = true;            ///< kernels of their own gather the verdict on a member; otherwise its kernels do
+    bool any_size = true;            ///< its texts can leave sizes open
     std::int64_t largest_block = 0;  ///< 0: any
+    std::int64_t most_columns = 0;   ///< right-hand sides of a panel, at most; 0: the Spec's rhs
+    bool shares_columns = false;     ///< workers share several panels
 };
 
 /// One way to write the kernels: a file of generator/tridiagonal/cpu or gpu, whose functions these are.

@@ -40,7 +40,7 @@ struct Solver::Impl {
     const std::vector<double>& log_determinant();
     const std::vector<double>& quadratic();
     void copy_log_determinant(double* to, std::int64_t members, Stream stream);
-    void copy_quadratic(double* to, std::int64_t members, Stream stream);
+    void copy_quadratic(double* to, std::int64_t members, Stream stream, std::int64_t columns);
     const std::vector<Refinement>& refinement();
     bool ok();
     void check_precision(Precision precision) const;

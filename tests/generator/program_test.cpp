@@ -30,7 +30,7 @@ std::vector<Design> programs() {
     for (const auto& target : {cpu, cuda, hip}) {
         for (const auto* schedule : {"sequential", "twisted:2", "recursive:2:3", "multi-stage"}) {
             result.push_back(
-                design_of({.block = 5, .horizon = 13, .precision = Precision::f32, .rhs = 3, .batch = 2, .operations = all_operations()},
+                design_of({.block = 5, .horizon = 13, .precision = Precision::f32, .rhs = 2, .batch = 2, .operations = all_operations()},
                           target, {.schedule = schedule}));
             result.push_back(
                 design_of({.block = 8, .horizon = 1, .operations = all_operations()}, target, {.schedule = schedule, .workers = 3}));
@@ -121,6 +121,31 @@ TEST_CASE("operations visit every level in order, each launch after the one it n
         }
         CHECK(std::ranges::is_sorted(climbed));
         CHECK(std::ranges::is_sorted(descended, std::ranges::greater{}));
+    }
+}
+
+TEST_CASE("on a CPU many right-hand sides go in panels, which workers share, and do not ride with the factorization") {
+    const auto made = [](std::int64_t rhs, int workers, const char* variant = "tile") {
+        return design_of({.block = 5, .horizon = 13, .rhs = rhs, .batch = 2, .operations = {Operation::factor_solve}}, cpu,
+                         {.schedule = "twisted:2", .variant = variant, .workers = workers});
+    };
+    struct Expected {
+        std::int64_t rhs;
+        int workers;
+        std::int64_t at_once, panels;
+    };
+    for (const auto& [rhs, workers, at_once, panels] :
+         {Expected{1, 4, 1, 1}, {2, 4, 2, 1}, {3, 4, 4, 1}, {9, 4, 16, 1}, {64, 4, 64, 1}, {65, 1, 64, 1}, {1000, 4, 256, 4}}) {
+        CAPTURE(rhs);
+        const auto program = made(rhs, workers);
+        CHECK(program.spec.rhs == at_once);
+        CHECK(program.caller.rhs == rhs);
+        CHECK(buffer(program, "quadratic").bytes == 2 * rhs * 8);
+        CHECK(has_kernel(program, Phase::factor_forward) == (rhs <= 2));
+        CHECK(program.operations.contains(Operation::solve) == (rhs > at_once));  // for the columns that the first call leaves
+        for (const auto& step : program.operations.at(Operation::factor_solve))
+            if (program.kernels[step.kernel].phase == Phase::backward) CHECK(groups_of(program, step) == step.level.chains * panels);
+        CHECK(made(rhs, workers, "lanes").spec.rhs == std::min<std::int64_t>(at_once, 64));
     }
 }
 

@@ -269,7 +269,7 @@ void check(const GridSpec& spec, const Target& target) {
 }
 
 Shape shape_of(const GridSpec& spec, const Target& target, const std::vector<Level>& levels) {
-    Shape shape{16 / element_bytes(spec.precision), {}, {}, {}};
+    Shape shape{16 / element_bytes(spec.precision), spec.rhs, {}, {}, {}};
     const auto triangles = spec.matrix == GridMatrix::symmetric ? 1 : 2;
     for (std::size_t k = 0; k < levels.size(); ++k) {
         const auto size = round_up(levels[k].eliminated, shape.lanes);

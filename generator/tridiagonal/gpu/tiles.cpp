@@ -123,9 +123,6 @@ TileSizes sizes_of(const Problem& problem) {
 
 std::string refuses(const Problem& problem) {
     const auto sizes = sizes_of(problem);
-    const auto baked = problem.knobs.pinned.find(bake.name);
-    if (baked != problem.knobs.pinned.end() && baked->second == 0)
-        return "variant 'tile-dataflow' has the sizes of its levels as literals; leave out bake=0";
     if (sizes.stages * sizes.stage_columns < sizes.tile)  // a tile is multiplied from the memory of the stages
         return fmt::format("variant 'tile-dataflow' needs stages times stage_columns of at least {} here, not {} times {}", sizes.tile,
                            sizes.stages, sizes.stage_columns);
@@ -261,7 +258,7 @@ constexpr Knob knobs[] = {bake,
 }  // namespace
 
 constinit const Variant tiles_variant{.name = "tile-dataflow",
-                                      .abilities = {.rides = false},
+                                      .abilities = {.rides = false, .any_size = false},
                                       .refuses = refuses,
                                       .seconds = seconds,
                                       .quantities = quantities,

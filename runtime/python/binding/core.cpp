@@ -28,13 +28,13 @@ namespace {
 const nb::call_guard<InCall> guarded;
 
 BoundPlan make_plan(std::int64_t block, std::int64_t horizon, nb::handle dtype, std::int64_t batch, std::int64_t rhs, nb::handle device,
-                    const std::string& schedule, const std::string& variant, const std::string& operations, int workers) {
+                    const std::string& schedule, const std::string& variant, const std::string& operations, int workers, bool any_size) {
     Spec spec{.block = block, .horizon = horizon, .precision = precision_of(dtype), .rhs = rhs, .batch = batch};
     if (spec.precision == Precision::mixed) spec.operations = {Operation::factor, Operation::solve, Operation::factor_solve};
     if (!operations.empty()) spec.operations = parse_operations(operations);
     const auto where = device_of(device);
     const Unlocked unlocked;
-    return {Factors::shared(spec, where, {.schedule = schedule, .variant = variant, .workers = workers})};
+    return {Factors::shared(spec, where, {.schedule = schedule, .variant = variant, .workers = workers, .any_size = any_size})};
 }
 
 std::string device_text(const Plan& plan) {
@@ -105,6 +105,7 @@ nb::tuple reduced_plan(const BoundPlan& self) {
     arguments["variant"] = tuning.variant;
     arguments["operations"] = to_string(spec.operations);
     arguments["workers"] = tuning.workers;
+    arguments["any_size"] = tuning.any_size;
     return nb::make_tuple(restorer("plan"), nb::make_tuple(arguments));
 }
 
@@ -126,11 +127,13 @@ void bind_plan(nb::module_& module) {
         .def(
             "__init__",
             [](BoundPlan* self, std::int64_t block, std::int64_t horizon, nb::handle dtype, std::int64_t batch, std::int64_t rhs,
-               nb::handle device, const std::string& schedule, const std::string& variant, const std::string& operations, int workers) {
-                new (self) BoundPlan(make_plan(block, horizon, dtype, batch, rhs, device, schedule, variant, operations, workers));
+               nb::handle device, const std::string& schedule, const std::string& variant, const std::string& operations, int workers,
+               bool any_size) {
+                new (self)
+                    BoundPlan(make_plan(block, horizon, dtype, batch, rhs, device, schedule, variant, operations, workers, any_size));
             },
             nb::kw_only(), "block"_a, "horizon"_a, "dtype"_a = "float64", "batch"_a = 1, "rhs"_a = 1, "device"_a = "cpu",
-            "schedule"_a = "auto", "variant"_a = "auto", "operations"_a = "", "workers"_a = 1, guarded)
+            "schedule"_a = "auto", "variant"_a = "auto", "operations"_a = "", "workers"_a = 1, "any_size"_a = false, guarded)
         .def(
             "solver",
             [](const BoundPlan& self, nb::handle value, std::int64_t members, std::optional<bool> batched) {
@@ -334,10 +337,11 @@ NB_MODULE(_core, module) {
     bind_grid(module);
     module.def(
         "solver_for",
-        [](nb::handle d, nb::handle b, const std::string& operations, const std::string& schedule, int workers, bool mixed) {
-            return solver_for(d, b, {.schedule = schedule, .operations = operations, .workers = workers, .mixed = mixed});
+        [](nb::handle d, nb::handle b, const std::string& operations, const std::string& schedule, int workers, bool mixed,
+           std::int64_t rhs) {
+            return solver_for(d, b, {.schedule = schedule, .operations = operations, .workers = workers, .mixed = mixed, .rhs = rhs});
         },
-        "D"_a.none(), "b"_a.none(), "operations"_a, "schedule"_a, "workers"_a, "mixed"_a, guarded);
+        "D"_a.none(), "b"_a.none(), "operations"_a, "schedule"_a, "workers"_a, "mixed"_a, "rhs"_a, guarded);
     module.def("allocate_bytes", &allocate_bytes, "bytes"_a);
     module.def("seconds_of_solve", &BoundSolver::seconds_of_solve, "solver"_a, "b"_a, "out"_a, "repeats"_a, guarded);
     module.def("finish_calls", &finish_calls);

@@ -13,6 +13,7 @@ class Plan:
     block, horizon: n, 1 to 1024, and N. dtype: "float32", "float64", or "mixed" for float64 arrays factored in float32. batch: the most
     members of a call. rhs: right-hand sides solved at once; more go in panels. device: "cpu", "cuda:0", "hip:0" or "auto".
     operations: names separated by commas, "all", or "" for all but selected_inverse. workers: threads of a call on the CPU.
+    any_size: one compilation serves every horizon, batch and class of right-hand sides; a few percent slower on GPUs.
     Raises SpecError, DeviceError, CompileError, CacheError.
     """
 
@@ -29,6 +30,7 @@ class Plan:
         variant: str = "auto",
         operations: str = "",
         workers: int = 1,
+        any_size: bool = False,
     ) -> None: ...
     def solver(self, value: Any = None, *, members: int = 0, batched: bool | None = None) -> Solver:
         """A Solver with memory of its own; or over value, value_bytes of uint8 on the device, aligned to 64 bytes.
@@ -194,7 +196,7 @@ def grid_solve(
     workers: int,
     accept_nearly_singular: bool,
 ) -> Any: ...
-def solver_for(D: Any, b: Any, operations: str, schedule: str, workers: int, mixed: bool) -> Solver: ...
+def solver_for(D: Any, b: Any, operations: str, schedule: str, workers: int, mixed: bool, rhs: int) -> Solver: ...
 def allocate_bytes(bytes: int) -> Any: ...
 def seconds_of_solve(solver: Solver, b: Any, out: Any, repeats: int) -> float: ...
 def torch_way(*arguments: Any) -> int: ...

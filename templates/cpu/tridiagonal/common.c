@@ -155,7 +155,7 @@ INLINE real diagonal_term(const trifold_args* args, integer member, integer bloc
 }
 
 /* Right-hand sides of this call: known where the Spec has one, which spares loops that the compiler would prepare for more. */
-INLINE integer columns_of(const trifold_args* args) { return MOST_COLUMNS == 1 ? 1 : args->columns; }
+INLINE integer columns_of(const trifold_args* args) { return PANEL_COLUMNS == 1 ? 1 : args->columns; }
 
 INLINE int is_active(const trifold_args* args, integer member) { return !args->active || args->active[member] != 0; }
 
@@ -203,7 +203,8 @@ INLINE int begins_descent(const trifold_args* args, const trifold_level* level) 
 
 /* Whether a chain that updated a front at a higher level had failed. */
 INLINE int is_poisoned(const trifold_args* args, integer member, integer block) {
-    return (has_slot(args, block, 0) && *poison_of(args, 0, member, block)) || (has_slot(args, block, 1) && *poison_of(args, 1, member, block));
+    return (has_slot(args, block, 0) && *poison_of(args, 0, member, block)) ||
+           (has_slot(args, block, 1) && *poison_of(args, 1, member, block));
 }
 
 /* A chain that starts at level 0 owns its slots' first value; later ones add theirs. */

@@ -8,10 +8,11 @@
 #define OPEN(SIZE) ((void)args, (SIZE))
 
 #define BLOCK TRIFOLD_BLOCK                 /* rows of a block, n */
-#define HORIZON OPEN(TRIFOLD_HORIZON)             /* blocks of a system, N */
-#define MEMBERS OPEN(TRIFOLD_BATCH)               /* systems that there is room for */
-#define MOST_COLUMNS TRIFOLD_RHS            /* right-hand sides of a call, at most */
-#define QUADRATICS OPEN(TRIFOLD_QUADRATICS)       /* numbers b' A^-1 b of each system that there is room for */
+#define HORIZON OPEN(TRIFOLD_HORIZON)       /* blocks of a system, N */
+#define MEMBERS OPEN(TRIFOLD_BATCH)         /* systems that there is room for */
+#define MOST_COLUMNS TRIFOLD_RHS            /* right-hand sides of a call of a kernel, at most */
+#define PANEL_COLUMNS TRIFOLD_PANEL_COLUMNS /* right-hand sides of a task of a sweep, at most */
+#define QUADRATICS OPEN(TRIFOLD_QUADRATICS) /* numbers b' A^-1 b of each system that there is room for */
 #define LEADING TRIFOLD_LEADING             /* rows of a stored block: those of a block, rounded up to whole vectors */
 #define GROUP_MEMBERS TRIFOLD_INTERLEAVE    /* members whose elements are interleaved; 1: each member is stored on its own */
 #define SCRATCH_BYTES TRIFOLD_SCRATCH_BYTES /* bytes of scratch of each thread */

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "generator/tridiagonal/columns.hpp"
 #include "generator/tridiagonal/mixed.hpp"
 #include "generator/tridiagonal/operands.hpp"
 #include "tests/support/cpu/library.hpp"
@@ -61,7 +62,7 @@ CompiledProgram::CompiledProgram(Choice choice, std::string_view level) : choice
 
 void CompiledProgram::run(Operation operation, trifold_args args, const Split& split) const {
     auto* const scratch = scratch_.data() + (-reinterpret_cast<std::uintptr_t>(scratch_.data()) & (workspace_alignment - 1));
-    const auto all = operands_of(choice_.spec, kernel_spec(choice_.spec, choice_.variant).rhs, program_.buffers, args);
+    const auto all = operands_of(choice_.spec, columns_at_once(choice_), program_.buffers, args);
     std::array<KernelArgs, 3> operands{};
     for (std::size_t k = 0; k < all.size(); ++k) {
         set_sizes(operands[k], program_);

@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "generator/program/templates.hpp"
+#include "generator/tridiagonal/columns.hpp"
 #include "generator/tridiagonal/mixed.hpp"
 #include "tests/support/cpu/library.hpp"
 #include "tests/support/emulator/arena.hpp"
@@ -149,8 +150,7 @@ void EmulatedUnit::run_launches(Operation operation, const trifold_args& args, c
     const auto& launches = program_.operations.at(std::string(to_string(operation)));
     const auto order = choose_order(launches, running);
     const auto before = all_before(launches);
-    const auto all = operands_of(choice_.spec, kernel_spec(choice_.spec, choice_.variant).rhs,
-                                 build_ == Build::watched ? spread_ : program_.buffers, args);
+    const auto all = operands_of(choice_.spec, columns_at_once(choice_), build_ == Build::watched ? spread_ : program_.buffers, args);
     for (const auto k : order) {
         const auto& launch = launches[k];
         const auto& kernel = kernel_of(program_, launch);

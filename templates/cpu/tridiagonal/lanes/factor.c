@@ -111,7 +111,7 @@ NOINLINE void factor_original_pivot(const trifold_args* args, vec* l, const real
     factor_pivot_any(l, (source){{}, d, D_MEMBER, D_ROW, D_COLUMN}, before_r, 0, f, p);
 }
 NOINLINE void solve_original_panel(const trifold_args* args, vec* r, const real* e, const vec* l, ahead* f) {
-    solve_any(stored(r), (source){{}, e, E_MEMBER, E_ROW, E_COLUMN}, stored(l), stored(l), 0, l, n, TILE, f);
+    solve_any(stored(r), (source){{}, e, E_MEMBER, E_ROW, E_COLUMN}, stored(l), stored(l), 0, l, n, TILE, n % TILE, f);
 }
 
 COLD void add_to_diagonal(vec* d, const trifold_args* args, const lanes* g, integer block) {
@@ -165,31 +165,32 @@ NOINLINE void assemble_rhs(vec* out, const trifold_args* args, const lanes* g, i
     for (int side = 0; updated && side < 2; ++side) {
         if (!has_slot(args, block, side)) continue;
         const vec* slot = (const vec*)rhs_update_of(args, side, g->group, block);
-        for (integer k = 0; k < n * m; ++k) out[k] -= slot[k];
+        for (integer k = 0; k < n * columns_of(args); ++k) out[k] -= slot[k];
     }
 }
 
 /* In f64, whatever the precision: squares have twice the exponents of their roots. */
 typedef double squares __attribute__((vector_size(VECTOR_LANES * 8)));
-COLD double tiny_lane(double sum, const vec* y, int lane) {
+COLD double tiny_lane(double sum, const vec* y, integer columns, int lane) {
     real values[n];
-    for (integer r = 0; r < n; ++r) values[r] = y[r * m][lane];
+    for (integer r = 0; r < n; ++r) values[r] = y[r * columns][lane];
     return tiny_square(sum, values, n);
 }
 
 /* y = L^-1 b of a front goes out, with its squares. */
 NOINLINE void finish_rhs(const trifold_args* args, const lanes* g, integer block, const vec* y) {
-    scatter_rhs((real*)args->x, args->x_strides, columns_of(args), y, g, block);
-    for (integer c = 0; c < columns_of(args); ++c) {
+    const integer columns = columns_of(args);
+    scatter_rhs((real*)args->x, args->x_strides, columns, y, g, block);
+    for (integer c = 0; c < columns; ++c) {
         squares sum = {};
         for (integer r = 0; r < n; ++r) {
-            const squares wide = __builtin_convertvector(y[r * m + c], squares);
+            const squares wide = __builtin_convertvector(y[r * columns + c], squares);
             sum += wide * wide;
         }
         for (int lane = 0; lane < LANES; ++lane)
             if (g->active[lane])
                 block_quadratic_of(args, g->member[lane], block)[c] =
-                    sum[lane] < LEAST_NORMAL ? tiny_lane(sum[lane], y + c, lane) : sum[lane];
+                    sum[lane] < LEAST_NORMAL ? tiny_lane(sum[lane], y + c, columns, lane) : sum[lane];
     }
 }
 
@@ -312,9 +313,10 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
         }
         if (forward) {
             assemble_rhs(s->b, args, g, block, updated);
-            solve_rhs(y = s->y[k % 2], s->b, y_before, r_before, l);
+            solve_rhs(y = s->y[k % 2], s->b, y_before, r_before, l, width_of(args));
             if (c.behind >= 0)
-                multiply_rhs((vec*)rhs_update_of(args, side_behind(&c), g->group, block_at(level, c.behind)), k > 0 || updated, fill, y);
+                multiply_rhs((vec*)rhs_update_of(args, side_behind(&c), g->group, block_at(level, c.behind)), k > 0 || updated, fill, y,
+                             width_of(args));
             finish_rhs(args, g, block, y);
         }
         if (!g->all) deliver(kept, own, g->which);
@@ -322,7 +324,8 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
         if (k + 1 == c.length) record_chain(args, g, block, &p);
     }
     end_chain(args, level, g, c, r, fill, &p);
-    if (forward && c.ahead >= 0) multiply_rhs((vec*)rhs_update_of(args, side_ahead(&c), g->group, block_at(level, c.ahead)), updated, r, y);
+    if (forward && c.ahead >= 0)
+        multiply_rhs((vec*)rhs_update_of(args, side_ahead(&c), g->group, block_at(level, c.ahead)), updated, r, y, width_of(args));
 }
 
 KERNEL_PART void factor_only(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, void* scratch) {

@@ -19,7 +19,7 @@ enum {
 
 /* State of the fetching of the next front. */
 typedef struct {
-    const char *d, *e; /* arrays of the group's first member */
+    const char *d, *e;          /* arrays of the group's first member */
     integer d_member, e_member; /* elements from a member to the next */
     const vec *l, *r;
     int line;              /* the next line of D, then of E */
