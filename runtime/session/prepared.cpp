@@ -55,7 +55,7 @@ Units units_of(const Preparation& made, const Device& device, const std::vector<
 }
 
 Program without_sources(Program program) {
-    for (auto& unit : program.units) unit.source = std::string();
+    for (auto& unit : program.units) std::string().swap(unit.source);  // assignment would keep the memory
     return program;
 }
 
