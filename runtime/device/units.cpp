@@ -1,5 +1,7 @@
 #include "runtime/device/units.hpp"
 
+#include <utility>
+
 #include "runtime/base/switches.hpp"
 #include "runtime/compile/beside.hpp"
 
