@@ -337,6 +337,7 @@ static trifold_args kernel_arguments(const mpc_solver* solver, const mpc_argumen
     args.inverse_coupling = given->inverse_coupling;
     args.workspace = solver->workspace;
     args.first_column = 0;
+    args.sizes = 0; /* the kernels have them as literals */
     args.accept_nearly_singular = given->options.accept_nearly_singular != 0;
     return args;
 }
