@@ -1,4 +1,4 @@
-// What plans of any family share: loaded code, and compilers that work beside their callers.
+// Plans of any family share loaded code, and compilers work beside their callers.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>

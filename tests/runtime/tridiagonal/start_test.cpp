@@ -1,4 +1,4 @@
-// What plans of blocks share with plans of other horizons, batches and numbers of right-hand sides.
+// Plans of blocks share their kernels with plans of other horizons, batches and numbers of right-hand sides.
 #include <doctest/doctest.h>
 #include <stdlib.h>
 #include <unistd.h>
