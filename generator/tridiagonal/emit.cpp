@@ -53,7 +53,7 @@ void add_strides(std::vector<Constant>& constants, std::string_view prefix, cons
 
 std::string header_comment(const Design& design) {
     const auto& spec = design.caller;
-    const auto about = fmt::format("/* Trifold: factor and solve A X = B, A symmetric positive definite and block tridiagonal.\n");
+    const std::string about = "/* Trifold: factor and solve A X = B, A symmetric positive definite and block tridiagonal.\n";
     if (!design.baked)
         return about + fmt::format(
                            " * Blocks of {} by {}, {}, {} right-hand side(s) at once; target {}; variant {}. Any number of blocks and "

@@ -15,7 +15,7 @@ namespace trifold {
 /// a mixed Program.
 enum class Operands : std::size_t { caller, caller_in_x, copies };
 
-/// The operands of one call, by Operands. Allocates nothing. `columns`: the right-hand sides that kernels are made for, of kernel_spec.
+/// The operands of one call, by Operands. Allocates nothing. `columns`: the right-hand sides that kernels are made for (columns_at_once).
 std::array<trifold_args, 3> operands_of(const Spec& spec, std::int64_t columns, const std::vector<Buffer>& buffers,
                                         const trifold_args& caller);
 

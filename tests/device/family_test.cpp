@@ -1,4 +1,4 @@
-// What the hall does for any family, on a real GPU: the tests' family, whose iteration ends by data.
+// The hall on a real GPU, by the tests' family, whose iteration ends by data: it does this for any family.
 #include <cstdlib>
 #include <random>
 

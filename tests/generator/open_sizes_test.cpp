@@ -36,7 +36,8 @@ TEST_CASE("on a CPU one text serves every horizon, batch and class of right-hand
             for (const int workers : {1, 4}) {
                 CAPTURE(n);
                 CAPTURE(workers);
-                const Tuning tuning{.schedule = workers == 1 ? "sequential" : "twisted:4", .variant = "tile", .workers = workers, .any_size = true};
+                const Tuning tuning{
+                    .schedule = workers == 1 ? "sequential" : "twisted:4", .variant = "tile", .workers = workers, .any_size = true};
                 Texts texts;
                 for (const std::int64_t horizon : {8, 50, 51, 64, 127, 1000})
                     for (const std::int64_t batch : {1, 2, 63})
@@ -54,7 +55,8 @@ TEST_CASE("forty horizons are one text on a CPU, and few on a GPU") {
             CAPTURE(to_string(target));
             CAPTURE(n);
             Texts texts;
-            for (std::int64_t horizon = 50; horizon < 90; ++horizon) add_texts(texts, {.block = n, .horizon = horizon}, target, {.any_size = true});
+            for (std::int64_t horizon = 50; horizon < 90; ++horizon)
+                add_texts(texts, {.block = n, .horizon = horizon}, target, {.any_size = true});
             CHECK(texts.size() <= (target.backend == Backend::cpu ? 1U : 10U));
         }
 }

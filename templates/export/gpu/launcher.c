@@ -1,7 +1,7 @@
 /* ---- the solver ---- */
 
 /* Kernels count bytes and take structures by value: both sides must agree on them. */
-typedef char btd_arguments_have_23_words[sizeof(trifold_args) == 23 * 8 ? 1 : -1];
+typedef char btd_arguments_have_24_words[sizeof(trifold_args) == 24 * 8 ? 1 : -1];
 typedef char btd_constants_have_26_words[sizeof(trifold_constants) == 26 * 8 ? 1 : -1];
 typedef char btd_outcomes_have_5_words[sizeof(btd_outcome) == sizeof(trifold_status) ? 1 : -1];
 typedef char btd_ranges_have_2_ints[sizeof(btd_range) == sizeof(trifold_range) ? 1 : -1];
@@ -56,6 +56,7 @@ static trifold_args kernel_arguments(const btd_solver* solver, const btd_argumen
     args.inverse_coupling = given->inverse_coupling;
     args.workspace = solver->workspace;
     args.first_column = 0;
+    args.sizes = 0; /* the kernels have them as literals */
     args.accept_nearly_singular = given->options.accept_nearly_singular != 0;
     return args;
 }

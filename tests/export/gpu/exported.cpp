@@ -5,6 +5,8 @@
 
 #include <cstdlib>
 
+#include "generator/tridiagonal/design.hpp"
+
 namespace trifold::test {
 
 GpuExportRequest gpu_request(const Spec& spec, const std::string& schedule, const std::string& archs) {
@@ -15,7 +17,9 @@ GpuExportRequest gpu_request(const Spec& spec, const std::string& schedule, cons
     return request;
 }
 
-Choice choice_of(const GpuExportRequest& request) { return choose(request.spec, request.targets.at(0), request.tuning); }
+Choice choice_of(const GpuExportRequest& request) {
+    return with_literal_sizes(choose(request.spec, request.targets.at(0), request.tuning));
+}
 
 std::vector<KernelCode> stand_ins(const GpuExportRequest& request) {
     return {request.targets.size(), KernelCode{"not a binary, but its bytes count", "none", {}}};

@@ -1,4 +1,4 @@
-// What plans of blocks share with plans of other horizons, batches and numbers of right-hand sides.
+// Plans of blocks share their kernels with plans of other horizons, batches and numbers of right-hand sides.
 #include <doctest/doctest.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -57,5 +57,10 @@ TEST_CASE("300 horizons take the memory of their arrays and little more") {
     factor(50);
     const auto resident = resident_bytes();
     for (std::int64_t horizon = 51; horizon <= 350; ++horizon) CHECK(factor(horizon) > 0);
+    CHECK(process_report().plans <= 300);
+#ifdef __SANITIZE_ADDRESS__
+    static_cast<void>(resident);  // this sanitizer keeps what was freed, to find uses of it
+#else
     CHECK(resident_bytes() - resident < std::int64_t{20} << 20);
+#endif
 }

@@ -20,8 +20,22 @@ using trifold::test::fake_cuda;
 namespace trifold::test {
 
 void call_tridiagonal(void* entry, const void* operand, const void* constants) {
+    reinterpret_cast<void (*)(trifold_args, trifold_constants)>(entry)(*static_cast<const trifold_args*>(operand),
+                                                                       *static_cast<const trifold_constants*>(constants));
+}
+
+namespace {
+
+void call_with_sizes(void* entry, const void* operand, const void* constants) {
     reinterpret_cast<void (*)(KernelArgs, trifold_constants)>(entry)(*static_cast<const KernelArgs*>(operand),
                                                                      *static_cast<const trifold_constants*>(constants));
+}
+
+}  // namespace
+
+void FakeCuda::take_parameters_of(const Program& program) {
+    call = takes_sizes_by_value(program) ? call_with_sizes : call_tridiagonal;
+    operand_bytes = bytes_of_args(program);
 }
 
 FakeCuda& fake_cuda() {

@@ -16,7 +16,7 @@ struct FakeCuda {
     std::vector<void*> kernels;  ///< dlopen handles of the emulated units
     /// Calls a kernel with its two parameters, of these sizes: block tridiagonal systems', unless a test says otherwise.
     void (*call)(void* entry, const void* operand, const void* constants) = call_tridiagonal;
-    std::size_t operand_bytes = sizeof(KernelArgs), constants_bytes = sizeof(trifold_constants);
+    std::size_t operand_bytes = sizeof(trifold_args), constants_bytes = sizeof(trifold_constants);
     std::int64_t memory_bytes = std::int64_t{1} << 30;
     std::string failing_call;  ///< this call returns CUDA_ERROR_UNKNOWN
     int contexts = 0, modules = 0, allocations = 0, streams = 0, events = 0, graphs = 0, executables = 0;  ///< alive
@@ -29,6 +29,8 @@ struct FakeCuda {
     int disturbances = 0;         ///< events put into a graph that the caller records, and queries that would spoil one
     bool events_pending = false;  ///< no event has happened yet
     bool operator==(const FakeCuda&) const = default;
+    /// Kernels of block tridiagonal systems are called as those of this Program.
+    void take_parameters_of(const Program& program);
 };
 FakeCuda& fake_cuda();
 

@@ -35,9 +35,11 @@ TEST_CASE("export: the kernels of a project are those of generate, and its comma
         for (const auto& name : names) CHECK(scratch.has("out/" + name));
         CHECK(names.size() == 11);
 
-        const auto generated =
-            run_trifold(scratch.path,
-                        "generate --block 3 --horizon 4 --operations factor_solve --binaries --together --json -o same --target " + target);
+        const auto variant = nlohmann::json::parse(scratch.read("out/manifest.json"))["programs"][0]["variant"].get<std::string>();
+        CHECK(variant.ends_with(":bake=1"));  // a project's sizes are literals
+        const auto generated = run_trifold(
+            scratch.path, "generate --block 3 --horizon 4 --operations factor_solve --binaries --together --json -o same --target " +
+                              target + " --variant " + variant);
         REQUIRE(generated.status == 0);
         const auto files = generated.json()["files"];
         const auto stem = "out/mpc_kernels_" + target.substr(target.find(':') + 1);

@@ -22,8 +22,10 @@ std::string regenerate_command(const std::string& source) {
 TEST_CASE("generate: the command in the source gives the same bytes, for every option") {
     for (const std::string options :
          {"--block 4 --horizon 8 --target cpu:x86-64-v3", "--block 33 --horizon 7 --target cuda:sm_90 --precision f32 --rhs 3 --batch 5",
-          "--block 6 --horizon 31 --target cpu:x86-64-v4 --schedule segments:3,2 --workers 4 --operations inverse,factor",
-          "--block 5 --horizon 9 --target cpu:x86-64-v2 --order column-major --coupling upper --rhs-layout stacked",
+          "--block 6 --horizon 31 --target cpu:x86-64-v4 --schedule segments:3,2 --workers 4 --operations inverse,factor --variant "
+          "tile:bake=1",
+          "--block 5 --horizon 9 --target cpu:x86-64-v2 --order column-major --coupling upper --rhs-layout stacked "
+          "--variant tile:bake=1",
           "--block 4 --horizon 9 --batch 3 --target cpu:x86-64-v3 --d-leading 8 --d-stage 0 --d-member 64 --e-leading 5 --e-stage 40 "
           "--e-member 0"}) {
         const Scratch scratch;
@@ -39,6 +41,19 @@ TEST_CASE("generate: the command in the source gives the same bytes, for every o
         CHECK(scratch.read("second/program.json") == scratch.read("first/program.json"));
         CHECK(source.find(scratch.path.string()) == std::string::npos);
     }
+}
+
+TEST_CASE("generate: sources with open sizes serve every number of blocks and systems, and say so") {
+    const Scratch scratch;
+    const auto source_of = [&](const std::string& sizes) {
+        const auto ran = run_trifold(scratch.path, "generate --json -o out --block 12 --target cuda:sm_90 --any-size " + sizes);
+        INFO(ran.err);
+        REQUIRE(ran.status == 0);
+        return scratch.read("out/" + ran.json()["files"]["source"][0].get<std::string>());
+    };
+    const auto source = source_of("--horizon 50");
+    CHECK(source.find("Any number of blocks and systems") != source.npos);
+    CHECK(source_of("--horizon 57") == source);
 }
 
 TEST_CASE("generate: TRIFOLD_TEMPLATES is where templates are read") {

@@ -96,11 +96,12 @@ TEST_CASE("explain: knobs, what is taken and who says so") {
                              "    takes 1: pinned by the caller\n", "row 2 of fetches_from for cpu:any", "    nothing asks for it here\n"})
         CHECK(text.out.find(line) != std::string::npos);
     const auto json = run_trifold(scratch.path, problem + "tile --json", "TRIFOLD_DISABLE=cache,jit").json()["knobs"];
-    REQUIRE(json.size() == 3);
-    CHECK(json[0]["name"] == "halves");
-    CHECK(json[0]["candidates"].size() == 2);
-    CHECK(json[0]["taken"][0]["value"] == 0);
-    CHECK(json[0]["taken"][0]["by"].get<std::string>().starts_with("row "));
+    REQUIRE(json.size() == 4);
+    CHECK(json[0]["name"] == "bake");
+    CHECK(json[1]["name"] == "halves");
+    CHECK(json[1]["candidates"].size() == 2);
+    CHECK(json[1]["taken"][0]["value"] == 0);
+    CHECK(json[1]["taken"][0]["by"].get<std::string>().starts_with("row "));
 }
 
 TEST_CASE("explain: any target, whether or not the compiler here is for it") {

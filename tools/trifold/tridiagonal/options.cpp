@@ -57,7 +57,8 @@ Spec BlockOptions::spec() const {
 Choice BlockOptions::choice(const Spec& spec) const {
     const auto device = common_.native();
     const auto name = device_name_.empty() && device ? wisdom_device(*device) : device_name_;
-    return choose_by_wisdom(spec, common_.target(), {.schedule = schedule_, .variant = variant_, .workers = common_.workers, .any_size = any_size_}, name);
+    return choose_by_wisdom(spec, common_.target(),
+                            {.schedule = schedule_, .variant = variant_, .workers = common_.workers, .any_size = any_size_}, name);
 }
 
 }  // namespace trifold::command
