@@ -12,6 +12,7 @@
 #define TRIFOLD_SIZEOF_STATE 152
 #define TRIFOLD_ARCH 90
 #define TRIFOLD_TENSOR 0
+#define TRIFOLD_SWEEP_BLOCKS 2
 #define TRIFOLD_KERNEL_GATHER sparse_gather_b3_mixed_ildu_gmres
 #define TRIFOLD_KERNEL_COMPARE sparse_compare_b3_mixed_ildu_gmres
 #define TRIFOLD_KERNEL_FACTOR sparse_factor_b3_mixed_ildu_gmres

@@ -12,6 +12,7 @@
 #define TRIFOLD_SIZEOF_STATE 152
 #define TRIFOLD_WAVE 64
 #define TRIFOLD_TENSOR 0
+#define TRIFOLD_SWEEP_BLOCKS 2
 #define TRIFOLD_KERNEL_GATHER sparse_gather_b1_f32_dilu_cg
 #define TRIFOLD_KERNEL_COMPARE sparse_compare_b1_f32_dilu_cg
 #define TRIFOLD_KERNEL_FACTOR sparse_factor_b1_f32_dilu_cg

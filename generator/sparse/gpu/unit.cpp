@@ -20,6 +20,7 @@ std::string constants_of(const SparseSpec& spec, const Target& target) {
     else
         define("ARCH", compute_capability(target));
     define("TENSOR", 0);
+    define("SWEEP_BLOCKS", device_of(target).count("models.sparse.sweep_blocks"));
     return text;
 }
 

@@ -8,8 +8,8 @@ INLINE void solve_lower(const triangles* t, real* y) {
     for (integer row = 0; row < t->rows; ++row) {
         row_sum sum = no_sum();
         for (integer k = t->lower_starts[row]; k < t->lower_starts[row + 1]; ++k, a += block_elements)
-            add_factor(&sum, a, y + (integer)*column++ * BLOCK);
-        store_block(y + row * BLOCK, load_loose(y + row * BLOCK) - total_of(&sum));
+            add_factor(&sum, a, y + (integer)*column++ * block);
+        store_block(y + row * block, load_loose(y + row * block) - total_of(&sum));
     }
 }
 
@@ -18,17 +18,17 @@ INLINE void solve_upper(const triangles* t, real* y) {
     for (integer row = t->rows - 1; row >= 0; --row) {
         const integer first = t->upper_starts[row], end = t->upper_starts[row + 1];
         row_sum scaled = no_sum(), sum = no_sum();
-        add_factor(&scaled, t->upper + first * block_elements, y + row * BLOCK);
-        for (integer k = first + 1; k < end; ++k) add_factor(&sum, t->upper + k * block_elements, y + (integer)t->upper_columns[k] * BLOCK);
-        store_block(y + row * BLOCK, total_of(&scaled) - total_of(&sum));
+        add_factor(&scaled, t->upper + first * block_elements, y + row * block);
+        for (integer k = first + 1; k < end; ++k) add_factor(&sum, t->upper + k * block_elements, y + (integer)t->upper_columns[k] * block);
+        store_block(y + row * block, total_of(&scaled) - total_of(&sum));
     }
 }
 
 /* to -= a' x. */
 INLINE void subtract_turned(real* to, const factor* a, const real* x) {
-    UNROLL for (int j = 0; j < BLOCK; ++j) {
+    UNROLL for (int j = 0; j < block; ++j) {
         real sum = 0;
-        UNROLL for (int i = 0; i < BLOCK; ++i) sum += (real)a[j * BLOCK + i] * x[i];
+        UNROLL for (int i = 0; i < block; ++i) sum += (real)a[j * block + i] * x[i];
         to[j] -= sum;
     }
 }
@@ -37,12 +37,12 @@ INLINE void subtract_turned(real* to, const factor* a, const real* x) {
 INLINE void solve_upper_turned(const triangles* t, real* y) {
     for (integer row = 0; row < t->rows; ++row) {
         const integer first = t->upper_starts[row], end = t->upper_starts[row + 1];
-        real scaled[BLOCK], *own = y + row * BLOCK;
+        real scaled[block], *own = y + row * block;
         for (integer k = first + 1; k < end; ++k)
-            subtract_turned(y + (integer)t->upper_columns[k] * BLOCK, t->upper + k * block_elements, own);
-        UNROLL for (int j = 0; j < BLOCK; ++j) scaled[j] = 0;
+            subtract_turned(y + (integer)t->upper_columns[k] * block, t->upper + k * block_elements, own);
+        UNROLL for (int j = 0; j < block; ++j) scaled[j] = 0;
         subtract_turned(scaled, t->upper + first * block_elements, own);
-        UNROLL for (int j = 0; j < BLOCK; ++j) own[j] = -scaled[j];
+        UNROLL for (int j = 0; j < block; ++j) own[j] = -scaled[j];
     }
 }
 
@@ -50,7 +50,7 @@ INLINE void solve_upper_turned(const triangles* t, real* y) {
 INLINE void solve_lower_turned(const triangles* t, real* y) {
     for (integer row = t->rows - 1; row >= 0; --row)
         for (integer k = t->lower_starts[row]; k < t->lower_starts[row + 1]; ++k)
-            subtract_turned(y + (integer)t->lower_columns[k] * BLOCK, t->lower + k * block_elements, y + row * BLOCK);
+            subtract_turned(y + (integer)t->lower_columns[k] * block, t->lower + k * block_elements, y + row * block);
 }
 
 NOINLINE void solve_tile(const context* c, part rows, real* y) {
@@ -71,10 +71,10 @@ NOINLINE void apply_to_arrays(const context* c, part rows) {
     real* y = (real*)c->scratch;
     for (integer column = 0; column < c->args->used_columns; ++column) {
         for (integer row = rows.first; row < rows.end; ++row)
-            take_row(c, (const real*)c->args->b, outer_place(c, rows.member, order[row], column), y + (row - rows.first) * BLOCK);
+            take_row(c, (const real*)c->args->b, outer_place(c, rows.member, order[row], column), y + (row - rows.first) * block);
         solve_tile(c, rows, y);
         for (integer row = rows.first; row < rows.end; ++row)
-            give_row(c, y + (row - rows.first) * BLOCK, (real*)c->args->x, outer_place(c, rows.member, order[row], column));
+            give_row(c, y + (row - rows.first) * block, (real*)c->args->x, outer_place(c, rows.member, order[row], column));
     }
 }
 
@@ -87,9 +87,9 @@ typedef struct {
     real *b, *x, *r, *z, *p, *v, *y, *t, *shadow;
 } pieces;
 INLINE pieces pieces_of(const context* c, part rows, integer column) {
-    const integer system = system_of(c, rows.member, column), at = rows.first * BLOCK;
+    const integer system = system_of(c, rows.member, column), at = rows.first * block;
     return (pieces){state_of(c, system),
-                    (rows.end - rows.first) * BLOCK,
+                    (rows.end - rows.first) * block,
                     vector_of(c, system, trifold_sparse_b) + at,
                     vector_of(c, system, trifold_sparse_x) + at,
                     vector_of(c, system, trifold_sparse_r) + at,
@@ -149,7 +149,7 @@ INLINE void second_of_tile(const context* c, part rows, const pieces* w) {
 }
 #elif METHOD == METHOD_GMRES
 INLINE real* basis_of(const context* c, integer system, integer k, part rows) {
-    return vector_of(c, system, trifold_sparse_basis + k) + rows.first * BLOCK;
+    return vector_of(c, system, trifold_sparse_basis + k) + rows.first * block;
 }
 /* The next vector is r or what was left of v, scaled; z = M^-1 of it. */
 INLINE void first_of_tile(const context* c, part rows, const pieces* w) {

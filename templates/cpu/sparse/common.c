@@ -1,12 +1,10 @@
 /* Addresses in the workspace, and blocks, for all kernels of sparse systems.
  *
- * Blocks lie column by column: element (i, j) at j BLOCK + i. A column is loaded as a vector, whose lanes beyond the block hold what
+ * Blocks lie column by column: element (i, j) at j block + i. A column is loaded as a vector, whose lanes beyond the block hold what
  * follows in memory and are not stored. So memory with blocks and vectors ends with room for one more block. */
 #include "cpu/sparse/constants.c"
 #include "cpu/vectors.c"
 #include "sparse/steps.h"
-
-enum { block_elements = BLOCK * BLOCK };
 
 /* The operands of a call, the constants of a launch, and a worker's scratch. */
 typedef struct {
@@ -31,8 +29,8 @@ INLINE const int* turned_entries_of(const context* c) { return (const int*)works
 INLINE real* matrix_of(const context* c, integer member) {
     return (real*)workspace_at(c, c->launch->matrix + member * c->launch->matrix_stride);
 }
-INLINE factor* factors_of(const context* c, integer member, integer block) {
-    return (factor*)workspace_at(c, c->launch->factors + member * c->launch->factor_stride) + block * block_elements;
+INLINE factor* factors_of(const context* c, integer member, integer first) {
+    return (factor*)workspace_at(c, c->launch->factors + member * c->launch->factor_stride) + first * block_elements;
 }
 INLINE integer system_of(const context* c, integer member, integer column) { return member * c->launch->systems + column; }
 INLINE real* vector_of(const context* c, integer system, integer number) {
@@ -73,50 +71,50 @@ INLINE part tile_at(const context* c, integer task) {
 
 /* Component 0 of a row in the caller's arrays; components are `columns` apart. */
 INLINE integer outer_place(const context* c, integer member, integer row, integer column) {
-    return (member * c->launch->rows + row) * BLOCK * c->args->columns + c->args->first_column + column;
+    return (member * c->launch->rows + row) * block * c->args->columns + c->args->first_column + column;
 }
 INLINE void take_row(const context* c, const real* from, integer place, real* to) {
-    UNROLL for (int k = 0; k < BLOCK; ++k) to[k] = from[place + k * c->args->columns];
+    UNROLL for (int k = 0; k < block; ++k) to[k] = from[place + k * c->args->columns];
 }
 INLINE void give_row(const context* c, const real* from, real* to, integer place) {
-    UNROLL for (int k = 0; k < BLOCK; ++k) to[place + k * c->args->columns] = from[k];
+    UNROLL for (int k = 0; k < block; ++k) to[place + k * c->args->columns] = from[k];
 }
 
 INLINE int is_finite(real x) { return x - x == 0; }
 INLINE real size_of(real x) { return x < 0 ? -x : x; }
 
-/* The first BLOCK lanes alone are numbers of the block. */
+/* The first block lanes alone are numbers of the block. */
 INLINE vec load_loose(const real* p) { return *(const loose*)p; }
-INLINE void store_block(real* p, vec x) { __builtin_memcpy(p, &x, BLOCK * sizeof(real)); }
+INLINE void store_block(real* p, vec x) { __builtin_memcpy(p, &x, block * sizeof(real)); }
 typedef factor loose_factor __attribute__((vector_size(VECTOR_LANES * FACTOR_BYTES), aligned(FACTOR_BYTES), may_alias));
 INLINE vec load_factor(const factor* p) { return __builtin_convertvector(*(const loose_factor*)p, vec); }
 
 /* Products with a row's blocks are summed apart for each column of the blocks, so that additions need not wait for one another. */
 typedef struct {
-    vec of_column[BLOCK];
+    vec of_column[block];
 } row_sum;
 INLINE row_sum no_sum(void) {
     row_sum sum;
-    UNROLL for (int j = 0; j < BLOCK; ++j) sum.of_column[j] = (vec){};
+    UNROLL for (int j = 0; j < block; ++j) sum.of_column[j] = (vec){};
     return sum;
 }
 INLINE void add_factor(row_sum* sum, const factor* a, const real* x) {
-    UNROLL for (int j = 0; j < BLOCK; ++j) sum->of_column[j] += load_factor(a + j * BLOCK) * x[j];
+    UNROLL for (int j = 0; j < block; ++j) sum->of_column[j] += load_factor(a + j * block) * x[j];
 }
 INLINE void add_block(row_sum* sum, const real* a, const real* x) {
-    UNROLL for (int j = 0; j < BLOCK; ++j) sum->of_column[j] += load_loose(a + j * BLOCK) * x[j];
+    UNROLL for (int j = 0; j < block; ++j) sum->of_column[j] += load_loose(a + j * block) * x[j];
 }
 /* The transposed block. */
 INLINE void add_turned(real* to, const real* a, const real* x) {
-    UNROLL for (int j = 0; j < BLOCK; ++j) {
+    UNROLL for (int j = 0; j < block; ++j) {
         real sum = 0;
-        UNROLL for (int i = 0; i < BLOCK; ++i) sum += a[j * BLOCK + i] * x[i];
+        UNROLL for (int i = 0; i < block; ++i) sum += a[j * block + i] * x[i];
         to[j] += sum;
     }
 }
 INLINE vec total_of(const row_sum* sum) {
     vec total = sum->of_column[0];
-    UNROLL for (int j = 1; j < BLOCK; ++j) total += sum->of_column[j];
+    UNROLL for (int j = 1; j < block; ++j) total += sum->of_column[j];
     return total;
 }
 

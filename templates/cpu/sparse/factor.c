@@ -23,10 +23,10 @@ NOINLINE void gather_rows(const context* c, part rows) {
             real* to = matrix + k * block_elements;
             int finite = 1;
             real largest = 0;
-            UNROLL for (int i = 0; i < BLOCK; ++i) {
-                UNROLL for (int j = 0; j < BLOCK; ++j) {
-                    const real value = from[i * BLOCK + j];
-                    to[j * BLOCK + i] = value;
+            UNROLL for (int i = 0; i < block; ++i) {
+                UNROLL for (int j = 0; j < block; ++j) {
+                    const real value = from[i * block + j];
+                    to[j * block + i] = value;
                     finite &= is_finite(value);
                     largest = size_of(value) > largest ? size_of(value) : largest;
                 }
@@ -50,10 +50,10 @@ NOINLINE void compare_rows(const context* c, part rows) {
             while (other < turned[row + 1] && turned_rows[other] < columns[k]) ++other;
             const int is_there = other < turned[row + 1] && turned_rows[other] == columns[k];
             int equal = 1;
-            for (int i = 0; i < BLOCK; ++i)
-                for (int j = 0; j < BLOCK; ++j) {
-                    const double a = (double)matrix[k * block_elements + j * BLOCK + i];
-                    const double b = is_there ? (double)matrix[(integer)entries[other] * block_elements + i * BLOCK + j] : 0;
+            for (int i = 0; i < block; ++i)
+                for (int j = 0; j < block; ++j) {
+                    const double a = (double)matrix[k * block_elements + j * block + i];
+                    const double b = is_there ? (double)matrix[(integer)entries[other] * block_elements + i * block + j] : 0;
                     equal &= __builtin_fabs(a - b) <= rounding * (__builtin_fabs(a) + __builtin_fabs(b));
                 }
             if (!equal && (record->unequal++ == 0 || order[row] < record->unequal_row)) {
@@ -95,26 +95,26 @@ INLINE void exchange(real* a, real* b) {
 
 /* Inverts a block in place, with rows exchanged so that pivots are as large as can be. Returns 0 where a pivot is below `least`. */
 NOINLINE int invert(real* a, real least) {
-    int rows[BLOCK];
-    for (int k = 0; k < BLOCK; ++k) {
+    int rows[block];
+    for (int k = 0; k < block; ++k) {
         int best = k;
-        for (int i = k + 1; i < BLOCK; ++i)
-            if (size_of(a[k * BLOCK + i]) > size_of(a[k * BLOCK + best])) best = i;
+        for (int i = k + 1; i < block; ++i)
+            if (size_of(a[k * block + i]) > size_of(a[k * block + best])) best = i;
         rows[k] = best;
-        const real pivot = a[k * BLOCK + best];
+        const real pivot = a[k * block + best];
         if (!(size_of(pivot) > least) || !is_finite(pivot)) return 0;
-        for (int j = 0; j < BLOCK; ++j) exchange(a + j * BLOCK + k, a + j * BLOCK + best);
-        a[k * BLOCK + k] = 1;
-        for (int j = 0; j < BLOCK; ++j) a[j * BLOCK + k] /= pivot;
-        for (int i = 0; i < BLOCK; ++i) {
+        for (int j = 0; j < block; ++j) exchange(a + j * block + k, a + j * block + best);
+        a[k * block + k] = 1;
+        for (int j = 0; j < block; ++j) a[j * block + k] /= pivot;
+        for (int i = 0; i < block; ++i) {
             if (i == k) continue;
-            const real multiplier = a[k * BLOCK + i];
-            a[k * BLOCK + i] = 0;
-            for (int j = 0; j < BLOCK; ++j) a[j * BLOCK + i] -= multiplier * a[j * BLOCK + k];
+            const real multiplier = a[k * block + i];
+            a[k * block + i] = 0;
+            for (int j = 0; j < block; ++j) a[j * block + i] -= multiplier * a[j * block + k];
         }
     }
-    for (int k = BLOCK - 1; k >= 0; --k)
-        for (int i = 0; i < BLOCK; ++i) exchange(a + k * BLOCK + i, a + rows[k] * BLOCK + i);
+    for (int k = block - 1; k >= 0; --k)
+        for (int i = 0; i < block; ++i) exchange(a + k * block + i, a + rows[k] * block + i);
     return 1;
 }
 
@@ -126,20 +126,20 @@ INLINE real largest_of(const real* a) {
 
 /* to -= a b. */
 INLINE void subtract_blocks(real* to, const real* a, const factor* b) {
-    UNROLL for (int j = 0; j < BLOCK; ++j) {
-        vec sum = load_loose(to + j * BLOCK);
-        UNROLL for (int k = 0; k < BLOCK; ++k) sum -= load_loose(a + k * BLOCK) * (real)b[j * BLOCK + k];
-        store_block(to + j * BLOCK, sum);
+    UNROLL for (int j = 0; j < block; ++j) {
+        vec sum = load_loose(to + j * block);
+        UNROLL for (int k = 0; k < block; ++k) sum -= load_loose(a + k * block) * (real)b[j * block + k];
+        store_block(to + j * block, sum);
     }
 }
 /* to = a b, in the precision of the factors. */
 INLINE void multiply_blocks(factor* to, const real* a, const real* b) {
-    UNROLL for (int j = 0; j < BLOCK; ++j) {
+    UNROLL for (int j = 0; j < block; ++j) {
         real column[VECTOR_LANES];
         vec sum = (vec){};
-        UNROLL for (int k = 0; k < BLOCK; ++k) sum += load_loose(a + k * BLOCK) * b[j * BLOCK + k];
+        UNROLL for (int k = 0; k < block; ++k) sum += load_loose(a + k * block) * b[j * block + k];
         __builtin_memcpy(column, &sum, sizeof column);
-        UNROLL for (int i = 0; i < BLOCK; ++i) to[j * BLOCK + i] = (factor)column[i];
+        UNROLL for (int i = 0; i < block; ++i) to[j * block + i] = (factor)column[i];
     }
 }
 INLINE void widen_block(real* to, const factor* from) { UNROLL for (int k = 0; k < block_elements; ++k) to[k] = (real)from[k]; }
@@ -174,7 +174,7 @@ NOINLINE void factor_rows(const context* c, part rows) {
         spread_row(c, &t, rows.member, row, place, blocks, before + behind);
         real* own = blocks + before * block_elements;
         const real largest = largest_of(own);
-        UNROLL for (int k = 0; k < BLOCK; ++k) own[k * BLOCK + k] += (real)c->args->shift * largest;
+        UNROLL for (int k = 0; k < block; ++k) own[k * block + k] += (real)c->args->shift * largest;
         for (integer k = 0; k < before; ++k) {
             const integer pivot = t.lower_columns[lower + k];
             const real* a = blocks + k * block_elements;

@@ -6,9 +6,9 @@ NOINLINE void multiply_rows(const context* c, part rows, const real* x, real* y)
     const integer* starts = starts_of(c);
     const int* columns = columns_of(c);
     const real* a = matrix_of(c, rows.member);
-    for (integer row = rows.first; row < rows.end; ++row, y += BLOCK) {
+    for (integer row = rows.first; row < rows.end; ++row, y += block) {
         row_sum sum = no_sum();
-        for (integer k = starts[row]; k < starts[row + 1]; ++k) add_block(&sum, a + k * block_elements, x + (integer)columns[k] * BLOCK);
+        for (integer k = starts[row]; k < starts[row + 1]; ++k) add_block(&sum, a + k * block_elements, x + (integer)columns[k] * block);
         store_block(y, total_of(&sum));
     }
 }
@@ -16,10 +16,10 @@ NOINLINE void multiply_turned_rows(const context* c, part rows, const real* x, r
     const integer* starts = turned_starts_of(c);
     const int *others = turned_rows_of(c), *entries = turned_entries_of(c);
     const real* a = matrix_of(c, rows.member);
-    for (integer row = rows.first; row < rows.end; ++row, y += BLOCK) {
-        UNROLL for (int j = 0; j < BLOCK; ++j) y[j] = 0;
+    for (integer row = rows.first; row < rows.end; ++row, y += block) {
+        UNROLL for (int j = 0; j < block; ++j) y[j] = 0;
         for (integer k = starts[row]; k < starts[row + 1]; ++k)
-            add_turned(y, a + (integer)entries[k] * block_elements, x + (integer)others[k] * BLOCK);
+            add_turned(y, a + (integer)entries[k] * block_elements, x + (integer)others[k] * block);
     }
 }
 INLINE void product_of_rows(const context* c, part rows, const real* x, real* y) {
@@ -34,7 +34,7 @@ NOINLINE void order_b(const context* c, part rows) {
     for (integer column = 0; column < c->args->used_columns; ++column) {
         real* b = vector_of(c, system_of(c, rows.member, column), trifold_sparse_b);
         for (integer row = rows.first; row < rows.end; ++row)
-            take_row(c, (const real*)c->args->b, outer_place(c, rows.member, order_of(c)[row], column), b + row * BLOCK);
+            take_row(c, (const real*)c->args->b, outer_place(c, rows.member, order_of(c)[row], column), b + row * block);
     }
 }
 NOINLINE void multiply_arrays(const context* c, part rows) {
@@ -42,7 +42,7 @@ NOINLINE void multiply_arrays(const context* c, part rows) {
     for (integer column = 0; column < c->args->used_columns; ++column) {
         product_of_rows(c, rows, vector_of(c, system_of(c, rows.member, column), trifold_sparse_b), y);
         for (integer row = rows.first; row < rows.end; ++row)
-            give_row(c, y + (row - rows.first) * BLOCK, (real*)c->args->x, outer_place(c, rows.member, order_of(c)[row], column));
+            give_row(c, y + (row - rows.first) * block, (real*)c->args->x, outer_place(c, rows.member, order_of(c)[row], column));
     }
 }
 
@@ -52,11 +52,11 @@ NOINLINE void begin_rows(const context* c, part rows) {
     for (integer column = 0; column < c->args->used_columns; ++column) {
         const pieces w = pieces_of(c, rows, column);
         for (integer row = rows.first; row < rows.end; ++row) {
-            real* x = w.x + (row - rows.first) * BLOCK;
+            real* x = w.x + (row - rows.first) * block;
             if (c->args->guesses)
                 take_row(c, (const real*)c->args->x, outer_place(c, rows.member, order_of(c)[row], column), x);
             else
-                UNROLL for (int k = 0; k < BLOCK; ++k) x[k] = 0;
+                UNROLL for (int k = 0; k < block; ++k) x[k] = 0;
         }
         sums_of(c, system_of(c, rows.member, column), rows.number)[0] = dot(w.b, w.b, w.count);
     }
@@ -245,9 +245,9 @@ NOINLINE void judge_systems(const context* c) {
 NOINLINE void deliver_rows(const context* c, part rows) {
     for (integer column = 0; column < c->args->used_columns; ++column) {
         const pieces w = pieces_of(c, rows, column);
-        real zero[BLOCK] = {0};
+        real zero[block] = {0};
         for (integer row = rows.first; row < rows.end; ++row)
-            give_row(c, w.state->norm_b == 0 ? zero : w.x + (row - rows.first) * BLOCK, (real*)c->args->x,
+            give_row(c, w.state->norm_b == 0 ? zero : w.x + (row - rows.first) * block, (real*)c->args->x,
                      outer_place(c, rows.member, order_of(c)[row], column));
     }
 }
@@ -260,13 +260,13 @@ NOINLINE void gradient_rows(const context* c, part rows) {
     const real *lam = (const real*)c->args->b, *x = (const real*)c->args->x;
     for (integer row = rows.first; row < rows.end; ++row)
         for (integer k = starts[row]; k < starts[row + 1]; ++k)
-            for (int i = 0; i < BLOCK; ++i)
-                for (int j = 0; j < BLOCK; ++j) {
+            for (int i = 0; i < block; ++i)
+                for (int j = 0; j < block; ++j) {
                     real sum = 0;
                     for (integer column = 0; column < c->args->used_columns; ++column)
                         sum += lam[outer_place(c, rows.member, order[row], column) + i * c->args->columns] *
                                x[outer_place(c, rows.member, order[columns[k]], column) + j * c->args->columns];
-                    real* to = values + (integer)sources[k] * block_elements + i * BLOCK + j;
+                    real* to = values + (integer)sources[k] * block_elements + i * block + j;
                     *to = c->args->first_column == 0 ? -sum : *to - sum;
                 }
 }

@@ -9,6 +9,7 @@ constexpr int block = TRIFOLD_BLOCK;                    /* rows and columns of a
 constexpr int square = block * block;                   /* its elements */
 constexpr bool diagonal_alone = TRIFOLD_DIAGONAL_ALONE; /* only D of the factors is computed, L and U are A's */
 constexpr bool has_factors = TRIFOLD_HAS_FACTORS;       /* the preconditioner is not the identity */
+constexpr int sweep_blocks = TRIFOLD_SWEEP_BLOCKS;      /* thread blocks of a sweep that a multiprocessor must have registers for */
 #define METHOD_BICGSTAB 0
 #define METHOD_CG 1
 #define METHOD_GMRES 2

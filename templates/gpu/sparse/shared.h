@@ -4,10 +4,9 @@ enum {
     sparse_threads = 256,       /* threads of a thread block of each kernel but this one: */
     sparse_sweep_threads = 384, /* threads of one that applies the preconditioner. The last warp fetches where factors go through a ring */
     sparse_fetch_threads = 32,
-    sparse_sweep_blocks = 2, /* such thread blocks that a multiprocessor has registers for */
-    sparse_gates = 16,       /* levels that are on their way at a time */
-    sparse_chunk = 32,       /* rows of A whose blocks lie side by side */
-    sparse_slice_chunks = 8  /* such chunks of a thread block where rows do not depend on one another */
+    sparse_gates = 16,      /* levels that are on their way at a time */
+    sparse_chunk = 32,      /* rows of A whose blocks lie side by side */
+    sparse_slice_chunks = 8 /* such chunks of a thread block where rows do not depend on one another */
 };
 
 /* Rows of a level that the threads that do not fetch take at once. */
