@@ -56,6 +56,10 @@ class Namespace:
         """Repeated along axes of length 1, without gaps in memory."""
         return np.ascontiguousarray(np.broadcast_to(array, shape))
 
+    def fixed(self, array: Any) -> Any:
+        """A constant to derivatives."""
+        return array
+
     def known(self, condition: Any) -> bool | None:
         """Whether an array of truth values is all true; None where that cannot be told, or only by waiting for a GPU."""
         return bool(condition.all())
@@ -92,6 +96,9 @@ class _Torch(Namespace):
     def spread(self, array: Any, shape: tuple[int, ...]) -> Any:
         return self.xp.broadcast_to(array, shape).contiguous()
 
+    def fixed(self, array: Any) -> Any:
+        return array.detach()
+
     def known(self, condition: Any) -> bool | None:
         if condition.device.type != "cpu" or self.xp.compiler.is_compiling():
             return None
@@ -127,6 +134,9 @@ class _Jax(Namespace):
 
     def spread(self, array: Any, shape: tuple[int, ...]) -> Any:
         return self.xp.broadcast_to(array, shape)
+
+    def fixed(self, array: Any) -> Any:
+        return self.jax.lax.stop_gradient(array)
 
     def known(self, condition: Any) -> bool | None:
         if isinstance(condition, self.jax.core.Tracer) or any(device.platform != "cpu" for device in condition.devices()):
