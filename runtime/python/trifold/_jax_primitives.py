@@ -309,7 +309,7 @@ def _log_determinant_jvp(primals: Any, tangents: Any, *, inverse: bool) -> Any:
 
 
 def _selected_inverse_jvp(primals: Any, tangents: Any, *, inverse: bool) -> Any:
-    value, D, E = primals
+    _, D, E = primals
     results = selected_inverse_p.bind(*primals, inverse=inverse)
     if _all_zero(*tangents[1:]):
         return results, list(map(_zero, results))
@@ -340,16 +340,18 @@ def _change_of_inverse_jvp(primals: Any, tangents: Any) -> Any:
     D, E, scale, *changes = primals
     results = change_of_inverse_p.bind(*primals)
     dD, dE, _, *of_changes = tangents
-    parts = []
+    parts: list[Any] = []
     if not _all_zero(*of_changes):
-        of_changes = [jnp.zeros_like(p) if isinstance(t, ad.Zero) else t for p, t in zip(changes, of_changes)]
-        parts.append(change_of_inverse_p.bind(*same_axes(D, E, scale, *of_changes)))
+        linear = (jnp.zeros_like(p) if isinstance(t, ad.Zero) else t for p, t in zip(changes, of_changes))
+        parts.append(change_of_inverse_p.bind(*same_axes(D, E, scale, *linear)))
     if not _all_zero(dD, dE):
-        of_a = [jnp.zeros_like(p) if isinstance(t, ad.Zero) else t for p, t in zip((D, E), (dD, dE))]
-        parts.append(jax.jvp(lambda D, E: _change_of_inverse(D, E, scale, *changes), (D, E), tuple(of_a))[1])
-    if not parts:
-        return results, list(map(_zero, results))
-    return results, functools.reduce(lambda a, b: list(map(jnp.add, a, b)), parts)
+        of_a = tuple(jnp.zeros_like(p) if isinstance(t, ad.Zero) else t for p, t in zip((D, E), (dD, dE)))
+
+        def at(D: Any, E: Any) -> list[Any]:
+            return _change_of_inverse(D, E, scale, *changes)
+
+        parts.append(jax.jvp(at, (D, E), of_a)[1])
+    return results, [sum(part[1:], part[0]) for part in zip(*parts)] if parts else list(map(_zero, results))
 
 
 def _change_of_inverse_transpose(cotangents: Any, D: Any, E: Any, scale: Any, dD: Any, dE: Any) -> Any:

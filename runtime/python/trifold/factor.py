@@ -55,8 +55,8 @@ def solve(D: Any, E: Any, b: Any, **options: Unpack[Options]) -> Any:
     DeviceError when there is no device or compiler.
     """
     settings = read("solve", options, OPTIONS)
-    D, E, b = floating(D, "D"), floating(E, "E"), floating(b, "b")
-    return _solver_for(D, b, "factor_solve,solve", settings).factor_solve(D, E, b, **settings)
+    diagonal, lower, right = floating(D, "D"), floating(E, "E"), floating(b, "b")
+    return _solver_for(diagonal, right, "factor_solve,solve", settings).factor_solve(diagonal, lower, right, **settings)
 
 
 @takes(OPTIONS)
@@ -67,11 +67,11 @@ def factor(D: Any, E: Any, *, rhs: int = 1, **options: Unpack[Options]) -> Facto
     errors are those of solve().
     """
     settings = read("factor", options, OPTIONS)
-    D, E = floating(D, "D"), floating(E, "E")
+    diagonal, lower = floating(D, "D"), floating(E, "E")
     mixed = settings["mixed"]
-    solver = _solver_for(D, None, "all", settings, whole(rhs, "rhs", 1))
-    solver.factor(D, E, **settings)
-    return Factor(solver, D, mixed)
+    solver = _solver_for(diagonal, None, "all", settings, whole(rhs, "rhs", 1))
+    solver.factor(diagonal, lower, **settings)
+    return Factor(solver, diagonal, mixed)
 
 
 class Factor:

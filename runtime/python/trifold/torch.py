@@ -150,8 +150,8 @@ def factor(D: Any, E: Any, *, columns: int = 1, check: bool | None = None, trian
     coupling = _expect(D, E, D)
     if not hasattr(columns, "__index__"):
         raise SpecError(f"columns = {columns!r} is no whole number; give 1 or more")
-    D = _counted(D, triangle)
-    return Factor(D, coupling, _factor(D, coupling, columns, _checks(D, check)))
+    diagonal = _counted(D, triangle)
+    return Factor(diagonal, coupling, _factor(diagonal, coupling, columns, _checks(D, check)))
 
 
 def _counted(D: Any, triangle: str) -> Any:
@@ -567,6 +567,24 @@ _factor = _Operator(
     _vmap_factor,
 )
 _factor_solve = _Operator(
+    "factor_solve",
+    "(Tensor D, Tensor E, Tensor b, bool check) -> (Tensor, Tensor)",
+    torch_factor_solve,
+    _fake_factor_solve,
+    _keep_first,
+    _back_factor_solve,
+    _vmap_factor_solve,
+)
+_likelihood = _Operator(
+    "likelihood",
+    "(Tensor D, Tensor E, Tensor b, bool check) -> (Tensor, Tensor, Tensor, Tensor)",
+    _likelihood_of,
+    _fake_likelihood,
+    _keep_first,
+    _back_likelihood,
+    _vmap_likelihood,
+)
+_solve = _Operator(
     "solve",
     "(Tensor D, Tensor E, Tensor value, Tensor b) -> Tensor",
     torch_solve,
