@@ -126,6 +126,11 @@ def test_finite_differences_of_each_entry():
         tj.solve(D, E, b, triangle="upper")
 
 
+def test_a_traced_array_in_trifold_solve():
+    with pytest.raises(trifold.SpecError, match="D is traced by JAX.*use trifold.jax"):
+        jax.jit(trifold.solve)(*problem(3, 2))
+
+
 def test_lower_triangles():
     D, E, b = problem(3, 2)
     for function in (tj.solve, tj.quadratic):
