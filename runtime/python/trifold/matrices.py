@@ -18,8 +18,8 @@ np: Any = numpy
 def matvec(D: Any, E: Any, x: Any) -> Any:
     """A x. D: (N, n, n), of which only the lower triangles are read; E: (N - 1, n, n), or None when N is 1; x: (N, n), or (N, n, m).
 
-    Each may have batch axes in front, which are broadcast. Arrays of NumPy, torch or JAX, with gradients; those of D are of its lower
-    triangles. Raises SpecError on shapes that do not fit.
+    Each may have batch axes in front, which are broadcast. Arrays of NumPy, torch or JAX, with gradients; those of D are
+    symmetric. Raises SpecError on shapes that do not fit.
     """
     space, D, E = _read(D, E, x)
     x = space.array(x, "x")
@@ -63,7 +63,7 @@ def _read(D: Any, E: Any, *others: Any) -> tuple[Namespace, Any, Any]:
     E = space.constant(np.zeros((0, n, n))) if E is None else space.array(E, "E")
     if tuple(E.shape[-3:]) != (horizon - 1, n, n):
         raise SpecError(f"E has shape {tuple(E.shape)}; give {(horizon - 1, n, n)}, as D has {horizon} blocks")
-    return space, space.xp.tril(D) + space.xp.tril(D, -1).swapaxes(-1, -2), E
+    return space, space.symmetric(D), E
 
 
 def from_sparse(A: Any, block: int | None = None) -> tuple[Any, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import sys
 from typing import Any
 
@@ -60,6 +61,10 @@ class Namespace:
         """A constant to derivatives."""
         return array
 
+    def symmetric(self, blocks: Any) -> Any:
+        """The blocks that their lower triangles stand for, with symmetric gradients."""
+        return self.xp.tril(blocks) + self.xp.tril(blocks, -1).swapaxes(-1, -2)
+
     def known(self, condition: Any) -> bool | None:
         """Whether an array of truth values is all true; None where that cannot be told, or only by waiting for a GPU."""
         return bool(condition.all())
@@ -99,6 +104,11 @@ class _Torch(Namespace):
     def fixed(self, array: Any) -> Any:
         return array.detach()
 
+    def symmetric(self, blocks: Any) -> Any:
+        value = blocks.detach()
+        change = (blocks - value).nan_to_num()  # zeros, with the gradient
+        return super().symmetric(value) + (change + change.mT) / 2
+
     def known(self, condition: Any) -> bool | None:
         if condition.device.type != "cpu" or self.xp.compiler.is_compiling():
             return None
@@ -137,6 +147,9 @@ class _Jax(Namespace):
 
     def fixed(self, array: Any) -> Any:
         return self.jax.lax.stop_gradient(array)
+
+    def symmetric(self, blocks: Any) -> Any:
+        return importlib.import_module("trifold._jax_primitives").blocks(blocks)
 
     def known(self, condition: Any) -> bool | None:
         if isinstance(condition, self.jax.core.Tracer) or any(device.platform != "cpu" for device in condition.devices()):
