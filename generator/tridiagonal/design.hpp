@@ -85,7 +85,7 @@ struct Step {
 /// A solver thought through, but not written down: all that the texts of its units and its launches follow from. In f32 or f64; mixed
 /// precision wraps one in f32.
 struct Design {
-    Spec spec;    ///< what the kernels solve: the caller's, in f32 where that is mixed, with the right-hand sides of one call of theirs
+    Spec spec;    ///< the kernels solve this: the caller's, in f32 where that is mixed, with the right-hand sides of one call of theirs
     Spec caller;  ///< the Program's
     Target target;
     int workers = 1;

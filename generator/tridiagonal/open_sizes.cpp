@@ -7,7 +7,7 @@
 namespace trifold {
 namespace {
 
-// What most kernels read comes first, so that it shares few lines of a cache.
+// The sizes that most kernels read come first, so that they share few lines of a cache.
 constexpr std::array<std::string_view, open_size_count> open_sizes{
     "HORIZON",
     "HORIZON_RECIPROCAL",

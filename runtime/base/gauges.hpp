@@ -9,7 +9,7 @@ struct Gauge {
     std::atomic<std::int64_t> count = 0, bytes = 0;
 };
 
-/// What process_report() tells.
+/// The numbers that process_report() tells.
 struct Gauges {
     std::atomic<std::int64_t> compilations = 0, compile_microseconds = 0;
     Gauge binaries, modules, plans, solvers;

@@ -179,7 +179,7 @@ class Memory {
         const std::scoped_lock lock(mutex_);
         const auto bytes = static_cast<std::int64_t>(binary.code.size() + binary.log.size());
         known_.at(key).kept = std::make_unique<Gauged>(gauges.binaries, bytes);
-        // What is larger than all that may be kept goes too: whoever needs it has it.
+        // A binary that is larger than all that may be kept goes too: whoever needs it has it.
         while (kept_bytes() > most_bytes) known_.erase(least_recently_used());
     }
     std::int64_t kept_bytes() const {

@@ -1,5 +1,7 @@
 #include "runtime/device/units.hpp"
 
+#include <utility>
+
 #include "runtime/base/switches.hpp"
 #include "runtime/compile/beside.hpp"
 
@@ -55,7 +57,7 @@ void Units::make(Item& item, const Unit& unit, LoadedCode loaded) {
     auto made = std::make_unique<Made>(Made{std::move(loaded), {}});
     for (const auto& kernel : unit.kernels) made->functions.push_back(made->loaded.code->function(kernel));
     item.made.store(made.release(), std::memory_order_release);
-    item.unit = {};
+    static_cast<void>(std::exchange(item.unit, {}));  // assignment alone would keep its memory
 }
 
 }  // namespace trifold

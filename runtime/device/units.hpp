@@ -18,7 +18,7 @@ class Units {
   public:
     /// `first`: the units that are wanted first. Throws what obtain_all() throws, and DeviceError.
     Units(const Program& program, const Device& device, const std::set<std::size_t>& first);
-    /// Of code that is loaded already.
+    /// Units whose code is loaded already.
     Units(const Program& program, const Device& device, const std::vector<LoadedCode>& codes);
     std::size_t size() const { return items_.size(); }
     /// Whether the other functions need not wait.

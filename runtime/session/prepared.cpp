@@ -55,7 +55,7 @@ Units units_of(const Preparation& made, const Device& device, const std::vector<
 }
 
 Program without_sources(Program program) {
-    for (auto& unit : program.units) unit.source = std::string();
+    for (auto& unit : program.units) std::string().swap(unit.source);  // assignment would keep the memory
     return program;
 }
 
@@ -91,7 +91,7 @@ bool Prepared::is_there(std::size_t number) const {
     return std::ranges::all_of(units_of(program, operation(number)), [&](std::size_t unit) { return units.is_there(unit); });
 }
 
-/// What was compiled side by side took as long as the slowest.
+/// Its seconds are those of the caller: units that were compiled side by side took as long as the slowest.
 const PlanReport& Prepared::report() const {
     if (const auto* known = report_.load(std::memory_order_acquire)) return *known;
     const std::scoped_lock lock(*reporting_);

@@ -55,7 +55,7 @@ struct Prepared {
     FamilyWords words;
     std::string described;
     std::vector<std::string> asked;
-    double generate_seconds = 0, compile_seconds = 0, load_seconds = 0;  ///< what the caller has waited for
+    double generate_seconds = 0, compile_seconds = 0, load_seconds = 0;  ///< time that the caller has waited
 
   private:
     Gauged gauged_{gauges.plans};

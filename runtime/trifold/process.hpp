@@ -3,10 +3,10 @@
 
 namespace [[gnu::visibility("default")]] trifold {
 
-/// What this process has compiled, and what it holds. Plans of all families count.
+/// Counts of what this process has compiled, and of what it holds. Plans of all families count.
 struct ProcessReport {
     std::int64_t compilations = 0;                  ///< units that a compiler has compiled, from the start of the process on
-    double compile_seconds = 0;                     ///< of all of them, one after another
+    double compile_seconds = 0;                     ///< sum over all of them
     std::int64_t plans = 0;                         ///< that live, also those that wait for the next caller
     std::int64_t solvers = 0, workspace_bytes = 0;  ///< likewise, and the memory that they have allocated themselves
     std::int64_t modules = 0, module_bytes = 0;     ///< units that are loaded; plans that need the same one share it

@@ -8,6 +8,7 @@
 #include <trifold/grid.hpp>
 #include <trifold/grid_factors.hpp>
 #include <trifold/plan.hpp>
+#include <trifold/process.hpp>
 #include <trifold/solver.hpp>
 #include <trifold/tridiagonal.hpp>
 // The public C++ interface.

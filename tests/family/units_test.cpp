@@ -151,7 +151,7 @@ TEST_CASE("what is not wanted first is compiled beside the caller, who waits whe
     CHECK(again->is_there(1));
 }
 
-TEST_CASE("an operation whose code does not compile fails when it is called, each time in the same words; others do not") {
+TEST_CASE("an operation whose code does not compile fails when it is called, each time in the same words, and others do not") {
     const Fresh fresh;
     const auto text_of = [](const auto& call) {
         try {

@@ -13,7 +13,7 @@ namespace {
 
 /// With larger blocks the scratch leaves the caches.
 constexpr std::int64_t largest_block = 32;
-constexpr std::int64_t most_columns = 64;  // of one call; more would leave the caches
+constexpr std::int64_t most_columns = 64;  // more in one call would leave the caches
 
 std::int64_t lanes_of(const Spec& spec, const Target& target) { return vector_bytes(target) / element_bytes(spec.precision); }
 

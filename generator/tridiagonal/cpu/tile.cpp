@@ -67,7 +67,7 @@ Fetch fetch(const Problem& problem) {
     return {rate < number("two_lines_from") ? 1 : 2, step};
 }
 
-constexpr std::int64_t most_columns = 64;  // of a panel
+constexpr std::int64_t most_columns = 64;  // a panel has at most so many
 constexpr std::int64_t few_columns = 4;    // so many are treated one by one, at most
 
 /// Right-hand sides in a vector. Their rows are as many as a register tile of D has columns, with two vectors each.

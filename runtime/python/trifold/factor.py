@@ -63,7 +63,7 @@ def solve(D: Any, E: Any, b: Any, **options: Unpack[Options]) -> Any:
 def factor(D: Any, E: Any, *, rhs: int = 1, **options: Unpack[Options]) -> Factor:
     """Factor A, to solve with it again and again. rhs: right-hand sides that are solved at once; more go in panels of that many.
 
-    With rhs of 4 or more, many right-hand sides take a fraction of the time each, and one takes as long as ever. The other arguments and
+    With rhs of 4 or more, many right-hand sides take a fraction of the time each, and one takes about as long as ever. The other arguments and
     errors are those of solve().
     """
     settings = read("factor", options, OPTIONS)

@@ -12,7 +12,11 @@ using namespace trifold::test;
 
 /// In place of compiling: the fake driver has the kernels already. (NVRTC would look into the fake driver and crash.)
 Binary trifold::obtain(const Unit&) { return {"emulated", "emulator", {}, {}, {}, true, 0}; }
-std::optional<Binary> trifold::obtain_cached(const Unit& unit, const std::string&) { return obtain(unit); }
+/// Whether the cache has all of them.
+static bool all_cached = true;
+std::optional<Binary> trifold::obtain_cached(const Unit& unit, const std::string&) {
+    return all_cached ? std::optional(obtain(unit)) : std::nullopt;
+}
 
 TEST_CASE("the device found through the driver") {
     const auto device = Device::cuda(0);
@@ -128,6 +132,46 @@ TEST_CASE("new pointers go into the graph, the same ones cost no update, capture
     expect_solution(third);
     CHECK_NOTHROW(solver.check());
     DeviceArray<double>::in_context([&] { cuStreamDestroy(stream); });
+}
+
+TEST_CASE("an operation whose code comes late: its first call loads it, also into a graph of the caller's, and prepare() loads all") {
+    const Spec spec{.block = 4, .horizon = 7};
+    const Emulation emulation(spec, tuning("twisted:2"));
+    ::setenv("TRIFOLD_NVRTC", "/nowhere/libnvrtc.so", 1);  // so that nothing is compiled beside
+    all_cached = false;
+    Problem<double> problem(spec, 1, 4);
+    auto& fake = fake_cuda();
+    const DeviceArray d(problem.input.d), e(problem.input.e), b(problem.input.b), x(problem.x);
+    for (const bool prepares : {false, true}) {
+        const Plan plan(spec, Device::cuda(0), tuning("twisted:2"));
+        const auto& operations = plan.program().operations;
+        const auto modules = fake.modules, graphs = fake.executables;
+        Solver solver(plan);
+        const auto at_first = fake.executables - graphs;
+        CHECK(at_first < static_cast<int>(operations.size()));
+        if (prepares) {
+            solver.prepare();
+            CHECK(fake.executables - graphs == static_cast<int>(operations.size()));
+        }
+        solver.factor(d.data(), e.data());
+        CHECK(fake.executables - graphs == (prepares ? static_cast<int>(operations.size()) : at_first + 1));
+        CHECK(fake.modules > modules);
+        CUstream stream = nullptr;
+        DeviceArray<double>::in_context([&] {
+            cuStreamCreate(&stream, 0);
+            cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+        });
+        const auto launches = fake.kernel_launches;
+        solver.solve(b.data(), x.data(), {stream});
+        CHECK(fake.kernel_launches == launches + static_cast<int>(operations.at("solve").size()));
+        DeviceArray<double>::in_context([&] { cuStreamDestroy(stream); });
+        x.read(problem.x);
+        CHECK(problem.residual() < 1e-14);
+        CHECK(plan.report().kernels.empty());  // the emulator says nothing of them, and all are there
+        CHECK(fake.disturbances == 0);
+    }
+    all_cached = true;
+    ::unsetenv("TRIFOLD_NVRTC");
 }
 
 TEST_CASE("a call on host memory waits for one on another stream") {

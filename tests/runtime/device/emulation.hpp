@@ -26,6 +26,7 @@ class Emulation {
     Emulation(const Spec& spec, const Tuning& given)
         : before_(fake_cuda()), unit_(choose(spec, {Backend::cuda, "sm_90"}, given), EmulatedUnit::Build::plain) {
         fake_cuda().kernels = unit_.handles();
+        fake_cuda().take_parameters_of(unit_.program());
         cuCtxPushCurrent(other_context);
     }
     ~Emulation() {

@@ -32,6 +32,7 @@ class Emulation {
     Emulation(const Spec& spec, const Tuning& given)
         : before_(fake_cuda()), unit_(choose(spec, {Backend::hip, "gfx1100"}, given), EmulatedUnit::Build::plain) {
         fake_cuda().kernels = unit_.handles();
+        fake_cuda().take_parameters_of(unit_.program());
         (void)hipSetDevice(1);
     }
     ~Emulation() {

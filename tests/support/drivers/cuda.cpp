@@ -24,6 +24,20 @@ void call_tridiagonal(void* entry, const void* operand, const void* constants) {
                                                                      *static_cast<const trifold_constants*>(constants));
 }
 
+namespace {
+
+void call_with_literals(void* entry, const void* operand, const void* constants) {
+    reinterpret_cast<void (*)(trifold_args, trifold_constants)>(entry)(*static_cast<const trifold_args*>(operand),
+                                                                       *static_cast<const trifold_constants*>(constants));
+}
+
+}  // namespace
+
+void FakeCuda::take_parameters_of(const Program& program) {
+    call = takes_sizes_by_value(program) ? call_tridiagonal : call_with_literals;
+    operand_bytes = bytes_of_args(program);
+}
+
 FakeCuda& fake_cuda() {
     static FakeCuda instance;
     return instance;

@@ -29,6 +29,8 @@ struct FakeCuda {
     int disturbances = 0;         ///< events put into a graph that the caller records, and queries that would spoil one
     bool events_pending = false;  ///< no event has happened yet
     bool operator==(const FakeCuda&) const = default;
+    /// Kernels of block tridiagonal systems are called as those of this Program.
+    void take_parameters_of(const Program& program);
 };
 FakeCuda& fake_cuda();
 

@@ -52,5 +52,5 @@ INLINE void open_diagonal(const panel* p, integer v, integer height) {
         return;
     }
 #endif
-    panel_tiles(p, v, height, v * LANES, OPEN);
+    panel_tiles(p, v, height, v * LANES, OPENED);
 }

@@ -55,7 +55,7 @@ INLINE void work_off(backlog* b, integer left, const int in_line) {
         if (in_line)
             panel_tile(1, WIDTH, b->p, b->strip, b->j, b->left_open);
         else
-            panel_tiles(b->p, b->strip, height, b->j, b->left_open ? OPEN : WHOLE);
+            panel_tiles(b->p, b->strip, height, b->j, b->left_open ? OPENED : WHOLE);
         b->left -= height;
         if ((b->strip += height) < VECTORS) continue;
         b->strip = 0;

@@ -200,7 +200,7 @@ INLINE void close_tile(const int H, const int W, const panel* p, integer strip, 
     store_tile(H, W, c, target + j * LANES);
 }
 
-typedef enum { WHOLE, OPEN, CLOSE } work;
+typedef enum { WHOLE, OPENED, CLOSE } work;
 
 #define PANEL_TILE(H, W, NAME)                                                                                                \
     NOINLINE void NAME(const panel* p, integer strip, integer j, int left_open) { panel_tile(H, W, p, strip, j, left_open); } \
@@ -225,14 +225,14 @@ INLINE integer tile_height(integer strips) {
  * need taller tiles only on the diagonal, if products end a chain and not each front. */
 enum { CLOSES_THREE = VECTORS >= 6, ONE_BY_ONE = FEW_STRIPS && !FRONTS_HAVE_PRODUCTS && VECTORS <= 4 && n % LANES == 0 };
 
-#define TILE(NAME, OPENS, CLOSES)            \
-    do {                                     \
-        if (CLOSES && what == CLOSE)         \
-            close_##NAME(p, strip, j);       \
-        else if (OPENS && what != CLOSE)     \
-            NAME(p, strip, j, what == OPEN); \
-        else                                 \
-            __builtin_trap();                \
+#define TILE(NAME, OPENS, CLOSES)              \
+    do {                                       \
+        if (CLOSES && what == CLOSE)           \
+            close_##NAME(p, strip, j);         \
+        else if (OPENS && what != CLOSE)       \
+            NAME(p, strip, j, what == OPENED); \
+        else                                   \
+            __builtin_trap();                  \
     } while (0)
 #define TILE_OF_HEIGHT(NAME)                          \
     do {                                              \
