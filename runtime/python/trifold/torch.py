@@ -54,6 +54,7 @@ torch: Any = importlib.import_module("torch")
 _MOST_COLUMNS = 64  # right-hand sides that a Plan solves at once
 _LARGEST_BLOCK = 1024
 _SMALL = {torch.float64: 2.0**-100, torch.float32: 2.0**-40}  # their squares are far below the rounding
+_RULES = 2  # goes up when a derivative changes: torch keeps compiled backward passes on disk, by the names of operators
 _SMALL_BLOCK = 16  # outer products up to here go by elements: 0.32 ms for 0.71 by matrix products, 4096 of 20 x 12, H200
 
 
@@ -525,6 +526,7 @@ class _Operator:
     """An operator. Eager calls go around torch's dispatcher, which costs more than a small system does."""
 
     def __init__(self, name: str, schema: str, run: Any, fake: Any, keep: Any, back: Any, vmap: Any) -> None:
+        name = f"{name}_{_RULES}"
         op = torch.library.custom_op(f"trifold::{name}", run, mutates_args=(), schema=schema)
         op.register_fake(fake)
         op.register_autograd(back, setup_context=keep)
