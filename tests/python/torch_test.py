@@ -191,7 +191,9 @@ def test_forward_and_backward(batch, columns):
     torch.testing.assert_close(y.square().sum((-3, -2) if columns else (-2, -1)), f.quadratic(b), **TIGHT)
     assert gradcheck(f.forward, (b,), fast_mode=True) and gradcheck(f.backward, (b,), fast_mode=True)
     if columns:
-        torch.testing.assert_close(torch.vmap(lambda D, E, b: tt.factor(D, E).backward(b))(D.detach(), E.detach(), b), f.backward(b), **TIGHT)
+        torch.testing.assert_close(
+            torch.vmap(lambda D, E, b: tt.factor(D, E).backward(b))(D.detach(), E.detach(), b), f.backward(b), **TIGHT
+        )
         torch.testing.assert_close(torch.vmap(f.forward, -1, -1)(b), y, **TIGHT)
 
 

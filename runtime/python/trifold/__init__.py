@@ -71,5 +71,4 @@ def __dir__() -> list[str]:
     return [*__all__, "__version__"]
 
 
-
 _atexit.register(_finish_calls)

@@ -33,7 +33,15 @@ extend: Any = importlib.import_module("jax.extend.core")
 ir: Any = importlib.import_module("jax.extend.mlir.ir")
 stablehlo: Any = importlib.import_module("jax.extend.mlir.dialects.stablehlo")
 
-_CALLS = ("factor", "factor_solve", "solve", "log_determinant", "selected_inverse", "forward", "backward")  # the order is that of Call in binding/jax.cpp
+_CALLS = (
+    "factor",
+    "factor_solve",
+    "solve",
+    "log_determinant",
+    "selected_inverse",
+    "forward",
+    "backward",
+)  # the order is that of Call in binding/jax.cpp
 _MOST_AT_A_TIME = 32  # right-hand sides
 _LARGEST_BLOCK = 1024
 _SMALL = {np.dtype(np.float64): 2.0**-100, np.dtype(np.float32): 2.0**-40}  # their squares are far below the rounding
@@ -321,7 +329,7 @@ def _selected_inverse_jvp(primals: Any, tangents: Any, *, inverse: bool) -> Any:
 def _change_of_inverse(D: Any, E: Any, scale: Any, dD: Any, dE: Any) -> list[Any]:
     """The blocks of -A^-1 V A^-1, where V has the symmetric blocks dD and dE.
 
-    The matrix [[A, e V], [e V, A]] has them in its inverse, times e, beside the diagonal: all that is computed there is odd in e, and so has
+    The matrix [[A, e V], [e V, A]] has them in its inverse, times e, beside the diagonal. All that is computed there is odd in e, so it has
     no rounding of anything larger. Terms of e^3 are below the rounding. scale: about the largest entry of A^-1, by member; the result does
     not depend on it.
     """
@@ -368,7 +376,9 @@ def _triangle_jvp(primitive: Any, primals: Any, tangents: Any, *, inverse: bool)
     value, D, E, _ = primals
     _, dD, dE, db = tangents
     if not _all_zero(dD, dE):
-        raise SpecError(f"{primitive.name[8:]}() and sample() have no derivative with respect to D and E; give jax.lax.stop_gradient of both")
+        raise SpecError(
+            f"{primitive.name[8:]}() and sample() have no derivative with respect to D and E; give jax.lax.stop_gradient of both"
+        )
     (result,) = primitive.bind(*primals, inverse=inverse)
     return [result], [_zero(result) if isinstance(db, ad.Zero) else primitive.bind(value, D, E, db, inverse=inverse)[0]]
 

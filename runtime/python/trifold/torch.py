@@ -7,8 +7,8 @@
 D: (N, n, n), of which only the lower triangles are read; E: (N - 1, n, n), block (i + 1, i) of A, or None when N is 1; b: (N, n), or
 (N, n, m) for m right-hand sides. All may have one batch axis in front: either all of them or none. float32 or float64, on one device.
 
-Gradients. With w = A^-1 g, where g is the gradient of x, that of b is w, that of E[i] is -(w[i+1] x[i]' + x[i+1] w[i]'), and that of D[i] is
--(w[i] x[i]' + x[i] w[i]') / 2: symmetric, as those of torch.linalg.cholesky are. A gradient of log det A is C of D and 2 C of the couplings,
+Gradients. With w = A^-1 g, where g is the gradient of x, that of b is w, that of E[i] is -(w[i+1] x[i]' + x[i+1] w[i]'), and that of D[i]
+is -(w[i] x[i]' + x[i] w[i]') / 2: symmetric, as those of torch.linalg.cholesky are. A gradient of log det A is C of D, 2 C of the couplings,
 where C has the blocks of A^-1. All come from the factor that the forward pass made. With triangle="lower" the gradient of D says what a
 change of each entry that is read does: it is twice as large below the diagonal, and zero above it.
 
@@ -84,7 +84,7 @@ class Factor(NamedTuple):
         return _forward_sweep(self.D, self.E, self.value, b)
 
     def backward(self, y: Any) -> Any:
-        """P' L^-T y: with y of forward() the solution; of standard normal numbers a draw of covariance A^-1. Derivatives as of forward()."""
+        """P' L^-T y: with y of forward() the solution, with standard normal numbers a draw of A^-1's Gaussian. Derivatives as of forward()."""
         _expect(self.D, self.E, y)
         return _backward_sweep(self.D, self.E, self.value, y)
 
@@ -380,7 +380,9 @@ def _back_triangle(adjoint: Any) -> Any:
 
     def back(ctx: Any, g: Any) -> Any:
         if any(ctx.needs_input_grad[:2]):
-            raise SpecError("forward(), backward() and sample() have no derivative with respect to D and E; factor D.detach() and E.detach()")
+            raise SpecError(
+                "forward(), backward() and sample() have no derivative with respect to D and E; factor D.detach() and E.detach()"
+            )
         return None, None, None, None if g is None else adjoint()(*ctx.saved_tensors, g)
 
     return back
@@ -395,9 +397,10 @@ def _back_log_determinant(ctx: Any, gl: Any) -> Any:
 
 
 def _back_selected_inverse(ctx: Any, g_diagonal: Any, g_lower: Any) -> Any:
-    """The blocks of -A^-1 V A^-1, where V has the blocks of the gradients, symmetric. E stands for two blocks of A, each with half of g_lower.
+    """The blocks of -A^-1 V A^-1, where V has the blocks of the gradients, symmetric. E stands for two blocks of A, with half of g_lower
+    each.
 
-    The matrix [[A, e V], [e V, A]] has them in its inverse, times e, beside the diagonal: all that is computed there is odd in e, and so has
+    The matrix [[A, e V], [e V, A]] has them in its inverse, times e, beside the diagonal. All that is computed there is odd in e, so it has
     no rounding of anything larger. Terms of e^3 are below the rounding.
     """
     if g_diagonal is None and g_lower is None:
