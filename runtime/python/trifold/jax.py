@@ -119,7 +119,7 @@ class Factor:
         return system.back(_triangle(_p.forward_p, self.value, self.D, self.E, system.columns(b)), b)
 
     def backward(self, y: Any) -> Any:
-        """P' L^-T y: the solution where y is forward(b), a draw of covariance A^-1 where y is standard normal. Derivatives as of forward()."""
+        """P' L^-T y: the solution where y is forward(b), a draw where y is standard normal. Derivatives as of forward()."""
         system, y = self._system(), _p.read_array(y, "y")
         return system.back(_triangle(_p.backward_p, self.value, self.D, self.E, system.columns(y)), y)
 

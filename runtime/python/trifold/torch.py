@@ -84,7 +84,7 @@ class Factor(NamedTuple):
         return _forward_sweep(self.D, self.E, self.value, b)
 
     def backward(self, y: Any) -> Any:
-        """P' L^-T y: the solution where y is forward(b), a draw of covariance A^-1 where y is standard normal. Derivatives as of forward()."""
+        """P' L^-T y: the solution where y is forward(b), a draw where y is standard normal. Derivatives as of forward()."""
         _expect(self.D, self.E, y)
         return _backward_sweep(self.D, self.E, self.value, y)
 
