@@ -8,7 +8,7 @@ D: (N, n, n), of which only the lower triangles are read; E: (N - 1, n, n), bloc
 (N, n, m) for m right-hand sides. All may have one batch axis in front: either all of them or none. float32 or float64, on one device.
 
 Gradients. With w = A^-1 g, where g is the gradient of x, that of b is w, that of E[i] is -(w[i+1] x[i]' + x[i+1] w[i]'), and that of D[i]
-is -(w[i] x[i]' + x[i] w[i]') / 2: symmetric, as those of torch.linalg.cholesky are. A gradient of log det A is C of D, 2 C of the couplings,
+is -(w[i] x[i]' + x[i] w[i]') / 2: symmetric, as those of torch.linalg.cholesky are. That of log det A is C for D and 2 C for the couplings,
 where C has the blocks of A^-1. All come from the factor that the forward pass made. With triangle="lower" the gradient of D says what a
 change of each entry that is read does: it is twice as large below the diagonal, and zero above it.
 
