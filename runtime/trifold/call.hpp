@@ -13,8 +13,8 @@
 namespace [[gnu::visibility("default")]] trifold {
 
 struct PlanReport {
-    bool cache_hit = false;
-    std::string compiler;  ///< name and exact version of what made the binary
+    bool cache_hit = false;  ///< nothing was compiled for the plan
+    std::string compiler;    ///< name and exact version of what made the binary
     double generate_seconds = 0, compile_seconds = 0, load_seconds = 0;
     std::vector<KernelResources> kernels;  ///< those of all units
 };

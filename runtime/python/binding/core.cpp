@@ -220,7 +220,18 @@ void bind_solver(nb::module_& module) {
         .def_prop_ro("value", &BoundSolver::value)
         .def_prop_ro("batched", [](const BoundSolver& self) { return self.members().batched; })
         .def("__reduce__", &reduced_solver)
-        .def_prop_ro("plan", [](const BoundSolver& self) { return BoundPlan{self.factors()}; });
+        .def_prop_ro("plan", [](const BoundSolver& self) { return BoundPlan{self.factors()}; })
+        .def(
+            "sample",
+            [](nb::handle self, nb::handle generator, nb::handle mean, nb::handle draws) {
+                const auto members = nb::cast<const BoundSolver&>(self).members();
+                const nb::object front = members.batched ? nb::object(nb::int_(members.count)) : nb::object(nb::none());
+                return nb::module_::import_("trifold.samples").attr("sample")(self, generator, mean, draws, front);
+            },
+            "generator"_a = nb::none(), "mean"_a = nb::none(), "draws"_a = nb::none())
+        .def("__repr__", [](const BoundSolver& self) {
+            return fmt::format("<Solver of {}; members={}>", describe(BoundPlan{self.factors()}), self.members().count);
+        });
 }
 
 /// The Solver over a new value for these arrays: what trifold.solve and trifold.factor begin with.

@@ -34,6 +34,7 @@ from .errors import (
 )
 from .factor import Factor, factor, solve
 from .info import info
+from .matrices import from_banded, from_sparse, matvec, to_dense
 
 __version__: str = _version
 __all__ = [
@@ -55,10 +56,19 @@ __all__ = [
     "Status",
     "Unsolvable",
     "factor",
+    "from_banded",
+    "from_sparse",
     "grid",
     "info",
+    "matvec",
     "models",
     "solve",
+    "to_dense",
 ]
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
+
 
 _atexit.register(_finish_calls)
