@@ -280,16 +280,19 @@ TRIFOLD_DEVICE real next_number(const Context& c, const Part&, trifold_int, cons
 }
 #endif
 
-/* Where M^-1 of the vector goes. */
+/* Where M^-1 of the vector goes. Factors are those of A times its scale. Without factors M is 1 / scale, so that numbers stay in the
+ * range. */
 TRIFOLD_DEVICE void store_solved(const Context& c, const Part& part, const Pieces& w, const real* v) {
+    const real scale = scale_of(c);
     const bool renews = c.launch.step == trifold_sparse_renews;
     real* to = renews ? w.x : METHOD == METHOD_BICGSTAB && c.launch.step == trifold_sparse_second ? w.y : w.z;
-    for (int k = thread_index(); k < part.count(); k += sparse_sweep_threads) to[k] = renews ? to[k] + v[k] : v[k];
+    for (int k = thread_index(); k < part.count(); k += sparse_sweep_threads) to[k] = renews ? to[k] + scale * v[k] : scale * v[k];
 }
 
 /* Sums that conjugate gradients take of r and z = M^-1 r. */
 TRIFOLD_DEVICE void leave_products(const Context& c, const Part& part, trifold_int system, const Pieces& w, real* v) {
-    const double rz = dot<sparse_sweep_threads>(w.r, v, part.count()), rr = dot<sparse_sweep_threads>(w.r, w.r, part.count());
+    const double rz = static_cast<double>(scale_of(c)) * dot<sparse_sweep_threads>(w.r, v, part.count());
+    const double rr = dot<sparse_sweep_threads>(w.r, w.r, part.count());
     block_sync();
     double* room = reinterpret_cast<double*>(v);
     leave_sum<sparse_sweep_threads>(c, system, 0, rz, room);
@@ -305,6 +308,7 @@ TRIFOLD_DEVICE void precondition_tile(const Context& c) {
     const Part part = rows_of(tile_of(c));
     const Chip chip = make_chip(c);
     const bool plain = c.launch.step == trifold_sparse_plain;
+    const real scale = has_factors ? scale_of(c) : real(1);
     unsigned round = 0;
     for (trifold_int column = 0; column < c.args.used_columns; ++column) {
         const trifold_int system = system_of(c, column);
@@ -315,7 +319,7 @@ TRIFOLD_DEVICE void precondition_tile(const Context& c) {
         solve_tile(c, chip, round++);
         if (plain)
             for (int k = thread_index(); k < part.count(); k += sparse_sweep_threads)
-                static_cast<real*>(c.args.x)[outer_place(c, part, k, column)] = chip.v[k];
+                static_cast<real*>(c.args.x)[outer_place(c, part, k, column)] = scale * chip.v[k];
         else
             store_solved(c, part, pieces_of(c, part, system), chip.v);
         if (METHOD == METHOD_CG && !plain) leave_products(c, part, system, pieces_of(c, part, system), chip.v);

@@ -3,6 +3,7 @@
 #include <trifold/error.hpp>
 #include <trifold/sparse.hpp>
 
+#include "generator/sparse/cost.hpp"
 #include "generator/sparse/generate.hpp"
 #include "tools/trifold/sparse/options.hpp"
 #include "tools/trifold/sparse/verbs.hpp"
@@ -26,6 +27,12 @@ std::string launches_text(const Program& program, const std::string& operation) 
     std::vector<std::vector<std::string>> rows{{fmt::format("launches of {}", operation), "tasks"}};
     for (const auto& launch : program.operations.at(operation))
         rows.push_back({fmt::format("{}: {}", kernel_of(program, launch).name, launch.what), fmt::format("{}", launch.grid.groups)});
+    return table(rows);
+}
+
+std::string costs_text(const std::vector<sparse::Cost>& costs) {
+    std::vector<std::vector<std::string>> rows{{"operation", "bytes", "at the device's rate of memory"}};
+    for (const auto& cost : costs) rows.push_back({cost.operation, bytes_text(cost.bytes), fmt::format("{:.3f} ms", cost.seconds * 1e3)});
     return table(rows);
 }
 
@@ -56,6 +63,7 @@ Report explain(const SparseSpec& spec, const SparseMatrixOptions& own, const Spe
                   {"A", bytes_text(a.entries() * square * element_bytes(spec.precision))},
                   {"factors", bytes_text(a.filled * square * sparse::factor_bytes(spec))},
                   {"workspace", bytes_text(program.workspace_bytes)}});
+    text += "\n" + costs_text(sparse::costs_of(spec, target, a));
     return {Json{{"partition", a.how},
                  {"subdomains", a.tiles()},
                  {"largest_subdomain", a.largest_tile()},
