@@ -14,9 +14,10 @@ docs/users/python.md in the repository has the whole story.
 from __future__ import annotations
 
 import atexit as _atexit
+import importlib.util as _util
 
 from . import grid, models
-from ._core import Plan, Solver, finish_calls as _finish_calls, version as _version
+from ._core import Plan, Solver, add_layer as _add_layer, finish_calls as _finish_calls, version as _version
 from .arrays import Refinement, Status
 from .errors import (
     CacheError,
@@ -70,5 +71,10 @@ __all__ = [
 def __dir__() -> list[str]:
     return [*__all__, "__version__"]
 
+
+# An installed trifold-kernels has compiled kernels, which come before the cache.
+_kernels = _util.find_spec("trifold_kernels")
+for _folder in (_kernels and _kernels.submodule_search_locations) or ():
+    _add_layer(_folder)
 
 _atexit.register(_finish_calls)
