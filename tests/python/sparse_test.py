@@ -101,7 +101,6 @@ def test_adjoint(block):
     for one, many in ((P.matvec, P.matmat), (P.rmatvec, P.rmatmat)):
         close(many(X), np.stack([one(X[:, k]) for k in range(3)], 1), 1e-14)
     close(P.H @ x, P.rmatvec(x), 0)
-    close(P.matvec(x[:, None]), P.matvec(x)[:, None], 0)
 
 
 def test_products():
@@ -213,7 +212,7 @@ def test_blocks_of_csr():
 
 @pytest.mark.parametrize(("dtype", "mine", "tolerance"), [(np.float32, None, 1e-5), (np.float64, "mixed", 1e-8), (np.int64, None, 1e-8)])
 def test_precisions(dtype, mine, tolerance):
-    A = (10 * convection(10)).round().astype(dtype)
+    A = (10 * convection(10)).astype(dtype)
     b = rhs(A.astype(np.float64))
     x, info = sparse.solve(A, b, dtype=mine, rtol=tolerance)
     assert info == 0 and x.dtype == (np.float32 if dtype == np.float32 else np.float64)
@@ -271,9 +270,10 @@ def by_pattern(A):
 
 
 def changed(at, value):
-    A = convection(5).tolil()
-    A[at] = value
-    return A.tocsr()
+    A = convection(5, symmetric=True)
+    row, column = at
+    A.data[A.indptr[row] + list(A.indices[A.indptr[row] : A.indptr[row + 1]]).index(column)] = value  # which keeps a zero
+    return A
 
 
 def without_diagonal(row):
