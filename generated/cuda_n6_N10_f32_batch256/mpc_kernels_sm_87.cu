@@ -1,27 +1,36 @@
 /* Trifold: factor and solve A X = B, A symmetric positive definite and block tridiagonal.
- * 10 blocks of 6 by 6, f32, 1 right-hand side(s), up to 256 system(s); target cuda:sm_87; schedule sequential; variant team.
+ * 10 blocks of 6 by 6, f32, 1 right-hand side(s), up to 256 system(s); target cuda:sm_87; schedule sequential; variant team:bake=1.
  * Generated; do not edit. Regenerate with:
- *   trifold generate --block 6 --horizon 10 --precision f32 --rhs 1 --batch 256 --schedule sequential --workers 1 --variant team --target cuda:sm_87 --operations factor,solve,factor_solve
+ *   trifold generate --block 6 --horizon 10 --precision f32 --rhs 1 --batch 256 --schedule sequential --workers 1 --variant team:bake=1 --target cuda:sm_87 --operations factor,solve,factor_solve
  * Workspace: 1419264 bytes, aligned to 256.
  */
 #define TRIFOLD_BLOCK 6
+#define TRIFOLD_BAKED 1
 #define TRIFOLD_HORIZON 10LL
+#define TRIFOLD_HORIZON_RECIPROCAL 1844674407370955162ULL
+#define TRIFOLD_FRONTS 2560LL
 #define TRIFOLD_RHS 1
+#define TRIFOLD_QUADRATICS 1LL
 #define TRIFOLD_BATCH 256LL
 #define TRIFOLD_REAL float
 #define TRIFOLD_REAL_BYTES 4
 #define TRIFOLD_SEPARATORS 0LL
 #define TRIFOLD_SEPARATOR_BASE 0LL
 #define TRIFOLD_SEPARATOR_SCALE 1LL
+#define TRIFOLD_SEPARATOR_SCALE_RECIPROCAL 0ULL
 #define TRIFOLD_COUPLINGS 0LL
+#define TRIFOLD_HAS_SEPARATORS 0
+#define TRIFOLD_SIZEOF_ARGS 192
 #define TRIFOLD_D_ROW 6LL
 #define TRIFOLD_D_COLUMN 1LL
 #define TRIFOLD_D_STAGE 36LL
 #define TRIFOLD_D_MEMBER 360LL
+#define TRIFOLD_D_STEP 36LL
 #define TRIFOLD_E_ROW 6LL
 #define TRIFOLD_E_COLUMN 1LL
 #define TRIFOLD_E_STAGE 36LL
 #define TRIFOLD_E_MEMBER 324LL
+#define TRIFOLD_E_STEP 36LL
 #define TRIFOLD_STORAGE_FACTOR 64LL
 #define TRIFOLD_STORAGE_PANEL 64LL
 #define TRIFOLD_STORAGE_UPDATE 64LL
@@ -43,10 +52,10 @@
 #define TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT 1357824LL
 #define TRIFOLD_OFFSET_REDUCTION 1378304LL
 #define TRIFOLD_OFFSET_BLOCK_QUADRATIC 1398784LL
-#define TRIFOLD_KERNEL_FACTOR btd_factor_n6_f32_sm87_18fd5254
-#define TRIFOLD_KERNEL_FACTOR_FORWARD btd_factor_forward_n6_f32_sm87_18fd5254
-#define TRIFOLD_KERNEL_FORWARD btd_forward_n6_f32_sm87_18fd5254
-#define TRIFOLD_KERNEL_BACKWARD btd_backward_n6_f32_sm87_18fd5254
+#define TRIFOLD_KERNEL_FACTOR btd_factor_n6_f32_sm87_e26734b0
+#define TRIFOLD_KERNEL_FACTOR_FORWARD btd_factor_forward_n6_f32_sm87_e26734b0
+#define TRIFOLD_KERNEL_FORWARD btd_forward_n6_f32_sm87_e26734b0
+#define TRIFOLD_KERNEL_BACKWARD btd_backward_n6_f32_sm87_e26734b0
 #define TRIFOLD_ARCH 87
 #define TRIFOLD_PADDED 8
 #define TRIFOLD_TILE 1
@@ -92,6 +101,8 @@ typedef long long trifold_int;
 
 constexpr int warp_lanes = 32;
 
+/* The upper half of a product. */
+TRIFOLD_DEVICE unsigned long long multiply_high(unsigned long long a, unsigned long long b) { return __umul64hi(a, b); }
 TRIFOLD_DEVICE int thread_index() { return static_cast<int>(threadIdx.x); }
 /* Says that it is not negative, where the compiler does not know: divisions then take half the instructions. */
 TRIFOLD_DEVICE void assume_thread() { __builtin_assume(thread_index() >= 0); }
@@ -646,7 +657,7 @@ typedef struct {
 } trifold_refined;
 
 typedef struct {
-    const void* d; /* D; strides are constants of the unit */
+    const void* d; /* D; strides are constants of the unit, or open sizes */
     const void* e; /* E */
     const void* b; /* input of a sweep */
     void* x;       /* output of a sweep; may be b */
@@ -659,9 +670,16 @@ typedef struct {
     double pivot_floor;                 /* relative to the largest magnitude on the block's diagonal as loaded; 0: none */
     void* inverse_diagonal;             /* selected inverse: [batch][N][n][n], row-major, full symmetric blocks */
     void* inverse_coupling;             /* [batch][N-1][n][n], row-major: block (i+1, i) of the inverse */
-    void* workspace;                    /* factor, slots and results; offsets are constants of the unit */
+    void* workspace;                    /* factor, slots and results; offsets are constants of the unit, or open sizes */
     trifold_int first_column;           /* of the caller's right-hand sides: those before it had calls of their own */
     trifold_int accept_nearly_singular; /* 1: a least pivot below the bound is no failure; nor is it with a pivot floor */
+    /* The Program's sizes, which a unit's text may leave open, so that it serves every number of blocks, systems and right-hand sides:
+     * generator/tridiagonal/open_sizes.hpp. Kernels of GPUs have them by value, in the constant memory of a launch. */
+#ifdef TRIFOLD_SIZES_BY_VALUE
+    trifold_int sizes[TRIFOLD_SIZES_BY_VALUE];
+#else
+    const trifold_int* sizes;
+#endif
 } trifold_args;
 
 #endif
@@ -670,26 +688,46 @@ typedef struct {
 /* Constants of all kernels of block tridiagonal systems. A variant's own constants are in its folder. Only files of constants read the
  * generator's macros, apart from names of kernels and choices of the preprocessor. */
 
-constexpr trifold_int horizon = TRIFOLD_HORIZON; /* blocks of a system, N */
-constexpr trifold_int batch = TRIFOLD_BATCH;     /* systems that there is room for */
-constexpr int most_columns = TRIFOLD_RHS;        /* right-hand sides of a call, at most */
+constexpr int most_columns = TRIFOLD_RHS; /* right-hand sides of a call, at most */
+
+/* x / by. The generator gives the reciprocal of a size that is no literal, since division takes a hundred instructions. */
+TRIFOLD_DEVICE trifold_int divided(trifold_int x, trifold_int by, unsigned long long reciprocal) {
+    if (TRIFOLD_BAKED) return x / by;
+    return reciprocal == 0 ? x : static_cast<trifold_int>(multiply_high(static_cast<unsigned long long>(x), reciprocal));
+}
+
+/* Sizes of the problem. They are literals, or the call's arguments have them. */
+TRIFOLD_DEVICE trifold_int horizon_of(const trifold_args& args) { return TRIFOLD_HORIZON; } /* blocks of a system, N */
+TRIFOLD_DEVICE trifold_int batch_of(const trifold_args& args) { return TRIFOLD_BATCH; }     /* systems that there is room for */
+TRIFOLD_DEVICE trifold_int fronts_of(const trifold_args& args) { return TRIFOLD_FRONTS; }   /* blocks of all systems */
+TRIFOLD_DEVICE trifold_int divided_by_horizon(const trifold_args& args, trifold_int x) {
+    return divided(x, TRIFOLD_HORIZON, TRIFOLD_HORIZON_RECIPROCAL);
+}
+/* Numbers b' A^-1 b of each system that there is room for. */
+TRIFOLD_DEVICE trifold_int quadratics_of(const trifold_args& args) { return TRIFOLD_QUADRATICS; }
 
 /* Members of the batch that one thread block treats, one after another. */
 [[maybe_unused]] constexpr trifold_int members_per_group = TRIFOLD_MEMBERS_PER_GROUP;
 
 /* Separators: the blocks that level 0 leaves, separator_base + k * separator_scale for k below `separators`. Chains write their updates to
- * a separator's slots. */
-constexpr trifold_int separators = TRIFOLD_SEPARATORS, separator_base = TRIFOLD_SEPARATOR_BASE, separator_scale = TRIFOLD_SEPARATOR_SCALE;
-/* Couplings of a member at all levels above 0, which are in the workspace. */
-constexpr trifold_int couplings = TRIFOLD_COUPLINGS;
+ * a separator's slots. Couplings: those of a member at all levels above 0, which are in the workspace. */
+[[maybe_unused]] constexpr bool has_separators = TRIFOLD_HAS_SEPARATORS;
+TRIFOLD_DEVICE trifold_int separators_of(const trifold_args& args) { return TRIFOLD_SEPARATORS; }
+TRIFOLD_DEVICE trifold_int separator_base_of(const trifold_args& args) { return TRIFOLD_SEPARATOR_BASE; }
+TRIFOLD_DEVICE trifold_int divided_by_scale(const trifold_args& args, trifold_int x) {
+    return divided(x, TRIFOLD_SEPARATOR_SCALE, TRIFOLD_SEPARATOR_SCALE_RECIPROCAL);
+}
+TRIFOLD_DEVICE trifold_int couplings_of(const trifold_args& args) { return TRIFOLD_COUPLINGS; }
 
 /* Strides of the caller's arrays. Element (r, c) of block i of member b is at b * member + i * stage + r * row + c * column of D. E has the
- * like. */
+ * like. All blocks begin at multiples of `step` elements. */
 struct D {
-    static constexpr trifold_int row = TRIFOLD_D_ROW, column = TRIFOLD_D_COLUMN, stage = TRIFOLD_D_STAGE, member = TRIFOLD_D_MEMBER;
+    static constexpr trifold_int row = TRIFOLD_D_ROW, column = TRIFOLD_D_COLUMN, stage = TRIFOLD_D_STAGE, step = TRIFOLD_D_STEP;
+    static TRIFOLD_METHOD trifold_int member(const trifold_args& args) { return TRIFOLD_D_MEMBER; }
 };
 struct E {
-    static constexpr trifold_int row = TRIFOLD_E_ROW, column = TRIFOLD_E_COLUMN, stage = TRIFOLD_E_STAGE, member = TRIFOLD_E_MEMBER;
+    static constexpr trifold_int row = TRIFOLD_E_ROW, column = TRIFOLD_E_COLUMN, stage = TRIFOLD_E_STAGE, step = TRIFOLD_E_STEP;
+    static TRIFOLD_METHOD trifold_int member(const trifold_args& args) { return TRIFOLD_E_MEMBER; }
 };
 
 /* Whether blocks of the workspace lie tile by tile. */
@@ -699,25 +737,30 @@ constexpr trifold_int storage = static_cast<trifold_int>(padded) * padded;
 /* Elements of a block's right-hand sides in the workspace. */
 constexpr trifold_int vector_storage = TRIFOLD_STORAGE_VECTOR;
 
-/* Places in the workspace that all variants use, in bytes from its start. */
+/* Places in the workspace, in bytes from its start. Those that all variants use: */
+#define OFFSET(NAME, PLACE) \
+    static TRIFOLD_METHOD trifold_int NAME(const trifold_args& args) { return PLACE; }
 struct Offset {
-    static constexpr trifold_int factor = TRIFOLD_OFFSET_FACTOR, next = TRIFOLD_OFFSET_NEXT,
-                                 behind = TRIFOLD_OFFSET_BEHIND;                                         /* L, R and G */
-    static constexpr trifold_int update = TRIFOLD_OFFSET_UPDATE, rhs_update = TRIFOLD_OFFSET_RHS_UPDATE; /* slots of separators */
-    static constexpr trifold_int coupling = TRIFOLD_OFFSET_COUPLING;                                     /* above level 0 */
-    static constexpr trifold_int poison = TRIFOLD_OFFSET_POISON;       /* whether a chain that updated a separator had failed */
-    static constexpr trifold_int failure = TRIFOLD_OFFSET_FAILURE;     /* verdict on each block */
-    static constexpr trifold_int floors = TRIFOLD_OFFSET_FLOORS;       /* pivots of each block that were raised to the floor */
-    static constexpr trifold_int reduction = TRIFOLD_OFFSET_REDUCTION; /* largest diagonal entry over its pivot, of each block */
-    static constexpr trifold_int block_log_determinant = TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT,
-                                 block_quadratic = TRIFOLD_OFFSET_BLOCK_QUADRATIC;
-    /* Results of a member. */
-    static constexpr trifold_int status = TRIFOLD_OFFSET_STATUS, log_determinant = TRIFOLD_OFFSET_LOG_DETERMINANT;
-    static constexpr trifold_int quadratic = TRIFOLD_OFFSET_QUADRATIC, range = TRIFOLD_OFFSET_RANGE;
+    OFFSET(factor, TRIFOLD_OFFSET_FACTOR) /* L */
+    OFFSET(next, TRIFOLD_OFFSET_NEXT)     /* R */
+    OFFSET(behind, TRIFOLD_OFFSET_BEHIND) /* G */
+    OFFSET(update, TRIFOLD_OFFSET_UPDATE) /* slots of separators */
+    OFFSET(rhs_update, TRIFOLD_OFFSET_RHS_UPDATE)
+    OFFSET(coupling, TRIFOLD_OFFSET_COUPLING)   /* above level 0 */
+    OFFSET(poison, TRIFOLD_OFFSET_POISON)       /* whether a chain that updated a separator had failed */
+    OFFSET(failure, TRIFOLD_OFFSET_FAILURE)     /* verdict on each block */
+    OFFSET(floors, TRIFOLD_OFFSET_FLOORS)       /* pivots of each block that were raised to the floor */
+    OFFSET(reduction, TRIFOLD_OFFSET_REDUCTION) /* largest diagonal entry over its pivot, of each block */
+    OFFSET(block_log_determinant, TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT)
+    OFFSET(block_quadratic, TRIFOLD_OFFSET_BLOCK_QUADRATIC)
+    OFFSET(status, TRIFOLD_OFFSET_STATUS) /* results of a member, as are all below */
+    OFFSET(log_determinant, TRIFOLD_OFFSET_LOG_DETERMINANT)
+    OFFSET(quadratic, TRIFOLD_OFFSET_QUADRATIC)
+    OFFSET(range, TRIFOLD_OFFSET_RANGE)
 };
 
 static_assert(sizeof(real) == TRIFOLD_REAL_BYTES && sizeof(trifold_level) == 208 && sizeof(trifold_constants) == 208 &&
-                  sizeof(trifold_args) == 184,
+                  sizeof(trifold_args) == TRIFOLD_SIZEOF_ARGS,
               "host and device disagree");
 static_assert(TRIFOLD_STORAGE_FACTOR == storage && TRIFOLD_STORAGE_PANEL == storage && TRIFOLD_STORAGE_UPDATE == storage &&
                   TRIFOLD_STORAGE_COUPLING == storage && vector_storage == static_cast<trifold_int>(padded) * most_columns,
@@ -778,15 +821,17 @@ TRIFOLD_DEVICE T* buffer(const trifold_args& args, trifold_int offset) {
     return global_pointer(reinterpret_cast<T*>(static_cast<char*>(args.workspace) + offset));
 }
 
-TRIFOLD_DEVICE trifold_int block_index(trifold_int member, trifold_int block) { return member * horizon + block; }
+TRIFOLD_DEVICE trifold_int block_index(const trifold_args& args, trifold_int member, trifold_int block) {
+    return member * horizon_of(args) + block;
+}
 TRIFOLD_DEVICE real* factor_of(const trifold_args& args, trifold_int member, trifold_int block) {
-    return buffer<real>(args, Offset::factor) + block_index(member, block) * storage;
+    return buffer<real>(args, Offset::factor(args)) + block_index(args, member, block) * storage;
 }
 TRIFOLD_DEVICE real* next_of(const trifold_args& args, trifold_int member, trifold_int block) {
-    return buffer<real>(args, Offset::next) + block_index(member, block) * storage;
+    return buffer<real>(args, Offset::next(args)) + block_index(args, member, block) * storage;
 }
 TRIFOLD_DEVICE real* behind_of(const trifold_args& args, trifold_int member, trifold_int block) {
-    return buffer<real>(args, Offset::behind) + block_index(member, block) * storage;
+    return buffer<real>(args, Offset::behind(args)) + block_index(args, member, block) * storage;
 }
 
 /* Blocks that are treated tile by tile are stored in tiles. Each tile is contiguous, column by column, so that one copy fetches it. The
@@ -803,22 +848,24 @@ TRIFOLD_DEVICE trifold_int place_in_block(int r, int c) {
 }
 
 /* Side 0 of a separator belongs to the chains at lower positions, side 1 to those at higher ones. */
-TRIFOLD_DEVICE trifold_int slot_index(trifold_int member, trifold_int block, int side) {
-    return (side * batch + member) * separators + (block - separator_base) / separator_scale;
+TRIFOLD_DEVICE trifold_int slot_index(const trifold_args& args, trifold_int member, trifold_int block, int side) {
+    return (side * batch_of(args) + member) * separators_of(args) + divided_by_scale(args, block - separator_base_of(args));
 }
 /* Every block but those at the ends of the path is updated from both sides at level 0. */
-TRIFOLD_DEVICE bool has_side(trifold_int block, int side) { return side == 0 ? block > 0 : block < horizon - 1; }
+TRIFOLD_DEVICE bool has_side(const trifold_args& args, trifold_int block, int side) {
+    return side == 0 ? block > 0 : block < horizon_of(args) - 1;
+}
 TRIFOLD_DEVICE int side_ahead(const Chain& chain) { return chain.step > 0 ? 0 : 1; }
 TRIFOLD_DEVICE int side_behind(const Chain& chain) { return chain.step > 0 ? 1 : 0; }
 
 TRIFOLD_DEVICE real* update_of(const trifold_args& args, trifold_int member, trifold_int block, int side) {
-    return buffer<real>(args, Offset::update) + slot_index(member, block, side) * storage;
+    return buffer<real>(args, Offset::update(args)) + slot_index(args, member, block, side) * storage;
 }
 TRIFOLD_DEVICE real* rhs_update_of(const trifold_args& args, trifold_int member, trifold_int block, int side) {
-    return buffer<real>(args, Offset::rhs_update) + slot_index(member, block, side) * vector_storage;
+    return buffer<real>(args, Offset::rhs_update(args)) + slot_index(args, member, block, side) * vector_storage;
 }
 TRIFOLD_DEVICE int& poison_of(const trifold_args& args, trifold_int member, trifold_int block, int side) {
-    return buffer<int>(args, Offset::poison)[slot_index(member, block, side)];
+    return buffer<int>(args, Offset::poison(args))[slot_index(args, member, block, side)];
 }
 TRIFOLD_DEVICE bool is_active(const trifold_args& args, trifold_int member) {
     return member < args.members && (args.active == nullptr || args.active[member] != 0);
@@ -831,13 +878,13 @@ TRIFOLD_DEVICE void report_member(const trifold_args& args, trifold_int member, 
     constexpr double least_sound = static_cast<double>(trifold_nearly_singular) * (sizeof(real) == 8 ? 0x1p-52 : 0x1p-23);
     trifold_status status{-1, 0, floors, reduction > 1 ? 1 / reduction : 1, 0};
     if (failure != sound) {
-        status.block = failure / block_size % horizon, status.row = failure % block_size;
+        status.block = failure / block_size % horizon_of(args), status.row = failure % block_size;
         status.least_pivot = 0, log_sum = not_a_number();
     } else if (status.least_pivot < least_sound && !(args.pivot_floor > 0)) {
         status.nearly_singular = args.accept_nearly_singular == 0;
     }
-    buffer<trifold_status>(args, Offset::status)[member] = status;
-    buffer<double>(args, Offset::log_determinant)[member] = log_sum;
+    buffer<trifold_status>(args, Offset::status(args))[member] = status;
+    buffer<double>(args, Offset::log_determinant(args))[member] = log_sum;
 }
 
 /* ---- the range of the precision ---- */
@@ -851,7 +898,7 @@ TRIFOLD_DEVICE bool has_left(real x) {
 }
 enum class Result { solution, inverse };
 TRIFOLD_DEVICE void set_range(const trifold_args& args, trifold_int member, Result result, unsigned left) {
-    trifold_range& range = buffer<trifold_range>(args, Offset::range)[member];
+    trifold_range& range = buffer<trifold_range>(args, Offset::range(args))[member];
     store_word(reinterpret_cast<unsigned*>(result == Result::solution ? &range.solution : &range.inverse), left);
 }
 /* Looks at an element of a result that goes out: chains of a member say the same, side by side. */
@@ -878,9 +925,10 @@ TRIFOLD_DEVICE double in_range(double sum) {
 }
 
 /* The coupling that a chain leaves between the separators on its two sides. */
-TRIFOLD_DEVICE trifold_int next_coupling_index(const trifold_level& level, trifold_int member, const Chain& chain) {
+TRIFOLD_DEVICE trifold_int next_coupling_index(const trifold_args& args, const trifold_level& level, trifold_int member,
+                                               const Chain& chain) {
     const trifold_int lower = block_at(level, chain.step > 0 ? chain.behind : chain.ahead);
-    return member * couplings + level.next_coupling + (lower - level.next_base) / level.next_scale;
+    return member * couplings_of(args) + level.next_coupling + (lower - level.next_base) / level.next_scale;
 }
 
 /* The columns of a call that one pass treats. */
@@ -902,9 +950,9 @@ TRIFOLD_DEVICE trifold_int rhs_at(const trifold_strides& s, trifold_int member, 
 
 /* A block of the caller's D, and the block of E that couples `block` to the one after it. BLOCK_OF_D takes a block from a pointer to D.
  * These are macros, since compilers made other machine code of functions. */
-#define BLOCK_OF_D(d, number, block) ((d) + (number) * D::member + (block) * D::stage)
+#define BLOCK_OF_D(d, number, block) ((d) + (number) * D::member(args) + (block) * D::stage)
 #define D_OF(args, number, block) BLOCK_OF_D(global_pointer(static_cast<const real*>((args).d)), number, block)
-#define E_OF(args, number, block) (global_pointer(static_cast<const real*>((args).e)) + (number) * E::member + (block) * E::stage)
+#define E_OF(args, number, block) (global_pointer(static_cast<const real*>((args).e)) + (number) * E::member(args) + (block) * E::stage)
 /* Element (r, c) of a block of D: of its lower triangle, which is all of D that is read. And entry r of its diagonal. */
 #define ELEMENT_OF_D(d, r, c) (d)[(r) * D::row + (c) * D::column]
 #define ENTRY_OF_D(d, r) (d)[(r) * (D::row + D::column)]
@@ -913,7 +961,7 @@ TRIFOLD_DEVICE trifold_int rhs_at(const trifold_strides& s, trifold_int member, 
 TRIFOLD_DEVICE real diagonal_term(const trifold_args& args, trifold_int member, trifold_int block, int r) {
     real term = 0;
     if (args.diagonal != nullptr)
-        term += global_pointer(static_cast<const real*>(args.diagonal))[block_index(member, block) * block_size + r];
+        term += global_pointer(static_cast<const real*>(args.diagonal))[block_index(args, member, block) * block_size + r];
     if (args.shift != nullptr) term += global_pointer(static_cast<const real*>(args.shift))[member];
     return term;
 }
@@ -926,7 +974,7 @@ TRIFOLD_DEVICE const real* coupling_at(const trifold_args& args, const trifold_l
                                        trifold_int q) {
     const trifold_int lower = p < q ? p : q;
     if (level.index == 0) return E_OF(args, member, lower);
-    return buffer<real>(args, Offset::coupling) + (member * couplings + level.coupling + lower) * storage;
+    return buffer<real>(args, Offset::coupling(args)) + (member * couplings_of(args) + level.coupling + lower) * storage;
 }
 
 /* The indices of element e of a block: u runs over the contiguous direction of memory, in groups of 8, and v over the
@@ -955,8 +1003,8 @@ TRIFOLD_DEVICE void load_coupling(real* to, int leading, const trifold_args& arg
 TRIFOLD_DEVICE void load_diagonal(real* to, int leading, const trifold_args& args, const trifold_level& level, trifold_int member,
                                   trifold_int block) {
     const real* from = D_OF(args, member, block);
-    const real* low = level.index > 0 && has_side(block, 0) ? update_of(args, member, block, 0) : nullptr;
-    const real* high = level.index > 0 && has_side(block, 1) ? update_of(args, member, block, 1) : nullptr;
+    const real* low = level.index > 0 && has_side(args, block, 0) ? update_of(args, member, block, 0) : nullptr;
+    const real* high = level.index > 0 && has_side(args, block, 1) ? update_of(args, member, block, 1) : nullptr;
 #pragma unroll 4
     for (int e = thread_opaque(); e < padded * padded; e += threads) {
         const Place at = place(e);
@@ -1021,7 +1069,7 @@ TRIFOLD_SIZE long long sweep_bytes(long long padded, long long riders, long long
  * Only barriers of a warp are used, so a warp may hold several teams, and a thread block many. */
 
 constexpr int teams = threads / team;
-constexpr bool has_fill = panels > 2, has_slots = separators > 0;
+constexpr bool has_fill = panels > 2, has_slots = has_separators;
 constexpr int depth = has_slots ? 1 : 2; /* fronts on their way; where there are many chains, other teams work meanwhile */
 static_assert(tile == 1 && warp_lanes % team == 0 && threads % warp_lanes == 0 && padded <= team && padded % vector_width == 0,
               "host and device disagree");
@@ -1084,29 +1132,29 @@ TRIFOLD_DEVICE bool has_next(const Chain& chain, trifold_int k) { return k + 1 <
 /* Results of chains, such as failures and sums, go up from slot to slot to the chain of the last level. This visits the slots of a chain's
  * own blocks, which are shared out among the lanes. */
 template <class Use>
-TRIFOLD_DEVICE void each_slot_below(const trifold_level& level, const Task& task, const Use& use) {
+TRIFOLD_DEVICE void each_slot_below(const trifold_args& args, const trifold_level& level, const Task& task, const Use& use) {
     if (level.index == 0) return;
 #pragma unroll 1
     for (trifold_int e = team_lane(); e < 2 * task.chain.length; e += team) {
         const trifold_int block = block_at(level, position_of(task.chain, e / 2));
-        if (has_side(block, e % 2)) use(slot_index(task.member, block, e % 2));
+        if (has_side(args, block, e % 2)) use(slot_index(args, task.member, block, e % 2));
     }
 }
 /* Visits the slots of the separators at a chain's ends, by one lane. Sums go to the first of them only. */
 template <class Use>
-TRIFOLD_DEVICE void each_slot_above(const trifold_level& level, const Task& task, const Use& use) {
+TRIFOLD_DEVICE void each_slot_above(const trifold_args& args, const trifold_level& level, const Task& task, const Use& use) {
     const Chain& chain = task.chain;
     if (chain.length == 0 || team_lane() != 0) return;
-    if (chain.ahead >= 0) use(slot_index(task.member, block_at(level, chain.ahead), side_ahead(chain)), true);
-    if (chain.behind >= 0) use(slot_index(task.member, block_at(level, chain.behind), side_behind(chain)), chain.ahead < 0);
+    if (chain.ahead >= 0) use(slot_index(args, task.member, block_at(level, chain.ahead), side_ahead(chain)), true);
+    if (chain.behind >= 0) use(slot_index(args, task.member, block_at(level, chain.behind), side_behind(chain)), chain.ahead < 0);
 }
 TRIFOLD_DEVICE bool is_whole(const Chain& chain) { return chain.length > 0 && chain.ahead < 0 && chain.behind < 0; }
 
 /* Starts a lane's part of the sums of squares, by column, for b' A^-1 b, with the sums of the chains below. */
 TRIFOLD_DEVICE void gather_quadratic(double (&squares)[riders], const trifold_args& args, const trifold_level& level, const Task& task,
                                      Columns columns) {
-    each_slot_below(level, task, [&](trifold_int slot) {
-        const double* from = buffer<double>(args, Offset::block_quadratic) + slot * most_columns + columns.first;
+    each_slot_below(args, level, task, [&](trifold_int slot) {
+        const double* from = buffer<double>(args, Offset::block_quadratic(args)) + slot * most_columns + columns.first;
 #pragma unroll
         for (int c = 0; c < riders; ++c)
             if (c < columns.count) squares[c] += from[c];
@@ -1118,12 +1166,12 @@ TRIFOLD_DEVICE void leave_quadratic(const double (&squares)[riders], const trifo
     for (int c = 0; c < riders; ++c) {
         const double sum = sum_of_team(squares[c]);
         if (c >= columns.count) continue;
-        each_slot_above(level, task, [&](trifold_int slot, bool sums) {
-            double& to = buffer<double>(args, Offset::block_quadratic)[slot * most_columns + columns.first + c];
+        each_slot_above(args, level, task, [&](trifold_int slot, bool sums) {
+            double& to = buffer<double>(args, Offset::block_quadratic(args))[slot * most_columns + columns.first + c];
             to = (level.index > 0 ? to : 0) + (sums ? sum : 0);
         });
         if (is_whole(task.chain) && team_lane() == 0)
-            buffer<double>(args, Offset::quadratic)[task.member * most_columns + columns.first + c] = in_range(sum);
+            buffer<double>(args, Offset::quadratic(args))[task.member * quadratics_of(args) + columns.first + c] = in_range(sum);
     }
 }
 
@@ -1151,15 +1199,15 @@ TRIFOLD_DEVICE void fetch_running(RhsStage& to, const trifold_args& args, const 
     if (has_slots && level.index > 0) {
 #pragma unroll
         for (int side = 0; side < 2; ++side)
-            if (has_side(block, side))
+            if (has_side(args, block, side))
                 fetch_columns(to.slot[side], rhs_update_of(args, member, block, side), {1, padded, 0, 0}, 0, 0, columns);
     }
 }
-TRIFOLD_DEVICE real running_value(const RhsStage& from, const trifold_level& level, trifold_int block, int at) {
+TRIFOLD_DEVICE real running_value(const trifold_args& args, const RhsStage& from, const trifold_level& level, trifold_int block, int at) {
     real value = from.b[at];
     if (has_slots && level.index > 0) {
-        if (has_side(block, 0)) value -= from.slot[0][at];
-        if (has_side(block, 1)) value -= from.slot[1][at];
+        if (has_side(args, block, 0)) value -= from.slot[0][at];
+        if (has_side(args, block, 1)) value -= from.slot[1][at];
     }
     return value;
 }
@@ -1189,8 +1237,8 @@ TRIFOLD_DEVICE void leave_rhs(real (&y)[panels][riders], const trifold_args& arg
  * the same banks. */
 template <trifold_int Pitch, trifold_int Stage, trifold_int Member>
 constexpr bool has_no_gaps = block_size == padded && Pitch == padded && Stage % vector_width == 0 && Member % vector_width == 0;
-constexpr bool comes_in_pieces = has_no_gaps<d_pitch, D::stage, D::member> && has_no_gaps<e_pitch, E::stage, E::member> &&
-                                 (D::row == 1 || padded / vector_width % 4 != 0);
+constexpr bool comes_in_pieces =
+    has_no_gaps<d_pitch, D::stage, D::step> && has_no_gaps<e_pitch, E::stage, E::step> && (D::row == 1 || padded / vector_width % 4 != 0);
 /* A lane reads its row as vectors then; else odd, so that lanes read rows without bank conflicts. */
 constexpr int stage_leading = comes_in_pieces ? padded : padded | 1;
 
@@ -1281,7 +1329,7 @@ TRIFOLD_DEVICE void fetch_front(FactorShared& shared, const trifold_args& args, 
         if (has_slots && level.index > 0) {
 #pragma unroll
             for (int side = 0; side < 2; ++side)
-                if (has_side(block, side))
+                if (has_side(args, block, side))
 #pragma unroll 1
                     for (int at = team_lane() * vector_width; at < padded * padded; at += team * vector_width)
                         copy_async(to.slot[side] + at, update_of(args, task.member, block, side) + at);
@@ -1342,8 +1390,8 @@ TRIFOLD_DEVICE real load_rows(real (&a)[panels][padded], real& diagonal, const F
     const bool exists = k < task.chain.length && row < padded;
     const trifold_int position = position_of(task.chain, k), block = block_at(level, position);
     const bool coupled = exists && has_next(task.chain, k), along = rows_contiguous(level, position + task.chain.step, position);
-    const bool low = has_slots && exists && level.index > 0 && has_side(block, 0);
-    const bool high = has_slots && exists && level.index > 0 && has_side(block, 1);
+    const bool low = has_slots && exists && level.index > 0 && has_side(args, block, 0);
+    const bool high = has_slots && exists && level.index > 0 && has_side(args, block, 1);
     const int at = exists ? row : 0;
     real d[padded], e[padded], term = 0;
     diagonal = 0;
@@ -1499,7 +1547,7 @@ TRIFOLD_DEVICE void leave_chain(const Carry& carry, const trifold_args& args, co
 #pragma unroll
         for (int c = 0; c < padded; ++c) to[c * padded] = (add ? to[c * padded] : real(0)) + carry.behind[c];
         if (chain.ahead < 0) return;
-        real* coupling = buffer<real>(args, Offset::coupling) + next_coupling_index(level, task.member, chain) * storage;
+        real* coupling = buffer<real>(args, Offset::coupling(args)) + next_coupling_index(args, level, task.member, chain) * storage;
         const bool up = chain.step > 0; /* the separator behind is the lower one then, and its row a column */
 #pragma unroll
         for (int c = 0; c < padded; ++c) coupling[up ? c + row * padded : row + c * padded] = carry.across[c];
@@ -1512,13 +1560,13 @@ TRIFOLD_DEVICE void leave_verdict(Verdict& verdict, const trifold_args& args, co
     constexpr double log_scale = 600 * 0.693147180559945309417;
     double log_sum = -2 * (natural_log(verdict.product) + verdict.scales * log_scale);
     if (has_slots)
-        each_slot_below(level, task, [&](trifold_int slot) {
-            const trifold_int failure = buffer<trifold_int>(args, Offset::failure)[slot];
+        each_slot_below(args, level, task, [&](trifold_int slot) {
+            const trifold_int failure = buffer<trifold_int>(args, Offset::failure(args))[slot];
             if (failure < verdict.failure) verdict.failure = failure;
-            verdict.floors += buffer<int>(args, Offset::floors)[slot];
-            const double reduction = buffer<double>(args, Offset::reduction)[slot];
+            verdict.floors += buffer<int>(args, Offset::floors(args))[slot];
+            const double reduction = buffer<double>(args, Offset::reduction(args))[slot];
             if (reduction > verdict.reduction) verdict.reduction = reduction;
-            log_sum += buffer<double>(args, Offset::block_log_determinant)[slot];
+            log_sum += buffer<double>(args, Offset::block_log_determinant(args))[slot];
         });
     log_sum = sum_of_team(log_sum);
     const int floors = static_cast<int>(sum_of_team(verdict.floors));
@@ -1530,14 +1578,14 @@ TRIFOLD_DEVICE void leave_verdict(Verdict& verdict, const trifold_args& args, co
         if (reduction > verdict.reduction) verdict.reduction = reduction;
     }
     const bool add = level.index > 0;
-    each_slot_above(level, task, [&](trifold_int slot, bool sums) {
-        trifold_int& failure = buffer<trifold_int>(args, Offset::failure)[slot];
+    each_slot_above(args, level, task, [&](trifold_int slot, bool sums) {
+        trifold_int& failure = buffer<trifold_int>(args, Offset::failure(args))[slot];
         failure = add && failure < verdict.failure ? failure : verdict.failure;
-        int& raised = buffer<int>(args, Offset::floors)[slot];
+        int& raised = buffer<int>(args, Offset::floors(args))[slot];
         raised = (add ? raised : 0) + (sums ? floors : 0);
-        double& reduction = buffer<double>(args, Offset::reduction)[slot];
+        double& reduction = buffer<double>(args, Offset::reduction(args))[slot];
         reduction = add && reduction > verdict.reduction ? reduction : verdict.reduction;
-        double& sum = buffer<double>(args, Offset::block_log_determinant)[slot];
+        double& sum = buffer<double>(args, Offset::block_log_determinant(args))[slot];
         sum = (add ? sum : 0) + (sums ? log_sum : 0);
     });
     if (!is_whole(task.chain) || team_lane() != 0) return;
@@ -1566,13 +1614,13 @@ TRIFOLD_DEVICE void factor_chain(FactorShared& shared, const trifold_args& args,
             for (int c = 0; c < riders; ++c) {
                 carry.y[0][c] = carry.y[1][c];
                 if (team_lane() < padded)
-                    carry.y[0][c] += running_value(shared.stage[k % depth].rhs, level, block, c * padded + team_lane());
+                    carry.y[0][c] += running_value(args, shared.stage[k % depth].rhs, level, block, c * padded + team_lane());
                 carry.y[1][c] = 0;
             }
         }
         warp_sync();
         fetch_front<Riders>(shared, args, level, task, k + depth);
-        factor_rows<Riders>(a, carry.y, shared, diagonal, floor, (level.index * horizon + block) * block_size, verdict);
+        factor_rows<Riders>(a, carry.y, shared, diagonal, floor, (level.index * horizon_of(args) + block) * block_size, verdict);
         if (k < task.chain.length) store_rows<Riders>(a, carry.y, args, task.member, block, verdict);
         multiply_rows(carry, a, shared);
         if (k + 1 != task.chain.length) continue;
@@ -1732,7 +1780,7 @@ TRIFOLD_DEVICE void sweep_columns(SweepShared& shared, const trifold_args& args,
 #pragma unroll
         for (int c = 0; c < riders; ++c) {
             const int at = c * padded + (row < padded ? row : 0);
-            y[0][c] = Forward ? y[1][c] + running_value(rhs, level, block, at) : rhs.b[at];
+            y[0][c] = Forward ? y[1][c] + running_value(args, rhs, level, block, at) : rhs.b[at];
             y[1][c] = 0;
         }
         if (!Forward) subtract_adjacent(a, y, shared);

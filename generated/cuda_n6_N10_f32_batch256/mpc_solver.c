@@ -94,7 +94,7 @@ typedef struct {
 } trifold_refined;
 
 typedef struct {
-    const void* d; /* D; strides are constants of the unit */
+    const void* d; /* D; strides are constants of the unit, or open sizes */
     const void* e; /* E */
     const void* b; /* input of a sweep */
     void* x;       /* output of a sweep; may be b */
@@ -107,9 +107,16 @@ typedef struct {
     double pivot_floor;                 /* relative to the largest magnitude on the block's diagonal as loaded; 0: none */
     void* inverse_diagonal;             /* selected inverse: [batch][N][n][n], row-major, full symmetric blocks */
     void* inverse_coupling;             /* [batch][N-1][n][n], row-major: block (i+1, i) of the inverse */
-    void* workspace;                    /* factor, slots and results; offsets are constants of the unit */
+    void* workspace;                    /* factor, slots and results; offsets are constants of the unit, or open sizes */
     trifold_int first_column;           /* of the caller's right-hand sides: those before it had calls of their own */
     trifold_int accept_nearly_singular; /* 1: a least pivot below the bound is no failure; nor is it with a pivot floor */
+    /* The Program's sizes, which a unit's text may leave open, so that it serves every number of blocks, systems and right-hand sides:
+     * generator/tridiagonal/open_sizes.hpp. Kernels of GPUs have them by value, in the constant memory of a launch. */
+#ifdef TRIFOLD_SIZES_BY_VALUE
+    trifold_int sizes[TRIFOLD_SIZES_BY_VALUE];
+#else
+    const trifold_int* sizes;
+#endif
 } trifold_args;
 
 #endif
@@ -246,12 +253,12 @@ struct mpc_program {
 
 /* clang-format off */
 
-/* sm_87: schedule sequential, variant team. */
+/* sm_87: schedule sequential, variant team:bake=1. */
 static const kernel kernels_sm_87[] = {
-    {"btd_factor_n6_f32_sm87_18fd5254", 64, 14592, 8},
-    {"btd_factor_forward_n6_f32_sm87_18fd5254", 64, 14592, 8},
-    {"btd_forward_n6_f32_sm87_18fd5254", 64, 14592, 8},
-    {"btd_backward_n6_f32_sm87_18fd5254", 64, 14592, 8},
+    {"btd_factor_n6_f32_sm87_e26734b0", 64, 14592, 8},
+    {"btd_factor_forward_n6_f32_sm87_e26734b0", 64, 14592, 8},
+    {"btd_forward_n6_f32_sm87_e26734b0", 64, 14592, 8},
+    {"btd_backward_n6_f32_sm87_e26734b0", 64, 14592, 8},
 };
 static const trifold_constants constants_sm_87[] = {
     {{0, 0, 1, 10, 0, 0, 0, 0, 0, 1, 1, {{0, 10, 1, 10, 1}, {0, 0, 0, 0, 0}, {0, 0, 0, 0, 0}}}},

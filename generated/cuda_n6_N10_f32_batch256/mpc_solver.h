@@ -3,7 +3,7 @@
  *   trifold export --block 6 --horizon 10 --precision f32 --batch 256 --target cuda:sm_87 --prefix mpc --no-binaries
  *
  * Device memory: D 368640 bytes, E 331776, B and X 61440 each; the workspace 1419264.
- *   sm_87: schedule sequential, variant team, 4 kernels; flops of a system: factor 4608, solve 2016
+ *   sm_87: schedule sequential, variant team:bake=1, 4 kernels; flops of a system: factor 4608, solve 2016
  * Work and launches depend on no number but the sizes; manifest.json has them.
  */
 #ifndef MPC_SOLVER_H

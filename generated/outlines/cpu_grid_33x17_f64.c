@@ -41,6 +41,7 @@
 /* ---- cpu/grid/leaf.c ---- */
 /* ---- cpu/grid/factor.c ---- */
 /* ---- cpu/grid/sweep.c ---- */
+/* ---- cpu/grid/columns.c ---- */
 /* ---- cpu/grid/images.c ---- */
 /* ---- cpu/grid/entry.c ---- */
 

@@ -7,6 +7,7 @@
 #define TRIFOLD_BLOCK 4
 #define TRIFOLD_HORIZON 8LL
 #define TRIFOLD_RHS 1
+#define TRIFOLD_QUADRATICS 1LL
 #define TRIFOLD_BATCH 1LL
 #define TRIFOLD_REAL double
 #define TRIFOLD_REAL_BYTES 8
@@ -14,6 +15,7 @@
 #define TRIFOLD_SEPARATOR_BASE 4LL
 #define TRIFOLD_SEPARATOR_SCALE 1LL
 #define TRIFOLD_COUPLINGS 0LL
+#define TRIFOLD_SIZEOF_ARGS 192
 #define TRIFOLD_D_ROW 4LL
 #define TRIFOLD_D_COLUMN 1LL
 #define TRIFOLD_D_STAGE 16LL
@@ -58,6 +60,9 @@
 #define TRIFOLD_FEW_STRIPS 0
 #define TRIFOLD_FETCH_LINES 0
 #define TRIFOLD_FETCH_COLUMNS 4
+#define TRIFOLD_PANEL_COLUMNS 1
+#define TRIFOLD_PANEL_LANES 1
+#define TRIFOLD_PANEL_ROWS 4
 #define TRIFOLD_FILL 0
 #define TRIFOLD_FRONTS_HAVE_PRODUCTS 0
 #define TRIFOLD_LOW_1 0, 4, 2, 6
@@ -66,7 +71,6 @@
 #define TRIFOLD_HIGH_2 2, 3, 6, 7
 #define TRIFOLD_SHIFT 4, 5, 6, 7
 #define TRIFOLD_SCRATCH_BYTES 256
-#define TRIFOLD_SIZEOF_ARGS 184
 #define TRIFOLD_SIZEOF_LEVEL 208
 
 /* ---- integer.h ---- */
@@ -83,6 +87,7 @@
 /* ---- cpu/tridiagonal/tile/front.c ---- */
 /* ---- cpu/tridiagonal/tile/sweep.c ---- */
 /* ---- cpu/tridiagonal/tile/factor.c ---- */
+/* ---- cpu/tridiagonal/tile/columns.c ---- */
 /* ---- cpu/tridiagonal/finish.c ---- */
 /* ---- cpu/tridiagonal/tile/entry.c ---- */
 

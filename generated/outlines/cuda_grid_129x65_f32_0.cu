@@ -15,12 +15,8 @@
 #define TRIFOLD_BLOCKS_LEAF 20
 #define TRIFOLD_KERNEL_TINY grid_tiny_general_f32
 #define TRIFOLD_BLOCKS_TINY 20
-#define TRIFOLD_KERNEL_SMALL grid_small_general_f32
-#define TRIFOLD_BLOCKS_SMALL 24
-#define TRIFOLD_KERNEL_MIDDLE grid_middle_general_f32
-#define TRIFOLD_BLOCKS_MIDDLE 5
-#define TRIFOLD_KERNEL_LARGE grid_large_general_f32
-#define TRIFOLD_BLOCKS_LARGE 2
+#define TRIFOLD_KERNEL_FINISH grid_finish_general_f32
+#define TRIFOLD_BLOCKS_FINISH 1
 
 /* ---- integer.h ---- */
 /* ---- gpu/platform_cuda.cuh ---- */
@@ -33,27 +29,16 @@
 /* ---- grid/outcome.h ---- */
 /* ---- grid/scale.h ---- */
 /* ---- gpu/grid/common.cuh ---- */
-/* ---- gpu/grid/gather.cuh ---- */
-/* ---- gpu/grid/assemble.cuh ---- */
-/* ---- gpu/grid/warp_tile.cuh ---- */
+/* ---- gpu/grid/entry.cuh ---- */
 /* ---- gpu/grid/pivots.cuh ---- */
 /* ---- gpu/grid/records.cuh ---- */
 /* ---- gpu/grid/rows.cuh ---- */
-/* ---- gpu/grid/eliminate.cuh ---- */
 /* ---- gpu/grid/leaf.cuh ---- */
-/* ---- gpu/grid/panel.cuh ---- */
-/* ---- gpu/grid/pixels.cuh ---- */
-/* ---- gpu/grid/product.cuh ---- */
-/* ---- gpu/grid/moves.cuh ---- */
-/* ---- gpu/grid/step.cuh ---- */
-/* ---- gpu/grid/sweep.cuh ---- */
-/* ---- gpu/grid/sweep_shared.cuh ---- */
+/* ---- gpu/grid/gather.cuh ---- */
 /* ---- gpu/grid/tiny.cuh ---- */
-/* ---- gpu/grid/entry.cuh ---- */
+/* ---- gpu/grid/pixels.cuh ---- */
 
-options: -arch=sm_90 -std=c++17 --ptxas-options=-v --split-compile=4
+options: -arch=sm_90 -std=c++17 --ptxas-options=-v --split-compile=4 --diag-suppress=128,177
 kernel grid_leaf_general_f32: 32 threads, 4848 bytes of shared memory
 kernel grid_tiny_general_f32: 32 threads, 2128 bytes of shared memory
-kernel grid_small_general_f32: 32 threads, 5136 bytes of shared memory
-kernel grid_middle_general_f32: 128 threads, 17168 bytes of shared memory
-kernel grid_large_general_f32: 256 threads, 41504 bytes of shared memory
+kernel grid_finish_general_f32: 64 threads, 0 bytes of shared memory

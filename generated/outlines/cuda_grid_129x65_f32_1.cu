@@ -11,14 +11,10 @@
 #define TRIFOLD_SIZEOF_LAUNCH 1824
 #define TRIFOLD_SIZEOF_RECORD 80
 #define TRIFOLD_SIZEOF_STATUS 104
-#define TRIFOLD_KERNEL_ASSEMBLE grid_assemble_general_f32
-#define TRIFOLD_BLOCKS_ASSEMBLE 2
-#define TRIFOLD_KERNEL_STEP_1 grid_step_1_general_f32
-#define TRIFOLD_BLOCKS_STEP_1 1
-#define TRIFOLD_KERNEL_PANEL grid_panel_general_f32
-#define TRIFOLD_BLOCKS_PANEL 2
-#define TRIFOLD_KERNEL_PRODUCT grid_product_general_f32
-#define TRIFOLD_BLOCKS_PRODUCT 3
+#define TRIFOLD_KERNEL_SMALL grid_small_general_f32
+#define TRIFOLD_BLOCKS_SMALL 24
+#define TRIFOLD_KERNEL_MIDDLE grid_middle_general_f32
+#define TRIFOLD_BLOCKS_MIDDLE 5
 
 /* ---- integer.h ---- */
 /* ---- gpu/platform_cuda.cuh ---- */
@@ -31,26 +27,14 @@
 /* ---- grid/outcome.h ---- */
 /* ---- grid/scale.h ---- */
 /* ---- gpu/grid/common.cuh ---- */
+/* ---- gpu/grid/entry.cuh ---- */
 /* ---- gpu/grid/gather.cuh ---- */
-/* ---- gpu/grid/assemble.cuh ---- */
 /* ---- gpu/grid/warp_tile.cuh ---- */
 /* ---- gpu/grid/pivots.cuh ---- */
 /* ---- gpu/grid/records.cuh ---- */
 /* ---- gpu/grid/rows.cuh ---- */
 /* ---- gpu/grid/eliminate.cuh ---- */
-/* ---- gpu/grid/leaf.cuh ---- */
-/* ---- gpu/grid/panel.cuh ---- */
-/* ---- gpu/grid/pixels.cuh ---- */
-/* ---- gpu/grid/product.cuh ---- */
-/* ---- gpu/grid/moves.cuh ---- */
-/* ---- gpu/grid/step.cuh ---- */
-/* ---- gpu/grid/sweep.cuh ---- */
-/* ---- gpu/grid/sweep_shared.cuh ---- */
-/* ---- gpu/grid/tiny.cuh ---- */
-/* ---- gpu/grid/entry.cuh ---- */
 
-options: -arch=sm_90 -std=c++17 --ptxas-options=-v --split-compile=4
-kernel grid_assemble_general_f32: 256 threads, 2048 bytes of shared memory
-kernel grid_step_1_general_f32: 256 threads, 78016 bytes of shared memory
-kernel grid_panel_general_f32: 256 threads, 52784 bytes of shared memory
-kernel grid_product_general_f32: 128 threads, 37920 bytes of shared memory
+options: -arch=sm_90 -std=c++17 --ptxas-options=-v --split-compile=4 --diag-suppress=128,177
+kernel grid_small_general_f32: 32 threads, 5136 bytes of shared memory
+kernel grid_middle_general_f32: 128 threads, 17168 bytes of shared memory

@@ -11,24 +11,10 @@
 #define TRIFOLD_SIZEOF_LAUNCH 1824
 #define TRIFOLD_SIZEOF_RECORD 80
 #define TRIFOLD_SIZEOF_STATUS 104
-#define TRIFOLD_KERNEL_FINISH grid_finish_general_f32
-#define TRIFOLD_BLOCKS_FINISH 1
-#define TRIFOLD_KERNEL_FORWARD_SMALL grid_forward_small_general_f32
-#define TRIFOLD_BLOCKS_FORWARD_SMALL 5
-#define TRIFOLD_KERNEL_BACKWARD_SMALL grid_backward_small_general_f32
-#define TRIFOLD_BLOCKS_BACKWARD_SMALL 8
-#define TRIFOLD_KERNEL_FORWARD grid_forward_general_f32
-#define TRIFOLD_BLOCKS_FORWARD 5
-#define TRIFOLD_KERNEL_BACKWARD grid_backward_general_f32
-#define TRIFOLD_BLOCKS_BACKWARD 8
-#define TRIFOLD_KERNEL_FORWARD_PIVOTS grid_forward_pivots_general_f32
-#define TRIFOLD_BLOCKS_FORWARD_PIVOTS 1
-#define TRIFOLD_KERNEL_FORWARD_KEPT grid_forward_kept_general_f32
-#define TRIFOLD_BLOCKS_FORWARD_KEPT 2
-#define TRIFOLD_KERNEL_BACKWARD_PIVOTS grid_backward_pivots_general_f32
-#define TRIFOLD_BLOCKS_BACKWARD_PIVOTS 1
-#define TRIFOLD_KERNEL_BACKWARD_KEPT grid_backward_kept_general_f32
-#define TRIFOLD_BLOCKS_BACKWARD_KEPT 2
+#define TRIFOLD_KERNEL_LARGE grid_large_general_f32
+#define TRIFOLD_BLOCKS_LARGE 2
+#define TRIFOLD_KERNEL_HUGE grid_huge_general_f32
+#define TRIFOLD_BLOCKS_HUGE 1
 
 /* ---- integer.h ---- */
 /* ---- gpu/platform_cuda.cuh ---- */
@@ -41,31 +27,14 @@
 /* ---- grid/outcome.h ---- */
 /* ---- grid/scale.h ---- */
 /* ---- gpu/grid/common.cuh ---- */
+/* ---- gpu/grid/entry.cuh ---- */
 /* ---- gpu/grid/gather.cuh ---- */
-/* ---- gpu/grid/assemble.cuh ---- */
 /* ---- gpu/grid/warp_tile.cuh ---- */
 /* ---- gpu/grid/pivots.cuh ---- */
 /* ---- gpu/grid/records.cuh ---- */
 /* ---- gpu/grid/rows.cuh ---- */
 /* ---- gpu/grid/eliminate.cuh ---- */
-/* ---- gpu/grid/leaf.cuh ---- */
-/* ---- gpu/grid/panel.cuh ---- */
-/* ---- gpu/grid/pixels.cuh ---- */
-/* ---- gpu/grid/product.cuh ---- */
-/* ---- gpu/grid/moves.cuh ---- */
-/* ---- gpu/grid/step.cuh ---- */
-/* ---- gpu/grid/sweep.cuh ---- */
-/* ---- gpu/grid/sweep_shared.cuh ---- */
-/* ---- gpu/grid/tiny.cuh ---- */
-/* ---- gpu/grid/entry.cuh ---- */
 
-options: -arch=sm_90 -std=c++17 --ptxas-options=-v --split-compile=4
-kernel grid_finish_general_f32: 64 threads, 0 bytes of shared memory
-kernel grid_forward_small_general_f32: 128 threads, 23040 bytes of shared memory
-kernel grid_backward_small_general_f32: 128 threads, 23040 bytes of shared memory
-kernel grid_forward_general_f32: 128 threads, 18448 bytes of shared memory
-kernel grid_backward_general_f32: 128 threads, 18448 bytes of shared memory
-kernel grid_forward_pivots_general_f32: 256 threads, 37248 bytes of shared memory
-kernel grid_forward_kept_general_f32: 256 threads, 1280 bytes of shared memory
-kernel grid_backward_pivots_general_f32: 256 threads, 37248 bytes of shared memory
-kernel grid_backward_kept_general_f32: 256 threads, 4096 bytes of shared memory
+options: -arch=sm_90 -std=c++17 --ptxas-options=-v --split-compile=4 --diag-suppress=128,177
+kernel grid_large_general_f32: 256 threads, 41504 bytes of shared memory
+kernel grid_huge_general_f32: 512 threads, 0 bytes of shared memory

@@ -80,7 +80,7 @@ Layout layout_of(const GridSpec& spec, const std::vector<Level>& levels, const S
         if (!symmetric)
             l.pivots = memory.add(fmt::format("pivots_{}", k), checked_multiply(boxes, l.pivot_elements, "pivots"), sizeof(int));
         l.records = memory.add(fmt::format("records_{}", k), boxes, sizeof(trifold_grid_record));
-        vectors.need(k, product({level.boxes(), R, spec.rhs}, "vectors of a sweep"));
+        vectors.need(k, product({level.boxes(), R, shape.columns}, "vectors of a sweep"));
         const auto stage = std::ranges::find(shape.stages, k, &Stage::last);
         if (stage != shape.stages.end()) updates.need(k, product({level.boxes(), R, R}, "updates"));
         if (stage != shape.stages.end() && stage->shared && !symmetric)

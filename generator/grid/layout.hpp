@@ -20,7 +20,8 @@ struct Stage {
 
 /// Decisions of a backend that the layout of memory follows from.
 struct Shape {
-    std::int64_t lanes = 1;  ///< sizes of stored fronts are multiples of it
+    std::int64_t lanes = 1;    ///< sizes of stored fronts are multiples of it
+    std::int64_t columns = 1;  ///< right-hand sides that the vectors of sweeps have room for
     std::vector<Stage> stages;
     /// Elements for a box of each level; empty: as many as it eliminates.
     std::vector<std::int64_t> pivot_elements, inverse_elements;

@@ -37,6 +37,7 @@ std::string to_json(const Program& program) {
     result["id"] = program.id;
     result["workspace_bytes"] = program.workspace_bytes;
     result["scratch_bytes"] = program.scratch_bytes;
+    if (!program.sizes.empty()) result["sizes"] = program.sizes;
     for (const auto& unit : program.units) result["units"].push_back(unit_json(unit));
     for (const auto& item : program.buffers)
         result["buffers"].push_back({{"name", item.name}, {"offset", item.offset}, {"bytes", item.bytes}, {"zeroed", item.zeroed}});

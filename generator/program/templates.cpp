@@ -25,12 +25,26 @@ std::vector<std::string_view> lines_of(std::string_view text) {
     return lines;
 }
 
+constexpr std::string_view include_begin = "#include \"";
+
 /// The name in a line such as: #include "gpu/tridiagonal/common.cuh"
 std::optional<std::string_view> needed_by(std::string_view line) {
-    constexpr std::string_view begin = "#include \"";
-    if (!line.starts_with(begin)) return std::nullopt;
-    line.remove_prefix(begin.size());
+    if (!line.starts_with(include_begin)) return std::nullopt;
+    line.remove_prefix(include_begin.size());
     return line.substr(0, line.find('"'));
+}
+
+/// Calls pass(lines) for each run of lines that are pasted, and need(name) for each template that is needed.
+template <class Pass, class Need>
+void each_part(std::string_view text, const Pass& pass, const Need& need) {
+    std::size_t from = 0;
+    for (auto at = text.find(include_begin); at != text.npos; at = text.find(include_begin, at + 1)) {
+        if (at > 0 && text[at - 1] != '\n') continue;
+        pass(text.substr(from, at - from));
+        need(*needed_by(text.substr(at)));
+        from = std::min(text.find('\n', at), text.size() - 1) + 1;
+    }
+    pass(text.substr(from));
 }
 
 /// Pastes files, each behind the files that it needs.
@@ -45,9 +59,10 @@ class Paster {
         chain_.push_back(name);
         if (circle) throw SpecError("templates need one another in a circle: " + described_chain());
         const auto text = text_of(name);
-        for (const auto line : lines_of(text))
-            if (const auto needed = needed_by(line)) add(*needed);
-        append(name, text);
+        auto own = marker(name) + "\n";
+        each_part(text, [&](std::string_view lines) { own += lines; }, [this](std::string_view needed) { add(needed); });
+        text_ += own;
+        text_ += own.ends_with('\n') ? "\n" : "\n\n";
         chain_.pop_back();
         done_.push_back(name);
     }
@@ -67,13 +82,6 @@ class Paster {
         }
     }
     std::string described_chain() const { return fmt::format("{}", fmt::join(chain_, " needs ")); }
-
-    void append(std::string_view name, std::string_view text) {
-        text_ += marker(name) + "\n";
-        for (const auto line : lines_of(text))
-            if (!needed_by(line)) text_.append(line).push_back('\n');
-        text_ += "\n";
-    }
 
     Platform platform_;
     TemplateReader read_;
@@ -132,13 +140,15 @@ bool is_read(std::string_view line, const std::set<std::string_view>& words) {
 std::string with_constants(std::string_view constants, std::string_view text) {
     const auto words = read_words(text);
     std::string result;
+    result.reserve(constants.size() + 1 + text.size());
     bool kept = true, continues = false;
     for (const auto line : lines_of(constants)) {
         if (!continues) kept = is_read(line, words);
         continues = line.ends_with('\\');
         if (kept) result.append(line).push_back('\n');
     }
-    return result + "\n" + std::string(text);
+    result += '\n';
+    return result.append(text);
 }
 
 std::string template_path(std::string_view name) {

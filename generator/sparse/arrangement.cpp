@@ -13,7 +13,7 @@ namespace {
 
 /// work(k) for all k < count, by all cores of the host.
 void for_each_number(std::int64_t count, const std::function<void(std::int64_t first, std::int64_t end)>& work) {
-    constexpr std::int64_t least = 4096;  // of a thread; fewer are done before it has begun
+    constexpr std::int64_t least = 4096;  // numbers of a thread; fewer are done before it has begun
     const auto threads = std::clamp<std::int64_t>(count / least, 1, std::max(1U, std::thread::hardware_concurrency()));
     if (threads == 1) return work(0, count);
     std::vector<std::jthread> all;
@@ -55,7 +55,7 @@ class Filling {
 
   private:
     int most_;
-    std::vector<int> level_;  // of the row's entries; -1: none
+    std::vector<int> level_;  // fill levels of the row's entries; -1: none
     std::vector<std::int32_t> found_;
     std::vector<std::vector<std::pair<std::int32_t, int>>> upper_;
 };

@@ -28,7 +28,7 @@ Parts given_parts(const SparsePattern& pattern, const std::vector<std::int32_t>&
 
 /// The pattern of a factorization within a subdomain: rows and columns count from its first row. Subdomains with the same one share it.
 struct Shape {
-    std::vector<std::int32_t> starts{0};  ///< of rows, one more than there are
+    std::vector<std::int32_t> starts{0};  ///< first entries of rows, and the number of entries
     std::vector<std::int32_t> columns;    ///< ascending in a row, its own among them
     std::vector<std::int32_t> diagonals;  ///< place of each row's own
     std::int64_t rows() const { return static_cast<std::int64_t>(diagonals.size()); }

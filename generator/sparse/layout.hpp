@@ -10,16 +10,16 @@
 
 namespace trifold::sparse {
 
-/// What a buffer holds before the first call: the pattern as kernels read it.
+/// Contents of a buffer before the first call: the pattern as kernels read it.
 struct Content {
     std::string buffer;
     std::string bytes;
 };
 
-/// What a backend stores of A and its factors.
+/// Patterns and sizes of A and its factors, as a backend stores them.
 struct Stored {
     std::vector<Content> contents;                          ///< the pattern, by names of buffers that `layout_of` knows
-    std::int64_t matrix_elements = 0, factor_elements = 0;  ///< of a member
+    std::int64_t matrix_elements = 0, factor_elements = 0;  ///< elements of a member
 };
 
 /// Places of all data in the workspace, and what launches tell of them.

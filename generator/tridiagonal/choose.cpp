@@ -174,22 +174,27 @@ Choice choose(const Spec& spec, const Target& target, const Tuning& tuning) {
     if (asked.name != "auto") variant_named(target, tuning.variant);
     if (asked.name == "auto") check_knobs(asked, {});
     Choice choice{.spec = without_sweeps(spec), .target = target, .tuning = tuning, .schedule = {}, .variant = {}, .reason = {}, .row = {}};
-    const auto best = choose_pair({inner_spec(choice.spec), target, {}, tuning.workers, {asked.pinned}}, tuning.schedule, tuning.variant);
+    const auto best = choose_pair({kernel_spec(choice.spec, tuning.variant), target, {}, tuning.workers, {asked.pinned}}, tuning.schedule,
+                                  tuning.variant);
     choice.schedule = best.pair.schedule;
-    choice.variant = to_string(VariantName{std::string(best.pair.picked.variant->name), asked.pinned});
+    VariantName name{std::string(best.pair.picked.variant->name), asked.pinned};
+    if (tuning.any_size && best.pair.picked.variant->abilities.any_size) name.pinned.emplace(bake.name, 0);
+    choice.variant = to_string(name);
     choice.reason = reason_of(best, tuning);
     choice.rung = tuning.schedule == "auto" && tuning.variant == "auto" ? Rung::model : Rung::pinned;
     return choice;
 }
 
 double modelled_seconds(const Choice& choice) {
-    return seconds_of(
-        variant_named(choice.target, choice.variant),
-        {inner_spec(choice.spec), choice.target, choice.schedule, choice.tuning.workers, {parse_variant(choice.variant).pinned}});
+    return seconds_of(variant_named(choice.target, choice.variant), {kernel_spec(choice.spec, choice.variant),
+                                                                     choice.target,
+                                                                     choice.schedule,
+                                                                     choice.tuning.workers,
+                                                                     {parse_variant(choice.variant).pinned}});
 }
 
 Operation modelled_operation(const Choice& choice) {
-    return modelled_operation(Problem{inner_spec(choice.spec), choice.target, choice.schedule, choice.tuning.workers});
+    return modelled_operation(Problem{kernel_spec(choice.spec, choice.variant), choice.target, choice.schedule, choice.tuning.workers});
 }
 
 }  // namespace trifold

@@ -8,8 +8,11 @@
 #include <cstring>
 #include <trifold/error.hpp>
 
+#include "generator/program/sha256.hpp"
 #include "generator/tridiagonal/assumptions.hpp"
 #include "generator/tridiagonal/backend.hpp"
+#include "generator/tridiagonal/columns.hpp"
+#include "generator/tridiagonal/emit.hpp"
 #include "generator/tridiagonal/identity.hpp"
 #include "generator/tridiagonal/mixed.hpp"
 #include "generator/tridiagonal/variant.hpp"
@@ -17,12 +20,23 @@
 namespace trifold {
 namespace {
 
-/// End of all kernels' names: n32_f64_sm90_1a2b3c4d.
-std::string label_of(const Choice& choice, const std::string& id) {
+/// All that texts of its units follow from, besides the sizes that they leave open.
+std::string specialization_of(const Design& design) {
+    const auto& variant = variant_of(design);
+    auto text = std::string(variant.name) + define(design, constants_of(design)) + define(design, variant.constants(design));
+    if (is_wrapped(design)) text += define(design, constants_of_mixed(design.caller));
+    for (const auto& name : variant.templates(design)) text += name;
+    return text;
+}
+
+/// End of all kernels' names: n32_f64_sm90_1a2b3c4d. Texts that differ have names that differ.
+std::string label_of(const Design& design) {
     std::string arch;
-    for (const char c : choice.target.arch)
+    for (const char c : design.target.arch)
         if (std::isalnum(static_cast<unsigned char>(c)) != 0) arch += c;
-    return fmt::format("n{}_{}_{}_{}", choice.spec.block, to_string(choice.spec.precision), arch, id);
+    constexpr std::size_t digits = 8;
+    const auto id = design.baked ? design.id : sha256(specialization_of(design)).substr(0, digits);
+    return fmt::format("n{}_{}_{}_{}", design.caller.block, to_string(design.caller.precision), arch, id);
 }
 
 /// The kernels of each unit. NVRTC compiles one unit in one thread, and these take long; the others share one.
@@ -93,6 +107,21 @@ std::string_view to_string(Phase phase) {
     return names.at(static_cast<std::size_t>(phase));
 }
 
+Operations planned_operations(const Spec& spec, std::int64_t at_once) {
+    auto result = spec.operations;
+    if (spec.rhs <= at_once) return result;
+    if (result.contains(Operation::factor_forward)) result.insert(Operation::forward);
+    if (result.contains(Operation::factor_solve)) result.insert(Operation::solve);
+    return result;
+}
+
+Choice with_literal_sizes(Choice choice) {
+    auto name = parse_variant(choice.variant);
+    name.pinned[std::string(bake.name)] = 1;
+    choice.variant = to_string(name);
+    return choice;
+}
+
 bool is_wrapped(const Design& design) { return design.caller.precision == Precision::mixed; }
 
 namespace {
@@ -100,29 +129,33 @@ namespace {
 Design design(const Choice& choice, std::vector<Turned>* asked) {
     Design result;
     result.caller = choice.spec;
-    result.spec = inner_spec(choice.spec);
+    result.spec = kernel_spec(choice.spec, choice.variant);
     result.target = choice.target;
     result.workers = choice.tuning.workers;
+    result.spec.rhs = columns_at_once(choice);
+    if (!is_wrapped(result)) result.spec.operations = planned_operations(choice.spec, result.spec.rhs);
     result.schedule = choice.schedule;
     result.variant = choice.variant;
     result.knobs = {parse_variant(choice.variant).pinned, asked};
     result.id = identity(choice);
-    result.label = label_of(choice, result.id);
     const auto& variant = variant_of(result);
     const auto problem = problem_of(result);
+    const auto quantities = quantities_of(problem) + Quantities{{"variant", std::string(variant.name)}};
+    result.baked = take(problem, bake.name, quantities) != 0 || !variant.abilities.any_size;
     if (const auto why = refusal(variant, problem); !why.empty()) throw SpecError(why);
     result.lowered = variant.lower(problem);
     // b' A^-1 b, which finish_forward sums up, means nothing for the corrections of a mixed solution.
     if (is_wrapped(result))
         for (auto& item : result.lowered.phases) std::erase(item.second, Phase::finish_forward);
     for (const auto phase : phases)
-        if (is_needed(result.lowered, phase))
-            result.kernels.push_back({fmt::format("btd_{}_{}", to_string(phase), result.label), phase, result.lowered.shapes.at(phase)});
+        if (is_needed(result.lowered, phase)) result.kernels.push_back({{}, phase, result.lowered.shapes.at(phase)});
     auto plan = variant.memory(result);
     result.buffers = std::move(plan.buffers);
     result.workspace_bytes =
         checked_add(plan.bytes, checked_multiply(result.lowered.scratch_bytes, result.workers, "scratch of the workers"), "workspace");
     for (const auto operation : result.spec.operations) result.operations[operation] = variant.steps(result, operation);
+    result.label = label_of(result);
+    for (auto& kernel : result.kernels) kernel.name = fmt::format("btd_{}_{}", to_string(kernel.phase), result.label);
     return result;
 }
 
@@ -147,6 +180,7 @@ Program write_down(const Design& design, Packing packing) {
     program.workspace_bytes = design.workspace_bytes;
     program.scratch_bytes = design.lowered.scratch_bytes;
     program.workers = design.workers;
+    if (!design.baked) program.sizes = open_sizes_of(design);
     for (const auto& [operation, steps] : design.operations)
         for (const auto& step : steps) program.operations[std::string(to_string(operation))].push_back(launch_of(design, program, step));
     return program;
@@ -160,8 +194,7 @@ bool has_inverse(const Design& design) { return has_kernel(design, Phase::invers
 
 std::int64_t groups_of(const Design& design, const Step& step) {
     const auto& shape = design.kernels[step.kernel].shape;
-    return checked_multiply((step.level.chains + shape.chains_per_task - 1) / shape.chains_per_task, shape.groups_per_chain,
-                            "thread blocks");
+    return checked_multiply((step.level.chains + shape.chains_per_task - 1) / shape.chains_per_task, shape.groups_per_chain, "tasks");
 }
 
 const Buffer& buffer(const Design& design, std::string_view name) {

@@ -43,7 +43,7 @@ struct Shape {
     std::int64_t shared_bytes = 0;      ///< dynamic shared memory of one thread block (GPU)
     bool all_levels = false;            ///< one launch covers every level: a thread block a front, which waits for those it needs
     std::int64_t groups = 0;            ///< with all_levels: thread blocks that share the work, whatever the number of fronts
-    std::int64_t groups_per_chain = 1;  ///< thread blocks that share a chain (or with all_levels a front)
+    std::int64_t groups_per_chain = 1;  ///< tasks or thread blocks that share a chain (or with all_levels a front)
 };
 
 /// Elements a backend stores for one block, in its own internal layout (padding included).
@@ -85,15 +85,16 @@ struct Step {
 /// A solver thought through, but not written down: all that the texts of its units and its launches follow from. In f32 or f64; mixed
 /// precision wraps one in f32.
 struct Design {
-    Spec spec;
-    Spec caller;  ///< the Program's: `spec`, or the mixed one whose copies in f32 this works on
+    Spec spec;    ///< what the kernels solve: the caller's, in f32 where that is mixed, with the right-hand sides of one call of theirs
+    Spec caller;  ///< the Program's
     Target target;
     int workers = 1;
     Schedule schedule;
     std::string variant;  ///< with its pinned knobs
     Knobs knobs;
-    std::string id;     ///< the Program's
-    std::string label;  ///< end of all kernels' names: n32_f64_sm90_1a2b3c4d
+    std::string id;      ///< the Program's
+    bool baked = false;  ///< sizes are literals of the texts
+    std::string label;   ///< end of all kernels' names: n32_f64_sm90_1a2b3c4d
     Lowered lowered;
     std::vector<PhaseKernel> kernels;  ///< one for each Phase that the operations need, in the order of `phases`
     std::vector<Buffer> buffers;
@@ -101,7 +102,11 @@ struct Design {
     std::map<Operation, std::vector<Step>> operations;
 };
 
+/// The choice with sizes as literals of its texts, which need no arguments besides those that they document.
+Choice with_literal_sizes(Choice choice);
 bool is_wrapped(const Design& design);
+/// The Spec's operations, and those that treat the columns beyond the first `at_once` of an operation that factors.
+Operations planned_operations(const Spec& spec, std::int64_t at_once);
 /// Works out a choice; of a mixed one, what factors and sweeps the copies in f32. Throws SpecError.
 Design design(const Choice& choice);
 /// The knobs that its variant asked for, each with all values where it asked more than once, such as for different kernels.

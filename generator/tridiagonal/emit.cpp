@@ -3,7 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <trifold/error.hpp>
+
+#include "generator/tridiagonal/mixed.hpp"
+#include "generator/tridiagonal/open_sizes.hpp"
+#include "generator/tridiagonal/variant.hpp"
 
 namespace trifold {
 namespace {
@@ -43,20 +48,38 @@ void add_strides(std::vector<Constant>& constants, std::string_view prefix, cons
     constants.push_back({fmt::format("{}_COLUMN", prefix), fmt::format("{}LL", strides.column)});
     constants.push_back({fmt::format("{}_STAGE", prefix), fmt::format("{}LL", strides.stage)});
     constants.push_back({fmt::format("{}_MEMBER", prefix), fmt::format("{}LL", strides.member)});
+    constants.push_back({fmt::format("{}_STEP", prefix), fmt::format("{}LL", std::gcd(strides.stage, strides.member))});
 }
 
 std::string header_comment(const Design& design) {
     const auto& spec = design.caller;
-    return fmt::format(
-        "/* Trifold: factor and solve A X = B, A symmetric positive definite and block tridiagonal.\n"
-        " * {} blocks of {} by {}, {}, {} right-hand side(s), up to {} system(s); target {}; schedule {}; variant {}.\n"
-        " * Generated; do not edit. Regenerate with:\n"
-        " *   {}\n"
-        " * Workspace: {} bytes, aligned to {}.\n"
-        " */\n",
-        spec.horizon, spec.block, spec.block, to_string(spec.precision), spec.rhs, spec.batch, to_string(design.target),
-        design.schedule.name, design.variant, regenerate_command(design), design.workspace_bytes, workspace_alignment);
+    const auto about = fmt::format("/* Trifold: factor and solve A X = B, A symmetric positive definite and block tridiagonal.\n");
+    if (!design.baked)
+        return about + fmt::format(
+                           " * Blocks of {} by {}, {}, {} right-hand side(s) at once; target {}; variant {}. Any number of blocks and "
+                           "systems: the\n"
+                           " * caller gives these sizes, and places in the workspace, with each call.\n"
+                           " * Generated; do not edit.\n"
+                           " */\n",
+                           spec.block, spec.block, to_string(spec.precision), design.spec.rhs, to_string(design.target),
+                           variant_of(design).name);
+    return about + fmt::format(
+                       " * {} blocks of {} by {}, {}, {} right-hand side(s), up to {} system(s); target {}; schedule {}; variant {}.\n"
+                       " * Generated; do not edit. Regenerate with:\n"
+                       " *   {}\n"
+                       " * Workspace: {} bytes, aligned to {}.\n"
+                       " */\n",
+                       spec.horizon, spec.block, spec.block, to_string(spec.precision), spec.rhs, spec.batch, to_string(design.target),
+                       design.schedule.name, design.variant, regenerate_command(design), design.workspace_bytes, workspace_alignment);
 }
+
+namespace {
+
+std::size_t bytes_of_args(const Design& design) {
+    return design.baked || design.target.backend == Backend::cpu ? sizeof(trifold_args) : sizeof(KernelArgs);
+}
+
+}  // namespace
 
 std::vector<Constant> constants_of(const Design& design) {
     const auto& spec = design.spec;
@@ -65,20 +88,28 @@ std::vector<Constant> constants_of(const Design& design) {
     const bool has_separators = levels.size() > 1;
     const auto number = [](auto value) { return fmt::format("{}", value); };
     const auto long_number = [](auto value) { return fmt::format("{}LL", value); };
+    const auto reciprocal = [](std::int64_t value) { return fmt::format("{}ULL", reciprocal_of(value)); };
     std::vector<Constant> constants{
         {"BLOCK", number(spec.block)},
+        {"BAKED", number(static_cast<int>(design.baked))},
         {"HORIZON", long_number(spec.horizon)},
+        {"HORIZON_RECIPROCAL", reciprocal(spec.horizon)},
+        {"FRONTS", long_number(spec.horizon * design.lowered.members)},
         {"RHS", number(spec.rhs)},
+        {"QUADRATICS", long_number(design.caller.rhs)},
         {"BATCH", long_number(design.lowered.members)},
         {"REAL", spec.precision == Precision::f32 ? "float" : "double"},
         {"REAL_BYTES", number(element_bytes(spec.precision))},
         {"SEPARATORS", long_number(has_separators ? levels[1].size : 0)},
         {"SEPARATOR_BASE", long_number(has_separators ? levels[1].base : 0)},
         {"SEPARATOR_SCALE", long_number(has_separators ? levels[1].scale : 1)},
+        {"SEPARATOR_SCALE_RECIPROCAL", reciprocal(has_separators ? levels[1].scale : 1)},
     };
     std::int64_t couplings = 0;
     for (std::size_t k = 1; k < levels.size(); ++k) couplings += levels[k].size - 1;
     constants.push_back({"COUPLINGS", long_number(couplings)});
+    constants.push_back({"HAS_SEPARATORS", number(static_cast<int>(has_separators))});
+    constants.push_back({"SIZEOF_ARGS", number(bytes_of_args(design))});
     add_strides(constants, "D", diagonal_strides(spec));
     add_strides(constants, "E", coupling_strides(spec));
     constants.push_back({"STORAGE_FACTOR", long_number(storage.factor)});
@@ -90,10 +121,32 @@ std::vector<Constant> constants_of(const Design& design) {
     return constants;
 }
 
-std::string define(std::span<const Constant> constants) {
+std::string define(const Design& design, std::span<const Constant> constants) {
+    const std::string_view access = design.target.backend == Backend::cpu ? "->" : ".";
     std::string text;
-    for (const auto& [name, value] : constants) text += fmt::format("#define TRIFOLD_{} {}\n", name, value);
+    for (const auto& [name, value] : constants) {
+        const auto place = design.baked ? std::nullopt : place_of_open_size(name);
+        text += place ? fmt::format("#define TRIFOLD_{} (args{}sizes[{}])\n", name, access, *place)
+                      : fmt::format("#define TRIFOLD_{} {}\n", name, value);
+    }
     return text;
+}
+
+std::vector<std::int64_t> open_sizes_of(const Design& design) {
+    std::vector<std::int64_t> sizes(open_size_count);
+    const auto add = [&](const std::vector<Constant>& constants) {
+        for (const auto& [name, value] : constants)
+            if (const auto place = place_of_open_size(name)) sizes[*place] = static_cast<std::int64_t>(std::stoull(value));
+    };
+    add(constants_of(design));
+    add(variant_of(design).constants(design));
+    if (is_wrapped(design)) add(constants_of_mixed(design.caller));
+    return sizes;
+}
+
+std::string define_sizes(const Design& design) {
+    if (design.baked || design.target.backend == Backend::cpu) return "";
+    return fmt::format("#define TRIFOLD_SIZES_BY_VALUE {}\n", open_size_count);
 }
 
 std::string kernel_macro(std::string_view phase) { return "TRIFOLD_KERNEL_" + upper(phase); }
@@ -103,7 +156,7 @@ std::string define_kernel(std::string_view phase, std::string_view name) {
 }
 
 std::string emit_prologue(const Design& design, std::span<const PhaseKernel> kernels) {
-    auto text = header_comment(design) + define(constants_of(design));
+    auto text = header_comment(design) + define_sizes(design) + define(design, constants_of(design));
     for (const auto& kernel : kernels) text += define_kernel(to_string(kernel.phase), kernel.name);
     return text;
 }

@@ -16,10 +16,14 @@ using Constant = std::pair<std::string, std::string>;
 std::string header_comment(const Design& design);
 /// Sizes, strides and places in the workspace.
 std::vector<Constant> constants_of(const Design& design);
-/// A row's, a column's, a stage's and a member's stride: PREFIX_ROW and so on.
+/// A row's, a column's, a stage's and a member's stride: PREFIX_ROW and so on. All blocks begin at multiples of PREFIX_STEP.
 void add_strides(std::vector<Constant>& constants, std::string_view prefix, const Strides& strides);
-/// As #define lines.
-std::string define(std::span<const Constant> constants);
+/// As #define lines. Open sizes are places in the arguments of a call, unless the design has its sizes as literals.
+std::string define(const Design& design, std::span<const Constant> constants);
+/// The open sizes of all its texts, by their places; 0 where it has none of a name.
+std::vector<std::int64_t> open_sizes_of(const Design& design);
+/// How kernels get the open sizes.
+std::string define_sizes(const Design& design);
 /// Templates define the kernels that have a name.
 std::string define_kernel(std::string_view phase, std::string_view name);
 /// Name of a phase's kernel in the templates.

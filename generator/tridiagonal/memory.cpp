@@ -35,7 +35,7 @@ void add_results(MemoryPlan& plan, const Design& design) {
     const auto members = design.lowered.members;
     plan.add("status", members, 1, sizeof(trifold_status));
     plan.add("log_determinant", members, 1, sizeof(double));
-    plan.add("quadratic", members, design.spec.rhs, sizeof(double));
+    plan.add("quadratic", members, design.caller.rhs, sizeof(double));
     plan.add("range", members, 1, sizeof(trifold_range));
 }
 

@@ -10,6 +10,8 @@
 #include "generator/tridiagonal/backend.hpp"
 #include "generator/tridiagonal/emit.hpp"
 #include "generator/tridiagonal/memory.hpp"
+#include "generator/tridiagonal/open_sizes.hpp"
+#include "generator/tridiagonal/variant.hpp"
 
 namespace trifold {
 namespace {
@@ -31,12 +33,26 @@ std::vector<std::string_view> passes_of(const Design& inner) {
     return result;
 }
 
+/// The Spec of the copies in f32, or the Spec itself.
+Spec inner_spec(const Spec& spec) {
+    if (spec.precision != Precision::mixed) return spec;
+    Operations operations;
+    if (spec.operations.contains(Operation::factor) || spec.operations.contains(Operation::factor_solve)) operations = {Operation::factor};
+    if (solves(spec)) operations.insert({Operation::forward, Operation::backward});
+    return {.block = spec.block,
+            .horizon = spec.horizon,
+            .precision = Precision::f32,
+            .rhs = spec.rhs,
+            .batch = spec.batch,
+            .operations = operations};
+}
+
 /// Adds copies of the matrix in f64 and in f32, and vectors of an iteration. With the copy in f64 later solutions can be refined, whatever
 /// becomes of the caller's arrays.
 void add_buffers(Design& inner, const MixedShape& shape) {
     const auto& spec = inner.caller;
     const auto members = inner.lowered.members, blocks = members * spec.horizon, couplings = members * (spec.horizon - 1);
-    const auto area = spec.block * spec.block, rhs = checked_multiply(spec.block, spec.rhs, "right-hand sides of a block");
+    const auto area = spec.block * spec.block, rhs = checked_multiply(spec.block, inner.spec.rhs, "right-hand sides of a block");
     const auto parts = checked_multiply(blocks, shape.row_parts, "rows of the batch");
     const auto scratch = inner.lowered.scratch_bytes * inner.workers;
     MemoryPlan plan{std::move(inner.buffers), inner.workspace_bytes - scratch};
@@ -49,19 +65,9 @@ void add_buffers(Design& inner, const MixedShape& shape) {
     plan.add("narrow_e", couplings, area, sizeof(float));
     plan.add("narrow_x", blocks, rhs, sizeof(float));
     plan.add("solution", blocks, rhs, sizeof(double));
-    plan.add("errors", parts, 3 * spec.rhs, sizeof(double));
+    plan.add("errors", parts, 3 * inner.spec.rhs, sizeof(double));
     inner.buffers = std::move(plan.buffers);
     inner.workspace_bytes = checked_add(plan.bytes, scratch, "workspace");
-}
-
-/// Constants of templates/tridiagonal/mixed.h, mixed.c and mixed.cuh.
-std::vector<Constant> constants_of_mixed(const Spec& spec) {
-    std::vector<Constant> constants;
-    add_strides(constants, "CALLER_D", diagonal_strides(spec));
-    add_strides(constants, "CALLER_E", coupling_strides(spec));
-    constants.push_back({"ROUNDS", fmt::format("{}LL", refinement_rounds)});
-    constants.push_back({"BACKWARD_ERROR", fmt::format("{}", backward_error_bound(spec.block))});
-    return constants;
 }
 
 Unit unit_of(const Design& inner, const MixedShape& shape) {
@@ -70,7 +76,7 @@ Unit unit_of(const Design& inner, const MixedShape& shape) {
     auto constants = constants_of(inner);
     const auto more = constants_of_mixed(inner.caller);
     constants.insert(constants.end(), more.begin(), more.end());
-    auto prologue = header_comment(inner) + define(constants);
+    auto prologue = header_comment(inner) + define_sizes(inner) + define(inner, constants);
     for (const auto pass : passes_of(inner)) {
         unit.kernels.push_back({kernel_name(inner, pass), shape.threads, shape.shared_bytes});
         prologue += define_kernel(pass, unit.kernels.back().name);
@@ -155,17 +161,21 @@ std::vector<Launch> build(const Program& program, const Design& inner, const Mix
 
 }  // namespace
 
-Spec inner_spec(const Spec& spec) {
-    if (spec.precision != Precision::mixed) return spec;
-    Operations operations;
-    if (spec.operations.contains(Operation::factor) || spec.operations.contains(Operation::factor_solve)) operations = {Operation::factor};
-    if (solves(spec)) operations.insert({Operation::forward, Operation::backward});
-    return {.block = spec.block,
-            .horizon = spec.horizon,
-            .precision = Precision::f32,
-            .rhs = spec.rhs,
-            .batch = spec.batch,
-            .operations = operations};
+std::vector<Constant> constants_of_mixed(const Spec& spec) {
+    std::vector<Constant> constants;
+    add_strides(constants, "CALLER_D", diagonal_strides(spec));
+    add_strides(constants, "CALLER_E", coupling_strides(spec));
+    constants.push_back({"ROUNDS", fmt::format("{}LL", refinement_rounds)});
+    constants.push_back({"BACKWARD_ERROR", fmt::format("{}", backward_error_bound(spec.block))});
+    return constants;
+}
+
+Spec kernel_spec(const Spec& spec, std::string_view variant) {
+    const auto pinned = parse_variant(variant).pinned;
+    const auto found = pinned.find(bake.name);
+    auto result = inner_spec(spec);
+    if (found == pinned.end() || found->second == 0) result.rhs = columns_class(spec.rhs);
+    return result;
 }
 
 double backward_error_bound(std::int64_t block) { return 0x1p-53 * (4 + 1.5 * std::sqrt(3 * static_cast<double>(block))); }
@@ -177,7 +187,7 @@ Program wrap_mixed(Design inner, Packing packing) {
     program.units.push_back(unit_of(inner, shape));
     auto wrapped = program;
     wrapped.operations.clear();
-    for (const auto operation : inner.caller.operations)
+    for (const auto operation : planned_operations(inner.caller, inner.spec.rhs))
         wrapped.operations[std::string(to_string(operation))] = build(program, inner, shape, operation);
     return wrapped;
 }

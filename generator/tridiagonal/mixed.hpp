@@ -2,6 +2,7 @@
 #include <trifold/generate.hpp>
 
 #include "generator/tridiagonal/design.hpp"
+#include "generator/tridiagonal/emit.hpp"
 
 namespace trifold {
 
@@ -9,8 +10,12 @@ namespace trifold {
 inline constexpr int refinement_rounds = 10;
 
 /// The Spec of the kernels that factor and sweep. For a mixed Spec these work on copies in f32, which the workspace holds dense and
-/// row-major, and have the operations that a refinement is made of. Otherwise it is the Spec itself.
-Spec inner_spec(const Spec& spec);
+/// row-major, and have the operations that a refinement is made of. Otherwise it is the Spec itself. Either way right-hand sides are those
+/// of columns_class, unless the variant's sizes are pinned as literals.
+Spec kernel_spec(const Spec& spec, std::string_view variant);
+
+/// Constants of templates/tridiagonal/mixed.h, mixed.c and mixed.cuh.
+std::vector<Constant> constants_of_mixed(const Spec& spec);
 
 /// The largest backward error |b - A x| / (|A| |x| + |b|) that a row of a converged solution may have. Rounding x, b and sums of 3 n
 /// products leaves less on average, but the largest of all rows counts.

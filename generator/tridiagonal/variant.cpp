@@ -74,6 +74,9 @@ std::string refusal(const Variant& variant, const Problem& problem) {
         return fmt::format("variant '{}' is for the schedule multi-stage, not for {}; give auto", variant.name, schedule.name);
     if (!can.inverse && spec.operations.contains(Operation::inverse))
         return fmt::format("variant '{}' has no selected inverse; give auto", variant.name);
+    const auto baked = knobs.pinned.find(bake.name);
+    if (!can.any_size && baked != knobs.pinned.end() && baked->second == 0)
+        return fmt::format("variant '{}' has sizes as literals of its texts; leave out bake=0", variant.name);
     return variant.refuses(problem);
 }
 

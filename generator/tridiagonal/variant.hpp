@@ -28,7 +28,10 @@ struct Abilities {
     bool inverse = true;             ///< it has a kernel for the selected inverse
     bool rides = true;               ///< a kernel factors with the forward sweep; otherwise one follows the other
     bool finishes = true;            ///< kernels of their own gather the verdict on a member; otherwise its kernels do
+    bool any_size = true;            ///< its texts can leave sizes open
     std::int64_t largest_block = 0;  ///< 0: any
+    std::int64_t most_columns = 0;   ///< right-hand sides of a panel, at most; 0: the Spec's rhs
+    bool shares_columns = false;     ///< workers share several panels
 };
 
 /// One way to write the kernels: a file of generator/tridiagonal/cpu or gpu, whose functions these are.
@@ -55,6 +58,9 @@ struct Variant {
     /// Options of the compiler, besides those that all units of the backend have.
     std::span<const char* const> options = {};
 };
+
+/// Whether the sizes of a problem are literals of its texts, which then serve no other problem. All variants have this knob.
+inline constexpr Knob bake{"bake", "whether sizes are literals of the texts, which then serve this problem alone", {0, 1}};
 
 /// In the order that messages list them.
 std::span<const Variant* const> variants_of(Backend backend);

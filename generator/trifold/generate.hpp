@@ -19,6 +19,9 @@ struct Tuning {
     /// leave the processor to others between calls. standard_spin: TRIFOLD_SPIN, or 1000.
     int spin_microseconds = standard_spin;
     static constexpr int standard_spin = -1;
+    /// One compilation for every horizon, batch and class of right-hand sides, also where kernels with sizes as literals are a few percent
+    /// faster: for programs whose sizes change. Variant tile-dataflow has none for every size.
+    bool any_size = false;
     bool operator==(const Tuning&) const = default;
 };
 

@@ -90,6 +90,7 @@ typedef struct {
     trifold_int odd_scratch;   /* start of the second of two generations of D in a worker's scratch, in elements */
     trifold_int spare_scratch; /* start of the free part behind both */
     trifold_int tile;          /* rows or columns of a task, where tasks share a front */
+    trifold_int columns;       /* right-hand sides that the vectors of sweeps have room for */
 } trifold_grid_task;
 
 /* The constants of a launch. `level` has the levels that it treats; in a merge the level below comes first. */

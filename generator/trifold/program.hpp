@@ -79,6 +79,7 @@ struct Program {
     int workers = 1;                                        ///< CPU threads of one call
     std::map<std::string, std::vector<Launch>> operations;  ///< by name, each a graph of launches
     std::map<std::string, std::vector<Repeat>> repeats;     ///< of the operations that have some, in the order of their launches
+    std::vector<std::int64_t> sizes;                        ///< those that texts of units leave open; every call passes them on
     std::string about;                                      ///< the family's description of itself, as JSON
 };
 

@@ -60,6 +60,7 @@ Tuning tuning_of(const trifold_tuning* given_tuning) {
     if (t.variant != nullptr) tuning.variant = t.variant;
     tuning.workers = t.workers;
     tuning.spin_microseconds = t.spin_microseconds;
+    tuning.any_size = choice<int>(t.any_size, 1, "any_size") != 0;
     return tuning;
 }
 
@@ -145,7 +146,7 @@ void trifold_spec_init(trifold_spec* spec, std::int64_t block, std::int64_t hori
 }
 
 void trifold_tuning_init(trifold_tuning* tuning) {
-    if (tuning != nullptr) *tuning = {sizeof *tuning, nullptr, nullptr, 1, Tuning::standard_spin};
+    if (tuning != nullptr) *tuning = {sizeof *tuning, nullptr, nullptr, 1, Tuning::standard_spin, 0};
 }
 
 void trifold_options_init(trifold_options* options) {

@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <chrono>
+#include <cmath>
 #include <future>
 #include <map>
 #include <mutex>
@@ -9,15 +10,16 @@
 #include <trifold/binary.hpp>
 #include <trifold/error.hpp>
 
-#include "generator/program/sha256.hpp"
 #include "generator/program/templates.hpp"
+#include "runtime/base/forks.hpp"
+#include "runtime/base/gauges.hpp"
 #include "runtime/base/limits.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/switches.hpp"
+#include "runtime/compile/beside.hpp"
 #include "runtime/compile/cache.hpp"
 #include "runtime/compile/compiler.hpp"
 #include "runtime/compile/dump.hpp"
-#include "runtime/compile/elf.hpp"
 #include "runtime/compile/entry.hpp"
 #include "runtime/compile/external.hpp"
 #include "runtime/compile/resources.hpp"
@@ -26,10 +28,7 @@
 namespace trifold {
 namespace {
 
-constexpr int key_version = 2;  // raise when the same text must be compiled anew, as when a compiler's fixed options change
 constexpr std::chrono::seconds lock_patience(20);
-
-void add_part(std::string& text, std::string_view part) { text += fmt::format("{}:{}", part.size(), part); }
 
 /// An entry of another compiler than the one installed here is stale; where none is installed, or none may run, it serves.
 bool stale(const Binary& binary, const Target& target) {
@@ -72,6 +71,14 @@ std::vector<KernelResources> validated_kernels(const Unit& unit, const Compiled&
     return kernels;
 }
 
+void log_compilation(const Unit& unit, const Binary& binary) {
+    if (!logs(LogLevel::info)) return;
+    std::vector<std::string_view> names;
+    for (const auto& kernel : unit.kernels) names.emplace_back(kernel.name);
+    log(LogLevel::info, fmt::format("{} compiled {} for {} in {:.0f} ms, {} bytes: {}", binary.compiler, unit.id, to_string(unit.target),
+                                    binary.compile_seconds * 1e3, binary.code.size(), fmt::join(names, ", ")));
+}
+
 Binary compile(const Unit& unit, const std::string& key) {
     const auto compiler = find_compiler(unit.target);
     const auto start = std::chrono::steady_clock::now();
@@ -82,7 +89,9 @@ Binary compile(const Unit& unit, const std::string& key) {
         binary.log = std::move(compiled.log);
         binary.code = std::move(compiled.bytes);
         binary.compile_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-        log(LogLevel::info, fmt::format("{} compiled {} in {:.0f} ms", binary.compiler, unit.id, binary.compile_seconds * 1e3));
+        ++gauges.compilations;
+        gauges.compile_microseconds += std::llround(1e6 * binary.compile_seconds);
+        log_compilation(unit, binary);
         return binary;
     } catch (const CompileError& error) {
         check_descriptors(fmt::format("compile {} with {}", unit.id, compiler->identity()));
@@ -123,45 +132,81 @@ class Memory {
     Binary obtain(const std::string& key, Make make) {
         std::promise<Binary> promise;
         std::shared_future<Binary> future;
-        if (!claim(key, promise, future)) {
-            auto binary = future.get();
-            binary.cache_hit = true;
-            binary.compile_seconds = 0;
-            return binary;
-        }
+        if (!claim(key, promise, future)) return hit(future.get());
         try {
-            promise.set_value(make());
+            auto binary = make();
+            keep(key, binary);
+            promise.set_value(std::move(binary));
         } catch (...) {
-            promise.set_exception(std::current_exception());
             forget(key);  // a failure is not remembered
+            promise.set_exception(std::current_exception());
+            throw;
         }
         return future.get();
     }
+    /// One that has been obtained.
+    std::optional<Binary> find(const std::string& key) {
+        const std::scoped_lock lock(mutex_);
+        const auto found = known_.find(key);
+        if (found == known_.end() || found->second.kept == nullptr) return std::nullopt;
+        found->second.used = ++clock_;
+        return hit(found->second.binary.get());
+    }
 
   private:
+    struct Known {
+        std::shared_future<Binary> binary;
+        std::uint64_t used;
+        std::unique_ptr<Gauged> kept{};  // null while it is being obtained
+    };
+    static Binary hit(Binary binary) {
+        binary.cache_hit = true;
+        binary.compile_seconds = 0;
+        return binary;
+    }
     bool claim(const std::string& key, std::promise<Binary>& promise, std::shared_future<Binary>& future) {
         const std::scoped_lock lock(mutex_);
         if (const auto found = known_.find(key); found != known_.end()) {
-            future = found->second;
+            future = found->second.binary;
+            found->second.used = ++clock_;
             return false;
         }
-        if (known_.size() >= capacity) known_.erase(known_.begin());
         future = promise.get_future().share();
-        known_.emplace(key, future);
+        known_.emplace(key, Known{future, ++clock_});
         return true;
+    }
+    void keep(const std::string& key, const Binary& binary) {
+        const std::scoped_lock lock(mutex_);
+        const auto bytes = static_cast<std::int64_t>(binary.code.size() + binary.log.size());
+        known_.at(key).kept = std::make_unique<Gauged>(gauges.binaries, bytes);
+        // What is larger than all that may be kept goes too: whoever needs it has it.
+        while (kept_bytes() > most_bytes) known_.erase(least_recently_used());
+    }
+    std::int64_t kept_bytes() const {
+        std::int64_t bytes = 0;
+        for (const auto& [_, known] : known_)
+            if (known.kept != nullptr) bytes += known.kept->bytes();
+        return bytes;
+    }
+    std::map<std::string, Known>::iterator least_recently_used() {
+        auto least = known_.end();
+        for (auto one = known_.begin(); one != known_.end(); ++one)
+            if (one->second.kept != nullptr && (least == known_.end() || one->second.used < least->second.used)) least = one;
+        return least;
     }
     void forget(const std::string& key) {
         const std::scoped_lock lock(mutex_);
         known_.erase(key);
     }
-    static constexpr std::size_t capacity = 256;  // sweeps over thousands of variants should not keep them all
+    static constexpr std::int64_t most_bytes = std::int64_t{8} << 20;  // sweeps over thousands of variants should not keep them all
     std::mutex mutex_;
-    std::map<std::string, std::shared_future<Binary>> known_;
+    std::map<std::string, Known> known_;
+    std::uint64_t clock_ = 0;
 };
 
 Memory& memory() {
-    static Memory instance;
-    return instance;
+    static auto& instance = *new PerProcess<Memory>;  // never destroyed: threads may be compiling at exit
+    return *instance;
 }
 
 Binary obtain_as_given(const Unit& unit) {
@@ -179,15 +224,15 @@ void check_template_switch() {
 
 }  // namespace
 
-std::string cache_key(const Unit& unit) {
-    std::string text;
-    add_part(text, std::to_string(key_version));
-    add_part(text, unit.source);
-    add_part(text, to_string(unit.target));
-    add_part(text, fmt::format("{}", fmt::join(unit.options, "\n")));
-    const auto backend = unit.target.backend;
-    add_part(text, backend == Backend::cpu ? host_triple() : backend == Backend::cuda ? "nvptx64-nvidia-cuda" : "amdgcn-amd-amdhsa");
-    return sha256(text);
+std::optional<Binary> obtain_cached(const Unit& unit, const std::string& key) try {
+    check_switches();
+    check_template_switch();
+    if (auto known = memory().find(key)) return known;
+    std::string problem;
+    auto found = look_up(Cache::from_environment(), key, unit.target, problem);
+    return found ? std::optional(memory().obtain(key, [&] { return std::move(*found); })) : std::nullopt;
+} catch (const std::system_error& error) {
+    throw_refused(error);
 }
 
 Binary obtain(const Unit& unit) try {

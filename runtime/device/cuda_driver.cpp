@@ -166,6 +166,16 @@ class CudaDriver final : public Driver {
     }
     void synchronize_device() const override { TRIFOLD_CU(cuCtxSynchronize); }
 
+    int relax() const noexcept override {
+        auto mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+        if (events_.complete()) events_.exchange_mode(&mode);
+        return mode;
+    }
+    void restore(int old) const noexcept override {
+        auto mode = static_cast<CUstreamCaptureMode>(old);
+        if (events_.complete()) events_.exchange_mode(&mode);
+    }
+
     std::string device_name(int ordinal) const override {
         std::array<char, 256> name{};
         TRIFOLD_CU(cuDeviceGetName, name.data(), static_cast<int>(name.size()), device(ordinal));

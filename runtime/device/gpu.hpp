@@ -1,7 +1,6 @@
 #pragma once
 #include <filesystem>
 #include <memory>
-#include <trifold/binary.hpp>
 #include <trifold/device.hpp>
 #include <vector>
 
@@ -24,15 +23,5 @@ Report report(Backend backend);
 /// Whether this machine, whose files lie below `root`, shows any sign of such a device. To open a driver and find none takes 10 ms and
 /// more, so what looks for a device by itself asks here first; who names a device has the driver opened, and is told what is wrong.
 bool may_have_device(Backend backend, const std::filesystem::path& root = "/");
-
-/// Functions by index into Program::units and Unit::kernels, and what keeps them loaded.
-struct Loaded {
-    std::shared_ptr<const void> module;
-    std::vector<std::vector<void*>> functions;
-};
-
-/// The Program's binaries in the device's primary context. `members` is the batch's capacity. Throws DeviceError, and SpecError where a
-/// launch is larger than a grid can be.
-Loaded load(const Program& program, std::int64_t members, int ordinal, const std::vector<Binary>& binaries);
 
 }  // namespace trifold::gpu

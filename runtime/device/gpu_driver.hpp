@@ -40,6 +40,9 @@ class Driver {
     virtual void* enter(int ordinal, void* context) const = 0;
     virtual void leave(void* previous) const noexcept = 0;
     virtual void synchronize_device() const = 0;
+    /// Lets this thread do what would spoil a graph that a caller is recording, such as loading code. Returns what restore() takes.
+    virtual int relax() const noexcept = 0;
+    virtual void restore(int mode) const noexcept = 0;
 
     virtual std::string device_name(int ordinal) const = 0;
     virtual long long most_shared_bytes(int ordinal) const = 0;
@@ -137,6 +140,19 @@ class Current {
   private:
     const Driver& driver_;
     void* previous_;
+};
+
+/// Loading code spoils no graph that a caller is recording, in this scope.
+class Relaxed {
+  public:
+    explicit Relaxed(const Driver& driver) : driver_(driver), mode_(driver.relax()) {}
+    ~Relaxed() { driver_.restore(mode_); }
+    Relaxed(const Relaxed&) = delete;
+    Relaxed& operator=(const Relaxed&) = delete;
+
+  private:
+    const Driver& driver_;
+    int mode_;
 };
 
 }  // namespace trifold::gpu

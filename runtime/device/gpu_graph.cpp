@@ -19,16 +19,14 @@ Graph::Parameters::Parameters(const Node& of, std::span<const Operand> operands)
            of.shared_bytes,
            arguments} {}
 
-Graph::Graph(const Driver& driver, const Program& program, const Loaded& loaded, const std::string& operation,
-             std::span<const Operand> operands, void* workspace)
-    : driver_(driver), program_(program), loaded_(loaded), held_(operands.front().size, '\0') {
+Graph::Graph(const Driver& driver, const Program& program, const Units& units, const std::string& operation)
+    : driver_(driver), program_(program), units_(units) {
     for (const auto& launch : program.operations.at(operation)) {
         const auto& kernel = kernel_of(program, launch);
-        nodes_.push_back({loaded.functions[launch.unit][launch.kernel], &launch, static_cast<unsigned>(kernel.threads),
+        nodes_.push_back({units.function(launch.unit, launch.kernel), &launch, static_cast<unsigned>(kernel.threads),
                           static_cast<unsigned>(kernel.shared_bytes)});
     }
     if (const auto found = program.repeats.find(operation); found != program.repeats.end()) repeats_ = found->second;
-    if (repeats_.empty() || driver_.can_repeat()) build(operands, workspace);
 }
 
 Graph::~Graph() { destroy(); }
@@ -39,7 +37,13 @@ void Graph::destroy() noexcept {
     graph_ = executable_ = nullptr;
 }
 
-void Graph::build(std::span<const Operand> operands, void* workspace) {
+void Graph::build(std::span<const Operand> operands, void* workspace, void* stream) {
+    if (!can_launch()) return;
+    instantiate(operands, workspace);
+    driver_.upload(executable_, stream);
+}
+
+void Graph::instantiate(std::span<const Operand> operands, void* workspace) {
     graph_ = driver_.create_graph();
     try {
         auto repeat = repeats_.begin();
@@ -73,7 +77,7 @@ void Graph::add_node(void* graph, std::size_t k, const std::vector<void*>& after
 void Graph::add_repeat(const Repeat& repeat, std::span<const Operand> operands, void* workspace) {
     trifold_repeat_args args{driver_.create_condition(graph_), static_cast<trifold_int*>(flag_of(repeat, workspace)), repeat.most, 1};
     void* arguments[]{&args};
-    const KernelLaunch decide{loaded_.functions[repeat.unit][0], 1, 1, 1, 0, arguments};
+    const KernelLaunch decide{units_.function(repeat.unit, 0), 1, 1, 1, 0, arguments};
     std::vector<void*> before;
     for (std::size_t k = 0; k < repeat.first; ++k) before.push_back(nodes_[k].handle);
     std::ranges::sort(before);
@@ -98,7 +102,7 @@ void* Graph::flag_of(const Repeat& repeat, void* workspace) const {
 }
 
 void Graph::note(std::span<const Operand> operands, void* workspace) {
-    std::memcpy(held_.data(), operands.front().bytes, held_.size());
+    held_.assign(static_cast<const char*>(operands.front().bytes), operands.front().size);
     held_workspace_ = workspace;
     holds_ = true;
 }
@@ -107,7 +111,7 @@ void Graph::update(std::span<const Operand> operands, void* workspace) {
     holds_ = false;
     if (!repeats_.empty()) {  // nodes of a body cannot be updated
         destroy();
-        return build(operands, workspace);
+        return instantiate(operands, workspace);
     }
     for (const auto& node : nodes_) {
         const Parameters parameters(node, operands);
@@ -116,11 +120,8 @@ void Graph::update(std::span<const Operand> operands, void* workspace) {
     note(operands, workspace);
 }
 
-void Graph::upload(void* stream) const {
-    if (can_launch()) driver_.upload(executable_, stream);
-}
-
 void Graph::launch(std::span<const Operand> operands, void* workspace, void* stream) {
+    if (executable_ == nullptr) instantiate(operands, workspace);
     if (!holds_ || workspace != held_workspace_ || std::memcmp(operands.front().bytes, held_.data(), held_.size()) != 0)
         update(operands, workspace);
     driver_.launch_graph(executable_, stream);

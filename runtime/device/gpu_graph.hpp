@@ -7,9 +7,9 @@
 #include <trifold/program.hpp>
 #include <vector>
 
-#include "runtime/device/gpu.hpp"
 #include "runtime/device/gpu_driver.hpp"
 #include "runtime/device/operand.hpp"
+#include "runtime/device/units.hpp"
 
 namespace trifold::gpu {
 
@@ -17,22 +17,23 @@ namespace trifold::gpu {
 /// of them and the workspace: while these keep their bytes, the others do.
 class Graph {
   public:
-    /// `operands` stand in until the first launch brings its own. The Program and the functions must outlive this.
-    Graph(const Driver& driver, const Program& program, const Loaded& loaded, const std::string& operation,
-          std::span<const Operand> operands, void* workspace);
+    /// Waits for the operation's code. The Program and the units must outlive this.
+    Graph(const Driver& driver, const Program& program, const Units& units, const std::string& operation);
     ~Graph();
     Graph(const Graph&) = delete;
     Graph& operator=(const Graph&) = delete;
 
+    /// Makes it ready for launch(), and the device too. `operands` stand in until a launch brings its own.
+    void build(std::span<const Operand> operands, void* workspace, void* stream);
+    bool is_built() const { return executable_ != nullptr || !can_launch(); }
     /// Whether launch() can do it: a graph that repeats launches needs a driver that knows such graphs.
-    bool can_launch() const { return executable_ != nullptr; }
+    bool can_launch() const { return repeats_.empty() || driver_.can_repeat(); }
     /// Puts in what has changed since the last launch, without a new capture, and launches.
     void launch(std::span<const Operand> operands, void* workspace, void* stream);
     /// The same launches one by one, as a stream under capture or a debugger wants them. Where they are repeated, the host waits for the
     /// stream after some turns to see whether there is another one; unless the stream is `recording`, which then has as many turns as there
     /// can be.
     void enqueue(std::span<const Operand> operands, void* workspace, void* stream, bool recording) const;
-    void upload(void* stream) const;
 
   private:
     struct Node {
@@ -49,7 +50,7 @@ class Graph {
         void* arguments[2];
         KernelLaunch grid;
     };
-    void build(std::span<const Operand> operands, void* workspace);
+    void instantiate(std::span<const Operand> operands, void* workspace);
     void destroy() noexcept;
     void add_node(void* graph, std::size_t k, const std::vector<void*>& after, std::span<const Operand> operands);
     void add_repeat(const Repeat& repeat, std::span<const Operand> operands, void* workspace);
@@ -61,7 +62,7 @@ class Graph {
 
     const Driver& driver_;
     const Program& program_;
-    const Loaded& loaded_;
+    const Units& units_;
     std::vector<Node> nodes_;
     std::vector<Repeat> repeats_;
     void* graph_ = nullptr;

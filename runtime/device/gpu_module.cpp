@@ -40,54 +40,45 @@ void check_grid(const Program& program, const Launch& launch, std::int64_t membe
                                     backend_name(backend), most_groups));
 }
 
+}  // namespace
+
 void check_grids(const Program& program, std::int64_t members) {
     for (const auto& [_, launches] : program.operations)
         for (const auto& launch : launches) check_grid(program, launch, members);
 }
 
-}  // namespace
-
-Module::Module(const Driver& driver, int ordinal, std::vector<std::string> code) : context_(driver, ordinal), code_(std::move(code)) {
+Module::Module(const Driver& driver, int ordinal, const Binary& binary) : Code(binary), context_(driver, ordinal), code_(binary.code) {
+    const Relaxed relaxed(driver);
     const Current current(context_);
-    try {
-        for (const auto& unit : code_) modules_.push_back(driver.load_module(unit, driver.device_name(ordinal)));
-    } catch (...) {
-        unload();
-        throw;
-    }
+    module_ = driver.load_module(code_, driver.device_name(ordinal));
 }
 
 Module::~Module() {
     try {
         const Current current(context_);
-        unload();
+        context_.driver().unload_module(module_);
     } catch (const Error&) {
         // The driver has shut down already.
     }
 }
 
-void Module::unload() noexcept {
-    for (void* module : modules_) context_.driver().unload_module(module);
+void* Module::function(const Kernel& kernel) const {
+    const Relaxed relaxed(context_.driver());
+    const Current current(context_);
+    void* function = context_.driver().find_function(module_, kernel.name);
+    if (function == nullptr) throw CompileError(fmt::format("the loaded kernels have no symbol '{}'", kernel.name), {});
+    check_block(kernel, function, context_);
+    allow_shared(function, static_cast<int>(kernel.shared_bytes));
+    return function;
 }
 
-Loaded load(const Program& program, std::int64_t members, int ordinal, const std::vector<Binary>& binaries) {
-    check_grids(program, members);
-    const auto& used = driver(program.units.front().target.backend);
-    std::vector<std::string> code;
-    for (const auto& binary : binaries) code.push_back(binary.code);
-    const auto module = std::make_shared<Module>(used, ordinal, std::move(code));
-    const Current current(module->context());
-    Loaded loaded{module, {}};
-    for (std::size_t unit = 0; unit < program.units.size(); ++unit) {
-        auto& functions = loaded.functions.emplace_back();
-        for (const auto& kernel : program.units[unit].kernels) {
-            functions.push_back(module->function(unit, kernel.name));
-            if (functions.back() == nullptr) continue;
-            check_block(kernel, functions.back(), module->context());
-            used.allow_shared(functions.back(), static_cast<int>(kernel.shared_bytes));
-        }
-    }
-    return loaded;
+/// Another plan's launches may need more.
+void Module::allow_shared(void* function, int bytes) const {
+    const std::scoped_lock lock(mutex_);
+    auto& allowed = shared_[function];
+    if (bytes <= allowed) return;
+    context_.driver().allow_shared(function, bytes);
+    allowed = bytes;
 }
 
 }  // namespace trifold::gpu

@@ -139,6 +139,16 @@ class HipDriver final : public Driver {
     }
     void synchronize_device() const override { TRIFOLD_HIP(hipDeviceSynchronize); }
 
+    int relax() const noexcept override {
+        auto mode = hipStreamCaptureModeRelaxed;
+        if (events_.complete()) (void)events_.exchange_mode(&mode);
+        return mode;
+    }
+    void restore(int old) const noexcept override {
+        auto mode = static_cast<hipStreamCaptureMode>(old);
+        if (events_.complete()) (void)events_.exchange_mode(&mode);
+    }
+
     std::string device_name(int ordinal) const override { return properties_of(ordinal).name; }
     long long most_shared_bytes(int ordinal) const override { return attribute(ordinal, hipDeviceAttributeMaxSharedMemoryPerBlock); }
     bool reads_host_memory(int ordinal) const override { return attribute(ordinal, hipDeviceAttributePageableMemoryAccess) != 0; }

@@ -13,23 +13,25 @@ constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b
 
 }  // namespace
 
-HostGraph::HostGraph(const Program& program, const std::vector<std::vector<void*>>& functions, void* workspace,
-                     std::chrono::microseconds spin)
+HostGraph::HostGraph(const Program& program, void* workspace, std::chrono::microseconds spin)
     : workers_(program.workers),
       workspace_(static_cast<char*>(workspace)),
       scratch_(program.workspace_bytes - program.workers * program.scratch_bytes),
       scratch_bytes_(program.scratch_bytes) {
-    for (const auto& [operation, launches] : program.operations)
-        for (const auto& launch : launches) {
-            const auto [groups, members] = launch.grid;
-            steps_[operation].steps.push_back({reinterpret_cast<decltype(Step::entry)>(functions[launch.unit][launch.kernel]),
-                                               launch.constants.data(), groups, members, launch.operands});
-            group_ = std::max(group_, members);
-        }
-    for (const auto& [operation, repeats] : program.repeats)
-        for (const auto& repeat : repeats)
-            steps_.at(operation).repeats.push_back({repeat.first, repeat.count, repeat.most, buffer(program, repeat.flag).offset});
+    for (const auto& [_, launches] : program.operations)
+        for (const auto& launch : launches) group_ = std::max(group_, launch.grid.members_per_group);
     if (workers_ > 1) pool_.emplace(workers_, pieces_per_worker * workers_, spin);
+}
+
+HostGraph::Steps HostGraph::steps_of(const Program& program, const Units& units, const std::string& operation) {
+    Steps result;
+    for (const auto& launch : program.operations.at(operation))
+        result.steps.push_back({reinterpret_cast<decltype(Step::entry)>(units.function(launch.unit, launch.kernel)),
+                                launch.constants.data(), launch.grid.groups, launch.grid.members_per_group, launch.operands});
+    if (const auto repeats = program.repeats.find(operation); repeats != program.repeats.end())
+        for (const auto& repeat : repeats->second)
+            result.repeats.push_back({repeat.first, repeat.count, repeat.most, buffer(program, repeat.flag).offset});
+    return result;
 }
 
 void HostGraph::run(const Steps& all, std::span<const Operand> operands) {

@@ -2,7 +2,6 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,14 +11,15 @@
 
 #include "runtime/device/operand.hpp"
 #include "runtime/device/pool.hpp"
+#include "runtime/device/units.hpp"
 
 namespace trifold {
 
 /// The operations of a Program on CPU threads: each launch is cut into tasks, which workers share.
 class HostGraph {
   public:
-    /// `functions` by index into Program::units and Unit::kernels. Idle workers stay awake for `spin`.
-    HostGraph(const Program& program, const std::vector<std::vector<void*>>& functions, void* workspace, std::chrono::microseconds spin);
+    /// Idle workers stay awake for `spin`.
+    HostGraph(const Program& program, void* workspace, std::chrono::microseconds spin);
     HostGraph(const HostGraph&) = delete;
     HostGraph& operator=(const HostGraph&) = delete;
 
@@ -39,7 +39,8 @@ class HostGraph {
         std::vector<Step> steps;
         std::vector<Turns> repeats;
     };
-    const Steps& operation(const std::string& name) const { return steps_.at(name); }
+    /// An operation, ready to run: waits for its code. The Program and the units must outlive the steps.
+    static Steps steps_of(const Program& program, const Units& units, const std::string& operation);
     /// Returns when all launches have ended. Allocates nothing. Throws LaunchError when an executor did not run every task.
     void run(const Steps& steps, std::span<const Operand> operands);
     /// Goes on in another workspace, between calls.
@@ -59,8 +60,7 @@ class HostGraph {
     int workers_;
     char* workspace_;
     std::int64_t scratch_, scratch_bytes_;  // first worker's, in bytes from the workspace's start; and bytes of each
-    std::map<std::string, Steps> steps_;
-    std::int64_t group_ = 1;  // members that share a task
+    std::int64_t group_ = 1;                // members that share a task
     // The call in progress.
     std::span<const Step> steps_in_progress_;
     std::span<const Operand> operands_;

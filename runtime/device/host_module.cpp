@@ -1,10 +1,9 @@
-#include "runtime/device/host_module.hpp"
-
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <trifold/binary.hpp>
 #include <trifold/error.hpp>
 
 #include "runtime/base/files.hpp"
@@ -66,17 +65,6 @@ void* HostModule::symbol(const std::string& name) const {
     void* address = ::dlsym(handle_.get(), name.c_str());
     if (address == nullptr) throw CompileError(fmt::format("the loaded kernels have no symbol '{}'", name), {});
     return address;
-}
-
-gpu::Loaded load_on_host(const Program& program, const std::vector<Binary>& binaries) {
-    const auto modules = std::make_shared<std::vector<HostModule>>();
-    gpu::Loaded loaded{modules, {}};
-    for (std::size_t unit = 0; unit < program.units.size(); ++unit) {
-        modules->emplace_back(binaries[unit]);
-        auto& functions = loaded.functions.emplace_back();
-        for (const auto& kernel : program.units[unit].kernels) functions.push_back(modules->back().symbol(kernel.name));
-    }
-    return loaded;
 }
 
 }  // namespace trifold

@@ -1,12 +1,17 @@
 #pragma once
-#include <trifold/binary.hpp>
-#include <vector>
-
-#include "runtime/device/gpu.hpp"
+#include "runtime/device/code.hpp"
 
 namespace trifold {
 
-/// A Program's CPU binaries in this process. Throws CompileError when one cannot be loaded, or lacks a kernel.
-gpu::Loaded load_on_host(const Program& program, const std::vector<Binary>& binaries);
+/// Code of a CPU.
+class HostCode final : public Code {
+  public:
+    /// Throws CompileError when the binary cannot be loaded here.
+    explicit HostCode(const Binary& binary) : Code(binary), module_(binary) {}
+    void* function(const Kernel& kernel) const override { return module_.symbol(kernel.name); }
+
+  private:
+    HostModule module_;
+};
 
 }  // namespace trifold

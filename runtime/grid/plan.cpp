@@ -44,6 +44,6 @@ const GridSpec& GridPlan::spec() const { return state().choice.spec; }
 const GridTuning& GridPlan::tuning() const { return state().choice.tuning; }
 const Program& GridPlan::program() const { return state().prepared->program; }
 const Device& GridPlan::device() const { return state().prepared->device; }
-const PlanReport& GridPlan::report() const { return state().prepared->report; }
+const PlanReport& GridPlan::report() const { return state().prepared->report(); }
 
 }  // namespace trifold

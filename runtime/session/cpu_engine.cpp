@@ -1,4 +1,5 @@
 #include <cstring>
+#include <optional>
 #include <trifold/error.hpp>
 #include <vector>
 
@@ -14,12 +15,18 @@ class CpuEngine final : public Engine {
     CpuEngine(std::shared_ptr<const Prepared> prepared, void* workspace, Holds holds)
         : prepared_(std::move(prepared)),
           own_(workspace == nullptr ? allocate_on_host(prepared_->program.workspace_bytes, prepared_->words.less_memory) : nullptr),
-          graph_(prepared_->program, prepared_->loaded.functions, workspace == nullptr ? own_.get() : workspace,
-                 prepared_->program.workers > 1 ? spin_time(prepared_->spin_microseconds) : std::chrono::microseconds(0)) {
+          operations_(prepared_->program.operations.size()),
+          graph_(prepared_->program, workspace == nullptr ? own_.get() : workspace,
+                 prepared_->program.workers > 1 ? spin_time(prepared_->spin_microseconds) : std::chrono::microseconds(0)),
+          gauged_(gauges.solvers, workspace == nullptr ? prepared_->program.workspace_bytes : 0) {
         workspace_ = workspace == nullptr ? own_.get() : workspace;
         // Clearing it as a whole also brings its pages, so that the first call need not wait for them.
         if (holds == Holds::nothing) clear(true, {});
-        for (const auto& [name, launches] : prepared_->program.operations) operations_.push_back(&graph_.operation(name));
+        for (std::size_t k = 0; k < operations_.size(); ++k)
+            if (prepared_->is_there(k)) prepare(k);
+    }
+    void prepare() override {
+        for (std::size_t k = 0; k < operations_.size(); ++k) prepare(k);
     }
 
     void adopt(void* workspace, Stream) override {
@@ -30,6 +37,7 @@ class CpuEngine final : public Engine {
     bool captures(Stream) const override { return false; }
     void check(std::span<const CallArray>) override {}
     bool run(std::size_t operation, std::span<const Operand> operands, Stream, StreamTimer* timer) override {
+        if (!operations_[operation]) prepare(operation);
         if (timer != nullptr) timer->start(nullptr);
         graph_.run(*operations_[operation], operands);
         if (timer != nullptr) timer->stop(nullptr);
@@ -55,10 +63,16 @@ class CpuEngine final : public Engine {
     void download(void*, const void*, std::int64_t) override {}
 
   private:
+    void prepare(std::size_t operation) {
+        if (!operations_[operation])
+            operations_[operation] = HostGraph::steps_of(prepared_->program, prepared_->units, prepared_->operation(operation));
+    }
+
     std::shared_ptr<const Prepared> prepared_;
     HostMemory own_;
-    HostGraph graph_;  // last of what its threads use, so that they end first
-    std::vector<const HostGraph::Steps*> operations_;
+    std::vector<std::optional<HostGraph::Steps>> operations_;  // nothing where its code was not there yet
+    HostGraph graph_;                                          // last of what its threads use, so that they end first
+    Gauged gauged_;
 };
 
 }  // namespace

@@ -16,6 +16,8 @@ namespace trifold {
 class Engine {
   public:
     virtual ~Engine() = default;
+    /// Waits until every operation can run. Else its first run() waits.
+    virtual void prepare() = 0;
     void* workspace() const { return workspace_; }
     /// Goes on in another workspace of the same Program, as work on the stream leaves it. Its own work in flight keeps the one it began
     /// with.

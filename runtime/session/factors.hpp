@@ -114,7 +114,7 @@ typename FactorsOf<Plan, Solver>::Borrowed FactorsOf<Plan, Solver>::copied(const
 
 template <class Plan, class Solver>
 void FactorsOf<Plan, Solver>::prepare(void* value) {
-    static_cast<void>(filled(value));
+    filled(value)->impl().session.prepare();
 }
 
 template <class Plan, class Solver>

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <deque>
 #include <map>
 #include <optional>
 #include <trifold/error.hpp>
@@ -10,30 +9,51 @@
 #include "runtime/base/switches.hpp"
 #include "runtime/device/gpu_calls.hpp"
 #include "runtime/device/gpu_graph.hpp"
-#include "runtime/device/gpu_module.hpp"
 #include "runtime/device/gpu_timer.hpp"
 #include "runtime/session/engine.hpp"
 
 namespace trifold::gpu {
 namespace {
 
+/// A copy of operands.
+struct StandIn {
+    explicit StandIn(std::span<const Operand> operands) {
+        for (const auto& operand : operands) bytes.emplace_back(static_cast<const char*>(operand.bytes), operand.size);
+        for (std::size_t k = 0; k < operands.size(); ++k) list.push_back({bytes[k].data(), bytes[k].size(), operands[k].members});
+    }
+    std::vector<std::string> bytes;
+    std::vector<Operand> list;
+};
+
 /// Everything that must be freed with the context current.
 struct Resources {
-    Resources(const Context& context, const Prepared& prepared, std::span<const Operand> stand_in, void* given, Holds holds)
-        : stream(context.driver()) {
-        const auto& driver = context.driver();
+    Resources(const Context& context, const Prepared& prepared, std::span<const Operand> operands, void* given, Holds holds)
+        : driver(context.driver()), stand_in(operands), stream(driver), graphs(prepared.program.operations.size()) {
         const auto& program = prepared.program;
         if (given == nullptr) own.emplace(context, program.workspace_bytes, "the workspace", prepared.words.less_memory);
         workspace = given == nullptr ? own->get() : given;
         if (holds == Holds::nothing) clear_workspace(driver, program, workspace, true, stream.get());
-        for (const auto& [name, launches] : program.operations)
-            graphs.emplace_back(driver, program, prepared.loaded, name, stand_in, workspace).upload(stream.get());
+        for (std::size_t k = 0; k < graphs.size(); ++k)
+            if (prepared.is_there(k)) make_graph(prepared, k).build(stand_in.list, workspace, stream.get());
         driver.synchronize_stream(stream.get());
     }
+    /// The graph of an operation, which may not be built yet. Waits for its code.
+    Graph& make_graph(const Prepared& prepared, std::size_t operation) {
+        auto& graph = graphs[operation];
+        if (graph == nullptr) graph = std::make_unique<Graph>(driver, prepared.program, prepared.units, prepared.operation(operation));
+        return *graph;
+    }
+    void prepare(const Prepared& prepared) {
+        for (std::size_t k = 0; k < graphs.size(); ++k)
+            if (auto& graph = make_graph(prepared, k); !graph.is_built()) graph.build(stand_in.list, workspace, stream.get());
+        driver.synchronize_stream(stream.get());
+    }
+    const Driver& driver;
+    StandIn stand_in;  // in graphs, until a launch brings its own operands
     OwnStream stream;
     std::optional<Memory> own;
     void* workspace;
-    std::deque<Graph> graphs;  // which do not move
+    std::vector<std::unique_ptr<Graph>> graphs;  // null where code was not there yet
     std::map<std::string_view, std::optional<Memory>> copies;
 };
 
@@ -41,10 +61,11 @@ class GpuEngine final : public Engine {
   public:
     GpuEngine(std::shared_ptr<const Prepared> prepared, std::span<const Operand> stand_in, void* workspace, Holds holds)
         : prepared_(std::move(prepared)),
-          context_(static_cast<const Module*>(prepared_->loaded.module.get())->context()),
+          context_(*prepared_->context),
           driver_(context_.driver()),
           as_graph_(!disabled("graph")),
-          calls_(context_, prepared_->words.plan, prepared_->device.name()) {
+          calls_(context_, prepared_->words.plan, prepared_->device.name()),
+          gauged_(gauges.solvers, workspace == nullptr ? prepared_->program.workspace_bytes : 0) {
         checked_.reserve(most_arrays);
         const Current current(context_);
         if (workspace != nullptr) calls_.check_pointer(workspace, "the workspace");
@@ -60,6 +81,11 @@ class GpuEngine final : public Engine {
         } catch (const Error&) {
             // The driver has shut down and freed everything.
         }
+    }
+
+    void prepare() override {
+        const Current current(context_);
+        resources_->prepare(*prepared_);
     }
 
     void adopt(void* workspace, Stream stream) override {
@@ -90,7 +116,7 @@ class GpuEngine final : public Engine {
     bool run(std::size_t operation, std::span<const Operand> operands, Stream stream, StreamTimer* timer) override {
         const Current current(context_);
         auto* handle = stream.handle;
-        auto& graph = resources_->graphs[operation];
+        auto& graph = resources_->make_graph(*prepared_, operation);
         calls_.check_stream(handle);
         const bool capturing = calls_.captures(handle);
         if (capturing) timer = nullptr;
@@ -167,6 +193,7 @@ class GpuEngine final : public Engine {
     Calls calls_;
     std::vector<const void*> checked_;  // the last arrays that were found to be readable
     std::optional<Resources> resources_;
+    Gauged gauged_;
 };
 
 }  // namespace

@@ -45,6 +45,11 @@ void Session::adopt(void* workspace, Stream stream) {
     engine_->adopt(workspace, stream);
 }
 
+void Session::prepare() {
+    const Call call(*this);
+    engine_->prepare();
+}
+
 void Session::synchronize() {
     const Call call(*this);
     engine_->synchronize();
@@ -117,9 +122,9 @@ void Session::Call::write(std::string_view name, std::int64_t offset, std::span<
     if (count > 0) session_.engine_->write(to.offset + offset, bytes.data(), count);
 }
 
-void Session::Call::copy(std::string_view name, void* to, std::int64_t bytes, Stream stream) {
+void Session::Call::copy(std::string_view name, void* to, std::int64_t bytes, Stream stream, std::int64_t from) {
     if (to == nullptr && bytes > 0) throw SpecError(fmt::format("{} is to be copied to a null pointer", name));
-    session_.engine_->copy(to, buffer(session_.program(), name).offset, bytes, stream);
+    session_.engine_->copy(to, buffer(session_.program(), name).offset + from, bytes, stream);
 }
 
 }  // namespace trifold

@@ -34,6 +34,8 @@ class Session {
     void copy_from(const void* workspace, Stream stream) { engine_->copy_from(workspace, stream); }
     void clear(bool whole, Stream stream) { engine_->clear(whole, stream); }
     bool captures(Stream stream) const { return engine_->captures(stream); }
+    /// Waits until the code of every operation is there, so that no later call does.
+    void prepare();
     void synchronize();
     void set_executor(Executor executor);
 
@@ -72,8 +74,8 @@ class Session::Call {
     }
     /// Writes into a buffer, after the last call: for contents that are large, or known late.
     void write(std::string_view buffer, std::int64_t offset, std::span<const std::byte> bytes);
-    /// Enqueues a copy of the first bytes of a buffer to memory of the device.
-    void copy(std::string_view buffer, void* to, std::int64_t bytes, Stream stream);
+    /// Enqueues a copy of so many bytes of a buffer, from byte `from` on, to memory of the device.
+    void copy(std::string_view buffer, void* to, std::int64_t bytes, Stream stream, std::int64_t from = 0);
 
   private:
     const void* read_bytes(std::string_view buffer, std::int64_t bytes);

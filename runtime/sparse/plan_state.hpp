@@ -14,7 +14,7 @@ struct SparsePlan::State {
     SparsePattern pattern;
     SparseTuning tuning;
     SparseSummary summary;
-    std::vector<sparse::Content> contents;  ///< of the workspace of each solver
+    std::vector<sparse::Content> contents;  ///< first contents of the workspace of each solver
     std::shared_ptr<const Prepared> prepared;
 };
 

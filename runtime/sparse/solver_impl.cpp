@@ -157,7 +157,7 @@ void SparseSolver::Impl::run(SparseOperation operation, std::span<const AnyArray
     call.finish();
 }
 
-/// Of the panel that ends before column `end`.
+/// Reads outcomes of the panel that ends before column `end`.
 void SparseSolver::Impl::read_outcomes(Session::Call& call, std::int64_t end) {
     const auto rhs = plan.spec().rhs, first = (end - 1) / rhs * rhs;
     const auto states = call.read<trifold_sparse_state>("states", last_.members * rhs);

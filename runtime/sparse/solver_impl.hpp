@@ -20,7 +20,7 @@ struct SparseSolver::Impl {
     std::vector<double> history(std::int64_t member, std::int64_t column);
 
     bool has_solved() const { return !outcomes_.empty(); }
-    std::int64_t columns() const { return last_.columns; }  ///< of the last solution
+    std::int64_t columns() const { return last_.columns; }  ///< right-hand sides of the last solution
 
     SparsePlan plan;
     Session session;

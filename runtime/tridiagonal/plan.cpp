@@ -27,7 +27,16 @@ Plan::Plan(const Spec& spec, const Device& device, const Tuning& tuning) {
         state.choice = choose_by_wisdom(spec, device, tuning);
         const auto& choice = state.choice;
         auto summary = fmt::format("n={} N={} {} by {}", spec.block, spec.horizon, choice.schedule.name, to_string(choice.rung));
-        return Preparation{generate(choice), choice.spec.batch, choice.tuning.spin_microseconds, std::move(summary), describe(choice)};
+        const bool solves = choice.spec.operations.contains(Operation::factor_solve);
+        const bool factors = choice.spec.operations.contains(Operation::factor);
+        return Preparation{.program = generate(choice),
+                           .members = choice.spec.batch,
+                           .spin_microseconds = choice.tuning.spin_microseconds,
+                           .summary = std::move(summary),
+                           .described = describe(choice),
+                           .first = solves    ? "factor_solve"
+                                    : factors ? "factor"
+                                              : ""};
     });
     state_ = std::make_shared<const State>(std::move(state));
 }
@@ -43,6 +52,6 @@ const std::shared_ptr<const Plan::State>& Plan::state() const {
 const Choice& Plan::choice() const { return get().choice; }
 const Program& Plan::program() const { return get().prepared->program; }
 const Device& Plan::device() const { return get().prepared->device; }
-const PlanReport& Plan::report() const { return get().prepared->report; }
+const PlanReport& Plan::report() const { return get().prepared->report(); }
 
 }  // namespace trifold

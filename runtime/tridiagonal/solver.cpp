@@ -133,6 +133,7 @@ Solver::~Solver() = default;
 
 std::int64_t Solver::workspace_bytes(const Plan& plan) { return plan.program().workspace_bytes; }
 const Plan& Solver::plan() const { return impl().plan; }
+void Solver::prepare() { impl().session.prepare(); }
 void Solver::set_executor(Executor executor) { impl().session.set_executor(std::move(executor)); }
 Solver::Impl& Solver::impl() const {
     if (impl_ == nullptr) throw SpecError("this Solver has been moved from; use the one it was moved to, or assign another to it");
@@ -210,7 +211,9 @@ const std::vector<double>& Solver::log_determinant() { return impl().log_determi
 const std::vector<Refinement>& Solver::refinement() { return impl().refinement(); }
 const std::vector<double>& Solver::quadratic() { return impl().quadratic(); }
 void Solver::copy_log_determinant(double* to, std::int64_t members, Stream stream) { impl().copy_log_determinant(to, members, stream); }
-void Solver::copy_quadratic(double* to, std::int64_t members, Stream stream) { impl().copy_quadratic(to, members, stream); }
+void Solver::copy_quadratic(double* to, std::int64_t members, Stream stream, std::int64_t columns) {
+    impl().copy_quadratic(to, members, stream, columns);
+}
 
 void Solver::check() {
     if (ok()) return;

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <trifold/error.hpp>
 
-#include "generator/tridiagonal/operands.hpp"
+#include "generator/tridiagonal/columns.hpp"
 
 namespace trifold {
 namespace {
@@ -15,24 +15,13 @@ namespace {
 constexpr std::array every_operation{Operation::factor,   Operation::factor_forward, Operation::factor_solve, Operation::forward,
                                      Operation::backward, Operation::solve,          Operation::inverse};
 
-/// Arguments of the kernels of one call.
-struct CallOperands {
-    CallOperands(const Plan& plan, const trifold_args& caller) : args(operands_of(plan.choice().spec, plan.program().buffers, caller)) {
-        static_assert(sizeof(trifold_args) == 23 * 8, "operands are compared byte by byte, so nothing may be padding");
-        for (std::size_t k = 0; k < args.size(); ++k) list[k] = {&args[k], sizeof args[k], args[k].members};
-    }
-    CallOperands(const CallOperands&) = delete;
-    CallOperands& operator=(const CallOperands&) = delete;
-    std::array<trifold_args, 3> args;
-    std::array<Operand, 3> list;
-};
-
 Session make_session(const Plan& plan, void* workspace, std::int64_t bytes, Holds holds) {
-    trifold_args args{};
-    args.members = plan.choice().spec.batch;
-    args.columns = plan.choice().spec.rhs;
+    KernelArgs args{};
+    set_sizes(args, plan.program());
+    args.args.members = plan.choice().spec.batch;
+    args.args.columns = plan.choice().spec.rhs;
     std::array<Operand, 3> stand_in;
-    stand_in.fill({&args, sizeof args, args.members});
+    stand_in.fill({&args, bytes_of_args(plan.program()), args.args.members});
     return {plan.state()->prepared, stand_in, workspace, bytes, holds};
 }
 
@@ -56,9 +45,13 @@ std::int64_t gaps_of(const Spec& spec, Array array) {
 }  // namespace
 
 Solver::Impl::Impl(const Plan& given, void* workspace, std::int64_t bytes, Holds holds)
-    : plan(given), session(make_session(given, workspace, bytes, holds)) {
+    : plan(given), session(make_session(given, workspace, bytes, holds)), kernel_columns_(columns_at_once(given.choice())) {
+    for (std::size_t k = 0; k < args_.size(); ++k) {
+        set_sizes(args_[k], plan.program());
+        operands_[k] = {&args_[k], bytes_of_args(plan.program()), 0};
+    }
     for (const auto operation : every_operation)
-        if (plan.choice().spec.operations.contains(operation))
+        if (plan.program().operations.contains(std::string(to_string(operation))))
             numbers_.at(static_cast<std::size_t>(operation)) = session.operation(to_string(operation));
 }
 
@@ -103,10 +96,16 @@ void Solver::Impl::require_factor(std::string_view what) const {
 void Solver::Impl::enqueue(Session::Call& call, const Request& request) {
     const auto& spec = plan.choice().spec;
     auto operation = request.operation;
-    for (std::int64_t first = 0; first < request.columns; first += spec.rhs) {
-        const auto columns = std::min(spec.rhs, request.columns - first);
-        const CallOperands operands(plan, panel_args(spec, request, first, columns, session.workspace()));
-        call.run(numbers_[static_cast<std::size_t>(operation)], operands.list);
+    const auto step = std::min(spec.rhs, kernel_columns_);
+    for (std::int64_t first = 0; first < request.columns; first += step) {
+        const auto columns = std::min(step, request.columns - first);
+        const auto caller = panel_args(spec, request, first, columns, session.workspace());
+        const auto all = operands_of(spec, kernel_columns_, plan.program().buffers, caller);
+        for (std::size_t k = 0; k < all.size(); ++k) {
+            set_args(args_[k], all[k]);
+            operands_[k].members = request.members;
+        }
+        call.run(numbers_[static_cast<std::size_t>(operation)], operands_);
         operation = without_factor(operation);
     }
     if (factors(request.operation)) factored = std::max(factored, request.members);
@@ -182,7 +181,8 @@ void Solver::Impl::read_status(Session::Call& call) {
     const auto ranges = call.read<trifold_range>("range", std::max(solved, inverted));
     for (std::size_t k = 0; k < ranges.size(); ++k) {
         const auto member = static_cast<std::int64_t>(k);
-        outcomes_[k].solution = !(member < solved && sound(k) && ranges[k].solution == 1);
+        // On a CPU each panel of right-hand sides has a bit. Memory that no solution has reached is all ones.
+        outcomes_[k].solution = !(member < solved && sound(k) && ranges[k].solution > 0);
         outcomes_[k].inverse = !(member < inverted && sound(k) && ranges[k].inverse == 1);
     }
     if (!quadratic_known()) return;
@@ -213,12 +213,18 @@ void Solver::Impl::copy_log_determinant(double* to, std::int64_t members, Stream
     call.copy("log_determinant", to, members * static_cast<std::int64_t>(sizeof *to), stream);
 }
 
-void Solver::Impl::copy_quadratic(double* to, std::int64_t members, Stream stream) {
+void Solver::Impl::copy_quadratic(double* to, std::int64_t members, Stream stream, std::int64_t columns) {
     Session::Call call(session);
     require_quadratic();
     if (members < 0 || members > swept_members)
         throw SpecError(fmt::format("quadratic of {} members, but the last forward sweep had {}", members, swept_members));
-    call.copy("quadratic", to, members * plan.choice().spec.rhs * static_cast<std::int64_t>(sizeof *to), stream);
+    const auto rhs = plan.choice().spec.rhs, bytes = static_cast<std::int64_t>(sizeof *to);
+    if (columns == 0) columns = rhs;
+    if (columns < 0 || columns > rhs)
+        throw SpecError(fmt::format("quadratic of {} columns, but a Plan with rhs = {} keeps that many", columns, rhs));
+    if (columns == rhs) return call.copy("quadratic", to, members * rhs * bytes, stream);
+    for (std::int64_t member = 0; member < members; ++member)
+        call.copy("quadratic", to + member * columns, columns * bytes, stream, member * rhs * bytes);
 }
 
 void Solver::Impl::require_quadratic() const {

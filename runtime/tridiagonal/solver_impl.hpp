@@ -3,6 +3,7 @@
 #include <span>
 #include <trifold/solver.hpp>
 
+#include "generator/tridiagonal/operands.hpp"
 #include "runtime/session/session.hpp"
 #include "runtime/tridiagonal/plan_state.hpp"
 #include "runtime/tridiagonal/request.hpp"
@@ -39,7 +40,7 @@ struct Solver::Impl {
     const std::vector<double>& log_determinant();
     const std::vector<double>& quadratic();
     void copy_log_determinant(double* to, std::int64_t members, Stream stream);
-    void copy_quadratic(double* to, std::int64_t members, Stream stream);
+    void copy_quadratic(double* to, std::int64_t members, Stream stream, std::int64_t columns);
     const std::vector<Refinement>& refinement();
     bool ok();
     void check_precision(Precision precision) const;
@@ -62,6 +63,10 @@ struct Solver::Impl {
     void read_status(Session::Call& call);
 
     std::array<std::size_t, 7> numbers_{};  // numbers of the Program's operations, by Operation
+    // Arguments of kernels, whose sizes stay as they are from call to call.
+    std::int64_t kernel_columns_;
+    std::array<KernelArgs, 3> args_{};
+    std::array<Operand, 3> operands_{};
     // Results that the caller is given, and room for what is read.
     std::vector<Outcome> outcomes_;
     std::vector<Refinement> refinements_;

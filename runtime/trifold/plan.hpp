@@ -14,9 +14,9 @@ class Plan {
     /// Throws SpecError, CompileError, CacheError, DeviceError. The other functions throw SpecError when the Plan has been moved from.
     Plan(const Spec& spec, const Device& device, const Tuning& tuning = {});
     const Choice& choice() const;    ///< the Spec, and what was decided
-    const Program& program() const;  ///< the generated Program
+    const Program& program() const;  ///< the generated Program, without the sources of its units
     const Device& device() const;
-    const PlanReport& report() const;
+    const PlanReport& report() const;  ///< waits until the code of every operation is there
 
     struct [[gnu::visibility("hidden")]] State;
     [[gnu::visibility("hidden")]] const std::shared_ptr<const State>& state() const;

@@ -85,6 +85,8 @@ class Solver {
     ~Solver();
     static std::int64_t workspace_bytes(const Plan& plan);
     const Plan& plan() const;
+    /// Waits until every operation can run. Without it the first call of an operation waits, where its code is still being compiled.
+    void prepare();
     /// CPU only: replaces the built-in thread pool. A Plan of one worker runs everything in the caller and asks nobody.
     void set_executor(Executor executor);
 
@@ -188,9 +190,10 @@ class Solver {
     /// Throws SpecError when that sweep had more columns than the Spec's rhs, and in mixed precision.
     const std::vector<double>& quadratic();
     /// The same two, enqueued as copies to memory of the device (on the CPU ordinary memory), which do not synchronize: log det A of that
-    /// many members; and b' A^-1 b of the last forward sweep, as [members][Spec's rhs]. They throw SpecError where there is not as much.
+    /// many members; and b' A^-1 b of the last forward sweep, as [members][columns], where 0 stands for the Spec's rhs. They throw
+    /// SpecError where there is not as much.
     void copy_log_determinant(double* to, std::int64_t members, Stream stream = {});
-    void copy_quadratic(double* to, std::int64_t members, Stream stream = {});
+    void copy_quadratic(double* to, std::int64_t members, Stream stream = {}, std::int64_t columns = 0);
 
   private:
     template <class, class>

@@ -13,7 +13,7 @@
 
 namespace [[gnu::visibility("default")]] trifold {
 
-/// What a plan made of a pattern.
+/// Numbers of a pattern, as a plan has arranged it.
 struct SparseSummary {
     std::string partition;                     ///< how rows were put into subdomains
     std::int64_t tiles = 0, largest_tile = 0;  ///< subdomains, and rows of the largest
@@ -54,7 +54,7 @@ struct SparseOptions {
     std::int64_t most_iterations = 0;  ///< 0: the Spec's
     std::int64_t renew = 0;            ///< iterations after which the true residual is computed; 0: only where the end seems reached
     bool guess = false;                ///< X holds a first guess
-    /// Of update: what is added to the diagonal of blocks before they are inverted, over their largest entry.
+    /// Update adds so much, times a block's largest entry, to the diagonals of blocks before they are inverted.
     double shift = 0;
 };
 
@@ -62,7 +62,7 @@ struct SparseOptions {
 struct SparseValues {
     std::int64_t zero_pivots = 0, zero_row = -1;                      ///< blocks that could not be inverted, and the first of them
     std::int64_t not_finite = 0, bad_row = -1, bad_column = -1;       ///< infinite or NaN
-    std::int64_t unequal = 0, unequal_row = -1, unequal_column = -1;  ///< of conjugate gradients: blocks that break the symmetry
+    std::int64_t unequal = 0, unequal_row = -1, unequal_column = -1;  ///< blocks that break the symmetry, where conjugate gradients need it
     double largest = 0;                                               ///< absolute value of the largest entry
     bool operator==(const SparseValues&) const = default;
     bool ok() const { return zero_pivots == 0 && not_finite == 0 && unequal == 0; }

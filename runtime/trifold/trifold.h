@@ -79,6 +79,7 @@ typedef struct {
     const char* variant;
     int workers;
     int spin_microseconds; /* that idle threads of a CPU solver stay awake; -1: the switch TRIFOLD_SPIN, or 1000 */
+    int any_size;          /* 1: one compilation for every horizon, batch and class of right-hand sides; 0: the fastest kernels */
 } trifold_tuning;
 void trifold_tuning_init(trifold_tuning* tuning);
 

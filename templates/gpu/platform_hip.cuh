@@ -17,6 +17,10 @@
 
 constexpr int warp_lanes = TRIFOLD_WAVE;
 
+/* The upper half of a product. */
+TRIFOLD_DEVICE unsigned long long multiply_high(unsigned long long a, unsigned long long b) {
+    return static_cast<unsigned long long>((static_cast<unsigned __int128>(a) * b) >> 64);
+}
 TRIFOLD_DEVICE int thread_index() { return static_cast<int>(__builtin_amdgcn_workitem_id_x()); }
 TRIFOLD_DEVICE void assume_thread() {} /* the compiler knows that it is not negative */
 /* The thread's index, read again. Compilers keep numbers that follow from an index in registers, but those that follow from this one they

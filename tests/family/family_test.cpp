@@ -9,7 +9,6 @@
 #include <trifold/binary.hpp>
 #include <trifold/error.hpp>
 
-#include "runtime/device/gpu_module.hpp"
 #include "tests/family/solver.hpp"
 #include "tests/support/capture_file.hpp"
 #include "tests/support/drivers/drivers.hpp"
@@ -81,9 +80,13 @@ class FakeGpu {
         fake_cuda().call = call_triangular;
         fake_cuda().operand_bytes = sizeof(TriangularArgs);
         fake_cuda().constants_bytes = sizeof(TriangularRows);
-        auto loaded = gpu::load(program, spec.batch, 0, std::vector<Binary>(program.units.size(), Binary{.code = "emulated"}));
+        const auto device = Device::cuda(0);
+        std::vector<LoadedCode> codes;
+        for (std::size_t k = 0; k < program.units.size(); ++k) codes.push_back(load(Binary{.code = "emulated"}, device));
         prepared_ = std::make_shared<Prepared>(
-            Prepared{std::move(program), Device::cuda(0), {}, std::move(loaded), 0, triangular_words, R"("family":"triangular")"});
+            Preparation{
+                .program = std::move(program), .members = spec.batch, .spin_microseconds = 0, .described = R"("family":"triangular")"},
+            device, triangular_words, codes);
     }
     ~FakeGpu() {
         prepared_.reset();
@@ -179,9 +182,12 @@ TEST_CASE("a session writes contents that are large or known late, and reads wha
 
 TEST_CASE("a workspace begins with the zeros and contents that a Program asks for, also one of the caller's") {
     const Problem problem(7, 3);
-    auto prepared = *prepare_triangular(problem.spec, Device::cpu());
-    prepared.program.buffers.back().zeroed = true;
-    const auto shared = std::make_shared<const Prepared>(prepared);
+    const auto device = Device::cpu();
+    const auto shared = prepare(device, triangular_words, [&] {
+        auto program = generate_triangular(problem.spec, device.target());
+        program.buffers.back().zeroed = true;
+        return Preparation{.program = std::move(program), .members = problem.spec.batch};
+    });
     const auto bytes = shared->program.workspace_bytes;
     alignas(64) std::array<char, 4096> given;
     given.fill(7);

@@ -58,7 +58,7 @@ class PreparedTriangular : public tune::Prepared {
     PreparedTriangular(const TriangularData& data, std::shared_ptr<const trifold::Prepared> prepared)
         : data_(data), prepared_(std::move(prepared)), solver_(data.spec, prepared_), y_(data.x.size()) {}
     const Program& program() const override { return prepared_->program; }
-    const std::vector<KernelResources>& resources() const override { return prepared_->report.kernels; }
+    const std::vector<KernelResources>& resources() const override { return prepared_->report().kernels; }
     /// Row r of y is the sum of the prefix sums of x from r on.
     double residual() override {
         apply();

@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
+#include <set>
 #include <trifold/error.hpp>
 #include <vector>
 
 #include "generator/grid/cpu/cpu.hpp"
+#include "generator/grid/knobs.hpp"
 #include "generator/grid/levels.hpp"
 
 using namespace trifold;
@@ -101,6 +104,53 @@ TEST_CASE("one unit serves images of every size, batch and boundary") {
     CHECK(to_json(a) == to_json(generate(image(9, 5), avx2)));
     other.matrix = GridMatrix::symmetric;
     CHECK(generate(other, avx2).units[0].source != b.units[0].source);
+}
+
+TEST_CASE("a few units serve images of every size, batch, boundary and number of right-hand sides on a GPU, and one on a CPU") {
+    // Leaf tiles, two for other small fronts, three for panels that a step factors, other kernels of shared fronts, sweeps, triangles,
+    // triangles of A' unless A is symmetric, pixels. Larger images need further steps, and wide products.
+    constexpr std::size_t most_units = 11, most_of_symmetric = 10;
+    const std::vector<std::pair<std::int64_t, std::int64_t>> sizes{{2, 2},    {3, 3},     {5, 3},     {9, 9},     {33, 17},  {64, 64},
+                                                                   {129, 65}, {257, 257}, {300, 300}, {513, 513}, {600, 400}};
+    for (const auto& target : {Target{Backend::cuda, "sm_90"}, Target{Backend::hip, "gfx942"}, avx2})
+        for (const auto precision : {Precision::f64, Precision::f32})
+            for (const auto kind : {0, 1, 2}) {
+                std::map<std::string, std::vector<Kernel>> texts;
+                std::set<std::string> ids;
+                std::int64_t count = 0;
+                for (const auto& [width, height] : sizes)
+                    for (const std::int64_t batch : {1, 3, 64}) {
+                        const bool fixed = count % 2 == 1 && width > 2;
+                        auto spec = image(width, height, fixed ? GridBoundary::fixed : GridBoundary::natural);
+                        spec.precision = precision;
+                        spec.matrix = kind == 0 ? GridMatrix::symmetric : GridMatrix::general;
+                        spec.pivoting = kind == 1 ? GridPivoting::none : GridPivoting::partial;
+                        spec.batch = batch;
+                        spec.rhs = 1 + count++ % 8;
+                        for (const auto& unit : generate(spec, target).units) {
+                            auto kernels = unit.kernels;
+                            for (auto& kernel : kernels) kernel.shared_bytes = 0;
+                            const auto known = texts.try_emplace(unit.source, kernels).first->second;
+                            CHECK(known == kernels);
+                            ids.insert(unit.id);
+                        }
+                    }
+                const auto label = fmt::format("{} {} {}", to_string(target), to_string(precision), kind);
+                CAPTURE(label);
+                CHECK(ids.size() == texts.size());
+                CHECK(texts.size() == (target.backend == Backend::cpu ? 1 : kind == 0 ? most_of_symmetric : most_units));
+            }
+}
+
+TEST_CASE("a Program asks for the knobs of the kernels that it launches, and of no others in their units") {
+    const Target sm_90{Backend::cuda, "sm_90"};
+    const auto asked = [&](std::int64_t side, std::string_view knob) {
+        const auto all = grid::decided(choose(image(side, side), sm_90));
+        return std::ranges::any_of(all, [&](const Turned& turned) { return turned.list == knob; });
+    };
+    CHECK(asked(9, "tiny_blocks"));
+    CHECK(!asked(5, "tiny_blocks"));
+    CHECK(!asked(9, "forward_kept_blocks"));
 }
 
 TEST_CASE("register tiles fit the registers of each processor") {

@@ -44,7 +44,7 @@ TEST_CASE("what is no knob is refused with what to write") {
         CHECK_THROWS_AS(parse_variant(text), SpecError);
     const Spec spec{.block = 8, .horizon = 5};
     CHECK_THROWS_WITH_AS(choose(spec, avx512, {.variant = "tile:stages=3"}),
-                         "variant 'tile' has no knob 'stages'; give one of halves, few_strips, fetches_from", SpecError);
+                         "variant 'tile' has no knob 'stages'; give one of bake, halves, few_strips, fetches_from", SpecError);
     CHECK_THROWS_WITH_AS(choose(spec, avx512, {.variant = "tile:halves=2"}), "knob halves of variant 'tile' cannot be 2; give one of 0, 1",
                          SpecError);
     CHECK_THROWS_WITH_AS(choose(spec, avx512, {.variant = "auto:halves=1"}), "variant 'auto' has no knobs", SpecError);

@@ -8,6 +8,7 @@
 #include <trifold/error.hpp>
 #include <vector>
 
+#include "generator/tridiagonal/columns.hpp"
 #include "generator/tridiagonal/operands.hpp"
 
 using namespace trifold;
@@ -71,7 +72,7 @@ TEST_CASE("what factors and sweeps in a mixed Program works on copies in the wor
     caller.columns = 2;
     caller.workspace = workspace;
     const Spec spec{.block = 5, .horizon = 9, .precision = Precision::mixed, .rhs = 3, .batch = 2};
-    const auto all = operands_of(spec, program.buffers, caller);
+    const auto all = operands_of(spec, columns_at_once(choose(spec, program.units[0].target)), program.buffers, caller);
     const std::set<std::string> refining{"narrow", "residual", "judge", "correct", "deliver"};
     for (const auto& launch : program.operations.at("factor_solve")) {
         const auto expected = refining.contains(phase_of(kernel_of(program, launch))) ? Operands::caller : Operands::copies;

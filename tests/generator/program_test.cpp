@@ -13,6 +13,8 @@
 #include <trifold/error.hpp>
 #include <trifold/generate.hpp>
 
+#include "generator/tridiagonal/emit.hpp"
+#include "generator/tridiagonal/open_sizes.hpp"
 #include "tests/generator/designs.hpp"
 #include "tests/generator/schedules.hpp"
 
@@ -28,7 +30,7 @@ std::vector<Design> programs() {
     for (const auto& target : {cpu, cuda, hip}) {
         for (const auto* schedule : {"sequential", "twisted:2", "recursive:2:3", "multi-stage"}) {
             result.push_back(
-                design_of({.block = 5, .horizon = 13, .precision = Precision::f32, .rhs = 3, .batch = 2, .operations = all_operations()},
+                design_of({.block = 5, .horizon = 13, .precision = Precision::f32, .rhs = 2, .batch = 2, .operations = all_operations()},
                           target, {.schedule = schedule}));
             result.push_back(
                 design_of({.block = 8, .horizon = 1, .operations = all_operations()}, target, {.schedule = schedule, .workers = 3}));
@@ -82,7 +84,7 @@ TEST_CASE("each kernel stands at its phase's index under a name of its own, whic
             CHECK(kernel.phase == phase);
             CHECK(names.insert(kernel.name).second);
             CHECK(source_of(program).find(kernel.name) != std::string::npos);
-            CHECK(kernel.name.find(program.id) != std::string::npos);
+            CHECK(kernel.name.ends_with(program.label));
         }
     }
 }
@@ -119,6 +121,31 @@ TEST_CASE("operations visit every level in order, each launch after the one it n
         }
         CHECK(std::ranges::is_sorted(climbed));
         CHECK(std::ranges::is_sorted(descended, std::ranges::greater{}));
+    }
+}
+
+TEST_CASE("on a CPU many right-hand sides go in panels, which workers share, and do not ride with the factorization") {
+    const auto made = [](std::int64_t rhs, int workers, const char* variant = "tile") {
+        return design_of({.block = 5, .horizon = 13, .rhs = rhs, .batch = 2, .operations = {Operation::factor_solve}}, cpu,
+                         {.schedule = "twisted:2", .variant = variant, .workers = workers});
+    };
+    struct Expected {
+        std::int64_t rhs;
+        int workers;
+        std::int64_t at_once, panels;
+    };
+    for (const auto& [rhs, workers, at_once, panels] :
+         {Expected{1, 4, 1, 1}, {2, 4, 2, 1}, {3, 4, 4, 1}, {9, 4, 16, 1}, {64, 4, 64, 1}, {65, 1, 64, 1}, {1000, 4, 256, 4}}) {
+        CAPTURE(rhs);
+        const auto program = made(rhs, workers);
+        CHECK(program.spec.rhs == at_once);
+        CHECK(program.caller.rhs == rhs);
+        CHECK(buffer(program, "quadratic").bytes == 2 * rhs * 8);
+        CHECK(has_kernel(program, Phase::factor_forward) == (rhs <= 2));
+        CHECK(program.operations.contains(Operation::solve) == (rhs > at_once));  // for the columns that the first call leaves
+        for (const auto& step : program.operations.at(Operation::factor_solve))
+            if (program.kernels[step.kernel].phase == Phase::backward) CHECK(groups_of(program, step) == step.level.chains * panels);
+        CHECK(made(rhs, workers, "lanes").spec.rhs == std::min<std::int64_t>(at_once, 64));
     }
 }
 
@@ -181,9 +208,9 @@ TEST_CASE("variant dataflow: fronts send messages from the level on where 512 re
             REQUIRE(at != std::string::npos);
             return std::stoll(source_of(program).substr(at + define.size()));
         };
-        const auto fronts = value("FRONTS");
+        const long long fronts = open_sizes_of(program).at(*place_of_open_size("MESSAGE_FRONTS"));
         const std::int64_t padded = (spec.block + 7) / 8 * 8, bytes = spec.precision == Precision::f64 ? 8 : 4;
-        CHECK(buffer(program, "message").bytes == spec.batch * fronts * 2 * padded * (padded + spec.rhs) * bytes);
+        CHECK(buffer(program, "message").bytes == spec.batch * fronts * 2 * padded * (padded + program.spec.rhs) * bytes);
         CHECK(buffer(program, "message").zeroed);
         return std::pair{value("LEVEL"), fronts};
     };

@@ -57,6 +57,25 @@ def test_factor(n, horizon):
     assert f.status.block == -1 and f.status.floors == 0
 
 
+@pytest.mark.parametrize("batch", [None, 3])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_factor_for_many_right_hand_sides(batch, dtype):
+    D, E = make(5, 9, batch, dtype=dtype)
+    f = trifold.factor(D, E, rhs=16)
+    assert f.plan.rhs == 16
+    rtol, atol = (1e-10, 1e-12) if dtype == np.float64 else (1e-3, 1e-5)
+    for columns in (None, 1, 5, 16, 37):
+        b = rhs(5, 9, batch, columns, dtype=dtype)
+        x = solution(D, E, b)
+        np.testing.assert_allclose(f.solve(b), x, rtol=rtol, atol=atol)
+        np.testing.assert_allclose(f.backward(f.forward(b)), x, rtol=rtol, atol=atol)
+        axes = (0, 1) if batch is None else (1, 2)
+        np.testing.assert_allclose(f.quadratic(b), np.sum(b * x, axes, dtype=np.float64), rtol=1e4 * rtol)
+        assert f.status.solution if batch is None else all(f.status.solution)
+    with pytest.raises(trifold.SpecError, match="rhs = 0 is out of range"):
+        trifold.factor(D, E, rhs=0)
+
+
 def test_factor_of_a_batch():
     D, E = make(3, 7, 4)
     b = rhs(3, 7, 4, 2)

@@ -174,8 +174,10 @@ std::string kernel_unit(const Design& design) {
 }
 
 std::string kernel_body(const ExportRequest& request) {
-    return fmt::format("{}\n{}\n{}\n{}", sections("solver.c", {"outcome", "computed", "check_finite", "poison"}),
-                       kernel_unit(kernel_design(request)), sections("kernels.c", {"kernels", "least_pivot"}), section("solver.c", "init"));
+    const auto design = kernel_design(request);
+    const auto* sweeps = has_kernel(design, Phase::factor_forward) ? "sweeps" : "panels";
+    return fmt::format("{}\n{}\n{}\n{}", sections("solver.c", {"outcome", "computed", "check_finite", "poison"}), kernel_unit(design),
+                       sections("kernels.c", {"kernels", sweeps, "least_pivot"}), section("solver.c", "init"));
 }
 
 std::string plain_body(const ExportRequest& request) {
@@ -238,7 +240,7 @@ Design kernel_design(const ExportRequest& request) {
     auto spec = request.spec;
     spec.operations = {Operation::factor, Operation::solve, Operation::factor_solve};
     const Target target{Backend::cpu, std::string(machine_of(request.target).kernels)};
-    return design(choose(spec, target, {.schedule = "sequential", .variant = "tile"}));
+    return design(with_literal_sizes(choose(spec, target, {.schedule = "sequential", .variant = "tile"})));
 }
 
 std::string c99_header(const ExportRequest& request) {

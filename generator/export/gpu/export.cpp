@@ -81,7 +81,7 @@ void check(const GpuExportRequest& request, const std::vector<KernelCode>& code)
 std::vector<Design> designs_of(const GpuExportRequest& request) {
     std::vector<Design> designs;
     for (const auto& target : request.targets) {
-        designs.push_back(design(choose(request.spec, target, request.tuning)));
+        designs.push_back(design(with_literal_sizes(choose(request.spec, target, request.tuning))));
         check_grids(designs.back());
     }
     return designs;

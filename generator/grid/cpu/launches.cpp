@@ -53,7 +53,7 @@ class Writer {
     /// Elements of scratch memory that a worker needs.
     std::int64_t scratch() const {
         std::int64_t most = 0;
-        for (const auto& level : layout_.levels) most = std::max<std::int64_t>(most, (level.eliminated + level.kept) * spec_.rhs);
+        for (const auto& level : layout_.levels) most = std::max<std::int64_t>(most, (level.eliminated + level.kept) * shape_.columns);
         for (const auto& stage : shape_.stages) {
             const auto launch = of_stage(stage);
             std::int64_t largest = 0;
@@ -69,7 +69,7 @@ class Writer {
         auto launch = launch_of(spec_, layout_);
         launch.leaves = first == 0 && last == 0 ? 1 : 0;
         launch.kind = trifold_grid_tasks;
-        launch.task = {0, 0, tile_};
+        launch.task = {0, 0, tile_, shape_.columns};
         launch.number = static_cast<std::int64_t>(last);
         require(first <= last && last - first < trifold_grid_levels, "a launch has levels {} to {}, and kernels know {}", first, last,
                 int{trifold_grid_levels});
@@ -128,7 +128,8 @@ Shape shape_of(const GridSpec& spec, const Target& target, const std::vector<Lev
     const auto& device = device_of(target);
     const auto task_cells = device.count("models.grid.task_cells"), whole_boxes = device.count("models.grid.whole_boxes");
     const auto shared_from = device.count("models.grid.shared_from");
-    Shape shape{tile_of(spec, target).lanes, {}};
+    Shape shape{.lanes = tile_of(spec, target).lanes};
+    shape.columns = spec.rhs == 1 ? 1 : round_up(spec.rhs, shape.lanes);  // whole slices
     std::size_t first = 0;
     for (std::size_t k = 0; k < levels.size(); ++k) {
         const auto small = [&](const Level& level) { return std::max(level.width_cells, level.height_cells) <= task_cells; };

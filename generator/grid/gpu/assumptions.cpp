@@ -15,13 +15,6 @@ const OnChip* chip_kernel(Kernel kernel) {
     return kernel == Kernel::leaf ? &leaf_on_chip : kernel == Kernel::tiny ? &tiny_on_chip : nullptr;
 }
 
-/// The inverse of step_of.
-int row_groups_of(Kernel kernel) {
-    for (const int row_groups : {0, 1, 2, 4, 8})
-        if (step_of(row_groups) == kernel) return row_groups;
-    return 16;
-}
-
 /// The assumptions about one launch, which are named as the templates name them.
 class Assumptions {
   public:
@@ -70,6 +63,8 @@ class Assumptions {
                 return teams(grid_sweep_threads);
             case Kernel::forward_pivots:
             case Kernel::backward_pivots:
+            case Kernel::forward_pivots_transposed:
+            case Kernel::backward_pivots_transposed:
                 return triangle();
             case Kernel::forward_kept:
                 return rows();
@@ -84,9 +79,8 @@ class Assumptions {
     template <class... Values>
     void holds(bool truth, fmt::format_string<Values...> what, Values&&... values) const {
         if (truth) return;
-        require(false, "the launch of kernel {} for level {} of an image of {} by {} pixels on {}: {}",
-                kernel_names.at(static_cast<std::size_t>(made_.kernel)), launch_.number, spec_.width, spec_.height, to_string(target_),
-                fmt::format(what, std::forward<Values>(values)...));
+        require(false, "the launch of kernel {} for level {} of an image of {} by {} pixels on {}: {}", name_of(made_.kernel),
+                launch_.number, spec_.width, spec_.height, to_string(target_), fmt::format(what, std::forward<Values>(values)...));
     }
     void at_most(std::int64_t value, std::int64_t most, std::string_view what) const {
         holds(value <= most, "{} are {}, and it takes at most {}", what, value, most);
@@ -121,6 +115,8 @@ class Assumptions {
                 return trifold_grid_stepping;
             case Kernel::forward_pivots:
             case Kernel::backward_pivots:
+            case Kernel::forward_pivots_transposed:
+            case Kernel::backward_pivots_transposed:
                 return trifold_grid_solving;
             case Kernel::forward_kept:
             case Kernel::backward_kept:
@@ -152,7 +148,7 @@ class Assumptions {
         if (kernel.kernel == Kernel::leaf) whole_rows(grid_leaf_pixels), at_most(level_.kept, 16, "kept pixels");
         if (kernel.kernel == Kernel::tiny) whole_rows(grid_tiny_pixels);
         holds((kernel.kernel == Kernel::leaf) == (launch_.leaves != 0), "leaf tiles have a kernel of their own");
-        threads(threads_of(target_, kernel));
+        threads(threads_of(kernel.kernel, target_));
         shared(chip_bytes(spec_, level_, kernel));
         groups(level_.boxes());
     }
@@ -216,6 +212,8 @@ class Assumptions {
 
     void triangle() const {
         const auto first = launch_.triangle.first, end = launch_.triangle.end;
+        const bool transposes = made_.kernel >= Kernel::forward_pivots_transposed, asked = launch_.transposed != 0;
+        holds(transposes == (asked && spec_.matrix == GridMatrix::general), "A' and A have kernels of their own");
         threads(grid_triangle_threads);
         holds(grid_triangle_threads / lanes_ > 3, "no warp is left to take later tiles");
         holds(first >= 0 && first < end && first % grid_tile_width == 0, "columns {} to {} are no tiles", first, end);

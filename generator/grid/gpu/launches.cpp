@@ -1,34 +1,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
-#include <map>
 #include <trifold/error.hpp>
 
 #include "generator/grid/emit.hpp"
 #include "generator/grid/gpu/assumptions.hpp"
 #include "generator/grid/gpu/gpu.hpp"
 #include "generator/grid/gpu/placement.hpp"
+#include "generator/grid/gpu/units.hpp"
 #include "generator/grid/knobs.hpp"
 #include "generator/program/device.hpp"
 #include "generator/program/require.hpp"
-#include "generator/program/templates.hpp"
 
 namespace trifold::grid::gpu {
 namespace {
 
 constexpr std::int64_t most_images = 65535;  // the limit of a launch's second dimension
-
-/// Shared memory of a step's kernel, with room for a panel where that stays on chip.
-std::int64_t step_bytes(const Target& target, std::int64_t real, int row_groups, bool on_chip) {
-    return grid_step_bytes(grid_step_columns(row_groups), grid_step_threads(row_groups) / warp_lanes(target), real,
-                           on_chip ? grid_most_rows(row_groups) : 0);
-}
-bool panel_on_chip(const Target& target, std::int64_t real) {
-    std::int64_t most = 0;
-    for (const int row_groups : {0, 1, 2, 4, 8, 16}) most = std::max(most, step_bytes(target, real, row_groups, true));
-    return most <= device_of(target).count("facts.block_shared_bytes");
-}
 
 /// Writes the launches of a Program, and collects the kernels that they need. Launches name a kernel by its number until units are made.
 class Launches {
@@ -41,8 +28,8 @@ class Launches {
         for (std::size_t level = 0; level < levels_.size(); ++level) {
             const auto* placement = placement_of(level);
             if (placement != nullptr)
-                add_early(placement->kernel, {threads_of(target_, *placement), chip_bytes(spec_, levels_[level], *placement)}, at(level),
-                          levels_[level].boxes(), "fronts of level", level);
+                add_early(placement->kernel, chip_bytes(spec_, levels_[level], *placement), at(level), levels_[level].boxes(),
+                          "fronts of level", level);
             else
                 add_shared(level);
         }
@@ -66,7 +53,7 @@ class Launches {
         return list_;
     }
 
-    const std::map<Kernel, Needs>& kernels() const { return kernels_; }
+    const SharedBytes& launched() const { return launched_; }
 
   private:
     std::int64_t decide(std::string_view knob, const Quantities& of) const { return take(knobs_, device_of(target_), knob, of); }
@@ -98,14 +85,13 @@ class Launches {
     void add_shared(std::size_t level) {
         const auto& l = levels_[level];
         const auto boxes = l.boxes(), tiles = quotient(l.eliminated, grid_assembled_columns);
-        add_early(Kernel::assemble, {grid_wide_threads, 2 * sizeof(int) * grid_assembled_rows}, shared(level, tiles), boxes * tiles,
-                  "pivot blocks of level", level);
+        add_early(Kernel::assemble, 2 * sizeof(int) * grid_assembled_rows, shared(level, tiles), boxes * tiles, "pivot blocks of level",
+                  level);
         add_steps(level);
         if (l.kept == 0) return;
         const std::int64_t parts = quotient(l.kept, grid_tile_rows), kinds = spec_.matrix == GridMatrix::symmetric ? 1 : 2;
-        const auto threads = 4 * std::int64_t{warp_lanes(target_)};
-        add_early(Kernel::panel, {2 * threads, grid_panel_bytes(fetches_async(target_), real_)}, shared(level, parts),
-                  boxes * parts * kinds, "panels of level", level);
+        add_early(Kernel::panel, grid_panel_bytes(fetches_async(target_), real_), shared(level, parts), boxes * parts * kinds,
+                  "panels of level", level);
         add_product(level);
     }
 
@@ -117,8 +103,7 @@ class Launches {
         const bool fits = async && grid_product_bytes(wide_side, async, real_) <= device_of(target_).count("facts.block_shared_bytes");
         const bool is_wide = decide("product_side", {{"eliminated", number(l.eliminated)}, {"tiles", number(tiles)}}) == wide_side && fits;
         const auto side = is_wide ? wide_side : std::int64_t{grid_tile_rows}, parts = quotient(l.kept, side);
-        add_early(is_wide ? Kernel::wide_product : Kernel::product,
-                  {(is_wide ? 8 : 4) * std::int64_t{warp_lanes(target_)}, grid_product_bytes(side, async, real_)}, shared(level, parts),
+        add_early(is_wide ? Kernel::wide_product : Kernel::product, grid_product_bytes(side, async, real_), shared(level, parts),
                   l.boxes() * parts * parts, "products of level", level);
     }
 
@@ -144,15 +129,14 @@ class Launches {
             auto launch = at(level);
             launch.kind = trifold_grid_stepping;
             launch.step = step;
-            const Needs needs{grid_step_threads(panel.row_groups),
-                              step_bytes(target_, real_, panel.row_groups, panel_on_chip(target_, real_))};
-            add_early(step_of(panel.row_groups), needs, launch, l.boxes() * shares, fmt::format("panel {} of level", k), level);
+            const auto bytes = step_bytes(target_, real_, panel.row_groups, panel_on_chip(target_, real_));
+            add_early(step_of(panel.row_groups), bytes, launch, l.boxes() * shares, fmt::format("panel {} of level", k), level);
         }
         require(inverted == tiles && first_of(panels.size()) >= l.eliminated, "panels of level {} leave out some columns", level);
     }
 
     /// The outcome of an image, from the record of its last front.
-    void add_outcome() { add_early(Kernel::finish, {64, 0}, at(levels_.size() - 1), 1, "outcome, from level", levels_.size() - 1); }
+    void add_outcome() { add_early(Kernel::finish, 0, at(levels_.size() - 1), 1, "outcome, from level", levels_.size() - 1); }
 
     /// A front gets a thread block. A small one gets a team of lanes, with at least one lane for each pixel that it eliminates.
     void sweep(bool forward, std::size_t level, bool transposed) {
@@ -162,13 +146,13 @@ class Launches {
         const auto bytes =
             teams * grid_team_reals(l.eliminated, l.kept, std::max<std::int64_t>(lanes / warp_lanes(target_), 1), real_) * real_;
         const auto kernel = forward ? (small ? Kernel::forward_small : Kernel::forward) : small ? Kernel::backward_small : Kernel::backward;
-        add_early(kernel, {grid_sweep_threads, bytes}, at(level, transposed), quotient(levels_[level].boxes(), teams),
+        add_early(kernel, bytes, at(level, transposed), quotient(levels_[level].boxes(), teams),
                   forward ? "forward level" : "backward level", level);
     }
     void forward(std::size_t level, bool transposed) {
         const auto& l = levels_[level];
         for (const auto& [first, end] : parts_of(l)) {
-            add_triangle(Kernel::forward_pivots, level, {first, end}, transposed);
+            add_triangle(true, level, {first, end}, transposed);
             if (end < l.eliminated)
                 add_adjacent(level, {first, end}, l.eliminated - end, trifold_grid_rows_behind, transposed, is_general() && transposed);
         }
@@ -180,7 +164,7 @@ class Launches {
         auto parts = parts_of(l);
         std::ranges::reverse(parts);
         for (const auto& [first, end] : parts) {
-            add_triangle(Kernel::backward_pivots, level, {first, end}, transposed);
+            add_triangle(false, level, {first, end}, transposed);
             if (first > 0) add_adjacent(level, {first, end}, first, trifold_grid_rows_before, transposed, !is_general() || transposed);
         }
     }
@@ -196,14 +180,16 @@ class Launches {
             parts.emplace_back(tiles * k / count * grid_tile_width, std::min(tiles * (k + 1) / count * grid_tile_width, l.eliminated));
         return parts;
     }
-    void add_triangle(Kernel kernel, std::size_t level, Columns columns, bool transposed) {
+    void add_triangle(bool forward, std::size_t level, Columns columns, bool transposed) {
         const bool async = fetches_async(target_);
         auto launch = at(level, transposed);
         launch.kind = trifold_grid_solving;
         launch.triangle = {columns.first, columns.second};
         const auto bytes = grid_triangle_bytes(columns.second - columns.first, levels_[level].eliminated, async, real_);
-        add_early(kernel, {grid_triangle_threads, bytes}, launch, levels_[level].boxes(),
-                  kernel == Kernel::forward_pivots ? "forward pivots of level" : "backward pivots of level", level);
+        const auto kernel = transposed && is_general() ? (forward ? Kernel::forward_pivots_transposed : Kernel::backward_pivots_transposed)
+                            : forward                  ? Kernel::forward_pivots
+                                                       : Kernel::backward_pivots;
+        add_early(kernel, bytes, launch, levels_[level].boxes(), forward ? "forward pivots of level" : "backward pivots of level", level);
     }
     /// Subtracts the columns' part from the `count` rows behind or before them; `by_columns`: rows are columns of memory.
     void add_adjacent(std::size_t level, Columns columns, std::int64_t count, trifold_grid_rows rows, bool transposed, bool by_columns) {
@@ -217,39 +203,38 @@ class Launches {
         launch.kind = trifold_grid_sweeping;
         launch.factor = factor;
         const auto bytes = (layout_.levels[level].eliminated + grid_wide_threads / warp_lanes(target_) * grid_kept_rows) * real_;
-        add_early(Kernel::forward_kept, {grid_wide_threads, bytes}, launch, levels_[level].boxes() * factor.parts, what, level);
+        add_early(Kernel::forward_kept, bytes, launch, levels_[level].boxes() * factor.parts, what, level);
     }
     void add_columns(trifold_grid_launch launch, trifold_grid_factor factor, std::int64_t columns, std::string_view what,
                      std::size_t level) {
         factor.parts = quotient(columns, grid_wide_threads / warp_lanes(target_) * grid_kept_columns);
         launch.kind = trifold_grid_sweeping;
         launch.factor = factor;
-        add_early(Kernel::backward_kept, {grid_wide_threads, grid_kept_chunk * real_}, launch, levels_[level].boxes() * factor.parts, what,
-                  level);
+        add_early(Kernel::backward_kept, grid_kept_chunk * real_, launch, levels_[level].boxes() * factor.parts, what, level);
     }
 
     void add_pixels(trifold_grid_work work, bool transposed, std::string_view what) {
         auto launch = at(0, transposed);
         launch.kind = trifold_grid_pixelwise;
         launch.pixelwise = {work};
-        add(Kernel::pixels, {grid_wide_threads, 0}, launch, quotient(spec_.width * spec_.height, grid_wide_threads), what, 0);
+        add(Kernel::pixels, 0, launch, quotient(spec_.width * spec_.height, grid_wide_threads), what, 0);
     }
 
     /// Adds a launch that may start before its predecessor ends (programmatic dependent launch). It computes addresses, and a sweep fetches
     /// factors. Then it waits by itself, before it reads what the predecessor wrote.
-    void add_early(Kernel kernel, const Needs& needs, const trifold_grid_launch& constants, std::int64_t groups, std::string_view what,
-                   std::size_t level) {
+    void add_early(Kernel kernel, std::int64_t shared_bytes, const trifold_grid_launch& constants, std::int64_t groups,
+                   std::string_view what, std::size_t level) {
         const bool first = list_.empty();
-        add(kernel, needs, constants, groups, what, level);
+        add(kernel, shared_bytes, constants, groups, what, level);
         list_.back().early = !first && device_of(target_).has("early_launches");
     }
 
-    void add(Kernel kernel, const Needs& needs, const trifold_grid_launch& constants, std::int64_t groups, std::string_view what,
+    void add(Kernel kernel, std::int64_t shared_bytes, const trifold_grid_launch& constants, std::int64_t groups, std::string_view what,
              std::size_t level) {
+        const Needs needs{threads_of(kernel, target_), shared_bytes};
         require_sound(spec_, target_, {kernel, needs, constants, groups, levels_[level]});
-        auto& all = kernels_[kernel];
-        all.threads = needs.threads;
-        all.shared_bytes = std::max(all.shared_bytes, needs.shared_bytes);
+        auto& most = launched_[kernel];
+        most = std::max(most, shared_bytes);
         append(list_, static_cast<std::size_t>(kernel), constants, groups, fmt::format("{} {}", what, level));
     }
 
@@ -260,83 +245,8 @@ class Launches {
     const Layout& layout_;
     std::int64_t real_;
     std::vector<Launch> list_;
-    std::map<Kernel, Needs> kernels_;
+    SharedBytes launched_;
 };
-
-bool uses_tensor(const GridSpec& spec, const Target& target) {
-    return device_of(target).has("fast_tensor") && (target.backend == Backend::cuda || spec.precision == Precision::f64);
-}
-
-std::string constants_of(const GridSpec& spec, const Target& target) {
-    std::string text;
-    const auto define = [&](std::string_view name, auto value) { text += fmt::format("#define TRIFOLD_{} {}\n", name, value); };
-    if (target.backend == Backend::hip)
-        define("WAVE", warp_lanes(target));
-    else
-        define("ARCH", compute_capability(target));
-    const bool symmetric = spec.matrix == GridMatrix::symmetric;
-    define("REAL", spec.precision == Precision::f32 ? "float" : "double");
-    define("SYMMETRIC", symmetric ? 1 : 0);
-    define("PIVOTING", !symmetric && spec.pivoting == GridPivoting::partial ? 1 : 0);
-    define("TENSOR", uses_tensor(spec, target) ? 1 : 0);
-    define("PANEL_STAYS", panel_on_chip(target, element_bytes(spec.precision)) ? 1 : 0);
-    define("FETCHES_ASYNC", fetches_async(target) ? 1 : 0);
-    define("SIZEOF_ARGS", sizeof(trifold_grid_args));
-    define("SIZEOF_LAUNCH", sizeof(trifold_grid_launch));
-    define("SIZEOF_RECORD", sizeof(trifold_grid_record));
-    define("SIZEOF_STATUS", sizeof(trifold_grid_status));
-    return text;
-}
-
-std::vector<std::string> options_of(const Target& target) {
-    if (target.backend == Backend::hip) return {"--offload-arch=" + target.arch, "-std=c++20", "-O3", "-Wno-pass-failed"};
-    return {"-arch=" + target.arch, "-std=c++17", "--ptxas-options=-v", "--split-compile=4"};
-}
-
-/// Thread blocks of a kernel for which a multiprocessor must have registers.
-std::int64_t blocks_of(std::string_view kernel, const GridSpec& spec, const Target& target, const Knobs& knobs) {
-    const double symmetric = spec.matrix == GridMatrix::symmetric ? 1 : 0, bytes = static_cast<double>(element_bytes(spec.precision));
-    return take(knobs, device_of(target), blocks_knob(kernel), {{"symmetric", symmetric}, {"bytes", bytes}});
-}
-
-/// Kernels that are compiled as one: fronts on chip, shared fronts, all the rest. Compilers work on the three at the same time.
-std::size_t unit_number(Kernel kernel) { return kernel <= Kernel::huge ? 0 : kernel <= Kernel::wide_product ? 1 : 2; }
-
-Unit unit_with(const GridSpec& spec, const Target& target, const Knobs& knobs, const std::map<Kernel, Needs>& kernels, std::size_t number) {
-    constexpr std::array<std::string_view, 3> names{"fronts", "shared", "sweeps"};
-    const auto kind = kind_of(spec);
-    Unit unit{target, fmt::format("grid_{}_{}_{}", names.at(number), kind, to_string(spec.precision)), {}, options_of(target), {}};
-    auto text = title_of(spec, target) + constants_of(spec, target);
-    for (const auto& [kernel, needs] : kernels) {
-        if (unit_number(kernel) != number) continue;
-        const auto name = kernel_names.at(static_cast<std::size_t>(kernel));
-        const auto limit = device_of(target).count("facts.block_shared_bytes");
-        if (needs.shared_bytes > limit)
-            throw SpecError(fmt::format(
-                "kernel {} of an image of {} by {} pixels needs {} bytes of shared memory, and {} has {}; give a smaller image{}", name,
-                spec.width, spec.height, needs.shared_bytes, to_string(target), limit, spec.precision == Precision::f64 ? ", or f32" : ""));
-        unit.kernels.push_back(
-            {fmt::format("grid_{}_{}_{}", name, kind, to_string(spec.precision)), static_cast<int>(needs.threads), needs.shared_bytes});
-        text += define_kernel(name, unit.kernels.back().name, blocks_of(name, spec, target, knobs));
-    }
-    unit.source = with_constants(text, paste({"gpu/grid/entry.cuh"}, target.backend == Backend::hip ? Platform::hip : Platform::cuda));
-    return unit;
-}
-
-/// Makes units of the kernels that launches need, and tells the launches where these are.
-void add_units(Program& program, const GridSpec& spec, const Target& target, const Knobs& knobs, const std::map<Kernel, Needs>& kernels) {
-    std::map<Kernel, std::pair<std::size_t, std::size_t>> places;
-    for (std::size_t number = 0; number < 3; ++number) {
-        auto unit = unit_with(spec, target, knobs, kernels, number);
-        if (unit.kernels.empty()) continue;
-        std::size_t count = 0;
-        for (const auto& [kernel, needs] : kernels)
-            if (unit_number(kernel) == number) places[kernel] = {program.units.size(), count++};
-        program.units.push_back(std::move(unit));
-    }
-    for (auto& [name, launches] : program.operations)
-        for (auto& launch : launches) std::tie(launch.unit, launch.kernel) = places.at(static_cast<Kernel>(launch.kernel));
-}
 
 }  // namespace
 
@@ -359,7 +269,7 @@ void check(const GridSpec& spec, const Target& target) {
 }
 
 Shape shape_of(const GridSpec& spec, const Target& target, const std::vector<Level>& levels) {
-    Shape shape{16 / element_bytes(spec.precision), {}, {}, {}};
+    Shape shape{16 / element_bytes(spec.precision), spec.rhs, {}, {}, {}};
     const auto triangles = spec.matrix == GridMatrix::symmetric ? 1 : 2;
     for (std::size_t k = 0; k < levels.size(); ++k) {
         const auto size = round_up(levels[k].eliminated, shape.lanes);
@@ -389,7 +299,7 @@ void add_launches(Program& program, const GridSpec& spec, const Target& target, 
         operations["residual_transposed"] = launches.pixels(trifold_grid_residual, true, "residual");
         operations["correct"] = launches.pixels(trifold_grid_correct, false, "correction");
     }
-    add_units(program, spec, target, knobs, launches.kernels());
+    add_units(program, spec, target, knobs, launches.launched());
 }
 
 }  // namespace trifold::grid::gpu

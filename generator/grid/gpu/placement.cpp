@@ -2,6 +2,8 @@
 
 #include <trifold/grid_args.h>
 
+#include <algorithm>
+#include <stdexcept>
 #include <trifold/program.hpp>
 
 #include "generator/program/device.hpp"
@@ -10,8 +12,50 @@ namespace trifold::grid::gpu {
 
 bool fetches_async(const Target& target) { return target.backend == Backend::cuda && compute_capability(target) >= 80; }
 
-std::int64_t threads_of(const Target& target, const OnChip& kernel) {
-    return kernel.threads != 0 ? kernel.threads : std::int64_t{warp_lanes(target)};
+std::int64_t threads_of(Kernel kernel, const Target& target) {
+    const std::int64_t lanes = warp_lanes(target);
+    switch (kernel) {
+        case Kernel::leaf:
+        case Kernel::tiny:
+        case Kernel::small:
+            return lanes;
+        case Kernel::middle:
+            return 128;
+        case Kernel::large:
+            return 256;
+        case Kernel::huge:
+            return 512;
+        case Kernel::assemble:
+        case Kernel::forward_kept:
+        case Kernel::backward_kept:
+        case Kernel::pixels:
+            return grid_wide_threads;
+        case Kernel::step_few:
+        case Kernel::step_1:
+        case Kernel::step_2:
+        case Kernel::step_4:
+        case Kernel::step_8:
+        case Kernel::step_16:
+            return grid_step_threads(row_groups_of(kernel));
+        case Kernel::product:
+            return 4 * lanes;
+        case Kernel::panel:
+        case Kernel::wide_product:
+            return 8 * lanes;
+        case Kernel::finish:
+            return 64;
+        case Kernel::forward_small:
+        case Kernel::backward_small:
+        case Kernel::forward:
+        case Kernel::backward:
+            return grid_sweep_threads;
+        case Kernel::forward_pivots:
+        case Kernel::backward_pivots:
+        case Kernel::forward_pivots_transposed:
+        case Kernel::backward_pivots_transposed:
+            return grid_triangle_threads;
+    }
+    throw std::logic_error("a kernel of no images");
 }
 
 std::int64_t chip_bytes(const GridSpec& spec, const Level& level, const OnChip& kernel) {
@@ -55,6 +99,23 @@ Kernel step_of(int row_groups) {
            : row_groups == 4 ? Kernel::step_4
            : row_groups == 8 ? Kernel::step_8
                              : Kernel::step_16;
+}
+
+int row_groups_of(Kernel kernel) {
+    for (const int row_groups : {0, 1, 2, 4, 8})
+        if (step_of(row_groups) == kernel) return row_groups;
+    return 16;
+}
+
+std::int64_t step_bytes(const Target& target, std::int64_t real, int row_groups, bool on_chip) {
+    return grid_step_bytes(grid_step_columns(row_groups), grid_step_threads(row_groups) / warp_lanes(target), real,
+                           on_chip ? grid_most_rows(row_groups) : 0);
+}
+
+bool panel_on_chip(const Target& target, std::int64_t real) {
+    std::int64_t most = 0;
+    for (const int row_groups : {0, 1, 2, 4, 8, 16}) most = std::max(most, step_bytes(target, real, row_groups, true));
+    return most <= device_of(target).count("facts.block_shared_bytes");
 }
 
 }  // namespace trifold::grid::gpu

@@ -40,28 +40,54 @@ enum class Kernel {
     forward_kept,
     backward_pivots,
     backward_kept,
+    forward_pivots_transposed,
+    backward_pivots_transposed,
     pixels
 };
-inline constexpr std::array<std::string_view, 26> kernel_names{
-    "leaf",           "tiny",         "small",           "middle",        "large",          "huge",    "assemble",
-    "step_few",       "step_1",       "step_2",          "step_4",        "step_8",         "step_16", "panel",
-    "product",        "wide_product", "finish",          "forward_small", "backward_small", "forward", "backward",
-    "forward_pivots", "forward_kept", "backward_pivots", "backward_kept", "pixels"};
+inline constexpr std::array<std::string_view, 28> kernel_names{"leaf",
+                                                               "tiny",
+                                                               "small",
+                                                               "middle",
+                                                               "large",
+                                                               "huge",
+                                                               "assemble",
+                                                               "step_few",
+                                                               "step_1",
+                                                               "step_2",
+                                                               "step_4",
+                                                               "step_8",
+                                                               "step_16",
+                                                               "panel",
+                                                               "product",
+                                                               "wide_product",
+                                                               "finish",
+                                                               "forward_small",
+                                                               "backward_small",
+                                                               "forward",
+                                                               "backward",
+                                                               "forward_pivots",
+                                                               "forward_kept",
+                                                               "backward_pivots",
+                                                               "backward_kept",
+                                                               "forward_pivots_transposed",
+                                                               "backward_pivots_transposed",
+                                                               "pixels"};
+constexpr std::string_view name_of(Kernel kernel) { return kernel_names.at(static_cast<std::size_t>(kernel)); }
 
-/// A kernel that keeps whole fronts on chip: threads of its thread block, 0 for one warp, and the most columns that it eliminates and rows
-/// that it keeps.
+/// A kernel that keeps whole fronts on chip: the most columns that it eliminates and rows that it keeps.
 struct OnChip {
     Kernel kernel;
-    std::int64_t threads, width, kept;
+    std::int64_t width, kept;
 };
-inline constexpr OnChip leaf_on_chip{Kernel::leaf, 0, grid_leaf_pixels, grid_leaf_pixels};
-inline constexpr OnChip tiny_on_chip{Kernel::tiny, 0, grid_tiny_width, grid_tiny_pixels};
-inline constexpr std::array on_chip{OnChip{Kernel::small, 0, 8, 56}, OnChip{Kernel::middle, 128, 16, 128},
-                                    OnChip{Kernel::large, 256, 32, 136}, OnChip{Kernel::huge, 512, 32, 1 << 20}};
+inline constexpr OnChip leaf_on_chip{Kernel::leaf, grid_leaf_pixels, grid_leaf_pixels};
+inline constexpr OnChip tiny_on_chip{Kernel::tiny, grid_tiny_width, grid_tiny_pixels};
+inline constexpr std::array on_chip{OnChip{Kernel::small, 8, 56}, OnChip{Kernel::middle, 16, 128}, OnChip{Kernel::large, 32, 136},
+                                    OnChip{Kernel::huge, 32, 1 << 20}};
 /// Whether copies to shared memory go on in the background.
 bool fetches_async(const Target& target);
 
-std::int64_t threads_of(const Target& target, const OnChip& kernel);
+/// Threads of a kernel's thread block.
+std::int64_t threads_of(Kernel kernel, const Target& target);
 
 /// Shared memory of a thread block that has a whole front of the level.
 std::int64_t chip_bytes(const GridSpec& spec, const Level& level, const OnChip& kernel);
@@ -79,7 +105,12 @@ struct Panel {
 /// Splits a shared front's pivot block into panels of at most `most_columns`. More remaining rows need narrower panels. `small_blocks`:
 /// small thread blocks take the last rows. Empty if the block has too many rows.
 std::vector<Panel> panels_of(const Level& level, std::int64_t most_columns = grid_tile_width, bool small_blocks = false);
-/// The kernel that factors such a panel.
+/// The kernel that factors such a panel, and the row groups of such a kernel's thread block.
 Kernel step_of(int row_groups);
+int row_groups_of(Kernel kernel);
+/// Shared memory of a step's kernel, with room for a panel where that stays on chip.
+std::int64_t step_bytes(const Target& target, std::int64_t real, int row_groups, bool on_chip);
+/// Whether shared memory has room for the panels of every step's kernel.
+bool panel_on_chip(const Target& target, std::int64_t real);
 
 }  // namespace trifold::grid::gpu

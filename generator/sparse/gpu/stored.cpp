@@ -104,7 +104,7 @@ class Lists {
     std::vector<trifold_sparse_reference> references, turned_references;
     std::vector<std::int32_t> row_entries, row_diagonals, first_pairs;
     std::vector<trifold_sparse_pair> pairs;
-    std::vector<std::int64_t> elements;  // of a subdomain's factors
+    std::vector<std::int64_t> elements;  // elements of a subdomain's factors, by shape
 
   private:
     int next_level() const { return static_cast<int>(levels.size()); }

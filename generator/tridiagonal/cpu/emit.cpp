@@ -10,9 +10,8 @@ namespace trifold::cpu {
 namespace {
 
 std::string constants_text(const Design& design) {
-    const std::vector agreed{constant("SCRATCH_BYTES", design.lowered.scratch_bytes), constant("SIZEOF_ARGS", sizeof(trifold_args)),
-                             constant("SIZEOF_LEVEL", sizeof(trifold_level))};
-    return define(variant_of(design).constants(design)) + define(agreed);
+    const std::vector agreed{constant("SCRATCH_BYTES", design.lowered.scratch_bytes), constant("SIZEOF_LEVEL", sizeof(trifold_level))};
+    return define(design, variant_of(design).constants(design)) + define(design, agreed);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <trifold/error.hpp>
 
+#include "generator/tridiagonal/columns.hpp"
 #include "generator/tridiagonal/cpu/vectors.hpp"
 #include "generator/tridiagonal/launches.hpp"
 
@@ -12,6 +13,7 @@ namespace {
 
 /// With larger blocks the scratch leaves the caches.
 constexpr std::int64_t largest_block = 32;
+constexpr std::int64_t most_columns = 64;  // of one call; more would leave the caches
 
 std::int64_t lanes_of(const Spec& spec, const Target& target) { return vector_bytes(target) / element_bytes(spec.precision); }
 
@@ -54,8 +56,12 @@ Lowered lower(const Problem& problem) {
 
 std::vector<Constant> constants(const Design& design) {
     const auto lanes = lanes_of(design.spec, design.target);
-    std::vector<Constant> result{constant("LANES", lanes), constant("LEADING", design.spec.block), constant("INTERLEAVE", lanes),
-                                 constant("TILE", tile_side(design.spec, design.target)), constant("FAR", is_far(problem_of(design)))};
+    std::vector<Constant> result{constant("LANES", lanes),
+                                 constant("LEADING", design.spec.block),
+                                 constant("INTERLEAVE", lanes),
+                                 constant("PANEL_COLUMNS", panel_columns(design.spec.rhs, most_columns)),
+                                 constant("TILE", tile_side(design.spec, design.target)),
+                                 constant("FAR", is_far(problem_of(design)))};
     add_shuffles(result, lanes, design.spec.block);
     return result;
 }
@@ -64,12 +70,12 @@ std::vector<std::string> templates(const Design& design) { return entry_of(desig
 
 constexpr const char* options[] = {"-O3"};
 
-constexpr Knob knobs[] = {{"is_far", "whether blocks come from beyond the caches", {0, 1}}};
+constexpr Knob knobs[] = {bake, {"is_far", "whether blocks come from beyond the caches", {0, 1}}};
 
 }  // namespace
 
 constinit const Variant lanes_variant{.name = "lanes",
-                                      .abilities = {.largest_block = largest_block},
+                                      .abilities = {.largest_block = largest_block, .most_columns = most_columns},
                                       .refuses = refuses,
                                       .seconds = worker_seconds,
                                       .quantities = quantities,

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <trifold/error.hpp>
 
+#include "generator/tridiagonal/columns.hpp"
 #include "generator/tridiagonal/cpu/vectors.hpp"
 #include "generator/tridiagonal/launches.hpp"
 
@@ -66,6 +67,14 @@ Fetch fetch(const Problem& problem) {
     return {rate < number("two_lines_from") ? 1 : 2, step};
 }
 
+constexpr std::int64_t most_columns = 64;  // of a panel
+constexpr std::int64_t few_columns = 4;    // so many are treated one by one, at most
+
+/// Right-hand sides in a vector. Their rows are as many as a register tile of D has columns, with two vectors each.
+std::int64_t panel_lanes(const Problem& problem) {
+    return std::min(vector_bytes(problem.target) / element_bytes(problem.spec.precision), panel_columns(problem.spec.rhs, most_columns));
+}
+
 std::string refuses(const Problem&) { return ""; }
 
 Quantities quantities(const Problem&) { return {}; }
@@ -73,13 +82,16 @@ Quantities quantities(const Problem&) { return {}; }
 Lowered lower(const Problem& problem) {
     const auto& spec = problem.spec;
     const auto n = spec.block, ld = leading(problem);
-    const auto vector = checked_multiply(ld, spec.rhs, "right-hand sides of a block");
+    const auto columns = panel_columns(spec.rhs, most_columns), lanes = vector_bytes(problem.target) / element_bytes(spec.precision);
+    const auto few = std::min(spec.rhs, few_columns);
+    const auto vector = round_up(std::max(few * ld, checked_multiply(n, spec.rhs, "right-hand sides of a block")), lanes);
     // Three sets of right-hand sides for the sweeps, ten blocks for the selected inverse.
     const auto inverse = spec.operations.contains(Operation::inverse) ? 10 * n * ld : 0;
     const auto scratch = checked_multiply(std::max(3 * vector, inverse), element_bytes(spec.precision), "scratch of a worker");
     Lowered result{{}, {n * ld + ld, n * ld, n * ld, n * ld, vector}, round_up(scratch, workspace_alignment), spec.batch};
     for (const auto phase : phases) result.shapes[phase] = {};
-    result.phases = usual_phases(spec, tile_variant.abilities);
+    for (const auto phase : {Phase::forward, Phase::backward}) result.shapes[phase].groups_per_chain = spec.rhs / columns;
+    result.phases = usual_phases(spec, tile_variant.abilities, columns <= 2);  // as few are treated one by one
     return result;
 }
 
@@ -95,6 +107,9 @@ std::vector<Constant> constants(const Design& design) {
                                  constant("FEW_STRIPS", halves(problem) ? take(problem, "few_strips") : 0),
                                  constant("FETCH_LINES", lines),
                                  constant("FETCH_COLUMNS", columns),
+                                 constant("PANEL_COLUMNS", panel_columns(design.spec.rhs, most_columns)),
+                                 constant("PANEL_LANES", panel_lanes(problem)),
+                                 constant("PANEL_ROWS", vector_registers(problem.target) / 4),
                                  constant("FILL", fill),
                                  constant("FRONTS_HAVE_PRODUCTS", fill || has_kernel(design, Phase::inverse))};
     add_shuffles(result, lanes_of(problem), design.spec.block);
@@ -106,14 +121,15 @@ std::vector<std::string> templates(const Design& design) { return entry_of(desig
 /// Register tiles are vectors already: looking for more of them doubles the time to compile, and the kernels get no faster.
 constexpr const char* options[] = {"-O2", "-fno-unroll-loops", "-fno-tree-vectorize", "-fno-tree-slp-vectorize"};
 
-constexpr Knob knobs[] = {{"halves", "whether vectors are half as long as registers", {0, 1}},
+constexpr Knob knobs[] = {bake,
+                          {"halves", "whether vectors are half as long as registers", {0, 1}},
                           {"few_strips", "strips of a block, at most, for it to be treated strip by strip", {0, 1, 2, 3, 4, 5, 6, 8}},
                           {"fetches_from", "the least block whose fronts fetch for the next one", {1, 16, 24, 25, 32, 48, 64, 96, 1024}}};
 
 }  // namespace
 
 constinit const Variant tile_variant{.name = "tile",
-                                     .abilities = {},
+                                     .abilities = {.most_columns = most_columns, .shares_columns = true},
                                      .refuses = refuses,
                                      .seconds = worker_seconds,
                                      .quantities = quantities,

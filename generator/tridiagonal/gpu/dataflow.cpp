@@ -262,6 +262,9 @@ std::vector<Step> steps(const Design& design, Operation operation) {
     return result;
 }
 
+/// Fronts of a member at the wide levels.
+std::int64_t wide_fronts(const Spec& spec, const DataflowSizes& sizes) { return spec.horizon - (spec.horizon >> sizes.wide_levels); }
+
 std::int64_t wide_blocks(const Problem& problem, const DataflowSizes& sizes) {
     const auto& [spec, target, schedule, workers, knobs] = problem;
     const auto registers = take(problem, "wide_registers", quantities_of(problem, sizes));
@@ -326,18 +329,32 @@ std::vector<Constant> constants(const Design& design) {
     const bool tensor = device.has("fast_tensor") && (design.spec.precision == Precision::f64 || sizes.in_registers);
     auto result = common_constants(design, sizes, {.tensor = tensor, .overlaps = overlaps(design, sizes)});
     const auto fronts = fronts_together(problem, sizes, sizes.factor_shared);
-    result.insert(
-        result.end(),
-        {constant("RIDERS", sizes.riders), constant("LOWER_LEADING", sizes.lower_leading),
-         constant("STACKED_LEADING", sizes.stacked_leading), constant("FRONT_ROOM", sizes.front_room),
-         constant("STACK_IN_REGISTERS", sizes.in_registers), constant("MULTIPROCESSORS", multiprocessors(design.target)),
-         constant("MESSAGE_LEVEL", sizes.message_level), constant("MESSAGE_FRONTS", sizes.message_fronts),
-         constant("SHARED_FACTOR", sizes.factor_shared), constant("FACTOR_BLOCKS", fronts), constant("FACTOR_FORWARD_BLOCKS", fronts),
-         constant("SWEEP_COLUMNS", sizes.columns), constant("SWEEP_REREADS", take(problem, "sweep_rereads", of)),
-         constant("LONG_INVERSE", std::min(sizes.padded, take(problem, "long_inverse", of))),
-         constant("SHORT_INVERSE", std::min(sizes.padded, take(problem, "short_inverse", of))),
-         constant("WAITING_FRONTS", take(problem, "waiting_fronts", of)), constant("SHARED_SWEEP", sizes.sweep_shared),
-         constant("SWEEP_BLOCKS", sweep_blocks(problem, sizes)), constant("WIDE_LEVELS", sizes.wide_levels)});
+    result.insert(result.end(), {constant("RIDERS", sizes.riders),
+                                 constant("LOWER_LEADING", sizes.lower_leading),
+                                 constant("STACKED_LEADING", sizes.stacked_leading),
+                                 constant("FRONT_ROOM", sizes.front_room),
+                                 constant("STACK_IN_REGISTERS", sizes.in_registers),
+                                 constant("MULTIPROCESSORS", multiprocessors(design.target)),
+                                 constant("MESSAGE_LEVEL", sizes.message_level),
+                                 constant("HAS_MESSAGES", static_cast<int>(sizes.message_fronts > 0)),
+                                 constant("MESSAGE_FRONTS", sizes.message_fronts),
+                                 constant("SHARED_FACTOR", sizes.factor_shared),
+                                 constant("FACTOR_BLOCKS", fronts),
+                                 constant("FACTOR_FORWARD_BLOCKS", fronts),
+                                 constant("SWEEP_COLUMNS", sizes.columns),
+                                 constant("SWEEP_REREADS", take(problem, "sweep_rereads", of)),
+                                 constant("LONG_INVERSE", std::min(sizes.padded, take(problem, "long_inverse", of))),
+                                 constant("SHORT_INVERSE", std::min(sizes.padded, take(problem, "short_inverse", of))),
+                                 constant("WAITING_FRONTS", take(problem, "waiting_fronts", of)),
+                                 constant("SHARED_SWEEP", sizes.sweep_shared),
+                                 constant("SWEEP_BLOCKS", sweep_blocks(problem, sizes)),
+                                 constant("WIDE_LEVELS", sizes.wide_levels)});
+    const auto wide = sizes.wide_levels > 0 ? wide_fronts(design.spec, sizes) : 1;
+    const auto add_reciprocal = [&](const char* name, std::int64_t count) {
+        result.emplace_back(name, fmt::format("{}ULL", reciprocal_of(count)));
+    };
+    add_reciprocal("WIDE_RECIPROCAL", wide);
+    add_reciprocal("ABOVE_RECIPROCAL", sizes.wide_levels > 0 ? design.spec.horizon - wide : 1);
     if (sizes.wide_levels > 0)
         result.insert(result.end(),
                       {constant("SHARED_WIDE", sizes.wide_shared), constant("WIDE_THREADS", wide_threads(sizes)),
@@ -354,6 +371,7 @@ std::vector<std::string> templates(const Design& design) {
 }
 
 constexpr Knob knobs[] = {
+    bake,
     {"front_registers", "registers that a thread keeps while it factors", {128, 168, 255}},
     {"rides", "whether the forward sweep of right-hand sides goes with the factorization", {0, 1}},
     {"is_long", "whether fronts are too many for the device at once, so that work binds and not latency", {0, 1}},

@@ -31,7 +31,7 @@ std::vector<std::string> compile_options(const Design& design) {
 
 std::string emit(const Design& design, std::span<const PhaseKernel> kernels) {
     const auto& variant = variant_of(design);
-    return with_constants(emit_prologue(design, kernels) + define(variant.constants(design)),
+    return with_constants(emit_prologue(design, kernels) + define(design, variant.constants(design)),
                           paste(variant.templates(design), platform_of(design.target)));
 }
 
@@ -47,7 +47,7 @@ std::string emit_mixed(const Design& design, const std::string& prologue) {
     const Parts parts(design.spec.block);
     const std::vector constants{constant("MIXED_THREADS", parts.threads), constant("PART_ROWS", parts.rows),
                                 constant("ROW_PARTS", parts.count), constant("MIXED_MEMBERS", members_per_group(design.spec))};
-    return with_constants(prologue + define(variant_of(design).constants(design)) + define(constants),
+    return with_constants(prologue + define(design, variant_of(design).constants(design)) + define(design, constants),
                           paste({"gpu/tridiagonal/mixed.cuh"}, platform_of(design.target)));
 }
 

@@ -52,7 +52,8 @@ std::vector<Constant> constants(const Design& design) {
 
 std::vector<std::string> templates(const Design& design) { return entry_of(design, "fused"); }
 
-constexpr Knob knobs[] = {{"fused_warps", "warps that share a front", {1, 2, 4, 8}},
+constexpr Knob knobs[] = {bake,
+                          {"fused_warps", "warps that share a front", {1, 2, 4, 8}},
                           {"level_registers", "registers of a thread that factors", {64, 96, 128, 168, 255}},
                           {"level_sweep_registers", "registers of a thread that sweeps", {64, 96, 128, 168, 255}}};
 

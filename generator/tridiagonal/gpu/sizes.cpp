@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <trifold/error.hpp>
 
 namespace trifold::gpu::inverse_shared_text {
@@ -78,7 +79,11 @@ std::int64_t members_per_group(const Spec& spec, std::int64_t together) {
 }
 
 // One thread block of full waves reads what every block of a member left: a few loads a thread, all on their way together.
-std::int64_t finish_threads(const Spec& spec) { return std::min<std::int64_t>(round_up(spec.horizon, 256) / 4, 1024); }
+// Few counts of them, so that few texts serve all horizons.
+std::int64_t finish_threads(const Spec& spec) {
+    const auto threads = std::bit_ceil(static_cast<std::uint64_t>(round_up(spec.horizon, 256) / 4));
+    return std::min<std::int64_t>(static_cast<std::int64_t>(threads), 1024);
+}
 
 Quantities quantities_of(const Problem& problem, const Sizes& sizes) {
     return trifold::quantities_of(problem) + Quantities{{"padded", static_cast<double>(sizes.padded)},

@@ -157,7 +157,8 @@ std::vector<Constant> constants(const Design& design) {
 
 std::vector<std::string> templates(const Design& design) { return entry_of(design, "team"); }
 
-constexpr Knob knobs[] = {{"team_riders", "right-hand sides, at most, that a front treats at once", {1, 2, 4, 8}},
+constexpr Knob knobs[] = {bake,
+                          {"team_riders", "right-hand sides, at most, that a front treats at once", {1, 2, 4, 8}},
                           {"team_registers", "registers of a thread", {64, 80, 96, 128, 168, 255}}};
 
 }  // namespace

@@ -248,7 +248,8 @@ std::vector<Constant> constants(const Design& design) {
 
 std::vector<std::string> templates(const Design& design) { return entry_of(design, "tiles"); }
 
-constexpr Knob knobs[] = {{"stage_columns", "columns of operands that come in one copy", {16, 32}},
+constexpr Knob knobs[] = {bake,
+                          {"stage_columns", "columns of operands that come in one copy", {16, 32}},
                           {"stages", "copies that are on their way", {1, 2, 3, 4, 6, 8}},
                           {"tile_blocks", "thread blocks that share a multiprocessor while they factor", {1, 2, 3, 4}},
                           {"tile_sweep_registers", "registers of a thread that sweeps", {64, 80, 96, 128, 168}},
@@ -257,7 +258,7 @@ constexpr Knob knobs[] = {{"stage_columns", "columns of operands that come in on
 }  // namespace
 
 constinit const Variant tiles_variant{.name = "tile-dataflow",
-                                      .abilities = {.rides = false},
+                                      .abilities = {.rides = false, .any_size = false},
                                       .refuses = refuses,
                                       .seconds = seconds,
                                       .quantities = quantities,

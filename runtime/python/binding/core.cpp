@@ -7,6 +7,7 @@
 #include <trifold/version.h>
 
 #include <array>
+#include <trifold/process.hpp>
 
 #include "runtime/compile/environment.hpp"
 #include "runtime/python/binding/errors.hpp"
@@ -28,13 +29,13 @@ namespace {
 const nb::call_guard<InCall> guarded;
 
 BoundPlan make_plan(std::int64_t block, std::int64_t horizon, nb::handle dtype, std::int64_t batch, std::int64_t rhs, nb::handle device,
-                    const std::string& schedule, const std::string& variant, const std::string& operations, int workers) {
+                    const std::string& schedule, const std::string& variant, const std::string& operations, int workers, bool any_size) {
     Spec spec{.block = block, .horizon = horizon, .precision = precision_of(dtype), .rhs = rhs, .batch = batch};
     if (spec.precision == Precision::mixed) spec.operations = {Operation::factor, Operation::solve, Operation::factor_solve};
     if (!operations.empty()) spec.operations = parse_operations(operations);
     const auto where = device_of(device);
     const Unlocked unlocked;
-    return {Factors::shared(spec, where, {.schedule = schedule, .variant = variant, .workers = workers})};
+    return {Factors::shared(spec, where, {.schedule = schedule, .variant = variant, .workers = workers, .any_size = any_size})};
 }
 
 std::string device_text(const Plan& plan) {
@@ -105,6 +106,7 @@ nb::tuple reduced_plan(const BoundPlan& self) {
     arguments["variant"] = tuning.variant;
     arguments["operations"] = to_string(spec.operations);
     arguments["workers"] = tuning.workers;
+    arguments["any_size"] = tuning.any_size;
     return nb::make_tuple(restorer("plan"), nb::make_tuple(arguments));
 }
 
@@ -126,11 +128,13 @@ void bind_plan(nb::module_& module) {
         .def(
             "__init__",
             [](BoundPlan* self, std::int64_t block, std::int64_t horizon, nb::handle dtype, std::int64_t batch, std::int64_t rhs,
-               nb::handle device, const std::string& schedule, const std::string& variant, const std::string& operations, int workers) {
-                new (self) BoundPlan(make_plan(block, horizon, dtype, batch, rhs, device, schedule, variant, operations, workers));
+               nb::handle device, const std::string& schedule, const std::string& variant, const std::string& operations, int workers,
+               bool any_size) {
+                new (self)
+                    BoundPlan(make_plan(block, horizon, dtype, batch, rhs, device, schedule, variant, operations, workers, any_size));
             },
             nb::kw_only(), "block"_a, "horizon"_a, "dtype"_a = "float64", "batch"_a = 1, "rhs"_a = 1, "device"_a = "cpu",
-            "schedule"_a = "auto", "variant"_a = "auto", "operations"_a = "", "workers"_a = 1, guarded)
+            "schedule"_a = "auto", "variant"_a = "auto", "operations"_a = "", "workers"_a = 1, "any_size"_a = false, guarded)
         .def(
             "solver",
             [](const BoundPlan& self, nb::handle value, std::int64_t members, std::optional<bool> batched) {
@@ -327,6 +331,21 @@ nb::dict devices() {
     return result;
 }
 
+nb::dict process() {
+    const auto report = process_report();
+    nb::dict result;
+    result["compilations"] = report.compilations;
+    result["compile_seconds"] = report.compile_seconds;
+    result["plans"] = report.plans;
+    result["solvers"] = report.solvers;
+    result["workspace_bytes"] = report.workspace_bytes;
+    result["modules"] = report.modules;
+    result["module_bytes"] = report.module_bytes;
+    result["binaries"] = report.binaries;
+    result["binary_bytes"] = report.binary_bytes;
+    return result;
+}
+
 }  // namespace
 }  // namespace trifold::python
 
@@ -341,10 +360,11 @@ NB_MODULE(_core, module) {
     bind_sparse(module);
     module.def(
         "solver_for",
-        [](nb::handle d, nb::handle b, const std::string& operations, const std::string& schedule, int workers, bool mixed) {
-            return solver_for(d, b, {.schedule = schedule, .operations = operations, .workers = workers, .mixed = mixed});
+        [](nb::handle d, nb::handle b, const std::string& operations, const std::string& schedule, int workers, bool mixed,
+           std::int64_t rhs) {
+            return solver_for(d, b, {.schedule = schedule, .operations = operations, .workers = workers, .mixed = mixed, .rhs = rhs});
         },
-        "D"_a.none(), "b"_a.none(), "operations"_a, "schedule"_a, "workers"_a, "mixed"_a, guarded);
+        "D"_a.none(), "b"_a.none(), "operations"_a, "schedule"_a, "workers"_a, "mixed"_a, "rhs"_a, guarded);
     module.def("allocate_bytes", &allocate_bytes, "bytes"_a);
     module.def("seconds_of_solve", &BoundSolver::seconds_of_solve, "solver"_a, "b"_a, "out"_a, "repeats"_a, guarded);
     module.def("finish_calls", &finish_calls);
@@ -353,5 +373,6 @@ NB_MODULE(_core, module) {
     module.def("jax_value_bytes", &jax_value_bytes, "problem"_a, "device"_a, guarded);
     module.def("tools", &tools, guarded);
     module.def("devices", &devices, guarded);
+    module.def("process", &process);
     module.attr("version") = fmt::format("{}.{}.{}", TRIFOLD_VERSION_MAJOR, TRIFOLD_VERSION_MINOR, TRIFOLD_VERSION_PATCH);
 }

@@ -40,13 +40,16 @@ Spec spec_of(const std::int64_t* problem) {
     return spec;
 }
 
+/// Traced functions have their shapes from arrays, and there are many.
+const Tuning for_any_size{.any_size = true};
+
 }  // namespace
 
 std::int64_t jax_value_bytes(const std::vector<std::int64_t>& problem, nb::handle device) {
     if (problem.size() != fields) throw SpecError("problem is not what trifold.jax gives");
     const auto where = device_of(device);
     const Unlocked unlocked;
-    return generate(choose_by_wisdom(spec_of(problem.data()), where, {})).workspace_bytes;
+    return generate(choose_by_wisdom(spec_of(problem.data()), where, for_any_size)).workspace_bytes;
 }
 
 #ifdef TRIFOLD_HAS_JAX
@@ -84,7 +87,7 @@ Known& known(Problem problem, int ordinal) {
         const std::shared_lock lock(mutex);
         if (const auto found = all.find(key); found != all.end()) return found->second;
     }
-    auto factors = Factors::shared(spec_of(problem.begin()), device_at(ordinal));
+    auto factors = Factors::shared(spec_of(problem.begin()), device_at(ordinal), for_any_size);
     const std::unique_lock lock(mutex);
     return all.try_emplace(key, std::move(factors)).first->second;
 }

@@ -62,7 +62,7 @@ std::shared_ptr<Factors> factors_for(const Array& d, const Array* b, const PlanS
     if (shape[dims - 1] != shape[dims - 2])
         throw SpecError(fmt::format("D has shape ({}); its last two axes must be equal: give square blocks", fmt::join(shape, ", ")));
     if (settings.mixed && d.element() != Element::f64) throw SpecError("mixed precision takes float64 arrays");
-    Spec spec{.block = shape[dims - 1], .horizon = shape[dims - 3]};
+    Spec spec{.block = shape[dims - 1], .horizon = shape[dims - 3], .rhs = settings.rhs};
     spec.precision = settings.mixed ? Precision::mixed : d.element() == Element::f32 ? Precision::f32 : Precision::f64;
     spec.batch = dims == 4 ? shape[0] : 1;
     if (b != nullptr && b->shape().size() == dims) spec.rhs = std::max<std::int64_t>(b->shape()[dims - 1], 1);

@@ -26,7 +26,9 @@ struct PlanSettings {
     std::string schedule = "auto", variant = "auto", operations;
     int workers = 1;
     bool mixed = false;
-    Tuning tuning() const { return {.schedule = schedule, .variant = variant, .workers = workers}; }
+    std::int64_t rhs = 1;  ///< right-hand sides at once, where b is not known
+    /// Sizes of arrays change from call to call, so that one compilation serves all.
+    Tuning tuning() const { return {.schedule = schedule, .variant = variant, .workers = workers, .any_size = true}; }
 };
 
 /// The Plan for arrays of these shapes, types and places: D, and b where it is known.

@@ -241,15 +241,16 @@ nb::object BoundSolver::selected_inverse(nb::handle out, nb::handle active, std:
 nb::object BoundSolver::forward_quadratic(nb::handle b, nb::handle out, nb::handle quadratic) {
     Inputs in(members_);
     read_rhs(in, b, out);
-    if (in.columns != spec().rhs)
-        throw SpecError(fmt::format("b has {} right-hand sides and the Plan {}; quadratic needs as many in both", in.columns, spec().rhs));
+    if (in.columns > spec().rhs)
+        throw SpecError(fmt::format("b has {} right-hand sides, and the Plan keeps {} of their quadratics; give it rhs={}", in.columns,
+                                    spec().rhs, in.columns));
     auto shape = in.members.shape({});
     if (in.b.shape().size() == (in.members.batched ? 4U : 3U)) shape.push_back(in.columns);
     Array values;
     const auto result = read_or_make(values, quadratic, "quadratic", shape, Element::f64);
     run(in.members, false, false, false, [&]<class Real>(Solver& solver, Real, Stream stream) {
         solver.forward(in.b.as<const Real>(), in.x.as<Real>(), stream, in.sweep_options());
-        solver.copy_quadratic(values.as<double>(), in.members.count, stream);
+        solver.copy_quadratic(values.as<double>(), in.members.count, stream, in.columns);
     });
     return nb::make_tuple(finish(in.b, in.result), result);
 }

@@ -201,11 +201,11 @@ def is_hip(library: str) -> bool:
     return bool(sys.modules["cupy"].cuda.runtime.is_hip)
 
 
-def columns_alone(call: Any, b: Any, columns_at: int) -> Any:
-    """What ``call`` gives for each right-hand side alone, where b has them on the axis ``columns_at``."""
+def columns_alone(call: Any, b: Any, columns_at: int, at_once: int = 1) -> Any:
+    """What ``call`` gives for each right-hand side alone, where b has more than it takes at once, on the axis ``columns_at``."""
     if library_of(type(b)) == "another" and not is_jax(b):
         b = adapt(b, "b")
-    if b.ndim != columns_at + 1 or b.shape[-1] == 0:
+    if b.ndim != columns_at + 1 or b.shape[-1] <= at_once:
         return call(b)
     results = [call(b[..., column]) for column in range(b.shape[-1])]
     library = library_of(type(results[0]))

@@ -29,10 +29,10 @@ class Options(TypedDict, total=False):
 OPTIONS = known(Options)
 
 
-def _solver_for(D: Any, b: Any, operations: str, settings: dict[str, Any]) -> Solver:
+def _solver_for(D: Any, b: Any, operations: str, settings: dict[str, Any], rhs: int = 1) -> Solver:
     """For arrays like these. What is left in the settings are those of a call."""
     mixed = settings.pop("mixed")
-    return solver_for(D, b, _MIXED if mixed else operations, settings.pop("schedule"), settings.pop("workers"), mixed)
+    return solver_for(D, b, _MIXED if mixed else operations, settings.pop("schedule"), settings.pop("workers"), mixed, rhs)
 
 
 @takes(OPTIONS)
@@ -59,11 +59,15 @@ def solve(D: Any, E: Any, b: Any, **options: Unpack[Options]) -> Any:
 
 
 @takes(OPTIONS)
-def factor(D: Any, E: Any, **options: Unpack[Options]) -> Factor:
-    """Factor A, to solve with it again and again. Arguments and errors are those of solve()."""
+def factor(D: Any, E: Any, *, rhs: int = 1, **options: Unpack[Options]) -> Factor:
+    """Factor A, to solve with it again and again. rhs: right-hand sides that are solved at once; more go in panels of that many.
+
+    With rhs of 4 or more, many right-hand sides take a fraction of the time each, and one takes as long as ever. The other arguments and
+    errors are those of solve().
+    """
     settings = read("factor", options, OPTIONS)
     mixed = settings["mixed"]
-    solver = _solver_for(D, None, "all", settings)
+    solver = _solver_for(D, None, "all", settings, whole(rhs, "rhs", 1))
     solver.factor(D, E, **settings)
     return Factor(solver, D, mixed)
 
@@ -117,7 +121,7 @@ class Factor:
         if self._mixed:
             raise SpecError("mixed precision has no quadratic; multiply b and solve(b)")
         columns_at = 3 if self._solver.batched else 2
-        return self._back(columns_alone(self._quadratic_alone, b, columns_at))
+        return self._back(columns_alone(self._quadratic_alone, b, columns_at, self.plan.rhs))
 
     def _quadratic_alone(self, b: Any) -> Any:
         return self._solver.forward_quadratic(b)[1]

@@ -1,15 +1,15 @@
-"""What this installation can compile and run."""
+"""What this installation can compile and run, and what this process holds."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ._core import devices, jax_handlers, tools, version
+from ._core import devices, jax_handlers, process, tools, version
 from .toolkit import load_nvrtc
 
 
 class Info(dict[str, Any]):
-    """version, devices and compilers; as text a short report."""
+    """version, devices, compilers and process; as text a short report."""
 
     def __str__(self) -> str:
         lines = [f"trifold {self['version']}", f"cpu: {self['devices']['cpu']}"]
@@ -18,6 +18,9 @@ class Info(dict[str, Any]):
             lines.append(f"{backend}: " + (", ".join(found["devices"]) or f"none ({found['problem']})"))
         for name, tool in self["compilers"].items():
             lines.append(f"{name}: " + (f"{tool['version']}, {tool['path']}" if tool["found"] else f"none ({tool['advice']})"))
+        held = self["process"]
+        lines.append(f"this process compiled {held['compilations']} units in {held['compile_seconds']:.2f} s")
+        lines.append(f"it holds {held['plans']} plans with {held['modules']} loaded units ({held['module_bytes'] >> 10} KiB)")
         lines.append("trifold.jax: " + ("built" if self["jax"] else "not built (run tools/jax_headers, and build again)"))
         return "\n".join(lines)
 
@@ -26,7 +29,10 @@ def info() -> Info:
     """Looks for devices and compilers, which takes a while: print(trifold.info()).
 
     ``info()["compilers"]`` has found, version, path and advice for each compiler, ``info()["devices"]`` the processor and, for CUDA and
-    HIP, driver, devices and problem; ``info()["jax"]`` whether trifold.jax was built. Never raises for what is missing.
+    HIP, driver, devices and problem; ``info()["jax"]`` whether trifold.jax was built. ``info()["process"]`` counts what this process has
+    compiled (compilations, compile_seconds) and holds: plans and solvers, also those that wait for the next call of their kind,
+    workspace_bytes, and of compiled units modules with module_bytes, which are loaded, and binaries with binary_bytes, which need not be
+    read again. Never raises for what is missing.
     """
     load_nvrtc()
-    return Info(version=version, devices=devices(), compilers=tools(), jax=bool(jax_handlers()))
+    return Info(version=version, devices=devices(), compilers=tools(), process=process(), jax=bool(jax_handlers()))

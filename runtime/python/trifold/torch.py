@@ -167,7 +167,7 @@ def _plan(shape: tuple[int, ...], columns: int, dtype: Any, device: Any) -> tupl
     members = front[0] if front else 1
     name = str(device).replace("cuda", "hip") if torch.version.hip else str(device)
     name = "cpu" if name == "meta" else name
-    plan = Plan(block=n, horizon=horizon, dtype=dtype, batch=members, rhs=columns, device=name, operations="all")
+    plan = Plan(block=n, horizon=horizon, dtype=dtype, batch=members, rhs=columns, device=name, operations="all", any_size=True)
     each = -(-plan.value_bytes // (64 * members * columns)) * 64
     return plan, (*front, each, columns)
 

@@ -67,7 +67,7 @@ INLINE real* update_of(const context* c, const front* f) {
     return reals_at(c, f->level->update, f->member * f->level->update_stride + f->place * f->level->kept * f->level->kept);
 }
 INLINE real* vector_of(const context* c, const front* f) {
-    return reals_at(c, f->level->vector, f->member * f->level->vector_stride + f->place * f->level->kept * c->args->used_columns);
+    return reals_at(c, f->level->vector, f->member * f->level->vector_stride + f->place * f->level->kept * c->launch->task.columns);
 }
 INLINE int* pivots_of(const context* c, const front* f) {
     return (int*)workspace_at(c, f->level->pivots) + f->slot * f->level->pivot_elements;

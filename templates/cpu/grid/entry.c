@@ -1,4 +1,5 @@
 /* The kernels of a unit. Each does the tasks first .. last - 1 of a launch; those of a member follow one another. */
+#include "cpu/grid/columns.c"
 #include "cpu/grid/images.c"
 
 #define KERNEL(name)                                                                                                                 \
@@ -57,14 +58,20 @@ KERNEL(TRIFOLD_KERNEL_FINISH) { TASKS add_level(c, task, launch->levels - 1, lau
 KERNEL(TRIFOLD_KERNEL_FORWARD) {
     TASKS {
         const share s = share_at(c, task, 1);
-        forward_front(c, &s.f, s.level);
+        if (are_many(c))
+            forward_front_of_many(c, &s.f, s.level);
+        else
+            forward_front(c, &s.f, s.level);
     }
 }
 
 KERNEL(TRIFOLD_KERNEL_BACKWARD) {
     TASKS {
         const share s = share_at(c, task, 1);
-        backward_front(c, &s.f);
+        if (are_many(c))
+            backward_front_of_many(c, &s.f);
+        else
+            backward_front(c, &s.f);
     }
 }
 

@@ -143,7 +143,7 @@ INLINE void make_orthogonal(const context* c, part rows, const pieces* w, intege
 }
 #endif
 
-/* What a launch does to vectors between products and preconditioners. */
+/* Updates of vectors between products and preconditioners. */
 NOINLINE void update_rows(const context* c, part rows) {
     for (integer column = 0; column < c->args->used_columns; ++column) {
         const pieces w = pieces_of(c, rows, column);

@@ -89,7 +89,7 @@ INLINE int side_ahead(const chain* c) { return c->step > 0 ? 0 : 1; }
 INLINE int side_behind(const chain* c) { return c->step > 0 ? 1 : 0; }
 
 /* Whether a block that is left after level 0 has a neighbour there on that side, so that the slot has been written. */
-INLINE int has_slot(integer block, int side) { return side == 0 ? block > 0 : block + 1 < HORIZON; }
+INLINE int has_slot(const trifold_args* args, integer block, int side) { return side == 0 ? block > 0 : block + 1 < HORIZON; }
 
 /* ---- addresses; `group` counts groups of INTERLEAVE members ---- */
 
@@ -107,14 +107,14 @@ INLINE real* behind_of(const trifold_args* args, integer group, integer block) {
     return reals_at(args, OFFSET_BEHIND, group * HORIZON + block, STORAGE_PANEL);
 }
 /* Index of a separator's slot in update, rhs_update (by group) and poison (by member). */
-INLINE integer slot_index(integer side, integer members, integer member, integer block) {
+INLINE integer slot_index(const trifold_args* args, integer side, integer members, integer member, integer block) {
     return (side * members + member) * SEPARATORS + (block - SEPARATOR_BASE) / SEPARATOR_SCALE;
 }
 INLINE real* update_of(const trifold_args* args, int side, integer group, integer block) {
-    return reals_at(args, OFFSET_UPDATE, slot_index(side, MEMBERS / INTERLEAVE, group, block), STORAGE_UPDATE);
+    return reals_at(args, OFFSET_UPDATE, slot_index(args, side, MEMBERS / INTERLEAVE, group, block), STORAGE_UPDATE);
 }
 INLINE real* rhs_update_of(const trifold_args* args, int side, integer group, integer block) {
-    return reals_at(args, OFFSET_RHS_UPDATE, slot_index(side, MEMBERS / INTERLEAVE, group, block), STORAGE_VECTOR);
+    return reals_at(args, OFFSET_RHS_UPDATE, slot_index(args, side, MEMBERS / INTERLEAVE, group, block), STORAGE_VECTOR);
 }
 /* `index` is level.coupling or level.next_coupling plus the smaller of the two positions in that level. */
 INLINE real* coupling_of(const trifold_args* args, integer group, integer index) {
@@ -155,7 +155,7 @@ INLINE real diagonal_term(const trifold_args* args, integer member, integer bloc
 }
 
 /* Right-hand sides of this call: known where the Spec has one, which spares loops that the compiler would prepare for more. */
-INLINE integer columns_of(const trifold_args* args) { return MOST_COLUMNS == 1 ? 1 : args->columns; }
+INLINE integer columns_of(const trifold_args* args) { return PANEL_COLUMNS == 1 ? 1 : args->columns; }
 
 INLINE int is_active(const trifold_args* args, integer member) { return !args->active || args->active[member] != 0; }
 
@@ -172,25 +172,25 @@ COLD double tiny_square(double sum, const real* y, integer count) {
 #define SOUND 0x7fffffffffffffffLL /* failure[][] of a front that went well */
 #define FED_BY_FAILED (SOUND - 1)  /* verdict on a front whose inputs had failed already */
 
-INLINE integer front_index(integer member, integer block) { return member * HORIZON + block; }
+INLINE integer front_index(const trifold_args* args, integer member, integer block) { return member * HORIZON + block; }
 INLINE integer* failure_of(const trifold_args* args, integer member, integer block) {
-    return (integer*)workspace_at(args, OFFSET_FAILURE) + front_index(member, block);
+    return (integer*)workspace_at(args, OFFSET_FAILURE) + front_index(args, member, block);
 }
 INLINE int* floors_of(const trifold_args* args, integer member, integer block) {
-    return (int*)workspace_at(args, OFFSET_FLOORS) + front_index(member, block);
+    return (int*)workspace_at(args, OFFSET_FLOORS) + front_index(args, member, block);
 }
 INLINE int* poison_of(const trifold_args* args, int side, integer member, integer block) {
-    return (int*)workspace_at(args, OFFSET_POISON) + slot_index(side, MEMBERS, member, block);
+    return (int*)workspace_at(args, OFFSET_POISON) + slot_index(args, side, MEMBERS, member, block);
 }
 INLINE double* block_log_determinant_of(const trifold_args* args, integer member, integer block) {
-    return (double*)workspace_at(args, OFFSET_BLOCK_LOG_DETERMINANT) + front_index(member, block);
+    return (double*)workspace_at(args, OFFSET_BLOCK_LOG_DETERMINANT) + front_index(args, member, block);
 }
 /* Zero until a chain ends there: its largest diagonal entry over its pivot. */
 INLINE double* reduction_of(const trifold_args* args, integer member, integer block) {
-    return (double*)workspace_at(args, OFFSET_REDUCTION) + front_index(member, block);
+    return (double*)workspace_at(args, OFFSET_REDUCTION) + front_index(args, member, block);
 }
 INLINE double* block_quadratic_of(const trifold_args* args, integer member, integer block) {
-    return (double*)workspace_at(args, OFFSET_BLOCK_QUADRATIC) + front_index(member, block) * MOST_COLUMNS;
+    return (double*)workspace_at(args, OFFSET_BLOCK_QUADRATIC) + front_index(args, member, block) * MOST_COLUMNS;
 }
 
 INLINE trifold_range* range_of(const trifold_args* args, integer member) {
@@ -203,7 +203,8 @@ INLINE int begins_descent(const trifold_args* args, const trifold_level* level) 
 
 /* Whether a chain that updated a front at a higher level had failed. */
 INLINE int is_poisoned(const trifold_args* args, integer member, integer block) {
-    return (has_slot(block, 0) && *poison_of(args, 0, member, block)) || (has_slot(block, 1) && *poison_of(args, 1, member, block));
+    return (has_slot(args, block, 0) && *poison_of(args, 0, member, block)) ||
+           (has_slot(args, block, 1) && *poison_of(args, 1, member, block));
 }
 
 /* A chain that starts at level 0 owns its slots' first value; later ones add theirs. */

@@ -1,12 +1,18 @@
 /* Constants of all CPU kernels of the family. A variant's own constants are in its folder. Only files of constants read the generator's
- * macros, apart from names of kernels. The constants are macros too, because the preprocessor decides by some of them. */
+ * macros, apart from names of kernels. The constants are macros too, because the preprocessor decides by some of them. Sizes of the
+ * problem and places in the workspace may be read from the call's arguments, so that functions which use them have `args`. */
 #include "tridiagonal_args.h"
 #include "cpu/constants.c"
 
+/* A size that is a literal of the text or comes with the arguments. */
+#define OPEN(SIZE) ((void)args, (SIZE))
+
 #define BLOCK TRIFOLD_BLOCK                 /* rows of a block, n */
-#define HORIZON TRIFOLD_HORIZON             /* blocks of a system, N */
-#define MEMBERS TRIFOLD_BATCH               /* systems that there is room for */
-#define MOST_COLUMNS TRIFOLD_RHS            /* right-hand sides of a call, at most */
+#define HORIZON OPEN(TRIFOLD_HORIZON)       /* blocks of a system, N */
+#define MEMBERS OPEN(TRIFOLD_BATCH)         /* systems that there is room for */
+#define MOST_COLUMNS TRIFOLD_RHS            /* right-hand sides of a call of a kernel, at most */
+#define PANEL_COLUMNS TRIFOLD_PANEL_COLUMNS /* right-hand sides of a task of a sweep, at most */
+#define QUADRATICS OPEN(TRIFOLD_QUADRATICS) /* numbers b' A^-1 b of each system that there is room for */
 #define LEADING TRIFOLD_LEADING             /* rows of a stored block: those of a block, rounded up to whole vectors */
 #define GROUP_MEMBERS TRIFOLD_INTERLEAVE    /* members whose elements are interleaved; 1: each member is stored on its own */
 #define SCRATCH_BYTES TRIFOLD_SCRATCH_BYTES /* bytes of scratch of each thread */
@@ -16,18 +22,18 @@
 #define D_ROW TRIFOLD_D_ROW
 #define D_COLUMN TRIFOLD_D_COLUMN
 #define D_STAGE TRIFOLD_D_STAGE
-#define D_MEMBER TRIFOLD_D_MEMBER
+#define D_MEMBER OPEN(TRIFOLD_D_MEMBER)
 #define E_ROW TRIFOLD_E_ROW
 #define E_COLUMN TRIFOLD_E_COLUMN
 #define E_STAGE TRIFOLD_E_STAGE
-#define E_MEMBER TRIFOLD_E_MEMBER
+#define E_MEMBER OPEN(TRIFOLD_E_MEMBER)
 
 /* Separators: the blocks that level 0 leaves, SEPARATOR_BASE + k * SEPARATOR_SCALE for k below SEPARATORS. Chains write their updates to a
  * separator's slots. */
-#define SEPARATORS TRIFOLD_SEPARATORS
-#define SEPARATOR_BASE TRIFOLD_SEPARATOR_BASE
-#define SEPARATOR_SCALE TRIFOLD_SEPARATOR_SCALE
-#define COUPLINGS TRIFOLD_COUPLINGS /* couplings of a member, at all levels above 0 */
+#define SEPARATORS OPEN(TRIFOLD_SEPARATORS)
+#define SEPARATOR_BASE OPEN(TRIFOLD_SEPARATOR_BASE)
+#define SEPARATOR_SCALE OPEN(TRIFOLD_SEPARATOR_SCALE)
+#define COUPLINGS OPEN(TRIFOLD_COUPLINGS) /* couplings of a member, at all levels above 0 */
 
 /* Elements that the workspace holds for each block. */
 #define STORAGE_FACTOR TRIFOLD_STORAGE_FACTOR     /* L, and reciprocals of its diagonal */
@@ -37,23 +43,23 @@
 #define STORAGE_VECTOR TRIFOLD_STORAGE_VECTOR     /* all right-hand sides of a block */
 
 /* Places in the workspace, in bytes from its start. */
-#define OFFSET_FACTOR TRIFOLD_OFFSET_FACTOR
-#define OFFSET_NEXT TRIFOLD_OFFSET_NEXT                         /* R */
-#define OFFSET_BEHIND TRIFOLD_OFFSET_BEHIND                     /* G */
-#define OFFSET_UPDATE TRIFOLD_OFFSET_UPDATE                     /* slots of separators */
-#define OFFSET_RHS_UPDATE TRIFOLD_OFFSET_RHS_UPDATE             /* slots of separators */
-#define OFFSET_COUPLING TRIFOLD_OFFSET_COUPLING                 /* above level 0 */
-#define OFFSET_INVERSE_COUPLING TRIFOLD_OFFSET_INVERSE_COUPLING /* the inverse's, above level 0 */
-#define OFFSET_FAILURE TRIFOLD_OFFSET_FAILURE                   /* verdict on each block */
-#define OFFSET_FLOORS TRIFOLD_OFFSET_FLOORS                     /* pivots of each block that were raised to the floor */
-#define OFFSET_REDUCTION TRIFOLD_OFFSET_REDUCTION               /* largest diagonal entry over its pivot, of each block */
-#define OFFSET_POISON TRIFOLD_OFFSET_POISON                     /* whether the chain that wrote a slot had failed */
-#define OFFSET_BLOCK_LOG_DETERMINANT TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT
-#define OFFSET_BLOCK_QUADRATIC TRIFOLD_OFFSET_BLOCK_QUADRATIC
-#define OFFSET_STATUS TRIFOLD_OFFSET_STATUS /* results of each member, as are all below */
-#define OFFSET_LOG_DETERMINANT TRIFOLD_OFFSET_LOG_DETERMINANT
-#define OFFSET_QUADRATIC TRIFOLD_OFFSET_QUADRATIC
-#define OFFSET_RANGE TRIFOLD_OFFSET_RANGE
+#define OFFSET_FACTOR OPEN(TRIFOLD_OFFSET_FACTOR)
+#define OFFSET_NEXT OPEN(TRIFOLD_OFFSET_NEXT)                         /* R */
+#define OFFSET_BEHIND OPEN(TRIFOLD_OFFSET_BEHIND)                     /* G */
+#define OFFSET_UPDATE OPEN(TRIFOLD_OFFSET_UPDATE)                     /* slots of separators */
+#define OFFSET_RHS_UPDATE OPEN(TRIFOLD_OFFSET_RHS_UPDATE)             /* slots of separators */
+#define OFFSET_COUPLING OPEN(TRIFOLD_OFFSET_COUPLING)                 /* above level 0 */
+#define OFFSET_INVERSE_COUPLING OPEN(TRIFOLD_OFFSET_INVERSE_COUPLING) /* the inverse's, above level 0 */
+#define OFFSET_FAILURE OPEN(TRIFOLD_OFFSET_FAILURE)                   /* verdict on each block */
+#define OFFSET_FLOORS OPEN(TRIFOLD_OFFSET_FLOORS)                     /* pivots of each block that were raised to the floor */
+#define OFFSET_REDUCTION OPEN(TRIFOLD_OFFSET_REDUCTION)               /* largest diagonal entry over its pivot, of each block */
+#define OFFSET_POISON OPEN(TRIFOLD_OFFSET_POISON)                     /* whether the chain that wrote a slot had failed */
+#define OFFSET_BLOCK_LOG_DETERMINANT OPEN(TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT)
+#define OFFSET_BLOCK_QUADRATIC OPEN(TRIFOLD_OFFSET_BLOCK_QUADRATIC)
+#define OFFSET_STATUS OPEN(TRIFOLD_OFFSET_STATUS) /* results of each member, as are all below */
+#define OFFSET_LOG_DETERMINANT OPEN(TRIFOLD_OFFSET_LOG_DETERMINANT)
+#define OFFSET_QUADRATIC OPEN(TRIFOLD_OFFSET_QUADRATIC)
+#define OFFSET_RANGE OPEN(TRIFOLD_OFFSET_RANGE)
 
 /* Lists of lanes. LOW_LANES(w) takes, from every 2 w lanes of two vectors, the first w of each, and HIGH_LANES(w) the last w. */
 #define LOW_LANES(w) TRIFOLD_LOW_##w

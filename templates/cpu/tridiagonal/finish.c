@@ -24,12 +24,18 @@ COLD void finish_factor(const trifold_args* args, integer member) {
 /* Neither too large nor too small for f64. */
 INLINE int in_range(double sum) { return sum == 0 || (sum >= LEAST_NORMAL && sum <= 1.79769313486231570814527423731704357e+308); }
 
+/* Sums of the squares of all blocks, for a few columns at a time: those of a block stand together. */
 COLD void finish_forward(const trifold_args* args, integer member) {
-    double* quadratic = (double*)workspace_at(args, OFFSET_QUADRATIC) + member * MOST_COLUMNS;
-    for (integer column = 0; column < columns_of(args); ++column) {
-        double sum = 0;
-        ROLLED for (integer block = 0; block < HORIZON; ++block) sum += block_quadratic_of(args, member, block)[column];
-        quadratic[column] = in_range(sum) ? sum : __builtin_nan("");
+    enum { FEW = PANEL_COLUMNS == 1 ? 1 : 4 };
+    double* quadratic = (double*)workspace_at(args, OFFSET_QUADRATIC) + member * QUADRATICS + args->first_column;
+    const integer columns = smaller(columns_of(args), QUADRATICS - args->first_column);
+    for (integer first = 0; first < columns; first += FEW) {
+        double sum[FEW] = {0};
+        ROLLED for (integer block = 0; block < HORIZON; ++block) {
+            const double* squares = block_quadratic_of(args, member, block) + first;
+            UNROLL for (int c = 0; c < FEW; ++c) sum[c] += first + c < columns ? squares[c] : 0;
+        }
+        for (int c = 0; c < FEW && first + c < columns; ++c) quadratic[first + c] = in_range(sum[c]) ? sum[c] : __builtin_nan("");
     }
 }
 

@@ -11,10 +11,10 @@ _Static_assert(REAL_BYTES == 4, "the kernels factor in single precision");
 
 INLINE double* doubles_at(const trifold_args* args, integer offset, integer index) { return (double*)workspace_at(args, offset) + index; }
 INLINE float* floats_at(const trifold_args* args, integer offset, integer index) { return (float*)workspace_at(args, offset) + index; }
-INLINE integer coupling_index(integer member, integer block) { return member * (HORIZON - 1) + block; }
+INLINE integer coupling_index(const trifold_args* args, integer member, integer block) { return member * (HORIZON - 1) + block; }
 /* The index of a column of a block's right-hand sides, which are stored column by column. */
-INLINE integer column_index(integer member, integer block, integer column) {
-    return (front_index(member, block) * MOST_COLUMNS + column) * n;
+INLINE integer column_index(const trifold_args* args, integer member, integer block, integer column) {
+    return (front_index(args, member, block) * MOST_COLUMNS + column) * n;
 }
 INLINE int* running_of(const trifold_args* args, integer member) { return (int*)workspace_at(args, OFFSET_RUNNING) + member; }
 INLINE double* progress_of(const trifold_args* args, integer member) { return doubles_at(args, OFFSET_PROGRESS, member); }
@@ -35,14 +35,14 @@ INLINE double caller_coupling(const trifold_args* args, integer member, integer 
 
 /* Both halves of D, with the terms that are added to its diagonal. */
 KERNEL_PART void narrow_diagonal(const trifold_args* args, integer member, integer block) {
-    const integer at = front_index(member, block) * AREA_OF_BLOCK;
+    const integer at = front_index(args, member, block) * AREA_OF_BLOCK;
     const double* d = (const double*)args->d + member * CALLER_D_MEMBER + block * CALLER_D_STAGE;
     double* wide = doubles_at(args, OFFSET_WIDE_D, at);
     float* narrow = floats_at(args, OFFSET_NARROW_D, at);
     for (integer r = 0; r < n; ++r) {
         for (integer c = 0; c <= r; ++c) {
             double value = d[r * CALLER_D_ROW + c * CALLER_D_COLUMN];
-            if (c == r && args->diagonal) value += ((const double*)args->diagonal)[front_index(member, block) * n + r];
+            if (c == r && args->diagonal) value += ((const double*)args->diagonal)[front_index(args, member, block) * n + r];
             if (c == r && args->shift) value += ((const double*)args->shift)[member];
             wide[r * n + c] = wide[c * n + r] = value;
             narrow[r * n + c] = narrow[c * n + r] = narrowed(value);
@@ -51,7 +51,7 @@ KERNEL_PART void narrow_diagonal(const trifold_args* args, integer member, integ
 }
 
 KERNEL_PART void narrow_coupling(const trifold_args* args, integer member, integer block) {
-    const integer at = coupling_index(member, block) * AREA_OF_BLOCK;
+    const integer at = coupling_index(args, member, block) * AREA_OF_BLOCK;
     double* wide = doubles_at(args, OFFSET_WIDE_E, at);
     float* narrow = floats_at(args, OFFSET_NARROW_E, at);
     for (integer r = 0; r < n; ++r) {
@@ -98,10 +98,10 @@ INLINE void subtract_dot(residual* to, integer r, const double* a, const double*
 
 /* y -= (A x)(block); x is the member's solution, in column `column`. */
 KERNEL_PART void subtract_a_times_x(const trifold_args* args, integer member, integer block, integer column, residual* to) {
-    const double* x = doubles_at(args, OFFSET_SOLUTION, column_index(member, block, column));
+    const double* x = doubles_at(args, OFFSET_SOLUTION, column_index(args, member, block, column));
     const integer next = (integer)n * MOST_COLUMNS;
-    const double* d = doubles_at(args, OFFSET_WIDE_D, front_index(member, block) * AREA_OF_BLOCK);
-    const double* e = doubles_at(args, OFFSET_WIDE_E, coupling_index(member, block) * AREA_OF_BLOCK);
+    const double* d = doubles_at(args, OFFSET_WIDE_D, front_index(args, member, block) * AREA_OF_BLOCK);
+    const double* e = doubles_at(args, OFFSET_WIDE_E, coupling_index(args, member, block) * AREA_OF_BLOCK);
     for (integer c = 0; c < n; ++c) subtract_row(to, d + c * n, x[c]); /* D is symmetric */
     for (integer c = 0; c < n && block + 1 < HORIZON; ++c) subtract_row(to, e + c * n, x[next + c]);
     for (integer r = 0; r < n && block > 0; ++r) subtract_dot(to, r, e - AREA_OF_BLOCK + r * n, x - next);
@@ -111,10 +111,10 @@ KERNEL_PART void subtract_a_times_x(const trifold_args* args, integer member, in
 KERNEL_PART void take_residual(const trifold_args* args, integer member, integer block, integer column, integer round) {
     const trifold_strides* s = &args->b_strides;
     const double* b = (const double*)args->b + member * s->member + block * s->stage + column * s->column;
-    double* x = doubles_at(args, OFFSET_SOLUTION, column_index(member, block, column));
-    float* narrow = floats_at(args, OFFSET_NARROW_X, column_index(member, block, column));
-    const double* d = doubles_at(args, OFFSET_WIDE_D, front_index(member, block) * AREA_OF_BLOCK);
-    double* errors = doubles_at(args, OFFSET_ERRORS, (front_index(member, block) * MOST_COLUMNS + column) * ERRORS);
+    double* x = doubles_at(args, OFFSET_SOLUTION, column_index(args, member, block, column));
+    float* narrow = floats_at(args, OFFSET_NARROW_X, column_index(args, member, block, column));
+    const double* d = doubles_at(args, OFFSET_WIDE_D, front_index(args, member, block) * AREA_OF_BLOCK);
+    double* errors = doubles_at(args, OFFSET_ERRORS, (front_index(args, member, block) * MOST_COLUMNS + column) * ERRORS);
     residual left;
     for (integer r = 0; r < n; ++r) {
         left.y[r] = b[r * s->row];
@@ -137,7 +137,7 @@ KERNEL_PART void judge_member(const trifold_args* args, integer member, integer 
         double largest[ERRORS] = {0};
         for (integer block = 0; block < HORIZON; ++block)
             for (int k = 0; k < ERRORS; ++k)
-                raise(&largest[k], doubles_at(args, OFFSET_ERRORS, (front_index(member, block) * MOST_COLUMNS + column) * ERRORS)[k]);
+                raise(&largest[k], doubles_at(args, OFFSET_ERRORS, (front_index(args, member, block) * MOST_COLUMNS + column) * ERRORS)[k]);
         raise(&worst, backward_error(largest));
     }
     const trifold_status* status = (const trifold_status*)workspace_at(args, OFFSET_STATUS) + member;
@@ -146,13 +146,13 @@ KERNEL_PART void judge_member(const trifold_args* args, integer member, integer 
 }
 
 KERNEL_PART void correct_column(const trifold_args* args, integer member, integer block, integer column) {
-    double* x = doubles_at(args, OFFSET_SOLUTION, column_index(member, block, column));
-    const float* correction = floats_at(args, OFFSET_NARROW_X, column_index(member, block, column));
+    double* x = doubles_at(args, OFFSET_SOLUTION, column_index(args, member, block, column));
+    const float* correction = floats_at(args, OFFSET_NARROW_X, column_index(args, member, block, column));
     for (integer r = 0; r < n; ++r) x[r] += (double)correction[r];
 }
 
 KERNEL_PART void deliver_column(const trifold_args* args, integer member, integer block, integer column) {
-    const double* from = doubles_at(args, OFFSET_SOLUTION, column_index(member, block, column));
+    const double* from = doubles_at(args, OFFSET_SOLUTION, column_index(args, member, block, column));
     const trifold_strides* s = &args->x_strides;
     double* x = (double*)args->x + member * s->member + block * s->stage + column * s->column;
     const int given_up = *progress_of(args, member) < 0;

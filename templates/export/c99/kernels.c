@@ -46,6 +46,7 @@ BTD_CODE btd_status btd_factor(btd_workspace* BTD_RESTRICT workspace, const btd_
     return finish(workspace, &args);
 }
 
+@@ sweeps: targets that have kernels, few right-hand sides
 BTD_CODE btd_status btd_solve(btd_workspace* workspace, const btd_real* b, btd_real* x) {
     trifold_args args = arguments(workspace, NULL, NULL, b, x);
     if (!is_computed(workspace->factored)) {
@@ -69,6 +70,38 @@ BTD_CODE btd_status btd_factor_solve(btd_workspace* workspace, const btd_real* d
     }
     args.b = x;
     TRIFOLD_KERNEL_BACKWARD(&args, &every_block, 0, 1, scratch_of(workspace));
+    return solved(check_finite(x), status);
+}
+
+@@ panels: targets that have kernels, many right-hand sides
+/* x = A^-1 b. Kernels take at most TRIFOLD_RHS right-hand sides in a call. */
+static void solve_panels(btd_workspace* workspace, const btd_real* b, btd_real* x) {
+    for (int first = 0; first < BTD_RHS; first += TRIFOLD_RHS) {
+        trifold_args args = arguments(workspace, NULL, NULL, b + first, x + first);
+        args.first_column = first;
+        args.columns = BTD_RHS - first < TRIFOLD_RHS ? BTD_RHS - first : TRIFOLD_RHS;
+        TRIFOLD_KERNEL_FORWARD(&args, &every_block, 0, 1, scratch_of(workspace));
+        args.b = args.x;
+        TRIFOLD_KERNEL_BACKWARD(&args, &every_block, 0, 1, scratch_of(workspace));
+    }
+}
+
+BTD_CODE btd_status btd_solve(btd_workspace* workspace, const btd_real* b, btd_real* x) {
+    if (!is_computed(workspace->factored)) {
+        poison_solution(x);
+        return outcome(BTD_NOT_FACTORED, -1, -1);
+    }
+    solve_panels(workspace, b, x);
+    return solved(check_finite(x), workspace->factored);
+}
+
+BTD_CODE btd_status btd_factor_solve(btd_workspace* workspace, const btd_real* d, const btd_real* e, const btd_real* b, btd_real* x) {
+    const btd_status status = btd_factor(workspace, d, e);
+    if (!is_computed(status)) {
+        poison_solution(x);
+        return status;
+    }
+    solve_panels(workspace, b, x);
     return solved(check_finite(x), status);
 }
 

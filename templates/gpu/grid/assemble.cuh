@@ -1,4 +1,5 @@
 /* The first launch of a pivot block W that several thread blocks share: it writes W as the two parts of the merge left it. */
+#include "gpu/grid/entry.cuh"
 #include "gpu/grid/gather.cuh"
 
 /* Assembles some columns of W from the updates of the two parts. Each warp takes one column at a time. */
@@ -35,3 +36,7 @@ TRIFOLD_DEVICE void assemble(const Context& c) {
         }
     }
 }
+
+#ifdef TRIFOLD_KERNEL_ASSEMBLE
+GRID_KERNEL(ASSEMBLE, grid_wide_threads, (assemble<grid_wide_threads>(c)))
+#endif

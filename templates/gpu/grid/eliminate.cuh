@@ -1,5 +1,6 @@
 /* Elimination of a small merge by one thread block. W and its panels stay in shared memory, and D goes through registers square by square.
  */
+#include "gpu/grid/entry.cuh"
 #include "gpu/grid/gather.cuh"
 #include "gpu/grid/warp_tile.cuh"
 #include "gpu/grid/rows.cuh"
@@ -296,3 +297,16 @@ TRIFOLD_DEVICE void eliminate(const Context& c) {
     block_sync();
     store_small_update<Threads, Width>();
 }
+
+#ifdef TRIFOLD_KERNEL_SMALL
+GRID_KERNEL(SMALL, warp_lanes, (eliminate<warp_lanes, 8>(c)))
+#endif
+#ifdef TRIFOLD_KERNEL_MIDDLE
+GRID_KERNEL(MIDDLE, 128, (eliminate<128, 16>(c)))
+#endif
+#ifdef TRIFOLD_KERNEL_LARGE
+GRID_KERNEL(LARGE, 256, (eliminate<256, 32>(c)))
+#endif
+#ifdef TRIFOLD_KERNEL_HUGE
+GRID_KERNEL(HUGE, 512, (eliminate<512, 32>(c)))
+#endif

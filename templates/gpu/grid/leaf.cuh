@@ -1,5 +1,6 @@
 /* Elimination of a leaf tile by one warp. A lane has the row of one of the tile's pixels, so D is what remains of the last rows. A tile
  * keeps at most 16 pixels. */
+#include "gpu/grid/entry.cuh"
 #include "gpu/grid/rows.cuh"
 
 constexpr int leaf_columns = static_cast<int>(grid_leaf_columns(sizeof(real)));
@@ -155,3 +156,7 @@ TRIFOLD_DEVICE void eliminate_leaf(const Context& c) {
         *record_of(c, f) = *chip.stencils;
     }
 }
+
+#ifdef TRIFOLD_KERNEL_LEAF
+GRID_KERNEL(LEAF, warp_lanes, eliminate_leaf(c))
+#endif

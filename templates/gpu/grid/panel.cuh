@@ -1,4 +1,5 @@
 /* The panels Y and Z' of a front that several thread blocks share. Its pivot block W is factored by then. */
+#include "gpu/grid/entry.cuh"
 #include "gpu/grid/gather.cuh"
 #include "gpu/grid/warp_tile.cuh"
 
@@ -174,3 +175,7 @@ TRIFOLD_DEVICE void solve_panel(const Context& c) {
         t = t + 1 < panel_stages ? t + 1 : 0;
     }
 }
+
+#ifdef TRIFOLD_KERNEL_PANEL
+GRID_KERNEL(PANEL, panel_threads, solve_panel(c))
+#endif

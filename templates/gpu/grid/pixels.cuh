@@ -1,5 +1,6 @@
 /* Kernels that run over pixels and not over fronts: the ring of a fixed boundary, residuals and gradients. The member's outcome is here
  * too. */
+#include "gpu/grid/entry.cuh"
 #include "gpu/grid/common.cuh"
 
 /* Writes the solution on the ring: its data, or with A' b less what the unknowns next to it contribute. */
@@ -108,3 +109,10 @@ TRIFOLD_DEVICE void finish(const Context& c) {
     outcome.record.problem = grid_problem_of(&outcome.record, &c.launch, c.args.accepts);
     *status_of(c, group_y()) = outcome;
 }
+
+#ifdef TRIFOLD_KERNEL_FINISH
+GRID_KERNEL(FINISH, 64, finish(c))
+#endif
+#ifdef TRIFOLD_KERNEL_PIXELS
+GRID_KERNEL(PIXELS, grid_wide_threads, (treat_pixel<grid_wide_threads>(c)))
+#endif

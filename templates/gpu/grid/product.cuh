@@ -1,4 +1,5 @@
 /* D of a front that several thread blocks share: the parts' updates, less Y Z'. */
+#include "gpu/grid/entry.cuh"
 #include "gpu/grid/gather.cuh"
 #include "gpu/grid/warp_tile.cuh"
 
@@ -124,3 +125,10 @@ TRIFOLD_DEVICE void store_update(const Context& c) {
         store_pair_of(d + row + trifold_int(column) * f.R, pair);
     });
 }
+
+#ifdef TRIFOLD_KERNEL_PRODUCT
+GRID_KERNEL(PRODUCT, 4 * warp_lanes, (store_update<grid_tile_rows, 2, 2>(c)))
+#endif
+#ifdef TRIFOLD_KERNEL_WIDE_PRODUCT
+GRID_KERNEL(WIDE_PRODUCT, 8 * warp_lanes, (store_update<2 * grid_tile_rows, 4, 2>(c)))
+#endif

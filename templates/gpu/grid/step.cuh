@@ -2,6 +2,7 @@
  *
  * A launch applies the panel that the launch before it factored, and factors the next one. The thread block that has the next panel's
  * columns updates them first and factors them at once, so a panel never waits for the update of other columns. */
+#include "gpu/grid/entry.cuh"
 #include "gpu/grid/moves.cuh"
 #include "gpu/grid/pivots.cuh"
 #include "gpu/grid/warp_tile.cuh"
@@ -278,3 +279,22 @@ TRIFOLD_DEVICE void step_of(const Context& c) {
     constexpr int threads = grid_step_threads(RowGroups);
     step<grid_step_columns(RowGroups), grid_most_rows(RowGroups) / threads, threads>(c);
 }
+
+#ifdef TRIFOLD_KERNEL_STEP_FEW
+GRID_KERNEL(STEP_FEW, grid_step_threads(0), step_of<0>(c))
+#endif
+#ifdef TRIFOLD_KERNEL_STEP_1
+GRID_KERNEL(STEP_1, grid_step_threads(1), step_of<1>(c))
+#endif
+#ifdef TRIFOLD_KERNEL_STEP_2
+GRID_KERNEL(STEP_2, grid_step_threads(2), step_of<2>(c))
+#endif
+#ifdef TRIFOLD_KERNEL_STEP_4
+GRID_KERNEL(STEP_4, grid_step_threads(4), step_of<4>(c))
+#endif
+#ifdef TRIFOLD_KERNEL_STEP_8
+GRID_KERNEL(STEP_8, grid_step_threads(8), step_of<8>(c))
+#endif
+#ifdef TRIFOLD_KERNEL_STEP_16
+GRID_KERNEL(STEP_16, grid_step_threads(16), step_of<16>(c))
+#endif

@@ -1,5 +1,6 @@
 /* Sweeps. The forward one goes from the leaf tiles to the last line: w <- L^-1 P w and d <- d - Y w. The backward one returns: x = U^-1 (w
  * - Z x). With A' the factors change places. Between the two, the solution's array holds w at the pixels that a front eliminates. */
+#include "gpu/grid/entry.cuh"
 #include "gpu/grid/gather.cuh"
 
 /* b of a pixel, less the ring's values times their couplings. */
@@ -252,3 +253,16 @@ TRIFOLD_DEVICE void backward_small(const Context& c) {
     }
     note_left(c, f.member, left);
 }
+
+#ifdef TRIFOLD_KERNEL_FORWARD_SMALL
+GRID_KERNEL(FORWARD_SMALL, sweep_threads, (forward_small<team_lanes>(c)))
+#endif
+#ifdef TRIFOLD_KERNEL_BACKWARD_SMALL
+GRID_KERNEL(BACKWARD_SMALL, sweep_threads, (backward_small<team_lanes>(c)))
+#endif
+#ifdef TRIFOLD_KERNEL_FORWARD
+GRID_KERNEL(FORWARD, sweep_threads, (forward_small<sweep_threads>(c)))
+#endif
+#ifdef TRIFOLD_KERNEL_BACKWARD
+GRID_KERNEL(BACKWARD, sweep_threads, (backward_small<sweep_threads>(c)))
+#endif

@@ -1,5 +1,6 @@
 /* Sweeps over fronts that several thread blocks share. One thread block solves with a triangle of W, or with a part of it, whose columns
  * the launch names. Many thread blocks multiply by Y and Z', or by the rows of W next to that part. */
+#include "gpu/grid/entry.cuh"
 #include "gpu/grid/sweep.cuh"
 
 constexpr int wide_threads = grid_wide_threads, triangle_threads = grid_triangle_threads;
@@ -285,15 +286,13 @@ TRIFOLD_DEVICE void forward_triangle(const Context& c, int column) {
     for (int k = t.first + thread_index(); k < t.end; k += triangle_threads) *at(k) = t.x[k - t.first];
     block_sync();
 }
+/* A symmetric matrix is its own transpose, and has no kernels for that. */
+template <bool transposed>
 TRIFOLD_DEVICE void forward_pivots(const Context& c) {
+    EXPECT(symmetric || transposed == (c.launch.transposed != 0));
     start_dependents();
 #pragma unroll 1
-    for (int column = 0; column < c.args.used_columns; ++column) {
-        if (c.launch.transposed && !symmetric)
-            forward_triangle<true>(c, column);
-        else
-            forward_triangle<false>(c, column);
-    }
+    for (int column = 0; column < c.args.used_columns; ++column) forward_triangle<transposed>(c, column);
 }
 
 template <bool transposed>
@@ -325,15 +324,12 @@ TRIFOLD_DEVICE void backward_triangle(const Context& c, int column) {
     note_left(c, f.member, left);
     block_sync();
 }
+template <bool transposed>
 TRIFOLD_DEVICE void backward_pivots(const Context& c) {
+    EXPECT(symmetric || transposed == (c.launch.transposed != 0));
     start_dependents();
 #pragma unroll 1
-    for (int column = 0; column < c.args.used_columns; ++column) {
-        if (c.launch.transposed || symmetric)
-            backward_triangle<true>(c, column);
-        else
-            backward_triangle<false>(c, column);
-    }
+    for (int column = 0; column < c.args.used_columns; ++column) backward_triangle<transposed || symmetric>(c, column);
 }
 
 /* ---- products with panels ---- */
@@ -476,3 +472,22 @@ TRIFOLD_DEVICE void backward_kept(const Context& c) {
         }
     }
 }
+
+#ifdef TRIFOLD_KERNEL_FORWARD_PIVOTS
+GRID_KERNEL(FORWARD_PIVOTS, triangle_threads, forward_pivots<false>(c))
+#endif
+#ifdef TRIFOLD_KERNEL_FORWARD_PIVOTS_TRANSPOSED
+GRID_KERNEL(FORWARD_PIVOTS_TRANSPOSED, triangle_threads, forward_pivots<true>(c))
+#endif
+#ifdef TRIFOLD_KERNEL_BACKWARD_PIVOTS
+GRID_KERNEL(BACKWARD_PIVOTS, triangle_threads, backward_pivots<false>(c))
+#endif
+#ifdef TRIFOLD_KERNEL_BACKWARD_PIVOTS_TRANSPOSED
+GRID_KERNEL(BACKWARD_PIVOTS_TRANSPOSED, triangle_threads, backward_pivots<true>(c))
+#endif
+#ifdef TRIFOLD_KERNEL_FORWARD_KEPT
+GRID_KERNEL(FORWARD_KEPT, wide_threads, forward_kept(c))
+#endif
+#ifdef TRIFOLD_KERNEL_BACKWARD_KEPT
+GRID_KERNEL(BACKWARD_KEPT, wide_threads, backward_kept(c))
+#endif

@@ -1,4 +1,5 @@
 /* Elimination of a merge of few pixels by one warp, as of a leaf tile: a lane has the row of one pixel, eliminated or kept. */
+#include "gpu/grid/entry.cuh"
 #include "gpu/grid/gather.cuh"
 #include "gpu/grid/rows.cuh"
 
@@ -73,3 +74,7 @@ TRIFOLD_DEVICE void eliminate_tiny(const Context& c) {
         *record_of(c, f) = all;
     }
 }
+
+#ifdef TRIFOLD_KERNEL_TINY
+GRID_KERNEL(TINY, warp_lanes, eliminate_tiny(c))
+#endif

@@ -1,7 +1,7 @@
 /* The preconditioner of a subdomain, a thread block each: its vector is in shared memory. */
 #include "gpu/sparse/factor.cuh"
 
-/* What the blocks of a slot take from component i of the level's row t. */
+/* The product that the blocks of a slot take from component i of the level's row t. */
 TRIFOLD_DEVICE real slot_product(const Context& c, const Tile& tile, const trifold_sparse_slot& slot, int t, int i, const real* v) {
     const int column = at<const unsigned short>(c, c.launch.slot_columns)[slot.columns + t] * block;
     const factor_real* a = tile.stream + slot.place + block * t + i;
@@ -99,7 +99,11 @@ TRIFOLD_DEVICE void fetch_levels(const Context& c, const Tile& tile, const Chip&
     for (; static_cast<int>(left) < count; ++left) gate_wait(chip.empty + (before + left) % sparse_gates, (before + left) / sparse_gates);
 }
 
-constexpr int kept_slots = block <= 3 ? 4 : block <= 6 ? 2 : 1; /* slots whose blocks a lane takes into registers before the barrier */
+constexpr int kept_slots = block == 1   ? 6
+                           : block == 2 ? 4
+                           : block == 3 ? 3
+                           : block == 4 ? 2
+                                        : 1; /* slots whose blocks a lane takes into registers before the barrier */
 constexpr int sweepers = sparse_sweep_threads - sparse_fetch_threads;
 
 /* The part of a lane in the next level. */
@@ -109,19 +113,23 @@ struct Taken {
     real sum;
     int own, count; /* place of the row, -1: no work; slots of the row */
 };
-/* A level as the ring has it. */
+/* Numbers of a level that lanes need, and the level as the ring has it. */
+struct Stage {
+    int rows, slots, ring, bytes;
+};
+TRIFOLD_DEVICE Stage stage_of(const trifold_sparse_level& l) { return {l.rows, l.slots, l.ring, l.bytes}; }
 struct Staged {
     const factor_real* values;
     const unsigned short *rows_of_slots, *own, *columns;
 };
-TRIFOLD_DEVICE Staged staged_at(const Chip& chip, const trifold_sparse_level& l) {
+TRIFOLD_DEVICE Staged staged_at(const Chip& chip, const Stage& l) {
     const unsigned short* record = reinterpret_cast<const unsigned short*>(chip.ring + l.ring + l.bytes);
     const int head = (l.slots + 7) / 8 * 8;
     return {reinterpret_cast<const factor_real*>(chip.ring + l.ring), record, record + head, record + head + l.rows};
 }
 
 /* Takes a lane's part of a level out of the ring, with D^-1 v or v of its row. */
-TRIFOLD_DEVICE void take(Taken& taken, const Chip& chip, const trifold_sparse_level& l, int t, int i, bool scales) {
+TRIFOLD_DEVICE void take(Taken& taken, const Chip& chip, const Stage& l, int t, int i, bool scales) {
     const Staged s = staged_at(chip, l);
     const factor_real* a = s.values + block * t + i;
     const unsigned short* columns = s.columns + t;
@@ -147,8 +155,8 @@ TRIFOLD_DEVICE void take(Taken& taken, const Chip& chip, const trifold_sparse_le
         columns += rows;
     }
 }
-/* What follows when all rows before are known. */
-TRIFOLD_DEVICE void finish(const Taken& taken, const Chip& chip, const trifold_sparse_level& l, int t, int i, bool scales) {
+/* The rest, when all rows before are known. */
+TRIFOLD_DEVICE void finish(const Taken& taken, const Chip& chip, const Stage& l, int t, int i, bool scales) {
     real sum = taken.sum;
 #pragma unroll
     for (int k = 0; k < kept_slots; ++k) {
@@ -182,13 +190,13 @@ TRIFOLD_DEVICE void sweep_levels(const Context& c, const Tile& tile, const Chip&
     const int first = tile.schedule.first, turn = tile.schedule.levels[trifold_sparse_u] - first;
     const int count = tile.schedule.levels[trifold_sparse_u + 1] - first;
     const Lane lane = lane_at<sparse_sweep_threads>(0);
-    const int first_row = warp_index() * (warp_lanes / block); /* of the warp */
+    const int first_row = warp_index() * (warp_lanes / block); /* the warp's first row */
     Taken taken;
     taken.own = -1;
     int left = 0;
-    trifold_sparse_level l = level_at(c, first);
+    Stage l = stage_of(level_at(c, first));
     for (int k = 0; k <= count; ++k) {
-        const trifold_sparse_level next = level_at(c, k < count ? first + k : first);
+        const Stage next = stage_of(level_at(c, k < count ? first + k : first));
         /* Level k - 1 is finished, level k taken. */
         if (k > 0 && taken.own >= 0) finish(taken, chip, l, lane.row, lane.component, k - 1 >= turn);
         if (k == turn && k > 0) named_sync(*chip.word, 1, sweepers); /* D^-1 needs all of L's result */
@@ -230,130 +238,87 @@ TRIFOLD_DEVICE void solve_tile(const Context& c, const Chip& chip, unsigned roun
         sweep<false, true>(c, tile, trifold_sparse_u, v);
     }
 }
-TRIFOLD_DEVICE void store_solved(real* to, const real* v, int count) {
-    for (int k = thread_index(); k < count; k += sparse_sweep_threads) to[k] = v[k];
-}
-
-TRIFOLD_DEVICE void apply_to_arrays(const Context& c, const Part& part, const Chip& chip) {
-    real* v = chip.v;
-    for (trifold_int column = 0; column < c.args.used_columns; ++column) {
-        for (int k = thread_index(); k < part.count(); k += sparse_sweep_threads)
-            v[k] = static_cast<const real*>(c.args.b)[outer_place(c, part, k, column)];
-        solve_tile(c, chip, static_cast<unsigned>(column));
-        for (int k = thread_index(); k < part.count(); k += sparse_sweep_threads)
-            static_cast<real*>(c.args.x)[outer_place(c, part, k, column)] = v[k];
-        block_sync();
-    }
-}
-
-#if METHOD == METHOD_BICGSTAB
-/* x += alpha z + omega y; r = s - omega t, where the last turn left that to do. p = r + beta (p - omega v); z = M^-1 p. */
-TRIFOLD_DEVICE void first_of_tile(const Context& c, const Part& part, const trifold_sparse_state& s, const Pieces& w, const Chip& chip,
-                                  unsigned round) {
-    real* v = chip.v;
-    const real alpha = static_cast<real>(s.alpha), omega = static_cast<real>(s.omega), beta = static_cast<real>(s.beta);
-    for (int k = thread_index(); k < part.count(); k += sparse_sweep_threads) {
-        real r = w.r[k];
-        if (s.pending) {
-            w.x[k] += alpha * w.z[k] + omega * w.y[k];
-            r -= omega * w.t[k];
-            w.r[k] = r;
-        }
-        w.p[k] = v[k] = s.beta == 0 ? r : r + beta * (w.p[k] - omega * w.v[k]);
-    }
-    solve_tile(c, chip, round);
-    store_solved(w.z, v, part.count());
-}
-/* s = r - alpha v, in the place of r; y = M^-1 s. */
-TRIFOLD_DEVICE void second_of_tile(const Context& c, const Part& part, const trifold_sparse_state& s, const Pieces& w, const Chip& chip,
-                                   unsigned round) {
-    real* v = chip.v;
-    const real alpha = static_cast<real>(s.alpha);
-    for (int k = thread_index(); k < part.count(); k += sparse_sweep_threads) w.r[k] = v[k] = w.r[k] - alpha * w.v[k];
-    solve_tile(c, chip, round);
-    store_solved(w.y, v, part.count());
-}
-#elif METHOD == METHOD_CG
-/* x += alpha p; r -= alpha v, where the last turn left that to do. z = M^-1 r. */
-TRIFOLD_DEVICE void first_of_tile(const Context& c, const Part& part, const trifold_sparse_state& s, const Pieces& w, const Chip& chip,
-                                  unsigned round) {
-    real* v = chip.v;
-    const real alpha = static_cast<real>(s.alpha);
-    for (int k = thread_index(); k < part.count(); k += sparse_sweep_threads) {
-        real r = w.r[k];
-        if (s.pending) {
-            w.x[k] += alpha * w.p[k];
-            r -= alpha * w.v[k];
-            w.r[k] = r;
-        }
-        v[k] = r;
-    }
-    solve_tile(c, chip, round);
-    store_solved(w.z, v, part.count());
-}
-#elif METHOD == METHOD_GMRES
+#if METHOD == METHOD_GMRES
 TRIFOLD_DEVICE real* basis_of(const Context& c, trifold_int system, trifold_int k, const Part& part) {
     return vector_of(c, system, trifold_sparse_basis + k) + part.first * block;
 }
-/* The next vector is r or what was left of v, scaled; z = M^-1 of it. */
-TRIFOLD_DEVICE void first_of_tile(const Context& c, const Part& part, trifold_int system, const trifold_sparse_state& s, const Pieces& w,
-                                  const Chip& chip, unsigned round) {
-    real* v = chip.v;
-    const real alpha = static_cast<real>(s.alpha), *from = s.inner == 0 ? w.r : w.v;
-    real* to = basis_of(c, system, s.inner, part);
-    for (int k = thread_index(); k < part.count(); k += sparse_sweep_threads) to[k] = v[k] = alpha * from[k];
-    solve_tile(c, chip, round);
-    store_solved(w.z, v, part.count());
-}
-/* The end of a cycle: x += M^-1 V y. */
-TRIFOLD_DEVICE void renew_tile(const Context& c, const Part& part, trifold_int system, const trifold_sparse_state& s, const Pieces& w,
-                               const Chip& chip, unsigned round) {
-    real* v = chip.v;
+/* The vector of which M^-1 is wanted: the next one of the basis is r or what was left of v, scaled; at the end of a cycle it is V y. */
+TRIFOLD_DEVICE real next_number(const Context& c, const Part& part, trifold_int system, const trifold_sparse_state& s, const Pieces& w,
+                                int k) {
+    if (c.launch.step != trifold_sparse_renews)
+        return basis_of(c, system, s.inner, part)[k] = static_cast<real>(s.alpha) * (s.inner == 0 ? w.r[k] : w.v[k]);
     const small_matrices m = small_at(c, system);
-    for (int k = thread_index(); k < part.count(); k += sparse_sweep_threads) {
-        real sum = 0;
-        for (trifold_int j = 0; j < s.inner; ++j) sum += static_cast<real>(m.solution[j]) * basis_of(c, system, j, part)[k];
-        v[k] = sum;
+    real sum = 0;
+    for (trifold_int j = 0; j < s.inner; ++j) sum += static_cast<real>(m.solution[j]) * basis_of(c, system, j, part)[k];
+    return sum;
+}
+#elif METHOD == METHOD_CG
+/* x += alpha p; r -= alpha v, where the last turn left that to do. M^-1 r is wanted. */
+TRIFOLD_DEVICE real next_number(const Context&, const Part&, trifold_int, const trifold_sparse_state& s, const Pieces& w, int k) {
+    const real alpha = static_cast<real>(s.alpha);
+    real r = w.r[k];
+    if (s.pending) {
+        w.x[k] += alpha * w.p[k];
+        r -= alpha * w.v[k];
+        w.r[k] = r;
     }
-    solve_tile(c, chip, round);
-    for (int k = thread_index(); k < part.count(); k += sparse_sweep_threads) w.x[k] += v[k];
+    return r;
+}
+#else
+/* The first time x += alpha z + omega y; r = s - omega t, where the last turn left that to do; p = r + beta (p - omega v), of which M^-1 is
+ * wanted. The second time it is that of s = r - alpha v, in the place of r. */
+TRIFOLD_DEVICE real next_number(const Context& c, const Part&, trifold_int, const trifold_sparse_state& s, const Pieces& w, int k) {
+    const real alpha = static_cast<real>(s.alpha), omega = static_cast<real>(s.omega);
+    real r = w.r[k];
+    if (c.launch.step == trifold_sparse_second) return w.r[k] = r - alpha * w.v[k];
+    if (s.pending) {
+        w.x[k] += alpha * w.z[k] + omega * w.y[k];
+        r -= omega * w.t[k];
+        w.r[k] = r;
+    }
+    return w.p[k] = s.beta == 0 ? r : r + static_cast<real>(s.beta) * (w.p[k] - omega * w.v[k]);
 }
 #endif
+
+/* Where M^-1 of the vector goes. */
+TRIFOLD_DEVICE void store_solved(const Context& c, const Part& part, const Pieces& w, const real* v) {
+    const bool renews = c.launch.step == trifold_sparse_renews;
+    real* to = renews ? w.x : METHOD == METHOD_BICGSTAB && c.launch.step == trifold_sparse_second ? w.y : w.z;
+    for (int k = thread_index(); k < part.count(); k += sparse_sweep_threads) to[k] = renews ? to[k] + v[k] : v[k];
+}
+
+/* Sums that conjugate gradients take of r and z = M^-1 r. */
+TRIFOLD_DEVICE void leave_products(const Context& c, const Part& part, trifold_int system, const Pieces& w, real* v) {
+    const double rz = dot<sparse_sweep_threads>(w.r, v, part.count()), rr = dot<sparse_sweep_threads>(w.r, w.r, part.count());
+    block_sync();
+    double* room = reinterpret_cast<double*>(v);
+    leave_sum<sparse_sweep_threads>(c, system, 0, rz, room);
+    leave_sum<sparse_sweep_threads>(c, system, 1, rr, room);
+}
+
+/* Whether a launch has to do with a system. */
+TRIFOLD_DEVICE bool concerns(const Context& c, const trifold_sparse_state& s) {
+    return c.launch.step == trifold_sparse_renews ? is_renewing(s) && s.pending : is_at_work(s);
+}
 
 TRIFOLD_DEVICE void precondition_tile(const Context& c) {
     const Part part = rows_of(tile_of(c));
     const Chip chip = make_chip(c);
-    real* v = chip.v;
-    if (c.launch.step == trifold_sparse_plain) {
-        apply_to_arrays(c, part, chip);
-        return;
-    }
+    const bool plain = c.launch.step == trifold_sparse_plain;
     unsigned round = 0;
     for (trifold_int column = 0; column < c.args.used_columns; ++column) {
         const trifold_int system = system_of(c, column);
-        const trifold_sparse_state s = *state_of(c, system);
-        const Pieces w = pieces_of(c, part, system);
-        const bool renews = c.launch.step == trifold_sparse_renews;
-        if (renews ? !(is_renewing(s) && s.pending) : !is_at_work(s)) continue;
-#if METHOD == METHOD_GMRES
-        if (renews)
-            renew_tile(c, part, system, s, w, chip, round);
+        if (!plain && !concerns(c, *state_of(c, system))) continue;
+        for (int k = thread_index(); k < part.count(); k += sparse_sweep_threads)
+            chip.v[k] = plain ? static_cast<const real*>(c.args.b)[outer_place(c, part, k, column)]
+                              : next_number(c, part, system, *state_of(c, system), pieces_of(c, part, system), k);
+        solve_tile(c, chip, round++);
+        if (plain)
+            for (int k = thread_index(); k < part.count(); k += sparse_sweep_threads)
+                static_cast<real*>(c.args.x)[outer_place(c, part, k, column)] = chip.v[k];
         else
-            first_of_tile(c, part, system, s, w, chip, round);
-#else
-        if (METHOD == METHOD_CG || c.launch.step == trifold_sparse_first) first_of_tile(c, part, s, w, chip, round);
-#if METHOD == METHOD_BICGSTAB
-        if (c.launch.step == trifold_sparse_second) second_of_tile(c, part, s, w, chip, round);
-#endif
-#endif
-        ++round;
-#if METHOD == METHOD_CG
-        const double rz = dot<sparse_sweep_threads>(w.r, v, part.count()), rr = dot<sparse_sweep_threads>(w.r, w.r, part.count());
-        block_sync();
-        double* room = reinterpret_cast<double*>(v);
-        leave_sum<sparse_sweep_threads>(c, system, 0, rz, room);
-        leave_sum<sparse_sweep_threads>(c, system, 1, rr, room);
-#endif
+            store_solved(c, part, pieces_of(c, part, system), chip.v);
+        if (METHOD == METHOD_CG && !plain) leave_products(c, part, system, pieces_of(c, part, system), chip.v);
         block_sync();
     }
 }

@@ -7,7 +7,7 @@ typedef TRIFOLD_FACTOR factor_real; /* an element of the factors */
 
 constexpr int block = TRIFOLD_BLOCK;                    /* rows and columns of a block */
 constexpr int square = block * block;                   /* its elements */
-constexpr bool diagonal_alone = TRIFOLD_DIAGONAL_ALONE; /* of the factors only D is computed, L and U are A's */
+constexpr bool diagonal_alone = TRIFOLD_DIAGONAL_ALONE; /* only D of the factors is computed, L and U are A's */
 constexpr bool has_factors = TRIFOLD_HAS_FACTORS;       /* the preconditioner is not the identity */
 #define METHOD_BICGSTAB 0
 #define METHOD_CG 1

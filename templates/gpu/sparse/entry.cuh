@@ -11,11 +11,18 @@
     }
 #define ROOM static_cast<double*>(shared_memory()) /* for sums */
 
+/* Where two thread blocks share a multiprocessor, code for these architectures has too few registers and spills. */
+#if defined(TRIFOLD_ARCH) && TRIFOLD_ARCH >= 100
+#define SWEEP_BLOCKS 1
+#else
+#define SWEEP_BLOCKS sparse_sweep_blocks
+#endif
+
 SPARSE_KERNEL(GATHER, gather_rows(c))
 SPARSE_KERNEL(COMPARE, compare_rows(c))
 SPARSE_KERNEL(FACTOR, factor_tile(c))
 SPARSE_KERNEL(FINISH, add_records(c))
-SPARSE_KERNEL_OF(PRECONDITION, sparse_sweep_threads, sparse_sweep_blocks, precondition_tile(c))
+SPARSE_KERNEL_OF(PRECONDITION, sparse_sweep_threads, SWEEP_BLOCKS, precondition_tile(c))
 SPARSE_KERNEL(ORDER, order_b(c, slice_of(c)))
 SPARSE_KERNEL(PRODUCT, product_rows(c, ROOM))
 SPARSE_KERNEL(BEGIN, begin_rows(c, ROOM))

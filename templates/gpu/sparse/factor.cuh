@@ -127,7 +127,7 @@ struct Lane {
     bool works;
 };
 template <int threads>
-constexpr int rows_at_once = threads / warp_lanes * (warp_lanes / block); /* of a thread block */
+constexpr int rows_at_once = threads / warp_lanes * (warp_lanes / block); /* rows that a thread block takes */
 template <int threads>
 TRIFOLD_DEVICE Lane lane_at(int pass) {
     const int lane = lane_index();

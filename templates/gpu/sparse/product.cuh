@@ -149,7 +149,7 @@ TRIFOLD_DEVICE void make_orthogonal(const Context& c, const Part& part, trifold_
 }
 #endif
 
-/* What a launch does to vectors between products and preconditioners. */
+/* Updates of vectors between products and preconditioners. */
 TRIFOLD_DEVICE void update_rows(const Context& c, double* room) {
     const Part part = slice_of(c);
     for (trifold_int column = 0; column < c.args.used_columns; ++column) {

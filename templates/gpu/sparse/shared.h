@@ -1,8 +1,8 @@
 /* Sizes that host and kernels must agree on. The generator includes this text too. */
 
 enum {
-    sparse_threads = 256,       /* of a thread block of each kernel but this one: */
-    sparse_sweep_threads = 384, /* of one that applies the preconditioner. Its last warp fetches where factors go through a ring */
+    sparse_threads = 256,       /* threads of a thread block of each kernel but this one: */
+    sparse_sweep_threads = 384, /* threads of one that applies the preconditioner. The last warp fetches where factors go through a ring */
     sparse_fetch_threads = 32,
     sparse_sweep_blocks = 2, /* such thread blocks that a multiprocessor has registers for */
     sparse_gates = 16,       /* levels that are on their way at a time */

@@ -53,15 +53,17 @@ TRIFOLD_DEVICE T* buffer(const trifold_args& args, trifold_int offset) {
     return global_pointer(reinterpret_cast<T*>(static_cast<char*>(args.workspace) + offset));
 }
 
-TRIFOLD_DEVICE trifold_int block_index(trifold_int member, trifold_int block) { return member * horizon + block; }
+TRIFOLD_DEVICE trifold_int block_index(const trifold_args& args, trifold_int member, trifold_int block) {
+    return member * horizon_of(args) + block;
+}
 TRIFOLD_DEVICE real* factor_of(const trifold_args& args, trifold_int member, trifold_int block) {
-    return buffer<real>(args, Offset::factor) + block_index(member, block) * storage;
+    return buffer<real>(args, Offset::factor(args)) + block_index(args, member, block) * storage;
 }
 TRIFOLD_DEVICE real* next_of(const trifold_args& args, trifold_int member, trifold_int block) {
-    return buffer<real>(args, Offset::next) + block_index(member, block) * storage;
+    return buffer<real>(args, Offset::next(args)) + block_index(args, member, block) * storage;
 }
 TRIFOLD_DEVICE real* behind_of(const trifold_args& args, trifold_int member, trifold_int block) {
-    return buffer<real>(args, Offset::behind) + block_index(member, block) * storage;
+    return buffer<real>(args, Offset::behind(args)) + block_index(args, member, block) * storage;
 }
 
 /* Blocks that are treated tile by tile are stored in tiles. Each tile is contiguous, column by column, so that one copy fetches it. The
@@ -78,22 +80,24 @@ TRIFOLD_DEVICE trifold_int place_in_block(int r, int c) {
 }
 
 /* Side 0 of a separator belongs to the chains at lower positions, side 1 to those at higher ones. */
-TRIFOLD_DEVICE trifold_int slot_index(trifold_int member, trifold_int block, int side) {
-    return (side * batch + member) * separators + (block - separator_base) / separator_scale;
+TRIFOLD_DEVICE trifold_int slot_index(const trifold_args& args, trifold_int member, trifold_int block, int side) {
+    return (side * batch_of(args) + member) * separators_of(args) + divided_by_scale(args, block - separator_base_of(args));
 }
 /* Every block but those at the ends of the path is updated from both sides at level 0. */
-TRIFOLD_DEVICE bool has_side(trifold_int block, int side) { return side == 0 ? block > 0 : block < horizon - 1; }
+TRIFOLD_DEVICE bool has_side(const trifold_args& args, trifold_int block, int side) {
+    return side == 0 ? block > 0 : block < horizon_of(args) - 1;
+}
 TRIFOLD_DEVICE int side_ahead(const Chain& chain) { return chain.step > 0 ? 0 : 1; }
 TRIFOLD_DEVICE int side_behind(const Chain& chain) { return chain.step > 0 ? 1 : 0; }
 
 TRIFOLD_DEVICE real* update_of(const trifold_args& args, trifold_int member, trifold_int block, int side) {
-    return buffer<real>(args, Offset::update) + slot_index(member, block, side) * storage;
+    return buffer<real>(args, Offset::update(args)) + slot_index(args, member, block, side) * storage;
 }
 TRIFOLD_DEVICE real* rhs_update_of(const trifold_args& args, trifold_int member, trifold_int block, int side) {
-    return buffer<real>(args, Offset::rhs_update) + slot_index(member, block, side) * vector_storage;
+    return buffer<real>(args, Offset::rhs_update(args)) + slot_index(args, member, block, side) * vector_storage;
 }
 TRIFOLD_DEVICE int& poison_of(const trifold_args& args, trifold_int member, trifold_int block, int side) {
-    return buffer<int>(args, Offset::poison)[slot_index(member, block, side)];
+    return buffer<int>(args, Offset::poison(args))[slot_index(args, member, block, side)];
 }
 TRIFOLD_DEVICE bool is_active(const trifold_args& args, trifold_int member) {
     return member < args.members && (args.active == nullptr || args.active[member] != 0);
@@ -106,13 +110,13 @@ TRIFOLD_DEVICE void report_member(const trifold_args& args, trifold_int member, 
     constexpr double least_sound = static_cast<double>(trifold_nearly_singular) * (sizeof(real) == 8 ? 0x1p-52 : 0x1p-23);
     trifold_status status{-1, 0, floors, reduction > 1 ? 1 / reduction : 1, 0};
     if (failure != sound) {
-        status.block = failure / block_size % horizon, status.row = failure % block_size;
+        status.block = failure / block_size % horizon_of(args), status.row = failure % block_size;
         status.least_pivot = 0, log_sum = not_a_number();
     } else if (status.least_pivot < least_sound && !(args.pivot_floor > 0)) {
         status.nearly_singular = args.accept_nearly_singular == 0;
     }
-    buffer<trifold_status>(args, Offset::status)[member] = status;
-    buffer<double>(args, Offset::log_determinant)[member] = log_sum;
+    buffer<trifold_status>(args, Offset::status(args))[member] = status;
+    buffer<double>(args, Offset::log_determinant(args))[member] = log_sum;
 }
 
 /* ---- the range of the precision ---- */
@@ -126,7 +130,7 @@ TRIFOLD_DEVICE bool has_left(real x) {
 }
 enum class Result { solution, inverse };
 TRIFOLD_DEVICE void set_range(const trifold_args& args, trifold_int member, Result result, unsigned left) {
-    trifold_range& range = buffer<trifold_range>(args, Offset::range)[member];
+    trifold_range& range = buffer<trifold_range>(args, Offset::range(args))[member];
     store_word(reinterpret_cast<unsigned*>(result == Result::solution ? &range.solution : &range.inverse), left);
 }
 /* Looks at an element of a result that goes out: chains of a member say the same, side by side. */
@@ -153,9 +157,10 @@ TRIFOLD_DEVICE double in_range(double sum) {
 }
 
 /* The coupling that a chain leaves between the separators on its two sides. */
-TRIFOLD_DEVICE trifold_int next_coupling_index(const trifold_level& level, trifold_int member, const Chain& chain) {
+TRIFOLD_DEVICE trifold_int next_coupling_index(const trifold_args& args, const trifold_level& level, trifold_int member,
+                                               const Chain& chain) {
     const trifold_int lower = block_at(level, chain.step > 0 ? chain.behind : chain.ahead);
-    return member * couplings + level.next_coupling + (lower - level.next_base) / level.next_scale;
+    return member * couplings_of(args) + level.next_coupling + (lower - level.next_base) / level.next_scale;
 }
 
 /* The columns of a call that one pass treats. */

@@ -24,14 +24,14 @@ TRIFOLD_DEVICE void finish_factor_member(const trifold_args& args, trifold_int m
     trifold_int failure = sound, floors = 0;
     const trifold_int run = fronts.run(args, member);
 #pragma unroll 4
-    for (trifold_int block = t; block < horizon; block += finish_threads) {
+    for (trifold_int block = t; block < horizon_of(args); block += finish_threads) {
         fronts.await(args, member, block, run);
-        const trifold_int index = block_index(member, block);
-        const trifold_int verdict = buffer<trifold_int>(args, Offset::failure)[index];
+        const trifold_int index = block_index(args, member, block);
+        const trifold_int verdict = buffer<trifold_int>(args, Offset::failure(args))[index];
         if (verdict < failure) failure = verdict;
-        floors += buffer<int>(args, Offset::floors)[index];
-        const double* sums = buffer<double>(args, Offset::block_log_determinant) + index * log_parts;
-        const double* reductions = buffer<double>(args, Offset::reduction) + index * log_parts;
+        floors += buffer<int>(args, Offset::floors(args))[index];
+        const double* sums = buffer<double>(args, Offset::block_log_determinant(args)) + index * log_parts;
+        const double* reductions = buffer<double>(args, Offset::reduction(args)) + index * log_parts;
         for (int part = 0; part < log_parts; ++part) {
             sum += sums[part];
             if (reductions[part] > reduction) reduction = reductions[part];
@@ -56,19 +56,19 @@ TRIFOLD_DEVICE void finish_factor_member(const trifold_args& args, trifold_int m
 TRIFOLD_DEVICE void finish_forward_member(const trifold_args& args, trifold_int member) {
     FinishShared& shared = *static_cast<FinishShared*>(shared_memory());
     const int t = thread_index();
-    const double* from = buffer<double>(args, Offset::block_quadratic);
+    const double* from = buffer<double>(args, Offset::block_quadratic(args));
     for (int column = 0; column < args.columns; ++column) {
         double sum = 0;
 #pragma unroll 4
-        for (trifold_int block = t; block < horizon; block += finish_threads)
-            sum += from[block_index(member, block) * most_columns + column];
+        for (trifold_int block = t; block < horizon_of(args); block += finish_threads)
+            sum += from[block_index(args, member, block) * most_columns + column];
         shared.sum[t] = sum;
         block_sync();
         for (int count = finish_threads; count > 1; count = (count + 1) / 2) {
             if (t < count / 2) shared.sum[t] += shared.sum[t + (count + 1) / 2];
             block_sync();
         }
-        if (t == 0) buffer<double>(args, Offset::quadratic)[member * most_columns + column] = in_range(shared.sum[0]);
+        if (t == 0) buffer<double>(args, Offset::quadratic(args))[member * quadratics_of(args) + column] = in_range(shared.sum[0]);
         block_sync();
     }
 }

@@ -4,9 +4,9 @@
 
 /* A block of the caller's D, and the block of E that couples `block` to the one after it. BLOCK_OF_D takes a block from a pointer to D.
  * These are macros, since compilers made other machine code of functions. */
-#define BLOCK_OF_D(d, number, block) ((d) + (number) * D::member + (block) * D::stage)
+#define BLOCK_OF_D(d, number, block) ((d) + (number) * D::member(args) + (block) * D::stage)
 #define D_OF(args, number, block) BLOCK_OF_D(global_pointer(static_cast<const real*>((args).d)), number, block)
-#define E_OF(args, number, block) (global_pointer(static_cast<const real*>((args).e)) + (number) * E::member + (block) * E::stage)
+#define E_OF(args, number, block) (global_pointer(static_cast<const real*>((args).e)) + (number) * E::member(args) + (block) * E::stage)
 /* Element (r, c) of a block of D: of its lower triangle, which is all of D that is read. And entry r of its diagonal. */
 #define ELEMENT_OF_D(d, r, c) (d)[(r) * D::row + (c) * D::column]
 #define ENTRY_OF_D(d, r) (d)[(r) * (D::row + D::column)]
@@ -15,7 +15,7 @@
 TRIFOLD_DEVICE real diagonal_term(const trifold_args& args, trifold_int member, trifold_int block, int r) {
     real term = 0;
     if (args.diagonal != nullptr)
-        term += global_pointer(static_cast<const real*>(args.diagonal))[block_index(member, block) * block_size + r];
+        term += global_pointer(static_cast<const real*>(args.diagonal))[block_index(args, member, block) * block_size + r];
     if (args.shift != nullptr) term += global_pointer(static_cast<const real*>(args.shift))[member];
     return term;
 }
@@ -28,7 +28,7 @@ TRIFOLD_DEVICE const real* coupling_at(const trifold_args& args, const trifold_l
                                        trifold_int q) {
     const trifold_int lower = p < q ? p : q;
     if (level.index == 0) return E_OF(args, member, lower);
-    return buffer<real>(args, Offset::coupling) + (member * couplings + level.coupling + lower) * storage;
+    return buffer<real>(args, Offset::coupling(args)) + (member * couplings_of(args) + level.coupling + lower) * storage;
 }
 
 /* The indices of element e of a block: u runs over the contiguous direction of memory, in groups of 8, and v over the
@@ -57,8 +57,8 @@ TRIFOLD_DEVICE void load_coupling(real* to, int leading, const trifold_args& arg
 TRIFOLD_DEVICE void load_diagonal(real* to, int leading, const trifold_args& args, const trifold_level& level, trifold_int member,
                                   trifold_int block) {
     const real* from = D_OF(args, member, block);
-    const real* low = level.index > 0 && has_side(block, 0) ? update_of(args, member, block, 0) : nullptr;
-    const real* high = level.index > 0 && has_side(block, 1) ? update_of(args, member, block, 1) : nullptr;
+    const real* low = level.index > 0 && has_side(args, block, 0) ? update_of(args, member, block, 0) : nullptr;
+    const real* high = level.index > 0 && has_side(args, block, 1) ? update_of(args, member, block, 1) : nullptr;
 #pragma unroll 4
     for (int e = thread_opaque(); e < padded * padded; e += threads) {
         const Place at = place(e);

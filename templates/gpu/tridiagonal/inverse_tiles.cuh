@@ -12,7 +12,8 @@ constexpr int whole_tiles = tiles_along * tiles_along, lower_tiles = tiles_along
 /* L^-1, R L^-1 or G L^-1 of a block's front. */
 enum class Quotient { factor, next, behind };
 TRIFOLD_DEVICE View quotient_of(const trifold_args& args, trifold_int member, trifold_int block, Quotient which) {
-    return {buffer<real>(args, offset_quotients) + (block_index(member, block) * 3 + static_cast<int>(which)) * storage, block_size, 1};
+    return {buffer<real>(args, offset_quotients(args)) + (block_index(args, member, block) * 3 + static_cast<int>(which)) * storage,
+            block_size, 1};
 }
 
 /* A warp's part of a tile by tensor instructions: 16 rows by some squares of 16 columns. */

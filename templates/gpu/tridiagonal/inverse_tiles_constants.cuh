@@ -1,4 +1,5 @@
 /* Further constants of the kernels of the selected inverse of large blocks. */
 #include "gpu/platform.cuh"
 
-constexpr trifold_int offset_quotients = TRIFOLD_OFFSET_QUOTIENTS; /* three blocks a front: L^-1, R L^-1 and G L^-1 */
+/* Three blocks a front: L^-1, R L^-1 and G L^-1. */
+TRIFOLD_DEVICE trifold_int offset_quotients(const trifold_args& args) { return TRIFOLD_OFFSET_QUOTIENTS; }

@@ -8,7 +8,8 @@
 namespace mixed {
 
 constexpr int parts_together = mixed_threads / part_rows;
-constexpr trifold_int parts = horizon * row_parts, area = static_cast<trifold_int>(block_size) * block_size;
+TRIFOLD_DEVICE trifold_int parts_of(const trifold_args& args) { return horizon_of(args) * row_parts; }
+constexpr trifold_int area = static_cast<trifold_int>(block_size) * block_size;
 
 static_assert(sizeof(real) == 4, "the kernels factor in single precision");
 
@@ -22,20 +23,24 @@ struct Row {
     bool exists;
 };
 
-TRIFOLD_DEVICE Row find_row() {
+TRIFOLD_DEVICE Row find_row(const trifold_args& args) {
     const int which = thread_index() / part_rows, lane = thread_index() % part_rows;
     const trifold_int part = group_x() * parts_together + which;
     const int first = static_cast<int>(part % row_parts) * part_rows;
-    return {part / row_parts, part, first, first + lane, which < parts_together && part < parts && first + lane < block_size};
+    return {part / row_parts, part, first, first + lane, which < parts_together && part < parts_of(args) && first + lane < block_size};
 }
 
-TRIFOLD_DEVICE trifold_int coupling_index(trifold_int member, trifold_int block) { return member * (horizon - 1) + block; }
-TRIFOLD_DEVICE trifold_int column_index(trifold_int member, trifold_int block, int column) {
-    return (block_index(member, block) * most_columns + column) * block_size;
+TRIFOLD_DEVICE trifold_int coupling_index(const trifold_args& args, trifold_int member, trifold_int block) {
+    return member * (horizon_of(args) - 1) + block;
 }
-TRIFOLD_DEVICE int& running_of(const trifold_args& args, trifold_int member) { return buffer<int>(args, MixedOffset::running)[member]; }
+TRIFOLD_DEVICE trifold_int column_index(const trifold_args& args, trifold_int member, trifold_int block, int column) {
+    return (block_index(args, member, block) * most_columns + column) * block_size;
+}
+TRIFOLD_DEVICE int& running_of(const trifold_args& args, trifold_int member) {
+    return buffer<int>(args, MixedOffset::running(args))[member];
+}
 TRIFOLD_DEVICE double& progress_of(const trifold_args& args, trifold_int member) {
-    return buffer<double>(args, MixedOffset::progress)[member];
+    return buffer<double>(args, MixedOffset::progress(args))[member];
 }
 TRIFOLD_DEVICE bool is_running(const trifold_args& args, trifold_int member, trifold_int round) {
     return is_active(args, member) && (round == 0 || running_of(args, member) != 0);
@@ -63,33 +68,33 @@ TRIFOLD_DEVICE double largest_of_rows(double (&values)[mixed_threads], double mi
 /* ---- copies ---- */
 
 TRIFOLD_DEVICE double caller_diagonal(const trifold_args& args, trifold_int member, trifold_int block, int r, int c) {
-    const double* d = global_pointer(static_cast<const double*>(args.d)) + member * CallerD::member + block * CallerD::stage;
+    const double* d = global_pointer(static_cast<const double*>(args.d)) + member * CallerD::member(args) + block * CallerD::stage;
     const int row = r > c ? r : c, column = r > c ? c : r;
     double value = d[row * CallerD::row + column * CallerD::column];
     if (r == c && args.diagonal != nullptr)
-        value += global_pointer(static_cast<const double*>(args.diagonal))[block_index(member, block) * block_size + r];
+        value += global_pointer(static_cast<const double*>(args.diagonal))[block_index(args, member, block) * block_size + r];
     if (r == c && args.shift != nullptr) value += global_pointer(static_cast<const double*>(args.shift))[member];
     return value;
 }
 
 TRIFOLD_DEVICE double caller_coupling(const trifold_args& args, trifold_int member, trifold_int block, int r, int c) {
-    return global_pointer(
-        static_cast<const double*>(args.e))[member * CallerE::member + block * CallerE::stage + r * CallerE::row + c * CallerE::column];
+    return global_pointer(static_cast<const double*>(
+        args.e))[member * CallerE::member(args) + block * CallerE::stage + r * CallerE::row + c * CallerE::column];
 }
 
 /* A part's rows of D, with the terms that are added to its diagonal, and of E. */
 TRIFOLD_DEVICE void narrow_rows(const trifold_args& args, trifold_int member, const Row& at) {
     const int rows = rows_of(at);
-    const trifold_int d = block_index(member, at.block) * area, e = coupling_index(member, at.block) * area;
+    const trifold_int d = block_index(args, member, at.block) * area, e = coupling_index(args, member, at.block) * area;
     for (int k = at.row - at.first; k < rows * block_size; k += rows) {
         const int r = at.first + k / block_size, c = k % block_size, element = r * block_size + c;
         const double diagonal = caller_diagonal(args, member, at.block, r, c);
-        buffer<double>(args, MixedOffset::wide_d)[d + element] = diagonal;
-        buffer<float>(args, MixedOffset::narrow_d)[d + element] = static_cast<float>(diagonal);
-        if (at.block + 1 == horizon) continue;
+        buffer<double>(args, MixedOffset::wide_d(args))[d + element] = diagonal;
+        buffer<float>(args, MixedOffset::narrow_d(args))[d + element] = static_cast<float>(diagonal);
+        if (at.block + 1 == horizon_of(args)) continue;
         const double coupling = caller_coupling(args, member, at.block, r, c);
-        buffer<double>(args, MixedOffset::wide_e)[e + element] = coupling;
-        buffer<float>(args, MixedOffset::narrow_e)[e + element] = static_cast<float>(coupling);
+        buffer<double>(args, MixedOffset::wide_e(args))[e + element] = coupling;
+        buffer<float>(args, MixedOffset::narrow_e(args))[e + element] = static_cast<float>(coupling);
     }
 }
 
@@ -108,13 +113,13 @@ struct Residual {
 /* Subtracts (A x) of a row, in one column. D is symmetric, and is read by columns, so that neighbouring threads read neighbours in memory.
  */
 TRIFOLD_DEVICE void subtract_a_times_x(Residual& residual, const trifold_args& args, trifold_int member, const Row& at, int column) {
-    const double* x = buffer<double>(args, MixedOffset::solution) + column_index(member, at.block, column);
+    const double* x = buffer<double>(args, MixedOffset::solution(args)) + column_index(args, member, at.block, column);
     const trifold_int neighbour = static_cast<trifold_int>(block_size) * most_columns;
-    const double* d = buffer<double>(args, MixedOffset::wide_d) + block_index(member, at.block) * area;
-    const double* e = buffer<double>(args, MixedOffset::wide_e) + coupling_index(member, at.block) * area;
+    const double* d = buffer<double>(args, MixedOffset::wide_d(args)) + block_index(args, member, at.block) * area;
+    const double* e = buffer<double>(args, MixedOffset::wide_e(args)) + coupling_index(args, member, at.block) * area;
 #pragma unroll 4
     for (int c = 0; c < block_size; ++c) residual.subtract(d[c * block_size + at.row], x[c]);
-    if (at.block + 1 < horizon) {
+    if (at.block + 1 < horizon_of(args)) {
 #pragma unroll 4
         for (int c = 0; c < block_size; ++c) residual.subtract(e[c * block_size + at.row], x[neighbour + c]);
     }
@@ -129,21 +134,23 @@ TRIFOLD_DEVICE void take_residual(const trifold_args& args, trifold_int member, 
     MixedShared& shared = *static_cast<MixedShared*>(shared_memory());
     double errors[ERRORS] = {};
     if (at.exists) {
-        const trifold_int index = column_index(member, at.block, column) + at.row;
+        const trifold_int index = column_index(args, member, at.block, column) + at.row;
         const double b = global_pointer(static_cast<const double*>(args.b))[rhs_at(args.b_strides, member, at.block, at.row, column)];
         Residual residual{b, magnitude(b)};
         if (round == 0)
-            buffer<double>(args, MixedOffset::solution)[index] = 0;
+            buffer<double>(args, MixedOffset::solution(args))[index] = 0;
         else
             subtract_a_times_x(residual, args, member, at, column);
-        buffer<float>(args, MixedOffset::narrow_x)[index] = static_cast<float>(residual.value);
-        const double entry = buffer<double>(args, MixedOffset::wide_d)[block_index(member, at.block) * area + at.row * (block_size + 1)];
+        buffer<float>(args, MixedOffset::narrow_x(args))[index] = static_cast<float>(residual.value);
+        const double entry =
+            buffer<double>(args, MixedOffset::wide_d(args))[block_index(args, member, at.block) * area + at.row * (block_size + 1)];
         add_row(errors, residual.value, residual.size, entry, b);
     }
     for (int k = 0; k < ERRORS; ++k) {
         const double largest = largest_of_rows(shared.largest[k], errors[k], at);
         if (at.exists && at.row == at.first)
-            buffer<double>(args, MixedOffset::errors)[((member * parts + at.part) * most_columns + column) * ERRORS + k] = largest;
+            buffer<double>(args, MixedOffset::errors(args))[((member * parts_of(args) + at.part) * most_columns + column) * ERRORS + k] =
+                largest;
     }
     block_sync();
 }
@@ -154,10 +161,10 @@ TRIFOLD_DEVICE void judge_member(const trifold_args& args, trifold_int member, t
     MixedShared& shared = *static_cast<MixedShared*>(shared_memory());
     double worst = 0;
     for (int column = 0; column < args.columns; ++column) {
-        const double* errors = buffer<double>(args, MixedOffset::errors) + (member * parts * most_columns + column) * ERRORS;
+        const double* errors = buffer<double>(args, MixedOffset::errors(args)) + (member * parts_of(args) * most_columns + column) * ERRORS;
         double largest[ERRORS] = {};
         for (int k = 0; k < ERRORS; ++k) {
-            for (trifold_int part = thread_index(); part < parts; part += mixed_threads)
+            for (trifold_int part = thread_index(); part < parts_of(args); part += mixed_threads)
                 raise(&largest[k], errors[part * most_columns * ERRORS + k]);
             largest[k] = largest_of(shared.largest[k], largest[k], 0, mixed_threads);
         }
@@ -165,9 +172,9 @@ TRIFOLD_DEVICE void judge_member(const trifold_args& args, trifold_int member, t
         raise(&worst, backward_error(largest));
     }
     if (thread_index() != 0) return;
-    const bool factored = buffer<trifold_status>(args, Offset::status)[member].block < 0;
-    running_of(args, member) = judge(buffer<trifold_refined>(args, MixedOffset::refined) + member, &progress_of(args, member), worst, round,
-                                     args.first_column, factored);
+    const bool factored = buffer<trifold_status>(args, Offset::status(args))[member].block < 0;
+    running_of(args, member) = judge(buffer<trifold_refined>(args, MixedOffset::refined(args)) + member, &progress_of(args, member), worst,
+                                     round, args.first_column, factored);
 }
 
 /* ---- entry points. Grid: parts, or one, by groups of members ---- */
@@ -184,7 +191,7 @@ TRIFOLD_DEVICE void each_of_group(const trifold_args& args, const Use& use) {
 #ifdef TRIFOLD_KERNEL_NARROW
 /* The kernels that factor skip members that do not run. */
 TRIFOLD_KERNEL(mixed_threads, 4) void TRIFOLD_KERNEL_NARROW(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_refinement) {
-    const Row at = find_row();
+    const Row at = find_row(args);
     each_of_group(args, [&](trifold_int member) {
         if (group_x() == 0 && thread_index() == 0) running_of(args, member) = is_active(args, member) ? 1 : 0;
         if (at.exists && is_active(args, member)) narrow_rows(args, member, at);
@@ -195,7 +202,7 @@ TRIFOLD_KERNEL(mixed_threads, 4) void TRIFOLD_KERNEL_NARROW(TRIFOLD_PARAMETER tr
 #ifdef TRIFOLD_KERNEL_RESIDUAL
 TRIFOLD_KERNEL(mixed_threads, 4)
 void TRIFOLD_KERNEL_RESIDUAL(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_refinement refinement) {
-    const Row at = find_row();
+    const Row at = find_row(args);
     each_of_group(args, [&](trifold_int member) {
         if (!is_running(args, member, refinement.round)) return;
         for (int column = 0; column < args.columns; ++column) take_residual(args, member, at, column, refinement.round);
@@ -213,23 +220,25 @@ void TRIFOLD_KERNEL_JUDGE(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER
 }
 
 TRIFOLD_KERNEL(mixed_threads, 4) void TRIFOLD_KERNEL_CORRECT(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_refinement) {
-    const Row at = find_row();
+    const Row at = find_row(args);
     each_of_group(args, [&](trifold_int member) {
         if (!at.exists || !is_active(args, member) || running_of(args, member) == 0) return;
         for (int column = 0; column < args.columns; ++column) {
-            const trifold_int index = column_index(member, at.block, column) + at.row;
-            buffer<double>(args, MixedOffset::solution)[index] += static_cast<double>(buffer<float>(args, MixedOffset::narrow_x)[index]);
+            const trifold_int index = column_index(args, member, at.block, column) + at.row;
+            buffer<double>(args, MixedOffset::solution(args))[index] +=
+                static_cast<double>(buffer<float>(args, MixedOffset::narrow_x(args))[index]);
         }
     });
 }
 
 TRIFOLD_KERNEL(mixed_threads, 4) void TRIFOLD_KERNEL_DELIVER(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_refinement) {
-    const Row at = find_row();
+    const Row at = find_row(args);
     each_of_group(args, [&](trifold_int member) {
         if (!at.exists || !is_active(args, member)) return;
         const bool given_up = progress_of(args, member) < 0;
         for (int column = 0; column < args.columns; ++column) {
-            const double solution = buffer<double>(args, MixedOffset::solution)[column_index(member, at.block, column) + at.row];
+            const double solution =
+                buffer<double>(args, MixedOffset::solution(args))[column_index(args, member, at.block, column) + at.row];
             double* x = global_pointer(static_cast<double*>(args.x)) + rhs_at(args.x_strides, member, at.block, at.row, column);
             *x = given_up ? not_a_number() : solution;
         }

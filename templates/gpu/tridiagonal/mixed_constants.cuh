@@ -1,5 +1,5 @@
 /* Constants of the kernels of mixed precision: those around the kernels that factor and sweep in single precision. */
-#include "gpu/platform.cuh"
+#include "gpu/tridiagonal/constants.cuh"
 
 namespace mixed {
 
@@ -12,22 +12,27 @@ constexpr trifold_int row_parts = TRIFOLD_ROW_PARTS; /* parts of a block */
 /* Strides of the caller's arrays, which are in double precision: see D and E of the kernels that factor. */
 struct CallerD {
     static constexpr trifold_int row = TRIFOLD_CALLER_D_ROW, column = TRIFOLD_CALLER_D_COLUMN;
-    static constexpr trifold_int stage = TRIFOLD_CALLER_D_STAGE, member = TRIFOLD_CALLER_D_MEMBER;
+    static constexpr trifold_int stage = TRIFOLD_CALLER_D_STAGE;
+    static TRIFOLD_METHOD trifold_int member(const trifold_args& args) { return TRIFOLD_CALLER_D_MEMBER; }
 };
 struct CallerE {
     static constexpr trifold_int row = TRIFOLD_CALLER_E_ROW, column = TRIFOLD_CALLER_E_COLUMN;
-    static constexpr trifold_int stage = TRIFOLD_CALLER_E_STAGE, member = TRIFOLD_CALLER_E_MEMBER;
+    static constexpr trifold_int stage = TRIFOLD_CALLER_E_STAGE;
+    static TRIFOLD_METHOD trifold_int member(const trifold_args& args) { return TRIFOLD_CALLER_E_MEMBER; }
 };
 
 /* Places of refinement's data in the workspace, in bytes from its start. */
 struct MixedOffset {
-    static constexpr trifold_int wide_d = TRIFOLD_OFFSET_WIDE_D, wide_e = TRIFOLD_OFFSET_WIDE_E;         /* D and E in double precision */
-    static constexpr trifold_int narrow_d = TRIFOLD_OFFSET_NARROW_D, narrow_e = TRIFOLD_OFFSET_NARROW_E; /* in single precision */
-    static constexpr trifold_int narrow_x = TRIFOLD_OFFSET_NARROW_X; /* the residual, then its solution, in single precision */
-    static constexpr trifold_int solution = TRIFOLD_OFFSET_SOLUTION; /* x, in double precision */
-    static constexpr trifold_int errors = TRIFOLD_OFFSET_ERRORS;     /* errors of each part and column */
-    static constexpr trifold_int running = TRIFOLD_OFFSET_RUNNING, progress = TRIFOLD_OFFSET_PROGRESS,
-                                 refined = TRIFOLD_OFFSET_REFINED; /* state of each member */
+    OFFSET(wide_d, TRIFOLD_OFFSET_WIDE_D) /* D and E in double precision */
+    OFFSET(wide_e, TRIFOLD_OFFSET_WIDE_E)
+    OFFSET(narrow_d, TRIFOLD_OFFSET_NARROW_D) /* in single precision */
+    OFFSET(narrow_e, TRIFOLD_OFFSET_NARROW_E)
+    OFFSET(narrow_x, TRIFOLD_OFFSET_NARROW_X) /* the residual, then its solution, in single precision */
+    OFFSET(solution, TRIFOLD_OFFSET_SOLUTION) /* x, in double precision */
+    OFFSET(errors, TRIFOLD_OFFSET_ERRORS)     /* errors of each part and column */
+    OFFSET(running, TRIFOLD_OFFSET_RUNNING)   /* state of each member, as are all below */
+    OFFSET(progress, TRIFOLD_OFFSET_PROGRESS)
+    OFFSET(refined, TRIFOLD_OFFSET_REFINED)
 };
 
 }  // namespace mixed

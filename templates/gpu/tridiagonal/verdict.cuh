@@ -51,19 +51,19 @@ TRIFOLD_DEVICE void sum_up(int count, const T* pivots, const Entry& entry, doubl
 /* The same to place `place` of the results of blocks, or of their parts. */
 template <class T, class Entry>
 TRIFOLD_DEVICE void report_diagonal(const trifold_args& args, int count, const T* pivots, trifold_int place, const Entry& entry) {
-    sum_up(count, pivots, entry, buffer<double>(args, Offset::block_log_determinant) + place,
-           buffer<double>(args, Offset::reduction) + place);
+    sum_up(count, pivots, entry, buffer<double>(args, Offset::block_log_determinant(args)) + place,
+           buffer<double>(args, Offset::reduction(args)) + place);
 }
 /* The same of a whole front, from D as it is in the caller's memory. */
 template <class T>
 TRIFOLD_DEVICE void report_diagonal(const trifold_args& args, trifold_int member, trifold_int block, const T* pivots) {
-    report_diagonal(args, block_size, pivots, block_index(member, block), [&](int r) { return given_entry(args, member, block, r); });
+    report_diagonal(args, block_size, pivots, block_index(args, member, block), [&](int r) { return given_entry(args, member, block, r); });
 }
 /* The same from a copy of D's diagonal, which fetch_entries() has made: at the end of a front nothing is left that a look at memory could
  * hide behind. */
 template <class T>
 TRIFOLD_DEVICE void report_diagonal(const trifold_args& args, trifold_int member, trifold_int block, const T* pivots, const real* entries) {
-    report_diagonal(args, block_size, pivots, block_index(member, block),
+    report_diagonal(args, block_size, pivots, block_index(args, member, block),
                     [&](int r) { return static_cast<double>(entries[r] + diagonal_term(args, member, block, r)); });
 }
 /* D's diagonal on its way to shared memory, by `count` threads. */
@@ -74,12 +74,12 @@ TRIFOLD_DEVICE void fetch_entries(real* to, const trifold_args& args, trifold_in
 /* The front's verdict, by one thread, after the panel. */
 TRIFOLD_DEVICE void report_verdict(const trifold_args& args, trifold_int level, trifold_int member, trifold_int block, bool fed,
                                    const Pivots& pivots) {
-    const trifold_int index = block_index(member, block);
+    const trifold_int index = block_index(args, member, block);
     trifold_int verdict = sound;
-    if (pivots.failed_row >= 0) verdict = (level * horizon + block) * block_size + pivots.failed_row;
+    if (pivots.failed_row >= 0) verdict = (level * horizon_of(args) + block) * block_size + pivots.failed_row;
     if (fed) verdict = fed_by_failure;
-    buffer<trifold_int>(args, Offset::failure)[index] = verdict;
-    buffer<int>(args, Offset::floors)[index] = pivots.floors;
+    buffer<trifold_int>(args, Offset::failure(args))[index] = verdict;
+    buffer<int>(args, Offset::floors(args))[index] = pivots.floors;
 }
 /* Reports the diagonal and the verdict. The whole thread block calls it. */
 TRIFOLD_DEVICE void report_pivots(const trifold_args& args, trifold_int level, trifold_int member, trifold_int block, bool fed,
@@ -91,7 +91,8 @@ TRIFOLD_DEVICE void report_pivots(const trifold_args& args, trifold_int level, t
 /* Was the block fed, through its slots, by a front that failed? */
 TRIFOLD_DEVICE bool is_poisoned(const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int block) {
     if (level.index == 0) return false;
-    return (has_side(block, 0) && poison_of(args, member, block, 0) != 0) || (has_side(block, 1) && poison_of(args, member, block, 1) != 0);
+    return (has_side(args, block, 0) && poison_of(args, member, block, 0) != 0) ||
+           (has_side(args, block, 1) && poison_of(args, member, block, 1) != 0);
 }
 
 /* Passes a chain's verdict on to the separators at its ends, by one thread. */

@@ -123,6 +123,7 @@ TEST_CASE("export: kernels solve") {
     for (const auto& build : kernel_builds()) {
         for (const std::int64_t n : {1, 4, 7, 12, 33}) check_solves<double>(n, 6, n % 2 + 1, build);
         for (const std::int64_t horizon : {1, 2, 31}) check_solves<float>(12, horizon, horizon == 2 ? 3 : 1, build);
+        check_solves<double>(9, 6, 70, build);  // two panels of right-hand sides
     }
 }
 

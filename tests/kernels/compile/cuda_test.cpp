@@ -6,6 +6,7 @@
 #include <trifold/binary.hpp>
 #include <trifold/error.hpp>
 #include <trifold/generate.hpp>
+#include <trifold/grid_spec.hpp>
 
 #include "runtime/compile/compiler.hpp"
 #include "runtime/compile/elf.hpp"
@@ -38,15 +39,8 @@ std::vector<Compiled> compiled(const Program& program) {
     return result;
 }
 
-void check_compiles(const Spec& spec, const std::string& arch, const std::string& variant = "auto", std::string schedule = "twisted:3") {
-    if (variant == "dataflow") schedule = "multi-stage";
-    const auto choice = choose(spec, {Backend::cuda, arch}, {.schedule = schedule, .variant = variant});
-    const auto program = generate(choice, Packing::together);  // compiled in less time than apart, and to the same: see below
-    const auto& name = choice.variant;
-    const auto label = fmt::format("n {} {} m {} {} {}", spec.block, to_string(spec.precision), spec.rhs, arch, name);
-    CAPTURE(label);
-    const bool is_tile = name == "tile-dataflow" && arch == "sm_90", is_front = name == "dataflow" && (spec.block <= 32 || arch == "sm_90");
-    const bool spills_nothing = name == "fused" || (name == "team" && spec.block <= 16) || is_front || is_tile;
+/// Compiles the kernels, and checks what they use.
+void check_kernels(const Program& program, bool spills_nothing) {
     const auto all = compiled(program);
     for (std::size_t unit = 0; unit < all.size(); ++unit) {
         const auto& kernels = program.units[unit].kernels;
@@ -58,10 +52,22 @@ void check_compiles(const Spec& spec, const std::string& arch, const std::string
             CHECK(resources[k].registers * kernels[k].threads <= 65536);
             CHECK(resources[k].code_bytes > 0);
             if (spills_nothing) CHECK(resources[k].spill_bytes == 0);
-            CHECK(kernels[k].shared_bytes <= shared_limit(arch));
+            CHECK(kernels[k].shared_bytes <= shared_limit(program.units[unit].target.arch));
         }
         CHECK(all[unit].log.find("warning") == std::string::npos);
     }
+}
+
+void check_compiles(const Spec& spec, const std::string& arch, const std::string& variant = "auto", std::string schedule = "twisted:3") {
+    if (variant == "dataflow") schedule = "multi-stage";
+    const auto choice = choose(spec, {Backend::cuda, arch}, {.schedule = schedule, .variant = variant});
+    const auto program = generate(choice, Packing::together);  // compiled in less time than apart, and to the same: see below
+    const auto& name = choice.variant;
+    const auto label = fmt::format("n {} {} m {} {} {}", spec.block, to_string(spec.precision), spec.rhs, arch, name);
+    CAPTURE(label);
+    const bool is_tile = name == "tile-dataflow" && arch == "sm_90", is_front = name == "dataflow" && (spec.block <= 32 || arch == "sm_90");
+    const bool spills_nothing = name == "fused" || (name == "team" && spec.block <= 16) || is_front || is_tile;
+    check_kernels(program, spills_nothing);
 }
 
 Spec spec_of(std::int64_t n, Precision precision, std::int64_t rhs) {
@@ -194,6 +200,11 @@ TEST_CASE("NVRTC compiles sweeps and wide levels whose registers are short") {
     check_compiles({.block = 60, .horizon = 4096, .rhs = 8, .operations = called}, "sm_90", "dataflow");
     check_compiles({.block = 16, .horizon = 2048, .operations = {Operation::factor}}, "sm_90", "dataflow");
     check_compiles(spec_of(24, Precision::f64, 8), "sm_90", "fused");
+}
+
+TEST_CASE("NVRTC compiles all kernels of an image without spills") {
+    if (!has_nvrtc()) return;
+    check_kernels(generate(GridSpec{.width = 513, .height = 513}, {Backend::cuda, "sm_90"}), true);
 }
 
 TEST_CASE("NVRTC compiles kernels of teams") {

@@ -112,3 +112,29 @@ TEST_CASE("large blocks solve") {
     check_both({.block = 129, .horizon = 3, .rhs = 3}, "twisted:2");
     check_both({.block = 200, .horizon = 3}, "partitioned:2");
 }
+
+TEST_CASE("many right-hand sides solve, in any number") {
+    const std::string schedules[] = {"twisted:2", "partitioned:3", "multi-stage", "sequential"};
+    int k = 0;
+    for (const std::int64_t rhs : {3, 8, 16, 64})
+        for (const std::int64_t n : {1, 5, 8, 20, 33}) {
+            const auto layout = k % 3 == 1 ? RhsLayout::stacked : RhsLayout::staged;
+            const Spec spec{.block = n, .horizon = 7, .rhs = rhs, .batch = 2, .rhs_layout = layout};
+            const auto& schedule = schedules[k++ % 4];
+            for (const std::int64_t columns : {1, 2, 3, 7, 8, 9, 15, 17, 33, 64}) {
+                if (columns > rhs) continue;
+                CAPTURE(columns);
+                auto f32 = spec;
+                f32.precision = Precision::f32;
+                check_solves<double>(spec, schedule, "tile", host_target(), columns);
+                if (n % 4 == 0) check_solves<float>(f32, schedule, "tile", host_target(), columns);
+            }
+        }
+}
+
+TEST_CASE("many right-hand sides solve on narrower targets") {
+    for (const std::string arch : {"x86-64", "x86-64-v3"}) {
+        if (arch == "x86-64-v3" && host_target().arch == "x86-64") continue;
+        for (const std::int64_t n : {3, 10}) check_both({.block = n, .horizon = 6, .rhs = 21}, "partitioned:2", {Backend::cpu, arch});
+    }
+}

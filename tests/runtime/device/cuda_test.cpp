@@ -3,6 +3,7 @@
 #include <trifold/device.hpp>
 #include <trifold/trifold.hpp>
 
+#include "runtime/compile/beside.hpp"
 #include "tests/runtime/device/emulation.hpp"
 #include "tests/runtime/tridiagonal/fixture.hpp"
 
@@ -11,6 +12,7 @@ using namespace trifold::test;
 
 /// In place of compiling: the fake driver has the kernels already. (NVRTC would look into the fake driver and crash.)
 Binary trifold::obtain(const Unit&) { return {"emulated", "emulator", {}, {}, {}, true, 0}; }
+std::optional<Binary> trifold::obtain_cached(const Unit& unit, const std::string&) { return obtain(unit); }
 
 TEST_CASE("the device found through the driver") {
     const auto device = Device::cuda(0);

@@ -5,6 +5,7 @@
 #include <trifold/device.hpp>
 #include <trifold/trifold.hpp>
 
+#include "runtime/compile/beside.hpp"
 #include "tests/runtime/tridiagonal/fixture.hpp"
 #include "tests/support/capture_file.hpp"
 #include "tests/support/drivers/drivers.hpp"
@@ -15,6 +16,7 @@ using namespace trifold::test;
 
 /// In place of compiling: the fake driver has the kernels already.
 Binary trifold::obtain(const Unit&) { return {"emulated", "emulator", {}, {}, {}, true, 0}; }
+std::optional<Binary> trifold::obtain_cached(const Unit& unit, const std::string&) { return obtain(unit); }
 
 namespace {
 

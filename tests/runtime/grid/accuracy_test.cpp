@@ -130,7 +130,7 @@ TEST_CASE("without pivoting, for matrices that need none") {
 
 TEST_CASE("batches and several right-hand sides") {
     for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric})
-        for (const std::int64_t rhs : {1, 3, 8}) {
+        for (const std::int64_t rhs : {1, 2, 3, 8, 17}) {
             GridSpec spec;
             spec.matrix = matrix;
             spec.rhs = rhs;
@@ -138,6 +138,17 @@ TEST_CASE("batches and several right-hand sides") {
             check_solutions<double>("anisotropic", spec, 19, 12);
             check_solutions<float>("anisotropic", spec, 12, 19);
         }
+}
+
+TEST_CASE("many right-hand sides, with data on a fixed boundary") {
+    for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric}) {
+        GridSpec spec;
+        spec.matrix = matrix;
+        spec.boundary = GridBoundary::fixed;
+        spec.rhs = 11;
+        check_solutions<double>("anisotropic", spec, 33, 38, {.workers = 2});
+        check_solutions<float>("anisotropic", spec, 33, 38);
+    }
 }
 
 TEST_CASE("other leaf tiles") {
@@ -153,8 +164,11 @@ TEST_CASE("kernels of lesser processors, whose register tiles have other shapes"
         for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric}) {
             GridSpec spec;
             spec.matrix = matrix;
-            check_solutions<double>("anisotropic", spec, 45, 38, {}, device);
-            check_solutions<float>("anisotropic", spec, 45, 38, {}, device);
+            for (const std::int64_t rhs : {1, 9}) {
+                spec.rhs = rhs;
+                check_solutions<double>("anisotropic", spec, 45, 38, {}, device);
+                check_solutions<float>("anisotropic", spec, 45, 38, {}, device);
+            }
         }
 }
 #endif

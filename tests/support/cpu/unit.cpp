@@ -11,6 +11,8 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "generator/tridiagonal/columns.hpp"
+#include "generator/tridiagonal/mixed.hpp"
 #include "generator/tridiagonal/operands.hpp"
 #include "tests/support/cpu/library.hpp"
 
@@ -60,7 +62,12 @@ CompiledProgram::CompiledProgram(Choice choice, std::string_view level) : choice
 
 void CompiledProgram::run(Operation operation, trifold_args args, const Split& split) const {
     auto* const scratch = scratch_.data() + (-reinterpret_cast<std::uintptr_t>(scratch_.data()) & (workspace_alignment - 1));
-    const auto all = operands_of(choice_.spec, program_.buffers, args);
+    const auto all = operands_of(choice_.spec, columns_at_once(choice_), program_.buffers, args);
+    std::array<KernelArgs, 3> operands{};
+    for (std::size_t k = 0; k < all.size(); ++k) {
+        set_sizes(operands[k], program_);
+        set_args(operands[k], all[k]);
+    }
     std::feclearexcept(FE_ALL_EXCEPT);
     for (const auto& launch : program_.operations.at(std::string(to_string(operation)))) {
         const auto ceil = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
@@ -69,7 +76,7 @@ void CompiledProgram::run(Operation operation, trifold_args args, const Split& s
         for (std::int64_t k = 0; k < pieces; ++k) {
             const auto piece = split.backwards ? pieces - 1 - k : k;
             const auto first = piece * split.tasks_per_call;
-            entries_[launch.unit][launch.kernel](&all[launch.operands], launch.constants.data(), first,
+            entries_[launch.unit][launch.kernel](&operands[launch.operands].args, launch.constants.data(), first,
                                                  std::min(tasks, first + split.tasks_per_call), scratch);
         }
     }

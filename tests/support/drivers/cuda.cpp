@@ -20,8 +20,8 @@ using trifold::test::fake_cuda;
 namespace trifold::test {
 
 void call_tridiagonal(void* entry, const void* operand, const void* constants) {
-    reinterpret_cast<void (*)(trifold_args, trifold_constants)>(entry)(*static_cast<const trifold_args*>(operand),
-                                                                       *static_cast<const trifold_constants*>(constants));
+    reinterpret_cast<void (*)(KernelArgs, trifold_constants)>(entry)(*static_cast<const KernelArgs*>(operand),
+                                                                     *static_cast<const trifold_constants*>(constants));
 }
 
 FakeCuda& fake_cuda() {

@@ -1,10 +1,10 @@
 #pragma once
-#include <trifold/tridiagonal_args.h>
-
 #include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
+
+#include "generator/tridiagonal/operands.hpp"
 
 namespace trifold::test {
 
@@ -16,7 +16,7 @@ struct FakeCuda {
     std::vector<void*> kernels;  ///< dlopen handles of the emulated units
     /// Calls a kernel with its two parameters, of these sizes: block tridiagonal systems', unless a test says otherwise.
     void (*call)(void* entry, const void* operand, const void* constants) = call_tridiagonal;
-    std::size_t operand_bytes = sizeof(trifold_args), constants_bytes = sizeof(trifold_constants);
+    std::size_t operand_bytes = sizeof(KernelArgs), constants_bytes = sizeof(trifold_constants);
     std::int64_t memory_bytes = std::int64_t{1} << 30;
     std::string failing_call;  ///< this call returns CUDA_ERROR_UNKNOWN
     int contexts = 0, modules = 0, allocations = 0, streams = 0, events = 0, graphs = 0, executables = 0;  ///< alive

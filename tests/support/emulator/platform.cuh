@@ -13,6 +13,9 @@
 #include "machine.cuh"
 
 constexpr int warp_lanes = TRIFOLD_WAVE;
+TRIFOLD_MACHINE unsigned long long multiply_high(unsigned long long a, unsigned long long b) {
+    return static_cast<unsigned long long>((static_cast<unsigned __int128>(a) * b) >> 64);
+}
 TRIFOLD_MACHINE int thread_index() { return emulator->thread; }
 TRIFOLD_MACHINE void assume_thread() {}
 TRIFOLD_MACHINE int thread_afresh() { return thread_index(); }

@@ -12,7 +12,8 @@
 #include <stdexcept>
 
 #include "generator/program/templates.hpp"
-#include "generator/tridiagonal/design.hpp"
+#include "generator/tridiagonal/columns.hpp"
+#include "generator/tridiagonal/mixed.hpp"
 #include "tests/support/cpu/library.hpp"
 #include "tests/support/emulator/arena.hpp"
 #include "tests/support/emulator/launches.hpp"
@@ -36,16 +37,41 @@ std::string with_lines(const std::string& source) {
     return result;
 }
 
-/// The unit with its buffers elsewhere in the workspace.
+/// The line of a unit that says how its kernels get open sizes, which the text of arguments reads.
+std::string sizes_by_value_of(const std::string& source) {
+    const auto at = source.find("#define TRIFOLD_SIZES_BY_VALUE ");
+    return at == source.npos ? "" : source.substr(at, source.find('\n', at) - at + 1);
+}
+
+std::string offset_of(const Buffer& buffer) {
+    auto name = "OFFSET_" + buffer.name;
+    std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::toupper(c); });
+    return name;
+}
+
+/// The Program with its buffers elsewhere in the workspace, as kernels with open sizes see it.
+Program with_sizes(Program program, const std::vector<Buffer>& buffers) {
+    for (const auto& item : buffers)
+        if (const auto place = place_of_open_size(offset_of(item)); place && !program.sizes.empty()) program.sizes[*place] = item.offset;
+    return program;
+}
+
+/// The unit, if its places are literals, with its buffers elsewhere in the workspace.
 std::string with_offsets(std::string source, const std::vector<Buffer>& buffers) {
     for (const auto& item : buffers) {
-        auto define = "#define TRIFOLD_OFFSET_" + item.name + " ";
-        std::ranges::transform(define.begin() + 8, define.end(), define.begin() + 8, [](unsigned char c) { return std::toupper(c); });
+        const auto define = "#define TRIFOLD_" + offset_of(item) + " ";
         const auto at = source.find(define);
-        if (at == source.npos) continue;  // no kernel of the unit reads this buffer
+        if (at == source.npos || source[at + define.size()] == '(') continue;  // no kernel of the unit reads this buffer, or it is open
         source.replace(at + define.size(), source.find('\n', at) - at - define.size(), std::to_string(item.offset) + "LL");
     }
     return source;
+}
+
+void call_kernel(void* entry, const KernelArgs& args, const trifold_constants& constants, bool sizes_by_value) {
+    if (sizes_by_value)
+        reinterpret_cast<void (*)(KernelArgs, trifold_constants)>(entry)(args, constants);
+    else
+        reinterpret_cast<void (*)(trifold_args, trifold_constants)>(entry)(args.args, constants);
 }
 
 }  // namespace
@@ -53,7 +79,8 @@ std::string with_offsets(std::string source, const std::vector<Buffer>& buffers)
 std::shared_ptr<void> compile_unit(const std::string& source, Backend dialect, int lanes, bool watched) {
     const bool hip = dialect == Backend::hip;
     // Arguments are part of the unit, and guards itself, so that the platform may come first.
-    const auto text = fmt::format(
+    const auto text = sizes_by_value_of(source) +
+                      fmt::format(
                           "#define TRIFOLD_WAVE {}\n#include \"{}/generator/trifold/tridiagonal_args.h\"\n#include "
                           "\"{}/tests/support/emulator/{}.cuh\"\n",
                           lanes, TEST_ROOT, TEST_ROOT, hip ? "amdgcn" : "platform") +
@@ -88,13 +115,17 @@ void connect(void* unit, Emulator& emulator) { *static_cast<Emulator**>(dlsym(un
 EmulatedUnit::EmulatedUnit(const Choice& choice, Build build) : EmulatedUnit(choice, generate(choice, Packing::together), build) {}
 
 EmulatedUnit::EmulatedUnit(Choice choice, Program program, Build build)
-    : choice_(std::move(choice)), program_(std::move(program)), build_(build), spread_(spread_buffers(choice_, program_)) {
+    : choice_(std::move(choice)),
+      program_(std::move(program)),
+      build_(build),
+      spread_(spread_buffers(choice_, program_)),
+      spread_sizes_(with_sizes(program_, spread_)) {
     for (const auto& unit : program_.units) {
         const auto source = build == Build::watched ? with_offsets(unit.source, spread_) : unit.source;
         libraries_.push_back(compile_unit(source, unit.target.backend, warp_lanes(unit.target), build == Build::watched));
         auto* library = libraries_.back().get();
         auto& entries = entries_.emplace_back();
-        for (const auto& kernel : unit.kernels) entries.push_back(reinterpret_cast<Entry>(find_kernel(library, kernel.name)));
+        for (const auto& kernel : unit.kernels) entries.push_back(find_kernel(library, kernel.name));
         connect(library, *emulator_);
     }
 }
@@ -119,7 +150,7 @@ void EmulatedUnit::run_launches(Operation operation, const trifold_args& args, c
     const auto& launches = program_.operations.at(std::string(to_string(operation)));
     const auto order = choose_order(launches, running);
     const auto before = all_before(launches);
-    const auto all = operands_of(choice_.spec, build_ == Build::watched ? spread_ : program_.buffers, args);
+    const auto all = operands_of(choice_.spec, columns_at_once(choice_), build_ == Build::watched ? spread_ : program_.buffers, args);
     for (const auto k : order) {
         const auto& launch = launches[k];
         const auto& kernel = kernel_of(program_, launch);
@@ -129,8 +160,11 @@ void EmulatedUnit::run_launches(Operation operation, const trifold_args& args, c
         const Grid grid{launch.grid.groups, members, kernel.threads, warp_lanes(target), kernel.shared_bytes};
         trifold_constants constants;
         std::memcpy(&constants, launch.constants.data(), sizeof constants);
-        const auto entry = entries_[launch.unit][launch.kernel];
-        run_grid(*emulator_, [&] { entry(all[launch.operands], constants); }, grid, running, detector);
+        KernelArgs operand{};
+        set_sizes(operand, build_ == Build::watched ? spread_sizes_ : program_);
+        set_args(operand, all[launch.operands]);
+        auto* const entry = entries_[launch.unit][launch.kernel];
+        run_grid(*emulator_, [&] { call_kernel(entry, operand, constants, takes_sizes_by_value(program_)); }, grid, running, detector);
     }
 }
 

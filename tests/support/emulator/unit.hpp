@@ -33,14 +33,14 @@ class EmulatedUnit {
     const std::vector<std::string>& findings() const { return detector_->findings(); }
 
   private:
-    using Entry = void (*)(trifold_args, trifold_constants);
     void run_launches(Operation operation, const trifold_args& args, const Running& running, Detector* detector) const;
     Choice choice_;
     Program program_;
     Build build_;
     std::vector<Buffer> spread_;  // the workspace's buffers, apart
+    Program spread_sizes_;        // what kernels with open sizes are told of them
     std::vector<std::shared_ptr<void>> libraries_;
-    std::vector<std::vector<Entry>> entries_;  // by unit and kernel
+    std::vector<std::vector<void*>> entries_;  // by unit and kernel
     std::shared_ptr<Emulator> emulator_ = std::make_shared<Emulator>();
     std::shared_ptr<Detector> detector_ = std::make_shared<Detector>();
 };

@@ -8,6 +8,7 @@
 #include "tools/trifold/grid/options.hpp"
 #include "tools/trifold/grid/verbs.hpp"
 #include "tools/trifold/text.hpp"
+#include "tools/trifold/units.hpp"
 
 namespace trifold::command {
 namespace {
@@ -66,6 +67,7 @@ Json knobs_json(const std::vector<Turned>& decided, const GridChoice& choice) {
 Report explain(const GridChoice& choice) {
     const auto& [spec, target, tuning, rung, row] = choice;
     const auto program = generate(choice);
+    const auto units = needed_units(program);
     const auto decided = grid::decided(choice);
     const auto levels = grid::levels_of(spec, grid::leaf_cells_of(tuning, target));
     double flops = 0, elements = 0;
@@ -75,10 +77,10 @@ Report explain(const GridChoice& choice) {
     }
     const auto bytes = static_cast<std::int64_t>(elements) * element_bytes(spec.precision);
     const auto text =
-        fmt::format("{}, {}, {}, boundary {}, target {}\nvariant {}, chosen by {}\n\n{}\n{}\n{}\n", size_text(spec.width, spec.height),
+        fmt::format("{}, {}, {}, boundary {}, target {}\nvariant {}, chosen by {}\n\n{}\n{}\n{}\n{}\n", size_text(spec.width, spec.height),
                     to_string(spec.precision), to_string(spec.matrix), to_string(spec.boundary), to_string(target), tuning.variant,
                     row.empty() ? std::string(to_string(rung)) : fmt::format("{}, {}", to_string(rung), row), knobs_text(decided, choice),
-                    levels_text(levels), launches_text(program, "factor")) +
+                    to_text(units), levels_text(levels), launches_text(program, "factor")) +
         list({{"flops of an image", flops_text(flops)},
               {"its factors, without padding", bytes_text(bytes)},
               {"workspace", fmt::format("{} for {}", bytes_text(program.workspace_bytes), plural(spec.batch, "image"))}});
@@ -86,7 +88,8 @@ Report explain(const GridChoice& choice) {
                  {"rung", to_string(rung)},
                  {"row", row},
                  {"knobs", knobs_json(decided, choice)},
-                 {"program", Json::parse(to_json(program))}},
+                 {"units", to_json(units)},
+                 {"program", Json::parse(trifold::to_json(program))}},
             text};
 }
 

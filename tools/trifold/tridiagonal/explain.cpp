@@ -14,6 +14,7 @@
 #include "tools/trifold/tridiagonal/options.hpp"
 #include "tools/trifold/tridiagonal/svg.hpp"
 #include "tools/trifold/tridiagonal/verbs.hpp"
+#include "tools/trifold/units.hpp"
 
 namespace trifold::command {
 namespace {
@@ -32,6 +33,7 @@ struct Explanation {
     Program program;
     Cost cost;
     double modelled_seconds = 0;
+    std::vector<NeededUnit> units;  ///< as they were before this compiled them
     std::string compiler, problem;  ///< what compiled it, or why nothing did
     std::vector<KernelResources> resources;
 };
@@ -56,9 +58,10 @@ Explanation explain(const BlockExplainOptions& options) {
     const auto& [spec, target, tuning, schedule, variant, reason, rung, row] = result.choice;
     // A GPU runs every chain of a level at the same time, or nearly.
     const auto workers = target.backend == Backend::cpu ? tuning.workers : spec.horizon;
-    const auto factored = inner_spec(spec);
+    const auto factored = kernel_spec(spec, "auto");
     result.cost = cost(schedule, factored, workers);
     result.modelled_seconds = modelled_seconds(result.choice);
+    result.units = needed_units(result.program);
     try {
         for (const auto& binary : obtain_all(result.program)) {
             result.compiler = binary.compiler;
@@ -142,6 +145,7 @@ Json to_json(const Explanation& explanation) {
             {"compiler", explanation.compiler},
             {"problem", explanation.problem},
             {"knobs", knobs_json(choice)},
+            {"units", trifold::command::to_json(explanation.units)},
             {"kernels", kernels}};
 }
 
@@ -233,8 +237,8 @@ Report run(const BlockExplainOptions& options) {
         formats::write_file(options.svg, elimination_tree_svg(schedule, fmt::format("Elimination tree of {} blocks, schedule {}",
                                                                                     schedule.horizon, schedule.name)));
     const auto text = options.knobs ? knobs_text(explanation.choice)
-                                    : schedule_text(explanation) + "\n" + kernels_text(explanation) + "\n" + launches_text(program) + "\n" +
-                                          memory_text(program);
+                                    : fmt::format("{}\n{}\n{}\n{}\n{}", schedule_text(explanation), "Units\n" + to_text(explanation.units),
+                                                  kernels_text(explanation), launches_text(program), memory_text(program));
     return {to_json(explanation), title(explanation.choice) + "\n\n" + text};
 }
 

@@ -39,6 +39,8 @@ void BlockOptions::add_to(CLI::App& app) {
         ->capture_default_str();
     app.add_option("--variant", variant_, "Of the kernels, and knobs: name:knob=value,...; an unknown name lists them")
         ->capture_default_str();
+    app.add_flag("--any-size", any_size_,
+                 "Kernels that serve every horizon, batch and class of right-hand sides, where literals would be a little faster");
     app.add_option("--device-name", device_name_,
                    "Device whose wisdom counts, such as 'NVIDIA H200'; else this machine's for native, and any of the architecture");
     layout_.add_to(app);
@@ -55,7 +57,7 @@ Spec BlockOptions::spec() const {
 Choice BlockOptions::choice(const Spec& spec) const {
     const auto device = common_.native();
     const auto name = device_name_.empty() && device ? wisdom_device(*device) : device_name_;
-    return choose_by_wisdom(spec, common_.target(), {schedule_, variant_, common_.workers}, name);
+    return choose_by_wisdom(spec, common_.target(), {.schedule = schedule_, .variant = variant_, .workers = common_.workers, .any_size = any_size_}, name);
 }
 
 }  // namespace trifold::command

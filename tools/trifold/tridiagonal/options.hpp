@@ -34,6 +34,7 @@ class BlockOptions {
   private:
     const SpecOptions& common_;
     std::int64_t block_ = 0, horizon_ = 0;
+    bool any_size_ = false;
     std::string schedule_ = Tuning().schedule, variant_ = Tuning().variant, device_name_, operations_ = to_string(usual_operations());
     LayoutOptions layout_;
 };

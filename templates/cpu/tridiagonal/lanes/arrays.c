@@ -55,13 +55,13 @@ INLINE void gather_run(vec* out, const real* const base[LANES], integer offset, 
             gather_piece(out + from, 1, base, offset + from);
         }
 }
-INLINE void scatter_run(real* const base[LANES], const vec* in, const lanes* g, const integer count) {
+INLINE void scatter_run(real* const base[LANES], integer offset, const vec* in, const lanes* g, const integer count) {
     if (count < PIECE)
-        for (integer k = 0; k < count; ++k) scatter_element(base, k, in[k], g);
+        for (integer k = 0; k < count; ++k) scatter_element(base, offset + k, in[k], g);
     else
         for (integer k = 0; k < count; k += PIECE) {
             const integer from = smaller(k, count - PIECE);
-            scatter_piece(base, from, in + from, 1, g);
+            scatter_piece(base, offset + from, in + from, 1, g);
         }
 }
 
@@ -83,30 +83,31 @@ INLINE view gather_block(vec* out, const real* const base[LANES], integer row, i
 /* Gathers a block of each lane's member. If every lane is active, the lanes' arrays are a constant distance apart, and addresses cost
  * nothing. */
 #define GATHER(NAME, FIRST, MEMBER, ROW, COLUMN, LOWER)                                                            \
-    COLD view NAME##_some(vec* out, const real* first, const lanes* g) {                                           \
+    COLD view NAME##_some(vec* out, const trifold_args* args, const real* first, const lanes* g) {                 \
         const real* base[LANES];                                                                                   \
         for (int lane = 0; lane < LANES; ++lane) base[lane] = first + (g->member[lane] - g->member[0]) * (MEMBER); \
         return gather_block(out, base, ROW, COLUMN, LOWER);                                                        \
     }                                                                                                              \
-    NOINLINE view NAME##_all(vec* out, const real* first) {                                                        \
+    NOINLINE view NAME##_all(vec* out, const trifold_args* args, const real* first) {                              \
         const real* base[LANES];                                                                                   \
         UNROLL for (int lane = 0; lane < LANES; ++lane) base[lane] = first + lane * (MEMBER);                      \
         return gather_block(out, base, ROW, COLUMN, LOWER);                                                        \
     }                                                                                                              \
     INLINE view NAME(vec* out, const trifold_args* args, const lanes* g, integer block) {                          \
         const real* first = FIRST(args, g->member[0], block);                                                      \
-        return g->all ? NAME##_all(out, first) : NAME##_some(out, first, g);                                       \
+        return g->all ? NAME##_all(out, args, first) : NAME##_some(out, args, first, g);                           \
     }
 GATHER(gather_d, d_of, D_MEMBER, D_ROW, D_COLUMN, 1)
 GATHER(gather_e, e_of, E_MEMBER, E_ROW, E_COLUMN, 0) /* A(block + 1, block) */
 
-/* Right-hand sides of a block at base, n by m row-major; columns the call does not have are zero. */
-INLINE int is_dense(trifold_strides s, integer columns) { return columns == m && s.row == m && (m == 1 || s.column == 1); }
+/* Right-hand sides of a block at base, n by `columns` row-major. */
+INLINE int is_dense(trifold_strides s, integer columns) { return s.row == columns && (columns == 1 || s.column == 1); }
 
+/* Rows that are contiguous but not dense are those of a part of the call's right-hand sides. */
 COLD void gather_strided(vec* out, const real* const base[LANES], trifold_strides s, integer columns) {
-    for (integer k = 0; k < n * m; ++k) out[k] = (vec){};
-    for (integer c = 0; c < columns; ++c)
-        for (integer r = 0; r < n; ++r) out[r * m + c] = gather_element(base, r * s.row + c * s.column);
+    for (integer r = 0; r < n && s.column == 1; ++r) gather_run(out + r * columns, base, r * s.row, 0, columns, columns);
+    for (integer c = 0; c < columns && s.column != 1; ++c)
+        for (integer r = 0; r < n; ++r) out[r * columns + c] = gather_element(base, r * s.row + c * s.column);
 }
 /* Idle lanes have a factor of their own, with which other members' data could leave the range. */
 COLD void clear_idle(vec* values, integer count, const lanes* g) {
@@ -114,23 +115,26 @@ COLD void clear_idle(vec* values, integer count, const lanes* g) {
 }
 NOINLINE void gather_rhs(vec* out, const real* array, trifold_strides s, integer columns, const lanes* g, integer block) {
     const real* base[LANES];
+    if (m == 1) columns = 1; /* a constant */
     for (int lane = 0; lane < LANES; ++lane) base[lane] = array + g->member[lane] * s.member + block * s.stage;
     if (is_dense(s, columns))
-        gather_run(out, base, 0, 0, n * m, n * m);
+        gather_run(out, base, 0, 0, n * columns, n * columns);
     else
         gather_strided(out, base, s, columns);
-    if (!g->all) clear_idle(out, n * m, g);
+    if (!g->all) clear_idle(out, n * columns, g);
 }
 
 COLD void scatter_strided(real* const base[LANES], trifold_strides s, integer columns, const vec* in, const lanes* g) {
-    for (integer c = 0; c < columns; ++c)
-        for (integer r = 0; r < n; ++r) scatter_element(base, r * s.row + c * s.column, in[r * m + c], g);
+    for (integer r = 0; r < n && s.column == 1; ++r) scatter_run(base, r * s.row, in + r * columns, g, columns);
+    for (integer c = 0; c < columns && s.column != 1; ++c)
+        for (integer r = 0; r < n; ++r) scatter_element(base, r * s.row + c * s.column, in[r * columns + c], g);
 }
 NOINLINE void scatter_rhs(real* array, trifold_strides s, integer columns, const vec* in, const lanes* g, integer block) {
     real* base[LANES];
+    if (m == 1) columns = 1; /* a constant */
     for (int lane = 0; lane < LANES; ++lane) base[lane] = array + g->member[lane] * s.member + block * s.stage;
     if (is_dense(s, columns))
-        scatter_run(base, in, g, n * m);
+        scatter_run(base, 0, in, g, n * columns);
     else
         scatter_strided(base, s, columns, in, g);
 }

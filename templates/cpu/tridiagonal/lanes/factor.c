@@ -107,11 +107,11 @@ INLINE void factor_pivot_any(vec* l, source d, const vec* before_r, const int fl
 NOINLINE void factor_pivot(vec* l, view d, const vec* before_r, pivots* p) { factor_pivot_any(l, from_vectors(d), before_r, 1, 0, p); }
 
 /* factor_pivot() with D from the members' own arrays, and the panel r l' = e with E from there. */
-NOINLINE void factor_original_pivot(vec* l, const real* d, const vec* before_r, ahead* f, pivots* p) {
+NOINLINE void factor_original_pivot(const trifold_args* args, vec* l, const real* d, const vec* before_r, ahead* f, pivots* p) {
     factor_pivot_any(l, (source){{}, d, D_MEMBER, D_ROW, D_COLUMN}, before_r, 0, f, p);
 }
-NOINLINE void solve_original_panel(vec* r, const real* e, const vec* l, ahead* f) {
-    solve_any(stored(r), (source){{}, e, E_MEMBER, E_ROW, E_COLUMN}, stored(l), stored(l), 0, l, n, TILE, f);
+NOINLINE void solve_original_panel(const trifold_args* args, vec* r, const real* e, const vec* l, ahead* f) {
+    solve_any(stored(r), (source){{}, e, E_MEMBER, E_ROW, E_COLUMN}, stored(l), stored(l), 0, l, n, TILE, n % TILE, f);
 }
 
 COLD void add_to_diagonal(vec* d, const trifold_args* args, const lanes* g, integer block) {
@@ -121,7 +121,7 @@ COLD void add_to_diagonal(vec* d, const trifold_args* args, const lanes* g, inte
 
 COLD void subtract_slots(vec* d, view shape, const trifold_args* args, const lanes* g, integer block) {
     for (int side = 0; side < 2; ++side) {
-        if (!has_slot(block, side)) continue;
+        if (!has_slot(args, block, side)) continue;
         const vec* slot = (const vec*)update_of(args, side, g->group, block);
         for (integer i = 0; i < n; ++i)
             for (integer j = 0; j <= i; ++j) d[i * shape.row + j * shape.column] -= slot[i * n + j];
@@ -163,33 +163,34 @@ INLINE int gathers_rows(integer step) { return (E_ROW == 1 && E_COLUMN != 1) == 
 NOINLINE void assemble_rhs(vec* out, const trifold_args* args, const lanes* g, integer block, int updated) {
     gather_rhs(out, (const real*)args->b, args->b_strides, columns_of(args), g, block);
     for (int side = 0; updated && side < 2; ++side) {
-        if (!has_slot(block, side)) continue;
+        if (!has_slot(args, block, side)) continue;
         const vec* slot = (const vec*)rhs_update_of(args, side, g->group, block);
-        for (integer k = 0; k < n * m; ++k) out[k] -= slot[k];
+        for (integer k = 0; k < n * columns_of(args); ++k) out[k] -= slot[k];
     }
 }
 
 /* In f64, whatever the precision: squares have twice the exponents of their roots. */
 typedef double squares __attribute__((vector_size(VECTOR_LANES * 8)));
-COLD double tiny_lane(double sum, const vec* y, int lane) {
+COLD double tiny_lane(double sum, const vec* y, integer columns, int lane) {
     real values[n];
-    for (integer r = 0; r < n; ++r) values[r] = y[r * m][lane];
+    for (integer r = 0; r < n; ++r) values[r] = y[r * columns][lane];
     return tiny_square(sum, values, n);
 }
 
 /* y = L^-1 b of a front goes out, with its squares. */
 NOINLINE void finish_rhs(const trifold_args* args, const lanes* g, integer block, const vec* y) {
-    scatter_rhs((real*)args->x, args->x_strides, columns_of(args), y, g, block);
-    for (integer c = 0; c < columns_of(args); ++c) {
+    const integer columns = columns_of(args);
+    scatter_rhs((real*)args->x, args->x_strides, columns, y, g, block);
+    for (integer c = 0; c < columns; ++c) {
         squares sum = {};
         for (integer r = 0; r < n; ++r) {
-            const squares wide = __builtin_convertvector(y[r * m + c], squares);
+            const squares wide = __builtin_convertvector(y[r * columns + c], squares);
             sum += wide * wide;
         }
         for (int lane = 0; lane < LANES; ++lane)
             if (g->active[lane])
                 block_quadratic_of(args, g->member[lane], block)[c] =
-                    sum[lane] < LEAST_NORMAL ? tiny_lane(sum[lane], y + c, lane) : sum[lane];
+                    sum[lane] < LEAST_NORMAL ? tiny_lane(sum[lane], y + c, columns, lane) : sum[lane];
     }
 }
 
@@ -265,6 +266,8 @@ INLINE ahead ahead_of(const trifold_args* args, const trifold_level* level, cons
     const integer block = block_at(level, position), coupling = smaller(block, block_at(level, position + step));
     return (ahead){(const char*)d_of(args, g->member[0], block),
                    (const char*)e_of(args, g->member[0], coupling),
+                   D_MEMBER,
+                   E_MEMBER,
                    (const vec*)factor_of(args, g->group, block),
                    (const vec*)next_of(args, g->group, block),
                    0,
@@ -288,7 +291,7 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
         const vec *l = parts[0], *r_before = r, *fill_before = fill, *y_before = y;
         ahead next = IS_FAR && k + 1 < c.length ? ahead_of(args, level, g, position + c.step, c.step) : nothing_ahead();
         if (original) {
-            factor_original_pivot(parts[0], d_of(args, g->member[0], block), r_before, &next, &p);
+            factor_original_pivot(args, parts[0], d_of(args, g->member[0], block), r_before, &next, &p);
         } else {
             const view d = assemble_pivot(s->d, args, g, block, updated, &p);
             if (updated) join_poison(args, g, block, &p);
@@ -296,7 +299,7 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
         }
         if (has_next) r = parts[1];
         if (has_next && original && c.step > 0) {
-            solve_original_panel(r, e_of(args, g->member[0], block), l, &next);
+            solve_original_panel(args, r, e_of(args, g->member[0], block), l, &next);
         } else if (has_next) {
             vec* const loaded = gathers_rows(c.step) ? r : s->e; /* in place: the caches are narrow */
             solve_panel(r, coupling_between(loaded, args, level, g, position + c.step, position), 0, 0, l);
@@ -310,9 +313,10 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
         }
         if (forward) {
             assemble_rhs(s->b, args, g, block, updated);
-            solve_rhs(y = s->y[k % 2], s->b, y_before, r_before, l);
+            solve_rhs(y = s->y[k % 2], s->b, y_before, r_before, l, width_of(args));
             if (c.behind >= 0)
-                multiply_rhs((vec*)rhs_update_of(args, side_behind(&c), g->group, block_at(level, c.behind)), k > 0 || updated, fill, y);
+                multiply_rhs((vec*)rhs_update_of(args, side_behind(&c), g->group, block_at(level, c.behind)), k > 0 || updated, fill, y,
+                             width_of(args));
             finish_rhs(args, g, block, y);
         }
         if (!g->all) deliver(kept, own, g->which);
@@ -320,7 +324,8 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
         if (k + 1 == c.length) record_chain(args, g, block, &p);
     }
     end_chain(args, level, g, c, r, fill, &p);
-    if (forward && c.ahead >= 0) multiply_rhs((vec*)rhs_update_of(args, side_ahead(&c), g->group, block_at(level, c.ahead)), updated, r, y);
+    if (forward && c.ahead >= 0)
+        multiply_rhs((vec*)rhs_update_of(args, side_ahead(&c), g->group, block_at(level, c.ahead)), updated, r, y, width_of(args));
 }
 
 KERNEL_PART void factor_only(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, void* scratch) {

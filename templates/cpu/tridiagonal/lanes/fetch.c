@@ -19,7 +19,8 @@ enum {
 
 /* State of the fetching of the next front. */
 typedef struct {
-    const char *d, *e; /* arrays of the group's first member */
+    const char *d, *e;          /* arrays of the group's first member */
+    integer d_member, e_member; /* elements from a member to the next */
     const vec *l, *r;
     int line;              /* the next line of D, then of E */
     int row, column, rest; /* the next element of L, row after row of its triangle; then of R */
@@ -31,7 +32,7 @@ INLINE void fetch_reads(ahead* f) {
     if (f->line == FETCHES) return;
     const int of_e = f->line >= BLOCK_LINES;
     const char* p = of_e ? f->e + 64 * (f->line - BLOCK_LINES) : f->d + 64 * f->line;
-    UNROLL for (int lane = 0; lane < LANES; ++lane) __builtin_prefetch(p + lane * (of_e ? E_MEMBER : D_MEMBER) * REAL_BYTES, 0, 2);
+    UNROLL for (int lane = 0; lane < LANES; ++lane) __builtin_prefetch(p + lane * (of_e ? f->e_member : f->d_member) * REAL_BYTES, 0, 2);
     ++f->line;
 }
 

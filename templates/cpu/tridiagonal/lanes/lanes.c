@@ -5,9 +5,13 @@
 #include "cpu/tridiagonal/lanes/pieces.c"
 #include "cpu/tridiagonal/lanes/fetch.c"
 
-enum { m = MOST_COLUMNS, AREA = n * n, TILE = TILE_SIDE, RHS_TILE = m < TILE ? m : TILE };
+/* m: the most right-hand sides of a call. Those of a block are stored n by as many as the call has, row-major. */
+enum { m = PANEL_COLUMNS, AREA = n * n, TILE = TILE_SIDE, RHS_TILE = m < TILE ? m : TILE };
 
-_Static_assert(INTERLEAVE == LANES && MEMBERS % LANES == 0, "groups fill their vectors");
+/* Those of a call. */
+INLINE int width_of(const trifold_args* args) { return (int)columns_of(args); }
+
+_Static_assert(INTERLEAVE == LANES, "groups fill their vectors");
 
 #if REAL_BYTES == 8
 typedef long long bits;
@@ -106,17 +110,21 @@ INLINE void multiply_strip(vec* out, int add, int sign, view a, view bt, int wid
     if (n % TILE && i < n) multiply_tile(out + i * width + j, add, sign, part(a, i, 0), right, width, n % TILE, cols);
 }
 
-/* out = (add ? out : 0) + sign a b: out is row-major, n by `width`. Where `lower`, at least the lower triangle. */
-INLINE void multiply_any(vec* out, int add, int sign, view a, view b, int width, int step, int lower) {
+/* out = (add ? out : 0) + sign a b: out is row-major, n by `width`. Where `lower`, at least the lower triangle. What full steps leave is
+ * done `rest` at a time. */
+INLINE void multiply_any(vec* out, int add, int sign, view a, view b, int width, int step, int rest, int lower) {
     const view bt = transposed(b);
     int j = 0;
     for (; j + step <= width; j += step) multiply_strip(out, add, sign, a, bt, width, j, step, lower);
-    if (width % step) multiply_strip(out, add, sign, a, bt, width, j, width % step, lower);
+    for (; rest && j < width; j += rest) multiply_strip(out, add, sign, a, bt, width, j, rest, lower);
 }
-NOINLINE void multiply(vec* out, int add, int sign, view a, view b, int lower) { multiply_any(out, add, sign, a, b, n, TILE, lower); }
-/* slot = (add ? slot : 0) + a x; x is n by m. */
-NOINLINE void multiply_rhs(vec* slot, int add, const vec* a, const vec* x) {
-    multiply_any(slot, add, 1, stored(a), (view){x, m, 1}, m, RHS_TILE, 0);
+NOINLINE void multiply(vec* out, int add, int sign, view a, view b, int lower) {
+    multiply_any(out, add, sign, a, b, n, TILE, n % TILE, lower);
+}
+/* slot = (add ? slot : 0) + a x; x is n by `columns`. */
+NOINLINE void multiply_rhs(vec* slot, int add, const vec* a, const vec* x, int columns) {
+    const int width = m == 1 ? 1 : columns; /* where it is a constant, the compiler should see it */
+    multiply_any(slot, add, 1, stored(a), (view){x, width, 1}, width, RHS_TILE, RHS_TILE > 1, 0);
 }
 
 /* One tile of solve_any(). */
@@ -135,27 +143,30 @@ INLINE void solve_tile(view out, source start, view before, view before_r, integ
 }
 
 INLINE void solve_strip(view out, source start, view before, view before_r, integer count, const vec* l, int height, int step, int j,
-                        int cols, ahead* f) {
+                        int rest, int cols, ahead* f) {
     before_r = part(before_r, j, 0);
     int i = 0;
     for (; i + step <= height; i += step)
         solve_tile(part(out, i, 0), source_part(start, i, j), part(before, i, 0), before_r, count, l + j * n, j, step, cols, f);
-    if (height % step)
-        solve_tile(part(out, i, 0), source_part(start, i, j), part(before, i, 0), before_r, count, l + j * n, j, height % step, cols, f);
+    for (; rest && i < height; i += rest)
+        solve_tile(part(out, i, 0), source_part(start, i, j), part(before, i, 0), before_r, count, l + j * n, j, rest, cols, f);
 }
 
 /* Rows of a panel: out l' = start - before before_r', the update of the front before (its R; `count` is 0 or n, and
  * where it is 0 nothing of it is read) included. */
-INLINE void solve_any(view out, source start, view before, view before_r, integer count, const vec* l, int height, int step, ahead* f) {
+INLINE void solve_any(view out, source start, view before, view before_r, integer count, const vec* l, int height, int step, int rest,
+                      ahead* f) {
     int j = 0;
-    for (; j + TILE <= n; j += TILE) solve_strip(out, start, before, before_r, count, l, height, step, j, TILE, f);
-    if (n % TILE) solve_strip(out, start, before, before_r, count, l, height, step, j, n % TILE, f);
+    for (; j + TILE <= n; j += TILE) solve_strip(out, start, before, before_r, count, l, height, step, j, rest, TILE, f);
+    if (n % TILE) solve_strip(out, start, before, before_r, count, l, height, step, j, rest, n % TILE, f);
 }
 NOINLINE void solve_panel(vec* out, view start, const vec* before, const vec* before_r, const vec* l) {
-    solve_any(stored(out), from_vectors(start), stored(before ? before : l), stored(before ? before_r : l), before ? n : 0, l, n, TILE, 0);
+    solve_any(stored(out), from_vectors(start), stored(before ? before : l), stored(before ? before_r : l), before ? n : 0, l, n, TILE,
+              n % TILE, 0);
 }
-/* solve_panel() with right-hand sides, n by m, as rows. */
-NOINLINE void solve_rhs(vec* out, const vec* start, const vec* before, const vec* before_r, const vec* l) {
-    solve_any((view){out, 1, m}, from_vectors((view){start, 1, m}), (view){before ? before : start, 1, m}, stored(before ? before_r : l),
-              before ? n : 0, l, m, RHS_TILE, 0);
+/* solve_panel() with right-hand sides, n by `columns`, as rows. */
+NOINLINE void solve_rhs(vec* out, const vec* start, const vec* before, const vec* before_r, const vec* l, int columns) {
+    const int width = m == 1 ? 1 : columns;
+    solve_any((view){out, 1, width}, from_vectors((view){start, 1, width}), (view){before ? before : start, 1, width},
+              stored(before ? before_r : l), before ? n : 0, l, width, RHS_TILE, RHS_TILE > 1, 0);
 }

@@ -9,15 +9,16 @@ KERNEL_PART void forward_chain(const trifold_args* args, const trifold_level* le
         const integer block = block_at(level, c.first + k * c.step);
         vec* out = s->y[k % 2];
         assemble_rhs(s->b, args, g, block, updated);
-        solve_rhs(out, s->b, y, r, (const vec*)factor_of(args, g->group, block));
+        solve_rhs(out, s->b, y, r, (const vec*)factor_of(args, g->group, block), width_of(args));
         if (c.behind >= 0)
             multiply_rhs((vec*)rhs_update_of(args, side_behind(&c), g->group, block_at(level, c.behind)), k > 0 || updated,
-                         (const vec*)behind_of(args, g->group, block), out);
+                         (const vec*)behind_of(args, g->group, block), out, width_of(args));
         finish_rhs(args, g, block, out);
         y = out;
         r = (const vec*)next_of(args, g->group, block);
     }
-    if (c.ahead >= 0) multiply_rhs((vec*)rhs_update_of(args, side_ahead(&c), g->group, block_at(level, c.ahead)), updated, r, y);
+    if (c.ahead >= 0)
+        multiply_rhs((vec*)rhs_update_of(args, side_ahead(&c), g->group, block_at(level, c.ahead)), updated, r, y, width_of(args));
 }
 
 /* One tile of solve_back(): rows are right-hand sides, columns j .. j + cols - 1 of L' x = y - R' x_next - G' x_behind. */
@@ -36,18 +37,21 @@ INLINE void back_tile(view x, view y, view next, const vec* r, view behind, cons
     tile_store(t, (vec*)x.p + j * x.column, x.row, x.column, rows, cols);
 }
 
-INLINE void back_strip(view x, view y, view next, const vec* r, view behind, const vec* fill, const vec* l, int j, int cols) {
+INLINE void back_strip(view x, view y, view next, const vec* r, view behind, const vec* fill, const vec* l, int width, int j, int cols) {
     int i = 0;
-    for (; i + RHS_TILE <= m; i += RHS_TILE)
+    for (; i + RHS_TILE <= width; i += RHS_TILE)
         back_tile(part(x, i, 0), part(y, i, 0), part(next, i, 0), r, part(behind, i, 0), fill, l, j, RHS_TILE, cols);
-    if (m % RHS_TILE) back_tile(part(x, i, 0), part(y, i, 0), part(next, i, 0), r, part(behind, i, 0), fill, l, j, m % RHS_TILE, cols);
+    for (; RHS_TILE > 1 && i < width; ++i)
+        back_tile(part(x, i, 0), part(y, i, 0), part(next, i, 0), r, part(behind, i, 0), fill, l, j, 1, cols);
 }
 
-NOINLINE void solve_back(vec* x, const vec* y, const vec* next, const vec* r, const vec* behind, const vec* fill, const vec* l) {
-    const view out = {x, 1, m}, in = {y, 1, m}, after = {r ? next : y, 1, m}, back = {fill ? behind : y, 1, m};
+NOINLINE void solve_back(vec* x, const vec* y, const vec* next, const vec* r, const vec* behind, const vec* fill, const vec* l,
+                         int columns) {
+    const int width = m == 1 ? 1 : columns;
+    const view out = {x, 1, width}, in = {y, 1, width}, after = {r ? next : y, 1, width}, back = {fill ? behind : y, 1, width};
     int j = n - n % TILE;
-    if (n % TILE) back_strip(out, in, after, r, back, fill, l, j, n % TILE);
-    for (j -= TILE; j >= 0; j -= TILE) back_strip(out, in, after, r, back, fill, l, j, TILE);
+    if (n % TILE) back_strip(out, in, after, r, back, fill, l, width, j, n % TILE);
+    for (j -= TILE; j >= 0; j -= TILE) back_strip(out, in, after, r, back, fill, l, width, j, TILE);
 }
 
 typedef struct {
@@ -79,9 +83,10 @@ KERNEL_PART void backward_chain(const trifold_args* args, const trifold_level* l
         vec* x = s->x[k % 2];
         gather_rhs(s->y, (const real*)args->b, args->b_strides, columns_of(args), g, block);
         solve_back(x, s->y, next, next ? (const vec*)next_of(args, g->group, block) : 0, s->behind,
-                   c.behind >= 0 ? (const vec*)behind_of(args, g->group, block) : 0, (const vec*)factor_of(args, g->group, block));
+                   c.behind >= 0 ? (const vec*)behind_of(args, g->group, block) : 0, (const vec*)factor_of(args, g->group, block),
+                   width_of(args));
         scatter_rhs((real*)args->x, args->x_strides, columns_of(args), x, g, block);
-        for (integer i = 0; i < n * m; ++i) trouble += x[i] * 0; /* not zero from the first infinity or NaN on */
+        for (integer i = 0; i < n * width_of(args); ++i) trouble += x[i] * 0; /* not zero from the first infinity or NaN on */
         next = x;
     }
     mark_solution_range(args, g, trouble);

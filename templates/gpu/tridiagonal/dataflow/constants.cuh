@@ -1,5 +1,5 @@
 /* Constants of variant dataflow. */
-#include "gpu/platform.cuh"
+#include "gpu/tridiagonal/constants.cuh"
 
 constexpr int multiprocessors = TRIFOLD_MULTIPROCESSORS; /* multiprocessors of the device */
 constexpr bool overlaps = TRIFOLD_OVERLAPS;              /* launches may begin while the one before them is at work */
@@ -21,8 +21,11 @@ constexpr int lower_leading = TRIFOLD_LOWER_LEADING, stacked_leading = TRIFOLD_S
 constexpr bool has_room = TRIFOLD_FRONT_ROOM;             /* shared memory has room for the blocks that a front pulls, next to its own */
 constexpr bool in_registers = TRIFOLD_STACK_IN_REGISTERS; /* [R; G], by tensor instructions of double precision */
 constexpr int wide_levels = TRIFOLD_WIDE_LEVELS; /* the first levels, which have a launch of their own, before that of all others */
-constexpr int message_fronts =
-    TRIFOLD_MESSAGE_FRONTS;                          /* fronts of a member that send [R; G] as messages: few, so that latency binds them */
+/* See divided(): of the numbers of a member's fronts at those levels, and above them. */
+TRIFOLD_DEVICE unsigned long long wide_reciprocal(const trifold_args& args) { return TRIFOLD_WIDE_RECIPROCAL; }
+TRIFOLD_DEVICE unsigned long long above_reciprocal(const trifold_args& args) { return TRIFOLD_ABOVE_RECIPROCAL; }
+constexpr bool has_messages = TRIFOLD_HAS_MESSAGES; /* some fronts send [R; G] as messages: few, so that latency binds them */
+TRIFOLD_DEVICE trifold_int message_fronts_of(const trifold_args& args) { return TRIFOLD_MESSAGE_FRONTS; } /* those of a member */
 constexpr int message_level = TRIFOLD_MESSAGE_LEVEL; /* fronts from this level on send */
 
 /* ---- sweeps ---- */
@@ -36,9 +39,10 @@ constexpr trifold_int waiting_fronts = TRIFOLD_WAITING_FRONTS; /* fronts wait at
 
 /* Places in the workspace through which fronts communicate, in bytes from its start. */
 struct FlowOffset {
-    static constexpr trifold_int ticket = TRIFOLD_OFFSET_TICKET;   /* counters from which fronts are claimed */
-    static constexpr trifold_int flag = TRIFOLD_OFFSET_FLAG;       /* state of each block's front: what it has left */
-    static constexpr trifold_int message = TRIFOLD_OFFSET_MESSAGE; /* [R; G] on its way */
-    static constexpr trifold_int update_words = TRIFOLD_OFFSET_UPDATE_WORDS, forward_words = TRIFOLD_OFFSET_FORWARD_WORDS;
-    static constexpr trifold_int solution_words = TRIFOLD_OFFSET_SOLUTION_WORDS;
+    OFFSET(ticket, TRIFOLD_OFFSET_TICKET)   /* counters from which fronts are claimed */
+    OFFSET(flag, TRIFOLD_OFFSET_FLAG)       /* state of each block's front: what it has left */
+    OFFSET(message, TRIFOLD_OFFSET_MESSAGE) /* [R; G] on its way */
+    OFFSET(update_words, TRIFOLD_OFFSET_UPDATE_WORDS)
+    OFFSET(forward_words, TRIFOLD_OFFSET_FORWARD_WORDS)
+    OFFSET(solution_words, TRIFOLD_OFFSET_SOLUTION_WORDS)
 };

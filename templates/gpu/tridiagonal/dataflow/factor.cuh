@@ -79,7 +79,7 @@ TRIFOLD_DEVICE void report_quadratics(const FrontShared& shared, const trifold_a
             sum += square_of(shared.lower[padded + c + r * lower_leading]);
         for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
         if (thread_index() % warp_lanes == 0)
-            buffer<double>(args, Offset::block_quadratic)[block_index(member, block) * most_columns + c] = sum;
+            buffer<double>(args, Offset::block_quadratic(args))[block_index(args, member, block) * most_columns + c] = sum;
     }
 }
 /* One of those values to where its neighbour looks for it. */
@@ -183,7 +183,7 @@ TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member, b
     if (!gets_messages(front)) {
         fed = pull_updates<Crew::all, Riders>(shared, args, member, front);
         block_sync();
-    } else if (right_child(front) < 0) {
+    } else if (right_child(args, front) < 0) {
         clear_right(shared);
         block_sync();
     }
@@ -195,7 +195,7 @@ TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member, b
     if (gets_messages(front)) fed = shared.ticket != 0;
     /* A failed front has sent NaN, so the front that received it has failed as well, and asks whether its neighbours had. */
     if (gets_messages(front) && shared.pivots.failed_row >= 0 &&
-        await_fronts(args, member, front.run, left_child(front), right_child(front)))
+        await_fronts(args, member, front.run, left_child(front), right_child(args, front)))
         fed = true;
     if (front_thread() == warp_lanes) report_verdict(args, front.level, member, front.block, fed, shared.pivots);
     const bool failed = fed || shared.pivots.failed_row >= 0;

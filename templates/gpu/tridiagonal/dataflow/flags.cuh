@@ -16,44 +16,56 @@ struct Front {
 TRIFOLD_DEVICE bool is_last(const Front& front) { return front.next < 0 && front.behind < 0; }
 
 /* The number-th front of a level. */
-TRIFOLD_DEVICE Front front_at(int level, trifold_int number) {
+TRIFOLD_DEVICE Front front_at(const trifold_args& args, int level, trifold_int number) {
     const trifold_int distance = trifold_int(1) << level;
     Front front{};
     front.level = level;
     front.block = (2 * number + 1) * distance - 1;
-    front.next = front.block + distance < horizon ? front.block + distance : -1;
+    front.next = front.block + distance < horizon_of(args) ? front.block + distance : -1;
     front.behind = front.block - distance;
     if (front.behind < 0) front.behind = -1;
     return front;
 }
 /* The number-th front to be claimed. */
-TRIFOLD_DEVICE Front find_front(trifold_int number) {
+TRIFOLD_DEVICE Front find_front(const trifold_args& args, trifold_int number) {
     int level = 0;
-    trifold_int size = horizon;
+    trifold_int size = horizon_of(args);
     while (number >= (size + 1) / 2) {
         number -= (size + 1) / 2;
         size /= 2;
         ++level;
     }
-    return front_at(level, number);
+    return front_at(args, level, number);
 }
 
 /* Fronts of the wide levels, which have a launch of their own. */
-constexpr trifold_int wide_fronts = horizon - (horizon >> wide_levels);
+TRIFOLD_DEVICE trifold_int wide_fronts_of(const trifold_args& args) {
+    return wide_levels == 0 ? 0 : horizon_of(args) - (horizon_of(args) >> wide_levels);
+}
+/* The run of a ticket, from 0: each run has a ticket for each front of the kernel's. */
+TRIFOLD_DEVICE trifold_int run_of_ticket(const trifold_args& args, Kind kind, trifold_int ticket) {
+    if constexpr (wide_levels > 0) {
+        if (kind == Kind::wide) return divided(ticket, wide_fronts_of(args), wide_reciprocal(args));
+        if (kind == Kind::factor) return divided(ticket, horizon_of(args) - wide_fronts_of(args), above_reciprocal(args));
+    }
+    return divided_by_horizon(args, ticket);
+}
 
 /* Claims a front for the whole thread block; `shared` is a word of its shared memory. Backward sweeps claim from the last level back. */
 TRIFOLD_DEVICE Front claim_front(const trifold_args& args, trifold_int member, Kind kind, trifold_int& shared) {
-    if (thread_index() == 0) shared = claim(buffer<trifold_int>(args, FlowOffset::ticket) + static_cast<int>(kind) * batch + member);
+    if (thread_index() == 0)
+        shared = claim(buffer<trifold_int>(args, FlowOffset::ticket(args)) + static_cast<int>(kind) * batch_of(args) + member);
     block_sync();
-    const trifold_int first = kind == Kind::factor ? wide_fronts : 0, fronts = (kind == Kind::wide ? wide_fronts : horizon) - first;
-    const trifold_int ticket = shared, number = first + ticket % fronts;
-    Front front = find_front(kind == Kind::backward ? horizon - 1 - number : number);
-    front.run = ticket / fronts + 1;
+    const trifold_int first = kind == Kind::factor ? wide_fronts_of(args) : 0;
+    const trifold_int fronts = (kind == Kind::wide ? wide_fronts_of(args) : horizon_of(args)) - first;
+    const trifold_int ticket = shared, run = run_of_ticket(args, kind, ticket), number = first + ticket - run * fronts;
+    Front front = find_front(args, kind == Kind::backward ? horizon_of(args) - 1 - number : number);
+    front.run = run + 1;
     return front;
 }
 
 TRIFOLD_DEVICE trifold_int* flag_of(const trifold_args& args, trifold_int member, trifold_int block) {
-    return buffer<trifold_int>(args, FlowOffset::flag) + member * horizon + block;
+    return buffer<trifold_int>(args, FlowOffset::flag(args)) + member * horizon_of(args) + block;
 }
 
 /* Publishes that a front has left R and G, or everything, and whether it failed. One thread calls it. Earlier writes of its warp, and of
@@ -70,7 +82,8 @@ TRIFOLD_DEVICE trifold_start start_of(const trifold_all_levels& all) {
 TRIFOLD_DEVICE trifold_int early_run(trifold_int factor_run) { return factor_run | trifold_int(1) << 31; }
 /* The number of the run of those fronts. */
 TRIFOLD_DEVICE trifold_int last_run(const trifold_args& args, trifold_int member, Kind kind) {
-    return load_acquire(buffer<trifold_int>(args, FlowOffset::ticket) + static_cast<int>(kind) * batch + member) / horizon;
+    return divided_by_horizon(
+        args, load_acquire(buffer<trifold_int>(args, FlowOffset::ticket(args)) + static_cast<int>(kind) * batch_of(args) + member));
 }
 /* A thread waits for all that a front leaves in a run of the factorization. */
 TRIFOLD_DEVICE void await_everything(const trifold_args& args, trifold_int member, trifold_int block, trifold_int run) {
@@ -97,7 +110,7 @@ TRIFOLD_DEVICE bool await_fronts(const trifold_args& args, trifold_int member, t
 
 /* The updates that a front leaves for its neighbours' right-hand sides: side 0 for the one behind, side 1 for the next. */
 TRIFOLD_DEVICE real* neighbour_rhs_of(const trifold_args& args, trifold_int member, trifold_int block, int side) {
-    return buffer<real>(args, Offset::rhs_update) + (side * batch * horizon + block_index(member, block)) * vector_storage;
+    return buffer<real>(args, Offset::rhs_update(args)) + (side * fronts_of(args) + block_index(args, member, block)) * vector_storage;
 }
 
 /* A number on its way between thread blocks: words with 32 bits of it below the number of the run that wrote them. Whoever finds
@@ -154,5 +167,5 @@ TRIFOLD_DEVICE void begin_solution(const trifold_args& args, trifold_int member)
 /* The words in which a front leaves its x. */
 TRIFOLD_DEVICE trifold_word* solution_words(const trifold_args& args, trifold_int member, trifold_int block) {
     constexpr trifold_int words = vector_storage * message_words;
-    return buffer<trifold_word>(args, FlowOffset::solution_words) + block_index(member, block) * words;
+    return buffer<trifold_word>(args, FlowOffset::solution_words(args)) + block_index(args, member, block) * words;
 }

@@ -40,9 +40,8 @@ struct Barriers {
     int first, count, party;
 };
 constexpr Barriers tile_barriers{1, tiles, (1 + stacked_warps) * warp_lanes}, stack_barrier{1 + tiles, 1, stacked_warps* warp_lanes},
-    pivot_barriers{2 + tiles, 2, 2 * warp_lanes}, part_barrier{4 + tiles, message_fronts > 0 ? 1 : 0, pivot_warps* warp_lanes},
-    message_barriers{5 + tiles, message_fronts > 0 ? tiles : 0, threads},
-    pulled_barrier{5 + 2 * tiles, message_fronts > 0 ? 1 : 0, threads};
+    pivot_barriers{2 + tiles, 2, 2 * warp_lanes}, part_barrier{4 + tiles, has_messages ? 1 : 0, pivot_warps* warp_lanes},
+    message_barriers{5 + tiles, has_messages ? tiles : 0, threads}, pulled_barrier{5 + 2 * tiles, has_messages ? 1 : 0, threads};
 constexpr int barriers = pulled_barrier.count > 0 ? pulled_barrier.first + pulled_barrier.count : part_barrier.first;
 
 /* A thread's number in its front. With every wave, a thread block a multiprocessor, the warps change parts, or the fronts of a

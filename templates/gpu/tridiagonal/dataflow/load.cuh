@@ -71,7 +71,7 @@ TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, 
 #pragma unroll 1
     for (int k = 0; k < pairs; ++k) {
         const trifold_int distance = trifold_int(1) << k, left = front.block - distance;
-        const trifold_int right = front.block + distance < horizon ? front.block + distance : -1;
+        const trifold_int right = front.block + distance < horizon_of(args) ? front.block + distance : -1;
         const bool last = k + 1 == front.level;
         if (await_fronts(args, member, front.run, left, right)) fed = true;
         copy_block(r, leading, next_of(args, member, left), worker, workers);

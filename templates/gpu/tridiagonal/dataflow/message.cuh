@@ -4,15 +4,14 @@
 #include "gpu/tridiagonal/dataflow/flags.cuh"
 #include "gpu/tridiagonal/dataflow/front.cuh"
 
-constexpr bool has_messages = message_fronts > 0;
 TRIFOLD_DEVICE bool sends_messages(const Front& front) { return has_messages && front.level >= message_level; }
 TRIFOLD_DEVICE bool gets_messages(const Front& front) { return has_messages && front.level > message_level; }
 
 /* The last fronts that update this one; the right one may not exist. */
 TRIFOLD_DEVICE trifold_int left_child(const Front& front) { return front.block - (trifold_int(1) << (front.level - 1)); }
-TRIFOLD_DEVICE trifold_int right_child(const Front& front) {
+TRIFOLD_DEVICE trifold_int right_child(const trifold_args& args, const Front& front) {
     const trifold_int right = front.block + (trifold_int(1) << (front.level - 1));
-    return right < horizon ? right : -1;
+    return right < horizon_of(args) ? right : -1;
 }
 
 /* A message is a number's bits in a word of their size, and zero as long as nothing has come. The number zero is sent as minus zero. Who
@@ -39,8 +38,8 @@ TRIFOLD_DEVICE real content_of(Mail mail) {
 
 /* Element (row, column) of a front's [R; G], or from column `padded` on, of the product with its right-hand sides. */
 TRIFOLD_DEVICE Mail* message_of(const trifold_args& args, trifold_int member, trifold_int block, int row, int column) {
-    const trifold_int front = member * message_fronts + ((block + 1) >> message_level) - 1;
-    return buffer<Mail>(args, FlowOffset::message) + (front * (padded + riders) + column) * stacked_rows + row;
+    const trifold_int front = member * message_fronts_of(args) + ((block + 1) >> message_level) - 1;
+    return buffer<Mail>(args, FlowOffset::message(args)) + (front * (padded + riders) + column) * stacked_rows + row;
 }
 
 /* The pivots' warps receive the operands of D's updates: R of the child to the left and G of the one to the right. They go on when they
@@ -62,7 +61,7 @@ TRIFOLD_DEVICE Inbox<By> inbox_of(FrontShared& shared, const trifold_args& args,
     constexpr bool pivots = By == Receiver::pivots;
     const int worker = front_thread() - Inbox<By>::first, row = worker % stacked_rows, column = worker / stacked_rows;
     const bool is_r = row < padded, by_left = is_r == pivots;
-    const trifold_int child = by_left ? left_child(front) : right_child(front);
+    const trifold_int child = by_left ? left_child(front) : right_child(args, front);
     Inbox<By> inbox{};
     if (column < Inbox<By>::row_threads && child >= 0 && (pivots || (is_r ? front.next : front.behind) >= 0))
         inbox.from = message_of(args, member, child, row, column);
@@ -192,12 +191,12 @@ struct RiderLook {
     Mail left, right;
 };
 TRIFOLD_DEVICE RiderLook look_at_rider(const trifold_args& args, trifold_int member, const Front& front, int r, int c) {
-    const trifold_int right = right_child(front);
+    const trifold_int right = right_child(args, front);
     return {load_word(message_of(args, member, left_child(front), r, padded + c)),
             right < 0 ? Mail(1) : load_word(message_of(args, member, right, padded + r, padded + c))};
 }
 TRIFOLD_DEVICE real receive_rider(RiderLook look, const trifold_args& args, trifold_int member, const Front& front, int r, int c) {
-    const trifold_int right = right_child(front);
+    const trifold_int right = right_child(args, front);
     while (look.left == 0 || look.right == 0) {
         spin();
         look = look_at_rider(args, member, front, r, c);

@@ -120,7 +120,7 @@ TRIFOLD_DEVICE RiderLook look_at_rider(const trifold_args& args, trifold_int mem
 TRIFOLD_DEVICE void await_pairs(const trifold_args& args, trifold_int member, const Front& front, int pairs) {
     const int lane = thread_index() % warp_lanes, pair = lane % 16;
     const trifold_int distance = trifold_int(1) << pair, other = lane < 16 ? front.block - distance : front.block + distance;
-    if (pair < pairs && other < horizon) await_everything(args, member, other, front.run);
+    if (pair < pairs && other < horizon_of(args)) await_everything(args, member, other, front.run);
     warp_sync();
 }
 /* Subtracts the updates that these fronts have for row r of right-hand side c. */
@@ -129,7 +129,7 @@ TRIFOLD_DEVICE void pull_rider(real& value, const trifold_args& args, trifold_in
     for (int k = 0; k < pairs; ++k) {
         const trifold_int left = front.block - (trifold_int(1) << k), right = front.block + (trifold_int(1) << k);
         value -= neighbour_rhs_of(args, member, left, 1)[c * padded + r];
-        if (right < horizon) value -= neighbour_rhs_of(args, member, right, 0)[c * padded + r];
+        if (right < horizon_of(args)) value -= neighbour_rhs_of(args, member, right, 0)[c * padded + r];
     }
 }
 /* Solves tile t of the right-hand side at `at`, whose elements are `step` apart: first the tile's own lanes, then the lanes of other tiles

@@ -8,7 +8,9 @@ constexpr int sweep_threads = 4 * padded, sweep_warps = sweep_threads / warp_lan
 
 /* Whether a front will have to wait for its neighbours: not at the first level, nor at others with more fronts than a device has room for.
  * A front that waits makes inverses of long diagonal tiles meanwhile, which shorten the way from arrival to departure. */
-TRIFOLD_DEVICE bool will_wait(const Front& front) { return front.level > 0 && (horizon * batch >> front.level) <= waiting_fronts; }
+TRIFOLD_DEVICE bool will_wait(const trifold_args& args, const Front& front) {
+    return front.level > 0 && (fronts_of(args) >> front.level) <= waiting_fronts;
+}
 
 /* A thread's number. Rows of [R; G] take most of a thread's registers from its first load on. If there are many fronts, values that follow
  * from the number are computed again at each use, which frees registers. Short horizons are faster if these values are kept. */
@@ -17,13 +19,13 @@ TRIFOLD_DEVICE int sweep_thread() { return sweeps_reread ? thread_opaque() : thr
 /* The words in which a front leaves its updates of its neighbours' right-hand sides: side 0 for the one behind, side 1 for the next. */
 TRIFOLD_DEVICE trifold_word* update_words(const trifold_args& args, trifold_int member, trifold_int block, int side) {
     constexpr trifold_int words = vector_storage * message_words;
-    return buffer<trifold_word>(args, FlowOffset::update_words) + (side * batch * horizon + block_index(member, block)) * words;
+    return buffer<trifold_word>(args, FlowOffset::update_words(args)) + (side * fronts_of(args) + block_index(args, member, block)) * words;
 }
 
 /* Its y, where the backward sweep begins early. */
 TRIFOLD_DEVICE trifold_word* forward_words(const trifold_args& args, trifold_int member, trifold_int block) {
     constexpr trifold_int words = vector_storage * message_words;
-    return buffer<trifold_word>(args, FlowOffset::forward_words) + block_index(member, block) * words;
+    return buffer<trifold_word>(args, FlowOffset::forward_words(args)) + block_index(args, member, block) * words;
 }
 
 /* The columns of a call, and those that one pass treats. If the Spec has one column, the compiler knows that there is one pass. */
@@ -171,7 +173,7 @@ TRIFOLD_DEVICE void store_solution(const real (*values)[2 * padded], const trifo
 TRIFOLD_DEVICE void store_quadratic(const SweepShared& shared, const trifold_args& args, trifold_int member, trifold_int block,
                                     Columns columns) {
     const int lane = sweep_thread() % warp_lanes;
-    double* to = buffer<double>(args, Offset::block_quadratic) + block_index(member, block) * most_columns + columns.first;
+    double* to = buffer<double>(args, Offset::block_quadratic(args)) + block_index(args, member, block) * most_columns + columns.first;
     for (int c = sweep_thread() / warp_lanes; c < columns.count; c += sweep_warps) {
         double sum = 0;
         for (int r = lane; r < block_size; r += warp_lanes) sum += square_of(shared.solved[c][r]);
@@ -228,7 +230,7 @@ TRIFOLD_DEVICE void gather_updates(SweepShared& shared, const trifold_args& args
 #pragma unroll 1
     for (int k = 0; k < front.level; ++k) {
         const trifold_int distance = trifold_int(1) << k, first = front.block - distance, second = front.block + distance;
-        const bool both = second < horizon;
+        const bool both = second < horizon_of(args);
         const trifold_word* from_left = update_words(args, member, first, 1) + columns.first * padded * message_words;
         const trifold_word* from_right = both ? update_words(args, member, second, 0) + columns.first * padded * message_words : from_left;
         Message left[each], right[each];
@@ -306,7 +308,7 @@ TRIFOLD_DEVICE void forward_front(const trifold_args& args, trifold_int member, 
     load_running(shared, args, member, front.block, pass_from(args, 0));
     wait_copies<0>();
     block_sync();
-    if (will_wait(front))
+    if (will_wait(args, front))
         sweep_forward<long_inverse>(shared, args, member, front, a, sends);
     else
         sweep_forward<short_inverse>(shared, args, member, front, a, sends);
@@ -422,7 +424,7 @@ TRIFOLD_DEVICE void backward_front(const trifold_args& args, trifold_int member,
     if (start != trifold_during_forward) load_running(shared, args, member, front.block, pass_from(args, 0));
     wait_copies<0>();
     block_sync();
-    if (will_wait(front) && !is_last(front)) /* the last front waits for no other */
+    if (will_wait(args, front) && !is_last(front)) /* the last front waits for no other */
         sweep_backward<long_inverse>(shared, args, member, front, a, start);
     else
         sweep_backward<short_inverse>(shared, args, member, front, a, start);

@@ -139,8 +139,7 @@ TRIFOLD_DEVICE void pull_lines(real* to, const real* from) {
 }
 /* An original coupling on its way, in pieces of 16 bytes where the caller's array allows. */
 TRIFOLD_DEVICE void pull_original(WideShared& shared, const trifold_args& args, trifold_int member, trifold_int block) {
-    constexpr bool in_pieces =
-        block_size % vector_width == 0 && e_pitch % vector_width == 0 && E::stage % vector_width == 0 && E::member % vector_width == 0;
+    constexpr bool in_pieces = block_size % vector_width == 0 && e_pitch % vector_width == 0 && E::step % vector_width == 0;
     constexpr int size = in_pieces ? vector_width : 1;
     if (in_pieces && reinterpret_cast<unsigned long long>(args.e) % 16 == 0)
         pull_lines<size>(shared.pulled, coupling_of(args, member, block));
@@ -154,7 +153,7 @@ TRIFOLD_DEVICE void start_couplings(WideShared& shared, const trifold_args& args
         if (front.next >= 0) pull_original(shared, args, member, front.block);
         if (front.behind >= 0) prefetch_block(coupling_of(args, member, front.behind), e_pitch, block_size);
     } else {
-        if (front.next >= 0) prefetch_block(next_of(args, member, right_child(front)), padded, padded);
+        if (front.next >= 0) prefetch_block(next_of(args, member, right_child(args, front)), padded, padded);
         if (front.behind >= 0) prefetch_block(behind_of(args, member, left_child(front)), padded, padded);
     }
 }
@@ -197,7 +196,7 @@ TRIFOLD_DEVICE bool pull_diagonal(WideBands& bands, WideShared& shared, const tr
 #pragma unroll 1
     for (int level = 0; level < front.level; ++level) {
         const trifold_int distance = trifold_int(1) << level, left = front.block - distance;
-        const trifold_int right = front.block + distance < horizon ? front.block + distance : -1;
+        const trifold_int right = front.block + distance < horizon_of(args) ? front.block + distance : -1;
         if (await_fronts(args, member, front.run, left, right)) fed = true;
         wide_sync();
         pull_block(shared.lower, next_of(args, member, left));
@@ -428,7 +427,7 @@ TRIFOLD_DEVICE void solve_couplings(WideBands& bands, WideShared& shared, const 
         if (front.level == 0)
             take_original<true>(bands, shared);
         else
-            multiply_coupling(bands, shared, next_of(args, member, right_child(front)));
+            multiply_coupling(bands, shared, next_of(args, member, right_child(args, front)));
     }
     if (front.behind >= 0) {
         wide_sync();
@@ -452,16 +451,16 @@ TRIFOLD_DEVICE void fetch_report(WideShared& shared, const trifold_args& args, t
     if (wide_thread() < wide_threads - warp_lanes) return;
     fetch_entries(shared.entry, args, member, block, wide_thread() % warp_lanes, warp_lanes);
     if (padded <= 16 || wide_thread() % warp_lanes != 0) return;
-    shared.terms = args.diagonal != nullptr ? static_cast<const real*>(args.diagonal) + block_index(member, block) * block_size : nullptr;
+    shared.terms =
+        args.diagonal != nullptr ? static_cast<const real*>(args.diagonal) + block_index(args, member, block) * block_size : nullptr;
     shared.shift = args.shift != nullptr ? static_cast<double>(global_pointer(static_cast<const real*>(args.shift))[member]) : 0;
 }
 /* A call, so that its registers are not added to those of the bands; without the arguments of the kernel, which a call would copy. */
-TRIFOLD_FUNCTION void report_wide(const WideShared& shared, double* log_sum) {
+TRIFOLD_FUNCTION void report_wide(const WideShared& shared, double* log_sum, double* reduction) {
     const auto entry = [&](int r) {
         const real term = shared.terms != nullptr ? global_pointer(shared.terms)[r] : real(0);
         return static_cast<double>(shared.entry[r] + (term + static_cast<real>(shared.shift)));
     };
-    double* const reduction = log_sum + (Offset::reduction - Offset::block_log_determinant) / static_cast<trifold_int>(sizeof(double));
     sum_up(block_size, shared.diagonal, entry, log_sum, reduction);
 }
 /* Up to blocks of 16 the kernel has no register left for that call's arguments; a copy of the kernel's own takes some time, and none. */
@@ -503,7 +502,8 @@ TRIFOLD_DEVICE void factor_wide(const trifold_args& args, trifold_int member) {
     wide_sync();
     if (wide_thread() / warp_lanes == wide_warps - 1) { /* while stores are on their way */
         if (padded > 16)
-            report_wide(shared, buffer<double>(args, Offset::block_log_determinant) + block_index(member, front.block));
+            report_wide(shared, buffer<double>(args, Offset::block_log_determinant(args)) + block_index(args, member, front.block),
+                        buffer<double>(args, Offset::reduction(args)) + block_index(args, member, front.block));
         else
             report_small(shared, args, member, front.block);
     }

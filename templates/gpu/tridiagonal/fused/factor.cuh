@@ -113,7 +113,7 @@ TRIFOLD_DEVICE void leave_chain(const real* panel, const trifold_args& args, con
         if (part == 0) {
             product.to = update_of(args, member, block_at(level, chain.ahead), side_ahead(chain));
         } else {
-            real* to = buffer<real>(args, Offset::coupling) + next_coupling_index(level, member, chain) * storage;
+            real* to = buffer<real>(args, Offset::coupling(args)) + next_coupling_index(args, level, member, chain) * storage;
             product = {up ? next_row : behind_row, up ? behind_row : next_row, to, false, false, true};
         }
         multiply_out(panel, product);

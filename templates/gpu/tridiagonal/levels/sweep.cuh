@@ -34,7 +34,7 @@ TRIFOLD_DEVICE void load_running(SweepShared& shared, int row, const trifold_arg
     load_rhs(shared, row, args.b, args.b_strides, member, block, columns);
     if (level.index == 0) return;
     for (int side = 0; side < 2; ++side) {
-        if (!has_side(block, side)) continue;
+        if (!has_side(args, block, side)) continue;
         const real* slot = rhs_update_of(args, member, block, side) + columns.first * padded;
 #pragma unroll 1
         for (int e = thread_index(); e < padded * columns_at_once; e += threads)
@@ -206,7 +206,7 @@ TRIFOLD_DEVICE void apply_transposed(SweepShared& shared, const real* next, cons
 TRIFOLD_DEVICE void store_quadratic(const SweepShared& shared, const trifold_args& args, trifold_int member, trifold_int block,
                                     Columns columns) {
     const int lane = thread_index() % warp_lanes;
-    double* to = buffer<double>(args, Offset::block_quadratic) + block_index(member, block) * most_columns + columns.first;
+    double* to = buffer<double>(args, Offset::block_quadratic(args)) + block_index(args, member, block) * most_columns + columns.first;
     for (int c = thread_index() / warp_lanes; c < columns.count; c += threads / warp_lanes) {
         double sum = 0;
         for (int r = lane; r < block_size; r += warp_lanes) sum += square_of(shared.solved[c][r]);

@@ -7,8 +7,8 @@
  * the same banks. */
 template <trifold_int Pitch, trifold_int Stage, trifold_int Member>
 constexpr bool has_no_gaps = block_size == padded && Pitch == padded && Stage % vector_width == 0 && Member % vector_width == 0;
-constexpr bool comes_in_pieces = has_no_gaps<d_pitch, D::stage, D::member> && has_no_gaps<e_pitch, E::stage, E::member> &&
-                                 (D::row == 1 || padded / vector_width % 4 != 0);
+constexpr bool comes_in_pieces =
+    has_no_gaps<d_pitch, D::stage, D::step> && has_no_gaps<e_pitch, E::stage, E::step> && (D::row == 1 || padded / vector_width % 4 != 0);
 /* A lane reads its row as vectors then; else odd, so that lanes read rows without bank conflicts. */
 constexpr int stage_leading = comes_in_pieces ? padded : padded | 1;
 
@@ -99,7 +99,7 @@ TRIFOLD_DEVICE void fetch_front(FactorShared& shared, const trifold_args& args, 
         if (has_slots && level.index > 0) {
 #pragma unroll
             for (int side = 0; side < 2; ++side)
-                if (has_side(block, side))
+                if (has_side(args, block, side))
 #pragma unroll 1
                     for (int at = team_lane() * vector_width; at < padded * padded; at += team * vector_width)
                         copy_async(to.slot[side] + at, update_of(args, task.member, block, side) + at);
@@ -160,8 +160,8 @@ TRIFOLD_DEVICE real load_rows(real (&a)[panels][padded], real& diagonal, const F
     const bool exists = k < task.chain.length && row < padded;
     const trifold_int position = position_of(task.chain, k), block = block_at(level, position);
     const bool coupled = exists && has_next(task.chain, k), along = rows_contiguous(level, position + task.chain.step, position);
-    const bool low = has_slots && exists && level.index > 0 && has_side(block, 0);
-    const bool high = has_slots && exists && level.index > 0 && has_side(block, 1);
+    const bool low = has_slots && exists && level.index > 0 && has_side(args, block, 0);
+    const bool high = has_slots && exists && level.index > 0 && has_side(args, block, 1);
     const int at = exists ? row : 0;
     real d[padded], e[padded], term = 0;
     diagonal = 0;
@@ -317,7 +317,7 @@ TRIFOLD_DEVICE void leave_chain(const Carry& carry, const trifold_args& args, co
 #pragma unroll
         for (int c = 0; c < padded; ++c) to[c * padded] = (add ? to[c * padded] : real(0)) + carry.behind[c];
         if (chain.ahead < 0) return;
-        real* coupling = buffer<real>(args, Offset::coupling) + next_coupling_index(level, task.member, chain) * storage;
+        real* coupling = buffer<real>(args, Offset::coupling(args)) + next_coupling_index(args, level, task.member, chain) * storage;
         const bool up = chain.step > 0; /* the separator behind is the lower one then, and its row a column */
 #pragma unroll
         for (int c = 0; c < padded; ++c) coupling[up ? c + row * padded : row + c * padded] = carry.across[c];
@@ -330,13 +330,13 @@ TRIFOLD_DEVICE void leave_verdict(Verdict& verdict, const trifold_args& args, co
     constexpr double log_scale = 600 * 0.693147180559945309417;
     double log_sum = -2 * (natural_log(verdict.product) + verdict.scales * log_scale);
     if (has_slots)
-        each_slot_below(level, task, [&](trifold_int slot) {
-            const trifold_int failure = buffer<trifold_int>(args, Offset::failure)[slot];
+        each_slot_below(args, level, task, [&](trifold_int slot) {
+            const trifold_int failure = buffer<trifold_int>(args, Offset::failure(args))[slot];
             if (failure < verdict.failure) verdict.failure = failure;
-            verdict.floors += buffer<int>(args, Offset::floors)[slot];
-            const double reduction = buffer<double>(args, Offset::reduction)[slot];
+            verdict.floors += buffer<int>(args, Offset::floors(args))[slot];
+            const double reduction = buffer<double>(args, Offset::reduction(args))[slot];
             if (reduction > verdict.reduction) verdict.reduction = reduction;
-            log_sum += buffer<double>(args, Offset::block_log_determinant)[slot];
+            log_sum += buffer<double>(args, Offset::block_log_determinant(args))[slot];
         });
     log_sum = sum_of_team(log_sum);
     const int floors = static_cast<int>(sum_of_team(verdict.floors));
@@ -348,14 +348,14 @@ TRIFOLD_DEVICE void leave_verdict(Verdict& verdict, const trifold_args& args, co
         if (reduction > verdict.reduction) verdict.reduction = reduction;
     }
     const bool add = level.index > 0;
-    each_slot_above(level, task, [&](trifold_int slot, bool sums) {
-        trifold_int& failure = buffer<trifold_int>(args, Offset::failure)[slot];
+    each_slot_above(args, level, task, [&](trifold_int slot, bool sums) {
+        trifold_int& failure = buffer<trifold_int>(args, Offset::failure(args))[slot];
         failure = add && failure < verdict.failure ? failure : verdict.failure;
-        int& raised = buffer<int>(args, Offset::floors)[slot];
+        int& raised = buffer<int>(args, Offset::floors(args))[slot];
         raised = (add ? raised : 0) + (sums ? floors : 0);
-        double& reduction = buffer<double>(args, Offset::reduction)[slot];
+        double& reduction = buffer<double>(args, Offset::reduction(args))[slot];
         reduction = add && reduction > verdict.reduction ? reduction : verdict.reduction;
-        double& sum = buffer<double>(args, Offset::block_log_determinant)[slot];
+        double& sum = buffer<double>(args, Offset::block_log_determinant(args))[slot];
         sum = (add ? sum : 0) + (sums ? log_sum : 0);
     });
     if (!is_whole(task.chain) || team_lane() != 0) return;
@@ -384,13 +384,13 @@ TRIFOLD_DEVICE void factor_chain(FactorShared& shared, const trifold_args& args,
             for (int c = 0; c < riders; ++c) {
                 carry.y[0][c] = carry.y[1][c];
                 if (team_lane() < padded)
-                    carry.y[0][c] += running_value(shared.stage[k % depth].rhs, level, block, c * padded + team_lane());
+                    carry.y[0][c] += running_value(args, shared.stage[k % depth].rhs, level, block, c * padded + team_lane());
                 carry.y[1][c] = 0;
             }
         }
         warp_sync();
         fetch_front<Riders>(shared, args, level, task, k + depth);
-        factor_rows<Riders>(a, carry.y, shared, diagonal, floor, (level.index * horizon + block) * block_size, verdict);
+        factor_rows<Riders>(a, carry.y, shared, diagonal, floor, (level.index * horizon_of(args) + block) * block_size, verdict);
         if (k < task.chain.length) store_rows<Riders>(a, carry.y, args, task.member, block, verdict);
         multiply_rows(carry, a, shared);
         if (k + 1 != task.chain.length) continue;

@@ -145,7 +145,7 @@ TRIFOLD_DEVICE void sweep_columns(SweepShared& shared, const trifold_args& args,
 #pragma unroll
         for (int c = 0; c < riders; ++c) {
             const int at = c * padded + (row < padded ? row : 0);
-            y[0][c] = Forward ? y[1][c] + running_value(rhs, level, block, at) : rhs.b[at];
+            y[0][c] = Forward ? y[1][c] + running_value(args, rhs, level, block, at) : rhs.b[at];
             y[1][c] = 0;
         }
         if (!Forward) subtract_adjacent(a, y, shared);

@@ -6,7 +6,7 @@
 #include "gpu/tridiagonal/team/shared.h"
 
 constexpr int teams = threads / team;
-constexpr bool has_fill = panels > 2, has_slots = separators > 0;
+constexpr bool has_fill = panels > 2, has_slots = has_separators;
 constexpr int depth = has_slots ? 1 : 2; /* fronts on their way; where there are many chains, other teams work meanwhile */
 static_assert(tile == 1 && warp_lanes % team == 0 && threads % warp_lanes == 0 && padded <= team && padded % vector_width == 0,
               "host and device disagree");
@@ -69,29 +69,29 @@ TRIFOLD_DEVICE bool has_next(const Chain& chain, trifold_int k) { return k + 1 <
 /* Results of chains, such as failures and sums, go up from slot to slot to the chain of the last level. This visits the slots of a chain's
  * own blocks, which are shared out among the lanes. */
 template <class Use>
-TRIFOLD_DEVICE void each_slot_below(const trifold_level& level, const Task& task, const Use& use) {
+TRIFOLD_DEVICE void each_slot_below(const trifold_args& args, const trifold_level& level, const Task& task, const Use& use) {
     if (level.index == 0) return;
 #pragma unroll 1
     for (trifold_int e = team_lane(); e < 2 * task.chain.length; e += team) {
         const trifold_int block = block_at(level, position_of(task.chain, e / 2));
-        if (has_side(block, e % 2)) use(slot_index(task.member, block, e % 2));
+        if (has_side(args, block, e % 2)) use(slot_index(args, task.member, block, e % 2));
     }
 }
 /* Visits the slots of the separators at a chain's ends, by one lane. Sums go to the first of them only. */
 template <class Use>
-TRIFOLD_DEVICE void each_slot_above(const trifold_level& level, const Task& task, const Use& use) {
+TRIFOLD_DEVICE void each_slot_above(const trifold_args& args, const trifold_level& level, const Task& task, const Use& use) {
     const Chain& chain = task.chain;
     if (chain.length == 0 || team_lane() != 0) return;
-    if (chain.ahead >= 0) use(slot_index(task.member, block_at(level, chain.ahead), side_ahead(chain)), true);
-    if (chain.behind >= 0) use(slot_index(task.member, block_at(level, chain.behind), side_behind(chain)), chain.ahead < 0);
+    if (chain.ahead >= 0) use(slot_index(args, task.member, block_at(level, chain.ahead), side_ahead(chain)), true);
+    if (chain.behind >= 0) use(slot_index(args, task.member, block_at(level, chain.behind), side_behind(chain)), chain.ahead < 0);
 }
 TRIFOLD_DEVICE bool is_whole(const Chain& chain) { return chain.length > 0 && chain.ahead < 0 && chain.behind < 0; }
 
 /* Starts a lane's part of the sums of squares, by column, for b' A^-1 b, with the sums of the chains below. */
 TRIFOLD_DEVICE void gather_quadratic(double (&squares)[riders], const trifold_args& args, const trifold_level& level, const Task& task,
                                      Columns columns) {
-    each_slot_below(level, task, [&](trifold_int slot) {
-        const double* from = buffer<double>(args, Offset::block_quadratic) + slot * most_columns + columns.first;
+    each_slot_below(args, level, task, [&](trifold_int slot) {
+        const double* from = buffer<double>(args, Offset::block_quadratic(args)) + slot * most_columns + columns.first;
 #pragma unroll
         for (int c = 0; c < riders; ++c)
             if (c < columns.count) squares[c] += from[c];
@@ -103,12 +103,12 @@ TRIFOLD_DEVICE void leave_quadratic(const double (&squares)[riders], const trifo
     for (int c = 0; c < riders; ++c) {
         const double sum = sum_of_team(squares[c]);
         if (c >= columns.count) continue;
-        each_slot_above(level, task, [&](trifold_int slot, bool sums) {
-            double& to = buffer<double>(args, Offset::block_quadratic)[slot * most_columns + columns.first + c];
+        each_slot_above(args, level, task, [&](trifold_int slot, bool sums) {
+            double& to = buffer<double>(args, Offset::block_quadratic(args))[slot * most_columns + columns.first + c];
             to = (level.index > 0 ? to : 0) + (sums ? sum : 0);
         });
         if (is_whole(task.chain) && team_lane() == 0)
-            buffer<double>(args, Offset::quadratic)[task.member * most_columns + columns.first + c] = in_range(sum);
+            buffer<double>(args, Offset::quadratic(args))[task.member * quadratics_of(args) + columns.first + c] = in_range(sum);
     }
 }
 
@@ -136,15 +136,15 @@ TRIFOLD_DEVICE void fetch_running(RhsStage& to, const trifold_args& args, const 
     if (has_slots && level.index > 0) {
 #pragma unroll
         for (int side = 0; side < 2; ++side)
-            if (has_side(block, side))
+            if (has_side(args, block, side))
                 fetch_columns(to.slot[side], rhs_update_of(args, member, block, side), {1, padded, 0, 0}, 0, 0, columns);
     }
 }
-TRIFOLD_DEVICE real running_value(const RhsStage& from, const trifold_level& level, trifold_int block, int at) {
+TRIFOLD_DEVICE real running_value(const trifold_args& args, const RhsStage& from, const trifold_level& level, trifold_int block, int at) {
     real value = from.b[at];
     if (has_slots && level.index > 0) {
-        if (has_side(block, 0)) value -= from.slot[0][at];
-        if (has_side(block, 1)) value -= from.slot[1][at];
+        if (has_side(args, block, 0)) value -= from.slot[0][at];
+        if (has_side(args, block, 1)) value -= from.slot[1][at];
     }
     return value;
 }

@@ -139,7 +139,7 @@ TRIFOLD_DEVICE void leave_front(FrontShared& shared, const trifold_args& args, c
         if (part == 1) product = {g, g, update_of(args, member, block_at(level, chain.behind), side_behind(chain)), 1, add || !first, true};
         if (part == 2 && !last) product = {g, r, behind_of(args, member, next), -1, false, false};
         if (part == 2 && last) {
-            real* to = buffer<real>(args, Offset::coupling) + next_coupling_index(level, member, chain) * storage;
+            real* to = buffer<real>(args, Offset::coupling(args)) + next_coupling_index(args, level, member, chain) * storage;
             product = {up ? r : g, up ? g : r, to, -1, false, false};
         }
         multiply_out(shared, product);

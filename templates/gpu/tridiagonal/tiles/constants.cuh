@@ -1,6 +1,7 @@
 /* Constants of variant tile-dataflow. */
-#include "gpu/platform.cuh"
+#include "gpu/tridiagonal/constants.cuh"
 
+constexpr trifold_int batch = TRIFOLD_BATCH; /* systems that there is room for */
 constexpr int level_count = TRIFOLD_LEVELS;
 constexpr trifold_int factor_tasks = TRIFOLD_TASKS, sweep_tasks = TRIFOLD_SWEEP_TASKS;               /* tasks of a launch */
 constexpr trifold_int factor_groups = TRIFOLD_TASK_BLOCKS, sweep_groups = TRIFOLD_SWEEP_TASK_BLOCKS; /* thread blocks that share them */
@@ -24,9 +25,9 @@ struct SharedBytes {
 
 /* Places in the workspace through which tasks communicate, in bytes from its start. */
 struct TaskOffset {
-    static constexpr trifold_int ticket = TRIFOLD_OFFSET_TICKET; /* counters from which tasks are claimed */
-    static constexpr trifold_int flag = TRIFOLD_OFFSET_FLAG;     /* counts of finished tiles */
-    static constexpr trifold_int halves = TRIFOLD_OFFSET_HALVES; /* panels as pairs of halves */
+    OFFSET(ticket, TRIFOLD_OFFSET_TICKET) /* counters from which tasks are claimed */
+    OFFSET(flag, TRIFOLD_OFFSET_FLAG)     /* counts of finished tiles */
+    OFFSET(halves, TRIFOLD_OFFSET_HALVES) /* panels as pairs of halves */
 };
 
 /* A level, and what the numbers of its tasks follow from. */

@@ -17,7 +17,8 @@ TRIFOLD_DEVICE bool any_failed(const Work& work, const trifold_args& args) {
     for (int s = thread_index() % warp_lanes; s + 1 < work.task.sources; s += warp_lanes) {
         const Source source = work.sources[s];
         for (int k = 0; k < source.count; ++k)
-            if (buffer<trifold_int>(args, Offset::failure)[block_index(work.task.member, source.block + k * source.step)] != sound)
+            if (buffer<trifold_int>(args, Offset::failure(args))[block_index(args, work.task.member, source.block + k * source.step)] !=
+                sound)
                 failed = 1;
     }
     for (int mask = warp_lanes / 2; mask > 0; mask /= 2) failed |= shuffle_xor(failed, mask);
@@ -27,17 +28,18 @@ TRIFOLD_DEVICE bool any_failed(const Work& work, const trifold_args& args) {
 /* The block's outcome before this diagonal tile. One warp calls it. */
 TRIFOLD_DEVICE Verdict verdict_before(const Work& work, const trifold_args& args) {
     if (work.task.column == 0) return {any_failed(work, args) ? fed_by_failure : sound, 0};
-    const trifold_int index = block_index(work.task.member, work.task.block);
-    return {buffer<trifold_int>(args, Offset::failure)[index], buffer<int>(args, Offset::floors)[index]};
+    const trifold_int index = block_index(args, work.task.member, work.task.block);
+    return {buffer<trifold_int>(args, Offset::failure(args))[index], buffer<int>(args, Offset::floors(args))[index]};
 }
 
 /* Reports the block's outcome including this tile. One thread calls it. */
 TRIFOLD_DEVICE void report_tile(const TileShared& shared, const trifold_args& args, const Verdict& before) {
     const Task& task = shared.work.task;
-    const trifold_int index = block_index(task.member, task.block), row = shared.pivots.failed_row;
+    const trifold_int index = block_index(args, task.member, task.block), row = shared.pivots.failed_row;
     const bool failed = before.failure == sound && row >= 0;
-    buffer<trifold_int>(args, Offset::failure)[index] = failed ? (task.level * horizon + task.block) * block_size + row : before.failure;
-    buffer<int>(args, Offset::floors)[index] = before.floors + shared.pivots.floors;
+    buffer<trifold_int>(args, Offset::failure(args))[index] =
+        failed ? (task.level * horizon_of(args) + task.block) * block_size + row : before.failure;
+    buffer<int>(args, Offset::floors(args))[index] = before.floors + shared.pivots.floors;
 }
 
 /* The diagonal tile, which stands in shared memory, factored and inverted. */
@@ -140,7 +142,7 @@ TRIFOLD_DEVICE void factor_all(const trifold_args& args) {
         end_task(progress_of(args, task.member, task.block, task.panel, task.row), task.epoch + task.column + 1, task.exists);
         const int first = static_cast<int>(column) * edge, left = block_size - first;
         if (reports) /* no other task waits for it */
-            report_diagonal(args, left < edge ? left : edge, shared.diagonal, block_index(member, block) * log_parts + column,
+            report_diagonal(args, left < edge ? left : edge, shared.diagonal, block_index(args, member, block) * log_parts + column,
                             [&](int r) { return given_entry(args, member, block, first + r); });
     }
 }

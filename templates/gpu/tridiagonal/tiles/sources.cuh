@@ -8,7 +8,7 @@ TRIFOLD_DEVICE bool is_pivots(const Task& task) { return task.panel == 0 && task
 /* A panel as it is multiplied. */
 TRIFOLD_DEVICE real* operand_of(const trifold_args& args, trifold_int member, trifold_int block, int panel) {
     if (!use_halves) return panel_of(args, member, block, panel);
-    return buffer<real>(args, TaskOffset::halves) + (block_index(member, block) * half_panels + panel) * storage;
+    return buffer<real>(args, TaskOffset::halves(args)) + (block_index(args, member, block) * half_panels + panel) * storage;
 }
 
 /* Walks over the columns of all sources, tile by tile, of each stage by stage. */

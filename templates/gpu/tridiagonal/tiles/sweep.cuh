@@ -32,7 +32,7 @@ static_assert(sizeof(SweepShared) == SharedBytes::sweep &&
               "host and device disagree");
 
 TRIFOLD_DEVICE real* result_of(const trifold_args& args, trifold_int member, trifold_int block, int first) {
-    return buffer<real>(args, Offset::rhs_update) + block_index(member, block) * vector_storage + first * padded;
+    return buffer<real>(args, Offset::rhs_update(args)) + block_index(args, member, block) * vector_storage + first * padded;
 }
 
 /* Sums of one sweep: of rows forward, of columns backward. */
@@ -145,7 +145,8 @@ TRIFOLD_DEVICE void add_all(Sums<Forward>& sums, const Work& work, const trifold
 TRIFOLD_DEVICE void add_quadratic(const SweepShared& shared, const trifold_args& args, Columns columns) {
     const Task& task = shared.work.task;
     const int lane = thread_index() % warp_lanes;
-    double* to = buffer<double>(args, Offset::block_quadratic) + block_index(task.member, task.block) * most_columns + columns.first;
+    double* to =
+        buffer<double>(args, Offset::block_quadratic(args)) + block_index(args, task.member, task.block) * most_columns + columns.first;
     for (int c = thread_index() / warp_lanes; c < columns.count; c += sweep_threads / warp_lanes) {
         double sum = 0;
         for (int r = lane; r < edge; r += warp_lanes) sum += square_of(shared.vector[c][r]);

@@ -45,7 +45,7 @@ TRIFOLD_DEVICE real* panel_of(const trifold_args& args, trifold_int member, trif
 }
 /* The counts of a block: one for every row of its panels, and one for each sweep. */
 TRIFOLD_DEVICE trifold_int* counts_of(const trifold_args& args, trifold_int member, trifold_int block) {
-    return buffer<trifold_int>(args, TaskOffset::flag) + block_index(member, block) * (3 * tiles + 2);
+    return buffer<trifold_int>(args, TaskOffset::flag(args)) + block_index(args, member, block) * (3 * tiles + 2);
 }
 TRIFOLD_DEVICE trifold_int* progress_of(const trifold_args& args, trifold_int member, trifold_int block, int panel, int row) {
     return counts_of(args, member, block) + panel * tiles + row;
@@ -226,7 +226,8 @@ TRIFOLD_DEVICE bool claim_task(Work& work, const trifold_args& args, Kind kind) 
     if (thread_index() == 0) {
         const trifold_int all = kind == Kind::factor ? factor_tasks : sweep_tasks;
         const trifold_int tickets = all + (kind == Kind::factor ? factor_groups : sweep_groups); /* all end with one too many */
-        const trifold_int ticket = claim(buffer<trifold_int>(args, TaskOffset::ticket) + static_cast<int>(kind)), number = ticket % tickets;
+        const trifold_int ticket = claim(buffer<trifold_int>(args, TaskOffset::ticket(args)) + static_cast<int>(kind)),
+                          number = ticket % tickets;
         Task& task = work.task;
         task.level = -1;
         if (number < all) {

@@ -1,0 +1,362 @@
+/* Variant "tile": forward and backward sweeps with many right-hand sides, which are products of matrices.
+ *
+ * A task has a panel of PANEL_COLUMNS right-hand sides of its chain, and works on slices of them, whose columns are in vector lanes.
+ * Elements of L, R and G are broadcast: each multiplies a whole row of a slice. A block of a slice is n rows of SLICE reals. A column's
+ * sums have one order, whatever its place and whatever stands beside it. */
+#include "cpu/tridiagonal/tile/load.c"
+
+#if PANEL_COLUMNS > 2
+
+enum {
+    ROWS = PANEL_ROWS, /* rows of a register tile */
+    SLICE_VECTORS = PANEL_COLUMNS > PANEL_LANES ? 2 : 1,
+    SLICE = SLICE_VECTORS * PANEL_LANES,
+    FEW_COLUMNS = 2 * SLICE_VECTORS, /* so many take longer as a slice than one by one; measured */
+    BLOCK_OF_SLICE = n * SLICE,
+    BLOCK_OF_PANEL = n * PANEL_COLUMNS
+};
+
+typedef real across_columns __attribute__((vector_size(PANEL_LANES * REAL_BYTES)));
+typedef real loose_columns __attribute__((vector_size(PANEL_LANES * REAL_BYTES), aligned(REAL_BYTES), may_alias));
+typedef across_columns slice_tile[ROWS][SLICE_VECTORS];
+
+#define EACH_VECTOR(v) UNROLL for (int v = 0; v < SLICE_VECTORS; ++v)
+INLINE across_columns broadcast(real x) { return x - (across_columns){}; }
+INLINE across_columns* vector_at(const real* row, int v) { return (across_columns*)(row + v * PANEL_LANES); }
+
+/* The place of row r + i in column 0 of a stored block, seen from that of row r, where a register tile begins. */
+INLINE integer below(int i) { return i / LANES * STRIP + i % LANES; }
+
+INLINE void load_rows_of_slice(const int H, slice_tile c, const real* y) {
+    UNROLL for (int i = 0; i < H; ++i) EACH_VECTOR(v) c[i][v] = *vector_at(y + i * SLICE, v);
+}
+INLINE void store_rows_of_slice(const int H, slice_tile c, real* y) {
+    UNROLL for (int i = 0; i < H; ++i) EACH_VECTOR(v) * vector_at(y + i * SLICE, v) = c[i][v];
+}
+
+/* c(i) -= sum over k < count of a(r + i, k) y(k); `a` is where row r of a stored block begins. */
+INLINE void subtract_rows(const int H, slice_tile c, const real* a, const real* y, integer count) {
+    for (integer k = 0; k < count; ++k, a += LANES, y += SLICE) {
+        across_columns row[SLICE_VECTORS];
+        EACH_VECTOR(v) row[v] = *vector_at(y, v);
+        UNROLL for (int i = 0; i < H; ++i) {
+            const across_columns multiplier = broadcast(a[below(i)]);
+            EACH_VECTOR(v) c[i][v] -= row[v] * multiplier;
+        }
+    }
+}
+
+/* c(i) -= sum over k, first <= k < n, of a(k, j + i) x(k); `a` is the stored block from its column j on. */
+INLINE void subtract_columns(const int H, slice_tile c, const real* a, const real* x, integer first) {
+    for (integer k = first; k < n; ++k) {
+        const real* element = a + at(k, 0);
+        across_columns row[SLICE_VECTORS];
+        EACH_VECTOR(v) row[v] = *vector_at(x + k * SLICE, v);
+        UNROLL for (int i = 0; i < H; ++i) {
+            const across_columns multiplier = broadcast(element[i * LANES]);
+            EACH_VECTOR(v) c[i][v] -= row[v] * multiplier;
+        }
+    }
+}
+
+/* Calls WORK(H, r) for the register tiles of a block, H rows from r on, upwards or downwards. */
+#if BLOCK % PANEL_ROWS
+#define LAST_ROWS(WORK) WORK(n % ROWS, n - n % ROWS)
+#else
+#define LAST_ROWS(WORK) (void)0
+#endif
+#define ROWS_UP(WORK)                                                \
+    do {                                                             \
+        for (integer r = 0; r + ROWS <= n; r += ROWS) WORK(ROWS, r); \
+        LAST_ROWS(WORK);                                             \
+    } while (0)
+#define ROWS_DOWN(WORK)                                                         \
+    do {                                                                        \
+        LAST_ROWS(WORK);                                                        \
+        for (integer r = n - n % ROWS - ROWS; r >= 0; r -= ROWS) WORK(ROWS, r); \
+    } while (0)
+
+INLINE void forward_rows(const int H, integer r, const real* factor, const real* previous_next, const real* previous_y, real* y) {
+    slice_tile c;
+    load_rows_of_slice(H, c, y + r * SLICE);
+    if (previous_next) subtract_rows(H, c, previous_next + at(r, 0), previous_y, n);
+    subtract_rows(H, c, factor + at(r, 0), y, r);
+    const real *l = factor + at(r, r), *reciprocal = factor + n * LD + r;
+    UNROLL for (int k = 0; k < H; ++k) {
+        const across_columns scale = broadcast(reciprocal[k]);
+        EACH_VECTOR(v) c[k][v] *= scale;
+        UNROLL for (int i = k + 1; i < H; ++i) {
+            const across_columns multiplier = broadcast(l[k * LANES + below(i)]);
+            EACH_VECTOR(v) c[i][v] -= c[k][v] * multiplier;
+        }
+    }
+    store_rows_of_slice(H, c, y + r * SLICE);
+}
+
+/* y = L^-1 (y - previous_next previous_y). */
+NOINLINE void forward_slice(const real* factor, const real* previous_next, const real* previous_y, real* y) {
+#define WORK(H, r) forward_rows(H, r, factor, previous_next, previous_y, y)
+    ROWS_UP(WORK);
+#undef WORK
+}
+
+/* A block's panels and the parts of x that they multiply; null where there is no such neighbour. */
+typedef struct {
+    const real *factor, *next, *behind, *x_next, *x_behind;
+} back_panels;
+
+INLINE void backward_rows(const int H, integer r, const back_panels* p, real* x) {
+    slice_tile c;
+    load_rows_of_slice(H, c, x + r * SLICE);
+    if (p->next) subtract_columns(H, c, p->next + at(0, r), p->x_next, 0);
+    if (p->behind) subtract_columns(H, c, p->behind + at(0, r), p->x_behind, 0);
+    subtract_columns(H, c, p->factor + at(0, r), x, r + H);
+    const real *l = p->factor + at(r, r), *reciprocal = p->factor + n * LD + r;
+    UNROLL for (int k = H - 1; k >= 0; --k) {
+        const across_columns scale = broadcast(reciprocal[k]);
+        EACH_VECTOR(v) c[k][v] *= scale;
+        UNROLL for (int i = 0; i < k; ++i) {
+            const across_columns multiplier = broadcast(l[i * LANES + below(k)]);
+            EACH_VECTOR(v) c[i][v] -= c[k][v] * multiplier;
+        }
+    }
+    store_rows_of_slice(H, c, x + r * SLICE);
+}
+
+/* x = L^-T (x - next' x_next - behind' x_behind). */
+NOINLINE void backward_slice(const back_panels* p, real* x) {
+#define WORK(H, r) backward_rows(H, r, p, x)
+    ROWS_DOWN(WORK);
+#undef WORK
+}
+
+INLINE void update_rows(const int H, integer r, real* slot, const real* panel, const real* y, int add) {
+    slice_tile c;
+    UNROLL for (int i = 0; i < H; ++i) EACH_VECTOR(v) c[i][v] = (across_columns){};
+    if (add) load_rows_of_slice(H, c, slot + r * SLICE);
+    subtract_rows(H, c, panel + at(r, 0), y, n);
+    store_rows_of_slice(H, c, slot + r * SLICE);
+}
+
+/* slot = (add ? slot : 0) - panel y: minus the update that a front leaves to a separator. */
+NOINLINE void update_slice(real* slot, const real* panel, const real* y, int add) {
+#define WORK(H, r) update_rows(H, r, slot, panel, y, add)
+    ROWS_UP(WORK);
+#undef WORK
+}
+
+/* ---- the user's arrays ---- */
+
+/* `count` contiguous reals of a row, with zeros up to a slice on the way in. Whole vectors where there are as many; the last one overlaps
+ * the one before it. */
+INLINE void row_in(real* to, const real* from, integer count) {
+    if (count < PANEL_LANES) {
+        for (integer c = 0; c < SLICE; ++c) to[c] = c < count ? from[c] : 0;
+        return;
+    }
+    EACH_VECTOR(v) {
+        across_columns columns = {};
+        if ((v + 1) * PANEL_LANES <= count) columns = *(const loose_columns*)(from + v * PANEL_LANES);
+        *vector_at(to, v) = columns;
+    }
+    if (count % PANEL_LANES) *(loose_columns*)(to + count - PANEL_LANES) = *(const loose_columns*)(from + count - PANEL_LANES);
+}
+INLINE void row_out(real* to, const real* from, integer count) {
+    if (count < PANEL_LANES) {
+        for (integer c = 0; c < count; ++c) to[c] = from[c];
+        return;
+    }
+    EACH_VECTOR(v) {
+        if ((v + 1) * PANEL_LANES <= count) *(loose_columns*)(to + v * PANEL_LANES) = *vector_at(from, v);
+    }
+    if (count % PANEL_LANES) *(loose_columns*)(to + count - PANEL_LANES) = *(const loose_columns*)(from + count - PANEL_LANES);
+}
+
+/* Fetches what the next front of the chain will read or write there, `ahead` elements further on: rows of many right-hand sides lie pages
+ * apart, which the processor does not foresee. */
+INLINE void fetch_row(const real* p, const trifold_strides* s, integer ahead) {
+    if (s->row <= PANEL_COLUMNS) return;
+    UNROLL for (int line = 0; line < SLICE * REAL_BYTES; line += 64) __builtin_prefetch((const char*)(p + ahead) + line);
+}
+
+/* Columns that stand `column` apart, each contiguous, are transposed in registers. The last vectors of rows overlap those before them. */
+#if BLOCK >= VECTOR_LANES && VECTOR_LANES == PANEL_LANES
+NOINLINE void columns_in(real* y, const real* b, integer column, integer count) {
+    for (integer c = 0; c < SLICE; c += LANES)
+        for (integer r = 0; r < n; r += LANES) {
+            const integer from = smaller(r, n - LANES);
+            vec v[LANES];
+            UNROLL for (int k = 0; k < LANES; ++k) {
+                v[k] = (vec){};
+                if (c + k < count) v[k] = *(const loose*)(b + (c + k) * column + from);
+            }
+            transpose(v);
+            UNROLL for (int k = 0; k < LANES; ++k) store(y + (from + k) * SLICE + c, v[k]);
+        }
+}
+NOINLINE void columns_out(real* x, integer column, const real* y, integer count) {
+    for (integer c = 0; c < count; c += LANES)
+        for (integer r = 0; r < n; r += LANES) {
+            const integer from = smaller(r, n - LANES);
+            vec v[LANES];
+            UNROLL for (int k = 0; k < LANES; ++k) v[k] = load(y + (from + k) * SLICE + c);
+            transpose(v);
+            UNROLL for (int k = 0; k < LANES; ++k) {
+                if (c + k < count) *(loose*)(x + (c + k) * column + from) = v[k];
+            }
+        }
+}
+#else
+NOINLINE void columns_in(real* y, const real* b, integer column, integer count) {
+    for (integer c = 0; c < SLICE; ++c)
+        for (integer r = 0; r < n; ++r) y[r * SLICE + c] = c < count ? b[r + c * column] : 0;
+}
+NOINLINE void columns_out(real* x, integer column, const real* y, integer count) {
+    for (integer c = 0; c < count; ++c)
+        for (integer r = 0; r < n; ++r) x[r + c * column] = y[r * SLICE + c];
+}
+#endif
+
+/* Either rows or columns are contiguous. */
+NOINLINE void load_slice(const real* b, const trifold_strides* s, integer ahead, integer count, real* y) {
+    if (s->column != 1) return columns_in(y, b, s->column, count);
+    for (integer r = 0; r < n; ++r) {
+        fetch_row(b + r * s->row, s, ahead);
+        row_in(y + r * SLICE, b + r * s->row, count);
+    }
+}
+NOINLINE void store_slice(real* x, const trifold_strides* s, integer ahead, integer count, const real* y) {
+    if (s->column != 1) return columns_out(x, s->column, y, count);
+    for (integer r = 0; r < n; ++r) {
+        fetch_row(x + r * s->row, s, ahead);
+        row_out(x + r * s->row, y + r * SLICE, count);
+    }
+}
+
+/* ---- squares ---- */
+
+COLD double tiny_column(double sum, const real* y) {
+    real values[n];
+    for (integer r = 0; r < n; ++r) values[r] = y[r * SLICE];
+    return tiny_square(sum, values, n);
+}
+
+typedef double squares_across __attribute__((vector_size(PANEL_LANES * 8)));
+NOINLINE void square_slice(double* quadratic, const real* y, integer count) {
+    for (integer first = 0; first < count; first += PANEL_LANES, y += PANEL_LANES) {
+        squares_across sum = {};
+        for (integer r = 0; r < n; ++r) {
+            const squares_across wide = __builtin_convertvector(*vector_at(y + r * SLICE, 0), squares_across);
+            sum += wide * wide;
+        }
+        for (integer c = 0; c < PANEL_LANES && first + c < count; ++c)
+            quadratic[first + c] = REAL_BYTES == 8 && __builtin_expect(sum[c] < LEAST_NORMAL, 0) ? tiny_column(sum[c], y + c) : sum[c];
+    }
+}
+
+/* ---- chains ---- */
+
+/* The right-hand sides of a task: those of the call from `first` on. */
+typedef struct {
+    integer number, first, columns;
+} column_panel;
+
+INLINE column_panel panel_of(const trifold_args* args, integer number) {
+    const integer first = number * PANEL_COLUMNS;
+    return (column_panel){number, first, smaller(args->columns - first, PANEL_COLUMNS)};
+}
+
+/* The slices of a panel: `c` is the first column of each, of which it has `count`. */
+#define EACH_SLICE(panel) for (integer c = 0, count; count = smaller((panel)->columns - c, SLICE), c < (panel)->columns; c += SLICE)
+
+/* One worker's room: the right-hand sides of two fronts and of the separator behind. */
+INLINE real* panel_scratch(void* scratch, integer which) { return (real*)scratch + which * BLOCK_OF_PANEL; }
+
+INLINE real* slot_of(const trifold_args* args, int side, integer member, integer block, const column_panel* panel) {
+    return rhs_update_of(args, side, member, block) + panel->number * BLOCK_OF_PANEL;
+}
+
+INLINE void load_panel(const trifold_args* args, integer member, integer block, const column_panel* panel, real* x) {
+    const trifold_strides* s = &args->x_strides;
+    EACH_SLICE(panel) load_slice(x_of(args, member, block) + (panel->first + c) * s->column, s, 0, count, x + c * n);
+}
+
+INLINE void add_slots(const trifold_args* args, integer member, integer block, const column_panel* panel, integer c, real* y) {
+    for (int side = 0; side < 2; ++side) {
+        if (!has_slot(args, block, side)) continue;
+        const real* slot = slot_of(args, side, member, block, panel) + c * n;
+        for (integer i = 0; i < BLOCK_OF_SLICE; i += PANEL_LANES) *vector_at(y + i, 0) += *vector_at(slot + i, 0);
+    }
+}
+
+KERNEL_PART void forward_panel(const trifold_args* args, const trifold_level* level, integer member, const chain* chain, integer number,
+                               void* scratch) {
+    const column_panel panel = panel_of(args, number);
+    const integer ahead = level->scale * chain->step;
+    const real *previous_next = 0, *last_y = 0;
+    for (integer k = 0; k < chain->length; ++k) {
+        const integer block = block_at(level, chain->first + k * chain->step);
+        real* y = panel_scratch(scratch, k & 1);
+        EACH_SLICE(&panel) {
+            real* slice = y + c * n;
+            load_slice(b_of(args, member, block) + (panel.first + c) * args->b_strides.column, &args->b_strides,
+                       ahead * args->b_strides.stage, count, slice);
+            if (level->index > 0) add_slots(args, member, block, &panel, c, slice);
+            forward_slice(factor_of(args, member, block), previous_next, last_y + c * n, slice);
+            store_slice(x_of(args, member, block) + (panel.first + c) * args->x_strides.column, &args->x_strides,
+                        ahead * args->x_strides.stage, count, slice);
+            square_slice(block_quadratic_of(args, member, block) + panel.first + c, slice, count);
+            if (chain->behind >= 0)
+                update_slice(slot_of(args, side_behind(chain), member, block_at(level, chain->behind), &panel) + c * n,
+                             behind_of(args, member, block), slice, k > 0 || level->index > 0);
+        }
+        previous_next = next_of(args, member, block);
+        last_y = y;
+    }
+    if (chain->ahead < 0) return;
+    real* slot = slot_of(args, side_ahead(chain), member, block_at(level, chain->ahead), &panel);
+    EACH_SLICE (&panel)(void) count, update_slice(slot + c * n, previous_next, last_y + c * n, level->index > 0);
+}
+
+/* Each panel has a bit of the mark that a solution has left the range. The first panel's chain also clears those that the call has not. */
+INLINE void clear_range(int* range, const column_panel* panel, integer columns) {
+    const unsigned own = 1u << panel->number, used = (2u << ((columns - 1) / PANEL_COLUMNS)) - 1;
+    __atomic_fetch_and((unsigned*)range, panel->number == 0 ? used & ~own : ~own, __ATOMIC_RELAXED);
+}
+
+KERNEL_PART void backward_panel(const trifold_args* args, const trifold_level* level, integer member, const chain* chain, integer number,
+                                void* scratch) {
+    const column_panel panel = panel_of(args, number);
+    const integer length = chain->length, ahead = -level->scale * chain->step;
+    int* range = &range_of(args, member)->solution;
+    real *x_behind = panel_scratch(scratch, 2), *x_next = panel_scratch(scratch, length & 1);
+    across_columns trouble = {};
+    if (panel.columns <= 0) return;
+    if (begins_descent(args, level)) clear_range(range, &panel, args->columns);
+    if (chain->behind >= 0) load_panel(args, member, block_at(level, chain->behind), &panel, x_behind);
+    if (chain->ahead >= 0) load_panel(args, member, block_at(level, chain->ahead), &panel, x_next);
+    for (integer k = length; k-- > 0;) {
+        const integer block = block_at(level, chain->first + k * chain->step);
+        real* x = panel_scratch(scratch, k & 1);
+        back_panels p = {.factor = factor_of(args, member, block)};
+        if (k + 1 < length || chain->ahead >= 0) p.next = next_of(args, member, block);
+        if (chain->behind >= 0) p.behind = behind_of(args, member, block);
+        EACH_SLICE(&panel) {
+            real* slice = x + c * n;
+            load_slice(b_of(args, member, block) + (panel.first + c) * args->b_strides.column, &args->b_strides,
+                       ahead * args->b_strides.stage, count, slice);
+            p.x_next = x_next + c * n;
+            p.x_behind = x_behind + c * n;
+            backward_slice(&p, slice);
+            store_slice(x_of(args, member, block) + (panel.first + c) * args->x_strides.column, &args->x_strides,
+                        ahead * args->x_strides.stage, count, slice);
+            for (integer i = 0; i < BLOCK_OF_SLICE; i += PANEL_LANES) trouble += *vector_at(slice + i, 0) * 0;
+        }
+        x_next = x;
+    }
+    int any = 0;
+    UNROLL for (int lane = 0; lane < PANEL_LANES; ++lane) any |= trouble[lane] != 0;
+    if (__builtin_expect(any, 0)) __atomic_fetch_or((unsigned*)range, 1u << panel.number, __ATOMIC_RELAXED);
+}
+
+#endif

@@ -1,0 +1,130 @@
+#include "generator/tridiagonal/open_sizes.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <map>
+#include <set>
+#include <trifold/error.hpp>
+#include <trifold/generate.hpp>
+
+#include "generator/tridiagonal/design.hpp"
+
+using namespace trifold;
+
+namespace {
+
+using Texts = std::set<std::string>;
+
+void add_texts(Texts& texts, const Spec& spec, const Target& target, const Tuning& tuning) {
+    for (const auto& unit : generate(spec, target, tuning).units) texts.insert(unit.source);
+}
+
+Texts texts_of(const Spec& spec, const Target& target, const Tuning& tuning) {
+    Texts texts;
+    add_texts(texts, spec, target, tuning);
+    return texts;
+}
+
+const Target avx512{Backend::cpu, "x86-64-v4"}, sm_90{Backend::cuda, "sm_90"}, gfx942{Backend::hip, "gfx942"};
+
+}  // namespace
+
+TEST_CASE("on a CPU one text serves every horizon, batch and class of right-hand sides") {
+    for (const auto precision : {Precision::f32, Precision::f64, Precision::mixed})
+        for (const std::int64_t n : {1, 5, 12, 33})
+            for (const int workers : {1, 4}) {
+                CAPTURE(n);
+                CAPTURE(workers);
+                const Tuning tuning{.schedule = workers == 1 ? "sequential" : "twisted:4", .variant = "tile", .workers = workers, .any_size = true};
+                Texts texts;
+                for (const std::int64_t horizon : {8, 50, 51, 64, 127, 1000})
+                    for (const std::int64_t batch : {1, 2, 63})
+                        for (const std::int64_t rhs : {5, 7, 8})
+                            add_texts(texts, {.block = n, .horizon = horizon, .precision = precision, .rhs = rhs, .batch = batch}, avx512,
+                                      tuning);
+                // Large blocks beyond the caches are fetched ahead, which is another text.
+                CHECK(texts.size() == (precision == Precision::mixed ? 2U : 1U) * (n < 25 ? 1U : 2U));
+            }
+}
+
+TEST_CASE("forty horizons are one text on a CPU, and few on a GPU") {
+    for (const auto& target : {avx512, sm_90, gfx942})
+        for (const std::int64_t n : {2, 5, 12, 24, 32, 48}) {
+            CAPTURE(to_string(target));
+            CAPTURE(n);
+            Texts texts;
+            for (std::int64_t horizon = 50; horizon < 90; ++horizon) add_texts(texts, {.block = n, .horizon = horizon}, target, {.any_size = true});
+            CHECK(texts.size() <= (target.backend == Backend::cpu ? 1U : 10U));
+        }
+}
+
+TEST_CASE("variants of GPUs leave sizes open") {
+    struct Case {
+        const char *variant, *schedule;
+        std::int64_t block;
+    };
+    for (const auto& target : {sm_90, gfx942})
+        for (const auto& [variant, schedule, n] :
+             {Case{"dataflow", "multi-stage", 12}, Case{"dataflow", "multi-stage", 48}, Case{"team", "sequential", 6},
+              Case{"fused", "twisted:2", 20}, Case{"tiled", "multi-stage", 130}}) {
+            if (target.backend == Backend::hip && std::string_view(variant) == "dataflow" && n > 32)
+                continue;  // has too little shared memory
+            CAPTURE(to_string(target));
+            CAPTURE(variant);
+            const Spec one{.block = n, .horizon = 40, .rhs = 3, .batch = 30};
+            auto other = one;
+            other.horizon = 45, other.batch = 31, other.rhs = 4;
+            const Tuning tuning{.schedule = schedule, .variant = variant, .any_size = true};
+            CHECK(texts_of(one, target, tuning) == texts_of(other, target, tuning));
+            const auto program = generate(one, target, tuning);
+            REQUIRE(program.sizes.size() == open_size_count);
+            CHECK(program.sizes[*place_of_open_size("HORIZON")] == 40);
+            CHECK(program.sizes[*place_of_open_size("BATCH")] == 30);
+            CHECK(program.sizes[*place_of_open_size("QUADRATICS")] == 3);
+        }
+}
+
+TEST_CASE("texts that differ have kernels of different names") {
+    std::map<std::string, std::string> texts;
+    for (const auto& target : {avx512, sm_90})
+        for (const std::int64_t n : {3, 12})
+            for (const std::int64_t rhs : {1, 2, 9})
+                for (const auto order : {Order::row_major, Order::column_major})
+                    for (const auto precision : {Precision::f64, Precision::mixed})
+                        for (const std::int64_t gap : {0, 1})
+                            for (const auto* schedule : {"sequential", "multi-stage"}) {
+                                Spec spec{.block = n, .horizon = 9, .precision = precision, .rhs = rhs, .order = order};
+                                if (gap > 0) spec.d.leading = n + gap;
+                                for (const auto& unit : generate(spec, target, {.schedule = schedule}).units)
+                                    for (const auto& kernel : unit.kernels) {
+                                        const auto [at, is_new] = texts.emplace(to_string(target) + kernel.name, unit.source);
+                                        CHECK_MESSAGE((is_new || at->second == unit.source), kernel.name);
+                                    }
+                            }
+}
+
+TEST_CASE("with bake=1 sizes are literals, of this problem alone") {
+    for (const auto& target : {avx512, sm_90}) {
+        const auto* variant = target.backend == Backend::cpu ? "tile:bake=1" : "dataflow:bake=1";
+        const Tuning tuning{.schedule = "multi-stage", .variant = variant};
+        const auto program = generate({.block = 5, .horizon = 20, .rhs = 3}, target, tuning);
+        CHECK(program.sizes.empty());
+        CHECK(program.units.front().source.find("#define TRIFOLD_HORIZON 20LL") != std::string::npos);
+        const auto* columns = target.backend == Backend::cpu ? "#define TRIFOLD_RHS 4" : "#define TRIFOLD_RHS 3";  // a CPU's panel
+        CHECK(program.units.front().source.find(columns) != std::string::npos);
+        CHECK(texts_of({.block = 5, .horizon = 21, .rhs = 3}, target, tuning) !=
+              texts_of({.block = 5, .horizon = 20, .rhs = 3}, target, tuning));
+        CHECK(design(with_literal_sizes(choose({.block = 5, .horizon = 20}, target, {}))).baked);
+    }
+    CHECK_THROWS_WITH_AS(choose({.block = 128, .horizon = 5}, sm_90, {.schedule = "multi-stage", .variant = "tile-dataflow:bake=0"}),
+                         "variant 'tile-dataflow' has sizes as literals of its texts; leave out bake=0", SpecError);
+}
+
+TEST_CASE("classes of right-hand sides") {
+    const std::map<std::int64_t, std::int64_t> classes{{1, 1}, {2, 2},  {3, 4},   {4, 4},   {5, 8},
+                                                       {8, 8}, {9, 16}, {16, 16}, {17, 24}, {1000, 1000}};
+    for (const auto& [rhs, columns] : classes) CHECK(columns_class(rhs) == columns);
+    CHECK(!place_of_open_size("").has_value());
+    CHECK(!place_of_open_size("BLOCK").has_value());
+}

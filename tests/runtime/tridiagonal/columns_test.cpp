@@ -1,0 +1,125 @@
+// Many right-hand sides: panels of them, calls for more than the kernels take at once, threads that share them.
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <trifold/trifold.hpp>
+
+#include "tests/runtime/tridiagonal/fixture.hpp"
+
+using namespace trifold;
+using namespace trifold::test;
+
+namespace {
+
+constexpr double tolerance = 1e-13;
+
+/// The columns from `first` on, as a problem of its own.
+template <class Real>
+Problem<Real> part_of(const Problem<Real>& whole, std::int64_t first, std::int64_t count) {
+    auto part = whole;
+    part.columns = count;
+    for (auto& system : part.systems) system.b = Matrix(system.b.middleCols(first, count));
+    part.input = arrays<Real>(part.spec, part.systems);
+    part.x.assign(part.input.b.size(), Real(0));
+    return part;
+}
+
+template <class Real>
+void solve(Solver& solver, Problem<Real>& problem) {
+    SweepOptions sweep;
+    sweep.columns = problem.columns;
+    solver.solve<Real>(problem.input.b, problem.x, sweep);
+}
+
+}  // namespace
+
+TEST_CASE("columns: a thousand, on one thread and on several, from operations that say factor_solve alone") {
+    for (const int workers : {1, 3})
+        for (const auto* variant : {"tile", "lanes"}) {
+            CAPTURE(workers);
+            CAPTURE(variant);
+            Spec spec{.block = 5, .horizon = 9, .rhs = 1000, .batch = 2};
+            spec.operations = {Operation::factor_solve};
+            Problem<double> problem(spec, 1000, 5);
+            const auto& [d, e, b] = problem.input;
+            Solver solver(Plan(spec, Device::cpu(), {.schedule = "twisted:2", .variant = variant, .workers = workers}));
+            solver.factor_solve<double>(d, e, b, problem.x);
+            CHECK(problem.residual() < tolerance);
+            CHECK(solver.ok());
+            const auto quadratic = solver.quadratic();
+            CHECK(quadratic.size() == 2000);
+            for (std::int64_t m = 0; m < 2; ++m) {
+                const auto& system = problem.systems[static_cast<std::size_t>(m)];
+                const Matrix x = gather(spec, problem.x, m, 1000);
+                for (const std::int64_t c : {0, 63, 64, 500, 999})
+                    CHECK(quadratic[static_cast<std::size_t>(m * 1000 + c)] ==
+                          doctest::Approx(system.b.col(c).dot(x.col(c))).epsilon(tolerance));
+            }
+        }
+}
+
+TEST_CASE("columns: a column depends on no other one, nor on their number") {
+    for (const auto layout : {RhsLayout::staged, RhsLayout::stacked})
+        for (const auto* variant : {"tile", "lanes"}) {
+            CAPTURE(variant);
+            const Spec spec{.block = 6, .horizon = 11, .rhs = 33, .batch = 3, .rhs_layout = layout};
+            Problem<double> problem(spec, 131, 5);
+            Solver solver(Plan(spec, Device::cpu(), {.schedule = "partitioned:3", .variant = variant}));
+            solver.factor<double>(problem.input.d, problem.input.e);
+            solve(solver, problem);
+            CHECK(problem.residual() < tolerance);
+            for (const auto& [first, count] : {std::pair{0, 5}, {7, 15}, {50, 65}, {130, 1}, {100, 31}}) {
+                CAPTURE(count);
+                auto part = part_of(problem, first, count);
+                solve(solver, part);
+                CHECK(part.residual() < tolerance);
+                if (count < 5) continue;  // few have kernels of their own
+                for (std::int64_t m = 0; m < spec.batch; ++m)
+                    CHECK(gather(spec, part.x, m, count) == Matrix(gather(spec, problem.x, m, 131).middleCols(first, count)));
+            }
+        }
+}
+
+TEST_CASE("columns: mixed precision, and quadratics of a part") {
+    const Spec mixed{.block = 7, .horizon = 9, .precision = Precision::mixed, .rhs = 70, .batch = 2};
+    Problem<double> problem(mixed, 150, 5);
+    Solver refined(Plan(mixed, Device::cpu(), tuning("twisted:2")));
+    refined.factor<double>(problem.input.d, problem.input.e);
+    solve(refined, problem);
+    CHECK(problem.residual() < tolerance);
+    CHECK(refined.ok());
+
+    const Spec spec{.block = 7, .horizon = 9, .rhs = 16, .batch = 2};
+    Problem<double> few(spec, 5, 5);
+    Solver solver(Plan(spec, Device::cpu(), tuning("twisted:2")));
+    solver.factor<double>(few.input.d, few.input.e);
+    solve(solver, few);
+    std::vector<double> copied(10);
+    solver.copy_quadratic(copied.data(), 2, {}, 5);
+    CHECK(copied == solver.quadratic());
+    CHECK_THROWS_WITH_AS(solver.copy_quadratic(copied.data(), 2, {}, 17), doctest::Contains("rhs = 16"), SpecError);
+}
+
+TEST_CASE("columns: one that leaves the range is said, wherever it stands, and members that are left out keep theirs") {
+    const Spec spec{.block = 4, .horizon = 7, .rhs = 150, .batch = 2};
+    Problem<double> problem(spec, 150, 5);
+    const auto& [d, e, good] = problem.input;
+    for (const int workers : {1, 3}) {
+        Solver solver(Plan(spec, Device::cpu(), tuning("twisted:2", workers)));
+        solver.factor<double>(d, e);
+        for (const std::size_t column : {0, 63, 64, 149}) {
+            auto b = good;
+            b[column] = std::numeric_limits<double>::infinity();
+            solver.solve<double>(b, problem.x);
+            CHECK_FALSE(solver.status()[0].solution);
+            CHECK(solver.status()[1].ok());
+            solver.solve<double>(good, problem.x);
+            CHECK(solver.ok());
+        }
+        const std::vector<int> active{0, 1};
+        problem.x.assign(problem.x.size(), -7);
+        solver.solve<double>(good, problem.x, {150, active.data()});
+        CHECK((gather(spec, problem.x, 0, 150).array() == -7).all());
+        CHECK((gather(spec, problem.x, 1, 150).array() != -7).all());
+    }
+}
