@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
-import scipy.sparse.linalg as sla
 import trifold
-from trifold import sparse
+
+sp = pytest.importorskip("scipy.sparse")
+sla = pytest.importorskip("scipy.sparse.linalg")
+from trifold import sparse  # noqa: E402  which needs SciPy
 
 METHODS = ("bicgstab", "gmres", "cg")
 PRECONDITIONERS = ("none", "jacobi", "dilu", "ildu0", "ildu1", "ildu2")
