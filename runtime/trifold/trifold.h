@@ -404,7 +404,7 @@ typedef enum {
  * Or, where `points` is not 0, a mesh of width x height x depth cells as trifold::SparseMesh; then starts and columns are NULL. */
 typedef struct {
     size_t size;
-    int64_t rows; /* of blocks */
+    int64_t rows; /* rows of blocks */
     const int64_t* starts;
     const int32_t* columns;
     int64_t width, height, depth;
