@@ -17,7 +17,7 @@ struct SparseSettings {
     int workers = 1;
 };
 
-/// What fails of values as trifold.SparseFailed has it: (problem, row, column).
+/// The failure of values as trifold.SparseFailed has it: (problem, row, column).
 nb::tuple sparse_problem(const SparseValues& values);
 
 /// A pattern and its values, for arrays of NumPy that are of the plan's type and without gaps: what trifold.sparse.Solver is written with.

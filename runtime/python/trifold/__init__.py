@@ -69,7 +69,7 @@ __all__ = [
 ]
 
 if _TYPE_CHECKING:
-    from . import sparse
+    from . import sparse as sparse
 
 
 def __getattr__(name: str) -> _Any:

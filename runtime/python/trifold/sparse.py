@@ -22,15 +22,15 @@ from .errors import SparseFailed, SpecError
 from .options import Option, known, read, real, takes, whole, word
 
 try:
-    import scipy.sparse  # pyright: ignore[reportMissingTypeStubs, reportMissingImports]
-    import scipy.sparse.linalg  # pyright: ignore[reportMissingTypeStubs, reportMissingImports]
+    import scipy as _scipy  # pyright: ignore[reportMissingTypeStubs, reportMissingImports]
+    import scipy.sparse.linalg  # pyright: ignore[reportMissingTypeStubs, reportMissingImports, reportUnusedImport]
 except ImportError as error:
     raise ImportError("trifold.sparse takes matrices of SciPy, which is not installed: pip install scipy") from error
 
 __all__ = ["Outcome", "Preconditioner", "Solution", "Solver", "SparseFailed", "ildu0", "solve"]
 
 np: Any = numpy  # its stubs differ from version to version
-scipy: Any = scipy
+scipy: Any = _scipy
 _MOST_BLOCK, _MOST_AT_A_TIME, _MOST_ITERATIONS = 8, 8, 10000
 _MOST_INDEX = 2**31 - 1
 
@@ -39,13 +39,17 @@ def _anything(value: Any, name: str) -> Any:
     return value
 
 
+def _rows_of_one(value: Any, name: str) -> int:
+    return whole(value, name, 0)
+
+
 class Options(TypedDict, total=False):
     """Options of Solver(), solve() and ildu0(); Solver says what they are."""
 
     block: Annotated[int | None, Option(None, _anything)]
     dtype: Annotated[Any, Option(None, _anything)]
     partition: Annotated[Any, Option("automatic", _anything)]
-    subdomain: Annotated[int, Option(0, lambda value, name: whole(value, name, 0))]
+    subdomain: Annotated[int, Option(0, _rows_of_one)]
     shift: Annotated[float, Option(0.0, real)]
     rhs: Annotated[int, Option(1, whole)]
     device: Annotated[Any, Option("cpu", _anything)]
@@ -336,7 +340,7 @@ class Preconditioner(scipy.sparse.linalg.LinearOperator):
 
     def __init__(self, solver: Solver) -> None:
         self.solver = solver
-        super().__init__(solver.dtype, solver.shape)
+        scipy.sparse.linalg.LinearOperator.__init__(self, solver.dtype, solver.shape)
 
     def update(self, A: Any) -> None:
         """New values for the same pattern."""
