@@ -105,7 +105,7 @@ trifold_sparse_values c_values(const SparseValues& v) {
     return {v.zero_pivots, v.zero_row, v.not_finite, v.bad_row, v.bad_column, v.unequal, v.unequal_row, v.unequal_column, v.largest};
 }
 
-trifold_sparse_outcome c_outcome(const SparseOutcome& o) {
+trifold_sparse_outcome c_sparse_outcome(const SparseOutcome& o) {
     return {static_cast<trifold_sparse_end>(o.end), o.iterations, o.residual, o.norm_b};
 }
 
@@ -186,7 +186,7 @@ trifold_code trifold_sparse_status(trifold_sparse_solver* solver, trifold_sparse
 }
 trifold_code trifold_sparse_outcomes(trifold_sparse_solver* solver, trifold_sparse_outcome* outcomes, std::int64_t capacity,
                                      std::int64_t* count) {
-    return guarded([&] { copy_out(given(solver, "the solver").solver.outcomes(), outcomes, capacity, count, c_outcome); });
+    return guarded([&] { copy_out(given(solver, "the solver").solver.outcomes(), outcomes, capacity, count, c_sparse_outcome); });
 }
 trifold_code trifold_sparse_history(trifold_sparse_solver* solver, std::int64_t member, std::int64_t column, double* residuals,
                                     std::int64_t capacity, std::int64_t* count) {
