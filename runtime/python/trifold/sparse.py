@@ -255,9 +255,7 @@ class Solver:
         """
         return self._solution(b, rtol, atol, maxiter, x0, transposed=False)
 
-    def solve_transposed(
-        self, b: Any, *, rtol: float = 1e-8, atol: float = 0.0, maxiter: int | None = None, x0: Any = None
-    ) -> Solution:
+    def solve_transposed(self, b: Any, *, rtol: float = 1e-8, atol: float = 0.0, maxiter: int | None = None, x0: Any = None) -> Solution:
         """The same of A' x = b, with the transposed preconditioner."""
         return self._solution(b, rtol, atol, maxiter, x0, transposed=True)
 

@@ -13,8 +13,8 @@ namespace {
 
 void check_sparse_compiles(const SparseSpec& spec, const std::string& arch) {
     const SparsePattern pattern(SparseMesh{4, 4, 4, 7});
-    const auto made = sparse::generate(spec, {Backend::cuda, arch}, {}, pattern,
-                                       sparse::arrange(pattern, sparse::whole(pattern), spec.preconditioner));
+    const auto made =
+        sparse::generate(spec, {Backend::cuda, arch}, {}, pattern, sparse::arrange(pattern, sparse::whole(pattern), spec.preconditioner));
     const auto label = fmt::format("block {} {} {} {}", spec.block, to_string(spec.precision), to_string(spec.method), arch);
     CAPTURE(label);
     const auto binaries = obtain_all(made.program);
