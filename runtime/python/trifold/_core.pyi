@@ -198,6 +198,37 @@ def grid_solve(
     workers: int,
     accept_nearly_singular: bool,
 ) -> Any: ...
+
+class SparseSystem:
+    """A pattern and its values, for contiguous arrays of NumPy: what trifold.sparse.Solver is written with."""
+
+    def __init__(
+        self,
+        starts: Any,
+        columns: Any,
+        parts: Any,
+        device: Any,
+        *,
+        block: int,
+        dtype: str,
+        preconditioner: str,
+        method: str,
+        partition: str,
+        restart: int,
+        rhs: int,
+        most_iterations: int,
+        subdomain: int,
+        workers: int,
+    ) -> None: ...
+    def update(self, values: Any, shift: float) -> None: ...
+    def run(self, operation: str, b: Any, x: Any, columns: int) -> None: ...
+    def solve(
+        self, b: Any, x: Any, columns: int, *, transposed: bool, guess: bool, rtol: float, atol: float, most_iterations: int
+    ) -> list[tuple[str, int, float, float, list[float]]]:
+        """For each right-hand side how it ended, iterations, |b - A x|, |b|, and the history of the last panel's."""
+    def gradient(self, x: Any, by_b: Any, by_values: Any, columns: int) -> None: ...
+    def summary(self) -> dict[str, Any]: ...
+
 def solver_for(D: Any, b: Any, operations: str, schedule: str, workers: int, mixed: bool, rhs: int) -> Solver: ...
 def allocate_bytes(bytes: int) -> Any: ...
 def seconds_of_solve(solver: Solver, b: Any, out: Any, repeats: int) -> float: ...

@@ -4,7 +4,7 @@
 
 #include "tests/tools/cli/command.hpp"
 
-using namespace trifold::test;
+using namespace trifold;
 
 namespace {
 
