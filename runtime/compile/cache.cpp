@@ -106,7 +106,8 @@ std::int64_t discard(const fs::path& path, const fs::path& root) {
 }
 
 using Paths = std::vector<fs::path>;
-/// The list is replaced as a whole, so that a child of a fork finds it whole and no lock taken. Never destroyed: threads may compile at exit.
+/// The list is replaced as a whole, so that a child of a fork finds it whole and no lock taken. Never destroyed: threads may compile at
+/// exit.
 auto& added_layers = *new std::atomic<std::shared_ptr<const Paths>>(std::make_shared<const Paths>());
 
 }  // namespace

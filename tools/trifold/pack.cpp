@@ -30,8 +30,6 @@ struct PackOptions {
     bool any_size = false;
 };
 
-
-
 /// The devices whose shipped wisdom may decide, and one that has none.
 std::set<std::string> devices_of(const Target& target) {
     std::set<std::string> names{""};
@@ -165,10 +163,12 @@ Action add_pack(CLI::App& app, const bool& json) {
     app.add_option("--device-name", options->device_names,
                    "Devices whose shipped wisdom chooses, with commas between; by default all of the target, and none")
         ->delimiter(',');
-    app.add_flag("--any-size", options->any_size,
-                 "Kernels for every N, batch and class of right-hand sides, as Python's functions take them. Those of a captured program are "
-                 "its own");
-    app.footer("Name the folder in TRIFOLD_BINARIES, or give it to tools/kernel_wheel. What cannot be made is left out, with exit status 1.");
+    app.add_flag(
+        "--any-size", options->any_size,
+        "Kernels for every N, batch and class of right-hand sides, as Python's functions take them. Those of a captured program are "
+        "its own");
+    app.footer(
+        "Name the folder in TRIFOLD_BINARIES, or give it to tools/kernel_wheel. What cannot be made is left out, with exit status 1.");
     return [options, &json] { return pack(*options, json); };
 }
 

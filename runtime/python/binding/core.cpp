@@ -381,8 +381,8 @@ NB_MODULE(_core, module) {
     module.def("allocate_bytes", &allocate_bytes, "bytes"_a);
     module.def("seconds_of_solve", &BoundSolver::seconds_of_solve, "solver"_a, "b"_a, "out"_a, "repeats"_a, guarded);
     module.def("finish_calls", &finish_calls);
-    module.def("add_layer", [](const std::string& directory) { add_layer(directory); }, "directory"_a);
-    module.def("layers", [] { return probe_layers(); });
+    module.def("add_layer", [](const std::string& directory) { trifold::add_layer(directory); }, "directory"_a);
+    module.def("layers", [] { return trifold::probe_layers(); });
     module.def("jax_handlers", &jax_handlers);
     module.def("jax_compile", &jax_compile, "problem"_a, "device"_a, guarded);
     module.def("jax_value_bytes", &jax_value_bytes, "problem"_a, "device"_a, guarded);

@@ -18,11 +18,8 @@ docs/users/python.md in the repository has the whole story.
 from __future__ import annotations
 
 import atexit as _atexit
-<<<<<<< HEAD
 import importlib.util as _util
-=======
 from typing import TYPE_CHECKING as _TYPE_CHECKING, Any as _Any
->>>>>>> main
 
 from . import grid, models
 from ._core import Plan, Solver, add_layer as _add_layer, finish_calls as _finish_calls, version as _version

@@ -81,7 +81,7 @@ class Plan:
         """Plans of the same text can read each other's values."""
     @property
     def report(self) -> dict[str, Any]:
-        """cache_hit, compiler, and the seconds that it took to generate, compile and load."""
+        """cache_hit, prebuilt, compiler, and the seconds that it took to generate, compile and load."""
 
 class Solver:
     """Calls of one Plan, one at a time. Made by Plan.solver(). Pickles with its value, where it was made over one; else without a factor.
