@@ -18,9 +18,9 @@ std::string to_string(const Objective& objective);  ///< "factor_solve", "factor
 Objective parse_objective(std::string_view text);
 
 /// How a captured program ran a problem: texts as TRIFOLD_CAPTURE writes them.
-struct Ran {
+struct CapturedRun {
     std::string target, schedule, variant;
-    auto operator<=>(const Ran&) const = default;
+    auto operator<=>(const CapturedRun&) const = default;
 };
 
 /// A problem to tune: a Spec as a program makes a Plan of it, the CPU threads of a call, and what it calls most.
@@ -29,7 +29,7 @@ struct Point {
     int workers = 1;
     Objective objective = {{"factor_solve", 1}};
     double seconds = 0;  ///< that a captured program spent in it; 0: not known. The costly ones are tuned first
-    std::set<Ran> ran = {};  ///< of captured programs
+    std::set<CapturedRun> ran = {};  ///< of captured programs
 };
 std::string to_string(const Point& point);  ///< "50x20x256 f64", "513x513 f32": sizes, members, and what else is not the default
 

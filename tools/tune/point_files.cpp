@@ -74,7 +74,7 @@ std::map<std::string, Used> uses_of(const json& line, const json& spec) {
 }
 
 /// Lines that people wrote may lack them.
-Ran ran_of(const json& line) { return {line.value("target", ""), line.value("schedule", ""), line.value("variant", "")}; }
+CapturedRun ran_of(const json& line) { return {line.value("target", ""), line.value("schedule", ""), line.value("variant", "")}; }
 
 /// All that programs did with one Spec and number of workers.
 struct Total {
