@@ -31,8 +31,8 @@ class Cache {
   public:
     /// The place that the environment names (docs/users/switches.md). Without a usable one nothing is kept.
     static Cache from_environment();
-    /// The layers that can be used, which are only read: those of TRIFOLD_BINARIES, then those of add_layer(). An entry found there is never
-    /// moved or touched.
+    /// The layers that can be used, which are only read: those of TRIFOLD_BINARIES, then those of add_layer(). An entry found there is
+    /// never moved or touched.
     static std::vector<Cache> layers();
     /// Makes the directory (mode 0700) when there is none. An existing one is used only if this user owns it and nobody else may
     /// write to it. A layer is made so: Cache(out).publish(binary, unit, Parts::kernels).

@@ -24,7 +24,10 @@ class Code {
 
   protected:
     explicit Code(const Binary& binary)
-        : compiler(binary.compiler), prebuilt(binary.prebuilt), kernels(binary.kernels), gauged_(gauges.modules, static_cast<std::int64_t>(binary.code.size())) {}
+        : compiler(binary.compiler),
+          prebuilt(binary.prebuilt),
+          kernels(binary.kernels),
+          gauged_(gauges.modules, static_cast<std::int64_t>(binary.code.size())) {}
 
   private:
     Gauged gauged_;

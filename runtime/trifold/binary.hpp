@@ -28,8 +28,8 @@ Binary obtain(const Unit& unit);
 /// Those of all units, in their order. Units that have to be compiled are, all at the same time. Throws as obtain() of a Unit does.
 std::vector<Binary> obtain_all(const Program& program);
 
-/// Adds a layer: a directory of kernels that `trifold pack` made, which is only read. Layers come before the cache, those of TRIFOLD_BINARIES
-/// first. One that is there already is not added again; one that cannot be used is reported once in the log.
+/// Adds a layer: a directory of kernels that `trifold pack` made, which is only read. Layers come before the cache, those of
+/// TRIFOLD_BINARIES first. One that is there already is not added again; one that cannot be used is reported once in the log.
 void add_layer(const std::filesystem::path& directory);
 
 /// A CPU Binary in this process. Its symbols live as long as it does.

@@ -19,14 +19,20 @@ std::vector<NeededUnit> needed_units(const Program& program) {
 
 Json to_json(const std::vector<NeededUnit>& units) {
     auto list = Json::array();
-    for (const auto& unit : units) list.push_back({{"id", unit.id}, {"key", unit.key}, {"bytes", unit.bytes}, {"cached", unit.place != Place::nowhere}, {"prebuilt", unit.place == Place::layer}});
+    for (const auto& unit : units)
+        list.push_back({{"id", unit.id},
+                        {"key", unit.key},
+                        {"bytes", unit.bytes},
+                        {"cached", unit.place != Place::nowhere},
+                        {"prebuilt", unit.place == Place::layer}});
     return list;
 }
 
 std::string to_text(const std::vector<NeededUnit>& units) {
     static constexpr const char* words[] = {"no", "in the cache", "prebuilt"};
     std::vector<std::vector<std::string>> rows{{"unit", "text", "compiled", "key"}};
-    for (const auto& unit : units) rows.push_back({unit.id, bytes_text(unit.bytes), words[static_cast<int>(unit.place)], unit.key.substr(0, 12)});
+    for (const auto& unit : units)
+        rows.push_back({unit.id, bytes_text(unit.bytes), words[static_cast<int>(unit.place)], unit.key.substr(0, 12)});
     return table(rows);
 }
 

@@ -28,7 +28,7 @@ struct Point {
     nlohmann::json spec;  ///< as its family writes a Spec: the same for the same Spec. Without a "family" it is of the first one
     int workers = 1;
     Objective objective = {{"factor_solve", 1}};
-    double seconds = 0;  ///< that a captured program spent in it; 0: not known. The costly ones are tuned first
+    double seconds = 0;              ///< that a captured program spent in it; 0: not known. The costly ones are tuned first
     std::set<CapturedRun> ran = {};  ///< of captured programs
 };
 std::string to_string(const Point& point);  ///< "50x20x256 f64", "513x513 f32": sizes, members, and what else is not the default

@@ -21,7 +21,7 @@ bool prebuilt(const Scratch& scratch, const std::string& layer, const std::strin
 
 }  // namespace
 
-TEST_CASE("pack: sizes, specs of files and images; one layer grows") {
+TEST_CASE("pack: sizes, specs of files and images go into one layer") {
     const Scratch scratch;
     auto ran = run_trifold(scratch.path, "pack --block 3,5 --horizon 20 --precision f64,f32 --any-size -o layer --json");
     INFO(ran.err);
