@@ -2,9 +2,9 @@
 """Which folder may include which, and that no two types have one name. Reads every #include of generator/, runtime/ and tools/, and names
 those that point upwards.
 
-The layers, from the bottom: generator/program, one family (generator/tridiagonal, generator/grid, generator/sparse), generator/export; runtime/base, compile,
-device, wisdom, session, one family (tridiagonal, grid, sparse), c, python; tools. A layer may include those that it lists, and itself. What lies
-below a family knows none: it may not include a family's public headers either.
+The layers, from the bottom: generator/program, one family (generator/tridiagonal, generator/grid, generator/sparse), generator/export;
+runtime/base, compile, device, wisdom, session, one family (tridiagonal, grid, sparse), c, python; tools. A layer may include those that it
+lists, and itself. What lies below a family knows none: it may not include a family's public headers either.
 """
 
 import pathlib
@@ -210,7 +210,12 @@ WINGS = ("generator", "templates/cpu", "templates/gpu", "templates", "runtime", 
 
 def lacking(root):
     """Folders that one family has and another has not. A folder of no family in a place where all folders are families' is found too."""
-    problems = [f"{wing}/{family} is missing" for wing in WINGS for family in FAMILIES if f"{wing}/{family}" not in NOT_YET and not (root / wing / family).is_dir()]
+    problems = [
+        f"{wing}/{family} is missing"
+        for wing in WINGS
+        for family in FAMILIES
+        if f"{wing}/{family}" not in NOT_YET and not (root / wing / family).is_dir()
+    ]
     for wing in ("templates/cpu", "templates/gpu"):
         problems += [
             f"{wing}/{path.name} is of no family" for path in (root / wing).iterdir() if path.is_dir() and path.name not in FAMILIES
