@@ -9,7 +9,7 @@ struct Cost {
     std::int64_t bytes;
     double seconds;
 };
-/// Of update, apply, multiply and an iteration, for one member and right-hand side.
+/// Costs of update, apply, multiply and an iteration, for one member and right-hand side.
 std::vector<Cost> costs_of(const SparseSpec& spec, const Target& target, const Arrangement& arrangement);
 
 }  // namespace trifold::sparse

@@ -40,6 +40,8 @@ class Launches {
         by_slices(Kernel::begin, trifold_sparse_plain, "b and its norm");
         judge(trifold_sparse_plain);
         by_slices(Kernel::update, trifold_sparse_plain, "the first guess");
+        if (transposed && launch_.ring > 0 && has_factors(spec_))
+            by_tiles(Kernel::factor, trifold_sparse_second, "factors of A' by levels of their own");
         repeat_ = {.first = list_.size(), .flag = "flag"};
         renew();
         if (spec_.method == SparseMethod::bicgstab) turn_of_bicgstab();

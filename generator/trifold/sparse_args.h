@@ -47,7 +47,8 @@ enum { trifold_sparse_sums = 40 };
 typedef struct {
     trifold_int first_row, rows;
     trifold_int shape;        /* a trifold_sparse_shape */
-    trifold_int lower, upper; /* first blocks of L, and of D and U, among the factors */
+    trifold_int lower, upper; /* first blocks of L, and of D and U, among the factors. GPU: first elements of the factors, and of those
+                                 of A' by its own levels */
 } trifold_sparse_tile;
 
 /* A pattern that subdomains share: places of 32-bit starts and of columns among those of all shapes, in elements. A row's upper part
@@ -95,7 +96,7 @@ typedef enum {
 } trifold_sparse_sweep;
 typedef struct {
     int levels[trifold_sparse_sweeps + 1];
-    int first; /* the first level of L that has slots */
+    int first, first_turned; /* the first levels of L and of U' that have slots */
     int row, entry;
 } trifold_sparse_schedule;
 

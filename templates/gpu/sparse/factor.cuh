@@ -106,13 +106,13 @@ TRIFOLD_DEVICE void compare_rows(const Context& c) {
 /* A subdomain's factors and the pattern of its shape. */
 struct Tile {
     Part part;
-    factor_real* stream;
+    factor_real *stream, *turned;
     const trifold_sparse_schedule& schedule;
 };
 TRIFOLD_DEVICE Tile tile_at(const Context& c) {
     const trifold_sparse_tile& tile = tile_of(c);
     factor_real* factors = at<factor_real>(c, c.launch.factors + group_y() * c.launch.factor_stride);
-    return {rows_of(tile), factors + tile.lower, at<const trifold_sparse_schedule>(c, c.launch.shape)[tile.shape]};
+    return {rows_of(tile), factors + tile.lower, factors + tile.upper, at<const trifold_sparse_schedule>(c, c.launch.shape)[tile.shape]};
 }
 TRIFOLD_DEVICE const trifold_sparse_level& level_at(const Context& c, int level) {
     return at<const trifold_sparse_level>(c, c.launch.levels)[level];
@@ -361,6 +361,29 @@ TRIFOLD_DEVICE void factor_tile(const Context& c) {
     if (thread_index() == 0) {
         record_of(c, group_y(), group_x())->zero_pivots = all.zero_pivots;
         record_of(c, group_y(), group_x())->zero_row = all.zero_row;
+    }
+}
+
+/* Blocks of a slot of A': those of A, transposed, side by side. */
+TRIFOLD_DEVICE void turn_blocks(const Tile& tile, const trifold_sparse_reference* from, factor_real* to, int rows) {
+    for (int q = thread_index(); q < rows * square; q += sparse_threads) {
+        const int j = q / (block * rows), t = q / block % rows, i = q % block;
+        to[q] = tile.stream[place_in(from[t], j, i)];
+    }
+}
+/* The factors of A' for sweeps through the ring, level by level. */
+TRIFOLD_DEVICE void turn_tile(const Context& c) {
+    const Tile tile = tile_at(c);
+    const trifold_sparse_reference* references = at<const trifold_sparse_reference>(c, c.launch.turned_references);
+    for (int k = tile.schedule.levels[trifold_sparse_u_turned]; k < tile.schedule.levels[trifold_sparse_sweeps]; ++k) {
+        const trifold_sparse_level& l = level_at(c, k);
+        const trifold_sparse_slot* slots = at<const trifold_sparse_slot>(c, c.launch.slots) + l.first_slot;
+        factor_real* to = tile.turned + l.begin;
+        if (k >= tile.schedule.levels[trifold_sparse_l_turned]) {
+            turn_blocks(tile, references + l.diagonal, to, l.rows);
+            to += l.rows * square;
+        }
+        for (int s = 0; s < l.slots; to += slots[s++].rows * square) turn_blocks(tile, references + slots[s].place, to, slots[s].rows);
     }
 }
 
