@@ -301,9 +301,10 @@ void bind_sparse(nb::module_& module) {
         .def("update", &BoundSparse::update, "values"_a, "shift"_a, guarded)
         .def("run", &BoundSparse::run, "operation"_a, "b"_a, "x"_a, "columns"_a, guarded)
         .def("solve", &BoundSparse::solve, "b"_a, "x"_a, "columns"_a, nb::kw_only(), "transposed"_a, "guess"_a, "rtol"_a, "atol"_a,
-             "most_iterations"_a, guarded)
+             "most_iterations"_a, "check"_a = false, guarded)
         .def("gradient", &BoundSparse::gradient, "x"_a, "by_b"_a, "by_values"_a, "columns"_a, guarded)
-        .def("summary", &BoundSparse::summary);
+        .def("summary", &BoundSparse::summary)
+        .def_prop_ro("device", &BoundSparse::device);
 }
 
 nb::dict tools() {

@@ -52,7 +52,7 @@ void translate(const std::exception_ptr& thrown, void*) {
         raise("GridFailed", error.what(), failures);
     } catch (const SparseFailed& error) {
         nb::list failures;
-        for (const auto& f : error.failures) failures.append(sparse_problem(f.values));
+        for (const auto& f : error.failures) failures.append(sparse_problem(f));
         raise("SparseFailed", error.what(), failures);
     } catch (const SpecError& error) {
         raise("SpecError", error.what());

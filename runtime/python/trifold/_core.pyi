@@ -200,7 +200,7 @@ def grid_solve(
 ) -> Any: ...
 
 class SparseSystem:
-    """A pattern and its values, for contiguous arrays of NumPy: what trifold.sparse.Solver is written with."""
+    """A pattern and its values, for contiguous arrays of the processor, or all of its GPU: what trifold.sparse.Solver is written with."""
 
     def __init__(
         self,
@@ -223,11 +223,24 @@ class SparseSystem:
     def update(self, values: Any, shift: float) -> None: ...
     def run(self, operation: str, b: Any, x: Any, columns: int) -> None: ...
     def solve(
-        self, b: Any, x: Any, columns: int, *, transposed: bool, guess: bool, rtol: float, atol: float, most_iterations: int
+        self,
+        b: Any,
+        x: Any,
+        columns: int,
+        *,
+        transposed: bool,
+        guess: bool,
+        rtol: float,
+        atol: float,
+        most_iterations: int,
+        check: bool = False,
     ) -> list[tuple[str, int, float, float, list[float]]]:
         """For each right-hand side how it ended, iterations, |b - A x|, |b|, and the history of the last panel's."""
     def gradient(self, x: Any, by_b: Any, by_values: Any, columns: int) -> None: ...
     def summary(self) -> dict[str, Any]: ...
+    @property
+    def device(self) -> str:
+        """cpu or cuda:0."""
 
 def solver_for(D: Any, b: Any, operations: str, schedule: str, workers: int, mixed: bool, rhs: int) -> Solver: ...
 def allocate_bytes(bytes: int) -> Any: ...

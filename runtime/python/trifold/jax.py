@@ -10,13 +10,13 @@ vmap makes one launch of its batch, however deep it is nested; where only b is m
 A member that is not positive definite has results of NaN, for a compiled function cannot raise: look for them outside of it. So has one
 that is nearly singular, whose results rounding decides, unless accept_nearly_singular is given. On a GPU it has what was computed, for
 there only a look at trifold.factor(D, E).status tells.
-Images are solved by trifold.jax.grid. docs/users/python.md in the repository says more.
+Images are solved by trifold.jax.grid, other sparse matrices by trifold.jax.sparse. docs/users/python.md in the repository says more.
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _jax_grid as grid, _jax_primitives as _p
 from .errors import SpecError
@@ -31,6 +31,21 @@ __all__ = ["Factor", "Likelihood", "factor", "grid", "likelihood", "log_determin
 
 load_nvrtc()
 _p.register()
+
+
+if TYPE_CHECKING:
+    from . import _jax_sparse as sparse
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "sparse"]
+
+
+def __getattr__(name: str) -> Any:
+    """sparse is imported when it is first used: it needs SciPy, and the rest does not."""
+    if name == "sparse":
+        return importlib.import_module("trifold._jax_sparse")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class Likelihood(NamedTuple):

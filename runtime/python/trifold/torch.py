@@ -18,7 +18,7 @@ trifold.factor(D.detach(), E.detach(), check=False).status tells.
 Derivatives of any order exist, in reverse mode. Those of the selected inverse, and so the second ones of log det A, take a selected inverse
 of blocks twice as large.
 
-Images are solved by trifold.torch.grid.
+Images are solved by trifold.torch.grid, and other sparse matrices by trifold.torch.sparse, which needs SciPy.
 """
 
 # The custom operators. A factor is a tensor of bytes, ([batch,] bytes, rhs of its Plan): saved for the backward pass, and never read
@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _torch_grid as grid
 from ._core import (
@@ -56,6 +56,21 @@ _LARGEST_BLOCK = 1024
 _SMALL = {torch.float64: 2.0**-100, torch.float32: 2.0**-40}  # their squares are far below the rounding
 _RULES = 2  # goes up when a derivative changes: torch keeps compiled backward passes on disk, by the names of operators
 _SMALL_BLOCK = 16  # outer products up to here go by elements: 0.32 ms for 0.71 by matrix products, 4096 of 20 x 12, H200
+
+
+if TYPE_CHECKING:
+    from . import _torch_sparse as sparse
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "sparse"]
+
+
+def __getattr__(name: str) -> Any:
+    """sparse is imported when it is first used: it needs SciPy, and the rest does not."""
+    if name == "sparse":
+        return importlib.import_module("trifold._torch_sparse")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class Likelihood(NamedTuple):
