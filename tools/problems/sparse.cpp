@@ -197,7 +197,7 @@ std::vector<double> cell_stiffness() {
                     for (int point = 0; point < corners; ++point) {
                         const Point at{(point & 1) != 0 ? far : near, (point & 2) != 0 ? far : near, (point & 4) != 0 ? far : near};
                         const auto left = slope_of(first, at), right = slope_of(second, at);
-                        sum += lambda * left[i] * right[j] + mu * left[j] * right[i];
+                        sum += lambda * (left[i] * right[j]) + mu * (left[j] * right[i]);  // symmetric to the bit
                         if (i == j) sum += mu * (left[0] * right[0] + left[1] * right[1] + left[2] * right[2]);
                     }
                     k.push_back(sum / corners);

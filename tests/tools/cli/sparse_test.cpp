@@ -124,8 +124,7 @@ TEST_CASE("solve: without a word on it the matrix says its family, and the repor
         const char* why;
         SparseMatrix a;
     };
-    auto dense = far_pairs(16, 7);  // in blocks of 4 that are full
-    dense.entries.clear();
+    SparseMatrix dense{16, 16, false, {}};  // in blocks of 4 that are full
     for (std::int64_t row = 0; row < 16; ++row)
         for (std::int64_t column = 0; column < 16; ++column)
             if (row / 4 == column / 4 || (row / 4 + 2) % 4 == column / 4)
@@ -147,7 +146,8 @@ TEST_CASE("solve: without a word on it the matrix says its family, and the repor
         CHECK(ran.json().at("family") == family);
         CHECK(contains(ran.json().at("why").get<std::string>(), why));
         const auto rows = to_block_rows(a, 1);
-        CHECK(relative_residual(rows, parse_npy(scratch.read("x.npy"), "x").values, std::vector<double>(a.rows, 1), 1, 0) <= 1.01e-8);
+        CHECK(relative_residual(rows, parse_npy(scratch.read("x.npy"), "x").values,
+                                std::vector<double>(static_cast<std::size_t>(a.rows), 1), 1, 0) <= 1.01e-8);
         CHECK(run_trifold(scratch.path, "solve A.mtx b.mtx --device cpu").out.starts_with("A is solved as "));
         const auto piped = run_trifold(scratch.path, "solve - b.mtx -o - --format npy --device cpu < A.mtx");
         CHECK(piped.status == 0);
@@ -158,9 +158,7 @@ TEST_CASE("solve: without a word on it the matrix says its family, and the repor
 
 TEST_CASE("solve: blocks that need too many flops are taken only where they are asked for") {
     const Scratch scratch;
-    auto wide = far_pairs(400, 390);
-    wide.entries.resize(400);  // the diagonal alone, and one pair far from it
-    wide.entries.clear();
+    SparseMatrix wide{400, 400, false, {}};  // the diagonal, and one pair far from it
     for (std::int64_t row = 0; row < 400; ++row) wide.entries.push_back({row, row, 2});
     wide.entries.push_back({390, 0, -1});
     wide.entries.push_back({0, 390, -1});
