@@ -93,7 +93,7 @@ TEST_CASE("problems: bad sizes and names") {
 
 namespace {
 
-Eigen::MatrixXd dense(const formats::BlockRows& rows) {
+Eigen::MatrixXd as_dense(const formats::BlockRows& rows) {
     const auto matrix = to_sparse(rows);
     Eigen::MatrixXd a = Eigen::MatrixXd::Zero(matrix.rows, matrix.columns);
     for (const auto& [row, column, value] : matrix.entries) a(row, column) = value;
@@ -122,7 +122,7 @@ TEST_CASE("sparse problems: patterns, blocks and seeds") {
         CHECK(std::ssize(problem.b) == cells.count() * block * 2);
         CHECK(problem.a.values == make_sparse(name, cells, 5, 2, 9).a.values);
         CHECK(problem.a.values != make_sparse(name, cells, 5, 2, 10).a.values);
-        const auto a = dense(problem.a);
+        const auto a = as_dense(problem.a);
         CHECK(Eigen::FullPivLU<Eigen::MatrixXd>(a).isInvertible());
         const bool is_definite = std::string(name) == "sparse-rock" || std::string(name) == "sparse-elasticity";
         const double unequal = (a - a.transpose()).cwiseAbs().maxCoeff();
@@ -138,7 +138,7 @@ TEST_CASE("sparse problems: patterns, blocks and seeds") {
 TEST_CASE("sparse problems: elements know constants, slopes and rigid motions") {
     // Where nothing is held: a moved or turned body has no stress.
     const Cells cells{4, 3, 3};
-    const auto elastic = dense(make_sparse("sparse-elasticity", cells, 3, 1, 2).a);
+    const auto elastic = as_dense(make_sparse("sparse-elasticity", cells, 3, 1, 2).a);
     Eigen::VectorXd moved(elastic.rows()), turned(elastic.rows());
     for (std::int64_t row = 0; row < cells.count(); ++row) {
         const auto x = static_cast<double>(row % 4), y = static_cast<double>(row / 4 % 3);
@@ -152,7 +152,7 @@ TEST_CASE("sparse problems: elements know constants, slopes and rigid motions") 
     }
     // A constant is changed by reaction alone: 0.01 of the area, which is 1 for an inner point on the average.
     const Cells points{9, 8};
-    const auto flow = dense(make_sparse("sparse-convection", points, 1, 1, 2).a);
+    const auto flow = as_dense(make_sparse("sparse-convection", points, 1, 1, 2).a);
     double area = 0;
     for (std::int64_t row = 0; row < points.count(); ++row) area += (flow.row(row).sum() - (row % 9 == 0 ? 1 : 0)) / 0.01;
     CHECK(area == doctest::Approx(8 * 7));
