@@ -88,7 +88,8 @@ def draw(k, pressure, history, file):
     for axis, (title, image, colors) in zip(axes, images):
         figure.colorbar(axis.imshow(image, cmap=colors, origin="lower"), ax=axis, shrink=0.8)
         axis.set_title(title, fontsize=10, loc="left")
-    axes[1].streamplot(*map(np.arange, k.shape[:0:-1]), along_x[layer], along_y[layer], color="#333", linewidth=0.6, arrowsize=0.7, density=1.2)
+    lines = {"color": "#333", "linewidth": 0.6, "arrowsize": 0.7, "density": 1.2}
+    axes[1].streamplot(*map(np.arange, k.shape[:0:-1]), along_x[layer], along_y[layer], **lines)
     flow = np.hypot(along_x, along_y)[:, k.shape[1] // 2]
     axes[2].imshow(np.log10(flow + 1e-12 * flow.max()), cmap="magma", aspect="auto", vmin=np.log10(flow.max()) - 4)
     axes[2].set_title("log10 of the flow, a cut through all layers", fontsize=10, loc="left")
