@@ -34,7 +34,7 @@ _p.register()
 
 
 if TYPE_CHECKING:
-    from . import _jax_sparse as sparse  # noqa: F401  for those who read types
+    from . import _jax_sparse as sparse  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
 
 def __dir__() -> list[str]:

@@ -126,8 +126,10 @@ def _info(outcomes: tuple[Outcome, ...]) -> int:
 
 def _rows(A: Any, block: Any) -> Any:
     """A in rows of blocks, sorted: as csr for blocks of 1, else as bsr; on the processor."""
-    if _is_cupy(A) and hasattr(A, "get"):
-        A = A.get()
+    return _host_rows(A.get() if _is_cupy(A) and hasattr(A, "get") else A, block)
+
+
+def _host_rows(A: Any, block: Any) -> Any:
     if not scipy.sparse.issparse(A):
         kind = f"{type(A).__module__.partition('.')[0]}.{type(A).__name__}"
         raise SpecError(f"A is a {kind}, no matrix of scipy.sparse; give scipy.sparse.csr_array(A)")
@@ -396,6 +398,9 @@ def _tolerance(value: Any, name: str) -> float:
     return number
 
 
+_SCIPYS: Any = scipy.sparse.linalg.LinearOperator
+
+
 class Preconditioner(scipy.sparse.linalg.LinearOperator):
     """M^-1, for the M of SciPy's bicgstab, cg, gmres and their like; and of CuPy's, where the solver is on a GPU."""
 
@@ -410,16 +415,16 @@ class Preconditioner(scipy.sparse.linalg.LinearOperator):
     # SciPy's own calls would have NumPy read arrays of CuPy.
 
     def matvec(self, x: Any) -> Any:
-        return self.solver.apply(x) if _is_cupy(x) else super().matvec(x)
+        return self.solver.apply(x) if _is_cupy(x) else _SCIPYS.matvec(self, x)
 
     def rmatvec(self, x: Any) -> Any:
-        return self.solver.apply_transposed(x) if _is_cupy(x) else super().rmatvec(x)
+        return self.solver.apply_transposed(x) if _is_cupy(x) else _SCIPYS.rmatvec(self, x)
 
     def matmat(self, X: Any) -> Any:
-        return self.solver.apply(X) if _is_cupy(X) else super().matmat(X)
+        return self.solver.apply(X) if _is_cupy(X) else _SCIPYS.matmat(self, X)
 
     def rmatmat(self, X: Any) -> Any:
-        return self.solver.apply_transposed(X) if _is_cupy(X) else super().rmatmat(X)
+        return self.solver.apply_transposed(X) if _is_cupy(X) else _SCIPYS.rmatmat(self, X)
 
     def _matvec(self, x: Any) -> Any:
         return self.solver.apply(x)

@@ -59,7 +59,7 @@ _SMALL_BLOCK = 16  # outer products up to here go by elements: 0.32 ms for 0.71 
 
 
 if TYPE_CHECKING:
-    from . import _torch_sparse as sparse  # noqa: F401  for those who read types
+    from . import _torch_sparse as sparse  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
 
 def __dir__() -> list[str]:
