@@ -48,9 +48,9 @@ class Solver:
         if options.get("block") is not None:
             raise SpecError("block is that of A; give a tensor of layout sparse_bsr, as A.to_sparse_bsr((3, 3)) makes it")
         self.starts, self.columns = A.crow_indices().detach(), A.col_indices().detach()
-        host = [tensor.detach().cpu().numpy() for tensor in (self.starts, self.columns, values)]
+        starts, columns, data = [tensor.detach().cpu().numpy() for tensor in (self.starts, self.columns, values)]
         given: dict[str, Any] = {"device": str(A.device) if A.device.type != "cuda" else f"{_driver()}:{A.device.index}", **options}
-        self.current = CurrentValues(_Solver(matrix_of(*host, tuple(A.shape)), maxiter=maxiter, **given))
+        self.current = CurrentValues(_Solver(matrix_of(starts, columns, data, tuple(A.shape)), maxiter=maxiter, **given))
         self.has_blocks = values.dim() == 3
         self.shape, self.dtype, self.device = tuple(A.shape), A.dtype, A.device
         counts = self.starts.diff()
