@@ -13,17 +13,18 @@ constexpr std::int64_t most_panels = 31;  // each has a bit of an int that says 
 
 }  // namespace
 
-std::int64_t panel_columns(std::int64_t rhs, std::int64_t most) {
+std::int64_t panel_columns(std::int64_t rhs, std::int64_t most, std::int64_t workers) {
+    const auto widest = std::ranges::max(classes);
     for (const auto columns : classes)
         if (rhs <= columns) return std::min(columns, most);
-    return most;
+    return rhs < most * workers ? std::min(widest, most) : most;
 }
 
 std::int64_t columns_at_once(const Choice& choice) {
     const auto rhs = choice.spec.rhs, workers = std::int64_t{choice.tuning.workers};
     const auto& can = variant_named(choice.target, choice.variant).abilities;
     if (can.most_columns == 0) return kernel_spec(choice.spec, choice.variant).rhs;
-    const auto panel = panel_columns(rhs, can.most_columns), panels = (rhs + panel - 1) / panel;
+    const auto panel = panel_columns(rhs, can.most_columns, workers), panels = (rhs + panel - 1) / panel;
     return can.shares_columns ? panel * std::min({panels, workers, most_panels}) : panel;
 }
 
