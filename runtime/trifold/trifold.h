@@ -117,7 +117,8 @@ const char* trifold_plan_reason(const trifold_plan* plan);
  * in flight at a time. */
 trifold_code trifold_solver_create(const trifold_plan* plan, void* workspace, int64_t bytes, trifold_solver** solver);
 void trifold_solver_destroy(trifold_solver* solver);
-/* Copies what the other solver has factored, and goes on with it: on a processor, between a plan and what trifold_plan_widened made of it. */
+/* Copies what the other solver has factored, and goes on with it: on a processor, between a plan and what trifold_plan_widened made of it.
+ */
 trifold_code trifold_solver_take_factor(trifold_solver* solver, trifold_solver* other);
 
 /* Calls run(context, task, worker) for every task below `tasks`, possibly in parallel, with worker numbers below the
