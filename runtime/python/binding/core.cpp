@@ -7,6 +7,7 @@
 #include <trifold/version.h>
 
 #include <array>
+#include <trifold/binary.hpp>
 #include <trifold/process.hpp>
 
 #include "runtime/compile/environment.hpp"
@@ -52,6 +53,7 @@ nb::dict report_of(const Plan& plan) {
     const auto& report = plan.report();
     nb::dict result;
     result["cache_hit"] = report.cache_hit;
+    result["prebuilt"] = report.prebuilt;
     result["compiler"] = report.compiler;
     result["generate_seconds"] = report.generate_seconds;
     result["compile_seconds"] = report.compile_seconds;
@@ -244,7 +246,7 @@ BoundSolver* solver_for(nb::handle d, nb::handle b, const PlanSettings& settings
     const bool batched = of_d.shape().size() == 4;
     const auto value =
         of_d.place().ordinal < 0 ? allocate_bytes(factors->bytes()) : aligned_bytes(of_d.library(), of_d.place(), factors->bytes());
-    return new BoundSolver(factors, value, {batched ? of_d.shape()[0] : 1, batched});
+    return new BoundSolver(factors, value, {batched ? of_d.shape()[0] : 1, batched}, b.is_none());
 }
 
 /// For trifold.solve: only what is needed of a GridPlan's memory.
@@ -380,6 +382,8 @@ NB_MODULE(_core, module) {
     module.def("allocate_bytes", &allocate_bytes, "bytes"_a);
     module.def("seconds_of_solve", &BoundSolver::seconds_of_solve, "solver"_a, "b"_a, "out"_a, "repeats"_a, guarded);
     module.def("finish_calls", &finish_calls);
+    module.def("add_layer", [](const std::string& directory) { trifold::add_layer(directory); }, "directory"_a);
+    module.def("layers", [] { return trifold::probe_layers(); });
     module.def("jax_handlers", &jax_handlers);
     module.def("jax_compile", &jax_compile, "problem"_a, "device"_a, guarded);
     module.def("jax_value_bytes", &jax_value_bytes, "problem"_a, "device"_a, guarded);

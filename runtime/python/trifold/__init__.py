@@ -18,10 +18,11 @@ docs/users/python.md in the repository has the whole story.
 from __future__ import annotations
 
 import atexit as _atexit
+import importlib.util as _util
 from typing import TYPE_CHECKING as _TYPE_CHECKING, Any as _Any
 
 from . import grid, models
-from ._core import Plan, Solver, finish_calls as _finish_calls, version as _version
+from ._core import Plan, Solver, add_layer as _add_layer, finish_calls as _finish_calls, version as _version
 from .arrays import Refinement, Status
 from .errors import (
     CacheError,
@@ -90,5 +91,10 @@ def __getattr__(name: str) -> _Any:
         return import_module("trifold.sparse")
     raise AttributeError(f"module 'trifold' has no attribute {name!r}")
 
+
+# An installed trifold-kernels has compiled kernels, which come before the cache.
+_kernels = _util.find_spec("trifold_kernels")
+for _folder in (_kernels and _kernels.submodule_search_locations) or ():
+    _add_layer(_folder)
 
 _atexit.register(_finish_calls)

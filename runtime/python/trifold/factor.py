@@ -61,10 +61,11 @@ def solve(D: Any, E: Any, b: Any, **options: Unpack[Options]) -> Any:
 
 @takes(OPTIONS)
 def factor(D: Any, E: Any, *, rhs: int = 1, **options: Unpack[Options]) -> Factor:
-    """Factor A, to solve with it again and again. rhs: right-hand sides that are solved at once; more go in panels of that many.
+    """Factor A, to solve with it again and again. rhs: right-hand sides that will be solved at once; more go in panels of that many.
 
-    With rhs of 4 or more, many right-hand sides take a fraction of the time each, and one takes about as long as ever. The other
-    arguments and errors are those of solve().
+    Many right-hand sides together take a fraction of the time each. On the CPU, except in mixed precision, a factor finds out by itself:
+    the first call with more of them than rhs, and at least four, moves it to a Plan for as many, which stays its plan. The other arguments
+    and errors are those of solve().
     """
     settings = read("factor", options, OPTIONS)
     diagonal, lower = floating(D, "D"), floating(E, "E")

@@ -124,7 +124,7 @@ Json to_json(const BlockRows& a, const SparseSpec& spec, const IterativeSolution
             {"relative_residual", solution.residual},
             {"workspace_bytes", solution.workspace_bytes},
             {"output", output.empty() ? Json(nullptr) : Json(output)},
-            {"cache", solution.report.cache_hit ? "hit" : "miss"},
+            {"cache", kernels_word(solution.report)},
             {"pattern_seconds", solution.summary.seconds},
             {"seconds", seconds_json(solution.report, solution.update_seconds, solution.solve_seconds)}};
 }
