@@ -57,7 +57,9 @@ const formats::SparseMatrix* matrix_of(std::vector<Contents>& files) {
     if (!std::holds_alternative<formats::SparseMatrix>(parsed)) return nullptr;
     file.matrix = std::get<formats::SparseMatrix>(std::move(parsed));
     std::string().swap(file.bytes);  // it may be large
-    return file.matrix->rows == file.matrix->columns ? &*file.matrix : nullptr;
+    const auto& a = *file.matrix;
+    const bool has_empty_rows = a.rows > static_cast<std::int64_t>(a.entries.size());  // which may be any number: an error of all families
+    return a.rows == a.columns && !has_empty_rows ? &a : nullptr;
 }
 
 /// Of the families that fit, the one with the fewest flops.
