@@ -56,6 +56,7 @@ COMMON_HEADERS = {
     "resources.hpp",
     "rung.hpp",
     "target.hpp",
+    "transport.hpp",
     "version.h",
 }
 KNOW_NO_FAMILY = ("generator/program", "runtime/base", "runtime/compile", "runtime/device", "runtime/session", "runtime/wisdom")
@@ -66,6 +67,8 @@ FAMILY_HEADERS = {
         "factors.hpp",
         "generate.hpp",
         "plan.hpp",
+        "rank_solver.hpp",
+        "ranks.hpp",
         "schedule.hpp",
         "solver.hpp",
         "spec.hpp",
@@ -85,7 +88,9 @@ RUNTIME_HEADERS = {
     "grid_factors.hpp",
     "plan.hpp",
     "process.hpp",
+    "rank_solver.hpp",
     "solver.hpp",
+    "transport.hpp",
     "tridiagonal.hpp",
     "trifold.h",
     "trifold.hpp",

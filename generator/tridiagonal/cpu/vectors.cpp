@@ -45,6 +45,7 @@ void add_shuffles(std::vector<Constant>& constants, std::int64_t lanes, std::int
 std::vector<std::string> entry_of(const Design& design, std::string_view folder) {
     std::vector<std::string> names{fmt::format("cpu/tridiagonal/{}/entry.c", folder)};
     if (has_kernel(design, Phase::inverse)) names.push_back(fmt::format("cpu/tridiagonal/{}/inverse.c", folder));
+    if (has_kernel(design, Phase::adopt)) names.push_back(fmt::format("cpu/tridiagonal/{}/adopt.c", folder));
     return names;
 }
 
