@@ -182,6 +182,7 @@ class Writer {
         const auto& design = part.design();
         const bool is_joint = joint_ && &part == &*joint_;
         const auto& steps = design.operations.at(operation);
+        if (steps.empty()) return;
         const auto& written = part.program().operations.at(std::string(to_string(operation)));
         for (std::size_t k = 0; k < steps.size(); ++k) {
             if (!test(design.kernels[steps[k].kernel].phase)) continue;
