@@ -101,10 +101,9 @@ Unit unit_of(const Design& design, const std::vector<PhaseKernel>& kernels, bool
 }  // namespace
 
 std::string_view to_string(Phase phase) {
-    constexpr std::array<std::string_view, 13> names{"factor",        "factor_forward", "forward",          "backward",
-                                                     "inverse",       "finish_factor",  "finish_forward",   "factor_wide",
-                                                     "invert_factor", "invert_panels",  "inverse_coupling", "inverse_diagonal",
-                                                     "adopt"};
+    constexpr std::array<std::string_view, 13> names{
+        "factor",      "factor_forward", "forward",       "backward",         "inverse",          "finish_factor", "finish_forward",
+        "factor_wide", "invert_factor",  "invert_panels", "inverse_coupling", "inverse_diagonal", "adopt"};
     return names.at(static_cast<std::size_t>(phase));
 }
 
@@ -131,12 +130,13 @@ bool has_no_front(const Schedule& schedule) {
     return std::ranges::all_of(schedule.levels, [](const Level& level) { return level.runs.empty(); });
 }
 
-/// The verdict of a path on which others eliminate all blocks.
+/// Work on a path of which others eliminate all blocks: its coupling, and a verdict.
 std::vector<Phase> phases_without_fronts(Operation operation) {
     if (operation == Operation::factor) return {Phase::adopt, Phase::finish_factor};
     if (operation == Operation::factor_forward || operation == Operation::factor_solve)
         return {Phase::adopt, Phase::finish_factor, Phase::finish_forward};
     if (operation == Operation::forward || operation == Operation::solve) return {Phase::finish_forward};
+    if (operation == Operation::inverse) return {Phase::inverse};
     return {};
 }
 

@@ -19,11 +19,11 @@ class Sequence {
         if (design_.schedule.levels[index].runs.empty()) return;
         chain(phase, kernel_level(design_.schedule, index), fmt::format("level {}", index));
     }
-    /// Adds the coupling of the two blocks of a path.
-    void adopt() {
+    /// Adds work on the coupling of a path of two blocks, which others eliminate.
+    void one_coupling(Phase phase) {
         auto level = kernel_level(design_.schedule, 0);
         level.chains = 1;
-        if (level.size == 2) chain(Phase::adopt, level, "level 0");
+        if (level.size == 2) chain(phase, level, "level 0");
     }
     /// Adds one launch for all levels. It has a task for every front, or a fixed number of tasks that share the fronts.
     void everything(Phase phase) {
@@ -107,14 +107,14 @@ std::vector<Step> plain_steps(const Design& design, Operation operation) {
     const auto levels = design.schedule.levels.size();
     for (const auto phase : design.lowered.phases.at(operation)) {
         const bool is_downward = phase == Phase::backward || phase == Phase::inverse;
-        if (phase == Phase::inverse_coupling)
+        if (has_kernel(design, Phase::adopt) && (phase == Phase::adopt || phase == Phase::inverse))
+            sequence.one_coupling(phase);
+        else if (phase == Phase::inverse_coupling)
             for (std::size_t k = levels; k-- > 0;) sequence.fronts(k);
         else if (phase == Phase::inverse_diagonal)
             continue;  // with the couplings
         else if (phase == Phase::finish_factor || phase == Phase::finish_forward)
             sequence.aside(phase);
-        else if (phase == Phase::adopt)
-            sequence.adopt();
         else if (design.lowered.shapes.at(phase).all_levels)
             sequence.everything(phase);
         else

@@ -31,9 +31,8 @@ HostGraph::HostGraph(const Program& program, void* workspace, std::chrono::micro
 HostGraph::Steps HostGraph::steps_of(const Program& program, const Units& units, const std::string& operation) {
     Steps result;
     for (const auto& launch : program.operations.at(operation)) {
-        auto* entry = launch.work == Work::kernel
-                          ? reinterpret_cast<decltype(Step::entry)>(units.function(launch.unit, launch.kernel))
-                          : copy_members;
+        auto* entry = launch.work == Work::kernel ? reinterpret_cast<decltype(Step::entry)>(units.function(launch.unit, launch.kernel))
+                                                  : copy_members;
         result.steps.push_back({entry, launch.constants.data(), launch.grid.groups, launch.grid.members_per_group, launch.operands,
                                 launch.work, &launch.message});
     }

@@ -40,8 +40,7 @@ void run_message(Work work, const Message& message, char* workspace, char* room,
     }
     const auto bytes = each_run(message, workspace, members, [](char*, std::int64_t, std::size_t) {});
     if (!stays) transport.receive(message.peer, room, bytes);
-    each_run(message, workspace, members,
-             [&](char* run, std::int64_t place, std::size_t count) { std::memcpy(run, room + place, count); });
+    each_run(message, workspace, members, [&](char* run, std::int64_t place, std::size_t count) { std::memcpy(run, room + place, count); });
 }
 
 void copy_members(const void* block_copy, const void*, long long first, long long last, void*) {

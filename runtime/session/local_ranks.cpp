@@ -64,9 +64,10 @@ class LocalRanks::Endpoint final : public Transport {
         const bool in_time = hub_->changed.wait_for(lock, hub_->limit, came);
         if (!in_time) {
             const auto culprit = hub_->culprit(from);
-            hub_->fail(culprit, fmt::format("rank {} has not answered for {} ms, for which rank {} has waited in a call; all ranks must make "
-                                            "the same calls in the same order",
-                                            culprit, hub_->limit.count(), rank_));
+            hub_->fail(culprit,
+                       fmt::format("rank {} has not answered for {} ms, for which rank {} has waited in a call; all ranks must make "
+                                   "the same calls in the same order",
+                                   culprit, hub_->limit.count(), rank_));
         }
         self.waits_for = -1;
         if (hub_->failure) throw RankError(*hub_->failure);
@@ -74,9 +75,10 @@ class LocalRanks::Endpoint final : public Transport {
         const auto message = std::move(box.front());
         box.pop_front();
         if (static_cast<std::int64_t>(message.size()) != bytes)
-            hub_->fail(from, fmt::format("rank {} has sent {} bytes where rank {} expects {}; all ranks must make the same calls, with as many "
-                                         "members and columns",
-                                         from, message.size(), rank_, bytes));
+            hub_->fail(from,
+                       fmt::format("rank {} has sent {} bytes where rank {} expects {}; all ranks must make the same calls, with as many "
+                                   "members and columns",
+                                   from, message.size(), rank_, bytes));
         if (bytes > 0) std::memcpy(data, message.data(), message.size());
     }
 

@@ -10,8 +10,8 @@
 
 namespace [[gnu::visibility("default")]] trifold {
 
-/// Kernels and messages of one rank of a chain. Immutable once built. All ranks make theirs together: the constructor returns once they have
-/// agreed about the chain, the tuning, the version of Trifold and the kind of device.
+/// Kernels and messages of one rank of a chain. Immutable once built. All ranks make theirs together: the constructor returns once they
+/// have agreed about the chain, the tuning, the version of Trifold and the kind of device.
 class RankPlan {
   public:
     /// `spec` is the whole chain. `shards`: blocks of each rank; empty: even_shards. CPUs only, for now. Throws SpecError, CompileError,
@@ -42,11 +42,11 @@ struct RankOptions {
 
 /// An array that a call may write to.
 template <class Array>
-concept RankOutput = OutputOf<Array, RealOf<Array>> || std::same_as<std::remove_cvref_t<Array>, float*> ||
-                     std::same_as<std::remove_cvref_t<Array>, double*>;
+concept RankOutput =
+    OutputOf<Array, RealOf<Array>> || std::same_as<std::remove_cvref_t<Array>, float*> || std::same_as<std::remove_cvref_t<Array>, double*>;
 
-/// A Solver of one rank. Its arrays hold the rank's own blocks: D, B and X [batch][blocks][..] and E [batch][blocks][n][n], on the last rank
-/// of one block less. Every call is one of all ranks, with the same members and columns, in the same order: also those that return
+/// A Solver of one rank. Its arrays hold the rank's own blocks: D, B and X [batch][blocks][..] and E [batch][blocks][n][n], on the last
+/// rank of one block less. Every call is one of all ranks, with the same members and columns, in the same order: also those that return
 /// results, which are the whole chain's. A call throws RankError on every rank where one does not come.
 class RankSolver {
   public:

@@ -8,7 +8,8 @@
 
 namespace [[gnu::visibility("default")]] trifold {
 
-/// A rank has ended, does not answer, or does not fit the others. All ranks that notice it throw this, and name the same one where they can.
+/// A rank has ended, does not answer, or does not fit the others. All ranks that notice it throw this, and name the same one where they
+/// can.
 class RankError : public Error {
   public:
     RankError(const std::string& message, int failed) : Error(message), rank(failed) {}

@@ -141,7 +141,8 @@ class Writer {
             if (moves && (child.is_joint || child.source != spec_.rank))
                 message(Work::receive, child.source, updates(*joint_, ends), "updates of its separator");
         run(*joint_, operation, false);
-        if (moves && joined_->parent != none) message(Work::send, joined_->parent, updates(*joint_, joint_ends_), "updates of its interval");
+        if (moves && joined_->parent != none)
+            message(Work::send, joined_->parent, updates(*joint_, joint_ends_), "updates of its interval");
     }
 
     void descend(Operation operation) {
@@ -154,7 +155,8 @@ class Writer {
             return pieces;
         };
         if (joint_) {
-            if (joined_->parent != none) message(Work::receive, joined_->parent, solved(*joint_, joint_ends_), "solution beside its separator");
+            if (joined_->parent != none)
+                message(Work::receive, joined_->parent, solved(*joint_, joint_ends_), "solution beside its separator");
             run(*joint_, operation, true);
             for (const auto& [child, ends] : children())
                 if (child.is_joint || child.source != spec_.rank)
@@ -249,21 +251,20 @@ std::vector<std::int64_t> even_shards(std::int64_t horizon, int ranks) {
 
 void validate(const RankSpec& spec) {
     validate(spec.spec);
-    if (spec.spec.precision == Precision::mixed)
-        throw SpecError("ranks solve in f32 or f64, not in mixed precision; give precision f64");
+    if (spec.spec.precision == Precision::mixed) throw SpecError("ranks solve in f32 or f64, not in mixed precision; give precision f64");
     if (spec.shards.empty()) throw SpecError("there are no shards; give the number of blocks of each rank");
     if (spec.rank < 0 || spec.rank >= spec.ranks())
         throw SpecError(fmt::format("rank {} is none of the {} that have shards; ranks count from 0", spec.rank, spec.ranks()));
     std::int64_t sum = 0;
     for (std::size_t k = 0; k < spec.shards.size(); ++k) {
         if (spec.shards[k] < 1)
-            throw SpecError(fmt::format("rank {} has {} of {} blocks; every rank needs one at least, so give fewer ranks or other shards", k,
-                                        spec.shards[k], spec.spec.horizon));
+            throw SpecError(fmt::format("rank {} has {} of {} blocks; every rank needs one at least, so give fewer ranks or other shards",
+                                        k, spec.shards[k], spec.spec.horizon));
         sum = checked_add(sum, spec.shards[k], "sum of the shards");
     }
     if (sum != spec.spec.horizon)
-        throw SpecError(fmt::format("the shards {} hold {} blocks, and the horizon has {}", fmt::join(spec.shards, ","), sum,
-                                    spec.spec.horizon));
+        throw SpecError(
+            fmt::format("the shards {} hold {} blocks, and the horizon has {}", fmt::join(spec.shards, ","), sum, spec.spec.horizon));
 }
 
 Spec shard_of(const RankSpec& spec) {

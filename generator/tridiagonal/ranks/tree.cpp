@@ -46,9 +46,7 @@ struct Path {
         level.runs.push_back({backward ? level.size - 1 : has_left ? 1 : 0, level.size, 1, inner(), backward ? -1 : 1});
     }
     /// The separators.
-    void descend() {
-        level = {level.block(first), level.scale * pitch, level.size - level.fronts(), {}};
-    }
+    void descend() { level = {level.block(first), level.scale * pitch, level.size - level.fronts(), {}}; }
 };
 
 /// Lengths of the chains at each level: empty for one chain. `again`: the last length goes on.
@@ -64,8 +62,8 @@ Lengths lengths_of(std::string_view name) {
     // Any horizon has these lengths in its name.
     const auto parsed = parse_schedule(name, max_horizon).name;
     if (!parsed.starts_with(segments))
-        throw SpecError(fmt::format("ranks have no schedule '{}' for their own blocks; give auto, sequential, multi-stage or segments:a,b,c",
-                                    name));
+        throw SpecError(
+            fmt::format("ranks have no schedule '{}' for their own blocks; give auto, sequential, multi-stage or segments:a,b,c", name));
     Lengths result;
     for (const char* p = parsed.data() + segments.size(); p < parsed.data() + parsed.size();) {
         std::int64_t value = 0;

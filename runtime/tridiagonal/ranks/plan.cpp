@@ -26,8 +26,8 @@ std::string shared_values(const RankSpec& spec, const Choice& choice) {
 RankSpec spec_of(const Spec& spec, const Transport& transport, std::vector<std::int64_t> shards) {
     if (shards.empty()) shards = even_shards(spec.horizon, transport.ranks());
     if (static_cast<int>(shards.size()) != transport.ranks())
-        throw SpecError(fmt::format("there are {} shards and {} ranks; give a number of blocks for each rank", shards.size(),
-                                    transport.ranks()));
+        throw SpecError(
+            fmt::format("there are {} shards and {} ranks; give a number of blocks for each rank", shards.size(), transport.ranks()));
     return {spec, std::move(shards), transport.rank()};
 }
 

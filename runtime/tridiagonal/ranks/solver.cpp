@@ -44,7 +44,9 @@ trifold_strides path_strides(std::int64_t n, std::int64_t columns, std::int64_t 
 }
 
 /// Behind the one at `pointer`, if there is one.
-const void* moved(const void* pointer, std::int64_t bytes) { return pointer == nullptr ? nullptr : static_cast<const char*>(pointer) + bytes; }
+const void* moved(const void* pointer, std::int64_t bytes) {
+    return pointer == nullptr ? nullptr : static_cast<const char*>(pointer) + bytes;
+}
 
 void copy_strides(std::int64_t (&to)[4], const trifold_strides& from) {
     const std::int64_t all[]{from.row, from.column, from.stage, from.member};
@@ -100,13 +102,13 @@ void RankSolver::Impl::check_sizes(const Request& request, Operation operation, 
         if (array.precision != expected)
             throw SpecError(fmt::format("{} is {} and the RankPlan is specialized for {}", to_string(which), to_string(array.precision),
                                         to_string(expected)));
-        const auto k = static_cast<std::size_t>(
-            std::ranges::find(least, std::string_view(to_string(which)), [](const CallArray& item) { return std::string_view(item.name); }) -
-            least.begin());
+        const auto k = static_cast<std::size_t>(std::ranges::find(least, std::string_view(to_string(which)),
+                                                                  [](const CallArray& item) { return std::string_view(item.name); }) -
+                                                least.begin());
         const auto bytes = array.size * element_bytes(expected);
         if (k < least.size() && array.size >= 0 && (bytes < least[k].bytes || bytes > most[k].bytes))
-            throw SpecError(fmt::format("{} has {} elements; the {} blocks of rank {} need {}", to_string(which), array.size, shard_.horizon,
-                                        plan.spec().rank, least[k].bytes / element_bytes(expected)));
+            throw SpecError(fmt::format("{} has {} elements; the {} blocks of rank {} need {}", to_string(which), array.size,
+                                        shard_.horizon, plan.spec().rank, least[k].bytes / element_bytes(expected)));
     };
     for (std::size_t k = 0; k < arrays.size(); ++k) check(listed(operation)[k], arrays[k]);
     if (options.diagonal) check(Array::diagonal, *options.diagonal);
@@ -215,7 +217,8 @@ void RankSolver::Impl::set_copies(const Request& request, const trifold_args& ca
     const auto clear = [&](RankOperands which, std::string_view buffer) {
         const auto word = request.operation == Operation::inverse ? offsetof(trifold_range, inverse) : offsetof(trifold_range, solution);
         auto& copy = copies_.at(which - args_.size());
-        copy = {at("zeros"), static_cast<char*>(at(buffer)) + word, sizeof(int), caller.first_column == 0 ? 1 : 0, 1, 1, {}, {}, caller.active};
+        copy = {at("zeros"),  static_cast<char*>(at(buffer)) + word, sizeof(int), caller.first_column == 0 ? 1 : 0, 1, 1, {}, {},
+                caller.active};
         copy.to_strides[3] = sizeof(trifold_range) / sizeof(int);
     };
     clear(clear_own, "range");
@@ -324,8 +327,9 @@ const std::vector<double>& RankSolver::Impl::quadratic() {
     if (swept_members_ == 0) throw SpecError("quadratic needs a forward sweep; call forward, solve, factor_forward or factor_solve first");
     const auto rhs = shard_.rhs;
     if (swept_columns_ > rhs)
-        throw SpecError(fmt::format("quadratic holds one panel of {} columns and the last forward sweep had {}; make a RankPlan with rhs = {}",
-                                    rhs, swept_columns_, swept_columns_));
+        throw SpecError(
+            fmt::format("quadratic holds one panel of {} columns and the last forward sweep had {}; make a RankPlan with rhs = {}", rhs,
+                        swept_columns_, swept_columns_));
     std::vector<double> mine(static_cast<std::size_t>(swept_members_ * rhs));
     const auto add = [&](std::string_view buffer) {
         const auto values = call.read<double>(buffer, swept_members_ * rhs);

@@ -89,6 +89,42 @@ std::vector<Real> check_operations(const Spec& spec, int ranks, double tolerance
 }
 
 template <class Real>
+Matrix block_at(const std::vector<Real>& values, std::int64_t index, std::int64_t n) {
+    Matrix found(n, n);
+    for (std::int64_t r = 0; r < n; ++r)
+        for (std::int64_t c = 0; c < n; ++c) found(r, c) = static_cast<double>(values[static_cast<std::size_t>((index * n + r) * n + c)]);
+    return found;
+}
+
+template <class Real>
+void check_inverse(Spec spec, int ranks, double tolerance, const std::vector<std::int64_t>& shards = {}) {
+    CAPTURE(ranks);
+    CAPTURE(spec.horizon);
+    spec.operations = {Operation::factor, Operation::inverse};
+    const Problem<Real> problem(spec, 1, 11);
+    std::mutex mutex;
+    on_ranks(ranks, [&](const std::shared_ptr<Transport>& transport) {
+        RankSolver solver(RankPlan(spec, transport, Device::cpu(), {}, shards));
+        const Shard<Real> shard(solver.plan().spec(), problem);
+        solver.factor(shard.d, shard.e);
+        auto diagonal = shard.d, coupling = shard.e;
+        solver.selected_inverse(diagonal, coupling);
+        solver.check();
+        const std::scoped_lock lock(mutex);
+        const auto n = shard.n;
+        for (std::int64_t m = 0; m < spec.batch; ++m) {
+            const Matrix inverse = problem.systems[static_cast<std::size_t>(m)].dense().inverse();
+            for (std::int64_t k = 0; k < shard.count; ++k) {
+                const auto i = (shard.first + k) * n;
+                CHECK((block_at(diagonal, m * shard.count + k, n) - inverse.block(i, i, n, n)).norm() < tolerance);
+                if (k < shard.couplings)
+                    CHECK((block_at(coupling, m * shard.couplings + k, n) - inverse.block(i + n, i, n, n)).norm() < tolerance);
+            }
+        }
+    });
+}
+
+template <class Real>
 std::vector<Real> on_one_device(const Spec& spec, const std::string& schedule, const std::string& variant) {
     const Problem<Real> problem(spec, spec.rhs, 11);
     Tuning given = tuning(schedule);
@@ -143,4 +179,15 @@ TEST_CASE("ranks: the bits of one device with the same schedule") {
         const auto many = spec_of(6, 21, Precision::f32, 1, batch);
         CHECK(check_operations<float>(many, 7, 1e-5, given, {5, 2, 2, 2, 2, 2, 6}) == on_one_device<float>(many, "flanked:5", variant));
     }
+}
+
+TEST_CASE("ranks: the selected inverse") {
+    for (const int ranks : {1, 2, 3, 4, 7}) {
+        check_inverse<double>(spec_of(6, 23), ranks, 1e-13);
+        check_inverse<double>(spec_of(5, 14, Precision::f64, 1, 3), ranks, 1e-13);
+        check_inverse<float>(spec_of(4, 14, Precision::f32, 1, 20), ranks, 1e-5);
+    }
+    check_inverse<double>(spec_of(6, 20), 4, 1e-13, {1, 16, 2, 1});
+    check_inverse<double>(spec_of(6, 7), 7, 1e-13);
+    check_inverse<double>(spec_of(4, 7, Precision::f64, 1, 9), 7, 1e-13);
 }

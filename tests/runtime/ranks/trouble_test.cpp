@@ -49,8 +49,9 @@ TEST_CASE("ranks: bad inputs are refused") {
     CHECK_THROWS_WITH_AS(RankPlan(small(), nullptr), doctest::Contains("no transport"), SpecError);
     CHECK_THROWS_WITH_AS(RankPlan(small(), transport, Device::cpu(), {}, {5, 7}), doctest::Contains("2 shards and 1 ranks"), SpecError);
     CHECK_THROWS_WITH_AS(RankPlan(small(), transport, Device::cpu(), {}, {5}), doctest::Contains("hold 5 blocks"), SpecError);
-    CHECK_THROWS_WITH_AS(RankPlan(small(), transport, Device::cpu(), tuning("twisted:2")), doctest::Contains("multi-stage or segments"),
-                         SpecError);
+    CHECK_THROWS_WITH_AS(choose(RankSpec{small(), {6, 6}, 1}, Device::cpu().target(), tuning("twisted:2")),
+                         doctest::Contains("multi-stage or segments"), SpecError);
+    CHECK_THROWS_WITH_AS(validate(RankSpec{small(), {12, 0}, 1}), doctest::Contains("rank 1 has 0 of 12 blocks"), SpecError);
     auto mixed = small();
     mixed.precision = Precision::mixed;
     CHECK_THROWS_WITH_AS(RankPlan(mixed, transport), doctest::Contains("precision f64"), SpecError);
