@@ -31,7 +31,7 @@ class HostGraph {
         std::int64_t groups, members_per_group;
         std::size_t operands;
         Work work;
-        const Message* message;  ///< of a message, which has no entry
+        const Message* message;  ///< the message of a send or receive
     };
     /// Steps that are repeated.
     struct Turns {

@@ -79,7 +79,7 @@ class RankSolver {
     void solve(const AnyArray& b, X&& x, const RankOptions& options = {}) {
         run(Operation::solve, {b, x}, options);
     }
-    /// Of the rank's blocks: [batch][blocks][n][n], and the couplings as E is held, [batch][blocks][n][n].
+    /// The inverse of the rank's blocks: [batch][blocks][n][n], and the couplings as E is held, [batch][blocks][n][n].
     template <RankOutput S, RankOutput T>
     void selected_inverse(S&& diagonal, T&& coupling, const RankOptions& options = {}) {
         run(Operation::inverse, {diagonal, coupling}, options);

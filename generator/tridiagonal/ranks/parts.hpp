@@ -17,7 +17,7 @@ enum RankOperands : std::size_t {
     joint_in_x,
     deliver,          ///< X of its blocks, to the caller
     deliver_inverse,  ///< likewise
-    own_diagonal,     ///< what the caller adds to the diagonal, to the path
+    own_diagonal,     ///< a diagonal that the caller adds, to the path
     joint_diagonal,
     clear_own,  ///< a word of each member's range
     clear_joint,
@@ -43,11 +43,11 @@ class Part {
     const std::vector<Buffer>& buffers() const { return buffers_; }
     std::int64_t end() const { return end_; }
 
-    /// What an interval leaves to its ends: updates and coupling of a factorization, updates of right-hand sides.
+    /// Adds what an interval leaves to its ends: updates and coupling of a factorization, updates of right-hand sides.
     void add_updates(std::vector<Piece>& pieces, const Ends& ends, bool factors, bool sweeps) const;
-    /// X of the ends.
+    /// Adds X of the ends.
     void add_solution(std::vector<Piece>& pieces, const Ends& ends) const;
-    /// The selected inverse of the ends.
+    /// Adds the selected inverse of the ends.
     void add_inverse(std::vector<Piece>& pieces, const Ends& ends) const;
     Piece solution(std::int64_t block) const;
 

@@ -20,7 +20,7 @@ int parent_of(int left, int right) {
 struct Path {
     Level level;
     bool has_left, has_right;
-    std::int64_t first = 0, pitch = 1;  // of the separators that the runs leave, in positions
+    std::int64_t first = 0, pitch = 1;  // the separators that the runs leave, in positions
 
     std::int64_t inner() const { return level.size - (has_left ? 1 : 0) - (has_right ? 1 : 0); }
 

@@ -23,7 +23,7 @@ struct Interval {
 int turn_of(int separator);
 /// The separators beside s when it is eliminated, and what becomes of it.
 Interval joint_interval(int separator, int ranks);
-/// Of a rank's own blocks.
+/// The interval of a rank's own blocks.
 Interval own_interval(int rank, int ranks);
 /// The two that separator s joins.
 Interval left_child(int separator, int ranks);

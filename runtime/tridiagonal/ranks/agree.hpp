@@ -7,7 +7,7 @@
 
 namespace trifold::ranks {
 
-/// What each rank gives, in the order of the ranks; as many bytes of all of them.
+/// The bytes of all ranks, in their order. Each gives as many.
 std::vector<std::byte> gather(Transport& transport, std::span<const std::byte> mine);
 
 /// Returns when all ranks have given a JSON object with the same values. `problem` is why this rank can give none. Throws RankError where
