@@ -48,7 +48,11 @@ const Units::Made& Units::made(std::size_t unit) const {
     auto& item = items_[unit];
     if (!is_there(unit)) {
         const std::scoped_lock lock(*item.making);
-        if (!is_there(unit)) make(item, item.unit, load(item.unit, device_));
+        if (!is_there(unit)) {
+            auto loaded = load(item.unit, device_);
+            loaded.cache_hit = false;  // it was compiled since the plan was asked for, here or by another thread
+            make(item, item.unit, std::move(loaded));
+        }
     }
     return *item.made.load(std::memory_order_acquire);
 }

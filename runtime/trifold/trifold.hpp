@@ -11,6 +11,7 @@
 #include <trifold/process.hpp>
 #include <trifold/rank_solver.hpp>
 #include <trifold/solver.hpp>
+#include <trifold/sparse.hpp>
 #include <trifold/transport.hpp>
 #include <trifold/tridiagonal.hpp>
 // The public C++ interface.

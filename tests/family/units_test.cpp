@@ -3,8 +3,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <thread>
 #include <trifold/error.hpp>
 #include <trifold/process.hpp>
 
@@ -149,6 +151,16 @@ TEST_CASE("what is not wanted first is compiled beside the caller, who waits whe
     // Now all of it is in the cache, and there from the start.
     const auto again = fresh.prepare(spec_of(8, 2), "apply");
     CHECK(again->is_there(1));
+}
+
+TEST_CASE("a plan whose code other threads compiled was not found in the cache") {
+    const Fresh fresh;
+    fresh.prepare(spec_of(12), "");
+    const auto before = process_report().compilations;
+    const auto prepared = fresh.prepare(spec_of(12), "apply", "/* a text that is compiled beside */\n");
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (process_report().compilations == before && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
+    CHECK_FALSE(prepared->report().cache_hit);
 }
 
 TEST_CASE("an operation whose code does not compile fails when it is called, each time in the same words, and others do not") {

@@ -31,11 +31,11 @@ def problem(n, horizon, batch=None, columns=None, dtype=np.float64):
 
 
 def assemble(D, E):
-    """A of one member as one matrix, in JAX; of D the lower triangles."""
+    """A of one member as one matrix, in JAX, with symmetric gradients of D."""
     horizon, n, _ = D.shape
     rows = [[jnp.zeros((n, n), D.dtype)] * horizon for _ in range(horizon)]
     for i in range(horizon):
-        rows[i][i] = jnp.tril(D[i]) + jnp.tril(D[i], -1).T
+        rows[i][i] = (D[i] + D[i].T) / 2
         if i + 1 < horizon:
             rows[i + 1][i], rows[i][i + 1] = E[i], E[i].T
     return jnp.block(rows)
@@ -47,6 +47,11 @@ def dense_terms(D, E, b):
     flat = b.reshape(A.shape[0], -1)
     x = jnp.linalg.solve(A, flat)
     return x.reshape(b.shape), jnp.linalg.slogdet(A)[1], jnp.sum(flat * x, 0).reshape(b.shape[2:])
+
+
+def of_symmetric(function):
+    """A function of D's symmetric part: finite differences of D see what its gradient says."""
+    return jax.jit(lambda D, *rest: function((D + D.mT) / 2, *rest))
 
 
 def scalar(terms):
@@ -61,7 +66,7 @@ def close(mine, oracle, tolerances=TIGHT):
 
 @pytest.mark.parametrize(("n", "horizon"), SIZES)
 def test_against_dense_algebra(n, horizon):
-    """Values and gradients, where the gradient of D has the same convention: its lower triangle."""
+    """Values and gradients, where the gradient of D has the same convention: it is symmetric."""
     arguments = problem(n, horizon, columns=2)
     mine = jax.jit(jax.value_and_grad(lambda *a: scalar(tj.likelihood(*a)), (0, 1, 2)))(*arguments)
     value, gradients = by_hand(*map(np.asarray, arguments))
@@ -82,7 +87,7 @@ def by_hand(D, E, b):
     adjoint = inverse @ np.cos(x)
     gradient = -adjoint @ x.T + 0.3 * inverse - (x * weights) @ x.T  # of all entries of A
     gradient = (gradient + gradient.T).reshape(horizon, n, horizon, n)
-    of_d = np.stack([np.tril(gradient[i, :, i], -1) + np.diag(np.diag(gradient[i, :, i]) / 2) for i in range(horizon)])
+    of_d = np.stack([gradient[i, :, i] / 2 for i in range(horizon)])
     of_e = np.array([gradient[i + 1, :, i] for i in range(horizon - 1)]).reshape(E.shape)
     return value, (of_d, of_e, (adjoint + 2 * x * weights).reshape(b.shape))
 
@@ -92,7 +97,7 @@ def by_hand(D, E, b):
 @pytest.mark.parametrize(("n", "horizon"), [(1, 1), (3, 7), (17, 2)])
 def test_check_grads(n, horizon, batch, columns):
     D, E, b = problem(n, horizon, batch, columns)
-    check_grads(jax.jit(tj.likelihood), (D, E, b), order=1, modes=("fwd", "rev"), atol=1e-6, rtol=1e-6, eps=1e-5)
+    check_grads(of_symmetric(tj.likelihood), (D, E, b), order=1, modes=("fwd", "rev"), atol=1e-6, rtol=1e-6, eps=1e-5)
 
 
 def test_check_grads_of_second_order():
@@ -101,20 +106,123 @@ def test_check_grads_of_second_order():
         return tj.solve(D, E, b), f.quadratic(b), f.log_determinant()
 
     D, E, b = problem(3, 2)
-    check_grads(jax.jit(all_of_them), (D, E, b), order=2, modes=("rev",), atol=1e-6, rtol=1e-6, eps=1e-5)
-    check_grads(jax.jit(tj.selected_inverse), (D, E), order=1, atol=1e-6, rtol=1e-6, eps=1e-5)
+    check_grads(of_symmetric(all_of_them), (D, E, b), order=2, modes=("rev",), atol=1e-6, rtol=1e-6, eps=1e-5)
+    check_grads(of_symmetric(tj.selected_inverse), (D, E), order=2, atol=1e-6, rtol=1e-6, eps=1e-5)
 
 
 def test_finite_differences_of_each_entry():
-    """The gradient of D's entries, one by one: above the diagonal it is 0, below it the sum of both entries of A."""
+    """With triangle="lower" the gradient of D's entries, one by one: above the diagonal it is 0, below it the sum of both entries of A."""
     D, E, b = (np.asarray(array) for array in problem(3, 2))
-    f = jax.jit(lambda D: scalar(tj.likelihood(D, E, b)))
+    f = jax.jit(lambda D: scalar(tj.likelihood(D, E, b, triangle="lower")))
     gradient = np.asarray(jax.grad(f)(D))
     for at in np.ndindex(D.shape):
         step = np.zeros_like(D)
         step[at] = 1e-5
         np.testing.assert_allclose(gradient[at], (f(D + step) - f(D - step)) / 2e-5, rtol=1e-6, atol=1e-8)
     assert np.all(np.triu(gradient, 1) == 0)
+    both = np.asarray(jax.grad(lambda D: scalar(tj.likelihood(D, E, b)))(D))
+    np.testing.assert_allclose(np.tril(both + both.swapaxes(1, 2)) - both * np.eye(3), gradient, rtol=1e-9)
+    with pytest.raises(trifold.SpecError, match="triangle = 'upper'"):
+        tj.solve(D, E, b, triangle="upper")
+
+
+def test_a_traced_array_in_trifold_solve():
+    with pytest.raises(trifold.SpecError, match="D is traced by JAX.*use trifold.jax"):
+        jax.jit(trifold.solve)(*problem(3, 2))
+
+
+def test_lower_triangles():
+    D, E, b = problem(3, 2)
+    for function in (tj.solve, tj.quadratic):
+        check_grads(jax.jit(functools.partial(function, triangle="lower")), (D, E, b), order=1, atol=1e-6, rtol=1e-6, eps=1e-5)
+    for function in (tj.log_determinant, tj.selected_inverse, lambda *a, **k: tj.factor(*a, **k).log_determinant()):
+        check_grads(jax.jit(functools.partial(function, triangle="lower")), (D, E), order=1, atol=1e-6, rtol=1e-6, eps=1e-5)
+
+
+def test_gradients_of_ported_code():
+    """One block: what jax.numpy.linalg gives for a symmetric matrix."""
+    D, E, _ = problem(4, 1)
+    mine = jax.grad(lambda D: tj.log_determinant(D, E))(D)
+    close(mine, jax.grad(lambda D: 2 * jnp.sum(jnp.log(jnp.diag(jnp.linalg.cholesky(D[0])))))(D))
+    mine = jax.grad(lambda D: jnp.sum(tj.selected_inverse(D, E)[0] ** 2))(D)
+    close(mine, jax.grad(lambda D: jnp.sum(jnp.linalg.inv(D[0]) ** 2))(D))
+
+
+def dense_blocks(D, E):
+    """The selected inverse by dense algebra, of one member."""
+    horizon, n, _ = D.shape
+    inverse = jnp.linalg.inv(assemble(D, E)).reshape(horizon, n, horizon, n)
+    return jnp.stack([inverse[i, :, i] for i in range(horizon)]), jnp.stack([inverse[i + 1, :, i] for i in range(horizon - 1)])
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-12), (np.float32, 2e-5)])
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_derivatives_of_the_selected_inverse(dtype, tolerance, scale):
+    """As accurate as the inverse itself, whatever the scale of A is."""
+    D, E, _ = problem(4, 6)
+    D, E = (scale * D).astype(dtype), (scale * E).astype(dtype)
+
+    def gradient(inverse):
+        return jax.jit(jax.grad(lambda D, E: sum(jnp.sum(jnp.sin(scale * part)) for part in inverse(D, E)), (0, 1)))
+
+    for mine, other in zip(gradient(tj.selected_inverse)(D, E), gradient(dense_blocks)(D.astype(np.float64), E.astype(np.float64))):
+        assert jnp.max(abs(mine - other)) < tolerance * jnp.max(abs(other))
+
+
+def test_higher_derivatives_of_the_log_determinant():
+    D, E, _ = problem(2, 2)
+    for order in (jax.hessian, lambda f, at: jax.jacrev(jax.hessian(f, at), at)):
+        mine = jax.jit(order(tj.log_determinant, (0, 1)))(D, E)
+        close(mine, jax.jit(order(lambda D, E: jnp.linalg.slogdet(assemble(D, E))[1], (0, 1)))(D, E))
+
+
+def test_the_selected_inverse_under_vmap_and_of_no_change():
+    D, E, _ = problem(3, 4, 5)
+    gradient = jax.grad(lambda D, E: sum(jnp.sum(part**2) for part in tj.selected_inverse(D, E)), (0, 1))
+    close(jax.jit(jax.vmap(gradient))(D, E), jax.jit(gradient)(D, E))
+    nothing = jax.jvp(tj.selected_inverse, (D, E), (0 * D, 0 * E))[1]
+    assert not nothing[0].any() and not nothing[1].any()
+
+
+@pytest.mark.parametrize(("batch", "columns"), [(None, None), (2, 3)])
+def test_forward_and_backward(batch, columns):
+    D, E, b = problem(3, 7, batch, columns)
+    f = tj.factor(D, E)
+    y = f.forward(b)
+    close(f.backward(y), f.solve(b))
+    close(jnp.sum(y**2, (-3, -2) if columns else (-2, -1)), f.quadratic(b))
+    check_grads(f.forward, (b,), order=1)
+    check_grads(jax.jit(f.backward), (b,), order=1)
+    if columns:
+        close(jax.vmap(lambda D, E, b: tj.factor(D, E).backward(b))(D, E, b), f.backward(b))
+        close(jax.vmap(f.forward, -1, -1)(b), y)
+
+
+@pytest.mark.parametrize("batch", [None, 2])
+def test_moments_of_draws(batch):
+    D, E, mean = problem(2, 3, batch)
+    key = jax.random.key(1)
+    draws = jax.jit(lambda D, E, key, mean: tj.factor(D, E).sample(key, mean, 40000))(D, E, key, mean)
+    assert draws.shape == (*mean.shape, 40000)
+    inverse = np.linalg.inv(dense(*map(np.asarray, (D, E)))).reshape(-1, 6, 6)
+    scale = np.max(inverse)
+    flat = np.asarray(draws).reshape(-1, 6, 40000)
+    assert np.max(abs(flat.mean(-1) - np.asarray(mean).reshape(-1, 6))) < 0.03 * np.sqrt(scale)
+    for one, expected in zip(flat, inverse):
+        assert np.max(abs(np.cov(one) - expected)) < 0.03 * scale
+    assert tj.factor(D, E).sample(key).shape == mean.shape
+    keys = jax.random.split(key, 4)
+    close(jax.vmap(tj.factor(D, E).sample)(keys)[2], tj.factor(D, E).sample(keys[2]))
+
+
+def test_draws_have_gradients_of_the_mean_alone():
+    D, E, mean = problem(3, 7)
+    key = jax.random.key(0)
+    close(jax.grad(lambda mean: jnp.sum(tj.factor(D, E).sample(key, mean)))(mean), np.ones((7, 3)))
+    with pytest.raises(trifold.SpecError, match="no derivative with respect to D and E"):
+        jax.grad(lambda D: jnp.sum(tj.factor(D, E).sample(key)))(D)
+    with pytest.raises(trifold.SpecError, match="mean has shape"):
+        tj.factor(D, E).sample(key, mean[:2])
 
 
 @pytest.mark.parametrize("columns", [None, 3])
@@ -386,7 +494,7 @@ def test_lineax():
         return lineax.linear_solve(tl.BlockTridiagonal(D, E), b, tl.Solver()).value
 
     close(jax.jit(solve)(D, E, b), solution(*map(np.asarray, (D, E, b))))
-    check_grads(jax.jit(solve), (D, E, b), order=1, atol=1e-6, rtol=1e-6, eps=1e-5)
+    check_grads(of_symmetric(jax.jit(solve)), (D, E, b), order=1, atol=1e-6, rtol=1e-6, eps=1e-5)
     batch = problem(3, 7, 3)
     close(jax.vmap(solve)(*batch), solution(*map(np.asarray, batch)))
     assert calls(jax.vmap(solve), *batch) == ["factor", "solve"]

@@ -577,3 +577,34 @@ def test_what_is_singular_to_rounding_has_too_few_digits():
     for call in (models.kalman, models.log_likelihood):
         with pytest.raises(trifold.SpecError, match="less than two digits"):
             call(*given)
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch", "jax"])
+@pytest.mark.parametrize("batch", ["none", "of ys alone", "of all"])
+def test_moments_of_draws(library, batch):
+    p = problem(2, 1, 3, batch=2 if batch == "of all" else None)
+    if batch == "of ys alone":
+        p["ys"] = np.stack([p["ys"], -p["ys"]])
+    if library == "jax":
+        jax = pytest.importorskip("jax")
+        jax.config.update("jax_enable_x64", True)
+        p, generator = jax.tree.map(jax.numpy.asarray, p), jax.random.key(2)
+        with pytest.raises(trifold.SpecError, match="key of jax.random"):
+            models.sample(**p)
+    elif library == "torch":
+        torch = pytest.importorskip("torch")
+        p = {name: torch.as_tensor(value) for name, value in p.items()}
+        generator = torch.Generator().manual_seed(2)
+    else:
+        generator = np.random.default_rng(2)
+    smoothed = models.kalman(**p)
+    draws = models.sample(**p, generator=generator, draws=20000)
+    assert tuple(draws.shape) == (*smoothed.mean.shape, 20000)
+    assert tuple(models.sample(**p, generator=generator).shape) == tuple(smoothed.mean.shape)
+    rest = np.asarray(draws) - np.asarray(smoothed.mean)[..., None]
+    scale = np.max(np.asarray(smoothed.variance))
+    assert np.max(abs(rest.mean(-1))) < 0.04 * np.sqrt(scale)
+    covariance = np.einsum("...ak,...bk->...ab", rest, rest) / 20000
+    assert np.max(abs(covariance - np.asarray(smoothed.covariance))) < 0.05 * scale
+    ahead = np.einsum("...ak,...bk->...ab", rest[..., 1:, :, :], rest[..., :-1, :, :]) / 20000
+    assert np.max(abs(ahead - np.asarray(smoothed.neighbours))) < 0.05 * scale

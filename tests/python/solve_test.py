@@ -76,6 +76,36 @@ def test_factor_for_many_right_hand_sides(batch, dtype):
         trifold.factor(D, E, rhs=0)
 
 
+@pytest.mark.parametrize("batch, dtype", [(None, np.float64), (3, np.float64), (None, np.float32)])
+def test_a_factor_finds_its_width_by_itself(batch, dtype):
+    D, E = make(5, 9, batch, dtype=dtype)
+    f = trifold.factor(D, E)
+    log_determinant, value = f.log_determinant(), f.value
+    for columns, width in [(3, 1), (20, 32), (2, 32), (70, 64)]:
+        b = rhs(5, 9, batch, columns, dtype=dtype)
+        for call in ("solve", "forward"):
+            np.testing.assert_array_equal(getattr(f, call)(b), getattr(trifold.factor(D, E, rhs=width), call)(b))
+        assert f.plan.rhs == width
+    assert len(f.value) > len(value)
+    np.testing.assert_array_equal(f.log_determinant(), log_determinant)
+    assert np.all(f.status.block == -1)
+    np.testing.assert_array_equal(f.selected_inverse()[0], trifold.factor(D, E).selected_inverse()[0])
+    np.testing.assert_allclose(f.quadratic(b), trifold.factor(D, E).quadratic(b), rtol=1e-12 if dtype == np.float64 else 1e-5)
+
+
+def test_a_solver_of_a_plan_keeps_its_width():
+    D, E = make(3, 7)
+    plan = trifold.Plan(block=3, horizon=7, operations="all")
+    value = trifold.factor(D, E).value
+    solver = plan.solver(value)
+    solver.solve(rhs(3, 7, columns=16))
+    assert solver.plan.rhs == 1
+    assert solver.value is value
+    mixed = trifold.factor(D, E, mixed=True)
+    mixed.solve(rhs(3, 7, columns=16))
+    assert mixed.plan.rhs == 1
+
+
 def test_factor_of_a_batch():
     D, E = make(3, 7, 4)
     b = rhs(3, 7, 4, 2)
@@ -298,3 +328,54 @@ def test_a_factor_is_a_value():
     np.testing.assert_allclose(again.backward(y), solution(D, E, b), rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(quadratic, np.einsum("bik,bik->b", b, solution(D, E, b)), rtol=1e-12)
     np.testing.assert_allclose(again.selected_inverse()[0][0], blocks_of_inverse(D[0], E[0])[0], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("batch", [None, 2])
+def test_moments_of_draws(batch):
+    D, E = make(2, 3, batch)
+    mean = rhs(2, 3, batch)
+    f = trifold.factor(D, E, rhs=8)
+    draws = f.sample(np.random.default_rng(1), mean, draws=40000)
+    assert draws.shape == (*mean.shape, 40000)
+    inverse = np.linalg.inv(dense(D, E)).reshape(-1, 6, 6)
+    flat, scale = draws.reshape(-1, 6, 40000), np.max(inverse)
+    assert np.max(abs(flat.mean(-1) - mean.reshape(-1, 6))) < 0.03 * np.sqrt(scale)
+    for one, expected in zip(flat, inverse):
+        assert np.max(abs(np.cov(one) - expected)) < 0.03 * scale
+    np.testing.assert_array_equal(draws, f.sample(1, mean, draws=40000))
+    assert f.sample().shape == mean.shape and not np.array_equal(f.sample(), f.sample())
+    with pytest.raises(trifold.SpecError, match="mean has shape"):
+        f.sample(mean=mean[..., :1])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_draws_of_a_solver_against_a_dense_cholesky(dtype):
+    """The sequential schedule eliminates block after block, so its L is that of A."""
+    D, E = make(3, 7, dtype=dtype)
+    solver = trifold.Plan(block=3, horizon=7, dtype=dtype, schedule="sequential").solver()
+    solver.factor(D, E)
+    z = np.random.default_rng(5).standard_normal((7, 3, 4)).astype(dtype)
+    draws = solver.sample(np.random.default_rng(5), draws=4)
+    expected = np.linalg.solve(np.linalg.cholesky(dense(D, E)).T, z.reshape(21, 4).astype(np.float64))
+    assert draws.dtype == dtype
+    np.testing.assert_allclose(draws.reshape(21, 4), expected, atol=1e-13 if dtype == np.float64 else 1e-5)
+
+
+def test_what_objects_say_of_themselves():
+    D, E = make(3, 7, 2)
+    f = trifold.factor(D, E)
+    for text in (repr(f), repr(f.plan), repr(f.plan.solver())):
+        assert "block=3" in text and "horizon=7" in text and "float64" in text
+    assert "trifold.Factor" in repr(f)
+    assert set(dir(trifold)) >= set(trifold.__all__)
+    assert not {"arrays", "options", "errors", "pickles", "toolkit", "annotations"} & set(dir(trifold))
+
+
+def test_integers_become_float64():
+    D, E, b = [[[4]], [[5]]], [[[1]]], [[1], [2]]
+    x = trifold.solve(np.array(D), np.array(E), np.array(b))
+    assert x.dtype == np.float64
+    np.testing.assert_allclose(x, trifold.solve(np.array(D, float), np.array(E, float), np.array(b, float)))
+    np.testing.assert_allclose(trifold.factor(np.array(D), np.array(E)).solve(b), x)
+    with pytest.raises(trifold.SpecError, match="complex"):
+        trifold.solve(np.array(D, complex), np.array(E), np.array(b))

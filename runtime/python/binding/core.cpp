@@ -7,6 +7,7 @@
 #include <trifold/version.h>
 
 #include <array>
+#include <trifold/binary.hpp>
 #include <trifold/process.hpp>
 
 #include "runtime/compile/environment.hpp"
@@ -16,6 +17,7 @@
 #include "runtime/python/binding/memory.hpp"
 #include "runtime/python/binding/plan.hpp"
 #include "runtime/python/binding/solver.hpp"
+#include "runtime/python/binding/sparse.hpp"
 #include "runtime/python/binding/torch.hpp"
 #include "runtime/python/binding/unlocked.hpp"
 
@@ -51,6 +53,7 @@ nb::dict report_of(const Plan& plan) {
     const auto& report = plan.report();
     nb::dict result;
     result["cache_hit"] = report.cache_hit;
+    result["prebuilt"] = report.prebuilt;
     result["compiler"] = report.compiler;
     result["generate_seconds"] = report.generate_seconds;
     result["compile_seconds"] = report.compile_seconds;
@@ -220,7 +223,18 @@ void bind_solver(nb::module_& module) {
         .def_prop_ro("value", &BoundSolver::value)
         .def_prop_ro("batched", [](const BoundSolver& self) { return self.members().batched; })
         .def("__reduce__", &reduced_solver)
-        .def_prop_ro("plan", [](const BoundSolver& self) { return BoundPlan{self.factors()}; });
+        .def_prop_ro("plan", [](const BoundSolver& self) { return BoundPlan{self.factors()}; })
+        .def(
+            "sample",
+            [](nb::handle self, nb::handle generator, nb::handle mean, nb::handle draws) {
+                const auto members = nb::cast<const BoundSolver&>(self).members();
+                const nb::object front = members.batched ? nb::object(nb::int_(members.count)) : nb::object(nb::none());
+                return nb::module_::import_("trifold.samples").attr("sample")(self, generator, mean, draws, front);
+            },
+            "generator"_a = nb::none(), "mean"_a = nb::none(), "draws"_a = nb::none())
+        .def("__repr__", [](const BoundSolver& self) {
+            return fmt::format("<Solver of {}; members={}>", describe(BoundPlan{self.factors()}), self.members().count);
+        });
 }
 
 /// The Solver over a new value for these arrays: what trifold.solve and trifold.factor begin with.
@@ -232,7 +246,7 @@ BoundSolver* solver_for(nb::handle d, nb::handle b, const PlanSettings& settings
     const bool batched = of_d.shape().size() == 4;
     const auto value =
         of_d.place().ordinal < 0 ? allocate_bytes(factors->bytes()) : aligned_bytes(of_d.library(), of_d.place(), factors->bytes());
-    return new BoundSolver(factors, value, {batched ? of_d.shape()[0] : 1, batched});
+    return new BoundSolver(factors, value, {batched ? of_d.shape()[0] : 1, batched}, b.is_none());
 }
 
 /// For trifold.solve: only what is needed of a GridPlan's memory.
@@ -271,6 +285,27 @@ void bind_grid(nb::module_& module) {
         },
         "stencil"_a.none(), "b"_a.none(), "out"_a.none(), nb::kw_only(), "matrix"_a, "pivoting"_a, "boundary"_a, "rhs"_a, "refine"_a,
         "workers"_a, "check"_a.none(), "accept_nearly_singular"_a, guarded);
+}
+
+void bind_sparse(nb::module_& module) {
+    nb::class_<BoundSparse>(module, "SparseSystem")
+        .def(
+            "__init__",
+            [](BoundSparse* self, nb::handle starts, nb::handle columns, nb::handle parts, nb::handle device, std::int64_t block,
+               const std::string& dtype, const std::string& preconditioner, const std::string& method, const std::string& partition,
+               std::int64_t restart, std::int64_t rhs, std::int64_t most_iterations, std::int64_t subdomain, int workers) {
+                new (self)
+                    BoundSparse(starts, columns, parts, device,
+                                {block, dtype, preconditioner, method, partition, restart, rhs, most_iterations, subdomain, workers});
+            },
+            "starts"_a, "columns"_a, "parts"_a.none(), "device"_a.none(), nb::kw_only(), "block"_a, "dtype"_a, "preconditioner"_a,
+            "method"_a, "partition"_a, "restart"_a, "rhs"_a, "most_iterations"_a, "subdomain"_a, "workers"_a, guarded)
+        .def("update", &BoundSparse::update, "values"_a, "shift"_a, guarded)
+        .def("run", &BoundSparse::run, "operation"_a, "b"_a, "x"_a, "columns"_a, guarded)
+        .def("solve", &BoundSparse::solve, "b"_a, "x"_a, "columns"_a, nb::kw_only(), "transposed"_a, "guess"_a, "rtol"_a, "atol"_a,
+             "most_iterations"_a, guarded)
+        .def("gradient", &BoundSparse::gradient, "x"_a, "by_b"_a, "by_values"_a, "columns"_a, guarded)
+        .def("summary", &BoundSparse::summary);
 }
 
 nb::dict tools() {
@@ -335,6 +370,7 @@ NB_MODULE(_core, module) {
     bind_solver(module);
     bind_torch(module);
     bind_grid(module);
+    bind_sparse(module);
     module.def(
         "solver_for",
         [](nb::handle d, nb::handle b, const std::string& operations, const std::string& schedule, int workers, bool mixed,
@@ -345,6 +381,8 @@ NB_MODULE(_core, module) {
     module.def("allocate_bytes", &allocate_bytes, "bytes"_a);
     module.def("seconds_of_solve", &BoundSolver::seconds_of_solve, "solver"_a, "b"_a, "out"_a, "repeats"_a, guarded);
     module.def("finish_calls", &finish_calls);
+    module.def("add_layer", [](const std::string& directory) { trifold::add_layer(directory); }, "directory"_a);
+    module.def("layers", [] { return trifold::probe_layers(); });
     module.def("jax_handlers", &jax_handlers);
     module.def("jax_compile", &jax_compile, "problem"_a, "device"_a, guarded);
     module.def("jax_value_bytes", &jax_value_bytes, "problem"_a, "device"_a, guarded);

@@ -36,7 +36,7 @@ Spec spec_of(const std::int64_t* problem) {
     spec.rhs = problem[f_rhs];
     spec.batch = problem[f_batch];
     spec.operations = {Operation::factor_solve, Operation::solve};
-    if (problem[f_inverse] != 0) spec.operations.insert({Operation::factor, Operation::inverse});
+    if (problem[f_inverse] != 0) spec.operations.insert({Operation::factor, Operation::forward, Operation::backward, Operation::inverse});
     return spec;
 }
 
@@ -57,7 +57,7 @@ namespace {
 
 namespace ffi = xla::ffi;
 using Problem = ffi::Span<const std::int64_t>;
-enum class Call : std::int64_t { factor, factor_solve, solve, log_determinant, selected_inverse };
+enum class Call : std::int64_t { factor, factor_solve, solve, log_determinant, selected_inverse, forward, backward };
 
 /// A problem on a device. Kept for good: XLA's captured graphs may hold its kernels for as long as the process lives.
 struct Known {
@@ -149,7 +149,7 @@ void expect_sizes(const Factors& factors, Call call, const Buffers& buffers) {
     if (call == Call::log_determinant) return expect(buffers.result(0), ffi::DataType::F64, spec.batch, "log_determinant");
     expect_value(buffers.result(0), factors);
     if (call == Call::factor_solve) columns(2);
-    if (call == Call::solve) columns(1);
+    if (call == Call::solve || call == Call::forward || call == Call::backward) columns(1);
     if (call == Call::selected_inverse) blocks(buffers.result(1), buffers.result(2));
 }
 
@@ -181,6 +181,10 @@ void perform(Solver& solver, Call call, bool accept, const Buffers& buffers, Str
                                        options);
         case Call::solve:
             return solver.solve(buffers.read<Real>(1), buffers.write<Real>(1), stream, {.columns = buffers.columns(1)});
+        case Call::forward:
+            return solver.forward(buffers.read<Real>(1), buffers.write<Real>(1), stream, {.columns = buffers.columns(1)});
+        case Call::backward:
+            return solver.backward(buffers.read<Real>(1), buffers.write<Real>(1), stream, {.columns = buffers.columns(1)});
         case Call::log_determinant:
             return solver.copy_log_determinant(buffers.write<double>(0), solver.plan().choice().spec.batch, stream);
         case Call::selected_inverse:

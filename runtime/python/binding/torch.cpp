@@ -138,9 +138,10 @@ nb::object with_value(nb::handle d, nb::handle value, Call call) {
     return call(solver);
 }
 
-nb::object solve(nb::handle d, nb::handle, nb::handle value, nb::handle b) {
+template <Operation operation>
+nb::object sweep(nb::handle d, nb::handle, nb::handle value, nb::handle b) {
     const auto x = names_of_torch().like(b);
-    return with_value(d, value, [&](BoundSolver& solver) { return solver.sweep(Operation::solve, b, x, nb::none(), false); });
+    return with_value(d, value, [&](BoundSolver& solver) { return solver.sweep(operation, b, x, nb::none(), false); });
 }
 
 nb::object log_determinant(nb::handle d, nb::handle, nb::handle value) {
@@ -158,7 +159,9 @@ void bind_torch(nb::module_& module) {
     module.def("torch_way", [](const nb::args& arguments) { return static_cast<int>(way_of(arguments)); });
     module.def("torch_factor", &factor, "D"_a, "E"_a, "columns"_a, "check"_a, guarded);
     module.def("torch_factor_solve", &factor_solve, "D"_a, "E"_a, "b"_a, "check"_a, guarded);
-    module.def("torch_solve", &solve, "D"_a, "E"_a, "value"_a, "b"_a, guarded);
+    module.def("torch_solve", &sweep<Operation::solve>, "D"_a, "E"_a, "value"_a, "b"_a, guarded);
+    module.def("torch_forward", &sweep<Operation::forward>, "D"_a, "E"_a, "value"_a, "b"_a, guarded);
+    module.def("torch_backward", &sweep<Operation::backward>, "D"_a, "E"_a, "value"_a, "b"_a, guarded);
     module.def("torch_log_determinant", &log_determinant, "D"_a, "E"_a, "value"_a, guarded);
     module.def("torch_selected_inverse", &selected_inverse, "D"_a, "E"_a, "value"_a, guarded);
 }

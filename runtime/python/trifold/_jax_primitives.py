@@ -33,8 +33,18 @@ extend: Any = importlib.import_module("jax.extend.core")
 ir: Any = importlib.import_module("jax.extend.mlir.ir")
 stablehlo: Any = importlib.import_module("jax.extend.mlir.dialects.stablehlo")
 
-_CALLS = ("factor", "factor_solve", "solve", "log_determinant", "selected_inverse")  # the order is that of Call in binding/jax.cpp
+_CALLS = (
+    "factor",
+    "factor_solve",
+    "solve",
+    "log_determinant",
+    "selected_inverse",
+    "forward",
+    "backward",
+)  # the order is that of Call in binding/jax.cpp
 _MOST_AT_A_TIME = 32  # right-hand sides
+_LARGEST_BLOCK = 1024
+_SMALL = {np.dtype(np.float64): 2.0**-100, np.dtype(np.float32): 2.0**-40}  # their squares are far below the rounding
 
 
 def register() -> None:
@@ -128,6 +138,10 @@ def _selected_inverse_shapes(value: Any, D: Any, E: Any, *, inverse: bool) -> li
     return [abstract_like(D, D.shape, D.dtype), abstract_like(D, E.shape, D.dtype)]
 
 
+def _change_of_inverse_shapes(D: Any, E: Any, scale: Any, dD: Any, dE: Any) -> list[Any]:
+    return [abstract_like(D, D.shape, D.dtype), abstract_like(D, E.shape, D.dtype)]
+
+
 def make_primitive(name: str, shapes: Any) -> Any:
     primitive = extend.Primitive(f"trifold_{name}")
     primitive.multiple_results = True
@@ -150,6 +164,9 @@ factor_solve_p = make_primitive("factor_solve", _factor_solve_shapes)
 solve_p = make_primitive("solve", _solve_shapes)
 log_determinant_p = make_primitive("log_determinant", _log_determinant_shapes)
 selected_inverse_p = make_primitive("selected_inverse", _selected_inverse_shapes)
+forward_p = make_primitive("forward", _solve_shapes)
+backward_p = make_primitive("backward", _solve_shapes)
+change_of_inverse_p = make_primitive("change_of_inverse", _change_of_inverse_shapes)
 
 
 # How XLA calls them. The value that a sweep works in is an argument and a result in one; what comes out is of no use to others.
@@ -202,6 +219,8 @@ for _platform in ("cpu", "cuda"):
         (solve_p, _lower_sweep("solve")),
         (log_determinant_p, _lower_log_determinant),
         (selected_inverse_p, _lower_sweep("selected_inverse")),
+        (forward_p, _lower_sweep("forward")),
+        (backward_p, _lower_sweep("backward")),
     ):
         mlir.register_lowering(_primitive_of, _rule, platform=_platform)
 
@@ -209,13 +228,28 @@ for _platform in ("cpu", "cuda"):
 # Derivatives: of A x = b follows A dx = db - dA x, one more solution with the same factor.
 
 
-def symmetric(D: Any) -> Any:
-    """Of D, or of a change of it, only the lower triangles count."""
+def lower(D: Any) -> Any:
+    """The symmetric blocks that the lower triangles of D stand for."""
     return jnp.tril(D) + jnp.swapaxes(jnp.tril(D, -1), -1, -2)
 
 
+def symmetric(change: Any) -> Any:
+    """The change of A's blocks with D: the mean over both triangles, so that gradients of D are symmetric."""
+    return (change + jnp.swapaxes(change, -1, -2)) / 2
+
+
+blocks: Any = jax.custom_jvp(lower)
+
+
+def _blocks_jvp(primals: Any, tangents: Any) -> Any:
+    return lower(*primals), symmetric(*tangents)
+
+
+blocks.defjvp(_blocks_jvp)
+
+
 def times(D: Any, E: Any, x: Any) -> Any:
-    """A x, where D or E may be a symbolic zero."""
+    """dA x, where the changes D or E may be a symbolic zero."""
     multiply = functools.partial(jnp.matmul, precision="highest")
     result = jnp.zeros_like(x)
     if not isinstance(D, ad.Zero):
@@ -283,19 +317,77 @@ def _log_determinant_jvp(primals: Any, tangents: Any, *, inverse: bool) -> Any:
 
 
 def _selected_inverse_jvp(primals: Any, tangents: Any, *, inverse: bool) -> Any:
-    """-A^-1 dA A^-1 by the columns of the whole inverse, which is for small systems."""
-    value, D, E = primals
-    dD, dE = (jnp.zeros_like(p) if isinstance(t, ad.Zero) else t for p, t in zip((D, E), tangents[1:]))
+    _, D, E = primals
     results = selected_inverse_p.bind(*primals, inverse=inverse)
-    batch, horizon, block, _ = D.shape
-    identity = jnp.eye(horizon * block, dtype=D.dtype).reshape(1, horizon, block, horizon * block)
-    columns = same_axes(value, D, E, jnp.broadcast_to(identity, (batch, *identity.shape[1:])))[3]
-    (whole,) = solve_p.bind(value, D, E, columns, inverse=inverse)
-    (change,) = solve_p.bind(value, D, E, -times(dD, dE, whole), inverse=inverse)
-    change = change.reshape(batch, horizon, block, horizon, block)
-    at = np.arange(horizon)
-    diagonal, lower = change[:, at, :, at, :], change[:, at[1:], :, at[:-1], :]
-    return results, [jnp.moveaxis(diagonal, 0, 1), jnp.moveaxis(lower, 0, 1)]
+    if _all_zero(*tangents[1:]):
+        return results, list(map(_zero, results))
+    dD, dE = (jnp.zeros_like(p) if isinstance(t, ad.Zero) else t for p, t in zip((D, E), tangents[1:]))
+    scale = jax.lax.stop_gradient(jnp.max(jnp.diagonal(results[0], 0, -2, -1), (-2, -1)))
+    return results, change_of_inverse_p.bind(*same_axes(D, E, scale, symmetric(dD), dE))
+
+
+def _change_of_inverse(D: Any, E: Any, scale: Any, dD: Any, dE: Any) -> list[Any]:
+    """The blocks of -A^-1 V A^-1, where V has the symmetric blocks dD and dE.
+
+    The matrix [[A, e V], [e V, A]] has them in its inverse, times e, beside the diagonal. All that is computed there is odd in e, so it has
+    no rounding of anything larger. Terms of e^3 are below the rounding. scale: about the largest entry of A^-1, by member; the result does
+    not depend on it.
+    """
+    n = D.shape[-1]
+    if 2 * n > _LARGEST_BLOCK:
+        raise SpecError(f"D has blocks of {n}; derivatives of the selected inverse take blocks of at most {_LARGEST_BLOCK // 2}")
+    largest = jnp.maximum(jnp.max(abs(dD), (1, 2, 3)), jnp.max(abs(dE), (1, 2, 3), initial=0)) * scale
+    e = (_SMALL[np.dtype(D.dtype)] / jnp.where(largest == 0, 1, largest)).astype(D.dtype)[:, None, None, None]
+    double = [jnp.block([[block, e * change], [e * change, block]]) for block, change in ((D, dD), (E, dE))]
+    (value,) = factor_p.bind(*double, rhs=1, inverse=True, accept=True)
+    return [block[..., n:, :n] / e for block in selected_inverse_p.bind(value, *double, inverse=True)]
+
+
+def _change_of_inverse_jvp(primals: Any, tangents: Any) -> Any:
+    """It is linear in dD and dE, and its change with A follows from the rules of what it is made of."""
+    D, E, scale, *changes = primals
+    results = change_of_inverse_p.bind(*primals)
+    dD, dE, _, *of_changes = tangents
+    parts: list[Any] = []
+    if not _all_zero(*of_changes):
+        linear = (jnp.zeros_like(p) if isinstance(t, ad.Zero) else t for p, t in zip(changes, of_changes))
+        parts.append(change_of_inverse_p.bind(*same_axes(D, E, scale, *linear)))
+    if not _all_zero(dD, dE):
+        of_a = tuple(jnp.zeros_like(p) if isinstance(t, ad.Zero) else t for p, t in zip((D, E), (dD, dE)))
+
+        def at(D: Any, E: Any) -> list[Any]:
+            return _change_of_inverse(D, E, scale, *changes)
+
+        parts.append(jax.jvp(at, (D, E), of_a)[1])
+    return results, [sum(part[1:], part[0]) for part in zip(*parts)] if parts else list(map(_zero, results))
+
+
+def _change_of_inverse_transpose(cotangents: Any, D: Any, E: Any, scale: Any, dD: Any, dE: Any) -> Any:
+    """It is its own adjoint, where E stands for two blocks of A."""
+    if _all_zero(*cotangents):
+        return [None, None, None, ad.Zero(dD.aval), ad.Zero(dE.aval)]
+    of_diagonal, of_lower = (jnp.zeros_like(p) if isinstance(c, ad.Zero) else c for p, c in zip((D, E), cotangents))
+    diagonal, below = change_of_inverse_p.bind(*same_axes(D, E, scale, symmetric(of_diagonal), of_lower / 2))
+    return [None, None, None, diagonal, 2 * below]
+
+
+def _triangle_jvp(primitive: Any, primals: Any, tangents: Any, *, inverse: bool) -> Any:
+    """Of forward and backward, which are linear in b."""
+    value, D, E, _ = primals
+    _, dD, dE, db = tangents
+    if not _all_zero(dD, dE):
+        raise SpecError(
+            f"{primitive.name[8:]}() and sample() have no derivative with respect to D and E; give jax.lax.stop_gradient of both"
+        )
+    (result,) = primitive.bind(*primals, inverse=inverse)
+    return [result], [_zero(result) if isinstance(db, ad.Zero) else primitive.bind(value, D, E, db, inverse=inverse)[0]]
+
+
+def _triangle_transpose(adjoint: Any, cotangents: Any, value: Any, D: Any, E: Any, b: Any, *, inverse: bool) -> Any:
+    (cotangent,) = cotangents
+    if isinstance(cotangent, ad.Zero):
+        return [None, None, None, ad.Zero(b.aval)]
+    return [None, None, None, *adjoint.bind(value, D, E, cotangent, inverse=inverse)]
 
 
 ad.primitive_jvps[factor_p] = _factor_jvp
@@ -303,7 +395,13 @@ ad.primitive_jvps[factor_solve_p] = _factor_solve_jvp
 ad.primitive_jvps[solve_p] = _solve_jvp
 ad.primitive_jvps[log_determinant_p] = _log_determinant_jvp
 ad.primitive_jvps[selected_inverse_p] = _selected_inverse_jvp
+ad.primitive_jvps[change_of_inverse_p] = _change_of_inverse_jvp
 ad.primitive_transposes[solve_p] = _solve_transpose
+ad.primitive_transposes[change_of_inverse_p] = _change_of_inverse_transpose
+for _primitive_of, _adjoint in ((forward_p, backward_p), (backward_p, forward_p)):
+    ad.primitive_jvps[_primitive_of] = functools.partial(_triangle_jvp, _primitive_of)
+    ad.primitive_transposes[_primitive_of] = functools.partial(_triangle_transpose, _adjoint)
+mlir.register_lowering(change_of_inverse_p, mlir.lower_fun(_change_of_inverse, multiple_results=True))
 
 
 # Batches: one launch for all of them. Where only b has a batch there is one factor, and more right-hand sides.
@@ -311,9 +409,9 @@ ad.primitive_transposes[solve_p] = _solve_transpose
 
 def _batch(primitive: Any, arguments: Any, axes: Any, **parameters: Any) -> Any:
     size = next(argument.shape[axis] for argument, axis in zip(arguments, axes) if axis is not None)
-    if primitive in (factor_solve_p, solve_p) and all(axis is None for axis in axes[:-1]):
+    if primitive in (factor_solve_p, solve_p, forward_p, backward_p) and all(axis is None for axis in axes[:-1]):
         return _batch_columns(primitive, arguments, axes[-1], size, **parameters)
-    if primitive not in (factor_p, factor_solve_p) and axes[0] is None:
+    if primitive not in (factor_p, factor_solve_p, change_of_inverse_p) and axes[0] is None:
         raise SpecError("a factor without a batch cannot be differentiated along a batch of D or E; factor the batch")
     flat = [flatten_batch(argument, axis, size) for argument, axis in zip(arguments, axes)]
     results = primitive.bind(*flat, **parameters)
@@ -335,7 +433,10 @@ def _batch_columns(primitive: Any, arguments: Any, axis: int, size: int, **param
     return [*results[:-1], results[-1].reshape(b.shape)], [*[None] * (len(results) - 1), 4]
 
 
-for _primitive_of in (factor_p, factor_solve_p, solve_p, log_determinant_p, selected_inverse_p):
+for _primitive_of in (
+    *(factor_p, factor_solve_p, solve_p, log_determinant_p, selected_inverse_p),
+    *(forward_p, backward_p, change_of_inverse_p),
+):
     batching.primitive_batchers[_primitive_of] = functools.partial(_batch, _primitive_of)
 
 

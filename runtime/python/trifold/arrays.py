@@ -76,6 +76,8 @@ def adapt(array: Any, name: str) -> Any:
     """Any array as one of NumPy, torch or CuPy, without a copy where that is possible."""
     array = readable(array, name)
     if is_jax(array):
+        if isinstance(array, sys.modules["jax"].core.Tracer):
+            raise SpecError(f"{name} is traced by JAX, as within jit, grad and vmap; use trifold.jax")
         array.block_until_ready()
     if hasattr(array, "__dlpack_device__"):
         kind = int(array.__dlpack_device__()[0])
@@ -88,6 +90,16 @@ def adapt(array: Any, name: str) -> Any:
     if result.dtype == object:
         raise SpecError(f"{name} is a {type(array).__name__} of unequal rows or of objects; give an array of float32 or float64")
     return result
+
+
+def floating(array: Any, name: str) -> Any:
+    """Integers as float64, as numpy.linalg takes them; torch's are left to the error that torch.linalg has too."""
+    if isinstance(array, (list, tuple)):
+        array = adapt(array, name)
+    try:
+        return np.asarray(array, np.float64) if array.dtype.kind in "iu" else array
+    except AttributeError:
+        return array
 
 
 def readable(array: Any, name: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, TypedDict, Unpack
 
 from ._core import Plan, Solver, solver_for
-from .arrays import Status, columns_alone, give_back, is_jax
+from .arrays import Status, columns_alone, floating, give_back, is_jax
 from .errors import SpecError
 from .options import Option, array, flag, known, read, real, takes, truth, whole, word
 
@@ -40,7 +40,7 @@ def solve(D: Any, E: Any, b: Any, **options: Unpack[Options]) -> Any:
     """Solve A x = b, where A has the blocks D on its diagonal and E below it.
 
     D: (N, n, n), of which only the lower triangles are read; E: (N - 1, n, n), block (i + 1, i) of A, or None when N is 1;
-    b: (N, n), or (N, n, m) for m right-hand sides. All three may have one batch axis in front. float32 or float64.
+    b: (N, n), or (N, n, m) for m right-hand sides. All three may have one batch axis in front. float32 or float64; integers become float64.
     Returns x, with the shape of b, in its library and on its device.
 
     shift, (batch,) or a number, is added to the diagonal of A, and diagonal, (batch, N, n), to its entries. Members whose entry of
@@ -55,21 +55,24 @@ def solve(D: Any, E: Any, b: Any, **options: Unpack[Options]) -> Any:
     DeviceError when there is no device or compiler.
     """
     settings = read("solve", options, OPTIONS)
-    return _solver_for(D, b, "factor_solve,solve", settings).factor_solve(D, E, b, **settings)
+    diagonal, lower, right = floating(D, "D"), floating(E, "E"), floating(b, "b")
+    return _solver_for(diagonal, right, "factor_solve,solve", settings).factor_solve(diagonal, lower, right, **settings)
 
 
 @takes(OPTIONS)
 def factor(D: Any, E: Any, *, rhs: int = 1, **options: Unpack[Options]) -> Factor:
-    """Factor A, to solve with it again and again. rhs: right-hand sides that are solved at once; more go in panels of that many.
+    """Factor A, to solve with it again and again. rhs: right-hand sides that will be solved at once; more go in panels of that many.
 
-    With rhs of 4 or more, many right-hand sides take a fraction of the time each, and one takes about as long as ever. The other
-    arguments and errors are those of solve().
+    Many right-hand sides together take a fraction of the time each. On the CPU, except in mixed precision, a factor finds out by itself:
+    the first call with more of them than rhs, and at least four, moves it to a Plan for as many, which stays its plan. The other arguments
+    and errors are those of solve().
     """
     settings = read("factor", options, OPTIONS)
+    diagonal, lower = floating(D, "D"), floating(E, "E")
     mixed = settings["mixed"]
-    solver = _solver_for(D, None, "all", settings, whole(rhs, "rhs", 1))
-    solver.factor(D, E, **settings)
-    return Factor(solver, D, mixed)
+    solver = _solver_for(diagonal, None, "all", settings, whole(rhs, "rhs", 1))
+    solver.factor(diagonal, lower, **settings)
+    return Factor(solver, diagonal, mixed)
 
 
 class Factor:
@@ -102,7 +105,7 @@ class Factor:
 
     def solve(self, b: Any, out: Any = None, *, check: bool | None = None) -> Any:
         """A^-1 b."""
-        return self._solver.solve(b, out, check=truth(check, "check"))
+        return self._solver.solve(floating(b, "b"), out, check=truth(check, "check"))
 
     def forward(self, b: Any, out: Any = None) -> Any:
         """y = L^-1 P b, whose squares sum up to b' A^-1 b."""
@@ -111,6 +114,17 @@ class Factor:
     def backward(self, y: Any, out: Any = None) -> Any:
         """P' L^-T y: with y of forward() the solution; with independent standard normal numbers a sample of covariance A^-1."""
         return self._solver.backward(y, out, check=False)
+
+    def sample(self, generator: Any = None, mean: Any = None, draws: int | None = None) -> Any:
+        """mean + L^-T z, a draw of the Gaussian of precision A: (N, n), or (N, n, draws), with the batch axis of D in front.
+
+        generator: a numpy.random.Generator or a seed, or a torch.Generator where D is torch's; without one the draws differ from call to
+        call. mean: (N, n), with the batch axis of D; 0 by default.
+        """
+        return self._back(self._solver.sample(generator, mean, draws))
+
+    def __repr__(self) -> str:
+        return f"<trifold.Factor: {self._solver!r}>"
 
     def log_determinant(self) -> Any:
         """log det A by member, in float64; NaN for a member that failed."""

@@ -3,8 +3,9 @@
     x = trifold.jax.solve(D, E, b)
     f = trifold.jax.factor(D, E); f.solve(b), f.log_determinant(), f.quadratic(b), f.selected_inverse()
 
-Derivatives of all orders, forward and backward, come from more solutions with the same factor. D counts as its lower triangles: the
-gradient of an entry below the diagonal is the sum of those of the two entries of A that it stands for, and above the diagonal it is 0.
+Derivatives of all orders, forward and backward, come from more solutions with the same factor. The gradient of D is symmetric, as those of
+jnp.linalg.cholesky are. With triangle="lower" D counts as the lower triangles that are read: the gradient of an entry below the diagonal is
+the sum of those of the two entries of A that it stands for, and above the diagonal it is 0.
 vmap makes one launch of its batch, however deep it is nested; where only b is mapped there is one factor, and more right-hand sides.
 A member that is not positive definite has results of NaN, for a compiled function cannot raise: look for them outside of it. So has one
 that is nearly singular, whose results rounding decides, unless accept_nearly_singular is given. On a GPU it has what was computed, for
@@ -19,7 +20,8 @@ from typing import Any, NamedTuple
 
 from . import _jax_grid as grid, _jax_primitives as _p
 from .errors import SpecError
-from .options import truth, whole
+from .options import lower_alone, truth, whole
+from .samples import added
 from .toolkit import load_nvrtc
 
 _jax: Any = importlib.import_module("jax")
@@ -39,30 +41,31 @@ class Likelihood(NamedTuple):
     quadratic: Any  #: b' A^-1 b, by member and right-hand side
 
 
-def solve(D: Any, E: Any, b: Any, *, accept_nearly_singular: bool = False) -> Any:
+def solve(D: Any, E: Any, b: Any, *, accept_nearly_singular: bool = False, triangle: str = "both") -> Any:
     """A^-1 b, where A has the blocks D on its diagonal and E below it.
 
     D: (N, n, n), of which only the lower triangles are read; E: (N - 1, n, n), block (i + 1, i) of A, or None when N is 1;
     b: (N, n), or (N, n, m) for m right-hand sides. All three may have one batch axis in front. float32 or float64, all the same.
-    accept_nearly_singular: a matrix that is singular to the precision has results, and not NaN. Raises SpecError on what does not fit.
+    accept_nearly_singular: a matrix that is singular to the precision has results, and not NaN. triangle: "both" for gradients of D that
+    are symmetric, "lower" for those of the lower triangles. Raises SpecError on what does not fit.
     """
-    system, b = _read(D, E), _p.read_array(b, "b")
+    system, b = _read(D, E, triangle), _p.read_array(b, "b")
     return system.back(_factor_solve(system.D, system.E, system.columns(b), False, accept_nearly_singular)[1], b)
 
 
-def factor(D: Any, E: Any, *, rhs: int = 1, accept_nearly_singular: bool = False) -> Factor:
+def factor(D: Any, E: Any, *, rhs: int = 1, accept_nearly_singular: bool = False, triangle: str = "both") -> Factor:
     """Factors A once, to go on with. rhs: how many right-hand sides solve() will mostly be given, those of vmap included."""
-    system, rhs = _read(D, E), whole(rhs, "rhs", 1)
+    system, rhs = _read(D, E, triangle), whole(rhs, "rhs", 1)
     return Factor(_factor(system.D, system.E, rhs, accept_nearly_singular), system.D, system.E, system.batched)
 
 
-def likelihood(D: Any, E: Any, b: Any, *, accept_nearly_singular: bool = False) -> Likelihood:
+def likelihood(D: Any, E: Any, b: Any, *, accept_nearly_singular: bool = False, triangle: str = "both") -> Likelihood:
     """A^-1 b, log det A and b' A^-1 b of one factorization.
 
     They are what a Gaussian of precision A and information b has: mean, normalization, and log likelihood. The gradient of the last two
     takes one selected inverse and no other solution.
     """
-    system, b = _read(D, E), _p.read_array(b, "b")
+    system, b = _read(D, E, triangle), _p.read_array(b, "b")
     columns = system.columns(b)
     value, x = _factor_solve(system.D, system.E, columns, True, accept_nearly_singular)
     return Likelihood(
@@ -73,30 +76,30 @@ def likelihood(D: Any, E: Any, b: Any, *, accept_nearly_singular: bool = False) 
 
 
 def factor_and_solve(D: Any, E: Any, b: Any) -> tuple[Any, Factor]:
-    system, b = _read(D, E), _p.read_array(b, "b")
+    system, b = _read(D, E, "both"), _p.read_array(b, "b")
     value, x = _factor_solve(system.D, system.E, system.columns(b), True, False)
     return system.back(x, b), Factor(value, system.D, system.E, system.batched)
 
 
-def log_determinant(D: Any, E: Any, *, accept_nearly_singular: bool = False) -> Any:
+def log_determinant(D: Any, E: Any, *, accept_nearly_singular: bool = False, triangle: str = "both") -> Any:
     """log det A by member: float64, or float32 where JAX is without it."""
-    return factor(D, E, accept_nearly_singular=accept_nearly_singular).log_determinant()
+    return factor(D, E, accept_nearly_singular=accept_nearly_singular, triangle=triangle).log_determinant()
 
 
-def quadratic(D: Any, E: Any, b: Any, *, accept_nearly_singular: bool = False) -> Any:
+def quadratic(D: Any, E: Any, b: Any, *, accept_nearly_singular: bool = False, triangle: str = "both") -> Any:
     """b' A^-1 b for each right-hand side: float64, or float32 where JAX is without it. Its gradient takes no other solution."""
-    system, b = _read(D, E), _p.read_array(b, "b")
+    system, b = _read(D, E, triangle), _p.read_array(b, "b")
     columns = system.columns(b)
     _, x = _factor_solve(system.D, system.E, columns, False, accept_nearly_singular)
     return system.alone(_drop_columns(_form(system.D, system.E, columns, x), system, b))
 
 
-def selected_inverse(D: Any, E: Any, *, accept_nearly_singular: bool = False) -> tuple[Any, Any]:
+def selected_inverse(D: Any, E: Any, *, accept_nearly_singular: bool = False, triangle: str = "both") -> tuple[Any, Any]:
     """(diagonal, lower): blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), (N - 1, n, n).
 
-    Its derivative solves for all columns of A^-1 and is for small systems.
+    Its derivative is a selected inverse of blocks twice as large, forward and backward.
     """
-    return factor(D, E, accept_nearly_singular=accept_nearly_singular).selected_inverse()
+    return factor(D, E, accept_nearly_singular=accept_nearly_singular, triangle=triangle).selected_inverse()
 
 
 class Factor:
@@ -109,6 +112,26 @@ class Factor:
         """A^-1 b. b: (N, n) or (N, n, m), with the batch axis of D in front where D has one."""
         system, b = self._system(), _p.read_array(b, "b")
         return system.back(_solve(self.value, self.D, self.E, system.columns(b)), b)
+
+    def forward(self, b: Any) -> Any:
+        """y = L^-1 P b, where A is P' L L' P; the squares of y sum up to b' A^-1 b. It has derivatives with respect to b only."""
+        system, b = self._system(), _p.read_array(b, "b")
+        return system.back(_triangle(_p.forward_p, self.value, self.D, self.E, system.columns(b)), b)
+
+    def backward(self, y: Any) -> Any:
+        """P' L^-T y: the solution where y is forward(b), a draw where y is standard normal. Derivatives as of forward()."""
+        system, y = self._system(), _p.read_array(y, "y")
+        return system.back(_triangle(_p.backward_p, self.value, self.D, self.E, system.columns(y)), y)
+
+    def sample(self, key: Any, mean: Any = None, draws: int | None = None) -> Any:
+        """mean + L^-T z, a draw of the Gaussian of precision A: (N, n), or (N, n, draws), with the batch axis of D in front.
+
+        key: one of jax.random. mean: (N, n), with the batch axis of D; 0 by default. It has derivatives with respect to the mean only.
+        """
+        front = self.D.shape[:-1] if self.batched else self.D.shape[1:-1]
+        shape = front if draws is None else (*front, whole(draws, "draws", 1))
+        z = _jax.random.normal(key, shape, self.D.dtype)
+        return added(self.backward(z), mean if mean is None else _p.read_array(mean, "mean"), front)
 
     def log_determinant(self) -> Any:
         """log det A by member."""
@@ -126,6 +149,10 @@ class Factor:
         system = self._system()
         diagonal, lower = _selected_inverse(self.value, self.D, self.E)
         return system.alone(diagonal), system.alone(lower)
+
+    def __repr__(self) -> str:
+        batch = f"batch={self.D.shape[0]}, " if self.batched else ""
+        return f"<trifold.jax.Factor: block={self.D.shape[-1]}, horizon={self.D.shape[-3]}, {batch}dtype={self.D.dtype}>"
 
     def _system(self) -> _System:
         return _System(self.D, self.E, self.batched)
@@ -167,7 +194,7 @@ class _System:
         return result if self.batched else result[0]
 
 
-def _read(D: Any, E: Any) -> _System:
+def _read(D: Any, E: Any, triangle: str) -> _System:
     blocks = _p.read_array(D, "D")
     shape = blocks.shape
     if len(shape) not in (3, 4) or shape[-1] != shape[-2] or 0 in shape:
@@ -178,6 +205,8 @@ def _read(D: Any, E: Any) -> _System:
         raise SpecError(f"E has shape {coupling.shape}; give {below}, as D has {shape}")
     if coupling.dtype != blocks.dtype:
         raise SpecError(f"E is {coupling.dtype} and D {blocks.dtype}; give arrays of one type")
+    if lower_alone(triangle):
+        blocks = _p.lower(blocks)
     if len(shape) == 4:
         return _System(blocks, coupling, True)
     return _System(blocks[None], coupling[None], False)
@@ -204,6 +233,10 @@ def _accepts(accept: Any) -> bool:
 
 def _solve(value: Any, D: Any, E: Any, b: Any) -> Any:
     return _p.solve_p.bind(*_p.same_axes(value, D, E, b), inverse=True)[0]
+
+
+def _triangle(primitive: Any, value: Any, D: Any, E: Any, b: Any) -> Any:
+    return primitive.bind(*_p.same_axes(value, D, E, b), inverse=True)[0]
 
 
 def _log_determinant(value: Any, D: Any, E: Any) -> Any:

@@ -28,7 +28,7 @@ class BlockTridiagonal(_lx.AbstractLinearOperator):
     E: Any
 
     def mv(self, vector: Any) -> Any:
-        return _p.times(self.D[None], self.E[None], vector[None, ..., None])[0, ..., 0]
+        return _p.times(_p.blocks(self.D[None]), self.E[None], vector[None, ..., None])[0, ..., 0]
 
     def as_matrix(self) -> Any:
         shape = self.D.shape[:2]

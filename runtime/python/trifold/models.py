@@ -9,7 +9,7 @@ docs/users/python.md in the repository has more.
 from __future__ import annotations
 
 from .gauss_markov import GaussMarkov, matern, oscillating, total
-from .state_space import NormalEquations, Smoothed, kalman, log_likelihood, normal_equations, precision
+from .state_space import NormalEquations, Smoothed, kalman, log_likelihood, normal_equations, precision, sample
 
 __all__ = [
     "GaussMarkov",
@@ -21,5 +21,6 @@ __all__ = [
     "normal_equations",
     "oscillating",
     "precision",
+    "sample",
     "total",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import sys
 from typing import Any
 
@@ -56,6 +57,14 @@ class Namespace:
         """Repeated along axes of length 1, without gaps in memory."""
         return np.ascontiguousarray(np.broadcast_to(array, shape))
 
+    def fixed(self, array: Any) -> Any:
+        """A constant to derivatives."""
+        return array
+
+    def symmetric(self, blocks: Any) -> Any:
+        """The blocks that their lower triangles stand for, with symmetric gradients."""
+        return self.xp.tril(blocks) + self.xp.tril(blocks, -1).swapaxes(-1, -2)
+
     def known(self, condition: Any) -> bool | None:
         """Whether an array of truth values is all true; None where that cannot be told, or only by waiting for a GPU."""
         return bool(condition.all())
@@ -92,6 +101,14 @@ class _Torch(Namespace):
     def spread(self, array: Any, shape: tuple[int, ...]) -> Any:
         return self.xp.broadcast_to(array, shape).contiguous()
 
+    def fixed(self, array: Any) -> Any:
+        return array.detach()
+
+    def symmetric(self, blocks: Any) -> Any:
+        value = blocks.detach()
+        change = (blocks - value).nan_to_num()  # zeros, with the gradient
+        return super().symmetric(value) + (change + change.mT) / 2
+
     def known(self, condition: Any) -> bool | None:
         if condition.device.type != "cpu" or self.xp.compiler.is_compiling():
             return None
@@ -127,6 +144,12 @@ class _Jax(Namespace):
 
     def spread(self, array: Any, shape: tuple[int, ...]) -> Any:
         return self.xp.broadcast_to(array, shape)
+
+    def fixed(self, array: Any) -> Any:
+        return self.jax.lax.stop_gradient(array)
+
+    def symmetric(self, blocks: Any) -> Any:
+        return importlib.import_module("trifold._jax_primitives").blocks(blocks)
 
     def known(self, condition: Any) -> bool | None:
         if isinstance(condition, self.jax.core.Tracer) or any(device.platform != "cpu" for device in condition.devices()):

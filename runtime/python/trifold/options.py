@@ -48,6 +48,13 @@ def truth(value: Any, name: str) -> bool | None:
     raise SpecError(f"{name} = {value!r} is neither True nor False; give one of them, or None for the default")
 
 
+def lower_alone(triangle: Any) -> bool:
+    """Which entries of D gradients are for."""
+    if triangle not in ("both", "lower"):
+        raise SpecError(f'triangle = {triangle!r}; give "both" for symmetric gradients of D, or "lower" for those of its lower triangles')
+    return triangle == "lower"
+
+
 def flag(value: Any, name: str) -> bool:
     """True or False; None is False."""
     return bool(truth(value, name))

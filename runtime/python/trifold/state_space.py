@@ -116,14 +116,49 @@ def kalman(
     space = model.space
     with space.exact():
         D, E, b = model.system()
-        x, log_determinant, inverse = _solve(space, D, E, b)
-        covariance, neighbours = inverse()
+        x, log_determinant, f = _solve(space, D, E, b)
+        covariance, neighbours = f.selected_inverse()
         _has_digits(space, space.diagonal(D) * space.diagonal(covariance))
         covariance = space.spread(covariance, (*model.front, *covariance.shape[-3:]))
         neighbours = space.spread(neighbours, (*model.front, *neighbours.shape[-3:]))
         variance = space.diagonal(covariance)
         value = -(model.least(x) + log_determinant) / 2
     return Smoothed(x, variance, value, covariance, neighbours)
+
+
+def sample(
+    F: Any,
+    H: Any,
+    Q: Any,
+    R: Any,
+    P0: Any,
+    ys: Any,
+    *,
+    generator: Any = None,
+    draws: int | None = None,
+    m0: Any = None,
+    c: Any = None,
+    d: Any = None,
+    complete: bool = False,
+) -> Any:
+    """Draws of the states given all observations: (N, n), or (N, n, draws), with a batch axis in front where an argument has one.
+
+    generator: a numpy.random.Generator or a seed; a torch.Generator for torch; a key of jax.random, which JAX cannot do without. The other
+    arguments, libraries and errors are those of kalman(). Draws have no gradients.
+    """
+    model = _Model(F, H, Q, R, P0, ys, m0, c, d, complete)
+    space = model.space
+    if space.name == "jax" and generator is None:
+        raise SpecError("generator is missing; with arrays of JAX give a key of jax.random")
+    with space.exact():
+        D, E, b = (space.fixed(part) for part in model.system())
+        x, _, f = _solve(space, D, E, b, probe=True)
+        if x.ndim == D.ndim - 1:
+            return f.sample(generator, x, draws)
+        count = 1 if draws is None else whole(draws, "draws", 1)
+        noise = f.sample(generator, None, x.shape[0] * count)  # one factor for all series
+        noise = space.xp.moveaxis(noise.reshape(*noise.shape[:-1], x.shape[0], count), -2, 0)
+        return x + noise[..., 0] if draws is None else x[..., None] + noise
 
 
 class _Terms(NamedTuple):
@@ -288,7 +323,7 @@ def _density(space: Namespace, times: Front, of: _Terms, x: Any) -> Any:
 
 
 def _solve(space: Namespace, D: Any, E: Any, b: Any, probe: bool = False) -> tuple[Any, Any, Any]:
-    """x, log det A, and what gives the selected inverse. Where b alone has a batch axis there is one factorization.
+    """x, log det A, and the factor. Where b alone has a batch axis there is one factorization.
 
     probe: sees whether enough digits are left, for who does not take the inverse. With NumPy only, where it costs a sweep.
     """
@@ -305,7 +340,7 @@ def _solve(space: Namespace, D: Any, E: Any, b: Any, probe: bool = False) -> tup
         root = np.sqrt(np.diagonal(D, 0, -2, -1))
         signs = np.where(np.random.default_rng(0).random(root.shape) < 0.5, -1, 1).astype(root.dtype)
         _has_digits(space, abs(root * f.solve(root * signs)))
-    return space.xp.moveaxis(x, -1, 0) if columns else x, f.log_determinant(), f.selected_inverse
+    return space.xp.moveaxis(x, -1, 0) if columns else x, f.log_determinant(), f
 
 
 def _factor_solve(space: Namespace, D: Any, E: Any, b: Any) -> tuple[Any, Any]:

@@ -7,16 +7,16 @@
 D: (N, n, n), of which only the lower triangles are read; E: (N - 1, n, n), block (i + 1, i) of A, or None when N is 1; b: (N, n), or
 (N, n, m) for m right-hand sides. All may have one batch axis in front: either all of them or none. float32 or float64, on one device.
 
-Gradients. With w = A^-1 g, where g is the gradient of x, that of b is w, that of E[i] is -(w[i+1] x[i]' + x[i+1] w[i]'), and that of D[i],
-with S = -(w[i] x[i]' + x[i] w[i]'), is S below the diagonal, S / 2 on the diagonal, and zero above it, where D is not read. So the
-gradient says what a change of each entry that is read does. A gradient of log det A is 2 C below the diagonal, C on it, and 2 C of the
-couplings, where C has the blocks of A^-1. All come from the factor that the forward pass made.
+Gradients. With w = A^-1 g, where g is the gradient of x, that of b is w, that of E[i] is -(w[i+1] x[i]' + x[i+1] w[i]'), and that of D[i]
+is -(w[i] x[i]' + x[i] w[i]') / 2: symmetric, as those of torch.linalg.cholesky are. That of log det A is C for D and 2 C for the couplings,
+where C has the blocks of A^-1. All come from the factor that the forward pass made. With triangle="lower" the gradient of D says what a
+change of each entry that is read does: it is twice as large below the diagonal, and zero above it.
 
 check, by default True on the CPU: raise NotPositiveDefinite, NearlySingular or OutOfRange when a member fails. Without it, results of that
 member are NaN; only those of a nearly singular one, which rounding decides, are as they were computed. So check=False accepts them, and
 trifold.factor(D.detach(), E.detach(), check=False).status tells.
-Derivatives of any order exist, in reverse mode. Those of the selected inverse, and so the second ones of log det A, take two solutions for
-each column of A.
+Derivatives of any order exist, in reverse mode. Those of the selected inverse, and so the second ones of log det A, take a selected inverse
+of blocks twice as large.
 
 Images are solved by trifold.torch.grid.
 """
@@ -35,20 +35,26 @@ from typing import Any, NamedTuple
 from . import _torch_grid as grid
 from ._core import (
     Plan,
+    torch_backward,
     torch_factor,
     torch_factor_solve,
+    torch_forward,
     torch_log_determinant,
     torch_selected_inverse,
     torch_solve,
     torch_way,
 )
 from .errors import SpecError
-from .options import truth
+from .options import lower_alone, truth
+from .samples import added, normal, shape_of
 
 __all__ = ["Factor", "Likelihood", "factor", "grid", "likelihood", "log_determinant", "quadratic", "solve"]
 
 torch: Any = importlib.import_module("torch")
 _MOST_COLUMNS = 64  # right-hand sides that a Plan solves at once
+_LARGEST_BLOCK = 1024
+_SMALL = {torch.float64: 2.0**-100, torch.float32: 2.0**-40}  # their squares are far below the rounding
+_RULES = 2  # goes up when a derivative changes: torch keeps compiled backward passes on disk, by the names of operators
 _SMALL_BLOCK = 16  # outer products up to here go by elements: 0.32 ms for 0.71 by matrix products, 4096 of 20 x 12, H200
 
 
@@ -72,6 +78,29 @@ class Factor(NamedTuple):
         _expect(self.D, self.E, b)
         return _solve(self.D, self.E, self.value, b)
 
+    def forward(self, b: Any) -> Any:
+        """y = L^-1 P b, where A is P' L L' P; the squares of y sum up to b' A^-1 b. It has derivatives with respect to b only."""
+        _expect(self.D, self.E, b)
+        return _forward_sweep(self.D, self.E, self.value, b)
+
+    def backward(self, y: Any) -> Any:
+        """P' L^-T y: the solution where y is forward(b), a draw where y is standard normal. Derivatives as of forward()."""
+        _expect(self.D, self.E, y)
+        return _backward_sweep(self.D, self.E, self.value, y)
+
+    def sample(self, generator: Any = None, mean: Any = None, draws: int | None = None) -> Any:
+        """mean + L^-T z, a draw of the Gaussian of precision A: (N, n), or (N, n, draws), with the batch axis of D in front.
+
+        generator: a torch.Generator of D's device; by default torch's own. mean: (N, n), with the batch axis of D; 0 by default. It has
+        derivatives with respect to the mean only.
+        """
+        front = tuple(self.D.shape[:-1])
+        z = normal(generator, shape_of(front, draws), str(self.D.dtype).split(".")[-1], "torch", self.D.device)
+        return added(self.backward(z), mean, front)
+
+    def __repr__(self) -> str:
+        return f"<trifold.torch.Factor: D {tuple(self.D.shape)}, {self.D.dtype}, {self.D.device}>"
+
     def log_determinant(self) -> Any:
         """log det A in float64: () or (batch,)."""
         return _log_determinant(self.D, self.E, self.value)
@@ -81,13 +110,14 @@ class Factor(NamedTuple):
         return _products(b, self.solve(b), self.D.dim())
 
     def selected_inverse(self) -> tuple[Any, Any]:
-        """(diagonal, lower): blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), (N - 1, n, n). Their derivatives are for small systems."""
+        """(diagonal, lower): blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), (N - 1, n, n)."""
         return _selected_inverse(self.D, self.E, self.value)
 
 
-def solve(D: Any, E: Any, b: Any, *, check: bool | None = None) -> Any:
+def solve(D: Any, E: Any, b: Any, *, check: bool | None = None, triangle: str = "both") -> Any:
     """A^-1 b, with the shape of b. Raises SpecError, NotPositiveDefinite, NearlySingular, OutOfRange."""
-    return _factor_solve(D, _expect(D, E, b), b, _checks(D, check))[0]
+    coupling = _expect(D, E, b)
+    return _factor_solve(_counted(D, triangle), coupling, b, _checks(D, check))[0]
 
 
 def factor_and_solve(D: Any, E: Any, b: Any) -> tuple[Any, Factor]:
@@ -96,22 +126,23 @@ def factor_and_solve(D: Any, E: Any, b: Any) -> tuple[Any, Factor]:
     return x, Factor(D, coupling, value)
 
 
-def likelihood(D: Any, E: Any, b: Any, *, check: bool | None = None) -> Likelihood:
+def likelihood(D: Any, E: Any, b: Any, *, check: bool | None = None, triangle: str = "both") -> Likelihood:
     """(A^-1 b, log det A, b' A^-1 b) from one factorization. Raises what solve() does."""
-    return Likelihood(*_likelihood(D, _expect(D, E, b), b, _checks(D, check))[:3])
+    coupling = _expect(D, E, b)
+    return Likelihood(*_likelihood(_counted(D, triangle), coupling, b, _checks(D, check))[:3])
 
 
-def quadratic(D: Any, E: Any, b: Any, *, check: bool | None = None) -> Any:
+def quadratic(D: Any, E: Any, b: Any, *, check: bool | None = None, triangle: str = "both") -> Any:
     """b' A^-1 b for each right-hand side, in float64: (), (m,), (batch,) or (batch, m). Raises what solve() does."""
-    return likelihood(D, E, b, check=check).quadratic
+    return likelihood(D, E, b, check=check, triangle=triangle).quadratic
 
 
-def log_determinant(D: Any, E: Any, *, check: bool | None = None) -> Any:
-    """log det A in float64: () or (batch,). Raises what factor() does. Second derivatives are for small systems."""
-    return factor(D, E, check=check).log_determinant()
+def log_determinant(D: Any, E: Any, *, check: bool | None = None, triangle: str = "both") -> Any:
+    """log det A in float64: () or (batch,). Raises what factor() does."""
+    return factor(D, E, check=check, triangle=triangle).log_determinant()
 
 
-def factor(D: Any, E: Any, *, columns: int = 1, check: bool | None = None) -> Factor:
+def factor(D: Any, E: Any, *, columns: int = 1, check: bool | None = None, triangle: str = "both") -> Factor:
     """Factors A, to solve with it again and again.
 
     columns: right-hand sides that are to be solved at once; more go in panels. Raises SpecError, NotPositiveDefinite,
@@ -120,7 +151,13 @@ def factor(D: Any, E: Any, *, columns: int = 1, check: bool | None = None) -> Fa
     coupling = _expect(D, E, D)
     if not hasattr(columns, "__index__"):
         raise SpecError(f"columns = {columns!r} is no whole number; give 1 or more")
-    return Factor(D, coupling, _factor(D, coupling, columns, _checks(D, check)))
+    diagonal = _counted(D, triangle)
+    return Factor(diagonal, coupling, _factor(diagonal, coupling, columns, _checks(D, check)))
+
+
+def _counted(D: Any, triangle: str) -> Any:
+    """D, or the symmetric blocks that its lower triangles stand for."""
+    return D.tril() + D.tril(-1).mT if lower_alone(triangle) else D
 
 
 def _checks(D: Any, check: bool | None) -> bool:
@@ -241,13 +278,6 @@ def _spread(numbers: Any, like: Any, dims: int) -> Any:
     return numbers[..., None, None, :] if like.dim() == dims else numbers[..., None, None]
 
 
-def _of_entries(blocks: Any) -> Any:
-    """The gradient of the entries of D that are read, from that of a symmetric block, twice."""
-    blocks = blocks.tril()
-    blocks.diagonal(dim1=-2, dim2=-1).mul_(0.5)
-    return blocks
-
-
 def _outer(u: Any, x: Any, columns: bool) -> tuple[Any, Any]:
     """Blocks (i, i) and (i + 1, i) of u x' + x u'."""
     if not columns:
@@ -289,7 +319,7 @@ def _gradients(ctx: Any, gx: Any, gl: Any, gq: Any) -> tuple[Any, Any, Any, None
     gD = gE = None
     for diagonal, lower in parts:
         gD, gE = (diagonal, lower) if gD is None else (gD + diagonal, gE + lower)
-    return None if gD is None else _of_entries(gD), gE, gb, None
+    return None if gD is None else gD / 2, gE, gb, None
 
 
 def _of_log_determinant(D: Any, E: Any, value: Any, gl: Any) -> tuple[Any, Any]:
@@ -342,7 +372,20 @@ def _back_solve(ctx: Any, gx: Any) -> Any:
     if not (needs_D or needs_E):
         return None, None, None, gb
     diagonal, gE = _outer(-u, x, x.dim() == D.dim())
-    return _of_entries(diagonal), gE, None, gb
+    return diagonal / 2, gE, None, gb
+
+
+def _back_triangle(adjoint: Any) -> Any:
+    """Of forward and backward, which are linear in b, and each the transpose of the other."""
+
+    def back(ctx: Any, g: Any) -> Any:
+        if any(ctx.needs_input_grad[:2]):
+            raise SpecError(
+                "forward(), backward() and sample() have no derivative with respect to D and E; factor D.detach() and E.detach()"
+            )
+        return None, None, None, None if g is None else adjoint()(*ctx.saved_tensors, g)
+
+    return back
 
 
 def _back_log_determinant(ctx: Any, gl: Any) -> Any:
@@ -350,28 +393,35 @@ def _back_log_determinant(ctx: Any, gl: Any) -> Any:
         return None, None, None
     D, E, value = ctx.saved_tensors
     diagonal, lower = _of_log_determinant(D, E, value, gl)
-    return _of_entries(diagonal), lower, None
+    return diagonal / 2, lower, None
 
 
 def _back_selected_inverse(ctx: Any, g_diagonal: Any, g_lower: Any) -> Any:
-    """With G of these blocks, those of -A^-1 (G + G') A^-1, by all columns of A^-1: that is for small systems."""
+    """The blocks of -A^-1 V A^-1, where V has the blocks of the gradients, symmetric. E stands for two blocks of A, with half of g_lower
+    each.
+
+    The matrix [[A, e V], [e V, A]] has them in its inverse, times e, beside the diagonal. All that is computed there is odd in e, so it has
+    no rounding of anything larger. Terms of e^3 are below the rounding.
+    """
     if g_diagonal is None and g_lower is None:
         return None, None, None
     D, E, value = ctx.saved_tensors
-    *front, horizon, n, _ = D.shape
-    identity = torch.eye(horizon * n, dtype=D.dtype, device=D.device).reshape(horizon, n, horizon * n)
-    inverse = _solve(D, E, value, identity.expand(*front, -1, -1, -1))
-    product = torch.zeros_like(inverse) if g_diagonal is None else (g_diagonal + g_diagonal.mT) @ inverse
-    if g_lower is not None:
-        product = product + _shifted(g_lower @ inverse[..., :-1, :, :], 1, 0) + _shifted(g_lower.mT @ inverse[..., 1:, :, :], 0, 1)
-    change = -_solve(D, E, value, product).unflatten(-1, (horizon, n))
-    diagonal, lower = (change.diagonal(offset, -4, -2).movedim(-1, -3) for offset in (0, -1))
-    return _of_entries(diagonal), lower, None
+    n = D.shape[-1]
+    if 2 * n > _LARGEST_BLOCK:
+        raise SpecError(f"D has blocks of {n}; derivatives of the selected inverse take blocks of at most {_LARGEST_BLOCK // 2}")
+    of_D = torch.zeros_like(D) if g_diagonal is None else (g_diagonal + g_diagonal.mT) / 2
+    of_E = torch.zeros_like(E) if g_lower is None else g_lower / 2
+    with torch.no_grad():
+        inverse = _selected_inverse(D, E, value)[0].diagonal(0, -2, -1)
+        largest = torch.cat((of_D, of_E), -3).abs().amax((-3, -2, -1)) * inverse.amax((-2, -1))
+        e = (_SMALL[D.dtype] / torch.where(largest == 0, 1, largest))[..., None, None, None]
+    double = _doubled(D, e * of_D), _doubled(E, e * of_E)
+    diagonal, lower = _selected_inverse(*double, _factor(*double, 1, False))
+    return diagonal[..., n:, :n] / e, 2 * lower[..., n:, :n] / e, None
 
 
-def _shifted(blocks: Any, before: int, after: int) -> Any:
-    """With so many blocks of zeros before and after them."""
-    return torch.nn.functional.pad(blocks, (0, 0, 0, 0, before, after))
+def _doubled(blocks: Any, changes: Any) -> Any:
+    return torch.cat((torch.cat((blocks, changes), -1), torch.cat((changes, blocks), -1)), -2)
 
 
 # vmap. Members that are mapped are one batch. One A for mapped right-hand sides is one factor, and they are its columns.
@@ -437,18 +487,21 @@ def _one(array: Any, dim: int | None) -> Any:
     return array if dim is None else array.select(dim, 0)
 
 
-def _vmap_solve(info: Any, in_dims: Any, D: Any, E: Any, value: Any, b: Any) -> Any:
-    of_D, of_E, of_value, of_b = in_dims
-    dims = _dims(D, of_D)
-    if of_value is None:  # one factor; nothing but the shapes of D and E is read
-        one = _one(D, of_D), _one(E, of_E), value
-        if of_b is None:
-            return _solve(*one, b), None
-        columns = _dims(b, of_b) == dims
-        return _from_columns(_solve(*one, _as_columns(b, of_b, columns)), info.batch_size, columns), 0
-    members = _Members(info.batch_size, dims == 4)
-    x = _solve(*(members.join(array, dim) for array, dim in zip((D, E, value, b), in_dims)))
-    return members.part(x), 0
+def _vmap_sweep(sweep: Any) -> Any:
+    def rule(info: Any, in_dims: Any, D: Any, E: Any, value: Any, b: Any) -> Any:
+        of_D, of_E, of_value, of_b = in_dims
+        dims = _dims(D, of_D)
+        if of_value is None:  # one factor; nothing but the shapes of D and E is read
+            one = _one(D, of_D), _one(E, of_E), value
+            if of_b is None:
+                return sweep()(*one, b), None
+            columns = _dims(b, of_b) == dims
+            return _from_columns(sweep()(*one, _as_columns(b, of_b, columns)), info.batch_size, columns), 0
+        members = _Members(info.batch_size, dims == 4)
+        x = sweep()(*(members.join(array, dim) for array, dim in zip((D, E, value, b), in_dims)))
+        return members.part(x), 0
+
+    return rule
 
 
 def _vmap_of_value(op: Any, info: Any, in_dims: Any, D: Any, E: Any, value: Any) -> list[Any]:
@@ -476,6 +529,7 @@ class _Operator:
     """An operator. Eager calls go around torch's dispatcher, which costs more than a small system does."""
 
     def __init__(self, name: str, schema: str, run: Any, fake: Any, keep: Any, back: Any, vmap: Any) -> None:
+        name = f"{name}_{_RULES}"
         op = torch.library.custom_op(f"trifold::{name}", run, mutates_args=(), schema=schema)
         op.register_fake(fake)
         op.register_autograd(back, setup_context=keep)
@@ -542,7 +596,25 @@ _solve = _Operator(
     _fake_solve,
     _keep_solve,
     _back_solve,
-    _vmap_solve,
+    _vmap_sweep(lambda: _solve),
+)
+_forward_sweep = _Operator(
+    "forward",
+    "(Tensor D, Tensor E, Tensor value, Tensor b) -> Tensor",
+    torch_forward,
+    _fake_solve,
+    _keep_inputs,
+    _back_triangle(lambda: _backward_sweep),
+    _vmap_sweep(lambda: _forward_sweep),
+)
+_backward_sweep = _Operator(
+    "backward",
+    "(Tensor D, Tensor E, Tensor value, Tensor b) -> Tensor",
+    torch_backward,
+    _fake_solve,
+    _keep_inputs,
+    _back_triangle(lambda: _forward_sweep),
+    _vmap_sweep(lambda: _backward_sweep),
 )
 _log_determinant = _Operator(
     "log_determinant",

@@ -1,0 +1,118 @@
+"""A as blocks, as one matrix, and as others store it."""
+
+# pyright: reportConstantRedefinition=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from .errors import SpecError
+from .namespaces import Namespace, namespace_of
+from .options import flag, whole
+
+np: Any = numpy
+
+
+def matvec(D: Any, E: Any, x: Any) -> Any:
+    """A x. D: (N, n, n), of which only the lower triangles are read; E: (N - 1, n, n), or None when N is 1; x: (N, n), or (N, n, m).
+
+    Each may have batch axes in front, which are broadcast. Arrays of NumPy, torch or JAX, with gradients; those of D are
+    symmetric. Raises SpecError on shapes that do not fit.
+    """
+    space, D, E = _read(D, E, x)
+    x = space.array(x, "x")
+    n, horizon = D.shape[-1], D.shape[-3]
+    columns = x.ndim > 2 and tuple(x.shape[-3:-1]) == (horizon, n)
+    if not columns and tuple(x.shape[-2:]) != (horizon, n):
+        raise SpecError(f"x has shape {tuple(x.shape)}; give {(horizon, n)}, or {(horizon, n, 'm')}")
+    x = x if columns else x[..., None]
+    with space.exact():
+        result = D @ x
+        if horizon > 1:
+            down, up = E @ x[..., :-1, :, :], E.swapaxes(-1, -2) @ x[..., 1:, :, :]
+            none = 0 * result[..., :1, :, :]
+            result = result + space.xp.concatenate([none, down], -3) + space.xp.concatenate([up, none], -3)
+    return result if columns else result[..., 0]
+
+
+def to_dense(D: Any, E: Any) -> Any:
+    """A as one matrix, (N n, N n), with batch axes in front where D has any. Arrays and errors are those of matvec()."""
+    space, D, E = _read(D, E)
+    horizon, n = D.shape[-3], D.shape[-1]
+    below, at = np.eye(horizon, k=-1)[:, :-1], np.eye(horizon)
+    place = "...kab,ik,jk->...iajb"
+    with space.exact():
+        result = space.xp.einsum(place, D, space.constant(at), space.constant(at))
+        if horizon > 1:
+            first, second = space.constant(below), space.constant(at[:, :-1])
+            result = result + space.xp.einsum(place, E, first, second) + space.xp.einsum(place, E.swapaxes(-1, -2), second, first)
+    return result.reshape(*result.shape[:-4], horizon * n, horizon * n)
+
+
+def _read(D: Any, E: Any, *others: Any) -> tuple[Namespace, Any, Any]:
+    """D as symmetric blocks, and E, of no blocks where it is None."""
+    space = namespace_of([D, *([] if E is None else [E]), *others])
+    D = space.array(D, "D")
+    if D.ndim < 3 or D.shape[-1] != D.shape[-2] or 0 in D.shape:
+        raise SpecError(f"D has shape {tuple(D.shape)}; give (N, n, n), or (batch, N, n, n)")
+    horizon, n = D.shape[-3], D.shape[-1]
+    if E is None and horizon > 1:
+        raise SpecError(f"E is None; give {(horizon - 1, n, n)}, as D has {horizon} blocks")
+    E = space.constant(np.zeros((0, n, n))) if E is None else space.array(E, "E")
+    if tuple(E.shape[-3:]) != (horizon - 1, n, n):
+        raise SpecError(f"E has shape {tuple(E.shape)}; give {(horizon - 1, n, n)}, as D has {horizon} blocks")
+    return space, space.symmetric(D), E
+
+
+def from_sparse(A: Any, block: int | None = None) -> tuple[Any, Any]:
+    """(D, E) of a sparse matrix or array of SciPy: BSR, CSR, or any other format. float32 stays, and all else is float64.
+
+    block: n; by default that of a BSR matrix. The lower triangle may be stored alone; an upper one must be its mirror image.
+    Raises SpecError where A is not symmetric, or has entries outside of the blocks beside the diagonal.
+    """
+    if not hasattr(A, "tocoo"):
+        raise SpecError(f"A is a {type(A).__name__}; give a sparse matrix or array of SciPy")
+    if block is None and getattr(A, "format", "") != "bsr":
+        raise SpecError("block is missing: only a BSR matrix says how large its blocks are; give n")
+    n = whole(A.blocksize[0] if block is None else block, "block", 1)
+    size = A.shape[0]
+    if A.shape != (size, size) or size == 0 or size % n != 0:
+        raise SpecError(f"A has shape {A.shape}, which are no blocks of {n} x {n}; give a square matrix of whole blocks")
+    entries = A.tocoo()
+    return _from_entries(np.asarray(entries.row), np.asarray(entries.col), np.asarray(entries.data), size, n)
+
+
+def from_banded(ab: Any, block: int, lower: bool = False) -> tuple[Any, Any]:
+    """(D, E) of a matrix as scipy.linalg.solveh_banded takes it: diagonals as rows of ab. block: n. Errors are those of from_sparse()."""
+    ab, n, lower = np.asarray(ab), whole(block, "block", 1), flag(lower, "lower")
+    if ab.ndim != 2 or 0 in ab.shape or ab.shape[1] % n != 0:
+        raise SpecError(f"ab has shape {ab.shape}; give (diagonals, N n) for blocks of {n}")
+    diagonals, size = ab.shape
+    row, column = np.indices(ab.shape)
+    # ab[k, j] is A[j + k, j] of a lower form, and A[j - (diagonals - 1 - k), j] of an upper one, which is mirrored here.
+    other = column + row if lower else column - (diagonals - 1 - row)
+    inside = (other >= 0) & (other < size)
+    ends = other[inside], column[inside]
+    return _from_entries(np.maximum(*ends), np.minimum(*ends), ab[inside], size, n)
+
+
+def _from_entries(row: Any, column: Any, data: Any, size: int, n: int) -> tuple[Any, Any]:
+    if data.dtype.kind not in "fiub":
+        raise SpecError(f"the matrix has elements of {data.dtype}; give real numbers")
+    at, beside = row // n, column // n
+    far = (abs(at - beside) > 1) & (data != 0)
+    if far.any():
+        k = int(np.argmax(far))
+        raise SpecError(f"entry ({row[k]}, {column[k]}) is outside of the blocks of {n} beside the diagonal; give larger blocks")
+    shape = (3, size // n, n, n)
+    blocks = np.zeros(shape, np.float32 if data.dtype == np.float32 else np.float64)
+    near = abs(at - beside) <= 1
+    np.add.at(blocks, (at[near] - beside[near], beside[near], row[near] % n, column[near] % n), data[near])  # entries may come twice
+    D, E, above = blocks[0], blocks[1][:-1], blocks[-1][1:]
+    if not (np.triu(D, 1).any() or above.any()):
+        D = np.tril(D) + np.tril(D, -1).swapaxes(-1, -2)
+    elif not (np.allclose(D, D.swapaxes(-1, -2)) and np.allclose(E, above.swapaxes(-1, -2))):
+        raise SpecError("A is not symmetric; give its lower triangle alone, or both")
+    return D, E

@@ -1,0 +1,50 @@
+"""Draws of Gaussians whose precision is factored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from .arrays import library_of
+from .errors import SpecError
+from .options import whole
+
+np: Any = numpy
+
+
+def added(drawn: Any, mean: Any, front: tuple[int, ...]) -> Any:
+    """Draws around a mean, which has the shape ``front``; draws may have an axis of their own behind it."""
+    if mean is None:
+        return drawn
+    if tuple(mean.shape) != tuple(front):
+        raise SpecError(f"mean has shape {tuple(mean.shape)}; give {tuple(front)}")
+    return drawn + (mean[..., None] if drawn.ndim > len(front) else mean)
+
+
+def shape_of(front: tuple[int, ...], draws: Any) -> tuple[int, ...]:
+    return front if draws is None else (*front, whole(draws, "draws", 1))
+
+
+def normal(generator: Any, shape: tuple[int, ...], dtype: str, library: str, device: Any) -> Any:
+    """Standard normal numbers of the library's own generator, or of NumPy's; without one they differ from call to call."""
+    if library == "torch":
+        torch: Any = __import__("torch")
+        if generator is not None and not isinstance(generator, torch.Generator):
+            raise SpecError(f"generator is a {type(generator).__name__}; give a torch.Generator")
+        return torch.randn(shape, generator=generator, dtype=getattr(torch, dtype), device=device)
+    numbers = np.random.default_rng(generator).standard_normal(shape).astype(dtype, copy=False)
+    if library == "cupy":
+        cupy: Any = __import__("cupy")
+        return cupy.asarray(numbers)
+    return numbers
+
+
+def sample(solver: Any, generator: Any, mean: Any, draws: Any, members: int | None) -> Any:
+    """For a Solver of trifold, whose last factorization had that many members."""
+    plan = solver.plan
+    front = (plan.horizon, plan.block) if members is None else (members, plan.horizon, plan.block)
+    library = library_of(type(solver.value if mean is None else mean))
+    library = "numpy" if library == "another" else library
+    z = normal(generator, shape_of(front, draws), "float32" if plan.dtype == "float32" else "float64", library, plan.device)
+    return added(solver.backward(z, check=False), mean, front)
