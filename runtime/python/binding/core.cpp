@@ -205,6 +205,13 @@ void bind_solver(nb::module_& module) {
     solver
         .def("selected_inverse", &BoundSolver::selected_inverse, "out"_a = none, nb::kw_only(), "active"_a = none, "check"_a = none,
              guarded)
+        .def(
+            "marginals",
+            [](BoundSolver& self, nb::handle d, nb::handle e, nb::handle b, nb::handle shift, nb::handle diagonal, nb::handle active,
+               double pivot_floor, bool accept,
+               std::optional<bool> check) { return self.marginals(d, e, b, {shift, diagonal, active, pivot_floor, accept, check}); },
+            "D"_a.none(), "E"_a.none(), "b"_a.none(), nb::kw_only(), "shift"_a = none, "diagonal"_a = none, "active"_a = none,
+            "pivot_floor"_a = 0.0, "accept_nearly_singular"_a = false, "check"_a = none, guarded)
         .def("forward_quadratic", &BoundSolver::forward_quadratic, "b"_a.none(), "out"_a = none, "quadratic"_a = none, guarded)
         .def("log_determinant", &BoundSolver::log_determinant, "out"_a = none, guarded)
         .def("status", &BoundSolver::status, guarded)

@@ -125,6 +125,17 @@ nb::tuple factor_solve(nb::handle d, nb::handle e, nb::handle b, bool check) {
     return nb::make_tuple(x, value);
 }
 
+/// (x, log det A, diagonal, lower, value).
+nb::tuple marginals(nb::handle d, nb::handle e, nb::handle b, bool check) {
+    const Array of_d(d, "D");
+    const auto known = known_for(of_d, columns_of(of_d, b));
+    const auto value = names_of_torch().like(known->sample), x = names_of_torch().like(b);
+    auto solver = known->solver(value);
+    solver.factor_along(Operation::factor_solve, d, e, b, x, {.check = check});
+    const auto inverse = solver.selected_inverse(nb::none(), nb::none(), check);
+    return nb::make_tuple(x, solver.log_determinant(nb::none()), inverse[0], inverse[1], value);
+}
+
 /// A Solver that goes on from a value of D.
 template <class Call>
 nb::object with_value(nb::handle d, nb::handle value, Call call) {
@@ -159,6 +170,7 @@ void bind_torch(nb::module_& module) {
     module.def("torch_way", [](const nb::args& arguments) { return static_cast<int>(way_of(arguments)); });
     module.def("torch_factor", &factor, "D"_a, "E"_a, "columns"_a, "check"_a, guarded);
     module.def("torch_factor_solve", &factor_solve, "D"_a, "E"_a, "b"_a, "check"_a, guarded);
+    module.def("torch_marginals", &marginals, "D"_a, "E"_a, "b"_a, "check"_a, guarded);
     module.def("torch_solve", &sweep<Operation::solve>, "D"_a, "E"_a, "value"_a, "b"_a, guarded);
     module.def("torch_forward", &sweep<Operation::forward>, "D"_a, "E"_a, "value"_a, "b"_a, guarded);
     module.def("torch_backward", &sweep<Operation::backward>, "D"_a, "E"_a, "value"_a, "b"_a, guarded);

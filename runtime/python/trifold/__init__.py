@@ -17,7 +17,7 @@ import atexit as _atexit
 
 from . import grid, models
 from ._core import Plan, Solver, finish_calls as _finish_calls, version as _version
-from .arrays import Refinement, Status
+from .arrays import Marginals, Refinement, Status
 from .errors import (
     CacheError,
     CompileError,
@@ -32,7 +32,7 @@ from .errors import (
     SpecError,
     Unsolvable,
 )
-from .factor import Factor, factor, solve
+from .factor import Factor, factor, marginals, solve
 from .info import info
 from .matrices import from_banded, from_sparse, matvec, to_dense
 
@@ -45,6 +45,7 @@ __all__ = [
     "Factor",
     "GridFailed",
     "LaunchError",
+    "Marginals",
     "NearlySingular",
     "NotConverged",
     "NotPositiveDefinite",
@@ -60,6 +61,7 @@ __all__ = [
     "from_sparse",
     "grid",
     "info",
+    "marginals",
     "matvec",
     "models",
     "solve",

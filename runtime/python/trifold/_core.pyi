@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from .arrays import Refinement, Status
+from .arrays import Marginals, Refinement, Status
 
 version: str
 
@@ -144,6 +144,20 @@ class Solver:
         """Blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), (N - 1, n, n). The Plan must have it among its operations."""
     def forward_quadratic(self, b: Any, out: Any = None, quadratic: Any = None) -> tuple[Any, Any]:
         """forward(b), and b' A^-1 b in float64: (), (m,), (batch,) or (batch, m). b has as many right-hand sides as the Plan."""
+    def marginals(
+        self,
+        D: Any,
+        E: Any,
+        b: Any,
+        *,
+        shift: Any = None,
+        diagonal: Any = None,
+        active: Any = None,
+        pivot_floor: float = 0.0,
+        accept_nearly_singular: bool = False,
+        check: bool | None = None,
+    ) -> Marginals:
+        """What trifold.marginals() returns. The Plan must have all operations, and b has as many right-hand sides as the Plan at most."""
     def log_determinant(self, out: Any = None) -> Any:
         """log det A in float64: (), or (batch,). Does not wait on a GPU."""
     def status(self) -> Status:
@@ -204,6 +218,7 @@ def seconds_of_solve(solver: Solver, b: Any, out: Any, repeats: int) -> float: .
 def torch_way(*arguments: Any) -> int: ...
 def torch_factor(D: Any, E: Any, columns: int, check: bool) -> Any: ...
 def torch_factor_solve(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, Any]: ...
+def torch_marginals(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, ...]: ...
 def torch_solve(D: Any, E: Any, value: Any, b: Any) -> Any: ...
 def torch_forward(D: Any, E: Any, value: Any, b: Any) -> Any: ...
 def torch_backward(D: Any, E: Any, value: Any, b: Any) -> Any: ...

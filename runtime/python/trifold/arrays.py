@@ -39,6 +39,20 @@ class Refinement(NamedTuple):
     backward_error: Any
 
 
+class Marginals(NamedTuple):
+    """What a Gaussian of precision A and information b has, of one factorization: marginals() returns it."""
+
+    x: Any  #: A^-1 b, the mean: as b
+    log_determinant: Any  #: log det A: () or (batch,)
+    quadratic: Any  #: b' A^-1 b: (), (m,), (batch,) or (batch, m)
+    diagonal: Any  #: blocks (i, i) of A^-1, the covariances: (N, n, n)
+    lower: Any  #: blocks (i + 1, i), the covariances of neighbours: (N - 1, n, n)
+
+
+def marginals(*parts: Any) -> Marginals:
+    return Marginals(*parts)
+
+
 def status(rows: list[tuple[Any, ...]], batched: bool) -> Status:
     return Status(*_columns(rows, batched))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, TypedDict, Unpack
 
 from ._core import Plan, Solver, solver_for
-from .arrays import Status, columns_alone, floating, give_back, is_jax
+from .arrays import Marginals, Status, columns_alone, floating, give_back, is_jax
 from .errors import SpecError
 from .options import Option, array, flag, known, read, real, takes, truth, whole, word
 
@@ -57,6 +57,20 @@ def solve(D: Any, E: Any, b: Any, **options: Unpack[Options]) -> Any:
     settings = read("solve", options, OPTIONS)
     diagonal, lower, right = floating(D, "D"), floating(E, "E"), floating(b, "b")
     return _solver_for(diagonal, right, "factor_solve,solve", settings).factor_solve(diagonal, lower, right, **settings)
+
+
+@takes(OPTIONS)
+def marginals(D: Any, E: Any, b: Any, **options: Unpack[Options]) -> Marginals:
+    """A^-1 b, log det A, b' A^-1 b, and blocks (i, i) and (i + 1, i) of A^-1, of one factorization. Arguments and errors are those of solve().
+
+    They are what a Gaussian of precision A and information b has: mean, normalization, likelihood, and covariances. There is no mixed
+    precision for it.
+    """
+    settings = read("marginals", options, OPTIONS)
+    if settings["mixed"]:
+        raise SpecError("mixed precision has no selected inverse; take solve(), or marginals() without mixed")
+    diagonal, lower, right = floating(D, "D"), floating(E, "E"), floating(b, "b")
+    return _solver_for(diagonal, right, "all", settings).marginals(diagonal, lower, right, **settings)
 
 
 @takes(OPTIONS)

@@ -40,15 +40,17 @@ from ._core import (
     torch_factor_solve,
     torch_forward,
     torch_log_determinant,
+    torch_marginals,
     torch_selected_inverse,
     torch_solve,
     torch_way,
 )
+from .arrays import Marginals
 from .errors import SpecError
 from .options import lower_alone, truth
 from .samples import added, normal, shape_of
 
-__all__ = ["Factor", "Likelihood", "factor", "grid", "likelihood", "log_determinant", "quadratic", "solve"]
+__all__ = ["Factor", "Likelihood", "Marginals", "factor", "grid", "likelihood", "log_determinant", "marginals", "quadratic", "solve"]
 
 torch: Any = importlib.import_module("torch")
 _MOST_COLUMNS = 64  # right-hand sides that a Plan solves at once
@@ -130,6 +132,12 @@ def likelihood(D: Any, E: Any, b: Any, *, check: bool | None = None, triangle: s
     """(A^-1 b, log det A, b' A^-1 b) from one factorization. Raises what solve() does."""
     coupling = _expect(D, E, b)
     return Likelihood(*_likelihood(_counted(D, triangle), coupling, b, _checks(D, check))[:3])
+
+
+def marginals(D: Any, E: Any, b: Any, *, check: bool | None = None, triangle: str = "both") -> Marginals:
+    """(A^-1 b, log det A, b' A^-1 b, and the blocks (i, i) and (i + 1, i) of A^-1) from one factorization. Raises what solve() does."""
+    coupling = _expect(D, E, b)
+    return Marginals(*_marginals(_counted(D, triangle), coupling, b, _checks(D, check))[:5])
 
 
 def quadratic(D: Any, E: Any, b: Any, *, check: bool | None = None, triangle: str = "both") -> Any:
@@ -236,6 +244,11 @@ def _likelihood_of(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, Any, Any, 
     return x, torch_log_determinant(D, E, value), _products(b, x, D.dim()), value
 
 
+def _marginals_of(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, ...]:
+    x, log_determinant, diagonal, lower, value = torch_marginals(D, E, b, check)
+    return x, log_determinant, _products(b, x, D.dim()), diagonal, lower, value
+
+
 # The compiler is told their shapes alone. A Plan is for one shape, so sizes that are symbols become numbers here.
 
 
@@ -255,6 +268,11 @@ def _fake_factor_solve(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, Any]:
 def _fake_likelihood(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, Any, Any, Any]:
     x, value = _fake_factor_solve(D, E, b, check)
     return x, _fake_log_determinant(D, E, value), _products(b, x, D.dim()), value
+
+
+def _fake_marginals(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, ...]:
+    *first, value = _fake_likelihood(D, E, b, check)
+    return *first, *_fake_selected_inverse(D, E, value), value
 
 
 def _fake_solve(D: Any, E: Any, value: Any, b: Any) -> Any:
@@ -307,24 +325,28 @@ def _of_x(D: Any, E: Any, value: Any, b_needs: bool, x: Any, gx: Any, gq: Any) -
     return (of_b if b_needs else None), outer
 
 
-def _gradients(ctx: Any, gx: Any, gl: Any, gq: Any) -> tuple[Any, Any, Any, None]:
-    D, E, value, x = ctx.saved_tensors
+def _gradients(ctx: Any, gx: Any, gl: Any, gq: Any, inverse: Any = None, g_inverse: Any = (None, None)) -> tuple[Any, Any, Any, None]:
+    """Of D, E and b. inverse: the blocks of A^-1, where the forward pass has made them, and g_inverse their gradients."""
+    D, E, value, x = ctx.saved_tensors[:4]
     needs_D, needs_E, needs_b = ctx.needs_input_grad[:3]
     gb, u = _of_x(D, E, value, needs_b, x, gx, gq)
     if not (needs_D or needs_E):
         return None, None, gb, None
     parts = [] if u is None else [_outer(-u, x, x.dim() == D.dim())]
     if gl is not None:
-        parts.append(_of_log_determinant(D, E, value, gl))
+        parts.append(_of_log_determinant(inverse or _selected_inverse(D, E, value), gl))
+    if any(g is not None for g in g_inverse):
+        diagonal, lower = _of_inverse(D, E, inverse, *g_inverse)
+        parts.append((2 * diagonal, lower))
     gD = gE = None
     for diagonal, lower in parts:
         gD, gE = (diagonal, lower) if gD is None else (gD + diagonal, gE + lower)
     return None if gD is None else gD / 2, gE, gb, None
 
 
-def _of_log_determinant(D: Any, E: Any, value: Any, gl: Any) -> tuple[Any, Any]:
-    diagonal, lower = _selected_inverse(D, E, value)
-    twice = 2 * gl.to(D.dtype)[..., None, None, None]
+def _of_log_determinant(inverse: tuple[Any, Any], gl: Any) -> tuple[Any, Any]:
+    diagonal, lower = inverse
+    twice = 2 * gl.to(diagonal.dtype)[..., None, None, None]
     return twice * diagonal, twice * lower
 
 
@@ -337,6 +359,10 @@ def _keep_first(ctx: Any, inputs: Any, output: Any) -> None:
     """Of factor_solve and likelihood."""
     D, E = inputs[:2]
     _keep(ctx, D, E, output[-1], output[0])
+
+
+def _keep_marginals(ctx: Any, inputs: Any, output: Any) -> None:
+    _keep(ctx, *inputs[:2], output[-1], output[0], *output[3:5])
 
 
 def _keep_solve(ctx: Any, inputs: Any, output: Any) -> None:
@@ -361,6 +387,10 @@ def _back_factor_solve(ctx: Any, gx: Any, _: Any) -> Any:
 
 def _back_likelihood(ctx: Any, gx: Any, gl: Any, gq: Any, _: Any) -> Any:
     return _gradients(ctx, gx, gl, gq)
+
+
+def _back_marginals(ctx: Any, gx: Any, gl: Any, gq: Any, g_diagonal: Any, g_lower: Any, _: Any) -> Any:
+    return _gradients(ctx, gx, gl, gq, tuple(ctx.saved_tensors[4:]), (g_diagonal, g_lower))
 
 
 def _back_solve(ctx: Any, gx: Any) -> Any:
@@ -392,32 +422,38 @@ def _back_log_determinant(ctx: Any, gl: Any) -> Any:
     if gl is None:
         return None, None, None
     D, E, value = ctx.saved_tensors
-    diagonal, lower = _of_log_determinant(D, E, value, gl)
+    diagonal, lower = _of_log_determinant(_selected_inverse(D, E, value), gl)
     return diagonal / 2, lower, None
 
 
 def _back_selected_inverse(ctx: Any, g_diagonal: Any, g_lower: Any) -> Any:
+    if g_diagonal is None and g_lower is None:
+        return None, None, None
+    D, E, value = ctx.saved_tensors
+    with torch.no_grad():
+        inverse = _selected_inverse(D, E, value)
+    return *_of_inverse(D, E, inverse, g_diagonal, g_lower), None
+
+
+def _of_inverse(D: Any, E: Any, inverse: tuple[Any, Any], g_diagonal: Any, g_lower: Any) -> tuple[Any, Any]:
     """The blocks of -A^-1 V A^-1, where V has the blocks of the gradients, symmetric. E stands for two blocks of A, with half of g_lower
     each.
 
     The matrix [[A, e V], [e V, A]] has them in its inverse, times e, beside the diagonal. All that is computed there is odd in e, so it has
-    no rounding of anything larger. Terms of e^3 are below the rounding.
+    no rounding of anything larger. Terms of e^3 are below the rounding. inverse: for the size of its entries.
     """
-    if g_diagonal is None and g_lower is None:
-        return None, None, None
-    D, E, value = ctx.saved_tensors
     n = D.shape[-1]
     if 2 * n > _LARGEST_BLOCK:
         raise SpecError(f"D has blocks of {n}; derivatives of the selected inverse take blocks of at most {_LARGEST_BLOCK // 2}")
     of_D = torch.zeros_like(D) if g_diagonal is None else (g_diagonal + g_diagonal.mT) / 2
     of_E = torch.zeros_like(E) if g_lower is None else g_lower / 2
     with torch.no_grad():
-        inverse = _selected_inverse(D, E, value)[0].diagonal(0, -2, -1)
-        largest = torch.cat((of_D, of_E), -3).abs().amax((-3, -2, -1)) * inverse.amax((-2, -1))
+        size = inverse[0].diagonal(0, -2, -1).amax((-2, -1))
+        largest = torch.cat((of_D, of_E), -3).abs().amax((-3, -2, -1)) * size
         e = (_SMALL[D.dtype] / torch.where(largest == 0, 1, largest))[..., None, None, None]
     double = _doubled(D, e * of_D), _doubled(E, e * of_E)
     diagonal, lower = _selected_inverse(*double, _factor(*double, 1, False))
-    return diagonal[..., n:, :n] / e, 2 * lower[..., n:, :n] / e, None
+    return diagonal[..., n:, :n] / e, 2 * lower[..., n:, :n] / e
 
 
 def _doubled(blocks: Any, changes: Any) -> Any:
@@ -461,15 +497,16 @@ def _vmap_factor(info: Any, in_dims: Any, D: Any, E: Any, columns: int, check: b
 
 
 def _vmap_along(op: Any, info: Any, in_dims: Any, D: Any, E: Any, b: Any, check: bool) -> Any:
-    """Of factor_solve and likelihood."""
+    """Of factor_solve, likelihood and marginals."""
     of_D, of_E, of_b = in_dims[:3]
     dims = _dims(D, of_D)
     if of_D is None and of_E is None:
         columns = _dims(b, of_b) == dims
-        x, *others, value = op(D, E, _as_columns(b, of_b, columns), check)
-        # A log determinant has no right-hand sides; a quadratic has.
-        results = [_from_columns(r, info.batch_size, columns) if k == 1 else r for k, r in enumerate(others)]
-        return (_from_columns(x, info.batch_size, columns), *results, value), (0, *([None, 0][: len(others)]), None)
+        results = list(op(D, E, _as_columns(b, of_b, columns), check))
+        mapped: list[int | None] = [None] * len(results)
+        for k in (0, 2) if len(results) > 2 else (0,):  # x and the quadratic have right-hand sides; what is of A alone has none
+            results[k], mapped[k] = _from_columns(results[k], info.batch_size, columns), 0
+        return tuple(results), tuple(mapped)
     members = _Members(info.batch_size, dims == 4)
     results = op(*(members.join(array, dim) for array, dim in zip((D, E, b), in_dims)), check)
     return tuple(members.part(result) for result in results), (0,) * len(results)
@@ -481,6 +518,10 @@ def _vmap_factor_solve(info: Any, in_dims: Any, D: Any, E: Any, b: Any, check: b
 
 def _vmap_likelihood(info: Any, in_dims: Any, D: Any, E: Any, b: Any, check: bool) -> Any:
     return _vmap_along(_likelihood, info, in_dims, D, E, b, check)
+
+
+def _vmap_marginals(info: Any, in_dims: Any, D: Any, E: Any, b: Any, check: bool) -> Any:
+    return _vmap_along(_marginals, info, in_dims, D, E, b, check)
 
 
 def _one(array: Any, dim: int | None) -> Any:
@@ -571,7 +612,16 @@ _factor = _Operator(
     _back_factor,
     _vmap_factor,
 )
-_factor_solve = _Operator(
+_factor_marginals = _Operator(
+    "marginals",
+    "(Tensor D, Tensor E, Tensor b, bool check) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+    _marginals_of,
+    _fake_marginals,
+    _keep_marginals,
+    _back_marginals,
+    _vmap_marginals,
+)
+_solve = _Operator(
     "factor_solve",
     "(Tensor D, Tensor E, Tensor b, bool check) -> (Tensor, Tensor)",
     torch_factor_solve,
@@ -588,6 +638,15 @@ _likelihood = _Operator(
     _keep_first,
     _back_likelihood,
     _vmap_likelihood,
+)
+_marginals = _Operator(
+    "marginals",
+    "(Tensor D, Tensor E, Tensor b, bool check) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+    _marginals_of,
+    _fake_marginals,
+    _keep_marginals,
+    _back_marginals,
+    _vmap_marginals,
 )
 _solve = _Operator(
     "solve",
