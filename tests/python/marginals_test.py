@@ -150,3 +150,36 @@ def test_what_fails():
     assert all(np.isfinite(part).all() for part in tj.marginals(D, E, b, accept_nearly_singular=True))
     with pytest.raises(trifold.SpecError, match="mixed"):
         trifold.marginals(*make(3, 5), rhs(3, 5), mixed=True)
+
+
+@pytest.mark.parametrize("batch", [None, 3])
+def test_block_tridiagonal_normal(batch):
+    """Against the moments of the dense Gaussian; the second moments are the gradients of the log normalizer, as dynamax has them."""
+    *_, jax, tj = libraries()
+    D, E, h = *make(3, 6, batch), rhs(3, 6, batch)
+    D = (D + D.swapaxes(-1, -2)) / 2
+    value, mean, second, following = jax.jit(tj.block_tridiagonal_normal)(D, E, h)
+    x, log_determinant, quadratic, diagonal, lower = expected(D, E, h)
+    np.testing.assert_allclose(value, (quadratic - log_determinant + 18 * np.log(2 * np.pi)) / 2, rtol=1e-12)
+    np.testing.assert_allclose(mean, x, rtol=1e-10)
+    np.testing.assert_allclose(second, diagonal + x[..., :, None] * x[..., None, :], rtol=1e-10)
+    np.testing.assert_allclose(following, lower + x[..., 1:, :, None] * x[..., :-1, None, :], rtol=1e-10, atol=1e-14)
+    slopes = jax.grad(lambda *a: jax.numpy.sum(tj.block_tridiagonal_normal(*a)[0]), (0, 1, 2))(D, E, h)
+    for mine, theirs in zip((-2 * slopes[0], -slopes[1], slopes[2]), (second, following, mean)):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-10, atol=1e-12)
+
+
+def test_gradients_of_second_moments():
+    check_grads = pytest.importorskip("jax.test_util").check_grads
+    *_, jax, tj = libraries()
+
+    def moments(D, E, h):
+        return tj.block_tridiagonal_normal((D + D.mT) / 2, E, h)
+
+    check_grads(moments, (*make(2, 4), rhs(2, 4)), order=1, modes=["fwd", "rev"], rtol=1e-5)
+    D, E, h = *make(2, 4, 3), rhs(2, 4, 3)
+    mapped = jax.vmap(moments)(D, E, h)
+    for mine, theirs in zip(mapped, moments(D, E, h)):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-12)
+    with pytest.raises(trifold.SpecError, match="h has shape"):
+        tj.block_tridiagonal_normal(D[0], E[0], h[0][..., None])

@@ -16,6 +16,7 @@ Images are solved by trifold.jax.grid. docs/users/python.md in the repository sa
 from __future__ import annotations
 
 import importlib
+import math
 from typing import Any, NamedTuple
 
 from . import _jax_grid as grid, _jax_primitives as _p
@@ -32,6 +33,7 @@ __all__ = [
     "Factor",
     "Likelihood",
     "Marginals",
+    "block_tridiagonal_normal",
     "factor",
     "grid",
     "likelihood",
@@ -103,6 +105,27 @@ def marginals(D: Any, E: Any, b: Any, *, accept_nearly_singular: bool = False, t
         system.alone(_drop_columns(_form(system.D, system.E, columns, x), system, b)),
         system.alone(diagonal),
         system.alone(lower),
+    )
+
+
+def block_tridiagonal_normal(J_diag: Any, J_lower: Any, h: Any, *, triangle: str = "both") -> tuple[Any, Any, Any, Any]:
+    """(log normalizer, Ex, ExxT, ExxnT) of the Gaussian of density exp(-x' J x / 2 + h' x - log normalizer), as dynamax has them.
+
+    J_diag: (T, D, D), the diagonal blocks of J; J_lower: (T - 1, D, D), those below; h: (T, D). All may have one batch axis in front. Ex is
+    the mean, (T, D); ExxT has the second moments E[x(t) x(t)'], ExxnT those of neighbours, E[x(t + 1) x(t)']. It may stand where dynamax
+    has block_tridiag_mvn_expectations, whose results these are. The gradient of the moments takes O(T), of marginals().
+    """
+    x, log_determinant, quadratic, diagonal, lower = marginals(J_diag, J_lower, h, triangle=triangle)
+    if x.ndim != diagonal.ndim - 1:
+        raise SpecError(f"h has shape {x.shape}; give {diagonal.shape[:-1]}")
+    size = x.shape[-2] * x.shape[-1]
+    log_normalizer = (quadratic - log_determinant + size * math.log(2 * math.pi)) / 2
+    column, row = x[..., :, None], x[..., None, :]
+    return (
+        log_normalizer.astype(x.dtype),
+        x,
+        diagonal + column * row,
+        lower + column[..., 1:, :, :] * row[..., :-1, :, :],
     )
 
 
