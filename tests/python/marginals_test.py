@@ -35,9 +35,7 @@ def test_all_faces(n, horizon, batch, columns, dtype):
     torch, tt, jax, tj = libraries()
     arrays = *make(n, horizon, batch, dtype), rhs(n, horizon, batch, columns, dtype)
     tolerance = 1e-10 if dtype == np.float64 else 2e-4
-    plan = trifold.Plan(
-        block=n, horizon=horizon, dtype=dtype, batch=batch or 1, rhs=columns or 1, operations="all"
-    )
+    plan = trifold.Plan(block=n, horizon=horizon, dtype=dtype, batch=batch or 1, rhs=columns or 1, operations="all")
     results = {
         "numpy": trifold.marginals(*arrays),
         "solver": plan.solver().marginals(*arrays),

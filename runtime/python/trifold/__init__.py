@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import atexit as _atexit
 
-from . import grid, models
+from . import grid, models, operators, signatures as _signatures
 from ._core import Plan, Solver, finish_calls as _finish_calls, version as _version
 from .arrays import Marginals, Refinement, Status
 from .errors import (
@@ -35,6 +35,7 @@ from .errors import (
 from .factor import Factor, factor, marginals, solve
 from .info import info
 from .matrices import from_banded, from_sparse, matvec, to_dense
+from .structure import Factorized, Structure, factorized, solve_sparse, structure_of
 
 __version__: str = _version
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "DeviceError",
     "Error",
     "Factor",
+    "Factorized",
     "GridFailed",
     "LaunchError",
     "Marginals",
@@ -55,8 +57,10 @@ __all__ = [
     "Solver",
     "SpecError",
     "Status",
+    "Structure",
     "Unsolvable",
     "factor",
+    "factorized",
     "from_banded",
     "from_sparse",
     "grid",
@@ -64,7 +68,10 @@ __all__ = [
     "marginals",
     "matvec",
     "models",
+    "operators",
     "solve",
+    "solve_sparse",
+    "structure_of",
     "to_dense",
 ]
 
@@ -73,4 +80,5 @@ def __dir__() -> list[str]:
     return [*__all__, "__version__"]
 
 
+_signatures.show()
 _atexit.register(_finish_calls)

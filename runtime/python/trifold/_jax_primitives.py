@@ -163,7 +163,12 @@ def make_primitive(name: str, shapes: Any) -> Any:
 
 @functools.cache
 def _compiled(primitive: Any, **parameters: Any) -> Any:
-    return jax.jit(functools.partial(primitive.bind, **parameters))
+    def bind(*arguments: Any) -> Any:
+        return primitive.bind(*arguments, **parameters)
+
+    bind.__qualname__ = bind.__name__ = primitive.name
+    bind._apply_primitive = True  # pyright: ignore[reportFunctionMemberAccess]  # or jax_debug_nans would go on looking within
+    return jax.jit(bind)
 
 
 factor_p = make_primitive("factor", _factor_shapes)

@@ -7,15 +7,25 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy
+import numpy.typing
 
 from .errors import SpecError
 
 _log = logging.getLogger("trifold")
 np: Any = numpy  # its stubs differ from version to version
 _PROCESSOR = (1, 3, 11)  # DLPack's numbers of its memory: its own, and what CUDA and HIP pin
+
+
+class Exchanged(Protocol):
+    """An array that is handed over by DLPack, as those of torch, CuPy and JAX are."""
+
+    def __dlpack__(self) -> Any: ...
+
+
+ArrayLike = numpy.typing.ArrayLike | Exchanged
 
 
 class Status(NamedTuple):

@@ -21,6 +21,8 @@ of blocks twice as large.
 Images are solved by trifold.torch.grid.
 """
 
+# pyright: reportConstantRedefinition=false
+
 # The custom operators. A factor is a tensor of bytes, ([batch,] bytes, rhs of its Plan): saved for the backward pass, and never read
 # by others. Sweeps use parts of it as scratch. To torch they do not change it, for what it says of A stays the same; so a factor may be
 # saved, differentiated and compiled as any other result. docs/developers/python.md says what keeps two calls on one factor apart.
@@ -46,11 +48,17 @@ from ._core import (
     torch_way,
 )
 from .arrays import Marginals
+from .batches import Together, fitting, itself
 from .errors import SpecError
 from .options import lower_alone, truth
 from .samples import added, normal, shape_of
 
 __all__ = ["Factor", "Likelihood", "Marginals", "factor", "grid", "likelihood", "log_determinant", "marginals", "quadratic", "solve"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 torch: Any = importlib.import_module("torch")
 _MOST_COLUMNS = 64  # right-hand sides that a Plan solves at once
@@ -77,18 +85,18 @@ class Factor(NamedTuple):
 
     def solve(self, b: Any) -> Any:
         """A^-1 b: (N, n) or (N, n, m), with the batch axis of D in front where D has one. Raises SpecError on shapes that do not fit."""
-        _expect(self.D, self.E, b)
-        return _solve(self.D, self.E, self.value, b)
+        D, E, b, back, _ = _fitting(self.D, self.E, b)
+        return back(_solve(D, E, self.value, b))
 
     def forward(self, b: Any) -> Any:
         """y = L^-1 P b, where A is P' L L' P; the squares of y sum up to b' A^-1 b. It has derivatives with respect to b only."""
-        _expect(self.D, self.E, b)
-        return _forward_sweep(self.D, self.E, self.value, b)
+        D, E, b, back, _ = _fitting(self.D, self.E, b)
+        return back(_forward_sweep(D, E, self.value, b))
 
     def backward(self, y: Any) -> Any:
         """P' L^-T y: the solution where y is forward(b), a draw where y is standard normal. Derivatives as of forward()."""
-        _expect(self.D, self.E, y)
-        return _backward_sweep(self.D, self.E, self.value, y)
+        D, E, y, back, _ = _fitting(self.D, self.E, y)
+        return back(_backward_sweep(D, E, self.value, y))
 
     def sample(self, generator: Any = None, mean: Any = None, draws: int | None = None) -> Any:
         """mean + L^-T z, a draw of the Gaussian of precision A: (N, n), or (N, n, draws), with the batch axis of D in front.
@@ -109,7 +117,8 @@ class Factor(NamedTuple):
 
     def quadratic(self, b: Any) -> Any:
         """b' A^-1 b for each right-hand side, in float64."""
-        return _products(b, self.solve(b), self.D.dim())
+        D, E, b, _, back_columns = _fitting(self.D, self.E, b)
+        return back_columns(_products(b, _solve(D, E, self.value, b), D.dim()))
 
     def selected_inverse(self) -> tuple[Any, Any]:
         """(diagonal, lower): blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), (N - 1, n, n)."""
@@ -118,26 +127,28 @@ class Factor(NamedTuple):
 
 def solve(D: Any, E: Any, b: Any, *, check: bool | None = None, triangle: str = "both") -> Any:
     """A^-1 b, with the shape of b. Raises SpecError, NotPositiveDefinite, NearlySingular, OutOfRange."""
-    coupling = _expect(D, E, b)
-    return _factor_solve(_counted(D, triangle), coupling, b, _checks(D, check))[0]
+    D, E, b, back, _ = _fitting(D, E, b)
+    return back(_factor_solve(_counted(D, triangle), E, b, _checks(D, check))[0])
 
 
 def factor_and_solve(D: Any, E: Any, b: Any) -> tuple[Any, Factor]:
-    coupling = _expect(D, E, b)
-    x, value = _factor_solve(D, coupling, b, _checks(D, None))
-    return x, Factor(D, coupling, value)
+    D, E, b, back, _ = _fitting(D, E, b)
+    x, value = _factor_solve(D, E, b, _checks(D, None))
+    return back(x), Factor(D, E, value)
 
 
 def likelihood(D: Any, E: Any, b: Any, *, check: bool | None = None, triangle: str = "both") -> Likelihood:
     """(A^-1 b, log det A, b' A^-1 b) from one factorization. Raises what solve() does."""
-    coupling = _expect(D, E, b)
-    return Likelihood(*_likelihood(_counted(D, triangle), coupling, b, _checks(D, check))[:3])
+    D, E, b, back, back_columns = _fitting(D, E, b)
+    x, log_determinant, quadratic, _ = _likelihood(_counted(D, triangle), E, b, _checks(D, check))
+    return Likelihood(back(x), log_determinant, back_columns(quadratic))
 
 
 def marginals(D: Any, E: Any, b: Any, *, check: bool | None = None, triangle: str = "both") -> Marginals:
     """(A^-1 b, log det A, b' A^-1 b, and the blocks (i, i) and (i + 1, i) of A^-1) from one factorization. Raises what solve() does."""
-    coupling = _expect(D, E, b)
-    return Marginals(*_marginals(_counted(D, triangle), coupling, b, _checks(D, check))[:5])
+    D, E, b, back, back_columns = _fitting(D, E, b)
+    x, log_determinant, quadratic, diagonal, lower, _ = _marginals(_counted(D, triangle), E, b, _checks(D, check))
+    return Marginals(back(x), log_determinant, back_columns(quadratic), diagonal, lower)
 
 
 def quadratic(D: Any, E: Any, b: Any, *, check: bool | None = None, triangle: str = "both") -> Any:
@@ -156,11 +167,11 @@ def factor(D: Any, E: Any, *, columns: int = 1, check: bool | None = None, trian
     columns: right-hand sides that are to be solved at once; more go in panels. Raises SpecError, NotPositiveDefinite,
     NearlySingular.
     """
-    coupling = _expect(D, E, D)
+    D, E, *_ = _fitting(D, E, D)
     if not hasattr(columns, "__index__"):
         raise SpecError(f"columns = {columns!r} is no whole number; give 1 or more")
     diagonal = _counted(D, triangle)
-    return Factor(diagonal, coupling, _factor(diagonal, coupling, columns, _checks(D, check)))
+    return Factor(diagonal, E, _factor(diagonal, E, columns, _checks(D, check)))
 
 
 def _counted(D: Any, triangle: str) -> Any:
@@ -172,15 +183,19 @@ def _checks(D: Any, check: bool | None) -> bool:
     return D.is_cpu if check is None else bool(truth(check, "check"))
 
 
-def _expect(D: Any, E: Any, b: Any) -> Any:
-    """E, after a look at what vmap's rules rely on. The rest is checked where a call is made."""
+def _fitting(D: Any, E: Any, b: Any) -> Together:
+    """What vmap's rules rely on: tensors, with a batch axis in all or in none. The rest is checked where a call is made."""
     try:
-        dims = D.dim()
-        if (dims == 3 or dims == 4) and E.dim() == dims and -1 <= b.dim() - dims <= 0:
-            return E
+        dims, of_b = D.dim(), b.dim()
+        same = E.dim() == dims and -1 <= of_b - dims <= 0 and b.shape[: dims - 1] == D.shape[: dims - 1]
+        if same and (dims == 3 or (dims == 4 and E.shape[0] == D.shape[0])):
+            return Together(D, E, b, itself, itself)
     except AttributeError:
         pass
-    return _explain(D, E, b)
+    coupling = _explain(D, E, b)
+    fit = fitting(D, coupling, b)
+    _expect_batch(fit.D, fit.b)
+    return fit
 
 
 def _explain(D: Any, E: Any, b: Any) -> Any:
@@ -195,11 +210,15 @@ def _explain(D: Any, E: Any, b: Any) -> Any:
     *front, horizon, n, _ = D.shape
     if E is None and horizon != 1:
         raise SpecError(f"E is missing; give {(*front, horizon - 1, n, n)}")
-    if E is not None and E.dim() != D.dim():
+    if E is not None and E.dim() not in (3, 4):
         raise SpecError(f"E has shape {tuple(E.shape)}; give {(*front, horizon - 1, n, n)}")
+    return D.new_empty((*front, 0, n, n)) if E is None else E
+
+
+def _expect_batch(D: Any, b: Any) -> None:
+    *front, horizon, n, _ = D.shape
     if b.dim() - D.dim() not in (-1, 0):
         raise SpecError(f"b has shape {tuple(b.shape)}; give {(*front, horizon, n)}, or {(*front, horizon, n, 'm')} for m right-hand sides")
-    return D.new_empty((*front, 0, n, n)) if E is None else E
 
 
 # Plans and values
@@ -612,16 +631,7 @@ _factor = _Operator(
     _back_factor,
     _vmap_factor,
 )
-_factor_marginals = _Operator(
-    "marginals",
-    "(Tensor D, Tensor E, Tensor b, bool check) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
-    _marginals_of,
-    _fake_marginals,
-    _keep_marginals,
-    _back_marginals,
-    _vmap_marginals,
-)
-_solve = _Operator(
+_factor_solve = _Operator(
     "factor_solve",
     "(Tensor D, Tensor E, Tensor b, bool check) -> (Tensor, Tensor)",
     torch_factor_solve,
