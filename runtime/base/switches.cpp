@@ -27,7 +27,7 @@ constexpr std::array table{
            "where compiled kernels are kept; default $XDG_CACHE_HOME/trifold, then $HOME/.cache/trifold, then memory only"},
     Switch{"TRIFOLD_CACHE_SIZE", "bytes, or a number with K, M or G",
            "bound of the cache directory, default 1G; the least recently used kernels go first"},
-    Switch{"TRIFOLD_BINARIES", "directory", "read-only second tier: binaries shipped with a deployment, in the cache's layout"},
+    Switch{"TRIFOLD_BINARIES", "directories, separated by colons", "layers of kernels that trifold pack made; only read, before the cache"},
     Switch{
         "TRIFOLD_DISABLE", "jit,cache,clang,hiprtc,graph,wisdom",
         "jit: never compile, a missing kernel is an error; cache: keep nothing, on disk or in memory; clang: use the system's C compiler, "

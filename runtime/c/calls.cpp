@@ -5,6 +5,7 @@
 #include <string>
 #include <trifold/grid.hpp>
 #include <trifold/solver.hpp>
+#include <trifold/sparse.hpp>
 
 namespace trifold::c {
 namespace {
@@ -33,6 +34,8 @@ trifold_code code_of(const std::exception_ptr& thrown) noexcept try {
     return fail(TRIFOLD_NOT_CONVERGED, error.what());
 } catch (const GridFailed& error) {
     return fail(TRIFOLD_GRID_FAILED, error.what());
+} catch (const SparseFailed& error) {
+    return fail(TRIFOLD_SPARSE_FAILED, error.what());
 } catch (const SpecError& error) {
     return fail(TRIFOLD_BAD_ARGUMENT, error.what());
 } catch (const DeviceError& error) {

@@ -45,13 +45,16 @@ bool stale(const Binary& binary, const Target& target) {
 /// `problem` is set where an entry is there, but cannot be read.
 std::optional<Binary> look_up(const Cache& cache, const std::string& key, const Target& target, std::string& problem) {
     if (dumped("ptx")) return std::nullopt;  // PTX is not kept
-    for (const auto* tier : std::initializer_list<const Cache*>{&cache, nullptr}) {
-        auto found = tier != nullptr ? tier->find(key, &problem) : Cache::shipped().find(key, &problem);
+    for (const auto& layer : Cache::layers()) {
+        auto found = layer.find(key, &problem);
         if (!found) continue;
-        if (!stale(*found, target)) return found;
-        log(LogLevel::info,
-            fmt::format("the cached {} was made by {}, which is not the compiler installed here", key.substr(0, 8), found->compiler));
+        found->prebuilt = true;
+        return found;
     }
+    auto found = cache.find(key, &problem);
+    if (!found || !stale(*found, target)) return found;
+    log(LogLevel::info,
+        fmt::format("the cached {} was made by {}, which is not the compiler installed here", key.substr(0, 8), found->compiler));
     return std::nullopt;
 }
 
@@ -105,9 +108,11 @@ Binary compile(const Unit& unit, const std::string& key) {
     const auto what = fmt::format("the compiled kernels of {} ({})", unit.id, to_string(unit.target));
     if (!problem.empty())
         throw CacheError(fmt::format("{} are not to be had, and TRIFOLD_DISABLE=jit forbids compiling them; {}", what, problem));
+    std::vector<std::string> layers;
+    for (const auto& layer : Cache::layers()) layers.push_back(layer.path().string());
     throw CacheError(fmt::format("{} are missing and TRIFOLD_DISABLE=jit forbids compiling them; looked for key {} in {} and {}", what, key,
                                  cache.path().empty() ? "no cache directory (" + cache.problem() + ")" : cache.path().string(),
-                                 Cache::shipped().path().empty() ? "no TRIFOLD_BINARIES" : Cache::shipped().path().string()));
+                                 layers.empty() ? "no layer of TRIFOLD_BINARIES" : fmt::format("{}", fmt::join(layers, ", "))));
 }
 
 Binary load_or_compile(const Unit& unit, const std::string& key) {

@@ -7,10 +7,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <sstream>
 #include <system_error>
 #include <thread>
 #include <trifold/error.hpp>
@@ -102,6 +105,11 @@ std::int64_t discard(const fs::path& path, const fs::path& root) {
     return error ? 0 : bytes;
 }
 
+using Paths = std::vector<fs::path>;
+/// The list is replaced as a whole, so that a child of a fork finds it whole and no lock taken. Never destroyed: threads may compile at
+/// exit.
+auto& added_layers = *new std::atomic<std::shared_ptr<const Paths>>(std::make_shared<const Paths>());
+
 }  // namespace
 
 Cache::Cache(fs::path root, std::int64_t limit_bytes) : root_(std::move(root)), limit_(limit_bytes) {
@@ -139,21 +147,45 @@ Cache Cache::from_environment() {
     return none;
 }
 
-Cache Cache::shipped() {
+Cache Cache::layer(fs::path root, std::string named_by) {
     Cache cache;
-    cache.root_ = switch_value("TRIFOLD_BINARIES");
+    cache.root_ = std::move(root);
     cache.read_only_ = true;
-    if (cache.root_.empty()) return cache;
-    cache.named_by_ = "TRIFOLD_BINARIES";
-    if (!cache.accept(true)) log_once(LogLevel::warning, cache.problem_ + "; the shipped binaries are not used");
+    cache.named_by_ = std::move(named_by);
+    if (!cache.accept(true)) log_once(LogLevel::warning, cache.problem_ + "; the kernels there are not used");
     return cache;
 }
 
-bool Cache::accept(bool is_shipped) {
+std::vector<Cache> Cache::layers() {
+    std::vector<Cache> result;
+    const auto add = [&](const fs::path& path, const char* named_by) {
+        auto layer = Cache::layer(path, named_by);
+        if (!layer.root_.empty()) result.push_back(std::move(layer));
+    };
+    std::istringstream named(switch_value("TRIFOLD_BINARIES"));
+    for (std::string path; std::getline(named, path, ':');)
+        if (!path.empty()) add(path, "TRIFOLD_BINARIES");
+    for (const auto& path : *added_layers.load()) add(path, "add_layer()");
+    return result;
+}
+
+void add_layer(const fs::path& directory) {
+    std::error_code without_directory;  // a relative path stays one, and is no directory then
+    const auto path = fs::absolute(directory, without_directory);
+    auto known = added_layers.load();
+    std::shared_ptr<Paths> longer;
+    do {
+        if (std::ranges::find(*known, path) != known->end()) return;
+        longer = std::make_shared<Paths>(*known);
+        longer->push_back(path);
+    } while (!added_layers.compare_exchange_weak(known, std::move(longer)));
+}
+
+bool Cache::accept(bool is_layer) {
     struct stat about{};
     if (problem_.empty() && (::stat(root_.c_str(), &about) != 0 || !S_ISDIR(about.st_mode)))
         problem_ = fmt::format("{} is not a directory", root_.string());
-    if (problem_.empty() && about.st_uid != ::geteuid() && !(is_shipped && about.st_uid == 0))
+    if (problem_.empty() && about.st_uid != ::geteuid() && !(is_layer && about.st_uid == 0))
         problem_ = fmt::format("{} belongs to another user (id {}), who could make this one run any code; name another directory",
                                root_.string(), about.st_uid);
     if (problem_.empty() && (about.st_mode & 022) != 0)
@@ -197,12 +229,12 @@ bool Cache::quarantine(const std::string& key, const Descriptor& directory, cons
     return discard(path, root_) > 0;
 }
 
-void Cache::publish(const Binary& binary, const Unit& unit) const try {
+void Cache::publish(const Binary& binary, const Unit& unit, Parts parts) const try {
     if (root_.empty() || read_only_) return;
     const auto target = place(binary.key);
     fs::create_directory(root_ / stage_directory);
     PrivateDirectory stage(root_ / stage_directory);
-    write_entry(stage.path(), binary, unit);
+    write_entry(stage.path(), binary, unit, parts);
     const auto bytes = bytes_below(stage.path());
     for (int attempt = 0; attempt < 2; ++attempt) {
         fs::create_directory(target.parent_path());

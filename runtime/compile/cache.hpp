@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/base/files.hpp"
+#include "runtime/compile/entry.hpp"
 
 namespace trifold {
 
@@ -30,10 +31,11 @@ class Cache {
   public:
     /// The place that the environment names (docs/users/switches.md). Without a usable one nothing is kept.
     static Cache from_environment();
-    /// The read-only second tier, TRIFOLD_BINARIES; an entry found there is never moved or touched.
-    static Cache shipped();
+    /// The layers that can be used, which are only read: those of TRIFOLD_BINARIES, then those of add_layer(). An entry found there is
+    /// never moved or touched.
+    static std::vector<Cache> layers();
     /// Makes the directory (mode 0700) when there is none. An existing one is used only if this user owns it and nobody else may
-    /// write to it. With another directory than the environment's this is how binaries are shipped: Cache(out).publish(...).
+    /// write to it. A layer is made so: Cache(out).publish(binary, unit, Parts::kernels).
     explicit Cache(std::filesystem::path root, std::int64_t limit_bytes = unlimited);
     static constexpr std::int64_t unlimited = INT64_MAX;
 
@@ -48,7 +50,7 @@ class Cache {
     /// given, then says why it is not used.
     std::optional<Binary> find(const std::string& key, std::string* problem = nullptr) const;
     /// A lost race leaves what is there, unless another compiler made that or it is damaged.
-    void publish(const Binary& binary, const Unit& unit) const;
+    void publish(const Binary& binary, const Unit& unit, Parts parts = Parts::all) const;
     /// Held until destroyed by the one who compiles `key`. Only saves duplicate work: it may come back empty-handed, and gives
     /// up waiting after `patience`.
     Descriptor lock(const std::string& key, std::chrono::milliseconds patience) const;
@@ -64,7 +66,8 @@ class Cache {
   private:
     Cache() = default;
     std::filesystem::path place(const std::string& key) const { return root_ / key.substr(0, 2) / key; }
-    bool accept(bool shipped);
+    static Cache layer(std::filesystem::path root, std::string named_by);
+    bool accept(bool is_layer);
     bool quarantine(const std::string& key, const Descriptor& directory, const std::string& problem) const;
     void bound(std::int64_t added) const;
 

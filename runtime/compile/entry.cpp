@@ -18,6 +18,7 @@ using nlohmann::json;
 
 constexpr int format_version = 1;
 constexpr auto meta_file = "meta.json";
+constexpr auto kernels_alone = "kernels";
 
 json kernel_json(const KernelResources& kernel) {
     return {{"kernel", kernel.kernel},
@@ -82,8 +83,9 @@ std::string checked_file(const Descriptor& directory, const std::string& name, c
     return std::move(*bytes);
 }
 
-/// One that the kernels run without: only damage counts.
+/// One that the kernels run without: only damage counts. Layers do not have them.
 std::string optional_file(const Descriptor& directory, const std::string& name, const json& meta, EntryContent& content) {
+    if (meta.value("parts", "") == kernels_alone) return {};
     EntryContent apart;
     auto bytes = checked_file(directory, name, meta, apart);
     if (apart.state == EntryState::damaged) set_problem(content, apart.state, apart.problem);
@@ -138,26 +140,24 @@ std::string binary_extension(Backend backend) { return std::string(choose(backen
 std::string source_file(Backend backend) { return "kernel" + source_extension(backend); }
 std::string binary_file(Backend backend) { return "kernel" + binary_extension(backend); }
 
-void write_entry(const std::filesystem::path& directory, const Binary& binary, const Unit& unit) {
+void write_entry(const std::filesystem::path& directory, const Binary& binary, const Unit& unit, Parts parts) {
     const auto backend = unit.target.backend;
     json files;
     const auto add = [&](const std::string& name, const std::string& text) {
         write_file(directory / name, text);
         files[name] = sha256(text);
     };
-    add(source_file(backend), unit.source);
     add(binary_file(backend), binary.code);
-    add("log.txt", binary.log);
+    if (parts == Parts::all) {
+        add(source_file(backend), unit.source);
+        add("log.txt", binary.log);
+    }
     auto kernels = json::array();
     for (const auto& kernel : binary.kernels) kernels.push_back(kernel_json(kernel));
-    write_file(directory / meta_file, sealed({{"format", format_version},
-                                              {"key", binary.key},
-                                              {"name", unit.id},
-                                              {"target", to_string(unit.target)},
-                                              {"options", unit.options},
-                                              {"compiler", binary.compiler},
-                                              {"kernels", kernels},
-                                              {"files", files}}));
+    json meta{{"format", format_version}, {"key", binary.key},           {"name", unit.id},    {"target", to_string(unit.target)},
+              {"options", unit.options},  {"compiler", binary.compiler}, {"kernels", kernels}, {"files", files}};
+    if (parts == Parts::kernels) meta["parts"] = kernels_alone;
+    write_file(directory / meta_file, sealed(std::move(meta)));
 }
 
 EntryContent read_entry(const Descriptor& directory, const std::string& key) {

@@ -13,8 +13,11 @@ struct EntryMeta {
     std::vector<KernelResources> kernels;
 };
 
+/// Files of an entry. kernels: without the source and the log, which only people read.
+enum class Parts { all, kernels };
+
 /// Writes the files of an entry into an existing, private directory. Throws DeviceError.
-void write_entry(const std::filesystem::path& directory, const Binary& binary, const Unit& unit);
+void write_entry(const std::filesystem::path& directory, const Binary& binary, const Unit& unit, Parts parts);
 
 /// State of an entry that was read. damaged: a byte, or a file, is not what was written. unreadable: that could not be found out, for want
 /// of descriptors or memory for example, so that it may be sound. absent: its directory is being removed.

@@ -24,7 +24,7 @@ ToolReport probe_tool(std::shared_ptr<const Compiler> (*find)(ToolReport&)) {
 CacheReport probe_cache() {
     const auto cache = Cache::from_environment();
     CacheReport report{cache.path(), cache.named_by(), cache.writable(), cache.problem()};
-    report.shipped = Cache::shipped().path();
+    report.layers = probe_layers();
     if (report.path.empty()) return report;
     report.entries = static_cast<std::int64_t>(cache.list().size());
     report.bytes = cache.size();
@@ -34,6 +34,12 @@ CacheReport probe_cache() {
 }
 
 }  // namespace
+
+std::vector<std::string> probe_layers() {
+    std::vector<std::string> result;
+    for (const auto& layer : Cache::layers()) result.push_back(layer.path());
+    return result;
+}
 
 Environment probe_environment() {
     Environment environment;

@@ -23,8 +23,11 @@ struct CacheReport {
     bool writable = false;
     std::string problem;  ///< why it is not used, or not written to
     std::int64_t entries = 0, bytes = 0, limit_bytes = 0;
-    std::string shipped;  ///< read-only directory of shipped binaries; empty: none
+    std::vector<std::string> layers;  ///< directories of kernels that are only read, in the order in which they are looked at
 };
+
+/// The layers alone, which takes no while.
+std::vector<std::string> probe_layers();
 
 struct Environment {
     std::vector<ToolReport> tools;  ///< in-process Clang, system C compiler, NVRTC, hiprtc; the driver and devices are Device's to report

@@ -19,11 +19,15 @@ class Code {
     virtual void* function(const Kernel& kernel) const = 0;
 
     const std::string compiler;
+    const bool prebuilt;
     const std::vector<KernelResources> kernels;
 
   protected:
     explicit Code(const Binary& binary)
-        : compiler(binary.compiler), kernels(binary.kernels), gauged_(gauges.modules, static_cast<std::int64_t>(binary.code.size())) {}
+        : compiler(binary.compiler),
+          prebuilt(binary.prebuilt),
+          kernels(binary.kernels),
+          gauged_(gauges.modules, static_cast<std::int64_t>(binary.code.size())) {}
 
   private:
     Gauged gauged_;

@@ -97,13 +97,14 @@ const PlanReport& Prepared::report() const {
     const std::scoped_lock lock(*reporting_);
     if (const auto* known = report_.load(std::memory_order_acquire)) return *known;
     auto report = std::make_unique<PlanReport>();
-    report->cache_hit = true;
+    report->cache_hit = report->prebuilt = true;
     report->generate_seconds = generate_seconds;
     report->compile_seconds = compile_seconds;
     report->load_seconds = load_seconds;
     for (std::size_t k = 0; k < units.size(); ++k) {
         const auto& [code, cache_hit, _] = units.code(k);
         report->cache_hit = report->cache_hit && cache_hit;
+        report->prebuilt = report->prebuilt && code->prebuilt;
         report->compiler = code->compiler;
         report->kernels.insert(report->kernels.end(), code->kernels.begin(), code->kernels.end());
     }

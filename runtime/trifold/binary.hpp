@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <trifold/program.hpp>
@@ -16,6 +17,7 @@ struct Binary {
     std::vector<KernelResources> kernels;  ///< in the Unit's order
     std::string key;                       ///< key of the cache: 64 hex digits
     bool cache_hit = false;
+    bool prebuilt = false;       ///< from a layer of kernels, whichever compiler made them
     double compile_seconds = 0;  ///< spent by this call; 0 on a hit
 };
 
@@ -25,6 +27,10 @@ struct Binary {
 Binary obtain(const Unit& unit);
 /// Those of all units, in their order. Units that have to be compiled are, all at the same time. Throws as obtain() of a Unit does.
 std::vector<Binary> obtain_all(const Program& program);
+
+/// Adds a layer: a directory of kernels that `trifold pack` made, which is only read. Layers come before the cache, those of
+/// TRIFOLD_BINARIES first. One that is there already is not added again; one that cannot be used is reported once in the log.
+void add_layer(const std::filesystem::path& directory);
 
 /// A CPU Binary in this process. Its symbols live as long as it does.
 class HostModule {

@@ -14,6 +14,7 @@ namespace [[gnu::visibility("default")]] trifold {
 
 struct PlanReport {
     bool cache_hit = false;  ///< nothing was compiled for the plan
+    bool prebuilt = false;   ///< all its kernels are from layers that `trifold pack` made
     std::string compiler;    ///< name and exact version of what made the binary
     double generate_seconds = 0, compile_seconds = 0, load_seconds = 0;
     std::vector<KernelResources> kernels;  ///< those of all units

@@ -1,4 +1,4 @@
-/* The flat C interface: the calls of trifold/solver.hpp and trifold/grid.hpp behind opaque handles and status codes.
+/* The flat C interface: the calls of trifold/solver.hpp, trifold/grid.hpp and trifold/sparse.hpp behind opaque handles and status codes.
  *
  * Every function that can fail returns a trifold_code and leaves a text for trifold_last_error(). No exception leaves this
  * interface. Handles are destroyed by their own function, which takes NULL. Structs are set to their defaults by their
@@ -23,6 +23,7 @@ typedef enum {
     TRIFOLD_OUT_OF_RANGE = 12,    /* OutOfRange: a result holds infinities or NaN */
     TRIFOLD_GRID_FAILED = 13,     /* GridFailed: an image cannot be solved */
     TRIFOLD_NEARLY_SINGULAR = 14, /* NearlySingular: rounding decides the solution */
+    TRIFOLD_SPARSE_FAILED = 15,   /* SparseFailed: values that cannot be factored, or an iteration that has not converged */
     TRIFOLD_BAD_ARGUMENT = 20,    /* SpecError */
     TRIFOLD_NO_DEVICE = 30,       /* DeviceError: no device, driver, compiler library or device memory; a limit of the system */
     TRIFOLD_COMPILE_FAILED = 31,
@@ -130,7 +131,7 @@ typedef struct {
     int on_host;                 /* 1: host memory, options included; their stream is ignored */
     int transposed;              /* TRIFOLD_GRID_REFINE: 1 for A' */
     void* stream;
-    const void* options; /* trifold_options, of a grid trifold_grid_options; NULL: the defaults */
+    const void* options; /* trifold_options, trifold_grid_options or trifold_sparse_options by its solver; NULL: the defaults */
     const void* in[3];   /* arrays that are read, in the order of the functions' parameters */
     void* out[2];        /* arrays that are written, likewise */
 } trifold_call;
@@ -348,6 +349,159 @@ trifold_code trifold_grid_reciprocal_condition(trifold_grid_solver* solver, cons
 TRIFOLD_CONDITION(trifold_grid, f32, TRIFOLD_F32, reciprocal_condition, (const float* stencil), (stencil))
 TRIFOLD_CONDITION(trifold_grid, f64, TRIFOLD_F64, reciprocal_condition, (const double* stencil), (stencil))
 trifold_code trifold_grid_log_determinant(trifold_grid_solver* solver, trifold_grid_determinant* values, int64_t capacity, int64_t* count);
+
+/* ---- sparse systems: trifold/sparse.hpp says what the calls do ---- */
+
+typedef enum {
+    TRIFOLD_SPARSE_NONE = 0,
+    TRIFOLD_SPARSE_JACOBI = 1,
+    TRIFOLD_SPARSE_DILU = 2,
+    TRIFOLD_SPARSE_IC0 = 3,
+    TRIFOLD_SPARSE_ILDU0 = 4,
+    TRIFOLD_SPARSE_ILDU1 = 5,
+    TRIFOLD_SPARSE_ILDU2 = 6
+} trifold_sparse_preconditioner;
+typedef enum { TRIFOLD_SPARSE_BICGSTAB = 0, TRIFOLD_SPARSE_CG = 1, TRIFOLD_SPARSE_GMRES = 2 } trifold_sparse_method;
+
+/* Operations that will be called, as bits. TRIFOLD_SPARSE_UPDATE always can be, and is none of a spec's. */
+enum {
+    TRIFOLD_SPARSE_APPLY = 1 << 0,
+    TRIFOLD_SPARSE_APPLY_TRANSPOSED = 1 << 1,
+    TRIFOLD_SPARSE_MULTIPLY = 1 << 2,
+    TRIFOLD_SPARSE_MULTIPLY_TRANSPOSED = 1 << 3,
+    TRIFOLD_SPARSE_SOLVE = 1 << 4,
+    TRIFOLD_SPARSE_SOLVE_TRANSPOSED = 1 << 5,
+    TRIFOLD_SPARSE_GRADIENT = 1 << 6,
+    TRIFOLD_SPARSE_ALL = (1 << 7) - 1,
+    TRIFOLD_SPARSE_UPDATE = 1 << 7
+};
+
+/* As trifold::SparseSpec in trifold/sparse_spec.hpp. Values are [batch][entries][block][block]; B and X are [batch][rows][block][columns].
+ */
+typedef struct {
+    size_t size;
+    int64_t block, rhs, batch;
+    int64_t restart, most_iterations;
+    trifold_precision precision; /* TRIFOLD_MIXED: factors in f32, all else in f64 */
+    trifold_sparse_preconditioner preconditioner;
+    trifold_sparse_method method;
+    uint64_t operations;
+} trifold_sparse_spec;
+/* In f64, ildu0, bicgstab, one right-hand side and set of values, all operations. */
+void trifold_sparse_spec_init(trifold_sparse_spec* spec, int64_t block);
+
+typedef enum {
+    TRIFOLD_SPARSE_AUTOMATIC = 0,
+    TRIFOLD_SPARSE_BOX = 1,
+    TRIFOLD_SPARSE_METIS = 2,
+    TRIFOLD_SPARSE_GREEDY = 3,
+    TRIFOLD_SPARSE_GIVEN = 4,
+    TRIFOLD_SPARSE_WHOLE = 5
+} trifold_sparse_partitioning;
+
+/* Where A has blocks, and how its rows are put into subdomains. Arrays are copied.
+ * Rows of blocks in compressed form: row i has columns[starts[i]] to before columns[starts[i + 1]], ascending, its own among them.
+ * Or, where `points` is not 0, a mesh of width x height x depth cells as trifold::SparseMesh; then starts and columns are NULL. */
+typedef struct {
+    size_t size;
+    int64_t rows; /* rows of blocks */
+    const int64_t* starts;
+    const int32_t* columns;
+    int64_t width, height, depth;
+    int points;
+    trifold_sparse_partitioning partitioning;
+    int64_t box[3];       /* TRIFOLD_SPARSE_BOX: cells in x, y, z */
+    const int32_t* parts; /* TRIFOLD_SPARSE_GIVEN: the subdomain of each row */
+    int64_t subdomain;    /* about so many rows in one; 0: by the device's model */
+} trifold_sparse_pattern;
+void trifold_sparse_pattern_init(trifold_sparse_pattern* pattern, int64_t rows, const int64_t* starts, const int32_t* columns);
+
+/* As trifold::SparseTuning. */
+typedef struct {
+    size_t size;
+    int workers;
+    int spin_microseconds;
+} trifold_sparse_tuning;
+void trifold_sparse_tuning_init(trifold_sparse_tuning* tuning);
+
+/* As trifold::SparseOptions, of one call. Its _init sets relative to 1e-8. */
+typedef struct {
+    size_t size;
+    int64_t columns, members; /* 0: the Spec's rhs and batch */
+    double relative, absolute;
+    int64_t most_iterations, renew;
+    int guess; /* not 0: X holds a first guess */
+    double shift;
+} trifold_sparse_options;
+void trifold_sparse_options_init(trifold_sparse_options* options);
+
+typedef struct trifold_sparse_plan trifold_sparse_plan;
+typedef struct trifold_sparse_solver trifold_sparse_solver;
+
+/* As trifold_plan_create. */
+trifold_code trifold_sparse_plan_create(const trifold_sparse_spec* spec, const trifold_sparse_pattern* pattern, const char* device,
+                                        const trifold_sparse_tuning* tuning, trifold_sparse_plan** plan);
+void trifold_sparse_plan_destroy(trifold_sparse_plan* plan);
+
+/* It has a workspace of its own. One call in flight at a time. */
+trifold_code trifold_sparse_solver_create(const trifold_sparse_plan* plan, trifold_sparse_solver** solver);
+/* Waits for the last call; its stream must still exist. */
+trifold_code trifold_sparse_synchronize(trifold_sparse_solver* solver);
+void trifold_sparse_solver_destroy(trifold_sparse_solver* solver);
+/* CPU only: replaces the built-in threads. */
+trifold_code trifold_sparse_solver_set_executor(trifold_sparse_solver* solver, trifold_executor executor, void* user);
+
+/* Calls as above. update: new values of A, from which the preconditioner is made. apply: with the preconditioner; x may be b. multiply:
+ * with A; solve: the iteration. gradient: of a number E from x = A^-1 b and dE/db, dE/dA on the pattern. */
+trifold_code trifold_sparse_run(trifold_sparse_solver* solver, const trifold_call* call);
+/* clang-format off */
+#define TRIFOLD_CALLS(real, suffix, bits)                                                                                                  \
+    TRIFOLD_CALL(trifold_sparse, suffix, bits, update, TRIFOLD_SPARSE_UPDATE, 0, (const real* values), (values), (NULL))                   \
+    TRIFOLD_CALL(trifold_sparse, suffix, bits, apply, TRIFOLD_SPARSE_APPLY, 0, (const real* b, real* x), (b), (x))                         \
+    TRIFOLD_CALL(trifold_sparse, suffix, bits, apply_transposed, TRIFOLD_SPARSE_APPLY_TRANSPOSED, 0, (const real* b, real* x), (b), (x))   \
+    TRIFOLD_CALL(trifold_sparse, suffix, bits, multiply, TRIFOLD_SPARSE_MULTIPLY, 0, (const real* b, real* x), (b), (x))                   \
+    TRIFOLD_CALL(trifold_sparse, suffix, bits, multiply_transposed, TRIFOLD_SPARSE_MULTIPLY_TRANSPOSED, 0,                                 \
+                 (const real* b, real* x), (b), (x))                                                                                       \
+    TRIFOLD_CALL(trifold_sparse, suffix, bits, solve, TRIFOLD_SPARSE_SOLVE, 0, (const real* b, real* x), (b), (x))                         \
+    TRIFOLD_CALL(trifold_sparse, suffix, bits, solve_transposed, TRIFOLD_SPARSE_SOLVE_TRANSPOSED, 0, (const real* b, real* x), (b), (x))   \
+    TRIFOLD_CALL(trifold_sparse, suffix, bits, gradient, TRIFOLD_SPARSE_GRADIENT, 0,                                                       \
+                 (const real* x, const real* by_b, real* by_values), (x, by_b), (by_values))
+/* clang-format on */
+TRIFOLD_CALLS(float, f32, TRIFOLD_F32)
+TRIFOLD_CALLS(double, f64, TRIFOLD_F64)
+#undef TRIFOLD_CALLS
+
+/* Synchronizes; TRIFOLD_SPARSE_FAILED when values cannot be factored, or else when an iteration of the last solution has not converged.
+ * trifold_last_error() names what failed, how far it came and what to try. */
+trifold_code trifold_sparse_check(trifold_sparse_solver* solver);
+
+/* As trifold::SparseValues. Rows and columns of blocks, from 0; -1: none. */
+typedef struct {
+    int64_t zero_pivots, zero_row;
+    int64_t not_finite, bad_row, bad_column;
+    int64_t unequal, unequal_row, unequal_column;
+    double largest;
+} trifold_sparse_values;
+typedef enum {
+    TRIFOLD_SPARSE_CONVERGED = 0,
+    TRIFOLD_SPARSE_STAGNATED = 1,
+    TRIFOLD_SPARSE_BREAKDOWN = 2,
+    TRIFOLD_SPARSE_NOT_A_NUMBER = 3,
+    TRIFOLD_SPARSE_LIMIT = 4,
+    TRIFOLD_SPARSE_SINGULAR = 5
+} trifold_sparse_end;
+/* As trifold::SparseOutcome. */
+typedef struct {
+    trifold_sparse_end end;
+    int64_t iterations;
+    double residual, norm_b; /* |b - A x|, computed from x, and |b| */
+} trifold_sparse_outcome;
+/* Synchronize and copy one entry for each set of values, for each right-hand side of the last solution, those of a member one behind the
+ * other, and for each iteration of one. Capacity and count are those of trifold_outcomes. */
+trifold_code trifold_sparse_status(trifold_sparse_solver* solver, trifold_sparse_values* values, int64_t capacity, int64_t* count);
+trifold_code trifold_sparse_outcomes(trifold_sparse_solver* solver, trifold_sparse_outcome* outcomes, int64_t capacity, int64_t* count);
+trifold_code trifold_sparse_history(trifold_sparse_solver* solver, int64_t member, int64_t column, double* residuals, int64_t capacity,
+                                    int64_t* count);
 
 #undef TRIFOLD_CONDITION
 #undef TRIFOLD_CALL

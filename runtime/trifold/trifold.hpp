@@ -10,5 +10,6 @@
 #include <trifold/plan.hpp>
 #include <trifold/process.hpp>
 #include <trifold/solver.hpp>
+#include <trifold/sparse.hpp>
 #include <trifold/tridiagonal.hpp>
 // The public C++ interface.

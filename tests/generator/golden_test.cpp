@@ -16,6 +16,7 @@
 #include "generator/export/c99/export.hpp"
 #include "generator/export/gpu/export.hpp"
 #include "generator/program/sha256.hpp"
+#include "generator/sparse/generate.hpp"
 #include "tests/support/text.hpp"
 
 using namespace trifold;
@@ -88,6 +89,21 @@ const GoldenGrid golden_grids[] = {
      {Backend::cuda, "sm_90"}},
 };
 
+struct GoldenSparse {
+    const char* file;
+    SparseSpec spec;
+    Target target;
+};
+
+// Kernels of sparse systems serve every pattern. All three methods, a factorization without L and U of its own, and mixed precision.
+const GoldenSparse golden_sparse[] = {
+    {"cpu_sparse_b3_f64.c", {.block = 3}, {Backend::cpu, "x86-64-v3"}},
+    {"cuda_sparse_b3_mixed.cu", {.block = 3, .precision = Precision::mixed, .method = SparseMethod::gmres}, {Backend::cuda, "sm_90"}},
+    {"hip_sparse_b1_f32.hip",
+     {.precision = Precision::f32, .preconditioner = SparsePreconditioner::dilu, .method = SparseMethod::cg},
+     {Backend::hip, "gfx942"}},
+};
+
 struct GoldenExport {
     const char* folder;
     ExportRequest request;
@@ -139,6 +155,11 @@ std::vector<Output> golden_outputs() {
         const auto units = generate(spec, target).units;
         for (std::size_t k = 0; k < units.size(); ++k)
             add_unit(fmt::format("{}{}.{}", stem, units.size() > 1 ? fmt::format("_{}", k) : "", extension), units[k]);
+    }
+    const SparsePattern mesh(SparseMesh{4, 4, 4, 7});
+    for (const auto& [file, spec, target] : golden_sparse) {
+        const auto arrangement = sparse::arrange(mesh, sparse::whole(mesh), spec.preconditioner);
+        add_unit(file, sparse::generate(spec, target, {}, mesh, arrangement).program.units.front());
     }
     for (const auto& [folder, request, kept] : golden_exports) add_project(folder, export_project(request), kept);
     add_project("cuda_n6_N10_f32_batch256", export_gpu_project(golden_gpu_export(6, 10, 256)), Kept::whole);

@@ -15,6 +15,7 @@
 
 #include "generator/program/embedded.hpp"
 #include "generator/program/template_folder.hpp"
+#include "generator/sparse/generate.hpp"
 #include "tests/support/text.hpp"
 
 using namespace trifold;
@@ -79,6 +80,10 @@ std::vector<Unit> units() {
         units.push_back(generate(grid, cpu).units.front());
         for (auto& unit : generate(grid, sm_90).units) units.push_back(std::move(unit));
     }
+    const SparsePattern mesh(SparseMesh{4, 4, 4, 7});
+    const auto arrangement = sparse::arrange(mesh, sparse::whole(mesh), SparsePreconditioner::ildu0);
+    for (const auto& target : {cpu, sm_90})
+        units.push_back(sparse::generate({.block = 3}, target, {}, mesh, arrangement).program.units.front());
     return units;
 }
 
@@ -321,8 +326,9 @@ TEST_CASE("a template compiles with nothing but what it names") {
     REQUIRE(mkdtemp(folder.data()) != nullptr);
     std::string commands;
     for (const auto& [name, owner] : with) {
-        // Texts below grid/ are of both dialects, whose files of constants define what they name.
-        if (name.find('/') == name.npos || name.starts_with("grid/") || name.starts_with("gpu/platform")) continue;
+        // Texts below grid/ and sparse/ are of both dialects, whose files of constants define what they name.
+        const auto top = name.substr(0, name.find('/'));
+        if (top == name || top == "grid" || top == "sparse" || name.starts_with("gpu/platform")) continue;
         const bool on_gpu = owner->target.backend != Backend::cpu;
         const auto file = fmt::format("{}/{}.{}", folder, std::hash<std::string>{}(name), on_gpu ? "cpp" : "c");
         std::ofstream text(file);

@@ -8,7 +8,9 @@ import trifold
 
 PAGES = Path(__file__).parents[2] / "docs/users"
 BLOCK = re.compile(r"(?:\(needs (\w+)\)\n)?```python\n(.*?)```(?:\n\nIt prints:\n```text\n(.*?)```)?", re.DOTALL)
-BLOCKS = [(page, *block) for page in ("python.md", "grid.md") for block in BLOCK.findall((PAGES / page).read_text(encoding="utf-8"))]
+BLOCKS = [
+    (page, *block) for page in ("python.md", "grid.md", "sparse.md") for block in BLOCK.findall((PAGES / page).read_text(encoding="utf-8"))
+]
 
 
 @pytest.mark.parametrize(("page", "library", "code", "printed"), BLOCKS)

@@ -187,6 +187,7 @@ int run_command(int argc, char** argv, Families families) {
         {"problem", "Write a test problem of the field to files", walks(add_problem)},
         {"bench", "Time the solver beside its peers and the device's floor", walks(add_bench)},
         {"tune", "Find the fastest kernels of a device for problems, and remember them", add_tune},
+        {"pack", "Compile the kernels of problems into a folder, for machines without a compiler", add_pack},
         {"cache", "Look after the cache of compiled kernels", add_cache},
         {"doctor", "Say what was found to compile and run with, and what to install", add_doctor},
     };

@@ -142,7 +142,7 @@ Json to_json(const Findings& findings) {
               {"entries", cache.entries},
               {"bytes", cache.bytes},
               {"limit_bytes", cache.limit_bytes},
-              {"shipped", cache.shipped}}},
+              {"layers", cache.layers}}},
             {"wisdom", wisdom_json(findings)}};
 }
 
@@ -184,7 +184,7 @@ std::string cache_text(const CacheReport& cache) {
         fmt::format("Cache\n  {} ({}, {}): {} of {}, entries: {}\n", cache.path, cache.from.empty() ? "default" : "from " + cache.from,
                     cache.writable ? "writable" : "not writable", bytes_text(cache.bytes), bytes_text(cache.limit_bytes), cache.entries);
     if (!cache.problem.empty()) text += fmt::format("  {}\n", cache.problem);
-    if (!cache.shipped.empty()) text += fmt::format("  shipped binaries: {}\n", cache.shipped);
+    for (const auto& layer : cache.layers) text += fmt::format("  prebuilt kernels: {}\n", layer);
     return text;
 }
 

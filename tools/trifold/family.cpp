@@ -7,6 +7,13 @@
 #include <trifold/error.hpp>
 
 namespace trifold::command {
+namespace {
+
+bool shares(const FamilyVerbs& family, const CLI::Option& option) {
+    return std::ranges::find(family.shares, option.get_name()) != family.shares.end();
+}
+
+}  // namespace
 
 FamilyChoice::FamilyChoice(CLI::App& app, Families families) : app_(app), known_(app.get_options().size()) {
     for (const auto& family : families) all_.push_back({&family});
@@ -16,7 +23,9 @@ FamilyChoice::Named& FamilyChoice::entry(const FamilyVerbs& family) { return *st
 
 const std::string& FamilyChoice::name(const FamilyVerbs& family, bool is_listed) {
     auto& named = entry(family);
-    if (!family.option.empty()) named.option = app_.add_option(family.option, *named.size, family.purpose);
+    if (!family.option.empty())
+        named.option =
+            family.is_flag ? app_.add_flag(family.option, family.purpose) : app_.add_option(family.option, *named.size, family.purpose);
     if (named.option != nullptr && !is_listed) named.option->group("");
     known_ = app_.get_options().size();
     return *named.size;
@@ -35,7 +44,8 @@ void FamilyChoice::keep_apart() const {
         for (const auto& other : all_) {
             if (&other == &named) continue;
             if (other.option != nullptr) named.option->excludes(other.option);
-            for (auto* option : other.own) named.option->excludes(option);
+            for (auto* option : other.own)
+                if (!shares(*named.family, *option)) named.option->excludes(option);
         }
     }
 }
@@ -50,7 +60,7 @@ std::size_t FamilyChoice::chosen() const {
 std::string FamilyChoice::foreign(const FamilyVerbs& chosen, const FamilyVerbs*& owner) const {
     for (const auto& named : all_)
         for (const auto* option : named.own)
-            if (named.family != &chosen && option->count() > 0) {
+            if (named.family != &chosen && option->count() > 0 && !shares(chosen, *option)) {
                 owner = named.family;
                 return option->get_name();
             }

@@ -42,12 +42,14 @@ using FamilyPart = std::function<Result()> (*)(CLI::App& app, const Options& opt
 
 /// A row of the table of families, which every verb walks: what one family brings to the command. A null verb is one that it does not have.
 struct FamilyVerbs {
-    std::string name;      ///< that of its folders
-    std::string problems;  ///< its problems as messages call them, such as "images"
-    std::string option;    ///< names the family on a command line, such as --grid; empty: the family where no other is named
-    std::string purpose;   ///< of that option
-    std::string files;     ///< which files `solve` takes
-    std::string examples;  ///< the names that `problem` takes
+    std::string name;                   ///< that of its folders
+    std::string problems;               ///< its problems as messages call them, such as "images"
+    std::string option;                 ///< names the family on a command line, such as --grid; empty: the family where no other is named
+    std::string purpose;                ///< of that option
+    bool is_flag = false;               ///< that option takes no size
+    std::vector<std::string> shares{};  ///< options of other families that it takes too, with their meaning
+    std::string files;                  ///< which files `solve` takes
+    std::string examples;               ///< the names that `problem` takes
     std::vector<std::pair<std::string, std::string>> suites;  ///< of `bench`, with what each is for
     FamilyPart<SolveOptions, Report> solve = nullptr;
     FamilyPart<SpecOptions, Report> explain = nullptr;

@@ -53,7 +53,7 @@ Report write_problem(const std::vector<File>& files, const ProblemOptions& optio
     auto names = Json::array();
     std::vector<std::vector<std::string>> rows;
     for (std::size_t k = 0; k < files.size(); ++k) {
-        write_file(paths[k], files[k].bytes);
+        formats::write_file(paths[k], files[k].bytes);
         names.push_back(paths[k].string());
         rows.push_back({paths[k].string(), bytes_text(static_cast<std::int64_t>(files[k].bytes.size()))});
     }

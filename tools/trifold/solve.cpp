@@ -30,7 +30,10 @@ Json seconds_json(const PlanReport& report, double factor_seconds, double solve_
             {"solve", solve_seconds}};
 }
 
+std::string kernels_word(const PlanReport& report) { return report.prebuilt ? "prebuilt" : report.cache_hit ? "hit" : "miss"; }
+
 std::string kernels_text(const PlanReport& report) {
+    if (report.prebuilt) return "prebuilt";
     return report.cache_hit ? "from the cache" : fmt::format("compiled in {}", seconds_text(report.compile_seconds));
 }
 

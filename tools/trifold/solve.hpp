@@ -32,6 +32,8 @@ void say_inaccurate(double residual, double tolerance);
 
 /// What both the JSON and the text say of how long it took.
 Json seconds_json(const PlanReport& report, double factor_seconds, double solve_seconds);
+/// "prebuilt", "hit" or "miss", for JSON.
+std::string kernels_word(const PlanReport& report);
 std::string kernels_text(const PlanReport& report);
 
 double seconds_of(auto&& action) {

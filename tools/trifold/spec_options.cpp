@@ -28,6 +28,13 @@ CLI::Validator non_negative_number() {
     return number_that([](double value) { return value >= 0; }, "from 0 on", "NONNEGATIVE");
 }
 
+static std::optional<Device> native_device(const std::string& target) {
+    if (target == "cpu:native" || target == "native" || target == "cpu") return Device::cpu();
+    if (target == "cuda:native" || target == "cuda") return Device::cuda();
+    if (target == "hip:native" || target == "hip") return Device::hip();
+    return {};
+}
+
 void SpecOptions::add_to(CLI::App& app) {
     app.add_option("--precision", precision_, "f32, f64, or mixed: arrays in f64, factored in f32, solutions refined")
         ->check(CLI::IsMember({"f32", "f64", "mixed"}))
@@ -39,16 +46,13 @@ void SpecOptions::add_to(CLI::App& app) {
         ->capture_default_str();
 }
 
-std::optional<Device> SpecOptions::native() const {
-    if (target_ == "cpu:native" || target_ == "native" || target_ == "cpu") return Device::cpu();
-    if (target_ == "cuda:native" || target_ == "cuda") return Device::cuda();
-    if (target_ == "hip:native" || target_ == "hip") return Device::hip();
-    return {};
-}
+std::optional<Device> SpecOptions::native() const { return native_device(target_); }
 
-Target SpecOptions::target() const {
-    const auto device = native();
-    return device ? device->target() : parse_target(target_);
+Target SpecOptions::target() const { return target_named(target_); }
+
+Target target_named(const std::string& text) {
+    const auto device = native_device(text);
+    return device ? device->target() : parse_target(text);
 }
 
 }  // namespace trifold::command

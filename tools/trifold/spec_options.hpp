@@ -16,6 +16,9 @@ int all_workers();
 CLI::Validator positive_number();
 CLI::Validator non_negative_number();
 
+/// The target of a text, in which `native` stands for this machine's. Throws SpecError, DeviceError.
+Target target_named(const std::string& text);
+
 /// Inputs of the generator that all families have, as command-line options. The names and defaults of the options are also what generated
 /// sources state as the command that regenerates them.
 class SpecOptions {

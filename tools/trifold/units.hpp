@@ -7,11 +7,14 @@
 
 namespace trifold::command {
 
+/// Where the kernels of a unit are: nowhere, so that they have to be compiled, or in a layer that `trifold pack` made.
+enum class Place { nowhere, cache, layer };
+
 /// A text that a Program needs.
 struct NeededUnit {
     std::string id, key;  ///< key: of the cache
     std::int64_t bytes;
-    bool cached;  ///< nothing has to be compiled for it
+    Place place;
 };
 std::vector<NeededUnit> needed_units(const Program& program);
 Json to_json(const std::vector<NeededUnit>& units);

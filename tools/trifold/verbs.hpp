@@ -28,6 +28,7 @@ Action add_bench(CLI::App& app, const bool& json, Families families);
 Action add_cache(CLI::App& app, const bool& json);
 Action add_doctor(CLI::App& app, const bool& json);
 Action add_tune(CLI::App& app, const bool& json);
+Action add_pack(CLI::App& app, const bool& json);
 
 using Json = nlohmann::ordered_json;
 

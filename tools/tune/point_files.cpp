@@ -73,6 +73,9 @@ std::map<std::string, Used> uses_of(const json& line, const json& spec) {
     return uses;
 }
 
+/// Lines that people wrote may lack them.
+CapturedRun ran_of(const json& line) { return {line.value("target", ""), line.value("schedule", ""), line.value("variant", "")}; }
+
 /// All that programs did with one Spec and number of workers.
 struct Total {
     Point point;
@@ -162,6 +165,7 @@ std::vector<Point> PointFiles::points() const {
         auto& total = totals[fmt::format("{} {}", spec.dump(), workers)];
         total.point.spec = spec;
         total.point.workers = workers;
+        total.point.ran.insert(ran_of(line));
         for (const auto& [operation, used] : uses_of(line, spec)) {
             total.uses[operation].calls += used.calls;
             total.uses[operation].seconds += used.seconds;

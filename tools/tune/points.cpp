@@ -143,7 +143,7 @@ void PointOptions::add_to(CLI::App& app) {
     range("--workers", workers_, std::string("CPU threads of a call") + range_words);
 }
 
-std::vector<Point> PointOptions::points(std::vector<std::string>& warnings) const {
+std::vector<Point> PointOptions::points(std::vector<std::string>& warnings, std::string_view what) const {
     PointFiles files;
     for (const auto& file : files_) files.read(formats::read_file(file), file);
     warnings.insert(warnings.end(), files.warnings().begin(), files.warnings().end());
@@ -151,8 +151,10 @@ std::vector<Point> PointOptions::points(std::vector<std::string>& warnings) cons
     std::ranges::copy(ranged(), std::back_inserter(points));
     if (points.empty())
         throw SpecError(files_.empty()
-                            ? "there is nothing to tune; give a file of specs or a capture, or sizes: --block and --horizon, or --grid"
-                            : fmt::format("there is nothing to tune in {}", fmt::join(files_, ", ")));
+                            ? fmt::format("there is nothing to {}; give a file of specs or a capture, or sizes: --block and --horizon, or "
+                                          "--grid",
+                                          what)
+                            : fmt::format("there is nothing to {} in {}", what, fmt::join(files_, ", ")));
     std::set<std::string> known;
     std::erase_if(points, [&](const Point& point) { return !known.insert(identity_of(point)).second; });
     return points;

@@ -59,7 +59,8 @@ class PointOptions {
     void add_to(CLI::App& app);
     /// The files' points, then those of the ranges, each once. What is odd about a file is added to `warnings`. Throws SpecError,
     /// InputError; also where there is nothing.
-    std::vector<Point> points(std::vector<std::string>& warnings) const;
+    /// `what` is to be done with them, for messages.
+    std::vector<Point> points(std::vector<std::string>& warnings, std::string_view what = "tune") const;
 
   private:
     std::vector<Point> ranged() const;

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <regex>
+#include <trifold/binary.hpp>
 #include <trifold/process.hpp>
 
 #include "runtime/compile/environment.hpp"
@@ -18,6 +19,7 @@
 #include "runtime/python/binding/methods.hpp"
 #include "runtime/python/binding/plan.hpp"
 #include "runtime/python/binding/solver.hpp"
+#include "runtime/python/binding/sparse.hpp"
 #include "runtime/python/binding/state_space.hpp"
 #include "runtime/python/binding/texts.hpp"
 #include "runtime/python/binding/torch.hpp"
@@ -61,6 +63,7 @@ nb::dict report_of(const Plan& plan) {
     const auto& report = plan.report();
     nb::dict result;
     result["cache_hit"] = report.cache_hit;
+    result["prebuilt"] = report.prebuilt;
     result["compiler"] = report.compiler;
     result["generate_seconds"] = report.generate_seconds;
     result["compile_seconds"] = report.compile_seconds;
@@ -329,6 +332,37 @@ void bind_grid(nb::module_& module) {
         guarded);
 }
 
+void bind_sparse(nb::module_& module) {
+    nb::class_<BoundSparse>(module, "SparseSystem",
+                            "A pattern and its values, for contiguous arrays of NumPy: what trifold.sparse.Solver is written with.")
+        .def(
+            "__init__",
+            [](BoundSparse* self, nb::handle starts, nb::handle columns, nb::handle parts, nb::handle device, std::int64_t block,
+               const std::string& dtype, const std::string& preconditioner, const std::string& method, const std::string& partition,
+               std::int64_t restart, std::int64_t rhs, std::int64_t most_iterations, std::int64_t subdomain, int workers) {
+                new (self)
+                    BoundSparse(starts, columns, parts, device,
+                                {block, dtype, preconditioner, method, partition, restart, rhs, most_iterations, subdomain, workers});
+            },
+            "starts"_a, "columns"_a, "parts"_a.none(), "device"_a.none(), nb::kw_only(), "block"_a, "dtype"_a, "preconditioner"_a,
+            "method"_a, "partition"_a, "restart"_a, "rhs"_a, "most_iterations"_a, "subdomain"_a, "workers"_a,
+            nb::sig("def __init__(self, starts: Any, columns: Any, parts: Any, device: Any, *, block: int, dtype: str, "
+                    "preconditioner: str, method: str, partition: str, restart: int, rhs: int, most_iterations: int, "
+                    "subdomain: int, workers: int) -> None"),
+            guarded)
+        .def("update", &BoundSparse::update, "values"_a, "shift"_a, nb::sig("def update(self, values: Any, shift: float) -> None"), guarded)
+        .def("run", &BoundSparse::run, "operation"_a, "b"_a, "x"_a, "columns"_a,
+             nb::sig("def run(self, operation: str, b: Any, x: Any, columns: int) -> None"), guarded)
+        .def("solve", &BoundSparse::solve, "b"_a, "x"_a, "columns"_a, nb::kw_only(), "transposed"_a, "guess"_a, "rtol"_a, "atol"_a,
+             "most_iterations"_a,
+             nb::sig("def solve(self, b: Any, x: Any, columns: int, *, transposed: bool, guess: bool, rtol: float, atol: "
+                     "float, most_iterations: int) -> list[tuple[str, int, float, float, list[float]]]"),
+             "For each right-hand side how it ended, iterations, |b - A x|, |b|, and the history of the last panel's.", guarded)
+        .def("gradient", &BoundSparse::gradient, "x"_a, "by_b"_a, "by_values"_a, "columns"_a,
+             nb::sig("def gradient(self, x: Any, by_b: Any, by_values: Any, columns: int) -> None"), guarded)
+        .def("summary", &BoundSparse::summary, nb::sig("def summary(self) -> dict[str, Any]"));
+}
+
 nb::dict tools() {
     nb::dict result;
     const auto environment = [] {
@@ -391,6 +425,7 @@ NB_MODULE(_core, module) {
     bind_solver(module);
     bind_torch(module);
     bind_grid(module);
+    bind_sparse(module);
     bind_state_space(module);
     module.def(
         "show_signatures",
@@ -415,6 +450,8 @@ NB_MODULE(_core, module) {
     module.def("seconds_of_solve", &BoundSolver::seconds_of_solve, "solver"_a, "b"_a, "out"_a, "repeats"_a,
                nb::sig("def seconds_of_solve(solver: Solver, b: Any, out: Any, repeats: int) -> float"), guarded);
     module.def("finish_calls", &finish_calls);
+    module.def("add_layer", [](const std::string& directory) { trifold::add_layer(directory); }, "directory"_a);
+    module.def("layers", [] { return trifold::probe_layers(); }, nb::sig("def layers() -> list[str]"));
     module.def("jax_handlers", &jax_handlers, nb::sig("def jax_handlers() -> dict[str, Any]"));
     module.def("jax_compile", &jax_compile, "problem"_a, "device"_a, nb::sig("def jax_compile(problem: list[int], device: Any) -> None"),
                guarded);

@@ -8,6 +8,7 @@
 #include <trifold/error.hpp>
 
 #include "runtime/python/binding/grid.hpp"
+#include "runtime/python/binding/sparse.hpp"
 
 namespace nb = nanobind;
 
@@ -63,6 +64,10 @@ void translate(const std::exception_ptr& thrown, void*) {
             failures.append(nb::make_tuple(f.member, outcome[0], outcome[1], outcome[2]));
         }
         raise("GridFailed", with_pixels_by_row(error.what()).c_str(), failures);
+    } catch (const SparseFailed& error) {
+        nb::list failures;
+        for (const auto& f : error.failures) failures.append(sparse_problem(f.values));
+        raise("SparseFailed", error.what(), failures);
     } catch (const SpecError& error) {
         raise("SpecError", in_words_of_python(error.what()).c_str());
     } catch (const DeviceError& error) {

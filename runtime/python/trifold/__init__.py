@@ -8,15 +8,21 @@ Images, which couple each pixel with its neighbours, are solved by trifold.grid:
 
     x = trifold.grid.solve(stencil, b)
 
+Other sparse matrices are solved by trifold.sparse, which needs SciPy:
+
+    x, info = trifold.sparse.solve(A, b)
+
 docs/users/python.md in the repository has the whole story.
 """
 
 from __future__ import annotations
 
 import atexit as _atexit
+import importlib.util as _util
+from typing import TYPE_CHECKING as _TYPE_CHECKING, Any as _Any
 
 from . import grid, models, operators, signatures as _signatures
-from ._core import Plan, Solver, finish_calls as _finish_calls, version as _version
+from ._core import Plan, Solver, add_layer as _add_layer, finish_calls as _finish_calls, version as _version
 from .arrays import Marginals, Refinement, Status
 from .errors import (
     CacheError,
@@ -29,6 +35,7 @@ from .errors import (
     NotConverged,
     NotPositiveDefinite,
     OutOfRange,
+    SparseFailed,
     SpecError,
     Unsolvable,
 )
@@ -55,6 +62,7 @@ __all__ = [
     "Plan",
     "Refinement",
     "Solver",
+    "SparseFailed",
     "SpecError",
     "Status",
     "Structure",
@@ -77,8 +85,26 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return [*__all__, "sparse", "__version__"]
 
+
+if _TYPE_CHECKING:
+    from . import sparse as sparse
+
+
+def __getattr__(name: str) -> _Any:
+    """trifold.sparse is imported when it is first used: it needs SciPy, and the rest does not."""
+    if name == "sparse":
+        from importlib import import_module
+
+        return import_module("trifold.sparse")
+    raise AttributeError(f"module 'trifold' has no attribute {name!r}")
+
+
+# An installed trifold-kernels has compiled kernels, which come before the cache.
+_kernels = _util.find_spec("trifold_kernels")
+for _folder in (_kernels and _kernels.submodule_search_locations) or ():
+    _add_layer(_folder)
 
 _signatures.show()
 _atexit.register(_finish_calls)

@@ -29,7 +29,7 @@ def main() -> None:
     start = time.perf_counter()
     plan = trifold.Plan(block=SERIES, horizon=N)
     report = plan.report
-    made = "from the cache" if report["cache_hit"] else "compiled by " + report["compiler"]
+    made = "prebuilt" if report["prebuilt"] else "from the cache" if report["cache_hit"] else "compiled by " + report["compiler"]
     print(f"plan: {time.perf_counter() - start:.3f} s, {made}; {plan.schedule}")
     solver = plan.solver()
     found = np.empty_like(seen)

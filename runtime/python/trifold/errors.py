@@ -13,6 +13,7 @@ __all__ = [
     "NotConverged",
     "NotPositiveDefinite",
     "OutOfRange",
+    "SparseFailed",
     "SpecError",
     "Unsolvable",
 ]
@@ -114,6 +115,22 @@ class GridFailed(Unsolvable):
         super().__init__(message, failures)
         self.failures = failures
         self.image, self.problem, self.x, self.y = failures[0]
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class SparseFailed(Unsolvable):
+    """The values of a sparse matrix cannot be used: some are not finite, or a pivot block is singular, or the matrix is not symmetric.
+
+    ``failures`` lists (problem, row, column) for each matrix, of the first block that is to blame: "not_finite", "singular" or
+    "not_symmetric", and rows and columns of blocks from 0. ``problem``, ``row`` and ``column`` are those of the first matrix.
+    """
+
+    def __init__(self, message: str, failures: list[tuple[str, int, int]]) -> None:
+        super().__init__(message, failures)
+        self.failures = failures
+        self.problem, self.row, self.column = failures[0]
 
     def __str__(self) -> str:
         return str(self.args[0])

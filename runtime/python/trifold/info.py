@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._core import devices, jax_handlers, process, tools, version
+from ._core import devices, jax_handlers, layers, process, tools, version
 from .toolkit import load_nvrtc
 
 
@@ -18,6 +18,7 @@ class Info(dict[str, Any]):
             lines.append(f"{backend}: " + (", ".join(found["devices"]) or f"none ({found['problem']})"))
         for name, tool in self["compilers"].items():
             lines.append(f"{name}: " + (f"{tool['version']}, {tool['path']}" if tool["found"] else f"none ({tool['advice']})"))
+        lines += [f"prebuilt kernels: {folder}" for folder in self["layers"]]
         held = self["process"]
         lines.append(f"this process compiled {held['compilations']} units in {held['compile_seconds']:.2f} s")
         lines.append(f"it holds {held['plans']} plans with {held['modules']} loaded units ({held['module_bytes'] >> 10} KiB)")
@@ -32,7 +33,7 @@ def info() -> Info:
     HIP, driver, devices and problem; ``info()["jax"]`` whether trifold.jax was built. ``info()["process"]`` counts what this process has
     compiled (compilations, compile_seconds) and holds: plans and solvers, also those that wait for the next call of their kind,
     workspace_bytes, and of compiled units modules with module_bytes, which are loaded, and binaries with binary_bytes, which need not be
-    read again. Never raises for what is missing.
+    read again. ``info()["layers"]`` lists folders of kernels that ``trifold pack`` made. Never raises for what is missing.
     """
     load_nvrtc()
-    return Info(version=version, devices=devices(), compilers=tools(), process=process(), jax=bool(jax_handlers()))
+    return Info(version=version, devices=devices(), compilers=tools(), process=process(), jax=bool(jax_handlers()), layers=layers())

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -12,29 +13,33 @@ import numpy
 
 from . import grid
 from .arrays import ArrayLike, library_of
-from .errors import GridFailed, SpecError
+from .errors import GridFailed, SpecError, Unsolvable
 from .factor import factor
 from .matrices import from_entries
 
 np: Any = numpy
 _log = logging.getLogger("trifold")
 _LARGEST_BLOCK = 1024
+_OF_ITERATION = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}  # residuals over b
 _NARROW = 16  # blocks up to here make a chain of an image, too: a row of them is as fast
 
 
 class Structure(NamedTuple):
     """What a sparse matrix is taken for."""
 
-    kind: str  #: "chain" or "grid"
-    block: int  #: n of a chain; 0 of a grid
-    horizon: int  #: N of a chain, of which the last block may be filled up; 0 of a grid
-    height: int  #: H of a grid; 0 of a chain
-    width: int  #: W of a grid; 0 of a chain
+    kind: str  #: "chain", "grid", or "sparse" for any other
+    block: int = 0  #: n of a chain
+    horizon: int = 0  #: N of a chain, of which the last block may be filled up
+    height: int = 0  #: H of a grid
+    width: int = 0  #: W of a grid
+    why: str = ""  #: of another matrix: why it is neither
 
     def __str__(self) -> str:
         if self.kind == "chain":
             return f"a chain of {self.horizon} blocks of {self.block}"
-        return f"an image of {self.height} by {self.width} pixels"
+        if self.kind == "grid":
+            return f"an image of {self.height} by {self.width} pixels"
+        return f"any sparse matrix, for trifold.sparse: {self.why}"
 
 
 class Factorized:
@@ -62,16 +67,17 @@ class _Entries(NamedTuple):
 
 
 def structure_of(A: Any) -> Structure:
-    """What solve_sparse() takes A for. Raises SpecError where it is neither a chain nor a grid, and says how far it is from one."""
+    """What solve_sparse() takes A for. Raises SpecError on what is no square sparse matrix of real numbers."""
     return _find(_entries(A))
 
 
 def solve_sparse(A: Any, b: ArrayLike) -> Any:
     """A^-1 b, where A is a sparse matrix of SciPy, CuPy or torch. b: (size,), or (size, m), of the same library.
 
-    The structure is found: an image of nine neighbours, or a chain of blocks, whose bands are filled up. The logger "trifold" says at level
-    INFO what was taken; so does structure_of(A). A chain must be symmetric and positive definite. Raises SpecError on other matrices, and
-    what trifold.solve() and trifold.grid.solve() raise.
+    The structure is found: an image of nine neighbours, or a chain of blocks, whose bands are filled up, else any sparse matrix, which
+    trifold.sparse solves by an iteration, for SciPy's matrices. The logger "trifold" says at level INFO what was taken; so does
+    structure_of(A). A chain must be positive definite. Raises what trifold.solve() and trifold.grid.solve() raise, and Unsolvable where an
+    iteration does not converge.
     """
     return factorized(A)(b)
 
@@ -81,6 +87,8 @@ def factorized(A: Any) -> Factorized:
     entries = _entries(A)
     found = _find(entries)
     _log.info("a sparse matrix of %d rows is taken for %s", entries.size, found)
+    if found.kind == "sparse":
+        return Factorized(found, _iteration(A, entries, found))
     return Factorized(found, _chain(entries, found) if found.kind == "chain" else _grid(entries, found))
 
 
@@ -119,19 +127,15 @@ def _checked(row: Any, column: Any, data: Any, shape: Any, give: Callable[[Any],
 
 
 def _find(entries: _Entries) -> Structure:
-    block = _block_of_chain(entries)
-    width = _width_of_image(entries) if block > _NARROW or not _is_symmetric(entries) else 0
+    block, symmetric = _block_of_chain(entries), _is_symmetric(entries)
+    width = _width_of_image(entries) if block > _NARROW or not symmetric else 0
     if width > 0:
-        return Structure("grid", 0, 0, entries.size // width, width)
+        return Structure("grid", height=entries.size // width, width=width)
     if block > _LARGEST_BLOCK:
-        raise SpecError(
-            f"A is neither an image nor a chain: its entries reach {_reach(entries)} rows away, which would take blocks of {block}, and "
-            f"blocks have at most {_LARGEST_BLOCK} rows. Order its rows so that they reach less far, as "
-            "scipy.sparse.csgraph.reverse_cuthill_mckee does"
-        )
-    if not _is_symmetric(entries):
-        raise SpecError("A is not symmetric, and no image: a chain must be symmetric and positive definite")
-    return Structure("chain", block, -(-entries.size // block), 0, 0)
+        return Structure("sparse", why=f"its entries reach {_reach(entries)} rows away, beyond blocks of {_LARGEST_BLOCK}")
+    if not symmetric:
+        return Structure("sparse", why="it is not symmetric, as a chain must be, and no image")
+    return Structure("chain", block, -(-entries.size // block))
 
 
 def _reach(entries: _Entries) -> int:
@@ -176,6 +180,26 @@ def _sums(entries: _Entries, row: Any, column: Any) -> tuple[Any, Any]:
     """Places in order, and the sums of what stands there, for entries may come twice."""
     places, which = np.unique(row.astype(np.int64) * entries.size + column, return_inverse=True)
     return places, np.bincount(which.ravel(), entries.data, len(places))
+
+
+def _iteration(A: Any, entries: _Entries, found: Structure) -> Callable[[Any], Any]:
+    if not type(A).__module__.startswith("scipy."):
+        raise SpecError(f"A is neither an image nor a chain: {found.why}. Give other matrices as those of SciPy, for trifold.sparse")
+    sparse: Any = importlib.import_module("trifold.sparse")
+    solver = sparse.Solver(A.astype(entries.data.dtype))
+    rtol = _OF_ITERATION[entries.data.dtype]
+
+    def solve(b: Any) -> Any:
+        solution = solver.solve(_right_hand_side(entries, b), rtol=rtol)
+        if solution.info != 0:
+            worst = solution.worst
+            raise Unsolvable(
+                f"A is neither an image nor a chain: {found.why}; and the iteration of trifold.sparse ended with {worst.end!r} after "
+                f"{worst.iterations} steps, at a residual of {worst.residual:.1e}. Call trifold.sparse.solve() with other options"
+            )
+        return solution.x
+
+    return solve
 
 
 def _chain(entries: _Entries, found: Structure) -> Callable[[Any], Any]:

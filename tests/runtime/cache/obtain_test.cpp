@@ -1,4 +1,4 @@
-// The path from a Program to its Binary: keys, stale compilers, shipped binaries, and the switches.
+// The path from a Program to its Binary: keys, stale compilers, layers of kernels, and the switches.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -51,7 +51,8 @@ struct Fixture {
         const auto compiled = made->compile(unit.source, unit.options);
         std::vector<KernelResources> kernels;
         for (const auto& kernel : unit.kernels) kernels.push_back({kernel.name, -1, -1, -1, 1});
-        Cache(place).publish({compiled.bytes, compiler.empty() ? made->identity() : compiler, "shipped", kernels, cache_key(unit)}, unit);
+        Cache(place).publish({compiled.bytes, compiler.empty() ? made->identity() : compiler, "a log", kernels, cache_key(unit)}, unit,
+                             Parts::kernels);
     }
 };
 
@@ -177,8 +178,8 @@ TEST_CASE_FIXTURE(Fixture, "TRIFOLD_DISABLE=cache touches no directory") {
     CHECK_FALSE(fs::exists(root));
 }
 
-TEST_CASE_FIXTURE(Fixture, "shipped binaries are a second tier that is only read") {
-    const auto place = directory.path() / "shipped";
+TEST_CASE_FIXTURE(Fixture, "a layer of kernels is only read") {
+    const auto place = directory.path() / "layer";
     ship(place, "");
     const WithEnvironment with{{"TRIFOLD_BINARIES", place.c_str()}, {"TRIFOLD_DISABLE", "jit"}};
     const auto entry = place / cache_key(unit).substr(0, 2) / cache_key(unit);
@@ -186,7 +187,10 @@ TEST_CASE_FIXTURE(Fixture, "shipped binaries are a second tier that is only read
         const auto stamp = fs::last_write_time(entry);
         const auto binary = obtain(unit);
         CHECK(binary.cache_hit);
-        CHECK(binary.log == "shipped");
+        CHECK(binary.prebuilt);
+        CHECK(binary.log.empty());
+        CHECK_FALSE(fs::exists(entry / "kernel.c"));
+        CHECK(run(unit, binary) == run(unit, obtain(unit)));
         CHECK(fs::last_write_time(entry) == stamp);
     }
     SUBCASE("damaged") {
@@ -203,6 +207,27 @@ TEST_CASE_FIXTURE(Fixture, "shipped binaries are a second tier that is only read
         const WithEnvironment gone{{"TRIFOLD_BINARIES", "/nonexistent"}};
         CHECK_THROWS_AS((void)obtain(unit), CacheError);
     }
+    SUBCASE("second of two") {
+        const WithEnvironment both{{"TRIFOLD_BINARIES", ("/nonexistent::" + place.string()).c_str()}};
+        CHECK(obtain(unit).prebuilt);
+    }
+}
+
+TEST_CASE_FIXTURE(Fixture, "layers come before the cache, whichever compiler made them") {
+    const auto first = obtain(unit);
+    CHECK_FALSE(first.prebuilt);
+    const auto named = directory.path() / "named", added = directory.path() / "added";
+    ship(added, "another compiler 1.0");
+    const WithEnvironment forgetful{{"TRIFOLD_DISABLE", "cache"}};  // so that the memory of this process is not asked
+    CHECK_FALSE(obtain(unit).prebuilt);
+    add_layer(added);
+    add_layer(added);
+    CHECK(std::ranges::count(Cache::layers(), fs::path(added), &Cache::path) == 1);
+    CHECK(obtain(unit).compiler == "another compiler 1.0");
+    CHECK(obtain(unit).prebuilt);
+    ship(named, "a third compiler 2.0");
+    const WithEnvironment with{{"TRIFOLD_BINARIES", named.c_str()}};
+    CHECK(obtain(unit).compiler == "a third compiler 2.0");
 }
 
 TEST_CASE_FIXTURE(Fixture, "a source that does not compile: an error with everything one needs, and nothing published") {

@@ -178,10 +178,10 @@ std::vector<std::string> examples_of(const std::string& title) {
 
 }  // namespace
 
-TEST_CASE("generate: the documented deployment finds its kernels, and compiles nothing") {
+TEST_CASE("pack: the documented deployment finds its kernels, and compiles nothing") {
     const Scratch scratch;
     const auto lines = examples_of("Deploying without a compiler");
-    REQUIRE(lines.size() == 5);
+    REQUIRE(lines.size() == 6);
     // No cache but the example's, and no GPU.
     const auto surroundings = fmt::format(
         "env -u TRIFOLD_CACHE_DIR HOME='{0}' XDG_CACHE_HOME='{0}/own' CUDA_VISIBLE_DEVICES= "
@@ -196,12 +196,14 @@ TEST_CASE("generate: the documented deployment finds its kernels, and compiles n
     };
     run(lines[0]);
     run(lines[1]);
-    CHECK(run(lines[2]).out.starts_with("x in the middle: 0.500000"));
+    run(lines[2]);
     run(lines[3]);
-    CHECK(run(lines[4]).out.find("from the cache") != std::string::npos);
+    std::filesystem::remove_all(scratch.path / "own");
+    CHECK(run(lines[4]).out.starts_with("x in the middle: 0.500000"));
+    CHECK(run(lines[5]).out.find("prebuilt") != std::string::npos);
     CHECK(scratch.has("x.npy"));
     // With any other Spec, and without the directory, the promise is kept too.
-    CHECK(run_shell(scratch.path, surroundings + lines[4] + " --schedule twisted:2").status == 3);
+    CHECK(run_shell(scratch.path, surroundings + lines[5] + " --schedule twisted:2").status == 3);
     std::filesystem::remove_all(scratch.path / "kernels");
-    CHECK(run_shell(scratch.path, surroundings + lines[4]).status == 3);
+    CHECK(run_shell(scratch.path, surroundings + lines[5]).status == 3);
 }

@@ -180,7 +180,7 @@ Json to_json(const Images& images, const GridSpec& spec, const Solved& solved, c
               {"failed", failed},
               {"workspace_bytes", solved.workspace_bytes},
               {"output", output.empty() ? Json(nullptr) : Json(output)},
-              {"cache", solved.report.cache_hit ? "hit" : "miss"},
+              {"cache", kernels_word(solved.report)},
               {"seconds", seconds_json(solved.report, solved.factor_seconds, solved.solve_seconds)}};
     if (!solved.reciprocal_condition.empty()) json["reciprocal_condition"] = solved.reciprocal_condition;
     return json;

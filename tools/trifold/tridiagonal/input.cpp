@@ -10,7 +10,7 @@ using namespace formats;
 
 namespace {
 
-Array read_array(Contents& file) {
+formats::Array read_array(Contents& file) {
     auto array = parse_npy(file.bytes, file.name);
     std::string().swap(file.bytes);  // the arrays may be large
     return array;

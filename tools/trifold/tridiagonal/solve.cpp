@@ -164,7 +164,7 @@ Json to_json(const Outcome& outcome, const std::string& output) {
               {"nearly_singular", nearly_singular},
               {"out_of_range", out_of_range},
               {"output", output.empty() ? Json(nullptr) : Json(output)},
-              {"cache", solution.report.cache_hit ? "hit" : "miss"},
+              {"cache", kernels_word(solution.report)},
               {"seconds", seconds_json(solution.report, solution.factor_seconds, solution.solve_seconds)}};
     if (input.precision == Precision::mixed) json["refinement"] = {{"iterations", solution.iterations}, {"fell_back", solution.fell_back}};
     if (!solution.reciprocal_condition.empty()) json["reciprocal_condition"] = solution.reciprocal_condition;

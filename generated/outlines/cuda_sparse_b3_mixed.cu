@@ -1,0 +1,55 @@
+/* Trifold: A x = b with sparse A of blocks of 3 rows (mixed), factors ildu by subdomains, method gmres; target cuda:sm_90.
+ * Generated; do not edit. It serves every pattern: launches say which. */
+#define TRIFOLD_REAL double
+#define TRIFOLD_FACTOR float
+#define TRIFOLD_BLOCK 3
+#define TRIFOLD_DIAGONAL_ALONE 0
+#define TRIFOLD_HAS_FACTORS 1
+#define TRIFOLD_KRYLOV 2
+#define TRIFOLD_SIZEOF_ARGS 120
+#define TRIFOLD_SIZEOF_LAUNCH 392
+#define TRIFOLD_SIZEOF_RECORD 72
+#define TRIFOLD_SIZEOF_STATE 152
+#define TRIFOLD_ARCH 90
+#define TRIFOLD_TENSOR 0
+#define TRIFOLD_SWEEP_BLOCKS 2
+#define TRIFOLD_KERNEL_GATHER sparse_gather_b3_mixed_ildu_gmres
+#define TRIFOLD_KERNEL_COMPARE sparse_compare_b3_mixed_ildu_gmres
+#define TRIFOLD_KERNEL_FACTOR sparse_factor_b3_mixed_ildu_gmres
+#define TRIFOLD_KERNEL_FINISH sparse_finish_b3_mixed_ildu_gmres
+#define TRIFOLD_KERNEL_PRECONDITION sparse_precondition_b3_mixed_ildu_gmres
+#define TRIFOLD_KERNEL_ORDER sparse_order_b3_mixed_ildu_gmres
+#define TRIFOLD_KERNEL_PRODUCT sparse_product_b3_mixed_ildu_gmres
+#define TRIFOLD_KERNEL_BEGIN sparse_begin_b3_mixed_ildu_gmres
+#define TRIFOLD_KERNEL_UPDATE sparse_update_b3_mixed_ildu_gmres
+#define TRIFOLD_KERNEL_JUDGE sparse_judge_b3_mixed_ildu_gmres
+#define TRIFOLD_KERNEL_DELIVER sparse_deliver_b3_mixed_ildu_gmres
+#define TRIFOLD_KERNEL_GRADIENT sparse_gradient_b3_mixed_ildu_gmres
+
+/* ---- integer.h ---- */
+/* ---- gpu/platform_cuda.cuh ---- */
+/* ---- gpu/constants.cuh ---- */
+/* ---- gpu/lanes.cuh ---- */
+/* ---- gpu/sparse/shared.h ---- */
+/* ---- sparse_args.h ---- */
+/* ---- gpu/sparse/constants.cuh ---- */
+/* ---- sparse/steps.h ---- */
+/* ---- gpu/sparse/common.cuh ---- */
+/* ---- gpu/sparse/factor.cuh ---- */
+/* ---- gpu/sparse/apply.cuh ---- */
+/* ---- gpu/sparse/product.cuh ---- */
+/* ---- gpu/sparse/entry.cuh ---- */
+
+options: -arch=sm_90 -std=c++17 --ptxas-options=-v --split-compile=4
+kernel sparse_gather_b3_mixed_ildu_gmres: 256 threads, 18432 bytes of shared memory
+kernel sparse_compare_b3_mixed_ildu_gmres: 256 threads, 18432 bytes of shared memory
+kernel sparse_factor_b3_mixed_ildu_gmres: 256 threads, 18432 bytes of shared memory
+kernel sparse_finish_b3_mixed_ildu_gmres: 256 threads, 18432 bytes of shared memory
+kernel sparse_precondition_b3_mixed_ildu_gmres: 384 threads, 115792 bytes of shared memory
+kernel sparse_order_b3_mixed_ildu_gmres: 256 threads, 2368 bytes of shared memory
+kernel sparse_product_b3_mixed_ildu_gmres: 256 threads, 2368 bytes of shared memory
+kernel sparse_begin_b3_mixed_ildu_gmres: 256 threads, 2368 bytes of shared memory
+kernel sparse_update_b3_mixed_ildu_gmres: 256 threads, 2368 bytes of shared memory
+kernel sparse_judge_b3_mixed_ildu_gmres: 256 threads, 2368 bytes of shared memory
+kernel sparse_deliver_b3_mixed_ildu_gmres: 256 threads, 2368 bytes of shared memory
+kernel sparse_gradient_b3_mixed_ildu_gmres: 256 threads, 2368 bytes of shared memory

@@ -1,0 +1,237 @@
+#include "generator/sparse/arrangement.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <thread>
+
+namespace trifold::sparse {
+namespace {
+
+/// work(k) for all k < count, by all cores of the host.
+void for_each_number(std::int64_t count, const std::function<void(std::int64_t first, std::int64_t end)>& work) {
+    constexpr std::int64_t least = 4096;  // numbers of a thread; fewer are done before it has begun
+    const auto threads = std::clamp<std::int64_t>(count / least, 1, std::max(1U, std::thread::hardware_concurrency()));
+    if (threads == 1) return work(0, count);
+    std::vector<std::jthread> all;
+    for (std::int64_t k = 0; k < threads; ++k) all.emplace_back([&, k] { work(count * k / threads, count * (k + 1) / threads); });
+}
+
+std::size_t at(std::int64_t k) { return static_cast<std::size_t>(k); }
+
+/// Fill-in of one subdomain. An entry's fill level is 0 in A. Eliminating row k gives (i, j) the sum of those of (i, k) and (k, j), plus 1.
+class Filling {
+  public:
+    Filling(std::int64_t rows, int most) : most_(most), level_(at(rows), -1), upper_(at(rows)) {}
+
+    /// Adds the next row, whose columns in A these are.
+    void add(std::span<const std::int32_t> columns, Shape& shape) {
+        const auto row = static_cast<std::int32_t>(shape.diagonals.size());
+        found_.assign(columns.begin(), columns.end());
+        for (const auto column : columns) level_[at(column)] = 0;
+        for (std::size_t k = 0; most_ > 0 && k < found_.size() && found_[k] < row; ++k) {
+            const auto pivot = found_[k];
+            for (const auto& [column, level] : upper_[at(pivot)]) {
+                const int sum = level_[at(pivot)] + level + 1;
+                if (sum > most_) continue;
+                if (level_[at(column)] < 0) {
+                    found_.insert(std::lower_bound(found_.begin() + static_cast<std::ptrdiff_t>(k), found_.end(), column), column);
+                    level_[at(column)] = sum;
+                } else
+                    level_[at(column)] = std::min(level_[at(column)], sum);
+            }
+        }
+        for (const auto column : found_) {
+            if (column == row) shape.diagonals.push_back(static_cast<std::int32_t>(shape.columns.size()));
+            if (column > row) upper_[at(row)].emplace_back(column, level_[at(column)]);
+            shape.columns.push_back(column);
+            level_[at(column)] = -1;
+        }
+        shape.starts.push_back(static_cast<std::int32_t>(shape.columns.size()));
+    }
+
+  private:
+    int most_;
+    std::vector<int> level_;  // fill levels of the row's entries; -1: none
+    std::vector<std::int32_t> found_;
+    std::vector<std::vector<std::pair<std::int32_t, int>>> upper_;
+};
+
+int fill_level(SparsePreconditioner preconditioner) {
+    if (preconditioner == SparsePreconditioner::ildu2) return 2;
+    return preconditioner == SparsePreconditioner::ildu1 ? 1 : 0;
+}
+
+bool has_triangles(SparsePreconditioner preconditioner) {
+    return preconditioner != SparsePreconditioner::none && preconditioner != SparsePreconditioner::jacobi;
+}
+
+Shape shape_of(const Arrangement& a, std::int64_t tile, SparsePreconditioner preconditioner) {
+    const auto first = a.tile_starts[at(tile)], end = a.tile_starts[at(tile) + 1];
+    Filling filling(end - first, fill_level(preconditioner));
+    const bool diagonal_alone = !has_triangles(preconditioner);
+    Shape shape;
+    std::vector<std::int32_t> columns;
+    for (auto row = first; row < end; ++row) {
+        columns.clear();
+        for (auto k = a.starts[at(row)]; k < a.starts[at(row) + 1]; ++k) {
+            const auto column = a.columns[at(k)];
+            if (column >= first && column < end && (!diagonal_alone || column == row))
+                columns.push_back(static_cast<std::int32_t>(column - first));
+        }
+        filling.add(columns, shape);
+    }
+    return shape;
+}
+
+/// Puts rows into the order of their subdomains; within one they stay as they were.
+void order_rows(Arrangement& a, const Parts& parts) {
+    const auto rows = static_cast<std::int64_t>(parts.of_row.size());
+    a.tile_starts.assign(at(parts.count) + 1, 0);
+    for (const auto part : parts.of_row) ++a.tile_starts[at(part) + 1];
+    std::partial_sum(a.tile_starts.begin(), a.tile_starts.end(), a.tile_starts.begin());
+    auto next = a.tile_starts;
+    a.order.resize(at(rows));
+    for (std::int64_t row = 0; row < rows; ++row) a.order[at(next[at(parts.of_row[at(row)])]++)] = static_cast<std::int32_t>(row);
+}
+
+void order_entries(Arrangement& a, const SparsePattern& pattern) {
+    const auto rows = pattern.rows();
+    const auto starts = pattern.starts();
+    const auto columns = pattern.columns(), sources = pattern.sources();
+    std::vector<std::int32_t> place(at(rows));
+    a.starts.assign(at(rows) + 1, 0);
+    for (std::int64_t row = 0; row < rows; ++row) {
+        const auto from = a.order[at(row)];
+        place[at(from)] = static_cast<std::int32_t>(row);
+        a.starts[at(row) + 1] = a.starts[at(row)] + starts[at(from) + 1] - starts[at(from)];
+    }
+    a.columns.resize(columns.size());
+    a.sources.resize(columns.size());
+    for_each_number(rows, [&](std::int64_t first, std::int64_t end) {
+        std::vector<std::pair<std::int32_t, std::int32_t>> entries;
+        for (auto row = first; row < end; ++row) {
+            const auto from = a.order[at(row)];
+            entries.clear();
+            for (auto k = starts[at(from)]; k < starts[at(from) + 1]; ++k)
+                entries.emplace_back(place[at(columns[at(k)])], sources.empty() ? static_cast<std::int32_t>(k) : sources[at(k)]);
+            std::ranges::sort(entries);
+            auto to = at(a.starts[at(row)]);
+            for (const auto& [column, source] : entries) {
+                a.columns[to] = column;
+                a.sources[to++] = source;
+            }
+        }
+    });
+}
+
+/// A key that is equal for equal shapes.
+std::string key_of(const Shape& shape) {
+    const auto bytes = [](const auto& list) {
+        return std::string(reinterpret_cast<const char*>(list.data()), list.size() * sizeof list[0]);
+    };
+    return bytes(shape.starts) + bytes(shape.columns);
+}
+
+void find_shapes(Arrangement& a, SparsePreconditioner preconditioner) {
+    // Some subdomains at a time, so that equal ones need not all be kept.
+    constexpr std::int64_t together = 64;
+    std::map<std::string, std::int32_t> numbers;
+    const auto tiles = static_cast<std::int64_t>(a.tile_starts.size()) - 1;
+    for (std::int64_t first = 0; first < tiles; first += together) {
+        const auto count = std::min(together, tiles - first);
+        std::vector<Shape> found(at(count));
+        std::vector<std::string> keys(at(count));
+        {
+            const auto threads = std::min<std::int64_t>(count, std::max(1U, std::thread::hardware_concurrency()));
+            std::vector<std::jthread> all;
+            for (std::int64_t t = 0; t < threads; ++t)
+                all.emplace_back([&, t] {
+                    for (auto k = t; k < count; k += threads) {
+                        found[at(k)] = shape_of(a, first + k, preconditioner);
+                        keys[at(k)] = key_of(found[at(k)]);
+                    }
+                });
+        }
+        for (std::size_t k = 0; k < found.size(); ++k) {
+            a.filled += found[k].entries();
+            const auto [place, is_new] = numbers.emplace(std::move(keys[k]), static_cast<std::int32_t>(a.shapes.size()));
+            if (is_new) a.shapes.push_back(std::move(found[k]));
+            a.tile_shapes.push_back(place->second);
+        }
+    }
+}
+
+std::int64_t count_kept(const Arrangement& a) {
+    std::int64_t kept = 0;
+    for (std::size_t tile = 0; tile + 1 < a.tile_starts.size(); ++tile)
+        for (auto k = a.starts[at(a.tile_starts[tile])]; k < a.starts[at(a.tile_starts[tile + 1])]; ++k)
+            kept += a.columns[at(k)] >= a.tile_starts[tile] && a.columns[at(k)] < a.tile_starts[tile + 1] ? 1 : 0;
+    return kept;
+}
+
+}  // namespace
+
+std::int64_t Shape::lower() const {
+    std::int64_t count = 0;
+    for (std::size_t row = 0; row < diagonals.size(); ++row) count += diagonals[row] - starts[row];
+    return count;
+}
+
+std::int64_t Arrangement::largest_tile() const {
+    std::int64_t most = 0;
+    for (std::size_t k = 0; k + 1 < tile_starts.size(); ++k) most = std::max(most, tile_starts[k + 1] - tile_starts[k]);
+    return most;
+}
+
+Levels lower_levels(const Shape& shape) {
+    Levels levels{std::vector<std::int32_t>(shape.diagonals.size(), 0), 0};
+    for (std::size_t row = 0; row < shape.diagonals.size(); ++row) {
+        for (auto k = shape.starts[row]; k < shape.diagonals[row]; ++k)
+            levels.of_row[row] = std::max(levels.of_row[row], levels.of_row[at(shape.columns[at(k)])] + 1);
+        levels.count = std::max<std::int64_t>(levels.count, levels.of_row[row] + 1);
+    }
+    return levels;
+}
+
+Levels upper_levels(const Shape& shape) {
+    Levels levels{std::vector<std::int32_t>(shape.diagonals.size(), 0), 0};
+    for (auto row = shape.diagonals.size(); row-- > 0;) {
+        for (auto k = shape.diagonals[row] + 1; k < shape.starts[row + 1]; ++k)
+            levels.of_row[row] = std::max(levels.of_row[row], levels.of_row[at(shape.columns[at(k)])] + 1);
+        levels.count = std::max<std::int64_t>(levels.count, levels.of_row[row] + 1);
+    }
+    return levels;
+}
+
+Arrangement arrange(const SparsePattern& pattern, const Parts& parts, SparsePreconditioner preconditioner) {
+    Arrangement a;
+    a.how = parts.how;
+    order_rows(a, parts);
+    order_entries(a, pattern);
+    find_shapes(a, preconditioner);
+    a.kept = count_kept(a);
+    return a;
+}
+
+Turned turn(const Arrangement& a) {
+    Turned turned;
+    turned.starts.assign(at(a.rows()) + 1, 0);
+    for (const auto column : a.columns) ++turned.starts[at(column) + 1];
+    std::partial_sum(turned.starts.begin(), turned.starts.end(), turned.starts.begin());
+    auto next = turned.starts;
+    turned.rows.resize(a.columns.size());
+    turned.entries.resize(a.columns.size());
+    for (std::int64_t row = 0; row < a.rows(); ++row)
+        for (auto k = a.starts[at(row)]; k < a.starts[at(row) + 1]; ++k) {
+            const auto to = at(next[at(a.columns[at(k)])]++);
+            turned.rows[to] = static_cast<std::int32_t>(row);
+            turned.entries[to] = static_cast<std::int32_t>(k);
+        }
+    return turned;
+}
+
+}  // namespace trifold::sparse

@@ -1,0 +1,74 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <trifold/sparse_spec.hpp>
+#include <vector>
+
+/// A pattern, cut into subdomains and put into their order.
+namespace trifold::sparse {
+
+/// The subdomain of each row, and how that was found, for people.
+struct Parts {
+    std::vector<std::int32_t> of_row;
+    std::int64_t count = 0;
+    std::string how;
+};
+
+/// Rows of a subdomain where the caller leaves that open.
+std::int64_t usual_rows(const SparseSpec& spec, const Target& target);
+/// Boxes of cells, those at the end perhaps smaller.
+Parts parts_of_boxes(const SparseMesh& mesh, const std::array<std::int64_t, 3>& box);
+/// The box of at most so many cells that cuts the fewest couplings.
+std::array<std::int64_t, 3> box_of(const SparseMesh& mesh, std::int64_t rows);
+/// Rows that are near one another in the pattern.
+Parts greedy_parts(const SparsePattern& pattern, std::int64_t rows);
+Parts whole(const SparsePattern& pattern);
+/// Throws SpecError unless each row has a subdomain and no number is left out.
+Parts given_parts(const SparsePattern& pattern, const std::vector<std::int32_t>& of_row);
+
+/// The pattern of a factorization within a subdomain: rows and columns count from its first row. Subdomains with the same one share it.
+struct Shape {
+    std::vector<std::int32_t> starts{0};  ///< first entries of rows, and the number of entries
+    std::vector<std::int32_t> columns;    ///< ascending in a row, its own among them
+    std::vector<std::int32_t> diagonals;  ///< place of each row's own
+    std::int64_t rows() const { return static_cast<std::int64_t>(diagonals.size()); }
+    std::int64_t entries() const { return static_cast<std::int64_t>(columns.size()); }
+    std::int64_t lower() const;  ///< entries left of the diagonal
+    bool operator==(const Shape&) const = default;
+};
+
+/// Levels of a triangle of a shape: a row's level is one more than the highest of those that it needs.
+struct Levels {
+    std::vector<std::int32_t> of_row;
+    std::int64_t count = 0;
+};
+Levels lower_levels(const Shape& shape);
+Levels upper_levels(const Shape& shape);
+
+struct Arrangement {
+    std::vector<std::int32_t> order;             ///< the caller's row of each row
+    std::vector<std::int64_t> starts;            ///< A by rows, in this order, columns ascending
+    std::vector<std::int32_t> columns, sources;  ///< sources: blocks of the caller's values
+    std::vector<std::int64_t> tile_starts;       ///< the first row of each subdomain, and the number of rows
+    std::vector<std::int32_t> tile_shapes;
+    std::vector<Shape> shapes;
+    std::int64_t kept = 0;    ///< entries of A within subdomains
+    std::int64_t filled = 0;  ///< entries of all factorizations
+    std::string how;          ///< the partition, for people
+    std::int64_t rows() const { return static_cast<std::int64_t>(order.size()); }
+    std::int64_t entries() const { return static_cast<std::int64_t>(columns.size()); }
+    std::int64_t tiles() const { return static_cast<std::int64_t>(tile_shapes.size()); }
+    std::int64_t largest_tile() const;
+};
+
+/// Same result whatever the number of threads.
+Arrangement arrange(const SparsePattern& pattern, const Parts& parts, SparsePreconditioner preconditioner);
+
+/// A by columns.
+struct Turned {
+    std::vector<std::int64_t> starts;
+    std::vector<std::int32_t> rows, entries;
+};
+Turned turn(const Arrangement& arrangement);
+
+}  // namespace trifold::sparse

@@ -1,0 +1,77 @@
+#include "generator/sparse/generate.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <trifold/error.hpp>
+
+#include "generator/program/sha256.hpp"
+#include "generator/sparse/cpu/cpu.hpp"
+#include "generator/sparse/gpu/gpu.hpp"
+
+namespace trifold::sparse {
+namespace {
+
+constexpr int sparse_format_version = 1;  // raise when the meaning of a Program or the templates' contract changes
+
+nlohmann::json identity(const SparseSpec& spec, const Target& target, const SparseTuning& tuning, const Arrangement& a,
+                        const std::string& hash) {
+    auto operations = nlohmann::json::array();
+    for (const auto operation : spec.operations) operations.push_back(to_string(operation));
+    return {{"format", sparse_format_version},
+            {"family", "sparse"},
+            {"pattern", hash},
+            {"partition", sha256(bytes_of(a.order) + bytes_of(a.tile_starts))},
+            {"rows", a.rows()},
+            {"entries", a.entries()},
+            {"tiles", a.tiles()},
+            {"block", spec.block},
+            {"precision", to_string(spec.precision)},
+            {"preconditioner", to_string(spec.preconditioner)},
+            {"method", to_string(spec.method)},
+            {"restart", spec.restart},
+            {"rhs", spec.rhs},
+            {"batch", spec.batch},
+            {"most_iterations", spec.most_iterations},
+            {"asked", operations},
+            {"target", to_string(target)},
+            {"workers", tuning.workers}};
+}
+
+}  // namespace
+
+Generated generate(const SparseSpec& spec, const Target& target, const SparseTuning& tuning, const SparsePattern& pattern,
+                   const Arrangement& a) {
+    validate(spec);
+    validate(target);
+    if (tuning.workers < 1 || tuning.workers > max_workers)
+        throw SpecError(fmt::format("workers = {} is out of range; give 1 to {}", tuning.workers, max_workers));
+    const bool on_cpu = target.backend == Backend::cpu;
+    if (!on_cpu) gpu::check(spec, target, a);
+    auto about = identity(spec, target, tuning, a, pattern.hash());
+    Generated made;
+    auto& program = made.program;
+    program.id = sha256(about.dump()).substr(0, 8);
+    program.name = fmt::format("sparse_{}x{}_{}_{}", a.rows(), spec.block, to_string(spec.precision), program.id);
+    program.workers = on_cpu ? tuning.workers : 1;
+    const auto slice = on_cpu ? cpu::slice_rows(spec, target) : gpu::slice_rows();
+    const auto ring = on_cpu ? 0 : gpu::ring_bytes(spec, target, a);
+    auto layout = layout_of(spec, a, slice, on_cpu ? cpu::stored_of(spec, a) : gpu::stored_of(spec, a, ring));
+    layout.launch.ring = ring;
+    layout.launch.values = pattern.values();
+    program.units = {on_cpu ? cpu::unit_of(spec, target, a) : gpu::unit_of(spec, target, a, ring)};
+    if (on_cpu) program.scratch_bytes = cpu::scratch_bytes(spec, a, slice);
+    add_launches(program, spec, layout.launch);
+    if (target.backend == Backend::cuda && !program.repeats.empty()) {
+        for (auto& [operation, repeats] : program.repeats)
+            for (auto& repeat : repeats) repeat.unit = program.units.size();
+        program.units.push_back(repeat_unit(target));
+    }
+    program.buffers = std::move(layout.buffers);
+    program.workspace_bytes = checked_add(layout.bytes, checked_multiply(program.workers, program.scratch_bytes, "scratch"), "workspace");
+    program.about = about.dump();
+    made.contents = std::move(layout.contents);
+    return made;
+}
+
+}  // namespace trifold::sparse

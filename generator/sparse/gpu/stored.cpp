@@ -1,0 +1,330 @@
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <span>
+#include <trifold/error.hpp>
+#include <utility>
+
+#include "generator/program/device.hpp"
+#include "generator/program/require.hpp"
+#include "generator/sparse/gpu/gpu.hpp"
+
+namespace trifold::sparse::gpu {
+namespace {
+
+constexpr std::int64_t ring_parts = 3;  // a level is at most this part of the ring
+
+std::size_t at(std::int64_t k) { return static_cast<std::size_t>(k); }
+
+/// A in chunks: slot s of a chunk has entry s of each of its rows.
+struct Chunks {
+    std::vector<std::int64_t> starts{0};  // slots
+    std::vector<std::int32_t> columns, sources;
+
+    explicit Chunks(const Arrangement& a) {
+        for (std::int64_t first = 0; first < a.rows(); first += sparse_chunk) {
+            const auto end = std::min<std::int64_t>(first + sparse_chunk, a.rows());
+            std::int64_t slots = 0;
+            for (auto row = first; row < end; ++row) slots = std::max(slots, a.starts[at(row) + 1] - a.starts[at(row)]);
+            for (std::int64_t s = 0; s < slots; ++s)
+                for (auto row = first; row < first + sparse_chunk; ++row) {
+                    const bool has = row < end && a.starts[at(row)] + s < a.starts[at(row) + 1];
+                    const auto k = has ? at(a.starts[at(row)] + s) : 0;
+                    columns.push_back(has ? a.columns[k] : static_cast<std::int32_t>(std::min(row, a.rows() - 1)));
+                    sources.push_back(has ? a.sources[k] : -1);
+                }
+            starts.push_back(starts.back() + slots);
+        }
+    }
+    /// Number of entry k of a row.
+    std::int32_t entry(std::int64_t row, std::int64_t k) const {
+        return static_cast<std::int32_t>((starts[at(row / sparse_chunk)] + k) * sparse_chunk + row % sparse_chunk);
+    }
+};
+
+/// Neighbours of a row within a triangle: their rows, and the entries that couple them.
+struct Neighbour {
+    std::int32_t row, entry;
+};
+using Triangle = std::vector<std::vector<Neighbour>>;
+
+Triangle triangle_of(const Shape& shape, bool upper, bool turned) {
+    Triangle triangle(shape.diagonals.size());
+    for (std::size_t row = 0; row < shape.diagonals.size(); ++row) {
+        const auto first = upper ? shape.diagonals[row] + 1 : shape.starts[row], end = upper ? shape.starts[row + 1] : shape.diagonals[row];
+        for (auto k = first; k < end; ++k) {
+            const auto column = at(shape.columns[at(k)]);
+            if (turned)
+                triangle[column].push_back({static_cast<std::int32_t>(row), k});
+            else
+                triangle[row].push_back({static_cast<std::int32_t>(column), k});
+        }
+    }
+    return triangle;
+}
+
+/// Lists of all shapes, one behind the other.
+class Lists {
+  public:
+    Lists(const SparseSpec& spec, std::int64_t ring)
+        : square_(spec.block * spec.block), block_(spec.block), bytes_(factor_bytes(spec)), alignment_(16 / bytes_), ring_(ring) {}
+
+    void add(const Shape& shape, bool turned) {
+        trifold_sparse_schedule schedule{};
+        schedule.row = static_cast<int>(row_entries.size());
+        schedule.entry = static_cast<int>(references.size());
+        base_ = references.size();
+        stream_ = 0;
+        references.resize(base_ + shape.columns.size());
+        row_entries.insert(row_entries.end(), shape.starts.begin(), shape.starts.end());
+        row_diagonals.insert(row_diagonals.end(), shape.diagonals.begin(), shape.diagonals.end());
+        row_diagonals.push_back(0);  // as long as the entries of rows
+        for (const auto column : shape.columns) columns.push_back(static_cast<std::uint16_t>(column));
+        schedule.levels[trifold_sparse_l] = next_level();
+        sweep(shape, triangle_of(shape, false, false), true, false, false);
+        schedule.levels[trifold_sparse_u] = next_level();
+        schedule.first = schedule.levels[trifold_sparse_l];
+        while (schedule.first < next_level() && levels[at(schedule.first)].slots == 0) ++schedule.first;
+        sweep(shape, triangle_of(shape, true, false), false, true, false);
+        if (ring_ > 0) place_in_ring(schedule.first);
+        elements.push_back(round_up(stream_, alignment_));
+        schedule.levels[trifold_sparse_u_turned] = next_level();
+        if (turned) sweep(shape, triangle_of(shape, true, true), true, false, true);
+        schedule.levels[trifold_sparse_l_turned] = next_level();
+        if (turned) sweep(shape, triangle_of(shape, false, true), false, true, true);
+        schedule.levels[trifold_sparse_sweeps] = next_level();
+        schedules.push_back(schedule);
+        find_pairs(shape);
+    }
+
+    std::vector<trifold_sparse_schedule> schedules;
+    std::vector<trifold_sparse_level> levels;
+    std::vector<trifold_sparse_slot> slots;
+    std::vector<std::uint16_t> level_rows, slot_columns, columns, records;
+    std::vector<trifold_sparse_reference> references, turned_references;
+    std::vector<std::int32_t> row_entries, row_diagonals, first_pairs;
+    std::vector<trifold_sparse_pair> pairs;
+    std::vector<std::int64_t> elements;  // elements of a subdomain's factors, by shape
+
+  private:
+    int next_level() const { return static_cast<int>(levels.size()); }
+    std::int64_t take(std::int64_t rows) {
+        const auto place = stream_;
+        stream_ += rows * square_;
+        if (stream_ > std::numeric_limits<std::int32_t>::max())
+            throw SpecError("a subdomain's factors have more than 2^31 elements; give smaller subdomains");
+        return place;
+    }
+    /// Rows by levels; in a level those with most neighbours first.
+    static std::vector<std::vector<std::int32_t>> by_levels(const Triangle& triangle, bool ascending) {
+        std::vector<std::int32_t> of_row(triangle.size(), 0);
+        std::vector<std::vector<std::int32_t>> result;
+        for (std::size_t k = 0; k < triangle.size(); ++k) {
+            const auto row = ascending ? k : triangle.size() - 1 - k;
+            for (const auto& neighbour : triangle[row]) of_row[row] = std::max(of_row[row], of_row[at(neighbour.row)] + 1);
+            if (result.size() <= at(of_row[row])) result.resize(at(of_row[row]) + 1);
+            result[at(of_row[row])].push_back(static_cast<std::int32_t>(row));
+        }
+        for (auto& rows : result)
+            std::ranges::stable_sort(rows, std::greater{}, [&](std::int32_t row) { return triangle[at(row)].size(); });
+        return result;
+    }
+    /// Bytes in the ring of a level of such rows.
+    std::int64_t ring_bytes(std::span<const std::int32_t> rows, const Triangle& triangle, bool scales) const {
+        const auto slots = static_cast<std::int64_t>(triangle[at(rows.front())].size()), count = static_cast<std::int64_t>(rows.size());
+        std::int64_t neighbours = 0;
+        for (const auto row : rows) neighbours += static_cast<std::int64_t>(triangle[at(row)].size());
+        return round_up((neighbours + (scales ? count : 0)) * square_ * bytes_, 16) +
+               round_up(round_up(slots, 8) + count + neighbours, 8) * 2;
+    }
+    /// The rows of a level that are taken at once: as many as there are threads for, and as lets the ring hold three such parts.
+    std::size_t part_of(std::span<const std::int32_t> rows, const Triangle& triangle, bool scales, bool turned) const {
+        if (ring_ == 0 || turned) return rows.size();
+        auto count = std::min(rows.size(), at(sparse_rows_at_once(block_)));
+        while (count > 1 && ring_bytes(rows.first(count), triangle, scales) > ring_ / ring_parts) --count;
+        return count;
+    }
+    void sweep(const Shape& shape, const Triangle& triangle, bool ascending, bool scales, bool turned) {
+        for (const auto& all : by_levels(triangle, ascending))
+            for (std::span<const std::int32_t> left(all); !left.empty();) {
+                const auto count = part_of(left, triangle, scales, turned);
+                add_level(shape, left.first(count), triangle, scales, turned);
+                left = left.subspan(count);
+            }
+    }
+    void add_level(const Shape& shape, std::span<const std::int32_t> rows, const Triangle& triangle, bool scales, bool turned) {
+        const auto most = triangle[at(rows.front())].size();
+        trifold_sparse_level level{static_cast<int>(rows.size()), static_cast<int>(most), static_cast<int>(level_rows.size()),
+                                   static_cast<int>(slots.size())};
+        for (const auto row : rows) level_rows.push_back(static_cast<std::uint16_t>(row));
+        if (!turned) stream_ = round_up(stream_, alignment_);
+        level.begin = static_cast<int>(stream_);
+        if (scales) level.diagonal = static_cast<int>(lay_out(rows, turned, [&](std::int32_t row) { return shape.diagonals[at(row)]; }));
+        for (std::size_t s = 0; s < most; ++s) {
+            const auto count = std::ranges::count_if(rows, [&](std::int32_t row) { return triangle[at(row)].size() > s; });
+            const auto first = rows.first(at(count));
+            trifold_sparse_slot slot{static_cast<int>(count), 0, static_cast<int>(slot_columns.size())};
+            for (const auto row : first) slot_columns.push_back(static_cast<std::uint16_t>(triangle[at(row)][s].row));
+            slot.place = static_cast<int>(lay_out(first, turned, [&](std::int32_t row) { return triangle[at(row)][s].entry; }));
+            slots.push_back(slot);
+        }
+        level.bytes = static_cast<int>(round_up((stream_ - level.begin) * bytes_, 16));
+        if (ring_ > 0 && !turned) add_record(level);
+        levels.push_back(level);
+    }
+    void add_record(trifold_sparse_level& level) {
+        const auto first = records.size(), columns_at = at(level.first_slot);
+        for (int s = 0; s < level.slots; ++s) records.push_back(static_cast<std::uint16_t>(slots[columns_at + at(s)].rows));
+        records.resize(first + at(round_up(level.slots, 8)), 0);
+        records.insert(records.end(), level_rows.end() - level.rows, level_rows.end());
+        for (int s = 0; s < level.slots; ++s) {
+            const auto& slot = slots[columns_at + at(s)];
+            records.insert(records.end(), slot_columns.begin() + slot.columns, slot_columns.begin() + slot.columns + slot.rows);
+        }
+        records.resize(first + at(round_up(static_cast<std::int64_t>(records.size() - first), 8)), 0);
+        level.record = static_cast<int>(first * sizeof records[0]);
+        level.record_bytes = static_cast<int>((records.size() - first) * sizeof records[0]);
+    }
+    /// Levels lie one behind the other, and never across the ring's end. Each waits until those before it have left its place.
+    void place_in_ring(int first) {
+        int place = 0;
+        for (auto k = first; k < next_level(); ++k) {
+            auto& level = levels[at(k)];
+            const int size = level.bytes + level.record_bytes;
+            require(size <= ring_, "a level of {} bytes is to go through a ring of {}", size, ring_);
+            if (place + size > ring_) place = 0;
+            level.ring = place;
+            level.needs = std::max(0, k - first - sparse_gates + 1);
+            if (k > first) level.needs = std::max(level.needs, levels[at(k - 1)].needs);
+            for (auto other = first + level.needs; other < k; ++other) {
+                const auto& earlier = levels[at(other)];
+                const int end = earlier.ring + earlier.bytes + earlier.record_bytes;
+                if (earlier.ring < place + size && end > place) level.needs = other - first + 1;
+            }
+            place += size;
+        }
+    }
+    /// Blocks of some rows get places side by side; of a transposed triangle, references to the places that they have.
+    template <class EntryOf>
+    std::int64_t lay_out(std::span<const std::int32_t> rows, bool turned, const EntryOf& entry_of) {
+        if (turned) {
+            const auto first = static_cast<std::int64_t>(turned_references.size());
+            for (const auto row : rows) turned_references.push_back(references[base_ + at(entry_of(row))]);
+            return first;
+        }
+        const auto count = static_cast<std::int64_t>(rows.size()), place = take(count);
+        for (std::size_t t = 0; t < rows.size(); ++t)
+            references[base_ + at(entry_of(rows[t]))] = {static_cast<int>(place + block_ * static_cast<std::int64_t>(t)),
+                                                         static_cast<int>(count)};
+        return place;
+    }
+    /// For each entry left of the diagonal, the entries of the row that its elimination changes.
+    void find_pairs(const Shape& shape) {
+        std::vector<std::int32_t> place(shape.diagonals.size(), -1);
+        for (std::size_t row = 0; row < shape.diagonals.size(); ++row) {
+            for (auto k = shape.starts[row]; k < shape.starts[row + 1]; ++k) place[at(shape.columns[at(k)])] = k;
+            for (auto k = shape.starts[row]; k < shape.starts[row + 1]; ++k) {
+                first_pairs.push_back(static_cast<std::int32_t>(pairs.size()));
+                if (k >= shape.diagonals[row]) continue;
+                const auto pivot = at(shape.columns[at(k)]);
+                for (auto q = shape.diagonals[pivot] + 1; q < shape.starts[pivot + 1]; ++q)
+                    if (const auto target = place[at(shape.columns[at(q)])]; target >= 0) pairs.push_back({q, target});
+            }
+            for (auto k = shape.starts[row]; k < shape.starts[row + 1]; ++k) place[at(shape.columns[at(k)])] = -1;
+        }
+    }
+
+    std::int64_t square_, block_, bytes_, alignment_, ring_, stream_ = 0;
+    std::size_t base_ = 0;
+};
+
+/// Only the diagonal of each row is changed.
+void keep_diagonal_pairs(Lists& lists, const std::vector<Shape>& shapes) {
+    std::vector<trifold_sparse_pair> kept;
+    std::size_t entry = 0;
+    for (const auto& shape : shapes)
+        for (std::size_t row = 0; row < shape.diagonals.size(); ++row)
+            for (auto k = shape.starts[row]; k < shape.starts[row + 1]; ++k, ++entry) {
+                const auto end =
+                    entry + 1 < lists.first_pairs.size() ? lists.first_pairs[entry + 1] : static_cast<std::int32_t>(lists.pairs.size());
+                const auto first = std::exchange(lists.first_pairs[entry], static_cast<std::int32_t>(kept.size()));
+                for (auto n = first; n < end; ++n)
+                    if (lists.pairs[at(n)].target == shape.diagonals[row]) kept.push_back(lists.pairs[at(n)]);
+            }
+    lists.pairs = std::move(kept);
+}
+
+}  // namespace
+
+std::int64_t ring_bytes(const SparseSpec& spec, const Target& target, const Arrangement& a) {
+    constexpr std::int64_t reserved = 1024, least = 32768, unit = 128;  // bytes that a thread block has beside its own; of a ring
+    const auto& device = device_of(target);
+    if (target.backend != Backend::cuda || compute_capability(target) < 90 || !has_factors(spec)) return 0;
+    const auto others = sparse_vector_bytes(a.largest_tile(), spec.block, element_bytes(spec.precision)) + sparse_gate_bytes() + unit;
+    // Two thread blocks share a multiprocessor where that leaves enough.
+    auto ring = device.count("facts.multiprocessor_shared_bytes") / 2 - reserved - others;
+    if (ring < least) ring = device.count("facts.block_shared_bytes") - others;
+    ring = ring / unit * unit;
+    if (ring < least) return 0;
+    // The widest row alone must fit a part of it.
+    std::int64_t widest = 0;
+    for (const auto& shape : a.shapes)
+        for (std::size_t row = 0; row < shape.diagonals.size(); ++row) {
+            const std::int64_t before = shape.diagonals[row] - shape.starts[row], behind = shape.starts[row + 1] - shape.diagonals[row];
+            widest = std::max({widest, before, behind});
+        }
+    const auto bytes = widest * spec.block * spec.block * factor_bytes(spec) + round_up(2 * widest + 8, 8) * 2 + unit;
+    return bytes > ring / ring_parts ? 0 : ring;
+}
+
+std::int64_t slice_rows() { return sparse_chunk * sparse_slice_chunks; }
+
+Stored stored_of(const SparseSpec& spec, const Arrangement& a, std::int64_t ring) {
+    const bool turned_factors =
+        spec.operations.contains(SparseOperation::apply_transposed) || spec.operations.contains(SparseOperation::solve_transposed);
+    Lists lists(spec, ring);
+    for (const auto& shape : a.shapes) lists.add(shape, turned_factors);
+    if (spec.preconditioner == SparsePreconditioner::dilu) keep_diagonal_pairs(lists, a.shapes);
+    lists.first_pairs.push_back(static_cast<std::int32_t>(lists.pairs.size()));
+    std::vector<trifold_sparse_tile> tiles;
+    std::int64_t elements = 0;
+    for (std::size_t k = 0; k < a.tile_shapes.size(); ++k) {
+        tiles.push_back({a.tile_starts[k], a.tile_starts[k + 1] - a.tile_starts[k], a.tile_shapes[k], elements, 0});
+        elements =
+            checked_add(elements, round_up(lists.elements[at(a.tile_shapes[k])], workspace_alignment / factor_bytes(spec)), "factors");
+    }
+    const Chunks chunks(a);
+    Stored stored;
+    stored.factor_elements = has_factors(spec) ? elements : 0;
+    stored.matrix_elements = checked_multiply(static_cast<std::int64_t>(chunks.columns.size()), spec.block * spec.block, "values");
+    stored.contents = {{"starts", bytes_of(chunks.starts)},
+                       {"columns", bytes_of(chunks.columns)},
+                       {"sources", bytes_of(chunks.sources)},
+                       {"tiles", bytes_of(tiles)},
+                       {"shapes", bytes_of(lists.schedules)},
+                       {"levels", bytes_of(lists.levels)},
+                       {"slots", bytes_of(lists.slots)},
+                       {"level_rows", bytes_of(lists.level_rows)},
+                       {"slot_columns", bytes_of(lists.slot_columns)},
+                       {"references", bytes_of(lists.references)},
+                       {"turned_references", bytes_of(lists.turned_references)},
+                       {"row_entries", bytes_of(lists.row_entries)},
+                       {"row_diagonals", bytes_of(lists.row_diagonals)},
+                       {"entry_columns", bytes_of(lists.columns)},
+                       {"entry_pairs", bytes_of(lists.first_pairs)},
+                       {"pairs", bytes_of(lists.pairs)},
+                       {"level_records", bytes_of(lists.records)}};
+    if (!needs_turned(spec)) return stored;
+    auto turned = turn(a);
+    for (std::size_t column = 0; column + 1 < turned.starts.size(); ++column)
+        for (auto k = turned.starts[column]; k < turned.starts[column + 1]; ++k) {
+            const auto row = turned.rows[at(k)];
+            turned.entries[at(k)] = chunks.entry(row, turned.entries[at(k)] - a.starts[at(row)]);
+        }
+    stored.contents.push_back({"turned_starts", bytes_of(turned.starts)});
+    stored.contents.push_back({"turned_rows", bytes_of(turned.rows)});
+    stored.contents.push_back({"turned_entries", bytes_of(turned.entries)});
+    return stored;
+}
+
+}  // namespace trifold::sparse::gpu

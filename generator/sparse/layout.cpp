@@ -1,0 +1,122 @@
+#include "generator/sparse/layout.hpp"
+
+#include <algorithm>
+
+#include "generator/program/require.hpp"
+
+namespace trifold::sparse {
+namespace {
+
+class Places {
+  public:
+    /// Adds a buffer, and returns its offset.
+    std::int64_t add(std::string name, std::int64_t elements, std::int64_t each) {
+        const auto offset = bytes_, size = checked_multiply(elements, each, name);
+        bytes_ = round_up(checked_add(bytes_, checked_add(size, workspace_alignment, "workspace"), "workspace") - workspace_alignment,
+                          workspace_alignment);
+        buffers_.push_back({std::move(name), offset, size, false, {}});
+        return offset;
+    }
+    std::int64_t bytes() const { return bytes_; }
+    std::vector<Buffer> take() { return std::move(buffers_); }
+
+  private:
+    std::vector<Buffer> buffers_;
+    std::int64_t bytes_ = 0;
+};
+
+std::int64_t vector_count(const SparseSpec& spec) {
+    if (!solves(spec)) return 1;
+    if (spec.method == SparseMethod::cg) return trifold_sparse_vectors_of_cg;
+    if (spec.method == SparseMethod::bicgstab) return trifold_sparse_vectors_of_bicgstab;
+    return trifold_sparse_basis + spec.restart + 1;
+}
+
+/// The place that launches have of a buffer with contents.
+trifold_int& field_of(trifold_sparse_launch& l, const std::string& name) {
+    const std::pair<const char*, trifold_int*> fields[]{{"order", &l.order},
+                                                        {"starts", &l.starts},
+                                                        {"columns", &l.column},
+                                                        {"sources", &l.source},
+                                                        {"turned_starts", &l.turned_starts},
+                                                        {"turned_rows", &l.turned_rows},
+                                                        {"turned_entries", &l.turned_entries},
+                                                        {"tiles", &l.tile},
+                                                        {"shapes", &l.shape},
+                                                        {"local_starts", &l.local_starts},
+                                                        {"local_columns", &l.local_columns},
+                                                        {"levels", &l.levels},
+                                                        {"slots", &l.slots},
+                                                        {"level_rows", &l.level_rows},
+                                                        {"slot_columns", &l.slot_columns},
+                                                        {"references", &l.references},
+                                                        {"turned_references", &l.turned_references},
+                                                        {"row_entries", &l.row_entries},
+                                                        {"row_diagonals", &l.row_diagonals},
+                                                        {"entry_columns", &l.entry_columns},
+                                                        {"entry_pairs", &l.entry_pairs},
+                                                        {"pairs", &l.pairs},
+                                                        {"level_records", &l.level_records}};
+    const auto* found = std::ranges::find(fields, name, [](const auto& field) { return std::string_view(field.first); });
+    require(found != std::end(fields), "no launch knows the buffer {}", name);
+    return *found->second;
+}
+
+}  // namespace
+
+bool solves(const SparseSpec& spec) {
+    return spec.operations.contains(SparseOperation::solve) || spec.operations.contains(SparseOperation::solve_transposed);
+}
+bool needs_turned(const SparseSpec& spec) {
+    return spec.method == SparseMethod::cg || spec.operations.contains(SparseOperation::solve_transposed) ||
+           spec.operations.contains(SparseOperation::multiply_transposed);
+}
+bool has_factors(const SparseSpec& spec) { return spec.preconditioner != SparsePreconditioner::none; }
+std::int64_t factor_bytes(const SparseSpec& spec) { return spec.precision == Precision::f64 ? 8 : 4; }
+
+Layout layout_of(const SparseSpec& spec, const Arrangement& a, std::int64_t slice_rows, Stored stored) {
+    constexpr std::int64_t wide = 8, padding = 1;  // a block behind the last one, which vectors reach into
+    const auto real = element_bytes(spec.precision);
+    Layout layout;
+    Places places;
+    auto& l = layout.launch;
+    l.rows = a.rows();
+    l.entries = a.entries();
+    l.tiles = a.tiles();
+    l.slice_rows = slice_rows;
+    l.slices = (l.rows + l.slice_rows - 1) / l.slice_rows;
+    l.parts = std::max(l.tiles, l.slices);
+    l.systems = spec.rhs;
+    l.restart = spec.restart;
+    const auto add = [&](std::string name, std::string bytes) {
+        field_of(l, name) = places.add(name, static_cast<std::int64_t>(bytes.size()), 1);
+        layout.contents.push_back({std::move(name), std::move(bytes)});
+    };
+    add("order", bytes_of(a.order));
+    for (auto& [name, bytes] : stored.contents) add(name, std::move(bytes));
+    l.matrix_stride = round_up(checked_multiply(stored.matrix_elements, real, "values"), workspace_alignment);
+    l.matrix = places.add("matrix", spec.batch, l.matrix_stride);
+    l.factor_stride = round_up(checked_multiply(stored.factor_elements, factor_bytes(spec), "factors"), workspace_alignment);
+    l.factors = places.add("factors", spec.batch, l.factor_stride);
+    const auto systems = spec.batch * spec.rhs;
+    l.vector_count = vector_count(spec);
+    l.vector_stride = round_up(checked_multiply(a.rows() + padding, spec.block * real, "vectors"), workspace_alignment);
+    l.vectors = places.add("vectors", checked_multiply(systems, l.vector_count, "vectors"), l.vector_stride);
+    l.records = places.add("records", checked_multiply(spec.batch, l.parts + 1, "records"), sizeof(trifold_sparse_record));
+    if (solves(spec)) {
+        l.sums = places.add("sums", checked_multiply(systems, l.parts, "sums"), trifold_sparse_sums * wide);
+        l.states = places.add("states", systems, sizeof(trifold_sparse_state));
+        l.history_length = spec.most_iterations + 1;
+        l.history = places.add("history", checked_multiply(systems, l.history_length, "history"), wide);
+        l.flag = places.add("flag", 2, wide);
+        if (spec.method == SparseMethod::gmres) {
+            constexpr std::int64_t lists = 4;  // rotations, the right-hand side and its solution
+            l.small = places.add("small", checked_multiply(systems, (spec.restart + lists) * (spec.restart + 1), "small matrices"), wide);
+        }
+    }
+    layout.bytes = places.bytes();
+    layout.buffers = places.take();
+    return layout;
+}
+
+}  // namespace trifold::sparse

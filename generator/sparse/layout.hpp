@@ -1,0 +1,54 @@
+#pragma once
+#include <trifold/sparse_args.h>
+
+#include <string>
+#include <string_view>
+#include <trifold/sparse_spec.hpp>
+#include <vector>
+
+#include "generator/sparse/arrangement.hpp"
+
+namespace trifold::sparse {
+
+/// Contents of a buffer before the first call: the pattern as kernels read it.
+struct Content {
+    std::string buffer;
+    std::string bytes;
+};
+
+/// Patterns and sizes of A and its factors, as a backend stores them.
+struct Stored {
+    std::vector<Content> contents;                          ///< the pattern, by names of buffers that `layout_of` knows
+    std::int64_t matrix_elements = 0, factor_elements = 0;  ///< elements of a member
+};
+
+/// Places of all data in the workspace, and what launches tell of them.
+struct Layout {
+    std::vector<Buffer> buffers;
+    std::int64_t bytes = 0;
+    trifold_sparse_launch launch{};  ///< without a step
+    std::vector<Content> contents;
+};
+
+bool solves(const SparseSpec& spec);
+/// Whether A' is needed as lists of columns.
+bool needs_turned(const SparseSpec& spec);
+bool has_factors(const SparseSpec& spec);
+std::int64_t factor_bytes(const SparseSpec& spec);
+/// Throws SpecError when a size leaves 63 bits.
+Layout layout_of(const SparseSpec& spec, const Arrangement& arrangement, std::int64_t slice_rows, Stored stored);
+
+/// The kernels of a unit.
+enum class Kernel { gather, compare, factor, finish, precondition, order, product, begin, update, judge, deliver, gradient };
+inline constexpr std::array<std::string_view, 12> kernel_names{"gather",  "compare", "factor", "finish", "precondition", "order",
+                                                               "product", "begin",   "update", "judge",  "deliver",      "gradient"};
+
+/// Launches and repetitions of all operations.
+void add_launches(Program& program, const SparseSpec& spec, const trifold_sparse_launch& launch);
+
+template <class T>
+std::string bytes_of(const std::vector<T>& list) {
+    return {reinterpret_cast<const char*>(list.data()), list.size() * sizeof(T)};
+}
+
+}  // namespace trifold::sparse

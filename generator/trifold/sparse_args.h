@@ -1,0 +1,174 @@
+/* Sparse systems: what a launch passes to a kernel. One text for the host library and generated C, so both sides agree; every unit asserts
+ * the sizes. Plain 64-bit integers, pointers and doubles only. */
+#ifndef TRIFOLD_SPARSE_ARGS_H
+#define TRIFOLD_SPARSE_ARGS_H
+
+#include "integer.h"
+
+/* The operands of a call, for every kernel. Component k of row i of member m, right-hand side c, is at
+ * ((m rows + i) block + k) columns + c of b and x. */
+typedef struct {
+    const void* values;       /* [members][blocks of values][block][block] */
+    const void* b;            /* input of a call */
+    void* x;                  /* output of a call; of a solution also the first guess; of a gradient the solution, which is only read */
+    void* gradient;           /* derivatives by the values */
+    trifold_int columns;      /* right-hand sides of the caller's arrays */
+    trifold_int first_column; /* the first of this call, and how many: at most those of the Spec */
+    trifold_int used_columns;
+    trifold_int members;
+    trifold_int guesses;         /* 1: x holds a first guess */
+    trifold_int most_iterations; /* of a solution */
+    trifold_int renew;           /* iterations after which the true residual is computed; 0: only where the iteration seems to have ended */
+    double relative, absolute;   /* a solution ends where |b - A x| is at most relative |b|, or absolute */
+    double shift;                /* of a factorization: added to the diagonal, times its largest entry in the block */
+    void* workspace;
+} trifold_sparse_args;
+
+/* Vectors of a solution, by number. A system is a member's right-hand side; its vectors follow one another. */
+typedef enum {
+    trifold_sparse_b, /* b, in the order of the subdomains, as all vectors */
+    trifold_sparse_x, /* x */
+    trifold_sparse_r, /* the residual, or what an iteration has for it */
+    trifold_sparse_z, /* M^-1 p; of GMRES and conjugate gradients M^-1 of a vector */
+    trifold_sparse_p, /* directions */
+    trifold_sparse_v, /* A z */
+    trifold_sparse_vectors_of_cg,
+    trifold_sparse_y = trifold_sparse_vectors_of_cg, /* M^-1 s */
+    trifold_sparse_t,                                /* A y */
+    trifold_sparse_shadow,                           /* the first residual */
+    trifold_sparse_vectors_of_bicgstab,
+    trifold_sparse_basis = trifold_sparse_vectors_of_cg /* GMRES: the first of its vectors */
+} trifold_sparse_vector;
+
+/* Sums that a launch leaves for each part of a system: at most so many. */
+enum { trifold_sparse_sums = 40 };
+
+/* A part of the rows: a subdomain. */
+typedef struct {
+    trifold_int first_row, rows;
+    trifold_int shape;        /* a trifold_sparse_shape */
+    trifold_int lower, upper; /* first blocks of L, and of D and U, among the factors */
+} trifold_sparse_tile;
+
+/* A pattern that subdomains share: places of 32-bit starts and of columns among those of all shapes, in elements. A row's upper part
+ * begins with its diagonal. */
+typedef struct {
+    trifold_int lower_starts, upper_starts, lower_columns, upper_columns;
+} trifold_sparse_shape;
+
+/* GPU: triangles by levels, whose rows do not need one another. The rows of a level are sorted by their number of neighbours, so that
+ * slot s holds neighbour s of its first rows. Places count elements. Component (i, j) of the block of the level's row t is at
+ * j (block rows) + block t + i behind the place of a slot with so many rows, so that neighbouring lanes read neighbouring elements. */
+typedef struct {
+    int rows, slots;
+    int first_row, first_slot; /* among the rows and slots of all shapes */
+    int diagonal;              /* place of the rows' D^-1 in the subdomain's factors; of a transposed triangle their first reference */
+    /* Through a ring of shared memory: the level's part of the factors, and its record: numbers of 16 bits for each slot its rows, rounded
+     * up to 8 of them; then the level's rows, and the columns of each slot. */
+    int begin, bytes;
+    int record, record_bytes; /* place in bytes among the records of all shapes */
+    int ring;                 /* place in the ring, in bytes, of both */
+    int needs;                /* levels of the subdomain that must have left the ring before */
+    int padding;
+} trifold_sparse_level;
+typedef struct {
+    int rows;
+    int place;   /* of the blocks in the subdomain's factors; of a transposed triangle their first reference */
+    int columns; /* first among the columns of all shapes */
+} trifold_sparse_slot;
+/* A block: its place, and the rows of its slot. */
+typedef struct {
+    int place, rows;
+} trifold_sparse_reference;
+/* Elimination of a row by another one changes an entry: A_ij -= (A_ik) (U_kj). References of U_kj and A_ij. */
+typedef struct {
+    int upper, target;
+} trifold_sparse_pair;
+/* Sweeps of a shape. `levels`: the first of each sweep, and the end of the last. The pattern by rows, for a factorization: its first row
+ * and entry among those of all shapes. */
+typedef enum {
+    trifold_sparse_l,
+    trifold_sparse_u,
+    trifold_sparse_u_turned,
+    trifold_sparse_l_turned,
+    trifold_sparse_sweeps
+} trifold_sparse_sweep;
+typedef struct {
+    int levels[trifold_sparse_sweeps + 1];
+    int first; /* the first level of L that has slots */
+    int row, entry;
+} trifold_sparse_schedule;
+
+/* Steps of an iteration, for kernels that several launches have in common. */
+typedef enum {
+    trifold_sparse_plain,  /* of a call other than a solution: the caller's arrays */
+    trifold_sparse_renews, /* the true residual */
+    trifold_sparse_first,  /* BiCGSTAB: p and v = A M^-1 p; conjugate gradients: z = M^-1 r */
+    trifold_sparse_second, /* BiCGSTAB: s and t = A M^-1 s; conjugate gradients: v = A p */
+    trifold_sparse_third   /* GMRES: the second time that a vector is made orthogonal */
+} trifold_sparse_step;
+
+/* The constants of a launch. Places are in bytes from the workspace's start. */
+typedef struct {
+    trifold_int rows, entries, values; /* blocks of rows, of A, and of a member's values */
+    trifold_int tiles, slices;         /* subdomains, and parts of equal numbers of rows */
+    trifold_int slice_rows;
+    trifold_int order;                                      /* 32-bit: the caller's row of each row */
+    trifold_int starts, column, source;                     /* A by rows: 64-bit starts, 32-bit columns and blocks of the caller's values */
+    trifold_int turned_starts, turned_rows, turned_entries; /* A by columns: 64-bit starts, 32-bit rows and entries */
+    trifold_int tile, shape, local_starts, local_columns;
+    /* GPU: lists of trifold_sparse_level, _slot, 16-bit rows and columns; references of entries, and of blocks of transposed triangles. A
+     * row's pattern: first entry and diagonal, 32-bit, counted in the shape. Each entry's first pair, counted in all shapes. */
+    trifold_int levels, slots, level_rows, slot_columns, references, turned_references, row_entries, row_diagonals, entry_columns,
+        entry_pairs, pairs, level_records;
+    trifold_int ring;                  /* GPU: bytes of the ring; 0: factors do not go through one */
+    trifold_int matrix, matrix_stride; /* A, and bytes from member to member */
+    trifold_int factors, factor_stride;
+    trifold_int vectors, vector_stride, vector_count; /* bytes from vector to vector; vectors of a system */
+    trifold_int sums;                                 /* [member][system][part][sums] */
+    trifold_int parts;                                /* the most that a launch has: tiles or slices */
+    trifold_int records;                              /* a trifold_sparse_record a part, then one for the member */
+    trifold_int states, flag, history;                /* a trifold_sparse_state a system; the Repeat's flag; [system][most + 1] norms */
+    trifold_int systems;                              /* right-hand sides of a member, at most */
+    trifold_int history_length;
+    trifold_int restart;    /* vectors between two restarts of GMRES */
+    trifold_int step;       /* a trifold_sparse_step */
+    trifold_int transposed; /* 1: A' and M' */
+    trifold_int small;      /* place of GMRES's small matrices, of a system each */
+} trifold_sparse_launch;
+
+/* What came of a part of a member's factorization, and of all of it. Rows are the caller's. */
+typedef struct {
+    trifold_int zero_pivots, zero_row;                /* blocks that could not be inverted, and the first row of one; -1: none */
+    trifold_int not_finite, bad_row, bad_column;      /* entries that are infinite or NaN, and the first of them */
+    trifold_int unequal, unequal_row, unequal_column; /* entries that differ from their transposed ones, where that was looked for */
+    double largest;                                   /* absolute value of the largest entry */
+} trifold_sparse_record;
+
+typedef enum {
+    trifold_sparse_running,
+    trifold_sparse_converged,
+    trifold_sparse_stagnated, /* the true residual has not become smaller between two looks at it */
+    trifold_sparse_breakdown, /* the method divided by zero twice */
+    trifold_sparse_not_a_number,
+    trifold_sparse_limit,   /* the most iterations have been made */
+    trifold_sparse_singular /* the factorization failed */
+} trifold_sparse_outcome;
+
+/* A solution on its way. */
+typedef struct {
+    double rho, alpha, omega, beta;
+    double norm_b, norm, target; /* norm of b; of the last residual; below which the iteration ends */
+    double last_true, least;     /* the true residual when it was last computed, and the least of them */
+    trifold_int iterations, outcome;
+    trifold_int renews;     /* 1: the next turn computes the true residual and begins anew */
+    trifold_int since;      /* iterations since the true residual was computed */
+    trifold_int begun;      /* 0: no true residual yet */
+    trifold_int breakdowns; /* times that the method divided by zero */
+    trifold_int pending;    /* 1: x still lacks the last steps */
+    trifold_int inner;      /* GMRES: vectors of this cycle */
+    trifold_int reason;     /* of renews, as templates/sparse/steps.h has them */
+    trifold_int stalls;     /* true residuals, one after another, that were not much smaller */
+} trifold_sparse_state;
+
+#endif

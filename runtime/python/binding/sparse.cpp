@@ -1,0 +1,135 @@
+#include "runtime/python/binding/sparse.hpp"
+
+#include <algorithm>
+#include <trifold/error.hpp>
+#include <vector>
+
+#include "runtime/python/binding/plan.hpp"
+#include "runtime/python/binding/unlocked.hpp"
+
+namespace trifold::python {
+namespace {
+
+std::vector<std::int32_t> numbers_of(nb::handle given, const char* name) {
+    if (given.is_none()) return {};
+    Array array(given, name);
+    if (array.element() != Element::i32) throw SpecError(std::string(name) + " is " + array.describe() + "; give int32");
+    array.make_contiguous();
+    const auto all = array.all<const std::int32_t>();
+    return {all.begin(), all.end()};
+}
+
+/// On the host, with its size.
+AnyArray any(const Array& array) {
+    AnyArray result(array.data(), true, array.element() == Element::f32 ? Precision::f32 : Precision::f64);
+    result.size = array.size();
+    return result;
+}
+
+SparseSpec spec_of(const SparseSettings& s) {
+    return {.block = s.block,
+            .precision = precision_of(nb::str(s.dtype.c_str())),
+            .preconditioner = parse_sparse_preconditioner(s.preconditioner),
+            .method = parse_sparse_method(s.method),
+            .restart = s.restart,
+            .rhs = s.rhs,
+            .most_iterations = s.most_iterations};
+}
+
+SparsePartition partition_of(const SparseSettings& s, std::vector<std::int32_t> parts) {
+    SparsePartition partition{.by = parse_sparse_partitioning(s.partition), .box = {}, .parts = std::move(parts), .rows = s.subdomain};
+    if (!partition.parts.empty()) partition.by = SparsePartitioning::given;
+    return partition;
+}
+
+nb::tuple outcome_of(const SparseOutcome& outcome, const std::vector<double>& history) {
+    nb::list residuals;
+    for (const auto residual : history) residuals.append(residual);
+    return nb::make_tuple(std::string(trifold::to_string(outcome.end)), outcome.iterations, outcome.residual, outcome.norm_b, residuals);
+}
+
+}  // namespace
+
+nb::tuple sparse_problem(const SparseValues& v) {
+    if (v.not_finite > 0) return nb::make_tuple("not_finite", v.bad_row, v.bad_column);
+    if (v.unequal > 0) return nb::make_tuple("not_symmetric", v.unequal_row, v.unequal_column);
+    return nb::make_tuple("singular", v.zero_row, v.zero_row);
+}
+
+BoundSparse::BoundSparse(nb::handle starts, nb::handle columns, nb::handle parts, nb::handle device, const SparseSettings& settings) {
+    const auto s = numbers_of(starts, "starts"), c = numbers_of(columns, "columns");
+    const auto spec = spec_of(settings);
+    const auto partition = partition_of(settings, numbers_of(parts, "partition"));
+    const auto where = device_of(device);
+    const Unlocked unlocked;
+    const SparsePattern pattern{std::span(s), std::span(c)};
+    solver_ = std::make_unique<SparseSolver>(SparsePlan(spec, pattern, where, partition, {.workers = settings.workers}));
+}
+
+BoundSparse::~BoundSparse() {
+    if (born_ != forks()) static_cast<void>(solver_.release());
+}
+
+template <class Body>
+void BoundSparse::locked(Body body) {
+    const Unlocked unlocked;
+    const std::scoped_lock lock(*in_call_);
+    body(*solver_);
+}
+
+void BoundSparse::update(nb::handle values, double shift) {
+    const Array of_values(values, "the values of A");
+    locked([&](SparseSolver& solver) {
+        solver.update(any(of_values), {}, {.shift = shift});
+        if (!std::ranges::all_of(solver.values(), &SparseValues::ok)) solver.check();
+    });
+}
+
+void BoundSparse::run(const std::string& operation, nb::handle b, nb::handle x, std::int64_t columns) {
+    const auto all = all_sparse_operations();
+    const auto found = std::ranges::find(all, operation, [](SparseOperation one) { return trifold::to_string(one); });
+    if (found == all.end()) throw SpecError("no operation is called " + operation);
+    const Array of_b(b, "b"), of_x(x, "x", true);
+    locked([&](SparseSolver& solver) { solver.run(*found, {any(of_b), any(of_x)}, {}, {.columns = columns}); });
+}
+
+nb::list BoundSparse::solve(nb::handle b, nb::handle x, std::int64_t columns, bool transposed, bool guess, double rtol, double atol,
+                            std::int64_t most_iterations) {
+    const Array of_b(b, "b"), of_x(x, "x", true);
+    const SparseOptions options{.columns = columns, .relative = rtol, .absolute = atol, .most_iterations = most_iterations, .guess = guess};
+    const auto operation = transposed ? SparseOperation::solve_transposed : SparseOperation::solve;
+    std::vector<SparseOutcome> outcomes;
+    std::vector<std::vector<double>> histories(static_cast<std::size_t>(columns));
+    locked([&](SparseSolver& solver) {
+        solver.run(operation, {any(of_b), any(of_x)}, {}, options);
+        outcomes = solver.outcomes();
+        const auto rhs = solver.plan().spec().rhs;
+        for (auto column = (columns - 1) / rhs * rhs; column < columns; ++column)  // earlier panels' are gone
+            histories[static_cast<std::size_t>(column)] = solver.history(0, column);
+    });
+    nb::list result;
+    for (std::size_t k = 0; k < outcomes.size(); ++k) result.append(outcome_of(outcomes[k], histories[k]));
+    return result;
+}
+
+void BoundSparse::gradient(nb::handle x, nb::handle by_b, nb::handle by_values, std::int64_t columns) {
+    const Array of_x(x, "x"), of_by_b(by_b, "by_b"), of_by_values(by_values, "by_values", true);
+    locked([&](SparseSolver& solver) {
+        solver.run(SparseOperation::gradient, {any(of_x), any(of_by_b), any(of_by_values)}, {}, {.columns = columns});
+    });
+}
+
+nb::dict BoundSparse::summary() const {
+    const auto& s = solver_->plan().summary();
+    nb::dict result;
+    result["partition"] = s.partition;
+    result["subdomains"] = s.tiles;
+    result["largest"] = s.largest_tile;
+    result["entries"] = s.entries;
+    result["dropped"] = s.dropped;
+    result["factored"] = s.factored;
+    result["levels"] = s.levels;
+    return result;
+}
+
+}  // namespace trifold::python

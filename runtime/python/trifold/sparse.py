@@ -1,0 +1,386 @@
+"""Sparse systems: A x = b for any sparse A, by an iteration with an incomplete factorization. Needs SciPy.
+
+    x, info = trifold.sparse.solve(A, b)
+    P = trifold.sparse.ildu0(A); x, info = scipy.sparse.linalg.bicgstab(A, b, M=P)
+    s = trifold.sparse.Solver(A); x, info = s.solve(b); s.update(A_with_new_values)
+
+A: a square matrix of scipy.sparse, in any format; with dense blocks of block x block entries, as csr or bsr. float32 or float64. b and x:
+(n,), or (n, m) for m right-hand sides, of NumPy. Rows that messages name count blocks, from 0.
+
+docs/users/sparse.md in the repository says more.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, NamedTuple, TypedDict, Unpack
+
+import numpy
+
+from ._core import SparseSystem
+from .arrays import adapt
+from .errors import SparseFailed, SpecError
+from .options import Option, known, read, real, takes, whole, word
+
+try:
+    import scipy as _scipy  # pyright: ignore[reportMissingTypeStubs, reportMissingImports]
+    import scipy.sparse.linalg  # pyright: ignore[reportMissingTypeStubs, reportMissingImports, reportUnusedImport]
+except ImportError as error:
+    raise ImportError("trifold.sparse takes matrices of SciPy, which is not installed: pip install scipy") from error
+
+__all__ = ["Outcome", "Preconditioner", "Solution", "Solver", "SparseFailed", "ildu0", "solve"]
+
+np: Any = numpy  # its stubs differ from version to version
+scipy: Any = _scipy
+_MOST_BLOCK, _MOST_AT_A_TIME, _MOST_ITERATIONS = 8, 8, 10000
+_MOST_INDEX = 2**31 - 1
+
+
+def _anything(value: Any, name: str) -> Any:
+    return value
+
+
+def _rows_of_one(value: Any, name: str) -> int:
+    return whole(value, name, 0)
+
+
+class Options(TypedDict, total=False):
+    """Options of Solver(), solve() and ildu0(); Solver says what they are."""
+
+    block: Annotated[int | None, Option(None, _anything)]
+    dtype: Annotated[Any, Option(None, _anything)]
+    partition: Annotated[Any, Option("automatic", _anything)]
+    subdomain: Annotated[int, Option(0, _rows_of_one)]
+    shift: Annotated[float, Option(0.0, real)]
+    rhs: Annotated[int, Option(1, whole)]
+    device: Annotated[Any, Option("cpu", _anything)]
+    workers: Annotated[int, Option(1, whole)]
+
+
+class Iteration(Options, total=False):
+    """Those of Solver() and solve()."""
+
+    preconditioner: Annotated[str, Option("ildu0", word)]
+    method: Annotated[str, Option("bicgstab", word)]
+    restart: Annotated[int, Option(30, whole)]
+
+
+OPTIONS, ITERATION = known(Options), known(Iteration)
+
+
+class Outcome(NamedTuple):
+    """How the iteration of one right-hand side went."""
+
+    end: str  #: "converged", "stagnated", "breakdown", "not_a_number" or "limit"
+    iterations: int
+    residual: float  #: |b - A x|, computed from x
+    norm_b: float
+    history: Any  #: |b - A x| as the iteration has it, after 0, 1, .. iterations; empty for right-hand sides of earlier panels
+
+
+class Solution(tuple[Any, int]):
+    """(x, info), with more as attributes."""
+
+    outcomes: tuple[Outcome, ...]  #: one for each right-hand side
+
+    def __new__(cls, x: Any, outcomes: tuple[Outcome, ...]) -> Solution:
+        made = super().__new__(cls, (x, _info(outcomes)))
+        made.outcomes = outcomes
+        return made
+
+    @property
+    def x(self) -> Any:
+        return self[0]
+
+    @property
+    def info(self) -> int:
+        """0: all have converged. Above 0: the iterations after which one ended without. Below: -1 for a breakdown, -2 for NaN."""
+        return self[1]
+
+    @property
+    def worst(self) -> Outcome:
+        """The first that has not converged, or else the one with most iterations."""
+        failed = [one for one in self.outcomes if one.end != "converged"]
+        return failed[0] if failed else max(self.outcomes, key=lambda one: one.iterations)
+
+    @property
+    def iterations(self) -> int:
+        return self.worst.iterations
+
+    @property
+    def residual(self) -> float:
+        """|b - A x| of the worst."""
+        return self.worst.residual
+
+
+def _info(outcomes: tuple[Outcome, ...]) -> int:
+    ends = {one.end for one in outcomes}
+    if "not_a_number" in ends:
+        return -2
+    if "breakdown" in ends:
+        return -1
+    return max((max(one.iterations, 1) for one in outcomes if one.end != "converged"), default=0)
+
+
+def _rows(A: Any, block: Any) -> Any:
+    """A in rows of blocks, sorted: as csr for blocks of 1, else as bsr."""
+    if not scipy.sparse.issparse(A):
+        kind = f"{type(A).__module__.partition('.')[0]}.{type(A).__name__}"
+        advice = "give A.get(), and device='cuda:0' to solve on the GPU" if kind.startswith("cupy") else "give scipy.sparse.csr_array(A)"
+        raise SpecError(f"A is a {kind}, no matrix of scipy.sparse; {advice}")
+    if len(A.shape) != 2 or A.shape[0] != A.shape[1]:
+        raise SpecError(f"A has shape {A.shape}; give a square matrix")
+    if A.shape[0] == 0:
+        raise SpecError("A has no rows; there is nothing to solve")
+    if A.dtype.kind not in "fiub" or A.dtype.itemsize > 8:
+        raise SpecError(f"A is {A.dtype}; convert it to float32 or float64")
+    block = _block_of(A, block)
+    rows = A.tocsr() if block == 1 else A.tobsr(blocksize=(block, block))
+    if not rows.has_canonical_format:
+        rows = rows.copy() if rows is A or np.may_share_memory(rows.data, A.data) else rows
+        rows.sum_duplicates()
+    if max(rows.nnz, A.shape[0]) > _MOST_INDEX and len(rows.indices) > _MOST_INDEX:
+        raise SpecError(f"A has {len(rows.indices)} blocks; at most {_MOST_INDEX} can be indexed")
+    return rows
+
+
+def _block_of(A: Any, block: Any) -> int:
+    if block is None:
+        shape = getattr(A, "blocksize", (1, 1))
+        if shape[0] != shape[1] or shape[0] > _MOST_BLOCK:
+            raise SpecError(f"A has blocks of {shape[0]} by {shape[1]}; give block=, 1 to {_MOST_BLOCK}, to read it in square blocks")
+        return int(shape[0])
+    number = whole(block, "block")
+    if not 1 <= number <= _MOST_BLOCK:
+        raise SpecError(f"block = {number} is out of range; give 1 to {_MOST_BLOCK}")
+    if A.shape[0] % number:
+        raise SpecError(f"block = {number} does not divide the {A.shape[0]} rows of A; give a block that does, or pad A")
+    return number
+
+
+def _precision(dtype: Any, A: Any) -> str:
+    if dtype is None:
+        return "float32" if A.dtype in (np.float32, np.float16) else "float64"
+    name = dtype if dtype == "mixed" else np.dtype(dtype).name
+    if name not in ("float32", "float64", "mixed"):
+        raise SpecError(f"dtype = {dtype!r} is not known; give float32, float64, or 'mixed' for float64 with factors in float32")
+    return name
+
+
+class Solver:
+    """The plan of a pattern, with the values of A: solves with it again and again.
+
+    block: 1 to 8; by default that of a bsr matrix, else 1. dtype: that of A, or "mixed" for float64 with factors in float32.
+    preconditioner: "ildu0", "ildu1", "ildu2", "dilu", "ic0", "jacobi" or "none". method: "bicgstab", "gmres", or "cg" for a symmetric
+    positive definite A. restart: vectors of gmres, at most 32. partition: "automatic", "metis", "greedy", "whole" for one subdomain, or the
+    subdomain of each row of blocks as whole numbers from 0. subdomain: rows of blocks in one, about; 0: as the device likes it. shift: what
+    is added to the diagonal of pivot blocks, over their largest entry. rhs: right-hand sides solved at once, at most 8. maxiter: the most
+    that a solution may ask for. device: "cpu", "cuda:0", "hip:0" or "auto"; vectors are copied to a GPU and back. workers: threads of the
+    CPU, which change no bit.
+
+    Raises SpecError on a matrix or options that do not fit, and SparseFailed on values that cannot be factored. Calls of several threads
+    wait for one another.
+    """
+
+    @takes(ITERATION)
+    def __init__(self, A: Any, *, maxiter: int = _MOST_ITERATIONS, **options: Unpack[Iteration]) -> None:
+        self._prepare(A, read("Solver", options, ITERATION), maxiter)
+
+    def _prepare(self, A: Any, settings: dict[str, Any], maxiter: int) -> None:
+        rows = _rows(A, settings.pop("block"))
+        precision = _precision(settings.pop("dtype"), rows)
+        partition, self._shift = settings.pop("partition"), settings.pop("shift")
+        self.shape: tuple[int, int] = rows.shape
+        self.dtype: Any = np.dtype("float32" if precision == "float32" else "float64")
+        self.block: int = getattr(rows, "blocksize", (1, 1))[0]
+        self.maxiter: int = whole(maxiter, "maxiter", 1)
+        self._starts, self._columns = rows.indptr.astype("int32"), rows.indices.astype("int32")
+        words = isinstance(partition, str)
+        self._core = SparseSystem(
+            self._starts,
+            self._columns,
+            None if words else _parts(partition),
+            settings.pop("device"),
+            block=self.block,
+            dtype=precision,
+            partition=partition if words else "given",
+            most_iterations=self.maxiter,
+            **settings,
+        )
+        self._take(rows)
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """What the plan made of the pattern: subdomains, rows of the largest, blocks of A and of the factors, dropped ones, levels."""
+        return self._core.summary()
+
+    def update(self, A: Any) -> None:
+        """New values for the same pattern."""
+        rows = _rows(A, self.block)
+        if rows.shape != self.shape:
+            raise SpecError(f"A has shape {rows.shape} and the plan {self.shape}; make another Solver")
+        if not (np.array_equal(rows.indptr, self._starts) and np.array_equal(rows.indices, self._columns)):
+            raise SpecError("A has another pattern than the matrix that the plan was made of; make another Solver, or store zeros")
+        self._take(rows)
+
+    def _take(self, rows: Any) -> None:
+        self._core.update(np.ascontiguousarray(rows.data, self.dtype).ravel(), self._shift)
+
+    def _vector(self, given: Any, name: str) -> Any:
+        array = given if isinstance(given, np.ndarray) else adapt(given, name)
+        if not isinstance(array, np.ndarray):
+            raise SpecError(f"{name} is on a GPU; copy it to the processor, and make the Solver with device='cuda:0' to solve on the GPU")
+        if array.dtype.kind not in "fiub":
+            raise SpecError(f"{name} is {array.dtype}; give real numbers")
+        if array.ndim not in (1, 2) or array.shape[0] != self.shape[0] or array.size == 0:
+            raise SpecError(f"{name} has shape {array.shape}; give ({self.shape[0]},), or ({self.shape[0]}, m) for m right-hand sides")
+        return np.ascontiguousarray(array, self.dtype)
+
+    def _like(self, given: Any, name: str, b: Any) -> Any:
+        array = self._vector(given, name)
+        if array.shape != b.shape:
+            raise SpecError(f"{name} has shape {array.shape} and b {b.shape}; give {name} in the shape of b")
+        return array
+
+    def _run(self, operation: str, given: Any, name: str = "x") -> Any:
+        b = self._vector(given, name)
+        x = np.empty_like(b)
+        self._core.run(operation, b, x, _columns(b))
+        return x
+
+    def solve(self, b: Any, *, rtol: float = 1e-8, atol: float = 0.0, maxiter: int | None = None, x0: Any = None) -> Solution:
+        """(x, info) of A x = b, where |b - A x| is at most rtol |b| or atol; with the outcomes of all right-hand sides as attributes.
+
+        info: 0 where all have converged, above 0 the iterations after which one ended without, below 0 a breakdown. x is then the last that
+        was reached. x0: a first guess, zero by default.
+        """
+        return self._solution(b, rtol, atol, maxiter, x0, transposed=False)
+
+    def solve_transposed(self, b: Any, *, rtol: float = 1e-8, atol: float = 0.0, maxiter: int | None = None, x0: Any = None) -> Solution:
+        """The same of A' x = b, with the transposed preconditioner."""
+        return self._solution(b, rtol, atol, maxiter, x0, transposed=True)
+
+    def _solution(self, b: Any, rtol: Any, atol: Any, maxiter: Any, x0: Any, *, transposed: bool) -> Solution:
+        b = self._vector(b, "b")
+        most = self.maxiter if maxiter is None else whole(maxiter, "maxiter", 1)
+        if most > self.maxiter:
+            raise SpecError(f"maxiter = {most}, and this Solver was made for at most {self.maxiter}; make it with maxiter={most}")
+        x = np.empty_like(b) if x0 is None else self._like(x0, "x0", b).copy()
+        rows = self._core.solve(
+            b,
+            x,
+            _columns(b),
+            transposed=transposed,
+            guess=x0 is not None,
+            rtol=_tolerance(rtol, "rtol"),
+            atol=_tolerance(atol, "atol"),
+            most_iterations=most,
+        )
+        return Solution(x, tuple(Outcome(*row[:4], np.array(row[4])) for row in rows))
+
+    def apply(self, b: Any) -> Any:
+        """M^-1 b, with the preconditioner M."""
+        return self._run("apply", b, "b")
+
+    def apply_transposed(self, b: Any) -> Any:
+        return self._run("apply_transposed", b, "b")
+
+    def multiply(self, x: Any) -> Any:
+        """A x."""
+        return self._run("multiply", x)
+
+    def multiply_transposed(self, x: Any) -> Any:
+        """A' x."""
+        return self._run("multiply_transposed", x)
+
+    def gradient(self, x: Any, by_b: Any) -> Any:
+        """dE/dA on the pattern of A, of a number E that depends on x = A^-1 b; as csr, or as bsr for blocks.
+
+        by_b: dE/db, which is solve_transposed(dE/dx).x. Right-hand sides are summed.
+        """
+        x = self._vector(x, "x")
+        by_b = self._like(by_b, "by_b", x)
+        values = np.zeros(len(self._columns) * self.block**2, self.dtype)
+        self._core.gradient(x, by_b, values, _columns(x))
+        if self.block == 1:
+            return scipy.sparse.csr_array((values, self._columns, self._starts), shape=self.shape)
+        blocks = values.reshape(-1, self.block, self.block)
+        return scipy.sparse.bsr_array((blocks, self._columns, self._starts), shape=self.shape)
+
+    def operator(self) -> Preconditioner:
+        """M^-1 as a LinearOperator, of the values that are current at each call."""
+        return Preconditioner(self)
+
+
+def _columns(array: Any) -> int:
+    return array.shape[1] if array.ndim == 2 else 1
+
+
+def _parts(partition: Any) -> Any:
+    array = np.asarray(partition)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise SpecError(
+            f"partition = {partition!r} is no partition; give a word, such as 'metis', or the subdomain of each row as whole numbers"
+        )
+    if array.size and not 0 <= array.min() <= array.max() <= _MOST_INDEX:
+        raise SpecError(f"partition has numbers from {array.min()} to {array.max()}; number subdomains from 0 without gaps")
+    return np.ascontiguousarray(array, "int32")
+
+
+def _tolerance(value: Any, name: str) -> float:
+    number = real(value, name)
+    if not 0 <= number < np.inf:
+        raise SpecError(f"{name} = {number} is no tolerance; give a number from 0 on")
+    return number
+
+
+class Preconditioner(scipy.sparse.linalg.LinearOperator):
+    """M^-1, for the M of SciPy's bicgstab, cg, gmres and their like."""
+
+    def __init__(self, solver: Solver) -> None:
+        self.solver = solver
+        scipy.sparse.linalg.LinearOperator.__init__(self, solver.dtype, solver.shape)
+
+    def update(self, A: Any) -> None:
+        """New values for the same pattern."""
+        self.solver.update(A)
+
+    def _matvec(self, x: Any) -> Any:
+        return self.solver.apply(x)
+
+    def _rmatvec(self, x: Any) -> Any:
+        return self.solver.apply_transposed(x)
+
+    def _matmat(self, X: Any) -> Any:
+        return self.solver.apply(X)
+
+    def _rmatmat(self, X: Any) -> Any:
+        return self.solver.apply_transposed(X)
+
+
+@takes(OPTIONS)
+def ildu0(A: Any, **options: Unpack[Options]) -> Preconditioner:
+    """The inverse of an incomplete factorization of A without fill, by subdomains, as a LinearOperator: the M of SciPy's methods.
+
+    Options and errors are those of Solver. Its update(A) takes new values.
+    """
+    given = read("ildu0", options, OPTIONS)
+    return Solver(A, maxiter=1, **given).operator()
+
+
+@takes(ITERATION)
+def solve(
+    A: Any,
+    b: Any,
+    *,
+    rtol: float = 1e-8,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    x0: Any = None,
+    **options: Unpack[Iteration],
+) -> Solution:
+    """(x, info) of A x = b, as Solver(A).solve(b) has it. The other options and errors are those of Solver."""
+    settings = read("solve", options, ITERATION)
+    if "rhs" not in options and np.ndim(b) == 2:
+        settings["rhs"] = min(max(np.shape(b)[1], 1), _MOST_AT_A_TIME)
+    most = _MOST_ITERATIONS if maxiter is None else whole(maxiter, "maxiter", 1)
+    return Solver(A, maxiter=most, **settings).solve(b, rtol=rtol, atol=atol, x0=x0)

@@ -1,0 +1,100 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <trifold/error.hpp>
+
+#include "runtime/sparse/solver_impl.hpp"
+
+namespace trifold {
+
+SparseSolver::SparseSolver(const SparsePlan& plan) : impl_(std::make_unique<Impl>(plan)) {}
+SparseSolver::SparseSolver(SparseSolver&&) noexcept = default;
+SparseSolver& SparseSolver::operator=(SparseSolver&&) noexcept = default;
+SparseSolver::~SparseSolver() = default;
+
+SparseSolver::Impl& SparseSolver::impl() const {
+    if (impl_ == nullptr) throw SpecError("this SparseSolver has been moved from; use the one it was moved to, or assign another to it");
+    return *impl_;
+}
+const SparsePlan& SparseSolver::plan() const { return impl().plan; }
+void SparseSolver::set_executor(Executor executor) { impl().session.set_executor(std::move(executor)); }
+void SparseSolver::synchronize() { impl().session.synchronize(); }
+void SparseSolver::update(const AnyArray& values, Stream stream, const SparseOptions& options) { impl().update(values, stream, options); }
+void SparseSolver::run(SparseOperation operation, std::span<const AnyArray> arrays, Stream stream, const SparseOptions& options) {
+    impl().run(operation, arrays, stream, options);
+}
+const std::vector<SparseValues>& SparseSolver::values() { return impl().values(); }
+const std::vector<SparseOutcome>& SparseSolver::outcomes() { return impl().outcomes(); }
+std::vector<double> SparseSolver::history(std::int64_t member, std::int64_t column) { return impl().history(member, column); }
+
+std::string_view to_string(SparseEnd end) {
+    constexpr std::string_view names[]{"converged", "stagnated", "breakdown", "not_a_number", "limit", "singular"};
+    return names[static_cast<std::size_t>(end)];
+}
+
+namespace {
+
+std::string describe(const SparseValues& values) {
+    if (values.not_finite > 0)
+        return fmt::format("{} blocks of its values hold infinities or NaN, the first at row {}, column {}", values.not_finite,
+                           values.bad_row, values.bad_column);
+    if (values.unequal > 0)
+        return fmt::format(
+            "it is not symmetric: {} blocks differ from their counterparts, the first at row {}, column {}; take method bicgstab",
+            values.unequal, values.unequal_row, values.unequal_column);
+    return fmt::format("{} pivot blocks are singular to the precision, the first in row {}; give a shift, or preconditioner jacobi or none",
+                       values.zero_pivots, values.zero_row);
+}
+
+std::string describe(const SparseOutcome& outcome) {
+    const auto reached = fmt::format("after {} iterations |b - A x| = {:.3g} |b|", outcome.iterations, outcome.relative());
+    switch (outcome.end) {
+        case SparseEnd::stagnated:
+            return reached + ", and it does not become smaller; give a larger tolerance, or a stronger preconditioner such as ildu1";
+        case SparseEnd::breakdown:
+            return reached + ", and the method divided by zero twice; take another method, such as gmres";
+        case SparseEnd::limit:
+            return reached + ", the most that were allowed; allow more, or take larger subdomains or a stronger preconditioner";
+        case SparseEnd::not_a_number:
+            return reached + ": b, the first guess or an intermediate result is infinite or NaN";
+        default:
+            return "the preconditioner could not be made";
+    }
+}
+
+}  // namespace
+
+bool SparseSolver::ok() {
+    const bool sound = std::ranges::all_of(values(), &SparseValues::ok);
+    return sound && (!impl().has_solved() || std::ranges::all_of(outcomes(), &SparseOutcome::ok));
+}
+
+void SparseSolver::check() {
+    std::vector<SparseFailed::Failure> failures;
+    std::vector<std::string> texts;
+    const auto& all = values();
+    for (std::size_t k = 0; k < all.size(); ++k)
+        if (!all[k].ok()) {
+            failures.push_back({static_cast<std::int64_t>(k), -1, all[k], {}});
+            texts.push_back(fmt::format("matrix {}: {}", k, describe(all[k])));
+        }
+    if (failures.empty() && impl().has_solved()) {
+        const auto columns = impl().columns();
+        const auto& ends = outcomes();
+        for (std::size_t k = 0; k < ends.size(); ++k)
+            if (!ends[k].ok()) {
+                const auto system = static_cast<std::int64_t>(k);
+                failures.push_back({system / columns, system % columns, all[static_cast<std::size_t>(system / columns)], ends[k]});
+                texts.push_back(fmt::format("matrix {}, right-hand side {}: {}: {}", system / columns, system % columns,
+                                            to_string(ends[k].end), describe(ends[k])));
+            }
+    }
+    if (failures.empty()) return;
+    constexpr std::size_t shown = 4;
+    auto text = fmt::format("{} of the systems cannot be solved as asked.", failures.size());
+    for (std::size_t k = 0; k < std::min(shown, texts.size()); ++k) text += fmt::format(" {}.", texts[k]);
+    if (texts.size() > shown) text += fmt::format(" And {} more.", texts.size() - shown);
+    throw SparseFailed(text, std::move(failures));
+}
+
+}  // namespace trifold

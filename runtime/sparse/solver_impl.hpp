@@ -1,0 +1,47 @@
+#pragma once
+#include <trifold/sparse_args.h>
+
+#include <span>
+#include <vector>
+
+#include "runtime/session/session.hpp"
+#include "runtime/sparse/plan_state.hpp"
+
+namespace trifold {
+
+/// The work behind every overload, for all precisions.
+struct SparseSolver::Impl {
+    explicit Impl(const SparsePlan& plan);
+
+    void update(const AnyArray& values, Stream stream, const SparseOptions& options);
+    void run(SparseOperation operation, std::span<const AnyArray> given, Stream stream, const SparseOptions& options);
+    const std::vector<SparseValues>& values();
+    const std::vector<SparseOutcome>& outcomes();
+    std::vector<double> history(std::int64_t member, std::int64_t column);
+
+    bool has_solved() const { return !outcomes_.empty(); }
+    std::int64_t columns() const { return last_.columns; }  ///< right-hand sides of the last solution
+
+    SparsePlan plan;
+    Session session;
+    std::int64_t updated = 0;  ///< members with values
+
+  private:
+    /// Fills in what options leave open. Throws SpecError where they do not fit the Spec.
+    SparseOptions resolve(const SparseOptions& options, const char* operation) const;
+    CallArray array_of(const char* name, const AnyArray& given, std::int64_t blocks, std::int64_t each, Access access,
+                       const char* may_equal = nullptr) const;
+    trifold_sparse_args args_of(const SparseOptions& options, std::int64_t first) const;
+    void enqueue(Session::Call& call, std::string_view operation, const trifold_sparse_args& args) const;
+    void bind(Session::Call& call, std::span<const CallArray> arrays, std::span<const AnyArray> given, Stream stream) const;
+    std::vector<CallArray> arrays_of(SparseOperation operation, std::span<const AnyArray> given, const SparseOptions& options) const;
+    void read_outcomes(Session::Call& call, std::int64_t used);
+
+    std::vector<SparseValues> values_;
+    std::vector<SparseOutcome> outcomes_;
+    SparseOptions last_;             ///< options of the last solution
+    std::int64_t last_panel_ = 0;    ///< columns of its last panel
+    bool outcomes_pending_ = false;  ///< those of the last panel are still in the workspace
+};
+
+}  // namespace trifold

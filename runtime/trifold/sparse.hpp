@@ -1,0 +1,213 @@
+#pragma once
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <trifold/call.hpp>
+#include <trifold/device.hpp>
+#include <trifold/error.hpp>
+#include <trifold/program.hpp>
+#include <trifold/sparse_spec.hpp>
+#include <vector>
+
+namespace [[gnu::visibility("default")]] trifold {
+
+/// Numbers of a pattern, as a plan has arranged it.
+struct SparseSummary {
+    std::string partition;                     ///< how rows were put into subdomains
+    std::int64_t tiles = 0, largest_tile = 0;  ///< subdomains, and rows of the largest
+    std::int64_t shapes = 0;                   ///< different patterns of subdomains
+    std::int64_t entries = 0, dropped = 0;     ///< blocks of A, and those of them between subdomains
+    std::int64_t factored = 0;                 ///< blocks of L, D and U
+    std::int64_t levels = 0;                   ///< the most of a subdomain's L and U together
+    double seconds = 0;                        ///< that the pattern took
+};
+
+/// Kernels for one SparseSpec, and a pattern in the order of its subdomains. Immutable; may be shared between threads and solvers. One set
+/// of kernels serves all patterns.
+class SparsePlan {
+  public:
+    /// Throws SpecError, CompileError, CacheError, DeviceError. The other functions throw SpecError when the plan has been moved from.
+    SparsePlan(const SparseSpec& spec, const SparsePattern& pattern, const Device& device, const SparsePartition& partition = {},
+               const SparseTuning& tuning = {});
+    const SparseSpec& spec() const;
+    const SparsePattern& pattern() const;
+    const SparseTuning& tuning() const;
+    const SparseSummary& summary() const;
+    const Program& program() const;
+    const Device& device() const;
+    const PlanReport& report() const;
+
+    struct [[gnu::visibility("hidden")]] State;
+    [[gnu::visibility("hidden")]] const State& state() const;
+
+  private:
+    std::shared_ptr<const State> state_;
+};
+
+struct SparseOptions {
+    std::int64_t columns = 0;  ///< right-hand sides in B and X; 0: the Spec's rhs. More go in panels of that many.
+    std::int64_t members = 0;  ///< sets of values of this call; 0: the Spec's batch
+    double relative = 1e-8;    ///< a solution ends where |b - A x| is at most `relative` |b|, or `absolute`
+    double absolute = 0;
+    std::int64_t most_iterations = 0;  ///< 0: the Spec's
+    std::int64_t renew = 0;            ///< iterations after which the true residual is computed; 0: only where the end seems reached
+    bool guess = false;                ///< X holds a first guess
+    /// Update adds so much, times a block's largest entry, to the diagonals of blocks before they are inverted.
+    double shift = 0;
+};
+
+/// How values fared. Rows and columns of blocks count in the caller's matrix, from 0; -1: none.
+struct SparseValues {
+    std::int64_t zero_pivots = 0, zero_row = -1;                      ///< blocks that could not be inverted, and the first of them
+    std::int64_t not_finite = 0, bad_row = -1, bad_column = -1;       ///< infinite or NaN
+    std::int64_t unequal = 0, unequal_row = -1, unequal_column = -1;  ///< blocks that break the symmetry, where conjugate gradients need it
+    double largest = 0;                                               ///< absolute value of the largest entry
+    bool operator==(const SparseValues&) const = default;
+    bool ok() const { return zero_pivots == 0 && not_finite == 0 && unequal == 0; }
+};
+
+/// The end of an iteration. `stagnated`: the true residual did not become smaller between two looks. `breakdown`: the method divided by
+/// zero, after it had begun anew once. `singular`: the values are not ok().
+enum class SparseEnd { converged, stagnated, breakdown, not_a_number, limit, singular };
+std::string_view to_string(SparseEnd end);
+struct SparseOutcome {
+    SparseEnd end = SparseEnd::converged;
+    std::int64_t iterations = 0;
+    double residual = 0;  ///< |b - A x|, computed from x
+    double norm_b = 0;
+    bool operator==(const SparseOutcome&) const = default;
+    bool ok() const { return end == SparseEnd::converged; }
+    double relative() const { return norm_b == 0 ? residual : residual / norm_b; }
+};
+
+/// SparseSolver::check found values that cannot be factored, or systems whose iteration has not converged.
+class SparseFailed : public Unsolvable {
+  public:
+    struct Failure {
+        std::int64_t member, column;  ///< column -1: the values of the member
+        SparseValues values;
+        SparseOutcome outcome;
+    };
+    SparseFailed(const std::string& message, std::vector<Failure> all) : Unsolvable(message), failures(std::move(all)) {}
+    std::vector<Failure> failures;
+};
+
+/// Workspace and launches of one SparsePlan. One call in flight at a time. After construction the calls that compute allocate nothing.
+///
+/// Arrays are those of SparseSpec: values [batch][entries][block][block] (of a mesh [batch][rows][points][block][block]), B and X
+/// [batch][rows][block][columns]. X may be B itself where a preconditioner is applied; other outputs may overlap nothing.
+///
+/// Spans are in the host's memory, and their calls return when the result is there. Pointers are the device's; on a GPU the work is put
+/// into the stream, and nothing is waited for but by values(), outcomes(), history(), ok() and check().
+class SparseSolver {
+  public:
+    explicit SparseSolver(const SparsePlan& plan);
+    SparseSolver(SparseSolver&&) noexcept;
+    SparseSolver& operator=(SparseSolver&&) noexcept;
+    ~SparseSolver();
+    const SparsePlan& plan() const;
+    /// Replaces the built-in thread pool.
+    void set_executor(Executor executor);
+
+    /// Takes new values of A, and makes the preconditioner of them.
+    template <class Real>
+    void update(const Real* values, Stream stream = {}, const SparseOptions& options = {}) {
+        update(AnyArray(values), stream, options);
+    }
+    /// X = M^-1 B, with the preconditioner M.
+    template <class Real>
+    void apply(const Real* b, Real* x, Stream stream = {}, const SparseOptions& options = {}) {
+        run(SparseOperation::apply, {b, x}, stream, options);
+    }
+    template <class Real>
+    void apply_transposed(const Real* b, Real* x, Stream stream = {}, const SparseOptions& options = {}) {
+        run(SparseOperation::apply_transposed, {b, x}, stream, options);
+    }
+    /// X = A B.
+    template <class Real>
+    void multiply(const Real* b, Real* x, Stream stream = {}, const SparseOptions& options = {}) {
+        run(SparseOperation::multiply, {b, x}, stream, options);
+    }
+    template <class Real>
+    void multiply_transposed(const Real* b, Real* x, Stream stream = {}, const SparseOptions& options = {}) {
+        run(SparseOperation::multiply_transposed, {b, x}, stream, options);
+    }
+    /// A X = B.
+    template <class Real>
+    void solve(const Real* b, Real* x, Stream stream = {}, const SparseOptions& options = {}) {
+        run(SparseOperation::solve, {b, x}, stream, options);
+    }
+    /// A' X = B, with the transposed preconditioner.
+    template <class Real>
+    void solve_transposed(const Real* b, Real* x, Stream stream = {}, const SparseOptions& options = {}) {
+        run(SparseOperation::solve_transposed, {b, x}, stream, options);
+    }
+    /// Gradients of E, a number that depends on X = A^-1 B, by the values, from X and dE/dB = A^-T dE/dX, which solve_transposed computes.
+    template <class Real>
+    void gradient(const Real* x, const Real* by_b, Real* by_values, Stream stream = {}, const SparseOptions& options = {}) {
+        run(SparseOperation::gradient, {x, by_b, by_values}, stream, options);
+    }
+
+    // For vectors, arrays and spans: solver.solve(b, x).
+    template <HostArray A>
+    void update(const A& values, const SparseOptions& options = {}) {
+        update(AnyArray(values), {}, options);
+    }
+    template <HostArray B, OutputOf<RealOf<B>> X>
+    void apply(const B& b, X&& x, const SparseOptions& options = {}) {
+        run(SparseOperation::apply, {b, x}, {}, options);
+    }
+    template <HostArray B, OutputOf<RealOf<B>> X>
+    void apply_transposed(const B& b, X&& x, const SparseOptions& options = {}) {
+        run(SparseOperation::apply_transposed, {b, x}, {}, options);
+    }
+    template <HostArray B, OutputOf<RealOf<B>> X>
+    void multiply(const B& b, X&& x, const SparseOptions& options = {}) {
+        run(SparseOperation::multiply, {b, x}, {}, options);
+    }
+    template <HostArray B, OutputOf<RealOf<B>> X>
+    void multiply_transposed(const B& b, X&& x, const SparseOptions& options = {}) {
+        run(SparseOperation::multiply_transposed, {b, x}, {}, options);
+    }
+    template <HostArray B, OutputOf<RealOf<B>> X>
+    void solve(const B& b, X&& x, const SparseOptions& options = {}) {
+        run(SparseOperation::solve, {b, x}, {}, options);
+    }
+    template <HostArray B, OutputOf<RealOf<B>> X>
+    void solve_transposed(const B& b, X&& x, const SparseOptions& options = {}) {
+        run(SparseOperation::solve_transposed, {b, x}, {}, options);
+    }
+    template <HostArray X, InputOf<RealOf<X>> B, OutputOf<RealOf<X>> A>
+    void gradient(const X& x, const B& by_b, A&& by_values, const SparseOptions& options = {}) {
+        run(SparseOperation::gradient, {x, by_b, by_values}, {}, options);
+    }
+
+    /// Any of the calls above, with its arrays in the same order: all of the device, or all of the host.
+    void update(const AnyArray& values, Stream stream, const SparseOptions& options = {});
+    void run(SparseOperation operation, std::span<const AnyArray> arrays, Stream stream = {}, const SparseOptions& options = {});
+    void run(SparseOperation operation, std::initializer_list<AnyArray> arrays, Stream stream, const SparseOptions& options) {
+        run(operation, std::span(arrays.begin(), arrays.size()), stream, options);
+    }
+
+    /// Waits for the last call; its stream must still exist.
+    void synchronize();
+    /// One entry for each member of the last update.
+    const std::vector<SparseValues>& values();
+    /// One entry for each right-hand side of the last solution, those of a member one behind the other.
+    const std::vector<SparseOutcome>& outcomes();
+    /// |b - A x| as the iteration has it, after 0, 1, .. iterations of one right-hand side of the last panel.
+    std::vector<double> history(std::int64_t member = 0, std::int64_t column = 0);
+    /// Whether check() would return.
+    bool ok();
+    /// Throws SparseFailed naming what failed, how far it came and what to try.
+    void check();
+
+  private:
+    struct [[gnu::visibility("hidden")]] Impl;
+    [[gnu::visibility("hidden")]] Impl& impl() const;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace trifold

@@ -1,0 +1,324 @@
+/* The preconditioner of a subdomain, a thread block each: its vector is in shared memory. */
+#include "gpu/sparse/factor.cuh"
+
+/* The product that the blocks of a slot take from component i of the level's row t. */
+TRIFOLD_DEVICE real slot_product(const Context& c, const Tile& tile, const trifold_sparse_slot& slot, int t, int i, const real* v) {
+    const int column = at<const unsigned short>(c, c.launch.slot_columns)[slot.columns + t] * block;
+    const factor_real* a = tile.stream + slot.place + block * t + i;
+    real sum = 0;
+#pragma unroll
+    for (int j = 0; j < block; ++j) sum += static_cast<real>(a[j * (block * slot.rows)]) * v[column + j];
+    return sum;
+}
+/* The same of transposed blocks, whose places are listed. */
+TRIFOLD_DEVICE real turned_product(const Tile& tile, const trifold_sparse_reference& r, int i, const real* x) {
+    real sum = 0;
+#pragma unroll
+    for (int j = 0; j < block; ++j) sum += static_cast<real>(tile.stream[place_in(r, j, i)]) * x[j];
+    return sum;
+}
+template <bool turned>
+TRIFOLD_DEVICE real slot_value(const Context& c, const Tile& tile, const trifold_sparse_slot& slot, int t, int i, const real* v) {
+    if (!turned) return slot_product(c, tile, slot, t, i, v);
+    const int column = at<const unsigned short>(c, c.launch.slot_columns)[slot.columns + t] * block;
+    return turned_product(tile, at<const trifold_sparse_reference>(c, c.launch.turned_references)[slot.place + t], i, v + column);
+}
+/* Component i of D^-1 v, or of its transposed, for the level's row t. */
+template <bool turned>
+TRIFOLD_DEVICE real scaled_value(const Context& c, const Tile& tile, const trifold_sparse_level& level, int t, int i, const real* own) {
+    if (turned) return turned_product(tile, at<const trifold_sparse_reference>(c, c.launch.turned_references)[level.diagonal + t], i, own);
+    real sum = 0;
+#pragma unroll
+    for (int j = 0; j < block; ++j)
+        sum += static_cast<real>(tile.stream[level.diagonal + j * (block * level.rows) + block * t + i]) * own[j];
+    return sum;
+}
+
+/* One of the sweeps over a triangle. The second of two scales by D^-1 first. */
+template <bool turned, bool scales>
+TRIFOLD_DEVICE void sweep(const Context& c, const Tile& tile, int which, real* v) {
+    for (int level = tile.schedule.levels[which]; level < tile.schedule.levels[which + 1]; ++level) {
+        const trifold_sparse_level l = level_at(c, level);
+        const trifold_sparse_slot* slots = at<const trifold_sparse_slot>(c, c.launch.slots) + l.first_slot;
+        for (int pass = 0; pass * rows_at_once<sparse_sweep_threads> < l.rows; ++pass) {
+            const Lane lane = lane_at<sparse_sweep_threads>(pass);
+            const bool works = lane.works && lane.row < l.rows;
+            real sum = 0;
+            int own = 0;
+            if (works) {
+                own = row_at(c, l, lane.row) * block;
+                sum = scales ? scaled_value<turned>(c, tile, l, lane.row, lane.component, v + own) : v[own + lane.component];
+                for (int s = 0; s < l.slots && lane.row < slots[s].rows; ++s)
+                    sum -= slot_value<turned>(c, tile, slots[s], lane.row, lane.component, v);
+            }
+            if (scales) warp_sync();
+            if (works) v[own + lane.component] = sum;
+        }
+        block_sync();
+    }
+}
+
+/* Shared memory of a thread block: the ring, the gates of levels that have come and of those that have left, the word of a barrier, and the
+ * vector. Without a ring the vector alone. */
+struct Chip {
+    char* ring;
+    real* v;
+    trifold_gate *full, *empty;
+    unsigned* word;
+};
+TRIFOLD_DEVICE bool goes_through_ring(const Context& c) { return has_bulk_copies && c.launch.ring > 0 && !c.launch.transposed; }
+TRIFOLD_DEVICE Chip make_chip(const Context& c) {
+    char *ring = static_cast<char*>(shared_memory()), *behind = ring + c.launch.ring;
+    trifold_gate* gates = reinterpret_cast<trifold_gate*>(behind);
+    const Chip chip = {ring, reinterpret_cast<real*>(behind + (c.launch.ring > 0 ? sparse_gate_bytes() : 0)), gates, gates + sparse_gates,
+                       reinterpret_cast<unsigned*>(gates + 2 * sparse_gates)};
+    if (goes_through_ring(c) && thread_index() == 0) {
+        for (int k = 0; k < 2 * sparse_gates; ++k) make_gate(gates + k, 1);
+        *chip.word = 0;
+        fence_shared_copies();
+    }
+    return chip;
+}
+
+/* One lane of the last warp sends the levels of L and U on their way, each when those before it have left its place. `before`: levels that
+ * have been sent by earlier solutions of this launch. */
+TRIFOLD_DEVICE void fetch_levels(const Context& c, const Tile& tile, const Chip& chip, unsigned before) {
+    const int first = tile.schedule.first, count = tile.schedule.levels[trifold_sparse_u + 1] - first;
+    const char* records = at<const char>(c, c.launch.level_records);
+    unsigned left = 0;
+    for (int k = 0; k < count; ++k) {
+        const trifold_sparse_level l = level_at(c, first + k);
+        const unsigned number = before + static_cast<unsigned>(k);
+        for (; static_cast<int>(left) < l.needs; ++left)
+            gate_wait(chip.empty + (before + left) % sparse_gates, (before + left) / sparse_gates);
+        trifold_gate* gate = chip.full + number % sparse_gates;
+        if (l.bytes > 0) copy_range(chip.ring + l.ring, tile.stream + l.begin, l.bytes, gate);
+        copy_range(chip.ring + l.ring + l.bytes, records + l.record, l.record_bytes, gate);
+        gate_arrive_with(gate, l.bytes + l.record_bytes);
+    }
+    for (; static_cast<int>(left) < count; ++left) gate_wait(chip.empty + (before + left) % sparse_gates, (before + left) / sparse_gates);
+}
+
+constexpr int kept_slots = block == 1   ? 6
+                           : block == 2 ? 4
+                           : block == 3 ? 3
+                           : block == 4 ? 2
+                                        : 1; /* slots whose blocks a lane takes into registers before the barrier */
+constexpr int sweepers = sparse_sweep_threads - sparse_fetch_threads;
+
+/* The part of a lane in the next level. */
+struct Taken {
+    real a[kept_slots][block];
+    int column[kept_slots];
+    real sum;
+    int own, count; /* place of the row, -1: no work; slots of the row */
+};
+/* Numbers of a level that lanes need, and the level as the ring has it. */
+struct Stage {
+    int rows, slots, ring, bytes;
+};
+TRIFOLD_DEVICE Stage stage_of(const trifold_sparse_level& l) { return {l.rows, l.slots, l.ring, l.bytes}; }
+struct Staged {
+    const factor_real* values;
+    const unsigned short *rows_of_slots, *own, *columns;
+};
+TRIFOLD_DEVICE Staged staged_at(const Chip& chip, const Stage& l) {
+    const unsigned short* record = reinterpret_cast<const unsigned short*>(chip.ring + l.ring + l.bytes);
+    const int head = (l.slots + 7) / 8 * 8;
+    return {reinterpret_cast<const factor_real*>(chip.ring + l.ring), record, record + head, record + head + l.rows};
+}
+
+/* Takes a lane's part of a level out of the ring, with D^-1 v or v of its row. */
+TRIFOLD_DEVICE void take(Taken& taken, const Chip& chip, const Stage& l, int t, int i, bool scales) {
+    const Staged s = staged_at(chip, l);
+    const factor_real* a = s.values + block * t + i;
+    const unsigned short* columns = s.columns + t;
+    taken.own = s.own[t] * block;
+    if (scales) {
+        taken.sum = 0;
+#pragma unroll
+        for (int j = 0; j < block; ++j) taken.sum += static_cast<real>(a[j * (block * l.rows)]) * chip.v[taken.own + j];
+        a += l.rows * square;
+    } else
+        taken.sum = chip.v[taken.own + i];
+    taken.count = 0;
+#pragma unroll
+    for (int k = 0; k < kept_slots; ++k) {
+        const int rows = k < l.slots ? s.rows_of_slots[k] : 0;
+        if (t < rows) {
+            taken.count = k + 1;
+            taken.column[k] = *columns * block;
+#pragma unroll
+            for (int j = 0; j < block; ++j) taken.a[k][j] = static_cast<real>(a[j * (block * rows)]);
+        }
+        a += rows * square;
+        columns += rows;
+    }
+}
+/* The rest, when all rows before are known. */
+TRIFOLD_DEVICE void finish(const Taken& taken, const Chip& chip, const Stage& l, int t, int i, bool scales) {
+    real sum = taken.sum;
+#pragma unroll
+    for (int k = 0; k < kept_slots; ++k) {
+        real product = 0;
+        if (k < taken.count)
+#pragma unroll
+            for (int j = 0; j < block; ++j) product += taken.a[k][j] * chip.v[taken.column[k] + j];
+        sum -= product;
+    }
+    if (l.slots > kept_slots) { /* the rest straight from the ring */
+        const Staged s = staged_at(chip, l);
+        const factor_real* a = s.values + (scales ? l.rows * square : 0) + block * t + i;
+        const unsigned short* columns = s.columns + t;
+        for (int k = 0; k < l.slots && t < s.rows_of_slots[k]; ++k) {
+            const int rows = s.rows_of_slots[k];
+            if (k >= kept_slots) {
+                const int column = *columns * block;
+#pragma unroll
+                for (int j = 0; j < block; ++j) sum -= static_cast<real>(a[j * (block * rows)]) * chip.v[column + j];
+            }
+            a += rows * square;
+            columns += rows;
+        }
+    }
+    chip.v[taken.own + i] = sum;
+}
+
+/* L and U level by level. Before the barrier that ends a level, each lane takes its part of the next one out of the ring, so that behind
+ * the barrier only other rows' numbers remain to be read; and the ring is free for those behind it early. */
+TRIFOLD_DEVICE void sweep_levels(const Context& c, const Tile& tile, const Chip& chip, unsigned before) {
+    const int first = tile.schedule.first, turn = tile.schedule.levels[trifold_sparse_u] - first;
+    const int count = tile.schedule.levels[trifold_sparse_u + 1] - first;
+    const Lane lane = lane_at<sparse_sweep_threads>(0);
+    const int first_row = warp_index() * (warp_lanes / block); /* the warp's first row */
+    Taken taken;
+    taken.own = -1;
+    int left = 0;
+    Stage l = stage_of(level_at(c, first));
+    for (int k = 0; k <= count; ++k) {
+        const Stage next = stage_of(level_at(c, k < count ? first + k : first));
+        /* Level k - 1 is finished, level k taken. */
+        if (k > 0 && taken.own >= 0) finish(taken, chip, l, lane.row, lane.component, k - 1 >= turn);
+        if (k == turn && k > 0) named_sync(*chip.word, 1, sweepers); /* D^-1 needs all of L's result */
+        taken.own = -1;
+        if (k < count && first_row < next.rows) {
+            const unsigned number = before + static_cast<unsigned>(k);
+            gate_wait(chip.full + number % sparse_gates, number / sparse_gates);
+            if (lane.works && lane.row < next.rows) take(taken, chip, next, lane.row, lane.component, k >= turn);
+        }
+        named_sync(*chip.word, 1, sweepers);
+        if (thread_index() == 0) {
+            const int gone = k == count ? count : next.slots > kept_slots ? k : k + 1;
+            for (; left < gone; ++left) gate_arrive(chip.empty + (before + static_cast<unsigned>(left)) % sparse_gates);
+        }
+        l = next;
+    }
+}
+
+/* v = M^-1 v, or with M'. All threads have written v before, and all may read it when this returns. `round`: how often the launch has done
+ * so before. */
+TRIFOLD_DEVICE void solve_tile(const Context& c, const Chip& chip, unsigned round) {
+    block_sync();
+    if (!has_factors) return;
+    const Tile tile = tile_at(c);
+    real* v = chip.v;
+    if (goes_through_ring(c)) {
+        const int count = tile.schedule.levels[trifold_sparse_u + 1] - tile.schedule.first;
+        const unsigned before = round * static_cast<unsigned>(count);
+        if (thread_index() < sweepers)
+            sweep_levels(c, tile, chip, before);
+        else if (thread_index() == sweepers)
+            fetch_levels(c, tile, chip, before);
+        block_sync();
+    } else if (c.launch.transposed) {
+        sweep<true, false>(c, tile, trifold_sparse_u_turned, v);
+        sweep<true, true>(c, tile, trifold_sparse_l_turned, v);
+    } else {
+        sweep<false, false>(c, tile, trifold_sparse_l, v);
+        sweep<false, true>(c, tile, trifold_sparse_u, v);
+    }
+}
+#if METHOD == METHOD_GMRES
+TRIFOLD_DEVICE real* basis_of(const Context& c, trifold_int system, trifold_int k, const Part& part) {
+    return vector_of(c, system, trifold_sparse_basis + k) + part.first * block;
+}
+/* The vector of which M^-1 is wanted: the next one of the basis is r or what was left of v, scaled; at the end of a cycle it is V y. */
+TRIFOLD_DEVICE real next_number(const Context& c, const Part& part, trifold_int system, const trifold_sparse_state& s, const Pieces& w,
+                                int k) {
+    if (c.launch.step != trifold_sparse_renews)
+        return basis_of(c, system, s.inner, part)[k] = static_cast<real>(s.alpha) * (s.inner == 0 ? w.r[k] : w.v[k]);
+    const small_matrices m = small_at(c, system);
+    real sum = 0;
+    for (trifold_int j = 0; j < s.inner; ++j) sum += static_cast<real>(m.solution[j]) * basis_of(c, system, j, part)[k];
+    return sum;
+}
+#elif METHOD == METHOD_CG
+/* x += alpha p; r -= alpha v, where the last turn left that to do. M^-1 r is wanted. */
+TRIFOLD_DEVICE real next_number(const Context&, const Part&, trifold_int, const trifold_sparse_state& s, const Pieces& w, int k) {
+    const real alpha = static_cast<real>(s.alpha);
+    real r = w.r[k];
+    if (s.pending) {
+        w.x[k] += alpha * w.p[k];
+        r -= alpha * w.v[k];
+        w.r[k] = r;
+    }
+    return r;
+}
+#else
+/* The first time x += alpha z + omega y; r = s - omega t, where the last turn left that to do; p = r + beta (p - omega v), of which M^-1 is
+ * wanted. The second time it is that of s = r - alpha v, in the place of r. */
+TRIFOLD_DEVICE real next_number(const Context& c, const Part&, trifold_int, const trifold_sparse_state& s, const Pieces& w, int k) {
+    const real alpha = static_cast<real>(s.alpha), omega = static_cast<real>(s.omega);
+    real r = w.r[k];
+    if (c.launch.step == trifold_sparse_second) return w.r[k] = r - alpha * w.v[k];
+    if (s.pending) {
+        w.x[k] += alpha * w.z[k] + omega * w.y[k];
+        r -= omega * w.t[k];
+        w.r[k] = r;
+    }
+    return w.p[k] = s.beta == 0 ? r : r + static_cast<real>(s.beta) * (w.p[k] - omega * w.v[k]);
+}
+#endif
+
+/* Where M^-1 of the vector goes. */
+TRIFOLD_DEVICE void store_solved(const Context& c, const Part& part, const Pieces& w, const real* v) {
+    const bool renews = c.launch.step == trifold_sparse_renews;
+    real* to = renews ? w.x : METHOD == METHOD_BICGSTAB && c.launch.step == trifold_sparse_second ? w.y : w.z;
+    for (int k = thread_index(); k < part.count(); k += sparse_sweep_threads) to[k] = renews ? to[k] + v[k] : v[k];
+}
+
+/* Sums that conjugate gradients take of r and z = M^-1 r. */
+TRIFOLD_DEVICE void leave_products(const Context& c, const Part& part, trifold_int system, const Pieces& w, real* v) {
+    const double rz = dot<sparse_sweep_threads>(w.r, v, part.count()), rr = dot<sparse_sweep_threads>(w.r, w.r, part.count());
+    block_sync();
+    double* room = reinterpret_cast<double*>(v);
+    leave_sum<sparse_sweep_threads>(c, system, 0, rz, room);
+    leave_sum<sparse_sweep_threads>(c, system, 1, rr, room);
+}
+
+/* Whether a launch has to do with a system. */
+TRIFOLD_DEVICE bool concerns(const Context& c, const trifold_sparse_state& s) {
+    return c.launch.step == trifold_sparse_renews ? is_renewing(s) && s.pending : is_at_work(s);
+}
+
+TRIFOLD_DEVICE void precondition_tile(const Context& c) {
+    const Part part = rows_of(tile_of(c));
+    const Chip chip = make_chip(c);
+    const bool plain = c.launch.step == trifold_sparse_plain;
+    unsigned round = 0;
+    for (trifold_int column = 0; column < c.args.used_columns; ++column) {
+        const trifold_int system = system_of(c, column);
+        if (!plain && !concerns(c, *state_of(c, system))) continue;
+        for (int k = thread_index(); k < part.count(); k += sparse_sweep_threads)
+            chip.v[k] = plain ? static_cast<const real*>(c.args.b)[outer_place(c, part, k, column)]
+                              : next_number(c, part, system, *state_of(c, system), pieces_of(c, part, system), k);
+        solve_tile(c, chip, round++);
+        if (plain)
+            for (int k = thread_index(); k < part.count(); k += sparse_sweep_threads)
+                static_cast<real*>(c.args.x)[outer_place(c, part, k, column)] = chip.v[k];
+        else
+            store_solved(c, part, pieces_of(c, part, system), chip.v);
+        if (METHOD == METHOD_CG && !plain) leave_products(c, part, system, pieces_of(c, part, system), chip.v);
+        block_sync();
+    }
+}

@@ -1,0 +1,100 @@
+/* Addresses in the workspace, and sums of a thread block, for all kernels of sparse systems. */
+#include "gpu/sparse/constants.cuh"
+#include "sparse/steps.h"
+
+/* The operands of a call and the constants of a launch. A thread block is (part of the rows, member). */
+struct Context {
+    const trifold_sparse_args& args;
+    const trifold_sparse_launch& launch;
+};
+
+template <class T>
+TRIFOLD_DEVICE T* at(const Context& c, trifold_int place) {
+    return reinterpret_cast<T*>(static_cast<char*>(c.args.workspace) + place);
+}
+TRIFOLD_DEVICE const int* order_of(const Context& c) { return at<const int>(c, c.launch.order); }
+TRIFOLD_DEVICE real* matrix_of(const Context& c) { return at<real>(c, c.launch.matrix + group_y() * c.launch.matrix_stride); }
+TRIFOLD_DEVICE trifold_int system_of(const Context& c, trifold_int column) { return group_y() * c.launch.systems + column; }
+TRIFOLD_DEVICE real* vector_of(const Context& c, trifold_int system, trifold_int number) {
+    return at<real>(c, c.launch.vectors + (system * c.launch.vector_count + number) * c.launch.vector_stride);
+}
+TRIFOLD_DEVICE trifold_sparse_state* state_of(const Context& c, trifold_int system) {
+    return at<trifold_sparse_state>(c, c.launch.states) + system;
+}
+TRIFOLD_DEVICE double* history_of(const Context& c, trifold_int system) {
+    return at<double>(c, c.launch.history) + system * c.launch.history_length;
+}
+/* Sum k of each part of a system, one behind the other. */
+TRIFOLD_DEVICE double* sums_of(const Context& c, trifold_int system, trifold_int k) {
+    return at<double>(c, c.launch.sums) + (system * trifold_sparse_sums + k) * c.launch.parts;
+}
+TRIFOLD_DEVICE trifold_sparse_record* record_of(const Context& c, trifold_int member, trifold_int number) {
+    return at<trifold_sparse_record>(c, c.launch.records) + member * (c.launch.parts + 1) + number;
+}
+#if METHOD == METHOD_GMRES
+TRIFOLD_DEVICE small_matrices small_at(const Context& c, trifold_int system) {
+    const trifold_int elements = (c.launch.restart + 4) * (c.launch.restart + 1);
+    return small_of(at<double>(c, c.launch.small) + system * elements, &c.launch);
+}
+#endif
+
+/* The rows of a thread block: a subdomain, or as many as others have. */
+struct Part {
+    trifold_int first, end;
+    TRIFOLD_METHOD int rows() const { return static_cast<int>(end - first); }
+    TRIFOLD_METHOD int count() const { return rows() * block; }
+};
+TRIFOLD_DEVICE Part slice_of(const Context& c) {
+    const trifold_int first = group_x() * c.launch.slice_rows, end = first + c.launch.slice_rows;
+    return {first, end < c.launch.rows ? end : c.launch.rows};
+}
+TRIFOLD_DEVICE const trifold_sparse_tile& tile_of(const Context& c) { return at<const trifold_sparse_tile>(c, c.launch.tile)[group_x()]; }
+TRIFOLD_DEVICE Part rows_of(const trifold_sparse_tile& tile) { return {tile.first_row, tile.first_row + tile.rows}; }
+
+/* Where the number k of a part is in the caller's arrays. */
+TRIFOLD_DEVICE trifold_int outer_place(const Context& c, const Part& part, int k, trifold_int column) {
+    const trifold_int row = order_of(c)[part.first + k / block];
+    return ((group_y() * c.launch.rows + row) * block + k % block) * c.args.columns + c.args.first_column + column;
+}
+
+TRIFOLD_DEVICE real size_of(real x) { return x < 0 ? -x : x; }
+TRIFOLD_DEVICE int is_at_work(const trifold_sparse_state& s) { return s.outcome == trifold_sparse_running && !s.renews; }
+TRIFOLD_DEVICE int is_renewing(const trifold_sparse_state& s) { return s.outcome == trifold_sparse_running && s.renews; }
+
+/* The sum of a number of each thread, always in the same order. All threads get it. */
+template <int threads = sparse_threads>
+TRIFOLD_DEVICE double block_sum(double value, double* room) {
+#pragma unroll
+    for (int apart = warp_lanes / 2; apart > 0; apart /= 2) value += shuffle_xor(value, apart);
+    if (lane_index() == 0) room[warp_index()] = value;
+    block_sync();
+    double total = 0;
+    for (int k = 0; k < threads / warp_lanes; ++k) total += room[k];
+    block_sync();
+    return total;
+}
+/* A thread block leaves a sum of its part. */
+template <int threads = sparse_threads>
+TRIFOLD_DEVICE void leave_sum(const Context& c, trifold_int system, trifold_int k, double value, double* room) {
+    const double total = block_sum<threads>(value, room);
+    if (thread_index() == 0) sums_of(c, system, k)[group_x()] = total;
+}
+template <int threads = sparse_threads>
+TRIFOLD_DEVICE double dot(const real* a, const real* b, int count) {
+    double sum = 0;
+    for (int k = thread_index(); k < count; k += threads) sum += static_cast<double>(a[k]) * static_cast<double>(b[k]);
+    return sum;
+}
+
+/* The vectors of a system, from a part's first row on. */
+struct Pieces {
+    real *b, *x, *r, *z, *p, *v, *y, *t, *shadow;
+};
+TRIFOLD_DEVICE Pieces pieces_of(const Context& c, const Part& part, trifold_int system) {
+    const trifold_int first = part.first * block;
+    return {vector_of(c, system, trifold_sparse_b) + first,     vector_of(c, system, trifold_sparse_x) + first,
+            vector_of(c, system, trifold_sparse_r) + first,     vector_of(c, system, trifold_sparse_z) + first,
+            vector_of(c, system, trifold_sparse_p) + first,     vector_of(c, system, trifold_sparse_v) + first,
+            vector_of(c, system, trifold_sparse_y) + first,     vector_of(c, system, trifold_sparse_t) + first,
+            vector_of(c, system, trifold_sparse_shadow) + first};
+}

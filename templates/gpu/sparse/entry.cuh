@@ -1,0 +1,25 @@
+/* The kernels of a unit. A thread block is (subdomain or part of the rows; member). */
+#include "gpu/sparse/product.cuh"
+
+#define SPARSE_KERNEL(kind, body) SPARSE_KERNEL_OF(kind, sparse_threads, 1, body)
+#define SPARSE_KERNEL_OF(kind, threads, blocks, body)                                                                        \
+    TRIFOLD_KERNEL(threads, blocks)                                                                                          \
+    void TRIFOLD_KERNEL_##kind(TRIFOLD_PARAMETER trifold_sparse_args args, TRIFOLD_PARAMETER trifold_sparse_launch launch) { \
+        const Context c = {args, launch};                                                                                    \
+        assume_thread();                                                                                                     \
+        body;                                                                                                                \
+    }
+#define ROOM static_cast<double*>(shared_memory()) /* for sums */
+
+SPARSE_KERNEL(GATHER, gather_rows(c))
+SPARSE_KERNEL(COMPARE, compare_rows(c))
+SPARSE_KERNEL(FACTOR, factor_tile(c))
+SPARSE_KERNEL(FINISH, add_records(c))
+SPARSE_KERNEL_OF(PRECONDITION, sparse_sweep_threads, sweep_blocks, precondition_tile(c))
+SPARSE_KERNEL(ORDER, order_b(c, slice_of(c)))
+SPARSE_KERNEL(PRODUCT, product_rows(c, ROOM))
+SPARSE_KERNEL(BEGIN, begin_rows(c, ROOM))
+SPARSE_KERNEL(UPDATE, update_rows(c, ROOM))
+SPARSE_KERNEL(JUDGE, judge_systems(c, ROOM))
+SPARSE_KERNEL(DELIVER, deliver_rows(c))
+SPARSE_KERNEL(GRADIENT, gradient_rows(c))

@@ -1,0 +1,275 @@
+/* Products with A, and what is done row by row. */
+#include "gpu/sparse/apply.cuh"
+
+/* Component i of row `row` of A x. */
+TRIFOLD_DEVICE real row_product(const Context& c, trifold_int row, int i, const real* x) {
+    const int slots = slots_of(c, row);
+    const trifold_int first = first_slot(c, row);
+    const int* column = at<const int>(c, c.launch.column) + first * sparse_chunk + row % sparse_chunk;
+    const real* a = matrix_of(c) + first * (sparse_chunk * square) + row % sparse_chunk * block + i;
+    real sum = 0;
+#pragma unroll 4
+    for (int s = 0; s < slots; ++s) {
+        const real* from = x + static_cast<trifold_int>(column[s * sparse_chunk]) * block;
+#pragma unroll
+        for (int j = 0; j < block; ++j) sum += a[s * (sparse_chunk * square) + j * (block * sparse_chunk)] * from[j];
+    }
+    return sum;
+}
+/* The same of A'. */
+TRIFOLD_DEVICE real turned_row_product(const Context& c, trifold_int row, int i, const real* x) {
+    const trifold_int* starts = at<const trifold_int>(c, c.launch.turned_starts) + row;
+    const int *rows = at<const int>(c, c.launch.turned_rows), *entries = at<const int>(c, c.launch.turned_entries);
+    const real* matrix = matrix_of(c);
+    real sum = 0;
+    for (trifold_int k = starts[0]; k < starts[1]; ++k) {
+        const real *from = x + static_cast<trifold_int>(rows[k]) * block,
+                   *a = matrix + entry_place(entries[k]) + i * (block * sparse_chunk);
+#pragma unroll
+        for (int j = 0; j < block; ++j) sum += a[j] * from[j];
+    }
+    return sum;
+}
+TRIFOLD_DEVICE real product_at(const Context& c, const Part& part, int k, const real* x) {
+    const trifold_int row = part.first + k / block;
+    return c.launch.transposed ? turned_row_product(c, row, k % block, x) : row_product(c, row, k % block, x);
+}
+
+TRIFOLD_DEVICE void order_b(const Context& c, const Part& part) {
+    for (trifold_int column = 0; column < c.args.used_columns; ++column) {
+        real* b = vector_of(c, system_of(c, column), trifold_sparse_b) + part.first * block;
+        for (int k = thread_index(); k < part.count(); k += sparse_threads)
+            b[k] = static_cast<const real*>(c.args.b)[outer_place(c, part, k, column)];
+    }
+}
+TRIFOLD_DEVICE void multiply_arrays(const Context& c, const Part& part) {
+    for (trifold_int column = 0; column < c.args.used_columns; ++column) {
+        const real* x = vector_of(c, system_of(c, column), trifold_sparse_b);
+        for (int k = thread_index(); k < part.count(); k += sparse_threads)
+            static_cast<real*>(c.args.x)[outer_place(c, part, k, column)] = product_at(c, part, k, x);
+    }
+}
+
+/* The beginning of a solution: b, and the first guess. */
+TRIFOLD_DEVICE void begin_rows(const Context& c, double* room) {
+    const Part part = slice_of(c);
+    order_b(c, part);
+    for (trifold_int column = 0; column < c.args.used_columns; ++column) {
+        const trifold_int system = system_of(c, column);
+        const Pieces w = pieces_of(c, part, system);
+        for (int k = thread_index(); k < part.count(); k += sparse_threads)
+            w.x[k] = c.args.guesses ? static_cast<const real*>(c.args.x)[outer_place(c, part, k, column)] : real(0);
+        leave_sum(c, system, 0, dot(w.b, w.b, part.count()), room);
+    }
+}
+
+/* The number that a thread has at k of a vector that a launch computes, and the sums that it takes at the same time. */
+template <int Sums, class Value>
+TRIFOLD_DEVICE void compute(const Context& c, const Part& part, trifold_int system, real* to, double* room, const Value& value) {
+    double sums[Sums + 1] = {};
+    for (int k = thread_index(); k < part.count(); k += sparse_threads) to[k] = value(k, sums);
+#pragma unroll
+    for (int n = 0; n < Sums; ++n) leave_sum(c, system, n, sums[n], room);
+}
+TRIFOLD_DEVICE double times(real a, real b) { return static_cast<double>(a) * static_cast<double>(b); }
+
+/* r = b - A x. */
+TRIFOLD_DEVICE void true_residual(const Context& c, const Part& part, trifold_int system, const trifold_sparse_state& s, const Pieces& w,
+                                  double* room) {
+    const real* x = vector_of(c, system, trifold_sparse_x);
+    const bool begins = s.reason != renews_look;
+    compute<2>(c, part, system, w.r, room, [&](int k, double* sums) {
+        const real r = w.b[k] - product_at(c, part, k, x);
+        sums[0] += times(r, r);
+#if METHOD == METHOD_BICGSTAB
+        if (begins) w.shadow[k] = r;
+        sums[1] += times(r, begins ? r : w.shadow[k]);
+#endif
+        return r;
+    });
+}
+
+#if METHOD == METHOD_BICGSTAB
+/* v = A z, or t = A y. */
+TRIFOLD_DEVICE void next_product(const Context& c, const Part& part, trifold_int system, const Pieces& w, double* room) {
+    if (c.launch.step == trifold_sparse_first) {
+        const real* z = vector_of(c, system, trifold_sparse_z);
+        compute<1>(c, part, system, w.v, room, [&](int k, double* sums) {
+            const real v = product_at(c, part, k, z);
+            sums[0] += times(w.shadow[k], v);
+            return v;
+        });
+        return;
+    }
+    const real* y = vector_of(c, system, trifold_sparse_y);
+    compute<5>(c, part, system, w.t, room, [&](int k, double* sums) {
+        const real t = product_at(c, part, k, y), s = w.r[k], shadow = w.shadow[k];
+        sums[0] += times(t, s);
+        sums[1] += times(t, t);
+        sums[2] += times(shadow, s);
+        sums[3] += times(shadow, t);
+        sums[4] += times(s, s);
+        return t;
+    });
+}
+#elif METHOD == METHOD_CG
+/* v = A p. */
+TRIFOLD_DEVICE void next_product(const Context& c, const Part& part, trifold_int system, const Pieces& w, double* room) {
+    const real* p = vector_of(c, system, trifold_sparse_p);
+    compute<1>(c, part, system, w.v, room, [&](int k, double* sums) {
+        const real v = product_at(c, part, k, p);
+        sums[0] += times(w.p[k], v);
+        return v;
+    });
+}
+#elif METHOD == METHOD_GMRES
+TRIFOLD_DEVICE void products_with_basis(const Context& c, const Part& part, trifold_int system, const trifold_sparse_state& s,
+                                        const real* v, double* room) {
+    for (trifold_int k = 0; k <= s.inner; ++k) leave_sum(c, system, k, dot(basis_of(c, system, k, part), v, part.count()), room);
+}
+/* v = A z. */
+TRIFOLD_DEVICE void next_product(const Context& c, const Part& part, trifold_int system, const Pieces& w, double* room) {
+    const real* z = vector_of(c, system, trifold_sparse_z);
+    for (int k = thread_index(); k < part.count(); k += sparse_threads) w.v[k] = product_at(c, part, k, z);
+    products_with_basis(c, part, system, *state_of(c, system), w.v, room);
+}
+/* v without its parts along the vectors so far; twice, since rounding leaves some. */
+TRIFOLD_DEVICE void make_orthogonal(const Context& c, const Part& part, trifold_int system, const trifold_sparse_state& s, const Pieces& w,
+                                    double* room) {
+    const small_matrices m = small_at(c, system);
+    for (int k = thread_index(); k < part.count(); k += sparse_threads) {
+        real left = w.v[k];
+        for (trifold_int j = 0; j <= s.inner; ++j) left -= static_cast<real>(m.solution[j]) * basis_of(c, system, j, part)[k];
+        w.v[k] = left;
+    }
+    if (c.launch.step == trifold_sparse_second)
+        products_with_basis(c, part, system, s, w.v, room);
+    else
+        leave_sum(c, system, 0, dot(w.v, w.v, part.count()), room);
+}
+#endif
+
+/* Updates of vectors between products and preconditioners. */
+TRIFOLD_DEVICE void update_rows(const Context& c, double* room) {
+    const Part part = slice_of(c);
+    for (trifold_int column = 0; column < c.args.used_columns; ++column) {
+        const trifold_int system = system_of(c, column);
+        const trifold_sparse_state s = *state_of(c, system);
+        const Pieces w = pieces_of(c, part, system);
+#if METHOD == METHOD_GMRES
+        if (is_at_work(s)) make_orthogonal(c, part, system, s, w, room);
+#else
+        if (c.launch.step == trifold_sparse_renews && is_renewing(s) && s.pending)
+            for (int k = thread_index(); k < part.count(); k += sparse_threads) {
+                if (METHOD == METHOD_CG)
+                    w.x[k] += static_cast<real>(s.alpha) * w.p[k];
+                else
+                    w.x[k] += static_cast<real>(s.alpha) * w.z[k] + static_cast<real>(s.omega) * w.y[k];
+            }
+        if (METHOD == METHOD_CG && c.launch.step != trifold_sparse_renews && is_at_work(s))
+            for (int k = thread_index(); k < part.count(); k += sparse_threads)
+                w.p[k] = s.beta == 0 ? w.z[k] : w.z[k] + static_cast<real>(s.beta) * w.p[k];
+#endif
+    }
+}
+
+TRIFOLD_DEVICE void product_rows(const Context& c, double* room) {
+    const Part part = slice_of(c);
+    if (c.launch.step == trifold_sparse_plain) {
+        multiply_arrays(c, part);
+        return;
+    }
+    for (trifold_int column = 0; column < c.args.used_columns; ++column) {
+        const trifold_int system = system_of(c, column);
+        const trifold_sparse_state s = *state_of(c, system);
+        const Pieces w = pieces_of(c, part, system);
+        if (c.launch.step == trifold_sparse_renews) {
+            if (is_renewing(s)) true_residual(c, part, system, s, w, room);
+        } else if (is_at_work(s))
+            next_product(c, part, system, w, room);
+    }
+}
+
+/* The next decision about a system, by one thread. */
+TRIFOLD_DEVICE void judge(const Context& c, trifold_int member, trifold_int system, trifold_sparse_state* s, const double* sums) {
+    const trifold_int step = c.launch.step;
+    double* history = history_of(c, system);
+    if (step == trifold_sparse_plain) {
+        const trifold_sparse_record& record = *record_of(c, member, c.launch.parts);
+        begin_step(s, sums, &c.args, record.zero_pivots == 0 && record.not_finite == 0 && record.unequal == 0);
+        return;
+    }
+    if (step == trifold_sparse_renews) renew_step(s, sums, &c.args, history);
+#if METHOD == METHOD_GMRES
+    const small_matrices m = small_at(c, system);
+    if (step == trifold_sparse_renews) begin_cycle(s, &m);
+    if (step == trifold_sparse_first) first_step(s, sums, &m);
+    if (step == trifold_sparse_second) second_step(s, sums, &m);
+    if (step == trifold_sparse_third) third_step(s, sums, &c.args, &c.launch, history, &m);
+#else
+    if (step == trifold_sparse_first) first_step(s, sums, &c.args, history);
+    if (step == trifold_sparse_second) second_step(s, sums, &c.args, history);
+#endif
+}
+
+/* Decides for all systems, and whether there is another turn. One thread block. */
+TRIFOLD_DEVICE void judge_systems(const Context& c, double* room) {
+    const trifold_int step = c.launch.step;
+    const trifold_int parts = METHOD == METHOD_CG && step == trifold_sparse_first ? c.launch.tiles : c.launch.slices;
+    trifold_int running = 0;
+    for (trifold_int number = 0; number < c.args.members * c.args.used_columns; ++number) {
+        const trifold_int member = number / c.args.used_columns, system = member * c.launch.systems + number % c.args.used_columns;
+        trifold_sparse_state* s = state_of(c, system);
+        const bool wanted = step == trifold_sparse_plain || (step == trifold_sparse_renews ? is_renewing(*s) : is_at_work(*s));
+        const int count = METHOD == METHOD_GMRES && step >= trifold_sparse_first ? static_cast<int>(s->inner) + 1 : 5;
+        double* sums = room + sparse_threads / warp_lanes;
+        for (int k = 0; wanted && k < count; ++k) {
+            const double* all = sums_of(c, system, k);
+            double sum = 0;
+            for (trifold_int part = thread_index(); part < parts; part += sparse_threads) sum += all[part];
+            sum = block_sum(sum, room);
+            if (thread_index() == 0) sums[k] = sum;
+        }
+        block_sync(); /* all have read the state */
+        if (thread_index() == 0) {
+            if (wanted) judge(c, member, system, s, sums);
+            running += s->outcome == trifold_sparse_running;
+        }
+        block_sync();
+    }
+    if (thread_index() == 0) *at<trifold_int>(c, c.launch.flag) = running != 0;
+}
+
+TRIFOLD_DEVICE void deliver_rows(const Context& c) {
+    const Part part = slice_of(c);
+    for (trifold_int column = 0; column < c.args.used_columns; ++column) {
+        const trifold_int system = system_of(c, column);
+        const bool is_zero = state_of(c, system)->norm_b == 0;
+        const Pieces w = pieces_of(c, part, system);
+        for (int k = thread_index(); k < part.count(); k += sparse_threads)
+            static_cast<real*>(c.args.x)[outer_place(c, part, k, column)] = is_zero ? real(0) : w.x[k];
+    }
+}
+
+/* dE/dA_ij = -lam_i x_j', on the pattern; b holds lam. A thread has a component of a row. */
+TRIFOLD_DEVICE void gradient_rows(const Context& c) {
+    const Part part = slice_of(c);
+    const int *columns = at<const int>(c, c.launch.column), *sources = at<const int>(c, c.launch.source);
+    real* values = static_cast<real*>(c.args.gradient) + group_y() * c.launch.values * square;
+    const real *lam = static_cast<const real*>(c.args.b), *x = static_cast<const real*>(c.args.x);
+    for (int k = thread_index(); k < part.count(); k += sparse_threads) {
+        const trifold_int row = part.first + k / block;
+        for (int s = 0; s < slots_of(c, row); ++s) {
+            const trifold_int entry = (first_slot(c, row) + s) * sparse_chunk + row % sparse_chunk;
+            if (sources[entry] < 0) continue;
+            const Part other = {columns[entry], columns[entry] + 1};
+            for (int j = 0; j < block; ++j) {
+                real sum = 0;
+                for (trifold_int column = 0; column < c.args.used_columns; ++column)
+                    sum += lam[outer_place(c, part, k, column)] * x[outer_place(c, other, j, column)];
+                real* to = values + static_cast<trifold_int>(sources[entry]) * square + k % block * block + j;
+                *to = c.args.first_column == 0 ? -sum : *to - sum;
+            }
+        }
+    }
+}

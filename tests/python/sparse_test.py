@@ -1,0 +1,336 @@
+"""trifold.sparse on the CPU against SciPy: preconditioner, solutions, gradients, new values, bad input."""
+
+import numpy as np
+import pytest
+import trifold
+
+sp = pytest.importorskip("scipy.sparse")
+sla = pytest.importorskip("scipy.sparse.linalg")
+from trifold import sparse  # noqa: E402  which needs SciPy
+
+METHODS = ("bicgstab", "gmres", "cg")
+PRECONDITIONERS = ("none", "jacobi", "dilu", "ildu0", "ildu1", "ildu2")
+
+
+def convection(side, block=1, seed=0, symmetric=False, dtype=np.float64):
+    """Diffusion and convection on a square of side x side cells, with blocks that couple the unknowns of a cell."""
+    random = np.random.default_rng(seed)
+    line = sp.diags_array([-1.0, 2.0, -1.0] if symmetric else [-1.3, 2.0, -0.7], offsets=[-1, 0, 1], shape=(side, side))
+    plane = sp.kronsum(line, line, format="csr") + 0.1 * sp.eye_array(side * side)
+    couple = np.eye(block) + 0.1 * random.uniform(-1, 1, (block, block))
+    if symmetric:
+        couple = couple @ couple.T
+    A = sp.kron(plane, couple, format="csr")
+    return (A if block == 1 else A.tobsr(blocksize=(block, block))).astype(dtype)
+
+
+def rhs(A, columns=None, seed=7):
+    shape = (A.shape[0],) if columns is None else (A.shape[0], columns)
+    return np.random.default_rng(seed).standard_normal(shape).astype(A.dtype)
+
+
+def close(mine, theirs, tolerance):
+    mine, theirs = np.asarray(mine), np.asarray(theirs)
+    assert mine.shape == theirs.shape
+    assert np.abs(mine - theirs).max() <= tolerance * np.abs(theirs).max()
+
+
+def residual(A, x, b):
+    return np.linalg.norm(b - A @ x) / np.linalg.norm(b)
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 4])
+@pytest.mark.parametrize("method", METHODS)
+def test_solutions(block, method):
+    A = convection(12, block, symmetric=method == "cg")
+    b = rhs(A)
+    x, info = solution = sparse.solve(A, b, method=method, rtol=1e-10, subdomain=30)
+    assert info == 0 and solution.x is x and solution.worst.end == "converged"
+    assert residual(A, x, b) <= 1e-10
+    close(solution.residual, np.linalg.norm(b - A @ x), 1e-3)
+    close(x, sla.spsolve(A.tocsc(), b), 1e-8)
+    history = solution.worst.history
+    assert len(history) == solution.iterations + 1 and history[-1] < 1e-6 * history[0]
+
+
+@pytest.mark.parametrize("preconditioner", PRECONDITIONERS)
+def test_preconditioners(preconditioner):
+    A = convection(15)
+    b = rhs(A)
+    x, info = sparse.solve(A, b, preconditioner=preconditioner, subdomain=50)
+    assert info == 0 and residual(A, x, b) <= 1e-8
+
+
+def test_incomplete_factorization():
+    """In one subdomain, without fill to drop, the factorization is exact; and its product is A on the pattern."""
+    band = sp.diags_array([-1.0, 3.0, -1.5], offsets=[-1, 0, 1], shape=(40, 40), format="csr")
+    b = rhs(band)
+    close(sparse.ildu0(band, partition="whole") @ b, sla.spsolve(band.tocsc(), b), 1e-13)
+    A = convection(6)
+    M = np.linalg.inv(sparse.ildu0(A, partition="whole") @ np.eye(A.shape[0]))
+    at = A.toarray() != 0
+    close(M[at], A.toarray()[at], 1e-12)
+    assert np.abs((M - A.toarray())[~at]).max() > 1e-2  # what was dropped
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 4])
+def test_operator(block):
+    """A LinearOperator: SciPy's methods take it, and iterate less."""
+    A = convection(20, block)
+    b = rhs(A)
+    P = sparse.ildu0(A)
+    assert isinstance(P, sla.LinearOperator) and P.shape == A.shape and P.dtype == A.dtype
+    counts = []
+    for M in (None, P):
+        steps = []
+        x, info = sla.bicgstab(A, b, M=M, rtol=1e-9, callback=lambda _: steps.append(1))
+        assert info == 0 and residual(A, x, b) <= 1e-8
+        counts.append(len(steps))
+    assert counts[1] < counts[0] / 2
+    x, info = sla.gmres(A, b, M=P, rtol=1e-9)
+    assert info == 0 and residual(A, x, b) <= 1e-8
+
+
+@pytest.mark.parametrize("block", [1, 3])
+def test_adjoint(block):
+    A = convection(20, block)
+    P = sparse.ildu0(A)
+    x, y = rhs(A, seed=1), rhs(A, seed=2)
+    scale = np.linalg.norm(P.matvec(x)) * np.linalg.norm(y)
+    assert abs(y @ P.matvec(x) - P.rmatvec(y) @ x) <= 1e-14 * scale
+    X = rhs(A, 3)
+    for one, many in ((P.matvec, P.matmat), (P.rmatvec, P.rmatmat)):
+        close(many(X), np.stack([one(X[:, k]) for k in range(3)], 1), 1e-14)
+    close(P.H @ x, P.rmatvec(x), 0)
+
+
+def test_products():
+    A = convection(9, 2)
+    s = sparse.Solver(A)
+    x = rhs(A, 11)
+    close(s.multiply(x), A @ x, 1e-14)
+    close(s.multiply_transposed(x), A.T @ x, 1e-14)
+
+
+def test_right_hand_sides():
+    A = convection(11)
+    B = rhs(A, 11)  # more than are solved at once
+    x, info = solution = sparse.solve(A, B, rtol=1e-10)
+    assert info == 0 and len(solution.outcomes) == 11
+    close(x, sla.spsolve(A.tocsc(), B), 1e-8)
+    y, info = sparse.Solver(A).solve_transposed(B, rtol=1e-10)
+    assert info == 0
+    close(y, sla.spsolve(A.T.tocsc(), B), 1e-8)
+
+
+def test_first_guess():
+    A = convection(11)
+    b = rhs(A)
+    s = sparse.Solver(A)
+    exact = sla.spsolve(A.tocsc(), b)
+    kept = exact.copy()
+    x, info = solution = s.solve(b, x0=exact)
+    assert info == 0 and solution.iterations == 0 and x is not exact
+    close(x, exact, 1e-12)
+    assert np.array_equal(exact, kept)
+    assert s.solve(b).iterations > 2
+
+
+def test_tolerances_and_limit():
+    A = convection(20)
+    b = rhs(A)
+    s = sparse.Solver(A, subdomain=20)
+    x, info = solution = s.solve(b, maxiter=2)
+    assert info == 2 and solution.worst.end == "limit"
+    close(solution.residual, np.linalg.norm(b - A @ x), 1e-6)
+    loose, tight = s.solve(b, rtol=1e-2), s.solve(b, rtol=1e-12)
+    assert loose.iterations < tight.iterations
+    absolute = s.solve(b, rtol=0, atol=1e-2 * np.linalg.norm(b))
+    assert absolute.iterations == loose.iterations
+    x, info = s.solve(np.zeros_like(b))
+    assert info == 0 and not x.any()
+
+
+def test_nan():
+    A = convection(5)
+    b = rhs(A)
+    b[3] = np.nan
+    solution = sparse.solve(A, b)
+    assert solution.info == -2 and solution.worst.end == "not_a_number"
+
+
+@pytest.mark.parametrize("block", [1, 3])
+def test_update(block):
+    A, other = convection(10, block), 3 * convection(10, block, seed=4)
+    b = rhs(A)
+    P = sparse.ildu0(A)
+    P.update(other)
+    close(P @ b, sparse.ildu0(other) @ b, 0)
+    s = sparse.Solver(A)
+    s.update(other)
+    assert residual(other, s.solve(b).x, b) <= 1e-8
+    with pytest.raises(trifold.SpecError, match="another pattern"):
+        s.update(sp.eye_array(A.shape[0], format="csr"))
+    with pytest.raises(trifold.SpecError, match="shape"):
+        s.update(convection(9, block))
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "lil", "dia", "bsr", "matrix"])
+def test_formats(kind):
+    A = convection(8)
+    b = rhs(A)
+    given = sp.csr_matrix(A) if kind == "matrix" else A.asformat(kind)
+    close(sparse.ildu0(given) @ b, sparse.ildu0(A) @ b, 0)
+
+
+def test_unsorted_and_repeated():
+    """They are put in order in a copy."""
+    A = convection(8)
+    b = rhs(A)
+    order = np.concatenate([np.arange(A.indptr[i], A.indptr[i + 1])[::-1] for i in range(A.shape[0])])
+    unsorted = sp.csr_array((A.data[order], A.indices[order], A.indptr), shape=A.shape)
+    kept = unsorted.indices.copy()
+    close(sparse.ildu0(unsorted) @ b, sparse.ildu0(A) @ b, 0)
+    assert np.array_equal(unsorted.indices, kept)
+    twice = sp.csr_array((np.repeat(A.data / 2, 2), np.repeat(A.indices, 2), 2 * A.indptr), shape=A.shape)
+    close(sparse.ildu0(twice) @ b, sparse.ildu0(A) @ b, 0)
+    assert len(twice.data) == 2 * len(A.data)
+    blocks = convection(4, 2)
+    back = np.concatenate([np.arange(blocks.indptr[i], blocks.indptr[i + 1])[::-1] for i in range(16)])
+    unsorted = sp.bsr_array((blocks.data[back], blocks.indices[back], blocks.indptr), shape=blocks.shape)
+    close(sparse.ildu0(unsorted) @ rhs(blocks), sparse.ildu0(blocks) @ rhs(blocks), 0)
+
+
+def test_blocks_of_csr():
+    """The same with blocks that are found in the rows of csr."""
+    A = convection(8, 3)
+    b = rhs(A)
+    close(sparse.ildu0(A.tocsr(), block=3) @ b, sparse.ildu0(A) @ b, 0)
+    scalar = sparse.ildu0(A, block=1)
+    assert scalar.solver.block == 1
+    close(sparse.Solver(A, block=1).multiply(b), A @ b, 1e-14)
+
+
+@pytest.mark.parametrize(("dtype", "mine", "tolerance"), [(np.float32, None, 1e-5), (np.float64, "mixed", 1e-8), (np.int64, None, 1e-8)])
+def test_precisions(dtype, mine, tolerance):
+    A = (10 * convection(10)).astype(dtype)
+    b = rhs(A.astype(np.float64))
+    x, info = sparse.solve(A, b, dtype=mine, rtol=tolerance)
+    assert info == 0 and x.dtype == (np.float32 if dtype == np.float32 else np.float64)
+    assert residual(A, x, b) <= 2 * tolerance
+
+
+def test_partitions():
+    A = convection(16)
+    b = rhs(A)
+    parts = np.arange(256) // 32
+    for partition, count in (("whole", 1), (parts, 8), ("greedy", None), ("metis", None)):
+        s = sparse.Solver(A, partition=partition, subdomain=64)
+        assert s.solve(b).info == 0
+        assert count is None or s.summary["subdomains"] == count
+    inside = sum(parts[i] == parts[j] for i, j in zip(*A.nonzero()))
+    summary = sparse.Solver(A, partition=parts).summary
+    assert (summary["entries"], summary["dropped"]) == (A.nnz, A.nnz - inside)
+
+
+def test_workers():
+    A = convection(30, 2)
+    b = rhs(A)
+    one, two = (sparse.solve(A, b, workers=workers, subdomain=100).x for workers in (1, 2))
+    assert np.array_equal(one, two)
+
+
+@pytest.mark.parametrize("block", [1, 2])
+def test_gradient(block):
+    """Of E = sum w x, against finite differences."""
+    A = convection(4, block)
+    b, w = rhs(A, 2, seed=1), rhs(A, 2, seed=2)
+    s = sparse.Solver(A)
+    x = s.solve(b, rtol=1e-13).x
+    by_b = s.solve_transposed(w, rtol=1e-13).x
+    close(by_b, sla.spsolve(A.T.tocsc(), w), 1e-10)
+    by_A = s.gradient(x, by_b)
+    assert by_A.format == A.format and np.array_equal(by_A.indices, A.indices)
+    close(by_A.data, -(by_b @ x.T)[by_pattern(A)].reshape(A.data.shape), 1e-12)
+    step = 1e-6
+    for k in (0, 5):
+        ends = []
+        for sign in (1, -1):
+            moved = A.copy()
+            moved.data.flat[k] += sign * step
+            ends.append((w * sla.spsolve(moved.tocsc(), b)).sum())
+        close(by_A.data.flat[k], (ends[0] - ends[1]) / (2 * step), 1e-5)
+
+
+def by_pattern(A):
+    """Rows and columns of the values of A, in their order."""
+    n = A.data[0].shape[0] if A.format == "bsr" else 1
+    rows = np.repeat(np.arange(len(A.indptr) - 1), np.diff(A.indptr))
+    r, c = np.meshgrid(np.arange(n), np.arange(n), indexing="ij")
+    return (rows[:, None, None] * n + r).ravel(), (A.indices[:, None, None] * n + c).ravel()
+
+
+def changed(at, value):
+    A = convection(5, symmetric=True)
+    row, column = at
+    A.data[A.indptr[row] + list(A.indices[A.indptr[row] : A.indptr[row + 1]]).index(column)] = value  # which keeps a zero
+    return A
+
+
+def without_diagonal(row):
+    A = convection(5).tocoo()
+    keep = ~((A.coords[0] == row) & (A.coords[1] == row))
+    return sp.coo_array((A.data[keep], (A.coords[0][keep], A.coords[1][keep])), shape=A.shape)
+
+
+GOOD = convection(5)
+BAD = {
+    "dense": (lambda: sparse.ildu0(np.eye(3)), r"A is a numpy.ndarray.*csr_array"),
+    "rectangular": (lambda: sparse.ildu0(sp.csr_array((3, 4))), r"A has shape \(3, 4\); give a square matrix"),
+    "empty": (lambda: sparse.ildu0(sp.csr_array((0, 0))), "A has no rows"),
+    "complex": (lambda: sparse.ildu0(1j * GOOD), "A is complex128"),
+    "empty row": (lambda: sparse.ildu0(sp.csr_array((3, 3))), "row 0 is empty"),
+    "no diagonal": (lambda: sparse.ildu0(without_diagonal(7)), "row 7 has no entry at column 7"),
+    "block": (lambda: sparse.ildu0(GOOD, block=2), "block = 2 does not divide the 25 rows of A"),
+    "block 9": (lambda: sparse.ildu0(GOOD, block=9), "block = 9 is out of range; give 1 to 8"),
+    "wide blocks": (lambda: sparse.ildu0(sp.csr_array(np.eye(12)).tobsr(blocksize=(2, 3))), "blocks of 2 by 3"),
+    "dtype": (lambda: sparse.ildu0(GOOD, dtype="int32"), "dtype = 'int32' is not known"),
+    "partition": (lambda: sparse.ildu0(GOOD, partition="fine"), "partition.*'fine'"),
+    "parts": (lambda: sparse.ildu0(GOOD, partition=[0, 1]), "the partition has 2 numbers; the matrix has 25 rows"),
+    "real parts": (lambda: sparse.ildu0(GOOD, partition=np.zeros(25)), "is no partition"),
+    "method": (lambda: sparse.solve(GOOD, np.ones(25), method="qmr"), "method 'qmr'"),
+    "preconditioner": (lambda: sparse.solve(GOOD, np.ones(25), preconditioner="amg"), "preconditioner 'amg'"),
+    "rows of b": (lambda: sparse.solve(GOOD, np.ones(24)), r"b has shape \(24,\); give \(25,\), or \(25, m\)"),
+    "complex b": (lambda: sparse.solve(GOOD, 1j * np.ones(25)), "b is complex128"),
+    "x0": (lambda: sparse.solve(GOOD, np.ones(25), x0=np.ones((25, 1))), "x0 has shape"),
+    "rtol": (lambda: sparse.solve(GOOD, np.ones(25), rtol=-1), "rtol = -1.0 is no tolerance"),
+    "maxiter": (lambda: sparse.Solver(GOOD, maxiter=5).solve(np.ones(25), maxiter=6), "make it with maxiter=6"),
+    "maxiter 0": (lambda: sparse.solve(GOOD, np.ones(25), maxiter=0), "maxiter = 0 is out of range"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input(name):
+    call, message = BAD[name]
+    with pytest.raises(trifold.SpecError, match=message):
+        call()
+
+
+def test_unknown_option():
+    with pytest.raises(TypeError, match="M"):
+        sparse.solve(GOOD, np.ones(25), M=None)
+
+
+@pytest.mark.parametrize(
+    ("A", "options", "problem"),
+    [
+        (changed((4, 3), np.inf), {}, ("not_finite", 4, 3)),
+        (changed((6, 6), 0.0), {"partition": np.arange(25)}, ("singular", 6, 6)),
+        (changed((1, 2), 5.0), {"method": "cg"}, ("not_symmetric", 1, 2)),
+    ],
+)
+def test_bad_values(A, options, problem):
+    with pytest.raises(trifold.SparseFailed) as caught:
+        sparse.Solver(A, **options)
+    assert (caught.value.problem, caught.value.row, caught.value.column) == problem
+    assert f"row {problem[1]}" in str(caught.value)

@@ -1,0 +1,212 @@
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <trifold/trifold.h>
+
+#define EXPECT(condition)                                                                            \
+    do {                                                                                             \
+        if (!(condition)) {                                                                          \
+            printf("line %d: not %s; last error: %s\n", __LINE__, #condition, trifold_last_error()); \
+            return 1;                                                                                \
+        }                                                                                            \
+    } while (0)
+
+/* A ring of blocks, each coupled with both neighbours. */
+enum { N = 24, K = 2, ENTRIES = 3 * N, SIZE = N * K };
+static int64_t starts[N + 1];
+static int32_t columns[ENTRIES], parts[N];
+static double values[ENTRIES * K * K], b[SIZE], w[SIZE];
+
+/* Numbers in [-1, 1], always the same. */
+static double next(void) {
+    static unsigned state = 12345;
+    state = state * 1664525u + 1013904223u;
+    return (double)(state >> 8) / (1 << 23) - 1;
+}
+
+static void sort(int32_t* three) {
+    int i, j;
+    for (i = 0; i < 2; ++i)
+        for (j = 0; j < 2 - i; ++j)
+            if (three[j] > three[j + 1]) {
+                const int32_t other = three[j];
+                three[j] = three[j + 1];
+                three[j + 1] = other;
+            }
+}
+
+static void make(void) {
+    int i, k;
+    for (i = 0; i < N; ++i) {
+        starts[i + 1] = 3 * (i + 1);
+        columns[3 * i] = (i + N - 1) % N;
+        columns[3 * i + 1] = i;
+        columns[3 * i + 2] = (i + 1) % N;
+        sort(columns + 3 * i);
+        parts[i] = i / 8;
+    }
+    for (i = 0; i < ENTRIES; ++i)
+        for (k = 0; k < K * K; ++k) values[i * K * K + k] = next() + (columns[i] == i / 3 && k % (K + 1) == 0 ? 6 : 0);
+    for (i = 0; i < SIZE; ++i) b[i] = next(), w[i] = next();
+}
+
+/* y = A x, or A' x. */
+static void multiply(const double* x, double* y, int transposed) {
+    int e, r, c;
+    memset(y, 0, SIZE * sizeof *y);
+    for (e = 0; e < ENTRIES; ++e)
+        for (r = 0; r < K; ++r)
+            for (c = 0; c < K; ++c) {
+                const int i = e / 3 * K + r, j = columns[e] * K + c;
+                y[transposed ? j : i] += values[(e * K + r) * K + c] * x[transposed ? i : j];
+            }
+}
+
+static double difference(const double* one, const double* other) {
+    double largest = 0;
+    int i;
+    for (i = 0; i < SIZE; ++i) largest = fmax(largest, fabs(one[i] - other[i]));
+    return largest;
+}
+
+static double product(const double* one, const double* other) {
+    double sum = 0;
+    int i;
+    for (i = 0; i < SIZE; ++i) sum += one[i] * other[i];
+    return sum;
+}
+
+static int solutions(trifold_sparse_solver* solver) {
+    double x[SIZE], y[SIZE], by_b[SIZE], by_values[ENTRIES * K * K] = {0}, history[64];
+    trifold_sparse_values status;
+    trifold_sparse_outcome outcome;
+    trifold_sparse_options options;
+    int64_t count = 0;
+    int e, k;
+    EXPECT(trifold_sparse_solve_host_f64(solver, b, x, NULL) == TRIFOLD_BAD_ARGUMENT && strstr(trifold_last_error(), "update first"));
+    EXPECT(trifold_sparse_update_host_f64(solver, values, NULL) == TRIFOLD_OK);
+    EXPECT(trifold_sparse_status(solver, &status, 1, &count) == TRIFOLD_OK && count == 1);
+    EXPECT(status.zero_pivots == 0 && status.bad_row == -1 && status.largest > 5);
+
+    trifold_sparse_options_init(&options);
+    options.relative = 1e-12;
+    EXPECT(trifold_sparse_solve_host_f64(solver, b, x, &options) == TRIFOLD_OK);
+    EXPECT(trifold_sparse_check(solver) == TRIFOLD_OK);
+    multiply(x, y, 0);
+    EXPECT(difference(y, b) < 1e-10);
+    EXPECT(trifold_sparse_outcomes(solver, &outcome, 1, &count) == TRIFOLD_OK && count == 1);
+    EXPECT(outcome.end == TRIFOLD_SPARSE_CONVERGED && outcome.iterations > 1 && outcome.residual <= 1e-12 * outcome.norm_b);
+    EXPECT(trifold_sparse_history(solver, 0, 0, history, 64, &count) == TRIFOLD_OK && count == outcome.iterations + 1);
+    EXPECT(history[count - 1] < 1e-8 * history[0]);
+
+    EXPECT(trifold_sparse_solve_transposed_host_f64(solver, w, by_b, &options) == TRIFOLD_OK);
+    multiply(by_b, y, 1);
+    EXPECT(difference(y, w) < 1e-10);
+    EXPECT(trifold_sparse_gradient_host_f64(solver, x, by_b, by_values, NULL) == TRIFOLD_OK);
+    for (e = 0; e < ENTRIES; ++e)
+        for (k = 0; k < K * K; ++k) EXPECT(fabs(by_values[e * K * K + k] + by_b[e / 3 * K + k / K] * x[columns[e] * K + k % K]) < 1e-12);
+
+    options.most_iterations = 1;
+    EXPECT(trifold_sparse_solve_host_f64(solver, b, x, &options) == TRIFOLD_OK);
+    EXPECT(trifold_sparse_check(solver) == TRIFOLD_SPARSE_FAILED && strstr(trifold_last_error(), "limit"));
+    return 0;
+}
+
+static int products(trifold_sparse_solver* solver) {
+    double x[SIZE], y[SIZE], z[SIZE];
+    EXPECT(trifold_sparse_multiply_host_f64(solver, b, x, NULL) == TRIFOLD_OK);
+    multiply(b, y, 0);
+    EXPECT(difference(x, y) < 1e-13);
+    EXPECT(trifold_sparse_multiply_transposed_host_f64(solver, b, x, NULL) == TRIFOLD_OK);
+    multiply(b, y, 1);
+    EXPECT(difference(x, y) < 1e-13);
+    /* On the processor the device's pointers are ordinary ones. */
+    EXPECT(trifold_sparse_apply_f64(solver, b, y, NULL, NULL) == TRIFOLD_OK);
+    EXPECT(trifold_sparse_apply_transposed_f64(solver, w, z, NULL, NULL) == TRIFOLD_OK);
+    EXPECT(trifold_sparse_synchronize(solver) == TRIFOLD_OK);
+    EXPECT(fabs(product(w, y) - product(z, b)) < 1e-13);
+    return 0;
+}
+
+static int errors(const trifold_sparse_spec* spec, const trifold_sparse_pattern* pattern) {
+    trifold_sparse_spec bad_spec = *spec;
+    trifold_sparse_pattern bad = *pattern;
+    trifold_sparse_plan* plan = NULL;
+    int32_t unsorted[ENTRIES];
+    EXPECT(trifold_sparse_plan_create(NULL, pattern, "cpu", NULL, &plan) == TRIFOLD_BAD_ARGUMENT);
+    bad_spec.operations = 1 << 9;
+    EXPECT(trifold_sparse_plan_create(&bad_spec, pattern, "cpu", NULL, &plan) == TRIFOLD_BAD_ARGUMENT);
+    EXPECT(strstr(trifold_last_error(), "TRIFOLD_SPARSE_SOLVE"));
+    bad.size = 0;
+    EXPECT(trifold_sparse_plan_create(spec, &bad, "cpu", NULL, &plan) == TRIFOLD_BAD_ARGUMENT);
+    EXPECT(strstr(trifold_last_error(), "trifold_sparse_pattern_init"));
+    bad = *pattern;
+    bad.starts = NULL;
+    EXPECT(trifold_sparse_plan_create(spec, &bad, "cpu", NULL, &plan) == TRIFOLD_BAD_ARGUMENT);
+    bad = *pattern;
+    memcpy(unsorted, columns, sizeof unsorted);
+    unsorted[3] = columns[4], unsorted[4] = columns[3];
+    bad.columns = unsorted;
+    EXPECT(trifold_sparse_plan_create(spec, &bad, "cpu", NULL, &plan) == TRIFOLD_BAD_ARGUMENT);
+    EXPECT(strstr(trifold_last_error(), "row 1 has the column 0 behind 1") && plan == NULL);
+    return 0;
+}
+
+/* A mesh of cells, in boxes: a row sums to one, so that x is one where b is. */
+static int mesh(void) {
+    enum { W = 5, H = 4, D = 3, P = 7 };
+    static double points[W * H * D * P], ones[W * H * D], x[W * H * D];
+    trifold_sparse_spec spec;
+    trifold_sparse_pattern pattern;
+    trifold_sparse_plan* plan;
+    trifold_sparse_solver* solver;
+    int i, k;
+    trifold_sparse_spec_init(&spec, 1);
+    trifold_sparse_pattern_init(&pattern, 0, NULL, NULL);
+    pattern.width = W, pattern.height = H, pattern.depth = D, pattern.points = P;
+    pattern.partitioning = TRIFOLD_SPARSE_BOX;
+    pattern.box[0] = 3, pattern.box[1] = 2, pattern.box[2] = 3;
+    for (i = 0; i < W * H * D; ++i) {
+        const int at[3] = {i / (W * H), i / W % H, i % W}, most[3] = {D - 1, H - 1, W - 1};
+        double* row = points + i * P; /* below, before, left, itself, right, behind, above */
+        ones[i] = row[3] = 1;
+        for (k = 0; k < 3; ++k) {
+            if (at[k] > 0) row[k] = -1, row[3] += 1;
+            if (at[k] < most[k]) row[6 - k] = -1, row[3] += 1;
+        }
+    }
+    EXPECT(trifold_sparse_plan_create(&spec, &pattern, "cpu", NULL, &plan) == TRIFOLD_OK);
+    EXPECT(trifold_sparse_solver_create(plan, &solver) == TRIFOLD_OK);
+    EXPECT(trifold_sparse_update_host_f64(solver, points, NULL) == TRIFOLD_OK);
+    EXPECT(trifold_sparse_solve_host_f64(solver, ones, x, NULL) == TRIFOLD_OK && trifold_sparse_check(solver) == TRIFOLD_OK);
+    for (i = 0; i < W * H * D; ++i) EXPECT(fabs(x[i] - 1) < 1e-6);
+    trifold_sparse_solver_destroy(solver);
+    trifold_sparse_plan_destroy(plan);
+    return 0;
+}
+
+int main(void) {
+    trifold_sparse_spec spec;
+    trifold_sparse_pattern pattern;
+    trifold_sparse_tuning tuning;
+    trifold_sparse_plan* plan = NULL;
+    trifold_sparse_solver* solver = NULL;
+    make();
+    trifold_sparse_spec_init(&spec, K);
+    trifold_sparse_pattern_init(&pattern, N, starts, columns);
+    pattern.partitioning = TRIFOLD_SPARSE_GIVEN;
+    pattern.parts = parts;
+    trifold_sparse_tuning_init(&tuning);
+    tuning.workers = 2;
+    EXPECT(trifold_sparse_plan_create(&spec, &pattern, "cpu", &tuning, &plan) == TRIFOLD_OK);
+    EXPECT(trifold_sparse_solver_create(plan, &solver) == TRIFOLD_OK);
+    if (solutions(solver) || products(solver) || errors(&spec, &pattern) || mesh()) return 1;
+    values[3 * K * K] = NAN; /* in row 1 */
+    EXPECT(trifold_sparse_update_host_f64(solver, values, NULL) == TRIFOLD_OK);
+    EXPECT(trifold_sparse_check(solver) == TRIFOLD_SPARSE_FAILED && strstr(trifold_last_error(), "row 1"));
+    trifold_sparse_solver_destroy(solver);
+    trifold_sparse_plan_destroy(plan);
+    printf("sparse systems from C\n");
+    return 0;
+}

@@ -1,0 +1,87 @@
+// `trifold pack`: layers of compiled kernels.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "tests/tools/cli/command.hpp"
+
+namespace {
+
+/// Whether all units of a problem are in the layer.
+bool prebuilt(const Scratch& scratch, const std::string& layer, const std::string& problem) {
+    const auto ran = run_shell(
+        scratch.path, fmt::format("TRIFOLD_BINARIES={} TRIFOLD_DISABLE=jit {} explain {} --json", layer, TRIFOLD_COMMAND, problem));
+    INFO(ran.err);
+    REQUIRE(ran.status == 0);
+    const auto report = ran.json();
+    REQUIRE_FALSE(report["units"].empty());
+    bool all = true;
+    for (const auto& unit : report["units"]) all = all && unit["prebuilt"].get<bool>();
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("pack: sizes, specs of files and images go into one layer") {
+    const Scratch scratch;
+    auto ran = run_trifold(scratch.path, "pack --block 3,5 --horizon 20 --precision f64,f32 --any-size -o layer --json");
+    INFO(ran.err);
+    REQUIRE(ran.status == 0);
+    auto report = ran.json();
+    CHECK(report["problems"] == 4);
+    CHECK(report["units"] == 4);
+    CHECK(report["entries"] == 4);
+    CHECK(report["left_out"].empty());
+    CHECK(prebuilt(scratch, "layer", "--block 5 --horizon 77 --batch 3 --precision f32 --any-size"));
+    CHECK_FALSE(prebuilt(scratch, "layer", "--block 4 --horizon 20 --any-size"));
+    scratch.write("specs.jsonl", R"({"block": 4, "horizon": 9, "operations": ["factor", "solve"]})"
+                                 "\n"
+                                 R"({"family": "grid", "width": 17, "height": 9})"
+                                 "\n");
+    ran = run_trifold(scratch.path, "pack specs.jsonl -o layer");
+    INFO(ran.err);
+    CHECK(ran.status == 0);
+    CHECK(prebuilt(scratch, "layer", "--block 4 --horizon 9 --operations factor,solve"));
+    CHECK(prebuilt(scratch, "layer", "--grid 17x9"));
+    CHECK(prebuilt(scratch, "layer", "--block 3 --horizon 4 --any-size"));
+}
+
+TEST_CASE("pack: a captured program's kernels, as it ran them") {
+    const Scratch scratch;
+    const auto problem = run_trifold(scratch.path, "problem socu --block 5 --horizon 12");
+    REQUIRE(problem.status == 0);
+    const std::string solve = "solve D.npy E.npy b.npy --device cpu --schedule twisted:2 -o x.npy";
+    REQUIRE(run_shell(scratch.path, fmt::format("TRIFOLD_CAPTURE=specs.jsonl {} {}", TRIFOLD_COMMAND, solve)).status == 0);
+    REQUIRE(run_trifold(scratch.path, "pack specs.jsonl -o layer").status == 0);
+    const auto ran = run_shell(
+        scratch.path, fmt::format("env -u TRIFOLD_CACHE_DIR TRIFOLD_CACHE_DIR=none TRIFOLD_BINARIES=layer TRIFOLD_DISABLE=jit {} {} --json",
+                                  TRIFOLD_COMMAND, solve));
+    INFO(ran.err);
+    REQUIRE(ran.status == 0);
+    CHECK(ran.json()["cache"] == "prebuilt");
+}
+
+TEST_CASE("pack: what cannot be made is left out and named, and the rest is there") {
+    const Scratch scratch;
+    const auto pack = [&](const std::string& switches, const std::string& words) {
+        return run_shell(scratch.path,
+                         fmt::format("TRIFOLD_CACHE_DIR=own {} {} pack --horizon 5 --block {} --json", switches, TRIFOLD_COMMAND, words));
+    };
+    REQUIRE(pack("", "3 -o first").status == 0);
+    const auto ran = pack("TRIFOLD_DISABLE=jit", "3,6 -o layer");
+    CHECK(ran.status == 1);
+    CHECK(ran.err.find("trifold pack: left out: btd_n6_f64") != std::string::npos);
+    const auto report = ran.json();
+    CHECK(report["left_out"].size() == 1);
+    CHECK(report["entries"] == 1);
+    CHECK(prebuilt(scratch, "layer", "--block 3 --horizon 5"));
+}
+
+TEST_CASE("pack: bad usage") {
+    const Scratch scratch;
+    CHECK(run_trifold(scratch.path, "pack -o layer").err.find("there is nothing to pack") != std::string::npos);
+    CHECK(run_trifold(scratch.path, "pack --block 3 --horizon 5 --target cpu:z80 -o layer").status == 2);
+    CHECK(run_trifold(scratch.path, "pack --block 3 --horizon 5").status == 2);
+    CHECK(run_trifold(scratch.path, "pack missing.jsonl -o layer").status == 2);
+    scratch.write("file", "");
+    CHECK(run_trifold(scratch.path, "pack --block 3 --horizon 5 -o file").status != 0);
+}

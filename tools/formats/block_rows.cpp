@@ -1,0 +1,63 @@
+#include "tools/formats/block_rows.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "tools/formats/file.hpp"
+
+namespace trifold::formats {
+
+BlockRows to_block_rows(const SparseMatrix& matrix, std::int64_t block) {
+    if (matrix.rows != matrix.columns)
+        throw InputError(fmt::format("A has {} rows and {} columns; it must be square", matrix.rows, matrix.columns));
+    if (matrix.rows % block != 0)
+        throw InputError(fmt::format("A has {} rows, which is no multiple of blocks of {}; give another --block", matrix.rows, block));
+    struct Placed {
+        std::int64_t row, column, place;
+        double value;
+    };
+    std::vector<Placed> all;
+    const auto add = [&](std::int64_t row, std::int64_t column, double value) {
+        all.push_back({row / block, column / block, row % block * block + column % block, value});
+    };
+    for (const auto& entry : matrix.entries) {
+        add(entry.row, entry.column, entry.value);
+        if (matrix.symmetric && entry.row != entry.column) add(entry.column, entry.row, entry.value);
+    }
+    std::ranges::stable_sort(all, [](const Placed& a, const Placed& b) { return std::pair(a.row, a.column) < std::pair(b.row, b.column); });
+    BlockRows rows{block};
+    std::int64_t row = 0;
+    for (const auto& entry : all) {
+        for (; row < entry.row; ++row) rows.starts.push_back(static_cast<std::int64_t>(rows.columns.size()));
+        if (rows.starts.back() == static_cast<std::int64_t>(rows.columns.size()) || rows.columns.back() != entry.column) {
+            rows.columns.push_back(entry.column);
+            rows.values.resize(rows.values.size() + static_cast<std::size_t>(block * block), 0.0);
+        }
+        rows.values[rows.values.size() - static_cast<std::size_t>(block * block - entry.place)] += entry.value;
+    }
+    for (; row < matrix.rows / block; ++row) rows.starts.push_back(static_cast<std::int64_t>(rows.columns.size()));
+    return rows;
+}
+
+double relative_residual(const BlockRows& a, const std::vector<double>& x, const std::vector<double>& b, std::int64_t columns,
+                         std::int64_t column) {
+    const auto block = a.block;
+    const auto at = [&](std::int64_t row, std::int64_t i) { return static_cast<std::size_t>((row * block + i) * columns + column); };
+    double error = 0, size = 0;
+    for (std::int64_t row = 0; row < a.rows(); ++row)
+        for (std::int64_t i = 0; i < block; ++i) {
+            double sum = b[at(row, i)];
+            size += sum * sum;
+            for (auto k = a.starts[static_cast<std::size_t>(row)]; k < a.starts[static_cast<std::size_t>(row) + 1]; ++k)
+                for (std::int64_t j = 0; j < block; ++j)
+                    sum -=
+                        a.values[static_cast<std::size_t>((k * block + i) * block + j)] * x[at(a.columns[static_cast<std::size_t>(k)], j)];
+            error += sum * sum;
+        }
+    return std::sqrt(size > 0 ? error / size : error);
+}
+
+}  // namespace trifold::formats

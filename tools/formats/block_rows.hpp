@@ -1,0 +1,22 @@
+#pragma once
+#include <vector>
+
+#include "tools/formats/matrix_market.hpp"
+
+namespace trifold::formats {
+
+/// A square matrix by rows of dense blocks; what a block lacks is zero.
+struct BlockRows {
+    std::int64_t block = 1;
+    std::vector<std::int64_t> starts{0}, columns;
+    std::vector<double> values;  ///< [entries][block][block]
+    std::int64_t rows() const { return static_cast<std::int64_t>(starts.size()) - 1; }
+};
+
+/// Throws InputError where the matrix is not square, or its rows are no multiple of the block. Entries of one place are added up.
+BlockRows to_block_rows(const SparseMatrix& matrix, std::int64_t block);
+/// |b - A x| / |b|, in double; |b - A x| where b is zero.
+double relative_residual(const BlockRows& a, const std::vector<double>& x, const std::vector<double>& b, std::int64_t columns,
+                         std::int64_t column);
+
+}  // namespace trifold::formats

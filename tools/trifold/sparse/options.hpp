@@ -1,0 +1,30 @@
+#pragma once
+#include <CLI/CLI.hpp>
+#include <array>
+#include <optional>
+#include <string>
+#include <trifold/sparse_spec.hpp>
+
+namespace trifold::command {
+
+/// What a command line says of a sparse system, besides its files.
+struct SparseMatrixOptions {
+    std::string preconditioner = "ildu0", method = "bicgstab", partition = "automatic", mesh;
+    std::int64_t restart = 30, rows = 0;
+    int points = 7;
+    void add_to(CLI::App& app);
+    /// Without block, precision and sizes. Throws SpecError.
+    SparseSpec spec() const;
+    /// The mesh that was named. Throws SpecError where its text is none.
+    std::optional<SparseMesh> cells() const;
+    /// Boxes ("16x16x8") need --mesh; other words are names, and what is none of these a file with the subdomain of each row. Throws
+    /// SpecError, InputError.
+    SparsePartition parts(bool is_mesh) const;
+};
+
+/// --block, which blocks have too; 1 where it was not given.
+std::int64_t block_of(const CLI::App& app);
+/// "128x128x64" or "512x512". Throws SpecError.
+std::array<std::int64_t, 3> parse_cells(const std::string& text);
+
+}  // namespace trifold::command

@@ -1,0 +1,161 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <trifold/sparse.hpp>
+
+#include "tools/formats/block_rows.hpp"
+#include "tools/formats/file.hpp"
+#include "tools/formats/npy.hpp"
+#include "tools/trifold/sparse/options.hpp"
+#include "tools/trifold/sparse/verbs.hpp"
+#include "tools/trifold/text.hpp"
+
+namespace trifold::command {
+namespace {
+
+using namespace formats;
+
+struct SparseSolveOptions {
+    SparseMatrixOptions matrix;
+    std::int64_t iterations = 10000;
+};
+
+/// What came of it.
+struct IterativeSolution {
+    std::vector<double> x;
+    std::vector<SparseOutcome> outcomes;
+    SparseValues values;
+    SparseSummary summary;
+    std::string complaint, target;
+    PlanReport report;
+    double update_seconds = 0, solve_seconds = 0, residual = 0;
+    std::int64_t workspace_bytes = 0;
+};
+
+std::pair<SparseMatrix, DenseMatrix> read_system(const SolveOptions& options) {
+    if (options.files.size() != 2)
+        throw InputError(fmt::format("{} files were given; with --iterative give A.mtx b.mtx", options.files.size()));
+    auto files = read_files(options.files);
+    check_same_kind(files, false, "A.mtx b.mtx");
+    auto system = read_matrix_market(files[0], files[1]);
+    if (system.second.rows != system.first.rows)
+        throw InputError(fmt::format("A has {} rows and b has {}", system.first.rows, system.second.rows));
+    return system;
+}
+
+template <class Real>
+void solve_as(SparseSolver& solver, const BlockRows& a, const DenseMatrix& b, const SparseOptions& options, IterativeSolution& solution) {
+    const std::vector<Real> values(a.values.begin(), a.values.end()), right(b.values.begin(), b.values.end());
+    std::vector<Real> x(right.size());
+    solution.update_seconds = seconds_of([&] { solver.update(values); });
+    solution.solve_seconds = seconds_of([&] { solver.solve(right, x, options); });
+    solution.x.assign(x.begin(), x.end());
+}
+
+IterativeSolution solve_system(const BlockRows& a, const DenseMatrix& b, const SparseSpec& spec, const SolveOptions& options,
+                               const SparseSolveOptions& own) {
+    const auto device = Device::parse(options.device);
+    const SparsePattern pattern{std::span(a.starts), std::span(a.columns)};
+    const SparsePlan plan(spec, pattern, device, own.matrix.parts(false), {.workers = options.workers_on(device)});
+    SparseSolver solver(plan);
+    IterativeSolution solution;
+    solution.report = plan.report();
+    solution.summary = plan.summary();
+    solution.target = to_string(device.target());
+    solution.workspace_bytes = plan.program().workspace_bytes;
+    const SparseOptions each{.columns = b.columns, .relative = options.tolerance.value_or(1e-8)};
+    if (spec.precision == Precision::f32)
+        solve_as<float>(solver, a, b, each, solution);
+    else
+        solve_as<double>(solver, a, b, each, solution);
+    solution.values = solver.values().front();
+    solution.outcomes = solver.outcomes();
+    try {
+        solver.check();
+    } catch (const Unsolvable& failed) {
+        solution.complaint = failed.what();
+    }
+    for (std::int64_t column = 0; column < b.columns; ++column)
+        solution.residual = std::max(solution.residual, relative_residual(a, solution.x, b.values, b.columns, column));
+    return solution;
+}
+
+std::int64_t most_iterations(const IterativeSolution& solution) {
+    return std::ranges::max_element(solution.outcomes, {}, &SparseOutcome::iterations)->iterations;
+}
+
+Json to_json(const BlockRows& a, const SparseSpec& spec, const IterativeSolution& solution, const std::string& output) {
+    auto systems = Json::array();
+    for (const auto& outcome : solution.outcomes)
+        systems.push_back({{"end", to_string(outcome.end)}, {"iterations", outcome.iterations}, {"relative_residual", outcome.relative()}});
+    return {{"status", solution.complaint.empty() ? "ok" : "failed"},
+            {"rows", a.rows()},
+            {"block", spec.block},
+            {"precision", to_string(spec.precision)},
+            {"preconditioner", to_string(spec.preconditioner)},
+            {"method", to_string(spec.method)},
+            {"device", solution.target},
+            {"partition", solution.summary.partition},
+            {"subdomains", solution.summary.tiles},
+            {"dropped", solution.summary.dropped},
+            {"zero_pivots", solution.values.zero_pivots},
+            {"systems", systems},
+            {"relative_residual", solution.residual},
+            {"workspace_bytes", solution.workspace_bytes},
+            {"output", output.empty() ? Json(nullptr) : Json(output)},
+            {"cache", kernels_word(solution.report)},
+            {"pattern_seconds", solution.summary.seconds},
+            {"seconds", seconds_json(solution.report, solution.update_seconds, solution.solve_seconds)}};
+}
+
+std::string to_text(const BlockRows& a, const SparseSpec& spec, const IterativeSolution& solution) {
+    const auto& summary = solution.summary;
+    return fmt::format("{} rows of {}, {} blocks, {}, {}\n", a.rows(), spec.block, a.columns.size(), to_string(spec.precision),
+                       plural(static_cast<std::int64_t>(solution.outcomes.size()), "right-hand side")) +
+           list({{"device", solution.target},
+                 {"kernels", kernels_text(solution.report)},
+                 {"subdomains",
+                  fmt::format("{} of at most {} rows: {}; {:.1f} % of the entries dropped", summary.tiles, summary.largest_tile,
+                              summary.partition, 100.0 * static_cast<double>(summary.dropped) / static_cast<double>(summary.entries))},
+                 {"workspace", bytes_text(solution.workspace_bytes)},
+                 {"pattern", seconds_text(summary.seconds)},
+                 {"preconditioner", fmt::format("{}, {}", to_string(spec.preconditioner), seconds_text(solution.update_seconds))},
+                 {"solve", fmt::format("{}, {} iterations of {}", seconds_text(solution.solve_seconds), most_iterations(solution),
+                                       to_string(spec.method))},
+                 {"relative residual", fmt::format("{:.2e}", solution.residual)}});
+}
+
+void write_solution(const DenseMatrix& b, const IterativeSolution& solution, Precision precision, const Output& output) {
+    if (output.name.empty()) return;
+    output.write(output.kind(Kind::matrix_market) == Kind::numpy ? format_npy({{b.rows, b.columns}, precision, solution.x})
+                                                                 : format_matrix_market(DenseMatrix{b.rows, b.columns, solution.x}));
+}
+
+Report run(const CLI::App& app, const SolveOptions& options, const SparseSolveOptions& own) {
+    const auto& output = options.output.name;
+    if (!output.empty()) check_outputs(options.files, {output});
+    const auto [matrix, b] = read_system(options);
+    auto spec = own.matrix.spec();
+    spec.block = block_of(app);
+    spec.precision = options.asked_precision().value_or(Precision::f64);
+    spec.rhs = std::clamp<std::int64_t>(b.columns, 1, max_sparse_rhs);
+    spec.most_iterations = own.iterations;
+    spec.operations = {SparseOperation::solve};
+    validate(spec);
+    const auto a = to_block_rows(matrix, spec.block);
+    const auto solution = solve_system(a, b, spec, options, own);
+    write_solution(b, solution, spec.precision == Precision::f32 ? Precision::f32 : Precision::f64, options.output);
+    if (!solution.complaint.empty()) say(fmt::format("trifold solve: {}\n", solution.complaint));
+    return {to_json(a, spec, solution, output), to_text(a, spec, solution), solution.complaint.empty()};
+}
+
+}  // namespace
+
+std::function<Report()> sparse_solve(CLI::App& app, const SolveOptions& options, const std::string&) {
+    const auto own = std::make_shared<SparseSolveOptions>();
+    own->matrix.add_to(app);
+    app.add_option("--iterations", own->iterations, "With --iterative: the most that are made")->capture_default_str();
+    return [own, &app, &options] { return run(app, options, *own); };
+}
+
+}  // namespace trifold::command
