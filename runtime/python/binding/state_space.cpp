@@ -59,14 +59,27 @@ void product_with_triangle(Real* c, const Real* a, const Real* b, Index rows, In
             for (Index j = 0; j < columns; ++j) c[i * columns + j] += a[i * rows + k] * b[k * columns + j];
 }
 
+/// A row of a matrix times a vector. Four sums go on at a time, for each waits for its own last addition.
+template <class Real>
+Real row_times(const Real* row, const Real* x, Index n) {
+    Real sums[4]{};
+    Index j = 0;
+    for (; j + 4 <= n; j += 4)
+        for (Index k = 0; k < 4; ++k) sums[k] += row[j + k] * x[j + k];
+    for (; j < n; ++j) sums[0] += row[j] * x[j];
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
 /// y = A x, of rows and columns as said.
 template <class Real>
 void times_vector(Real* y, const Real* a, const Real* x, Index rows, Index columns) {
-    for (Index i = 0; i < rows; ++i) {
-        Real sum = 0;
-        for (Index j = 0; j < columns; ++j) sum += a[i * columns + j] * x[j];
-        y[i] = sum;
-    }
+    for (Index i = 0; i < rows; ++i) y[i] = row_times(a + i * columns, x, columns);
+}
+
+/// y = A x, where A is lower triangular.
+template <class Real>
+void triangle_times_vector(Real* y, const Real* a, const Real* x, Index rows) {
+    for (Index i = 0; i < rows; ++i) y[i] = row_times(a + i * rows, x, i + 1);
 }
 
 template <class Real>
@@ -273,23 +286,23 @@ class StateSpaceOf : public StateSpace {
         const auto size = n_ * n_;
         auto* const diagonal = out_d_.template as<Real>() + k * horizon_ * size;
         auto* const lower = out_e_.template as<Real>() + k * (horizon_ - 1) * size;
-        std::fill_n(diagonal, horizon_ * size, Real{0});
-        add_product_of_transposed(diagonal, w0_at(k), w0_at(k), n_, n_, n_);
+        // What the step before adds to a time, or P0 to the first; what the step after it adds; and what is observed.
+        std::vector<Real> before(static_cast<std::size_t>(size)), none(before), seen(before), u(static_cast<std::size_t>(m_ * n_));
+        add_product_of_transposed(before.data(), w0_at(k), w0_at(k), n_, n_, n_);
         Step step;
-        for (Index t = 0; t + 1 < horizon_; ++t) {
-            if (t == 0 || f_.times > 1 || q_.times > 1) make_step(step, k, t);
-            for (Index i = 0; i < size; ++i) diagonal[t * size + i] += step.gg[static_cast<std::size_t>(i)];
-            for (Index i = 0; i < size; ++i) diagonal[(t + 1) * size + i] += step.ww[static_cast<std::size_t>(i)];
-            std::copy_n(step.wg.data(), size, lower + t * size);
-        }
-        std::vector<Real> u(static_cast<std::size_t>(m_ * n_)), uu(static_cast<std::size_t>(size));
         for (Index t = 0; t < horizon_; ++t) {
+            const bool is_last = t + 1 == horizon_;
+            if (!is_last && (t == 0 || f_.times > 1 || q_.times > 1)) make_step(step, k, t);
             if (t == 0 || !complete || h_.times > 1 || r_.times > 1) {
                 observed(u.data(), k, t);
-                std::ranges::fill(uu, Real{0});
-                add_product_of_transposed(uu.data(), u.data(), u.data(), m_, n_, n_);
+                std::ranges::fill(seen, Real{0});
+                add_product_of_transposed(seen.data(), u.data(), u.data(), m_, n_, n_);
             }
-            for (Index i = 0; i < size; ++i) diagonal[t * size + i] += uu[static_cast<std::size_t>(i)];
+            const auto& after = is_last ? none : step.gg;
+            for (std::size_t i = 0; i < before.size(); ++i) diagonal[t * size + static_cast<Index>(i)] = before[i] + after[i] + seen[i];
+            if (is_last) break;
+            std::copy_n(step.wg.data(), size, lower + t * size);
+            if (t == 0 || q_.times > 1) before = step.ww;
         }
     }
     /// U = V H, where H is zero for what is missing.
@@ -312,18 +325,18 @@ class StateSpaceOf : public StateSpace {
         for (Index t = 0; t < horizon_; ++t) {
             if (t == 0 || !complete || h_.times > 1 || r_.times > 1) observed(u.data(), k, t);
             values_at(y.data(), k, t);
-            times_vector(white.data(), v_at(k, t), y.data(), m_, m_);
+            triangle_times_vector(white.data(), v_at(k, t), y.data(), m_);
             add_product_of_transposed(right + t * n_, u.data(), white.data(), m_, n_, Index{1});
         }
         if (m0_) {
-            times_vector(white.data(), w0_at(k), m0_.at(k, 0), n_, n_);
+            triangle_times_vector(white.data(), w0_at(k), m0_.at(k, 0), n_);
             add_product_of_transposed(right, w0_at(k), white.data(), n_, n_, Index{1});
         }
         if (!c_) return;
         std::vector<Real> g(static_cast<std::size_t>(n_ * n_));
         for (Index t = 0; t + 1 < horizon_; ++t) {
             if (t == 0 || f_.times > 1 || q_.times > 1) product_with_triangle(g.data(), w_at(k, t), f_.at(k, t), n_, n_);
-            times_vector(white.data(), w_at(k, t), c_.at(k, t), n_, n_);
+            triangle_times_vector(white.data(), w_at(k, t), c_.at(k, t), n_);
             add_product_of_transposed(right + (t + 1) * n_, w_at(k, t), white.data(), n_, n_, Index{1});
             add_product_of_transposed(right + t * n_, g.data(), white.data(), n_, n_, Index{1}, Real{-1});
         }
@@ -347,12 +360,12 @@ class StateSpaceOf : public StateSpace {
                 rest[place] = missing ? 0 : rest[place] - seen[place];
                 values += missing ? 0 : 1;
             }
-            times_vector(white.data(), v_at(k, t), rest.data(), m_, m_);
+            triangle_times_vector(white.data(), v_at(k, t), rest.data(), m_);
             total += squares(white.data(), m_) + log_of(v_at(k, t), m_);
         }
         const auto add = [&](const Real* w, const Real* states, const Real* less) {
             for (Index i = 0; i < n_; ++i) rest[static_cast<std::size_t>(i)] = states[i] - (less == nullptr ? 0 : less[i]);
-            times_vector(white.data(), w, rest.data(), n_, n_);
+            triangle_times_vector(white.data(), w, rest.data(), n_);
             total += squares(white.data(), n_);
         };
         add(w0_at(k), x, m0_ ? m0_.at(k, 0) : nullptr);
