@@ -190,7 +190,7 @@ void bind_plan(nb::module_& module) {
         .def_prop_ro(
             "report", [](const BoundPlan& self) { return report_of(self.plan()); }, nb::sig("def report(self, /) -> dict[str, Any]"),
             "cache_hit, compiler, and the seconds that it took to generate, compile and load.")
-        .def("__reduce__", &reduced_plan)
+        .def("__reduce__", &reduced_plan, nb::sig("def __reduce__(self) -> tuple[Any, ...]"))
         .def("__repr__", describe);
 }
 
@@ -257,7 +257,7 @@ void bind_solver(nb::module_& module) {
         .def("synchronize", &BoundSolver::synchronize, nb::sig(text::synchronize.signature), text::synchronize.description, guarded)
         .def_prop_ro("value", &BoundSolver::value, nb::sig("def value(self, /) -> Any"), "The array it works over, or None.")
         .def_prop_ro("batched", [](const BoundSolver& self) { return self.members().batched; })
-        .def("__reduce__", &reduced_solver)
+        .def("__reduce__", &reduced_solver, nb::sig("def __reduce__(self) -> tuple[Any, ...]"))
         .def_prop_ro("plan", [](const BoundSolver& self) { return BoundPlan{self.factors()}; })
         .def(
             "sample",

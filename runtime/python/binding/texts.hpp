@@ -91,8 +91,8 @@ constexpr const char* whole = R"(Images on arrays of Python: what trifold.grid.F
 constexpr Text make{
     R"(def __init__(self, stencil: ArrayLike, *, rhs: int, matrix: str, pivoting: str, boundary: str, workers: int, accept_nearly_singular: bool) -> None)"};
 constexpr Text factor{R"(def factor(self, check: bool | None) -> None)"};
-constexpr Text solve{R"(def solve(self, b: ArrayLike, out: ArrayLike, transposed: bool) -> Any)"};
-constexpr Text refine{R"(def refine(self, b: ArrayLike, x: ArrayLike, out: ArrayLike, transposed: bool) -> Any)"};
+constexpr Text solve{R"(def solve(self, b: ArrayLike, out: ArrayLike | None, transposed: bool) -> Any)"};
+constexpr Text refine{R"(def refine(self, b: ArrayLike, x: ArrayLike, out: ArrayLike | None, transposed: bool) -> Any)"};
 constexpr Text gradients{R"(def gradients(self, x: ArrayLike, by_x: ArrayLike) -> tuple[Any, Any])"};
 constexpr Text log_determinant{R"(def log_determinant(self) -> list[tuple[float, int]])"};
 constexpr Text status{R"(def status(self) -> list[tuple[Any, ...]])", R"(For each image what trifold.grid.Status has.)"};
