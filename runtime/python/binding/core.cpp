@@ -33,7 +33,7 @@ namespace {
 
 const nb::call_guard<InCall> guarded;
 
-/// What the library calls inverse is selected_inverse in Python.
+/// Python names the operation inverse as its method: selected_inverse.
 std::string by_their_methods(const std::string& operations) {
     static const std::regex method("\\bselected_inverse\\b");
     return std::regex_replace(operations, method, "inverse");

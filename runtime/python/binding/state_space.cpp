@@ -286,7 +286,7 @@ class StateSpaceOf : public StateSpace {
         const auto size = n_ * n_;
         auto* const diagonal = out_d_.template as<Real>() + k * horizon_ * size;
         auto* const lower = out_e_.template as<Real>() + k * (horizon_ - 1) * size;
-        // What the step before adds to a time, or P0 to the first; what the step after it adds; and what is observed.
+        // Each time gets a part from the step before it (the first one from P0), one from the step after it, and one from what is observed.
         std::vector<Real> before(static_cast<std::size_t>(size)), none(before), seen(before), u(static_cast<std::size_t>(m_ * n_));
         add_product_of_transposed(before.data(), w0_at(k), w0_at(k), n_, n_, n_);
         Step step;

@@ -147,7 +147,7 @@ def _block_of_chain(entries: _Entries) -> int:
     reach = _reach(entries)
     high, low = np.maximum(entries.row, entries.column), np.minimum(entries.row, entries.column)
     furthest = np.arange(entries.size)
-    np.minimum.at(furthest, high, low)  # of each row the entry that is furthest to the left
+    np.minimum.at(furthest, high, low)  # the leftmost entry of each row
     rows = np.flatnonzero(furthest < np.arange(entries.size))
     furthest = furthest[rows]
     if reach // 2 + 1 > _LARGEST_BLOCK:
