@@ -274,7 +274,7 @@ def _model(F: Any, H: Any, Q: Any, R: Any, P0: Any, ys: Any, m0: Any, c: Any, d:
         raise SpecError(f"ys has shape {_text(ys)}; give (N, m), (batch, N, m), or (N,) for one value a time")
     given = _Arrays(space, F, Q, P0, m0, c, int(ys.shape[-2]))
     given.observe(H, R, ys, d)
-    if space.name == "numpy":
+    if space.name == "numpy" and 0 not in given.front:
         return _Compiled(given, complete)
     with space.exact():
         return _Model(given, complete)
