@@ -140,8 +140,7 @@ Design design(const Choice& choice, std::vector<Turned>* asked) {
     result.id = identity(choice);
     const auto& variant = variant_of(result);
     const auto problem = problem_of(result);
-    const auto quantities = quantities_of(problem) + Quantities{{"variant", std::string(variant.name)}};
-    result.baked = take(problem, bake.name, quantities) != 0 || !variant.abilities.any_size;
+    result.baked = is_baked(problem, variant);
     if (const auto why = refusal(variant, problem); !why.empty()) throw SpecError(why);
     result.lowered = variant.lower(problem);
     // b' A^-1 b, which finish_forward sums up, means nothing for the corrections of a mixed solution.

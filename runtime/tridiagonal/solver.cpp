@@ -134,6 +134,7 @@ Solver::~Solver() = default;
 std::int64_t Solver::workspace_bytes(const Plan& plan) { return plan.program().workspace_bytes; }
 const Plan& Solver::plan() const { return impl().plan; }
 void Solver::prepare() { impl().session.prepare(); }
+void Solver::take_factor(Solver& other) { impl().take_factor(other.impl()); }
 void Solver::set_executor(Executor executor) { impl().session.set_executor(std::move(executor)); }
 Solver::Impl& Solver::impl() const {
     if (impl_ == nullptr) throw SpecError("this Solver has been moved from; use the one it was moved to, or assign another to it");

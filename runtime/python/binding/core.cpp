@@ -282,7 +282,7 @@ BoundSolver* solver_for(nb::handle d, nb::handle b, const PlanSettings& settings
     const bool batched = of_d.shape().size() == 4;
     const auto value =
         of_d.place().ordinal < 0 ? allocate_bytes(factors->bytes()) : aligned_bytes(of_d.library(), of_d.place(), factors->bytes());
-    return new BoundSolver(factors, value, {batched ? of_d.shape()[0] : 1, batched});
+    return new BoundSolver(factors, value, {batched ? of_d.shape()[0] : 1, batched}, b.is_none());
 }
 
 /// For trifold.solve: only what is needed of a GridPlan's memory.

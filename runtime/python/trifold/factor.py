@@ -80,10 +80,11 @@ def marginals(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, **options: Unpack
 
 @takes(OPTIONS)
 def factor(D: ArrayLike, E: ArrayLike | None, *, rhs: int = 1, **options: Unpack[Options]) -> Factor:
-    """Factor A, to solve with it again and again. rhs: right-hand sides that are solved at once; more go in panels of that many.
+    """Factor A, to solve with it again and again. rhs: right-hand sides that will be solved at once; more go in panels of that many.
 
-    With rhs of 4 or more, many right-hand sides take a fraction of the time each, and one takes about as long as ever. The other
-    arguments and errors are those of solve().
+    Many right-hand sides together take a fraction of the time each. On the CPU, except in mixed precision, a factor finds out by itself:
+    the first call with more of them than rhs, and at least four, moves it to a Plan for as many, which stays its plan. The other arguments
+    and errors are those of solve().
     """
     settings = read("factor", options, OPTIONS)
     D, E, *_ = fitting(floating(D, "D"), floating(E, "E"))
@@ -97,9 +98,8 @@ class Factor:
     """A = P' L L' P, as factor() leaves it. Its memory is an array of the library that D came from.
 
     Arrays b and y have the shape (N, n), or (N, n, m), with the batch axis of D in front where D has one; one A takes a batch of b too, and
-    a batch of A one b. Calls of several threads on one
-    Factor wait for one another; on a GPU they must be on one stream, or on streams that wait for one another. It pickles, for machines
-    where its Plan is the same.
+    a batch of A one b. Calls of several threads on one Factor wait for one another; on a GPU they must be on one stream, or on streams that
+    wait for one another. It pickles, for machines where its Plan is the same.
     """
 
     def __init__(self, solver: Solver, like: Any, mixed: bool) -> None:
