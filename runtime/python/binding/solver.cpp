@@ -274,15 +274,47 @@ nb::object BoundSolver::selected_inverse(nb::handle out, nb::handle active, std:
     return nb::make_tuple(in.result, coupling);
 }
 
-nb::object BoundSolver::forward_quadratic(nb::handle b, nb::handle out, nb::handle quadratic) {
-    Inputs in(members_);
-    read_rhs(in, b, out);
-    widen(in.columns);
+std::vector<std::int64_t> BoundSolver::shape_of_quadratic(const Inputs& in) const {
     if (in.columns > spec().rhs)
         throw SpecError(fmt::format("b has {} right-hand sides, and the Plan keeps {} of their quadratics; give it rhs={}", in.columns,
                                     spec().rhs, in.columns));
     auto shape = in.members.shape({});
     if (in.b.shape().size() == (in.members.batched ? 4U : 3U)) shape.push_back(in.columns);
+    return shape;
+}
+
+nb::object BoundSolver::marginals(nb::handle d, nb::handle e, nb::handle b, const Options& options) {
+    const auto n = spec().block, horizon = spec().horizon;
+    Inputs in(members_);
+    read_system(in, d, e, options);
+    read_rhs(in, b, nb::none());
+    Array determinants, quadratics, diagonals, lowers;
+    const auto make = [&](Array& array, const std::vector<std::int64_t>& shape, Element element) {
+        return read_or_make(array, nb::none(), "out", shape, element);
+    };
+    const auto determinant = make(determinants, in.members.shape({}), Element::f64);
+    const auto quadratic = make(quadratics, shape_of_quadratic(in), Element::f64);
+    const auto diagonal = make(diagonals, in.members.shape({horizon, n, n}), element_);
+    const auto lower = make(lowers, in.members.shape({horizon - 1, n, n}), element_);
+    run_factor(in, options.check, [&]<class Real>(Solver& solver, Real, Stream stream) {
+        auto* const x = in.x.as<Real>();
+        const auto count = in.members.count;
+        solver.factor_forward(in.d.as<const Real>(), in.e.as<const Real>(), in.b.as<const Real>(), x, stream,
+                              in.factor_options<Real>(options));
+        solver.copy_quadratic(quadratics.as<double>(), count, stream, in.columns);
+        solver.backward(static_cast<const Real*>(x), x, stream, in.sweep_options());
+        solver.copy_log_determinant(determinants.as<double>(), count, stream);
+        solver.selected_inverse(diagonals.as<Real>(), lowers.as<Real>(), stream, {0, in.active.as<const int>(), count});
+    });
+    const auto back = [&](const nb::object& result) { return finish(in.b, result); };
+    return helper("marginals")(back(in.result), back(determinant), back(quadratic), back(diagonal), back(lower));
+}
+
+nb::object BoundSolver::forward_quadratic(nb::handle b, nb::handle out, nb::handle quadratic) {
+    Inputs in(members_);
+    read_rhs(in, b, out);
+    widen(in.columns);
+    const auto shape = shape_of_quadratic(in);
     Array values;
     const auto result = read_or_make(values, quadratic, "quadratic", shape, Element::f64);
     run(in.members, false, false, false, [&]<class Real>(Solver& solver, Real, Stream stream) {

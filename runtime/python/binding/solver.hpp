@@ -39,6 +39,8 @@ class BoundSolver : Bound {
     /// The operation is forward, backward or solve.
     nb::object sweep(Operation operation, nb::handle b, nb::handle out, nb::handle active, std::optional<bool> check);
     nb::object selected_inverse(nb::handle out, nb::handle active, std::optional<bool> check);
+    /// One factorization and all that follows from it: (x, log det A, b' A^-1 b, diagonal, lower).
+    nb::object marginals(nb::handle d, nb::handle e, nb::handle b, const Options& options);
     /// The forward sweep and b' A^-1 b of it: (y, quadratic).
     nb::object forward_quadratic(nb::handle b, nb::handle out, nb::handle quadratic);
     nb::object log_determinant(nb::handle out);
@@ -66,6 +68,8 @@ class BoundSolver : Bound {
     void read_system(Inputs& in, nb::handle d, nb::handle e, const Options& options);
     void read_active(Inputs& in, nb::handle active);
     void read_rhs(Inputs& in, nb::handle b, nb::handle out);
+    /// The shape of quadratics, one for each right-hand side.
+    std::vector<std::int64_t> shape_of_quadratic(const Inputs& in) const;
     nb::object read_or_make(Array& array, nb::handle given, const char* name, std::span<const std::int64_t> shape, Element element) const {
         return Bound::read_or_make(array, given, name, shape, element, library_);
     }
