@@ -18,6 +18,14 @@ json unit_json(const Unit& unit) {
 }
 
 json launch_json(const Program& program, const Launch& launch) {
+    if (launch.work != Work::kernel) {
+        json other = {{"what", launch.what}};
+        if (launch.work == Work::copy) return other;
+        other["peer"] = launch.message.peer;
+        for (const auto& [offset, bytes, stride, members] : launch.message.pieces)
+            other["pieces"].push_back({{"offset", offset}, {"bytes", bytes}, {"stride", stride}, {"members", members}});
+        return other;
+    }
     return {{"kernel", kernel_of(program, launch).name},          {"what", launch.what},   {"groups", launch.grid.groups},
             {"members_per_group", launch.grid.members_per_group}, {"after", launch.after}, {"early", launch.early}};
 }

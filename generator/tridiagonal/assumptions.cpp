@@ -19,6 +19,8 @@ class Assumptions {
         members();
         if (finishes())
             holds(step_.level.chains == 1, "it has {} chains, and treats members", step_.level.chains);
+        else if (has_kernel(design_, Phase::adopt))
+            holds(step_.level.size == 2 && step_.level.next_size == 2, "a path of {} blocks has no one coupling", step_.level.size);
         else if (kernel_.shape.all_levels)
             everything();
         else

@@ -178,7 +178,7 @@ Choice choose(const Spec& spec, const Target& target, const Tuning& tuning) {
                                   tuning.variant);
     choice.schedule = best.pair.schedule;
     VariantName name{std::string(best.pair.picked.variant->name), asked.pinned};
-    if (tuning.any_size && best.pair.picked.variant->abilities.any_size) name.pinned.emplace(bake.name, 0);
+    if (tuning.any_size) name.pinned.emplace(bake.name, 0);
     choice.variant = to_string(name);
     choice.reason = reason_of(best, tuning);
     choice.rung = tuning.schedule == "auto" && tuning.variant == "auto" ? Rung::model : Rung::pinned;

@@ -101,9 +101,9 @@ Unit unit_of(const Design& design, const std::vector<PhaseKernel>& kernels, bool
 }  // namespace
 
 std::string_view to_string(Phase phase) {
-    constexpr std::array<std::string_view, 12> names{"factor",        "factor_forward", "forward",          "backward",
-                                                     "inverse",       "finish_factor",  "finish_forward",   "factor_wide",
-                                                     "invert_factor", "invert_panels",  "inverse_coupling", "inverse_diagonal"};
+    constexpr std::array<std::string_view, 13> names{
+        "factor",      "factor_forward", "forward",       "backward",         "inverse",          "finish_factor", "finish_forward",
+        "factor_wide", "invert_factor",  "invert_panels", "inverse_coupling", "inverse_diagonal", "adopt"};
     return names.at(static_cast<std::size_t>(phase));
 }
 
@@ -126,6 +126,20 @@ bool is_wrapped(const Design& design) { return design.caller.precision == Precis
 
 namespace {
 
+bool has_no_front(const Schedule& schedule) {
+    return std::ranges::all_of(schedule.levels, [](const Level& level) { return level.runs.empty(); });
+}
+
+/// Work on a path of which others eliminate all blocks: its coupling, and a verdict.
+std::vector<Phase> phases_without_fronts(Operation operation) {
+    if (operation == Operation::factor) return {Phase::adopt, Phase::finish_factor};
+    if (operation == Operation::factor_forward || operation == Operation::factor_solve)
+        return {Phase::adopt, Phase::finish_factor, Phase::finish_forward};
+    if (operation == Operation::forward || operation == Operation::solve) return {Phase::finish_forward};
+    if (operation == Operation::inverse) return {Phase::inverse};
+    return {};
+}
+
 Design design(const Choice& choice, std::vector<Turned>* asked) {
     Design result;
     result.caller = choice.spec;
@@ -140,13 +154,14 @@ Design design(const Choice& choice, std::vector<Turned>* asked) {
     result.id = identity(choice);
     const auto& variant = variant_of(result);
     const auto problem = problem_of(result);
-    const auto quantities = quantities_of(problem) + Quantities{{"variant", std::string(variant.name)}};
-    result.baked = take(problem, bake.name, quantities) != 0 || !variant.abilities.any_size;
+    result.baked = is_baked(problem, variant);
     if (const auto why = refusal(variant, problem); !why.empty()) throw SpecError(why);
     result.lowered = variant.lower(problem);
     // b' A^-1 b, which finish_forward sums up, means nothing for the corrections of a mixed solution.
     if (is_wrapped(result))
         for (auto& item : result.lowered.phases) std::erase(item.second, Phase::finish_forward);
+    if (has_no_front(result.schedule))
+        for (auto& [operation, list] : result.lowered.phases) list = phases_without_fronts(operation);
     for (const auto phase : phases)
         if (is_needed(result.lowered, phase)) result.kernels.push_back({{}, phase, result.lowered.shapes.at(phase)});
     auto plan = variant.memory(result);

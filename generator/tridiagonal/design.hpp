@@ -15,7 +15,8 @@ namespace trifold {
 
 /// The work of one kernel on every chain of a level, or on every member where it finishes an operation. A variant may part the levels: then
 /// factor_wide factors the first ones, and `factor` the others. The selected inverse of large blocks has four kernels in place of one: two
-/// for what needs no other front, and two that treat the last front that is left of each chain.
+/// for what needs no other front, and two that treat the last front that is left of each chain. `adopt` makes E the coupling of a level
+/// whose chains are empty.
 enum class Phase {
     factor,
     factor_forward,
@@ -28,11 +29,13 @@ enum class Phase {
     invert_factor,
     invert_panels,
     inverse_coupling,
-    inverse_diagonal
+    inverse_diagonal,
+    adopt
 };
 inline constexpr Phase phases[] = {Phase::factor,        Phase::factor_forward, Phase::forward,          Phase::backward,
                                    Phase::inverse,       Phase::finish_factor,  Phase::finish_forward,   Phase::factor_wide,
-                                   Phase::invert_factor, Phase::invert_panels,  Phase::inverse_coupling, Phase::inverse_diagonal};
+                                   Phase::invert_factor, Phase::invert_panels,  Phase::inverse_coupling, Phase::inverse_diagonal,
+                                   Phase::adopt};
 std::string_view to_string(Phase phase);
 
 /// How the work of a launch is cut into tasks (CPU) or thread blocks (GPU).

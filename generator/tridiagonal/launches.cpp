@@ -14,7 +14,17 @@ namespace {
 class Sequence {
   public:
     Sequence(const Design& design, Operation operation) : design_(design), operation_(operation) {}
-    void level(Phase phase, std::size_t index) { chain(phase, kernel_level(design_.schedule, index), fmt::format("level {}", index)); }
+    /// Adds a level, unless others eliminate its blocks.
+    void level(Phase phase, std::size_t index) {
+        if (design_.schedule.levels[index].runs.empty()) return;
+        chain(phase, kernel_level(design_.schedule, index), fmt::format("level {}", index));
+    }
+    /// Adds work on the coupling of a path of two blocks, which others eliminate.
+    void one_coupling(Phase phase) {
+        auto level = kernel_level(design_.schedule, 0);
+        level.chains = 1;
+        if (level.size == 2) chain(phase, level, "level 0");
+    }
     /// Adds one launch for all levels. It has a task for every front, or a fixed number of tasks that share the fronts.
     void everything(Phase phase) {
         auto level = kernel_level(design_.schedule, 0);
@@ -26,6 +36,7 @@ class Sequence {
     /// Kernels treat the last front of a chain, so each step makes the chains shorter by one. The first step at the last level has no
     /// couplings.
     void fronts(std::size_t index) {
+        if (design_.schedule.levels[index].runs.empty()) return;
         const auto whole = kernel_level(design_.schedule, index);
         for (trifold_int done = 0; done < design_.schedule.levels[index].longest(); ++done) {
             auto level = whole;
@@ -96,7 +107,9 @@ std::vector<Step> plain_steps(const Design& design, Operation operation) {
     const auto levels = design.schedule.levels.size();
     for (const auto phase : design.lowered.phases.at(operation)) {
         const bool is_downward = phase == Phase::backward || phase == Phase::inverse;
-        if (phase == Phase::inverse_coupling)
+        if (has_kernel(design, Phase::adopt) && (phase == Phase::adopt || phase == Phase::inverse))
+            sequence.one_coupling(phase);
+        else if (phase == Phase::inverse_coupling)
             for (std::size_t k = levels; k-- > 0;) sequence.fronts(k);
         else if (phase == Phase::inverse_diagonal)
             continue;  // with the couplings

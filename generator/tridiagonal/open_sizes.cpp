@@ -63,6 +63,11 @@ constexpr std::array<std::string_view, open_size_count> open_sizes{
     "OFFSET_RUNNING",
     "OFFSET_PROGRESS",
     "OFFSET_REFINED",
+    "TASKS",
+    "TASK_BLOCKS",
+    "SWEEP_TASKS",
+    "SWEEP_TASK_BLOCKS",
+    "OFFSET_LEVELS",
 };
 static_assert(!open_sizes.back().empty());
 

@@ -74,9 +74,6 @@ std::string refusal(const Variant& variant, const Problem& problem) {
         return fmt::format("variant '{}' is for the schedule multi-stage, not for {}; give auto", variant.name, schedule.name);
     if (!can.inverse && spec.operations.contains(Operation::inverse))
         return fmt::format("variant '{}' has no selected inverse; give auto", variant.name);
-    const auto baked = knobs.pinned.find(bake.name);
-    if (!can.any_size && baked != knobs.pinned.end() && baked->second == 0)
-        return fmt::format("variant '{}' has sizes as literals of its texts; leave out bake=0", variant.name);
     return variant.refuses(problem);
 }
 
@@ -101,6 +98,10 @@ Quantities operator+(Quantities all, const Quantities& more) {
 
 std::int64_t take(const Problem& problem, std::string_view knob, const Quantities& of) {
     return take(problem.knobs, device_of(problem.target), knob, of);
+}
+
+bool is_baked(const Problem& problem, const Variant& variant) {
+    return take(problem, bake.name, quantities_of(problem) + Quantities{{"variant", std::string(variant.name)}}) != 0;
 }
 
 std::map<Operation, std::vector<Phase>> usual_phases(const Spec& spec, const Abilities& abilities, bool rides) {

@@ -28,7 +28,6 @@ struct Abilities {
     bool inverse = true;             ///< it has a kernel for the selected inverse
     bool rides = true;               ///< a kernel factors with the forward sweep; otherwise one follows the other
     bool finishes = true;            ///< kernels of their own gather the verdict on a member; otherwise its kernels do
-    bool any_size = true;            ///< its texts can leave sizes open
     std::int64_t largest_block = 0;  ///< 0: any
     std::int64_t most_columns = 0;   ///< right-hand sides of a panel, at most; 0: the Spec's rhs
     bool shares_columns = false;     ///< workers share several panels
@@ -81,6 +80,8 @@ Quantities operator+(Quantities all, const Quantities& more);
 
 /// A knob: what the caller has pinned, or the number of the first row that holds.
 std::int64_t take(const Problem& problem, std::string_view knob, const Quantities& of);
+/// Whether its texts have sizes as literals.
+bool is_baked(const Problem& problem, const Variant& variant);
 
 /// Phases of each operation of the Spec. They depend on the variant's abilities. `rides`: the forward sweep may ride with the
 /// factorization.

@@ -20,7 +20,7 @@ struct Tuning {
     int spin_microseconds = standard_spin;
     static constexpr int standard_spin = -1;
     /// One compilation for every horizon, batch and class of right-hand sides, also where kernels with sizes as literals are a few percent
-    /// faster: for programs whose sizes change. Variant tile-dataflow has none for every size.
+    /// faster: for programs whose sizes change.
     bool any_size = false;
     bool operator==(const Tuning&) const = default;
 };
@@ -39,6 +39,14 @@ struct Choice {
 
 /// Decides what the tuning leaves to `auto`. The target must be resolved. Throws SpecError.
 Choice choose(const Spec& spec, const Target& target, const Tuning& tuning = {});
+/// What a Plan is made of that solves for so many right-hand sides at a time, from factors of the given one (Solver::take_factor): the Spec
+/// with another rhs, and the Tuning with schedule and variant pinned. The Spec is the choice's own where more at a time take no less time
+/// each: for a few, in mixed precision, and on GPUs.
+struct Widened {
+    Spec spec;
+    Tuning tuning;
+};
+Widened widened(const Choice& choice, std::int64_t columns);
 /// Modelled seconds of modelled_operation for the Spec's whole batch, by the schedule and variant that were taken.
 double modelled_seconds(const Choice& choice);
 /// factor_solve; factor on CPUs, and where the Spec has no operation that solves.

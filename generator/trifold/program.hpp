@@ -36,6 +36,23 @@ struct LaunchGrid {
     bool operator==(const LaunchGrid&) const = default;
 };
 
+/// The work of a launch: a kernel; a copy between the caller's arrays and the workspace, whose operand is a BlockCopy; or a message to or
+/// from another rank.
+enum class Work : unsigned char { kernel, copy, send, receive };
+
+/// A part of a message: a run of bytes of the workspace for every `members` members, `stride` bytes apart.
+struct Piece {
+    std::int64_t offset, bytes, stride, members;
+    bool operator==(const Piece&) const = default;
+};
+
+/// A message as its sender gathers it and its receiver scatters it: its pieces, one after another. A message of a rank to itself stays in
+/// the buffer "message", which also holds the others on their way.
+struct Message {
+    int peer = -1;
+    std::vector<Piece> pieces;
+};
+
 /// One kernel, launched once. A kernel gets two values: the operands, which the call supplies, and the constants, which stand here.
 struct Launch {
     std::size_t unit = 0, kernel = 0;  ///< Program::units, and Unit::kernels of it
@@ -45,6 +62,18 @@ struct Launch {
     std::vector<std::size_t> after;  ///< launches of the same operation that must have ended
     bool early = false;              ///< it is enough that their thread blocks are all at work: its own wait for what they need
     std::string what;                ///< for people: "factor level 0, 32 chains"
+    Work work = Work::kernel;        ///< of a kernel all above counts; of the others `operands` of a copy, and of a message the next line
+    Message message = {};
+};
+
+/// The operand of a copy: element (r, c) of block i of member b, as in the Spec's layouts. Strides in elements.
+struct BlockCopy {
+    const void* from;
+    void* to;
+    std::int64_t element;  ///< bytes: 4 or 8
+    std::int64_t blocks, rows, columns;
+    std::int64_t from_strides[4], to_strides[4];  ///< row, column, block, member
+    const int* active;                            ///< [members], 0 skips the member; may be null
 };
 
 /// Launches of an operation that are repeated while data says so, and at most `most` times: an iteration until convergence. Before each
@@ -80,6 +109,7 @@ struct Program {
     std::map<std::string, std::vector<Launch>> operations;  ///< by name, each a graph of launches
     std::map<std::string, std::vector<Repeat>> repeats;     ///< of the operations that have some, in the order of their launches
     std::vector<std::int64_t> sizes;                        ///< those that texts of units leave open; every call passes them on
+    int rank = 0, ranks = 1;                                ///< of the ranks that run one another's messages
     std::string about;                                      ///< the family's description of itself, as JSON
 };
 

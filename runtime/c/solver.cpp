@@ -161,6 +161,14 @@ trifold_code trifold_plan_create(const trifold_spec* spec, const char* device, c
         *plan = new trifold_plan{std::move(made), std::move(json)};
     });
 }
+trifold_code trifold_plan_widened(const trifold_plan* plan, std::int64_t columns, trifold_plan** wide) {
+    return guarded([&] {
+        given(wide, "where to put the plan") = nullptr;
+        auto made = given(plan, "the plan").plan.widened(columns);
+        auto json = to_json(made.program());
+        *wide = new trifold_plan{std::move(made), std::move(json)};
+    });
+}
 void trifold_plan_destroy(trifold_plan* plan) { delete plan; }
 std::int64_t trifold_plan_workspace_bytes(const trifold_plan* plan) { return plan == nullptr ? 0 : Solver::workspace_bytes(plan->plan); }
 const char* trifold_plan_json(const trifold_plan* plan) { return plan == nullptr ? "" : plan->json.c_str(); }
@@ -174,6 +182,9 @@ trifold_code trifold_solver_create(const trifold_plan* plan, void* workspace, st
     });
 }
 void trifold_solver_destroy(trifold_solver* solver) { delete solver; }
+trifold_code trifold_solver_take_factor(trifold_solver* solver, trifold_solver* other) {
+    return guarded([&] { given(solver, "the solver").solver.take_factor(given(other, "the other solver").solver); });
+}
 
 trifold_code trifold_solver_set_executor(trifold_solver* solver, trifold_executor executor, void* user) {
     return guarded([&] { given(solver, "the solver").solver.set_executor(executor_of(executor, user)); });

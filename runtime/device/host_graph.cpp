@@ -13,21 +13,29 @@ constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b
 
 }  // namespace
 
-HostGraph::HostGraph(const Program& program, void* workspace, std::chrono::microseconds spin)
+HostGraph::HostGraph(const Program& program, void* workspace, std::chrono::microseconds spin, Transport* transport)
     : workers_(program.workers),
       workspace_(static_cast<char*>(workspace)),
       scratch_(program.workspace_bytes - program.workers * program.scratch_bytes),
-      scratch_bytes_(program.scratch_bytes) {
+      scratch_bytes_(program.scratch_bytes),
+      transport_(transport) {
     for (const auto& [_, launches] : program.operations)
-        for (const auto& launch : launches) group_ = std::max(group_, launch.grid.members_per_group);
+        for (const auto& launch : launches) {
+            group_ = std::max(group_, launch.grid.members_per_group);
+            has_messages_ = has_messages_ || launch.work == Work::send || launch.work == Work::receive;
+        }
+    if (has_messages_) room_ = buffer(program, "message").offset;
     if (workers_ > 1) pool_.emplace(workers_, pieces_per_worker * workers_, spin);
 }
 
 HostGraph::Steps HostGraph::steps_of(const Program& program, const Units& units, const std::string& operation) {
     Steps result;
-    for (const auto& launch : program.operations.at(operation))
-        result.steps.push_back({reinterpret_cast<decltype(Step::entry)>(units.function(launch.unit, launch.kernel)),
-                                launch.constants.data(), launch.grid.groups, launch.grid.members_per_group, launch.operands});
+    for (const auto& launch : program.operations.at(operation)) {
+        auto* entry = launch.work == Work::kernel ? reinterpret_cast<decltype(Step::entry)>(units.function(launch.unit, launch.kernel))
+                                                  : copy_members;
+        result.steps.push_back({entry, launch.constants.data(), launch.grid.groups, launch.grid.members_per_group, launch.operands,
+                                launch.work, &launch.message});
+    }
     if (const auto repeats = program.repeats.find(operation); repeats != program.repeats.end())
         for (const auto& repeat : repeats->second)
             result.repeats.push_back({repeat.first, repeat.count, repeat.most, buffer(program, repeat.flag).offset});
@@ -38,7 +46,7 @@ void HostGraph::run(const Steps& all, std::span<const Operand> operands) {
     const auto groups = divide_up(operands.front().members, group_);
     operands_ = operands;
     // Whether another turn follows is decided by what all members have done in this one.
-    by_members_ = all.repeats.empty() && (workers_ == 1 || groups >= pieces_per_worker * workers_);
+    by_members_ = all.repeats.empty() && !has_messages_ && (workers_ == 1 || groups >= pieces_per_worker * workers_);
     if (by_members_) return share(all.steps, groups);
     const std::span<const Step> steps = all.steps;
     std::size_t done = 0;
@@ -52,7 +60,15 @@ void HostGraph::run(const Steps& all, std::span<const Operand> operands) {
 }
 
 void HostGraph::run_each(std::span<const Step> steps) {
-    for (const auto& step : steps) share({&step, 1}, step.groups * divide_up(operands_.front().members, step.members_per_group));
+    for (const auto& step : steps)
+        if (step.work == Work::send || step.work == Work::receive)
+            run_message(step);
+        else
+            share({&step, 1}, step.groups * divide_up(operands_.front().members, step.members_per_group));
+}
+
+void HostGraph::run_message(const Step& step) {
+    trifold::run_message(step.work, *step.message, workspace_, workspace_ + room_, operands_.front().members, *transport_);
 }
 
 void HostGraph::set_executor(Executor executor) {

@@ -9,6 +9,7 @@
 #include <trifold/program.hpp>
 #include <vector>
 
+#include "runtime/device/host_messages.hpp"
 #include "runtime/device/operand.hpp"
 #include "runtime/device/pool.hpp"
 #include "runtime/device/units.hpp"
@@ -18,8 +19,8 @@ namespace trifold {
 /// The operations of a Program on CPU threads: each launch is cut into tasks, which workers share.
 class HostGraph {
   public:
-    /// Idle workers stay awake for `spin`.
-    HostGraph(const Program& program, void* workspace, std::chrono::microseconds spin);
+    /// Idle workers stay awake for `spin`. `transport` carries the Program's messages, if it has some.
+    HostGraph(const Program& program, void* workspace, std::chrono::microseconds spin, Transport* transport = nullptr);
     HostGraph(const HostGraph&) = delete;
     HostGraph& operator=(const HostGraph&) = delete;
 
@@ -29,6 +30,8 @@ class HostGraph {
         const void* constants;
         std::int64_t groups, members_per_group;
         std::size_t operands;
+        Work work;
+        const Message* message;  ///< the message of a send or receive
     };
     /// Steps that are repeated.
     struct Turns {
@@ -50,6 +53,7 @@ class HostGraph {
 
   private:
     void run_each(std::span<const Step> steps);
+    void run_message(const Step& step);
     void share(std::span<const Step> steps, std::int64_t units);
     void run_piece(std::int64_t piece, int worker);
     void run_units(std::int64_t first, std::int64_t last, int worker);
@@ -61,6 +65,9 @@ class HostGraph {
     char* workspace_;
     std::int64_t scratch_, scratch_bytes_;  // first worker's, in bytes from the workspace's start; and bytes of each
     std::int64_t group_ = 1;                // members that share a task
+    Transport* transport_;
+    std::int64_t room_ = 0;  // the buffer "message"
+    bool has_messages_ = false;
     // The call in progress.
     std::span<const Step> steps_in_progress_;
     std::span<const Operand> operands_;

@@ -107,7 +107,7 @@ std::string captured_text(const std::string& name) {
 
 std::unique_ptr<Capture> Capture::make(std::shared_ptr<const Prepared> prepared, const Engine& engine) {
     const std::filesystem::path path = switch_value("TRIFOLD_CAPTURE");
-    if (path.empty()) return nullptr;
+    if (path.empty() || prepared->described.empty()) return nullptr;
     std::error_code failed;  // the working directory may be gone
     const auto absolute = std::filesystem::absolute(path, failed);
     return std::make_unique<Capture>(failed ? path : absolute, std::move(prepared), engine);

@@ -17,7 +17,8 @@ class CpuEngine final : public Engine {
           own_(workspace == nullptr ? allocate_on_host(prepared_->program.workspace_bytes, prepared_->words.less_memory) : nullptr),
           operations_(prepared_->program.operations.size()),
           graph_(prepared_->program, workspace == nullptr ? own_.get() : workspace,
-                 prepared_->program.workers > 1 ? spin_time(prepared_->spin_microseconds) : std::chrono::microseconds(0)),
+                 prepared_->program.workers > 1 ? spin_time(prepared_->spin_microseconds) : std::chrono::microseconds(0),
+                 prepared_->transport.get()),
           gauged_(gauges.solvers, workspace == nullptr ? prepared_->program.workspace_bytes : 0) {
         workspace_ = workspace == nullptr ? own_.get() : workspace;
         // Clearing it as a whole also brings its pages, so that the first call need not wait for them.

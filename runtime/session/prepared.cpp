@@ -29,7 +29,8 @@ class Stopwatch {
 /// The units that an operation's launches need, and those by which a CUDA device repeats them.
 std::set<std::size_t> units_of(const Program& program, const std::string& operation) {
     std::set<std::size_t> units;
-    for (const auto& launch : program.operations.at(operation)) units.insert(launch.unit);
+    for (const auto& launch : program.operations.at(operation))
+        if (launch.work == Work::kernel) units.insert(launch.unit);
     if (const auto repeats = program.repeats.find(operation); repeats != program.repeats.end())
         for (const auto& repeat : repeats->second)
             if (repeat.unit < program.units.size()) units.insert(repeat.unit);
@@ -77,7 +78,8 @@ Prepared::Prepared(Preparation made, const Device& on, const FamilyWords& in, co
       spin_microseconds(made.spin_microseconds),
       words(in),
       described(std::move(made.described)),
-      asked(std::move(made.asked)) {
+      asked(std::move(made.asked)),
+      transport(std::move(made.transport)) {
     program = without_sources(std::move(made.program));
 }
 

@@ -6,6 +6,7 @@
 #include <trifold/call.hpp>
 #include <trifold/device.hpp>
 #include <trifold/program.hpp>
+#include <trifold/transport.hpp>
 #include <vector>
 
 #include "runtime/device/units.hpp"
@@ -28,9 +29,10 @@ struct Preparation {
     std::int64_t members;              ///< the batch's capacity
     int spin_microseconds = -1;        ///< Tuning::spin_microseconds
     std::string summary;               ///< for the log: "n=4 N=8 sequential by model"
-    std::string described;             ///< for TRIFOLD_CAPTURE, the request and the choice: members of a JSON object
+    std::string described;             ///< for TRIFOLD_CAPTURE, the request and the choice: members of a JSON object; empty: not captured
     std::vector<std::string> asked{};  ///< operations that callers call; others are parts of these and not captured. Empty: all
-    std::string first{};               ///< the operation whose code is compiled first, the rest beside the caller's work; empty: all is
+    std::shared_ptr<Transport> transport{};  ///< carries the Program's messages; null: it has none
+    std::string first{};  ///< the operation whose code is compiled first, the rest beside the caller's work; empty: all is
 };
 
 /// A Program with its code on a device, which the sessions of one plan share. Nothing in it changes, but code may still be on its way.
@@ -55,6 +57,7 @@ struct Prepared {
     FamilyWords words;
     std::string described;
     std::vector<std::string> asked;
+    std::shared_ptr<Transport> transport;
     double generate_seconds = 0, compile_seconds = 0, load_seconds = 0;  ///< time that the caller has waited
 
   private:

@@ -41,6 +41,11 @@ Plan::Plan(const Spec& spec, const Device& device, const Tuning& tuning) {
     state_ = std::make_shared<const State>(std::move(state));
 }
 
+Plan Plan::widened(std::int64_t columns) const {
+    const auto [spec, tuning] = trifold::widened(choice(), columns);
+    return spec.rhs == choice().spec.rhs ? *this : Plan(spec, device(), tuning);
+}
+
 const Plan::State& Plan::get() const {
     if (state_ == nullptr) throw SpecError("this Plan has been moved from; use the one it was moved to, or assign another to it");
     return *state_;

@@ -5,6 +5,7 @@
 #include <trifold/solver.hpp>
 #include <type_traits>
 
+#include "runtime/tridiagonal/outcomes.hpp"
 #include "runtime/tridiagonal/solver_impl.hpp"
 
 namespace trifold {
@@ -134,6 +135,7 @@ Solver::~Solver() = default;
 std::int64_t Solver::workspace_bytes(const Plan& plan) { return plan.program().workspace_bytes; }
 const Plan& Solver::plan() const { return impl().plan; }
 void Solver::prepare() { impl().session.prepare(); }
+void Solver::take_factor(Solver& other) { impl().take_factor(other.impl()); }
 void Solver::set_executor(Executor executor) { impl().session.set_executor(std::move(executor)); }
 Solver::Impl& Solver::impl() const {
     if (impl_ == nullptr) throw SpecError("this Solver has been moved from; use the one it was moved to, or assign another to it");
@@ -215,10 +217,7 @@ void Solver::copy_quadratic(double* to, std::int64_t members, Stream stream, std
     impl().copy_quadratic(to, members, stream, columns);
 }
 
-void Solver::check() {
-    if (ok()) return;
-    const auto& members = status();
-    const auto precision = plan().choice().spec.precision;
+void check_outcomes(const std::vector<Outcome>& members, Precision precision) {
     std::vector<NotPositiveDefinite::Failure> failures;
     std::vector<NearlySingular::Failure> singular;
     std::vector<OutOfRange::Failure> left;
@@ -229,16 +228,22 @@ void Solver::check() {
         if (!member.solution || !member.inverse) left.push_back({static_cast<std::int64_t>(k), !member.solution, !member.inverse});
     }
     if (!failures.empty()) throw NotPositiveDefinite(describe(failures, members.size(), precision), failures);
-    if (precision == Precision::mixed) {
-        std::vector<NotConverged::Failure> unrefined;
-        const auto& refined = refinement();
-        for (std::size_t k = 0; k < refined.size(); ++k)
-            if (!refined[k].converged && members[k].floors >= 0)
-                unrefined.push_back({static_cast<std::int64_t>(k), refined[k].iterations, refined[k].backward_error});
-        if (!unrefined.empty()) throw NotConverged(describe(unrefined, refined.size()), unrefined);
-    }
     if (!singular.empty()) throw NearlySingular(describe(singular, members.size(), precision), singular);
-    throw OutOfRange(describe(left, members.size(), precision), left);
+    if (!left.empty()) throw OutOfRange(describe(left, members.size(), precision), left);
+}
+
+void Solver::check() {
+    if (ok()) return;
+    const auto& members = status();
+    const auto precision = plan().choice().spec.precision;
+    check_outcomes(members, precision);
+    if (precision != Precision::mixed) return;
+    std::vector<NotConverged::Failure> unrefined;
+    const auto& refined = refinement();
+    for (std::size_t k = 0; k < refined.size(); ++k)
+        if (!refined[k].converged && members[k].floors >= 0)
+            unrefined.push_back({static_cast<std::int64_t>(k), refined[k].iterations, refined[k].backward_error});
+    if (!unrefined.empty()) throw NotConverged(describe(unrefined, refined.size()), unrefined);
 }
 
 #define TRIFOLD_INSTANTIATE(Real)                                                                                              \

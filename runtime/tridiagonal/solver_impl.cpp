@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <trifold/error.hpp>
 
 #include "generator/tridiagonal/columns.hpp"
@@ -58,6 +59,27 @@ Solver::Impl::Impl(const Plan& given, void* workspace, std::int64_t bytes, Holds
 void Solver::Impl::adopt(void* workspace, Stream stream, std::int64_t members) {
     session.adopt(workspace, stream);
     factored = members;
+    solved = inverted = swept_members = swept_columns = 0;
+}
+
+void Solver::Impl::take_factor(Impl& other) {
+    if (&other == this) return;
+    const Session::Call call(session), of_other(other.session);
+    const auto &own = plan.choice(), &given = other.plan.choice();
+    auto spec = given.spec;
+    spec.rhs = own.spec.rhs;
+    const bool fits = spec == own.spec && own.target == given.target && own.schedule == given.schedule && own.variant == given.variant;
+    if (!fits)
+        throw SpecError(
+            "the other Solver's Plan differs in more than rhs, so its factor has another layout; make this one's by Plan::widened");
+    if (own.target.backend != Backend::cpu) throw SpecError("take_factor is for processors; on a GPU factor again");
+    other.require_factor("take_factor");
+    // Buffers that depend on rhs are of another size. They hold nothing of a factor.
+    for (const auto& from : other.plan.program().buffers) {
+        const auto& to = buffer(plan.program(), from.name);
+        if (to.bytes == from.bytes) std::memcpy(session.place(to.name), other.session.place(from.name), static_cast<std::size_t>(to.bytes));
+    }
+    factored = other.factored;
     solved = inverted = swept_members = swept_columns = 0;
 }
 

@@ -16,6 +16,7 @@ struct Solver::Impl {
 
     /// Goes on in a workspace in which another Solver of the Plan has factored that many members, by work that is on the stream.
     void adopt(void* workspace, Stream stream, std::int64_t members);
+    void take_factor(Impl& other);
 
     /// Arrays where the device reads them; enqueues on the stream.
     void run(Request request, Stream stream);

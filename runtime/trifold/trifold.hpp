@@ -9,7 +9,9 @@
 #include <trifold/grid_factors.hpp>
 #include <trifold/plan.hpp>
 #include <trifold/process.hpp>
+#include <trifold/rank_solver.hpp>
 #include <trifold/solver.hpp>
 #include <trifold/sparse.hpp>
+#include <trifold/transport.hpp>
 #include <trifold/tridiagonal.hpp>
 // The public C++ interface.

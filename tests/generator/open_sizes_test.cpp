@@ -69,7 +69,7 @@ TEST_CASE("variants of GPUs leave sizes open") {
     for (const auto& target : {sm_90, gfx942})
         for (const auto& [variant, schedule, n] :
              {Case{"dataflow", "multi-stage", 12}, Case{"dataflow", "multi-stage", 48}, Case{"team", "sequential", 6},
-              Case{"fused", "twisted:2", 20}, Case{"tiled", "multi-stage", 130}}) {
+              Case{"fused", "twisted:2", 20}, Case{"tiled", "multi-stage", 130}, Case{"tile-dataflow", "multi-stage", 130}}) {
             if (target.backend == Backend::hip && std::string_view(variant) == "dataflow" && n > 32)
                 continue;  // has too little shared memory
             CAPTURE(to_string(target));
@@ -119,8 +119,28 @@ TEST_CASE("with bake=1 sizes are literals, of this problem alone") {
               texts_of({.block = 5, .horizon = 20, .rhs = 3}, target, tuning));
         CHECK(design(with_literal_sizes(choose({.block = 5, .horizon = 20}, target, {}))).baked);
     }
-    CHECK_THROWS_WITH_AS(choose({.block = 128, .horizon = 5}, sm_90, {.schedule = "multi-stage", .variant = "tile-dataflow:bake=0"}),
-                         "variant 'tile-dataflow' has sizes as literals of its texts; leave out bake=0", SpecError);
+}
+
+TEST_CASE("variant tile-dataflow has its levels in the workspace, or as literals") {
+    const auto texts = [](const std::string& variant, std::int64_t rhs) {
+        Texts all;
+        for (const auto* schedule : {"multi-stage", "twisted:2", "recursive:3"})
+            for (const std::int64_t horizon : {5, 40, 3000})
+                add_texts(all, {.block = 128, .horizon = horizon, .rhs = rhs, .batch = horizon % 7 + 1}, sm_90,
+                          {.schedule = schedule, .variant = variant});
+        return all.size();
+    };
+    CHECK(texts("tile-dataflow:bake=0", 2) == texts("tile-dataflow:bake=0", 1));
+    CHECK(texts("tile-dataflow", 1) >= 9);
+    for (const bool open : {false, true}) {
+        const auto program =
+            generate({.block = 128, .horizon = 40}, sm_90, {.schedule = "multi-stage", .variant = "tile-dataflow", .any_size = open});
+        const auto& levels = *std::ranges::find(program.buffers, "levels", &Buffer::name);
+        CHECK(levels.bytes == static_cast<std::int64_t>(levels.contents.size()));
+        CHECK(levels.bytes == (open ? 6 * 232 : 0));
+        CHECK(program.sizes.empty() == !open);
+        CHECK((program.units.front().source.find("TRIFOLD_TASK_LEVELS {") == std::string::npos));
+    }
 }
 
 TEST_CASE("classes of right-hand sides") {

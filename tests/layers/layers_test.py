@@ -58,6 +58,7 @@ COMMON_HEADERS = {
     "resources.hpp",
     "rung.hpp",
     "target.hpp",
+    "transport.hpp",
     "version.h",
 }
 KNOW_NO_FAMILY = ("generator/program", "runtime/base", "runtime/compile", "runtime/device", "runtime/session", "runtime/wisdom")
@@ -68,6 +69,8 @@ FAMILY_HEADERS = {
         "factors.hpp",
         "generate.hpp",
         "plan.hpp",
+        "rank_solver.hpp",
+        "ranks.hpp",
         "schedule.hpp",
         "solver.hpp",
         "spec.hpp",
@@ -88,8 +91,10 @@ RUNTIME_HEADERS = {
     "grid_factors.hpp",
     "plan.hpp",
     "process.hpp",
+    "rank_solver.hpp",
     "solver.hpp",
     "sparse.hpp",
+    "transport.hpp",
     "tridiagonal.hpp",
     "trifold.h",
     "trifold.hpp",

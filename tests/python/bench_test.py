@@ -24,7 +24,7 @@ def bench(monkeypatch):
     yield load
     if "jax" in sys.modules:
         sys.modules["jax"].config.update("jax_default_device", None)
-    for name in ("measure", "smoother", "gradients", "mpc"):
+    for name in ("measure", "smoother", "gradients", "mpc", "second_moments"):
         sys.modules.pop(name, None)
 
 
@@ -160,6 +160,15 @@ def test_mpc_sees_plans_that_are_not_optimal(bench, monkeypatch):
     monkeypatch.setattr(mpc, "optimal", with_another_weight)
     with pytest.raises(AssertionError, match="ADMM"):
         mpc.check_optimal("cpu")
+
+
+def test_second_moments(bench):
+    second_moments = bench("second_moments", "jax", "trifold.jax", "dynamax")
+    rows = second_moments.main(["--small", "--device", device("jax")])
+    assert [(row["T_x_D"], row["program"]) for row in rows] == [
+        (size, program) for size in ("6 x 3", "4 x 1") for program in ("dynamax", "trifold")
+    ]
+    assert all(row["values_off"] < 1e-12 and row["gradients_off"] < 1e-12 and row["smoother_off"] < 1e-8 for row in rows)
 
 
 def test_medians_are_of_new_data(bench):

@@ -99,3 +99,22 @@ def test_conductivity(tmp_path):
     errors = module.main(["--output", str(tmp_path), "--size", "33", "--iterations", "40"])
     assert errors[-1] < errors[0] / 6
     assert (tmp_path / "conductivity.png").stat().st_size > 10_000
+
+
+def test_rock(tmp_path):
+    module = example("rock", "scipy")
+    k, pressure, leaves = module.main(["--output", str(tmp_path), "--shape", "4", "21", "13"])
+    assert abs(leaves - 1) < 1e-6  # no water is lost
+    assert pressure.min() > 0  # that of the corners is the least
+    A, middle, _ = module.equations(k)
+    left = A @ pressure.ravel()
+    left[middle] -= k.ravel()[middle] / k.ravel()[middle].sum()
+    assert np.linalg.norm(left) <= 1.01e-8 * np.linalg.norm(k.ravel()[middle] / k.ravel()[middle].sum())
+    assert (tmp_path / "rock.png").stat().st_size > 10_000
+
+
+def test_permeability(tmp_path):
+    module = example("permeability", "torch", "scipy", "trifold.torch")
+    errors = module.main(["--output", str(tmp_path), "--shape", "3", "12", "16", "--iterations", "60"])
+    assert errors[-1] < 0.65 * errors[0]
+    assert (tmp_path / "permeability.png").stat().st_size > 10_000

@@ -76,6 +76,36 @@ def test_factor_for_many_right_hand_sides(batch, dtype):
         trifold.factor(D, E, rhs=0)
 
 
+@pytest.mark.parametrize("batch, dtype", [(None, np.float64), (3, np.float64), (None, np.float32)])
+def test_a_factor_finds_its_width_by_itself(batch, dtype):
+    D, E = make(5, 9, batch, dtype=dtype)
+    f = trifold.factor(D, E)
+    log_determinant, value = f.log_determinant(), f.value
+    for columns, width in [(3, 1), (20, 32), (2, 32), (70, 64)]:
+        b = rhs(5, 9, batch, columns, dtype=dtype)
+        for call in ("solve", "forward"):
+            np.testing.assert_array_equal(getattr(f, call)(b), getattr(trifold.factor(D, E, rhs=width), call)(b))
+        assert f.plan.rhs == width
+    assert len(f.value) > len(value)
+    np.testing.assert_array_equal(f.log_determinant(), log_determinant)
+    assert np.all(f.status.block == -1)
+    np.testing.assert_array_equal(f.selected_inverse()[0], trifold.factor(D, E).selected_inverse()[0])
+    np.testing.assert_allclose(f.quadratic(b), trifold.factor(D, E).quadratic(b), rtol=1e-12 if dtype == np.float64 else 1e-5)
+
+
+def test_a_solver_of_a_plan_keeps_its_width():
+    D, E = make(3, 7)
+    plan = trifold.Plan(block=3, horizon=7, operations="all")
+    value = trifold.factor(D, E).value
+    solver = plan.solver(value)
+    solver.solve(rhs(3, 7, columns=16))
+    assert solver.plan.rhs == 1
+    assert solver.value is value
+    mixed = trifold.factor(D, E, mixed=True)
+    mixed.solve(rhs(3, 7, columns=16))
+    assert mixed.plan.rhs == 1
+
+
 def test_factor_of_a_batch():
     D, E = make(3, 7, 4)
     b = rhs(3, 7, 4, 2)

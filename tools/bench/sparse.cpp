@@ -68,6 +68,13 @@ std::vector<double> random_numbers(std::int64_t count, std::uint64_t seed) {
     return all;
 }
 
+/// As the device has them.
+std::vector<double> rounded(std::vector<double> values, Precision precision) {
+    if (precision == Precision::f32)
+        for (auto& value : values) value = static_cast<float>(value);
+    return values;
+}
+
 double relative_residual(const SparsePattern& pattern, std::int64_t block, const std::vector<double>& values, const std::vector<double>& x,
                          const std::vector<double>& b) {
     double error = 0, size = 0;
@@ -124,8 +131,9 @@ double copy_rate(DeviceTools& tools, std::int64_t bytes, const Budget& budget) {
     return 2 * static_cast<double>(bytes) / seconds.median;
 }
 
-void measure_sparse(const SparseCase& one, const Device& device, int workers, const Budget& budget, double tolerance,
-                    const std::function<void(const SparseResult&)>& result, const std::function<void(const SparseSummary&)>& plan_made) {
+void measure_sparse(const SparseCase& one, const SparseRequest& request, const std::function<void(const SparseResult&)>& result,
+                    const std::function<void(const SparseSummary&)>& plan_made) {
+    const auto& [device, workers, peers, budget, seed, tolerance] = request;
     DeviceTools tools(device);
     const auto pattern = pattern_of(one);
     const auto& spec = one.spec;
@@ -134,9 +142,9 @@ void measure_sparse(const SparseCase& one, const Device& device, int workers, co
     const auto begin = std::chrono::steady_clock::now();
     SparseSolver solver(plan);
     result({"tables", summarize({std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()})});
-    const auto values = sparse_values(pattern, spec.block, 1);
+    const auto values = rounded(sparse_values(pattern, spec.block, seed), spec.precision);
     const auto size = pattern.rows() * spec.block;
-    const auto b = random_numbers(size, 2);
+    const auto b = rounded(random_numbers(size, seed + 1), spec.precision);
     const DeviceArray a(tools, spec.precision, values), right(tools, spec.precision, b), x(tools, spec.precision, b);
     const Stream stream{tools.stream()};
     const auto real = static_cast<double>(element_bytes(spec.precision)), square = static_cast<double>(spec.block * spec.block);
@@ -159,6 +167,7 @@ void measure_sparse(const SparseCase& one, const Device& device, int workers, co
     SparseResult solved{
         "solve", summarize(time_step(tools, {.operation = "solve", .call = [&] { solver.run(solve, two, stream, options); }}, budget))};
     const auto outcome = solver.outcomes().front();
+    solved.end = to_string(outcome.end);
     solved.iterations = outcome.iterations;
     solved.residual = relative_residual(pattern, spec.block, values, x.host(), b);
     result(solved);

@@ -227,6 +227,30 @@ std::int64_t infer_block(const SparseMatrix& a) {
     return block;
 }
 
+std::optional<std::string> asymmetry(const SparseMatrix& a, Precision precision) {
+    if (a.symmetric) return std::nullopt;
+    std::vector<std::tuple<std::int64_t, std::int64_t, bool, double>>
+        pairs;  // row and column of the lower one, whether it is the upper one
+    std::vector<double> diagonal(index(std::max(a.rows, a.columns)));
+    for (const auto& [row, column, value] : a.entries)
+        if (row == column)
+            diagonal[index(row)] = value;
+        else
+            pairs.emplace_back(std::max(row, column), std::min(row, column), row < column, value);
+    std::ranges::sort(pairs);
+    Symmetry symmetry(precision);
+    for (std::size_t k = 0; k < pairs.size(); ++k) {
+        const auto& [row, column, is_upper, value] = pairs[k];
+        const bool is_pair = !is_upper && k + 1 < pairs.size() && std::get<0>(pairs[k + 1]) == row && std::get<1>(pairs[k + 1]) == column;
+        const auto low = is_upper ? 0 : value, high = is_upper ? value : is_pair ? std::get<3>(pairs[k + 1]) : 0;
+        if (!symmetry.holds(low, high, diagonal[index(row)], diagonal[index(column)]))
+            return fmt::format("A({}, {}) = {} but A({}, {}) = {} (rows and columns from 1)", row + 1, column + 1, low, column + 1, row + 1,
+                               high);
+        if (is_pair) ++k;
+    }
+    return std::nullopt;
+}
+
 System assemble(const SparseMatrix& a, const DenseMatrix& b, std::optional<std::int64_t> block, Precision precision) {
     if (a.rows != a.columns) throw InputError(fmt::format("A is {} by {}; give a square matrix", a.rows, a.columns));
     if (b.rows != a.rows) throw InputError(fmt::format("b has {} rows, A has {}; give as many", b.rows, a.rows));

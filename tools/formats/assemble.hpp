@@ -26,6 +26,9 @@ struct System {
 /// Smallest n whose block-tridiagonal pattern holds every entry that is not zero.
 std::int64_t infer_block(const SparseMatrix& a);
 
+/// Two entries that make A not symmetric, where assemble() would say so; nothing where there are none.
+std::optional<std::string> asymmetry(const SparseMatrix& a, Precision precision);
+
 /// Blocks of a sparse A, b as columns. Without a block size it is inferred. Throws InputError: sizes that do not match, an entry
 /// outside the band that is not zero (the first in the file), repeated entries, an A whose triangles differ by more than
 /// 1e-8 of sqrt(|a_ii a_jj|), in f32 1e-3 (the pair); MemoryError.

@@ -42,6 +42,35 @@ BlockRows to_block_rows(const SparseMatrix& matrix, std::int64_t block) {
     return rows;
 }
 
+SparseMatrix to_sparse(const BlockRows& rows) {
+    const auto block = rows.block, all = rows.rows() * block;
+    SparseMatrix matrix{all, all, false, {}};
+    for (std::int64_t row = 0; row < all; ++row)
+        for (auto k = rows.starts[static_cast<std::size_t>(row / block)]; k < rows.starts[static_cast<std::size_t>(row / block) + 1]; ++k)
+            for (std::int64_t j = 0; j < block; ++j) {
+                const auto value = rows.values[static_cast<std::size_t>((k * block + row % block) * block + j)];
+                if (value != 0) matrix.entries.push_back({row, rows.columns[static_cast<std::size_t>(k)] * block + j, value});
+            }
+    return matrix;
+}
+
+std::int64_t infer_dense_block(const SparseMatrix& matrix, std::int64_t most) {
+    const auto rows = to_block_rows(matrix, 1);
+    for (auto block = most; block > 1; --block) {
+        if (matrix.rows % block != 0) continue;
+        std::vector<std::int64_t> last(static_cast<std::size_t>(matrix.rows / block), -1);  // the row of blocks that has this column
+        std::int64_t blocks = 0;
+        for (std::int64_t row = 0; row < rows.rows(); ++row)
+            for (auto k = rows.starts[static_cast<std::size_t>(row)]; k < rows.starts[static_cast<std::size_t>(row) + 1]; ++k) {
+                auto& seen = last[static_cast<std::size_t>(rows.columns[static_cast<std::size_t>(k)] / block)];
+                if (seen != row / block) ++blocks;
+                seen = row / block;
+            }
+        if (4 * std::ssize(rows.columns) >= 3 * blocks * block * block) return block;
+    }
+    return 1;
+}
+
 double relative_residual(const BlockRows& a, const std::vector<double>& x, const std::vector<double>& b, std::int64_t columns,
                          std::int64_t column) {
     const auto block = a.block;

@@ -13,8 +13,12 @@ struct BlockRows {
     std::int64_t rows() const { return static_cast<std::int64_t>(starts.size()) - 1; }
 };
 
+/// The largest block of at most `most` rows with which a square matrix has rows of blocks, three quarters of whose entries it has.
+std::int64_t infer_dense_block(const SparseMatrix& matrix, std::int64_t most);
 /// Throws InputError where the matrix is not square, or its rows are no multiple of the block. Entries of one place are added up.
 BlockRows to_block_rows(const SparseMatrix& matrix, std::int64_t block);
+/// Without the zeros that fill blocks.
+SparseMatrix to_sparse(const BlockRows& rows);
 /// |b - A x| / |b|, in double; |b - A x| where b is zero.
 double relative_residual(const BlockRows& a, const std::vector<double>& x, const std::vector<double>& b, std::int64_t columns,
                          std::int64_t column);

@@ -49,6 +49,22 @@ bool is_read(const GridSystem& system, const GridSpec& spec, std::int64_t pixel,
 
 }  // namespace
 
+std::optional<std::int64_t> infer_width(const SparseMatrix& a) {
+    std::int64_t reach = 0;
+    for (const auto& [row, column, value] : a.entries)
+        if (value != 0) reach = std::max(reach, std::abs(row - column));
+    // The furthest neighbour is the one below, or beside it.
+    for (auto width = std::max<std::int64_t>(reach - 1, 2); width <= reach + 1; ++width) {
+        if (a.rows % width != 0) continue;
+        const auto is_near = [&](const Entry& entry) {
+            const auto across = entry.row % width - entry.column % width, down = entry.row / width - entry.column / width;
+            return entry.value == 0 || (std::abs(across) <= 1 && std::abs(down) <= 1);
+        };
+        if (std::ranges::all_of(a.entries, is_near)) return width;
+    }
+    return std::nullopt;
+}
+
 GridSystem assemble(const SparseMatrix& a, const DenseMatrix& b, std::int64_t width, std::int64_t height) {
     const auto pixels = checked_multiply(width, height, "pixels of the image");
     if (a.rows != pixels || a.columns != pixels)

@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <span>
 #include <string>
 #include <trifold/grid_spec.hpp>
@@ -17,6 +18,9 @@ struct GridSystem {
 
     std::vector<std::string> notes;  ///< as of a System
 };
+
+/// The width of images on which all entries of A that are not zero couple neighbours; nothing where there is none.
+std::optional<std::int64_t> infer_width(const SparseMatrix& a);
 
 /// Stencils of a sparse A, whose row y * width + x is that of pixel (x, y). Throws InputError: sizes that do not match, or the first entry
 /// in the file that is not zero and couples pixels which are no neighbours, or that is there twice.

@@ -50,8 +50,21 @@ void FamilyChoice::keep_apart() const {
     }
 }
 
+bool FamilyChoice::is_open() const {
+    const auto is_given = [](const CLI::Option* option) { return option != nullptr && option->count() > 0; };
+    return std::ranges::none_of(all_,
+                                [&](const Named& named) { return is_given(named.option) || std::ranges::any_of(named.own, is_given); });
+}
+
+void FamilyChoice::take(const FamilyVerbs& family, const std::string& size) {
+    taken_ = &family;
+    *entry(family).size = size;
+}
+
 std::size_t FamilyChoice::chosen() const {
-    const auto is_given = [](const Named& named) { return named.option != nullptr && named.option->count() > 0; };
+    const auto is_given = [&](const Named& named) {
+        return taken_ != nullptr ? named.family == taken_ : named.option != nullptr && named.option->count() > 0;
+    };
     auto found = std::ranges::find_if(all_, is_given);
     if (found == all_.end()) found = std::ranges::find(all_, nullptr, &Named::option);
     return static_cast<std::size_t>(found - all_.begin());

@@ -52,6 +52,8 @@ struct FamilyVerbs {
     std::string examples;               ///< the names that `problem` takes
     std::vector<std::pair<std::string, std::string>> suites;  ///< of `bench`, with what each is for
     FamilyPart<SolveOptions, Report> solve = nullptr;
+    /// Whether `solve` has a method for a matrix that comes without a word on its structure.
+    Fit (*fit)(const formats::SparseMatrix& a, const SolveOptions& options) = nullptr;
     FamilyPart<SpecOptions, Report> explain = nullptr;
     FamilyPart<SpecOptions, Generated> generate = nullptr;
     FamilyPart<ProblemOptions, std::vector<File>> problem = nullptr;
@@ -69,7 +71,11 @@ class FamilyChoice {
     void own(const FamilyVerbs& family);
     /// A family's own options need the one that names it, and that one excludes the options of others.
     void keep_apart() const;
-    /// Index of the family that is named, or of the one that needs no name.
+    /// No family is named, and no option was given that is one family's own.
+    bool is_open() const;
+    /// Takes a family that was not named, as if `size` had been given to the option that names it.
+    void take(const FamilyVerbs& family, const std::string& size);
+    /// Index of the family that is named or taken, or of the one that needs no name.
     std::size_t chosen() const;
     /// An option that was given and is another family's own, and that family; empty where there is none.
     std::string foreign(const FamilyVerbs& chosen, const FamilyVerbs*& owner) const;
@@ -85,15 +91,16 @@ class FamilyChoice {
     CLI::App& app_;
     std::vector<Named> all_;
     std::size_t known_;  // options of the app so far
+    const FamilyVerbs* taken_ = nullptr;
 };
 
 /// "export has no images yet; it takes blocks". Throws SpecError.
 [[noreturn]] void refuse_verb(const CLI::App& verb, const FamilyVerbs& family, const std::vector<const FamilyVerbs*>& able);
 
-/// A verb as the family that a command line names has it.
+/// A verb as the family that a command line names has it. Where it names none, `look` may take one.
 template <class Options, class Result>
-std::function<Result()> by_family(CLI::App& app, Families families, FamilyPart<Options, Result> FamilyVerbs::* verb,
-                                  const Options& options) {
+std::function<Result()> by_family(CLI::App& app, Families families, FamilyPart<Options, Result> FamilyVerbs::* verb, const Options& options,
+                                  const std::function<void(FamilyChoice&)>& look = {}) {
     std::vector<const FamilyVerbs*> able;
     for (const auto& family : families)
         if (family.*verb != nullptr) able.push_back(&family);
@@ -107,7 +114,10 @@ std::function<Result()> by_family(CLI::App& app, Families families, FamilyPart<O
         choice->own(family);
     }
     choice->keep_apart();
-    return [choice, parts] { return parts[choice->chosen()](); };
+    return [choice, parts, look] {
+        if (look && choice->is_open()) look(*choice);
+        return parts[choice->chosen()]();
+    };
 }
 
 /// Prints it; returns the exit status.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "tools/formats/assemble.hpp"
 #include "tools/formats/file.hpp"
 
 namespace trifold::command {
@@ -39,13 +40,16 @@ void check_same_kind(const std::vector<Contents>& files, bool arrays, std::strin
 }
 
 std::pair<SparseMatrix, DenseMatrix> read_matrix_market(Contents& a_file, Contents& b_file) {
-    auto a = parse_matrix_market(a_file.bytes, a_file.name);
-    std::string().swap(a_file.bytes);  // it may be large
-    if (!std::holds_alternative<SparseMatrix>(a))
-        throw InputError(fmt::format("'{}' is an array (dense) file; A must be a coordinate file", a_file.name));
+    if (!a_file.matrix) {
+        auto a = parse_matrix_market(a_file.bytes, a_file.name);
+        std::string().swap(a_file.bytes);  // it may be large
+        if (!std::holds_alternative<SparseMatrix>(a))
+            throw InputError(fmt::format("'{}' is an array (dense) file; A must be a coordinate file", a_file.name));
+        a_file.matrix = std::get<SparseMatrix>(std::move(a));
+    }
     auto b = parse_matrix_market(b_file.bytes, b_file.name);
     if (const auto* sparse = std::get_if<SparseMatrix>(&b)) b = to_dense(*sparse, b_file.name);
-    return {std::get<SparseMatrix>(std::move(a)), std::get<DenseMatrix>(std::move(b))};
+    return {std::move(*a_file.matrix), std::get<DenseMatrix>(std::move(b))};
 }
 
 Kind kind_of(const std::string& name, Kind otherwise) {

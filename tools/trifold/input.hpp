@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,6 +17,7 @@ inline constexpr std::string_view standard_stream = "-";
 /// A file in memory; `name` is as messages have it.
 struct Contents {
     std::string name, bytes;
+    std::optional<formats::SparseMatrix> matrix{};  ///< where it was parsed already; then there are no bytes
     bool is_numpy() const { return bytes.starts_with("\x93NUMPY"); }
 };
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tools/trifold/family.hpp"
 #include "tools/trifold/text.hpp"
 
@@ -10,6 +12,8 @@ namespace trifold::command {
 std::optional<Precision> SolveOptions::asked_precision() const {
     return precision.empty() ? std::nullopt : std::optional(parse_precision(precision));
 }
+
+std::vector<Contents> SolveOptions::read() const { return looked_at ? std::move(*looked_at) : read_files(files); }
 
 int SolveOptions::workers_on(const Device& on) const {
     if (on.backend() != Backend::cpu) return 1;
@@ -36,6 +40,61 @@ std::string kernels_text(const PlanReport& report) {
     if (report.prebuilt) return "prebuilt";
     return report.cache_hit ? "from the cache" : fmt::format("compiled in {}", seconds_text(report.compile_seconds));
 }
+
+namespace {
+
+/// A family that was taken because of what the matrix looks like.
+struct Look {
+    const FamilyVerbs* family = nullptr;
+    std::string why;
+};
+
+/// A's matrix, if both files are of Matrix Market and it is one that a family can look at.
+const formats::SparseMatrix* matrix_of(std::vector<Contents>& files) {
+    auto& file = files.front();
+    if (std::ranges::any_of(files, &Contents::is_numpy)) return nullptr;
+    auto parsed = formats::parse_matrix_market(file.bytes, file.name);
+    if (!std::holds_alternative<formats::SparseMatrix>(parsed)) return nullptr;
+    file.matrix = std::get<formats::SparseMatrix>(std::move(parsed));
+    std::string().swap(file.bytes);  // it may be large
+    const auto& a = *file.matrix;
+    const bool has_empty_rows = a.rows > static_cast<std::int64_t>(a.entries.size());  // which may be any number: an error of all families
+    return a.rows == a.columns && !has_empty_rows ? &a : nullptr;
+}
+
+/// Of the families that fit, the one with the fewest flops.
+Look look_at(const formats::SparseMatrix& a, Families families, const SolveOptions& options, FamilyChoice& choice) {
+    Look look;
+    Fit best;
+    std::string others;
+    for (const auto& family : families) {
+        if (family.fit == nullptr) continue;
+        const auto fit = family.fit(a, options);
+        if (!fit.fits) others += fmt::format("; not as {}: {}", family.problems, fit.why);
+        if (!fit.fits || (look.family != nullptr && best.flops <= fit.flops)) continue;
+        look.family = &family;
+        best = fit;
+    }
+    if (look.family == nullptr) return look;
+    choice.take(*look.family, best.size);
+    look.why = fmt::format("A is solved as {}: {}{}", look.family->problems, best.why, others);
+    return look;
+}
+
+/// The report says which family was taken, and so does an error.
+Report explained(const std::function<Report()>& solve, const Look& look) try {
+    auto report = solve();
+    if (look.family == nullptr) return report;
+    report.json["family"] = look.family->name;
+    report.json["why"] = look.why;
+    report.text = look.why + "\n" + report.text;
+    return report;
+} catch (...) {
+    if (look.family != nullptr) say(fmt::format("trifold solve: {}\n", look.why));
+    throw;
+}
+
+}  // namespace
 
 Action add_solve(CLI::App& app, const bool& json, Families families) {
     const auto options = std::make_shared<SolveOptions>();
@@ -64,14 +123,22 @@ Action add_solve(CLI::App& app, const bool& json, Families families) {
     app.add_flag("--condition", options->condition,
                  "Estimate the reciprocal condition number, by a few solutions more. It decides what is nearly singular, "
                  "where the least pivot only hints");
-    const auto solve = by_family(app, families, &FamilyVerbs::solve, *options);
+    const auto look = std::make_shared<Look>();
+    const auto solve = by_family<SolveOptions, Report>(app, families, &FamilyVerbs::solve, *options, [=](FamilyChoice& choice) {
+        if (options->files.size() != 2) return;  // arrays of blocks
+        options->looked_at = std::make_shared<std::vector<Contents>>(read_files(options->files));
+        if (const auto* a = matrix_of(*options->looked_at); a != nullptr) *look = look_at(*a, families, *options, choice);
+    });
     app.footer(
+        "Two files of Matrix Market without --block or an option that names a family are solved as what A looks like: symmetric blocks in "
+        "a\n"
+        "row, else an image, else a sparse system. The report says which and why.\n"
         "The residual ||A x - b|| / (||A|| ||x|| + ||b||) (infinity norms, the worst system) is always checked. Exit status 1: A is not\n"
         "positive definite or nearly singular, x is out of the range of the precision (the other systems of a batch are solved), or the\n"
         "residual is above the tolerance.");
-    return [options, solve, &json] {
+    return [options, look, solve, &json] {
         if (options->output.is_standard()) report_to_standard_error();
-        const auto status = finish(solve(), json);
+        const auto status = finish(explained(solve, *look), json);
         if (!json && options->output.name.empty()) say("trifold solve: x was not kept; -o FILE writes it\n");
         return status;
     };

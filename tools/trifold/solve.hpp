@@ -1,5 +1,6 @@
 #pragma once
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <trifold/plan.hpp>
@@ -18,13 +19,24 @@ struct SolveOptions {
     int workers = 0;  ///< 0: one for each processor that may be used
     std::optional<double> tolerance;
     bool accept_nearly_singular = false, condition = false;
+    std::shared_ptr<std::vector<Contents>> looked_at;  ///< files that were read to see which family they are for
 
+    /// What the files hold, once.
+    std::vector<Contents> read() const;
     /// The precision that was asked for. Throws SpecError.
     std::optional<Precision> asked_precision() const;
     /// Threads of the CPU; a GPU's solver has one.
     int workers_on(const Device& device) const;
     /// The largest relative residual that is taken.
     double tolerance_of(Precision solved_in) const;
+};
+
+/// What a family says of a matrix that comes without a word on its structure.
+struct Fit {
+    bool fits = false;
+    double flops = 0;  ///< of a solution: the family with the fewest takes it
+    std::string size;  ///< as it is given to the option that names the family
+    std::string why;   ///< why it fits, or why not
 };
 
 /// Says so where a residual is above the tolerance.

@@ -83,7 +83,7 @@ std::string report_html(const std::vector<Trial>& trials, const std::vector<Deci
                                                       {"effects", report::effects_html(report::effects(sweep))},
                                                       {"progress", report::progress_html(report::progress(sweep))},
                                                       {"failures", report::failures_html(trials)},
-                                                      {"decisions", report::decisions_html(decisions)},
+                                                      {"decisions", report::decisions_html(sweep, decisions)},
                                                       {"records", within_script(record_lines(trials, decisions))},
                                                   });
 }

@@ -35,9 +35,12 @@ bool is_far(const Problem& problem) {
 
 std::string refuses(const Problem&) { return ""; }
 
+/// Workers take a vector of members each, again and again.
 Quantities quantities(const Problem& problem) {
     const auto& spec = problem.spec;
-    return {{"filled_vectors", static_cast<double>(spec.batch / lanes_of(spec, problem.target))},
+    const auto at_a_time = problem.workers * lanes_of(spec, problem.target), times = (spec.batch + at_a_time - 1) / at_a_time;
+    return {{"filled_lanes", static_cast<double>(spec.batch) / static_cast<double>(times * at_a_time)},
+            {"vector_bytes", static_cast<double>(vector_bytes(problem.target))},
             {"row_bytes", static_cast<double>(spec.block * element_bytes(spec.precision))}};
 }
 

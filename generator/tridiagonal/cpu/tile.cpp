@@ -67,12 +67,13 @@ Fetch fetch(const Problem& problem) {
     return {rate < number("two_lines_from") ? 1 : 2, step};
 }
 
-constexpr std::int64_t most_columns = 64;  // a panel has at most so many
-constexpr std::int64_t few_columns = 4;    // so many are treated one by one, at most
+constexpr std::int64_t most_columns = 256;  // a panel has at most so many
+constexpr std::int64_t few_columns = 4;     // so many are treated one by one, at most
 
 /// Right-hand sides in a vector. Their rows are as many as a register tile of D has columns, with two vectors each.
 std::int64_t panel_lanes(const Problem& problem) {
-    return std::min(vector_bytes(problem.target) / element_bytes(problem.spec.precision), panel_columns(problem.spec.rhs, most_columns));
+    return std::min(vector_bytes(problem.target) / element_bytes(problem.spec.precision),
+                    panel_columns(problem.spec.rhs, most_columns, problem.workers));
 }
 
 std::string refuses(const Problem&) { return ""; }
@@ -82,7 +83,8 @@ Quantities quantities(const Problem&) { return {}; }
 Lowered lower(const Problem& problem) {
     const auto& spec = problem.spec;
     const auto n = spec.block, ld = leading(problem);
-    const auto columns = panel_columns(spec.rhs, most_columns), lanes = vector_bytes(problem.target) / element_bytes(spec.precision);
+    const auto columns = panel_columns(spec.rhs, most_columns, problem.workers),
+               lanes = vector_bytes(problem.target) / element_bytes(spec.precision);
     const auto few = std::min(spec.rhs, few_columns);
     const auto vector = round_up(std::max(few * ld, checked_multiply(n, spec.rhs, "right-hand sides of a block")), lanes);
     // Three sets of right-hand sides for the sweeps, ten blocks for the selected inverse.
@@ -107,7 +109,7 @@ std::vector<Constant> constants(const Design& design) {
                                  constant("FEW_STRIPS", halves(problem) ? take(problem, "few_strips") : 0),
                                  constant("FETCH_LINES", lines),
                                  constant("FETCH_COLUMNS", columns),
-                                 constant("PANEL_COLUMNS", panel_columns(design.spec.rhs, most_columns)),
+                                 constant("PANEL_COLUMNS", panel_columns(design.spec.rhs, most_columns, design.workers)),
                                  constant("PANEL_LANES", panel_lanes(problem)),
                                  constant("PANEL_ROWS", vector_registers(problem.target) / 4),
                                  constant("FILL", fill),

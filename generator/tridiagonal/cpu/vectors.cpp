@@ -44,7 +44,10 @@ void add_shuffles(std::vector<Constant>& constants, std::int64_t lanes, std::int
 
 std::vector<std::string> entry_of(const Design& design, std::string_view folder) {
     std::vector<std::string> names{fmt::format("cpu/tridiagonal/{}/entry.c", folder)};
-    if (has_kernel(design, Phase::inverse)) names.push_back(fmt::format("cpu/tridiagonal/{}/inverse.c", folder));
+    const auto add = [&](std::string_view file) { names.push_back(fmt::format("cpu/tridiagonal/{}/{}.c", folder, file)); };
+    const bool has_no_front = has_kernel(design, Phase::adopt);
+    if (has_no_front) add("adopt");
+    if (has_kernel(design, Phase::inverse)) add(has_no_front ? "release" : "inverse");
     return names;
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <trifold/error.hpp>
 
 #include "generator/program/require.hpp"
@@ -72,23 +73,52 @@ std::int64_t sweep_tasks(const Schedule& schedule, const Spec& spec, std::int64_
     return tasks(schedule, spec, [&](const Level&) { return per_edge(spec, edge); });
 }
 
-/// The levels as the initializers of TaskLevel in templates/gpu/tridiagonal/tiles/tasks.cuh.
+/// TaskLevel of templates/gpu/tridiagonal/tiles/constants.cuh.
+struct TaskLevel {
+    trifold_level level;
+    int longest, panels;
+    trifold_int first_single, singles;
+};
+
+TaskLevel task_level(const Schedule& schedule, std::size_t index) {
+    const auto& level = schedule.levels[index];
+    const auto [first, count] = singles(level);
+    return {kernel_level(schedule, index), static_cast<int>(level.longest()), static_cast<int>(panels(level)), first, count};
+}
+
+/// The levels as they lie in memory.
+std::string level_bytes(const Schedule& schedule) {
+    std::string bytes;
+    for (std::size_t k = 0; k < schedule.levels.size(); ++k) {
+        const auto level = task_level(schedule, k);
+        bytes.append(reinterpret_cast<const char*>(&level), sizeof level);
+    }
+    return bytes;
+}
+
+/// The levels as initializers.
 std::string level_table(const Schedule& schedule) {
     std::string text;
     for (std::size_t k = 0; k < schedule.levels.size(); ++k) {
-        const auto level = kernel_level(schedule, k);
+        const auto [level, longest, most_panels, first_single, single] = task_level(schedule, k);
         std::string runs;
         for (const auto& run : level.run)
             runs +=
                 fmt::format("{}{{{}, {}, {}, {}, {}}}", runs.empty() ? "" : ", ", run.first, run.stride, run.count, run.length, run.step);
-        const auto [first_single, single] = singles(schedule.levels[k]);
-        text +=
-            fmt::format(" \\\n    {{{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {{{}}}}}, {}, {}, {}, {}}},", level.index, level.base,
-                        level.scale, level.size, level.next_base, level.next_scale, level.next_size, level.coupling, level.next_coupling,
-                        level.chains, level.runs, runs, schedule.levels[k].longest(), panels(schedule.levels[k]), first_single, single);
+        text += fmt::format(" \\\n    {{{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {{{}}}}}, {}, {}, {}, {}}},", level.index, level.base,
+                            level.scale, level.size, level.next_base, level.next_scale, level.next_size, level.coupling,
+                            level.next_coupling, level.chains, level.runs, runs, longest, most_panels, first_single, single);
     }
     return text;
 }
+
+/// Levels that shared memory has room for. Where the text serves every number of blocks, they are rounded up.
+std::int64_t level_room(const Problem& problem) {
+    constexpr std::int64_t at_least = 16;
+    const auto levels = static_cast<std::int64_t>(problem.schedule.levels.size());
+    return is_baked(problem, tiles_variant) ? levels : round_up(levels, at_least);
+}
+
 /// The sizes with tiles of one edge; Sizes::tile is that edge.
 struct TileSizes : Sizes {
     std::int64_t stage_columns = 0, stages = 0;  ///< columns of operands that come in one copy; copies that are on their way
@@ -109,7 +139,7 @@ TileSizes sizes_with(const Problem& problem, std::int64_t edge) {
     const auto of = quantities_of(problem, sizes);
     sizes.stage_columns = take(problem, "stage_columns", of);
     sizes.stages = take(problem, "stages", of);
-    const auto levels = static_cast<std::int64_t>(problem.schedule.levels.size());
+    const auto levels = level_room(problem);
     sizes.factor_shared = tiles_shared::tile_bytes(levels, edge, sizes.stages, sizes.stage_columns, sizes.real);
     sizes.sweep_shared = tiles_shared::sweep_bytes(levels, edge, sizes.columns, sweep_threads, sizes.real);
     return sizes;
@@ -131,6 +161,12 @@ std::string refuses(const Problem& problem) {
         return fmt::format("variant 'tile-dataflow' has tiles of {} here, which takes stage_columns of at most {}", sizes.tile,
                            sizes.tile / 2);
     return fits(sizes, problem.target) ? "" : too_large(tiles_variant.name, sizes, problem);
+}
+
+/// Whether numbers of tasks fit an int.
+bool has_short_numbers(const Problem& problem, std::int64_t edge) {
+    constexpr auto most = std::numeric_limits<int>::max();
+    return factor_tasks(problem.schedule, problem.spec, edge) < most && sweep_tasks(problem.schedule, problem.spec, edge) < most;
 }
 
 /// Flops are counted for whole strips of 16 rows: products leave out the rest of a tile.
@@ -179,7 +215,7 @@ std::int64_t half_panels(const Problem& problem) {
 /// Each source of a tile needs a thread that finds it, and a level has two sources. In sweeps a thread has one result, and whole vectors of
 /// some columns.
 void require_tiles(const Problem& problem, const TileSizes& sizes) {
-    const auto edge = sizes.tile, levels = static_cast<std::int64_t>(problem.schedule.levels.size()), vector = 16 / sizes.real;
+    const auto edge = sizes.tile, levels = level_room(problem), vector = 16 / sizes.real;
     require(2 * levels <= sizes.threads, "{} levels have more sources than {} threads find", levels, sizes.threads);
     require(sizes.padded % edge == 0 && sizes.columns >= 1 && sizes.columns * edge <= sizes.sweep_threads,
             "{} threads sweep over {} columns of tiles of {}", sizes.sweep_threads, sizes.columns, edge);
@@ -216,6 +252,9 @@ MemoryPlan memory(const Design& design) {
     add_verdicts(plan, design, side);
     // Counts of finished tiles: one for each row of a block's panels, and one for each sweep.
     add_progress(plan, design, 3, 3 * side + 2);
+    const auto levels = design.baked ? std::string() : level_bytes(design.schedule);
+    plan.add("levels", static_cast<std::int64_t>(levels.size()), 1, 1);
+    plan.buffers.back().contents = levels;
     return plan;
 }
 
@@ -236,13 +275,14 @@ std::vector<Constant> constants(const Design& design) {
         result.end(),
         {constant("HALF_PANELS", half_panels(problem)), constant("SHARED_FACTOR", sizes.factor_shared),
          constant("SHARED_SWEEP", sizes.sweep_shared), constant("SWEEP_COLUMNS", sizes.columns), constant("FACTOR_BLOCKS", factor_blocks),
-         constant("SWEEP_BLOCKS", blocks_for(target, sweep_threads, sweep_registers)),
-         constant("LEVELS", static_cast<std::int64_t>(schedule.levels.size())), constant("TASKS", factor_tasks(schedule, spec, edge)),
+         constant("SWEEP_BLOCKS", blocks_for(target, sweep_threads, sweep_registers)), constant("LEVELS", level_room(problem)),
+         constant("SHORT_NUMBERS", has_short_numbers(problem, edge)), constant("TASKS", factor_tasks(schedule, spec, edge)),
          constant("TASK_BLOCKS", design.lowered.shapes.at(Phase::factor).groups),
          constant("SWEEP_TASKS", sweep_tasks(schedule, spec, edge)),
          constant("SWEEP_TASK_BLOCKS", design.lowered.shapes.at(Phase::forward).groups), constant("SWEEP_THREADS", sweep_threads),
          constant("GROUP_LINES", std::max<std::int64_t>(take(problem, "group_bytes", of) / line, 4)),
-         constant("STAGE_COLUMNS", sizes.stage_columns), constant("STAGES", sizes.stages), Constant{"TASK_LEVELS", level_table(schedule)}});
+         constant("STAGE_COLUMNS", sizes.stage_columns), constant("STAGES", sizes.stages)});
+    if (design.baked) result.push_back({"TASK_LEVELS", level_table(schedule)});
     return result;
 }
 
@@ -258,7 +298,7 @@ constexpr Knob knobs[] = {bake,
 }  // namespace
 
 constinit const Variant tiles_variant{.name = "tile-dataflow",
-                                      .abilities = {.rides = false, .any_size = false},
+                                      .abilities = {.rides = false},
                                       .refuses = refuses,
                                       .seconds = seconds,
                                       .quantities = quantities,

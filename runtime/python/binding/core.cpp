@@ -1,4 +1,4 @@
-// trifold._core: what the package's files in Python are written with. trifold/_core.pyi has the signatures with their types.
+// trifold._core: what the package's files in Python are written with. texts.hpp has the signatures with their types.
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
@@ -7,6 +7,7 @@
 #include <trifold/version.h>
 
 #include <array>
+#include <regex>
 #include <trifold/binary.hpp>
 #include <trifold/process.hpp>
 
@@ -15,9 +16,12 @@
 #include "runtime/python/binding/grid.hpp"
 #include "runtime/python/binding/jax.hpp"
 #include "runtime/python/binding/memory.hpp"
+#include "runtime/python/binding/methods.hpp"
 #include "runtime/python/binding/plan.hpp"
 #include "runtime/python/binding/solver.hpp"
 #include "runtime/python/binding/sparse.hpp"
+#include "runtime/python/binding/state_space.hpp"
+#include "runtime/python/binding/texts.hpp"
 #include "runtime/python/binding/torch.hpp"
 #include "runtime/python/binding/unlocked.hpp"
 
@@ -29,11 +33,17 @@ namespace {
 
 const nb::call_guard<InCall> guarded;
 
+/// Python names the operation inverse as its method: selected_inverse.
+std::string by_their_methods(const std::string& operations) {
+    static const std::regex method("\\bselected_inverse\\b");
+    return std::regex_replace(operations, method, "inverse");
+}
+
 BoundPlan make_plan(std::int64_t block, std::int64_t horizon, nb::handle dtype, std::int64_t batch, std::int64_t rhs, nb::handle device,
                     const std::string& schedule, const std::string& variant, const std::string& operations, int workers, bool any_size) {
     Spec spec{.block = block, .horizon = horizon, .precision = precision_of(dtype), .rhs = rhs, .batch = batch};
     if (spec.precision == Precision::mixed) spec.operations = {Operation::factor, Operation::solve, Operation::factor_solve};
-    if (!operations.empty()) spec.operations = parse_operations(operations);
+    if (!operations.empty()) spec.operations = parse_operations(by_their_methods(operations));
     const auto where = device_of(device);
     const Unlocked unlocked;
     return {Factors::shared(spec, where, {.schedule = schedule, .variant = variant, .workers = workers, .any_size = any_size})};
@@ -126,7 +136,8 @@ nb::tuple reduced_solver(const BoundSolver& self) {
 }
 
 void bind_plan(nb::module_& module) {
-    nb::class_<BoundPlan>(module, "Plan")
+    namespace text = text_of_plan;
+    nb::class_<BoundPlan>(module, "Plan", text::whole)
         .def(
             "__init__",
             [](BoundPlan* self, std::int64_t block, std::int64_t horizon, nb::handle dtype, std::int64_t batch, std::int64_t rhs,
@@ -136,21 +147,23 @@ void bind_plan(nb::module_& module) {
                     BoundPlan(make_plan(block, horizon, dtype, batch, rhs, device, schedule, variant, operations, workers, any_size));
             },
             nb::kw_only(), "block"_a, "horizon"_a, "dtype"_a = "float64", "batch"_a = 1, "rhs"_a = 1, "device"_a = "cpu",
-            "schedule"_a = "auto", "variant"_a = "auto", "operations"_a = "", "workers"_a = 1, "any_size"_a = false, guarded)
+            "schedule"_a = "auto", "variant"_a = "auto", "operations"_a = "", "workers"_a = 1, "any_size"_a = false,
+            nb::sig(text::make.signature), guarded)
         .def(
             "solver",
             [](const BoundPlan& self, nb::handle value, std::int64_t members, std::optional<bool> batched) {
                 return new BoundSolver(self.factors, value, members_of(self.spec(), members, batched));
             },
-            "value"_a = nb::none(), nb::kw_only(), "members"_a = 0, "batched"_a = nb::none(), guarded)
+            "value"_a = nb::none(), nb::kw_only(), "members"_a = 0, "batched"_a = nb::none(), nb::sig(text::solver.signature),
+            text::solver.description, guarded)
         .def(
             "prepare",
             [](const BoundPlan& self, nb::handle value) {
                 const BoundSolver refuses_what_does_not_fit(self.factors, value, {});
                 self.factors->prepare(Array(value, "value", true).data());
             },
-            "value"_a, guarded)
-        .def("copy_value", &copy_value, "value"_a, guarded)
+            "value"_a, nb::sig(text::prepare.signature), text::prepare.description, guarded)
+        .def("copy_value", &copy_value, "value"_a, nb::sig(text::copy_value.signature), text::copy_value.description, guarded)
         .def_prop_ro("block", [](const BoundPlan& self) { return self.spec().block; })
         .def_prop_ro("horizon", [](const BoundPlan& self) { return self.spec().horizon; })
         .def_prop_ro("dtype", [](const BoundPlan& self) { return dtype_text(self.spec()); })
@@ -160,15 +173,24 @@ void bind_plan(nb::module_& module) {
         .def_prop_ro("device_name", [](const BoundPlan& self) { return self.plan().device().name(); })
         .def_prop_ro("schedule", [](const BoundPlan& self) { return self.plan().choice().schedule.name; })
         .def_prop_ro("variant", [](const BoundPlan& self) { return self.plan().choice().variant; })
-        .def_prop_ro("reason", [](const BoundPlan& self) { return self.plan().choice().reason; })
-        .def_prop_ro("rung", [](const BoundPlan& self) { return std::string(to_string(self.plan().choice().rung)); })
-        .def_prop_ro("row", [](const BoundPlan& self) { return self.plan().choice().row; })
+        .def_prop_ro(
+            "reason", [](const BoundPlan& self) { return self.plan().choice().reason; }, "What chose the schedule and the variant.")
+        .def_prop_ro(
+            "rung", [](const BoundPlan& self) { return std::string(to_string(self.plan().choice().rung)); },
+            "Who chose them: \"pinned\", \"wisdom: exact\", \"wisdom: nearest\" or \"model\".")
+        .def_prop_ro(
+            "row", [](const BoundPlan& self) { return self.plan().choice().row; },
+            "The row of wisdom that was taken, with its file; empty where none was.")
         .def_prop_ro("operations", [](const BoundPlan& self) { return to_string(self.spec().operations); })
         .def_prop_ro("value_bytes", [](const BoundPlan& self) { return self.factors->bytes(); })
-        .def_prop_ro("handle", [](const BoundPlan& self) { return reinterpret_cast<std::uintptr_t>(self.factors.get()); })
-        .def_prop_ro("layout", layout_of)
-        .def_prop_ro("report", [](const BoundPlan& self) { return report_of(self.plan()); })
-        .def("__reduce__", &reduced_plan)
+        .def_prop_ro(
+            "handle", [](const BoundPlan& self) { return reinterpret_cast<std::uintptr_t>(self.factors.get()); },
+            "Address of the trifold::Factors, for C++ in this process.")
+        .def_prop_ro("layout", layout_of, "Plans of the same text can read each other's values.")
+        .def_prop_ro(
+            "report", [](const BoundPlan& self) { return report_of(self.plan()); }, nb::sig("def report(self, /) -> dict[str, Any]"),
+            "cache_hit, compiler, and the seconds that it took to generate, compile and load.")
+        .def("__reduce__", &reduced_plan, nb::sig("def __reduce__(self) -> tuple[Any, ...]"))
         .def("__repr__", describe);
 }
 
@@ -185,44 +207,57 @@ void bind_solver(nb::module_& module) {
         };
     };
     const auto none = nb::none();
-    nb::class_<BoundSolver> solver(module, "Solver");
+    namespace text = text_of_solver;
+    nb::class_<BoundSolver> solver(module, "Solver", text::whole);
     solver.def(
         "factor",
         [](BoundSolver& self, nb::handle d, nb::handle e, nb::handle shift, nb::handle diagonal, nb::handle active, double pivot_floor,
            bool accept, std::optional<bool> check) { self.factor(d, e, {shift, diagonal, active, pivot_floor, accept, check}); },
         "D"_a.none(), "E"_a.none() = none, nb::kw_only(), "shift"_a = none, "diagonal"_a = none, "active"_a = none, "pivot_floor"_a = 0.0,
-        "accept_nearly_singular"_a = false, "check"_a = none, guarded);
-    const auto bind_along = [&](const char* name, Operation operation) {
+        "accept_nearly_singular"_a = false, "check"_a = none, nb::sig(text::factor.signature), text::factor.description, guarded);
+    const auto bind_along = [&](const char* name, Operation operation, const Text& about) {
         solver.def(name, along(operation), "D"_a.none(), "E"_a.none(), "b"_a.none(), "out"_a = none, nb::kw_only(), "shift"_a = none,
                    "diagonal"_a = none, "active"_a = none, "pivot_floor"_a = 0.0, "accept_nearly_singular"_a = false, "check"_a = none,
-                   guarded);
+                   nb::sig(about.signature), guarded);
     };
-    bind_along("factor_solve", Operation::factor_solve);
-    bind_along("factor_forward", Operation::factor_forward);
-    const auto bind_sweep = [&](const char* name, Operation operation) {
-        solver.def(name, sweep(operation), "b"_a.none(), "out"_a = none, nb::kw_only(), "active"_a = none, "check"_a = none, guarded);
+    bind_along("factor_solve", Operation::factor_solve, text::factor_solve);
+    bind_along("factor_forward", Operation::factor_forward, text::factor_forward);
+    const auto bind_sweep = [&](const char* name, Operation operation, const Text& about) {
+        solver.def(name, sweep(operation), "b"_a.none(), "out"_a = none, nb::kw_only(), "active"_a = none, "check"_a = none,
+                   nb::sig(about.signature), guarded);
     };
-    bind_sweep("solve", Operation::solve);
-    bind_sweep("forward", Operation::forward);
-    bind_sweep("backward", Operation::backward);
+    bind_sweep("solve", Operation::solve, text::solve);
+    bind_sweep("forward", Operation::forward, text::forward);
+    bind_sweep("backward", Operation::backward, text::backward);
     solver
         .def("selected_inverse", &BoundSolver::selected_inverse, "out"_a = none, nb::kw_only(), "active"_a = none, "check"_a = none,
-             guarded)
-        .def("forward_quadratic", &BoundSolver::forward_quadratic, "b"_a.none(), "out"_a = none, "quadratic"_a = none, guarded)
-        .def("log_determinant", &BoundSolver::log_determinant, "out"_a = none, guarded)
-        .def("status", &BoundSolver::status, guarded)
-        .def("refinement", &BoundSolver::refinement, guarded)
+             nb::sig(text::selected_inverse.signature), text::selected_inverse.description, guarded)
+        .def(
+            "marginals",
+            [](BoundSolver& self, nb::handle d, nb::handle e, nb::handle b, nb::handle shift, nb::handle diagonal, nb::handle active,
+               double pivot_floor, bool accept,
+               std::optional<bool> check) { return self.marginals(d, e, b, {shift, diagonal, active, pivot_floor, accept, check}); },
+            "D"_a.none(), "E"_a.none(), "b"_a.none(), nb::kw_only(), "shift"_a = none, "diagonal"_a = none, "active"_a = none,
+            "pivot_floor"_a = 0.0, "accept_nearly_singular"_a = false, "check"_a = none, nb::sig(text::marginals.signature),
+            text::marginals.description, guarded)
+        .def("forward_quadratic", &BoundSolver::forward_quadratic, "b"_a.none(), "out"_a = none, "quadratic"_a = none,
+             nb::sig(text::forward_quadratic.signature), text::forward_quadratic.description, guarded)
+        .def("log_determinant", &BoundSolver::log_determinant, "out"_a = none, nb::sig(text::log_determinant.signature),
+             text::log_determinant.description, guarded)
+        .def("status", &BoundSolver::status, nb::sig(text::status.signature), text::status.description, guarded)
+        .def("refinement", &BoundSolver::refinement, nb::sig(text::refinement.signature), text::refinement.description, guarded)
         .def(
             "reciprocal_condition",
             [](BoundSolver& self, nb::handle d, nb::handle e, nb::handle shift, nb::handle diagonal, nb::handle active) {
                 return self.reciprocal_condition(d, e, {.shift = shift, .diagonal = diagonal, .active = active});
             },
-            "D"_a.none(), "E"_a.none() = none, nb::kw_only(), "shift"_a = none, "diagonal"_a = none, "active"_a = none, guarded)
-        .def("check", &BoundSolver::check, guarded)
-        .def("synchronize", &BoundSolver::synchronize, guarded)
-        .def_prop_ro("value", &BoundSolver::value)
+            "D"_a.none(), "E"_a.none() = none, nb::kw_only(), "shift"_a = none, "diagonal"_a = none, "active"_a = none,
+            nb::sig(text::reciprocal_condition.signature), text::reciprocal_condition.description, guarded)
+        .def("check", &BoundSolver::check, nb::sig(text::check.signature), text::check.description, guarded)
+        .def("synchronize", &BoundSolver::synchronize, nb::sig(text::synchronize.signature), text::synchronize.description, guarded)
+        .def_prop_ro("value", &BoundSolver::value, nb::sig("def value(self, /) -> Any"), "The array it works over, or None.")
         .def_prop_ro("batched", [](const BoundSolver& self) { return self.members().batched; })
-        .def("__reduce__", &reduced_solver)
+        .def("__reduce__", &reduced_solver, nb::sig("def __reduce__(self) -> tuple[Any, ...]"))
         .def_prop_ro("plan", [](const BoundSolver& self) { return BoundPlan{self.factors()}; })
         .def(
             "sample",
@@ -231,7 +266,8 @@ void bind_solver(nb::module_& module) {
                 const nb::object front = members.batched ? nb::object(nb::int_(members.count)) : nb::object(nb::none());
                 return nb::module_::import_("trifold.samples").attr("sample")(self, generator, mean, draws, front);
             },
-            "generator"_a = nb::none(), "mean"_a = nb::none(), "draws"_a = nb::none())
+            "generator"_a = nb::none(), "mean"_a = nb::none(), "draws"_a = nb::none(), nb::sig(text::sample.signature),
+            text::sample.description)
         .def("__repr__", [](const BoundSolver& self) {
             return fmt::format("<Solver of {}; members={}>", describe(BoundPlan{self.factors()}), self.members().count);
         });
@@ -246,7 +282,7 @@ BoundSolver* solver_for(nb::handle d, nb::handle b, const PlanSettings& settings
     const bool batched = of_d.shape().size() == 4;
     const auto value =
         of_d.place().ordinal < 0 ? allocate_bytes(factors->bytes()) : aligned_bytes(of_d.library(), of_d.place(), factors->bytes());
-    return new BoundSolver(factors, value, {batched ? of_d.shape()[0] : 1, batched});
+    return new BoundSolver(factors, value, {batched ? of_d.shape()[0] : 1, batched}, b.is_none());
 }
 
 /// For trifold.solve: only what is needed of a GridPlan's memory.
@@ -258,7 +294,8 @@ GridOperations operations_of_one_solution(int refine) {
 
 void bind_grid(nb::module_& module) {
     const auto none = nb::none();
-    nb::class_<BoundGrid>(module, "GridFactor")
+    namespace text = text_of_grid;
+    nb::class_<BoundGrid>(module, "GridFactor", text::whole)
         .def(
             "__init__",
             [](BoundGrid* self, nb::handle stencil, const std::string& matrix, const std::string& pivoting, const std::string& boundary,
@@ -266,16 +303,21 @@ void bind_grid(nb::module_& module) {
                 new (self) BoundGrid(stencil, {matrix, pivoting, boundary, rhs, workers, accept_nearly_singular}, all_grid_operations());
             },
             "stencil"_a.none(), nb::kw_only(), "matrix"_a, "pivoting"_a, "boundary"_a, "rhs"_a, "workers"_a, "accept_nearly_singular"_a,
-            guarded)
-        .def("factor", &BoundGrid::factor, "check"_a.none(), guarded)
-        .def("solve", &BoundGrid::solve, "b"_a.none(), "out"_a.none(), "transposed"_a, guarded)
-        .def("refine", &BoundGrid::refine, "b"_a.none(), "x"_a.none(), "out"_a.none(), "transposed"_a, guarded)
-        .def("gradients", &BoundGrid::gradients, "x"_a.none(), "by_x"_a.none(), guarded)
-        .def("log_determinant", &BoundGrid::log_determinant, guarded)
-        .def("status", &BoundGrid::status, guarded)
-        .def("reciprocal_condition", &BoundGrid::reciprocal_condition, guarded)
-        .def("check", &BoundGrid::check, guarded)
-        .def_prop_ro("batch_shape", &BoundGrid::batch_shape);
+            nb::sig(text::make.signature), guarded)
+        .def("factor", &BoundGrid::factor, "check"_a.none(), nb::sig(text::factor.signature), text::factor.description, guarded)
+        .def("solve", &BoundGrid::solve, "b"_a.none(), "out"_a.none(), "transposed"_a, nb::sig(text::solve.signature),
+             text::solve.description, guarded)
+        .def("refine", &BoundGrid::refine, "b"_a.none(), "x"_a.none(), "out"_a.none(), "transposed"_a, nb::sig(text::refine.signature),
+             text::refine.description, guarded)
+        .def("gradients", &BoundGrid::gradients, "x"_a.none(), "by_x"_a.none(), nb::sig(text::gradients.signature),
+             text::gradients.description, guarded)
+        .def("log_determinant", &BoundGrid::log_determinant, nb::sig(text::log_determinant.signature), text::log_determinant.description,
+             guarded)
+        .def("status", &BoundGrid::status, nb::sig(text::status.signature), text::status.description, guarded)
+        .def("reciprocal_condition", &BoundGrid::reciprocal_condition, nb::sig(text::reciprocal_condition.signature),
+             text::reciprocal_condition.description, guarded)
+        .def("check", &BoundGrid::check, nb::sig(text::check.signature), text::check.description, guarded)
+        .def_prop_ro("batch_shape", &BoundGrid::batch_shape, nb::sig("def batch_shape(self, /) -> tuple[int, ...]"));
     module.def(
         "grid_solve",
         [](nb::handle stencil, nb::handle b, nb::handle out, const std::string& matrix, const std::string& pivoting,
@@ -284,11 +326,15 @@ void bind_grid(nb::module_& module) {
             return grid.factor_solve(b, out, refine, check);
         },
         "stencil"_a.none(), "b"_a.none(), "out"_a.none(), nb::kw_only(), "matrix"_a, "pivoting"_a, "boundary"_a, "rhs"_a, "refine"_a,
-        "workers"_a, "check"_a.none(), "accept_nearly_singular"_a, guarded);
+        "workers"_a, "check"_a.none(), "accept_nearly_singular"_a,
+        nb::sig("def grid_solve(stencil: Any, b: Any, out: Any, *, rhs: int, refine: int, check: bool | None, matrix: str, pivoting: str, "
+                "boundary: str, workers: int, accept_nearly_singular: bool) -> Any"),
+        guarded);
 }
 
 void bind_sparse(nb::module_& module) {
-    nb::class_<BoundSparse>(module, "SparseSystem")
+    nb::class_<BoundSparse>(module, "SparseSystem",
+                            "A pattern and its values, for contiguous arrays of NumPy: what trifold.sparse.Solver is written with.")
         .def(
             "__init__",
             [](BoundSparse* self, nb::handle starts, nb::handle columns, nb::handle parts, nb::handle device, std::int64_t block,
@@ -299,13 +345,23 @@ void bind_sparse(nb::module_& module) {
                                 {block, dtype, preconditioner, method, partition, restart, rhs, most_iterations, subdomain, workers});
             },
             "starts"_a, "columns"_a, "parts"_a.none(), "device"_a.none(), nb::kw_only(), "block"_a, "dtype"_a, "preconditioner"_a,
-            "method"_a, "partition"_a, "restart"_a, "rhs"_a, "most_iterations"_a, "subdomain"_a, "workers"_a, guarded)
-        .def("update", &BoundSparse::update, "values"_a, "shift"_a, guarded)
-        .def("run", &BoundSparse::run, "operation"_a, "b"_a, "x"_a, "columns"_a, guarded)
+            "method"_a, "partition"_a, "restart"_a, "rhs"_a, "most_iterations"_a, "subdomain"_a, "workers"_a,
+            nb::sig("def __init__(self, starts: Any, columns: Any, parts: Any, device: Any, *, block: int, dtype: str, "
+                    "preconditioner: str, method: str, partition: str, restart: int, rhs: int, most_iterations: int, "
+                    "subdomain: int, workers: int) -> None"),
+            guarded)
+        .def("update", &BoundSparse::update, "values"_a, "shift"_a, nb::sig("def update(self, values: Any, shift: float) -> None"), guarded)
+        .def("run", &BoundSparse::run, "operation"_a, "b"_a, "x"_a, "columns"_a,
+             nb::sig("def run(self, operation: str, b: Any, x: Any, columns: int) -> None"), guarded)
         .def("solve", &BoundSparse::solve, "b"_a, "x"_a, "columns"_a, nb::kw_only(), "transposed"_a, "guess"_a, "rtol"_a, "atol"_a,
-             "most_iterations"_a, guarded)
-        .def("gradient", &BoundSparse::gradient, "x"_a, "by_b"_a, "by_values"_a, "columns"_a, guarded)
-        .def("summary", &BoundSparse::summary);
+             "most_iterations"_a, "check"_a = false,
+             nb::sig("def solve(self, b: Any, x: Any, columns: int, *, transposed: bool, guess: bool, rtol: float, atol: "
+                     "float, most_iterations: int, check: bool = False) -> list[tuple[str, int, float, float, list[float]]]"),
+             "For each right-hand side how it ended, iterations, |b - A x|, |b|, and the history of the last panel's.", guarded)
+        .def("gradient", &BoundSparse::gradient, "x"_a, "by_b"_a, "by_values"_a, "columns"_a,
+             nb::sig("def gradient(self, x: Any, by_b: Any, by_values: Any, columns: int) -> None"), guarded)
+        .def("summary", &BoundSparse::summary, nb::sig("def summary(self) -> dict[str, Any]"))
+        .def_prop_ro("device", &BoundSparse::device, nb::sig("def device(self) -> str"));
 }
 
 nb::dict tools() {
@@ -371,23 +427,39 @@ NB_MODULE(_core, module) {
     bind_torch(module);
     bind_grid(module);
     bind_sparse(module);
+    bind_state_space(module);
+    module.def(
+        "show_signatures",
+        [](nb::handle plan, nb::handle solver) {
+            namespace p = text_of_plan;
+            namespace s = text_of_solver;
+            make_built_in(plan, {p::solver, p::copy_value, p::prepare});
+            make_built_in(solver, {s::factor, s::factor_solve, s::factor_forward, s::solve, s::forward, s::backward, s::sample,
+                                   s::selected_inverse, s::marginals, s::forward_quadratic, s::log_determinant, s::status, s::refinement,
+                                   s::reciprocal_condition, s::check, s::synchronize});
+        },
+        "plan"_a, "solver"_a, nb::sig("def show_signatures(plan: Any, solver: Any) -> None"));
     module.def(
         "solver_for",
         [](nb::handle d, nb::handle b, const std::string& operations, const std::string& schedule, int workers, bool mixed,
            std::int64_t rhs) {
             return solver_for(d, b, {.schedule = schedule, .operations = operations, .workers = workers, .mixed = mixed, .rhs = rhs});
         },
-        "D"_a.none(), "b"_a.none(), "operations"_a, "schedule"_a, "workers"_a, "mixed"_a, "rhs"_a, guarded);
-    module.def("allocate_bytes", &allocate_bytes, "bytes"_a);
-    module.def("seconds_of_solve", &BoundSolver::seconds_of_solve, "solver"_a, "b"_a, "out"_a, "repeats"_a, guarded);
+        "D"_a.none(), "b"_a.none(), "operations"_a, "schedule"_a, "workers"_a, "mixed"_a, "rhs"_a,
+        nb::sig("def solver_for(D: Any, b: Any, operations: str, schedule: str, workers: int, mixed: bool, rhs: int) -> Solver"), guarded);
+    module.def("allocate_bytes", &allocate_bytes, "bytes"_a, nb::sig("def allocate_bytes(bytes: int) -> Any"));
+    module.def("seconds_of_solve", &BoundSolver::seconds_of_solve, "solver"_a, "b"_a, "out"_a, "repeats"_a,
+               nb::sig("def seconds_of_solve(solver: Solver, b: Any, out: Any, repeats: int) -> float"), guarded);
     module.def("finish_calls", &finish_calls);
     module.def("add_layer", [](const std::string& directory) { trifold::add_layer(directory); }, "directory"_a);
-    module.def("layers", [] { return trifold::probe_layers(); });
-    module.def("jax_handlers", &jax_handlers);
-    module.def("jax_compile", &jax_compile, "problem"_a, "device"_a, guarded);
-    module.def("jax_value_bytes", &jax_value_bytes, "problem"_a, "device"_a, guarded);
-    module.def("tools", &tools, guarded);
-    module.def("devices", &devices, guarded);
-    module.def("process", &process);
+    module.def("layers", [] { return trifold::probe_layers(); }, nb::sig("def layers() -> list[str]"));
+    module.def("jax_handlers", &jax_handlers, nb::sig("def jax_handlers() -> dict[str, Any]"));
+    module.def("jax_compile", &jax_compile, "problem"_a, "device"_a, nb::sig("def jax_compile(problem: list[int], device: Any) -> None"),
+               guarded);
+    module.def("jax_value_bytes", &jax_value_bytes, "problem"_a, "device"_a,
+               nb::sig("def jax_value_bytes(problem: list[int], device: Any) -> int"), guarded);
+    module.def("tools", &tools, nb::sig("def tools() -> dict[str, dict[str, Any]]"), guarded);
+    module.def("devices", &devices, nb::sig("def devices() -> dict[str, Any]"), guarded);
+    module.def("process", &process, nb::sig("def process() -> dict[str, Any]"));
     module.attr("version") = fmt::format("{}.{}.{}", TRIFOLD_VERSION_MAJOR, TRIFOLD_VERSION_MINOR, TRIFOLD_VERSION_PATCH);
 }

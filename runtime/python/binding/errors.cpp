@@ -3,6 +3,8 @@
 #include <nanobind/nanobind.h>
 
 #include <new>
+#include <regex>
+#include <string>
 #include <trifold/error.hpp>
 
 #include "runtime/python/binding/grid.hpp"
@@ -22,6 +24,18 @@ void raise(const char* name, const char* text, const nb::list& failures) {
     const auto type = kind(name);
     const auto error = type(text, failures);
     PyErr_SetObject(type.ptr(), error.ptr());
+}
+
+/// Images are indexed by rows first in Python.
+std::string with_pixels_by_row(const std::string& text) {
+    static const std::regex pixel(R"(pixel \((\d+), (\d+)\))");
+    return std::regex_replace(text, pixel, "pixel [$2, $1]");
+}
+
+/// The library speaks of Specs, of which Python has none: what they hold is a Plan's.
+std::string in_words_of_python(const std::string& text) {
+    static const std::regex spec("the (Grid)?Spec's ");
+    return std::regex_replace(text, spec, "its ");
 }
 
 void translate(const std::exception_ptr& thrown, void*) {
@@ -49,13 +63,13 @@ void translate(const std::exception_ptr& thrown, void*) {
             const auto outcome = grid_outcome(f.outcome);
             failures.append(nb::make_tuple(f.member, outcome[0], outcome[1], outcome[2]));
         }
-        raise("GridFailed", error.what(), failures);
+        raise("GridFailed", with_pixels_by_row(error.what()).c_str(), failures);
     } catch (const SparseFailed& error) {
         nb::list failures;
-        for (const auto& f : error.failures) failures.append(sparse_problem(f.values));
+        for (const auto& f : error.failures) failures.append(sparse_problem(f));
         raise("SparseFailed", error.what(), failures);
     } catch (const SpecError& error) {
-        raise("SpecError", error.what());
+        raise("SpecError", in_words_of_python(error.what()).c_str());
     } catch (const DeviceError& error) {
         raise("DeviceError", error.what());
     } catch (const CompileError& error) {

@@ -57,7 +57,7 @@ namespace {
 
 namespace ffi = xla::ffi;
 using Problem = ffi::Span<const std::int64_t>;
-enum class Call : std::int64_t { factor, factor_solve, solve, log_determinant, selected_inverse, forward, backward };
+enum class Call : std::int64_t { factor, factor_solve, solve, log_determinant, selected_inverse, forward, backward, marginals };
 
 /// A problem on a device. Kept for good: XLA's captured graphs may hold its kernels for as long as the process lives.
 struct Known {
@@ -129,6 +129,11 @@ void expect_value(const ffi::AnyBuffer& buffer, const Factors& factors) {
     throw SpecError(fmt::format("a factor has {} bytes, and the problem's has {}", buffer.size_bytes(), factors.bytes()));
 }
 
+bool factors_in(Call call) { return call == Call::factor || call == Call::factor_solve || call == Call::marginals; }
+
+/// Results of Call::marginals, in this order.
+enum Marginal : std::size_t { m_value, m_log_determinant, m_diagonal, m_lower, m_x };
+
 /// Kernels go by the problem, so no buffer may be of another.
 void expect_sizes(const Factors& factors, Call call, const Buffers& buffers) {
     const auto& spec = factors.plan().choice().spec;
@@ -138,12 +143,12 @@ void expect_sizes(const Factors& factors, Call call, const Buffers& buffers) {
         expect(diagonal, real, each * spec.horizon, "D or the diagonal");
         expect(lower, real, each * (spec.horizon - 1), "E or what is below the diagonal");
     };
-    const auto columns = [&](std::size_t argument) {
+    const auto columns = [&](std::size_t argument, std::size_t result = 1) {
         const auto elements = spec.batch * spec.horizon * spec.block * buffers.columns(argument);
         expect(buffers.in(argument), real, elements, "b");
-        expect(buffers.result(1), real, elements, "x");
+        expect(buffers.result(result), real, elements, "x");
     };
-    const bool factored = call == Call::factor || call == Call::factor_solve;
+    const bool factored = factors_in(call);
     if (factored) blocks(buffers.in(0), buffers.in(1));
     if (!factored) expect_value(buffers.in(0), factors);
     if (call == Call::log_determinant) return expect(buffers.result(0), ffi::DataType::F64, spec.batch, "log_determinant");
@@ -151,6 +156,10 @@ void expect_sizes(const Factors& factors, Call call, const Buffers& buffers) {
     if (call == Call::factor_solve) columns(2);
     if (call == Call::solve || call == Call::forward || call == Call::backward) columns(1);
     if (call == Call::selected_inverse) blocks(buffers.result(1), buffers.result(2));
+    if (call != Call::marginals) return;
+    expect(buffers.result(m_log_determinant), ffi::DataType::F64, spec.batch, "log_determinant");
+    blocks(buffers.result(m_diagonal), buffers.result(m_lower));
+    columns(2, m_x);
 }
 
 /// The value that a sweep works in. XLA is told to make it an argument and a result in one. Where it reads the argument as a slice of a
@@ -163,7 +172,7 @@ Factors::Borrowed through(Factors& factors, const Buffers& buffers, Stream strea
 
 /// The Solver that a call is made with.
 Factors::Borrowed borrowed_for(Factors& factors, Call call, const Buffers& buffers, Stream stream) {
-    if (call == Call::factor || call == Call::factor_solve) return factors.fresh(buffers.out(0), stream);
+    if (factors_in(call)) return factors.fresh(buffers.out(0), stream);
     if (call == Call::log_determinant) return factors.filled(buffers.in(0).untyped_data(), stream);
     return through(factors, buffers, stream);
 }
@@ -189,26 +198,35 @@ void perform(Solver& solver, Call call, bool accept, const Buffers& buffers, Str
             return solver.copy_log_determinant(buffers.write<double>(0), solver.plan().choice().spec.batch, stream);
         case Call::selected_inverse:
             return solver.selected_inverse(buffers.write<Real>(1), buffers.write<Real>(2), stream);
+        case Call::marginals:
+            options.columns = buffers.columns(2);
+            solver.factor_solve(buffers.read<Real>(0), buffers.read<Real>(1), buffers.read<Real>(2), buffers.write<Real>(m_x), stream,
+                                options);
+            solver.copy_log_determinant(buffers.write<double>(m_log_determinant), solver.plan().choice().spec.batch, stream);
+            return solver.selected_inverse(buffers.write<Real>(m_diagonal), buffers.write<Real>(m_lower), stream);
     }
     throw SpecError("the call is not known; this trifold.jax is of another version");
 }
 
 /// Fills a member's part of a result.
 template <class Real>
-void write_nan(const ffi::AnyBuffer& result, std::size_t member, std::size_t members) {
+void write_nan_of(const ffi::AnyBuffer& result, std::size_t member, std::size_t members) {
     const auto elements = result.element_count() / members;
     std::fill_n(static_cast<Real*>(result.untyped_data()) + member * elements, elements, std::numeric_limits<Real>::quiet_NaN());
 }
+void write_nan(const ffi::AnyBuffer& result, std::size_t member, std::size_t members) {
+    if (result.element_type() == ffi::DataType::F64) write_nan_of<double>(result, member, members);
+    if (result.element_type() == ffi::DataType::F32) write_nan_of<float>(result, member, members);
+}
 
-/// On the CPU: what rounding alone has decided must not be taken for sound, and a compiled function cannot raise.
-template <class Real>
+/// On the CPU: what rounding alone has decided must not be taken for sound, and a compiled function cannot raise. Values are bytes, and
+/// stay.
 void refuse_nearly_singular(Solver& solver, Call call, const Buffers& buffers) {
     if (call == Call::factor) return;
     const auto& members = solver.status();
     for (std::size_t k = 0; k < members.size(); ++k) {
         if (!members[k].nearly_singular) continue;
-        if (call == Call::log_determinant) write_nan<double>(buffers.result(0), k, members.size());
-        for (std::size_t i = 1; i < buffers.results.size(); ++i) write_nan<Real>(buffers.result(i), k, members.size());
+        for (std::size_t i = 0; i < buffers.results.size(); ++i) write_nan(buffers.result(i), k, members.size());
     }
 }
 
@@ -234,7 +252,7 @@ void execute(Problem problem, const Buffers& buffers, int ordinal, Stream stream
     const auto solver = borrowed_for(factors, call, buffers, stream);
     const auto perform_in = [&]<class Real>(Real) {
         perform<Real>(*solver, call, problem[f_accept] != 0, buffers, stream);
-        if (ordinal == on_cpu) refuse_nearly_singular<Real>(*solver, call, buffers);
+        if (ordinal == on_cpu) refuse_nearly_singular(*solver, call, buffers);
     };
     if (problem[f_bits] == 32)
         perform_in(float{});

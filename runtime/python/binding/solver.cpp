@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <vector>
 
+#include "runtime/base/log.hpp"
+#include "runtime/python/binding/memory.hpp"
 #include "runtime/python/binding/unlocked.hpp"
 
 namespace trifold::python {
@@ -55,29 +58,32 @@ std::vector<std::int64_t> Members::shape(std::initializer_list<std::int64_t> of_
     return result;
 }
 
-BoundSolver::BoundSolver(std::shared_ptr<Factors> factors, nb::handle value, Members members)
-    : Bound(fits_plan), factors_(std::move(factors)), members_(members) {
+BoundSolver::BoundSolver(std::shared_ptr<Factors> factors, nb::handle value, Members members, bool widens)
+    : Bound(fits_plan), held_(std::make_shared<Held>()), members_(members) {
+    auto& [own_factors, own_value] = *held_;
+    own_factors = std::move(factors);
+    widened_for_ = widens ? spec().rhs : std::numeric_limits<std::int64_t>::max();
     element_ = spec().precision == Precision::f32 ? Element::f32 : Element::f64;
-    const auto& device = factors_->plan().device();
+    const auto& device = own_factors->plan().device();
     place_.ordinal = device.backend() == Backend::cpu ? -1 : device.ordinal();
     if (members.count < 1 || members.count > spec().batch)
         throw SpecError(fmt::format("members = {} is out of range; give 1 to {}", members.count, spec().batch));
     if (!members.batched && members.count != 1)
         throw SpecError(fmt::format("batched = False is for one system, and these are {}; give batched=True, or members=1", members.count));
     if (!value.is_none()) {
-        value_.read(value, "value", true);
-        library_ = value_.library();
-        take_place(value_);
-        value_.make_contiguous();
-        if (value_.element() != Element::u8 || value_.size() < factors_->bytes())
-            throw SpecError(fmt::format("value is {}; give ({},) uint8", value_.describe(), factors_->bytes()));
-        if (reinterpret_cast<std::uintptr_t>(value_.data()) % workspace_base_alignment != 0)
+        own_value.read(value, "value", true);
+        library_ = own_value.library();
+        take_place(own_value);
+        own_value.make_contiguous();
+        if (own_value.element() != Element::u8 || own_value.size() < own_factors->bytes())
+            throw SpecError(fmt::format("value is {}; give ({},) uint8", own_value.describe(), own_factors->bytes()));
+        if (reinterpret_cast<std::uintptr_t>(own_value.data()) % workspace_base_alignment != 0)
             throw SpecError(
                 fmt::format("value is not aligned to {} bytes; give plan.copy_value(value), a copy that is", workspace_base_alignment));
         return;
     }
     const Unlocked unlocked;
-    own_ = std::make_unique<Solver>(factors_->plan());
+    own_ = std::make_unique<Solver>(own_factors->plan());
 }
 
 BoundSolver::~BoundSolver() {
@@ -164,10 +170,39 @@ void BoundSolver::run(Members members, bool factors, bool masked, bool checked, 
         with_real([&](auto real) { body(solver, real, stream); });
         if (checked) solver.check();
     };
+    const auto held = held_;
     const Unlocked unlocked;
     if (own_) return call(*own_);
-    auto borrowed = factors ? factors_->fresh(value_.data(), stream, masked) : factors_->filled(value_.data(), stream, members.count);
+    auto* const value = held->value.data();
+    auto borrowed = factors ? held->factors->fresh(value, stream, masked) : held->factors->filled(value, stream, members.count);
     call(*borrowed);
+}
+
+/// Nothing is lost where it cannot be done: the sweep then takes longer.
+void BoundSolver::widen(std::int64_t columns) {
+    if (columns <= widened_for_) return;
+    widened_for_ = columns;
+    const auto from = held_;
+    const auto& plan = from->factors->plan();
+    const auto [spec, tuning] = widened(plan.choice(), columns);
+    if (spec.rhs == plan.choice().spec.rhs) return;
+    const auto wide = std::make_shared<Held>();
+    try {
+        {
+            const Unlocked unlocked;
+            wide->factors = Factors::shared(spec, plan.device(), tuning);
+        }
+        wide->value.read(allocate_bytes(wide->factors->bytes()), "value", true);
+        const Unlocked unlocked;
+        auto given = from->factors->filled(from->value.data(), {}, members_.count);
+        auto taking = wide->factors->fresh(wide->value.data(), {}, true);
+        taking->take_factor(*given);
+    } catch (const CompileError& error) {
+        log_once(LogLevel::warning,
+                 fmt::format("right-hand sides go one by one, since there is no code for {}: {}", columns, error.what()));
+        return;
+    }
+    held_ = wide;
 }
 
 /// Later calls go by these members, unless this one was refused before it began.
@@ -209,6 +244,7 @@ nb::object BoundSolver::sweep(Operation operation, nb::handle b, nb::handle out,
     Inputs in(members_);
     read_rhs(in, b, out);
     read_active(in, active);
+    widen(in.columns);
     run(in.members, false, bool(in.active), checks(check), [&]<class Real>(Solver& solver, Real, Stream stream) {
         using Function = void (Solver::*)(const Real*, Real*, Stream, const SweepOptions&);
         Function function = &Solver::solve<Real>;
@@ -238,14 +274,47 @@ nb::object BoundSolver::selected_inverse(nb::handle out, nb::handle active, std:
     return nb::make_tuple(in.result, coupling);
 }
 
-nb::object BoundSolver::forward_quadratic(nb::handle b, nb::handle out, nb::handle quadratic) {
-    Inputs in(members_);
-    read_rhs(in, b, out);
+std::vector<std::int64_t> BoundSolver::shape_of_quadratic(const Inputs& in) const {
     if (in.columns > spec().rhs)
         throw SpecError(fmt::format("b has {} right-hand sides, and the Plan keeps {} of their quadratics; give it rhs={}", in.columns,
                                     spec().rhs, in.columns));
     auto shape = in.members.shape({});
     if (in.b.shape().size() == (in.members.batched ? 4U : 3U)) shape.push_back(in.columns);
+    return shape;
+}
+
+nb::object BoundSolver::marginals(nb::handle d, nb::handle e, nb::handle b, const Options& options) {
+    const auto n = spec().block, horizon = spec().horizon;
+    Inputs in(members_);
+    read_system(in, d, e, options);
+    read_rhs(in, b, nb::none());
+    Array determinants, quadratics, diagonals, lowers;
+    const auto make = [&](Array& array, const std::vector<std::int64_t>& shape, Element element) {
+        return read_or_make(array, nb::none(), "out", shape, element);
+    };
+    const auto determinant = make(determinants, in.members.shape({}), Element::f64);
+    const auto quadratic = make(quadratics, shape_of_quadratic(in), Element::f64);
+    const auto diagonal = make(diagonals, in.members.shape({horizon, n, n}), element_);
+    const auto lower = make(lowers, in.members.shape({horizon - 1, n, n}), element_);
+    run_factor(in, options.check, [&]<class Real>(Solver& solver, Real, Stream stream) {
+        auto* const x = in.x.as<Real>();
+        const auto count = in.members.count;
+        solver.factor_forward(in.d.as<const Real>(), in.e.as<const Real>(), in.b.as<const Real>(), x, stream,
+                              in.factor_options<Real>(options));
+        solver.copy_quadratic(quadratics.as<double>(), count, stream, in.columns);
+        solver.backward(static_cast<const Real*>(x), x, stream, in.sweep_options());
+        solver.copy_log_determinant(determinants.as<double>(), count, stream);
+        solver.selected_inverse(diagonals.as<Real>(), lowers.as<Real>(), stream, {0, in.active.as<const int>(), count});
+    });
+    const auto back = [&](const nb::object& result) { return finish(in.b, result); };
+    return helper("marginals")(back(in.result), back(determinant), back(quadratic), back(diagonal), back(lower));
+}
+
+nb::object BoundSolver::forward_quadratic(nb::handle b, nb::handle out, nb::handle quadratic) {
+    Inputs in(members_);
+    read_rhs(in, b, out);
+    widen(in.columns);
+    const auto shape = shape_of_quadratic(in);
     Array values;
     const auto result = read_or_make(values, quadratic, "quadratic", shape, Element::f64);
     run(in.members, false, false, false, [&]<class Real>(Solver& solver, Real, Stream stream) {

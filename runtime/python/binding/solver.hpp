@@ -29,7 +29,8 @@ struct Members {
 class BoundSolver : Bound {
   public:
     /// `value`: None, or bytes in the Plan's memory that will be, or have been, factored into. `members` says what they hold.
-    BoundSolver(std::shared_ptr<Factors> factors, nb::handle value, Members members);
+    /// `widens`: on the CPU a sweep of many right-hand sides moves the value to a Plan for as many (Plan::widened), once.
+    BoundSolver(std::shared_ptr<Factors> factors, nb::handle value, Members members, bool widens = false);
     ~BoundSolver();
 
     void factor(nb::handle d, nb::handle e, const Options& options);
@@ -38,6 +39,8 @@ class BoundSolver : Bound {
     /// The operation is forward, backward or solve.
     nb::object sweep(Operation operation, nb::handle b, nb::handle out, nb::handle active, std::optional<bool> check);
     nb::object selected_inverse(nb::handle out, nb::handle active, std::optional<bool> check);
+    /// One factorization and all that follows from it: (x, log det A, b' A^-1 b, diagonal, lower).
+    nb::object marginals(nb::handle d, nb::handle e, nb::handle b, const Options& options);
     /// The forward sweep and b' A^-1 b of it: (y, quadratic).
     nb::object forward_quadratic(nb::handle b, nb::handle out, nb::handle quadratic);
     nb::object log_determinant(nb::handle out);
@@ -49,16 +52,24 @@ class BoundSolver : Bound {
     /// Seconds that one call of Solver::solve takes the host, of so many without Python between them: what the binding is measured against.
     double seconds_of_solve(nb::handle b, nb::handle out, int repeats);
     void synchronize();
-    nb::object value() const { return value_.object().is_valid() ? nb::borrow(value_.object()) : nb::none(); }
+    nb::object value() const { return held_->value.object().is_valid() ? nb::borrow(held_->value.object()) : nb::none(); }
     Members members() const { return members_; }
-    const std::shared_ptr<Factors>& factors() const { return factors_; }
+    const std::shared_ptr<Factors>& factors() const { return held_->factors; }
 
   private:
     struct Inputs;
-    const Spec& spec() const { return factors_->plan().choice().spec; }
+    /// A value and the solvers that work on it. A call keeps those that it began with, for another thread may widen meanwhile.
+    struct Held {
+        std::shared_ptr<Factors> factors;
+        Array value;
+    };
+    const Spec& spec() const { return held_->factors->plan().choice().spec; }
+    void widen(std::int64_t columns);
     void read_system(Inputs& in, nb::handle d, nb::handle e, const Options& options);
     void read_active(Inputs& in, nb::handle active);
     void read_rhs(Inputs& in, nb::handle b, nb::handle out);
+    /// The shape of quadratics, one for each right-hand side.
+    std::vector<std::int64_t> shape_of_quadratic(const Inputs& in) const;
     nb::object read_or_make(Array& array, nb::handle given, const char* name, std::span<const std::int64_t> shape, Element element) const {
         return Bound::read_or_make(array, given, name, shape, element, library_);
     }
@@ -67,8 +78,8 @@ class BoundSolver : Bound {
     template <class Body>
     void run_factor(const Inputs& in, std::optional<bool> check, Body body);
 
-    std::shared_ptr<Factors> factors_;
-    Array value_;
+    std::shared_ptr<Held> held_;
+    std::int64_t widened_for_;  // columns of a sweep, at most, for which there is nothing to widen
     std::unique_ptr<Solver> own_;
     Members members_;  // the last factorization's. A call goes by its copy, for other threads may factor meanwhile
 };

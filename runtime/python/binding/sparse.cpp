@@ -1,5 +1,7 @@
 #include "runtime/python/binding/sparse.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <trifold/error.hpp>
 #include <vector>
@@ -19,10 +21,12 @@ std::vector<std::int32_t> numbers_of(nb::handle given, const char* name) {
     return {all.begin(), all.end()};
 }
 
-/// On the host, with its size.
+bool on_host(const Array& array) { return array.place() == Place{}; }
+
+/// On the host with its size.
 AnyArray any(const Array& array) {
-    AnyArray result(array.data(), true, array.element() == Element::f32 ? Precision::f32 : Precision::f64);
-    result.size = array.size();
+    AnyArray result(array.data(), on_host(array), array.element() == Element::f32 ? Precision::f32 : Precision::f64);
+    if (on_host(array)) result.size = array.size();
     return result;
 }
 
@@ -50,7 +54,9 @@ nb::tuple outcome_of(const SparseOutcome& outcome, const std::vector<double>& hi
 
 }  // namespace
 
-nb::tuple sparse_problem(const SparseValues& v) {
+nb::tuple sparse_problem(const SparseFailed::Failure& failure) {
+    const auto& v = failure.values;
+    if (v.ok()) return nb::make_tuple(std::string(trifold::to_string(failure.outcome.end)), -1, -1);
     if (v.not_finite > 0) return nb::make_tuple("not_finite", v.bad_row, v.bad_column);
     if (v.unequal > 0) return nb::make_tuple("not_symmetric", v.unequal_row, v.unequal_column);
     return nb::make_tuple("singular", v.zero_row, v.zero_row);
@@ -70,6 +76,26 @@ BoundSparse::~BoundSparse() {
     if (born_ != forks()) static_cast<void>(solver_.release());
 }
 
+std::string BoundSparse::device() const {
+    const auto& device = solver_->plan().device();
+    if (device.backend() == Backend::cpu) return "cpu";
+    return fmt::format("{}:{}", device.backend() == Backend::hip ? "hip" : "cuda", device.ordinal());
+}
+
+Stream BoundSparse::stream_of(std::initializer_list<const Array*> arrays) const {
+    const auto& first = **arrays.begin();
+    for (const auto* other : arrays)
+        if (other->place() != first.place())
+            throw SpecError(fmt::format("{} is {}, and {} {}; give both in one place", other->name(), other->describe(), first.name(),
+                                        first.describe()));
+    if (on_host(first)) return {};
+    const auto& device = solver_->plan().device();
+    if (device.backend() != backend_of(first.library(), first.place()) || device.ordinal() != first.place().ordinal)
+        throw SpecError(fmt::format("{} is {}, and the plan on {}; make it with device='{}', or copy the array there", first.name(),
+                                    first.describe(), this->device(), to_string(first.place())));
+    return current_stream(first.library(), first.place());
+}
+
 template <class Body>
 void BoundSparse::locked(Body body) {
     const Unlocked unlocked;
@@ -79,8 +105,9 @@ void BoundSparse::locked(Body body) {
 
 void BoundSparse::update(nb::handle values, double shift) {
     const Array of_values(values, "the values of A");
+    const auto stream = stream_of({&of_values});
     locked([&](SparseSolver& solver) {
-        solver.update(any(of_values), {}, {.shift = shift});
+        solver.update(any(of_values), stream, {.shift = shift});
         if (!std::ranges::all_of(solver.values(), &SparseValues::ok)) solver.check();
     });
 }
@@ -90,18 +117,21 @@ void BoundSparse::run(const std::string& operation, nb::handle b, nb::handle x, 
     const auto found = std::ranges::find(all, operation, [](SparseOperation one) { return trifold::to_string(one); });
     if (found == all.end()) throw SpecError("no operation is called " + operation);
     const Array of_b(b, "b"), of_x(x, "x", true);
-    locked([&](SparseSolver& solver) { solver.run(*found, {any(of_b), any(of_x)}, {}, {.columns = columns}); });
+    const auto stream = stream_of({&of_b, &of_x});
+    locked([&](SparseSolver& solver) { solver.run(*found, {any(of_b), any(of_x)}, stream, {.columns = columns}); });
 }
 
 nb::list BoundSparse::solve(nb::handle b, nb::handle x, std::int64_t columns, bool transposed, bool guess, double rtol, double atol,
-                            std::int64_t most_iterations) {
+                            std::int64_t most_iterations, bool check) {
     const Array of_b(b, "b"), of_x(x, "x", true);
+    const auto stream = stream_of({&of_b, &of_x});
     const SparseOptions options{.columns = columns, .relative = rtol, .absolute = atol, .most_iterations = most_iterations, .guess = guess};
     const auto operation = transposed ? SparseOperation::solve_transposed : SparseOperation::solve;
     std::vector<SparseOutcome> outcomes;
     std::vector<std::vector<double>> histories(static_cast<std::size_t>(columns));
     locked([&](SparseSolver& solver) {
-        solver.run(operation, {any(of_b), any(of_x)}, {}, options);
+        solver.run(operation, {any(of_b), any(of_x)}, stream, options);
+        if (check) solver.check();
         outcomes = solver.outcomes();
         const auto rhs = solver.plan().spec().rhs;
         for (auto column = (columns - 1) / rhs * rhs; column < columns; ++column)  // earlier panels' are gone
@@ -114,8 +144,9 @@ nb::list BoundSparse::solve(nb::handle b, nb::handle x, std::int64_t columns, bo
 
 void BoundSparse::gradient(nb::handle x, nb::handle by_b, nb::handle by_values, std::int64_t columns) {
     const Array of_x(x, "x"), of_by_b(by_b, "by_b"), of_by_values(by_values, "by_values", true);
+    const auto stream = stream_of({&of_x, &of_by_b, &of_by_values});
     locked([&](SparseSolver& solver) {
-        solver.run(SparseOperation::gradient, {any(of_x), any(of_by_b), any(of_by_values)}, {}, {.columns = columns});
+        solver.run(SparseOperation::gradient, {any(of_x), any(of_by_b), any(of_by_values)}, stream, {.columns = columns});
     });
 }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -17,11 +18,11 @@ struct SparseSettings {
     int workers = 1;
 };
 
-/// The failure of values as trifold.SparseFailed has it: (problem, row, column).
-nb::tuple sparse_problem(const SparseValues& values);
+/// A failure as trifold.SparseFailed has it: (problem, row, column).
+nb::tuple sparse_problem(const SparseFailed::Failure& failure);
 
-/// A pattern and its values, for arrays of NumPy that are of the plan's type and without gaps: what trifold.sparse.Solver is written with.
-/// Calls of several threads wait for one another.
+/// A pattern and its values, for arrays that are of the plan's type and without gaps, all on the host or all on the plan's GPU: what
+/// trifold.sparse.Solver is written with. Calls of several threads wait for one another.
 class BoundSparse {
   public:
     /// `parts` is None, or the subdomain of each row.
@@ -33,13 +34,16 @@ class BoundSparse {
     /// Throws SparseFailed on values that cannot be factored.
     void update(nb::handle values, double shift);
     void run(const std::string& operation, nb::handle b, nb::handle x, std::int64_t columns);
-    /// For each right-hand side (end, iterations, |b - A x|, |b|, history).
+    /// For each right-hand side (end, iterations, |b - A x|, |b|, history). `check`: throws SparseFailed unless all have converged.
     nb::list solve(nb::handle b, nb::handle x, std::int64_t columns, bool transposed, bool guess, double rtol, double atol,
-                   std::int64_t most_iterations);
+                   std::int64_t most_iterations, bool check);
     void gradient(nb::handle x, nb::handle by_b, nb::handle by_values, std::int64_t columns);
     nb::dict summary() const;
+    std::string device() const;  ///< "cpu" or "cuda:0"
 
   private:
+    /// The stream that is current where the arrays of a call are. Throws SpecError where they are apart, or on another GPU.
+    Stream stream_of(std::initializer_list<const Array*> arrays) const;
     template <class Body>
     void locked(Body body);
 

@@ -125,6 +125,17 @@ nb::tuple factor_solve(nb::handle d, nb::handle e, nb::handle b, bool check) {
     return nb::make_tuple(x, value);
 }
 
+/// (x, log det A, diagonal, lower, value).
+nb::tuple marginals(nb::handle d, nb::handle e, nb::handle b, bool check) {
+    const Array of_d(d, "D");
+    const auto known = known_for(of_d, columns_of(of_d, b));
+    const auto value = names_of_torch().like(known->sample), x = names_of_torch().like(b);
+    auto solver = known->solver(value);
+    solver.factor_along(Operation::factor_solve, d, e, b, x, {.check = check});
+    const auto inverse = solver.selected_inverse(nb::none(), nb::none(), check);
+    return nb::make_tuple(x, solver.log_determinant(nb::none()), inverse[0], inverse[1], value);
+}
+
 /// A Solver that goes on from a value of D.
 template <class Call>
 nb::object with_value(nb::handle d, nb::handle value, Call call) {
@@ -156,14 +167,25 @@ nb::object selected_inverse(nb::handle d, nb::handle, nb::handle value) {
 
 void bind_torch(nb::module_& module) {
     const nb::call_guard<InCall> guarded;
-    module.def("torch_way", [](const nb::args& arguments) { return static_cast<int>(way_of(arguments)); });
-    module.def("torch_factor", &factor, "D"_a, "E"_a, "columns"_a, "check"_a, guarded);
-    module.def("torch_factor_solve", &factor_solve, "D"_a, "E"_a, "b"_a, "check"_a, guarded);
-    module.def("torch_solve", &sweep<Operation::solve>, "D"_a, "E"_a, "value"_a, "b"_a, guarded);
-    module.def("torch_forward", &sweep<Operation::forward>, "D"_a, "E"_a, "value"_a, "b"_a, guarded);
-    module.def("torch_backward", &sweep<Operation::backward>, "D"_a, "E"_a, "value"_a, "b"_a, guarded);
-    module.def("torch_log_determinant", &log_determinant, "D"_a, "E"_a, "value"_a, guarded);
-    module.def("torch_selected_inverse", &selected_inverse, "D"_a, "E"_a, "value"_a, guarded);
+    module.def(
+        "torch_way", [](const nb::args& arguments) { return static_cast<int>(way_of(arguments)); },
+        nb::sig("def torch_way(*arguments: Any) -> int"));
+    module.def("torch_factor", &factor, "D"_a, "E"_a, "columns"_a, "check"_a,
+               nb::sig("def torch_factor(D: Any, E: Any, columns: int, check: bool) -> Any"), guarded);
+    module.def("torch_factor_solve", &factor_solve, "D"_a, "E"_a, "b"_a, "check"_a,
+               nb::sig("def torch_factor_solve(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, Any]"), guarded);
+    module.def("torch_marginals", &marginals, "D"_a, "E"_a, "b"_a, "check"_a,
+               nb::sig("def torch_marginals(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, ...]"), guarded);
+    module.def("torch_solve", &sweep<Operation::solve>, "D"_a, "E"_a, "value"_a, "b"_a,
+               nb::sig("def torch_solve(D: Any, E: Any, value: Any, b: Any) -> Any"), guarded);
+    module.def("torch_forward", &sweep<Operation::forward>, "D"_a, "E"_a, "value"_a, "b"_a,
+               nb::sig("def torch_forward(D: Any, E: Any, value: Any, b: Any) -> Any"), guarded);
+    module.def("torch_backward", &sweep<Operation::backward>, "D"_a, "E"_a, "value"_a, "b"_a,
+               nb::sig("def torch_backward(D: Any, E: Any, value: Any, b: Any) -> Any"), guarded);
+    module.def("torch_log_determinant", &log_determinant, "D"_a, "E"_a, "value"_a,
+               nb::sig("def torch_log_determinant(D: Any, E: Any, value: Any) -> Any"), guarded);
+    module.def("torch_selected_inverse", &selected_inverse, "D"_a, "E"_a, "value"_a,
+               nb::sig("def torch_selected_inverse(D: Any, E: Any, value: Any) -> tuple[Any, Any]"), guarded);
 }
 
 }  // namespace trifold::python

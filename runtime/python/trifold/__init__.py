@@ -21,9 +21,9 @@ import atexit as _atexit
 import importlib.util as _util
 from typing import TYPE_CHECKING as _TYPE_CHECKING, Any as _Any
 
-from . import grid, models
+from . import grid, models, operators, signatures as _signatures
 from ._core import Plan, Solver, add_layer as _add_layer, finish_calls as _finish_calls, version as _version
-from .arrays import Refinement, Status
+from .arrays import Marginals, Refinement, Status
 from .errors import (
     CacheError,
     CompileError,
@@ -39,9 +39,10 @@ from .errors import (
     SpecError,
     Unsolvable,
 )
-from .factor import Factor, factor, solve
+from .factor import Factor, factor, marginals, solve
 from .info import info
 from .matrices import from_banded, from_sparse, matvec, to_dense
+from .structure import Factorized, Structure, factorized, solve_sparse, structure_of
 
 __version__: str = _version
 __all__ = [
@@ -50,8 +51,10 @@ __all__ = [
     "DeviceError",
     "Error",
     "Factor",
+    "Factorized",
     "GridFailed",
     "LaunchError",
+    "Marginals",
     "NearlySingular",
     "NotConverged",
     "NotPositiveDefinite",
@@ -62,15 +65,21 @@ __all__ = [
     "SparseFailed",
     "SpecError",
     "Status",
+    "Structure",
     "Unsolvable",
     "factor",
+    "factorized",
     "from_banded",
     "from_sparse",
     "grid",
     "info",
+    "marginals",
     "matvec",
     "models",
+    "operators",
     "solve",
+    "solve_sparse",
+    "structure_of",
     "to_dense",
 ]
 
@@ -97,4 +106,5 @@ _kernels = _util.find_spec("trifold_kernels")
 for _folder in (_kernels and _kernels.submodule_search_locations) or ():
     _add_layer(_folder)
 
+_signatures.show()
 _atexit.register(_finish_calls)

@@ -1,13 +1,12 @@
-"""The compiled part. Arrays are those of NumPy, torch, CuPy or JAX, or whatever else has ``__dlpack__`` or ``__array__``."""
+"""The compiled part. tools/stubs writes this file: arrays are those of NumPy, torch, CuPy or JAX, or what else arrays.py reads."""
 
 from typing import Any
 
-from .arrays import Refinement, Status
-
-version: str
+from .arrays import ArrayLike, Marginals, Refinement, Status
 
 class Plan:
-    """A problem that is prepared: kernels generated for it, compiled or taken from the cache, and loaded. Equal Plans are made once.
+    """
+    A problem that is prepared: kernels generated for it, compiled or taken from the cache, and loaded. Equal Plans are made once.
     Pickles as its arguments.
 
     block, horizon: n, 1 to 1024, and N. dtype: "float32", "float64", or "mixed" for float64 arrays factored in float32. batch: the most
@@ -32,16 +31,24 @@ class Plan:
         workers: int = 1,
         any_size: bool = False,
     ) -> None: ...
-    def solver(self, value: Any = None, *, members: int = 0, batched: bool | None = None) -> Solver:
-        """A Solver with memory of its own; or over value, value_bytes of uint8 on the device, aligned to 64 bytes.
+    def solver(self, value: ArrayLike | None = None, *, members: int = 0, batched: bool | None = None) -> Solver:
+        """
+        A Solver with memory of its own; or over value, value_bytes of uint8 on the device, aligned to 64 bytes.
 
         A value that is filled holds members systems (0: the batch). batched: whether their arrays have a batch axis; by default where there
         is more than one system, which cannot do without.
         """
-    def copy_value(self, value: Any) -> Any:
-        """A copy of a value, aligned as solver() needs it: of one that comes from a file or from another copy."""
-    def prepare(self, value: Any) -> None:
-        """Makes ready what the first call over a value would: before a graph is captured."""
+
+    def prepare(self, value: ArrayLike) -> None:
+        """
+        Makes ready what the first call over a value would: before a graph is captured.
+        """
+
+    def copy_value(self, value: ArrayLike) -> Any:
+        """
+        A copy of a value, aligned as solver() needs it: of one that comes from a file or from another copy.
+        """
+
     @property
     def block(self) -> int: ...
     @property
@@ -63,12 +70,17 @@ class Plan:
     @property
     def reason(self) -> str:
         """What chose the schedule and the variant."""
+
     @property
     def rung(self) -> str:
-        """Who chose them: "pinned", "wisdom: exact", "wisdom: nearest" or "model"."""
+        """
+        Who chose them: "pinned", "wisdom: exact", "wisdom: nearest" or "model".
+        """
+
     @property
     def row(self) -> str:
         """The row of wisdom that was taken, with its file; empty where none was."""
+
     @property
     def operations(self) -> str: ...
     @property
@@ -76,15 +88,23 @@ class Plan:
     @property
     def handle(self) -> int:
         """Address of the trifold::Factors, for C++ in this process."""
+
     @property
     def layout(self) -> str:
         """Plans of the same text can read each other's values."""
+
     @property
-    def report(self) -> dict[str, Any]:
-        """cache_hit, prebuilt, compiler, and the seconds that it took to generate, compile and load."""
+    def report(self, /) -> dict[str, Any]:
+        """
+        cache_hit, compiler, and the seconds that it took to generate, compile and load.
+        """
+
+    def __reduce__(self) -> tuple[Any, ...]: ...
+    def __repr__(self) -> str: ...
 
 class Solver:
-    """Calls of one Plan, one at a time. Made by Plan.solver(). Pickles with its value, where it was made over one; else without a factor.
+    """
+    Calls of one Plan, one at a time. Made by Plan.solver(). Pickles with its value, where it was made over one; else without a factor.
 
     D: (N, n, n), of which only the lower triangles are read; E: (N - 1, n, n), or None when N is 1; b, y, x: (N, n), or (N, n, m). With a
     batch axis in front of D there is one in front of all. Up to the Plan's batch members may be given. Sweeps take the members of the last
@@ -97,92 +117,151 @@ class Solver:
 
     def factor(
         self,
-        D: Any,
-        E: Any = None,
+        D: ArrayLike,
+        E: ArrayLike | None = None,
         *,
-        shift: Any = None,
-        diagonal: Any = None,
-        active: Any = None,
+        shift: ArrayLike | None = None,
+        diagonal: ArrayLike | None = None,
+        active: ArrayLike | None = None,
         pivot_floor: float = 0.0,
         accept_nearly_singular: bool = False,
         check: bool | None = None,
     ) -> None: ...
     def factor_solve(
         self,
-        D: Any,
-        E: Any,
-        b: Any,
-        out: Any = None,
+        D: ArrayLike,
+        E: ArrayLike | None,
+        b: ArrayLike,
+        out: ArrayLike | None = None,
         *,
-        shift: Any = None,
-        diagonal: Any = None,
-        active: Any = None,
+        shift: ArrayLike | None = None,
+        diagonal: ArrayLike | None = None,
+        active: ArrayLike | None = None,
         pivot_floor: float = 0.0,
         accept_nearly_singular: bool = False,
         check: bool | None = None,
     ) -> Any: ...
     def factor_forward(
         self,
-        D: Any,
-        E: Any,
-        b: Any,
-        out: Any = None,
+        D: ArrayLike,
+        E: ArrayLike | None,
+        b: ArrayLike,
+        out: ArrayLike | None = None,
         *,
-        shift: Any = None,
-        diagonal: Any = None,
-        active: Any = None,
+        shift: ArrayLike | None = None,
+        diagonal: ArrayLike | None = None,
+        active: ArrayLike | None = None,
         pivot_floor: float = 0.0,
         accept_nearly_singular: bool = False,
         check: bool | None = None,
     ) -> Any: ...
-    def solve(self, b: Any, out: Any = None, *, active: Any = None, check: bool | None = None) -> Any: ...
-    def forward(self, b: Any, out: Any = None, *, active: Any = None, check: bool | None = None) -> Any: ...
-    def backward(self, b: Any, out: Any = None, *, active: Any = None, check: bool | None = None) -> Any: ...
-    def sample(self, generator: Any = None, mean: Any = None, draws: int | None = None) -> Any:
-        """mean + L^-T z, as trifold.Factor has it. The Plan must have backward among its operations."""
-    def selected_inverse(self, out: tuple[Any, Any] | None = None, *, active: Any = None, check: bool | None = None) -> tuple[Any, Any]:
-        """Blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), (N - 1, n, n). The Plan must have it among its operations."""
-    def forward_quadratic(self, b: Any, out: Any = None, quadratic: Any = None) -> tuple[Any, Any]:
-        """forward(b), and b' A^-1 b in float64: (), (m,), (batch,) or (batch, m). b has as many right-hand sides as the Plan."""
-    def log_determinant(self, out: Any = None) -> Any:
+    def solve(self, b: ArrayLike, out: ArrayLike | None = None, *, active: ArrayLike | None = None, check: bool | None = None) -> Any: ...
+    def forward(self, b: ArrayLike, out: ArrayLike | None = None, *, active: ArrayLike | None = None, check: bool | None = None) -> Any: ...
+    def backward(
+        self, b: ArrayLike, out: ArrayLike | None = None, *, active: ArrayLike | None = None, check: bool | None = None
+    ) -> Any: ...
+    def selected_inverse(
+        self, out: tuple[Any, Any] | None = None, *, active: ArrayLike | None = None, check: bool | None = None
+    ) -> tuple[Any, Any]:
+        """
+        Blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), (N - 1, n, n). The Plan must have it among its operations.
+        """
+
+    def marginals(
+        self,
+        D: ArrayLike,
+        E: ArrayLike | None,
+        b: ArrayLike,
+        *,
+        shift: ArrayLike | None = None,
+        diagonal: ArrayLike | None = None,
+        active: ArrayLike | None = None,
+        pivot_floor: float = 0.0,
+        accept_nearly_singular: bool = False,
+        check: bool | None = None,
+    ) -> Marginals:
+        """
+        What trifold.marginals() returns. The Plan must have all operations, and b has as many right-hand sides as the Plan at most.
+        """
+
+    def forward_quadratic(self, b: ArrayLike, out: ArrayLike | None = None, quadratic: Any = None) -> tuple[Any, Any]:
+        """
+        forward(b), and b' A^-1 b in float64: (), (m,), (batch,) or (batch, m). b has as many right-hand sides as the Plan.
+        """
+
+    def log_determinant(self, out: ArrayLike | None = None) -> Any:
         """log det A in float64: (), or (batch,). Does not wait on a GPU."""
+
     def status(self) -> Status:
         """Waits, and says how each member fared."""
+
     def refinement(self) -> Refinement:
         """Waits. Mixed precision only: how the last solution was refined."""
-    def reciprocal_condition(self, D: Any, E: Any = None, *, shift: Any = None, diagonal: Any = None, active: Any = None) -> Any:
-        """Waits. float64 by member, as trifold.Factor has it. The Plan must have solve among its operations; status() is then that of its
+
+    def reciprocal_condition(
+        self,
+        D: ArrayLike,
+        E: ArrayLike | None = None,
+        *,
+        shift: ArrayLike | None = None,
+        diagonal: ArrayLike | None = None,
+        active: ArrayLike | None = None,
+    ) -> Any:
+        """
+        Waits. float64 by member, as trifold.Factor has it. The Plan must have solve among its operations; status() is then that of its
         own solutions.
         """
+
     def check(self) -> None:
         """Waits, and raises what check=True would."""
+
     def synchronize(self) -> None:
         """Waits for the last call."""
+
     @property
-    def value(self) -> Any:
+    def value(self, /) -> Any:
         """The array it works over, or None."""
+
     @property
     def batched(self) -> bool: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
     @property
     def plan(self) -> Plan: ...
+    def sample(self, generator: Any = None, mean: ArrayLike | None = None, draws: int | None = None) -> Any:
+        """
+        mean + L^-T z, as trifold.Factor has it. The Plan must have backward among its operations.
+        """
+
+    def __repr__(self) -> str: ...
+
+def torch_way(*arguments: Any) -> int: ...
+def torch_factor(D: Any, E: Any, columns: int, check: bool) -> Any: ...
+def torch_factor_solve(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, Any]: ...
+def torch_marginals(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, ...]: ...
+def torch_solve(D: Any, E: Any, value: Any, b: Any) -> Any: ...
+def torch_forward(D: Any, E: Any, value: Any, b: Any) -> Any: ...
+def torch_backward(D: Any, E: Any, value: Any, b: Any) -> Any: ...
+def torch_log_determinant(D: Any, E: Any, value: Any) -> Any: ...
+def torch_selected_inverse(D: Any, E: Any, value: Any) -> tuple[Any, Any]: ...
 
 class GridFactor:
     """Images on arrays of Python: what trifold.grid.Factor is written with."""
 
     def __init__(
-        self, stencil: Any, *, rhs: int, matrix: str, pivoting: str, boundary: str, workers: int, accept_nearly_singular: bool
+        self, stencil: ArrayLike, *, rhs: int, matrix: str, pivoting: str, boundary: str, workers: int, accept_nearly_singular: bool
     ) -> None: ...
     def factor(self, check: bool | None) -> None: ...
-    def solve(self, b: Any, out: Any, transposed: bool) -> Any: ...
-    def refine(self, b: Any, x: Any, out: Any, transposed: bool) -> Any: ...
-    def gradients(self, x: Any, by_x: Any) -> tuple[Any, Any]: ...
+    def solve(self, b: ArrayLike, out: ArrayLike | None, transposed: bool) -> Any: ...
+    def refine(self, b: ArrayLike, x: ArrayLike, out: ArrayLike | None, transposed: bool) -> Any: ...
+    def gradients(self, x: ArrayLike, by_x: ArrayLike) -> tuple[Any, Any]: ...
     def log_determinant(self) -> list[tuple[float, int]]: ...
     def status(self) -> list[tuple[Any, ...]]:
         """For each image what trifold.grid.Status has."""
+
     def reciprocal_condition(self) -> list[float]: ...
     def check(self) -> None: ...
     @property
-    def batch_shape(self) -> tuple[int, ...]: ...
+    def batch_shape(self, /) -> tuple[int, ...]: ...
 
 def grid_solve(
     stencil: Any,
@@ -200,7 +279,7 @@ def grid_solve(
 ) -> Any: ...
 
 class SparseSystem:
-    """A pattern and its values, for contiguous arrays of NumPy: what trifold.sparse.Solver is written with."""
+    """A pattern and its values, for contiguous arrays of the processor, or all of its GPU: what trifold.sparse.Solver is written with."""
 
     def __init__(
         self,
@@ -223,29 +302,58 @@ class SparseSystem:
     def update(self, values: Any, shift: float) -> None: ...
     def run(self, operation: str, b: Any, x: Any, columns: int) -> None: ...
     def solve(
-        self, b: Any, x: Any, columns: int, *, transposed: bool, guess: bool, rtol: float, atol: float, most_iterations: int
+        self,
+        b: Any,
+        x: Any,
+        columns: int,
+        *,
+        transposed: bool,
+        guess: bool,
+        rtol: float,
+        atol: float,
+        most_iterations: int,
+        check: bool = False,
     ) -> list[tuple[str, int, float, float, list[float]]]:
         """For each right-hand side how it ended, iterations, |b - A x|, |b|, and the history of the last panel's."""
     def gradient(self, x: Any, by_b: Any, by_values: Any, columns: int) -> None: ...
     def summary(self) -> dict[str, Any]: ...
+    @property
+    def device(self) -> str:
+        """cpu or cuda:0."""
 
+class StateSpace:
+    """What trifold/state_space.py makes of a model of NumPy's arrays."""
+
+    @property
+    def D(self, /) -> Any: ...
+    @property
+    def E(self, /) -> Any: ...
+    @property
+    def b(self, /) -> Any: ...
+    @property
+    def array(self) -> str: ...
+    @property
+    def problem(self) -> str: ...
+    @property
+    def complete(self) -> bool: ...
+    def least(self, x: Any) -> Any: ...
+
+def state_space(
+    F: Any, H: Any, Q: Any, R: Any, P0: Any, ys: Any, m0: Any, c: Any, d: Any, batch: int, horizon: int, n: int, m: int
+) -> StateSpace: ...
+def show_signatures(plan: Any, solver: Any) -> None: ...
 def solver_for(D: Any, b: Any, operations: str, schedule: str, workers: int, mixed: bool, rhs: int) -> Solver: ...
 def allocate_bytes(bytes: int) -> Any: ...
 def seconds_of_solve(solver: Solver, b: Any, out: Any, repeats: int) -> float: ...
-def torch_way(*arguments: Any) -> int: ...
-def torch_factor(D: Any, E: Any, columns: int, check: bool) -> Any: ...
-def torch_factor_solve(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, Any]: ...
-def torch_solve(D: Any, E: Any, value: Any, b: Any) -> Any: ...
-def torch_forward(D: Any, E: Any, value: Any, b: Any) -> Any: ...
-def torch_backward(D: Any, E: Any, value: Any, b: Any) -> Any: ...
-def torch_log_determinant(D: Any, E: Any, value: Any) -> Any: ...
-def torch_selected_inverse(D: Any, E: Any, value: Any) -> tuple[Any, Any]: ...
 def finish_calls() -> None: ...
-def add_layer(directory: str) -> None: ...
-def layers() -> list[str]: ...
-def tools() -> dict[str, dict[str, Any]]: ...
-def devices() -> dict[str, Any]: ...
-def process() -> dict[str, Any]: ...
 def jax_handlers() -> dict[str, Any]: ...
 def jax_compile(problem: list[int], device: Any) -> None: ...
 def jax_value_bytes(problem: list[int], device: Any) -> int: ...
+def tools() -> dict[str, dict[str, Any]]: ...
+def devices() -> dict[str, Any]: ...
+def process() -> dict[str, Any]: ...
+
+version: str
+
+def add_layer(directory: str) -> None: ...
+def layers() -> list[str]: ...

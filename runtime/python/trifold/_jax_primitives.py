@@ -41,6 +41,7 @@ _CALLS = (
     "selected_inverse",
     "forward",
     "backward",
+    "marginals",
 )  # the order is that of Call in binding/jax.cpp
 _MOST_AT_A_TIME = 32  # right-hand sides
 _LARGEST_BLOCK = 1024
@@ -138,6 +139,12 @@ def _selected_inverse_shapes(value: Any, D: Any, E: Any, *, inverse: bool) -> li
     return [abstract_like(D, D.shape, D.dtype), abstract_like(D, E.shape, D.dtype)]
 
 
+def _marginals_shapes(D: Any, E: Any, b: Any, *, inverse: bool, accept: bool) -> list[Any]:
+    value, x = _factor_solve_shapes(D, E, b, inverse=inverse, accept=accept)
+    of_inverse = _selected_inverse_shapes(value, D, E, inverse=inverse)
+    return [value, *_log_determinant_shapes(value, D, E, inverse=inverse), *of_inverse, x]
+
+
 def _change_of_inverse_shapes(D: Any, E: Any, scale: Any, dD: Any, dE: Any) -> list[Any]:
     return [abstract_like(D, D.shape, D.dtype), abstract_like(D, E.shape, D.dtype)]
 
@@ -156,7 +163,12 @@ def make_primitive(name: str, shapes: Any) -> Any:
 
 @functools.cache
 def _compiled(primitive: Any, **parameters: Any) -> Any:
-    return jax.jit(functools.partial(primitive.bind, **parameters))
+    def bind(*arguments: Any) -> Any:
+        return primitive.bind(*arguments, **parameters)
+
+    bind.__qualname__ = bind.__name__ = primitive.name
+    bind._apply_primitive = True  # pyright: ignore[reportFunctionMemberAccess]  # or jax_debug_nans would go on looking within
+    return jax.jit(bind)
 
 
 factor_p = make_primitive("factor", _factor_shapes)
@@ -166,6 +178,7 @@ log_determinant_p = make_primitive("log_determinant", _log_determinant_shapes)
 selected_inverse_p = make_primitive("selected_inverse", _selected_inverse_shapes)
 forward_p = make_primitive("forward", _solve_shapes)
 backward_p = make_primitive("backward", _solve_shapes)
+marginals_p = make_primitive("marginals", _marginals_shapes)
 change_of_inverse_p = make_primitive("change_of_inverse", _change_of_inverse_shapes)
 
 
@@ -203,19 +216,41 @@ def _lower_sweep(call: str) -> Any:
 def _lower_log_determinant(ctx: Any, value: Any, D: Any, E: Any, *, inverse: bool) -> Any:
     of_value, of_d, _ = ctx.avals_in
     _check_value(of_value, of_d, inverse)
-    doubles = ctx.avals_out[0].update(dtype=np.dtype(np.float64))
-    inner = ctx.replace(avals_in=[of_value], avals_out=[doubles])
+    inner = ctx.replace(avals_in=[of_value], avals_out=[_doubles(ctx.avals_out[0])])
     problem = _problem("log_determinant", of_d, of_value.shape[1], inverse)
     (result,) = ffi.ffi_lowering("trifold_log_determinant")(inner, value, problem=problem)
-    if ctx.avals_out[0].dtype == doubles.dtype:
-        return [result]
-    return [stablehlo.convert(ir.RankedTensorType.get(ctx.avals_out[0].shape, ir.F32Type.get()), result)]
+    return [_as_wide(result, ctx.avals_out[0])]
+
+
+def _doubles(aval: Any) -> Any:
+    """The library writes log determinants in float64, whatever JAX has."""
+    return aval.update(dtype=np.dtype(np.float64))
+
+
+def _as_wide(result: Any, aval: Any) -> Any:
+    if aval.dtype == np.dtype(np.float64):
+        return result
+    return stablehlo.convert(ir.RankedTensorType.get(aval.shape, ir.F32Type.get()), result)
+
+
+def _lower_marginals(platform: str) -> Any:
+    first = _lower_first("marginals", platform)
+
+    def rule(ctx: Any, *operands: Any, **parameters: Any) -> Any:
+        value, log_determinant, *others = ctx.avals_out
+        inner = ctx.replace(avals_out=[value, _doubles(log_determinant), *others])
+        results = list(first(inner, *operands, **parameters))
+        results[1] = _as_wide(results[1], log_determinant)
+        return results
+
+    return rule
 
 
 for _platform in ("cpu", "cuda"):
     for _primitive_of, _rule in (
         (factor_p, _lower_first("factor", _platform)),
         (factor_solve_p, _lower_first("factor_solve", _platform)),
+        (marginals_p, _lower_marginals(_platform)),
         (solve_p, _lower_sweep("solve")),
         (log_determinant_p, _lower_log_determinant),
         (selected_inverse_p, _lower_sweep("selected_inverse")),
@@ -302,28 +337,49 @@ def _solve_transpose(cotangents: Any, value: Any, D: Any, E: Any, b: Any, *, inv
 
 
 def _log_determinant_jvp(primals: Any, tangents: Any, *, inverse: bool) -> Any:
-    """The trace of A^-1 dA, for which the blocks of A^-1 where A has any are enough."""
-    _, dD, dE = tangents
     (result,) = log_determinant_p.bind(*primals, inverse=inverse)
-    if _all_zero(dD, dE):
+    if _all_zero(*tangents[1:]):
         return [result], [_zero(result)]
-    diagonal, lower = selected_inverse_p.bind(*primals, inverse=inverse)
+    blocks_of_inverse = selected_inverse_p.bind(*primals, inverse=inverse)
+    return [result], [_change_of_log_determinant(result, blocks_of_inverse, *tangents[1:])]
+
+
+def _change_of_log_determinant(result: Any, blocks_of_inverse: Any, dD: Any, dE: Any) -> Any:
+    """The trace of A^-1 dA, for which the blocks of A^-1 where A has any are enough."""
+    if _all_zero(dD, dE):
+        return _zero(result)
+    diagonal, below = blocks_of_inverse
     change = jnp.zeros_like(result)
     if not isinstance(dD, ad.Zero):
         change = change + jnp.sum((diagonal * symmetric(dD)).astype(result.dtype), (1, 2, 3))
     if not isinstance(dE, ad.Zero):
-        change = change + 2 * jnp.sum((lower * dE).astype(result.dtype), (1, 2, 3))
-    return [result], [change]
+        change = change + 2 * jnp.sum((below * dE).astype(result.dtype), (1, 2, 3))
+    return change
 
 
 def _selected_inverse_jvp(primals: Any, tangents: Any, *, inverse: bool) -> Any:
-    _, D, E = primals
     results = selected_inverse_p.bind(*primals, inverse=inverse)
-    if _all_zero(*tangents[1:]):
-        return results, list(map(_zero, results))
-    dD, dE = (jnp.zeros_like(p) if isinstance(t, ad.Zero) else t for p, t in zip((D, E), tangents[1:]))
-    scale = jax.lax.stop_gradient(jnp.max(jnp.diagonal(results[0], 0, -2, -1), (-2, -1)))
-    return results, change_of_inverse_p.bind(*same_axes(D, E, scale, symmetric(dD), dE))
+    return results, _changes_of_inverse(results, *primals[1:], *tangents[1:])
+
+
+def _changes_of_inverse(blocks_of_inverse: Any, D: Any, E: Any, *changes: Any) -> list[Any]:
+    if _all_zero(*changes):
+        return list(map(_zero, blocks_of_inverse))
+    dD, dE = (jnp.zeros_like(p) if isinstance(t, ad.Zero) else t for p, t in zip((D, E), changes))
+    scale = jax.lax.stop_gradient(jnp.max(jnp.diagonal(blocks_of_inverse[0], 0, -2, -1), (-2, -1)))
+    return change_of_inverse_p.bind(*same_axes(D, E, scale, symmetric(dD), dE))
+
+
+def _marginals_jvp(primals: Any, tangents: Any, *, inverse: bool, accept: bool) -> Any:
+    D, E, _ = primals
+    results = marginals_p.bind(*primals, inverse=inverse, accept=accept)
+    value, log_determinant, *of_inverse, x = results
+    return results, [
+        _zero(value),
+        _change_of_log_determinant(log_determinant, of_inverse, *tangents[:2]),
+        *_changes_of_inverse(of_inverse, D, E, *tangents[:2]),
+        _change_of_solution(value, D, E, x, tangents, inverse),
+    ]
 
 
 def _change_of_inverse(D: Any, E: Any, scale: Any, dD: Any, dE: Any) -> list[Any]:
@@ -395,6 +451,7 @@ ad.primitive_jvps[factor_solve_p] = _factor_solve_jvp
 ad.primitive_jvps[solve_p] = _solve_jvp
 ad.primitive_jvps[log_determinant_p] = _log_determinant_jvp
 ad.primitive_jvps[selected_inverse_p] = _selected_inverse_jvp
+ad.primitive_jvps[marginals_p] = _marginals_jvp
 ad.primitive_jvps[change_of_inverse_p] = _change_of_inverse_jvp
 ad.primitive_transposes[solve_p] = _solve_transpose
 ad.primitive_transposes[change_of_inverse_p] = _change_of_inverse_transpose
@@ -409,9 +466,9 @@ mlir.register_lowering(change_of_inverse_p, mlir.lower_fun(_change_of_inverse, m
 
 def _batch(primitive: Any, arguments: Any, axes: Any, **parameters: Any) -> Any:
     size = next(argument.shape[axis] for argument, axis in zip(arguments, axes) if axis is not None)
-    if primitive in (factor_solve_p, solve_p, forward_p, backward_p) and all(axis is None for axis in axes[:-1]):
+    if primitive in (factor_solve_p, marginals_p, solve_p, forward_p, backward_p) and all(axis is None for axis in axes[:-1]):
         return _batch_columns(primitive, arguments, axes[-1], size, **parameters)
-    if primitive not in (factor_p, factor_solve_p, change_of_inverse_p) and axes[0] is None:
+    if primitive not in (factor_p, factor_solve_p, marginals_p, change_of_inverse_p) and axes[0] is None:
         raise SpecError("a factor without a batch cannot be differentiated along a batch of D or E; factor the batch")
     flat = [flatten_batch(argument, axis, size) for argument, axis in zip(arguments, axes)]
     results = primitive.bind(*flat, **parameters)
@@ -435,7 +492,7 @@ def _batch_columns(primitive: Any, arguments: Any, axis: int, size: int, **param
 
 for _primitive_of in (
     *(factor_p, factor_solve_p, solve_p, log_determinant_p, selected_inverse_p),
-    *(forward_p, backward_p, change_of_inverse_p),
+    *(forward_p, backward_p, marginals_p, change_of_inverse_p),
 ):
     batching.primitive_batchers[_primitive_of] = functools.partial(_batch, _primitive_of)
 

@@ -7,15 +7,25 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy
+import numpy.typing
 
 from .errors import SpecError
 
 _log = logging.getLogger("trifold")
 np: Any = numpy  # its stubs differ from version to version
 _PROCESSOR = (1, 3, 11)  # DLPack's numbers of its memory: its own, and what CUDA and HIP pin
+
+
+class Exchanged(Protocol):
+    """An array that is handed over by DLPack, as those of torch, CuPy and JAX are."""
+
+    def __dlpack__(self) -> Any: ...
+
+
+ArrayLike = numpy.typing.ArrayLike | Exchanged
 
 
 class Status(NamedTuple):
@@ -37,6 +47,20 @@ class Refinement(NamedTuple):
     iterations: Any  #: corrections of the first solution
     converged: Any  #: False: X is NaN
     backward_error: Any
+
+
+class Marginals(NamedTuple):
+    """What a Gaussian of precision A and information b has, of one factorization: marginals() returns it."""
+
+    x: Any  #: A^-1 b, the mean: as b
+    log_determinant: Any  #: log det A: () or (batch,)
+    quadratic: Any  #: b' A^-1 b: (), (m,), (batch,) or (batch, m)
+    diagonal: Any  #: blocks (i, i) of A^-1, the covariances: (N, n, n)
+    lower: Any  #: blocks (i + 1, i), the covariances of neighbours: (N - 1, n, n)
+
+
+def marginals(*parts: Any) -> Marginals:
+    return Marginals(*parts)
 
 
 def status(rows: list[tuple[Any, ...]], batched: bool) -> Status:

@@ -121,10 +121,12 @@ class GridFailed(Unsolvable):
 
 
 class SparseFailed(Unsolvable):
-    """The values of a sparse matrix cannot be used: some are not finite, or a pivot block is singular, or the matrix is not symmetric.
+    """The values of a sparse matrix cannot be used: some are not finite, or a pivot block is singular, or the matrix is not symmetric. Or,
+    where a call has check=True, an iteration has not converged.
 
     ``failures`` lists (problem, row, column) for each matrix, of the first block that is to blame: "not_finite", "singular" or
-    "not_symmetric", and rows and columns of blocks from 0. ``problem``, ``row`` and ``column`` are those of the first matrix.
+    "not_symmetric", and rows and columns of blocks from 0; and for each iteration its end, such as "limit", with -1 for both.
+    ``problem``, ``row`` and ``column`` are those of the first.
     """
 
     def __init__(self, message: str, failures: list[tuple[str, int, int]]) -> None:

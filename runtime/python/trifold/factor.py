@@ -1,11 +1,14 @@
 """One factorization and what follows from it."""
 
+# pyright: reportConstantRedefinition=false
+
 from __future__ import annotations
 
 from typing import Annotated, Any, TypedDict, Unpack
 
 from ._core import Plan, Solver, solver_for
-from .arrays import Status, columns_alone, floating, give_back, is_jax
+from .arrays import ArrayLike, Marginals, Status, columns_alone, floating, give_back, is_jax
+from .batches import fitting, fitting_factor, itself
 from .errors import SpecError
 from .options import Option, array, flag, known, read, real, takes, truth, whole, word
 
@@ -36,12 +39,13 @@ def _solver_for(D: Any, b: Any, operations: str, settings: dict[str, Any], rhs: 
 
 
 @takes(OPTIONS)
-def solve(D: Any, E: Any, b: Any, **options: Unpack[Options]) -> Any:
+def solve(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, **options: Unpack[Options]) -> Any:
     """Solve A x = b, where A has the blocks D on its diagonal and E below it.
 
     D: (N, n, n), of which only the lower triangles are read; E: (N - 1, n, n), block (i + 1, i) of A, or None when N is 1;
-    b: (N, n), or (N, n, m) for m right-hand sides. All three may have one batch axis in front. float32 or float64; integers become float64.
-    Returns x, with the shape of b, in its library and on its device.
+    b: (N, n), or (N, n, m) for m right-hand sides. Each may have a batch axis in front, of one length or 1; one A with a batch of b is
+    factored once. float32 or float64; integers become float64. Returns x, with the shape of b and a batch axis where one of the three has
+    one, in the library of b and on its device.
 
     shift, (batch,) or a number, is added to the diagonal of A, and diagonal, (batch, N, n), to its entries. Members whose entry of
     active, (batch,), is 0 are left out: their x is undefined. Pivots below pivot_floor times the largest diagonal entry of their
@@ -55,42 +59,65 @@ def solve(D: Any, E: Any, b: Any, **options: Unpack[Options]) -> Any:
     DeviceError when there is no device or compiler.
     """
     settings = read("solve", options, OPTIONS)
-    diagonal, lower, right = floating(D, "D"), floating(E, "E"), floating(b, "b")
-    return _solver_for(diagonal, right, "factor_solve,solve", settings).factor_solve(diagonal, lower, right, **settings)
+    D, E, b, back, _ = fitting(floating(D, "D"), floating(E, "E"), floating(b, "b"))
+    return back(_solver_for(D, b, "factor_solve,solve", settings).factor_solve(D, E, b, **settings))
 
 
 @takes(OPTIONS)
-def factor(D: Any, E: Any, *, rhs: int = 1, **options: Unpack[Options]) -> Factor:
-    """Factor A, to solve with it again and again. rhs: right-hand sides that are solved at once; more go in panels of that many.
+def marginals(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, **options: Unpack[Options]) -> Marginals:
+    """A^-1 b, log det A, b' A^-1 b, and blocks (i, i) and (i + 1, i) of A^-1, of one factorization.
 
-    With rhs of 4 or more, many right-hand sides take a fraction of the time each, and one takes about as long as ever. The other
-    arguments and errors are those of solve().
+    They are what a Gaussian of precision A and information b has: mean, normalization, likelihood, and covariances. Arguments and errors
+    are those of solve(). There is no mixed precision for it. A's results have the batch axis of D and E.
+    """
+    settings = read("marginals", options, OPTIONS)
+    if settings["mixed"]:
+        raise SpecError("mixed precision has no selected inverse; take solve(), or marginals() without mixed")
+    D, E, b, back, back_columns = fitting(floating(D, "D"), floating(E, "E"), floating(b, "b"))
+    found = _solver_for(D, b, "all", settings).marginals(D, E, b, **settings)
+    return found._replace(x=back(found.x), quadratic=back_columns(found.quadratic))
+
+
+@takes(OPTIONS)
+def factor(D: ArrayLike, E: ArrayLike | None, *, rhs: int = 1, **options: Unpack[Options]) -> Factor:
+    """Factor A, to solve with it again and again. rhs: right-hand sides that will be solved at once; more go in panels of that many.
+
+    Many right-hand sides together take a fraction of the time each. On the CPU, except in mixed precision, a factor finds out by itself:
+    the first call with more of them than rhs, and at least four, moves it to a Plan for as many, which stays its plan. The other arguments
+    and errors are those of solve().
     """
     settings = read("factor", options, OPTIONS)
-    diagonal, lower = floating(D, "D"), floating(E, "E")
+    D, E, *_ = fitting(floating(D, "D"), floating(E, "E"))
     mixed = settings["mixed"]
-    solver = _solver_for(diagonal, None, "all", settings, whole(rhs, "rhs", 1))
-    solver.factor(diagonal, lower, **settings)
-    return Factor(solver, diagonal, mixed)
+    solver = _solver_for(D, None, "all", settings, whole(rhs, "rhs", 1))
+    solver.factor(D, E, **settings)
+    return Factor(solver, D, mixed)
 
 
 class Factor:
     """A = P' L L' P, as factor() leaves it. Its memory is an array of the library that D came from.
 
-    Arrays b and y have the shape (N, n), or (N, n, m), with the batch axis of D in front where D has one. Calls of several threads on one
-    Factor wait for one another; on a GPU they must be on one stream, or on streams that wait for one another. It pickles, for machines
-    where its Plan is the same.
+    Arrays b and y have the shape (N, n), or (N, n, m), with the batch axis of D in front where D has one; one A takes a batch of b too, and
+    a batch of A one b. Calls of several threads on one Factor wait for one another; on a GPU they must be on one stream, or on streams that
+    wait for one another. It pickles, for machines where its Plan is the same.
     """
 
     def __init__(self, solver: Solver, like: Any, mixed: bool) -> None:
         self._solver = solver
         self._like = like if is_jax(like) else None
         self._mixed = mixed
+        plan = solver.plan
+        self._inner, self._batch = (plan.horizon, plan.block), plan.batch if solver.batched else None
 
     @property
     def plan(self) -> Plan:
         """The Plan that was chosen."""
         return self._solver.plan
+
+    @property
+    def batch(self) -> int | None:
+        """How many systems there are; None where D had no batch axis."""
+        return self._batch
 
     @property
     def value(self) -> Any:
@@ -102,19 +129,22 @@ class Factor:
         """How each member fared. On a GPU this waits for the factorization."""
         return self._solver.status()
 
-    def solve(self, b: Any, out: Any = None, *, check: bool | None = None) -> Any:
+    def solve(self, b: ArrayLike, out: ArrayLike | None = None, *, check: bool | None = None) -> Any:
         """A^-1 b."""
-        return self._solver.solve(floating(b, "b"), out, check=truth(check, "check"))
+        b, back, _ = self._fitting(floating(b, "b"), out)
+        return back(self._solver.solve(b, out, check=truth(check, "check")))
 
-    def forward(self, b: Any, out: Any = None) -> Any:
+    def forward(self, b: ArrayLike, out: ArrayLike | None = None) -> Any:
         """y = L^-1 P b, whose squares sum up to b' A^-1 b."""
-        return self._solver.forward(b, out, check=False)
+        b, back, _ = self._fitting(b, out)
+        return back(self._solver.forward(b, out, check=False))
 
-    def backward(self, y: Any, out: Any = None) -> Any:
+    def backward(self, y: ArrayLike, out: ArrayLike | None = None) -> Any:
         """P' L^-T y: with y of forward() the solution; with independent standard normal numbers a sample of covariance A^-1."""
-        return self._solver.backward(y, out, check=False)
+        y, back, _ = self._fitting(y, out)
+        return back(self._solver.backward(y, out, check=False))
 
-    def sample(self, generator: Any = None, mean: Any = None, draws: int | None = None) -> Any:
+    def sample(self, generator: Any = None, mean: ArrayLike | None = None, draws: int | None = None) -> Any:
         """mean + L^-T z, a draw of the Gaussian of precision A: (N, n), or (N, n, draws), with the batch axis of D in front.
 
         generator: a numpy.random.Generator or a seed, or a torch.Generator where D is torch's; without one the draws differ from call to
@@ -129,12 +159,13 @@ class Factor:
         """log det A by member, in float64; NaN for a member that failed."""
         return self._back(self._solver.log_determinant())
 
-    def quadratic(self, b: Any) -> Any:
+    def quadratic(self, b: ArrayLike) -> Any:
         """b' A^-1 b for each right-hand side, in float64."""
         if self._mixed:
             raise SpecError("mixed precision has no quadratic; multiply b and solve(b)")
         columns_at = 3 if self._solver.batched else 2
-        return self._back(columns_alone(self._quadratic_alone, b, columns_at, self.plan.rhs))
+        b, _, back_columns = self._fitting(b, None)
+        return self._back(back_columns(columns_alone(self._quadratic_alone, b, columns_at, self.plan.rhs)))
 
     def _quadratic_alone(self, b: Any) -> Any:
         return self._solver.forward_quadratic(b)[1]
@@ -144,13 +175,25 @@ class Factor:
         diagonal, lower = self._solver.selected_inverse(check=False)
         return self._back(diagonal), self._back(lower)
 
-    def reciprocal_condition(self, D: Any, E: Any, *, shift: Any = None, diagonal: Any = None, active: Any = None) -> Any:
+    def reciprocal_condition(
+        self,
+        D: ArrayLike,
+        E: ArrayLike | None,
+        *,
+        shift: ArrayLike | None = None,
+        diagonal: ArrayLike | None = None,
+        active: ArrayLike | None = None,
+    ) -> Any:
         """1 / (|A| |A^-1|) in the 1-norm by member, of A scaled to a diagonal of ones: the relative error of x is about epsilon over it.
 
         An estimate, by at most 13 solutions. D, E and the options are those that were factored, which a factor does not keep. Those on a
         GPU are copied to the processor. 0 for a member that failed, NaN for one that active leaves out. A number, or an array of NumPy.
         """
         return self._solver.reciprocal_condition(D, E, shift=shift, diagonal=diagonal, active=active)
+
+    def _fitting(self, b: Any, out: Any) -> Any:
+        """b of another batch than A's; what goes into memory of the caller's must fit as it is."""
+        return (b, itself, itself) if out is not None else fitting_factor(self._inner, self._batch, b)
 
     def _back(self, result: Any) -> Any:
         return give_back(self._like, result)

@@ -17,11 +17,16 @@ from typing import Annotated, Any, NamedTuple, TypedDict, Unpack
 import numpy
 
 from ._core import GridFactor, grid_solve
-from .arrays import adapt
+from .arrays import ArrayLike, adapt
 from .errors import GridFailed
 from .options import Option, flag, known, read, takes, truth, whole, word
 
 __all__ = ["Determinant", "Factor", "GridFailed", "Status", "factor", "solve"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 np: Any = numpy  # its stubs differ from version to version
 _MOST_AT_A_TIME = 32  # right-hand sides
@@ -62,7 +67,7 @@ class Determinant(NamedTuple):
 
 
 @takes(OPTIONS)
-def solve(stencil: Any, b: Any, out: Any = None, *, refine: int = 0, **options: Unpack[Options]) -> Any:
+def solve(stencil: ArrayLike, b: ArrayLike, out: ArrayLike | None = None, *, refine: int = 0, **options: Unpack[Options]) -> Any:
     """Solve A x = b. Returns x with the shape of b, in its library and on its device; or in out, which may be b.
 
     stencil: (..., H, W, 9), b: (..., H, W) or (..., H, W, m), as the module says. Images have 2 by 2 pixels or more.
@@ -88,7 +93,7 @@ def columns_at_a_time(stencil: Any, b: Any) -> int:
 
 
 @takes(OPTIONS)
-def factor(stencil: Any, *, rhs: int = 1, **options: Unpack[Options]) -> Factor:
+def factor(stencil: ArrayLike, *, rhs: int = 1, **options: Unpack[Options]) -> Factor:
     """Factor A, to solve with it again and again. rhs: right-hand sides that are solved at once; more go in panels of that many.
 
     The other arguments and errors are those of solve().
@@ -122,6 +127,15 @@ class Factor:
     def __init__(self, core: GridFactor, stencil: Any, options: dict[str, Any]) -> None:
         self._core, self._stencil, self._options = core, stencil, options
 
+    @property
+    def stencil(self) -> Any:
+        """What was factored."""
+        return self._stencil
+
+    def __repr__(self) -> str:
+        options = "".join(f", {name}={value!r}" for name, value in self._options.items())
+        return f"<trifold.grid.Factor: stencil {tuple(self._stencil.shape)}, {self._stencil.dtype}{options}>"
+
     def __reduce__(self) -> Any:
         return _factor_again, (self._stencil, self._options)
 
@@ -137,22 +151,22 @@ class Factor:
         """
         self._core.check()
 
-    def solve(self, b: Any, out: Any = None) -> Any:
+    def solve(self, b: ArrayLike, out: ArrayLike | None = None) -> Any:
         """A^-1 b. out may be b."""
         return self._core.solve(b, out, False)
 
-    def solve_transposed(self, b: Any, out: Any = None) -> Any:
+    def solve_transposed(self, b: ArrayLike, out: ArrayLike | None = None) -> Any:
         """A'^-1 b. out may be b."""
         return self._core.solve(b, out, True)
 
-    def refine(self, b: Any, x: Any, out: Any = None, *, transposed: bool = False) -> Any:
+    def refine(self, b: ArrayLike, x: ArrayLike, out: ArrayLike | None = None, *, transposed: bool = False) -> Any:
         """One step of iterative refinement: x + A^-1 (b - A x), or with A'. out may be x.
 
         The stencil that was factored is read again, where it stands: it must not have changed.
         """
         return self._core.refine(b, x, out, transposed)
 
-    def gradients(self, x: Any, by_x: Any) -> tuple[Any, Any]:
+    def gradients(self, x: ArrayLike, by_x: ArrayLike) -> tuple[Any, Any]:
         """(dE/db, dE/dstencil) of a number E that depends on x = A^-1 b, from x and dE/dx. It takes one solution with A'.
 
         They have the shapes of x and of the stencil. Those of right-hand sides are summed for the stencil. Of a symmetric A an entry that

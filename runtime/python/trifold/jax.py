@@ -10,15 +10,20 @@ vmap makes one launch of its batch, however deep it is nested; where only b is m
 A member that is not positive definite has results of NaN, for a compiled function cannot raise: look for them outside of it. So has one
 that is nearly singular, whose results rounding decides, unless accept_nearly_singular is given. On a GPU it has what was computed, for
 there only a look at trifold.factor(D, E).status tells.
-Images are solved by trifold.jax.grid. docs/users/python.md in the repository says more.
+Images are solved by trifold.jax.grid, other sparse matrices by trifold.jax.sparse. docs/users/python.md in the repository says more.
 """
+
+# pyright: reportConstantRedefinition=false
 
 from __future__ import annotations
 
 import importlib
-from typing import Any, NamedTuple
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _jax_grid as grid, _jax_primitives as _p
+from .arrays import ArrayLike, Marginals
+from .batches import fitting, fitting_factor, itself
 from .errors import SpecError
 from .options import lower_alone, truth, whole
 from .samples import added
@@ -27,10 +32,45 @@ from .toolkit import load_nvrtc
 _jax: Any = importlib.import_module("jax")
 _jnp: Any = importlib.import_module("jax.numpy")
 
-__all__ = ["Factor", "Likelihood", "factor", "grid", "likelihood", "log_determinant", "quadratic", "selected_inverse", "solve"]
+__all__ = [
+    "Factor",
+    "Likelihood",
+    "Marginals",
+    "block_tridiagonal_normal",
+    "factor",
+    "grid",
+    "likelihood",
+    "log_determinant",
+    "marginals",
+    "quadratic",
+    "selected_inverse",
+    "solve",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+_CANONICAL = 4  # axes of D: those of a batch of one at least
 
 load_nvrtc()
 _p.register()
+
+
+if TYPE_CHECKING:
+    from . import _jax_sparse as sparse  # noqa: F401  # pyright: ignore[reportUnusedImport]
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "sparse"]
+
+
+def __getattr__(name: str) -> Any:
+    """sparse is imported when it is first used: it needs SciPy, and the rest does not."""
+    if name == "sparse":
+        return importlib.import_module("trifold._jax_sparse")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class Likelihood(NamedTuple):
@@ -41,7 +81,7 @@ class Likelihood(NamedTuple):
     quadratic: Any  #: b' A^-1 b, by member and right-hand side
 
 
-def solve(D: Any, E: Any, b: Any, *, accept_nearly_singular: bool = False, triangle: str = "both") -> Any:
+def solve(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, *, accept_nearly_singular: bool = False, triangle: str = "both") -> Any:
     """A^-1 b, where A has the blocks D on its diagonal and E below it.
 
     D: (N, n, n), of which only the lower triangles are read; E: (N - 1, n, n), block (i + 1, i) of A, or None when N is 1;
@@ -49,52 +89,95 @@ def solve(D: Any, E: Any, b: Any, *, accept_nearly_singular: bool = False, trian
     accept_nearly_singular: a matrix that is singular to the precision has results, and not NaN. triangle: "both" for gradients of D that
     are symmetric, "lower" for those of the lower triangles. Raises SpecError on what does not fit.
     """
-    system, b = _read(D, E, triangle), _p.read_array(b, "b")
+    system, b = _read(D, E, triangle, b)
     return system.back(_factor_solve(system.D, system.E, system.columns(b), False, accept_nearly_singular)[1], b)
 
 
-def factor(D: Any, E: Any, *, rhs: int = 1, accept_nearly_singular: bool = False, triangle: str = "both") -> Factor:
+def factor(D: ArrayLike, E: ArrayLike | None, *, rhs: int = 1, accept_nearly_singular: bool = False, triangle: str = "both") -> Factor:
     """Factors A once, to go on with. rhs: how many right-hand sides solve() will mostly be given, those of vmap included."""
-    system, rhs = _read(D, E, triangle), whole(rhs, "rhs", 1)
+    system, rhs = _read(D, E, triangle)[0], whole(rhs, "rhs", 1)
     return Factor(_factor(system.D, system.E, rhs, accept_nearly_singular), system.D, system.E, system.batched)
 
 
-def likelihood(D: Any, E: Any, b: Any, *, accept_nearly_singular: bool = False, triangle: str = "both") -> Likelihood:
+def likelihood(
+    D: ArrayLike, E: ArrayLike | None, b: ArrayLike, *, accept_nearly_singular: bool = False, triangle: str = "both"
+) -> Likelihood:
     """A^-1 b, log det A and b' A^-1 b of one factorization.
 
     They are what a Gaussian of precision A and information b has: mean, normalization, and log likelihood. The gradient of the last two
     takes one selected inverse and no other solution.
     """
-    system, b = _read(D, E, triangle), _p.read_array(b, "b")
+    system, b = _read(D, E, triangle, b)
     columns = system.columns(b)
     value, x = _factor_solve(system.D, system.E, columns, True, accept_nearly_singular)
     return Likelihood(
         system.back(x, b),
         system.alone(_log_determinant(value, system.D, system.E)),
-        system.alone(_drop_columns(_form(system.D, system.E, columns, x), system, b)),
+        _quadratics(system, columns, x, b),
+    )
+
+
+def marginals(
+    D: ArrayLike, E: ArrayLike | None, b: ArrayLike, *, accept_nearly_singular: bool = False, triangle: str = "both"
+) -> Marginals:
+    """A^-1 b, log det A, b' A^-1 b, and blocks (i, i) and (i + 1, i) of A^-1, of one factorization.
+
+    It is one call of XLA's, so no factor is copied on the way. The gradient takes one more solution, and where one of the blocks counts
+    what that of selected_inverse() takes.
+    """
+    system, b = _read(D, E, triangle, b)
+    columns = system.columns(b)
+    _, log_determinant, diagonal, lower, x = _marginals(system.D, system.E, columns, accept_nearly_singular)
+    return Marginals(
+        system.back(x, b),
+        system.alone(log_determinant),
+        _quadratics(system, columns, x, b),
+        system.alone(diagonal),
+        system.alone(lower),
+    )
+
+
+def block_tridiagonal_normal(J_diag: ArrayLike, J_lower: ArrayLike, h: ArrayLike, *, triangle: str = "both") -> tuple[Any, Any, Any, Any]:
+    """(log normalizer, Ex, ExxT, ExxnT) of the Gaussian of density exp(-x' J x / 2 + h' x - log normalizer), as dynamax has them.
+
+    J_diag: (T, D, D), the diagonal blocks of J; J_lower: (T - 1, D, D), those below; h: (T, D). All may have one batch axis in front. Ex is
+    the mean, (T, D); ExxT has the second moments E[x(t) x(t)'], ExxnT those of neighbours, E[x(t + 1) x(t)']. It may stand where dynamax
+    has block_tridiag_mvn_expectations, whose results these are. The gradient of the moments takes O(T), of marginals().
+    """
+    x, log_determinant, quadratic, diagonal, lower = marginals(J_diag, J_lower, h, triangle=triangle)
+    if x.ndim != diagonal.ndim - 1:
+        raise SpecError(f"h has shape {x.shape}; give {diagonal.shape[:-1]}")
+    size = x.shape[-2] * x.shape[-1]
+    log_normalizer = (quadratic - log_determinant + size * math.log(2 * math.pi)) / 2
+    column, row = x[..., :, None], x[..., None, :]
+    return (
+        log_normalizer.astype(x.dtype),
+        x,
+        diagonal + column * row,
+        lower + column[..., 1:, :, :] * row[..., :-1, :, :],
     )
 
 
 def factor_and_solve(D: Any, E: Any, b: Any) -> tuple[Any, Factor]:
-    system, b = _read(D, E, "both"), _p.read_array(b, "b")
+    system, b = _read(D, E, "both", b)
     value, x = _factor_solve(system.D, system.E, system.columns(b), True, False)
     return system.back(x, b), Factor(value, system.D, system.E, system.batched)
 
 
-def log_determinant(D: Any, E: Any, *, accept_nearly_singular: bool = False, triangle: str = "both") -> Any:
+def log_determinant(D: ArrayLike, E: ArrayLike | None, *, accept_nearly_singular: bool = False, triangle: str = "both") -> Any:
     """log det A by member: float64, or float32 where JAX is without it."""
     return factor(D, E, accept_nearly_singular=accept_nearly_singular, triangle=triangle).log_determinant()
 
 
-def quadratic(D: Any, E: Any, b: Any, *, accept_nearly_singular: bool = False, triangle: str = "both") -> Any:
+def quadratic(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, *, accept_nearly_singular: bool = False, triangle: str = "both") -> Any:
     """b' A^-1 b for each right-hand side: float64, or float32 where JAX is without it. Its gradient takes no other solution."""
-    system, b = _read(D, E, triangle), _p.read_array(b, "b")
+    system, b = _read(D, E, triangle, b)
     columns = system.columns(b)
     _, x = _factor_solve(system.D, system.E, columns, False, accept_nearly_singular)
-    return system.alone(_drop_columns(_form(system.D, system.E, columns, x), system, b))
+    return _quadratics(system, columns, x, b)
 
 
-def selected_inverse(D: Any, E: Any, *, accept_nearly_singular: bool = False, triangle: str = "both") -> tuple[Any, Any]:
+def selected_inverse(D: ArrayLike, E: ArrayLike | None, *, accept_nearly_singular: bool = False, triangle: str = "both") -> tuple[Any, Any]:
     """(diagonal, lower): blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), (N - 1, n, n).
 
     Its derivative is a selected inverse of blocks twice as large, forward and backward.
@@ -108,22 +191,22 @@ class Factor:
     def __init__(self, value: Any, D: Any, E: Any, batched: bool) -> None:
         self.value, self.D, self.E, self.batched = value, D, E, batched
 
-    def solve(self, b: Any) -> Any:
+    def solve(self, b: ArrayLike) -> Any:
         """A^-1 b. b: (N, n) or (N, n, m), with the batch axis of D in front where D has one."""
-        system, b = self._system(), _p.read_array(b, "b")
+        system, b = self._system(b)
         return system.back(_solve(self.value, self.D, self.E, system.columns(b)), b)
 
-    def forward(self, b: Any) -> Any:
+    def forward(self, b: ArrayLike) -> Any:
         """y = L^-1 P b, where A is P' L L' P; the squares of y sum up to b' A^-1 b. It has derivatives with respect to b only."""
-        system, b = self._system(), _p.read_array(b, "b")
+        system, b = self._system(b)
         return system.back(_triangle(_p.forward_p, self.value, self.D, self.E, system.columns(b)), b)
 
-    def backward(self, y: Any) -> Any:
+    def backward(self, y: ArrayLike) -> Any:
         """P' L^-T y: the solution where y is forward(b), a draw where y is standard normal. Derivatives as of forward()."""
-        system, y = self._system(), _p.read_array(y, "y")
+        system, y = self._system(y)
         return system.back(_triangle(_p.backward_p, self.value, self.D, self.E, system.columns(y)), y)
 
-    def sample(self, key: Any, mean: Any = None, draws: int | None = None) -> Any:
+    def sample(self, key: Any, mean: ArrayLike | None = None, draws: int | None = None) -> Any:
         """mean + L^-T z, a draw of the Gaussian of precision A: (N, n), or (N, n, draws), with the batch axis of D in front.
 
         key: one of jax.random. mean: (N, n), with the batch axis of D; 0 by default. It has derivatives with respect to the mean only.
@@ -135,27 +218,35 @@ class Factor:
 
     def log_determinant(self) -> Any:
         """log det A by member."""
-        return self._system().alone(_log_determinant(self.value, self.D, self.E))
+        return self._system()[0].alone(_log_determinant(self.value, self.D, self.E))
 
-    def quadratic(self, b: Any) -> Any:
+    def quadratic(self, b: ArrayLike) -> Any:
         """b' A^-1 b for each right-hand side."""
-        system, b = self._system(), _p.read_array(b, "b")
+        system, b = self._system(b)
         columns = system.columns(b)
         x = _solve(self.value, self.D, self.E, columns)
-        return system.alone(_drop_columns(_form(self.D, self.E, columns, x), system, b))
+        return _quadratics(system, columns, x, b)
 
     def selected_inverse(self) -> tuple[Any, Any]:
         """(diagonal, lower): blocks (i, i) and (i + 1, i) of A^-1."""
-        system = self._system()
+        system, _ = self._system()
         diagonal, lower = _selected_inverse(self.value, self.D, self.E)
         return system.alone(diagonal), system.alone(lower)
 
     def __repr__(self) -> str:
-        batch = f"batch={self.D.shape[0]}, " if self.batched else ""
+        batch = f"batch={self.D.shape[0]}, " if self.batched else "under vmap, " if self.D.ndim != _CANONICAL else ""
         return f"<trifold.jax.Factor: block={self.D.shape[-1]}, horizon={self.D.shape[-3]}, {batch}dtype={self.D.dtype}>"
 
-    def _system(self) -> _System:
-        return _System(self.D, self.E, self.batched)
+    def _system(self, b: Any = None) -> tuple[_System, Any]:
+        if self.D.ndim != _CANONICAL:
+            raise SpecError(
+                "this factor was made under vmap, as many members apart: use it under vmap, or factor the batch in one call without"
+            )
+        if b is None:
+            return _System(self.D, self.E, self.batched), b
+        inner = tuple(self.D.shape[1:3])
+        b, *back = fitting_factor(inner, self.D.shape[0] if self.batched else None, _p.read_array(b, "b"))
+        return _System(self.D, self.E, self.batched, *back), b
 
 
 def _flatten(f: Factor) -> tuple[Any, Any]:
@@ -173,8 +264,8 @@ _jax.tree_util.register_pytree_node(Factor, _flatten, _unflatten)
 class _System:
     """D and E with a batch axis, and b and results to and from such."""
 
-    def __init__(self, D: Any, E: Any, batched: bool) -> None:
-        self.D, self.E, self.batched = D, E, batched
+    def __init__(self, D: Any, E: Any, batched: bool, of_solution: Any = itself, of_columns: Any = itself) -> None:
+        self.D, self.E, self.batched, self.of_solution, self.of_columns = D, E, batched, of_solution, of_columns
 
     def columns(self, b: Any) -> Any:
         """b as (batch, N, n, m)."""
@@ -187,15 +278,24 @@ class _System:
 
     def back(self, x: Any, b: Any) -> Any:
         """A solution in the shape of b."""
-        return x.reshape(b.shape)
+        return self.of_solution(x.reshape(b.shape))
 
     def alone(self, result: Any) -> Any:
         """A result without the batch axis, where there was none."""
         return result if self.batched else result[0]
 
 
-def _read(D: Any, E: Any, triangle: str) -> _System:
-    blocks = _p.read_array(D, "D")
+def _read(D: Any, E: Any, triangle: str, b: Any = None) -> tuple[_System, Any]:
+    """The system, and b as its columns() takes it."""
+    coupling, right = (array if array is None else _p.read_array(array, name) for array, name in ((E, "E"), (b, "b")))
+    fit = fitting(_p.read_array(D, "D"), coupling, right)
+    blocks, coupling = _read_matrix(fit.D, fit.E, triangle)
+    if blocks.ndim == _CANONICAL:
+        return _System(blocks, coupling, True, fit.back, fit.back_columns), fit.b
+    return _System(blocks[None], coupling[None], False, fit.back, fit.back_columns), fit.b
+
+
+def _read_matrix(blocks: Any, E: Any, triangle: str) -> tuple[Any, Any]:
     shape = blocks.shape
     if len(shape) not in (3, 4) or shape[-1] != shape[-2] or 0 in shape:
         raise SpecError(f"D has shape {shape}; give (N, n, n), or (batch, N, n, n)")
@@ -205,15 +305,15 @@ def _read(D: Any, E: Any, triangle: str) -> _System:
         raise SpecError(f"E has shape {coupling.shape}; give {below}, as D has {shape}")
     if coupling.dtype != blocks.dtype:
         raise SpecError(f"E is {coupling.dtype} and D {blocks.dtype}; give arrays of one type")
-    if lower_alone(triangle):
-        blocks = _p.lower(blocks)
-    if len(shape) == 4:
-        return _System(blocks, coupling, True)
-    return _System(blocks[None], coupling[None], False)
+    return (_p.lower(blocks) if lower_alone(triangle) else blocks), coupling
 
 
 def _drop_columns(result: Any, system: _System, b: Any) -> Any:
     return result if b.ndim == (4 if system.batched else 3) else result[:, 0]
+
+
+def _quadratics(system: _System, columns: Any, x: Any, b: Any) -> Any:
+    return system.of_columns(system.alone(_drop_columns(_form(system.D, system.E, columns, x), system, b)))
 
 
 # On canonical arrays.
@@ -225,6 +325,10 @@ def _factor(D: Any, E: Any, rhs: int, accept: Any) -> Any:
 
 def _factor_solve(D: Any, E: Any, b: Any, inverse: bool, accept: Any) -> Any:
     return _p.factor_solve_p.bind(*_p.same_axes(D, E, b), inverse=inverse, accept=_accepts(accept))
+
+
+def _marginals(D: Any, E: Any, b: Any, accept: Any) -> Any:
+    return _p.marginals_p.bind(*_p.same_axes(D, E, b), inverse=True, accept=_accepts(accept))
 
 
 def _accepts(accept: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy
 
+from .arrays import ArrayLike
 from .errors import SpecError
 from .namespaces import Namespace, namespace_of
 from .options import flag, whole
@@ -15,39 +16,39 @@ from .options import flag, whole
 np: Any = numpy
 
 
-def matvec(D: Any, E: Any, x: Any) -> Any:
+def matvec(D: ArrayLike, E: ArrayLike | None, x: ArrayLike) -> Any:
     """A x. D: (N, n, n), of which only the lower triangles are read; E: (N - 1, n, n), or None when N is 1; x: (N, n), or (N, n, m).
 
     Each may have batch axes in front, which are broadcast. Arrays of NumPy, torch or JAX, with gradients; those of D are
     symmetric. Raises SpecError on shapes that do not fit.
     """
-    space, D, E = _read(D, E, x)
-    x = space.array(x, "x")
-    n, horizon = D.shape[-1], D.shape[-3]
-    columns = x.ndim > 2 and tuple(x.shape[-3:-1]) == (horizon, n)
-    if not columns and tuple(x.shape[-2:]) != (horizon, n):
-        raise SpecError(f"x has shape {tuple(x.shape)}; give {(horizon, n)}, or {(horizon, n, 'm')}")
-    x = x if columns else x[..., None]
+    space, blocks, below = _read(D, E, x)
+    given = space.array(x, "x")
+    n, horizon = blocks.shape[-1], blocks.shape[-3]
+    columns = given.ndim > 2 and tuple(given.shape[-3:-1]) == (horizon, n)
+    if not columns and tuple(given.shape[-2:]) != (horizon, n):
+        raise SpecError(f"x has shape {tuple(given.shape)}; give {(horizon, n)}, or {(horizon, n, 'm')}")
+    given = given if columns else given[..., None]
     with space.exact():
-        result = D @ x
+        result = blocks @ given
         if horizon > 1:
-            down, up = E @ x[..., :-1, :, :], E.swapaxes(-1, -2) @ x[..., 1:, :, :]
+            down, up = below @ given[..., :-1, :, :], below.swapaxes(-1, -2) @ given[..., 1:, :, :]
             none = 0 * result[..., :1, :, :]
             result = result + space.xp.concatenate([none, down], -3) + space.xp.concatenate([up, none], -3)
     return result if columns else result[..., 0]
 
 
-def to_dense(D: Any, E: Any) -> Any:
+def to_dense(D: ArrayLike, E: ArrayLike | None) -> Any:
     """A as one matrix, (N n, N n), with batch axes in front where D has any. Arrays and errors are those of matvec()."""
-    space, D, E = _read(D, E)
-    horizon, n = D.shape[-3], D.shape[-1]
+    space, blocks, lower = _read(D, E)
+    horizon, n = blocks.shape[-3], blocks.shape[-1]
     below, at = np.eye(horizon, k=-1)[:, :-1], np.eye(horizon)
     place = "...kab,ik,jk->...iajb"
     with space.exact():
-        result = space.xp.einsum(place, D, space.constant(at), space.constant(at))
+        result = space.xp.einsum(place, blocks, space.constant(at), space.constant(at))
         if horizon > 1:
             first, second = space.constant(below), space.constant(at[:, :-1])
-            result = result + space.xp.einsum(place, E, first, second) + space.xp.einsum(place, E.swapaxes(-1, -2), second, first)
+            result = result + space.xp.einsum(place, lower, first, second) + space.xp.einsum(place, lower.swapaxes(-1, -2), second, first)
     return result.reshape(*result.shape[:-4], horizon * n, horizon * n)
 
 
@@ -81,24 +82,24 @@ def from_sparse(A: Any, block: int | None = None) -> tuple[Any, Any]:
     if A.shape != (size, size) or size == 0 or size % n != 0:
         raise SpecError(f"A has shape {A.shape}, which are no blocks of {n} x {n}; give a square matrix of whole blocks")
     entries = A.tocoo()
-    return _from_entries(np.asarray(entries.row), np.asarray(entries.col), np.asarray(entries.data), size, n)
+    return from_entries(np.asarray(entries.row), np.asarray(entries.col), np.asarray(entries.data), size, n)
 
 
-def from_banded(ab: Any, block: int, lower: bool = False) -> tuple[Any, Any]:
+def from_banded(ab: ArrayLike, block: int, lower: bool = False) -> tuple[Any, Any]:
     """(D, E) of a matrix as scipy.linalg.solveh_banded takes it: diagonals as rows of ab. block: n. Errors are those of from_sparse()."""
-    ab, n, lower = np.asarray(ab), whole(block, "block", 1), flag(lower, "lower")
-    if ab.ndim != 2 or 0 in ab.shape or ab.shape[1] % n != 0:
-        raise SpecError(f"ab has shape {ab.shape}; give (diagonals, N n) for blocks of {n}")
-    diagonals, size = ab.shape
-    row, column = np.indices(ab.shape)
+    bands, n, lower = np.asarray(ab), whole(block, "block", 1), flag(lower, "lower")
+    if bands.ndim != 2 or 0 in bands.shape or bands.shape[1] % n != 0:
+        raise SpecError(f"ab has shape {bands.shape}; give (diagonals, N n) for blocks of {n}")
+    diagonals, size = bands.shape
+    row, column = np.indices(bands.shape)
     # ab[k, j] is A[j + k, j] of a lower form, and A[j - (diagonals - 1 - k), j] of an upper one, which is mirrored here.
     other = column + row if lower else column - (diagonals - 1 - row)
     inside = (other >= 0) & (other < size)
     ends = other[inside], column[inside]
-    return _from_entries(np.maximum(*ends), np.minimum(*ends), ab[inside], size, n)
+    return from_entries(np.maximum(*ends), np.minimum(*ends), bands[inside], size, n)
 
 
-def _from_entries(row: Any, column: Any, data: Any, size: int, n: int) -> tuple[Any, Any]:
+def from_entries(row: Any, column: Any, data: Any, size: int, n: int) -> tuple[Any, Any]:
     if data.dtype.kind not in "fiub":
         raise SpecError(f"the matrix has elements of {data.dtype}; give real numbers")
     at, beside = row // n, column // n

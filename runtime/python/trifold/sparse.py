@@ -4,22 +4,24 @@
     P = trifold.sparse.ildu0(A); x, info = scipy.sparse.linalg.bicgstab(A, b, M=P)
     s = trifold.sparse.Solver(A); x, info = s.solve(b); s.update(A_with_new_values)
 
-A: a square matrix of scipy.sparse, in any format; with dense blocks of block x block entries, as csr or bsr. float32 or float64. b and x:
-(n,), or (n, m) for m right-hand sides, of NumPy. Rows that messages name count blocks, from 0.
+A: a square matrix of scipy.sparse or cupyx.scipy.sparse, in any format; with dense blocks of block x block entries, as csr or bsr. float32
+or float64. b and x: (n,), or (n, m) for m right-hand sides, of NumPy; or of CuPy, or torch on a GPU, where the solver is on that GPU. Rows
+that messages name count blocks, from 0.
 
-docs/users/sparse.md in the repository says more.
+docs/users/sparse.md in the repository says more. trifold.torch.sparse and trifold.jax.sparse have solutions with gradients.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Any, NamedTuple, TypedDict, Unpack
 
 import numpy
 
 from ._core import SparseSystem
-from .arrays import adapt
+from .arrays import adapt, is_hip, library_of
 from .errors import SparseFailed, SpecError
-from .options import Option, known, read, real, takes, whole, word
+from .options import Option, flag, known, read, real, takes, whole, word
 
 try:
     import scipy as _scipy  # pyright: ignore[reportMissingTypeStubs, reportMissingImports]
@@ -31,7 +33,8 @@ __all__ = ["Outcome", "Preconditioner", "Solution", "Solver", "SparseFailed", "i
 
 np: Any = numpy  # its stubs differ from version to version
 scipy: Any = _scipy
-_MOST_BLOCK, _MOST_AT_A_TIME, _MOST_ITERATIONS = 8, 8, 10000
+_MOST_BLOCK = 8
+MOST_AT_A_TIME, MOST_ITERATIONS = 8, 10000  # right-hand sides; iterations where the caller leaves that open
 _MOST_INDEX = 2**31 - 1
 
 
@@ -52,7 +55,7 @@ class Options(TypedDict, total=False):
     subdomain: Annotated[int, Option(0, _rows_of_one)]
     shift: Annotated[float, Option(0.0, real)]
     rhs: Annotated[int, Option(1, whole)]
-    device: Annotated[Any, Option("cpu", _anything)]
+    device: Annotated[Any, Option(None, _anything)]
     workers: Annotated[int, Option(1, whole)]
 
 
@@ -122,11 +125,14 @@ def _info(outcomes: tuple[Outcome, ...]) -> int:
 
 
 def _rows(A: Any, block: Any) -> Any:
-    """A in rows of blocks, sorted: as csr for blocks of 1, else as bsr."""
+    """A in rows of blocks, sorted: as csr for blocks of 1, else as bsr; on the processor."""
+    return _host_rows(A.get() if _is_cupy(A) and hasattr(A, "get") else A, block)
+
+
+def _host_rows(A: Any, block: Any) -> Any:
     if not scipy.sparse.issparse(A):
         kind = f"{type(A).__module__.partition('.')[0]}.{type(A).__name__}"
-        advice = "give A.get(), and device='cuda:0' to solve on the GPU" if kind.startswith("cupy") else "give scipy.sparse.csr_array(A)"
-        raise SpecError(f"A is a {kind}, no matrix of scipy.sparse; {advice}")
+        raise SpecError(f"A is a {kind}, no matrix of scipy.sparse; give scipy.sparse.csr_array(A)")
     if len(A.shape) != 2 or A.shape[0] != A.shape[1]:
         raise SpecError(f"A has shape {A.shape}; give a square matrix")
     if A.shape[0] == 0:
@@ -141,6 +147,23 @@ def _rows(A: Any, block: Any) -> Any:
     if max(rows.nnz, A.shape[0]) > _MOST_INDEX and len(rows.indices) > _MOST_INDEX:
         raise SpecError(f"A has {len(rows.indices)} blocks; at most {_MOST_INDEX} can be indexed")
     return rows
+
+
+def _is_cupy(A: Any) -> bool:
+    return type(A).__module__.partition(".")[0] in ("cupy", "cupyx")
+
+
+def _where(A: Any) -> str:
+    """The device that a matrix is on."""
+    if not (_is_cupy(A) and hasattr(A, "data")):
+        return "cpu"
+    return f"{'hip' if is_hip('cupy') else 'cuda'}:{A.data.device.id}"
+
+
+def _library(array: Any) -> Any:
+    """The module whose array it is: numpy, cupy or torch."""
+    name = library_of(type(array))
+    return np if name == "numpy" else sys.modules[name]
 
 
 def _block_of(A: Any, block: Any) -> int:
@@ -174,18 +197,20 @@ class Solver:
     positive definite A. restart: vectors of gmres, at most 32. partition: "automatic", "metis", "greedy", "whole" for one subdomain, or the
     subdomain of each row of blocks as whole numbers from 0. subdomain: rows of blocks in one, about; 0: as the device likes it. shift: what
     is added to the diagonal of pivot blocks, over their largest entry. rhs: right-hand sides solved at once, at most 8. maxiter: the most
-    that a solution may ask for. device: "cpu", "cuda:0", "hip:0" or "auto"; vectors are copied to a GPU and back. workers: threads of the
-    CPU, which change no bit.
+    that a solution may ask for. device: "cpu", "cuda:0", "hip:0" or "auto"; by default where A is. Vectors of
+    CuPy and torch stay on that GPU, those of NumPy are copied there and back. workers: threads of the CPU, which change no bit.
 
     Raises SpecError on a matrix or options that do not fit, and SparseFailed on values that cannot be factored. Calls of several threads
     wait for one another.
     """
 
     @takes(ITERATION)
-    def __init__(self, A: Any, *, maxiter: int = _MOST_ITERATIONS, **options: Unpack[Iteration]) -> None:
+    def __init__(self, A: Any, *, maxiter: int = MOST_ITERATIONS, **options: Unpack[Iteration]) -> None:
         self._prepare(A, read("Solver", options, ITERATION), maxiter)
 
     def _prepare(self, A: Any, settings: dict[str, Any], maxiter: int) -> None:
+        device = settings.pop("device")
+        device = _where(A) if device is None else device
         rows = _rows(A, settings.pop("block"))
         precision = _precision(settings.pop("dtype"), rows)
         partition, self._shift = settings.pop("partition"), settings.pop("shift")
@@ -199,7 +224,7 @@ class Solver:
             self._starts,
             self._columns,
             None if words else _parts(partition),
-            settings.pop("device"),
+            device,
             block=self.block,
             dtype=precision,
             partition=partition if words else "given",
@@ -214,7 +239,9 @@ class Solver:
         return self._core.summary()
 
     def update(self, A: Any) -> None:
-        """New values for the same pattern."""
+        """New values for the same pattern: a matrix, or A.data alone, as its csr or bsr has it, which may be on the GPU."""
+        if hasattr(A, "dtype") and not hasattr(A, "nnz"):
+            return self._take_values(A)
         rows = _rows(A, self.block)
         if rows.shape != self.shape:
             raise SpecError(f"A has shape {rows.shape} and the plan {self.shape}; make another Solver")
@@ -225,15 +252,36 @@ class Solver:
     def _take(self, rows: Any) -> None:
         self._core.update(np.ascontiguousarray(rows.data, self.dtype).ravel(), self._shift)
 
-    def _vector(self, given: Any, name: str) -> Any:
-        array = given if isinstance(given, np.ndarray) else adapt(given, name)
-        if not isinstance(array, np.ndarray):
-            raise SpecError(f"{name} is on a GPU; copy it to the processor, and make the Solver with device='cuda:0' to solve on the GPU")
-        if array.dtype.kind not in "fiub":
+    def _take_values(self, given: Any) -> None:
+        values = self._array(given, "the array of values")
+        entries = len(self._columns)
+        expected = (entries,) if self.block == 1 else (entries, self.block, self.block)
+        if tuple(values.shape) not in (expected, (entries, self.block, self.block)):
+            raise SpecError(f"the array of values has shape {tuple(values.shape)} and the pattern {expected}; give A.data of its pattern")
+        self._core.update(values, self._shift)
+
+    def _array(self, given: Any, name: str) -> Any:
+        """Of NumPy, or of the solver's GPU, in the plan's type and without gaps."""
+        array = given if library_of(type(given)) != "another" else adapt(given, name)
+        library = _library(array)
+        if library.__name__ == "torch":
+            array = array.detach()
+            if array.device.type == "cpu":
+                array, library = array.numpy(), np
+        if library is not np and self._core.device == "cpu":
+            raise SpecError(f"{name} is on a GPU, and the Solver on the processor; make it with device='cuda:0', or copy {name}")
+        if _kind(array) not in "fiub":
             raise SpecError(f"{name} is {array.dtype}; give real numbers")
-        if array.ndim not in (1, 2) or array.shape[0] != self.shape[0] or array.size == 0:
-            raise SpecError(f"{name} has shape {array.shape}; give ({self.shape[0]},), or ({self.shape[0]}, m) for m right-hand sides")
-        return np.ascontiguousarray(array, self.dtype)
+        if library.__name__ == "torch":
+            return array.to(getattr(library, self.dtype.name)).contiguous()
+        return library.ascontiguousarray(array, self.dtype)
+
+    def _vector(self, given: Any, name: str) -> Any:
+        array = self._array(given, name)
+        shape = tuple(array.shape)
+        if len(shape) not in (1, 2) or shape[0] != self.shape[0] or 0 in shape:
+            raise SpecError(f"{name} has shape {shape}; give ({self.shape[0]},), or ({self.shape[0]}, m) for m right-hand sides")
+        return array
 
     def _like(self, given: Any, name: str, b: Any) -> Any:
         array = self._vector(given, name)
@@ -243,28 +291,34 @@ class Solver:
 
     def _run(self, operation: str, given: Any, name: str = "x") -> Any:
         b = self._vector(given, name)
-        x = np.empty_like(b)
+        x = _library(b).empty_like(b)
         self._core.run(operation, b, x, _columns(b))
         return x
 
-    def solve(self, b: Any, *, rtol: float = 1e-8, atol: float = 0.0, maxiter: int | None = None, x0: Any = None) -> Solution:
+    def solve(
+        self, b: Any, *, rtol: float = 1e-8, atol: float = 0.0, maxiter: int | None = None, x0: Any = None, check: bool = False
+    ) -> Solution:
         """(x, info) of A x = b, where |b - A x| is at most rtol |b| or atol; with the outcomes of all right-hand sides as attributes.
 
         info: 0 where all have converged, above 0 the iterations after which one ended without, below 0 a breakdown. x is then the last that
-        was reached. x0: a first guess, zero by default.
+        was reached. x0: a first guess, zero by default. check: raise SparseFailed unless all have converged.
         """
-        return self._solution(b, rtol, atol, maxiter, x0, transposed=False)
+        return self._solution(b, rtol, atol, maxiter, x0, transposed=False, check=check)
 
-    def solve_transposed(self, b: Any, *, rtol: float = 1e-8, atol: float = 0.0, maxiter: int | None = None, x0: Any = None) -> Solution:
+    def solve_transposed(
+        self, b: Any, *, rtol: float = 1e-8, atol: float = 0.0, maxiter: int | None = None, x0: Any = None, check: bool = False
+    ) -> Solution:
         """The same of A' x = b, with the transposed preconditioner."""
-        return self._solution(b, rtol, atol, maxiter, x0, transposed=True)
+        return self._solution(b, rtol, atol, maxiter, x0, transposed=True, check=check)
 
-    def _solution(self, b: Any, rtol: Any, atol: Any, maxiter: Any, x0: Any, *, transposed: bool) -> Solution:
+    def _solution(self, b: Any, rtol: Any, atol: Any, maxiter: Any, x0: Any, *, transposed: bool, check: bool) -> Solution:
         b = self._vector(b, "b")
         most = self.maxiter if maxiter is None else whole(maxiter, "maxiter", 1)
         if most > self.maxiter:
             raise SpecError(f"maxiter = {most}, and this Solver was made for at most {self.maxiter}; make it with maxiter={most}")
-        x = np.empty_like(b) if x0 is None else self._like(x0, "x0", b).copy()
+        x = _library(b).empty_like(b)
+        if x0 is not None:
+            x[...] = self._like(x0, "x0", b)
         rows = self._core.solve(
             b,
             x,
@@ -274,6 +328,7 @@ class Solver:
             rtol=_tolerance(rtol, "rtol"),
             atol=_tolerance(atol, "atol"),
             most_iterations=most,
+            check=flag(check, "check"),
         )
         return Solution(x, tuple(Outcome(*row[:4], np.array(row[4])) for row in rows))
 
@@ -299,6 +354,8 @@ class Solver:
         """
         x = self._vector(x, "x")
         by_b = self._like(by_b, "by_b", x)
+        if _library(x) is not np:
+            raise SpecError("x is on a GPU, where gradients are those of trifold.torch.sparse and trifold.jax.sparse; or copy x and by_b")
         values = np.zeros(len(self._columns) * self.block**2, self.dtype)
         self._core.gradient(x, by_b, values, _columns(x))
         if self.block == 1:
@@ -309,6 +366,14 @@ class Solver:
     def operator(self) -> Preconditioner:
         """M^-1 as a LinearOperator, of the values that are current at each call."""
         return Preconditioner(self)
+
+
+def _kind(array: Any) -> str:
+    """That of a type of NumPy, which "?" is none of."""
+    try:
+        return str(np.dtype(str(array.dtype).rpartition(".")[2]).kind)
+    except TypeError:
+        return "?"
 
 
 def _columns(array: Any) -> int:
@@ -333,8 +398,11 @@ def _tolerance(value: Any, name: str) -> float:
     return number
 
 
+_SCIPYS: Any = scipy.sparse.linalg.LinearOperator
+
+
 class Preconditioner(scipy.sparse.linalg.LinearOperator):
-    """M^-1, for the M of SciPy's bicgstab, cg, gmres and their like."""
+    """M^-1, for the M of SciPy's bicgstab, cg, gmres and their like; and of CuPy's, where the solver is on a GPU."""
 
     def __init__(self, solver: Solver) -> None:
         self.solver = solver
@@ -343,6 +411,20 @@ class Preconditioner(scipy.sparse.linalg.LinearOperator):
     def update(self, A: Any) -> None:
         """New values for the same pattern."""
         self.solver.update(A)
+
+    # SciPy's own calls would have NumPy read arrays of CuPy.
+
+    def matvec(self, x: Any) -> Any:
+        return self.solver.apply(x) if _is_cupy(x) else _SCIPYS.matvec(self, x)
+
+    def rmatvec(self, x: Any) -> Any:
+        return self.solver.apply_transposed(x) if _is_cupy(x) else _SCIPYS.rmatvec(self, x)
+
+    def matmat(self, X: Any) -> Any:
+        return self.solver.apply(X) if _is_cupy(X) else _SCIPYS.matmat(self, X)
+
+    def rmatmat(self, X: Any) -> Any:
+        return self.solver.apply_transposed(X) if _is_cupy(X) else _SCIPYS.rmatmat(self, X)
 
     def _matvec(self, x: Any) -> Any:
         return self.solver.apply(x)
@@ -376,11 +458,12 @@ def solve(
     atol: float = 0.0,
     maxiter: int | None = None,
     x0: Any = None,
+    check: bool = False,
     **options: Unpack[Iteration],
 ) -> Solution:
     """(x, info) of A x = b, as Solver(A).solve(b) has it. The other options and errors are those of Solver."""
     settings = read("solve", options, ITERATION)
     if "rhs" not in options and np.ndim(b) == 2:
-        settings["rhs"] = min(max(np.shape(b)[1], 1), _MOST_AT_A_TIME)
-    most = _MOST_ITERATIONS if maxiter is None else whole(maxiter, "maxiter", 1)
-    return Solver(A, maxiter=most, **settings).solve(b, rtol=rtol, atol=atol, x0=x0)
+        settings["rhs"] = min(max(np.shape(b)[1], 1), MOST_AT_A_TIME)
+    most = MOST_ITERATIONS if maxiter is None else whole(maxiter, "maxiter", 1)
+    return Solver(A, maxiter=most, **settings).solve(b, rtol=rtol, atol=atol, x0=x0, check=check)

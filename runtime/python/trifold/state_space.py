@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from ._core import state_space
 from .arrays import nan_where_masked
 from .errors import NearlySingular, NotPositiveDefinite, SpecError
 from .factor import factor
@@ -57,7 +58,7 @@ def precision(F: Any, Q: Any, P0: Any, horizon: int | None = None) -> tuple[Any,
     """
     space = namespace_of([F, Q, P0])
     with space.exact():
-        prior = _Prior(space, F, Q, P0, None, None, horizon)
+        prior = _Prior(_Arrays(space, F, Q, P0, None, None, horizon))
         prior.whiten()
         return prior.blocks()
 
@@ -66,7 +67,7 @@ def normal_equations(
     F: Any, H: Any, Q: Any, R: Any, P0: Any, ys: Any, *, m0: Any = None, c: Any = None, d: Any = None, complete: bool = False
 ) -> NormalEquations:
     """The system whose solution are the smoothed states. Arguments, libraries and errors are those of kalman()."""
-    model = _Model(F, H, Q, R, P0, ys, m0, c, d, complete)
+    model = _model(F, H, Q, R, P0, ys, m0, c, d, complete)
     with model.space.exact():
         D, E, b = model.system()
         D, E = (model.space.spread(blocks, (*model.front, *blocks.shape[-3:])) for blocks in (D, E))
@@ -80,7 +81,7 @@ def log_likelihood(
 
     Whether enough digits are left is seen with NumPy only: with torch and JAX call kalman() once for what was learned.
     """
-    model = _Model(F, H, Q, R, P0, ys, m0, c, d, complete)
+    model = _model(F, H, Q, R, P0, ys, m0, c, d, complete)
     with model.space.exact():
         D, E, b = model.system()
         x, log_determinant, _ = _solve(model.space, D, E, b, probe=True)
@@ -112,7 +113,7 @@ def kalman(
     symmetric or not positive definite, and on systems so ill-conditioned that less than two digits are sure; within jit, vmap and
     torch.compile, and on a GPU, only on shapes.
     """
-    model = _Model(F, H, Q, R, P0, ys, m0, c, d, complete)
+    model = _model(F, H, Q, R, P0, ys, m0, c, d, complete)
     space = model.space
     with space.exact():
         D, E, b = model.system()
@@ -146,7 +147,7 @@ def sample(
     generator: a numpy.random.Generator or a seed; a torch.Generator for torch; a key of jax.random, which JAX cannot do without. The other
     arguments, libraries and errors are those of kalman(). Draws have no gradients.
     """
-    model = _Model(F, H, Q, R, P0, ys, m0, c, d, complete)
+    model = _model(F, H, Q, R, P0, ys, m0, c, d, complete)
     space = model.space
     if space.name == "jax" and generator is None:
         raise SpecError("generator is missing; with arrays of JAX give a key of jax.random")
@@ -175,8 +176,8 @@ class _Terms(NamedTuple):
     constant: Any  #: logarithms of what does not depend on the states
 
 
-class _Prior:
-    """The states' own part: residuals of x are white once multiplied by W, where W' W is Q^-1."""
+class _Arrays:
+    """Arguments as arrays whose shapes fit each other, each with an axis for times but P0 and m0."""
 
     def __init__(self, space: Namespace, F: Any, Q: Any, P0: Any, m0: Any, c: Any, horizon: int | None) -> None:
         self.space = space
@@ -187,11 +188,39 @@ class _Prior:
         steps = self.horizon - 1
         if n < 1 or self.horizon < 1:
             raise SpecError(f"{self.horizon} times and P0 of shape {_text(P0)}; there must be at least one time and one state")
-        self.P0 = _covariance(space, _fit(P0, "P0", (n, n), None), "P0")
-        self.F = _finite(space, _fit(F, "F", (n, n), steps), "F")
-        self.Q = _covariance(space, _fit(Q, "Q", (n, n), steps), "Q")
-        self.m0 = _finite(space, _fit(space.array(m0, "m0"), "m0", (n,), None), "m0") if m0 is not None else None
-        self.c = _finite(space, _fit(space.array(c, "c"), "c", (n,), steps), "c") if c is not None else None
+        self.P0 = _fit(P0, "P0", (n, n), None)
+        self.F = _fit(F, "F", (n, n), steps)
+        self.Q = _fit(Q, "Q", (n, n), steps)
+        self.m0 = _fit(space.array(m0, "m0"), "m0", (n,), None) if m0 is not None else None
+        self.c = _fit(space.array(c, "c"), "c", (n,), steps) if c is not None else None
+
+    def observe(self, H: Any, R: Any, ys: Any, d: Any) -> None:
+        """Adds the arguments of the observations."""
+        self.m = m = int(ys.shape[-1])
+        _same_values(ys, H, R)
+        self.ys = ys
+        self.H = _fit(H, "H", (m, self.n), self.horizon)
+        self.R = _fit(R, "R", (m, m), self.horizon)
+        self.d = _fit(self.space.array(d, "d"), "d", (m,), self.horizon) if d is not None else None
+        self.front = _front(
+            [self.F, self.Q, self.H, self.R],
+            starts=[self.P0],
+            vectors=[x for x in (ys, self.d, self.c) if x is not None],
+            start_vectors=[] if self.m0 is None else [self.m0],
+        )
+
+
+class _Prior:
+    """The states' own part: residuals of x are white once multiplied by W, where W' W is Q^-1."""
+
+    def __init__(self, given: _Arrays) -> None:
+        self.space = space = given.space
+        self.n, self.horizon = given.n, given.horizon
+        self.P0 = _covariance(space, given.P0, "P0")
+        self.F = _finite(space, given.F, "F")
+        self.Q = _covariance(space, given.Q, "Q")
+        self.m0 = None if given.m0 is None else _finite(space, given.m0, "m0")
+        self.c = None if given.c is None else _finite(space, given.c, "c")
 
     def whiten(self, R: Any = None) -> tuple[Any, Any]:
         """Must come before the rest. Returns what belongs to R, for it goes along with the others."""
@@ -236,48 +265,80 @@ class _Prior:
         return b
 
 
+def _model(F: Any, H: Any, Q: Any, R: Any, P0: Any, ys: Any, m0: Any, c: Any, d: Any, complete: bool) -> _Model | _Compiled:
+    ys, complete = nan_where_masked(ys), bool(truth(complete, "complete"))
+    space = namespace_of([F, H, Q, R, P0, ys, m0, c, d])
+    ys, H, R = space.array(ys, "ys"), space.array(H, "H"), space.array(R, "R")
+    ys = ys[:, None] if ys.ndim == 1 else ys
+    if ys.ndim not in (2, 3) or ys.shape[-1] < 1:
+        raise SpecError(f"ys has shape {_text(ys)}; give (N, m), (batch, N, m), or (N,) for one value a time")
+    given = _Arrays(space, F, Q, P0, m0, c, int(ys.shape[-2]))
+    given.observe(H, R, ys, d)
+    if space.name == "numpy" and 0 not in given.front:
+        return _Compiled(given, complete)
+    with space.exact():
+        return _Model(given, complete)
+
+
+_NOT_COMPLETE = "ys has NaN or masked entries, and complete says that no value is missing"
+_INFINITE = "ys has infinities; give NaN for missing values"
+_NOT_FINITE, _NOT_SYMMETRIC = "{} has infinities or NaN", "{} is not symmetric"
+
+
+class _Compiled:
+    """A _Model of arrays of NumPy, made in C++: there small matrices do not cost a call each."""
+
+    def __init__(self, given: _Arrays, complete: bool) -> None:
+        self.space, self.front = given.space, given.front
+        arrays = (given.F, given.H, given.Q, given.R, given.P0, given.ys, given.m0, given.c, given.d)
+        arrays = (None if array is None else np.ascontiguousarray(array) for array in arrays)
+        batch = given.front[0] if given.front else -1
+        self.made = made = state_space(*arrays, batch=batch, horizon=given.horizon, n=given.n, m=given.m)
+        if made.problem:
+            texts = {"finite": _NOT_FINITE, "symmetric": _NOT_SYMMETRIC, "infinite": _INFINITE, "singular": _SINGULAR}
+            raise SpecError(texts[made.problem].format(made.array))
+        if complete and not made.complete:
+            raise SpecError(_NOT_COMPLETE)
+
+    def system(self) -> tuple[Any, Any, Any]:
+        return self.made.D, self.made.E, self.made.b
+
+    def constant(self) -> Any:
+        return self.least(np.zeros_like(self.made.b))
+
+    def least(self, x: Any) -> Any:
+        return self.made.least(np.ascontiguousarray(x)).reshape(self.front).astype(self.space.dtype)[()]
+
+
 class _Model:
     """States and observations. As in _Prior residuals of y are white once multiplied by V, where V' V is R^-1."""
 
-    def __init__(self, F: Any, H: Any, Q: Any, R: Any, P0: Any, ys: Any, m0: Any, c: Any, d: Any, complete: bool) -> None:
-        ys, complete = nan_where_masked(ys), bool(truth(complete, "complete"))
-        self.space = space = namespace_of([F, H, Q, R, P0, ys, m0, c, d])
-        ys, H, R = space.array(ys, "ys"), space.array(H, "H"), space.array(R, "R")
-        ys = ys[:, None] if ys.ndim == 1 else ys
-        if ys.ndim not in (2, 3) or ys.shape[-1] < 1:
-            raise SpecError(f"ys has shape {_text(ys)}; give (N, m), (batch, N, m), or (N,) for one value a time")
-        horizon, m = int(ys.shape[-2]), int(ys.shape[-1])
-        with space.exact():
-            self.prior = _Prior(space, F, Q, P0, m0, c, horizon)
-            _same_values(ys, H, R)
-            H = _finite(space, _fit(H, "H", (m, self.prior.n), horizon), "H")
-            R = _covariance(space, _fit(R, "R", (m, m), horizon), "R")
-            d = _finite(space, _fit(space.array(d, "d"), "d", (m,), horizon), "d") if d is not None else None
-            xp = space.xp
-            _require(space, ~xp.isinf(ys), "ys has infinities; give NaN for missing values")
-            self.front = _front(
-                [self.prior.F, self.prior.Q, H, R],
-                starts=[self.prior.P0],
-                vectors=[x for x in (ys, d, self.prior.c) if x is not None],
-                start_vectors=[] if self.prior.m0 is None else [self.prior.m0],
-            )
-            self.values = space.constant(float(horizon * m))
-            present = ~xp.isnan(ys)
-            if complete:
-                _require(space, present, "ys has NaN or masked entries, and complete says that no value is missing")
-            elif space.known(present) is not True:
-                # A missing value is 0 and has variance 1, and nothing to do with the states or other values.
-                both = present[..., :, None] & present[..., None, :]
-                R = xp.where(both, R, space.constant(np.eye(m)))
-                H = xp.where(present[..., None], H, 0.0)
-                ys = xp.where(present, ys, 0.0)
-                d = None if d is None else xp.where(present, d, 0.0)
-                counted = xp.where(present, space.constant(1.0), space.constant(0.0))
-                self.values = space.spread(counted, (*self.front, horizon, m)).sum(-1).sum(-1)
-            self.y = ys if d is None else ys - d
-            self.H = H
-            self.V, self.log_R = self.prior.whiten(R)
-            self.U = self.V @ self.H
+    def __init__(self, given: _Arrays, complete: bool) -> None:
+        space = given.space
+        self.space, self.front = space, given.front
+        xp, ys, m = space.xp, given.ys, given.m
+        self.prior = _Prior(given)
+        H = _finite(space, given.H, "H")
+        R = _covariance(space, given.R, "R")
+        d = None if given.d is None else _finite(space, given.d, "d")
+        _require(space, ~xp.isinf(ys), _INFINITE)
+        self.values = space.constant(float(given.horizon * m))
+        present = ~xp.isnan(ys)
+        if complete:
+            _require(space, present, _NOT_COMPLETE)
+        elif space.known(present) is not True:
+            # A missing value is 0 and has variance 1, and nothing to do with the states or other values.
+            both = present[..., :, None] & present[..., None, :]
+            R = xp.where(both, R, space.constant(np.eye(m)))
+            H = xp.where(present[..., None], H, 0.0)
+            ys = xp.where(present, ys, 0.0)
+            d = None if d is None else xp.where(present, d, 0.0)
+            counted = xp.where(present, space.constant(1.0), space.constant(0.0))
+            self.values = space.spread(counted, (*self.front, given.horizon, m)).sum(-1).sum(-1)
+        self.y = ys if d is None else ys - d
+        self.H = H
+        self.V, self.log_R = self.prior.whiten(R)
+        self.U = self.V @ self.H
 
     def system(self) -> tuple[Any, Any, Any]:
         """D, E and b, where b may have a batch axis that the others do without."""
@@ -408,12 +469,12 @@ def _covariance(space: Namespace, matrix: Any, name: str) -> Any:
     diagonal = space.xp.abs(space.diagonal(matrix))
     # Computed as inverses are, it is off by its condition times the rounding. The trifold command has the same bound.
     allowed = (1e-3 if space.epsilon > 1e-10 else 1e-8) * space.xp.sqrt(diagonal[..., :, None] * diagonal[..., None, :])
-    _require(space, space.xp.abs(matrix - _t(matrix)) <= allowed, f"{name} is not symmetric")
+    _require(space, space.xp.abs(matrix - _t(matrix)) <= allowed, _NOT_SYMMETRIC.format(name))
     return matrix
 
 
 def _finite(space: Namespace, array: Any, name: str) -> Any:
-    _require(space, space.xp.isfinite(array), f"{name} has infinities or NaN")
+    _require(space, space.xp.isfinite(array), _NOT_FINITE.format(name))
     return array
 
 

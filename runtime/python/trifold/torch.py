@@ -18,8 +18,10 @@ trifold.factor(D.detach(), E.detach(), check=False).status tells.
 Derivatives of any order exist, in reverse mode. Those of the selected inverse, and so the second ones of log det A, take a selected inverse
 of blocks twice as large.
 
-Images are solved by trifold.torch.grid.
+Images are solved by trifold.torch.grid, and other sparse matrices by trifold.torch.sparse, which needs SciPy.
 """
+
+# pyright: reportConstantRedefinition=false
 
 # The custom operators. A factor is a tensor of bytes, ([batch,] bytes, rhs of its Plan): saved for the backward pass, and never read
 # by others. Sweeps use parts of it as scratch. To torch they do not change it, for what it says of A stays the same; so a factor may be
@@ -30,7 +32,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _torch_grid as grid
 from ._core import (
@@ -40,15 +42,23 @@ from ._core import (
     torch_factor_solve,
     torch_forward,
     torch_log_determinant,
+    torch_marginals,
     torch_selected_inverse,
     torch_solve,
     torch_way,
 )
+from .arrays import Marginals
+from .batches import Together, fitting, itself
 from .errors import SpecError
 from .options import lower_alone, truth
 from .samples import added, normal, shape_of
 
-__all__ = ["Factor", "Likelihood", "factor", "grid", "likelihood", "log_determinant", "quadratic", "solve"]
+__all__ = ["Factor", "Likelihood", "Marginals", "factor", "grid", "likelihood", "log_determinant", "marginals", "quadratic", "solve"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 torch: Any = importlib.import_module("torch")
 _MOST_COLUMNS = 64  # right-hand sides that a Plan solves at once
@@ -56,6 +66,21 @@ _LARGEST_BLOCK = 1024
 _SMALL = {torch.float64: 2.0**-100, torch.float32: 2.0**-40}  # their squares are far below the rounding
 _RULES = 2  # goes up when a derivative changes: torch keeps compiled backward passes on disk, by the names of operators
 _SMALL_BLOCK = 16  # outer products up to here go by elements: 0.32 ms for 0.71 by matrix products, 4096 of 20 x 12, H200
+
+
+if TYPE_CHECKING:
+    from . import _torch_sparse as sparse  # noqa: F401  # pyright: ignore[reportUnusedImport]
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "sparse"]
+
+
+def __getattr__(name: str) -> Any:
+    """sparse is imported when it is first used: it needs SciPy, and the rest does not."""
+    if name == "sparse":
+        return importlib.import_module("trifold._torch_sparse")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class Likelihood(NamedTuple):
@@ -75,18 +100,18 @@ class Factor(NamedTuple):
 
     def solve(self, b: Any) -> Any:
         """A^-1 b: (N, n) or (N, n, m), with the batch axis of D in front where D has one. Raises SpecError on shapes that do not fit."""
-        _expect(self.D, self.E, b)
-        return _solve(self.D, self.E, self.value, b)
+        D, E, b, back, _ = _fitting(self.D, self.E, b)
+        return back(_solve(D, E, self.value, b))
 
     def forward(self, b: Any) -> Any:
         """y = L^-1 P b, where A is P' L L' P; the squares of y sum up to b' A^-1 b. It has derivatives with respect to b only."""
-        _expect(self.D, self.E, b)
-        return _forward_sweep(self.D, self.E, self.value, b)
+        D, E, b, back, _ = _fitting(self.D, self.E, b)
+        return back(_forward_sweep(D, E, self.value, b))
 
     def backward(self, y: Any) -> Any:
         """P' L^-T y: the solution where y is forward(b), a draw where y is standard normal. Derivatives as of forward()."""
-        _expect(self.D, self.E, y)
-        return _backward_sweep(self.D, self.E, self.value, y)
+        D, E, y, back, _ = _fitting(self.D, self.E, y)
+        return back(_backward_sweep(D, E, self.value, y))
 
     def sample(self, generator: Any = None, mean: Any = None, draws: int | None = None) -> Any:
         """mean + L^-T z, a draw of the Gaussian of precision A: (N, n), or (N, n, draws), with the batch axis of D in front.
@@ -107,7 +132,8 @@ class Factor(NamedTuple):
 
     def quadratic(self, b: Any) -> Any:
         """b' A^-1 b for each right-hand side, in float64."""
-        return _products(b, self.solve(b), self.D.dim())
+        D, E, b, _, back_columns = _fitting(self.D, self.E, b)
+        return back_columns(_products(b, _solve(D, E, self.value, b), D.dim()))
 
     def selected_inverse(self) -> tuple[Any, Any]:
         """(diagonal, lower): blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), (N - 1, n, n)."""
@@ -116,20 +142,28 @@ class Factor(NamedTuple):
 
 def solve(D: Any, E: Any, b: Any, *, check: bool | None = None, triangle: str = "both") -> Any:
     """A^-1 b, with the shape of b. Raises SpecError, NotPositiveDefinite, NearlySingular, OutOfRange."""
-    coupling = _expect(D, E, b)
-    return _factor_solve(_counted(D, triangle), coupling, b, _checks(D, check))[0]
+    D, E, b, back, _ = _fitting(D, E, b)
+    return back(_factor_solve(_counted(D, triangle), E, b, _checks(D, check))[0])
 
 
 def factor_and_solve(D: Any, E: Any, b: Any) -> tuple[Any, Factor]:
-    coupling = _expect(D, E, b)
-    x, value = _factor_solve(D, coupling, b, _checks(D, None))
-    return x, Factor(D, coupling, value)
+    D, E, b, back, _ = _fitting(D, E, b)
+    x, value = _factor_solve(D, E, b, _checks(D, None))
+    return back(x), Factor(D, E, value)
 
 
 def likelihood(D: Any, E: Any, b: Any, *, check: bool | None = None, triangle: str = "both") -> Likelihood:
     """(A^-1 b, log det A, b' A^-1 b) from one factorization. Raises what solve() does."""
-    coupling = _expect(D, E, b)
-    return Likelihood(*_likelihood(_counted(D, triangle), coupling, b, _checks(D, check))[:3])
+    D, E, b, back, back_columns = _fitting(D, E, b)
+    x, log_determinant, quadratic, _ = _likelihood(_counted(D, triangle), E, b, _checks(D, check))
+    return Likelihood(back(x), log_determinant, back_columns(quadratic))
+
+
+def marginals(D: Any, E: Any, b: Any, *, check: bool | None = None, triangle: str = "both") -> Marginals:
+    """(A^-1 b, log det A, b' A^-1 b, and the blocks (i, i) and (i + 1, i) of A^-1) from one factorization. Raises what solve() does."""
+    D, E, b, back, back_columns = _fitting(D, E, b)
+    x, log_determinant, quadratic, diagonal, lower, _ = _marginals(_counted(D, triangle), E, b, _checks(D, check))
+    return Marginals(back(x), log_determinant, back_columns(quadratic), diagonal, lower)
 
 
 def quadratic(D: Any, E: Any, b: Any, *, check: bool | None = None, triangle: str = "both") -> Any:
@@ -148,11 +182,11 @@ def factor(D: Any, E: Any, *, columns: int = 1, check: bool | None = None, trian
     columns: right-hand sides that are to be solved at once; more go in panels. Raises SpecError, NotPositiveDefinite,
     NearlySingular.
     """
-    coupling = _expect(D, E, D)
+    D, E, *_ = _fitting(D, E, D)
     if not hasattr(columns, "__index__"):
         raise SpecError(f"columns = {columns!r} is no whole number; give 1 or more")
     diagonal = _counted(D, triangle)
-    return Factor(diagonal, coupling, _factor(diagonal, coupling, columns, _checks(D, check)))
+    return Factor(diagonal, E, _factor(diagonal, E, columns, _checks(D, check)))
 
 
 def _counted(D: Any, triangle: str) -> Any:
@@ -164,15 +198,19 @@ def _checks(D: Any, check: bool | None) -> bool:
     return D.is_cpu if check is None else bool(truth(check, "check"))
 
 
-def _expect(D: Any, E: Any, b: Any) -> Any:
-    """E, after a look at what vmap's rules rely on. The rest is checked where a call is made."""
+def _fitting(D: Any, E: Any, b: Any) -> Together:
+    """What vmap's rules rely on: tensors, with a batch axis in all or in none. The rest is checked where a call is made."""
     try:
-        dims = D.dim()
-        if (dims == 3 or dims == 4) and E.dim() == dims and -1 <= b.dim() - dims <= 0:
-            return E
+        dims, of_b = D.dim(), b.dim()
+        same = E.dim() == dims and -1 <= of_b - dims <= 0 and b.shape[: dims - 1] == D.shape[: dims - 1]
+        if same and (dims == 3 or (dims == 4 and E.shape[0] == D.shape[0])):
+            return Together(D, E, b, itself, itself)
     except AttributeError:
         pass
-    return _explain(D, E, b)
+    coupling = _explain(D, E, b)
+    fit = fitting(D, coupling, b)
+    _expect_batch(fit.D, fit.b)
+    return fit
 
 
 def _explain(D: Any, E: Any, b: Any) -> Any:
@@ -187,11 +225,15 @@ def _explain(D: Any, E: Any, b: Any) -> Any:
     *front, horizon, n, _ = D.shape
     if E is None and horizon != 1:
         raise SpecError(f"E is missing; give {(*front, horizon - 1, n, n)}")
-    if E is not None and E.dim() != D.dim():
+    if E is not None and E.dim() not in (3, 4):
         raise SpecError(f"E has shape {tuple(E.shape)}; give {(*front, horizon - 1, n, n)}")
+    return D.new_empty((*front, 0, n, n)) if E is None else E
+
+
+def _expect_batch(D: Any, b: Any) -> None:
+    *front, horizon, n, _ = D.shape
     if b.dim() - D.dim() not in (-1, 0):
         raise SpecError(f"b has shape {tuple(b.shape)}; give {(*front, horizon, n)}, or {(*front, horizon, n, 'm')} for m right-hand sides")
-    return D.new_empty((*front, 0, n, n)) if E is None else E
 
 
 # Plans and values
@@ -236,6 +278,11 @@ def _likelihood_of(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, Any, Any, 
     return x, torch_log_determinant(D, E, value), _products(b, x, D.dim()), value
 
 
+def _marginals_of(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, ...]:
+    x, log_determinant, diagonal, lower, value = torch_marginals(D, E, b, check)
+    return x, log_determinant, _products(b, x, D.dim()), diagonal, lower, value
+
+
 # The compiler is told their shapes alone. A Plan is for one shape, so sizes that are symbols become numbers here.
 
 
@@ -255,6 +302,11 @@ def _fake_factor_solve(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, Any]:
 def _fake_likelihood(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, Any, Any, Any]:
     x, value = _fake_factor_solve(D, E, b, check)
     return x, _fake_log_determinant(D, E, value), _products(b, x, D.dim()), value
+
+
+def _fake_marginals(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, ...]:
+    *first, value = _fake_likelihood(D, E, b, check)
+    return *first, *_fake_selected_inverse(D, E, value), value
 
 
 def _fake_solve(D: Any, E: Any, value: Any, b: Any) -> Any:
@@ -307,24 +359,28 @@ def _of_x(D: Any, E: Any, value: Any, b_needs: bool, x: Any, gx: Any, gq: Any) -
     return (of_b if b_needs else None), outer
 
 
-def _gradients(ctx: Any, gx: Any, gl: Any, gq: Any) -> tuple[Any, Any, Any, None]:
-    D, E, value, x = ctx.saved_tensors
+def _gradients(ctx: Any, gx: Any, gl: Any, gq: Any, inverse: Any = None, g_inverse: Any = (None, None)) -> tuple[Any, Any, Any, None]:
+    """Of D, E and b. inverse: the blocks of A^-1, where the forward pass has made them, and g_inverse their gradients."""
+    D, E, value, x = ctx.saved_tensors[:4]
     needs_D, needs_E, needs_b = ctx.needs_input_grad[:3]
     gb, u = _of_x(D, E, value, needs_b, x, gx, gq)
     if not (needs_D or needs_E):
         return None, None, gb, None
     parts = [] if u is None else [_outer(-u, x, x.dim() == D.dim())]
     if gl is not None:
-        parts.append(_of_log_determinant(D, E, value, gl))
+        parts.append(_of_log_determinant(inverse or _selected_inverse(D, E, value), gl))
+    if any(g is not None for g in g_inverse):
+        diagonal, lower = _of_inverse(D, E, inverse, *g_inverse)
+        parts.append((2 * diagonal, lower))
     gD = gE = None
     for diagonal, lower in parts:
         gD, gE = (diagonal, lower) if gD is None else (gD + diagonal, gE + lower)
     return None if gD is None else gD / 2, gE, gb, None
 
 
-def _of_log_determinant(D: Any, E: Any, value: Any, gl: Any) -> tuple[Any, Any]:
-    diagonal, lower = _selected_inverse(D, E, value)
-    twice = 2 * gl.to(D.dtype)[..., None, None, None]
+def _of_log_determinant(inverse: tuple[Any, Any], gl: Any) -> tuple[Any, Any]:
+    diagonal, lower = inverse
+    twice = 2 * gl.to(diagonal.dtype)[..., None, None, None]
     return twice * diagonal, twice * lower
 
 
@@ -337,6 +393,10 @@ def _keep_first(ctx: Any, inputs: Any, output: Any) -> None:
     """Of factor_solve and likelihood."""
     D, E = inputs[:2]
     _keep(ctx, D, E, output[-1], output[0])
+
+
+def _keep_marginals(ctx: Any, inputs: Any, output: Any) -> None:
+    _keep(ctx, *inputs[:2], output[-1], output[0], *output[3:5])
 
 
 def _keep_solve(ctx: Any, inputs: Any, output: Any) -> None:
@@ -361,6 +421,10 @@ def _back_factor_solve(ctx: Any, gx: Any, _: Any) -> Any:
 
 def _back_likelihood(ctx: Any, gx: Any, gl: Any, gq: Any, _: Any) -> Any:
     return _gradients(ctx, gx, gl, gq)
+
+
+def _back_marginals(ctx: Any, gx: Any, gl: Any, gq: Any, g_diagonal: Any, g_lower: Any, _: Any) -> Any:
+    return _gradients(ctx, gx, gl, gq, tuple(ctx.saved_tensors[4:]), (g_diagonal, g_lower))
 
 
 def _back_solve(ctx: Any, gx: Any) -> Any:
@@ -392,32 +456,38 @@ def _back_log_determinant(ctx: Any, gl: Any) -> Any:
     if gl is None:
         return None, None, None
     D, E, value = ctx.saved_tensors
-    diagonal, lower = _of_log_determinant(D, E, value, gl)
+    diagonal, lower = _of_log_determinant(_selected_inverse(D, E, value), gl)
     return diagonal / 2, lower, None
 
 
 def _back_selected_inverse(ctx: Any, g_diagonal: Any, g_lower: Any) -> Any:
+    if g_diagonal is None and g_lower is None:
+        return None, None, None
+    D, E, value = ctx.saved_tensors
+    with torch.no_grad():
+        inverse = _selected_inverse(D, E, value)
+    return *_of_inverse(D, E, inverse, g_diagonal, g_lower), None
+
+
+def _of_inverse(D: Any, E: Any, inverse: tuple[Any, Any], g_diagonal: Any, g_lower: Any) -> tuple[Any, Any]:
     """The blocks of -A^-1 V A^-1, where V has the blocks of the gradients, symmetric. E stands for two blocks of A, with half of g_lower
     each.
 
     The matrix [[A, e V], [e V, A]] has them in its inverse, times e, beside the diagonal. All that is computed there is odd in e, so it has
-    no rounding of anything larger. Terms of e^3 are below the rounding.
+    no rounding of anything larger. Terms of e^3 are below the rounding. inverse: for the size of its entries.
     """
-    if g_diagonal is None and g_lower is None:
-        return None, None, None
-    D, E, value = ctx.saved_tensors
     n = D.shape[-1]
     if 2 * n > _LARGEST_BLOCK:
         raise SpecError(f"D has blocks of {n}; derivatives of the selected inverse take blocks of at most {_LARGEST_BLOCK // 2}")
     of_D = torch.zeros_like(D) if g_diagonal is None else (g_diagonal + g_diagonal.mT) / 2
     of_E = torch.zeros_like(E) if g_lower is None else g_lower / 2
     with torch.no_grad():
-        inverse = _selected_inverse(D, E, value)[0].diagonal(0, -2, -1)
-        largest = torch.cat((of_D, of_E), -3).abs().amax((-3, -2, -1)) * inverse.amax((-2, -1))
+        size = inverse[0].diagonal(0, -2, -1).amax((-2, -1))
+        largest = torch.cat((of_D, of_E), -3).abs().amax((-3, -2, -1)) * size
         e = (_SMALL[D.dtype] / torch.where(largest == 0, 1, largest))[..., None, None, None]
     double = _doubled(D, e * of_D), _doubled(E, e * of_E)
     diagonal, lower = _selected_inverse(*double, _factor(*double, 1, False))
-    return diagonal[..., n:, :n] / e, 2 * lower[..., n:, :n] / e, None
+    return diagonal[..., n:, :n] / e, 2 * lower[..., n:, :n] / e
 
 
 def _doubled(blocks: Any, changes: Any) -> Any:
@@ -461,15 +531,16 @@ def _vmap_factor(info: Any, in_dims: Any, D: Any, E: Any, columns: int, check: b
 
 
 def _vmap_along(op: Any, info: Any, in_dims: Any, D: Any, E: Any, b: Any, check: bool) -> Any:
-    """Of factor_solve and likelihood."""
+    """Of factor_solve, likelihood and marginals."""
     of_D, of_E, of_b = in_dims[:3]
     dims = _dims(D, of_D)
     if of_D is None and of_E is None:
         columns = _dims(b, of_b) == dims
-        x, *others, value = op(D, E, _as_columns(b, of_b, columns), check)
-        # A log determinant has no right-hand sides; a quadratic has.
-        results = [_from_columns(r, info.batch_size, columns) if k == 1 else r for k, r in enumerate(others)]
-        return (_from_columns(x, info.batch_size, columns), *results, value), (0, *([None, 0][: len(others)]), None)
+        results = list(op(D, E, _as_columns(b, of_b, columns), check))
+        mapped: list[int | None] = [None] * len(results)
+        for k in (0, 2) if len(results) > 2 else (0,):  # x and the quadratic have right-hand sides; what is of A alone has none
+            results[k], mapped[k] = _from_columns(results[k], info.batch_size, columns), 0
+        return tuple(results), tuple(mapped)
     members = _Members(info.batch_size, dims == 4)
     results = op(*(members.join(array, dim) for array, dim in zip((D, E, b), in_dims)), check)
     return tuple(members.part(result) for result in results), (0,) * len(results)
@@ -481,6 +552,10 @@ def _vmap_factor_solve(info: Any, in_dims: Any, D: Any, E: Any, b: Any, check: b
 
 def _vmap_likelihood(info: Any, in_dims: Any, D: Any, E: Any, b: Any, check: bool) -> Any:
     return _vmap_along(_likelihood, info, in_dims, D, E, b, check)
+
+
+def _vmap_marginals(info: Any, in_dims: Any, D: Any, E: Any, b: Any, check: bool) -> Any:
+    return _vmap_along(_marginals, info, in_dims, D, E, b, check)
 
 
 def _one(array: Any, dim: int | None) -> Any:
@@ -588,6 +663,15 @@ _likelihood = _Operator(
     _keep_first,
     _back_likelihood,
     _vmap_likelihood,
+)
+_marginals = _Operator(
+    "marginals",
+    "(Tensor D, Tensor E, Tensor b, bool check) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+    _marginals_of,
+    _fake_marginals,
+    _keep_marginals,
+    _back_marginals,
+    _vmap_marginals,
 )
 _solve = _Operator(
     "solve",

@@ -112,14 +112,26 @@ void check_one(const Spec& spec, const std::string& schedule, int turn, const Ta
 
 }  // namespace
 
-TEST_CASE("lanes: auto takes them for batches that fill a vector, of small blocks") {
+TEST_CASE("lanes: auto takes them for batches that fill the lanes of all workers, or most of them where blocks are small") {
     const Target target{Backend::cpu, "x86-64-v4"};
-    const auto variant = [&](const Spec& spec) { return choose(spec, target).variant; };
-    CHECK(variant({.block = 12, .horizon = 4, .batch = 8}) == "lanes");
-    CHECK(variant({.block = 12, .horizon = 4, .batch = 7}) == "tile");
-    CHECK(variant({.block = 13, .horizon = 4, .batch = 64}) == "tile");
-    CHECK(variant({.block = 24, .horizon = 4, .precision = Precision::f32, .batch = 16}) == "lanes");
-    CHECK(variant({.block = 24, .horizon = 4, .precision = Precision::f32, .batch = 15}) == "tile");
+    const auto variant = [&](std::int64_t block, std::int64_t batch, Precision precision, int workers) {
+        return choose({.block = block, .horizon = 4, .precision = precision, .batch = batch}, target, {.workers = workers}).variant;
+    };
+    struct Case {
+        std::int64_t block, batch;  // the block is the largest that takes lanes
+        Precision precision;
+        int workers;
+    };
+    for (const auto& [block, batch, precision, workers] :
+         {Case{32, 8, Precision::f64, 1}, Case{32, 64, Precision::f64, 2}, Case{32, 16, Precision::f32, 1}, Case{20, 7, Precision::f64, 1},
+          Case{13, 8, Precision::f64, 2}, Case{13, 4, Precision::f64, 1}, Case{20, 8, Precision::f32, 1}}) {
+        CAPTURE(batch);
+        CAPTURE(workers);
+        CHECK(variant(block, batch, precision, workers) == "lanes");
+        CHECK(variant(block + 1, batch, precision, workers) == "tile");
+    }
+    CHECK(variant(4, 3, Precision::f64, 1) == "tile");
+    CHECK(variant(4, 8, Precision::f32, 2) == "tile");
     const auto made = design(choose({.block = 3, .horizon = 4, .batch = 9}, target));
     CHECK(made.lowered.members == 16);
     CHECK(made.kernels[0].shape.members_per_task == 8);

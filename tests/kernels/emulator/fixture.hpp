@@ -11,13 +11,15 @@ namespace trifold::test {
 template <class Real>
 constexpr double tolerance = sizeof(Real) == 8 ? 1e-14 : 1e-6;
 
-/// The workspace, every byte 0xff at first, a NaN in both precisions, but for what must be zero.
+/// The workspace, every byte 0xff at first, a NaN in both precisions, but for what must be zero or has given contents.
 class EmulatedWorkspace {
   public:
     explicit EmulatedWorkspace(const Program& program)
         : memory_(static_cast<std::size_t>(program.workspace_bytes + workspace_alignment), '\xff') {
-        for (const auto& item : program.buffers)
+        for (const auto& item : program.buffers) {
             if (item.zeroed) std::fill_n(data() + item.offset, item.bytes, '\0');
+            std::ranges::copy(item.contents, data() + item.offset);
+        }
     }
     char* data() { return memory_.data() + (-reinterpret_cast<std::uintptr_t>(memory_.data()) & (workspace_alignment - 1)); }
     template <class T>

@@ -227,6 +227,13 @@ TEST_CASE("tile dataflow solves blocks of several tiles on the emulated GPU") {
     check_solves({.block = 37, .horizon = 3}, "multi-stage", "tile-dataflow", "cuda:sm_75");  // smaller tiles, in double precision
 }
 
+TEST_CASE("tile dataflow solves with sizes that come with each call on the emulated GPU") {
+    check_solves({.block = 5, .horizon = 23, .batch = 2}, "flanked:4,2", "tile-dataflow:bake=0", "cuda:sm_90");
+    check_solves({.block = 70, .horizon = 5, .rhs = 3}, "multi-stage", "tile-dataflow:bake=0", "cuda:sm_90");
+    check_solves({.block = 37, .horizon = 3}, "twisted:2", "tile-dataflow:bake=0", "cuda:sm_75");
+    check_solves({.block = 37, .horizon = 3}, "multi-stage", "tile-dataflow:bake=0", "hip:gfx942");
+}
+
 TEST_CASE("tile dataflow in halves takes rows of very different size: powers of two change no digit of the solution") {
     const Spec spec{.block = 70, .horizon = 3, .precision = Precision::f32};
     const EmulatedUnit unit(choose(spec, parse_target("cuda:sm_90"), {.schedule = "multi-stage", .variant = "tile-dataflow"}));

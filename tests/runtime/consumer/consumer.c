@@ -114,6 +114,35 @@ static int errors(trifold_solver* solver, const trifold_plan* plan) {
     return 0;
 }
 
+/* A factor of [4 1; 1 3] for one right-hand side, then for eight at a time. */
+static int many(void) {
+    const double d[] = {4, 0, 1, 3}, b[] = {4, 0, 1, 0, 1, 0, 1, 0, 0, 1, 0, 1, 0, 1, 0, 3};
+    double x[16];
+    trifold_spec spec;
+    trifold_options options;
+    trifold_plan *plan = NULL, *wide = NULL;
+    trifold_solver *solver = NULL, *taker = NULL;
+    trifold_spec_init(&spec, 2, 1);
+    trifold_options_init(&options);
+    options.columns = 8;
+    EXPECT(trifold_plan_create(&spec, "cpu", NULL, &plan) == TRIFOLD_OK);
+    EXPECT(trifold_plan_widened(plan, 0, &wide) == TRIFOLD_BAD_ARGUMENT && wide == NULL);
+    EXPECT(trifold_plan_widened(plan, 8, &wide) == TRIFOLD_OK);
+    EXPECT(trifold_plan_workspace_bytes(wide) > trifold_plan_workspace_bytes(plan));
+    EXPECT(trifold_solver_create(plan, NULL, 0, &solver) == TRIFOLD_OK);
+    EXPECT(trifold_solver_create(wide, NULL, 0, &taker) == TRIFOLD_OK);
+    EXPECT(trifold_solver_take_factor(taker, solver) == TRIFOLD_BAD_ARGUMENT && strstr(trifold_last_error(), "factorization") != NULL);
+    EXPECT(trifold_factor_host_f64(solver, d, NULL, NULL) == TRIFOLD_OK);
+    EXPECT(trifold_solver_take_factor(taker, solver) == TRIFOLD_OK);
+    EXPECT(trifold_solve_host_f64(taker, b, x, &options) == TRIFOLD_OK);
+    for (int c = 0; c < 8; ++c) EXPECT(fabs(4 * x[c] + x[8 + c] - b[c]) < 1e-14 && fabs(x[c] + 3 * x[8 + c] - b[8 + c]) < 1e-14);
+    trifold_solver_destroy(solver);
+    trifold_solver_destroy(taker);
+    trifold_plan_destroy(plan);
+    trifold_plan_destroy(wide);
+    return 0;
+}
+
 /* [4 1; 1 3] and its like three times over, which f32 does not hold to the bit. */
 static int mixed(void) {
     const double d[] = {4.1, 0, 1.1, 3.1}, b[] = {1, 2};
@@ -169,6 +198,7 @@ int main(void) {
     trifold_plan_destroy(plan); /* before its solver */
     if (solves(solver) != 0) return 1;
     trifold_solver_destroy(solver);
+    if (many() != 0) return 1;
     if (mixed() != 0) return 1;
     printf("done\n");
     return 0;

@@ -123,3 +123,49 @@ TEST_CASE("columns: one that leaves the range is said, wherever it stands, and m
         CHECK((gather(spec, problem.x, 1, 150).array() != -7).all());
     }
 }
+
+TEST_CASE("columns: a factor that was made for one right-hand side serves many as fast as one made for them") {
+    for (const auto* schedule : {"sequential", "recursive:2"})
+        for (const auto* variant : {"tile", "lanes"})
+            for (const std::int64_t n : {3, 9}) {
+                CAPTURE(schedule);
+                CAPTURE(variant);
+                CAPTURE(n);
+                const Spec spec{.block = n, .horizon = 11, .batch = 5};
+                const Tuning tuning{.schedule = schedule, .variant = variant};
+                Problem<double> problem(spec, 20, 5);
+                const auto& [d, e, b] = problem.input;
+                const Plan plan(spec, Device::cpu(), tuning), wide = plan.widened(20);
+                auto many = spec;
+                many.rhs = wide.choice().spec.rhs;
+                CHECK(many.rhs >= 20);
+                CHECK(wide.program().name == Plan(many, Device::cpu(), tuning).program().name);
+                Solver one(plan), taker(wide), made_for_many(Plan(many, Device::cpu(), tuning));
+                one.factor<double>(d, e);
+                taker.take_factor(one);
+                CHECK(taker.log_determinant() == one.log_determinant());
+                CHECK(taker.status() == one.status());
+                solve(taker, problem);
+                CHECK(problem.residual() < tolerance);
+                CHECK(taker.ok());
+                const auto x = problem.x;
+                made_for_many.factor<double>(d, e);
+                solve(made_for_many, problem);
+                CHECK(problem.x == x);
+                CHECK(made_for_many.quadratic() == taker.quadratic());
+            }
+}
+
+TEST_CASE("columns: what gains nothing is not widened, and factors of another layout are refused") {
+    const Plan plan({.block = 5, .horizon = 7}, Device::cpu());
+    CHECK(plan.widened(3).choice().spec.rhs == 1);
+    CHECK(plan.widened(64).widened(8).choice().spec.rhs == 64);
+    CHECK(Plan({.block = 5, .horizon = 7, .precision = Precision::mixed}, Device::cpu()).widened(64).choice().spec.rhs == 1);
+    CHECK_THROWS_WITH_AS(plan.widened(0), "columns = 0 is out of range; give 1 or more", SpecError);
+    Solver taker(plan.widened(8)), other(plan), longer(Plan({.block = 5, .horizon = 8}, Device::cpu()));
+    CHECK_THROWS_WITH_AS(taker.take_factor(other), "take_factor needs a factorization; call factor, factor_forward or factor_solve first",
+                         SpecError);
+    CHECK_THROWS_WITH_AS(
+        taker.take_factor(longer),
+        "the other Solver's Plan differs in more than rhs, so its factor has another layout; make this one's by Plan::widened", SpecError);
+}

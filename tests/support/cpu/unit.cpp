@@ -87,8 +87,10 @@ Workspace::Workspace(const Program& program) : memory_(nullptr, &std::free) {
     const auto bytes = static_cast<std::size_t>(program.workspace_bytes + workspace_alignment);
     memory_.reset(static_cast<char*>(std::aligned_alloc(workspace_alignment, bytes / workspace_alignment * workspace_alignment)));
     std::memset(memory_.get(), 0xff, bytes / workspace_alignment * workspace_alignment);
-    for (const auto& item : program.buffers)
+    for (const auto& item : program.buffers) {
         if (item.zeroed) std::memset(memory_.get() + item.offset, 0, static_cast<std::size_t>(item.bytes));
+        std::memcpy(memory_.get() + item.offset, item.contents.data(), item.contents.size());
+    }
 }
 
 }  // namespace trifold::test

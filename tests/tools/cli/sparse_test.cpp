@@ -1,9 +1,15 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+#include <tuple>
+
 #include "tests/tools/cli/command.hpp"
 #include "tools/formats/block_rows.hpp"
 #include "tools/formats/npy.hpp"
+#include "tools/problems/grid.hpp"
+#include "tools/problems/problems.hpp"
 
 using namespace trifold::formats;
 
@@ -84,6 +90,118 @@ TEST_CASE("solve --iterative: what cannot be solved, and what cannot be asked") 
     }
 }
 
+namespace {
+
+/// A with ones for b.
+void write_system(const Scratch& scratch, const SparseMatrix& a) {
+    scratch.write("A.mtx", format_matrix_market(a));
+    scratch.write("b.mtx", format_matrix_market(DenseMatrix{a.rows, 1, std::vector<double>(static_cast<std::size_t>(a.rows), 1)}));
+}
+
+/// Rows that couple with the one `reach` further on, and back with half of that.
+SparseMatrix far_pairs(std::int64_t rows, std::int64_t reach) {
+    SparseMatrix a{rows, rows, false, {}};
+    for (std::int64_t row = 0; row < rows; ++row) {
+        a.entries.push_back({row, row, 4});
+        if (row + reach < rows) {
+            a.entries.push_back({row, row + reach, -1});
+            a.entries.push_back({row + reach, row, -0.5});
+        }
+    }
+    return a;
+}
+
+SparseMatrix image(std::int64_t width, std::int64_t height, const char* name = "grid-poisson") {
+    return to_sparse(trifold::problems::make_grid(name, width, height, 1, 1, 1));
+}
+
+}  // namespace
+
+TEST_CASE("solve: without a word on it the matrix says its family, and the report why") {
+    const Scratch scratch;
+    struct Case {
+        const char* family;
+        const char* why;
+        SparseMatrix a;
+    };
+    SparseMatrix dense{16, 16, false, {}};  // in blocks of 4 that are full
+    for (std::int64_t row = 0; row < 16; ++row)
+        for (std::int64_t column = 0; column < 16; ++column)
+            if (row / 4 == column / 4 || (row / 4 + 2) % 4 == column / 4)
+                dense.entries.push_back({row, column, row == column ? 20 : row < column ? -1.0 : -0.75});
+    for (const auto& [family, why, a] :
+         {Case{"tridiagonal", "A is solved as blocks: symmetric, and blocks of 3 in a row hold it; not as images: there is no image",
+               to_sparse(trifold::problems::socu({3, 5}, 1))},
+          Case{"tridiagonal", "blocks of 2 in a row hold it", image(2, 40)},  // an image as well, which takes more flops
+          Case{"grid", "A is solved as images: each row couples a pixel of 40x50 with its neighbours", image(40, 50, "grid-anisotropic")},
+          Case{"grid", "a pixel of 13x9 with its neighbours; not as blocks: A(2, 1) = -1.4 but A(1, 2) = -0.6 (rows and columns from 1)",
+               image(13, 9, "grid-convection")},
+          Case{"sparse", "not as blocks: A(8, 1) = -0.5 but A(1, 8) = -1", far_pairs(40, 7)},
+          Case{"sparse", "any pattern, with dense blocks of 4; not as blocks: ", dense}}) {
+        CAPTURE(why);
+        write_system(scratch, a);
+        const auto ran = run_trifold(scratch.path, "solve A.mtx b.mtx -o x.npy --device cpu --json");
+        INFO(ran.out, ran.err);
+        REQUIRE(ran.status == 0);
+        CHECK(ran.json().at("family") == family);
+        CHECK(contains(ran.json().at("why").get<std::string>(), why));
+        const auto rows = to_block_rows(a, 1);
+        CHECK(relative_residual(rows, parse_npy(scratch.read("x.npy"), "x").values,
+                                std::vector<double>(static_cast<std::size_t>(a.rows), 1), 1, 0) <= 1.01e-8);
+        CHECK(run_trifold(scratch.path, "solve A.mtx b.mtx --device cpu").out.starts_with("A is solved as "));
+        const auto piped = run_trifold(scratch.path, "solve - b.mtx -o - --format npy --device cpu < A.mtx");
+        CHECK(piped.status == 0);
+        CHECK(piped.out == scratch.read("x.npy"));
+        CHECK(piped.err.starts_with("A is solved as "));
+    }
+}
+
+TEST_CASE("solve: blocks that need too many flops are taken only where they are asked for") {
+    const Scratch scratch;
+    SparseMatrix wide{400, 400, false, {}};  // the diagonal, and one pair far from it
+    for (std::int64_t row = 0; row < 400; ++row) wide.entries.push_back({row, row, 2});
+    wide.entries.push_back({390, 0, -1});
+    wide.entries.push_back({0, 390, -1});
+    write_system(scratch, wide);
+    const auto ran = run_trifold(scratch.path, "solve A.mtx b.mtx --device cpu --json");
+    REQUIRE(ran.status == 0);
+    CHECK(ran.json().at("family") == "sparse");
+    CHECK(contains(ran.json().at("why").get<std::string>(), "not as blocks: blocks of 196 need "));
+    CHECK(contains(ran.json().at("why").get<std::string>(), ", and --block 196 takes them"));
+    CHECK(run_trifold(scratch.path, "solve A.mtx b.mtx --device cpu --block 196 --json").json().at("block") == 196);
+}
+
+TEST_CASE("solve --iterative: the history, and a picture of it") {
+    const Scratch scratch;
+    write_flow(scratch, 9);  // two panels
+    const auto ran =
+        run_trifold(scratch.path, "solve A.mtx b.mtx --iterative --block 2 --subdomain 40 --plot history.svg --device cpu --json");
+    INFO(ran.err);
+    REQUIRE(ran.status == 0);
+    const auto json = ran.json();
+    REQUIRE(json.at("history").size() == 1);
+    const auto& history = json.at("history")[0];
+    const auto iterations = json.at("systems")[8].at("iterations").get<std::size_t>();
+    CHECK(iterations > 2);
+    CHECK(history.size() == iterations + 1);
+    CHECK(history[0] == 1);
+    CHECK(history[iterations].get<double>() <= 1e-8);
+    const auto svg = scratch.read("history.svg");
+    CHECK(svg.starts_with("<svg "));
+    CHECK(svg.ends_with("</svg>\n"));
+    const auto points = svg.substr(svg.find("points=\"") + 8);
+    CHECK(static_cast<std::size_t>(std::ranges::count(points.substr(0, points.find('"')), ',')) == iterations + 1);
+    for (const auto& [arguments, message] : {std::pair{"--plot A.mtx", "'A.mtx' is an input"},
+                                             {"--plot x.svg -o x.svg", "is to be written twice"},
+                                             {"--plot -", "give --plot the name of a file"},
+                                             {"--condition", "--condition says nothing about sparse systems; leave it out"}}) {
+        CAPTURE(arguments);
+        const auto refused = run_trifold(scratch.path, fmt::format("solve A.mtx b.mtx --iterative {} --device cpu", arguments));
+        CHECK(refused.status == 2);
+        CHECK(contains(refused.err, message));
+    }
+}
+
 TEST_CASE("explain --iterative: subdomains, levels and what they drop") {
     const Scratch scratch;
     const auto ran = run_trifold(scratch.path, "explain --iterative --mesh 32x32x32 --partition 16x16x8 --block 3 --json");
@@ -93,6 +211,130 @@ TEST_CASE("explain --iterative: subdomains, levels and what they drop") {
     CHECK(ran.json().at("patterns") == 1);
     CHECK(ran.json().at("dropped") == 2 * (1 + 1 + 3) * 32 * 32);  // both ways across the planes between them
     CHECK(run_trifold(scratch.path, "explain --iterative").status == 2);
+    const auto metis = run_trifold(scratch.path, "explain --iterative --mesh 32x32x32 --partition metis --json");
+    if (metis.status == 0)
+        CHECK(contains(metis.json().at("partition").get<std::string>(), "METIS"));
+    else
+        CHECK(contains(metis.err, "--partition metis: "));
     for (const auto* target : {"cuda:sm_90", "hip:gfx942"})
         CHECK(run_trifold(scratch.path, fmt::format("explain --iterative --mesh 32x32x32 --block 3 --target {}", target)).status == 0);
+}
+
+TEST_CASE("problem --iterative: files that solve finds to be sparse, and solves") {
+    const Scratch scratch;
+    for (const auto& [name, block, more] : {std::tuple{"sparse-laplacian --mesh 9x8x7 --block 4", 4, "--subdomain 100"},
+                                            {"sparse-convection --mesh 30x20", 1, ""},
+                                            {"sparse-rock --mesh 12x11x10 --rhs 2", 1, "--iterations 2000"},
+                                            {"sparse-reaction --mesh 8x7x6", 3, ""},
+                                            {"sparse-elasticity --mesh 7x6x5", 3, "--method cg --preconditioner ic0"}}) {
+        CAPTURE(name);
+        const auto made = run_trifold(scratch.path, fmt::format("problem {} --iterative --seed 3 --force --json", name));
+        INFO(made.err);
+        REQUIRE(made.status == 0);
+        CHECK(made.json().at("files") == std::vector<std::string>{"./A.mtx", "./b.mtx"});
+        const auto ran =
+            run_trifold(scratch.path, fmt::format("solve A.mtx b.mtx --iterative --block {} {} --device cpu --json", block, more));
+        INFO(ran.err);
+        REQUIRE(ran.status == 0);
+        CHECK(ran.json().at("relative_residual").get<double>() <= 1.01e-8);
+    }
+    const std::vector first{scratch.read("A.mtx"), scratch.read("b.mtx")};
+    CHECK(run_trifold(scratch.path, "problem sparse-elasticity --mesh 7x6x5 --iterative --seed 3 --force").status == 0);
+    CHECK(first == std::vector{scratch.read("A.mtx"), scratch.read("b.mtx")});
+    for (const auto& [arguments, message] :
+         {std::pair{"sparse-rock --iterative", "give --mesh, such as 60x220x85"},
+          {"sparse-rock --mesh 3x3", "--mesh requires --iterative"},
+          {"sparse-wood --iterative --mesh 3x3", "unknown problem 'sparse-wood'; give one of sparse-lap"},
+          {"sparse-rock --iterative --mesh 3", "'3' is no number of cells"},
+          {"sparse-rock --iterative --mesh 3x3 --batch 2", "hold one system"},
+          {"sparse-rock --iterative --mesh 3x3 --format npy", "leave --format out"},
+          {"sparse-laplacian --iterative --mesh 3x3 --block 9", "block = 9 is out of range"},
+          {"sparse-elasticity --iterative --mesh 3x3", "give at least 2x2x2"},
+          {"sparse-convection --iterative --mesh 3x3x3", "lies in a plane"}}) {
+        CAPTURE(arguments);
+        const auto ran = run_trifold(scratch.path, fmt::format("problem {} --force", arguments));
+        INFO(ran.err);
+        CHECK(ran.status == 2);
+        CHECK(contains(ran.err, message));
+    }
+}
+
+TEST_CASE("generate --iterative: sources that do not depend on the cells, and a program that does") {
+    const Scratch scratch;
+    const auto generate = [&](const char* arguments) {
+        const auto ran = run_trifold(scratch.path, fmt::format("generate --iterative --block 3 {} --json", arguments));
+        INFO(ran.err);
+        REQUIRE(ran.status == 0);
+        return ran.json();
+    };
+    const auto small = generate("--mesh 8x8x8 --target cuda:sm_90 -o small"),
+               large = generate("--mesh 40x30x20 --target cuda:sm_90 -o large");
+    CHECK(small.at("rows") == 512);
+    CHECK(small.at("block") == 3);
+    CHECK(large.at("rows") == 24000);
+    CHECK(large.at("subdomains").get<int>() > 1);
+    for (const std::string name : small.at("files").at("source")) CHECK(scratch.read("small/" + name) == scratch.read("large/" + name));
+    CHECK(scratch.read("small/program.json") != scratch.read("large/program.json"));
+    CHECK(generate("--mesh 8x8x8 --binaries -o cpu").at("files").at("binary").size() == 1);
+    for (const auto& [arguments, message] :
+         {std::pair{"", "give --mesh, such as 128x128x128"}, {"--mesh 8x8 --rhs 9", "rhs = 9"}, {"--mesh 8x8 --horizon 4", "excludes"}}) {
+        CAPTURE(arguments);
+        const auto ran = run_trifold(scratch.path, fmt::format("generate --iterative {}", arguments));
+        INFO(ran.err);
+        CHECK(ran.status == 2);
+        CHECK(contains(ran.err, message));
+    }
+}
+
+TEST_CASE("bench sparse: operations as parts of what copies reach in the same run") {
+    const Scratch scratch;
+    const auto ran = run_trifold(scratch.path,
+                                 "bench sparse --size 12x11x10 9x9 --quick --device cpu --workers 1 --seed 4 --samples --json -o all.json");
+    INFO(ran.err);
+    REQUIRE(ran.status == 0);
+    const auto all = ran.json();
+    CHECK(all.at("failures").empty());
+    CHECK(all == nlohmann::json::parse(scratch.read("all.json")));
+    std::map<std::string, int> seen;
+    for (const auto& result : all.at("results")) {
+        const auto operation = result.at("operation").get<std::string>();
+        ++seen[operation];
+        CAPTURE(operation);
+        const bool is_counted = operation != "tables" && operation != "solve";
+        CHECK(result.at("copy_fraction").is_null() == !is_counted);
+        if (is_counted) CHECK(result.at("copy_fraction").get<double>() > 0);
+        CHECK(result.at("samples").size() == result.at("runs"));
+        CHECK(result.at("points") == (result.at("depth") == 1 ? 5 : 7));
+        if (operation == "solve") {
+            CHECK(result.at("end") == "converged");
+            CHECK(result.at("iterations").get<int>() > 2);
+            CHECK(result.at("relative_residual").get<double>() <= (result.at("precision") == "f64" ? 2e-8 : 2e-5));
+        }
+    }
+    CHECK(seen == std::map<std::string, int>{{"tables", 4},
+                                             {"update", 4},
+                                             {"apply", 4},
+                                             {"apply_transposed", 4},
+                                             {"multiply", 4},
+                                             {"multiply_transposed", 4},
+                                             {"solve", 4},
+                                             {"iteration", 4}});
+    const auto strict =
+        run_trifold(scratch.path, "bench sparse --size 6x6x6 --quick --precision f64 --device cpu --forward --block 1 --tolerance 0");
+    CHECK(strict.status == 1);
+    CHECK(contains(strict.out, "of copies"));
+    CHECK(contains(strict.err, "above the tolerance"));
+    for (const auto& [arguments, message] : {std::pair{"sparse --size 9", "'9' is no number of cells"},
+                                             {"sparse grid", "run it alone"},
+                                             {"sparse --matrix general", "--matrix says nothing about sparse systems"},
+                                             {"sparse --rhs 2", "leave --rhs out"},
+                                             {"sparse --peers cudss", "there is no peer 'cudss' for sparse systems"},
+                                             {"sparse --method qmr", "unknown method 'qmr'"},
+                                             {"horizon --by-rows", "belongs to suite sparse"}}) {
+        CAPTURE(arguments);
+        const auto refused = run_trifold(scratch.path, fmt::format("bench {} --device cpu --seconds 0.001", arguments));
+        INFO(refused.err);
+        CHECK(refused.status == 2);
+        CHECK(contains(refused.err, message));
+    }
 }

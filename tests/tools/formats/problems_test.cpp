@@ -8,6 +8,7 @@
 
 #include "tests/tools/formats/dense.hpp"
 #include "tools/problems/random.hpp"
+#include "tools/problems/sparse.hpp"
 
 using namespace trifold;
 using namespace trifold::problems;
@@ -88,4 +89,71 @@ TEST_CASE("problems: bad sizes and names") {
     CHECK_THROWS_AS(socu({3, 0}, 1), SpecError);
     CHECK_THROWS_AS(socu({1024, std::int64_t{1} << 60}, 1), SpecError);
     CHECK_THROWS_AS(make("poisson", {3, 3}, 1), SpecError);
+}
+
+namespace {
+
+Eigen::MatrixXd as_dense(const formats::BlockRows& rows) {
+    const auto matrix = to_sparse(rows);
+    Eigen::MatrixXd a = Eigen::MatrixXd::Zero(matrix.rows, matrix.columns);
+    for (const auto& [row, column, value] : matrix.entries) a(row, column) = value;
+    return a;
+}
+
+}  // namespace
+
+TEST_CASE("sparse problems: patterns, blocks and seeds") {
+    struct Case {
+        const char* name;
+        Cells cells;
+        std::int64_t block, entries;
+    };
+    const auto seven = [](std::int64_t w, std::int64_t h, std::int64_t d) { return 7 * w * h * d - 2 * (w * h + h * d + w * d); };
+    for (const auto& [name, cells, block, entries] :
+         {Case{"sparse-laplacian", {5, 4, 3}, 5, seven(5, 4, 3)}, Case{"sparse-rock", {6, 3, 4}, 1, seven(6, 3, 4)},
+          Case{"sparse-reaction", {4, 4, 4}, 3, seven(4, 4, 4)},
+          Case{"sparse-convection", {7, 6}, 1, 7 * 6 + 2 * (6 * 6 + 7 * 5 + 6 * 5)},  // edges along both axes, and the diagonals
+          Case{"sparse-elasticity", {3, 4, 5}, 3, 7 * 10 * 13}}) {                    // (3 w - 2) (3 h - 2) (3 d - 2)
+        CAPTURE(name);
+        const auto problem = make_sparse(name, cells, 5, 2, 9);
+        CHECK(problem.a.block == block);
+        CHECK(problem.a.rows() == cells.count());
+        CHECK(std::ssize(problem.a.columns) == entries);
+        CHECK(std::ssize(problem.b) == cells.count() * block * 2);
+        CHECK(problem.a.values == make_sparse(name, cells, 5, 2, 9).a.values);
+        CHECK(problem.a.values != make_sparse(name, cells, 5, 2, 10).a.values);
+        const auto a = as_dense(problem.a);
+        CHECK(Eigen::FullPivLU<Eigen::MatrixXd>(a).isInvertible());
+        const bool is_definite = std::string(name) == "sparse-rock" || std::string(name) == "sparse-elasticity";
+        const double unequal = (a - a.transpose()).cwiseAbs().maxCoeff();
+        if (is_definite) {
+            CHECK(unequal <= 1e-14 * a.cwiseAbs().maxCoeff());
+            CHECK(Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(a, Eigen::EigenvaluesOnly).eigenvalues().minCoeff() > 0);
+        } else
+            CHECK(unequal > 1e-3);
+    }
+    CHECK_THROWS_AS(make_sparse("sparse-wood", {3, 3, 3}, 1, 1, 1), SpecError);
+}
+
+TEST_CASE("sparse problems: elements know constants, slopes and rigid motions") {
+    // Where nothing is held: a moved or turned body has no stress.
+    const Cells cells{4, 3, 3};
+    const auto elastic = as_dense(make_sparse("sparse-elasticity", cells, 3, 1, 2).a);
+    Eigen::VectorXd moved(elastic.rows()), turned(elastic.rows());
+    for (std::int64_t row = 0; row < cells.count(); ++row) {
+        const auto x = static_cast<double>(row % 4), y = static_cast<double>(row / 4 % 3);
+        moved.segment(3 * row, 3) << 1, -2, 3;
+        turned.segment(3 * row, 3) << -y, x, 0;
+    }
+    for (std::int64_t row = 0; row < cells.count(); ++row) {
+        if (row % 4 == 0) continue;  // held
+        CHECK((elastic * moved).segment(3 * row, 3).norm() <= 1e-13);
+        CHECK((elastic * turned).segment(3 * row, 3).norm() <= 1e-13);
+    }
+    // A constant is changed by reaction alone: 0.01 of the area, which is 1 for an inner point on the average.
+    const Cells points{9, 8};
+    const auto flow = as_dense(make_sparse("sparse-convection", points, 1, 1, 2).a);
+    double area = 0;
+    for (std::int64_t row = 0; row < points.count(); ++row) area += (flow.row(row).sum() - (row % 9 == 0 ? 1 : 0)) / 0.01;
+    CHECK(area == doctest::Approx(8 * 7));
 }

@@ -196,6 +196,12 @@ TEST_CASE("report: the last decision of a point counts, settings are told apart"
     CHECK(sweep.settings[2].other == "m=4");
     const std::vector twice{decided(point(8, 16), 1e-5, 7e-5), decided(point(8, 16), 1e-5, 2e-5)};
     CHECK(has(report_html({}, twice), "<b>2.00&times;</b><span>faster than the default"));
+    CHECK(has(report_html({}, twice), "replaced by a later decision"));
+    const auto page = report_html({}, {f32, wide});
+    CHECK(has(page, "at <b>16x8 f64 m=4</b>, " + sweep.settings[2].device + ", "));  // the headline says which of equal sizes
+    CHECK(page.find("data-sort=\"5\"") < page.find("data-sort=\"3\""));              // decisions are sorted by gain
+    CHECK(has(page, "<th scope=\"col\" aria-sort=\"descending\">gain</th>"));
+    CHECK(has(page, "winner's time (cold)"));
 }
 
 TEST_CASE("report: records come back from the page") {

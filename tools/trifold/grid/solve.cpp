@@ -46,17 +46,15 @@ Images read_images(const SolveOptions& options, const std::string& size) {
     if (options.files.size() != 2)
         throw InputError(fmt::format("{} files were given; with --grid give A.mtx b.mtx, or A.npy b.npy", options.files.size()));
     const auto [width, height] = parse_image_size(size);
-    auto files = read_files(options.files);
-    const auto& [a_name, a_text] = files[0];
-    const auto& [b_name, b_text] = files[1];
+    auto files = options.read();
     check_same_kind(files, files[0].is_numpy() || files[1].is_numpy(), "A.mtx b.mtx, or A.npy b.npy");
     Images images;
     if (files[0].is_numpy()) {
-        const auto a = parse_npy(a_text, a_name), b = parse_npy(b_text, b_name);
+        const auto a = parse_npy(files[0].bytes, files[0].name), b = parse_npy(files[1].bytes, files[1].name);
         images = {Kind::numpy, assemble_grid(a, b), a.precision, b.shape};
         if (images.system.width != width || images.system.height != height)
-            throw InputError(fmt::format("--grid {} was given, but '{}' has shape {}: an image of {}x{}", size, a_name, shape_text(a.shape),
-                                         images.system.width, images.system.height));
+            throw InputError(fmt::format("--grid {} was given, but '{}' has shape {}: an image of {}x{}", size, files[0].name,
+                                         shape_text(a.shape), images.system.width, images.system.height));
     } else {
         const auto [a, b] = read_matrix_market(files[0], files[1]);
         images = {Kind::matrix_market, assemble(a, b, width, height), Precision::f64, {b.rows, b.columns}};

@@ -14,6 +14,7 @@ FamilyVerbs grid_verbs() {
     verbs.examples = fmt::format("with --grid {}", fmt::join(problems::grid_names, ", "));
     verbs.suites = {{"grid", "images: factor, solve and both; alone on a command line"}};
     verbs.solve = grid_solve;
+    verbs.fit = grid_fit;
     verbs.explain = grid_explain;
     verbs.generate = grid_generate;
     verbs.problem = grid_problem;

@@ -1,11 +1,10 @@
 #include <fmt/format.h>
 
-#include <trifold/error.hpp>
-#include <trifold/sparse.hpp>
+#include <algorithm>
 
 #include "generator/sparse/cost.hpp"
-#include "generator/sparse/generate.hpp"
-#include "tools/trifold/sparse/options.hpp"
+#include "generator/sparse/layout.hpp"
+#include "tools/trifold/sparse/mesh.hpp"
 #include "tools/trifold/sparse/verbs.hpp"
 #include "tools/trifold/text.hpp"
 
@@ -36,24 +35,9 @@ std::string costs_text(const std::vector<sparse::Cost>& costs) {
     return table(rows);
 }
 
-sparse::Parts parts_of(const SparseMesh& mesh, const SparsePattern& pattern, const SparsePartition& partition, std::int64_t rows) {
-    if (partition.by == SparsePartitioning::whole) return sparse::whole(pattern);
-    if (partition.by == SparsePartitioning::greedy) return sparse::greedy_parts(pattern, rows);
-    if (partition.by == SparsePartitioning::given) return sparse::given_parts(pattern, partition.parts);
-    if (partition.by == SparsePartitioning::metis) throw SpecError("explain takes no METIS; give boxes, greedy, whole or a file");
-    return sparse::parts_of_boxes(mesh, partition.by == SparsePartitioning::box ? partition.box : sparse::box_of(mesh, rows));
-}
-
 Report explain(const SparseSpec& spec, const SparseMatrixOptions& own, const SpecOptions& options) {
-    const auto mesh = own.cells();
-    if (!mesh) throw SpecError("explain needs the cells of a sparse system; give --mesh, such as 128x128x128");
     const auto target = options.target();
-    const SparsePattern pattern(*mesh);
-    const auto partition = own.parts(true);
-    const auto rows = partition.rows > 0 ? partition.rows : sparse::usual_rows(spec, target);
-    const auto a = sparse::arrange(pattern, parts_of(*mesh, pattern, partition, rows), spec.preconditioner);
-    const auto made = sparse::generate(spec, target, {.workers = options.workers}, pattern, a);
-    const auto& program = made.program;
+    const auto [a, program] = make_mesh(spec, own, target, options.workers);
     const auto square = spec.block * spec.block;
     auto text = fmt::format("{} rows of {}, {}, {}, {}, target {}\n{}: {} subdomains of at most {} rows\n\n{}\n", a.rows(), spec.block,
                             to_string(spec.precision), to_string(spec.preconditioner), to_string(spec.method), to_string(target), a.how,
@@ -80,17 +64,8 @@ Report explain(const SparseSpec& spec, const SparseMatrixOptions& own, const Spe
 std::function<Report()> sparse_explain(CLI::App& app, const SpecOptions& options, const std::string&) {
     const auto own = std::make_shared<SparseMatrixOptions>();
     own->add_to(app);
-    app.add_option("--points", own->points,
-                   "With --iterative: neighbours of a cell and itself: 7, 19 or 27, or 5 or 9 where all lie in a plane")
-        ->capture_default_str();
-    return [own, &app, &options] {
-        auto spec = own->spec();
-        spec.block = block_of(app);
-        spec.precision = options.precision();
-        spec.rhs = options.rhs;
-        spec.batch = options.batch;
-        return explain(spec, *own, options);
-    };
+    own->add_points(app);
+    return [own, &app, &options] { return explain(own->spec(app, options), *own, options); };
 }
 
 }  // namespace trifold::command

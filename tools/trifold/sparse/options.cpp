@@ -53,9 +53,10 @@ std::array<std::int64_t, 3> parse_cells(const std::string& text) {
     throw SpecError(fmt::format("'{}' is no number of cells; give two or three, such as 128x128x64", text));
 }
 
-std::int64_t block_of(const CLI::App& app) {
+std::int64_t block_of(const CLI::App& app, const std::string& otherwise) {
     const auto* option = app.get_option_no_throw("--block");
-    return option == nullptr || option->count() == 0 ? 1 : option->as<std::int64_t>();
+    if (option != nullptr && option->count() > 0) return option->as<std::int64_t>();
+    return otherwise.empty() ? 1 : std::stoll(otherwise);
 }
 
 void SparseMatrixOptions::add_to(CLI::App& app) {
@@ -76,12 +77,27 @@ void SparseMatrixOptions::add_to(CLI::App& app) {
     app.add_option("--mesh", mesh, "With --iterative: rows are the cells of such a box, x fastest: 128x128x64");
 }
 
+void SparseMatrixOptions::add_points(CLI::App& app) {
+    app.add_option("--points", points, "With --iterative: neighbours of a cell and itself: 7, 19 or 27, or 5 or 9 where all lie in a plane")
+        ->capture_default_str();
+}
+
 SparseSpec SparseMatrixOptions::spec() const {
     SparseSpec spec;
     spec.preconditioner = parse_sparse_preconditioner(preconditioner);
     spec.method = parse_sparse_method(method);
     spec.restart = restart;
     return spec;
+}
+
+SparseSpec SparseMatrixOptions::spec(const CLI::App& app, const SpecOptions& common) const {
+    auto all = spec();
+    all.block = block_of(app);
+    all.precision = common.precision();
+    all.rhs = common.rhs;
+    all.batch = common.batch;
+    validate(all);
+    return all;
 }
 
 std::optional<SparseMesh> SparseMatrixOptions::cells() const {

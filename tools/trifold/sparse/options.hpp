@@ -5,6 +5,8 @@
 #include <string>
 #include <trifold/sparse_spec.hpp>
 
+#include "tools/trifold/spec_options.hpp"
+
 namespace trifold::command {
 
 /// What a command line says of a sparse system, besides its files.
@@ -13,8 +15,12 @@ struct SparseMatrixOptions {
     std::int64_t restart = 30, rows = 0;
     int points = 7;
     void add_to(CLI::App& app);
+    /// For verbs to which a mesh is all that they know of A.
+    void add_points(CLI::App& app);
     /// Without block, precision and sizes. Throws SpecError.
     SparseSpec spec() const;
+    /// With them. Throws SpecError.
+    SparseSpec spec(const CLI::App& app, const SpecOptions& common) const;
     /// The mesh that was named. Throws SpecError where its text is none.
     std::optional<SparseMesh> cells() const;
     /// Boxes ("16x16x8") need --mesh; other words are names, and what is none of these a file with the subdomain of each row. Throws
@@ -22,8 +28,8 @@ struct SparseMatrixOptions {
     SparsePartition parts(bool is_mesh) const;
 };
 
-/// --block, which blocks have too; 1 where it was not given.
-std::int64_t block_of(const CLI::App& app);
+/// --block, which blocks have too; where it was not given what a look at A found, or 1.
+std::int64_t block_of(const CLI::App& app, const std::string& otherwise = "");
 /// "128x128x64" or "512x512". Throws SpecError.
 std::array<std::int64_t, 3> parse_cells(const std::string& text);
 

@@ -1,12 +1,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <trifold/error.hpp>
 #include <trifold/sparse.hpp>
 
 #include "tools/formats/block_rows.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/formats/npy.hpp"
 #include "tools/trifold/sparse/options.hpp"
+#include "tools/trifold/sparse/svg.hpp"
 #include "tools/trifold/sparse/verbs.hpp"
 #include "tools/trifold/text.hpp"
 
@@ -15,15 +17,19 @@ namespace {
 
 using namespace formats;
 
+constexpr double usual_tolerance = 1e-8;
+
 struct SparseSolveOptions {
     SparseMatrixOptions matrix;
     std::int64_t iterations = 10000;
+    std::string plot;
 };
 
 /// What came of it.
 struct IterativeSolution {
     std::vector<double> x;
     std::vector<SparseOutcome> outcomes;
+    std::vector<std::vector<double>> history;  ///< |b - A x| over |b| after 0, 1, .. iterations, of the last right-hand sides
     SparseValues values;
     SparseSummary summary;
     std::string complaint, target;
@@ -35,7 +41,7 @@ struct IterativeSolution {
 std::pair<SparseMatrix, DenseMatrix> read_system(const SolveOptions& options) {
     if (options.files.size() != 2)
         throw InputError(fmt::format("{} files were given; with --iterative give A.mtx b.mtx", options.files.size()));
-    auto files = read_files(options.files);
+    auto files = options.read();
     check_same_kind(files, false, "A.mtx b.mtx");
     auto system = read_matrix_market(files[0], files[1]);
     if (system.second.rows != system.first.rows)
@@ -52,6 +58,19 @@ void solve_as(SparseSolver& solver, const BlockRows& a, const DenseMatrix& b, co
     solution.x.assign(x.begin(), x.end());
 }
 
+/// Of the right-hand sides that were solved last, whose histories the solver still has.
+std::vector<std::vector<double>> histories(SparseSolver& solver, const SparseSpec& spec, const std::vector<SparseOutcome>& outcomes) {
+    const auto all = std::ssize(outcomes), first = (all - 1) / spec.rhs * spec.rhs;
+    std::vector<std::vector<double>> result;
+    for (auto column = first; column < all; ++column) {
+        auto& history = result.emplace_back(solver.history(0, column - first));
+        const auto norm = outcomes[static_cast<std::size_t>(column)].norm_b;
+        if (norm > 0)
+            for (auto& residual : history) residual /= norm;
+    }
+    return result;
+}
+
 IterativeSolution solve_system(const BlockRows& a, const DenseMatrix& b, const SparseSpec& spec, const SolveOptions& options,
                                const SparseSolveOptions& own) {
     const auto device = Device::parse(options.device);
@@ -63,13 +82,14 @@ IterativeSolution solve_system(const BlockRows& a, const DenseMatrix& b, const S
     solution.summary = plan.summary();
     solution.target = to_string(device.target());
     solution.workspace_bytes = plan.program().workspace_bytes;
-    const SparseOptions each{.columns = b.columns, .relative = options.tolerance.value_or(1e-8)};
+    const SparseOptions each{.columns = b.columns, .relative = options.tolerance.value_or(usual_tolerance)};
     if (spec.precision == Precision::f32)
         solve_as<float>(solver, a, b, each, solution);
     else
         solve_as<double>(solver, a, b, each, solution);
     solution.values = solver.values().front();
     solution.outcomes = solver.outcomes();
+    solution.history = histories(solver, spec, solution.outcomes);
     try {
         solver.check();
     } catch (const Unsolvable& failed) {
@@ -100,6 +120,7 @@ Json to_json(const BlockRows& a, const SparseSpec& spec, const IterativeSolution
             {"dropped", solution.summary.dropped},
             {"zero_pivots", solution.values.zero_pivots},
             {"systems", systems},
+            {"history", solution.history},
             {"relative_residual", solution.residual},
             {"workspace_bytes", solution.workspace_bytes},
             {"output", output.empty() ? Json(nullptr) : Json(output)},
@@ -131,12 +152,24 @@ void write_solution(const DenseMatrix& b, const IterativeSolution& solution, Pre
                                                                  : format_matrix_market(DenseMatrix{b.rows, b.columns, solution.x}));
 }
 
-Report run(const CLI::App& app, const SolveOptions& options, const SparseSolveOptions& own) {
+/// What is of the other families alone.
+void refuse_foreign(const SolveOptions& options) {
+    for (const auto& [given, name] :
+         {std::pair{options.condition, "--condition"}, {options.accept_nearly_singular, "--accept-nearly-singular"}})
+        if (given) throw SpecError(fmt::format("{} says nothing about sparse systems; leave it out", name));
+}
+
+Report run(const CLI::App& app, const SolveOptions& options, const SparseSolveOptions& own, const std::string& found_block) {
+    refuse_foreign(options);
     const auto& output = options.output.name;
-    if (!output.empty()) check_outputs(options.files, {output});
+    std::vector<std::string> outputs;
+    for (const auto& name : {output, own.plot})
+        if (!name.empty()) outputs.push_back(name);
+    check_outputs(options.files, outputs);
+    if (own.plot == standard_stream) throw InputError("standard output takes x alone, as -o -; give --plot the name of a file");
     const auto [matrix, b] = read_system(options);
     auto spec = own.matrix.spec();
-    spec.block = block_of(app);
+    spec.block = block_of(app, found_block);
     spec.precision = options.asked_precision().value_or(Precision::f64);
     spec.rhs = std::clamp<std::int64_t>(b.columns, 1, max_sparse_rhs);
     spec.most_iterations = own.iterations;
@@ -145,17 +178,19 @@ Report run(const CLI::App& app, const SolveOptions& options, const SparseSolveOp
     const auto a = to_block_rows(matrix, spec.block);
     const auto solution = solve_system(a, b, spec, options, own);
     write_solution(b, solution, spec.precision == Precision::f32 ? Precision::f32 : Precision::f64, options.output);
+    if (!own.plot.empty()) write_file(own.plot, convergence_svg(solution.history, options.tolerance.value_or(usual_tolerance)));
     if (!solution.complaint.empty()) say(fmt::format("trifold solve: {}\n", solution.complaint));
     return {to_json(a, spec, solution, output), to_text(a, spec, solution), solution.complaint.empty()};
 }
 
 }  // namespace
 
-std::function<Report()> sparse_solve(CLI::App& app, const SolveOptions& options, const std::string&) {
+std::function<Report()> sparse_solve(CLI::App& app, const SolveOptions& options, const std::string& found_block) {
     const auto own = std::make_shared<SparseSolveOptions>();
     own->matrix.add_to(app);
     app.add_option("--iterations", own->iterations, "With --iterative: the most that are made")->capture_default_str();
-    return [own, &app, &options] { return run(app, options, *own); };
+    app.add_option("--plot", own->plot, "With --iterative: where a picture of the residual after each iteration goes, as SVG");
+    return [own, &app, &options, &found_block] { return run(app, options, *own, found_block); };
 }
 
 }  // namespace trifold::command

@@ -41,7 +41,7 @@ struct Explanation {
 Spec spec_of(const BlockExplainOptions& options) {
     if (options.files.empty()) return options.spec.spec();
     if (options.spec.has_sizes()) throw SpecError("both files and --block or --horizon were given; give either");
-    const auto input = read_input(options.files, std::nullopt, std::nullopt);
+    const auto input = read_input(read_files(options.files), std::nullopt, std::nullopt);
     say_notes("explain", input.system.notes);
     return {.block = input.system.block,
             .horizon = input.system.horizon,

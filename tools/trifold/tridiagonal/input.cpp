@@ -32,13 +32,12 @@ Input read_numpy(std::vector<Contents>& files, std::optional<std::int64_t> block
 
 }  // namespace
 
-Input read_input(const std::vector<std::string>& files, std::optional<std::int64_t> block, std::optional<Precision> precision) {
+Input read_input(std::vector<Contents> files, std::optional<std::int64_t> block, std::optional<Precision> precision) {
     if (files.size() != 2 && files.size() != 3)
         throw InputError(fmt::format("{} file(s) were given; give A.mtx b.mtx, or D.npy E.npy b.npy", files.size()));
     const bool arrays = files.size() == 3;
-    auto contents = read_files(files);
-    check_same_kind(contents, arrays, "two Matrix Market files (A.mtx b.mtx) or three NumPy arrays (D.npy E.npy b.npy)");
-    auto input = arrays ? read_numpy(contents, block, precision) : read_sparse(contents, block, precision.value_or(Precision::f64));
+    check_same_kind(files, arrays, "two Matrix Market files (A.mtx b.mtx) or three NumPy arrays (D.npy E.npy b.npy)");
+    auto input = arrays ? read_numpy(files, block, precision) : read_sparse(files, block, precision.value_or(Precision::f64));
     check_finite(input.system, input.precision);
     return input;
 }

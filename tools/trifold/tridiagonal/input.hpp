@@ -19,7 +19,7 @@ struct Input {
 
 /// A.mtx b.mtx, or D.npy E.npy b.npy, told apart by content. Without a precision it is that of the arrays, f64 for Matrix Market.
 /// Throws InputError.
-Input read_input(const std::vector<std::string>& files, std::optional<std::int64_t> block, std::optional<Precision> precision);
+Input read_input(std::vector<Contents> files, std::optional<std::int64_t> block, std::optional<Precision> precision);
 
 /// D and E alone, NumPy arrays; the right-hand side of the system is zero.
 formats::System read_matrix(const std::string& d, const std::string& e, Precision precision);

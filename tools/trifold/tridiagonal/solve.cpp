@@ -92,7 +92,7 @@ Outcome run(const SolveOptions& options, const BlockSolveOptions& own) {
     }
     Progress progress(4);
     progress.step("reading");
-    Outcome outcome{read_input(options.files, own.block, options.asked_precision()), {}};
+    Outcome outcome{read_input(options.read(), own.block, options.asked_precision()), {}};
     const auto& system = outcome.input.system;
     outcome.tolerance = options.tolerance_of(outcome.input.precision);
     check_format(options.output, outcome.input.kind, system.batch, "system");

@@ -10,6 +10,7 @@ FamilyVerbs tridiagonal_verbs() {
     verbs.examples = "socu, blockdss (positive definite for n of about 8 and more), dominant or kalman (n even)";
     for (const auto& suite : bench::suites()) verbs.suites.emplace_back(suite.name, suite.purpose);
     verbs.solve = tridiagonal_solve;
+    verbs.fit = tridiagonal_fit;
     verbs.explain = tridiagonal_explain;
     verbs.generate = tridiagonal_generate;
     verbs.problem = tridiagonal_problem;

@@ -37,7 +37,7 @@ std::optional<double> fraction_of(const Setting& setting, const Tuned& tuned) {
 const Scale scales[] = {
     {"gain", "Time of the default over that of the winner", gain_of, ratio_html, false, 1.0, {}},
     {"speed", "Speed of the winner in GFLOP/s", speed_of, number_html, false, {}, {}},
-    {"time", "Time of a call", time_of, time_html, true, {}, {}},
+    {"time", "Time of a call, arrays from memory (cold)", time_of, time_html, true, {}, {}},
     {"floor", "Least time that the device needs, over the time", fraction_of, percent_html, false, {}, 1.0},
 };
 
@@ -183,14 +183,21 @@ std::string legends_html(const Setting& setting, const std::vector<Ends>& ends, 
     return html + name_legend("variant", winners.variants, variants) + name_legend("schedule", winners.schedules, schedules);
 }
 
+double largest_gain(const Setting& setting) {
+    double largest = 0;
+    for (const auto& tuned : setting.points)
+        if (tuned.decision) largest = std::max(largest, tuned.decision->gain());
+    return largest;
+}
+
 std::string setting_html(const Setting& setting, const Winners& winners) {
     std::vector<Ends> ends;
     for (const auto& scale : scales) ends.push_back(ends_of(scale, setting));
     const auto objective = setting.objective + (setting.other.empty() ? "" : ", " + setting.other);
     auto html = fmt::format(
-        "<section class=\"setting\" data-device=\"{0}\" data-precision=\"{1}\" data-objective=\"{2}\">"
+        "<section class=\"setting\" data-device=\"{0}\" data-precision=\"{1}\" data-objective=\"{2}\" data-gain=\"{3}\">"
         "<h3>{0} &middot; {1} &middot; {2}</h3>\n",
-        escape(setting.device), escape(setting.precision), escape(objective));
+        escape(setting.device), escape(setting.precision), escape(objective), largest_gain(setting));
     html += legends_html(setting, ends, winners);
     for (const auto& slice : slices_of(setting)) html += slice_html(setting, slice, ends, winners);
     return html + "</section>\n";
@@ -224,7 +231,7 @@ std::string name_html(const Candidate& candidate) { return escape(candidate.sche
 
 std::string details_html(const Setting& setting, const Tuned& tuned) {
     const auto& decision = *tuned.decision;
-    auto html = fmt::format("{}\nwinner: {}, {}\ndefault: {}, {}\ngain {}, spread {}\n", escape(to_string(tuned.point)),
+    auto html = fmt::format("{}\nwinner: {}, {} cold\ndefault: {}, {} cold\ngain {}, spread {}\n", escape(to_string(tuned.point)),
                             name_html(decision.winner), time_html(decision.seconds), name_html(decision.standard),
                             time_html(decision.standard_seconds), ratio_html(decision.gain()), percent_html(decision.spread));
     if (const auto* second = runner_up(tuned))

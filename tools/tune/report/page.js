@@ -16,11 +16,15 @@
         select.disabled = values.length < 2;
     };
 
-    // The setting that agrees with the most of what is wanted; the field that was changed last counts for more than all others.
+    // The setting that agrees with the most of what is wanted; the field that was changed last counts for more than all others. Of those that
+    // agree alike it is the one with the largest gain, which the headline names.
     const closest = (want, changed) => {
         const score = (setting) => fields.reduce((sum, field) => sum + (setting.dataset[field] === want[field] ? (field === changed ? 10 : 1) : 0), 0);
-        return settings.reduce((best, setting) => (score(setting) > score(best) ? setting : best), settings[0]);
+        const better = (one, other) => score(one) - score(other) || Number(one.dataset.gain) - Number(other.dataset.gain);
+        return settings.reduce((best, setting) => (better(setting, best) > 0 ? setting : best), settings[0]);
     };
+    const points = (slice) => all("td:not(.none)", slice).length;
+    const fullest = (slices) => slices.reduce((best, slice) => (points(slice) > points(best) ? slice : best), slices[0]);
 
     const show = (want, changed) => {
         const map = buttons.some((button) => button.dataset.map === want.map) ? want.map : "gain";
@@ -37,7 +41,7 @@
             fill(find(field), values.map((value) => [value, value]), shown.dataset[field]);
         }
         const slices = all(".slice", shown);
-        const slice = slices.find((one) => one.dataset.slice === want.slice) || slices[0];
+        const slice = slices.find((one) => one.dataset.slice === want.slice) || fullest(slices);
         for (const one of slices) one.hidden = one !== slice;
         fill(find("slice"), slices.map((one) => [one.dataset.slice, one.dataset.title]), slice.dataset.slice);
     };
@@ -106,6 +110,18 @@
         const column = heads.findIndex((head) => head.textContent === asked);
         if (column >= 0) sort(table, heads, column);
     }
+
+    // What goes on beyond an edge fades out there.
+    const scrolls = all(".scroll");
+    const fade = (one) => {
+        one.classList.toggle("before", one.scrollLeft > 1);
+        one.classList.toggle("beyond", one.scrollLeft + one.clientWidth < one.scrollWidth - 1);
+    };
+    const fade_all = () => scrolls.forEach(fade);
+    for (const one of scrolls) one.addEventListener("scroll", () => fade(one), { passive: true });
+    addEventListener("resize", fade_all);
+    for (const name of ["click", "change", "hashchange", "toggle"]) addEventListener(name, () => requestAnimationFrame(fade_all), true);
+    fade_all();
 
     find("download").addEventListener("click", () => {
         const link = document.createElement("a");

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -27,7 +28,14 @@ struct Found {
     std::size_t points = 0, open = 0;  ///< the latter have no decision
     std::vector<double> gains = {};
     const Tuned* largest = nullptr;
+    const Setting* where = nullptr;  ///< of the largest
 };
+
+/// What tells points of equal sizes apart: nothing where there is one setting.
+std::string apart(const Sweep& sweep, const Setting& setting) {
+    if (sweep.settings.size() < 2) return "";
+    return fmt::format(", {}, {}", setting.device, setting.objective) + (setting.other.empty() ? "" : ", " + setting.other);
+}
 
 Found found_in(const Sweep& sweep) {
     Found found;
@@ -39,18 +47,21 @@ Found found_in(const Sweep& sweep) {
                 continue;
             }
             found.gains.push_back(tuned.decision->gain());
-            if (!found.largest || tuned.decision->gain() > found.largest->decision->gain()) found.largest = &tuned;
+            if (found.largest && !(tuned.decision->gain() > found.largest->decision->gain())) continue;
+            found.largest = &tuned;
+            found.where = &setting;
         }
     return found;
 }
 
-std::string sentence(const Found& found) {
+std::string sentence(const Sweep& sweep, const Found& found) {
     if (found.points == 0) return "There are no records: nothing has been tuned yet.";
     if (found.gains.empty()) return "No point has been decided yet: the sweep has trials only.";
     const auto better = std::ranges::count_if(found.gains, [](double gain) { return gain > faster; });
     if (better == 0) return "The default was as fast as anything that was tried, at every point.";
-    return fmt::format("Tuning made {} of {} points faster than the default. The largest gain is {}, at <b>{}</b>.", better,
-                       found.gains.size(), ratio_html(found.largest->decision->gain()), escape(to_string(found.largest->point)));
+    return fmt::format("Tuning made {} of {} points faster than the default. The largest gain is {}, at <b>{}</b>{}.", better,
+                       found.gains.size(), ratio_html(found.largest->decision->gain()), escape(to_string(found.largest->point)),
+                       escape(apart(sweep, *found.where)));
 }
 
 std::string_view meaning(Verdict verdict) {
@@ -107,19 +118,29 @@ std::string number_cell(double value, const std::string& html) {
     return fmt::format("<td class=\"num\" data-sort=\"{}\">{}</td>", std::isfinite(value) ? value : -1, html);
 }
 
-std::string decision_html(const Decision& decision) {
+bool is_known(const Decision& decision) { return std::isfinite(decision.gain()) && decision.gain() > 0; }
+
+std::string decision_html(const Decision& decision, const std::string& device) {
     const auto& sizes = family_of(decision.point).sizes;
     const auto size = [&](std::string_view field) { return number_in(decision.point, field); };
     const auto number = [](std::int64_t value) { return number_cell(static_cast<double>(value), fmt::format("{}", value)); };
     const auto gain = decision.gain();
-    const bool is_known = std::isfinite(gain) && gain > 0;
     return fmt::format("<tr><th scope=\"row\">{}</th>", escape(to_string(decision.point))) + number(size(sizes[1].field)) +
-           number(size(sizes[0].field)) + number(size("batch")) + number_cell(gain, is_known ? ratio_html(gain) : "&ndash;") +
+           number(size(sizes[0].field)) + number(size("batch")) + number_cell(gain, is_known(decision) ? ratio_html(gain) : "&ndash;") +
            number_cell(decision.seconds, time_html(decision.seconds)) +
            number_cell(decision.standard_seconds, time_html(decision.standard_seconds)) +
            number_cell(decision.spread, percent_html(decision.spread)) +
            fmt::format("<td>{}</td><td>{}</td>", name_html(decision.winner), name_html(decision.standard)) + number(decision.trials) +
-           fmt::format("<td>{}</td><td>{}</td></tr>\n", escape(decision.effort), escape(decision.machine.device));
+           fmt::format("<td>{}</td><td>{}</td></tr>\n", escape(decision.effort), escape(device));
+}
+
+/// The largest first, and those without one last.
+std::vector<const Decision*> by_gain(const std::vector<Decision>& decisions) {
+    std::vector<const Decision*> sorted;
+    for (const auto& decision : decisions) sorted.push_back(&decision);
+    const auto gain = [](const Decision* decision) { return std::isfinite(decision->gain()) ? decision->gain() : -1; };
+    std::ranges::stable_sort(sorted, std::greater<>{}, gain);
+    return sorted;
 }
 
 /// Headings of the columns of sizes, for all families that are there.
@@ -142,7 +163,7 @@ std::string summary_html(const Sweep& sweep, const std::vector<Trial>& trials) {
     const auto failures = std::ranges::count_if(trials, [](const Trial& trial) { return trial.verdict != Verdict::sound; });
     double took = 0;
     for (const auto& trial : trials) took += std::isfinite(trial.took) ? trial.took : 0;
-    auto html = "<p class=\"lead\">" + sentence(found) + "</p>\n<div class=\"cards\">\n";
+    auto html = "<p class=\"lead\">" + sentence(sweep, found) + "</p>\n<div class=\"cards\">\n";
     html += card(found.gains.empty() ? "&ndash;" : ratio_html(geometric_mean(found.gains)), "faster than the default, geometric mean");
     html += card(size_html(found.points), found.open == 0 ? "points" : fmt::format("points, {} of them undecided", found.open));
     html += card(size_html(trials.size()), "trials");
@@ -187,7 +208,7 @@ std::string failures_html(const std::vector<Trial>& trials) {
     return html;
 }
 
-std::string decisions_html(const std::vector<Decision>& decisions) {
+std::string decisions_html(const Sweep& sweep, const std::vector<Decision>& decisions) {
     if (decisions.empty()) return "<p>No point has been decided yet.</p>\n";
     std::string html =
         "<div class=\"scroll tall\" tabindex=\"0\" role=\"region\" aria-label=\"Decisions\"><table class=\"rows sortable\"><caption>Click "
@@ -195,10 +216,19 @@ std::string decisions_html(const std::vector<Decision>& decisions) {
         "</caption><thead><tr>";
     const auto [side, long_side, members] = size_headings(decisions);
     for (const auto& column : {std::string("point"), side, long_side, members}) html += fmt::format("<th scope=\"col\">{}</th>", column);
-    for (const auto* column : {"gain", "winner's time", "default's time", "spread", "winner", "default", "trials", "effort", "device"})
-        html += fmt::format("<th scope=\"col\">{}</th>", column);
+    for (const auto* column :
+         {"gain", "winner's time (cold)", "default's time (cold)", "spread", "winner", "default", "trials", "effort", "device"})
+        html += fmt::format("<th scope=\"col\"{}>{}</th>", column == std::string_view("gain") ? " aria-sort=\"descending\"" : "", column);
     html += "</tr></thead><tbody>\n";
-    for (const auto& decision : decisions) html += decision_html(decision);
+    std::map<const Decision*, std::string> devices;
+    for (const auto& setting : sweep.settings)
+        for (const auto& tuned : setting.points)
+            if (tuned.decision) devices[tuned.decision] = setting.device + (setting.other.empty() ? "" : ", " + setting.other);
+    for (const auto* decision : by_gain(decisions)) {
+        const auto found = devices.find(decision);
+        const auto other = decision->machine.device + (is_known(*decision) ? ", replaced by a later decision" : "");
+        html += decision_html(*decision, found == devices.end() ? other : found->second);
+    }
     return html + "</tbody></table></div>\n";
 }
 

@@ -12,7 +12,7 @@ std::string summary_html(const Sweep& sweep, const std::vector<Trial>& trials);
 std::string machines_html(const Sweep& sweep);
 /// By verdict, each with its reasons.
 std::string failures_html(const std::vector<Trial>& trials);
-/// All of them, one a row.
-std::string decisions_html(const std::vector<Decision>& decisions);
+/// All of them, one a row, by their gain. The sweep says what tells equal points apart.
+std::string decisions_html(const Sweep& sweep, const std::vector<Decision>& decisions);
 
 }  // namespace trifold::tune::report

@@ -76,9 +76,44 @@ INLINE void subtract_columns(const int H, slice_tile c, const real* a, const rea
         for (integer r = n - n % ROWS - ROWS; r >= 0; r -= ROWS) WORK(ROWS, r); \
     } while (0)
 
-INLINE void forward_rows(const int H, integer r, const real* factor, const real* previous_next, const real* previous_y, real* y) {
+/* Where the rows of a slice come from, and where they go besides: the user's arrays, or the slice itself. */
+typedef struct {
+    const real* from;
+    real* to;
+    integer from_row, to_row;
+    integer from_ahead, to_ahead; /* elements to where the chain's next front reads and writes; from_ahead is 0 where nothing is fetched */
+} passage;
+
+/* Fetches what the next front will read or write there, into the second-level cache, since the first one is too small for it. */
+INLINE void fetch_row(const real* p) {
+    UNROLL for (int line = 0; line < SLICE * REAL_BYTES; line += 64) __builtin_prefetch((const char*)p + line, 0, 2);
+}
+INLINE void rows_in(const int H, slice_tile c, const passage* way, integer r) {
+    const real* from = way->from + r * way->from_row;
+    UNROLL for (int i = 0; i < H; ++i) EACH_VECTOR(v) c[i][v] = *(const loose_columns*)(from + i * way->from_row + v * PANEL_LANES);
+    if (!way->from_ahead) return;
+    UNROLL for (int i = 0; i < H; ++i) fetch_row(from + i * way->from_row + way->from_ahead);
+}
+INLINE void rows_out(const int H, const slice_tile c, const passage* way, integer r) {
+    real* to = way->to + r * way->to_row;
+    UNROLL for (int i = 0; i < H; ++i) EACH_VECTOR(v) * (loose_columns*)(to + i * way->to_row + v * PANEL_LANES) = c[i][v];
+    if (!way->from_ahead) return;
+    UNROLL for (int i = 0; i < H; ++i) fetch_row(to + i * way->to_row + way->to_ahead);
+}
+
+/* Sums of squares of a slice's columns, in f64 whatever the precision. */
+typedef double squares_across __attribute__((vector_size(PANEL_LANES * 8)));
+INLINE void add_squares(const int H, const slice_tile c, squares_across* sum) {
+    EACH_VECTOR(v) UNROLL for (int i = 0; i < H; ++i) {
+        const squares_across wide = __builtin_convertvector(c[i][v], squares_across);
+        sum[v] += wide * wide;
+    }
+}
+
+INLINE void forward_rows(const int H, integer r, const real* factor, const real* previous_next, const real* previous_y, real* y,
+                         const passage* way, squares_across* sum) {
     slice_tile c;
-    load_rows_of_slice(H, c, y + r * SLICE);
+    rows_in(H, c, way, r);
     if (previous_next) subtract_rows(H, c, previous_next + at(r, 0), previous_y, n);
     subtract_rows(H, c, factor + at(r, 0), y, r);
     const real *l = factor + at(r, r), *reciprocal = factor + n * LD + r;
@@ -91,11 +126,15 @@ INLINE void forward_rows(const int H, integer r, const real* factor, const real*
         }
     }
     store_rows_of_slice(H, c, y + r * SLICE);
+    rows_out(H, c, way, r);
+    add_squares(H, c, sum);
 }
 
-/* y = L^-1 (y - previous_next previous_y). */
-NOINLINE void forward_slice(const real* factor, const real* previous_next, const real* previous_y, real* y) {
-#define WORK(H, r) forward_rows(H, r, factor, previous_next, previous_y, y)
+/* y = L^-1 (y - previous_next previous_y), and the squares of its columns. */
+NOINLINE void forward_slice(const real* factor, const real* previous_next, const real* previous_y, real* y, const passage* way,
+                            squares_across* sum) {
+    const passage own = *way; /* no store changes it */
+#define WORK(H, r) forward_rows(H, r, factor, previous_next, previous_y, y, &own, sum)
     ROWS_UP(WORK);
 #undef WORK
 }
@@ -105,9 +144,16 @@ typedef struct {
     const real *factor, *next, *behind, *x_next, *x_behind;
 } back_panels;
 
-INLINE void backward_rows(const int H, integer r, const back_panels* p, real* x) {
+/* Zeros, or NaN where a number is not finite. Few of these sums wait for one another. */
+INLINE across_columns traces(const int H, const slice_tile c) {
+    across_columns sum[4] = {};
+    EACH_VECTOR(v) UNROLL for (int i = 0; i < H; ++i) sum[i % 4] += c[i][v] * 0;
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+INLINE void backward_rows(const int H, integer r, const back_panels* p, real* x, const passage* way, across_columns* trouble) {
     slice_tile c;
-    load_rows_of_slice(H, c, x + r * SLICE);
+    rows_in(H, c, way, r);
     if (p->next) subtract_columns(H, c, p->next + at(0, r), p->x_next, 0);
     if (p->behind) subtract_columns(H, c, p->behind + at(0, r), p->x_behind, 0);
     subtract_columns(H, c, p->factor + at(0, r), x, r + H);
@@ -121,11 +167,14 @@ INLINE void backward_rows(const int H, integer r, const back_panels* p, real* x)
         }
     }
     store_rows_of_slice(H, c, x + r * SLICE);
+    rows_out(H, c, way, r);
+    *trouble += traces(H, c);
 }
 
-/* x = L^-T (x - next' x_next - behind' x_behind). */
-NOINLINE void backward_slice(const back_panels* p, real* x) {
-#define WORK(H, r) backward_rows(H, r, p, x)
+/* x = L^-T (x - next' x_next - behind' x_behind). `trouble` is no longer 0 where x has left the range. */
+NOINLINE void backward_slice(const back_panels* p, real* x, const passage* way, across_columns* trouble) {
+    const passage own = *way;
+#define WORK(H, r) backward_rows(H, r, p, x, &own, trouble)
     ROWS_DOWN(WORK);
 #undef WORK
 }
@@ -172,13 +221,6 @@ INLINE void row_out(real* to, const real* from, integer count) {
     if (count % PANEL_LANES) *(loose_columns*)(to + count - PANEL_LANES) = *(const loose_columns*)(from + count - PANEL_LANES);
 }
 
-/* Fetches what the next front of the chain will read or write there, `ahead` elements further on: rows of many right-hand sides lie pages
- * apart, which the processor does not foresee. */
-INLINE void fetch_row(const real* p, const trifold_strides* s, integer ahead) {
-    if (s->row <= PANEL_COLUMNS) return;
-    UNROLL for (int line = 0; line < SLICE * REAL_BYTES; line += 64) __builtin_prefetch((const char*)(p + ahead) + line);
-}
-
 /* Columns that stand `column` apart, each contiguous, are transposed in registers. The last vectors of rows overlap those before them. */
 #if BLOCK >= VECTOR_LANES && VECTOR_LANES == PANEL_LANES
 NOINLINE void columns_in(real* y, const real* b, integer column, integer count) {
@@ -218,19 +260,13 @@ NOINLINE void columns_out(real* x, integer column, const real* y, integer count)
 #endif
 
 /* Either rows or columns are contiguous. */
-NOINLINE void load_slice(const real* b, const trifold_strides* s, integer ahead, integer count, real* y) {
+NOINLINE void load_slice(const real* b, const trifold_strides* s, integer count, real* y) {
     if (s->column != 1) return columns_in(y, b, s->column, count);
-    for (integer r = 0; r < n; ++r) {
-        fetch_row(b + r * s->row, s, ahead);
-        row_in(y + r * SLICE, b + r * s->row, count);
-    }
+    for (integer r = 0; r < n; ++r) row_in(y + r * SLICE, b + r * s->row, count);
 }
-NOINLINE void store_slice(real* x, const trifold_strides* s, integer ahead, integer count, const real* y) {
+NOINLINE void store_slice(real* x, const trifold_strides* s, integer count, const real* y) {
     if (s->column != 1) return columns_out(x, s->column, y, count);
-    for (integer r = 0; r < n; ++r) {
-        fetch_row(x + r * s->row, s, ahead);
-        row_out(x + r * s->row, y + r * SLICE, count);
-    }
+    for (integer r = 0; r < n; ++r) row_out(x + r * s->row, y + r * SLICE, count);
 }
 
 /* ---- squares ---- */
@@ -241,16 +277,10 @@ COLD double tiny_column(double sum, const real* y) {
     return tiny_square(sum, values, n);
 }
 
-typedef double squares_across __attribute__((vector_size(PANEL_LANES * 8)));
-NOINLINE void square_slice(double* quadratic, const real* y, integer count) {
-    for (integer first = 0; first < count; first += PANEL_LANES, y += PANEL_LANES) {
-        squares_across sum = {};
-        for (integer r = 0; r < n; ++r) {
-            const squares_across wide = __builtin_convertvector(*vector_at(y + r * SLICE, 0), squares_across);
-            sum += wide * wide;
-        }
-        for (integer c = 0; c < PANEL_LANES && first + c < count; ++c)
-            quadratic[first + c] = REAL_BYTES == 8 && __builtin_expect(sum[c] < LEAST_NORMAL, 0) ? tiny_column(sum[c], y + c) : sum[c];
+INLINE void store_squares(double* quadratic, const squares_across* sum, const real* y, integer count) {
+    for (integer c = 0; c < count; ++c) {
+        const double square = sum[c / PANEL_LANES][c % PANEL_LANES];
+        quadratic[c] = REAL_BYTES == 8 && __builtin_expect(square < LEAST_NORMAL, 0) ? tiny_column(square, y + c) : square;
     }
 }
 
@@ -278,7 +308,27 @@ INLINE real* slot_of(const trifold_args* args, int side, integer member, integer
 
 INLINE void load_panel(const trifold_args* args, integer member, integer block, const column_panel* panel, real* x) {
     const trifold_strides* s = &args->x_strides;
-    EACH_SLICE(panel) load_slice(x_of(args, member, block) + (panel->first + c) * s->column, s, 0, count, x + c * n);
+    EACH_SLICE(panel) load_slice(x_of(args, member, block) + (panel->first + c) * s->column, s, count, x + c * n);
+}
+
+/* The way of a slice from the panel's column c on: straight between the user's arrays where it is whole and its rows are contiguous, else
+ * by way of `slice`, into which it is loaded. Rows of more right-hand sides than a panel has lie far apart, and the processor does not
+ * foresee the next front's, which are `ahead` blocks further on. */
+INLINE passage way_of(const trifold_args* args, integer member, integer block, integer c, integer count, integer ahead, const int straight,
+                      real* slice) {
+    const trifold_strides *in = &args->b_strides, *out = &args->x_strides;
+    const real* from = b_of(args, member, block) + c * in->column;
+    if (straight && count == SLICE && in->column == 1 && out->column == 1) {
+        const integer fetched = in->row > PANEL_COLUMNS ? ahead : 0;
+        return (passage){from, x_of(args, member, block) + c, in->row, out->row, fetched * in->stage, fetched * out->stage};
+    }
+    load_slice(from, in, count, slice);
+    return (passage){slice, slice, SLICE, SLICE, 0, 0};
+}
+INLINE void end_way(const trifold_args* args, integer member, integer block, integer c, integer count, const passage* way,
+                    const real* slice) {
+    const trifold_strides* out = &args->x_strides;
+    if (way->to == slice) store_slice(x_of(args, member, block) + c * out->column, out, count, slice);
 }
 
 INLINE void add_slots(const trifold_args* args, integer member, integer block, const column_panel* panel, integer c, real* y) {
@@ -299,13 +349,12 @@ KERNEL_PART void forward_panel(const trifold_args* args, const trifold_level* le
         real* y = panel_scratch(scratch, k & 1);
         EACH_SLICE(&panel) {
             real* slice = y + c * n;
-            load_slice(b_of(args, member, block) + (panel.first + c) * args->b_strides.column, &args->b_strides,
-                       ahead * args->b_strides.stage, count, slice);
+            squares_across sum[SLICE_VECTORS] = {};
+            const passage way = way_of(args, member, block, panel.first + c, count, ahead, level->index == 0, slice);
             if (level->index > 0) add_slots(args, member, block, &panel, c, slice);
-            forward_slice(factor_of(args, member, block), previous_next, last_y + c * n, slice);
-            store_slice(x_of(args, member, block) + (panel.first + c) * args->x_strides.column, &args->x_strides,
-                        ahead * args->x_strides.stage, count, slice);
-            square_slice(block_quadratic_of(args, member, block) + panel.first + c, slice, count);
+            forward_slice(factor_of(args, member, block), previous_next, last_y + c * n, slice, &way, sum);
+            end_way(args, member, block, panel.first + c, count, &way, slice);
+            store_squares(block_quadratic_of(args, member, block) + panel.first + c, sum, slice, count);
             if (chain->behind >= 0)
                 update_slice(slot_of(args, side_behind(chain), member, block_at(level, chain->behind), &panel) + c * n,
                              behind_of(args, member, block), slice, k > 0 || level->index > 0);
@@ -343,14 +392,11 @@ KERNEL_PART void backward_panel(const trifold_args* args, const trifold_level* l
         if (chain->behind >= 0) p.behind = behind_of(args, member, block);
         EACH_SLICE(&panel) {
             real* slice = x + c * n;
-            load_slice(b_of(args, member, block) + (panel.first + c) * args->b_strides.column, &args->b_strides,
-                       ahead * args->b_strides.stage, count, slice);
+            const passage way = way_of(args, member, block, panel.first + c, count, ahead, 1, slice);
             p.x_next = x_next + c * n;
             p.x_behind = x_behind + c * n;
-            backward_slice(&p, slice);
-            store_slice(x_of(args, member, block) + (panel.first + c) * args->x_strides.column, &args->x_strides,
-                        ahead * args->x_strides.stage, count, slice);
-            for (integer i = 0; i < BLOCK_OF_SLICE; i += PANEL_LANES) trouble += *vector_at(slice + i, 0) * 0;
+            backward_slice(&p, slice, &way, &trouble);
+            end_way(args, member, block, panel.first + c, count, &way, slice);
         }
         x_next = x;
     }

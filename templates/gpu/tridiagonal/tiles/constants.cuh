@@ -1,10 +1,13 @@
 /* Constants of variant tile-dataflow. */
 #include "gpu/tridiagonal/constants.cuh"
 
-constexpr trifold_int batch = TRIFOLD_BATCH; /* systems that there is room for */
-constexpr int level_count = TRIFOLD_LEVELS;
-constexpr trifold_int factor_tasks = TRIFOLD_TASKS, sweep_tasks = TRIFOLD_SWEEP_TASKS;               /* tasks of a launch */
-constexpr trifold_int factor_groups = TRIFOLD_TASK_BLOCKS, sweep_groups = TRIFOLD_SWEEP_TASK_BLOCKS; /* thread blocks that share them */
+constexpr int level_count = TRIFOLD_LEVELS;               /* levels that there is room for */
+constexpr bool has_short_numbers = TRIFOLD_SHORT_NUMBERS; /* numbers of tasks need half the digits */
+/* Tasks of a launch, and thread blocks that share them. */
+TRIFOLD_DEVICE trifold_int factor_tasks(const trifold_args& args) { return TRIFOLD_TASKS; }
+TRIFOLD_DEVICE trifold_int sweep_tasks(const trifold_args& args) { return TRIFOLD_SWEEP_TASKS; }
+TRIFOLD_DEVICE trifold_int factor_groups(const trifold_args& args) { return TRIFOLD_TASK_BLOCKS; }
+TRIFOLD_DEVICE trifold_int sweep_groups(const trifold_args& args) { return TRIFOLD_SWEEP_TASK_BLOCKS; }
 constexpr int chains_together =
     TRIFOLD_GROUP_LINES; /* fronts of a rank that go side by side: they fill the device, and few enough for its cache */
 
@@ -28,6 +31,7 @@ struct TaskOffset {
     OFFSET(ticket, TRIFOLD_OFFSET_TICKET) /* counters from which tasks are claimed */
     OFFSET(flag, TRIFOLD_OFFSET_FLAG)     /* counts of finished tiles */
     OFFSET(halves, TRIFOLD_OFFSET_HALVES) /* panels as pairs of halves */
+    OFFSET(levels, TRIFOLD_OFFSET_LEVELS) /* TaskLevels, where they are no literals */
 };
 
 /* A level, and what the numbers of its tasks follow from. */
@@ -36,4 +40,7 @@ struct TaskLevel {
     int longest, panels;               /* fronts of its longest chain; most blocks of a front, apart from the pivot block */
     trifold_int first_single, singles; /* chains of one front, where there are longer ones too */
 };
-TRIFOLD_CONSTANT TaskLevel task_levels[level_count] = {TRIFOLD_TASK_LEVELS};
+#define HAS_LITERAL_LEVELS TRIFOLD_BAKED
+#if HAS_LITERAL_LEVELS
+TRIFOLD_CONSTANT TaskLevel literal_levels[level_count] = {TRIFOLD_TASK_LEVELS};
+#endif

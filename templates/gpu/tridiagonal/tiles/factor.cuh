@@ -97,7 +97,7 @@ TRIFOLD_DEVICE void divide_range(Part& part, Cursor& cursor, Pipeline& pipeline,
 /* One task. */
 TRIFOLD_DEVICE void factor_tile(Pipeline& pipeline, TileShared& shared, const trifold_args& args) {
     const Task& task = shared.work.task;
-    find_sources(shared.work);
+    find_sources(shared.work, args);
     Part part;
     Cursor cursor;
     if (has_bulk_copies) start_stages(cursor, pipeline, 0, shared, args);

@@ -15,7 +15,7 @@ TRIFOLD_DEVICE Original original_of(const trifold_args& args, const Task& task) 
     if (task.panel == 0) return {D_OF(args, task.member, task.block), D::row, D::column};
     if (task.level > 0 || (!task.first && task.panel == 2)) return {nullptr, 0, 0};
     const real* from =
-        coupling_at(args, task_levels[0].level, task.member, task.position, task.upward ? task.position + 1 : task.position - 1);
+        coupling_at(args, task_level(args, 0).level, task.member, task.position, task.upward ? task.position + 1 : task.position - 1);
     return {from, task.upward ? row : column, task.upward ? column : row};
 }
 

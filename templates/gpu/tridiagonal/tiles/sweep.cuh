@@ -207,7 +207,7 @@ TRIFOLD_DEVICE void sweep_all(const trifold_args& args) {
     while (claim_task(shared.work, args, kind)) {
         if (task.exists) {
             fetch_inverse(shared, args);
-            if (Forward) find_sources(shared.work);
+            if (Forward) find_sources(shared.work, args);
             if (!Forward && thread_index() == 0 && is_first(task)) begin_result(args, task.member, Result::solution);
 #pragma unroll 1
             for (int first = 0; first < args.columns; first += columns_at_once)

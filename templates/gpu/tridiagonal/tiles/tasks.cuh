@@ -40,6 +40,14 @@ struct Work {
     Source sources[2 * level_count + 2];
 };
 
+TRIFOLD_DEVICE const TaskLevel& task_level(const trifold_args& args, int index) {
+#if HAS_LITERAL_LEVELS
+    return literal_levels[index];
+#else
+    return buffer<const TaskLevel>(args, TaskOffset::levels(args))[index];
+#endif
+}
+
 TRIFOLD_DEVICE real* panel_of(const trifold_args& args, trifold_int member, trifold_int block, int panel) {
     return panel == 0 ? factor_of(args, member, block) : panel == 1 ? next_of(args, member, block) : behind_of(args, member, block);
 }
@@ -66,8 +74,7 @@ TRIFOLD_DEVICE trifold_int wait_for(const trifold_int* count, trifold_int wanted
 /* a / b for numbers that are not negative, of tasks and of what leads from one to its block; with half the digits, where they
  * suffice, in a third of the time. */
 TRIFOLD_DEVICE trifold_int quotient(trifold_int a, trifold_int b) {
-    constexpr bool is_short = factor_tasks < 0x7fffffff;
-    return is_short ? static_cast<trifold_int>(static_cast<unsigned>(a) / static_cast<unsigned>(b)) : a / b;
+    return has_short_numbers ? static_cast<trifold_int>(static_cast<unsigned>(a) / static_cast<unsigned>(b)) : a / b;
 }
 
 /* Numbers of tasks, and of fronts of a level: with half the digits, where they suffice. */
@@ -79,17 +86,18 @@ template <>
 struct Number<true> {
     typedef int type;
 };
-typedef Number<(factor_tasks < 0x7fffffff && sweep_tasks < 0x7fffffff)>::type number_type;
+typedef Number<has_short_numbers>::type number_type;
 /* a / b for such numbers. */
 TRIFOLD_DEVICE number_type share(number_type a, number_type b) { return static_cast<number_type>(quotient(a, b)); }
 
 /* Counts of the fronts of a level that are claimed before a rank: of chains of one front, and of all. Rank k has front k of every chain.
  * Where there are longer chains too, chains of one front are spread over all ranks. */
-TRIFOLD_DEVICE number_type singles_before(const TaskLevel& level, number_type rank) {
-    return level.singles == 0 ? 0 : static_cast<number_type>(level.singles * batch * rank / level.longest);
+TRIFOLD_DEVICE number_type singles_before(const trifold_args& args, const TaskLevel& level, number_type rank) {
+    return level.singles == 0 ? 0 : static_cast<number_type>(level.singles * batch_of(args) * rank / level.longest);
 }
-TRIFOLD_DEVICE number_type fronts_before(const TaskLevel& level, number_type rank) {
-    return static_cast<number_type>(level.level.chains - level.singles) * batch * rank + singles_before(level, rank);
+TRIFOLD_DEVICE number_type fronts_before(const trifold_args& args, const TaskLevel& level, number_type rank) {
+    const number_type batch = static_cast<number_type>(batch_of(args));
+    return static_cast<number_type>(level.level.chains - level.singles) * batch * rank + singles_before(args, level, rank);
 }
 
 /* A rank of a level: its number, how many fronts it has, and which of their tasks is meant. */
@@ -100,11 +108,11 @@ struct Rank {
 
 /* The rank of the number-th task, where each front of a level has each(level) tasks. */
 template <class Each>
-TRIFOLD_DEVICE Rank find_rank(number_type number, const Each& each) {
+TRIFOLD_DEVICE Rank find_rank(const trifold_args& args, number_type number, const Each& each) {
     Rank found{};
     for (;; ++found.level) {
-        const TaskLevel& level = task_levels[found.level];
-        const number_type all = fronts_before(level, level.longest), tasks = each(level);
+        const TaskLevel& level = task_level(args, found.level);
+        const number_type all = fronts_before(args, level, level.longest), tasks = each(level);
         if (number >= all * tasks) {
             number -= all * tasks;
             continue;
@@ -112,23 +120,23 @@ TRIFOLD_DEVICE Rank find_rank(number_type number, const Each& each) {
         const number_type front = share(number, tasks);
         found.number = level.longest == 1 ? 0 : static_cast<number_type>(static_cast<trifold_int>(front) * level.longest / all);
         if (level.longest > 1) {
-            while (fronts_before(level, found.number) > front) --found.number;
-            while (fronts_before(level, found.number + 1) <= front) ++found.number;
+            while (fronts_before(args, level, found.number) > front) --found.number;
+            while (fronts_before(args, level, found.number + 1) <= front) ++found.number;
         }
-        const number_type before = fronts_before(level, found.number);
-        found.fronts = fronts_before(level, found.number + 1) - before;
+        const number_type before = fronts_before(args, level, found.number);
+        found.fronts = fronts_before(args, level, found.number + 1) - before;
         found.rest = number - before * tasks;
         return found;
     }
 }
 
 /* A task of a rank's front `line`: chains by members, single fronts last. */
-TRIFOLD_DEVICE void place_task(Task& task, const Rank& rank, number_type line) {
-    const TaskLevel& entry = task_levels[rank.level];
+TRIFOLD_DEVICE void place_task(Task& task, const trifold_args& args, const Rank& rank, number_type line) {
+    const TaskLevel& entry = task_level(args, rank.level);
     const trifold_level& level = entry.level;
-    const number_type longer = static_cast<number_type>(level.chains - entry.singles);
+    const number_type longer = static_cast<number_type>(level.chains - entry.singles), batch = static_cast<number_type>(batch_of(args));
     const bool single = line >= longer * batch;
-    if (single) line += singles_before(entry, rank.number) - longer * batch;
+    if (single) line += singles_before(args, entry, rank.number) - longer * batch;
     const number_type k = single ? 0 : rank.number, chains = single ? static_cast<number_type>(entry.singles) : longer;
     const number_type member = share(line, chains), number = line - member * chains;
     const Chain chain = find_chain(level, number + (single ? entry.first_single : number < entry.first_single ? 0 : entry.singles));
@@ -162,11 +170,12 @@ TRIFOLD_DEVICE Half half_of(int column, bool second, int in_panels) {
 /* The number-th task of the factorization: level by level, rank by rank; a rank's fronts go side by side in groups, column by column of
  * their tiles. The pivot blocks are ahead of the panels, and between them, so that thread blocks that wait for pivots, factor them and
  * multiply share a multiprocessor. */
-TRIFOLD_FUNCTION void find_factor_task(Task& task, number_type number) {
+TRIFOLD_FUNCTION void find_factor_task(Task& task, const trifold_args& args, number_type number) {
     constexpr number_type together = chains_together;
     const auto tasks_of = [](const TaskLevel& level) { return tiles * (tiles + 1) / 2 + level.panels * tiles * tiles; };
-    const Rank rank = find_rank(number, tasks_of);
-    const int in_panels = task_levels[rank.level].panels * tiles, each = tasks_of(task_levels[rank.level]);
+    const Rank rank = find_rank(args, number, tasks_of);
+    const TaskLevel& level = task_level(args, rank.level);
+    const int in_panels = level.panels * tiles, each = tasks_of(level);
     const auto width_of = [&](number_type group) {
         const number_type left = rank.fronts - group * together;
         return static_cast<int>(left < together ? (left > 0 ? left : 0) : together);
@@ -208,15 +217,15 @@ TRIFOLD_FUNCTION void find_factor_task(Task& task, number_type number) {
     }
     task.panel = pivots ? 0 : 1 + task.row / tiles;
     if (!pivots) task.row %= tiles;
-    place_task(task, rank, group * together + line);
+    place_task(task, args, rank, group * together + line);
     task.upward = (task.panel == 1) == (task.step > 0);
     if (task.panel != 0 && (task.panel == 1 ? task.next : task.behind) < 0) task.exists = false;
 }
 
 /* The number-th task of a forward sweep: level by level, rank by rank, tile by tile of all its fronts. */
-TRIFOLD_FUNCTION void find_sweep_task(Task& task, number_type number) {
-    const Rank rank = find_rank(number, [](const TaskLevel&) { return tiles; });
-    place_task(task, rank, rank.rest - share(rank.rest, rank.fronts) * rank.fronts);
+TRIFOLD_FUNCTION void find_sweep_task(Task& task, const trifold_args& args, number_type number) {
+    const Rank rank = find_rank(args, number, [](const TaskLevel&) { return tiles; });
+    place_task(task, args, rank, rank.rest - share(rank.rest, rank.fronts) * rank.fronts);
     task.panel = 0;
     task.row = task.column = static_cast<int>(share(rank.rest, rank.fronts));
 }
@@ -224,17 +233,17 @@ TRIFOLD_FUNCTION void find_sweep_task(Task& task, number_type number) {
 /* The next task for the whole thread block; false when none is left. */
 TRIFOLD_DEVICE bool claim_task(Work& work, const trifold_args& args, Kind kind) {
     if (thread_index() == 0) {
-        const trifold_int all = kind == Kind::factor ? factor_tasks : sweep_tasks;
-        const trifold_int tickets = all + (kind == Kind::factor ? factor_groups : sweep_groups); /* all end with one too many */
+        const trifold_int all = kind == Kind::factor ? factor_tasks(args) : sweep_tasks(args);
+        const trifold_int tickets = all + (kind == Kind::factor ? factor_groups(args) : sweep_groups(args)); /* all end with one too many */
         const trifold_int ticket = claim(buffer<trifold_int>(args, TaskOffset::ticket(args)) + static_cast<int>(kind)),
                           number = ticket % tickets;
         Task& task = work.task;
         task.level = -1;
         if (number < all) {
             if (kind == Kind::factor)
-                find_factor_task(task, static_cast<number_type>(number));
+                find_factor_task(task, args, static_cast<number_type>(number));
             else
-                find_sweep_task(task, static_cast<number_type>(kind == Kind::forward ? number : all - 1 - number));
+                find_sweep_task(task, args, static_cast<number_type>(kind == Kind::forward ? number : all - 1 - number));
             task.epoch = (ticket / tickets + 1) * (tiles + 1);
             task.exists = task.exists && is_active(args, task.member);
         }
@@ -291,20 +300,20 @@ TRIFOLD_DEVICE Source coupling_source(const trifold_level& before, trifold_int l
 }
 
 /* The sources of a task in the order in which they are added; one thread for each. The last is the front itself. */
-TRIFOLD_FUNCTION void find_sources(Work& work) {
+TRIFOLD_FUNCTION void find_sources(Work& work, const trifold_args& args) {
     const Task& task = work.task;
     const int t = thread_index(), index = task.level, earlier = task.panel == 0 ? 2 * index : 0;
     Source source{};
     if (t < earlier) {
-        source = diagonal_source(task_levels[t / 2].level, task.block, t % 2);
+        source = diagonal_source(task_level(args, t / 2).level, task.block, t % 2);
     } else if (t == earlier) {
-        const trifold_level& level = task_levels[index].level;
+        const trifold_level& level = task_level(args, index).level;
         if (!task.first && task.panel != 1) {
             source.block = task.block - task.step, source.count = 1, source.columns = filled;
             source.a_panel = task.panel == 0 ? 1 : 2, source.b_panel = 1;
         } else if (task.panel != 0 && index > 0) {
             const trifold_int lower = block_at(level, task.upward ? task.position : task.position - 1);
-            source = coupling_source(task_levels[index - 1].level, lower, task.upward);
+            source = coupling_source(task_level(args, index - 1).level, lower, task.upward);
         }
     } else if (t == earlier + 1) {
         source.block = task.block, source.count = task.column > 0 ? 1 : 0, source.columns = task.column * edge;

@@ -1,0 +1,107 @@
+#include "generator/tridiagonal/ranks/parts.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+namespace trifold::ranks {
+namespace {
+
+/// Verdicts of blocks that are not eliminated here: kernels sum up those of a whole path.
+void neutralize(Buffer& buffer, std::string_view name) {
+    constexpr std::string_view zeroed[]{"floors", "block_log_determinant", "block_quadratic", "update", "rhs_update", "poison"};
+    if (std::ranges::find(zeroed, name) != std::end(zeroed)) buffer.zeroed = true;
+    if (name != "failure") return;
+    const trifold_int sound = std::numeric_limits<trifold_int>::max();
+    buffer.contents.resize(static_cast<std::size_t>(buffer.bytes));
+    for (std::size_t k = 0; k < buffer.contents.size(); k += sizeof sound) std::memcpy(buffer.contents.data() + k, &sound, sizeof sound);
+}
+
+}  // namespace
+
+Part::Part(Choice choice, std::string prefix, std::int64_t base)
+    : design_(trifold::design(choice)),
+      program_(write_down(design_, Packing::apart)),
+      prefix_(std::move(prefix)),
+      buffers_(design_.buffers),
+      end_(base + design_.workspace_bytes - design_.lowered.scratch_bytes * design_.workers),
+      real_(element_bytes(design_.spec.precision)),
+      group_(design_.lowered.shapes.at(Phase::factor).members_per_task),
+      groups_(design_.lowered.members / group_) {
+    for (auto& buffer : buffers_) {
+        neutralize(buffer, buffer.name);
+        buffer.name = prefix_ + buffer.name;
+        buffer.offset += base;
+    }
+    const auto n = design_.spec.block, blocks = design_.spec.horizon;
+    add("x", blocks, n * design_.spec.rhs);
+    add("diagonal", blocks, n);
+    if (has_inverse(design_)) add("inverse_diagonal", blocks, n * n);
+}
+
+void Part::add(std::string name, std::int64_t count, std::int64_t elements) {
+    const auto block = checked_multiply(elements, real_, name), members = design_.lowered.members;
+    buffers_.push_back({prefix_ + name, end_, checked_multiply(checked_multiply(count, members, name), block, name), false, {}});
+    end_ = round_up(end_ + buffers_.back().bytes, workspace_alignment);
+}
+
+std::int64_t Part::offset(std::string_view name) const {
+    return std::ranges::find(buffers_, prefix_ + std::string(name), &Buffer::name)->offset;
+}
+
+/// Arrays of the path, a member behind the other.
+Piece Part::block_of(std::string_view name, std::int64_t elements, std::int64_t block) const {
+    const auto bytes = elements * real_;
+    return {offset(name) + block * bytes, bytes, design_.spec.horizon * bytes, 1};
+}
+
+Piece Part::solution(std::int64_t block) const { return block_of("x", design_.spec.block * design_.spec.rhs, block); }
+
+/// The place of a separator among those that level 0 leaves.
+std::int64_t Part::place(std::int64_t block) const {
+    const auto& separators = design_.schedule.levels[1];
+    return (block - separators.base) / separators.scale;
+}
+
+Piece Part::slot(std::string_view name, std::int64_t elements, int side, std::int64_t block) const {
+    const auto bytes = elements * real_ * group_, separators = design_.schedule.levels[1].size;
+    return {offset(name) + (side * groups_ * separators + place(block)) * bytes, bytes, separators * bytes, group_};
+}
+
+Piece Part::poison(int side, std::int64_t block) const {
+    const auto bytes = static_cast<std::int64_t>(sizeof(int)), separators = design_.schedule.levels[1].size;
+    return {offset("poison") + (side * design_.lowered.members * separators + place(block)) * bytes, bytes, separators * bytes, 1};
+}
+
+Piece Part::coupling(std::string_view name, std::int64_t index) const {
+    const auto bytes = design_.lowered.storage.coupling * real_ * group_;
+    std::int64_t couplings = 0;
+    for (std::size_t k = 1; k < design_.schedule.levels.size(); ++k) couplings += design_.schedule.levels[k].size - 1;
+    return {offset(name) + index * bytes, bytes, couplings * bytes, group_};
+}
+
+void Part::add_updates(std::vector<Piece>& pieces, const Ends& ends, bool factors, bool sweeps) const {
+    const auto& storage = design_.lowered.storage;
+    // Side 0 of a separator is written from below it, side 1 from above.
+    for (const auto& [block, side] : {std::pair{ends.left, 1}, std::pair{ends.right, 0}}) {
+        if (block == none) continue;
+        if (factors) pieces.push_back(slot("update", storage.update, side, block));
+        if (factors) pieces.push_back(poison(side, block));
+        if (sweeps) pieces.push_back(slot("rhs_update", storage.vector, side, block));
+    }
+    if (factors && ends.left != none && ends.right != none) pieces.push_back(coupling("coupling", ends.coupling));
+}
+
+void Part::add_solution(std::vector<Piece>& pieces, const Ends& ends) const {
+    for (const auto block : {ends.left, ends.right})
+        if (block != none) pieces.push_back(solution(block));
+}
+
+void Part::add_inverse(std::vector<Piece>& pieces, const Ends& ends) const {
+    const auto n = design_.spec.block;
+    for (const auto block : {ends.left, ends.right})
+        if (block != none) pieces.push_back(block_of("inverse_diagonal", n * n, block));
+    if (ends.left != none && ends.right != none) pieces.push_back(coupling("inverse_coupling", ends.coupling));
+}
+
+}  // namespace trifold::ranks

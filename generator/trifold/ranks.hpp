@@ -1,0 +1,39 @@
+#pragma once
+#include <cstdint>
+#include <trifold/generate.hpp>
+#include <vector>
+
+/// One long chain and its batch over ranks: processes, threads or devices of which each holds a run of the chain's blocks.
+namespace [[gnu::visibility("default")]] trifold {
+
+/// A rank's part of a chain. It holds D_i, B_i and X_i of its blocks, and E_i, which couples block i to block i + 1: the last rank has one
+/// E less than blocks.
+struct RankSpec {
+    Spec spec;                         ///< of the whole chain. Strides of members and the layout of B are those of a rank's own arrays
+    std::vector<std::int64_t> shards;  ///< blocks of each rank, in the order of the chain; their sum is the horizon
+    int rank = 0;
+    int ranks() const { return static_cast<int>(shards.size()); }
+    std::int64_t blocks() const { return shards.at(static_cast<std::size_t>(rank)); }
+    std::int64_t first_block() const;
+    bool operator==(const RankSpec&) const = default;
+};
+
+/// Shards that differ by one block at most. Throws SpecError where there are fewer blocks than ranks.
+std::vector<std::int64_t> even_shards(std::int64_t horizon, int ranks);
+
+/// Throws SpecError unless every rank has a block and the shards are the chain; besides as validate(Spec).
+void validate(const RankSpec& spec);
+
+/// A rank's own arrays, but for E: a Spec with its blocks for a horizon.
+Spec shard_of(const RankSpec& spec);
+/// The same with the neighbour's first block behind its own, where there is one: E is that of this Spec.
+Spec path_of(const RankSpec& spec);
+
+/// Decides what the tuning leaves open, the same for all ranks. The tuning's schedule is that of a rank's own blocks: auto or sequential
+/// (one chain), multi-stage, or segments:a,b,c, as far as a rank's blocks divide. Throws SpecError.
+Choice choose(const RankSpec& spec, const Target& target, const Tuning& tuning = {});
+
+/// The Program of one rank. Pure. Its operations have messages, which the other ranks' Programs answer. `agreed` is what choose() returned.
+Program generate(const RankSpec& spec, const Choice& agreed);
+
+}  // namespace trifold

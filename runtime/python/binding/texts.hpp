@@ -1,0 +1,105 @@
+#pragma once
+
+// Options of a factorization, in signatures.
+#define TRIFOLD_OPTIONS                                                                                                              \
+    "shift: ArrayLike | None = None, diagonal: ArrayLike | None = None, active: ArrayLike | None = None, pivot_floor: float = 0.0, " \
+    "accept_nearly_singular: bool = False, check: bool | None = None"
+
+/// Signatures and descriptions of what Python sees. help(), inspect.signature() and trifold/_core.pyi, which tools/stubs writes, are made
+/// of them.
+namespace trifold::python {
+
+struct Text {
+    const char *signature, *description = "";
+};
+
+namespace text_of_plan {
+
+constexpr const char* whole =
+    R"(A problem that is prepared: kernels generated for it, compiled or taken from the cache, and loaded. Equal Plans are made once.
+Pickles as its arguments.
+
+block, horizon: n, 1 to 1024, and N. dtype: "float32", "float64", or "mixed" for float64 arrays factored in float32. batch: the most
+members of a call. rhs: right-hand sides solved at once; more go in panels. device: "cpu", "cuda:0", "hip:0" or "auto".
+operations: names separated by commas, "all", or "" for all but selected_inverse. workers: threads of a call on the CPU.
+any_size: one compilation serves every horizon, batch and class of right-hand sides; a few percent slower on GPUs.
+Raises SpecError, DeviceError, CompileError, CacheError.)";
+constexpr Text make{
+    R"(def __init__(self, *, block: int, horizon: int, dtype: Any = 'float64', batch: int = 1, rhs: int = 1, device: Any = 'cpu', schedule: str = 'auto', variant: str = 'auto', operations: str = '', workers: int = 1, any_size: bool = False) -> None)"};
+constexpr Text solver{R"(def solver(self, value: ArrayLike | None = None, *, members: int = 0, batched: bool | None = None) -> Solver)",
+                      R"(A Solver with memory of its own; or over value, value_bytes of uint8 on the device, aligned to 64 bytes.
+
+A value that is filled holds members systems (0: the batch). batched: whether their arrays have a batch axis; by default where there
+is more than one system, which cannot do without.)"};
+constexpr Text copy_value{R"(def copy_value(self, value: ArrayLike) -> Any)",
+                          R"(A copy of a value, aligned as solver() needs it: of one that comes from a file or from another copy.)"};
+constexpr Text prepare{R"(def prepare(self, value: ArrayLike) -> None)",
+                       R"(Makes ready what the first call over a value would: before a graph is captured.)"};
+}  // namespace text_of_plan
+
+namespace text_of_solver {
+
+constexpr const char* whole =
+    R"(Calls of one Plan, one at a time. Made by Plan.solver(). Pickles with its value, where it was made over one; else without a factor.
+
+D: (N, n, n), of which only the lower triangles are read; E: (N - 1, n, n), or None when N is 1; b, y, x: (N, n), or (N, n, m). With a
+batch axis in front of D there is one in front of all. Up to the Plan's batch members may be given. Sweeps take the members of the last
+factorization. out: where the result goes, contiguous; x may be b itself. Without it a new array of b's library is returned.
+
+Options: shift (batch,) or a number, diagonal (batch, N, n), active (batch,), pivot_floor, accept_nearly_singular, as in trifold.solve.
+check, by default True on the CPU: raise NotPositiveDefinite, NearlySingular, OutOfRange or NotConverged; on a GPU that waits. Else a
+GPU's calls only enqueue, on the current stream of the arrays' library. Raises SpecError on arrays that do not fit.)";
+constexpr Text factor{R"(def factor(self, D: ArrayLike, E: ArrayLike | None = None, *, )" TRIFOLD_OPTIONS R"() -> None)"};
+constexpr Text factor_solve{
+    R"(def factor_solve(self, D: ArrayLike, E: ArrayLike | None, b: ArrayLike, out: ArrayLike | None = None, *, )" TRIFOLD_OPTIONS
+    R"() -> Any)"};
+constexpr Text factor_forward{
+    R"(def factor_forward(self, D: ArrayLike, E: ArrayLike | None, b: ArrayLike, out: ArrayLike | None = None, *, )" TRIFOLD_OPTIONS
+    R"() -> Any)"};
+constexpr Text solve{
+    R"(def solve(self, b: ArrayLike, out: ArrayLike | None = None, *, active: ArrayLike | None = None, check: bool | None = None) -> Any)"};
+constexpr Text forward{
+    R"(def forward(self, b: ArrayLike, out: ArrayLike | None = None, *, active: ArrayLike | None = None, check: bool | None = None) -> Any)"};
+constexpr Text backward{
+    R"(def backward(self, b: ArrayLike, out: ArrayLike | None = None, *, active: ArrayLike | None = None, check: bool | None = None) -> Any)"};
+constexpr Text sample{R"(def sample(self, generator: Any = None, mean: ArrayLike | None = None, draws: int | None = None) -> Any)",
+                      R"(mean + L^-T z, as trifold.Factor has it. The Plan must have backward among its operations.)"};
+constexpr Text selected_inverse{
+    R"(def selected_inverse(self, out: tuple[Any, Any] | None = None, *, active: ArrayLike | None = None, check: bool | None = None) -> tuple[Any, Any])",
+    R"(Blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), (N - 1, n, n). The Plan must have it among its operations.)"};
+constexpr Text forward_quadratic{
+    R"(def forward_quadratic(self, b: ArrayLike, out: ArrayLike | None = None, quadratic: Any = None) -> tuple[Any, Any])",
+    R"(forward(b), and b' A^-1 b in float64: (), (m,), (batch,) or (batch, m). b has as many right-hand sides as the Plan.)"};
+constexpr Text marginals{
+    R"(def marginals(self, D: ArrayLike, E: ArrayLike | None, b: ArrayLike, *, )" TRIFOLD_OPTIONS R"() -> Marginals)",
+    R"(What trifold.marginals() returns. The Plan must have all operations, and b has as many right-hand sides as the Plan at most.)"};
+constexpr Text log_determinant{R"(def log_determinant(self, out: ArrayLike | None = None) -> Any)",
+                               R"(log det A in float64: (), or (batch,). Does not wait on a GPU.)"};
+constexpr Text status{R"(def status(self) -> Status)", R"(Waits, and says how each member fared.)"};
+constexpr Text refinement{R"(def refinement(self) -> Refinement)", R"(Waits. Mixed precision only: how the last solution was refined.)"};
+constexpr Text reciprocal_condition{
+    R"(def reciprocal_condition(self, D: ArrayLike, E: ArrayLike | None = None, *, shift: ArrayLike | None = None, diagonal: ArrayLike | None = None, active: ArrayLike | None = None) -> Any)",
+    R"(Waits. float64 by member, as trifold.Factor has it. The Plan must have solve among its operations; status() is then that of its
+own solutions.)"};
+constexpr Text check{R"(def check(self) -> None)", R"(Waits, and raises what check=True would.)"};
+constexpr Text synchronize{R"(def synchronize(self) -> None)", R"(Waits for the last call.)"};
+}  // namespace text_of_solver
+
+namespace text_of_grid {
+
+constexpr const char* whole = R"(Images on arrays of Python: what trifold.grid.Factor is written with.)";
+constexpr Text make{
+    R"(def __init__(self, stencil: ArrayLike, *, rhs: int, matrix: str, pivoting: str, boundary: str, workers: int, accept_nearly_singular: bool) -> None)"};
+constexpr Text factor{R"(def factor(self, check: bool | None) -> None)"};
+constexpr Text solve{R"(def solve(self, b: ArrayLike, out: ArrayLike | None, transposed: bool) -> Any)"};
+constexpr Text refine{R"(def refine(self, b: ArrayLike, x: ArrayLike, out: ArrayLike | None, transposed: bool) -> Any)"};
+constexpr Text gradients{R"(def gradients(self, x: ArrayLike, by_x: ArrayLike) -> tuple[Any, Any])"};
+constexpr Text log_determinant{R"(def log_determinant(self) -> list[tuple[float, int]])"};
+constexpr Text status{R"(def status(self) -> list[tuple[Any, ...]])", R"(For each image what trifold.grid.Status has.)"};
+constexpr Text reciprocal_condition{R"(def reciprocal_condition(self) -> list[float])"};
+constexpr Text check{R"(def check(self) -> None)"};
+}  // namespace text_of_grid
+
+}  // namespace trifold::python
+
+#undef TRIFOLD_OPTIONS

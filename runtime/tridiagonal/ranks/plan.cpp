@@ -1,0 +1,76 @@
+#include "runtime/tridiagonal/ranks/plan.hpp"
+
+#include <fmt/format.h>
+#include <trifold/version.h>
+
+#include "generator/tridiagonal/spec_json.hpp"
+#include "runtime/tridiagonal/ranks/agree.hpp"
+
+namespace trifold {
+namespace {
+
+constexpr FamilyWords rank_words{"RankPlan", "RankSolver", "give more ranks, or a smaller batch or number of right-hand sides"};
+
+/// Values that ranks must share, so that they send one another what the other expects.
+std::string shared_values(const RankSpec& spec, const Choice& choice) {
+    auto values = to_json(spec.spec);
+    values["shards"] = spec.shards;
+    values["schedule"] = choice.tuning.schedule;
+    values["variant"] = choice.variant;
+    values["workers"] = choice.tuning.workers;
+    values["device"] = to_string(choice.target);
+    values["version"] = fmt::format("{}.{}.{}", TRIFOLD_VERSION_MAJOR, TRIFOLD_VERSION_MINOR, TRIFOLD_VERSION_PATCH);
+    return values.dump();
+}
+
+RankSpec spec_of(const Spec& spec, const Transport& transport, std::vector<std::int64_t> shards) {
+    if (shards.empty()) shards = even_shards(spec.horizon, transport.ranks());
+    if (static_cast<int>(shards.size()) != transport.ranks())
+        throw SpecError(
+            fmt::format("there are {} shards and {} ranks; give a number of blocks for each rank", shards.size(), transport.ranks()));
+    return {spec, std::move(shards), transport.rank()};
+}
+
+}  // namespace
+
+RankPlan::RankPlan(const Spec& spec, std::shared_ptr<Transport> transport, const Device& device, const Tuning& tuning,
+                   std::vector<std::int64_t> shards) {
+    if (transport == nullptr) throw SpecError("there is no transport; take one of LocalRanks, or make an MpiTransport");
+    State state;
+    std::exception_ptr failed;
+    std::string values, problem;
+    try {
+        state.spec = spec_of(spec, *transport, std::move(shards));
+        state.choice = choose(state.spec, device.target(), tuning);
+        values = shared_values(state.spec, state.choice);
+        state.prepared = trifold::prepare(device, rank_words, [&] {
+            const auto& choice = state.choice;
+            const bool solves = choice.spec.operations.contains(Operation::factor_solve);
+            return Preparation{
+                .program = generate(state.spec, choice),
+                .members = choice.spec.batch,
+                .spin_microseconds = choice.tuning.spin_microseconds,
+                .summary = fmt::format("n={} N={} on rank {} of {}", spec.block, spec.horizon, transport->rank(), transport->ranks()),
+                .described = "",
+                .transport = transport,
+                .first = solves ? "factor_solve" : ""};
+        });
+    } catch (const std::exception& error) {
+        problem = error.what();
+        failed = std::current_exception();
+    }
+    try {
+        ranks::agree(*transport, values, problem);
+    } catch (const RankError&) {
+        if (failed == nullptr) throw;
+    }
+    if (failed != nullptr) std::rethrow_exception(failed);
+    state_ = std::make_shared<const State>(std::move(state));
+}
+
+const RankSpec& RankPlan::spec() const { return state_->spec; }
+const Choice& RankPlan::choice() const { return state_->choice; }
+const Program& RankPlan::program() const { return state_->prepared->program; }
+const PlanReport& RankPlan::report() const { return state_->prepared->report(); }
+
+}  // namespace trifold

@@ -1,0 +1,185 @@
+"""trifold.torch.sparse and trifold.jax.sparse on the CPU: solutions and derivatives by values and by b."""
+
+import numpy as np
+import pytest
+import trifold
+
+sp = pytest.importorskip("scipy.sparse")
+sla = pytest.importorskip("scipy.sparse.linalg")
+
+TIGHT = {"rtol": 1e-13}
+
+
+def problem(block=1, side=4, seed=0, columns=None):
+    """Blocks on a square of cells: rows (starts, columns, values), and b."""
+    random = np.random.default_rng(seed)
+    line = sp.diags_array([-1.3, 2.0, -0.7], offsets=[-1, 0, 1], shape=(side, side))
+    A = sp.kron(sp.kronsum(line, line) + 0.1 * sp.eye_array(side * side), np.eye(block) + 0.1 * random.uniform(-1, 1, (block, block)))
+    A = A.tocsr() if block == 1 else A.tobsr(blocksize=(block, block))
+    A.sort_indices()
+    A.data += 0.05 * random.uniform(-1, 1, A.data.shape)
+    return A, random.standard_normal(A.shape[0] if columns is None else (A.shape[0], columns))
+
+
+def close(mine, theirs, tolerance=1e-9):
+    mine, theirs = np.asarray(mine), np.asarray(theirs)
+    assert mine.shape == theirs.shape
+    assert np.abs(mine - theirs).max() <= tolerance * np.abs(theirs).max()
+
+
+class TestTorch:
+    @pytest.fixture(autouse=True)
+    def _torch(self):
+        self.torch = pytest.importorskip("torch")
+        import trifold.torch
+
+        self.sparse = trifold.torch.sparse
+
+    def tensors(self, A, b):
+        torch = self.torch
+        index = [torch.from_numpy(np.asarray(a, np.int64)) for a in (A.indptr, A.indices)]
+        values, b = torch.from_numpy(A.data).requires_grad_(), torch.from_numpy(b).requires_grad_()
+        make = torch.sparse_csr_tensor if A.data.ndim == 1 else torch.sparse_bsr_tensor
+        return lambda v: make(*index, v, A.shape), values, b
+
+    @pytest.mark.parametrize("columns", [None, 3])
+    @pytest.mark.parametrize("block", [1, 2, 3])
+    def test_solution(self, block, columns):
+        A, b = problem(block, columns=columns)
+        make, values, right = self.tensors(A, b)
+        x = self.sparse.solve(make(values), right, subdomain=6, **TIGHT)
+        close(x.detach(), sla.spsolve(A.tocsc(), b))
+        x = self.sparse.Solver(make(values), rhs=2).solve_transposed(values, right, **TIGHT)
+        close(x.detach(), sla.spsolve(A.T.tocsc(), b))
+
+    @pytest.mark.parametrize("columns", [None, 2])
+    @pytest.mark.parametrize("block", [1, 2])
+    def test_gradients(self, block, columns):
+        """Of the first and second order, against differences; through tensors of values, and through the sparse tensor."""
+        A, b = problem(block, 3, columns=columns)
+        make, values, right = self.tensors(A, b)
+        s = self.sparse.Solver(make(values), subdomain=4)
+        check = self.torch.autograd
+        for solve in (s.solve, s.solve_transposed):
+            call = lambda v, r, solve=solve: solve(v, r, **TIGHT)  # noqa: E731
+            assert check.gradcheck(call, (values, right))
+            assert check.gradgradcheck(call, (values, right))
+        by = self.torch.autograd.grad(s.solve(values, right, **TIGHT).square().sum(), (values, right))
+        through = self.torch.autograd.grad(s.solve(make(values), right, **TIGHT).square().sum(), (values, right))
+        assert all(self.torch.equal(one, other) for one, other in zip(by, through))
+        if block == 1:  # torch does not keep gradients of sparse_bsr tensors
+            leaf = make(values.detach()).requires_grad_()
+            s.solve(leaf, right, **TIGHT).square().sum().backward()
+            assert self.torch.equal(leaf.grad.values(), by[0])
+
+    def test_values_between_passes(self):
+        """A backward pass takes the values of its own forward pass, though the Solver has had others since."""
+        A, b = problem(2)
+        make, values, right = self.tensors(A, b)
+        s = self.sparse.Solver(make(values))
+        alone = self.torch.autograd.grad(s.solve(values, right, **TIGHT).sum(), values)[0]
+        loss = s.solve(values, right, **TIGHT).sum()
+        s.solve(2 * values, right)
+        close(self.torch.autograd.grad(loss, values)[0], alone, 1e-14)
+
+    def test_bad_input(self):
+        A, b = problem(2)
+        make, values, right = self.tensors(A, b)
+        s = self.sparse.Solver(make(values))
+        dense = self.torch.eye(4, dtype=self.torch.float64)
+        for call, message in [
+            (lambda: self.sparse.solve(dense, right), "A has the layout strided; give A.to_sparse_csr()"),
+            (lambda: self.sparse.solve(A, right), "A is a bsr_array; give a tensor"),
+            (lambda: self.sparse.solve(make(values), b), "b is a ndarray; give a tensor"),
+            (lambda: s.solve(values, right.float()), "b is torch.float32 on cpu, and the Solver torch.float64 on cpu"),
+            (lambda: s.solve(values[1:], right), "the array of values has shape"),
+            (lambda: s.solve(values, right[1:]), "b has shape"),
+            (lambda: self.sparse.Solver(make(values), block=2), "block is that of A"),
+            (lambda: self.sparse.solve(make(values), right, fill=1), "unexpected keyword argument 'fill'"),
+        ]:
+            with pytest.raises((trifold.SpecError, TypeError)) as error:
+                call()
+            assert message in str(error.value)
+        other, b = problem(2, 3)
+        with pytest.raises(trifold.SpecError, match="another pattern"):
+            s.solve(self.tensors(other, b)[0](self.torch.from_numpy(other.data)), right)
+        unsorted = self.torch.sparse_csr_tensor(
+            self.torch.tensor([0, 2, 3]), self.torch.tensor([1, 0, 1]), self.torch.ones(3, dtype=self.torch.float64), (2, 2)
+        )
+        with pytest.raises(trifold.SpecError, match="do not ascend"):
+            self.sparse.Solver(unsorted)
+        with pytest.raises(trifold.SparseFailed, match="limit: after 1 iteration"):
+            self.sparse.solve(make(values), right, maxiter=1, subdomain=3)
+        self.sparse.solve(make(values), right, maxiter=1, subdomain=3, check=False)
+        with pytest.raises(trifold.SparseFailed):
+            s.solve(values * 0, right)
+        close(s.solve(values, right, **TIGHT).detach(), sla.spsolve(A.tocsc(), right.detach().numpy()))
+
+
+class TestJax:
+    @pytest.fixture(autouse=True)
+    def _jax(self):
+        self.jax = pytest.importorskip("jax")
+        self.jax.config.update("jax_enable_x64", True)
+        import trifold.jax
+        from jax.experimental.sparse import BCSR
+
+        self.BCSR, self.sparse = BCSR, trifold.jax.sparse
+
+    def bcsr(self, A, data=None):
+        data = A.data if data is None else data
+        shape = A.shape if A.data.ndim == 1 else (len(A.indptr) - 1, A.shape[1] // A.data.shape[1], *A.data.shape[1:])
+        return self.BCSR((self.jax.numpy.asarray(data), A.indices, A.indptr), shape=shape)
+
+    @pytest.mark.parametrize("columns", [None, 3])
+    @pytest.mark.parametrize("block", [1, 2, 3])
+    def test_solution(self, block, columns):
+        A, b = problem(block, columns=columns)
+        x = self.sparse.solve(self.bcsr(A), b, subdomain=6, **TIGHT)
+        close(x, sla.spsolve(A.tocsc(), b))
+        s = self.sparse.Solver(self.bcsr(A))
+        close(self.jax.jit(lambda v, b: s.solve(2 * v, b, **TIGHT))(A.data, b), sla.spsolve(2 * A.tocsc(), b))
+
+    @pytest.mark.parametrize("columns", [None, 2])
+    @pytest.mark.parametrize("block", [1, 2])
+    def test_derivatives(self, block, columns):
+        from jax.test_util import check_grads
+
+        A, b = problem(block, 3, columns=columns)
+        s = self.sparse.Solver(self.bcsr(A), subdomain=4)
+        call = lambda values, b: s.solve(values, b, **TIGHT)  # noqa: E731
+        check_grads(call, (self.jax.numpy.asarray(A.data), self.jax.numpy.asarray(b)), order=2, atol=1e-5, rtol=1e-5)
+        by_values = self.jax.jit(self.jax.grad(lambda v: (call(v, b) ** 2).sum()))(A.data)
+        through = self.jax.grad(lambda M: (s.solve(M, b, **TIGHT) ** 2).sum(), allow_int=True)(self.bcsr(A))
+        close(through.data, by_values, 1e-13)
+
+    def test_vmap(self):
+        A, b = problem(2, columns=3)
+        s = self.sparse.Solver(self.bcsr(A))
+        x = self.jax.vmap(lambda b: s.solve(A.data, b, **TIGHT), 1, 1)(b)
+        close(x, sla.spsolve(A.tocsc(), b))
+        factors = np.array([1.0, 2.0])
+        x = self.jax.vmap(lambda factor: s.solve(factor * A.data, b[:, 0], **TIGHT))(factors)
+        close(x[0], 2 * np.asarray(x[1]))
+
+    def test_failures(self):
+        A, b = problem(2)
+        s = self.sparse.Solver(self.bcsr(A), subdomain=3)
+        assert np.isnan(s.solve(A.data * 0, b)).all()
+        assert np.isnan(s.solve(A.data, b, maxiter=1)).all()
+        close(s.solve(A.data, b, **TIGHT), sla.spsolve(A.tocsc(), b))
+
+    def test_bad_input(self):
+        A, b = problem(2)
+        s = self.sparse.Solver(self.bcsr(A))
+        for call, message in [
+            (lambda: self.sparse.solve(A, b), "A is a bsr_array; give a BCSR"),
+            (lambda: s.solve(A.data[1:], b), "A has data of shape"),
+            (lambda: s.solve(A.data, b[1:]), "b has shape"),
+            (lambda: s.solve(A.data.astype("float32"), b), "A is float32, and the Solver float64"),
+            (lambda: self.sparse.Solver(self.bcsr(A), block=3), "block is that of A"),
+            (lambda: self.jax.jit(lambda M: self.sparse.solve(M, b))(self.bcsr(A)), "make the Solver outside of it"),
+        ]:
+            with pytest.raises(trifold.SpecError) as error:
+                call()
+            assert message in str(error.value)

@@ -1,0 +1,171 @@
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+
+#include "tests/runtime/ranks/fixture.hpp"
+
+using namespace trifold;
+using namespace trifold::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+Spec small(std::int64_t horizon = 12) {
+    Spec spec;
+    spec.block = 6;
+    spec.horizon = horizon;
+    return spec;
+}
+
+/// Runs the work on every rank and returns what each has thrown: the rank that a RankError names, -1 for nothing, -2 for another error.
+std::vector<int> named(int ranks, std::chrono::milliseconds limit, const std::function<void(std::shared_ptr<Transport>)>& work) {
+    std::vector<int> result(static_cast<std::size_t>(ranks), -1);
+    on_ranks(
+        ranks,
+        [&](std::shared_ptr<Transport> transport) {
+            auto& mine = result[static_cast<std::size_t>(transport->rank())];
+            try {
+                work(std::move(transport));
+            } catch (const RankError& error) {
+                mine = error.rank;
+            } catch (const Error&) {
+                mine = -2;
+            }
+        },
+        limit);
+    return result;
+}
+
+}  // namespace
+
+TEST_CASE("ranks: bad inputs are refused") {
+    CHECK_THROWS_WITH_AS(even_shards(3, 4), doctest::Contains("give at most 3 ranks"), SpecError);
+    CHECK_THROWS_WITH_AS(LocalRanks(0), doctest::Contains("give at least 1"), SpecError);
+    LocalRanks one(1);
+    const auto transport = one.take(0);
+    CHECK_THROWS_WITH_AS(one.take(0), doctest::Contains("is taken"), SpecError);
+    CHECK_THROWS_WITH_AS(one.take(1), doctest::Contains("ranks count from 0"), SpecError);
+    CHECK_THROWS_WITH_AS(RankPlan(small(), nullptr), doctest::Contains("no transport"), SpecError);
+    CHECK_THROWS_WITH_AS(RankPlan(small(), transport, Device::cpu(), {}, {5, 7}), doctest::Contains("2 shards and 1 ranks"), SpecError);
+    CHECK_THROWS_WITH_AS(RankPlan(small(), transport, Device::cpu(), {}, {5}), doctest::Contains("hold 5 blocks"), SpecError);
+    CHECK_THROWS_WITH_AS(choose(RankSpec{small(), {6, 6}, 1}, Device::cpu().target(), tuning("twisted:2")),
+                         doctest::Contains("multi-stage or segments"), SpecError);
+    CHECK_THROWS_WITH_AS(validate(RankSpec{small(), {12, 0}, 1}), doctest::Contains("rank 1 has 0 of 12 blocks"), SpecError);
+    auto mixed = small();
+    mixed.precision = Precision::mixed;
+    CHECK_THROWS_WITH_AS(RankPlan(mixed, transport), doctest::Contains("precision f64"), SpecError);
+    RankSolver solver(RankPlan(small(), transport));
+    std::vector<double> d(12 * 36), e(11 * 36), b(12 * 6), x(12 * 6);
+    CHECK_THROWS_WITH_AS(solver.solve(b, x), doctest::Contains("needs a factorization"), SpecError);
+    CHECK_THROWS_WITH_AS(solver.status(), doctest::Contains("needs a factorization"), SpecError);
+    CHECK_THROWS_WITH_AS(solver.factor(d, b), doctest::Contains("E has 72 elements; the 12 blocks of rank 0 need 396"), SpecError);
+    CHECK_THROWS_WITH_AS(solver.factor(std::vector<float>(12 * 36), e), doctest::Contains("specialized for f64"), SpecError);
+    CHECK_THROWS_WITH_AS(solver.selected_inverse(d, d), doctest::Contains("has no kernels for inverse"), SpecError);
+}
+
+TEST_CASE("ranks: a rank that disagrees is named on all of them") {
+    CHECK(named(3, 30s, [](const std::shared_ptr<Transport>& transport) {
+              auto spec = small();
+              if (transport->rank() == 1) spec.block = 5;
+              const RankPlan plan(spec, transport);
+          }) == std::vector{1, 1, 1});
+    CHECK(named(3, 30s, [](const std::shared_ptr<Transport>& transport) {
+              auto spec = small();
+              if (transport->rank() == 2) spec.block = 0;
+              const RankPlan plan(spec, transport);
+          }) == std::vector{2, 2, -2});
+}
+
+TEST_CASE("ranks: a rank that ends, hangs or calls something else is named on all others") {
+    const auto solved = [](const std::shared_ptr<Transport>& transport, const std::function<void()>& trouble, int culprit) {
+        const Problem<double> problem(small(), 1, 3);
+        RankSolver solver(RankPlan(small(), transport));
+        Shard<double> shard(solver.plan().spec(), problem);
+        if (transport->rank() == culprit) return trouble();
+        solver.factor_solve(shard.d, shard.e, shard.b, shard.x);
+    };
+    // Rank 3 has only to send, so that it may be done before it could notice.
+    for (const int culprit : {0, 1, 2}) {
+        CAPTURE(culprit);
+        const auto ended = named(4, 30s, [&](const std::shared_ptr<Transport>& transport) { solved(transport, [] {}, culprit); });
+        for (int rank = 0; rank < 4; ++rank) CHECK(ended[static_cast<std::size_t>(rank)] == (rank == culprit ? -1 : culprit));
+    }
+    std::atomic<int> done = 0;
+    const auto begin = std::chrono::steady_clock::now();
+    const auto hung = named(4, 500ms, [&](const std::shared_ptr<Transport>& transport) {
+        const auto wait = [&] {
+            while (done < 3) std::this_thread::sleep_for(1ms);
+        };
+        try {
+            solved(transport, wait, 1);
+        } catch (...) {
+            ++done;
+            throw;
+        }
+    });
+    CHECK(hung == std::vector{1, -1, 1, 1});
+    CHECK(std::chrono::steady_clock::now() - begin < 60s);
+}
+
+TEST_CASE("ranks: a matrix that is not positive definite names the chain's block") {
+    for (const int ranks : {2, 3, 4, 7})
+        for (const std::int64_t block : {0, 3, 5, 13}) {
+            CAPTURE(ranks);
+            CAPTURE(block);
+            Spec spec = small(14);
+            spec.batch = 3;
+            Problem<double> problem(spec, 1, 7);
+            // Of the middle member.
+            problem.input.d[static_cast<std::size_t>((14 + block) * 36 + 2 * 7)] = -1;
+            on_ranks(ranks, [&](const std::shared_ptr<Transport>& transport) {
+                RankSolver solver(RankPlan(spec, transport));
+                Shard<double> shard(solver.plan().spec(), problem);
+                solver.factor_solve(shard.d, shard.e, shard.b, shard.x);
+                const auto& status = solver.status();
+                CHECK(status[0].ok());
+                CHECK(status[2].ok());
+                CHECK(status[1].block == block);
+                CHECK(status[1].row == 2);
+                CHECK_THROWS_AS(solver.check(), NotPositiveDefinite);
+                const auto each = shard.count * 6;
+                for (std::int64_t k = 0; k < each; ++k) CHECK(std::isnan(shard.x[static_cast<std::size_t>(each + k)]));
+                for (std::int64_t k = 0; k < each; ++k) CHECK(std::isfinite(shard.x[static_cast<std::size_t>(k)]));
+            });
+        }
+}
+
+TEST_CASE("ranks: a diagonal, shifts, masks and floors are fused") {
+    const auto spec = [] {
+        auto result = small(11);
+        result.batch = 3;
+        return result;
+    }();
+    const Problem<double> problem(spec, 1, 5);
+    std::vector<double> diagonal(3 * 11 * 6), shift{0.5, 1, 2};
+    for (std::size_t k = 0; k < diagonal.size(); ++k) diagonal[k] = static_cast<double>(k % 7);
+    const std::vector<int> active{1, 0, 1};
+    std::vector<double> expected(problem.input.b.size(), 4);
+    Solver solver(Plan(spec, Device::cpu(), tuning("sequential")));
+    FactorOptions<double> options;
+    options.diagonal = diagonal.data();
+    options.shift = shift.data();
+    options.active = active.data();
+    solver.factor_solve<double>(problem.input.d, problem.input.e, problem.input.b, expected, options);
+    for (const int ranks : {2, 3, 4, 7}) {
+        std::vector<double> x(expected.size());
+        std::mutex mutex;
+        on_ranks(ranks, [&](const std::shared_ptr<Transport>& transport) {
+            RankSolver on_rank(RankPlan(spec, transport));
+            Shard<double> shard(on_rank.plan().spec(), problem);
+            std::ranges::fill(shard.x, 4);
+            const auto mine = part(diagonal, 3, 11, 6, shard.first, shard.count);
+            on_rank.factor_solve(shard.d, shard.e, shard.b, shard.x,
+                                 RankOptions{.diagonal = mine, .shift = shift, .active = active.data()});
+            CHECK(on_rank.status()[1].floors == -1);
+            const std::scoped_lock lock(mutex);
+            shard.put_x(x);
+        });
+        for (std::size_t k = 0; k < x.size(); ++k) CHECK(x[k] == doctest::Approx(expected[k]).epsilon(1e-12));
+    }
+}
