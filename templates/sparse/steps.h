@@ -48,20 +48,19 @@ STEP void renew_for(trifold_sparse_state* s, int reason) {
     s->reason = reason;
 }
 
-/* sums: squares of b, by their size. Where b is zero, so is x. */
-STEP void begin_step(trifold_sparse_state* s, const double* sums, const trifold_sparse_args* args, int sound, double* history) {
+/* sums: squares of b, by their size, for its scale. Where b is zero, so is x. */
+STEP void begin_step(trifold_sparse_state* s, const double* sums, int sound, double* history) {
     const int is_large = sums[large_squares] > 0, is_small = !is_large && sums[usual_squares] == 0;
     const double unit = is_large ? 0x1p600 : is_small ? 0x1p-600 : 1;
     const double squares = is_large   ? sums[large_squares] + sums[usual_squares] * 0x1p-600 * 0x1p-600
                            : is_small ? sums[small_squares]
                                       : sums[usual_squares] + sums[small_squares] * 0x1p-600 * 0x1p-600;
     const double root = root_of(squares), scale = bounded_scale(scale_for(root) / unit);
-    const double relative = args->relative * (root * (unit * scale)), absolute = args->absolute * scale;
     s->rho = s->alpha = s->omega = 1;
     s->beta = 0;
     s->scale = scale;
     s->norm_b = root * unit;
-    s->target = relative > absolute ? relative : absolute;
+    s->target = 0;
     s->last_true = s->least = root * (unit * scale);
     s->iterations = s->since = s->begun = s->breakdowns = s->pending = s->inner = s->stalls = 0;
     note_norm(s, history, s->last_true);
@@ -82,9 +81,17 @@ STEP int has_stalled(trifold_sparse_state* s) {
     return s->stalls > 1;
 }
 
-/* sums: r'r of the true residual, and its product with the shadow residual. */
+/* norm: that of b, in its scale. */
+STEP void aim_at(trifold_sparse_state* s, double norm, const trifold_sparse_args* args) {
+    const double relative = args->relative * norm, absolute = args->absolute * s->scale;
+    s->norm_b = norm / s->scale;
+    s->target = relative > absolute ? relative : absolute;
+}
+
+/* sums: r'r of the true residual, and its product with the shadow residual; the first time also b'b, added up like r'r. */
 STEP void renew_step(trifold_sparse_state* s, const double* sums, const trifold_sparse_args* args, double* history) {
     const double rho = sums[1];
+    if (!s->begun) aim_at(s, root_of(sums[2]), args);
     note_norm(s, history, root_of(sums[0]));
     s->last_true = s->norm;
     const int stalled = has_stalled(s);

@@ -171,6 +171,12 @@ NOINLINE void update_rows(const context* c, part rows) {
     }
 }
 
+/* b'b in the scale of b. v has nothing to keep yet. */
+INLINE double scaled_square(const pieces* w) {
+    copy_scaled(w->v, w->b, (real)w->state->scale, w->count);
+    return dot(w->v, w->v, w->count);
+}
+
 NOINLINE void product_rows(const context* c, part rows) {
     if (c->launch->step == trifold_sparse_plain) {
         multiply_arrays(c, rows);
@@ -184,6 +190,7 @@ NOINLINE void product_rows(const context* c, part rows) {
             if (!is_renewing(w.state)) continue;
             product_of_rows(c, rows, vector_of(c, system, trifold_sparse_x), w.r);
             for (integer k = 0; k < w.count; ++k) w.r[k] = (real)w.state->scale * w.b[k] - w.r[k];
+            if (!w.state->begun) sums[2] = scaled_square(&w);
             keep_shadow(&w);
             sums[0] = dot(w.r, w.r, w.count);
             sums[1] = shadow_product(&w);
@@ -212,7 +219,7 @@ INLINE void judge(const context* c, integer member, integer system, trifold_spar
     double* history = history_of(c, system);
     if (launch->step == trifold_sparse_plain) {
         const trifold_sparse_record* record = record_of(c, member, launch->parts);
-        begin_step(s, sums, c->args, record->zero_pivots == 0 && record->not_finite == 0 && record->unequal == 0, history);
+        begin_step(s, sums, record->zero_pivots == 0 && record->not_finite == 0 && record->unequal == 0, history);
         return;
     }
     if (launch->step == trifold_sparse_renews) renew_step(s, sums, c->args, history);

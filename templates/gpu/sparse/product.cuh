@@ -86,9 +86,10 @@ TRIFOLD_DEVICE void true_residual(const Context& c, const Part& part, trifold_in
     const real* x = vector_of(c, system, trifold_sparse_x);
     const bool begins = s.reason != renews_look;
     const real scale = static_cast<real>(s.scale);
-    compute<2>(c, part, system, w.r, room, [&](int k, double* sums) {
-        const real r = scale * w.b[k] - product_at(c, part, k, x);
+    compute<3>(c, part, system, w.r, room, [&](int k, double* sums) {
+        const real b = scale * w.b[k], r = b - product_at(c, part, k, x);
         sums[0] += times(r, r);
+        sums[2] += times(b, b);
 #if METHOD == METHOD_BICGSTAB
         if (begins) w.shadow[k] = r;
         sums[1] += times(r, begins ? r : w.shadow[k]);
@@ -208,7 +209,7 @@ TRIFOLD_DEVICE void judge(const Context& c, trifold_int member, trifold_int syst
     double* history = history_of(c, system);
     if (step == trifold_sparse_plain) {
         const trifold_sparse_record& record = *record_of(c, member, c.launch.parts);
-        begin_step(s, sums, &c.args, record.zero_pivots == 0 && record.not_finite == 0 && record.unequal == 0, history);
+        begin_step(s, sums, record.zero_pivots == 0 && record.not_finite == 0 && record.unequal == 0, history);
         return;
     }
     if (step == trifold_sparse_renews) renew_step(s, sums, &c.args, history);
