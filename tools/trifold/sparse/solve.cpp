@@ -63,7 +63,7 @@ std::vector<std::vector<double>> histories(SparseSolver& solver, const SparseSpe
     const auto all = std::ssize(outcomes), first = (all - 1) / spec.rhs * spec.rhs;
     std::vector<std::vector<double>> result;
     for (auto column = first; column < all; ++column) {
-        auto& history = result.emplace_back(solver.history(0, column - first));
+        auto& history = result.emplace_back(solver.history(0, column));
         const auto norm = outcomes[static_cast<std::size_t>(column)].norm_b;
         if (norm > 0)
             for (auto& residual : history) residual /= norm;
