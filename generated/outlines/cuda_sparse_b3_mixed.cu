@@ -7,9 +7,9 @@
 #define TRIFOLD_HAS_FACTORS 1
 #define TRIFOLD_KRYLOV 2
 #define TRIFOLD_SIZEOF_ARGS 120
-#define TRIFOLD_SIZEOF_LAUNCH 392
-#define TRIFOLD_SIZEOF_RECORD 72
-#define TRIFOLD_SIZEOF_STATE 152
+#define TRIFOLD_SIZEOF_LAUNCH 408
+#define TRIFOLD_SIZEOF_RECORD 80
+#define TRIFOLD_SIZEOF_STATE 160
 #define TRIFOLD_ARCH 90
 #define TRIFOLD_TENSOR 0
 #define TRIFOLD_SWEEP_BLOCKS 2
@@ -41,10 +41,10 @@
 /* ---- gpu/sparse/entry.cuh ---- */
 
 options: -arch=sm_90 -std=c++17 --ptxas-options=-v --split-compile=4
-kernel sparse_gather_b3_mixed_ildu_gmres: 256 threads, 18432 bytes of shared memory
-kernel sparse_compare_b3_mixed_ildu_gmres: 256 threads, 18432 bytes of shared memory
-kernel sparse_factor_b3_mixed_ildu_gmres: 256 threads, 18432 bytes of shared memory
-kernel sparse_finish_b3_mixed_ildu_gmres: 256 threads, 18432 bytes of shared memory
+kernel sparse_gather_b3_mixed_ildu_gmres: 256 threads, 20480 bytes of shared memory
+kernel sparse_compare_b3_mixed_ildu_gmres: 256 threads, 20480 bytes of shared memory
+kernel sparse_factor_b3_mixed_ildu_gmres: 256 threads, 40320 bytes of shared memory
+kernel sparse_finish_b3_mixed_ildu_gmres: 256 threads, 20480 bytes of shared memory
 kernel sparse_precondition_b3_mixed_ildu_gmres: 384 threads, 115792 bytes of shared memory
 kernel sparse_order_b3_mixed_ildu_gmres: 256 threads, 2368 bytes of shared memory
 kernel sparse_product_b3_mixed_ildu_gmres: 256 threads, 2368 bytes of shared memory

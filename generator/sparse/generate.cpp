@@ -58,6 +58,11 @@ Generated generate(const SparseSpec& spec, const Target& target, const SparseTun
     const auto ring = on_cpu ? 0 : gpu::ring_bytes(spec, target, a);
     auto layout = layout_of(spec, a, slice, on_cpu ? cpu::stored_of(spec, a) : gpu::stored_of(spec, a, ring));
     layout.launch.ring = ring;
+    if (!on_cpu) {
+        const auto room = gpu::factor_room(spec, target, a);
+        layout.launch.factor_rows = room.rows;
+        layout.launch.row_room = room.numbers;
+    }
     layout.launch.values = pattern.values();
     program.units = {on_cpu ? cpu::unit_of(spec, target, a) : gpu::unit_of(spec, target, a, ring)};
     if (on_cpu) program.scratch_bytes = cpu::scratch_bytes(spec, a, slice);

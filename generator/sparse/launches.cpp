@@ -12,7 +12,10 @@ class Launches {
         list_.clear();
         by_slices(Kernel::gather, trifold_sparse_plain, "values in the order of the subdomains");
         if (spec_.method == SparseMethod::cg) by_slices(Kernel::compare, trifold_sparse_plain, "whether A is symmetric");
-        if (has_factors(spec_)) by_tiles(Kernel::factor, trifold_sparse_plain, "factorization of the subdomains");
+        if (has_factors(spec_)) {
+            add(Kernel::finish, {1, 1}, trifold_sparse_plain, "the scale of A");
+            by_tiles(Kernel::factor, trifold_sparse_plain, "factorization of the subdomains");
+        }
         add(Kernel::finish, {1, 1}, trifold_sparse_plain, "records");
         return list_;
     }
@@ -34,8 +37,11 @@ class Launches {
     }
     std::vector<Launch> solve(bool transposed) {
         begin(transposed);
-        by_slices(Kernel::begin, trifold_sparse_plain, "b and the first guess");
+        by_slices(Kernel::begin, trifold_sparse_plain, "b and its norm");
         judge(trifold_sparse_plain);
+        by_slices(Kernel::update, trifold_sparse_plain, "the first guess");
+        if (transposed && launch_.ring > 0 && has_factors(spec_))
+            by_tiles(Kernel::factor, trifold_sparse_second, "factors of A' by levels of their own");
         repeat_ = {.first = list_.size(), .flag = "flag"};
         renew();
         if (spec_.method == SparseMethod::bicgstab) turn_of_bicgstab();

@@ -47,7 +47,8 @@ enum { trifold_sparse_sums = 40 };
 typedef struct {
     trifold_int first_row, rows;
     trifold_int shape;        /* a trifold_sparse_shape */
-    trifold_int lower, upper; /* first blocks of L, and of D and U, among the factors */
+    trifold_int lower, upper; /* first blocks of L, and of D and U, among the factors. GPU: first elements of the factors, and of those
+                                 of A' by its own levels */
 } trifold_sparse_tile;
 
 /* A pattern that subdomains share: places of 32-bit starts and of columns among those of all shapes, in elements. A row's upper part
@@ -95,7 +96,7 @@ typedef enum {
 } trifold_sparse_sweep;
 typedef struct {
     int levels[trifold_sparse_sweeps + 1];
-    int first; /* the first level of L that has slots */
+    int first, first_turned; /* the first levels of L and of U' that have slots */
     int row, entry;
 } trifold_sparse_schedule;
 
@@ -122,6 +123,7 @@ typedef struct {
     trifold_int levels, slots, level_rows, slot_columns, references, turned_references, row_entries, row_diagonals, entry_columns,
         entry_pairs, pairs, level_records;
     trifold_int ring;                  /* GPU: bytes of the ring; 0: factors do not go through one */
+    trifold_int factor_rows, row_room; /* GPU: rows that a thread block factors at once, and numbers of a row's room in shared memory */
     trifold_int matrix, matrix_stride; /* A, and bytes from member to member */
     trifold_int factors, factor_stride;
     trifold_int vectors, vector_stride, vector_count; /* bytes from vector to vector; vectors of a system */
@@ -143,6 +145,7 @@ typedef struct {
     trifold_int not_finite, bad_row, bad_column;      /* entries that are infinite or NaN, and the first of them */
     trifold_int unequal, unequal_row, unequal_column; /* entries that differ from their transposed ones, where that was looked for */
     double largest;                                   /* absolute value of the largest entry */
+    double scale;                                     /* of a member: a power of two by which A is multiplied before it is factored */
 } trifold_sparse_record;
 
 typedef enum {
@@ -155,9 +158,11 @@ typedef enum {
     trifold_sparse_singular /* the factorization failed */
 } trifold_sparse_outcome;
 
-/* A solution on its way. */
+/* A solution on its way. Its vectors, and all norms but that of b, are those of b times `scale`, a power of two: so no square of a number
+ * overflows. */
 typedef struct {
     double rho, alpha, omega, beta;
+    double scale;
     double norm_b, norm, target; /* norm of b; of the last residual; below which the iteration ends */
     double last_true, least;     /* the true residual when it was last computed, and the least of them */
     trifold_int iterations, outcome;

@@ -133,6 +133,7 @@ std::vector<fs::path> children(const fs::path& directory) {
 std::int64_t bytes_below(const fs::path& directory) {
     std::int64_t sum = 0;
     std::error_code ignored;
+    if (fs::is_regular_file(directory, ignored)) return static_cast<std::int64_t>(fs::file_size(directory, ignored));
     for (fs::recursive_directory_iterator item(directory, ignored), end; item != end; item.increment(ignored)) {
         if (ignored) break;
         std::error_code vanished;

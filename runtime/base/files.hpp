@@ -51,7 +51,7 @@ std::int64_t remove_abandoned();
 
 /// The entries of a directory; empty when it cannot be read.
 std::vector<std::filesystem::path> children(const std::filesystem::path& directory);
-/// Bytes of all files below, as far as they can be read.
+/// Bytes of all files below, as far as they can be read; of a file its own.
 std::int64_t bytes_below(const std::filesystem::path& directory);
 
 /// The whole file; nothing when it cannot be read. The second form reads `name` in an open directory, and takes only regular files

@@ -18,6 +18,7 @@
 #include <thread>
 #include <trifold/error.hpp>
 
+#include "generator/program/sha256.hpp"
 #include "runtime/base/limits.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/switches.hpp"
@@ -28,7 +29,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::int64_t default_limit = std::int64_t{1} << 30;
-constexpr auto stage_directory = "stage", quarantine_directory = "bad", lock_directory = "lock";
+constexpr auto stage_directory = "stage", quarantine_directory = "bad", lock_directory = "lock", data_directory = "data";
+constexpr std::size_t hash_digits = 64;
 
 std::int64_t limit_from_environment() {
     const auto text = switch_value("TRIFOLD_CACHE_SIZE");
@@ -270,6 +272,32 @@ Descriptor Cache::lock(const std::string& key, std::chrono::milliseconds patienc
     return file;
 }
 
+std::optional<std::string> Cache::find_data(const std::string& key) const {
+    if (root_.empty()) return std::nullopt;
+    const auto path = root_ / data_directory / key;
+    auto bytes = read_file(path);
+    if (!bytes) return std::nullopt;
+    if (bytes->size() < hash_digits || bytes->substr(0, hash_digits) != sha256(std::string_view(*bytes).substr(hash_digits))) {
+        log_once(LogLevel::warning, fmt::format("the cache entry {} is not used: it is damaged", path.string()));
+        discard(path, root_);
+        return std::nullopt;
+    }
+    ::utimensat(AT_FDCWD, path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);  // the access stamp; no loss where it cannot be set
+    return bytes->substr(hash_digits);
+}
+
+void Cache::publish_data(const std::string& key, const std::string& bytes) const try {
+    if (root_.empty() || read_only_) return;
+    fs::create_directory(root_ / stage_directory);
+    fs::create_directory(root_ / data_directory);
+    const PrivateDirectory stage(root_ / stage_directory);
+    write_file(stage.path() / key, sha256(bytes) + bytes);
+    fs::rename(stage.path() / key, root_ / data_directory / key);
+    bound(static_cast<std::int64_t>(bytes.size()));
+} catch (const std::exception& error) {
+    log_once(LogLevel::warning, fmt::format("cannot write to the cache {}: {}", root_.string(), error.what()));
+}
+
 std::vector<CacheEntry> Cache::list() const {
     std::vector<CacheEntry> result;
     for (const auto& path : entry_directories(root_)) {
@@ -297,7 +325,7 @@ std::vector<CacheEntry> Cache::verify() const {
 
 std::int64_t Cache::size() const {
     if (root_.empty()) return 0;
-    auto sum = bytes_below(root_ / quarantine_directory) + bytes_below(root_ / stage_directory);
+    auto sum = bytes_below(root_ / quarantine_directory) + bytes_below(root_ / stage_directory) + bytes_below(root_ / data_directory);
     for (const auto& path : entry_directories(root_)) sum += bytes_below(path);
     return sum;
 }
@@ -316,6 +344,9 @@ std::int64_t Cache::prune(std::int64_t limit_bytes) const {
         freed += bytes;
     };
     for (const auto& path : children(root_ / quarantine_directory)) remove(path);
+    auto data = children(root_ / data_directory);
+    std::ranges::sort(data, {}, modified);
+    for (const auto& path : data) remove(path);
     auto entries = list();
     for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) remove(place(entry->key));
     return freed;
@@ -326,7 +357,7 @@ std::int64_t Cache::clear() const {
     const auto before = size();
     for (const auto& path : entry_directories(root_)) discard(path, root_);
     std::error_code ignored;
-    for (const auto* name : {quarantine_directory, stage_directory, lock_directory}) fs::remove_all(root_ / name, ignored);
+    for (const auto* name : {quarantine_directory, stage_directory, lock_directory, data_directory}) fs::remove_all(root_ / name, ignored);
     for (const auto& shelf : children(root_)) {
         if (shelf.filename().string().size() == 2) fs::remove(shelf, ignored);  // only when empty
     }

@@ -25,8 +25,8 @@ struct CacheEntry {
 };
 
 /// Binaries on disk, addressed by the content they were made from. One directory an entry:
-/// ab/<key>/{kernel.c|kernel.cu, kernel.so|kernel.cubin, log.txt, meta.json}. Lookups and publications never throw: what goes
-/// wrong is a miss, reported once. Safe between threads and processes.
+/// ab/<key>/{kernel.c|kernel.cu, kernel.so|kernel.cubin, log.txt, meta.json}. Other data that takes long to make has a file an entry.
+/// Lookups and publications never throw: what goes wrong is a miss, reported once. Safe between threads and processes.
 class Cache {
   public:
     /// The place that the environment names (docs/users/switches.md). Without a usable one nothing is kept.
@@ -55,11 +55,16 @@ class Cache {
     /// up waiting after `patience`.
     Descriptor lock(const std::string& key, std::chrono::milliseconds patience) const;
 
+    /// Bytes other than a binary's, such as a partition: data/<key>, behind their SHA-256. Nothing where they are not there, or damaged.
+    std::optional<std::string> find_data(const std::string& key) const;
+    void publish_data(const std::string& key, const std::string& bytes) const;
+
     std::vector<CacheEntry> list() const;  ///< most recently used first; looks at meta.json only
     std::int64_t size() const;             ///< bytes of everything the cache made, quarantine included
     /// Reads every byte; returns the bad entries. Those that are damaged go to quarantine, those that cannot be read stay.
     std::vector<CacheEntry> verify() const;
-    /// Removes quarantine, then the least recently used, until at most that many bytes are left; returns bytes freed.
+    /// Removes quarantine, then data, then binaries, of each the least recently used first, until at most that many bytes are left; returns
+    /// bytes freed.
     std::int64_t prune(std::int64_t limit_bytes) const;
     std::int64_t clear() const;  ///< removes everything the cache made, and nothing else; returns bytes freed
 

@@ -4,8 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
+#include <iterator>
 #include <limits>
 #include <mutex>
+#include <numeric>
+
+#include "generator/program/sha256.hpp"
+#include "runtime/compile/cache.hpp"
 
 namespace trifold::sparse {
 namespace {
@@ -33,22 +39,47 @@ struct Graph {
         const auto from = pattern.starts();
         const auto columns = pattern.columns();
         const auto rows = static_cast<std::size_t>(pattern.rows());
-        std::vector<std::vector<Index>> of_row(rows);
+        // A by columns, whose rows ascend as columns of rows do.
+        std::vector<std::int64_t> turned(rows + 1, 0);
+        for (const auto column : columns) ++turned[static_cast<std::size_t>(column) + 1];
+        std::partial_sum(turned.begin(), turned.end(), turned.begin());
+        auto next = turned;
+        std::vector<Index> others(columns.size());
         for (std::size_t row = 0; row < rows; ++row)
-            for (auto k = from[row]; k < from[row + 1]; ++k) {
-                const auto column = columns[static_cast<std::size_t>(k)];
-                if (static_cast<std::size_t>(column) == row) continue;
-                of_row[row].push_back(column);
-                of_row[static_cast<std::size_t>(column)].push_back(static_cast<Index>(row));
-            }
-        for (auto& list : of_row) {
-            std::ranges::sort(list);
-            list.erase(std::ranges::unique(list).begin(), list.end());
-            neighbours.insert(neighbours.end(), list.begin(), list.end());
+            for (auto k = from[row]; k < from[row + 1]; ++k)
+                others[static_cast<std::size_t>(next[static_cast<std::size_t>(columns[static_cast<std::size_t>(k)])]++)] =
+                    static_cast<Index>(row);
+        starts.reserve(rows + 1);
+        neighbours.reserve(2 * columns.size());
+        std::vector<Index> both;
+        for (std::size_t row = 0; row < rows; ++row) {
+            both.clear();
+            std::set_union(columns.begin() + from[row], columns.begin() + from[row + 1], others.begin() + turned[row],
+                           others.begin() + turned[row + 1], std::back_inserter(both));
+            for (const auto other : both)
+                if (static_cast<std::size_t>(other) != row) neighbours.push_back(other);
             starts.push_back(static_cast<Index>(neighbours.size()));
         }
     }
 };
+
+/// The name under which a partition is kept on disk: of all that decides it.
+std::string name_of(const SparsePattern& pattern, Index count) {
+    return sha256(fmt::format("{} partition 1 {} {}", library_name, count, pattern.hash()));
+}
+
+/// A partition that was kept. METIS takes longer than all else that a plan does.
+std::optional<Parts> find_parts(const Cache& cache, const std::string& name, std::int64_t rows) {
+    const auto bytes = cache.find_data(name);
+    if (!bytes || static_cast<std::int64_t>(bytes->size()) != rows * static_cast<std::int64_t>(sizeof(Index))) return std::nullopt;
+    Parts parts{std::vector<std::int32_t>(static_cast<std::size_t>(rows)), 0, "METIS, kept on disk"};
+    std::memcpy(parts.of_row.data(), bytes->data(), bytes->size());
+    parts.count = *std::ranges::max_element(parts.of_row) + 1;
+    return parts;
+}
+void keep_parts(const Cache& cache, const std::string& name, const Parts& parts) {
+    cache.publish_data(name, {reinterpret_cast<const char*>(parts.of_row.data()), parts.of_row.size() * sizeof parts.of_row[0]});
+}
 
 /// Numbers subdomains without gaps, in their order.
 void close_gaps(Parts& parts) {
@@ -63,6 +94,12 @@ void close_gaps(Parts& parts) {
 }  // namespace
 
 std::optional<Parts> metis_parts(const SparsePattern& pattern, std::int64_t rows, std::string& why) {
+    auto count = static_cast<Index>((pattern.rows() + rows - 1) / rows), vertices = static_cast<Index>(pattern.rows());
+    Parts parts{std::vector<std::int32_t>(static_cast<std::size_t>(vertices), 0), count, "METIS"};
+    if (count == 1) return parts;
+    const auto cache = Cache::from_environment();
+    const auto name = name_of(pattern, count);
+    if (auto kept = find_parts(cache, name, pattern.rows())) return kept;
     const auto function = part_graph();
     if (function == nullptr) {
         why = fmt::format("{} is not installed (Debian's package libmetis5)", library_name);
@@ -73,9 +110,6 @@ std::optional<Parts> metis_parts(const SparsePattern& pattern, std::int64_t rows
         why = fmt::format("{} entries are more than METIS counts", pattern.entries());
         return std::nullopt;
     }
-    auto count = static_cast<Index>((pattern.rows() + rows - 1) / rows), vertices = static_cast<Index>(pattern.rows());
-    Parts parts{std::vector<std::int32_t>(static_cast<std::size_t>(vertices), 0), count, "METIS"};
-    if (count == 1) return parts;
     Graph graph(pattern);
     std::array<Index, metis_options> options;
     options.fill(-1);  // its own choices, which are the same each time
@@ -90,6 +124,7 @@ std::optional<Parts> metis_parts(const SparsePattern& pattern, std::int64_t rows
         return std::nullopt;
     }
     close_gaps(parts);
+    keep_parts(cache, name, parts);
     return parts;
 }
 

@@ -101,6 +101,22 @@ const SparsePlan::State& SparsePlan::state() const {
 }
 const SparseSpec& SparsePlan::spec() const { return state().spec; }
 const SparsePattern& SparsePlan::pattern() const { return state().pattern; }
+void SparsePlan::expect(const SparsePattern& now) const {
+    const auto& then = pattern();
+    constexpr auto advice = "make a new SparsePlan for the new pattern";
+    if (now.rows() != then.rows())
+        throw SpecError(fmt::format("the matrix has {} rows, and {} when the SparsePlan was made; {}", now.rows(), then.rows(), advice));
+    const auto row_of = [](const SparsePattern& p, std::size_t row) {
+        return p.columns().subspan(static_cast<std::size_t>(p.starts()[row]),
+                                   static_cast<std::size_t>(p.starts()[row + 1] - p.starts()[row]));
+    };
+    for (std::size_t row = 0; row < static_cast<std::size_t>(now.rows()); ++row)
+        if (!std::ranges::equal(row_of(now, row), row_of(then, row)))
+            throw SpecError(fmt::format("the pattern has changed in row {} since the SparsePlan was made; {}", row, advice));
+    if (!std::ranges::equal(now.sources(), then.sources()))
+        throw SpecError(
+            fmt::format("the values come in another order than when the SparsePlan was made, as a mesh or as rows; {}", advice));
+}
 const SparseTuning& SparsePlan::tuning() const { return state().tuning; }
 const SparseSummary& SparsePlan::summary() const { return state().summary; }
 const Program& SparsePlan::program() const { return state().prepared->program; }

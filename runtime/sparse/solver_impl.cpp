@@ -167,7 +167,7 @@ void SparseSolver::Impl::read_outcomes(Session::Call& call, std::int64_t end) {
             auto& outcome = outcomes_[static_cast<std::size_t>(member * last_.columns + column)];
             outcome.end = static_cast<SparseEnd>(state.outcome - trifold_sparse_converged);
             outcome.iterations = state.iterations;
-            outcome.residual = state.last_true;
+            outcome.residual = state.last_true / state.scale;
             outcome.norm_b = state.norm_b;
         }
     outcomes_pending_ = false;

@@ -33,6 +33,8 @@ class SparsePlan {
                const SparseTuning& tuning = {});
     const SparseSpec& spec() const;
     const SparsePattern& pattern() const;
+    /// Throws SpecError, with the first row that differs, unless values of `now` can be given to solvers of this plan.
+    void expect(const SparsePattern& now) const;
     const SparseTuning& tuning() const;
     const SparseSummary& summary() const;
     const Program& program() const;

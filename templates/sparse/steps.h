@@ -9,9 +9,38 @@ enum { renews_begin, renews_look, renews_claim, renews_breakdown };
 
 STEP int is_finite_number(double x) { return x - x == 0; }
 
+/* The nearest power of two of which `real` has the reciprocal, too. */
+STEP double bounded_scale(double scale) {
+    const double most = sizeof(real) == 8 ? 0x1p1022 : 0x1p126;
+    return scale > most ? most : scale < 1 / most ? 1 / most : scale;
+}
+/* A power of two, times which a positive number is from 1 on and below 2, as far as the range allows. */
+STEP double scale_for(double number) {
+    const double steps[] = {0x1p512, 0x1p256, 0x1p128, 0x1p64, 0x1p32, 0x1p16, 0x1p8, 0x1p4, 0x1p2, 0x1p1};
+    double scale = 1;
+    if (!(number > 0) || !is_finite_number(number)) return 1;
+    for (unsigned k = 0; k < sizeof steps / sizeof steps[0]; ++k) {
+        if (number * scale >= steps[k]) scale /= steps[k];
+        if (number * scale * steps[k] < 2) scale *= steps[k];
+    }
+    return bounded_scale(scale);
+}
+
+/* The norm of b is summed in three parts, by the size of numbers, since squares of large and of small ones leave the range. */
+enum { usual_squares, small_squares, large_squares };
+STEP void add_square(double* sums, double x) {
+    const double size = fabs_of(x);
+    if (size > 0x1p500)
+        sums[large_squares] += size * 0x1p-600 * (size * 0x1p-600);
+    else if (size < 0x1p-500)
+        sums[small_squares] += size * 0x1p600 * (size * 0x1p600);
+    else
+        sums[usual_squares] += size * size;
+}
+
 STEP void note_norm(trifold_sparse_state* s, double* history, double norm) {
     s->norm = norm;
-    history[s->iterations] = norm;
+    history[s->iterations] = norm / s->scale;
 }
 
 STEP void renew_for(trifold_sparse_state* s, int reason) {
@@ -19,16 +48,27 @@ STEP void renew_for(trifold_sparse_state* s, int reason) {
     s->reason = reason;
 }
 
-/* sums: b'b. */
-STEP void begin_step(trifold_sparse_state* s, const double* sums, const trifold_sparse_args* args, int sound) {
-    const double relative = args->relative * root_of(sums[0]);
+/* sums: squares of b, by their size. Where b is zero, so is x. */
+STEP void begin_step(trifold_sparse_state* s, const double* sums, const trifold_sparse_args* args, int sound, double* history) {
+    const int is_large = sums[large_squares] > 0, is_small = !is_large && sums[usual_squares] == 0;
+    const double unit = is_large ? 0x1p600 : is_small ? 0x1p-600 : 1;
+    const double squares = is_large   ? sums[large_squares] + sums[usual_squares] * 0x1p-600 * 0x1p-600
+                           : is_small ? sums[small_squares]
+                                      : sums[usual_squares] + sums[small_squares] * 0x1p-600 * 0x1p-600;
+    const double root = root_of(squares), scale = bounded_scale(scale_for(root) / unit);
+    const double relative = args->relative * (root * (unit * scale)), absolute = args->absolute * scale;
     s->rho = s->alpha = s->omega = 1;
     s->beta = 0;
-    s->norm_b = root_of(sums[0]);
-    s->target = relative > args->absolute ? relative : args->absolute;
-    s->norm = s->last_true = s->least = s->norm_b;
+    s->scale = scale;
+    s->norm_b = root * unit;
+    s->target = relative > absolute ? relative : absolute;
+    s->last_true = s->least = root * (unit * scale);
     s->iterations = s->since = s->begun = s->breakdowns = s->pending = s->inner = s->stalls = 0;
-    s->outcome = !sound ? trifold_sparse_singular : is_finite_number(s->norm_b) ? trifold_sparse_running : trifold_sparse_not_a_number;
+    note_norm(s, history, s->last_true);
+    s->outcome = !sound                       ? trifold_sparse_singular
+                 : !is_finite_number(s->norm) ? trifold_sparse_not_a_number
+                 : s->norm_b == 0             ? trifold_sparse_converged
+                                              : trifold_sparse_running;
     renew_for(s, renews_begin);
 }
 

@@ -13,6 +13,12 @@ std::int64_t most_rows(const SparseSpec& spec, const Target& target);
 std::int64_t slice_rows();
 /// Bytes of the ring of shared memory through which factors go; 0: there is no room, or no copy engine.
 std::int64_t ring_bytes(const SparseSpec& spec, const Target& target, const Arrangement& arrangement);
+/// Shared memory of rows that a thread block factors at once: how many, and numbers of each. An odd number, so that equal places of
+/// neighbouring rows lie in different banks.
+struct FactorRoom {
+    std::int64_t rows, numbers;
+};
+FactorRoom factor_room(const SparseSpec& spec, const Target& target, const Arrangement& arrangement);
 /// A in chunks of rows. L, then D and U of each subdomain, level by level.
 Stored stored_of(const SparseSpec& spec, const Arrangement& arrangement, std::int64_t ring);
 Unit unit_of(const SparseSpec& spec, const Target& target, const Arrangement& arrangement, std::int64_t ring);

@@ -67,14 +67,19 @@ Triangle triangle_of(const Shape& shape, bool upper, bool turned) {
 class Lists {
   public:
     Lists(const SparseSpec& spec, std::int64_t ring)
-        : square_(spec.block * spec.block), block_(spec.block), bytes_(factor_bytes(spec)), alignment_(16 / bytes_), ring_(ring) {}
+        : square_(spec.block * spec.block),
+          block_(spec.block),
+          bytes_(factor_bytes(spec)),
+          alignment_(16 / bytes_),
+          ring_(ring),
+          copies_turned_(ring > 0 && spec.operations.contains(SparseOperation::solve_transposed)) {}
 
     void add(const Shape& shape, bool turned) {
         trifold_sparse_schedule schedule{};
         schedule.row = static_cast<int>(row_entries.size());
         schedule.entry = static_cast<int>(references.size());
         base_ = references.size();
-        stream_ = 0;
+        stream_ = turned_stream_ = 0;
         references.resize(base_ + shape.columns.size());
         row_entries.insert(row_entries.end(), shape.starts.begin(), shape.starts.end());
         row_diagonals.insert(row_diagonals.end(), shape.diagonals.begin(), shape.diagonals.end());
@@ -83,15 +88,17 @@ class Lists {
         schedule.levels[trifold_sparse_l] = next_level();
         sweep(shape, triangle_of(shape, false, false), true, false, false);
         schedule.levels[trifold_sparse_u] = next_level();
-        schedule.first = schedule.levels[trifold_sparse_l];
-        while (schedule.first < next_level() && levels[at(schedule.first)].slots == 0) ++schedule.first;
+        schedule.first = first_with_slots(schedule.levels[trifold_sparse_l]);
         sweep(shape, triangle_of(shape, true, false), false, true, false);
         if (ring_ > 0) place_in_ring(schedule.first);
         elements.push_back(round_up(stream_, alignment_));
         schedule.levels[trifold_sparse_u_turned] = next_level();
         if (turned) sweep(shape, triangle_of(shape, true, true), true, false, true);
         schedule.levels[trifold_sparse_l_turned] = next_level();
+        schedule.first_turned = first_with_slots(schedule.levels[trifold_sparse_u_turned]);
         if (turned) sweep(shape, triangle_of(shape, false, true), false, true, true);
+        if (copies_turned_) place_in_ring(schedule.first_turned);
+        turned_elements.push_back(copies_turned_ ? round_up(turned_stream_, alignment_) : 0);
         schedule.levels[trifold_sparse_sweeps] = next_level();
         schedules.push_back(schedule);
         find_pairs(shape);
@@ -104,10 +111,14 @@ class Lists {
     std::vector<trifold_sparse_reference> references, turned_references;
     std::vector<std::int32_t> row_entries, row_diagonals, first_pairs;
     std::vector<trifold_sparse_pair> pairs;
-    std::vector<std::int64_t> elements;  // elements of a subdomain's factors, by shape
+    std::vector<std::int64_t> elements, turned_elements;  // elements of a subdomain's factors, and of those of A', by shape
 
   private:
     int next_level() const { return static_cast<int>(levels.size()); }
+    int first_with_slots(int level) const {
+        while (level < next_level() && levels[at(level)].slots == 0) ++level;
+        return level;
+    }
     std::int64_t take(std::int64_t rows) {
         const auto place = stream_;
         stream_ += rows * square_;
@@ -139,7 +150,7 @@ class Lists {
     }
     /// The rows of a level that are taken at once: as many as there are threads for, and as lets the ring hold three such parts.
     std::size_t part_of(std::span<const std::int32_t> rows, const Triangle& triangle, bool scales, bool turned) const {
-        if (ring_ == 0 || turned) return rows.size();
+        if (ring_ == 0 || (turned && !copies_turned_)) return rows.size();
         auto count = std::min(rows.size(), at(sparse_rows_at_once(block_)));
         while (count > 1 && ring_bytes(rows.first(count), triangle, scales) > ring_ / ring_parts) --count;
         return count;
@@ -157,8 +168,9 @@ class Lists {
         trifold_sparse_level level{static_cast<int>(rows.size()), static_cast<int>(most), static_cast<int>(level_rows.size()),
                                    static_cast<int>(slots.size())};
         for (const auto row : rows) level_rows.push_back(static_cast<std::uint16_t>(row));
-        if (!turned) stream_ = round_up(stream_, alignment_);
-        level.begin = static_cast<int>(stream_);
+        auto& stream = turned ? turned_stream_ : stream_;
+        stream = round_up(stream, alignment_);
+        level.begin = static_cast<int>(stream);
         if (scales) level.diagonal = static_cast<int>(lay_out(rows, turned, [&](std::int32_t row) { return shape.diagonals[at(row)]; }));
         for (std::size_t s = 0; s < most; ++s) {
             const auto count = std::ranges::count_if(rows, [&](std::int32_t row) { return triangle[at(row)].size() > s; });
@@ -168,8 +180,8 @@ class Lists {
             slot.place = static_cast<int>(lay_out(first, turned, [&](std::int32_t row) { return triangle[at(row)][s].entry; }));
             slots.push_back(slot);
         }
-        level.bytes = static_cast<int>(round_up((stream_ - level.begin) * bytes_, 16));
-        if (ring_ > 0 && !turned) add_record(level);
+        level.bytes = static_cast<int>(round_up((stream - level.begin) * bytes_, 16));
+        if (turned ? copies_turned_ : ring_ > 0) add_record(level);
         levels.push_back(level);
     }
     void add_record(trifold_sparse_level& level) {
@@ -210,6 +222,7 @@ class Lists {
         if (turned) {
             const auto first = static_cast<std::int64_t>(turned_references.size());
             for (const auto row : rows) turned_references.push_back(references[base_ + at(entry_of(row))]);
+            turned_stream_ += static_cast<std::int64_t>(rows.size()) * square_;
             return first;
         }
         const auto count = static_cast<std::int64_t>(rows.size()), place = take(count);
@@ -234,7 +247,8 @@ class Lists {
         }
     }
 
-    std::int64_t square_, block_, bytes_, alignment_, ring_, stream_ = 0;
+    std::int64_t square_, block_, bytes_, alignment_, ring_, stream_ = 0, turned_stream_ = 0;
+    bool copies_turned_;  // solutions with A' have their factors by levels of their own
     std::size_t base_ = 0;
 };
 
@@ -266,13 +280,13 @@ std::int64_t ring_bytes(const SparseSpec& spec, const Target& target, const Arra
     if (ring < least) ring = device.count("facts.block_shared_bytes") - others;
     ring = ring / unit * unit;
     if (ring < least) return 0;
-    // The widest row alone must fit a part of it.
+    // The widest row or column alone must fit a part of it.
     std::int64_t widest = 0;
     for (const auto& shape : a.shapes)
-        for (std::size_t row = 0; row < shape.diagonals.size(); ++row) {
-            const std::int64_t before = shape.diagonals[row] - shape.starts[row], behind = shape.starts[row + 1] - shape.diagonals[row];
-            widest = std::max({widest, before, behind});
-        }
+        for (const bool upper : {false, true})
+            for (const bool turned : {false, true})
+                for (const auto& row : triangle_of(shape, upper, turned))
+                    widest = std::max(widest, static_cast<std::int64_t>(row.size()) + 1);
     const auto bytes = widest * spec.block * spec.block * factor_bytes(spec) + round_up(2 * widest + 8, 8) * 2 + unit;
     return bytes > ring / ring_parts ? 0 : ring;
 }
@@ -282,6 +296,7 @@ std::int64_t slice_rows() { return sparse_chunk * sparse_slice_chunks; }
 Stored stored_of(const SparseSpec& spec, const Arrangement& a, std::int64_t ring) {
     const bool turned_factors =
         spec.operations.contains(SparseOperation::apply_transposed) || spec.operations.contains(SparseOperation::solve_transposed);
+    const auto line = workspace_alignment / factor_bytes(spec);
     Lists lists(spec, ring);
     for (const auto& shape : a.shapes) lists.add(shape, turned_factors);
     if (spec.preconditioner == SparsePreconditioner::dilu) keep_diagonal_pairs(lists, a.shapes);
@@ -289,9 +304,10 @@ Stored stored_of(const SparseSpec& spec, const Arrangement& a, std::int64_t ring
     std::vector<trifold_sparse_tile> tiles;
     std::int64_t elements = 0;
     for (std::size_t k = 0; k < a.tile_shapes.size(); ++k) {
-        tiles.push_back({a.tile_starts[k], a.tile_starts[k + 1] - a.tile_starts[k], a.tile_shapes[k], elements, 0});
-        elements =
-            checked_add(elements, round_up(lists.elements[at(a.tile_shapes[k])], workspace_alignment / factor_bytes(spec)), "factors");
+        const auto shape = at(a.tile_shapes[k]);
+        const auto turned = elements + round_up(lists.elements[shape], line);
+        tiles.push_back({a.tile_starts[k], a.tile_starts[k + 1] - a.tile_starts[k], a.tile_shapes[k], elements, turned});
+        elements = checked_add(turned, round_up(lists.turned_elements[shape], line), "factors");
     }
     const Chunks chunks(a);
     Stored stored;

@@ -65,14 +65,20 @@ NOINLINE void solve_tile(const context* c, part rows, real* y) {
     }
 }
 
-/* Arrays of a call: x = M^-1 b. */
+INLINE void copy_scaled(real* to, const real* from, real scale, integer count) {
+    for (integer k = 0; k < count; ++k) to[k] = scale * from[k];
+}
+
+/* Arrays of a call: x = M^-1 b. Factors are those of A times its scale. */
 NOINLINE void apply_to_arrays(const context* c, part rows) {
     const int* order = order_of(c);
     real* y = (real*)c->scratch;
+    const real scale = HAS_FACTORS ? scale_of(c, rows.member) : 1;
     for (integer column = 0; column < c->args->used_columns; ++column) {
         for (integer row = rows.first; row < rows.end; ++row)
             take_row(c, (const real*)c->args->b, outer_place(c, rows.member, order[row], column), y + (row - rows.first) * block);
         solve_tile(c, rows, y);
+        copy_scaled(y, y, scale, (rows.end - rows.first) * block);
         for (integer row = rows.first; row < rows.end; ++row)
             give_row(c, y + (row - rows.first) * block, (real*)c->args->x, outer_place(c, rows.member, order[row], column));
     }
@@ -101,11 +107,12 @@ INLINE pieces pieces_of(const context* c, part rows, integer column) {
                     vector_of(c, system, trifold_sparse_shadow) + at};
 }
 
+/* Without factors M is 1 / scale, so that numbers stay in the range. */
 INLINE real* solved_of(const context* c, part rows, const real* from, real* to, integer count) {
     real* y = (real*)c->scratch;
     copy_numbers(y, from, count);
     solve_tile(c, rows, y);
-    copy_numbers(to, y, count);
+    copy_scaled(to, y, scale_of(c, rows.member), count);
     return to;
 }
 

@@ -56,6 +56,8 @@ INLINE trifold_sparse_record* record_of(const context* c, integer member, intege
     return (trifold_sparse_record*)workspace_at(c, c->launch->records) + member * (c->launch->parts + 1) + number;
 }
 
+INLINE real scale_of(const context* c, integer member) { return (real)record_of(c, member, c->launch->parts)->scale; }
+
 INLINE part slice_at(const context* c, integer task) {
     const integer number = task % c->launch->slices, first = number * c->launch->slice_rows;
     return (part){task / c->launch->slices, number, first, smaller(first + c->launch->slice_rows, c->launch->rows)};

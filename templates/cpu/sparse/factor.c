@@ -1,7 +1,7 @@
 /* The values of A in the order of the subdomains, and the factorization of a subdomain. */
 #include "cpu/sparse/common.c"
 
-INLINE trifold_sparse_record new_record(void) { return (trifold_sparse_record){0, -1, 0, -1, -1, 0, -1, -1, 0}; }
+INLINE trifold_sparse_record new_record(void) { return (trifold_sparse_record){0, -1, 0, -1, -1, 0, -1, -1, 0, 1}; }
 
 INLINE void note_bad(trifold_sparse_record* record, integer row, integer column) {
     if (record->not_finite++ == 0 || row < record->bad_row) {
@@ -144,21 +144,22 @@ INLINE void multiply_blocks(factor* to, const real* a, const real* b) {
 }
 INLINE void widen_block(real* to, const factor* from) { UNROLL for (int k = 0; k < block_elements; ++k) to[k] = (real)from[k]; }
 
-/* The row's blocks of A, where the pattern of the factors has them; those of fill are zero. */
+/* The row's blocks of A times its scale, where the pattern of the factors has them; those of fill are zero. */
 INLINE void spread_row(const context* c, const triangles* t, integer member, integer row, const int* place, real* blocks, integer count) {
     const integer* starts = starts_of(c);
     const int* columns = columns_of(c);
-    const real* matrix = matrix_of(c, member);
+    const real *matrix = matrix_of(c, member), scale = scale_of(c, member);
     for (integer k = 0; k < count * block_elements; ++k) blocks[k] = 0;
     for (integer k = starts[t->first + row]; k < starts[t->first + row + 1]; ++k) {
         const integer column = columns[k] - t->first;
         if (column >= 0 && column < t->rows && place[column] >= 0)
-            __builtin_memcpy(blocks + place[column] * block_elements, matrix + k * block_elements, block_elements * sizeof(real));
+            UNROLL for (int i = 0; i < block_elements; ++i) blocks[place[column] * block_elements + i] =
+                scale * matrix[k * block_elements + i];
     }
 }
 
-/* L D U = A on the pattern, where L and U have unit diagonals; D^-1 is stored. Row after row: with U of the rows before, A_ik becomes
- * L_ik D_k, which times U_kj changes A_ij. */
+/* L D U = A times its scale on the pattern, where L and U have unit diagonals; D^-1 is stored. Row after row: with U of the rows before,
+ * A_ik becomes L_ik D_k, which times U_kj changes A_ij. */
 NOINLINE void factor_rows(const context* c, part rows) {
     const triangles t = triangles_of(c, rows);
     trifold_sparse_record record = new_record();
@@ -227,5 +228,6 @@ NOINLINE void add_records(const context* c, integer member) {
         if (k < c->launch->tiles && HAS_FACTORS)
             keep_first(record->zero_pivots, record->zero_row, 0, &all.zero_pivots, &all.zero_row, &none);
     }
+    all.scale = scale_for(all.largest);
     *record_of(c, member, c->launch->parts) = all;
 }

@@ -46,19 +46,23 @@ NOINLINE void multiply_arrays(const context* c, part rows) {
     }
 }
 
-/* The beginning of a solution: b, and the first guess. */
+/* The beginning of a solution: b and its squares. */
 NOINLINE void begin_rows(const context* c, part rows) {
     order_b(c, rows);
     for (integer column = 0; column < c->args->used_columns; ++column) {
         const pieces w = pieces_of(c, rows, column);
-        for (integer row = rows.first; row < rows.end; ++row) {
-            real* x = w.x + (row - rows.first) * block;
-            if (c->args->guesses)
-                take_row(c, (const real*)c->args->x, outer_place(c, rows.member, order_of(c)[row], column), x);
-            else
-                UNROLL for (int k = 0; k < block; ++k) x[k] = 0;
-        }
-        sums_of(c, system_of(c, rows.member, column), rows.number)[0] = dot(w.b, w.b, w.count);
+        double* sums = sums_of(c, system_of(c, rows.member, column), rows.number);
+        sums[usual_squares] = sums[small_squares] = sums[large_squares] = 0;
+        for (integer k = 0; k < w.count; ++k) add_square(sums, (double)w.b[k]);
+    }
+}
+/* The first guess, in the scale of b. */
+INLINE void guess_rows(const context* c, part rows, const pieces* w, integer column) {
+    const real scale = c->args->guesses ? (real)w->state->scale : 0;
+    for (integer row = rows.first; row < rows.end; ++row) {
+        real* x = w->x + (row - rows.first) * block;
+        if (c->args->guesses) take_row(c, (const real*)c->args->x, outer_place(c, rows.member, order_of(c)[row], column), x);
+        UNROLL for (int k = 0; k < block; ++k) x[k] = c->args->guesses ? scale * x[k] : 0;
     }
 }
 
@@ -147,6 +151,10 @@ INLINE void make_orthogonal(const context* c, part rows, const pieces* w, intege
 NOINLINE void update_rows(const context* c, part rows) {
     for (integer column = 0; column < c->args->used_columns; ++column) {
         const pieces w = pieces_of(c, rows, column);
+        if (c->launch->step == trifold_sparse_plain) {
+            guess_rows(c, rows, &w, column);
+            continue;
+        }
 #if METHOD == METHOD_GMRES
         if (is_at_work(w.state)) make_orthogonal(c, rows, &w, system_of(c, rows.member, column));
 #else
@@ -175,7 +183,7 @@ NOINLINE void product_rows(const context* c, part rows) {
         if (c->launch->step == trifold_sparse_renews) {
             if (!is_renewing(w.state)) continue;
             product_of_rows(c, rows, vector_of(c, system, trifold_sparse_x), w.r);
-            for (integer k = 0; k < w.count; ++k) w.r[k] = w.b[k] - w.r[k];
+            for (integer k = 0; k < w.count; ++k) w.r[k] = (real)w.state->scale * w.b[k] - w.r[k];
             keep_shadow(&w);
             sums[0] = dot(w.r, w.r, w.count);
             sums[1] = shadow_product(&w);
@@ -204,7 +212,7 @@ INLINE void judge(const context* c, integer member, integer system, trifold_spar
     double* history = history_of(c, system);
     if (launch->step == trifold_sparse_plain) {
         const trifold_sparse_record* record = record_of(c, member, launch->parts);
-        begin_step(s, sums, c->args, record->zero_pivots == 0 && record->not_finite == 0 && record->unequal == 0);
+        begin_step(s, sums, c->args, record->zero_pivots == 0 && record->not_finite == 0 && record->unequal == 0, history);
         return;
     }
     if (launch->step == trifold_sparse_renews) renew_step(s, sums, c->args, history);
@@ -245,10 +253,12 @@ NOINLINE void judge_systems(const context* c) {
 NOINLINE void deliver_rows(const context* c, part rows) {
     for (integer column = 0; column < c->args->used_columns; ++column) {
         const pieces w = pieces_of(c, rows, column);
-        real zero[block] = {0};
-        for (integer row = rows.first; row < rows.end; ++row)
-            give_row(c, w.state->norm_b == 0 ? zero : w.x + (row - rows.first) * block, (real*)c->args->x,
-                     outer_place(c, rows.member, order_of(c)[row], column));
+        const real unscale = (real)(1 / w.state->scale);
+        for (integer row = rows.first; row < rows.end; ++row) {
+            real x[block];
+            UNROLL for (int k = 0; k < block; ++k) x[k] = w.state->norm_b == 0 ? 0 : unscale * w.x[(row - rows.first) * block + k];
+            give_row(c, x, (real*)c->args->x, outer_place(c, rows.member, order_of(c)[row], column));
+        }
     }
 }
 

@@ -66,7 +66,22 @@ struct Chip {
     trifold_gate *full, *empty;
     unsigned* word;
 };
-TRIFOLD_DEVICE bool goes_through_ring(const Context& c) { return has_bulk_copies && c.launch.ring > 0 && !c.launch.transposed; }
+/* Factors of A' by its own levels are there in solutions only. */
+TRIFOLD_DEVICE bool goes_through_ring(const Context& c) {
+    return has_bulk_copies && c.launch.ring > 0 && (!c.launch.transposed || c.launch.step != trifold_sparse_plain);
+}
+/* Levels that go through the ring: the first, how many, those of the first sweep, and where the factors lie. */
+struct Stream {
+    int first, count, turn;
+    const factor_real* factors;
+};
+TRIFOLD_DEVICE Stream stream_of(const Context& c, const Tile& tile) {
+    const trifold_sparse_schedule& s = tile.schedule;
+    const int first = c.launch.transposed ? s.first_turned : s.first;
+    const int turn = s.levels[c.launch.transposed ? trifold_sparse_l_turned : trifold_sparse_u];
+    const int end = s.levels[c.launch.transposed ? trifold_sparse_sweeps : trifold_sparse_u + 1];
+    return {first, end - first, turn - first, c.launch.transposed ? tile.turned : tile.stream};
+}
 TRIFOLD_DEVICE Chip make_chip(const Context& c) {
     char *ring = static_cast<char*>(shared_memory()), *behind = ring + c.launch.ring;
     trifold_gate* gates = reinterpret_cast<trifold_gate*>(behind);
@@ -82,8 +97,8 @@ TRIFOLD_DEVICE Chip make_chip(const Context& c) {
 
 /* One lane of the last warp sends the levels of L and U on their way, each when those before it have left its place. `before`: levels that
  * have been sent by earlier solutions of this launch. */
-TRIFOLD_DEVICE void fetch_levels(const Context& c, const Tile& tile, const Chip& chip, unsigned before) {
-    const int first = tile.schedule.first, count = tile.schedule.levels[trifold_sparse_u + 1] - first;
+TRIFOLD_DEVICE void fetch_levels(const Context& c, const Stream& stream, const Chip& chip, unsigned before) {
+    const int first = stream.first, count = stream.count;
     const char* records = at<const char>(c, c.launch.level_records);
     unsigned left = 0;
     for (int k = 0; k < count; ++k) {
@@ -92,7 +107,7 @@ TRIFOLD_DEVICE void fetch_levels(const Context& c, const Tile& tile, const Chip&
         for (; static_cast<int>(left) < l.needs; ++left)
             gate_wait(chip.empty + (before + left) % sparse_gates, (before + left) / sparse_gates);
         trifold_gate* gate = chip.full + number % sparse_gates;
-        if (l.bytes > 0) copy_range(chip.ring + l.ring, tile.stream + l.begin, l.bytes, gate);
+        if (l.bytes > 0) copy_range(chip.ring + l.ring, stream.factors + l.begin, l.bytes, gate);
         copy_range(chip.ring + l.ring + l.bytes, records + l.record, l.record_bytes, gate);
         gate_arrive_with(gate, l.bytes + l.record_bytes);
     }
@@ -108,7 +123,7 @@ constexpr int sweepers = sparse_sweep_threads - sparse_fetch_threads;
 
 /* The part of a lane in the next level. */
 struct Taken {
-    real a[kept_slots][block];
+    factor_real a[kept_slots][block];
     int column[kept_slots];
     real sum;
     int own, count; /* place of the row, -1: no work; slots of the row */
@@ -149,7 +164,7 @@ TRIFOLD_DEVICE void take(Taken& taken, const Chip& chip, const Stage& l, int t, 
             taken.count = k + 1;
             taken.column[k] = *columns * block;
 #pragma unroll
-            for (int j = 0; j < block; ++j) taken.a[k][j] = static_cast<real>(a[j * (block * rows)]);
+            for (int j = 0; j < block; ++j) taken.a[k][j] = a[j * (block * rows)];
         }
         a += rows * square;
         columns += rows;
@@ -163,7 +178,7 @@ TRIFOLD_DEVICE void finish(const Taken& taken, const Chip& chip, const Stage& l,
         real product = 0;
         if (k < taken.count)
 #pragma unroll
-            for (int j = 0; j < block; ++j) product += taken.a[k][j] * chip.v[taken.column[k] + j];
+            for (int j = 0; j < block; ++j) product += static_cast<real>(taken.a[k][j]) * chip.v[taken.column[k] + j];
         sum -= product;
     }
     if (l.slots > kept_slots) { /* the rest straight from the ring */
@@ -186,9 +201,8 @@ TRIFOLD_DEVICE void finish(const Taken& taken, const Chip& chip, const Stage& l,
 
 /* L and U level by level. Before the barrier that ends a level, each lane takes its part of the next one out of the ring, so that behind
  * the barrier only other rows' numbers remain to be read; and the ring is free for those behind it early. */
-TRIFOLD_DEVICE void sweep_levels(const Context& c, const Tile& tile, const Chip& chip, unsigned before) {
-    const int first = tile.schedule.first, turn = tile.schedule.levels[trifold_sparse_u] - first;
-    const int count = tile.schedule.levels[trifold_sparse_u + 1] - first;
+TRIFOLD_DEVICE void sweep_levels(const Context& c, const Stream& stream, const Chip& chip, unsigned before) {
+    const int first = stream.first, turn = stream.turn, count = stream.count;
     const Lane lane = lane_at<sparse_sweep_threads>(0);
     const int first_row = warp_index() * (warp_lanes / block); /* the warp's first row */
     Taken taken;
@@ -223,12 +237,12 @@ TRIFOLD_DEVICE void solve_tile(const Context& c, const Chip& chip, unsigned roun
     const Tile tile = tile_at(c);
     real* v = chip.v;
     if (goes_through_ring(c)) {
-        const int count = tile.schedule.levels[trifold_sparse_u + 1] - tile.schedule.first;
-        const unsigned before = round * static_cast<unsigned>(count);
+        const Stream stream = stream_of(c, tile);
+        const unsigned before = round * static_cast<unsigned>(stream.count);
         if (thread_index() < sweepers)
-            sweep_levels(c, tile, chip, before);
+            sweep_levels(c, stream, chip, before);
         else if (thread_index() == sweepers)
-            fetch_levels(c, tile, chip, before);
+            fetch_levels(c, stream, chip, before);
         block_sync();
     } else if (c.launch.transposed) {
         sweep<true, false>(c, tile, trifold_sparse_u_turned, v);
@@ -280,16 +294,19 @@ TRIFOLD_DEVICE real next_number(const Context& c, const Part&, trifold_int, cons
 }
 #endif
 
-/* Where M^-1 of the vector goes. */
+/* Where M^-1 of the vector goes. Factors are those of A times its scale. Without factors M is 1 / scale, so that numbers stay in the
+ * range. */
 TRIFOLD_DEVICE void store_solved(const Context& c, const Part& part, const Pieces& w, const real* v) {
+    const real scale = scale_of(c);
     const bool renews = c.launch.step == trifold_sparse_renews;
     real* to = renews ? w.x : METHOD == METHOD_BICGSTAB && c.launch.step == trifold_sparse_second ? w.y : w.z;
-    for (int k = thread_index(); k < part.count(); k += sparse_sweep_threads) to[k] = renews ? to[k] + v[k] : v[k];
+    for (int k = thread_index(); k < part.count(); k += sparse_sweep_threads) to[k] = renews ? to[k] + scale * v[k] : scale * v[k];
 }
 
 /* Sums that conjugate gradients take of r and z = M^-1 r. */
 TRIFOLD_DEVICE void leave_products(const Context& c, const Part& part, trifold_int system, const Pieces& w, real* v) {
-    const double rz = dot<sparse_sweep_threads>(w.r, v, part.count()), rr = dot<sparse_sweep_threads>(w.r, w.r, part.count());
+    const double rz = static_cast<double>(scale_of(c)) * dot<sparse_sweep_threads>(w.r, v, part.count());
+    const double rr = dot<sparse_sweep_threads>(w.r, w.r, part.count());
     block_sync();
     double* room = reinterpret_cast<double*>(v);
     leave_sum<sparse_sweep_threads>(c, system, 0, rz, room);
@@ -313,10 +330,11 @@ TRIFOLD_DEVICE void precondition_tile(const Context& c) {
             chip.v[k] = plain ? static_cast<const real*>(c.args.b)[outer_place(c, part, k, column)]
                               : next_number(c, part, system, *state_of(c, system), pieces_of(c, part, system), k);
         solve_tile(c, chip, round++);
-        if (plain)
+        if (plain) {
+            const real scale = has_factors ? scale_of(c) : real(1);
             for (int k = thread_index(); k < part.count(); k += sparse_sweep_threads)
-                static_cast<real*>(c.args.x)[outer_place(c, part, k, column)] = chip.v[k];
-        else
+                static_cast<real*>(c.args.x)[outer_place(c, part, k, column)] = scale * chip.v[k];
+        } else
             store_solved(c, part, pieces_of(c, part, system), chip.v);
         if (METHOD == METHOD_CG && !plain) leave_products(c, part, system, pieces_of(c, part, system), chip.v);
         block_sync();

@@ -31,6 +31,7 @@ TRIFOLD_DEVICE double* sums_of(const Context& c, trifold_int system, trifold_int
 TRIFOLD_DEVICE trifold_sparse_record* record_of(const Context& c, trifold_int member, trifold_int number) {
     return at<trifold_sparse_record>(c, c.launch.records) + member * (c.launch.parts + 1) + number;
 }
+TRIFOLD_DEVICE real scale_of(const Context& c) { return static_cast<real>(record_of(c, group_y(), c.launch.parts)->scale); }
 #if METHOD == METHOD_GMRES
 TRIFOLD_DEVICE small_matrices small_at(const Context& c, trifold_int system) {
     const trifold_int elements = (c.launch.restart + 4) * (c.launch.restart + 1);

@@ -13,7 +13,7 @@
 
 SPARSE_KERNEL(GATHER, gather_rows(c))
 SPARSE_KERNEL(COMPARE, compare_rows(c))
-SPARSE_KERNEL(FACTOR, factor_tile(c))
+SPARSE_KERNEL(FACTOR, c.launch.step == trifold_sparse_plain ? factor_tile(c) : turn_tile(c))
 SPARSE_KERNEL(FINISH, add_records(c))
 SPARSE_KERNEL_OF(PRECONDITION, sparse_sweep_threads, sweep_blocks, precondition_tile(c))
 SPARSE_KERNEL(ORDER, order_b(c, slice_of(c)))

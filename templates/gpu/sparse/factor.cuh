@@ -23,7 +23,7 @@ TRIFOLD_DEVICE void keep_first(trifold_int count, trifold_int row, trifold_int c
     if (all == 0 || row < first_row || (row == first_row && column < first_column)) first_row = row, first_column = column;
     all += count;
 }
-TRIFOLD_DEVICE trifold_sparse_record no_record() { return {0, -1, 0, -1, -1, 0, -1, -1, 0}; }
+TRIFOLD_DEVICE trifold_sparse_record no_record() { return {0, -1, 0, -1, -1, 0, -1, -1, 0, 1}; }
 TRIFOLD_DEVICE void add_record(trifold_sparse_record& to, const trifold_sparse_record& from) {
     trifold_int none = -1;
     keep_first(from.zero_pivots, from.zero_row, -1, to.zero_pivots, to.zero_row, none);
@@ -106,13 +106,13 @@ TRIFOLD_DEVICE void compare_rows(const Context& c) {
 /* A subdomain's factors and the pattern of its shape. */
 struct Tile {
     Part part;
-    factor_real* stream;
+    factor_real *stream, *turned;
     const trifold_sparse_schedule& schedule;
 };
 TRIFOLD_DEVICE Tile tile_at(const Context& c) {
     const trifold_sparse_tile& tile = tile_of(c);
     factor_real* factors = at<factor_real>(c, c.launch.factors + group_y() * c.launch.factor_stride);
-    return {rows_of(tile), factors + tile.lower, at<const trifold_sparse_schedule>(c, c.launch.shape)[tile.shape]};
+    return {rows_of(tile), factors + tile.lower, factors + tile.upper, at<const trifold_sparse_schedule>(c, c.launch.shape)[tile.shape]};
 }
 TRIFOLD_DEVICE const trifold_sparse_level& level_at(const Context& c, int level) {
     return at<const trifold_sparse_level>(c, c.launch.levels)[level];
@@ -134,38 +134,55 @@ TRIFOLD_DEVICE Lane lane_at(int pass) {
     return {pass * rows_at_once<threads> + warp_index() * (warp_lanes / block) + lane / block, lane % block, lane < row_lanes};
 }
 
-/* Inverts a block in shared memory, by columns, with rows exchanged so that pivots are as large as can be. False where a pivot is not above
- * `least`. */
-TRIFOLD_DEVICE bool invert(real* a, real least) {
-    int rows[block];
+/* The lanes of a row: the first of them, and which of its warp's lanes it is. Lanes that have no row read from some lane. */
+TRIFOLD_DEVICE int lane_of_row(int component) { return (lane_index() / block * block + component) % warp_lanes; }
+/* The greatest of the numbers that the lanes of a row have. */
+TRIFOLD_DEVICE real row_greatest(real mine) {
+    real greatest = 0;
+#pragma unroll
     for (int k = 0; k < block; ++k) {
-        int best = k;
-        for (int i = k + 1; i < block; ++i)
-            if (size_of(a[k * block + i]) > size_of(a[k * block + best])) best = i;
-        rows[k] = best;
-        const real pivot = a[k * block + best];
-        if (!(size_of(pivot) > least) || pivot - pivot != 0) return false;
-        for (int j = 0; j < block; ++j) {
-            const real kept = a[j * block + k];
-            a[j * block + k] = a[j * block + best];
-            a[j * block + best] = kept;
-        }
-        a[k * block + k] = 1;
-        for (int j = 0; j < block; ++j) a[j * block + k] /= pivot;
-        for (int i = 0; i < block; ++i) {
-            if (i == k) continue;
-            const real multiplier = a[k * block + i];
-            a[k * block + i] = 0;
-            for (int j = 0; j < block; ++j) a[j * block + i] -= multiplier * a[j * block + k];
-        }
+        const real other = shuffle(mine, lane_of_row(k));
+        greatest = other > greatest ? other : greatest;
     }
-    for (int k = block - 1; k >= 0; --k)
-        for (int i = 0; i < block; ++i) {
-            const real kept = a[k * block + i];
-            a[k * block + i] = a[rows[k] * block + i];
-            a[rows[k] * block + i] = kept;
-        }
-    return true;
+    return greatest;
+}
+
+/* Inverts a block, of which lane i of a row has column i, with rows exchanged so that pivots are as large as can be. False where a pivot is
+ * not above `least`. All lanes of a warp come along. */
+TRIFOLD_DEVICE bool invert(real (&own)[block], int i, real least) {
+    int exchanged[block];
+    bool sound = true;
+#pragma unroll
+    for (int k = 0; k < block; ++k) {
+        real column[block];
+#pragma unroll
+        for (int r = 0; r < block; ++r) column[r] = shuffle(own[r], lane_of_row(k));
+        int best = k;
+        real pivot = column[k];
+#pragma unroll
+        for (int r = k + 1; r < block; ++r)
+            if (size_of(column[r]) > size_of(pivot)) best = r, pivot = column[r];
+        exchanged[k] = best;
+        sound = sound && size_of(pivot) > least && pivot - pivot == 0;
+#pragma unroll
+        for (int r = k + 1; r < block; ++r)
+            if (r == best) {
+                const real kept = own[k];
+                own[k] = own[r];
+                own[r] = kept;
+                column[r] = column[k];
+            }
+        own[k] = (i == k ? real(1) : own[k]) / pivot;
+#pragma unroll
+        for (int r = 0; r < block; ++r)
+            if (r != k) own[r] = (i == k ? real(0) : own[r]) - column[r] * own[k];
+    }
+    int from = i;
+#pragma unroll
+    for (int k = 0; k < block; ++k) from = from == k ? exchanged[k] : from == exchanged[k] ? k : from;
+#pragma unroll
+    for (int r = 0; r < block; ++r) own[r] = shuffle(own[r], lane_of_row(from));
+    return sound;
 }
 
 /* The pattern of a shape, entries by rows. */
@@ -187,141 +204,186 @@ TRIFOLD_DEVICE Pattern pattern_of(const Context& c, const trifold_sparse_schedul
 /* Component (i, j) of an entry's block. */
 TRIFOLD_DEVICE int place_in(const trifold_sparse_reference& r, int i, int j) { return r.place + j * (block * r.rows) + i; }
 
-/* The entries of a row that A has go to the places of the factors; others there are zero. */
-TRIFOLD_DEVICE void spread_row(const Context& c, const Tile& tile, const Pattern& pattern, int row, int i) {
-    const trifold_int outer = tile.part.first + row;
-    const int *columns = at<const int>(c, c.launch.column), *sources = at<const int>(c, c.launch.source);
-    const real* matrix = matrix_of(c);
-    int s = 0;
-    const int slots = slots_of(c, outer);
-    for (int e = pattern.entries[row]; e < pattern.entries[row + 1]; ++e) {
-        const trifold_int column = tile.part.first + pattern.columns[e];
-        trifold_int entry = 0;
-        for (; s < slots; ++s) {
-            entry = (first_slot(c, outer) + s) * sparse_chunk + outer % sparse_chunk;
-            if (sources[entry] < 0 || columns[entry] >= column) break;
-        }
-        const bool is_there = s < slots && sources[entry] >= 0 && columns[entry] == column;
-        const trifold_sparse_reference r = pattern.references[e];
-        for (int j = 0; j < block; ++j)
-            tile.stream[place_in(r, i, j)] =
-                is_there ? static_cast<factor_real>(matrix[entry_place(entry) + j * (block * sparse_chunk) + i]) : 0;
-    }
+/* A row on its way. Its blocks are in shared memory, by columns; a lane has a row i of each. */
+struct Row {
+    int row, i;
+    int first, diagonal, end; /* entries of the pattern */
+    real* room;
+    TRIFOLD_METHOD real* entry(int e) const { return room + (e - first) * square; }
+};
+TRIFOLD_DEVICE void set_zero(const Row& r, int e) {
+#pragma unroll
+    for (int j = 0; j < block; ++j) r.entry(e)[j * block + r.i] = 0;
 }
 
-/* Row i of blocks: A_ik for all k before it become L_ik, and what they change of the others. A lane has one row of all these blocks. */
-TRIFOLD_DEVICE void eliminate_row(const Tile& tile, const Pattern& pattern, int row, int i) {
-    for (int e = pattern.entries[row]; e < pattern.diagonals[row]; ++e) {
-        const trifold_sparse_reference own = pattern.references[e];
+/* The entries that A has, times its scale; others are zero. Some slots at a time are on their way. Those behind a row's last entry name the
+ * row's own column, which has been met by then. */
+TRIFOLD_DEVICE void take_entries(const Context& c, const Tile& tile, const Pattern& pattern, const Row& r) {
+    constexpr int together = block <= 2 ? 4 : block <= 4 ? 2 : 1;
+    const trifold_int outer = tile.part.first + r.row, entry = first_slot(c, outer) * sparse_chunk + outer % sparse_chunk;
+    const int* columns = at<const int>(c, c.launch.column) + entry;
+    const real *matrix = matrix_of(c) + entry_place(entry) + r.i, scale = scale_of(c);
+    const int slots = slots_of(c, outer);
+    int e = r.first;
+    for (int s = 0; s < slots; s += together) {
+        trifold_int column[together];
+        real values[together][block];
+#pragma unroll
+        for (int n = 0; n < together; ++n)
+            if (s + n < slots) {
+                column[n] = columns[(s + n) * sparse_chunk] - tile.part.first;
+#pragma unroll
+                for (int j = 0; j < block; ++j) values[n][j] = matrix[(s + n) * (sparse_chunk * square) + j * (block * sparse_chunk)];
+            }
+#pragma unroll
+        for (int n = 0; n < together; ++n)
+            if (s + n < slots) {
+                for (; e < r.end && pattern.columns[e] < column[n]; ++e) set_zero(r, e);
+                if (e == r.end || pattern.columns[e] != column[n]) continue;
+#pragma unroll
+                for (int j = 0; j < block; ++j) r.entry(e)[j * block + r.i] = scale * values[n][j];
+                ++e;
+            }
+    }
+    for (; e < r.end; ++e) set_zero(r, e);
+}
+
+/* A_ik for all k before the row become L_ik, and what they change of the others: a lane needs no other one for that. */
+TRIFOLD_DEVICE void eliminate_row(const Tile& tile, const Pattern& pattern, const Row& r) {
+    for (int e = r.first; e < r.diagonal; ++e) {
+        const trifold_sparse_reference own = pattern.references[e], pivot = pattern.references[pattern.diagonals[pattern.columns[e]]];
         real a[block], l[block];
 #pragma unroll
-        for (int k = 0; k < block; ++k) a[k] = static_cast<real>(tile.stream[place_in(own, i, k)]), l[k] = 0;
-        for (int n = pattern.first_pair[e]; n < pattern.first_pair[e + 1]; ++n) {
-            const trifold_sparse_reference upper = pattern.references[pattern.pairs[n].upper];
-            const trifold_sparse_reference target = pattern.references[pattern.pairs[n].target];
-#pragma unroll
-            for (int j = 0; j < block; ++j) {
-                real sum = static_cast<real>(tile.stream[place_in(target, i, j)]);
-#pragma unroll
-                for (int k = 0; k < block; ++k) sum -= a[k] * static_cast<real>(tile.stream[place_in(upper, k, j)]);
-                tile.stream[place_in(target, i, j)] = static_cast<factor_real>(sum);
-            }
-        }
-        const trifold_sparse_reference pivot = pattern.references[pattern.diagonals[pattern.columns[e]]];
+        for (int k = 0; k < block; ++k) a[k] = r.entry(e)[k * block + r.i], l[k] = 0;
 #pragma unroll
         for (int j = 0; j < block; ++j)
 #pragma unroll
             for (int k = 0; k < block; ++k) l[j] += a[k] * static_cast<real>(tile.stream[place_in(pivot, k, j)]);
 #pragma unroll
-        for (int j = 0; j < block; ++j) tile.stream[place_in(own, i, j)] = static_cast<factor_real>(l[j]);
-    }
-}
-
-TRIFOLD_DEVICE real largest_of(const real* a) {
-    real largest = 0;
-    for (int k = 0; k < square; ++k) largest = size_of(a[k]) > largest ? size_of(a[k]) : largest;
-    return largest;
-}
-
-/* D of a row becomes its inverse, and U is scaled by it. All lanes of a warp come along; `room`: a block of the row in shared memory. */
-TRIFOLD_DEVICE void finish_row(const Context& c, const Tile& tile, const Pattern& pattern, int row, const Lane& lane, bool works,
-                               real* room, trifold_sparse_record& record) {
-    const real rounding = sizeof(factor_real) == 4 ? real(0x1p-22) : real(0x1p-50);
-    const int i = lane.component, diagonal = works ? pattern.diagonals[row] : 0;
-    const trifold_sparse_reference own = works ? pattern.references[diagonal] : trifold_sparse_reference{0, 0};
-    real scale = 0;
-    if (works) {
-        for (int j = 0; j < block; ++j) room[j * block + i] = static_cast<real>(tile.stream[place_in(own, i, j)]);
-        // The size of A's own block, which the values before it still have.
-        const trifold_int outer = tile.part.first + row;
-        const int *columns = at<const int>(c, c.launch.column), *sources = at<const int>(c, c.launch.source);
-        for (int s = 0; s < slots_of(c, outer); ++s) {
-            const trifold_int entry = (first_slot(c, outer) + s) * sparse_chunk + outer % sparse_chunk;
-            if (sources[entry] < 0 || columns[entry] != outer) continue;
-            for (int k = 0; k < square; ++k) {
-                const real value = size_of(matrix_of(c)[entry_place(entry) + k / block * (block * sparse_chunk) + k % block]);
-                scale = value > scale ? value : scale;
+        for (int j = 0; j < block; ++j) tile.stream[place_in(own, r.i, j)] = static_cast<factor_real>(l[j]);
+        for (int n = pattern.first_pair[e]; n < pattern.first_pair[e + 1]; ++n) {
+            const trifold_sparse_reference upper = pattern.references[pattern.pairs[n].upper];
+            real* target = r.entry(pattern.pairs[n].target) + r.i;
+#pragma unroll
+            for (int j = 0; j < block; ++j) {
+                real sum = target[j * block];
+#pragma unroll
+                for (int k = 0; k < block; ++k) sum -= a[k] * static_cast<real>(tile.stream[place_in(upper, k, j)]);
+                target[j * block] = sum;
             }
         }
-        room[i * block + i] += static_cast<real>(c.args.shift) * scale;
-    }
-    warp_sync();
-    if (works && i == 0) {
-        const real grown = largest_of(room);
-        if (!invert(room, rounding * (grown > scale ? grown : scale))) {
-            for (int k = 0; k < square; ++k) room[k] = 0;
-            trifold_int none = -1;
-            keep_first(1, order_of(c)[tile.part.first + row], -1, record.zero_pivots, record.zero_row, none);
-        }
-    }
-    warp_sync();
-    const int count = works ? pattern.entries[row + 1] - diagonal - 1 : 0,
-              most = static_cast<int>(warp_greatest(static_cast<unsigned>(count)));
-    if (works)
-        for (int j = 0; j < block; ++j) tile.stream[place_in(own, i, j)] = static_cast<factor_real>(room[j * block + i]);
-    for (int n = 0; n < most; ++n) {
-        real u[block];
-        const trifold_sparse_reference r = n < count ? pattern.references[diagonal + 1 + n] : trifold_sparse_reference{0, 0};
-#pragma unroll
-        for (int j = 0; j < block; ++j) {
-            u[j] = 0;
-            if (n < count)
-#pragma unroll
-                for (int k = 0; k < block; ++k) u[j] += room[k * block + i] * static_cast<real>(tile.stream[place_in(r, k, j)]);
-        }
-        warp_sync();
-        if (n < count)
-#pragma unroll
-            for (int j = 0; j < block; ++j) tile.stream[place_in(r, i, j)] = static_cast<factor_real>(u[j]);
     }
 }
 
-/* L D U = A on the pattern of a subdomain, level by level. */
+/* D becomes its inverse: the row of a lane. False where it has none. All lanes of a warp come along. */
+TRIFOLD_DEVICE bool invert_diagonal(const Row& r, bool works, real shift, real least, real (&d)[block]) {
+    real mine = 0, own[block];
+    real* room = r.entry(r.diagonal);
+    if (works) room[r.i * block + r.i] += shift;
+    warp_sync();
+#pragma unroll
+    for (int k = 0; k < block; ++k) {
+        own[k] = works ? room[r.i * block + k] : real(k == r.i);
+        mine = size_of(own[k]) > mine ? size_of(own[k]) : mine;
+    }
+    const real grown = row_greatest(mine), rounding = sizeof(factor_real) == 4 ? real(0x1p-22) : real(0x1p-50);
+    const bool sound = invert(own, r.i, rounding * (grown > least ? grown : least));
+    warp_sync();
+    if (works)
+#pragma unroll
+        for (int k = 0; k < block; ++k) room[r.i * block + k] = sound ? own[k] : real(0);
+    warp_sync();
+#pragma unroll
+    for (int k = 0; k < block; ++k) d[k] = works ? room[k * block + r.i] : real(0);
+    return sound;
+}
+
+/* D^-1, and U scaled by it. */
+TRIFOLD_DEVICE void store_upper(const Tile& tile, const Pattern& pattern, const Row& r, const real (&d)[block]) {
+    const trifold_sparse_reference own = pattern.references[r.diagonal];
+#pragma unroll
+    for (int j = 0; j < block; ++j) tile.stream[place_in(own, r.i, j)] = static_cast<factor_real>(d[j]);
+    for (int e = r.diagonal + 1; e < r.end; ++e) {
+        const trifold_sparse_reference to = pattern.references[e];
+        const real* u = r.entry(e);
+#pragma unroll
+        for (int j = 0; j < block; ++j) {
+            real sum = 0;
+#pragma unroll
+            for (int k = 0; k < block; ++k) sum += d[k] * u[j * block + k];
+            tile.stream[place_in(to, r.i, j)] = static_cast<factor_real>(sum);
+        }
+    }
+}
+
+/* The rows of a level that a thread block takes at once. */
+TRIFOLD_DEVICE void factor_rows(const Context& c, const Tile& tile, const Pattern& pattern, const trifold_sparse_level& level, int first,
+                                trifold_sparse_record& record) {
+    const Lane lane = lane_at<sparse_threads>(0);
+    const bool works = lane.works && lane.row < c.launch.factor_rows && first + lane.row < level.rows;
+    Row r = {0, lane.component, 0, 0, 0, static_cast<real*>(shared_memory())};
+    real size = 0, d[block];
+    warp_sync(); /* the rows before have left the room */
+    if (works) {
+        r.row = row_at(c, level, first + lane.row);
+        r.first = pattern.entries[r.row];
+        r.diagonal = pattern.diagonals[r.row];
+        r.end = pattern.entries[r.row + 1];
+        r.room += lane.row * c.launch.row_room;
+        take_entries(c, tile, pattern, r);
+#pragma unroll
+        for (int j = 0; j < block; ++j) {
+            const real x = size_of(r.entry(r.diagonal)[j * block + r.i]);
+            size = x > size ? x : size;
+        }
+    }
+    size = row_greatest(size);
+    if (works) eliminate_row(tile, pattern, r);
+    const bool sound = invert_diagonal(r, works, static_cast<real>(c.args.shift) * size, size, d);
+    if (!works) return;
+    store_upper(tile, pattern, r, d);
+    trifold_int none = -1;
+    if (!sound && r.i == 0) keep_first(1, order_of(c)[tile.part.first + r.row], -1, record.zero_pivots, record.zero_row, none);
+}
+
+/* L D U = A times its scale on the pattern of a subdomain, level by level. */
 TRIFOLD_DEVICE void factor_tile(const Context& c) {
     const Tile tile = tile_at(c);
     const Pattern pattern = pattern_of(c, tile.schedule);
     trifold_sparse_record record = no_record();
-    for (int q = thread_index(); q < tile.part.count(); q += sparse_threads) spread_row(c, tile, pattern, q / block, q % block);
-    block_sync();
-    real* room = static_cast<real*>(shared_memory());
-    for (int level = tile.schedule.levels[trifold_sparse_l]; level < tile.schedule.levels[trifold_sparse_l + 1]; ++level) {
-        const trifold_sparse_level& l = level_at(c, level);
-        for (int pass = 0; pass * rows_at_once<sparse_threads> < l.rows; ++pass) {
-            const Lane lane = lane_at<sparse_threads>(pass);
-            const bool works = lane.works && lane.row < l.rows;
-            const int row = works ? row_at(c, l, lane.row) : 0;
-            if (works) eliminate_row(tile, pattern, row, lane.component);
-            warp_sync();
-            finish_row(c, tile, pattern, row, lane, works, room + (lane.works ? lane.row % rows_at_once<sparse_threads> : 0) * square,
-                       record);
-        }
+    for (int k = tile.schedule.levels[trifold_sparse_l]; k < tile.schedule.levels[trifold_sparse_l + 1]; ++k) {
+        const trifold_sparse_level& level = level_at(c, k);
+        for (int first = 0; first < level.rows; first += static_cast<int>(c.launch.factor_rows))
+            factor_rows(c, tile, pattern, level, first, record);
         block_sync();
     }
-    block_sync();
     const trifold_sparse_record all = block_record(record);
     if (thread_index() == 0) {
         record_of(c, group_y(), group_x())->zero_pivots = all.zero_pivots;
         record_of(c, group_y(), group_x())->zero_row = all.zero_row;
+    }
+}
+
+/* Blocks of a slot of A': those of A, transposed, side by side. */
+TRIFOLD_DEVICE void turn_blocks(const Tile& tile, const trifold_sparse_reference* from, factor_real* to, int rows) {
+    for (int q = thread_index(); q < rows * square; q += sparse_threads) {
+        const int j = q / (block * rows), t = q / block % rows, i = q % block;
+        to[q] = tile.stream[place_in(from[t], j, i)];
+    }
+}
+/* The factors of A' for sweeps through the ring, level by level. */
+TRIFOLD_DEVICE void turn_tile(const Context& c) {
+    const Tile tile = tile_at(c);
+    const trifold_sparse_reference* references = at<const trifold_sparse_reference>(c, c.launch.turned_references);
+    for (int k = tile.schedule.levels[trifold_sparse_u_turned]; k < tile.schedule.levels[trifold_sparse_sweeps]; ++k) {
+        const trifold_sparse_level& l = level_at(c, k);
+        const trifold_sparse_slot* slots = at<const trifold_sparse_slot>(c, c.launch.slots) + l.first_slot;
+        factor_real* to = tile.turned + l.begin;
+        if (k >= tile.schedule.levels[trifold_sparse_l_turned]) {
+            turn_blocks(tile, references + l.diagonal, to, l.rows);
+            to += l.rows * square;
+        }
+        for (int s = 0; s < l.slots; to += slots[s++].rows * square) turn_blocks(tile, references + slots[s].place, to, slots[s].rows);
     }
 }
 
@@ -334,6 +396,7 @@ TRIFOLD_DEVICE void add_records(const Context& c) {
         if (k >= c.launch.tiles || !has_factors) record.zero_pivots = 0;
         add_record(mine, record);
     }
-    const trifold_sparse_record all = block_record(mine);
+    trifold_sparse_record all = block_record(mine);
+    all.scale = scale_for(all.largest);
     if (thread_index() == 0) *record_of(c, group_y(), c.launch.parts) = all;
 }

@@ -50,17 +50,24 @@ TRIFOLD_DEVICE void multiply_arrays(const Context& c, const Part& part) {
     }
 }
 
-/* The beginning of a solution: b, and the first guess. */
+/* The beginning of a solution: b and its squares. */
 TRIFOLD_DEVICE void begin_rows(const Context& c, double* room) {
     const Part part = slice_of(c);
     order_b(c, part);
     for (trifold_int column = 0; column < c.args.used_columns; ++column) {
         const trifold_int system = system_of(c, column);
         const Pieces w = pieces_of(c, part, system);
-        for (int k = thread_index(); k < part.count(); k += sparse_threads)
-            w.x[k] = c.args.guesses ? static_cast<const real*>(c.args.x)[outer_place(c, part, k, column)] : real(0);
-        leave_sum(c, system, 0, dot(w.b, w.b, part.count()), room);
+        double sums[large_squares + 1] = {};
+        for (int k = thread_index(); k < part.count(); k += sparse_threads) add_square(sums, static_cast<double>(w.b[k]));
+#pragma unroll
+        for (int n = 0; n <= large_squares; ++n) leave_sum(c, system, n, sums[n], room);
     }
+}
+/* The first guess, in the scale of b. */
+TRIFOLD_DEVICE void guess_rows(const Context& c, const Part& part, const trifold_sparse_state& s, const Pieces& w, trifold_int column) {
+    const real scale = static_cast<real>(s.scale);
+    for (int k = thread_index(); k < part.count(); k += sparse_threads)
+        w.x[k] = c.args.guesses ? scale * static_cast<const real*>(c.args.x)[outer_place(c, part, k, column)] : real(0);
 }
 
 /* The number that a thread has at k of a vector that a launch computes, and the sums that it takes at the same time. */
@@ -78,8 +85,9 @@ TRIFOLD_DEVICE void true_residual(const Context& c, const Part& part, trifold_in
                                   double* room) {
     const real* x = vector_of(c, system, trifold_sparse_x);
     const bool begins = s.reason != renews_look;
+    const real scale = static_cast<real>(s.scale);
     compute<2>(c, part, system, w.r, room, [&](int k, double* sums) {
-        const real r = w.b[k] - product_at(c, part, k, x);
+        const real r = scale * w.b[k] - product_at(c, part, k, x);
         sums[0] += times(r, r);
 #if METHOD == METHOD_BICGSTAB
         if (begins) w.shadow[k] = r;
@@ -156,6 +164,10 @@ TRIFOLD_DEVICE void update_rows(const Context& c, double* room) {
         const trifold_int system = system_of(c, column);
         const trifold_sparse_state s = *state_of(c, system);
         const Pieces w = pieces_of(c, part, system);
+        if (c.launch.step == trifold_sparse_plain) {
+            guess_rows(c, part, s, w, column);
+            continue;
+        }
 #if METHOD == METHOD_GMRES
         if (is_at_work(s)) make_orthogonal(c, part, system, s, w, room);
 #else
@@ -196,7 +208,7 @@ TRIFOLD_DEVICE void judge(const Context& c, trifold_int member, trifold_int syst
     double* history = history_of(c, system);
     if (step == trifold_sparse_plain) {
         const trifold_sparse_record& record = *record_of(c, member, c.launch.parts);
-        begin_step(s, sums, &c.args, record.zero_pivots == 0 && record.not_finite == 0 && record.unequal == 0);
+        begin_step(s, sums, &c.args, record.zero_pivots == 0 && record.not_finite == 0 && record.unequal == 0, history);
         return;
     }
     if (step == trifold_sparse_renews) renew_step(s, sums, &c.args, history);
@@ -245,9 +257,10 @@ TRIFOLD_DEVICE void deliver_rows(const Context& c) {
     for (trifold_int column = 0; column < c.args.used_columns; ++column) {
         const trifold_int system = system_of(c, column);
         const bool is_zero = state_of(c, system)->norm_b == 0;
+        const real unscale = static_cast<real>(1 / state_of(c, system)->scale);
         const Pieces w = pieces_of(c, part, system);
         for (int k = thread_index(); k < part.count(); k += sparse_threads)
-            static_cast<real*>(c.args.x)[outer_place(c, part, k, column)] = is_zero ? real(0) : w.x[k];
+            static_cast<real*>(c.args.x)[outer_place(c, part, k, column)] = is_zero ? real(0) : unscale * w.x[k];
     }
 }
 

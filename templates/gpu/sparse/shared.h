@@ -13,6 +13,5 @@ enum {
 TRIFOLD_SIZE long long sparse_rows_at_once(long long block) { return (sparse_sweep_threads - sparse_fetch_threads) / 32 * (32 / block); }
 TRIFOLD_SIZE long long sparse_gate_bytes(void) { return 2 * sparse_gates * 8 + 16; }
 
-/* Bytes of shared memory: a subdomain's vector; and blocks of D that are inverted at a time. Sums of a thread block take less. */
+/* Bytes of shared memory for a subdomain's vector. Sums of a thread block take less. */
 TRIFOLD_SIZE long long sparse_vector_bytes(long long rows, long long block, long long real) { return (rows * block * real + 15) / 16 * 16; }
-TRIFOLD_SIZE long long sparse_pivot_bytes(long long block, long long real) { return sparse_threads * block * real; }

@@ -1,7 +1,14 @@
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
+#include <limits>
+#include <map>
 #include <trifold/trifold.hpp>
 
+#include "generator/sparse/generate.hpp"
+#include "runtime/base/files.hpp"
+#include "runtime/compile/cache.hpp"
+#include "tests/runtime/cache/unit.hpp"
 #include "tests/runtime/sparse/problems.hpp"
 
 using namespace trifold;
@@ -65,6 +72,152 @@ TEST_CASE("sparse: a Spec, a partition and options that cannot be served") {
     CHECK_THROWS_AS(parse_sparse_preconditioner("ilut"), SpecError);
     CHECK_THROWS_AS(parse_sparse_method("minres"), SpecError);
     CHECK(parse_sparse_preconditioner("ildu1") == SparsePreconditioner::ildu1);
+}
+
+TEST_CASE("sparse: 64-bit row pointers and columns are taken, and columns beyond 2^31 refused with their row") {
+    const std::int64_t huge = std::int64_t{1} << 32;
+    CHECK(rows({0, 2, 4}, {0, 1, 0, 1}).entries() == 4);
+    CHECK_THROWS_WITH_AS(rows({0, 2, 3}, {0, huge, 1}), "row 0 has the column 4294967296, but there are 2 rows; the matrix must be square",
+                         SpecError);
+    CHECK_THROWS_WITH_AS(rows({0, huge, huge + 1}, {0, 1, 1}), "a pattern's starts end with 4294967297, but there are 3 columns",
+                         SpecError);
+}
+
+TEST_CASE("sparse: a subdomain that a device has no room for names the size that fits") {
+    const SparsePattern pattern(SparseMesh{30, 30, 30, 7});
+    const Target h100{Backend::cuda, "sm_90"}, rdna{Backend::hip, "gfx1100"};
+    const auto whole = sparse::arrange(pattern, sparse::whole(pattern), SparsePreconditioner::ildu0);
+    CHECK_THROWS_WITH_AS(sparse::generate({.block = 3}, h100, {}, pattern, whole),
+                         "a subdomain has 27000 rows of 3 in f64, and the shared memory of cuda:sm_90 holds 9685; give subdomains of at "
+                         "most 9685 rows",
+                         SpecError);
+    CHECK_THROWS_WITH_AS(sparse::generate({.precision = Precision::f32}, rdna, {}, pattern, whole),
+                         "a subdomain has 27000 rows of 1 in f32, and the shared memory of hip:gfx1100 holds 16384; give subdomains of at "
+                         "most 16384 rows",
+                         SpecError);
+    CHECK_NOTHROW(sparse::generate({.block = 1}, h100, {}, pattern, whole));
+    // A dense matrix of 8 x 8 blocks: no row of it fits.
+    std::vector<std::int64_t> starts{0}, columns;
+    for (std::int64_t row = 0; row < 500; ++row) {
+        for (std::int64_t column = 0; column < 500; ++column) columns.push_back(column);
+        starts.push_back(static_cast<std::int64_t>(columns.size()));
+    }
+    const auto dense = rows(starts, columns);
+    CHECK_THROWS_WITH_AS(
+        sparse::generate({.block = 8}, h100, {}, dense, sparse::arrange(dense, sparse::whole(dense), SparsePreconditioner::ildu0)),
+        "a row has 500 entries of 8 rows in f64 within its subdomain, and the shared memory of cuda:sm_90 holds 453; give smaller "
+        "subdomains, or preconditioner jacobi or none",
+        SpecError);
+}
+
+TEST_CASE("sparse: a pattern that has changed under a plan is told with its row") {
+    const SparsePlan plan({}, rows({0, 2, 3}, {0, 1, 1}), Device::cpu());
+    CHECK_NOTHROW(plan.expect(rows({0, 2, 3}, {0, 1, 1})));
+    CHECK_THROWS_WITH_AS(plan.expect(rows({0, 2, 4}, {0, 1, 0, 1})),
+                         "the pattern has changed in row 1 since the SparsePlan was made; make a new SparsePlan for the new pattern",
+                         SpecError);
+    CHECK_THROWS_WITH_AS(plan.expect(rows({0, 1}, {0})),
+                         "the matrix has 1 rows, and 2 when the SparsePlan was made; make a new SparsePlan for the new pattern", SpecError);
+    const SparsePattern mesh(SparseMesh{3, 2, 1, 5});
+    CHECK_THROWS_WITH_AS(SparsePlan({}, mesh, Device::cpu()).expect(random_on(mesh, 1, 1).pattern()),
+                         doctest::Contains("the values come in another order"), SpecError);
+}
+
+TEST_CASE("sparse: entries that are zero count as entries, and change no solution") {
+    const auto a = scattered(80, 3, 2, 7);
+    // Each row gets zero blocks beside its own: those of the rows before and behind it.
+    BlockMatrix padded{2, {0}, {}, {}};
+    for (std::int64_t row = 0; row < a.rows(); ++row) {
+        std::map<std::int64_t, std::int64_t> sources;
+        for (const auto column : {row - 1, row + 1})
+            if (column >= 0 && column < a.rows()) sources[column] = -1;
+        for (auto k = a.starts[static_cast<std::size_t>(row)]; k < a.starts[static_cast<std::size_t>(row) + 1]; ++k)
+            sources[a.columns[static_cast<std::size_t>(k)]] = k;
+        for (const auto& [column, k] : sources) {
+            padded.columns.push_back(column);
+            for (std::int64_t n = 0; n < 4; ++n) padded.values.push_back(k < 0 ? 0 : a.values[static_cast<std::size_t>(4 * k + n)]);
+        }
+        padded.starts.push_back(static_cast<std::int64_t>(padded.columns.size()));
+    }
+    CHECK(padded.columns.size() > a.columns.size());
+    const auto b = random_vector(a.size(), 1);
+    std::vector<double> x(b.size()), y(b.size());
+    SparseSolver one(SparsePlan({.block = 2}, a.pattern(), Device::cpu())),
+        other(SparsePlan({.block = 2}, padded.pattern(), Device::cpu()));
+    one.update(a.values);
+    other.update(padded.values);
+    one.multiply(b, x);
+    other.multiply(b, y);
+    CHECK(x == y);
+    one.solve(b, x, {.relative = 1e-13});
+    other.solve(b, y, {.relative = 1e-13});
+    CHECK((as_vector(x) - as_vector(y)).norm() <= 1e-11 * as_vector(x).norm());
+}
+
+TEST_CASE("sparse: what failed says how far it came, why it ended and what to try") {
+    const auto message = [](SparseSolver& solver) {
+        try {
+            solver.check();
+        } catch (const SparseFailed& error) {
+            return std::string(error.what());
+        }
+        return std::string();
+    };
+    auto a = random_on(SparsePattern(SparseMesh{12, 12, 12, 7}), 1, 3, 1.0);
+    const auto b = random_vector(a.size(), 1);
+    std::vector<double> x(b.size());
+    SparseSolver solver(SparsePlan({}, a.pattern(), Device::cpu(), {.rows = 100}));
+    solver.update(a.values);
+    solver.solve(b, x, {.most_iterations = 1});
+    CHECK(message(solver).find("limit: after 1 iterations |b - A x| = ") != std::string::npos);
+    CHECK(message(solver).find("the most that were allowed; allow more, or take larger subdomains or a stronger preconditioner") !=
+          std::string::npos);
+    solver.solve(b, x, {.relative = 1e-17});
+    CHECK(message(solver).find("stagnated: ") != std::string::npos);
+    CHECK(message(solver).find("give a larger tolerance, or a stronger preconditioner such as ildu1") != std::string::npos);
+    auto bad = b;
+    bad[3] = std::numeric_limits<double>::infinity();
+    solver.solve(bad, x);
+    CHECK(message(solver).find("b, the first guess or an intermediate result is infinite or NaN") != std::string::npos);
+    a.values[static_cast<std::size_t>(a.starts[5])] = std::nan("");
+    solver.update(a.values);
+    CHECK(message(solver) == fmt::format("1 of the systems cannot be solved as asked. matrix 0: 1 blocks of its values hold infinities or "
+                                         "NaN, the first at row 5, column {}.",
+                                         a.columns[static_cast<std::size_t>(a.starts[5])]));
+    SparseSolver symmetric(SparsePlan({.method = SparseMethod::cg}, a.pattern(), Device::cpu()));
+    symmetric.update(random_on(a.pattern(), 1, 3).values);
+    CHECK(message(symmetric).find("it is not symmetric: ") != std::string::npos);
+    CHECK(message(symmetric).find("blocks differ from their counterparts, the first at row 0, column 1; take method bicgstab") !=
+          std::string::npos);
+}
+
+TEST_CASE("sparse: a partition by METIS is kept on disk, by the pattern's hash") {
+    const PrivateDirectory place;
+    const WithEnvironment here{{"TRIFOLD_CACHE_DIR", place.path().c_str()}, {"TRIFOLD_DISABLE", nullptr}};
+    const auto a = random_on(SparsePattern(SparseMesh{20, 20, 3, 7}), 1, 1);
+    const SparsePartition by_metis{.by = SparsePartitioning::metis, .rows = 100};
+    const auto first = SparsePlan({}, a.pattern(), Device::cpu(), by_metis).summary();
+    if (first.partition != "METIS") {
+        MESSAGE("skipped: " << first.partition);
+        return;
+    }
+    const auto kept = children(place.path() / "data");
+    REQUIRE(kept.size() == 1);
+    const SparsePlan again({}, a.pattern(), Device::cpu(), by_metis);
+    CHECK(again.summary().partition == "METIS, kept on disk");
+    CHECK(again.summary().tiles == first.tiles);
+    CHECK(again.summary().dropped == first.dropped);
+    CHECK(SparsePlan({}, a.pattern(), Device::cpu(), {.by = SparsePartitioning::metis, .rows = 90}).summary().partition == "METIS");
+    // A damaged file is not used, and made anew.
+    auto bytes = *read_file(kept.front());
+    bytes.back() ^= 1;
+    write_file(kept.front(), bytes);
+    CHECK(SparsePlan({}, a.pattern(), Device::cpu(), by_metis).summary().partition == "METIS");
+    CHECK(SparsePlan({}, a.pattern(), Device::cpu(), by_metis).summary().partition == "METIS, kept on disk");
+    const auto cache = Cache::from_environment();
+    CHECK(cache.size() >= static_cast<std::int64_t>(2 * bytes.size()));
+    CHECK(cache.clear() > 0);
+    CHECK(children(place.path() / "data").empty());
 }
 
 TEST_CASE("sparse: partitions cover all rows in subdomains of about the size that was asked for") {

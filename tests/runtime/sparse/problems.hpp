@@ -118,6 +118,10 @@ inline Eigen::Map<const Eigen::VectorXd> as_vector(const std::vector<double>& al
     return {all.data(), static_cast<Eigen::Index>(all.size())};
 }
 
+inline double residual_of(const BlockMatrix& a, const std::vector<double>& x, const std::vector<double>& b) {
+    return (as_vector(b) - a.eigen() * as_vector(x)).norm() / as_vector(b).norm();
+}
+
 /// (L D U)_ij = A_ij where the pattern has (i, j) and both rows are of one subdomain: dense, block by block, straight from the definition.
 class DenseIldu {
   public:

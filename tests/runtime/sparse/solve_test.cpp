@@ -11,10 +11,6 @@ using namespace trifold::test;
 
 namespace {
 
-double residual_of(const BlockMatrix& a, const std::vector<double>& x, const std::vector<double>& b) {
-    return (as_vector(b) - a.eigen() * as_vector(x)).norm() / as_vector(b).norm();
-}
-
 /// -Laplace with Dirichlet values, plus convection in x: kron with a dense block.
 BlockMatrix flow(const SparseMesh& mesh, std::int64_t block, double convection) {
     const SparsePattern pattern(mesh);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "generator/sparse/cost.hpp"
 #include "generator/sparse/layout.hpp"
 #include "tools/trifold/sparse/mesh.hpp"
 #include "tools/trifold/sparse/verbs.hpp"
@@ -28,6 +29,12 @@ std::string launches_text(const Program& program, const std::string& operation) 
     return table(rows);
 }
 
+std::string costs_text(const std::vector<sparse::Cost>& costs) {
+    std::vector<std::vector<std::string>> rows{{"operation", "bytes", "at the device's rate of memory"}};
+    for (const auto& cost : costs) rows.push_back({cost.operation, bytes_text(cost.bytes), fmt::format("{:.3f} ms", cost.seconds * 1e3)});
+    return table(rows);
+}
+
 Report explain(const SparseSpec& spec, const SparseMatrixOptions& own, const SpecOptions& options) {
     const auto target = options.target();
     const auto [a, program] = make_mesh(spec, own, target, options.workers);
@@ -40,6 +47,7 @@ Report explain(const SparseSpec& spec, const SparseMatrixOptions& own, const Spe
                   {"A", bytes_text(a.entries() * square * element_bytes(spec.precision))},
                   {"factors", bytes_text(a.filled * square * sparse::factor_bytes(spec))},
                   {"workspace", bytes_text(program.workspace_bytes)}});
+    text += "\n" + costs_text(sparse::costs_of(spec, target, a));
     return {Json{{"partition", a.how},
                  {"subdomains", a.tiles()},
                  {"largest_subdomain", a.largest_tile()},
