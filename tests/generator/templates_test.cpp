@@ -12,6 +12,7 @@
 #include <trifold/error.hpp>
 #include <trifold/generate.hpp>
 #include <trifold/grid_spec.hpp>
+#include <trifold/ranks.hpp>
 
 #include "generator/program/embedded.hpp"
 #include "generator/program/template_folder.hpp"
@@ -73,6 +74,11 @@ std::vector<Unit> units() {
     add({.block = 16, .horizon = 9, .precision = Precision::mixed}, sm_90, {.schedule = "multi-stage", .variant = "dataflow"});
     add({.block = 8, .horizon = 9}, sm_90, {.schedule = "sequential", .variant = "team"});
     add({.block = 128, .horizon = 9, .precision = Precision::f32}, sm_90, {.variant = "tile-dataflow"});
+    for (const std::int64_t batch : {1, 8}) {
+        const RankSpec rank{.spec = {.block = 8, .horizon = 9, .batch = batch, .operations = all}, .shards = {4, 1, 4}, .rank = 1};
+        for (auto& unit : generate(rank, choose(rank, cpu, {.variant = batch == 1 ? "tile" : "lanes"})).units)
+            units.push_back(std::move(unit));
+    }
     units.push_back(repeat_unit(sm_90));
     for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric}) {
         GridSpec grid{.width = 129, .height = 129};  // has fronts that thread blocks share

@@ -345,8 +345,8 @@ def test_entries_that_are_not_read_may_hold_anything(boundary):
 @pytest.mark.parametrize(
     ("stencil", "options", "problem", "where", "message"),
     [
-        (change(make(5, 7), (0, 3, 1), 1.0), {}, "beyond_image", (3, 0), r"pixel \(3, 0\) reaches beyond the image; set its entries there"),
-        (change(make(5, 7), (2, 6, 4), np.nan), {}, "not_finite", (6, 2), r"pixel \(6, 2\) holds an infinity or NaN"),
+        (change(make(5, 7), (0, 3, 1), 1.0), {}, "beyond_image", (3, 0), r"pixel \[0, 3\] reaches beyond the image; set its entries there"),
+        (change(make(5, 7), (2, 6, 4), np.nan), {}, "not_finite", (6, 2), r"pixel \[2, 6\] holds an infinity or NaN"),
         (change(make(5, 7), (2, 6, 0), np.inf), {}, "not_finite", (6, 2), "infinity"),
         (diffusion(5, 7, sink=0), {}, "nearly_singular", None, "add a little to the diagonal"),
         (change(diffusion(5, 7), (2, 3, 4), -9), {"matrix": "symmetric"}, "pivot", None, "not positive definite"),

@@ -333,8 +333,10 @@ void bind_grid(nb::module_& module) {
 }
 
 void bind_sparse(nb::module_& module) {
-    nb::class_<BoundSparse>(module, "SparseSystem",
-                            "A pattern and its values, for contiguous arrays of NumPy: what trifold.sparse.Solver is written with.")
+    nb::class_<BoundSparse>(
+        module, "SparseSystem",
+        "A pattern and its values, for contiguous arrays of the processor, or all of its GPU: what trifold.sparse.Solver "
+        "is written with.")
         .def(
             "__init__",
             [](BoundSparse* self, nb::handle starts, nb::handle columns, nb::handle parts, nb::handle device, std::int64_t block,
@@ -361,7 +363,7 @@ void bind_sparse(nb::module_& module) {
         .def("gradient", &BoundSparse::gradient, "x"_a, "by_b"_a, "by_values"_a, "columns"_a,
              nb::sig("def gradient(self, x: Any, by_b: Any, by_values: Any, columns: int) -> None"), guarded)
         .def("summary", &BoundSparse::summary, nb::sig("def summary(self) -> dict[str, Any]"))
-        .def_prop_ro("device", &BoundSparse::device, nb::sig("def device(self) -> str"));
+        .def_prop_ro("device", &BoundSparse::device, nb::sig("def device(self) -> str"), "cpu or cuda:0.");
 }
 
 nb::dict tools() {

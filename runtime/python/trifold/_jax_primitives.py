@@ -155,10 +155,20 @@ def make_primitive(name: str, shapes: Any) -> Any:
     primitive.def_abstract_eval(shapes)
 
     def impl(*arguments: Any, **parameters: Any) -> Any:
-        return _compiled(primitive, **parameters)(*arguments)
+        results = _compiled(primitive, **parameters)(*arguments)
+        if jax.config.jax_debug_nans:
+            _refuse_nans(primitive, results)
+        return results
 
     primitive.def_impl(impl)
     return primitive
+
+
+def _refuse_nans(primitive: Any, results: list[Any]) -> None:
+    """JAX itself does not look at what was compiled before jax_debug_nans was set."""
+    for result in results:
+        if jnp.issubdtype(result.dtype, jnp.floating) and np.isnan(result).any():
+            raise FloatingPointError(f"invalid value (nan) encountered in {primitive.name}")
 
 
 @functools.cache

@@ -48,10 +48,6 @@ __all__ = [
 ]
 
 
-def __dir__() -> list[str]:
-    return __all__
-
-
 _CANONICAL = 4  # axes of D: those of a batch of one at least
 
 load_nvrtc()

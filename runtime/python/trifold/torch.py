@@ -56,10 +56,6 @@ from .samples import added, normal, shape_of
 __all__ = ["Factor", "Likelihood", "Marginals", "factor", "grid", "likelihood", "log_determinant", "marginals", "quadratic", "solve"]
 
 
-def __dir__() -> list[str]:
-    return __all__
-
-
 torch: Any = importlib.import_module("torch")
 _MOST_COLUMNS = 64  # right-hand sides that a Plan solves at once
 _LARGEST_BLOCK = 1024
