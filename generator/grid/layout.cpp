@@ -6,26 +6,10 @@
 #include <cmath>
 #include <limits>
 
+#include "generator/program/places.hpp"
+
 namespace trifold::grid {
 namespace {
-
-class Memory {
-  public:
-    /// Adds a buffer of `elements` of `each` bytes, and returns its offset.
-    std::int64_t add(std::string name, std::int64_t elements, std::int64_t each) {
-        const auto offset = bytes_, size = checked_multiply(elements, each, name);
-        bytes_ = round_up(checked_add(bytes_, checked_add(size, workspace_alignment, "workspace"), "workspace") - workspace_alignment,
-                          workspace_alignment);
-        buffers_.push_back({std::move(name), offset, size, false, {}});
-        return offset;
-    }
-    std::int64_t bytes() const { return bytes_; }
-    std::vector<Buffer> take() { return std::move(buffers_); }
-
-  private:
-    std::vector<Buffer> buffers_;
-    std::int64_t bytes_ = 0;
-};
 
 /// Two buffers in turn, since only the next level reads what a level leaves. Each image has a part of its own, since images need not be at
 /// the same level at the same time.
@@ -33,7 +17,7 @@ class Generations {
   public:
     explicit Generations(std::string_view name) : name_(name) {}
     void need(std::size_t level, std::int64_t elements) { sizes_[level % 2] = std::max(sizes_[level % 2], elements); }
-    void place(Memory& memory, std::int64_t images, std::int64_t each) {
+    void place(Places& memory, std::int64_t images, std::int64_t each) {
         for (const std::size_t k : {0, 1})
             offsets_[k] = memory.add(fmt::format("{}_{}", name_, k), checked_multiply(images, sizes_[k], name_), each);
     }
@@ -57,7 +41,7 @@ Layout layout_of(const GridSpec& spec, const std::vector<Level>& levels, const S
     const auto real = element_bytes(spec.precision);
     const bool symmetric = spec.matrix == GridMatrix::symmetric;
     Layout layout;
-    Memory memory;
+    Places memory;
     Generations updates("update"), vectors("vector");
     std::int64_t transposed_pivots = 0;
     for (std::size_t k = 0; k < levels.size(); ++k) {

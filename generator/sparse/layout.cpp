@@ -2,28 +2,11 @@
 
 #include <algorithm>
 
+#include "generator/program/places.hpp"
 #include "generator/program/require.hpp"
 
 namespace trifold::sparse {
 namespace {
-
-class Places {
-  public:
-    /// Adds a buffer, and returns its offset.
-    std::int64_t add(std::string name, std::int64_t elements, std::int64_t each) {
-        const auto offset = bytes_, size = checked_multiply(elements, each, name);
-        bytes_ = round_up(checked_add(bytes_, checked_add(size, workspace_alignment, "workspace"), "workspace") - workspace_alignment,
-                          workspace_alignment);
-        buffers_.push_back({std::move(name), offset, size, false, {}});
-        return offset;
-    }
-    std::int64_t bytes() const { return bytes_; }
-    std::vector<Buffer> take() { return std::move(buffers_); }
-
-  private:
-    std::vector<Buffer> buffers_;
-    std::int64_t bytes_ = 0;
-};
 
 std::int64_t vector_count(const SparseSpec& spec) {
     if (!solves(spec)) return 1;

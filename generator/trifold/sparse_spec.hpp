@@ -20,7 +20,7 @@ namespace [[gnu::visibility("default")]] trifold {
 enum class SparsePreconditioner { none, jacobi, dilu, ic0, ildu0, ildu1, ildu2 };
 /// `cg`: conjugate gradients, for a matrix that is symmetric and positive definite.
 enum class SparseMethod { bicgstab, cg, gmres };
-/// What a caller can ask of a SparseSolver, besides `update`, which all others need.
+/// Calls of a SparseSolver, besides `update`, which all others need.
 enum class SparseOperation { apply, apply_transposed, multiply, multiply_transposed, solve, solve_transposed, gradient };
 using SparseOperations = std::set<SparseOperation>;
 SparseOperations all_sparse_operations();

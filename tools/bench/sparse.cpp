@@ -171,7 +171,7 @@ void measure_sparse(const SparseCase& one, const SparseRequest& request, const s
     solved.iterations = outcome.iterations;
     solved.residual = relative_residual(pattern, spec.block, values, x.host(), b);
     result(solved);
-    // What an iteration of BiCGSTAB moves: two applications, two products, and vectors around them.
+    // An iteration of BiCGSTAB moves two applications, two products, and vectors around them.
     constexpr double vectors = 18;
     auto each = solved.seconds;
     each.median /= static_cast<double>(std::max<std::int64_t>(1, outcome.iterations));

@@ -67,7 +67,7 @@ std::vector<tune::Candidate> candidates(const tune::Point& point, const Target& 
     return result.empty() ? standard(point, target, options) : result;
 }
 
-/// What was left out, and why: nothing else is lost for it.
+/// Units to pack, and what was left out with the reason: nothing else is lost for it.
 struct Packed {
     std::map<std::string, Unit> units;  ///< by key
     std::vector<std::string> left_out;

@@ -62,7 +62,7 @@ const formats::SparseMatrix* matrix_of(std::vector<Contents>& files) {
     return a.rows == a.columns && !has_empty_rows ? &a : nullptr;
 }
 
-/// Of the families that fit, the one with the fewest flops.
+/// Takes, of the families that fit, the one with the fewest flops.
 Look look_at(const formats::SparseMatrix& a, Families families, const SolveOptions& options, FamilyChoice& choice) {
     Look look;
     Fit best;

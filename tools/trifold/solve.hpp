@@ -21,7 +21,7 @@ struct SolveOptions {
     bool accept_nearly_singular = false, condition = false;
     std::shared_ptr<std::vector<Contents>> looked_at;  ///< files that were read to see which family they are for
 
-    /// What the files hold, once.
+    /// Contents of the files, which are read once.
     std::vector<Contents> read() const;
     /// The precision that was asked for. Throws SpecError.
     std::optional<Precision> asked_precision() const;
@@ -31,7 +31,7 @@ struct SolveOptions {
     double tolerance_of(Precision solved_in) const;
 };
 
-/// What a family says of a matrix that comes without a word on its structure.
+/// A family's answer to a matrix that comes without a word on its structure.
 struct Fit {
     bool fits = false;
     double flops = 0;  ///< of a solution: the family with the fewest takes it

@@ -116,7 +116,7 @@ TEST_CASE("ranks: a matrix that is not positive definite names the chain's block
             Spec spec = small(14);
             spec.batch = 3;
             Problem<double> problem(spec, 1, 7);
-            // Of the middle member.
+            // A block of the middle member fails.
             problem.input.d[static_cast<std::size_t>((14 + block) * 36 + 2 * 7)] = -1;
             on_ranks(ranks, [&](const std::shared_ptr<Transport>& transport) {
                 RankSolver solver(RankPlan(spec, transport));

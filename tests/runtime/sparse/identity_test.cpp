@@ -1,4 +1,4 @@
-// What must hold whatever the method: levels, factors of one subdomain, orders of rows, shapes of meshes, the range of numbers.
+// Identities that hold whatever the method: levels, factors of one subdomain, orders of rows, shapes of meshes, the range of numbers.
 #include <doctest/doctest.h>
 
 #include <Eigen/LU>

@@ -9,7 +9,7 @@
 
 namespace trifold::command {
 
-/// What a command line says of a sparse system, besides its files.
+/// Options that describe a sparse system, besides its files.
 struct SparseMatrixOptions {
     std::string preconditioner = "ildu0", method = "bicgstab", partition = "automatic", mesh;
     std::int64_t restart = 30, rows = 0;

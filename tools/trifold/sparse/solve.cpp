@@ -25,7 +25,7 @@ struct SparseSolveOptions {
     std::string plot;
 };
 
-/// What came of it.
+/// Results, and the time that they took.
 struct IterativeSolution {
     std::vector<double> x;
     std::vector<SparseOutcome> outcomes;
@@ -58,7 +58,7 @@ void solve_as(SparseSolver& solver, const BlockRows& a, const DenseMatrix& b, co
     solution.x.assign(x.begin(), x.end());
 }
 
-/// Of the right-hand sides that were solved last, whose histories the solver still has.
+/// Relative residuals of the right-hand sides that were solved last: the solver still has their histories.
 std::vector<std::vector<double>> histories(SparseSolver& solver, const SparseSpec& spec, const std::vector<SparseOutcome>& outcomes) {
     const auto all = std::ssize(outcomes), first = (all - 1) / spec.rhs * spec.rhs;
     std::vector<std::vector<double>> result;
@@ -152,7 +152,7 @@ void write_solution(const DenseMatrix& b, const IterativeSolution& solution, Pre
                                                                  : format_matrix_market(DenseMatrix{b.rows, b.columns, solution.x}));
 }
 
-/// What is of the other families alone.
+/// Refuses options that the other families alone have.
 void refuse_foreign(const SolveOptions& options) {
     for (const auto& [given, name] :
          {std::pair{options.condition, "--condition"}, {options.accept_nearly_singular, "--accept-nearly-singular"}})

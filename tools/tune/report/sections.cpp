@@ -31,7 +31,7 @@ struct Found {
     const Setting* where = nullptr;  ///< of the largest
 };
 
-/// What tells points of equal sizes apart: nothing where there is one setting.
+/// Words that tell points of equal sizes apart: none where there is one setting.
 std::string apart(const Sweep& sweep, const Setting& setting) {
     if (sweep.settings.size() < 2) return "";
     return fmt::format(", {}, {}", setting.device, setting.objective) + (setting.other.empty() ? "" : ", " + setting.other);
