@@ -34,9 +34,9 @@ struct Path {
         level.runs.clear();
         pitch = length + 1;
         first = has_left ? 0 : rest;
-        if (!has_left && rest > 0) level.runs.push_back({0, pitch, 1, rest, 1});
+        if (!has_left && rest > 0) level.runs.push_back({0, level.size, 1, rest, 1});
         level.runs.push_back({first + 1, pitch, count, length, 1});
-        if (has_left && rest > 0) level.runs.push_back({level.size - 1, pitch, 1, rest, -1});
+        if (has_left && rest > 0) level.runs.push_back({level.size - 1, level.size, 1, rest, -1});
         return true;
     }
     /// One chain of all that is left between the ends.

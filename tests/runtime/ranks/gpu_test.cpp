@@ -132,16 +132,151 @@ std::vector<Real> check_operations(const Spec& spec, const std::vector<std::int6
 
 }  // namespace
 
+TEST_CASE("ranks on GPUs: an NCCL that is too old is refused by all, with its file and version") {
+    const RankEmulation emulation(spec_of(4, 6), {3, 3}, {});
+    fake_nccl().version = 20900;
+    CHECK_THROWS_WITH_AS(on_ranks(2, [](const std::shared_ptr<Transport>& transport) { NcclTransport(transport, Device::cuda(0)); }),
+                         doctest::Contains("is version 2.9.0; ranks on GPUs need 2.11.0"), DeviceError);
+    fake_nccl().version = 22803;
+    on_ranks(2, [](const std::shared_ptr<Transport>& transport) {
+        const NcclTransport made(transport, Device::cuda(0));
+        CHECK(made.library().starts_with("2.28.3, "));
+        CHECK(made.library().find("libnccl.so.2") != std::string::npos);
+    });
+}
+
 TEST_CASE("ranks on GPUs: all operations on 2 to 4 ranks") {
     check_operations<double>(spec_of(6, 9), {5, 4}, 1e-13);
     check_operations<double>(spec_of(6, 9, 2), {3, 3, 3}, 1e-13);
     check_operations<double>(spec_of(6, 12), {4, 2, 1, 5}, 1e-13);
     check_operations<double>(spec_of(70, 6), {2, 2, 2}, 1e-13);
+    check_operations<double>(spec_of(128, 3), {1, 1, 1}, 1e-13);
+}
+
+TEST_CASE("ranks on GPUs: single precision, batches and right-hand sides") {
+    auto single = spec_of(20, 9, 3, 2);
+    single.precision = Precision::f32;
+    check_operations<float>(single, {4, 5}, 1e-5);
+    check_operations<float>(single, {3, 2, 4}, 1e-5);
+    check_operations<double>(spec_of(8, 13, 4, 3), {5, 4, 4}, 1e-13);
+    check_operations<double>(spec_of(40, 8, 1, 2), {2, 2, 2, 2}, 1e-13);
+}
+
+TEST_CASE("ranks on GPUs: levels within a rank's own blocks") {
+    for (const auto* schedule : {"sequential", "chains:2", "chains:3", "flanked:4,2", "multi-stage", "segments:3"}) {
+        check_operations<double>(spec_of(5, 29), {15, 14}, 1e-13, tuning(schedule));
+        check_operations<double>(spec_of(5, 36), {9, 12, 6, 9}, 1e-13, tuning(schedule));
+    }
+}
+
+TEST_CASE("ranks on GPUs: a matrix that is not positive definite names the chain's block, a mask leaves members alone") {
+    Spec spec = spec_of(6, 14, 1, 3);
+    for (const std::int64_t block : {0, 4, 5, 9, 13}) {
+        CAPTURE(block);
+        const std::vector<std::int64_t> shards{5, 4, 5};
+        const RankEmulation emulation(spec, shards, {});
+        Problem<double> problem(spec, 1, 7);
+        problem.input.d[static_cast<std::size_t>((14 + block) * 36 + 2 * 7)] = -1;
+        on_ranks(3, [&](const std::shared_ptr<Transport>& transport) {
+            RankSolver solver(RankPlan(spec, transport, Device::cuda(0), {}, shards));
+            Shard<double> shard(solver.plan().spec(), problem);
+            solver.factor_solve(shard.d, shard.e, shard.b, shard.x);
+            const auto status = solver.status();
+            CHECK(status[0].ok());
+            CHECK(status[2].ok());
+            CHECK(status[1].block == block);
+            CHECK(status[1].row == 2);
+            const auto each = shard.count * 6;
+            for (std::int64_t k = 0; k < each; ++k) CHECK(std::isnan(shard.x[static_cast<std::size_t>(each + k)]));
+            for (std::int64_t k = 0; k < each; ++k) CHECK(std::isfinite(shard.x[static_cast<std::size_t>(k)]));
+        });
+    }
+}
+
+TEST_CASE("ranks on GPUs: a diagonal, shifts and masks are fused") {
+    const auto spec = spec_of(6, 11, 1, 3);
+    const std::vector<std::int64_t> shards{4, 3, 4};
+    const Problem<double> problem(spec, 1, 5);
+    std::vector<double> diagonal(3 * 11 * 6), shift{0.5, 1, 2};
+    for (std::size_t k = 0; k < diagonal.size(); ++k) diagonal[k] = static_cast<double>(k % 7);
+    const std::vector<int> active{1, 0, 1};
+    std::vector<double> expected(problem.input.b.size(), 4), x(expected.size());
+    Solver solver(Plan(spec, Device::cpu(), tuning("sequential")));
+    FactorOptions<double> options;
+    options.diagonal = diagonal.data();
+    options.shift = shift.data();
+    options.active = active.data();
+    solver.factor_solve<double>(problem.input.d, problem.input.e, problem.input.b, expected, options);
+    const RankEmulation emulation(spec, shards, {});
+    std::mutex mutex;
+    on_ranks(3, [&](const std::shared_ptr<Transport>& transport) {
+        RankSolver on_rank(RankPlan(spec, transport, Device::cuda(0), {}, shards));
+        Shard<double> shard(on_rank.plan().spec(), problem);
+        std::ranges::fill(shard.x, 4);
+        const auto mine = part(diagonal, 3, 11, 6, shard.first, shard.count);
+        on_rank.factor_solve(shard.d, shard.e, shard.b, shard.x, RankOptions{.diagonal = mine, .shift = shift, .active = active.data()});
+        CHECK(on_rank.status()[1].floors == -1);
+        const std::scoped_lock lock(mutex);
+        shard.put_x(x);
+    });
+    for (std::size_t k = 0; k < x.size(); ++k) CHECK(x[k] == doctest::Approx(expected[k]).epsilon(1e-12));
+}
+
+TEST_CASE("ranks on GPUs: a rank that ends, calls something else or hangs is named in time") {
+    const auto spec = spec_of(4, 8);
+    const RankEmulation emulation(spec, {4, 4}, {});
+    const Problem<double> problem(spec, 1, 3);
+    const auto named = [&](std::chrono::milliseconds limit, const std::function<void(RankSolver&, Shard<double>&, int)>& call) {
+        std::vector<int> result(2, -9);
+        on_ranks(2, [&](std::shared_ptr<Transport> transport) {
+            const int rank = transport->rank();
+            try {
+                const auto nccl = std::make_shared<NcclTransport>(std::move(transport), Device::cuda(0), NcclOptions{.time_limit = limit});
+                RankSolver solver(RankPlan(spec, nccl, Device::cuda(0), {}, {4, 4}));
+                Shard<double> shard(solver.plan().spec(), problem);
+                call(solver, shard, rank);
+            } catch (const RankError& error) {
+                result[static_cast<std::size_t>(rank)] = error.rank;
+            }
+        });
+        return result;
+    };
+    CHECK(named(std::chrono::seconds(30), [](RankSolver& solver, Shard<double>& shard, int rank) {
+              if (rank == 0) solver.factor(shard.d, shard.e);
+          }) == std::vector{1, -9});
+    CHECK(named(std::chrono::seconds(30), [](RankSolver& solver, Shard<double>& shard, int rank) {
+              if (rank == 0) solver.factor(shard.d, shard.e);
+              if (rank == 1) solver.factor_solve(shard.d, shard.e, shard.b, shard.x);
+          }) == std::vector{1, 1});
+    CHECK(named(std::chrono::milliseconds(200), [](RankSolver& solver, Shard<double>& shard, int) {
+              const DeviceArray<double> d(shard.d), e(shard.e);
+              solver.factor(d.data(), e.data());
+              fake_cuda().streams_never_end = true;
+              solver.status();
+          }) == std::vector{-1, -1});
+    fake_cuda().streams_never_end = false;
+    CHECK(fake_nccl().aborted >= 2);
+}
+
+TEST_CASE("ranks on GPUs: a communicator of the caller's, and what is refused") {
+    const auto spec = spec_of(4, 8);
+    const RankEmulation emulation(spec, {4, 4}, {});
+    on_ranks(2, [&](const std::shared_ptr<Transport>& transport) {
+        const NcclTransport mine(transport, Device::cuda(0));
+        CHECK_THROWS_WITH_AS(RankPlan(spec, transport, Device::cuda(0), tuning("twisted:2"), {4, 4}), doctest::Contains("multi-stage or segments"),
+                             SpecError);
+        auto inverted = spec;
+        inverted.operations.insert(Operation::inverse);
+        CHECK_THROWS_WITH_AS(RankPlan(inverted, transport, Device::cuda(0), {}, {4, 4}), doctest::Contains("no selected inverse yet"), SpecError);
+        Tuning fused;
+        fused.variant = "fused";
+        CHECK_THROWS_WITH_AS(RankPlan(spec, transport, Device::cuda(0), fused, {4, 4}), doctest::Contains("give auto or tile-dataflow"), SpecError);
+        CHECK_THROWS_WITH_AS(NcclTransport(transport, Device::cpu()), doctest::Contains("is between GPUs"), SpecError);
+    });
 }
 
 TEST_CASE("debug") {
-    check_operations<double>(spec_of(128, 4), {2, 2}, 1e-13);
-    check_operations<double>(spec_of(64, 4), {2, 2}, 1e-13);
-    check_operations<double>(spec_of(70, 2), {1, 1}, 1e-13);
-    check_operations<double>(spec_of(70, 3), {2, 1}, 1e-13);
+    check_operations<double>(spec_of(192, 12), {6, 6}, 1e-13, tuning("multi-stage"));
+    check_operations<double>(spec_of(192, 12), {6, 6}, 1e-13, tuning("chains:2"));
+    check_operations<double>(spec_of(256, 8), {4, 4}, 1e-13, tuning("multi-stage"));
 }
