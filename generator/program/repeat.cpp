@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-
 #include <trifold/copy_args.h>
 
 #include <cstddef>
@@ -43,7 +42,8 @@ Unit copy_unit(const Target& target) {
         unit.options = {"--offload-arch=" + target.arch, "-std=c++20", "-O3"};
     else
         unit.options = {"-arch=" + target.arch, "-std=c++17"};
-    const auto fact = on_hip ? fmt::format("TRIFOLD_WAVE {}", warp_lanes(target)) : fmt::format("TRIFOLD_ARCH {}", compute_capability(target));
+    const auto fact =
+        on_hip ? fmt::format("TRIFOLD_WAVE {}", warp_lanes(target)) : fmt::format("TRIFOLD_ARCH {}", compute_capability(target));
     unit.source = fmt::format("#define {}\n{}", fact, paste({"gpu/copy.cuh"}, on_hip ? Platform::hip : Platform::cuda));
     return unit;
 }

@@ -28,8 +28,8 @@ class Graph {
     /// Makes it ready for launch(), and the device too. `operands` stand in until a launch brings its own.
     void build(std::span<const Operand> operands, void* workspace, void* stream);
     bool is_built() const { return executable_ != nullptr || !can_launch(); }
-    /// Whether launch() can do it: a graph that repeats launches needs a driver that knows such graphs. Messages are enqueued, and copies have
-    /// operands that do not follow from the first.
+    /// Whether launch() can do it: a graph that repeats launches needs a driver that knows such graphs. Messages are enqueued, and copies
+    /// have operands that do not follow from the first.
     bool can_launch() const { return !has_copies_ && (repeats_.empty() || driver_.can_repeat()); }
     /// Puts in what has changed since the last launch, without a new capture, and launches.
     void launch(std::span<const Operand> operands, void* workspace, void* stream);

@@ -38,9 +38,10 @@ Found open(Backend backend, const std::string& file) {
     if (asked.empty()) asked = name;
     if (void* opened = ::dlopen(asked.c_str(), RTLD_NOW | RTLD_LOCAL)) return {opened, asked};
     const std::string why = ::dlerror();
-    throw DeviceError(fmt::format("ranks on GPUs need {}, and '{}' cannot be opened ({}); install it, name its file in NcclOptions::library "
-                                  "or TRIFOLD_NCCL, or load it before",
-                                  people_call_it(backend), asked, why));
+    throw DeviceError(
+        fmt::format("ranks on GPUs need {}, and '{}' cannot be opened ({}); install it, name its file in NcclOptions::library "
+                    "or TRIFOLD_NCCL, or load it before",
+                    people_call_it(backend), asked, why));
 }
 
 std::string file_of(const void* function, const std::string& asked) {
@@ -69,15 +70,18 @@ Library load(Backend backend, const std::string& file) {
     find(functions.error_string, "ncclGetErrorString");
     find(functions.send, "ncclSend");
     find(functions.receive, "ncclRecv");
+    find(functions.group_start, "ncclGroupStart");
+    find(functions.group_end, "ncclGroupEnd");
     int version = 0;
     if (functions.version != nullptr) functions.version(&version);
     result.file = functions.version != nullptr ? file_of(reinterpret_cast<const void*>(functions.version), asked) : asked;
     result.version = version_text(version);
     if (!missing.empty() || version < least_version)
-        throw DeviceError(fmt::format("the {} in {} is version {}{}; ranks on GPUs need {} or newer, so install one, and see that the process "
-                                      "loads no older one first",
-                                      people_call_it(backend), result.file, result.version,
-                                      missing.empty() ? "" : " and has no " + missing, version_text(least_version)));
+        throw DeviceError(
+            fmt::format("the {} in {} is version {}{}; ranks on GPUs need {} or newer, so install one, and see that the process "
+                        "loads no older one first",
+                        people_call_it(backend), result.file, result.version, missing.empty() ? "" : " and has no " + missing,
+                        version_text(least_version)));
     return result;
 }
 

@@ -23,6 +23,8 @@ struct Functions {
     int (*device)(void* communicator, int* ordinal);
     const char* (*error_string)(int result);
     int (*send)(const void* data, std::size_t count, int type, int peer, void* communicator, void* stream);
+    int (*group_start)();
+    int (*group_end)();
     int (*receive)(void* data, std::size_t count, int type, int peer, void* communicator, void* stream);
 };
 inline constexpr int bytes_type = 0;  // ncclInt8

@@ -40,7 +40,8 @@ struct Resources {
     /// The graph of an operation, which may not be built yet. Waits for its code.
     Graph& make_graph(const Prepared& prepared, std::size_t operation) {
         auto& graph = graphs[operation];
-        if (graph == nullptr) graph = 
+        if (graph == nullptr)
+            graph =
                 std::make_unique<Graph>(driver, prepared.program, prepared.units, prepared.operation(operation), prepared.transport.get());
         return *graph;
     }

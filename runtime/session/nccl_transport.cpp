@@ -5,8 +5,10 @@
 #include <future>
 #include <thread>
 #include <trifold/transport.hpp>
+#include <vector>
 
 #include "runtime/device/gpu_driver.hpp"
+#include "runtime/device/gpu_memory.hpp"
 #include "runtime/device/nccl.hpp"
 
 namespace trifold {
@@ -37,6 +39,7 @@ struct NcclTransport::Impl {
         if (failed != nullptr) std::rethrow_exception(failed);
         if (all.failed >= 0) throw RankError(fmt::format("rank {} has failed: {}", all.failed, all.why), all.failed);
         if (communicator == nullptr) connect(all.id);
+        greet();
     }
     ~Impl() {
         if (!is_own || communicator == nullptr) return;
@@ -54,8 +57,10 @@ struct NcclTransport::Impl {
     }
 
     void open(const NcclOptions& options, Report& mine) {
-        if (device.backend() == Backend::cpu) throw SpecError("an NcclTransport is between GPUs; give a Device of CUDA or HIP, or use its hosts");
-        if (hosts->is_on_device()) throw SpecError("the hosts of an NcclTransport are an NcclTransport; give one between hosts, such as of LocalRanks");
+        if (device.backend() == Backend::cpu)
+            throw SpecError("an NcclTransport is between GPUs; give a Device of CUDA or HIP, or use its hosts");
+        if (hosts->is_on_device())
+            throw SpecError("the hosts of an NcclTransport are an NcclTransport; give one between hosts, such as of LocalRanks");
         library = &nccl::library(device.backend(), options.library);
         context = std::make_unique<const gpu::Context>(gpu::driver(device.backend()), device.ordinal());
         const gpu::Current current(*context);
@@ -70,8 +75,9 @@ struct NcclTransport::Impl {
         check(functions().user_rank(communicator, &number), "ncclCommUserRank");
         check(functions().device(communicator, &ordinal), "ncclCommCuDevice");
         if (count != ranks || number != rank || ordinal != device.ordinal())
-            throw SpecError(fmt::format("the communicator has rank {} of {} on device {}, and the hosts have rank {} of {} and the Device {}",
-                                        number, count, ordinal, rank, ranks, device.ordinal()));
+            throw SpecError(
+                fmt::format("the communicator has rank {} of {} on device {}, and the hosts have rank {} of {} and the Device {}", number,
+                            count, ordinal, rank, ranks, device.ordinal()));
     }
 
     /// Rank 0's id, or the first rank that failed.
@@ -113,13 +119,35 @@ struct NcclTransport::Impl {
             made.set_value(mine);
         }).detach();
         if (future.wait_for(limit) != std::future_status::ready)
-            throw RankError(fmt::format("rank {} has waited for {} ms in ncclCommInitRank (NCCL {}), where not all ranks have come; see what "
-                                        "NCCL_DEBUG=INFO says",
-                                        rank, limit.count(), library->text()),
-                            -1);
+            throw RankError(
+                fmt::format("rank {} has waited for {} ms in ncclCommInitRank (NCCL {}), where not all ranks have come; see what "
+                            "NCCL_DEBUG=INFO says",
+                            rank, limit.count(), library->text()),
+                -1);
         const auto made = future.get();
         communicator = made.communicator;
         check(made.result, "ncclCommInitRank");
+    }
+
+    /// Sends a byte to and from all ranks that this one exchanges messages with, so that no call has to wait for a connection: NCCL makes
+    /// it at the first message, and would do so while the device is at work.
+    void greet() {
+        std::vector<int> peers;
+        for (int distance = 1; distance < ranks; distance *= 2)
+            for (const int peer : {rank - distance, rank + distance})
+                if (peer >= 0 && peer < ranks) peers.push_back(peer);
+        if (peers.empty()) return;
+        const gpu::Current current(*context);
+        const gpu::Memory room(*context, static_cast<std::int64_t>(peers.size()) + 1, "room for NCCL's first messages",
+                               "give it more memory");
+        const gpu::OwnStream stream(context->driver());
+        auto* const bytes = static_cast<char*>(room.get());
+        check(functions().group_start(), "ncclGroupStart");
+        for (const int peer : peers) check(functions().send(bytes, 1, nccl::bytes_type, peer, communicator, stream.get()), "ncclSend");
+        for (std::size_t k = 0; k < peers.size(); ++k)
+            check(functions().receive(bytes + 1 + k, 1, nccl::bytes_type, peers[k], communicator, stream.get()), "ncclRecv");
+        check(functions().group_end(), "ncclGroupEnd");
+        wait({stream.get()});
     }
 
     /// Ends the messages that are under way, and finds the rank that is missing.
@@ -202,8 +230,9 @@ void NcclTransport::send(int to, const void* data, std::int64_t bytes, Stream st
 }
 void NcclTransport::receive(int from, void* data, std::int64_t bytes, Stream stream) {
     if (impl_->communicator == nullptr) throw RankError("a call before this one has failed; make the ranks' transports again", -1);
-    impl_->check(impl_->functions().receive(data, static_cast<std::size_t>(bytes), nccl::bytes_type, from, impl_->communicator, stream.handle),
-                 "ncclRecv");
+    impl_->check(
+        impl_->functions().receive(data, static_cast<std::size_t>(bytes), nccl::bytes_type, from, impl_->communicator, stream.handle),
+        "ncclRecv");
 }
 void NcclTransport::meet(std::int64_t number, const std::string& what) {
     // Names stand for themselves in a number that differs where they do.

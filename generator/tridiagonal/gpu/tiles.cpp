@@ -75,7 +75,10 @@ std::int64_t tasks(const Schedule& schedule, const Spec& spec, const Each& each)
     for (const auto& level : with.levels) {
         const auto single = singles(level).count;
         const auto fronts = checked_add(checked_multiply(level.longest(), level.chains() - single, "tiles"), single, "tiles");
-        sum = checked_add(sum, checked_multiply(checked_multiply(fronts, spec.batch, "tiles"), each(level, leaves(schedule) && &level == &with.levels.back()), "tiles"), "tiles");
+        sum = checked_add(sum,
+                          checked_multiply(checked_multiply(fronts, spec.batch, "tiles"),
+                                           each(level, leaves(schedule) && &level == &with.levels.back()), "tiles"),
+                          "tiles");
     }
     return sum;
 }
@@ -85,7 +88,8 @@ std::int64_t per_edge(const Spec& spec, std::int64_t edge) { return (spec.block 
 
 std::int64_t factor_tasks(const Schedule& schedule, const Spec& spec, std::int64_t edge) {
     const auto side = per_edge(spec, edge);
-    return tasks(schedule, spec, [&](const Level& level, bool is_left) { return side * (side + 1) / 2 + panels(level, is_left) * side * side; });
+    return tasks(schedule, spec,
+                 [&](const Level& level, bool is_left) { return side * (side + 1) / 2 + panels(level, is_left) * side * side; });
 }
 
 std::int64_t sweep_tasks(const Schedule& schedule, const Spec& spec, std::int64_t edge) {
@@ -106,7 +110,8 @@ std::vector<TaskLevel> task_levels(const Schedule& schedule) {
         const auto& level = with.levels[k];
         const bool is_left = leaves(schedule) && k + 1 == with.levels.size();
         const auto [first, count] = singles(level);
-        result.push_back({kernel_level(with, k), static_cast<int>(level.longest()), static_cast<int>(panels(level, is_left)), first, count});
+        result.push_back(
+            {kernel_level(with, k), static_cast<int>(level.longest()), static_cast<int>(panels(level, is_left)), first, count});
         if (is_left) result.back().level.next_size = -1;
     }
     return result;
@@ -299,9 +304,9 @@ std::vector<Constant> constants(const Design& design) {
         result.end(),
         {constant("HALF_PANELS", half_panels(problem)), constant("SHARED_FACTOR", sizes.factor_shared),
          constant("SHARED_SWEEP", sizes.sweep_shared), constant("SWEEP_COLUMNS", sizes.columns), constant("FACTOR_BLOCKS", factor_blocks),
-         constant("SWEEP_BLOCKS", blocks_for(target, sweep_threads, sweep_registers)), constant("LEVELS", level_room(problem)), constant("LEAVES", is_part(problem.schedule)),
-         constant("SHORT_NUMBERS", has_short_numbers(problem, edge)), constant("TASKS", factor_tasks(schedule, spec, edge)),
-         constant("TASK_BLOCKS", design.lowered.shapes.at(Phase::factor).groups),
+         constant("SWEEP_BLOCKS", blocks_for(target, sweep_threads, sweep_registers)), constant("LEVELS", level_room(problem)),
+         constant("LEAVES", is_part(problem.schedule)), constant("SHORT_NUMBERS", has_short_numbers(problem, edge)),
+         constant("TASKS", factor_tasks(schedule, spec, edge)), constant("TASK_BLOCKS", design.lowered.shapes.at(Phase::factor).groups),
          constant("SWEEP_TASKS", sweep_tasks(schedule, spec, edge)),
          constant("SWEEP_TASK_BLOCKS", design.lowered.shapes.at(Phase::forward).groups), constant("SWEEP_THREADS", sweep_threads),
          constant("GROUP_LINES", std::max<std::int64_t>(take(problem, "group_bytes", of) / line, 4)),

@@ -17,8 +17,9 @@ namespace trifold {
 namespace ranks {
 namespace {
 
-constexpr std::array own_names{"chains:1",     "chains:2",      "chains:3",         "chains:4",            "chains:6",   "chains:8",
-                               "flanked:8,4,2", "flanked:16,8,4,2", "flanked:32,16,8,4,2", "multi-stage"};
+constexpr std::array own_names{
+    "chains:1",   "chains:2", "chains:3", "chains:4", "chains:6", "chains:8", "flanked:8,4,2", "flanked:16,8,4,2", "flanked:32,16,8,4,2",
+    "multi-stage"};
 
 /// Seconds of one rank's own blocks. Levels whose blocks others eliminate take none.
 double seconds_of(const RankSpec& spec, const Choice& agreed, std::string_view schedule) {
@@ -63,7 +64,8 @@ std::vector<std::int64_t> weighted_shards(std::int64_t horizon, int ranks, doubl
     if (ranks < 3) return even_shards(horizon, ranks);
     constexpr std::int64_t least_halves = 8;
     auto inner = std::max<std::int64_t>(std::llround(static_cast<double>(horizon) / (2 * weight + ranks - 2)), 1);
-    const auto unit = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(inner / least_halves, 1))));
+    const auto unit =
+        static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(inner / least_halves, 1))));
     inner = std::max<std::int64_t>(inner / unit * unit, 1);
     const auto ends = horizon - inner * (ranks - 2);
     std::vector<std::int64_t> shards(static_cast<std::size_t>(ranks), inner);

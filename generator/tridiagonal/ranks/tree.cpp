@@ -98,9 +98,10 @@ Lengths lengths_of(std::string_view name, const Path& path) {
     const auto parsed = parse_schedule(name, max_horizon).name;
     const bool is_flanked = parsed.starts_with(flanked);
     if (!is_flanked && !parsed.starts_with(segments))
-        throw SpecError(fmt::format("ranks have no schedule '{}' for their own blocks; give auto, sequential, chains:p, flanked:a,b,c, "
-                                    "multi-stage or segments:a,b,c",
-                                    name));
+        throw SpecError(
+            fmt::format("ranks have no schedule '{}' for their own blocks; give auto, sequential, chains:p, flanked:a,b,c, "
+                        "multi-stage or segments:a,b,c",
+                        name));
     Lengths result;
     for (const auto value : numbers_of(std::string_view(parsed).substr(parsed.find(':') + 1)))
         result.list.push_back(is_flanked ? Lengths::Level{1, value} : Lengths::Level{value});

@@ -1,13 +1,12 @@
 #include <doctest/doctest.h>
 
 #include <set>
-
 #include <trifold/binary.hpp>
+
+#include "runtime/compile/beside.hpp"
 #include "tests/runtime/device/emulation.hpp"
 #include "tests/runtime/ranks/fixture.hpp"
 #include "tests/support/drivers/nccl.hpp"
-
-#include "runtime/compile/beside.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
@@ -200,25 +199,26 @@ TEST_CASE("ranks on GPUs: a diagonal, shifts and masks are fused") {
     std::vector<double> diagonal(3 * 11 * 6), shift{0.5, 1, 2};
     for (std::size_t k = 0; k < diagonal.size(); ++k) diagonal[k] = static_cast<double>(k % 7);
     const std::vector<int> active{1, 0, 1};
-    std::vector<double> expected(problem.input.b.size(), 4), x(expected.size());
-    Solver solver(Plan(spec, Device::cpu(), tuning("sequential")));
-    FactorOptions<double> options;
-    options.diagonal = diagonal.data();
-    options.shift = shift.data();
-    options.active = active.data();
-    solver.factor_solve<double>(problem.input.d, problem.input.e, problem.input.b, expected, options);
+    auto added = problem;
+    for (std::size_t block = 0; block < 33; ++block)
+        for (std::size_t r = 0; r < 6; ++r) added.input.d[block * 36 + 7 * r] += diagonal[block * 6 + r] + shift[block / 11];
+    std::vector<double> expected(problem.input.b.size()), x(expected.size());
     const RankEmulation emulation(spec, shards, {});
     std::mutex mutex;
     on_ranks(3, [&](const std::shared_ptr<Transport>& transport) {
         RankSolver on_rank(RankPlan(spec, transport, Device::cuda(0), {}, shards));
-        Shard<double> shard(on_rank.plan().spec(), problem);
-        std::ranges::fill(shard.x, 4);
-        const auto mine = part(diagonal, 3, 11, 6, shard.first, shard.count);
-        on_rank.factor_solve(shard.d, shard.e, shard.b, shard.x, RankOptions{.diagonal = mine, .shift = shift, .active = active.data()});
+        Shard<double> fused(on_rank.plan().spec(), problem), plain(on_rank.plan().spec(), added);
+        std::ranges::fill(fused.x, 4);
+        std::ranges::fill(plain.x, 4);
+        const auto mine = part(diagonal, 3, 11, 6, fused.first, fused.count);
+        on_rank.factor_solve(fused.d, fused.e, fused.b, fused.x, RankOptions{.diagonal = mine, .shift = shift, .active = active.data()});
         CHECK(on_rank.status()[1].floors == -1);
+        on_rank.factor_solve(plain.d, plain.e, plain.b, plain.x, RankOptions{.active = active.data()});
         const std::scoped_lock lock(mutex);
-        shard.put_x(x);
+        fused.put_x(x);
+        plain.put_x(expected);
     });
+    CHECK(x[11 * 6] == 4);  // a masked member's
     for (std::size_t k = 0; k < x.size(); ++k) CHECK(x[k] == doctest::Approx(expected[k]).epsilon(1e-12));
 }
 
@@ -263,14 +263,16 @@ TEST_CASE("ranks on GPUs: a communicator of the caller's, and what is refused") 
     const RankEmulation emulation(spec, {4, 4}, {});
     on_ranks(2, [&](const std::shared_ptr<Transport>& transport) {
         const NcclTransport mine(transport, Device::cuda(0));
-        CHECK_THROWS_WITH_AS(RankPlan(spec, transport, Device::cuda(0), tuning("twisted:2"), {4, 4}), doctest::Contains("multi-stage or segments"),
-                             SpecError);
+        CHECK_THROWS_WITH_AS(RankPlan(spec, transport, Device::cuda(0), tuning("twisted:2"), {4, 4}),
+                             doctest::Contains("multi-stage or segments"), SpecError);
         auto inverted = spec;
         inverted.operations.insert(Operation::inverse);
-        CHECK_THROWS_WITH_AS(RankPlan(inverted, transport, Device::cuda(0), {}, {4, 4}), doctest::Contains("no selected inverse yet"), SpecError);
+        CHECK_THROWS_WITH_AS(RankPlan(inverted, transport, Device::cuda(0), {}, {4, 4}), doctest::Contains("no selected inverse yet"),
+                             SpecError);
         Tuning fused;
         fused.variant = "fused";
-        CHECK_THROWS_WITH_AS(RankPlan(spec, transport, Device::cuda(0), fused, {4, 4}), doctest::Contains("give auto or tile-dataflow"), SpecError);
+        CHECK_THROWS_WITH_AS(RankPlan(spec, transport, Device::cuda(0), fused, {4, 4}), doctest::Contains("give auto or tile-dataflow"),
+                             SpecError);
         CHECK_THROWS_WITH_AS(NcclTransport(transport, Device::cpu()), doctest::Contains("is between GPUs"), SpecError);
     });
 }
@@ -279,4 +281,35 @@ TEST_CASE("debug") {
     check_operations<double>(spec_of(192, 12), {6, 6}, 1e-13, tuning("multi-stage"));
     check_operations<double>(spec_of(192, 12), {6, 6}, 1e-13, tuning("chains:2"));
     check_operations<double>(spec_of(256, 8), {4, 4}, 1e-13, tuning("multi-stage"));
+}
+
+#include "generator/tridiagonal/ranks/tree.hpp"
+TEST_CASE("watched") {
+    for (const auto* name : {"multi-stage", "chains:2"})
+    for (const int which : {0, 1}) {
+        RankSpec rank{spec_of(70, 12), {4, 4, 4}, which};
+        rank.spec.operations = {Operation::factor, Operation::solve};
+        auto choice = choose(rank, target, tuning(name));
+        choice.spec = path_of(rank);
+        choice.schedule = ranks::own_schedule(rank, name);
+        const EmulatedUnit unit(choice);
+        const Problem<double> problem(choice.spec, 1, 3);
+        std::vector<char> workspace(static_cast<std::size_t>(unit.program().workspace_bytes));
+        for (const auto& buffer : unit.program().buffers) {
+            if (buffer.zeroed) std::fill_n(workspace.begin() + buffer.offset, buffer.bytes, 0);
+            std::copy(buffer.contents.begin(), buffer.contents.end(), workspace.begin() + buffer.offset);
+        }
+        trifold_args args{};
+        auto x = problem.x;
+        args.d = problem.input.d.data(), args.e = problem.input.e.data(), args.b = problem.input.b.data(), args.x = x.data();
+        args.b_strides = args.x_strides = {1, 70, 70, 70 * choice.spec.horizon};
+        args.columns = args.members = 1;
+        args.workspace = workspace.data();
+        for (unsigned seed = 1; seed < 4; ++seed) {
+            unit.run(Operation::factor, args, {.order = trifold::test::Order::random, .seed = seed, .alive = 4});
+            unit.run(Operation::solve, args, {.order = trifold::test::Order::random, .seed = seed, .alive = 4});
+        }
+        for (const auto& finding : unit.findings()) MESSAGE(finding);
+        CHECK(unit.findings().empty());
+    }
 }

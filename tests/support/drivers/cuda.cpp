@@ -94,7 +94,7 @@ CUresult enter(const char* call) {
     if (fake_cuda().failing_call == call) return CUDA_ERROR_UNKNOWN;
     return stack.empty() || stack.back() != &primary ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
 }
-#define ENTER \
+#define ENTER                                            \
     const std::scoped_lock entered_alone(one_at_a_time); \
     if (const auto entered = enter(__func__); entered != CUDA_SUCCESS) return entered
 
