@@ -37,6 +37,11 @@ Spec path_of(const RankSpec& spec);
 /// least modelled time. Throws SpecError.
 Choice choose(const RankSpec& spec, const Target& target, const Tuning& tuning = {});
 
+/// Modelled seconds of modelled_operation on GPUs of one host.
+double modelled_seconds(const RankSpec& spec, const Choice& agreed);
+/// Why fewer ranks would be faster, by the model of the GPUs; empty: they would not, or these are no GPUs.
+std::string slower_than_fewer(const RankSpec& spec, const Choice& agreed);
+
 /// The Program of one rank. Pure. Its operations have messages, which the other ranks' Programs answer. `agreed` is what choose() returned.
 Program generate(const RankSpec& spec, const Choice& agreed);
 

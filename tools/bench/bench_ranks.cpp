@@ -22,7 +22,8 @@ namespace {
 struct Options {
     std::vector<std::string> sizes{"1024x1024", "4096x256", "65536x64", "16384x64", "512x512"};
     std::vector<int> ranks{1, 2};
-    std::string schedule = "auto", backend = "cuda", library, shards;
+    std::vector<std::string> schedules{"auto"}, variants{"auto"};
+    std::string backend = "cuda", library, shards;
     int runs = 5, calls = 4;
     bool trace = false, weak = false, messages = false, batch = false, one = true;
     std::int64_t rhs = 1;
@@ -204,7 +205,8 @@ Transports connect(const Options& options, int ranks) {
     return result;
 }
 
-void on_ranks(const Options& options, Chain& chain, const std::string& size, const Transports& transports, const Times& one) {
+void on_ranks(const Options& options, Chain& chain, const std::string& size, const Transports& transports, const Times& one,
+              const Tuning& tuning) {
     const int ranks = static_cast<int>(transports.size());
     std::vector<Times> times(static_cast<std::size_t>(ranks));
     std::barrier barrier(ranks);
@@ -222,8 +224,8 @@ void on_ranks(const Options& options, Chain& chain, const std::string& size, con
         const auto trace = [&](const char* what) {
             if (options.trace) fmt::print(stderr, "rank {}: {} after {:.2f} s\n", rank, what, now() - start);
         };
-        RankSolver solver(RankPlan({.block = chain.n, .horizon = chain.horizon}, transports[static_cast<std::size_t>(rank)], device,
-                                   {.schedule = options.schedule}, shards));
+        RankSolver solver(
+            RankPlan({.block = chain.n, .horizon = chain.horizon}, transports[static_cast<std::size_t>(rank)], device, tuning, shards));
         trace("plan");
         solver.prepare();
         trace("prepared");
@@ -266,8 +268,10 @@ void run_size(const Options& options, std::int64_t horizon, std::int64_t n, cons
         const auto size = fmt::format("{}x{}", blocks, n);
         if (ranks == 1)
             one = on_one(options, chain, size);
-        else if (transports.contains(ranks))
-            on_ranks(options, chain, size, transports.at(ranks), one);
+        else
+            for (const auto& schedule : options.schedules)
+                for (const auto& variant : options.variants)
+                    on_ranks(options, chain, size, transports.at(ranks), one, {.schedule = schedule, .variant = variant});
     }
 }
 
@@ -339,7 +343,8 @@ int main(int argc, char** argv) {
     CLI::App app{"Times of a chain over several GPUs, in milliseconds, and in parentheses how many times faster than one"};
     app.add_option("sizes", options.sizes, "NxBLOCK")->delimiter(',');
     app.add_option("--ranks", options.ranks, "numbers of GPUs, 1 first")->delimiter(',');
-    app.add_option("--schedule", options.schedule, "of a rank's own blocks");
+    app.add_option("--schedules", options.schedules, "of a rank's own blocks, separated by semicolons")->delimiter(';');
+    app.add_option("--variants", options.variants, "with knobs, separated by semicolons")->delimiter(';');
     app.add_option("--shards", options.shards, "blocks of each rank, separated by commas");
     app.add_option("--backend", options.backend, "cuda or hip");
     app.add_option("--library", options.library, "NCCL's file");

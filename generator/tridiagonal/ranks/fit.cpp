@@ -1,5 +1,7 @@
 #include "generator/tridiagonal/ranks/fit.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -17,9 +19,18 @@ namespace trifold {
 namespace ranks {
 namespace {
 
-constexpr std::array own_names{
-    "chains:1",   "chains:2", "chains:3", "chains:4", "chains:6", "chains:8", "flanked:8,4,2", "flanked:16,8,4,2", "flanked:32,16,8,4,2",
-    "multi-stage"};
+constexpr std::array own_names{"chains:1",
+                               "chains:2",
+                               "chains:3",
+                               "chains:4",
+                               "chains:6",
+                               "chains:8",
+                               "flanked:8,4,2",
+                               "flanked:16,8,4,2",
+                               "flanked:32,16,8,4,2",
+                               "flanked:64,32,16,8,4,2",
+                               "flanked:128",
+                               "multi-stage"};
 
 /// Seconds of one rank's own blocks. Levels whose blocks others eliminate take none.
 double seconds_of(const RankSpec& spec, const Choice& agreed, std::string_view schedule) {
@@ -51,11 +62,51 @@ double own_seconds(const RankSpec& spec, const Choice& agreed, std::string_view 
     return most;
 }
 
+/// Levels of the tree, each with a message up, a front and a message down.
+double joint_seconds(const RankSpec& spec, const Choice& agreed) {
+    const auto turns = std::bit_width(static_cast<unsigned>(spec.ranks() - 1));
+    if (turns == 0) return 0;
+    const auto& device = device_of(agreed.target);
+    const auto number = [&](const char* name) { return device.number(std::string("models.ranks.") + name); };
+    const auto block = static_cast<double>(spec.spec.batch * element_bytes(spec.spec.precision) * spec.spec.block * spec.spec.block);
+    constexpr double blocks_of_a_message = 3;
+    Problem front{kernel_spec(agreed.spec, agreed.variant), agreed.target, sequential(1)};
+    front.spec.horizon = 1;
+    const auto joins = variant_named(agreed.target, agreed.variant).seconds(front, device);
+    const auto messages = 2 * number("message_seconds") + blocks_of_a_message * block / number("message_bytes_per_second");
+    return turns * (joins + messages);
+}
+
 std::string fastest_schedule(const RankSpec& spec, const Choice& agreed) {
     return *std::ranges::min_element(own_names, {}, [&](const char* name) { return own_seconds(spec, agreed, name); });
 }
 
 }  // namespace ranks
+
+double modelled_seconds(const RankSpec& spec, const Choice& agreed) {
+    return ranks::own_seconds(spec, agreed, agreed.tuning.schedule) + ranks::joint_seconds(spec, agreed);
+}
+
+std::string slower_than_fewer(const RankSpec& spec, const Choice& agreed) {
+    if (agreed.target.backend == Backend::cpu || spec.ranks() == 1) return {};
+    const auto seconds = modelled_seconds(spec, agreed);
+    auto best = seconds;
+    int fewer = spec.ranks();
+    for (int ranks = 1; ranks < spec.ranks(); ranks *= 2) {
+        double other = 0;
+        if (ranks == 1) {
+            other = modelled_seconds(choose(spec.spec, agreed.target));
+        } else {
+            const RankSpec candidate{spec.spec, fitting_shards(spec.spec, ranks, agreed.target), 0};
+            other = modelled_seconds(candidate, choose(candidate, agreed.target));
+        }
+        if (other < best) best = other, fewer = ranks;
+    }
+    if (fewer == spec.ranks()) return {};
+    constexpr double per_second = 1e6;
+    return fmt::format("{} blocks of {} are modelled to take {:.0f} us on {} GPUs, and {:.0f} us on {}; give fewer ranks",
+                       spec.spec.horizon, spec.spec.block, seconds * per_second, spec.ranks(), best * per_second, fewer);
+}
 
 namespace {
 

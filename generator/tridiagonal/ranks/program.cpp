@@ -311,7 +311,7 @@ Choice choose(const RankSpec& spec, const Target& target, const Tuning& tuning) 
         throw SpecError("ranks on GPUs have no selected inverse yet; leave it out of the Spec's operations, or give a CPU");
     auto whole = tuning;
     whole.schedule = "sequential";
-    whole.any_size = true;
+    whole.any_size = !on_gpu || tuning.any_size;
     if (on_gpu && tuning.variant == "auto") whole.variant = ranks::gpu_variant;
     if (on_gpu && parse_variant(whole.variant).name != ranks::gpu_variant)
         throw SpecError(fmt::format("ranks on GPUs have no variant '{}'; give auto or {}", tuning.variant, ranks::gpu_variant));

@@ -4,6 +4,7 @@
 #include <trifold/version.h>
 
 #include "generator/tridiagonal/spec_json.hpp"
+#include "runtime/base/log.hpp"
 #include "runtime/tridiagonal/ranks/agree.hpp"
 
 namespace trifold {
@@ -47,6 +48,8 @@ RankPlan::RankPlan(const Spec& spec, std::shared_ptr<Transport> transport, const
         state.spec = spec_of(spec, *transport, std::move(shards), device.target(), tuning);
         state.choice = choose(state.spec, device.target(), tuning);
         values = shared_values(state.spec, state.choice);
+        if (transport->rank() == 0 && logs(LogLevel::warning))
+            if (const auto why = slower_than_fewer(state.spec, state.choice); !why.empty()) log(LogLevel::warning, why);
         state.prepared = trifold::prepare(device, rank_words, [&] {
             const auto& choice = state.choice;
             const bool solves = choice.spec.operations.contains(Operation::factor_solve);

@@ -50,6 +50,7 @@ const void* moved(const void* pointer, std::int64_t bytes) {
 
 /// Sets the open sizes of a path, which begin at `first` of the Program's.
 void set_path_sizes(KernelArgs& args, const Program& program, std::ptrdiff_t first) {
+    if (program.sizes.empty()) return;  // they are literals
     const auto* sizes = reinterpret_cast<const trifold_int*>(program.sizes.data()) + first;
     if (takes_sizes_by_value(program))
         std::memcpy(reinterpret_cast<char*>(&args) + offsetof(trifold_args, sizes), sizes, open_size_count * sizeof(trifold_int));

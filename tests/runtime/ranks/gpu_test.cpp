@@ -52,6 +52,8 @@ class RankEmulation {
     Emulator emulator_;
 };
 
+const Tuning any_size{.any_size = true};
+
 Spec spec_of(std::int64_t block, std::int64_t horizon, std::int64_t rhs = 1, std::int64_t batch = 1) {
     Spec spec;
     spec.block = block;
@@ -68,7 +70,7 @@ double log_determinant_of(const Matrix& a) {
 
 /// All operations on all ranks, a thread each, against Eigen. Returns X of the first one.
 template <class Real>
-std::vector<Real> check_operations(const Spec& spec, const std::vector<std::int64_t>& shards, double tolerance, const Tuning& given = {}) {
+std::vector<Real> check_operations(const Spec& spec, const std::vector<std::int64_t>& shards, double tolerance, Tuning given = any_size) {
     CAPTURE(spec.block);
     CAPTURE(spec.horizon);
     CAPTURE(shards);
@@ -150,6 +152,7 @@ TEST_CASE("ranks on GPUs: all operations on 2 to 4 ranks") {
     check_operations<double>(spec_of(6, 12), {4, 2, 1, 5}, 1e-13);
     check_operations<double>(spec_of(70, 6), {2, 2, 2}, 1e-13);
     check_operations<double>(spec_of(128, 3), {1, 1, 1}, 1e-13);
+    check_operations<double>(spec_of(6, 10), {4, 3, 3}, 1e-13, {});  // with sizes as literals
 }
 
 TEST_CASE("ranks on GPUs: single precision, batches and right-hand sides") {
@@ -286,30 +289,30 @@ TEST_CASE("debug") {
 #include "generator/tridiagonal/ranks/tree.hpp"
 TEST_CASE("watched") {
     for (const auto* name : {"multi-stage", "chains:2"})
-    for (const int which : {0, 1}) {
-        RankSpec rank{spec_of(70, 12), {4, 4, 4}, which};
-        rank.spec.operations = {Operation::factor, Operation::solve};
-        auto choice = choose(rank, target, tuning(name));
-        choice.spec = path_of(rank);
-        choice.schedule = ranks::own_schedule(rank, name);
-        const EmulatedUnit unit(choice);
-        const Problem<double> problem(choice.spec, 1, 3);
-        std::vector<char> workspace(static_cast<std::size_t>(unit.program().workspace_bytes));
-        for (const auto& buffer : unit.program().buffers) {
-            if (buffer.zeroed) std::fill_n(workspace.begin() + buffer.offset, buffer.bytes, 0);
-            std::copy(buffer.contents.begin(), buffer.contents.end(), workspace.begin() + buffer.offset);
+        for (const int which : {0, 1}) {
+            RankSpec rank{spec_of(70, 12), {4, 4, 4}, which};
+            rank.spec.operations = {Operation::factor, Operation::solve};
+            auto choice = choose(rank, target, tuning(name));
+            choice.spec = path_of(rank);
+            choice.schedule = ranks::own_schedule(rank, name);
+            const EmulatedUnit unit(choice);
+            const Problem<double> problem(choice.spec, 1, 3);
+            std::vector<char> workspace(static_cast<std::size_t>(unit.program().workspace_bytes));
+            for (const auto& buffer : unit.program().buffers) {
+                if (buffer.zeroed) std::fill_n(workspace.begin() + buffer.offset, buffer.bytes, 0);
+                std::copy(buffer.contents.begin(), buffer.contents.end(), workspace.begin() + buffer.offset);
+            }
+            trifold_args args{};
+            auto x = problem.x;
+            args.d = problem.input.d.data(), args.e = problem.input.e.data(), args.b = problem.input.b.data(), args.x = x.data();
+            args.b_strides = args.x_strides = {1, 70, 70, 70 * choice.spec.horizon};
+            args.columns = args.members = 1;
+            args.workspace = workspace.data();
+            for (unsigned seed = 1; seed < 4; ++seed) {
+                unit.run(Operation::factor, args, {.order = trifold::test::Order::random, .seed = seed, .alive = 4});
+                unit.run(Operation::solve, args, {.order = trifold::test::Order::random, .seed = seed, .alive = 4});
+            }
+            for (const auto& finding : unit.findings()) MESSAGE(finding);
+            CHECK(unit.findings().empty());
         }
-        trifold_args args{};
-        auto x = problem.x;
-        args.d = problem.input.d.data(), args.e = problem.input.e.data(), args.b = problem.input.b.data(), args.x = x.data();
-        args.b_strides = args.x_strides = {1, 70, 70, 70 * choice.spec.horizon};
-        args.columns = args.members = 1;
-        args.workspace = workspace.data();
-        for (unsigned seed = 1; seed < 4; ++seed) {
-            unit.run(Operation::factor, args, {.order = trifold::test::Order::random, .seed = seed, .alive = 4});
-            unit.run(Operation::solve, args, {.order = trifold::test::Order::random, .seed = seed, .alive = 4});
-        }
-        for (const auto& finding : unit.findings()) MESSAGE(finding);
-        CHECK(unit.findings().empty());
-    }
 }
