@@ -3,6 +3,7 @@
 #include <set>
 #include <trifold/binary.hpp>
 
+#include "generator/tridiagonal/ranks/tree.hpp"
 #include "runtime/compile/beside.hpp"
 #include "tests/runtime/device/emulation.hpp"
 #include "tests/runtime/ranks/fixture.hpp"
@@ -52,7 +53,13 @@ class RankEmulation {
     Emulator emulator_;
 };
 
-const Tuning any_size{.any_size = true};
+/// One compilation serves all schedules and shards of a size.
+Tuning any_size_of(const char* schedule) {
+    auto result = tuning(schedule);
+    result.any_size = true;
+    return result;
+}
+const Tuning any_size = any_size_of("auto");
 
 Spec spec_of(std::int64_t block, std::int64_t horizon, std::int64_t rhs = 1, std::int64_t batch = 1) {
     Spec spec;
@@ -134,7 +141,7 @@ std::vector<Real> check_operations(const Spec& spec, const std::vector<std::int6
 }  // namespace
 
 TEST_CASE("ranks on GPUs: an NCCL that is too old is refused by all, with its file and version") {
-    const RankEmulation emulation(spec_of(4, 6), {3, 3}, {});
+    const RankEmulation emulation(spec_of(4, 6), {3, 3}, any_size);
     fake_nccl().version = 20900;
     CHECK_THROWS_WITH_AS(on_ranks(2, [](const std::shared_ptr<Transport>& transport) { NcclTransport(transport, Device::cuda(0)); }),
                          doctest::Contains("is version 2.9.0; ranks on GPUs need 2.11.0"), DeviceError);
@@ -166,8 +173,8 @@ TEST_CASE("ranks on GPUs: single precision, batches and right-hand sides") {
 
 TEST_CASE("ranks on GPUs: levels within a rank's own blocks") {
     for (const auto* schedule : {"sequential", "chains:2", "chains:3", "flanked:4,2", "multi-stage", "segments:3"}) {
-        check_operations<double>(spec_of(5, 29), {15, 14}, 1e-13, tuning(schedule));
-        check_operations<double>(spec_of(5, 36), {9, 12, 6, 9}, 1e-13, tuning(schedule));
+        check_operations<double>(spec_of(5, 29), {15, 14}, 1e-13, any_size_of(schedule));
+        check_operations<double>(spec_of(5, 36), {9, 12, 6, 9}, 1e-13, any_size_of(schedule));
     }
 }
 
@@ -176,11 +183,11 @@ TEST_CASE("ranks on GPUs: a matrix that is not positive definite names the chain
     for (const std::int64_t block : {0, 4, 5, 9, 13}) {
         CAPTURE(block);
         const std::vector<std::int64_t> shards{5, 4, 5};
-        const RankEmulation emulation(spec, shards, {});
+        const RankEmulation emulation(spec, shards, any_size);
         Problem<double> problem(spec, 1, 7);
         problem.input.d[static_cast<std::size_t>((14 + block) * 36 + 2 * 7)] = -1;
         on_ranks(3, [&](const std::shared_ptr<Transport>& transport) {
-            RankSolver solver(RankPlan(spec, transport, Device::cuda(0), {}, shards));
+            RankSolver solver(RankPlan(spec, transport, Device::cuda(0), any_size, shards));
             Shard<double> shard(solver.plan().spec(), problem);
             solver.factor_solve(shard.d, shard.e, shard.b, shard.x);
             const auto status = solver.status();
@@ -206,10 +213,10 @@ TEST_CASE("ranks on GPUs: a diagonal, shifts and masks are fused") {
     for (std::size_t block = 0; block < 33; ++block)
         for (std::size_t r = 0; r < 6; ++r) added.input.d[block * 36 + 7 * r] += diagonal[block * 6 + r] + shift[block / 11];
     std::vector<double> expected(problem.input.b.size()), x(expected.size());
-    const RankEmulation emulation(spec, shards, {});
+    const RankEmulation emulation(spec, shards, any_size);
     std::mutex mutex;
     on_ranks(3, [&](const std::shared_ptr<Transport>& transport) {
-        RankSolver on_rank(RankPlan(spec, transport, Device::cuda(0), {}, shards));
+        RankSolver on_rank(RankPlan(spec, transport, Device::cuda(0), any_size, shards));
         Shard<double> fused(on_rank.plan().spec(), problem), plain(on_rank.plan().spec(), added);
         std::ranges::fill(fused.x, 4);
         std::ranges::fill(plain.x, 4);
@@ -227,7 +234,7 @@ TEST_CASE("ranks on GPUs: a diagonal, shifts and masks are fused") {
 
 TEST_CASE("ranks on GPUs: a rank that ends, calls something else or hangs is named in time") {
     const auto spec = spec_of(4, 8);
-    const RankEmulation emulation(spec, {4, 4}, {});
+    const RankEmulation emulation(spec, {4, 4}, any_size);
     const Problem<double> problem(spec, 1, 3);
     const auto named = [&](std::chrono::milliseconds limit, const std::function<void(RankSolver&, Shard<double>&, int)>& call) {
         std::vector<int> result(2, -9);
@@ -235,7 +242,7 @@ TEST_CASE("ranks on GPUs: a rank that ends, calls something else or hangs is nam
             const int rank = transport->rank();
             try {
                 const auto nccl = std::make_shared<NcclTransport>(std::move(transport), Device::cuda(0), NcclOptions{.time_limit = limit});
-                RankSolver solver(RankPlan(spec, nccl, Device::cuda(0), {}, {4, 4}));
+                RankSolver solver(RankPlan(spec, nccl, Device::cuda(0), any_size, {4, 4}));
                 Shard<double> shard(solver.plan().spec(), problem);
                 call(solver, shard, rank);
             } catch (const RankError& error) {
@@ -263,14 +270,14 @@ TEST_CASE("ranks on GPUs: a rank that ends, calls something else or hangs is nam
 
 TEST_CASE("ranks on GPUs: a communicator of the caller's, and what is refused") {
     const auto spec = spec_of(4, 8);
-    const RankEmulation emulation(spec, {4, 4}, {});
+    const RankEmulation emulation(spec, {4, 4}, any_size);
     on_ranks(2, [&](const std::shared_ptr<Transport>& transport) {
         const NcclTransport mine(transport, Device::cuda(0));
         CHECK_THROWS_WITH_AS(RankPlan(spec, transport, Device::cuda(0), tuning("twisted:2"), {4, 4}),
                              doctest::Contains("multi-stage or segments"), SpecError);
         auto inverted = spec;
         inverted.operations.insert(Operation::inverse);
-        CHECK_THROWS_WITH_AS(RankPlan(inverted, transport, Device::cuda(0), {}, {4, 4}), doctest::Contains("no selected inverse yet"),
+        CHECK_THROWS_WITH_AS(RankPlan(inverted, transport, Device::cuda(0), any_size, {4, 4}), doctest::Contains("no selected inverse yet"),
                              SpecError);
         Tuning fused;
         fused.variant = "fused";
@@ -280,19 +287,12 @@ TEST_CASE("ranks on GPUs: a communicator of the caller's, and what is refused") 
     });
 }
 
-TEST_CASE("debug") {
-    check_operations<double>(spec_of(192, 12), {6, 6}, 1e-13, tuning("multi-stage"));
-    check_operations<double>(spec_of(192, 12), {6, 6}, 1e-13, tuning("chains:2"));
-    check_operations<double>(spec_of(256, 8), {4, 4}, 1e-13, tuning("multi-stage"));
-}
-
-#include "generator/tridiagonal/ranks/tree.hpp"
-TEST_CASE("watched") {
+TEST_CASE("ranks on GPUs: a part of a chain has no races, whatever the order of its threads") {
     for (const auto* name : {"multi-stage", "chains:2"})
         for (const int which : {0, 1}) {
             RankSpec rank{spec_of(70, 12), {4, 4, 4}, which};
             rank.spec.operations = {Operation::factor, Operation::solve};
-            auto choice = choose(rank, target, tuning(name));
+            auto choice = choose(rank, target, any_size_of(name));
             choice.spec = path_of(rank);
             choice.schedule = ranks::own_schedule(rank, name);
             const EmulatedUnit unit(choice);
