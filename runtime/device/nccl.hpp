@@ -5,7 +5,7 @@
 
 namespace trifold::nccl {
 
-/// What every process that makes a communicator gets from rank 0.
+/// The name of a communicator to be made, which rank 0 gives to all others.
 struct UniqueId {
     char bytes[128];
 };

@@ -14,7 +14,7 @@
 namespace trifold {
 namespace {
 
-/// What rank 0 hears of each rank, and tells all.
+/// A rank's word to rank 0, and rank 0's to all.
 struct Report {
     int failed = -1;  // a rank
     char why[256] = {};

@@ -39,7 +39,7 @@ struct RankOptions {
     double pivot_floor = 0;
     bool accept_nearly_singular = false;
     std::int64_t members = 0, columns = 0;
-    Stream stream{};  ///< of a GPU, for arrays in its memory
+    Stream stream{};  ///< the GPU's, where arrays are in its memory
 };
 
 /// An array that a call may write to.

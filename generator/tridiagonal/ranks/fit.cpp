@@ -112,7 +112,7 @@ namespace {
 
 /// Shards whose end ranks have `weight` times the blocks of the others, which can be halved often: their levels need that.
 std::vector<std::int64_t> weighted_shards(std::int64_t horizon, int ranks, double weight) {
-    if (ranks < 3) return even_shards(horizon, ranks);
+    if (ranks <= 2) return even_shards(horizon, ranks);
     constexpr std::int64_t least_halves = 8;
     auto inner = std::max<std::int64_t>(std::llround(static_cast<double>(horizon) / (2 * weight + ranks - 2)), 1);
     const auto unit =
@@ -129,7 +129,7 @@ std::vector<std::int64_t> weighted_shards(std::int64_t horizon, int ranks, doubl
 
 std::vector<std::int64_t> fitting_shards(const Spec& spec, int ranks, const Target& target, const Tuning& tuning) {
     auto best = even_shards(spec.horizon, ranks);
-    if (target.backend == Backend::cpu || ranks < 3) return best;
+    if (target.backend == Backend::cpu || ranks <= 2) return best;
     double least = std::numeric_limits<double>::infinity();
     for (const auto weight : {1.0, 1.2, 1.5, 1.8, 2.2, 2.7}) {
         const RankSpec candidate{spec, weighted_shards(spec.horizon, ranks, weight), 0};

@@ -86,21 +86,20 @@ Piece Part::coupling(std::string_view name, std::int64_t index) const {
 
 /// The places for passed blocks and vectors, which shared.h lists: those of one interval stand together.
 void Part::add_passed(std::vector<Piece>& pieces, const Ends& ends, bool factors, bool sweeps) const {
-    constexpr std::int64_t blocks_each = tiles::passed_blocks / 3, vectors_each = tiles::passed_vectors / 3;
     const auto block = design_.lowered.storage.update * real_, vector = design_.lowered.storage.vector * real_;
     const auto block_piece = [&](std::int64_t k) {
-        return Piece{offset("update") + (ends.side * blocks_each + k) * block, block, tiles::passed_blocks * block, 1};
+        return Piece{offset("update") + (ends.side * tiles::passed_each + k) * block, block, tiles::passed_blocks * block, 1};
     };
     const auto vectors = offset("rhs_update") + 2 * design_.lowered.members * design_.spec.horizon * vector;
     const auto vector_piece = [&](std::int64_t k) {
-        return Piece{vectors + (ends.side * vectors_each + k) * vector, vector, tiles::passed_vectors * vector, 1};
+        return Piece{vectors + (ends.side * tiles::vectors_each + k) * vector, vector, tiles::passed_vectors * vector, 1};
     };
     const bool left = ends.left != none, right = ends.right != none;
-    if (factors && left) pieces.push_back(block_piece(0));
-    if (factors && right) pieces.push_back(block_piece(1));
-    if (factors && left && right) pieces.push_back(block_piece(2));
-    if (sweeps && left) pieces.push_back(vector_piece(0));
-    if (sweeps && right) pieces.push_back(vector_piece(1));
+    if (factors && left) pieces.push_back(block_piece(tiles::for_lower));
+    if (factors && right) pieces.push_back(block_piece(tiles::for_higher));
+    if (factors && left && right) pieces.push_back(block_piece(tiles::for_both));
+    if (sweeps && left) pieces.push_back(vector_piece(tiles::for_lower));
+    if (sweeps && right) pieces.push_back(vector_piece(tiles::for_higher));
 }
 
 void Part::add_updates(std::vector<Piece>& pieces, const Ends& ends, bool factors, bool sweeps) const {

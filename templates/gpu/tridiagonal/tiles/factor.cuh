@@ -114,7 +114,7 @@ TRIFOLD_DEVICE void factor_tile(Pipeline& pipeline, TileShared& shared, const tr
         add_sources(part, shared, args);
     end_sums(part, shared.scales[0], shared.scales[1]);
     if (leaves(task)) {
-        real* to = passed_block(args, task.member, task.panel != 0 ? 2 : task.block == 0 ? 0 : 1);
+        real* to = passed_block(args, task.member, own_interval, task.panel != 0 ? for_both : updated_separator(task));
         store_tile<-1>(to + place_of_tile(task.row, task.column), part, place_in_tile);
         return;
     }

@@ -55,21 +55,20 @@ TRIFOLD_DEVICE void load_original(Part& part, const trifold_args& args, const Ta
     }
 }
 
-/* part += what has come from the parts that this one joins: updates, and at level 0 couplings A(higher, lower). */
+/* part += that which has come from the parts that this one joins: updates, and at level 0 couplings A(higher, lower). */
 TRIFOLD_DEVICE void add_passed(Part& part, const trifold_args& args, const Task& task) {
     const int first_row = task.row * edge, first_column = task.column * edge;
-    const auto add = [&](int k, bool turned) {
-        const real* from = passed_block(args, task.member, k);
+    const auto add = [&](int interval, int which, bool turned) {
+        const real* from = passed_block(args, task.member, interval, which);
         each_element(part, [&](real& value, int r, int c) {
             value += turned ? from[place_in_block(first_column + c, first_row + r)] : from[place_in_block(first_row + r, first_column + c)];
         });
     };
-    const int block = static_cast<int>(task.block);
     if (task.panel == 0) {
-        add(block == 0 ? 3 : block == 1 ? 4 : 7, false);
-        if (block == 1) add(6, false);
+        add(updating_interval(task), updated_separator(task), false);
+        if (task.block == 1) add(higher_interval, for_lower, false);
     } else if (task.level == 0) {
-        add(task.upward ? 8 : 5, !task.upward);
+        add(task.upward ? higher_interval : lower_interval, for_both, !task.upward);
     }
 }
 

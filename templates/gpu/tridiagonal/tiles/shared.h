@@ -1,9 +1,12 @@
 /* Shared memory of variant tile-dataflow. The generator includes this text too: it counts the bytes that a launch asks for. The structures
  * that are counted stand where their parts are known: Work in tasks.cuh, TileShared in pipeline.cuh, SweepShared in sweep.cuh. */
 
-/* What passes between the parts of a chain over ranks: blocks and vectors of each member. A part leaves an update of the lower separator, one
- * of the higher and their coupling (0, 1, 2), of vectors the first two. The part that joins two has places for the same of both. */
-enum { passed_blocks = 9, passed_vectors = 6 };
+/* Numbers of blocks and vectors of a member that pass between the parts of a chain over ranks. A part leaves an update of the lower separator, one
+ * of the higher and their coupling, of vectors the first two. The part that joins two has places for the same of both: three intervals, of
+ * which the first is its own. */
+enum { for_lower, for_higher, for_both, passed_each };
+enum { own_interval, lower_interval, higher_interval, intervals };
+enum { passed_blocks = intervals * passed_each, vectors_each = for_both, passed_vectors = intervals * vectors_each };
 
 /* The task, and its sources: two for each level, and two more. */
 TRIFOLD_SIZE long long work_bytes(long long levels) { return 80 + 32 * (2 * levels + 2); }

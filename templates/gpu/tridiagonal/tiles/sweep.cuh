@@ -168,11 +168,11 @@ TRIFOLD_DEVICE void fetch_inverse(SweepShared& shared, const trifold_args& args)
     end_copies();
 }
 
-/* What has come of a right-hand side from the parts that this one joins. */
+/* A right-hand side's updates from the parts that this one joins. */
 TRIFOLD_DEVICE real passed_entry(const trifold_args& args, const Task& task, int row, int column) {
-    const int block = static_cast<int>(task.block), at = row + column * padded;
-    real sum = passed_vector(args, task.member, block == 0 ? 2 : block == 1 ? 3 : 5)[at];
-    if (block == 1) sum += passed_vector(args, task.member, 4)[at];
+    const int at = row + column * padded;
+    real sum = passed_vector(args, task.member, updating_interval(task), updated_separator(task))[at];
+    if (task.block == 1) sum += passed_vector(args, task.member, higher_interval, for_lower)[at];
     return sum;
 }
 
@@ -198,7 +198,7 @@ TRIFOLD_DEVICE void sweep_tile(SweepShared& shared, const trifold_args& args, Co
     add_all(sums, shared.work, args, columns);
     wait_copies<0>();
     if (Forward && leaves(task)) {
-        real* to = passed_vector(args, task.member, task.block == 0 ? 0 : 1) + columns.first * padded + row;
+        real* to = passed_vector(args, task.member, own_interval, updated_separator(task)) + columns.first * padded + row;
         sums.finish(shared, columns.count, [&](real sum, int r, int c) { to[r + c * padded] = b - sum; });
         return;
     }

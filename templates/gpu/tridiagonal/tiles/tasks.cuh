@@ -54,13 +54,18 @@ TRIFOLD_DEVICE const TaskLevel& task_level(const trifold_args& args, int index) 
 TRIFOLD_DEVICE real* panel_of(const trifold_args& args, trifold_int member, trifold_int block, int panel) {
     return panel == 0 ? factor_of(args, member, block) : panel == 1 ? next_of(args, member, block) : behind_of(args, member, block);
 }
-/* A part's place for what it leaves, or what has come from one that it joins: number k of the lists in shared.h. */
-TRIFOLD_DEVICE real* passed_block(const trifold_args& args, trifold_int member, int k) {
-    return buffer<real>(args, Offset::update(args)) + (member * passed_blocks + k) * storage;
+/* A part's place for what it leaves, or what has come from one that it joins. */
+TRIFOLD_DEVICE real* passed_block(const trifold_args& args, trifold_int member, int interval, int which) {
+    return buffer<real>(args, Offset::update(args)) + (member * passed_blocks + interval * passed_each + which) * storage;
 }
-TRIFOLD_DEVICE real* passed_vector(const trifold_args& args, trifold_int member, int k) {
-    return buffer<real>(args, Offset::rhs_update(args)) + (2 * fronts_of(args) + member * passed_vectors + k) * vector_storage;
+TRIFOLD_DEVICE real* passed_vector(const trifold_args& args, trifold_int member, int interval, int which) {
+    return buffer<real>(args, Offset::rhs_update(args)) +
+           (2 * fronts_of(args) + member * passed_vectors + interval * vectors_each + which) * vector_storage;
 }
+/* The intervals that update a block of the part that joins them: the lower one its first two, the higher one its last two. The middle one is
+ * updated by both. */
+TRIFOLD_DEVICE int updating_interval(const Task& task) { return task.block <= 1 ? lower_interval : higher_interval; }
+TRIFOLD_DEVICE int updated_separator(const Task& task) { return task.block == 0 ? for_lower : for_higher; }
 /* Whether it joins two others. It has three blocks, of which it eliminates the middle one, and couplings that have come. */
 TRIFOLD_DEVICE bool is_joint(const trifold_args& args) { return may_leave && args.e == nullptr; }
 
