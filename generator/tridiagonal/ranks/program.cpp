@@ -221,7 +221,8 @@ class Writer {
         launch.work = Work::copy;
         launch.unit = copy_unit_;
         launch.operands = operands;
-        launch.grid.groups = operands == clear_own || operands == clear_joint ? 1 : trifold_copy_groups;
+        const bool is_one = operands == clear_own || operands == clear_joint;
+        if (copy_unit_ != 0 && !is_one) launch.grid.groups = trifold_copy_groups;
         launch.what = fmt::format("copy {}", what);
         add(std::move(launch));
     }

@@ -4,9 +4,9 @@
 /* Numbers of blocks and vectors of a member that pass between the parts of a chain over ranks. A part leaves an update of the lower separator, one
  * of the higher and their coupling, of vectors the first two. The part that joins two has places for the same of both: three intervals, of
  * which the first is its own. */
-enum { for_lower, for_higher, for_both, passed_each };
-enum { own_interval, lower_interval, higher_interval, intervals };
-enum { passed_blocks = intervals * passed_each, vectors_each = for_both, passed_vectors = intervals * vectors_each };
+enum { for_lower, for_higher, for_both };
+enum { own_interval, lower_interval, higher_interval };
+enum { passed_each = 3, passed_blocks = 3 * 3, vectors_each = 2, passed_vectors = 3 * 2 };
 
 /* The task, and its sources: two for each level, and two more. */
 TRIFOLD_SIZE long long work_bytes(long long levels) { return 80 + 32 * (2 * levels + 2); }
