@@ -5,8 +5,8 @@
 #include <numeric>
 #include <trifold/error.hpp>
 
-#include "generator/program/device.hpp"
 #include "generator/sparse/arrangement.hpp"
+#include "generator/sparse/knobs.hpp"
 
 namespace trifold::sparse {
 namespace {
@@ -72,9 +72,8 @@ double cuts_of(std::int64_t side, std::int64_t length) {
 
 }  // namespace
 
-std::int64_t usual_rows(const SparseSpec& spec, const Target& target) {
-    const auto& device = device_of(target);
-    return std::max<std::int64_t>(1, device.count("models.sparse.tile_scalars") / spec.block);
+std::int64_t usual_rows(const SparseSpec& spec, const Target& target, std::int64_t rows, const Knobs& knobs) {
+    return std::max<std::int64_t>(1, decide(knobs, spec, target, rows, "tile_scalars") / spec.block);
 }
 
 std::array<std::int64_t, 3> box_of(const SparseMesh& mesh, std::int64_t rows) {

@@ -7,9 +7,9 @@
 #include <cctype>
 #include <limits>
 
-#include "generator/program/device.hpp"
 #include "generator/program/templates.hpp"
 #include "generator/sparse/emit.hpp"
+#include "generator/sparse/knobs.hpp"
 
 namespace trifold::sparse::cpu {
 namespace {
@@ -88,8 +88,8 @@ Stored stored_of(const SparseSpec& spec, const Arrangement& a) {
     return is_short(a) ? stored_by<std::uint16_t>(spec, a) : stored_by<std::int32_t>(spec, a);
 }
 
-std::int64_t slice_rows(const SparseSpec& spec, const Target& target) {
-    return std::max<std::int64_t>(1, device_of(target).count("models.sparse.slice_scalars") / spec.block);
+std::int64_t slice_rows(const SparseSpec& spec, const Target& target, std::int64_t rows, const Knobs& knobs) {
+    return std::max<std::int64_t>(1, decide(knobs, spec, target, rows, "slice_scalars") / spec.block);
 }
 
 std::int64_t scratch_bytes(const SparseSpec& spec, const Arrangement& a, std::int64_t slice_rows) {
