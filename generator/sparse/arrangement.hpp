@@ -15,7 +15,7 @@ struct Parts {
 };
 
 /// Rows of a subdomain where the caller leaves that open.
-std::int64_t usual_rows(const SparseSpec& spec, const Target& target);
+std::int64_t usual_rows(const SparseSpec& spec, const Target& target, std::int64_t rows);
 /// Boxes of cells, those at the end perhaps smaller.
 Parts parts_of_boxes(const SparseMesh& mesh, const std::array<std::int64_t, 3>& box);
 /// The box of at most so many cells that cuts the fewest couplings.

@@ -30,7 +30,7 @@ const SparseMesh& mesh_of(const SparsePattern& pattern) {
 
 sparse::Parts parts_of(const SparseSpec& spec, const SparsePattern& pattern, const Device& device, const SparsePartition& partition) {
     const bool is_local = spec.preconditioner == SparsePreconditioner::none || spec.preconditioner == SparsePreconditioner::jacobi;
-    const auto rows = partition.rows > 0 ? partition.rows : sparse::usual_rows(spec, device.target());
+    const auto rows = partition.rows > 0 ? partition.rows : sparse::usual_rows(spec, device.target(), pattern.rows());
     if (partition.rows < 0)
         throw SpecError(fmt::format("a subdomain of {} rows; give at least 1, or 0 for the usual number", partition.rows));
     switch (partition.by) {

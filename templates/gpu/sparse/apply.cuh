@@ -40,8 +40,8 @@ TRIFOLD_DEVICE void sweep(const Context& c, const Tile& tile, int which, real* v
     for (int level = tile.schedule.levels[which]; level < tile.schedule.levels[which + 1]; ++level) {
         const trifold_sparse_level l = level_at(c, level);
         const trifold_sparse_slot* slots = at<const trifold_sparse_slot>(c, c.launch.slots) + l.first_slot;
-        for (int pass = 0; pass * rows_at_once<sparse_sweep_threads> < l.rows; ++pass) {
-            const Lane lane = lane_at<sparse_sweep_threads>(pass);
+        for (int pass = 0; pass * rows_at_once<sweep_threads> < l.rows; ++pass) {
+            const Lane lane = lane_at<sweep_threads>(pass);
             const bool works = lane.works && lane.row < l.rows;
             real sum = 0;
             int own = 0;
@@ -119,7 +119,6 @@ constexpr int kept_slots = block == 1   ? 6
                            : block == 3 ? 3
                            : block == 4 ? 2
                                         : 1; /* slots whose blocks a lane takes into registers before the barrier */
-constexpr int sweepers = sparse_sweep_threads - sparse_fetch_threads;
 
 /* The part of a lane in the next level. */
 struct Taken {
@@ -203,14 +202,15 @@ TRIFOLD_DEVICE void finish(const Taken& taken, const Chip& chip, const Stage& l,
  * the barrier only other rows' numbers remain to be read; and the ring is free for those behind it early. */
 TRIFOLD_DEVICE void sweep_levels(const Context& c, const Stream& stream, const Chip& chip, unsigned before) {
     const int first = stream.first, turn = stream.turn, count = stream.count;
-    const Lane lane = lane_at<sparse_sweep_threads>(0);
+    const Lane lane = lane_at<sweep_threads>(0);
     const int first_row = warp_index() * (warp_lanes / block); /* the warp's first row */
     Taken taken;
     taken.own = -1;
     int left = 0;
-    Stage l = stage_of(level_at(c, first));
+    /* Numbers of levels come from device memory: each is asked for a level early. */
+    Stage l = {}, next = stage_of(level_at(c, first));
     for (int k = 0; k <= count; ++k) {
-        const Stage next = stage_of(level_at(c, k < count ? first + k : first));
+        const Stage after = stage_of(level_at(c, k + 1 < count ? first + k + 1 : first));
         /* Level k - 1 is finished, level k taken. */
         if (k > 0 && taken.own >= 0) finish(taken, chip, l, lane.row, lane.component, k - 1 >= turn);
         if (k == turn && k > 0) named_sync(*chip.word, 1, sweepers); /* D^-1 needs all of L's result */
@@ -226,6 +226,7 @@ TRIFOLD_DEVICE void sweep_levels(const Context& c, const Stream& stream, const C
             for (; left < gone; ++left) gate_arrive(chip.empty + (before + static_cast<unsigned>(left)) % sparse_gates);
         }
         l = next;
+        next = after;
     }
 }
 
@@ -300,17 +301,17 @@ TRIFOLD_DEVICE void store_solved(const Context& c, const Part& part, const Piece
     const real scale = scale_of(c);
     const bool renews = c.launch.step == trifold_sparse_renews;
     real* to = renews ? w.x : METHOD == METHOD_BICGSTAB && c.launch.step == trifold_sparse_second ? w.y : w.z;
-    for (int k = thread_index(); k < part.count(); k += sparse_sweep_threads) to[k] = renews ? to[k] + scale * v[k] : scale * v[k];
+    for (int k = thread_index(); k < part.count(); k += sweep_threads) to[k] = renews ? to[k] + scale * v[k] : scale * v[k];
 }
 
 /* Sums that conjugate gradients take of r and z = M^-1 r. */
 TRIFOLD_DEVICE void leave_products(const Context& c, const Part& part, trifold_int system, const Pieces& w, real* v) {
-    const double rz = static_cast<double>(scale_of(c)) * dot<sparse_sweep_threads>(w.r, v, part.count());
-    const double rr = dot<sparse_sweep_threads>(w.r, w.r, part.count());
+    const double rz = static_cast<double>(scale_of(c)) * dot<sweep_threads>(w.r, v, part.count());
+    const double rr = dot<sweep_threads>(w.r, w.r, part.count());
     block_sync();
     double* room = reinterpret_cast<double*>(v);
-    leave_sum<sparse_sweep_threads>(c, system, 0, rz, room);
-    leave_sum<sparse_sweep_threads>(c, system, 1, rr, room);
+    leave_sum<sweep_threads>(c, system, 0, rz, room);
+    leave_sum<sweep_threads>(c, system, 1, rr, room);
 }
 
 /* Whether a launch has to do with a system. */
@@ -326,13 +327,13 @@ TRIFOLD_DEVICE void precondition_tile(const Context& c) {
     for (trifold_int column = 0; column < c.args.used_columns; ++column) {
         const trifold_int system = system_of(c, column);
         if (!plain && !concerns(c, *state_of(c, system))) continue;
-        for (int k = thread_index(); k < part.count(); k += sparse_sweep_threads)
+        for (int k = thread_index(); k < part.count(); k += sweep_threads)
             chip.v[k] = plain ? static_cast<const real*>(c.args.b)[outer_place(c, part, k, column)]
                               : next_number(c, part, system, *state_of(c, system), pieces_of(c, part, system), k);
         solve_tile(c, chip, round++);
         if (plain) {
             const real scale = has_factors ? scale_of(c) : real(1);
-            for (int k = thread_index(); k < part.count(); k += sparse_sweep_threads)
+            for (int k = thread_index(); k < part.count(); k += sweep_threads)
                 static_cast<real*>(c.args.x)[outer_place(c, part, k, column)] = scale * chip.v[k];
         } else
             store_solved(c, part, pieces_of(c, part, system), chip.v);
