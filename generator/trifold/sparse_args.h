@@ -65,7 +65,7 @@ typedef struct {
     int first_row, first_slot; /* among the rows and slots of all shapes */
     int diagonal;              /* place of the rows' D^-1 in the subdomain's factors; of a transposed triangle their first reference */
     /* Through a ring of shared memory: the level's part of the factors, and its record: numbers of 16 bits for each slot its rows, rounded
-     * up to 8 of them; then the level's rows, and the columns of each slot. */
+     * up to 8 of them; then four for each row, itself and its first three columns; then four for each row that has more, and so on. */
     int begin, bytes;
     int record, record_bytes; /* place in bytes among the records of all shapes */
     int ring;                 /* place in the ring, in bytes, of both */

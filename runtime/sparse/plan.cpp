@@ -78,7 +78,8 @@ SparsePlan::SparsePlan(const SparseSpec& spec, const SparsePattern& pattern, con
     State state{spec, pattern, tuning, {}, {}, {}};
     state.prepared = prepare(device, sparse_words, [&] {
         const auto begin = std::chrono::steady_clock::now();
-        const auto arrangement = sparse::arrange(pattern, parts_of(spec, pattern, device, partition), spec.preconditioner);
+        const auto arrangement =
+            sparse::arrange(pattern, parts_of(spec, pattern, device, partition), spec.preconditioner, sparse::order_for(device.target()));
         auto made = sparse::generate(spec, device.target(), tuning, pattern, arrangement);
         state.summary = summary_of(arrangement, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
         state.contents = std::move(made.contents);

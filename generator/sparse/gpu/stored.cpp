@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <limits>
 #include <span>
@@ -145,8 +146,8 @@ class Lists {
         const auto slots = static_cast<std::int64_t>(triangle[at(rows.front())].size()), count = static_cast<std::int64_t>(rows.size());
         std::int64_t neighbours = 0;
         for (const auto row : rows) neighbours += static_cast<std::int64_t>(triangle[at(row)].size());
-        return round_up((neighbours + (scales ? count : 0)) * square_ * bytes_, 16) +
-               round_up(round_up(slots, 8) + count + neighbours, 8) * 2;
+        const auto numbers = round_up(slots, 8) + (slots / 4 + 1) * 4 * count;  // at most
+        return round_up((neighbours + (scales ? count : 0)) * square_ * bytes_, 16) + round_up(numbers, 8) * 2;
     }
     /// The rows of a level that are taken at once: as many as there are threads for, and as lets the ring hold two such parts.
     std::size_t part_of(std::span<const std::int32_t> rows, const Triangle& triangle, bool scales, bool turned) const {
@@ -188,11 +189,14 @@ class Lists {
         const auto first = records.size(), columns_at = at(level.first_slot);
         for (int s = 0; s < level.slots; ++s) records.push_back(static_cast<std::uint16_t>(slots[columns_at + at(s)].rows));
         records.resize(first + at(round_up(level.slots, 8)), 0);
-        records.insert(records.end(), level_rows.end() - level.rows, level_rows.end());
-        for (int s = 0; s < level.slots; ++s) {
-            const auto& slot = slots[columns_at + at(s)];
-            records.insert(records.end(), slot_columns.begin() + slot.columns, slot_columns.begin() + slot.columns + slot.rows);
-        }
+        const auto number = [&](int which, int t) -> std::uint16_t {
+            if (which == 0) return level_rows[level_rows.size() - at(level.rows - t)];
+            if (which > level.slots || t >= slots[columns_at + at(which - 1)].rows) return 0;
+            return slot_columns[at(slots[columns_at + at(which - 1)].columns + t)];
+        };
+        for (int group = 0; group <= level.slots; group += 4)
+            for (int t = 0; t < (group == 0 ? level.rows : slots[columns_at + at(group - 1)].rows); ++t)
+                for (int which = group; which < group + 4; ++which) records.push_back(number(which, t));
         records.resize(first + at(round_up(static_cast<std::int64_t>(records.size() - first), 8)), 0);
         level.record = static_cast<int>(first * sizeof records[0]);
         level.record_bytes = static_cast<int>((records.size() - first) * sizeof records[0]);
@@ -287,9 +291,16 @@ std::int64_t widest_triangle(const Arrangement& a) {
 }
 /// Warps that sweep: a few numbers of them, so that few texts differ in nothing else.
 std::int64_t round_up_warps(std::int64_t warps, std::int64_t most) {
-    for (const std::int64_t some : {1, 2, 3, 4, 6, 8})
+    for (const std::int64_t some : {2, 6})
         if (warps <= some) return std::min(some, most);
     return most;
+}
+
+/// As many slots of a row as there are registers for; three where no row has more.
+std::int64_t kept_slots(std::int64_t block, std::int64_t widest) {
+    constexpr std::array<std::int64_t, 5> most{0, 6, 4, 3, 2};
+    const auto fitting = block < static_cast<std::int64_t>(most.size()) ? most.at(at(block)) : 1;
+    return widest <= 3 ? std::min<std::int64_t>(3, fitting) : fitting;
 }
 
 }  // namespace
@@ -301,6 +312,7 @@ Sweep sweep_of(const SparseSpec& spec, const Target& target, const Arrangement& 
     Sweep sweep{round_up_warps((level + row_lanes - 1) / row_lanes, sparse_most_sweepers / lanes) * lanes};
     sweep.blocks = std::max<std::int64_t>(1, device.count("models.sparse.resident_threads") / (sweep.sweepers + sparse_fetch_threads));
     if (target.backend != Backend::cuda || compute_capability(target) < 90 || !has_factors(spec)) return sweep;
+    sweep.kept = kept_slots(spec.block, widest_triangle(a) - 1);
     const auto row = widest_triangle(a), row_bytes = row * spec.block * spec.block * factor_bytes(spec);
     const auto others = sparse_vector_bytes(a.largest_tile(), spec.block, element_bytes(spec.precision)) + sparse_gate_bytes() + unit;
     const auto most = device.count("facts.block_shared_bytes"), all = device.count("facts.multiprocessor_shared_bytes");
@@ -310,7 +322,7 @@ Sweep sweep_of(const SparseSpec& spec, const Target& target, const Arrangement& 
     while (sweep.blocks > 1 && (ring_of(sweep.blocks) < least || 2 * ring_of(sweep.blocks) < 3 * level_bytes)) --sweep.blocks;
     const auto ring = ring_of(sweep.blocks);
     // The widest row or column alone must fit a part of it.
-    const auto alone = row_bytes + round_up(2 * row + 8, 8) * 2 + unit;
+    const auto alone = row_bytes + round_up(3 * row + 16, 8) * 2 + unit;
     if (ring >= least && alone <= ring / ring_parts) {
         sweep.ring = ring;
         sweep.fetchers = sparse_fetch_threads;

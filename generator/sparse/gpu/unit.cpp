@@ -23,6 +23,7 @@ std::string constants_of(const SparseSpec& spec, const Target& target, const Swe
     define("SWEEPERS", sweep.sweepers);
     define("FETCHERS", sweep.fetchers);
     define("SWEEP_BLOCKS", sweep.blocks);
+    define("KEPT_SLOTS", sweep.kept);
     return text;
 }
 

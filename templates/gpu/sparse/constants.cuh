@@ -14,6 +14,7 @@ constexpr int sweep_threads = sweepers + TRIFOLD_FETCHERS;
 constexpr int sweep_blocks = TRIFOLD_SWEEP_BLOCKS; /* such thread blocks that a multiprocessor must have registers for */
 constexpr int factor_blocks = block <= 3 ? sweep_blocks : 1;
 constexpr int row_blocks = block <= 3 ? 4 : 2; /* thread blocks that have some chunks of rows */
+constexpr int kept_slots = TRIFOLD_KEPT_SLOTS; /* slots whose blocks a lane takes into registers a level early */
 #define METHOD_BICGSTAB 0
 #define METHOD_CG 1
 #define METHOD_GMRES 2

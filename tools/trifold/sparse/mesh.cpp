@@ -29,7 +29,7 @@ MeshProgram make_mesh(const SparseSpec& spec, const SparseMatrixOptions& options
     const SparsePattern pattern(*mesh);
     const auto partition = options.parts(true);
     const auto rows = partition.rows > 0 ? partition.rows : sparse::usual_rows(spec, target, pattern.rows());
-    auto arrangement = sparse::arrange(pattern, parts_of(*mesh, pattern, partition, rows), spec.preconditioner);
+    auto arrangement = sparse::arrange(pattern, parts_of(*mesh, pattern, partition, rows), spec.preconditioner, sparse::order_for(target));
     auto made = sparse::generate(spec, target, {.workers = workers}, pattern, arrangement);
     return {std::move(arrangement), std::move(made.program)};
 }
