@@ -87,7 +87,25 @@ Shape shape_of(const Arrangement& a, std::int64_t tile, SparsePreconditioner pre
     return shape;
 }
 
-/// Puts rows into the order of their subdomains; within one they stay as they were.
+/// The level of each row within its subdomain: one more than the highest of rows before it that either has an entry of the other.
+std::vector<std::int32_t> levels_of(const SparsePattern& pattern, const Parts& parts) {
+    std::vector<std::int32_t> levels(parts.of_row.size(), 0);
+    const auto starts = pattern.starts();
+    const auto columns = pattern.columns();
+    // Rows ascend: each has its own level before those behind it learn of it.
+    for (std::size_t row = 0; row < levels.size(); ++row) {
+        const auto within = std::span(columns).subspan(at(starts[row]), at(starts[row + 1] - starts[row]));
+        for (const auto column : within)
+            if (at(column) < row && parts.of_row[at(column)] == parts.of_row[row])
+                levels[row] = std::max(levels[row], levels[at(column)] + 1);
+        for (const auto column : within)
+            if (at(column) > row && parts.of_row[at(column)] == parts.of_row[row])
+                levels[at(column)] = std::max(levels[at(column)], levels[row] + 1);
+    }
+    return levels;
+}
+
+/// Puts rows into the order of their subdomains.
 void order_rows(Arrangement& a, const Parts& parts) {
     const auto rows = static_cast<std::int64_t>(parts.of_row.size());
     a.tile_starts.assign(at(parts.count) + 1, 0);
@@ -125,6 +143,15 @@ void order_entries(Arrangement& a, const SparsePattern& pattern) {
                 a.sources[to++] = source;
             }
         }
+    });
+}
+
+/// Puts rows of each subdomain into the order of their levels.
+void order_by_levels(Arrangement& a, const std::vector<std::int32_t>& levels) {
+    for_each_number(static_cast<std::int64_t>(a.tile_starts.size()) - 1, [&](std::int64_t first, std::int64_t end) {
+        for (auto tile = first; tile < end; ++tile)
+            std::stable_sort(a.order.begin() + a.tile_starts[at(tile)], a.order.begin() + a.tile_starts[at(tile) + 1],
+                             [&](std::int32_t one, std::int32_t other) { return levels[at(one)] < levels[at(other)]; });
     });
 }
 
@@ -207,10 +234,14 @@ Levels upper_levels(const Shape& shape) {
     return levels;
 }
 
-Arrangement arrange(const SparsePattern& pattern, const Parts& parts, SparsePreconditioner preconditioner) {
+RowOrder order_for(const Target& target) { return target.backend == Backend::cpu ? RowOrder::kept : RowOrder::by_levels; }
+
+Arrangement arrange(const SparsePattern& pattern, const Parts& parts, SparsePreconditioner preconditioner, RowOrder row_order) {
     Arrangement a;
     a.how = parts.how;
     order_rows(a, parts);
+    if (row_order == RowOrder::by_levels && has_triangles(preconditioner) && fill_level(preconditioner) == 0)
+        order_by_levels(a, levels_of(pattern, parts));
     order_entries(a, pattern);
     find_shapes(a, preconditioner);
     a.kept = count_kept(a);

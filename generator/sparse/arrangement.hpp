@@ -63,8 +63,13 @@ struct Arrangement {
     std::int64_t largest_tile() const;
 };
 
+/// Rows within a subdomain: as the caller has them, or level after level of L where the preconditioner has no fill. Both give the same
+/// factorization, since coupled rows keep their order.
+enum class RowOrder { kept, by_levels };
+RowOrder order_for(const Target& target);
 /// Same result whatever the number of threads.
-Arrangement arrange(const SparsePattern& pattern, const Parts& parts, SparsePreconditioner preconditioner);
+Arrangement arrange(const SparsePattern& pattern, const Parts& parts, SparsePreconditioner preconditioner,
+                    RowOrder row_order = RowOrder::kept);
 
 /// A by columns.
 struct Turned {

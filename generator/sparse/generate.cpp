@@ -55,16 +55,16 @@ Generated generate(const SparseSpec& spec, const Target& target, const SparseTun
     program.name = fmt::format("sparse_{}x{}_{}_{}", a.rows(), spec.block, to_string(spec.precision), program.id);
     program.workers = on_cpu ? tuning.workers : 1;
     const auto slice = on_cpu ? cpu::slice_rows(spec, target, a.rows(), knobs) : gpu::slice_rows();
-    const auto ring = on_cpu ? 0 : gpu::ring_bytes(spec, target, a);
-    auto layout = layout_of(spec, a, slice, on_cpu ? cpu::stored_of(spec, a) : gpu::stored_of(spec, a, ring));
-    layout.launch.ring = ring;
+    const auto sweep = on_cpu ? gpu::Sweep{} : gpu::sweep_of(spec, target, a, knobs);
+    auto layout = layout_of(spec, a, slice, on_cpu ? cpu::stored_of(spec, a) : gpu::stored_of(spec, a, sweep));
+    layout.launch.ring = sweep.ring;
     if (!on_cpu) {
-        const auto room = gpu::factor_room(spec, target, a);
+        const auto room = gpu::factor_room(spec, target, a, sweep);
         layout.launch.factor_rows = room.rows;
         layout.launch.row_room = room.numbers;
     }
     layout.launch.values = pattern.values();
-    program.units = {on_cpu ? cpu::unit_of(spec, target, a) : gpu::unit_of(spec, target, a, ring)};
+    program.units = {on_cpu ? cpu::unit_of(spec, target, a) : gpu::unit_of(spec, target, a, sweep)};
     if (on_cpu) program.scratch_bytes = cpu::scratch_bytes(spec, a, slice);
     add_launches(program, spec, layout.launch);
     if (target.backend == Backend::cuda && !program.repeats.empty()) {

@@ -15,7 +15,9 @@ constexpr Knob cpu_knobs[] = {
     {tile_scalars, tile_words, {4096, 8192, 16384, 32768, 65536}},
     {"slice_scalars", "rows of a task where they do not need one another, times rows of a block", {2048, 4096, 8192, 16384, 32768}}};
 
-constexpr Knob gpu_knobs[] = {{tile_scalars, tile_words, {768, 1536, 3072, 6144, 12288, 24576}}};
+constexpr Knob gpu_knobs[] = {
+    {tile_scalars, tile_words, {768, 1536, 3072, 6144, 12288, 24576}},
+    {"resident_threads", "threads of triangular solves for which a multiprocessor has registers", {448, 672, 896, 1344, 1792}}};
 
 }  // namespace
 

@@ -34,10 +34,9 @@ trifold_int& field_of(trifold_sparse_launch& l, const std::string& name) {
                                                         {"slot_columns", &l.slot_columns},
                                                         {"references", &l.references},
                                                         {"turned_references", &l.turned_references},
-                                                        {"row_entries", &l.row_entries},
-                                                        {"row_diagonals", &l.row_diagonals},
+                                                        {"row_patterns", &l.row_patterns},
                                                         {"entry_columns", &l.entry_columns},
-                                                        {"entry_pairs", &l.entry_pairs},
+                                                        {"eliminations", &l.eliminations},
                                                         {"pairs", &l.pairs},
                                                         {"level_records", &l.level_records}};
     const auto* found = std::ranges::find(fields, name, [](const auto& field) { return std::string_view(field.first); });

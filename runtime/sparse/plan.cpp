@@ -44,7 +44,7 @@ SparsePlan::SparsePlan(const SparseSpec& spec, const SparsePattern& pattern, con
         state.choice = sparse::choose_by_wisdom({spec, sizes}, target, tuning, wisdom_device(device));
         const auto usual = sparse::usual_rows(spec, target, pattern.rows(), sparse::pinned_by(state.choice.tuning, target));
         const auto parts = sparse::parts_of(pattern, partition, spec.preconditioner, usual);
-        const auto arrangement = sparse::arrange(pattern, parts, spec.preconditioner);
+        const auto arrangement = sparse::arrange(pattern, parts, spec.preconditioner, sparse::order_for(target));
         auto made = sparse::generate(spec, target, state.choice.tuning, pattern, arrangement);
         state.summary = summary_of(arrangement, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
         state.contents = std::move(made.contents);

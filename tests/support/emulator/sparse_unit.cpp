@@ -11,7 +11,7 @@ namespace trifold::test {
 EmulatedSparse::EmulatedSparse(const SparseSpec& spec, const Target& target, const SparsePattern& pattern, const sparse::Parts& parts)
     : spec_(spec),
       pattern_(pattern),
-      made_(sparse::generate(spec, target, {}, pattern, sparse::arrange(pattern, parts, spec.preconditioner))),
+      made_(sparse::generate(spec, target, {}, pattern, sparse::arrange(pattern, parts, spec.preconditioner, sparse::order_for(target)))),
       memory_(static_cast<std::size_t>(made_.program.workspace_bytes + workspace_alignment), '\xff') {
     auto place = reinterpret_cast<std::uintptr_t>(memory_.data());
     place = static_cast<std::uintptr_t>(round_up(static_cast<std::int64_t>(place), workspace_alignment));
