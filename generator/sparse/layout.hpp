@@ -63,9 +63,9 @@ std::int64_t factor_bytes(const SparseSpec& spec);
 Layout layout_of(const SparseSpec& spec, const Arrangement& arrangement, std::int64_t slice_rows, Stored stored);
 
 /// The kernels of a unit.
-enum class Kernel { gather, compare, factor, finish, precondition, order, product, begin, update, judge, deliver, gradient };
-inline constexpr std::array<std::string_view, 12> kernel_names{"gather",  "compare", "factor", "finish", "precondition", "order",
-                                                               "product", "begin",   "update", "judge",  "deliver",      "gradient"};
+enum class Kernel { gather, compare, factor, finish, precondition, order, product, begin, update, judge, deliver, gradient, apply };
+inline constexpr std::array<std::string_view, 13> kernel_names{"gather", "compare", "factor", "finish",  "precondition", "order", "product",
+                                                               "begin",  "update",  "judge",  "deliver", "gradient",     "apply"};
 
 /// Launches and repetitions of all operations.
 void add_launches(Program& program, const SparseSpec& spec, const trifold_sparse_launch& launch);

@@ -17,6 +17,7 @@ struct Sweep {
     std::int64_t fetchers = 0;  ///< threads beside them that send factors through a ring
     std::int64_t blocks = 1;    ///< that share a multiprocessor
     std::int64_t kept = 1;      ///< slots of a row that a lane takes into registers a level early
+    bool keeps_all = false;     ///< these are all slots of every row
     std::int64_t ring = 0;      ///< bytes of the ring of shared memory; 0: there is no room, or no copy engine
     std::int64_t threads() const { return sweepers + fetchers; }
 };

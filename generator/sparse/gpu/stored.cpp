@@ -14,7 +14,9 @@
 namespace trifold::sparse::gpu {
 namespace {
 
-constexpr std::int64_t ring_parts = 2;             // a level is at most this part of the ring
+/// A level is at most such a part of the ring. Where lanes do not keep all slots of a row, a level leaves when the next one has been taken,
+/// so neighbours must never share a place.
+std::int64_t ring_parts(bool keeps_all) { return keeps_all ? 2 : 3; }
 constexpr std::int64_t least_of_thread = 1 << 15;  // entries; fewer are done before another thread has begun
 
 std::size_t at(std::int64_t k) { return static_cast<std::size_t>(k); }
@@ -86,7 +88,9 @@ class Lists {
           bytes_(factor_bytes(spec)),
           alignment_(16 / bytes_),
           ring_(sweep.ring),
+          ring_part_(sweep.ring / ring_parts(sweep.keeps_all)),
           rows_at_once_(sparse_rows_at_once(sweep.sweepers, spec.block)),
+          keeps_all_(sweep.keeps_all),
           diagonal_alone_(spec.preconditioner == SparsePreconditioner::dilu),
           copies_turned_(sweep.ring > 0 && spec.operations.contains(SparseOperation::solve_transposed)) {}
 
@@ -215,11 +219,11 @@ class Lists {
         const auto numbers = round_up(slots, 8) + (slots / 4 + 1) * 4 * count;  // at most
         return round_up((neighbours + (scales ? count : 0)) * square_ * bytes_, 16) + round_up(numbers, 8) * 2;
     }
-    /// The rows of a level that are taken at once: as many as there are threads for, and as lets the ring hold two such parts.
+    /// The rows of a level that are taken at once: as many as there are threads for, and as a part of the ring holds.
     std::size_t part_of(std::span<const std::int32_t> rows, const Triangle& triangle, bool scales, bool turned) const {
         if (ring_ == 0 || (turned && !copies_turned_)) return rows.size();
         auto count = std::min(rows.size(), at(rows_at_once_));
-        while (count > 1 && ring_bytes(rows.first(count), triangle, scales) > ring_ / ring_parts) --count;
+        while (count > 1 && ring_bytes(rows.first(count), triangle, scales) > ring_part_) --count;
         return count;
     }
     void sweep(const Shape& shape, const Triangle& triangle, bool ascending, bool scales, bool turned) {
@@ -283,6 +287,7 @@ class Lists {
                 const int end = earlier.ring + earlier.bytes + earlier.record_bytes;
                 if (earlier.ring < place + size && end > place) level.needs = other - first + 1;
             }
+            require(keeps_all_ || level.needs < std::max(1, k - first), "a level waits for the one before it to leave the ring");
             place += size;
         }
     }
@@ -328,7 +333,8 @@ class Lists {
         }
     }
 
-    std::int64_t square_, block_, bytes_, alignment_, ring_, rows_at_once_, stream_ = 0, turned_stream_ = 0;
+    std::int64_t square_, block_, bytes_, alignment_, ring_, ring_part_, rows_at_once_, stream_ = 0, turned_stream_ = 0;
+    bool keeps_all_;       // lanes keep all slots of a row
     bool diagonal_alone_;  // only the diagonal of each row is changed
     bool copies_turned_;   // solutions with A' have their factors by levels of their own
     std::size_t base_ = 0;
@@ -408,8 +414,10 @@ Sweep sweep_of(const SparseSpec& spec, const Target& target, const Arrangement& 
     const auto resident = decide(knobs, spec, target, a.rows(), "resident_threads");
     sweep.blocks = std::max<std::int64_t>(1, resident / (sweep.sweepers + sparse_fetch_threads));
     if (target.backend != Backend::cuda || compute_capability(target) < 90 || !has_factors(spec)) return sweep;
-    sweep.kept = kept_slots(spec.block, widest_triangle(a) - 1);
-    const auto row = widest_triangle(a), row_bytes = row * spec.block * spec.block * factor_bytes(spec);
+    const auto row = widest_triangle(a);
+    sweep.kept = kept_slots(spec.block, row - 1);
+    sweep.keeps_all = row - 1 <= sweep.kept;
+    const auto row_bytes = row * spec.block * spec.block * factor_bytes(spec);
     const auto others = sparse_vector_bytes(a.largest_tile(), spec.block, element_bytes(spec.precision)) + sparse_gate_bytes() + unit;
     const auto most = device.count("facts.block_shared_bytes"), all = device.count("facts.multiprocessor_shared_bytes");
     const auto ring_of = [&](std::int64_t blocks) { return (std::min(most, all / blocks - reserved) - others) / unit * unit; };
@@ -419,7 +427,7 @@ Sweep sweep_of(const SparseSpec& spec, const Target& target, const Arrangement& 
     const auto ring = ring_of(sweep.blocks);
     // The widest row or column alone must fit a part of it.
     const auto alone = row_bytes + round_up(3 * row + 16, 8) * 2 + unit;
-    if (ring >= least && alone <= ring / ring_parts) {
+    if (ring >= least && alone <= ring / ring_parts(sweep.keeps_all)) {
         sweep.ring = ring;
         sweep.fetchers = sparse_fetch_threads;
     }

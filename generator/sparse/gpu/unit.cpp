@@ -24,6 +24,7 @@ std::string constants_of(const SparseSpec& spec, const Target& target, const Swe
     define("FETCHERS", sweep.fetchers);
     define("SWEEP_BLOCKS", sweep.blocks);
     define("KEPT_SLOTS", sweep.kept);
+    define("KEEPS_ALL", sweep.keeps_all ? 1 : 0);
     return text;
 }
 
@@ -41,7 +42,7 @@ std::int64_t widest_row(const Arrangement& a) {
     return widest;
 }
 
-bool has_subdomain(Kernel kernel) { return kernel == Kernel::factor || kernel == Kernel::precondition; }
+bool has_subdomain(Kernel kernel) { return kernel == Kernel::factor || kernel == Kernel::precondition || kernel == Kernel::apply; }
 std::int64_t threads_of(Kernel kernel, const Sweep& sweep) {
     return has_subdomain(kernel) ? sweep.threads() : std::int64_t{sparse_threads};
 }
@@ -58,6 +59,7 @@ std::int64_t shared_bytes(Kernel kernel, const SparseSpec& spec, const Arrangeme
         case Kernel::factor:
             return std::max(records, room.rows * room.numbers * real);
         case Kernel::precondition:
+        case Kernel::apply:
             return std::max(sums, static_cast<std::int64_t>(sparse_vector_bytes(a.largest_tile(), spec.block, real))) + sweep.ring +
                    (sweep.ring > 0 ? sparse_gate_bytes() : 0);
         default:

@@ -67,8 +67,9 @@ struct Chip {
     unsigned* word;
 };
 /* Factors of A' by its own levels are there in solutions only. */
+template <bool plain>
 TRIFOLD_DEVICE bool goes_through_ring(const Context& c) {
-    return has_bulk_copies && c.launch.ring > 0 && (!c.launch.transposed || c.launch.step != trifold_sparse_plain);
+    return has_bulk_copies && sweepers < sweep_threads && (!plain || !c.launch.transposed);
 }
 /* Levels that go through the ring: the first, how many, those of the first sweep, and where the factors lie. */
 struct Stream {
@@ -82,12 +83,13 @@ TRIFOLD_DEVICE Stream stream_of(const Context& c, const Tile& tile) {
     const int end = s.levels[c.launch.transposed ? trifold_sparse_sweeps : trifold_sparse_u + 1];
     return {first, end - first, turn - first, c.launch.transposed ? tile.turned : tile.stream};
 }
+template <bool plain>
 TRIFOLD_DEVICE Chip make_chip(const Context& c) {
     char *ring = static_cast<char*>(shared_memory()), *behind = ring + c.launch.ring;
     trifold_gate* gates = reinterpret_cast<trifold_gate*>(behind);
     const Chip chip = {ring, reinterpret_cast<real*>(behind + (c.launch.ring > 0 ? sparse_gate_bytes() : 0)), gates, gates + sparse_gates,
                        reinterpret_cast<unsigned*>(gates + 2 * sparse_gates)};
-    if (goes_through_ring(c) && thread_index() == 0) {
+    if (goes_through_ring<plain>(c) && thread_index() == 0) {
         for (int k = 0; k < 2 * sparse_gates; ++k) make_gate(gates + k, 1);
         *chip.word = 0;
         fence_shared_copies();
@@ -210,7 +212,7 @@ TRIFOLD_DEVICE void finish(const Taken& taken, const Chip& chip, const Stage& l,
             for (int j = 0; j < block; ++j) product += static_cast<real>(taken.a[k][j]) * chip.v[taken.column[k] + j];
         sum -= product;
     }
-    if (l.slots > kept_slots) sum -= rest_of(chip, l, t, i, scales);
+    if (!keeps_all && l.slots > kept_slots) sum -= rest_of(chip, l, t, i, scales);
     chip.v[taken.own + i] = sum;
 }
 
@@ -238,7 +240,7 @@ TRIFOLD_DEVICE void sweep_levels(const Context& c, const Stream& stream, const C
         }
         named_sync(*chip.word, 1, sweepers);
         if (thread_index() == sweepers - 1) { /* it has the least to do */
-            const int gone = k == count ? count : next.slots > kept_slots ? k : k + 1;
+            const int gone = k == count ? count : !keeps_all && next.slots > kept_slots ? k : k + 1;
 #pragma unroll 1
             for (; left < gone; ++left) gate_arrive(chip.empty + (before + static_cast<unsigned>(left)) % sparse_gates);
         }
@@ -265,42 +267,69 @@ TRIFOLD_DEVICE void sweep_tile(const Context& c, real* v) {
 TRIFOLD_DEVICE real* basis_of(const Context& c, trifold_int system, trifold_int k, const Part& part) {
     return vector_of(c, system, trifold_sparse_basis + k) + part.first * block;
 }
-/* The vector of which M^-1 is wanted: the next one of the basis is r or what was left of v, scaled; at the end of a cycle it is V y. */
-TRIFOLD_DEVICE real next_number(const Context& c, const Part& part, trifold_int system, const trifold_sparse_state& s, const Pieces& w,
-                                int k) {
-    if (c.launch.step != trifold_sparse_renews)
-        return basis_of(c, system, s.inner, part)[k] = static_cast<real>(s.alpha) * (s.inner == 0 ? w.r[k] : w.v[k]);
+/* What a thread reads of a vector's number: the next one of the basis is r or what was left of v, scaled; at the end of a cycle it is V y.
+ */
+struct Loaded {
+    real number;
+};
+TRIFOLD_DEVICE Loaded load_number(const Context& c, const Part& part, trifold_int system, const trifold_sparse_state& s, const Pieces& w,
+                                  int k) {
+    if (c.launch.step != trifold_sparse_renews) return {s.inner == 0 ? w.r[k] : w.v[k]};
     const small_matrices m = small_at(c, system);
     real sum = 0;
     for (trifold_int j = 0; j < s.inner; ++j) sum += static_cast<real>(m.solution[j]) * basis_of(c, system, j, part)[k];
-    return sum;
+    return {sum};
 }
+TRIFOLD_DEVICE real next_number(const Context& c, const Part& part, trifold_int system, const trifold_sparse_state& s, const Pieces&,
+                                const Loaded& in, int k) {
+    if (c.launch.step == trifold_sparse_renews) return in.number;
+    return basis_of(c, system, s.inner, part)[k] = static_cast<real>(s.alpha) * in.number;
+}
+constexpr int loads_together = 4;
 #elif METHOD == METHOD_CG
 /* x += alpha p; r -= alpha v, where the last turn left that to do. M^-1 r is wanted. */
-TRIFOLD_DEVICE real next_number(const Context&, const Part&, trifold_int, const trifold_sparse_state& s, const Pieces& w, int k) {
-    const real alpha = static_cast<real>(s.alpha);
-    real r = w.r[k];
-    if (s.pending) {
-        w.x[k] += alpha * w.p[k];
-        r -= alpha * w.v[k];
-        w.r[k] = r;
-    }
-    return r;
+struct Loaded {
+    real x, r, p, v;
+};
+TRIFOLD_DEVICE Loaded load_number(const Context&, const Part&, trifold_int, const trifold_sparse_state& s, const Pieces& w, int k) {
+    if (!s.pending) return {0, w.r[k], 0, 0};
+    return {w.x[k], w.r[k], w.p[k], w.v[k]};
 }
+TRIFOLD_DEVICE real next_number(const Context&, const Part&, trifold_int, const trifold_sparse_state& s, const Pieces& w, const Loaded& in,
+                                int k) {
+    if (!s.pending) return in.r;
+    const real alpha = static_cast<real>(s.alpha);
+    w.x[k] = in.x + alpha * in.p;
+    return w.r[k] = in.r - alpha * in.v;
+}
+constexpr int loads_together = 4;
 #else
 /* The first time x += alpha z + omega y; r = s - omega t, where the last turn left that to do; p = r + beta (p - omega v), of which M^-1 is
  * wanted. The second time it is that of s = r - alpha v, in the place of r. */
-TRIFOLD_DEVICE real next_number(const Context& c, const Part&, trifold_int, const trifold_sparse_state& s, const Pieces& w, int k) {
+struct Loaded {
+    real x, z, y, r, t, p, v;
+};
+TRIFOLD_DEVICE Loaded load_number(const Context& c, const Part&, trifold_int, const trifold_sparse_state& s, const Pieces& w, int k) {
+    Loaded in = {0, 0, 0, w.r[k], 0, 0, 0};
+    if (c.launch.step == trifold_sparse_second || s.beta != 0) in.v = w.v[k];
+    if (c.launch.step == trifold_sparse_second) return in;
+    if (s.pending) in.x = w.x[k], in.z = w.z[k], in.y = w.y[k], in.t = w.t[k];
+    if (s.beta != 0) in.p = w.p[k];
+    return in;
+}
+TRIFOLD_DEVICE real next_number(const Context& c, const Part&, trifold_int, const trifold_sparse_state& s, const Pieces& w,
+                                const Loaded& in, int k) {
     const real alpha = static_cast<real>(s.alpha), omega = static_cast<real>(s.omega);
-    real r = w.r[k];
-    if (c.launch.step == trifold_sparse_second) return w.r[k] = r - alpha * w.v[k];
+    if (c.launch.step == trifold_sparse_second) return w.r[k] = in.r - alpha * in.v;
+    real r = in.r;
     if (s.pending) {
-        w.x[k] += alpha * w.z[k] + omega * w.y[k];
-        r -= omega * w.t[k];
+        w.x[k] = in.x + (alpha * in.z + omega * in.y);
+        r -= omega * in.t;
         w.r[k] = r;
     }
-    return w.p[k] = s.beta == 0 ? r : r + static_cast<real>(s.beta) * (w.p[k] - omega * w.v[k]);
+    return w.p[k] = s.beta == 0 ? r : r + static_cast<real>(s.beta) * (in.p - omega * in.v);
 }
+constexpr int loads_together = 2;
 #endif
 
 /* Where M^-1 of the vector goes. Factors are those of A times its scale. Without factors M is 1 / scale, so that numbers stay in the
@@ -327,54 +356,85 @@ TRIFOLD_DEVICE bool concerns(const Context& c, const trifold_sparse_state& s) {
     return c.launch.step == trifold_sparse_renews ? is_renewing(s) && s.pending : is_at_work(s);
 }
 
+constexpr int places_together = 3;
+/* Does something for the numbers of a part, of which a thread has every threads-th: first `load` for some of them, then `use`, so that what
+ * is loaded is on its way at the same time. */
+template <int together, class Load, class Use>
+TRIFOLD_DEVICE void for_numbers(const Part& part, int threads, const Load& load, const Use& use) {
+    const int count = part.count();
+    for (int first = thread_index(); first < count; first += together * threads) {
+        decltype(load(0)) in[together];
+#pragma unroll
+        for (int n = 0; n < together; ++n)
+            if (first + n * threads < count) in[n] = load(first + n * threads);
+#pragma unroll
+        for (int n = 0; n < together; ++n)
+            if (first + n * threads < count) use(first + n * threads, in[n]);
+    }
+}
 /* The vector of which M^-1 is wanted goes to shared memory. */
+template <bool plain>
 TRIFOLD_DEVICE void begin_column(const Context& c, const Part& part, const Chip& chip, trifold_int column, int threads) {
-    const trifold_int system = system_of(c, column);
-    const bool plain = c.launch.step == trifold_sparse_plain;
-    for (int k = thread_index(); k < part.count(); k += threads)
-        chip.v[k] = plain ? static_cast<const real*>(c.args.b)[outer_place(c, part, k, column)]
-                          : next_number(c, part, system, *state_of(c, system), pieces_of(c, part, system), k);
+    if constexpr (plain) {
+        const real* b = static_cast<const real*>(c.args.b);
+        for_numbers<places_together>(
+            part, threads, [&](int k) { return b[outer_place(c, part, k, column)]; }, [&](int k, real number) { chip.v[k] = number; });
+    } else {
+        const trifold_int system = system_of(c, column);
+        const trifold_sparse_state& s = *state_of(c, system);
+        const Pieces w = pieces_of(c, part, system);
+        for_numbers<loads_together>(
+            part, threads, [&](int k) { return load_number(c, part, system, s, w, k); },
+            [&](int k, const Loaded& in) { chip.v[k] = next_number(c, part, system, s, w, in, k); });
+    }
 }
 /* And back. */
+template <bool plain>
 TRIFOLD_DEVICE void end_column(const Context& c, const Part& part, const Chip& chip, trifold_int column, int threads) {
-    if (c.launch.step != trifold_sparse_plain) return store_solved(c, part, pieces_of(c, part, system_of(c, column)), chip.v, threads);
-    const real scale = has_factors ? scale_of(c) : real(1);
-    for (int k = thread_index(); k < part.count(); k += threads)
-        static_cast<real*>(c.args.x)[outer_place(c, part, k, column)] = scale * chip.v[k];
+    if constexpr (plain) {
+        const real scale = has_factors ? scale_of(c) : real(1);
+        real* x = static_cast<real*>(c.args.x);
+        for_numbers<places_together>(
+            part, threads, [&](int k) { return outer_place(c, part, k, column); },
+            [&](int k, trifold_int place) { x[place] = scale * chip.v[k]; });
+    } else
+        store_solved(c, part, pieces_of(c, part, system_of(c, column)), chip.v, threads);
 }
-/* A column by the threads that sweep, while one of the last warp sends factors on their way, from the first moment on. */
-TRIFOLD_DEVICE void precondition_by_ring(const Context& c, const Part& part, const Chip& chip, trifold_int column, unsigned round) {
+/* Where factors go through a ring, one thread of the last warp sends them on their way from the first moment on, and the others have all
+ * else to do. */
+template <bool plain>
+TRIFOLD_DEVICE void precondition_column(const Context& c, const Part& part, const Chip& chip, trifold_int column, unsigned round) {
+    const bool by_ring = goes_through_ring<plain>(c);
+    const int threads = by_ring ? sweepers : sweep_threads;
     const Stream stream = stream_of(c, tile_at(c));
     const unsigned before = round * static_cast<unsigned>(stream.count);
-    if (thread_index() < sweepers) {
-        begin_column(c, part, chip, column, sweepers);
-        named_sync(*chip.word, 1, sweepers);
-        sweep_levels(c, stream, chip, before);
-        end_column(c, part, chip, column, sweepers);
+    if (thread_index() < threads) {
+        begin_column<plain>(c, part, chip, column, threads);
+        if (by_ring) {
+            named_sync(*chip.word, 1, sweepers);
+            sweep_levels(c, stream, chip, before);
+        } else
+            sweep_tile(c, chip.v);
+        end_column<plain>(c, part, chip, column, threads);
     } else if (thread_index() == sweepers)
         fetch_levels(c, stream, chip, before);
 }
 
+/* `plain`: of the caller's arrays; else of a solution's vectors. */
+template <bool plain>
 TRIFOLD_DEVICE void precondition_tile(const Context& c) {
     const Part part = rows_of(tile_of(c));
-    const Chip chip = make_chip(c);
-    const bool plain = c.launch.step == trifold_sparse_plain;
-    if (goes_through_ring(c)) block_sync(); /* gates are made */
+    const Chip chip = make_chip<plain>(c);
+    block_sync(); /* gates are made */
     unsigned round = 0;
     for (trifold_int column = 0; column < c.args.used_columns; ++column) {
         const trifold_int system = system_of(c, column);
         if (!plain && !concerns(c, *state_of(c, system))) continue;
-        if (goes_through_ring(c))
-            precondition_by_ring(c, part, chip, column, round++);
-        else {
-            begin_column(c, part, chip, column, sweep_threads);
-            sweep_tile(c, chip.v);
-            end_column(c, part, chip, column, sweep_threads);
-        }
-        if (METHOD == METHOD_CG && !plain) {
-            block_sync(); /* z is stored */
-            leave_products(c, part, system, pieces_of(c, part, system), chip.v);
-        }
+        precondition_column<plain>(c, part, chip, column, round++);
         block_sync();
+        if (METHOD == METHOD_CG && !plain) {
+            leave_products(c, part, system, pieces_of(c, part, system), chip.v);
+            block_sync();
+        }
     }
 }

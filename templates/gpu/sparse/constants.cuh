@@ -15,6 +15,7 @@ constexpr int sweep_blocks = TRIFOLD_SWEEP_BLOCKS; /* such thread blocks that a 
 constexpr int factor_blocks = block <= 3 ? sweep_blocks : 1;
 constexpr int row_blocks = block <= 3 ? 4 : 2; /* thread blocks that have some chunks of rows */
 constexpr int kept_slots = TRIFOLD_KEPT_SLOTS; /* slots whose blocks a lane takes into registers a level early */
+constexpr bool keeps_all = TRIFOLD_KEEPS_ALL;  /* no row has more */
 #define METHOD_BICGSTAB 0
 #define METHOD_CG 1
 #define METHOD_GMRES 2
