@@ -2,6 +2,7 @@
 #include <array>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <trifold/error.hpp>
 
@@ -274,6 +275,17 @@ class Lists {
     std::size_t base_ = 0;
 };
 
+/// Rows of each subdomain in the order that the caller has them in.
+std::vector<std::uint16_t> outer_order(const Arrangement& a) {
+    std::vector<std::uint16_t> rows(a.order.size());
+    for (std::size_t tile = 0; tile + 1 < a.tile_starts.size(); ++tile) {
+        const auto first = a.tile_starts[tile];
+        const std::span here(rows.begin() + first, rows.begin() + a.tile_starts[tile + 1]);
+        std::iota(here.begin(), here.end(), std::uint16_t{0});
+        std::ranges::sort(here, {}, [&](std::uint16_t row) { return a.order[at(first + row)]; });
+    }
+    return rows;
+}
 /// The most rows of a level of L or U.
 std::int64_t widest_level(const Arrangement& a) {
     std::int64_t widest = 1;
@@ -316,7 +328,9 @@ Sweep sweep_of(const SparseSpec& spec, const Target& target, const Arrangement& 
     const auto& device = device_of(target);
     const auto lanes = std::int64_t{warp_lanes(target)}, row_lanes = lanes / spec.block, level = widest_level(a);
     Sweep sweep{round_up_warps((level + row_lanes - 1) / row_lanes, sparse_most_sweepers / lanes) * lanes};
-    sweep.blocks = std::max<std::int64_t>(1, device.count("models.sparse.resident_threads") / (sweep.sweepers + sparse_fetch_threads));
+    constexpr std::int64_t small_block = 3;  // larger ones need twice the registers
+    const auto resident = device.count("models.sparse.resident_threads") / (spec.block <= small_block ? 1 : 2);
+    sweep.blocks = std::max<std::int64_t>(1, resident / (sweep.sweepers + sparse_fetch_threads));
     if (target.backend != Backend::cuda || compute_capability(target) < 90 || !has_factors(spec)) return sweep;
     const auto row = widest_triangle(a);
     sweep.kept = kept_slots(spec.block, row - 1);
@@ -373,7 +387,8 @@ Stored stored_of(const SparseSpec& spec, const Arrangement& a, const Sweep& swee
                        {"entry_columns", bytes_of(lists.columns)},
                        {"eliminations", bytes_of(lists.eliminations)},
                        {"pairs", bytes_of(lists.pairs)},
-                       {"level_records", bytes_of(lists.records)}};
+                       {"level_records", bytes_of(lists.records)},
+                       {"outer_order", bytes_of(outer_order(a))}};
     if (!needs_turned(spec)) return stored;
     auto turned = turn(a);
     for (std::size_t column = 0; column + 1 < turned.starts.size(); ++column)

@@ -356,7 +356,7 @@ TRIFOLD_DEVICE bool concerns(const Context& c, const trifold_sparse_state& s) {
     return c.launch.step == trifold_sparse_renews ? is_renewing(s) && s.pending : is_at_work(s);
 }
 
-constexpr int places_together = 3;
+constexpr int places_together = 2;
 /* Does something for the numbers of a part, of which a thread has every threads-th: first `load` for some of them, then `use`, so that what
  * is loaded is on its way at the same time. */
 template <int together, class Load, class Use>
@@ -372,13 +372,32 @@ TRIFOLD_DEVICE void for_numbers(const Part& part, int threads, const Load& load,
             if (first + n * threads < count) use(first + n * threads, in[n]);
     }
 }
+/* A number of the caller's arrays, and where it is in shared memory. */
+struct Outer {
+    trifold_int place;
+    int inner;
+};
+/* The k-th number of a part in the order of the caller, so that neighbouring threads have neighbours. */
+TRIFOLD_DEVICE Outer outer_number(const Context& c, const Part& part, trifold_int column, int k) {
+    const int row = at<const unsigned short>(c, c.launch.outer_order)[part.first + k / block], inner = row * block + k % block;
+    return {outer_place(c, part, inner, column), inner};
+}
+struct Arriving {
+    real number;
+    int inner;
+};
 /* The vector of which M^-1 is wanted goes to shared memory. */
 template <bool plain>
 TRIFOLD_DEVICE void begin_column(const Context& c, const Part& part, const Chip& chip, trifold_int column, int threads) {
     if constexpr (plain) {
         const real* b = static_cast<const real*>(c.args.b);
         for_numbers<places_together>(
-            part, threads, [&](int k) { return b[outer_place(c, part, k, column)]; }, [&](int k, real number) { chip.v[k] = number; });
+            part, threads,
+            [&](int k) {
+                const Outer outer = outer_number(c, part, column, k);
+                return Arriving{b[outer.place], outer.inner};
+            },
+            [&](int, const Arriving& in) { chip.v[in.inner] = in.number; });
     } else {
         const trifold_int system = system_of(c, column);
         const trifold_sparse_state& s = *state_of(c, system);
@@ -395,8 +414,8 @@ TRIFOLD_DEVICE void end_column(const Context& c, const Part& part, const Chip& c
         const real scale = has_factors ? scale_of(c) : real(1);
         real* x = static_cast<real*>(c.args.x);
         for_numbers<places_together>(
-            part, threads, [&](int k) { return outer_place(c, part, k, column); },
-            [&](int k, trifold_int place) { x[place] = scale * chip.v[k]; });
+            part, threads, [&](int k) { return outer_number(c, part, column, k); },
+            [&](int, const Outer& to) { x[to.place] = scale * chip.v[to.inner]; });
     } else
         store_solved(c, part, pieces_of(c, part, system_of(c, column)), chip.v, threads);
 }
