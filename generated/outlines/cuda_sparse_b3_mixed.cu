@@ -14,7 +14,7 @@
 #define TRIFOLD_TENSOR 0
 #define TRIFOLD_SWEEPERS 64
 #define TRIFOLD_FETCHERS 32
-#define TRIFOLD_SWEEP_BLOCKS 9
+#define TRIFOLD_SWEEP_BLOCKS 8
 #define TRIFOLD_KEPT_SLOTS 3
 #define TRIFOLD_KEEPS_ALL 1
 #define TRIFOLD_KERNEL_GATHER sparse_gather_b3_mixed_ildu_gmres
@@ -50,7 +50,7 @@ kernel sparse_gather_b3_mixed_ildu_gmres: 256 threads, 20480 bytes of shared mem
 kernel sparse_compare_b3_mixed_ildu_gmres: 256 threads, 20480 bytes of shared memory
 kernel sparse_factor_b3_mixed_ildu_gmres: 96 threads, 10720 bytes of shared memory
 kernel sparse_finish_b3_mixed_ildu_gmres: 256 threads, 20480 bytes of shared memory
-kernel sparse_precondition_b3_mixed_ildu_gmres: 96 threads, 24592 bytes of shared memory
+kernel sparse_precondition_b3_mixed_ildu_gmres: 96 threads, 27792 bytes of shared memory
 kernel sparse_order_b3_mixed_ildu_gmres: 256 threads, 2368 bytes of shared memory
 kernel sparse_product_b3_mixed_ildu_gmres: 256 threads, 2368 bytes of shared memory
 kernel sparse_begin_b3_mixed_ildu_gmres: 256 threads, 2368 bytes of shared memory
@@ -58,4 +58,4 @@ kernel sparse_update_b3_mixed_ildu_gmres: 256 threads, 2368 bytes of shared memo
 kernel sparse_judge_b3_mixed_ildu_gmres: 256 threads, 2368 bytes of shared memory
 kernel sparse_deliver_b3_mixed_ildu_gmres: 256 threads, 2368 bytes of shared memory
 kernel sparse_gradient_b3_mixed_ildu_gmres: 256 threads, 2368 bytes of shared memory
-kernel sparse_apply_b3_mixed_ildu_gmres: 96 threads, 24592 bytes of shared memory
+kernel sparse_apply_b3_mixed_ildu_gmres: 96 threads, 27792 bytes of shared memory

@@ -3,22 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <numeric>
-#include <thread>
+
+#include "generator/sparse/threads.hpp"
 
 namespace trifold::sparse {
 namespace {
 
-/// work(k) for all k < count, by all cores of the host.
-void for_each_number(std::int64_t count, const std::function<void(std::int64_t first, std::int64_t end)>& work) {
-    constexpr std::int64_t least = 4096;  // numbers of a thread; fewer are done before it has begun
-    const auto threads = std::clamp<std::int64_t>(count / least, 1, std::max(1U, std::thread::hardware_concurrency()));
-    if (threads == 1) return work(0, count);
-    std::vector<std::jthread> all;
-    for (std::int64_t k = 0; k < threads; ++k) all.emplace_back([&, k] { work(count * k / threads, count * (k + 1) / threads); });
-}
+constexpr std::int64_t least_of_thread = 4096;  // rows; fewer are done before another thread has begun
 
 std::size_t at(std::int64_t k) { return static_cast<std::size_t>(k); }
 
@@ -129,7 +122,7 @@ void order_entries(Arrangement& a, const SparsePattern& pattern) {
     }
     a.columns.resize(columns.size());
     a.sources.resize(columns.size());
-    for_each_number(rows, [&](std::int64_t first, std::int64_t end) {
+    for_ranges(rows, least_of_thread, [&](std::int64_t first, std::int64_t end) {
         std::vector<std::pair<std::int32_t, std::int32_t>> entries;
         for (auto row = first; row < end; ++row) {
             const auto from = a.order[at(row)];
@@ -148,7 +141,7 @@ void order_entries(Arrangement& a, const SparsePattern& pattern) {
 
 /// Puts rows of each subdomain into the order of their levels.
 void order_by_levels(Arrangement& a, const std::vector<std::int32_t>& levels) {
-    for_each_number(static_cast<std::int64_t>(a.tile_starts.size()) - 1, [&](std::int64_t first, std::int64_t end) {
+    for_ranges(static_cast<std::int64_t>(a.tile_starts.size()) - 1, 1, [&](std::int64_t first, std::int64_t end) {
         for (auto tile = first; tile < end; ++tile)
             std::stable_sort(a.order.begin() + a.tile_starts[at(tile)], a.order.begin() + a.tile_starts[at(tile) + 1],
                              [&](std::int32_t one, std::int32_t other) { return levels[at(one)] < levels[at(other)]; });
@@ -172,17 +165,12 @@ void find_shapes(Arrangement& a, SparsePreconditioner preconditioner) {
         const auto count = std::min(together, tiles - first);
         std::vector<Shape> found(at(count));
         std::vector<std::string> keys(at(count));
-        {
-            const auto threads = std::min<std::int64_t>(count, std::max(1U, std::thread::hardware_concurrency()));
-            std::vector<std::jthread> all;
-            for (std::int64_t t = 0; t < threads; ++t)
-                all.emplace_back([&, t] {
-                    for (auto k = t; k < count; k += threads) {
-                        found[at(k)] = shape_of(a, first + k, preconditioner);
-                        keys[at(k)] = key_of(found[at(k)]);
-                    }
-                });
-        }
+        for_ranges(count, 1, [&](std::int64_t begin, std::int64_t end) {
+            for (auto k = begin; k < end; ++k) {
+                found[at(k)] = shape_of(a, first + k, preconditioner);
+                keys[at(k)] = key_of(found[at(k)]);
+            }
+        });
         for (std::size_t k = 0; k < found.size(); ++k) {
             a.filled += found[k].entries();
             const auto [place, is_new] = numbers.emplace(std::move(keys[k]), static_cast<std::int32_t>(a.shapes.size()));

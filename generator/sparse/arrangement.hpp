@@ -4,6 +4,8 @@
 #include <trifold/sparse_spec.hpp>
 #include <vector>
 
+#include "generator/program/knob.hpp"
+
 /// A pattern, cut into subdomains and put into their order.
 namespace trifold::sparse {
 
@@ -14,8 +16,8 @@ struct Parts {
     std::string how;
 };
 
-/// Rows of a subdomain where the caller leaves that open.
-std::int64_t usual_rows(const SparseSpec& spec, const Target& target, std::int64_t rows);
+/// Rows of a subdomain of a matrix with so many, where the caller leaves that open.
+std::int64_t usual_rows(const SparseSpec& spec, const Target& target, std::int64_t rows, const Knobs& knobs);
 /// Boxes of cells, those at the end perhaps smaller.
 Parts parts_of_boxes(const SparseMesh& mesh, const std::array<std::int64_t, 3>& box);
 /// The box of at most so many cells that cuts the fewest couplings.

@@ -71,12 +71,9 @@ Layout layout_of(const SparseSpec& spec, const Arrangement& a, std::int64_t slic
     l.parts = std::max(l.tiles, l.slices);
     l.systems = spec.rhs;
     l.restart = spec.restart;
-    const auto add = [&](std::string name, std::string bytes) {
-        field_of(l, name) = places.add(name, static_cast<std::int64_t>(bytes.size()), 1);
-        layout.contents.push_back({std::move(name), std::move(bytes)});
-    };
-    add("order", bytes_of(a.order));
-    for (auto& [name, bytes] : stored.contents) add(name, std::move(bytes));
+    stored.add("order", a.order);
+    for (const auto& [name, bytes] : stored.contents) field_of(l, name) = places.add(name, bytes.size(), 1);
+    layout.contents = std::move(stored.contents);
     l.matrix_stride = round_up(checked_multiply(stored.matrix_elements, real, "values"), workspace_alignment);
     l.matrix = places.add("matrix", spec.batch, l.matrix_stride);
     l.factor_stride = round_up(checked_multiply(stored.factor_elements, factor_bytes(spec), "factors"), workspace_alignment);

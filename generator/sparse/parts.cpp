@@ -7,6 +7,7 @@
 
 #include "generator/program/device.hpp"
 #include "generator/sparse/arrangement.hpp"
+#include "generator/sparse/knobs.hpp"
 
 namespace trifold::sparse {
 namespace {
@@ -72,10 +73,10 @@ double cuts_of(std::int64_t side, std::int64_t length) {
 
 }  // namespace
 
-std::int64_t usual_rows(const SparseSpec& spec, const Target& target, std::int64_t rows) {
+std::int64_t usual_rows(const SparseSpec& spec, const Target& target, std::int64_t rows, const Knobs& knobs) {
     const auto& device = device_of(target);
-    const auto most = device.count("models.sparse.tile_scalars") / spec.block;
-    if (target.backend == Backend::cpu) return std::max<std::int64_t>(1, most);
+    const auto most = decide(knobs, spec, target, rows, "tile_scalars") / spec.block;
+    if (target.backend == Backend::cpu || knobs.pinned.contains("tile_scalars")) return std::max<std::int64_t>(1, most);
     // A small system leaves no multiprocessor without a subdomain, as long as those have something to do.
     const auto least = device.count("models.sparse.least_scalars") / spec.block,
                each = divide_up(rows * spec.batch, device.count("facts.multiprocessors"));

@@ -21,7 +21,7 @@ struct Sweep {
     std::int64_t ring = 0;      ///< bytes of the ring of shared memory; 0: there is no room, or no copy engine
     std::int64_t threads() const { return sweepers + fetchers; }
 };
-Sweep sweep_of(const SparseSpec& spec, const Target& target, const Arrangement& arrangement);
+Sweep sweep_of(const SparseSpec& spec, const Target& target, const Arrangement& arrangement, const Knobs& knobs);
 /// Shared memory of rows that a thread block factors at once: how many, and numbers of each.
 struct FactorRoom {
     std::int64_t rows, numbers;

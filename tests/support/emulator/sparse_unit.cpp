@@ -17,7 +17,7 @@ EmulatedSparse::EmulatedSparse(const SparseSpec& spec, const Target& target, con
     place = static_cast<std::uintptr_t>(round_up(static_cast<std::int64_t>(place), workspace_alignment));
     workspace_ = reinterpret_cast<char*>(place);
     for (const auto& content : made_.contents)
-        std::memcpy(workspace_ + buffer(program(), content.buffer).offset, content.bytes.data(), content.bytes.size());
+        std::memcpy(workspace_ + buffer(program(), content.buffer).offset, content.bytes.get().data(), content.bytes.get().size());
     const auto& unit = program().units.front();
     library_ = compile_unit(unit.source, target.backend, warp_lanes(target), true);
     for (const auto& kernel : unit.kernels) entries_.push_back(reinterpret_cast<Entry>(find_kernel(library_.get(), kernel.name)));
