@@ -17,7 +17,7 @@ constexpr Knob cpu_knobs[] = {
 
 constexpr Knob gpu_knobs[] = {
     {tile_scalars, tile_words, {768, 1536, 3072, 6144, 12288, 24576}},
-    {"resident_threads", "threads of triangular solves for which a multiprocessor has registers", {448, 672, 896, 1344, 1792}}};
+    {"resident_threads", "threads of triangular solves for which a multiprocessor has registers", {448, 672, 768, 896, 1344, 1792}}};
 
 }  // namespace
 

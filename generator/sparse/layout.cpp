@@ -38,7 +38,8 @@ trifold_int& field_of(trifold_sparse_launch& l, const std::string& name) {
                                                         {"entry_columns", &l.entry_columns},
                                                         {"eliminations", &l.eliminations},
                                                         {"pairs", &l.pairs},
-                                                        {"level_records", &l.level_records}};
+                                                        {"level_records", &l.level_records},
+                                                        {"outer_order", &l.outer_order}};
     const auto* found = std::ranges::find(fields, name, [](const auto& field) { return std::string_view(field.first); });
     require(found != std::end(fields), "no launch knows the buffer {}", name);
     return *found->second;

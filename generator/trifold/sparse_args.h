@@ -132,9 +132,10 @@ typedef struct {
     trifold_int turned_starts, turned_rows, turned_entries; /* A by columns: 64-bit starts, 32-bit rows and entries */
     trifold_int tile, shape, local_starts, local_columns;
     /* GPU: lists of trifold_sparse_level, _slot, 16-bit rows and columns; references of entries, and of blocks of transposed triangles;
-     * trifold_sparse_row, 16-bit columns of entries, trifold_sparse_elimination and _pair; records of levels. */
+     * trifold_sparse_row, 16-bit columns of entries, trifold_sparse_elimination and _pair; records of levels; 16-bit rows of each
+     * subdomain, counted in it, in the order that the caller has them in. */
     trifold_int levels, slots, level_rows, slot_columns, references, turned_references, row_patterns, entry_columns, eliminations, pairs,
-        level_records;
+        level_records, outer_order;
     trifold_int ring;                  /* GPU: bytes of the ring; 0: factors do not go through one */
     trifold_int factor_rows, row_room; /* GPU: rows that a thread block factors at once, and numbers of a row's room in shared memory */
     trifold_int matrix, matrix_stride; /* A, and bytes from member to member */

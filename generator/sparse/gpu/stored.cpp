@@ -2,6 +2,7 @@
 #include <array>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <trifold/error.hpp>
 
@@ -216,7 +217,7 @@ class Lists {
         const auto slots = static_cast<std::int64_t>(triangle[at(rows.front())].size()), count = static_cast<std::int64_t>(rows.size());
         std::int64_t neighbours = 0;
         for (const auto row : rows) neighbours += static_cast<std::int64_t>(triangle[at(row)].size());
-        const auto numbers = round_up(slots, 8) + (slots / 4 + 1) * 4 * count;  // at most
+        const auto numbers = round_up(slots, 8) + (slots / sparse_group + 1) * sparse_group * count;  // at most
         return round_up((neighbours + (scales ? count : 0)) * square_ * bytes_, 16) + round_up(numbers, 8) * 2;
     }
     /// The rows of a level that are taken at once: as many as there are threads for, and as a part of the ring holds.
@@ -264,9 +265,9 @@ class Lists {
             if (which > level.slots || t >= slots[columns_at + at(which - 1)].rows) return 0;
             return slot_columns[at(slots[columns_at + at(which - 1)].columns + t)];
         };
-        for (int group = 0; group <= level.slots; group += 4)
+        for (int group = 0; group <= level.slots; group += sparse_group)
             for (int t = 0; t < (group == 0 ? level.rows : slots[columns_at + at(group - 1)].rows); ++t)
-                for (int which = group; which < group + 4; ++which) records.push_back(number(which, t));
+                for (int which = group; which < group + sparse_group; ++which) records.push_back(number(which, t));
         records.resize(first + at(round_up(static_cast<std::int64_t>(records.size() - first), 8)), 0);
         level.record = static_cast<int>(first * sizeof records[0]);
         level.record_bytes = static_cast<int>((records.size() - first) * sizeof records[0]);
@@ -340,6 +341,17 @@ class Lists {
     std::size_t base_ = 0;
 };
 
+/// Rows of each subdomain in the order that the caller has them in.
+std::vector<std::uint16_t> outer_order(const Arrangement& a) {
+    std::vector<std::uint16_t> rows(a.order.size());
+    for (std::size_t tile = 0; tile + 1 < a.tile_starts.size(); ++tile) {
+        const auto first = a.tile_starts[tile];
+        const std::span here(rows.begin() + first, rows.begin() + a.tile_starts[tile + 1]);
+        std::iota(here.begin(), here.end(), std::uint16_t{0});
+        std::ranges::sort(here, {}, [&](std::uint16_t row) { return a.order[at(first + row)]; });
+    }
+    return rows;
+}
 /// The lists of all parts, one behind the other.
 Lists all_of(std::vector<Lists> parts) {
     auto all = std::move(parts.front());
@@ -401,7 +413,8 @@ std::int64_t round_up_warps(std::int64_t warps, std::int64_t most) {
 std::int64_t kept_slots(std::int64_t block, std::int64_t widest) {
     constexpr std::array<std::int64_t, 5> most{0, 6, 4, 3, 2};
     const auto fitting = block < static_cast<std::int64_t>(most.size()) ? most.at(at(block)) : 1;
-    return widest <= 3 ? std::min<std::int64_t>(3, fitting) : fitting;
+    constexpr std::int64_t few = 3;
+    return widest <= few ? std::min(few, fitting) : fitting;
 }
 
 }  // namespace
@@ -488,6 +501,7 @@ Stored stored_of(const SparseSpec& spec, const Arrangement& a, const Sweep& swee
     stored.add("eliminations", std::move(lists.eliminations));
     stored.add("pairs", std::move(lists.pairs));
     stored.add("level_records", std::move(lists.records));
+    stored.add("outer_order", outer_order(a));
     if (needs_turned(spec)) add_turned(stored, a, chunks);
     stored.add("starts", std::move(chunks.starts));
     stored.add("columns", std::move(chunks.columns));

@@ -164,20 +164,20 @@ TRIFOLD_DEVICE void take(Taken& taken, const Chip& chip, const Stage& l, int t, 
     for (int k = 0; k < kept_slots; ++k) {
         const int rows = k < l.slots ? s.rows[k] : 0;
         if (t < rows) {
-            if (k % 4 == 3) {
-                numbers += 4 * group;
+            if (k % sparse_group == sparse_group - 1) {
+                numbers += sparse_group * group;
                 quad = quad_at(numbers, t);
                 group = rows;
             }
             taken.count = k + 1;
-            taken.column[k] = quad.number((k + 1) % 4) * block;
+            taken.column[k] = quad.number((k + 1) % sparse_group) * block;
 #pragma unroll
             for (int j = 0; j < block; ++j) taken.a[k][j] = a[j * (block * rows)];
         }
         a += rows * square;
     }
 }
-/* What slots add that lanes do not keep, straight from the ring. */
+/* The products of slots that lanes do not keep, straight from the ring. */
 TRIFOLD_DEVICE real rest_of(const Chip& chip, const Stage& l, int t, int i, bool scales) {
     const Staged s = staged_at(chip, l);
     const factor_real* a = s.values + (scales ? l.rows * square : 0) + block * t + i;
@@ -187,13 +187,13 @@ TRIFOLD_DEVICE real rest_of(const Chip& chip, const Stage& l, int t, int i, bool
     real sum = 0;
     for (int k = 0; k < l.slots && t < s.rows[k]; ++k) {
         const int rows = s.rows[k];
-        if (k % 4 == 3) {
-            numbers += 4 * group;
+        if (k % sparse_group == sparse_group - 1) {
+            numbers += sparse_group * group;
             quad = quad_at(numbers, t);
             group = rows;
         }
         if (k >= kept_slots) {
-            const int column = quad.number((k + 1) % 4) * block;
+            const int column = quad.number((k + 1) % sparse_group) * block;
 #pragma unroll
             for (int j = 0; j < block; ++j) sum += static_cast<real>(a[j * (block * rows)]) * chip.v[column + j];
         }
@@ -267,7 +267,8 @@ TRIFOLD_DEVICE void sweep_tile(const Context& c, real* v) {
 TRIFOLD_DEVICE real* basis_of(const Context& c, trifold_int system, trifold_int k, const Part& part) {
     return vector_of(c, system, trifold_sparse_basis + k) + part.first * block;
 }
-/* What a thread reads of a vector's number: the next one of the basis is r or what was left of v, scaled; at the end of a cycle it is V y.
+/* Numbers of which a vector's next one is made: the next one of the basis is r or what was left of v, scaled; at the end of a cycle it is V
+ * y.
  */
 struct Loaded {
     real number;
@@ -285,7 +286,7 @@ TRIFOLD_DEVICE real next_number(const Context& c, const Part& part, trifold_int 
     if (c.launch.step == trifold_sparse_renews) return in.number;
     return basis_of(c, system, s.inner, part)[k] = static_cast<real>(s.alpha) * in.number;
 }
-constexpr int loads_together = 4;
+constexpr int loads_together = 2;
 #elif METHOD == METHOD_CG
 /* x += alpha p; r -= alpha v, where the last turn left that to do. M^-1 r is wanted. */
 struct Loaded {
@@ -302,7 +303,7 @@ TRIFOLD_DEVICE real next_number(const Context&, const Part&, trifold_int, const 
     w.x[k] = in.x + alpha * in.p;
     return w.r[k] = in.r - alpha * in.v;
 }
-constexpr int loads_together = 4;
+constexpr int loads_together = 2;
 #else
 /* The first time x += alpha z + omega y; r = s - omega t, where the last turn left that to do; p = r + beta (p - omega v), of which M^-1 is
  * wanted. The second time it is that of s = r - alpha v, in the place of r. */
@@ -329,7 +330,7 @@ TRIFOLD_DEVICE real next_number(const Context& c, const Part&, trifold_int, cons
     }
     return w.p[k] = s.beta == 0 ? r : r + static_cast<real>(s.beta) * (in.p - omega * in.v);
 }
-constexpr int loads_together = 2;
+constexpr int loads_together = 1;
 #endif
 
 /* Where M^-1 of the vector goes. Factors are those of A times its scale. Without factors M is 1 / scale, so that numbers stay in the
@@ -356,7 +357,7 @@ TRIFOLD_DEVICE bool concerns(const Context& c, const trifold_sparse_state& s) {
     return c.launch.step == trifold_sparse_renews ? is_renewing(s) && s.pending : is_at_work(s);
 }
 
-constexpr int places_together = 3;
+constexpr int places_together = 2;
 /* Does something for the numbers of a part, of which a thread has every threads-th: first `load` for some of them, then `use`, so that what
  * is loaded is on its way at the same time. */
 template <int together, class Load, class Use>
@@ -372,13 +373,32 @@ TRIFOLD_DEVICE void for_numbers(const Part& part, int threads, const Load& load,
             if (first + n * threads < count) use(first + n * threads, in[n]);
     }
 }
+/* A number of the caller's arrays, and where it is in shared memory. */
+struct Outer {
+    trifold_int place;
+    int inner;
+};
+/* The k-th number of a part in the order of the caller, so that neighbouring threads have neighbours. */
+TRIFOLD_DEVICE Outer outer_number(const Context& c, const Part& part, trifold_int column, int k) {
+    const int row = at<const unsigned short>(c, c.launch.outer_order)[part.first + k / block], inner = row * block + k % block;
+    return {outer_place(c, part, inner, column), inner};
+}
+struct Arriving {
+    real number;
+    int inner;
+};
 /* The vector of which M^-1 is wanted goes to shared memory. */
 template <bool plain>
 TRIFOLD_DEVICE void begin_column(const Context& c, const Part& part, const Chip& chip, trifold_int column, int threads) {
     if constexpr (plain) {
         const real* b = static_cast<const real*>(c.args.b);
         for_numbers<places_together>(
-            part, threads, [&](int k) { return b[outer_place(c, part, k, column)]; }, [&](int k, real number) { chip.v[k] = number; });
+            part, threads,
+            [&](int k) {
+                const Outer outer = outer_number(c, part, column, k);
+                return Arriving{b[outer.place], outer.inner};
+            },
+            [&](int, const Arriving& in) { chip.v[in.inner] = in.number; });
     } else {
         const trifold_int system = system_of(c, column);
         const trifold_sparse_state& s = *state_of(c, system);
@@ -395,8 +415,8 @@ TRIFOLD_DEVICE void end_column(const Context& c, const Part& part, const Chip& c
         const real scale = has_factors ? scale_of(c) : real(1);
         real* x = static_cast<real*>(c.args.x);
         for_numbers<places_together>(
-            part, threads, [&](int k) { return outer_place(c, part, k, column); },
-            [&](int k, trifold_int place) { x[place] = scale * chip.v[k]; });
+            part, threads, [&](int k) { return outer_number(c, part, column, k); },
+            [&](int, const Outer& to) { x[to.place] = scale * chip.v[to.inner]; });
     } else
         store_solved(c, part, pieces_of(c, part, system_of(c, column)), chip.v, threads);
 }

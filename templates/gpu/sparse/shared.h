@@ -2,9 +2,10 @@
 
 enum {
     sparse_threads = 256,       /* threads of a thread block that has some chunks of rows */
-    sparse_most_sweepers = 352, /* of one that has a subdomain, at most, beside those that fetch where factors go through a ring */
+    sparse_most_sweepers = 352, /* the most of one that has a subdomain, beside those that fetch where factors go through a ring */
     sparse_fetch_threads = 32,
     sparse_gates = 16,      /* levels that are on their way at a time */
+    sparse_group = 4,       /* numbers of a row that lie side by side in the record of a level */
     sparse_chunk = 32,      /* rows of A whose blocks lie side by side */
     sparse_slice_chunks = 8 /* such chunks of a thread block where rows do not depend on one another */
 };
