@@ -127,16 +127,19 @@ std::vector<Point> PointOptions::ranged() const {
     const auto asked = operation_.empty() ? std::vector<Objective>() : parse_list(operation_, parse_objective);
     const auto workers = parse_workers(workers_);
     std::vector<Point> points;
+    bool has_blocks = common.blocks.empty();
     for (const auto& ranges : ranges_) {
         if (!ranges->given()) continue;
         const auto specs = ranges->specs(common);
         if (specs.empty()) continue;
         const auto objectives = asked.empty() ? std::vector<Objective>(1, family_of(specs.front()).usual) : asked;
         check_count({specs.size(), objectives.size(), workers.size()});
+        has_blocks = has_blocks || specs.front().contains("block");
         for (const auto& spec : specs)
             for (const auto& objective : objectives)
                 for (const auto count : workers) points.push_back(point_with(spec, objective, static_cast<int>(count)));
     }
+    if (!points.empty() && !has_blocks) throw SpecError("--block is given, but nothing that has blocks; give --horizon or --sparse too");
     return points;
 }
 

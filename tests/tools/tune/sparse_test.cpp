@@ -98,6 +98,9 @@ TEST_CASE("sparse points: meshes and kinds on the command line, and Specs in fil
     CHECK_THROWS_WITH_AS(of_command({"--sparse", "9x9x9", "--preconditioner", "ic0"}), doctest::Contains("for symmetric matrices"),
                          SpecError);
     CHECK_THROWS_AS(of_command({"--method", "cg"}), CLI::Error);
+    CHECK_THROWS_WITH_AS(of_command({"--grid", "9x9", "--block", "3"}),
+                         doctest::Contains("nothing that has blocks; give --horizon or --sparse"), SpecError);
+    CHECK(of_command({"--grid", "9x9", "--sparse", "5x5x5", "--block", "3"}).size() == 2);
     PointFiles files;
     files.read("{\"family\": \"sparse\", \"rows\": 1000, \"entries\": 6400, \"block\": 2}\n", "a file");
     CHECK(to_string(files.points().at(0)) == "1000x2 f64");
@@ -181,7 +184,8 @@ TEST_CASE("sparse space: every knob that a Program asks for, and each value make
                 CHECK(prints.insert(fingerprint(program_of(point, target, candidate).first)).second);
             }
         }
-        CHECK(knobs == (target == h200 ? std::set<std::string>{"resident_threads", "tile_scalars"} : std::set<std::string>{"slice_scalars", "tile_scalars"}));
+        CHECK(knobs == (target == h200 ? std::set<std::string>{"resident_threads", "tile_scalars"}
+                                       : std::set<std::string>{"slice_scalars", "tile_scalars"}));
     }
     CHECK_THROWS_WITH_AS(program_of(point, h200, {"subdomains", "sweeps:tile_scalars=7"}), doctest::Contains("give one of 768, 1536"),
                          SpecError);
