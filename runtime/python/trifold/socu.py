@@ -20,13 +20,11 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-import warp
-
-from . import _core
+from ._core import AddressSolver
 from .errors import SpecError
 from .toolkit import load_nvrtc
 
-wp: Any = warp
+wp: Any = importlib.import_module("warp")
 
 __all__ = [
     "calculate_off_diag_storage_len",
@@ -194,8 +192,8 @@ def exchange_in_cupiqp() -> None:
 class _System:
     """A pair of L and E and the solver that its launchers share."""
 
-    def __init__(self, L: Any, E: Any) -> None:
-        self.L, self.is_factored, self._arrays = L, False, (L, E)
+    def __init__(self, L: Any, E: Any, owners: tuple[Any, Any]) -> None:
+        self.L, self.is_factored, self._owners = L, False, owners
         self.shape = L.shape
         self.D, self.E = L.ptr, E.ptr or 0
         self._layouts = {"d": _layout(L), "e": _layout(E) if E.size else (-1, -1, -1)}
@@ -208,7 +206,7 @@ class _System:
     def _make_solver(self, rhs: int) -> None:
         batch, horizon, block, _ = self.shape
         device = self.L.device
-        self.solver = _core.AddressSolver(
+        self.solver = AddressSolver(
             block=block,
             horizon=horizon,
             dtype="float32" if self.L.dtype is wp.float32 else "float64",
@@ -262,17 +260,17 @@ def _system(L: Any, E: Any, dtype: Any, device: Any, stream: Any, use_cuda_graph
             raise SpecError(f"{what} is {_name(given)} and that of L is {_name(own)}; give arrays of the {what} that is asked for")
     if use_cuda_graph and L.device.is_cpu:
         raise SpecError("use_cuda_graph is True and L is on the CPU; give arrays of a CUDA device, or use_cuda_graph=False")
-    L = _with_batch(L, "L", L.shape if L.ndim == _AXES else (1, *L.shape), L.dtype, L.device)
-    batch, horizon, n, _ = L.shape
-    E = _with_batch(E, "E", (batch, calculate_off_diag_storage_len(horizon), n, n), L.dtype, L.device)
-    key = (L.device.alias, L.ptr, L.shape, L.strides, L.dtype, E.ptr, E.strides)
+    diagonal = _with_batch(L, "L", L.shape if L.ndim == _AXES else (1, *L.shape), L.dtype, L.device)
+    batch, horizon, n, _ = diagonal.shape
+    lower = _with_batch(E, "E", (batch, calculate_off_diag_storage_len(horizon), n, n), L.dtype, L.device)
+    key = (L.device.alias, L.dtype, L.ptr, diagonal.shape, diagonal.strides, lower.ptr, lower.strides)
     system = _systems.get(key)
     if system is None:
-        system = _systems[key] = _System(L, E)
+        system = _systems[key] = _System(diagonal, lower, (L, E))
     return system
 
 
-_AXES = 4  # of L with a batch axis
+_AXES = 4  # L has so many with a batch axis
 
 
 def _with_batch(array: Any, name: str, shape: tuple[int, ...], dtype: Any, device: Any) -> Any:

@@ -73,7 +73,7 @@ def main():
     for batch in map(int, options.batch.split(",")):
         began = time.perf_counter()
         solver = problem(options.dtype, options.masses, options.horizon, batch, not options.no_graph)
-        statuses = solver.solve()
+        solver.solve()
         wp.synchronize()
         cold, times = time.perf_counter() - began, []
         for _ in range(options.repeats):
@@ -91,9 +91,8 @@ def main():
                 call()
             wp.synchronize()
             parts[name] = (time.perf_counter() - began) / options.repeats
-        iterations = np.asarray(solver.result.info.iter)
-        solved = sum(status.name.endswith("SOLVED") for status in statuses)
-        first = float(cupy.asnumpy(cupy.asarray(solver.u_traj))[0, 0, 0])
+        iterations, statuses = solver.result.info.iter.numpy(), solver.result.info.status.numpy()
+        solved, first = int(np.count_nonzero(statuses == 0)), float(solver.u_traj.numpy()[0, 0, 0])
         what = f"{options.solver} {options.dtype} n={2 * options.masses + 1} N={options.horizon + 1} batch={batch}"
         print(
             f"{what}: {min(times) * 1e3:.3f} ms, factor {parts['factor'] * 1e6:.1f} us, solve {parts['solve'] * 1e6:.1f} us, "
