@@ -12,6 +12,7 @@
 #include <trifold/process.hpp>
 
 #include "runtime/compile/environment.hpp"
+#include "runtime/python/binding/addresses.hpp"
 #include "runtime/python/binding/errors.hpp"
 #include "runtime/python/binding/grid.hpp"
 #include "runtime/python/binding/jax.hpp"
@@ -426,6 +427,7 @@ NB_MODULE(_core, module) {
     translate_errors();
     bind_plan(module);
     bind_solver(module);
+    bind_addresses(module);
     bind_torch(module);
     bind_grid(module);
     bind_sparse(module);
