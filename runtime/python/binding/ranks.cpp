@@ -59,7 +59,7 @@ class PythonTransport final : public Transport {
     void receive(int from, void* data, std::int64_t bytes, Stream) override { call("receive", from, data, bytes); }
 
   private:
-    /// What it raises goes through the library as it is; but the library should know its RankError.
+    /// The object's exceptions go through the library as they are, but for RankError, which the library has to know.
     void call(const char* method, int peer, void* data, std::int64_t bytes) {
         const nb::gil_scoped_acquire locked;
         try {

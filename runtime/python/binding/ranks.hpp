@@ -23,7 +23,7 @@ class BoundLocalRanks {
 class BoundTransport {
   public:
     explicit BoundTransport(std::shared_ptr<Transport> transport) : transport_(std::move(transport)) {}
-    /// Of an object of Python with rank, ranks, send(to, buffer) and receive(from, buffer).
+    /// Takes an object of Python with rank, ranks, send(to, buffer) and receive(from, buffer).
     explicit BoundTransport(nb::handle object);
     Transport& there() const;
     /// The number that each rank gives, on all of them.

@@ -18,7 +18,7 @@ from .options import real, whole, word
 
 _EVEN, _REFUSED = 0, -1  # in place of a rank's own number of blocks
 _USUAL_TIMEOUT = 30.0
-_MOST_BYTES = 1 << 30  # of one message of MPI, which counts in an int
+_MOST_BYTES = 1 << 30  # bytes of one message, which MPI counts in an int
 
 
 def ranks(
