@@ -14,7 +14,7 @@
 #include "runtime/python/binding/plan.hpp"
 #include "runtime/python/binding/texts.hpp"
 #include "runtime/python/binding/unlocked.hpp"
-#include "runtime/tridiagonal/ranks/agree.hpp"
+#include "runtime/session/agree.hpp"
 
 using namespace nanobind::literals;
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <limits>
 
-#include "runtime/tridiagonal/ranks/agree.hpp"
+#include "runtime/session/agree.hpp"
 #include "runtime/tridiagonal/ranks/solver.hpp"
 
 namespace trifold {

@@ -1,6 +1,7 @@
 // A process of mpirun: solves a chain with the other processes, and compares with the solution on one device.
 //   test_mpi             exits 0 where the solution is right
 //   test_mpi bits        exits 0 where X has the bits of one device with the same schedule
+//   test_mpi sparse      likewise of an iteration
 //   test_mpi without R   rank R makes no call; the others exit 0 where their error names it
 //   test_mpi killed R    rank R is killed by a signal; the others say whom their error names, and end at once
 #include <signal.h>
@@ -19,6 +20,7 @@
 #include <trifold/trifold.hpp>
 
 #include "tests/runtime/ranks/fixture.hpp"
+#include "tests/runtime/sparse/problems.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
@@ -96,6 +98,25 @@ int compare_bits() {
     return wrong;
 }
 
+int compare_iterations() {
+    const auto transport = std::make_shared<MpiTransport>();
+    const auto a = random_on(SparsePattern(SparseMesh{40, 36, 9, 7}), 2, 3, 1.02);
+    const SparseSpec spec{.block = 2, .operations = {SparseOperation::solve}};
+    const auto solve = [&](SparseSolver solver) {
+        std::vector<double> x(static_cast<std::size_t>(a.size()));
+        solver.update(a.values);
+        solver.solve(random_vector(a.size(), 2), x);
+        solver.check();
+        return std::pair(x, solver.outcomes());
+    };
+    const SparsePartition partition{.rows = 700};
+    if (solve(SparseSolver(SparsePlan(spec, a.pattern(), transport, partition))) ==
+        solve(SparseSolver(SparsePlan(spec, a.pattern(), Device::cpu(), partition))))
+        return 0;
+    std::printf("rank %d has another iteration than one device\n", transport->rank());
+    return 1;
+}
+
 /// One rank makes no call, or has been killed. The others' errors name it.
 int solve_without(int culprit, bool killed) {
     const auto transport = std::make_shared<MpiTransport>(MPI_COMM_WORLD, std::chrono::seconds(2));
@@ -121,9 +142,10 @@ int main(int count, char** words) {
     ::setenv("TRIFOLD_CACHE_DIR", TEST_CACHE, 0);
     MPI_Init(&count, &words);
     const std::string_view what = count > 1 ? words[1] : "";
-    const int result = count == 3       ? solve_without(std::atoi(words[2]), what == "killed")
-                       : what == "bits" ? compare_bits()
-                                        : solve(std::make_shared<MpiTransport>());
+    const int result = count == 3         ? solve_without(std::atoi(words[2]), what == "killed")
+                       : what == "bits"   ? compare_bits()
+                       : what == "sparse" ? compare_iterations()
+                                          : solve(std::make_shared<MpiTransport>());
     MPI_Finalize();
     return result;
 }
