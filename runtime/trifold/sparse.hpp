@@ -38,6 +38,7 @@ class SparsePlan {
     /// RankError too, where a rank does not come or does not agree.
     SparsePlan(const SparseSpec& spec, const SparsePattern& pattern, std::shared_ptr<Transport> transport,
                const SparsePartition& partition = {}, const SparseTuning& tuning = {});
+    const SparseChoice& choice() const;  ///< the kernels, and who decided about them
     const SparseSpec& spec() const;
     const SparsePattern& pattern() const;
     /// Throws SpecError, with the first row that differs, unless values of `now` can be given to solvers of this plan.
