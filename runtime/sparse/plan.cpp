@@ -5,7 +5,9 @@
 #include <trifold/error.hpp>
 
 #include "generator/sparse/knobs.hpp"
+#include "generator/sparse/ranks.hpp"
 #include "generator/sparse/spec_json.hpp"
+#include "runtime/session/agree.hpp"
 #include "runtime/session/capture.hpp"
 #include "runtime/sparse/partition.hpp"
 #include "runtime/sparse/plan_state.hpp"
@@ -35,6 +37,31 @@ std::string describe(const SparseChoice& choice, const sparse::Sizes& sizes) {
 
 SparsePlan::SparsePlan(const SparseSpec& spec, const SparsePattern& pattern, const Device& device, const SparsePartition& partition,
                        const SparseTuning& tuning) {
+    make(spec, pattern, device, partition, tuning, nullptr);
+}
+
+SparsePlan::SparsePlan(const SparseSpec& spec, const SparsePattern& pattern, std::shared_ptr<Transport> transport,
+                       const SparsePartition& partition, const SparseTuning& tuning) {
+    if (transport == nullptr) throw SpecError("there is no transport; take one of LocalRanks, or make an MpiTransport");
+    std::exception_ptr failed;
+    std::string values, problem;
+    try {
+        make(spec, pattern, Device::cpu(), partition, tuning, transport);
+        values = fmt::format(R"({{"matrix, partition or options":"{}"}})", program().id);
+    } catch (const std::exception& error) {
+        problem = error.what();
+        failed = std::current_exception();
+    }
+    try {
+        ranks::agree(*transport, values, problem);
+    } catch (const RankError&) {
+        if (failed == nullptr) throw;
+    }
+    if (failed != nullptr) std::rethrow_exception(failed);
+}
+
+void SparsePlan::make(const SparseSpec& spec, const SparsePattern& pattern, const Device& device, const SparsePartition& partition,
+                      const SparseTuning& tuning, const std::shared_ptr<Transport>& transport) {
     validate(spec);
     State state{{}, pattern, {}, {}, {}};
     state.prepared = prepare(device, sparse_words, [&] {
@@ -48,6 +75,8 @@ SparsePlan::SparsePlan(const SparseSpec& spec, const SparsePattern& pattern, con
         auto made = sparse::generate(spec, target, state.choice.tuning, pattern, arrangement);
         state.summary = summary_of(arrangement, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
         state.contents = std::move(made.contents);
+        if (transport != nullptr)
+            made.program = sparse::on_rank(std::move(made.program), spec, arrangement, transport->rank(), transport->ranks());
         std::vector<std::string> asked{"update"};
         for (const auto operation : spec.operations) asked.emplace_back(to_string(operation));
         return Preparation{
@@ -56,7 +85,8 @@ SparsePlan::SparsePlan(const SparseSpec& spec, const SparsePattern& pattern, con
             tuning.spin_microseconds,
             fmt::format("{} rows of {} in {} subdomains ({})", pattern.rows(), spec.block, state.summary.tiles, state.summary.partition),
             describe(state.choice, sizes),
-            std::move(asked)};
+            std::move(asked),
+            transport};
     });
     state_ = std::make_shared<const State>(std::move(state));
 }

@@ -36,6 +36,7 @@ ALLOWED = {
     "runtime/python": [
         "runtime/base",
         "runtime/compile",
+        "runtime/session",
         "runtime/tridiagonal",
     ],  # forks, what compiles, what is taken of what was measured
     "tools/formats": [],

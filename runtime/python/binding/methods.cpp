@@ -11,7 +11,7 @@ namespace {
 
 namespace nb = nanobind;
 
-constexpr std::size_t most_methods = 32, most_arguments = 16;
+constexpr std::size_t most_methods = 48, most_arguments = 16;
 
 /// A method as nanobind has it, and what Python knows it by. Never freed, as the module is not.
 struct BuiltIn {

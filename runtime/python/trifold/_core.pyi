@@ -358,7 +358,159 @@ class StateSpace:
 def state_space(
     F: Any, H: Any, Q: Any, R: Any, P0: Any, ys: Any, m0: Any, c: Any, d: Any, batch: int, horizon: int, n: int, m: int
 ) -> StateSpace: ...
-def show_signatures(plan: Any, solver: Any) -> None: ...
+
+class Transport:
+    """Messages between the ranks of one chain."""
+
+    def __init__(self, object: Any) -> None: ...
+    def gather(self, mine: int) -> list[int]: ...
+    @property
+    def rank(self) -> int: ...
+    @property
+    def ranks(self) -> int: ...
+
+class LocalRanks:
+    """
+    Threads of this process as ranks: a thread gives its take(rank) to trifold.ranks. timeout: seconds that a rank waits for another.
+    """
+
+    def __init__(self, ranks: int, timeout: float = 30.0) -> None: ...
+    def take(self, rank: int) -> Transport:
+        """The transport of a rank, for the thread that is it. Each rank once."""
+
+class RankSolver:
+    """
+    One rank's calls on a chain that several ranks share. Made by trifold.ranks().
+
+    D: (blocks, n, n), this rank's own; E: (couplings, n, n), whose last block leads to the next rank's first one: the last rank has one
+    less. b, y, x: (blocks, n), or (blocks, n, m). With a batch axis in front of D there is one in front of all. The options are those of
+    trifold.Solver; shift and active are the same on all ranks.
+
+    Every call is one of all ranks, in the same order, with as many members and right-hand sides. So are those that return results, and
+    these are the whole chain's. Raises RankError on every rank where one does not come within the timeout, and what a Solver's calls
+    raise.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        block: int,
+        horizon: int,
+        shards: list[int],
+        dtype: Any,
+        batch: int,
+        rhs: int,
+        schedule: str,
+        operations: str,
+        workers: int,
+    ) -> None: ...
+    def factor(
+        self,
+        D: ArrayLike,
+        E: ArrayLike | None = None,
+        *,
+        shift: ArrayLike | None = None,
+        diagonal: ArrayLike | None = None,
+        active: ArrayLike | None = None,
+        pivot_floor: float = 0.0,
+        accept_nearly_singular: bool = False,
+        check: bool | None = None,
+    ) -> None: ...
+    def factor_solve(
+        self,
+        D: ArrayLike,
+        E: ArrayLike | None,
+        b: ArrayLike,
+        out: ArrayLike | None = None,
+        *,
+        shift: ArrayLike | None = None,
+        diagonal: ArrayLike | None = None,
+        active: ArrayLike | None = None,
+        pivot_floor: float = 0.0,
+        accept_nearly_singular: bool = False,
+        check: bool | None = None,
+    ) -> Any: ...
+    def factor_forward(
+        self,
+        D: ArrayLike,
+        E: ArrayLike | None,
+        b: ArrayLike,
+        out: ArrayLike | None = None,
+        *,
+        shift: ArrayLike | None = None,
+        diagonal: ArrayLike | None = None,
+        active: ArrayLike | None = None,
+        pivot_floor: float = 0.0,
+        accept_nearly_singular: bool = False,
+        check: bool | None = None,
+    ) -> Any: ...
+    def solve(self, b: ArrayLike, out: ArrayLike | None = None, *, active: ArrayLike | None = None, check: bool | None = None) -> Any: ...
+    def forward(self, b: ArrayLike, out: ArrayLike | None = None, *, active: ArrayLike | None = None, check: bool | None = None) -> Any: ...
+    def backward(
+        self, b: ArrayLike, out: ArrayLike | None = None, *, active: ArrayLike | None = None, check: bool | None = None
+    ) -> Any: ...
+    def selected_inverse(self, *, active: ArrayLike | None = None, check: bool | None = None) -> tuple[Any, Any]:
+        """
+        Blocks (i, i) of the inverse, (blocks, n, n), and (i + 1, i), (couplings, n, n): those of this rank.
+        """
+
+    def log_determinant(self) -> Any:
+        """log det A of the whole chain by member, in float64."""
+
+    def quadratic(self) -> Any:
+        """
+        b' A^-1 b of the whole chain for each right-hand side of the last forward sweep, in float64.
+        """
+
+    def status(self) -> Status:
+        """How each member fared; blocks are counted from the chain's first one."""
+
+    def check(self) -> None:
+        """
+        Raises NotPositiveDefinite, NearlySingular or OutOfRange where a member failed.
+        """
+
+    def next_block(self, b: ArrayLike) -> Any:
+        """
+        The next rank's first block of b, with an axis of length 1 for it; None on the last rank.
+        """
+
+    @property
+    def rank(self) -> int:
+        """This rank, from 0."""
+
+    @property
+    def ranks(self) -> int:
+        """How many ranks there are."""
+
+    @property
+    def first(self) -> int:
+        """The first block of this rank."""
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks of D this rank holds."""
+
+    @property
+    def couplings(self) -> int:
+        """How many blocks of E this rank holds."""
+
+    @property
+    def horizon(self) -> int:
+        """Blocks of the whole chain."""
+
+    @property
+    def block(self) -> int:
+        """n."""
+
+    @property
+    def schedule(self) -> str:
+        """The order within a rank's own blocks."""
+
+    def __repr__(self) -> str: ...
+
+def show_signatures(plan: Any, solver: Any, ranks: Any) -> None: ...
 def solver_for(D: Any, b: Any, operations: str, schedule: str, workers: int, mixed: bool, rhs: int) -> Solver: ...
 def allocate_bytes(bytes: int) -> Any: ...
 def seconds_of_solve(solver: Solver, b: Any, out: Any, repeats: int) -> float: ...

@@ -4,7 +4,7 @@
 #include <trifold/version.h>
 
 #include "generator/tridiagonal/spec_json.hpp"
-#include "runtime/tridiagonal/ranks/agree.hpp"
+#include "runtime/session/agree.hpp"
 
 namespace trifold {
 namespace {
