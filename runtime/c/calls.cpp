@@ -6,6 +6,7 @@
 #include <trifold/grid.hpp>
 #include <trifold/solver.hpp>
 #include <trifold/sparse.hpp>
+#include <trifold/transport.hpp>
 
 namespace trifold::c {
 namespace {
@@ -36,6 +37,8 @@ trifold_code code_of(const std::exception_ptr& thrown) noexcept try {
     return fail(TRIFOLD_GRID_FAILED, error.what());
 } catch (const SparseFailed& error) {
     return fail(TRIFOLD_SPARSE_FAILED, error.what());
+} catch (const RankError& error) {
+    return fail(TRIFOLD_RANK_FAILED, error.what());
 } catch (const SpecError& error) {
     return fail(TRIFOLD_BAD_ARGUMENT, error.what());
 } catch (const DeviceError& error) {

@@ -35,35 +35,6 @@ Operations operations_of(std::uint64_t bits) {
     return result;
 }
 
-Spec spec_of(const trifold_spec& given_spec) {
-    const auto& s = initialized(&given_spec, "trifold_spec");
-    Spec spec;
-    spec.block = s.block;
-    spec.horizon = s.horizon;
-    spec.precision = choice<Precision>(s.precision, TRIFOLD_MIXED, "precision");
-    spec.rhs = s.rhs;
-    spec.batch = s.batch;
-    spec.order = choice<Order>(s.order, TRIFOLD_COLUMN_MAJOR, "order");
-    spec.coupling = choice<Coupling>(s.coupling, TRIFOLD_UPPER, "coupling");
-    spec.rhs_layout = choice<RhsLayout>(s.rhs_layout, TRIFOLD_STACKED, "rhs_layout");
-    spec.d = {s.d_leading, s.d_stage, s.d_member};
-    spec.e = {s.e_leading, s.e_stage, s.e_member};
-    spec.operations = operations_of(s.operations);
-    return spec;
-}
-
-Tuning tuning_of(const trifold_tuning* given_tuning) {
-    Tuning tuning;
-    if (given_tuning == nullptr) return tuning;
-    const auto& t = initialized(given_tuning, "trifold_tuning");
-    if (t.schedule != nullptr) tuning.schedule = t.schedule;
-    if (t.variant != nullptr) tuning.variant = t.variant;
-    tuning.workers = t.workers;
-    tuning.spin_microseconds = t.spin_microseconds;
-    tuning.any_size = choice<int>(t.any_size, 1, "any_size") != 0;
-    return tuning;
-}
-
 template <class Real>
 FactorOptions<Real> factor_options(const trifold_call& call) {
     if (call.options == nullptr) return {};
@@ -137,6 +108,41 @@ void run(Solver& solver, const trifold_call& call) {
 
 }  // namespace
 
+Spec trifold::c::spec_of(const trifold_spec& given_spec) {
+    const auto& s = initialized(&given_spec, "trifold_spec");
+    Spec spec;
+    spec.block = s.block;
+    spec.horizon = s.horizon;
+    spec.precision = choice<Precision>(s.precision, TRIFOLD_MIXED, "precision");
+    spec.rhs = s.rhs;
+    spec.batch = s.batch;
+    spec.order = choice<Order>(s.order, TRIFOLD_COLUMN_MAJOR, "order");
+    spec.coupling = choice<Coupling>(s.coupling, TRIFOLD_UPPER, "coupling");
+    spec.rhs_layout = choice<RhsLayout>(s.rhs_layout, TRIFOLD_STACKED, "rhs_layout");
+    spec.d = {s.d_leading, s.d_stage, s.d_member};
+    spec.e = {s.e_leading, s.e_stage, s.e_member};
+    spec.operations = operations_of(s.operations);
+    return spec;
+}
+
+Tuning trifold::c::tuning_of(const trifold_tuning* given_tuning) {
+    Tuning tuning;
+    if (given_tuning == nullptr) return tuning;
+    const auto& t = initialized(given_tuning, "trifold_tuning");
+    if (t.schedule != nullptr) tuning.schedule = t.schedule;
+    if (t.variant != nullptr) tuning.variant = t.variant;
+    tuning.workers = t.workers;
+    tuning.spin_microseconds = t.spin_microseconds;
+    tuning.any_size = choice<int>(t.any_size, 1, "any_size") != 0;
+    return tuning;
+}
+
+trifold_outcome trifold::c::outcome_of(const Outcome& outcome) {
+    const int range = (outcome.solution ? 0 : TRIFOLD_RANGE_SOLUTION) | (outcome.inverse ? 0 : TRIFOLD_RANGE_INVERSE) |
+                      (outcome.quadratic ? 0 : TRIFOLD_RANGE_QUADRATIC);
+    return {outcome.block, outcome.row, outcome.floors, range, outcome.least_pivot, outcome.nearly_singular ? 1 : 0};
+}
+
 extern "C" {
 
 void trifold_spec_init(trifold_spec* spec, std::int64_t block, std::int64_t horizon) {
@@ -205,13 +211,7 @@ trifold_code trifold_check(trifold_solver* solver) {
 }
 
 trifold_code trifold_outcomes(trifold_solver* solver, trifold_outcome* outcomes, std::int64_t capacity, std::int64_t* count) {
-    return guarded([&] {
-        copy_out(given(solver, "the solver").solver.status(), outcomes, capacity, count, [](const Outcome& outcome) {
-            const int range = (outcome.solution ? 0 : TRIFOLD_RANGE_SOLUTION) | (outcome.inverse ? 0 : TRIFOLD_RANGE_INVERSE) |
-                              (outcome.quadratic ? 0 : TRIFOLD_RANGE_QUADRATIC);
-            return trifold_outcome{outcome.block, outcome.row, outcome.floors, range, outcome.least_pivot, outcome.nearly_singular ? 1 : 0};
-        });
-    });
+    return guarded([&] { copy_out(given(solver, "the solver").solver.status(), outcomes, capacity, count, outcome_of); });
 }
 trifold_code trifold_log_determinant(trifold_solver* solver, double* values, std::int64_t capacity, std::int64_t* count) {
     return guarded([&] { copy_out(given(solver, "the solver").solver.log_determinant(), values, capacity, count, std::identity{}); });

@@ -34,7 +34,7 @@ HostGraph::Steps HostGraph::steps_of(const Program& program, const Units& units,
         auto* entry = launch.work == Work::kernel ? reinterpret_cast<decltype(Step::entry)>(units.function(launch.unit, launch.kernel))
                                                   : copy_members;
         result.steps.push_back({entry, launch.constants.data(), launch.grid.groups, launch.grid.members_per_group, launch.operands,
-                                launch.work, &launch.message});
+                                launch.work, &launch.message, launch.first_task});
     }
     if (const auto repeats = program.repeats.find(operation); repeats != program.repeats.end())
         for (const auto& repeat : repeats->second)
@@ -112,7 +112,9 @@ void HostGraph::run_units(std::int64_t first, std::int64_t last, int worker) {
 }
 
 void HostGraph::run_tasks(const Step& step, std::int64_t first, std::int64_t last, int worker) {
-    step.entry(operands_[step.operands].bytes, step.constants, first, last, workspace_ + scratch_ + worker * scratch_bytes_);
+    const auto begin = step.first_task;
+    step.entry(operands_[step.operands].bytes, step.constants, begin + first, begin + last,
+               workspace_ + scratch_ + worker * scratch_bytes_);
 }
 
 void HostGraph::run_on_executor() {

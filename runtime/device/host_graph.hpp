@@ -32,6 +32,7 @@ class HostGraph {
         std::size_t operands;
         Work work;
         const Message* message;  ///< the message of a send or receive
+        std::int64_t first_task;
     };
     /// Steps that are repeated.
     struct Turns {

@@ -9,6 +9,7 @@
 #include <trifold/error.hpp>
 #include <trifold/program.hpp>
 #include <trifold/sparse_spec.hpp>
+#include <trifold/transport.hpp>
 #include <vector>
 
 namespace [[gnu::visibility("default")]] trifold {
@@ -31,6 +32,13 @@ class SparsePlan {
     /// Throws SpecError, CompileError, CacheError, DeviceError. The other functions throw SpecError when the plan has been moved from.
     SparsePlan(const SparseSpec& spec, const SparsePattern& pattern, const Device& device, const SparsePartition& partition = {},
                const SparseTuning& tuning = {});
+    /// An iteration that several ranks share, on processors: each computes its own subdomains. All ranks make their plans together, and
+    /// every call of their solvers is one of all ranks. They give the same pattern, values, B and options, and all get the whole X, with
+    /// the bits and the iterations of one processor. Solutions by bicgstab and cg alone: operations {solve}, one set of values. Throws
+    /// RankError too, where a rank does not come or does not agree.
+    SparsePlan(const SparseSpec& spec, const SparsePattern& pattern, std::shared_ptr<Transport> transport,
+               const SparsePartition& partition = {}, const SparseTuning& tuning = {});
+    const SparseChoice& choice() const;  ///< the kernels, and who decided about them
     const SparseSpec& spec() const;
     const SparsePattern& pattern() const;
     /// Throws SpecError, with the first row that differs, unless values of `now` can be given to solvers of this plan.
@@ -45,6 +53,9 @@ class SparsePlan {
     [[gnu::visibility("hidden")]] const State& state() const;
 
   private:
+    [[gnu::visibility("hidden")]] void make(const SparseSpec& spec, const SparsePattern& pattern, const Device& device,
+                                            const SparsePartition& partition, const SparseTuning& tuning,
+                                            const std::shared_ptr<Transport>& transport);
     std::shared_ptr<const State> state_;
 };
 

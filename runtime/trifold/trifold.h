@@ -1,4 +1,4 @@
-/* The flat C interface: the calls of trifold/solver.hpp, trifold/grid.hpp and trifold/sparse.hpp behind opaque handles and status codes.
+/* The flat C interface: the calls of trifold/solver.hpp, rank_solver.hpp, grid.hpp and sparse.hpp behind opaque handles and status codes.
  *
  * Every function that can fail returns a trifold_code and leaves a text for trifold_last_error(). No exception leaves this
  * interface. Handles are destroyed by their own function, which takes NULL. Structs are set to their defaults by their
@@ -30,6 +30,7 @@ typedef enum {
     TRIFOLD_CACHE_FAILED = 32,
     TRIFOLD_LAUNCH_FAILED = 33,
     TRIFOLD_OUT_OF_MEMORY = 34, /* in the host's memory */
+    TRIFOLD_RANK_FAILED = 35,   /* RankError: a rank has ended, does not answer, or does not fit the others */
     TRIFOLD_INTERNAL_ERROR = 40
 } trifold_code;
 
@@ -227,6 +228,64 @@ typedef struct {
 } trifold_refinement;
 /* The same for the last solution in mixed precision; otherwise TRIFOLD_BAD_ARGUMENT. */
 trifold_code trifold_refinements(trifold_solver* solver, trifold_refinement* refinements, int64_t capacity, int64_t* count);
+
+/* ---- one chain over several ranks: trifold/rank_solver.hpp says what the calls do ---- */
+
+/* How this rank's messages travel: by the caller's MPI, for one. Both functions return 0, or another number where they have failed: also
+ * where the other rank does not come in time. They return when the bytes have been taken or are there. Messages from one rank to another
+ * arrive in order. `user` is passed on; `stream` is NULL on processors. */
+typedef struct {
+    size_t size;
+    int rank, ranks;
+    void* user;
+    int (*send)(void* user, int to, const void* data, int64_t bytes, void* stream);
+    int (*receive)(void* user, int from, void* data, int64_t bytes, void* stream);
+} trifold_transport;
+void trifold_transport_init(trifold_transport* transport, int rank, int ranks);
+
+typedef trifold_options trifold_ranks_options; /* the diagonal is that of the rank's own blocks */
+typedef struct trifold_ranks_plan trifold_ranks_plan;
+typedef struct trifold_ranks_solver trifold_ranks_solver;
+
+/* All ranks make their plans together. `spec` is the whole chain; `shards`: blocks of each rank, or NULL for even ones; `device`: "cpu".
+ * The struct of the transport is copied; what `user` points to must outlive plan and solvers. */
+trifold_code trifold_ranks_plan_create(const trifold_spec* spec, const trifold_transport* transport, const int64_t* shards,
+                                       const char* device, const trifold_tuning* tuning, trifold_ranks_plan** plan);
+void trifold_ranks_plan_destroy(trifold_ranks_plan* plan);
+/* This rank's first block of the chain, and how many it holds of D, B and X. It holds as many of E, whose last one leads to the next rank;
+ * the last rank holds one less. */
+int64_t trifold_ranks_plan_first_block(const trifold_ranks_plan* plan);
+int64_t trifold_ranks_plan_blocks(const trifold_ranks_plan* plan);
+
+trifold_code trifold_ranks_solver_create(const trifold_ranks_plan* plan, trifold_ranks_solver** solver);
+void trifold_ranks_solver_destroy(trifold_ranks_solver* solver);
+
+/* Every call is one of all ranks, in the same order, with as many members and columns; so are those that return results, which are the
+ * whole chain's. The functions for each operation have the names and parameters of those of a trifold_solver:
+ * trifold_ranks_factor_solve_f64 and its like. */
+trifold_code trifold_ranks_run(trifold_ranks_solver* solver, const trifold_call* call);
+/* clang-format off */
+#define TRIFOLD_RANKS_CALLS(real, suffix, bits)                                                                                            \
+    TRIFOLD_CALL(trifold_ranks, suffix, bits, factor, TRIFOLD_FACTOR, 0, (const real* d, const real* e), (d, e), (NULL))                   \
+    TRIFOLD_CALL(trifold_ranks, suffix, bits, factor_forward, TRIFOLD_FACTOR_FORWARD, 0,                                                   \
+                 (const real* d, const real* e, const real* b, real* y), (d, e, b), (y))                                                   \
+    TRIFOLD_CALL(trifold_ranks, suffix, bits, factor_solve, TRIFOLD_FACTOR_SOLVE, 0,                                                       \
+                 (const real* d, const real* e, const real* b, real* x), (d, e, b), (x))                                                   \
+    TRIFOLD_CALL(trifold_ranks, suffix, bits, forward, TRIFOLD_FORWARD, 0, (const real* b, real* y), (b), (y))                             \
+    TRIFOLD_CALL(trifold_ranks, suffix, bits, backward, TRIFOLD_BACKWARD, 0, (const real* y, real* x), (y), (x))                           \
+    TRIFOLD_CALL(trifold_ranks, suffix, bits, solve, TRIFOLD_SOLVE, 0, (const real* b, real* x), (b), (x))                                 \
+    TRIFOLD_CALL(trifold_ranks, suffix, bits, selected_inverse, TRIFOLD_INVERSE, 0,                                                        \
+                 (real* diagonal, real* coupling), (NULL), (diagonal, coupling))
+/* clang-format on */
+TRIFOLD_RANKS_CALLS(float, f32, TRIFOLD_F32)
+TRIFOLD_RANKS_CALLS(double, f64, TRIFOLD_F64)
+#undef TRIFOLD_RANKS_CALLS
+
+/* As trifold_check, trifold_outcomes and so on; blocks are counted from the chain's first one. */
+trifold_code trifold_ranks_check(trifold_ranks_solver* solver);
+trifold_code trifold_ranks_outcomes(trifold_ranks_solver* solver, trifold_outcome* outcomes, int64_t capacity, int64_t* count);
+trifold_code trifold_ranks_log_determinant(trifold_ranks_solver* solver, double* values, int64_t capacity, int64_t* count);
+trifold_code trifold_ranks_quadratic(trifold_ranks_solver* solver, double* values, int64_t capacity, int64_t* count);
 
 /* ---- images: trifold/grid.hpp says what the calls do ---- */
 

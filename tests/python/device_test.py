@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import trifold
 from host_time import empty_operator, per_call
-from problems import blocks_of_inverse, dense, make, reciprocal_condition, rhs, singular, solution
+from problems import blocks_of_inverse, dense, make, reciprocal_condition, rhs, rows, singular, solution
 from trifold import _core
 
 pytestmark = [
@@ -87,6 +87,147 @@ def test_jax_arrays():
     x = trifold.solve(*map(jax.numpy.asarray, (D, E, b)))
     assert isinstance(x, jax.Array)
     np.testing.assert_allclose(np.asarray(x), solution(D, E, b), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sparse_matrices_of_cupy(dtype):
+    """A chain and an image are found, and solved on the GPU."""
+    cupy = pytest.importorskip("cupy")
+    sparse = pytest.importorskip("cupyx.scipy.sparse")
+    for A, kind in ((dense(*make(5, 30)), "chain"), (image(24, 19), "grid")):
+        b = np.random.default_rng(0).standard_normal((len(A), 2)).astype(dtype)
+        given = sparse.csr_matrix(cupy.asarray(A.astype(dtype)))
+        assert trifold.structure_of(given).kind == kind
+        solve = trifold.factorized(given)
+        for columns in (b, b[:, 0]):
+            x = solve(cupy.asarray(columns))
+            assert isinstance(x, cupy.ndarray) and x.dtype == dtype
+            np.testing.assert_allclose(x.get(), np.linalg.solve(A, columns), **near(dtype))
+        np.testing.assert_allclose(trifold.solve_sparse(given, cupy.asarray(b)).get(), np.linalg.solve(A, b), **near(dtype))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sparse_tensors(torch, dtype):
+    for A, kind in ((dense(*make(5, 30)), "chain"), (image(24, 19), "grid")):
+        b = np.random.default_rng(0).standard_normal((len(A), 2)).astype(dtype)
+        given, right = torch.from_numpy(A.astype(dtype)).to_sparse_csr().cuda(), torch.from_numpy(b).cuda()
+        assert trifold.structure_of(given).kind == kind
+        x = trifold.solve_sparse(given, right)
+        assert x.device == right.device and x.dtype == right.dtype
+        np.testing.assert_allclose(x.cpu().numpy(), np.linalg.solve(A, b), **near(dtype))
+
+
+def image(height, width):
+    """A dense matrix of nine neighbours, nonsymmetric."""
+    A = np.zeros((height, width, height, width))
+    for y in range(height):
+        for x in range(width):
+            A[y, x, max(y - 1, 0) : y + 2, max(x - 1, 0) : x + 2] = -1
+            A[y, x, y, x + 1 : x + 2] = -1.2
+            A[y, x, y, x] = 10
+    return A.reshape(height * width, -1)
+
+
+def near(dtype):
+    return dict(rtol=1e-9, atol=1e-11) if dtype == np.float64 else dict(rtol=2e-3, atol=2e-4)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_operators_of_cupy(dtype):
+    cupy = pytest.importorskip("cupy")
+    linalg = pytest.importorskip("cupyx.scipy.sparse.linalg")
+    nD, nE = make(5, 30, dtype=dtype)
+    D, E = on_cupy(cupy, nD, nE)
+    A, M = trifold.operators.chain(D, E), trifold.operators.inverse(trifold.factor(D, E))
+    assert isinstance(A, linalg.LinearOperator) and A.shape == (150, 150)
+    whole = dense(nD, nE)
+    b = np.random.default_rng(0).standard_normal((150, 3)).astype(dtype)
+    for columns in (b[:, 0], b):
+        given = cupy.asarray(columns)
+        np.testing.assert_allclose((A @ given).get(), whole @ columns, **near(dtype))
+        np.testing.assert_allclose((M @ given).get(), np.linalg.solve(whole, columns), **near(dtype))
+    x, info = linalg.cg(A, cupy.asarray(b[:, 0]), M=M)
+    assert info == 0
+    np.testing.assert_allclose(x.get(), np.linalg.solve(whole, b[:, 0]), **near(dtype))
+    stencil = np.zeros((6, 7, 9), dtype)
+    stencil[..., 4], stencil[:, :-1, 5], stencil[1:, :, 1] = 5, -1, -0.5
+    ours, theirs = (trifold.operators.grid(s) for s in (cupy.asarray(stencil), stencil))
+    v = np.random.default_rng(1).standard_normal(42).astype(dtype)
+    np.testing.assert_allclose((ours @ cupy.asarray(v)).get(), theirs @ v, **near(dtype))
+    np.testing.assert_allclose(ours.rmatvec(cupy.asarray(v)).get(), theirs.rmatvec(v), **near(dtype))
+    f = trifold.grid.factor(cupy.asarray(stencil))
+    np.testing.assert_allclose((theirs @ (trifold.operators.inverse(f) @ cupy.asarray(v)).get()), v, **near(dtype))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("batch", "columns"), [(None, None), (None, 2), (3, None), (3, 2)])
+@pytest.mark.parametrize("library", ["torch", "cupy", "trifold.torch", "trifold.jax"])
+def test_marginals(library, batch, columns, dtype):
+    """All that one factorization gives, by CUDA's handlers too, is that of the CPU."""
+    module = pytest.importorskip(library)
+    D, E = make(5, 40, batch, dtype)
+    b = rhs(5, 40, batch, columns, dtype)
+    theirs = trifold.marginals(*(array.astype(np.float64) for array in (D, E, b)))
+    if library == "cupy":
+        mine = [part.get() for part in trifold.marginals(*on_cupy(module, D, E, b))]
+    elif library == "trifold.jax":
+        jax = pytest.importorskip("jax")
+        jax.config.update("jax_enable_x64", True)
+        mine = jax.jit(module.marginals)(*map(jax.numpy.asarray, (D, E, b)))
+    else:
+        torch = pytest.importorskip("torch")
+        face = trifold if library == "torch" else module
+        mine = [part.cpu().numpy() for part in face.marginals(*on_torch(torch, D, E, b))]
+    for part, expected in zip(mine, theirs):
+        assert part.shape == expected.shape
+        np.testing.assert_allclose(part, expected, **near(dtype))
+
+
+@pytest.mark.parametrize("library", ["torch", "jax"])
+def test_gradients_of_marginals(library):
+    """They are those of the CPU."""
+    arrays = *make(4, 12), rhs(4, 12)
+    weights = [np.random.default_rng(k).standard_normal(np.shape(part)) for k, part in enumerate(trifold.marginals(*arrays))]
+    if library == "torch":
+        torch, tt = pytest.importorskip("torch"), pytest.importorskip("trifold.torch")
+
+        def gradients(device):
+            given = [torch.from_numpy(array).to(device).requires_grad_() for array in arrays]
+            terms = zip(tt.marginals(*given), weights)
+            sum((part * torch.from_numpy(np.asarray(w)).to(device)).sum() for part, w in terms).backward()
+            return [array.grad.cpu().numpy() for array in given]
+    else:
+        jax, tj = pytest.importorskip("jax"), pytest.importorskip("trifold.jax")
+        jax.config.update("jax_enable_x64", True)
+
+        def gradients(device):
+            def total(*given):
+                return sum((part * w).sum() for part, w in zip(tj.marginals(*given), weights))
+
+            placed = [jax.device_put(array, jax.devices(device)[0]) for array in arrays]
+            return [np.asarray(part) for part in jax.grad(total, (0, 1, 2))(*placed)]
+
+    for mine, theirs in zip(gradients("cuda"), gradients("cpu")):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("batch", [None, 3])
+def test_rows_of_blocks(batch, dtype):
+    """TurboMPC's array (N, n, 3 n), read where it is."""
+    jax, tj = pytest.importorskip("jax"), pytest.importorskip("trifold.jax")
+    jax.config.update("jax_enable_x64", True)
+    if jax.default_backend() != "gpu":
+        pytest.skip("this JAX has no CUDA")
+    for n, horizon in ((3, 7), (12, 20), (3, 1)):
+        D, E = make(n, horizon, batch, dtype)
+        b = rhs(n, horizon, batch, dtype=dtype)
+        S = rows(D, E)
+        np.testing.assert_allclose(jax.jit(tj.solve_rows)(S, b), trifold.solve(D, E if horizon > 1 else None, b), **near(dtype))
+        on_cpu = jax.device_put((S, b), jax.devices("cpu")[0])
+        slopes = [jax.grad(lambda S, b: (tj.solve_rows(S, b) ** 3).sum(), (0, 1))(*given) for given in ((S, b), on_cpu)]
+        for mine, theirs in zip(*slopes):
+            np.testing.assert_allclose(mine, theirs, rtol=near(dtype)["rtol"], atol=near(dtype)["atol"])
 
 
 def test_the_status_is_lazy(torch):

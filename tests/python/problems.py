@@ -64,3 +64,11 @@ def blocks_of_inverse(D, E):
     diagonal = np.stack([inverse[i, :, i, :] for i in range(horizon)])
     lower = [inverse[i + 1, :, i, :] for i in range(horizon - 1)]
     return diagonal, np.stack(lower) if lower else np.zeros((0, n, n))
+
+
+def rows(D, E):
+    """A's rows of blocks [A(i, i - 1), A(i, i), A(i, i + 1)]: (N, n, 3 n), with the batch axis of D."""
+    none = np.zeros_like(D[..., :1, :, :])
+    before = np.concatenate([none, E], -3)
+    after = np.concatenate([E.swapaxes(-1, -2), none], -3)
+    return np.concatenate([before, np.tril(D) + np.tril(D, -1).swapaxes(-1, -2), after], -1)

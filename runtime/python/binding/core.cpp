@@ -12,12 +12,14 @@
 #include <trifold/process.hpp>
 
 #include "runtime/compile/environment.hpp"
+#include "runtime/python/binding/addresses.hpp"
 #include "runtime/python/binding/errors.hpp"
 #include "runtime/python/binding/grid.hpp"
 #include "runtime/python/binding/jax.hpp"
 #include "runtime/python/binding/memory.hpp"
 #include "runtime/python/binding/methods.hpp"
 #include "runtime/python/binding/plan.hpp"
+#include "runtime/python/binding/ranks.hpp"
 #include "runtime/python/binding/solver.hpp"
 #include "runtime/python/binding/sparse.hpp"
 #include "runtime/python/binding/state_space.hpp"
@@ -426,21 +428,26 @@ NB_MODULE(_core, module) {
     translate_errors();
     bind_plan(module);
     bind_solver(module);
+    bind_addresses(module);
     bind_torch(module);
     bind_grid(module);
     bind_sparse(module);
     bind_state_space(module);
+    bind_ranks(module);
     module.def(
         "show_signatures",
-        [](nb::handle plan, nb::handle solver) {
+        [](nb::handle plan, nb::handle solver, nb::handle ranks) {
             namespace p = text_of_plan;
+            namespace r = text_of_ranks;
             namespace s = text_of_solver;
             make_built_in(plan, {p::solver, p::copy_value, p::prepare});
             make_built_in(solver, {s::factor, s::factor_solve, s::factor_forward, s::solve, s::forward, s::backward, s::sample,
                                    s::selected_inverse, s::marginals, s::forward_quadratic, s::log_determinant, s::status, s::refinement,
                                    s::reciprocal_condition, s::check, s::synchronize});
+            make_built_in(ranks, {s::factor, s::factor_solve, s::factor_forward, s::solve, s::forward, s::backward, r::selected_inverse,
+                                  r::log_determinant, r::quadratic, r::status, r::check, r::next_block});
         },
-        "plan"_a, "solver"_a, nb::sig("def show_signatures(plan: Any, solver: Any) -> None"));
+        "plan"_a, "solver"_a, "ranks"_a, nb::sig("def show_signatures(plan: Any, solver: Any, ranks: Any) -> None"));
     module.def(
         "solver_for",
         [](nb::handle d, nb::handle b, const std::string& operations, const std::string& schedule, int workers, bool mixed,

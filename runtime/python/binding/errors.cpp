@@ -6,6 +6,7 @@
 #include <regex>
 #include <string>
 #include <trifold/error.hpp>
+#include <trifold/transport.hpp>
 
 #include "runtime/python/binding/grid.hpp"
 #include "runtime/python/binding/sparse.hpp"
@@ -34,8 +35,8 @@ std::string with_pixels_by_row(const std::string& text) {
 
 /// The library speaks of Specs, of which Python has none: what they hold is a Plan's.
 std::string in_words_of_python(const std::string& text) {
-    static const std::regex spec("the (Grid)?Spec's ");
-    return std::regex_replace(text, spec, "its ");
+    static const std::regex spec("the (Grid)?Spec's "), ranks("(this|the|a) RankPlan");
+    return std::regex_replace(std::regex_replace(text, spec, "its "), ranks, "trifold.ranks(...)");
 }
 
 void translate(const std::exception_ptr& thrown, void*) {
@@ -68,6 +69,9 @@ void translate(const std::exception_ptr& thrown, void*) {
         nb::list failures;
         for (const auto& f : error.failures) failures.append(sparse_problem(f));
         raise("SparseFailed", error.what(), failures);
+    } catch (const RankError& error) {
+        const auto type = kind("RankError");
+        PyErr_SetObject(type.ptr(), type(error.what(), error.rank).ptr());
     } catch (const SpecError& error) {
         raise("SpecError", in_words_of_python(error.what()).c_str());
     } catch (const DeviceError& error) {

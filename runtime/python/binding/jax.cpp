@@ -28,7 +28,7 @@ namespace trifold::python {
 namespace {
 
 /// Entries of the attribute `problem`, in this order. trifold/jax.py writes it.
-enum Field : std::size_t { f_call, f_block, f_horizon, f_batch, f_rhs, f_bits, f_inverse, f_accept, fields };
+enum Field : std::size_t { f_call, f_block, f_horizon, f_batch, f_rhs, f_bits, f_inverse, f_accept, f_rows, fields };
 
 Spec spec_of(const std::int64_t* problem) {
     Spec spec{.block = problem[f_block], .horizon = problem[f_horizon]};
@@ -36,6 +36,10 @@ Spec spec_of(const std::int64_t* problem) {
     spec.rhs = problem[f_rhs];
     spec.batch = problem[f_batch];
     spec.operations = {Operation::factor_solve, Operation::solve};
+    if (problem[f_rows] != 0) {
+        const auto leading = 3 * spec.block, stage = spec.block * leading, member = spec.horizon * stage;
+        spec.d = spec.e = {.leading = leading, .stage = stage, .member = member};
+    }
     if (problem[f_inverse] != 0) spec.operations.insert({Operation::factor, Operation::forward, Operation::backward, Operation::inverse});
     return spec;
 }
@@ -60,8 +64,8 @@ using Problem = ffi::Span<const std::int64_t>;
 enum class Call : std::int64_t { factor, factor_solve, solve, log_determinant, selected_inverse, forward, backward, marginals };
 
 /// A problem on a device. Kept for good: XLA's captured graphs may hold its kernels for as long as the process lives.
-struct Known {
-    explicit Known(std::shared_ptr<Factors> made) : factors(std::move(made)) {}
+struct KnownProblem {
+    explicit KnownProblem(std::shared_ptr<Factors> made) : factors(std::move(made)) {}
     std::shared_ptr<Factors> factors;
     std::atomic<bool> prepared = false;
 };
@@ -75,9 +79,9 @@ Device device_at(int ordinal) {
 }
 
 /// Compiles at the first call.
-Known& known(Problem problem, int ordinal) {
+KnownProblem& known(Problem problem, int ordinal) {
     static auto& mutex = *new std::shared_mutex;
-    static auto& all = *new std::map<std::array<std::int64_t, fields>, Known>;
+    static auto& all = *new std::map<std::array<std::int64_t, fields>, KnownProblem>;
     if (problem.size() != fields) throw SpecError("problem is not what trifold.jax gives");
     std::array<std::int64_t, fields> key;
     std::copy(problem.begin(), problem.end(), key.begin());
@@ -140,6 +144,7 @@ void expect_sizes(const Factors& factors, Call call, const Buffers& buffers) {
     const auto real = spec.precision == Precision::f32 ? ffi::DataType::F32 : ffi::DataType::F64;
     const auto blocks = [&](const ffi::AnyBuffer& diagonal, const ffi::AnyBuffer& lower) {
         const auto each = spec.batch * spec.block * spec.block;
+        if (spec.d.leading != dense) return expect(diagonal, real, 3 * each * spec.horizon, "S");
         expect(diagonal, real, each * spec.horizon, "D or the diagonal");
         expect(lower, real, each * (spec.horizon - 1), "E or what is below the diagonal");
     };
@@ -177,17 +182,29 @@ Factors::Borrowed borrowed_for(Factors& factors, Call call, const Buffers& buffe
     return through(factors, buffers, stream);
 }
 
+/// D and E of a call. Rows of blocks [A(i, i - 1), A(i, i), A(i, i + 1)] have both: D stands beside E, which begins at row 1.
+template <class Real>
+std::pair<const Real*, const Real*> matrix_of(const Spec& spec, const Buffers& buffers) {
+    const auto* const d = buffers.read<Real>(0);
+    if (spec.d.leading == dense) return {d, buffers.read<Real>(1)};
+    return {d + spec.block, spec.horizon > 1 ? d + spec.e.stage : nullptr};
+}
+
 template <class Real>
 void perform(Solver& solver, Call call, bool accept, const Buffers& buffers, Stream stream) {
     FactorOptions<Real> options;
     options.accept_nearly_singular = accept;
+    const auto& spec = solver.plan().choice().spec;
     switch (call) {
-        case Call::factor:
-            return solver.factor(buffers.read<Real>(0), buffers.read<Real>(1), stream, options);
-        case Call::factor_solve:
+        case Call::factor: {
+            const auto [d, e] = matrix_of<Real>(spec, buffers);
+            return solver.factor(d, e, stream, options);
+        }
+        case Call::factor_solve: {
+            const auto [d, e] = matrix_of<Real>(spec, buffers);
             options.columns = buffers.columns(2);
-            return solver.factor_solve(buffers.read<Real>(0), buffers.read<Real>(1), buffers.read<Real>(2), buffers.write<Real>(1), stream,
-                                       options);
+            return solver.factor_solve(d, e, buffers.read<Real>(2), buffers.write<Real>(1), stream, options);
+        }
         case Call::solve:
             return solver.solve(buffers.read<Real>(1), buffers.write<Real>(1), stream, {.columns = buffers.columns(1)});
         case Call::forward:
@@ -195,14 +212,14 @@ void perform(Solver& solver, Call call, bool accept, const Buffers& buffers, Str
         case Call::backward:
             return solver.backward(buffers.read<Real>(1), buffers.write<Real>(1), stream, {.columns = buffers.columns(1)});
         case Call::log_determinant:
-            return solver.copy_log_determinant(buffers.write<double>(0), solver.plan().choice().spec.batch, stream);
+            return solver.copy_log_determinant(buffers.write<double>(0), spec.batch, stream);
         case Call::selected_inverse:
             return solver.selected_inverse(buffers.write<Real>(1), buffers.write<Real>(2), stream);
         case Call::marginals:
             options.columns = buffers.columns(2);
             solver.factor_solve(buffers.read<Real>(0), buffers.read<Real>(1), buffers.read<Real>(2), buffers.write<Real>(m_x), stream,
                                 options);
-            solver.copy_log_determinant(buffers.write<double>(m_log_determinant), solver.plan().choice().spec.batch, stream);
+            solver.copy_log_determinant(buffers.write<double>(m_log_determinant), spec.batch, stream);
             return solver.selected_inverse(buffers.write<Real>(m_diagonal), buffers.write<Real>(m_lower), stream);
     }
     throw SpecError("the call is not known; this trifold.jax is of another version");

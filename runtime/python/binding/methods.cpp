@@ -11,30 +11,30 @@ namespace {
 
 namespace nb = nanobind;
 
-constexpr std::size_t most_methods = 32, most_arguments = 16;
+constexpr std::size_t most_methods = 48, most_arguments = 16;
 
 /// A method as nanobind has it, and what Python knows it by. Never freed, as the module is not.
-struct Known {
+struct BuiltIn {
     PyObject* method = nullptr;
     std::string name, text;
     PyMethodDef definition{};
 };
-std::array<Known, most_methods> known;
-std::size_t known_count = 0;
+std::array<BuiltIn, most_methods> built_in;
+std::size_t built_in_count = 0;
 
 template <std::size_t place>
 PyObject* pass_on(PyObject* self, PyObject* const* given, Py_ssize_t count, PyObject* names) {
     const auto all = count + (names == nullptr ? 0 : PyTuple_Size(names));
     std::array<PyObject*, most_arguments + 2> arguments;  // one in front for who is called, as the protocol wants it
     if (all > static_cast<Py_ssize_t>(most_arguments)) {
-        PyErr_Format(PyExc_TypeError, "%s() got %zd arguments, which are too many", known[place].name.c_str(), all);
+        PyErr_Format(PyExc_TypeError, "%s() got %zd arguments, which are too many", built_in[place].name.c_str(), all);
         return nullptr;
     }
     arguments[0] = nullptr;
     arguments[1] = self;
     std::copy_n(given, all, arguments.begin() + 2);
     const auto flags = static_cast<std::size_t>(count + 1) | PY_VECTORCALL_ARGUMENTS_OFFSET;
-    return PyObject_Vectorcall(known[place].method, arguments.data() + 1, flags, names);
+    return PyObject_Vectorcall(built_in[place].method, arguments.data() + 1, flags, names);
 }
 
 using Pass = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*);
@@ -67,15 +67,15 @@ std::string without_types(std::string_view signature) {
 void make_built_in(nb::handle type, const std::vector<Text>& methods) {
     static constexpr auto functions = passes(std::make_index_sequence<most_methods>{});
     for (const auto& [signature, description] : methods) {
-        auto& entry = known.at(known_count);
+        auto& entry = built_in.at(built_in_count);
         const auto text = without_types(signature);
         entry.name = text.substr(0, text.find('('));
         entry.text = text + "\n--\n\n" + description;
         entry.method = nb::object(type.attr(entry.name.c_str())).release().ptr();
-        entry.definition = {entry.name.c_str(), reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(functions[known_count])),
+        entry.definition = {entry.name.c_str(), reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(functions[built_in_count])),
                             METH_FASTCALL | METH_KEYWORDS, entry.text.c_str()};
         type.attr(entry.name.c_str()) = nb::steal(PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(type.ptr()), &entry.definition));
-        ++known_count;
+        ++built_in_count;
     }
 }
 

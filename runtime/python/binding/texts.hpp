@@ -100,6 +100,35 @@ constexpr Text reciprocal_condition{R"(def reciprocal_condition(self) -> list[fl
 constexpr Text check{R"(def check(self) -> None)"};
 }  // namespace text_of_grid
 
+namespace text_of_ranks {
+
+constexpr const char* local =
+    R"(Threads of this process as ranks: a thread gives its take(rank) to trifold.ranks. timeout: seconds that a rank waits for another.)";
+constexpr const char* whole =
+    R"(One rank's calls on a chain that several ranks share. Made by trifold.ranks().
+
+D: (blocks, n, n), this rank's own; E: (couplings, n, n), whose last block leads to the next rank's first one: the last rank has one
+less. b, y, x: (blocks, n), or (blocks, n, m). With a batch axis in front of D there is one in front of all. The options are those of
+trifold.Solver; shift and active are the same on all ranks.
+
+Every call is one of all ranks, in the same order, with as many members and right-hand sides. So are those that return results, and
+these are the whole chain's. Raises RankError on every rank where one does not come within the timeout, and what a Solver's calls
+raise.)";
+constexpr Text make{
+    R"(def __init__(self, transport: Transport, *, block: int, horizon: int, shards: list[int], dtype: Any, batch: int, rhs: int, schedule: str, operations: str, workers: int) -> None)"};
+constexpr Text selected_inverse{
+    R"(def selected_inverse(self, *, active: ArrayLike | None = None, check: bool | None = None) -> tuple[Any, Any])",
+    R"(Blocks (i, i) of the inverse, (blocks, n, n), and (i + 1, i), (couplings, n, n): those of this rank.)"};
+constexpr Text log_determinant{R"(def log_determinant(self) -> Any)", R"(log det A of the whole chain by member, in float64.)"};
+constexpr Text quadratic{R"(def quadratic(self) -> Any)",
+                         R"(b' A^-1 b of the whole chain for each right-hand side of the last forward sweep, in float64.)"};
+constexpr Text status{R"(def status(self) -> Status)", R"(How each member fared; blocks are counted from the chain's first one.)"};
+constexpr Text check{R"(def check(self) -> None)", R"(Raises NotPositiveDefinite, NearlySingular or OutOfRange where a member failed.)"};
+constexpr Text next_block{R"(def next_block(self, b: ArrayLike) -> Any)",
+                          R"(The next rank's first block of b, with an axis of length 1 for it; None on the last rank.)"};
+
+}  // namespace text_of_ranks
+
 }  // namespace trifold::python
 
 #undef TRIFOLD_OPTIONS

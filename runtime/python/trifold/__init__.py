@@ -22,7 +22,7 @@ import importlib.util as _util
 from typing import TYPE_CHECKING as _TYPE_CHECKING, Any as _Any
 
 from . import grid, models, operators, signatures as _signatures
-from ._core import Plan, Solver, add_layer as _add_layer, finish_calls as _finish_calls, version as _version
+from ._core import LocalRanks, Plan, RankSolver, Solver, add_layer as _add_layer, finish_calls as _finish_calls, version as _version
 from .arrays import Marginals, Refinement, Status
 from .errors import (
     CacheError,
@@ -35,6 +35,7 @@ from .errors import (
     NotConverged,
     NotPositiveDefinite,
     OutOfRange,
+    RankError,
     SparseFailed,
     SpecError,
     Unsolvable,
@@ -42,6 +43,7 @@ from .errors import (
 from .factor import Factor, factor, marginals, solve
 from .info import info
 from .matrices import from_banded, from_sparse, matvec, to_dense
+from .ranks import ranks
 from .structure import Factorized, Structure, factorized, solve_sparse, structure_of
 
 __version__: str = _version
@@ -54,12 +56,15 @@ __all__ = [
     "Factorized",
     "GridFailed",
     "LaunchError",
+    "LocalRanks",
     "Marginals",
     "NearlySingular",
     "NotConverged",
     "NotPositiveDefinite",
     "OutOfRange",
     "Plan",
+    "RankError",
+    "RankSolver",
     "Refinement",
     "Solver",
     "SparseFailed",
@@ -77,6 +82,7 @@ __all__ = [
     "matvec",
     "models",
     "operators",
+    "ranks",
     "solve",
     "solve_sparse",
     "structure_of",

@@ -1,5 +1,3 @@
-"""The compiled part. tools/stubs writes this file: arrays are those of NumPy, torch, CuPy or JAX, or what else arrays.py reads."""
-
 from typing import Any
 
 from .arrays import ArrayLike, Marginals, Refinement, Status
@@ -234,6 +232,20 @@ class Solver:
 
     def __repr__(self) -> str: ...
 
+class AddressSolver:
+    """A solver on addresses of memory: what trifold.socu is written with."""
+
+    def __init__(
+        self, *, block: int, horizon: int, dtype: str, batch: int, rhs: int, device: str, d: tuple[int, int, int], e: tuple[int, int, int]
+    ) -> None: ...
+    def prepare(self) -> None: ...
+    def factor(self, D: int, E: int, stream: int) -> None: ...
+    def factor_solve(self, D: int, E: int, b: int, x: int, columns: int, stream: int) -> None: ...
+    def solve(self, b: int, x: int, columns: int, stream: int) -> None: ...
+    def forward(self, b: int, y: int, columns: int, stream: int) -> None: ...
+    def backward(self, y: int, x: int, columns: int, stream: int) -> None: ...
+    def log_determinant(self, to: int, stream: int) -> None: ...
+
 def torch_way(*arguments: Any) -> int: ...
 def torch_factor(D: Any, E: Any, columns: int, check: bool) -> Any: ...
 def torch_factor_solve(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, Any]: ...
@@ -279,7 +291,9 @@ def grid_solve(
 ) -> Any: ...
 
 class SparseSystem:
-    """A pattern and its values, for contiguous arrays of the processor, or all of its GPU: what trifold.sparse.Solver is written with."""
+    """
+    A pattern and its values, for contiguous arrays of the processor, or all of its GPU: what trifold.sparse.Solver is written with.
+    """
 
     def __init__(
         self,
@@ -314,7 +328,10 @@ class SparseSystem:
         most_iterations: int,
         check: bool = False,
     ) -> list[tuple[str, int, float, float, list[float]]]:
-        """For each right-hand side how it ended, iterations, |b - A x|, |b|, and the history of the last panel's."""
+        """
+        For each right-hand side how it ended, iterations, |b - A x|, |b|, and the history of the last panel's.
+        """
+
     def gradient(self, x: Any, by_b: Any, by_values: Any, columns: int) -> None: ...
     def summary(self) -> dict[str, Any]: ...
     @property
@@ -341,11 +358,165 @@ class StateSpace:
 def state_space(
     F: Any, H: Any, Q: Any, R: Any, P0: Any, ys: Any, m0: Any, c: Any, d: Any, batch: int, horizon: int, n: int, m: int
 ) -> StateSpace: ...
-def show_signatures(plan: Any, solver: Any) -> None: ...
+
+class Transport:
+    """Messages between the ranks of one chain."""
+
+    def __init__(self, object: Any) -> None: ...
+    def gather(self, mine: int) -> list[int]: ...
+    @property
+    def rank(self) -> int: ...
+    @property
+    def ranks(self) -> int: ...
+
+class LocalRanks:
+    """
+    Threads of this process as ranks: a thread gives its take(rank) to trifold.ranks. timeout: seconds that a rank waits for another.
+    """
+
+    def __init__(self, ranks: int, timeout: float = 30.0) -> None: ...
+    def take(self, rank: int) -> Transport:
+        """The transport of a rank, for the thread that is it. Each rank once."""
+
+class RankSolver:
+    """
+    One rank's calls on a chain that several ranks share. Made by trifold.ranks().
+
+    D: (blocks, n, n), this rank's own; E: (couplings, n, n), whose last block leads to the next rank's first one: the last rank has one
+    less. b, y, x: (blocks, n), or (blocks, n, m). With a batch axis in front of D there is one in front of all. The options are those of
+    trifold.Solver; shift and active are the same on all ranks.
+
+    Every call is one of all ranks, in the same order, with as many members and right-hand sides. So are those that return results, and
+    these are the whole chain's. Raises RankError on every rank where one does not come within the timeout, and what a Solver's calls
+    raise.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        block: int,
+        horizon: int,
+        shards: list[int],
+        dtype: Any,
+        batch: int,
+        rhs: int,
+        schedule: str,
+        operations: str,
+        workers: int,
+    ) -> None: ...
+    def factor(
+        self,
+        D: ArrayLike,
+        E: ArrayLike | None = None,
+        *,
+        shift: ArrayLike | None = None,
+        diagonal: ArrayLike | None = None,
+        active: ArrayLike | None = None,
+        pivot_floor: float = 0.0,
+        accept_nearly_singular: bool = False,
+        check: bool | None = None,
+    ) -> None: ...
+    def factor_solve(
+        self,
+        D: ArrayLike,
+        E: ArrayLike | None,
+        b: ArrayLike,
+        out: ArrayLike | None = None,
+        *,
+        shift: ArrayLike | None = None,
+        diagonal: ArrayLike | None = None,
+        active: ArrayLike | None = None,
+        pivot_floor: float = 0.0,
+        accept_nearly_singular: bool = False,
+        check: bool | None = None,
+    ) -> Any: ...
+    def factor_forward(
+        self,
+        D: ArrayLike,
+        E: ArrayLike | None,
+        b: ArrayLike,
+        out: ArrayLike | None = None,
+        *,
+        shift: ArrayLike | None = None,
+        diagonal: ArrayLike | None = None,
+        active: ArrayLike | None = None,
+        pivot_floor: float = 0.0,
+        accept_nearly_singular: bool = False,
+        check: bool | None = None,
+    ) -> Any: ...
+    def solve(self, b: ArrayLike, out: ArrayLike | None = None, *, active: ArrayLike | None = None, check: bool | None = None) -> Any: ...
+    def forward(self, b: ArrayLike, out: ArrayLike | None = None, *, active: ArrayLike | None = None, check: bool | None = None) -> Any: ...
+    def backward(
+        self, b: ArrayLike, out: ArrayLike | None = None, *, active: ArrayLike | None = None, check: bool | None = None
+    ) -> Any: ...
+    def selected_inverse(self, *, active: ArrayLike | None = None, check: bool | None = None) -> tuple[Any, Any]:
+        """
+        Blocks (i, i) of the inverse, (blocks, n, n), and (i + 1, i), (couplings, n, n): those of this rank.
+        """
+
+    def log_determinant(self) -> Any:
+        """log det A of the whole chain by member, in float64."""
+
+    def quadratic(self) -> Any:
+        """
+        b' A^-1 b of the whole chain for each right-hand side of the last forward sweep, in float64.
+        """
+
+    def status(self) -> Status:
+        """How each member fared; blocks are counted from the chain's first one."""
+
+    def check(self) -> None:
+        """
+        Raises NotPositiveDefinite, NearlySingular or OutOfRange where a member failed.
+        """
+
+    def next_block(self, b: ArrayLike) -> Any:
+        """
+        The next rank's first block of b, with an axis of length 1 for it; None on the last rank.
+        """
+
+    @property
+    def rank(self) -> int:
+        """This rank, from 0."""
+
+    @property
+    def ranks(self) -> int:
+        """How many ranks there are."""
+
+    @property
+    def first(self) -> int:
+        """The first block of this rank."""
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks of D this rank holds."""
+
+    @property
+    def couplings(self) -> int:
+        """How many blocks of E this rank holds."""
+
+    @property
+    def horizon(self) -> int:
+        """Blocks of the whole chain."""
+
+    @property
+    def block(self) -> int:
+        """n."""
+
+    @property
+    def schedule(self) -> str:
+        """The order within a rank's own blocks."""
+
+    def __repr__(self) -> str: ...
+
+def show_signatures(plan: Any, solver: Any, ranks: Any) -> None: ...
 def solver_for(D: Any, b: Any, operations: str, schedule: str, workers: int, mixed: bool, rhs: int) -> Solver: ...
 def allocate_bytes(bytes: int) -> Any: ...
 def seconds_of_solve(solver: Solver, b: Any, out: Any, repeats: int) -> float: ...
 def finish_calls() -> None: ...
+def add_layer(directory: str) -> None: ...
+def layers() -> list[str]: ...
 def jax_handlers() -> dict[str, Any]: ...
 def jax_compile(problem: list[int], device: Any) -> None: ...
 def jax_value_bytes(problem: list[int], device: Any) -> int: ...
@@ -353,7 +524,4 @@ def tools() -> dict[str, dict[str, Any]]: ...
 def devices() -> dict[str, Any]: ...
 def process() -> dict[str, Any]: ...
 
-version: str
-
-def add_layer(directory: str) -> None: ...
-def layers() -> list[str]: ...
+version: str = "0.2.0"

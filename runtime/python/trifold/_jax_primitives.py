@@ -4,6 +4,8 @@ All take canonical arrays: D (B, N, n, n), E (B, N - 1, n, n), b (B, N, n, m). A
 R right-hand sides that its Plan solves for at a time, and k so that there is room for it. So shapes say which Plan a value belongs to. Its
 memory is not divided by member: a value of many members cannot be cut into values of fewer.
 
+Where D is (B, N, n, 3 n), it is A's rows of blocks [A(i, i - 1), A(i, i), A(i, i + 1)], and so is E.
+
 Operations on a value take D and E too. They read neither, and XLA drops them: derivatives need them.
 """
 
@@ -84,7 +86,11 @@ def read_array(array: Any, name: str) -> Any:
 def _problem(call: str, D: Any, rhs: int, inverse: bool, accept: bool = False) -> Any:
     batch, horizon, block, _ = D.shape
     bits = np.dtype(D.dtype).itemsize * 8
-    return np.array([_CALLS.index(call), block, horizon, batch, rhs, bits, inverse, accept], np.int64)
+    return np.array([_CALLS.index(call), block, horizon, batch, rhs, bits, inverse, accept, _has_rows(D)], np.int64)
+
+
+def _has_rows(D: Any) -> bool:
+    return D.shape[-1] != D.shape[-2]
 
 
 @functools.cache
@@ -296,6 +302,9 @@ blocks.defjvp(_blocks_jvp)
 def times(D: Any, E: Any, x: Any) -> Any:
     """dA x, where the changes D or E may be a symbolic zero."""
     multiply = functools.partial(jnp.matmul, precision="highest")
+    if not isinstance(D, ad.Zero) and _has_rows(D):
+        before, after = jnp.pad(x[:, :-1], [(0, 0), (1, 0), (0, 0), (0, 0)]), jnp.pad(x[:, 1:], [(0, 0), (0, 1), (0, 0), (0, 0)])
+        return multiply(D, jnp.concatenate([before, x, after], 2))
     result = jnp.zeros_like(x)
     if not isinstance(D, ad.Zero):
         result = result + multiply(symmetric(D), x)

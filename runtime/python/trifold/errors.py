@@ -13,6 +13,7 @@ __all__ = [
     "NotConverged",
     "NotPositiveDefinite",
     "OutOfRange",
+    "RankError",
     "SparseFailed",
     "SpecError",
     "Unsolvable",
@@ -41,6 +42,17 @@ class CacheError(Error, RuntimeError):
 
 class LaunchError(Error, RuntimeError):
     """A launch or a copy failed on the device."""
+
+
+class RankError(Error, RuntimeError):
+    """A rank has ended, does not answer in time, or does not fit the others. ``rank`` is that rank; -1 where nobody knows which."""
+
+    def __init__(self, message: str, rank: int) -> None:
+        super().__init__(message, rank)
+        self.rank = rank
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class Unsolvable(Error, ArithmeticError):

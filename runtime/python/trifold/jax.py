@@ -45,6 +45,7 @@ __all__ = [
     "quadratic",
     "selected_inverse",
     "solve",
+    "solve_rows",
 ]
 
 
@@ -87,6 +88,23 @@ def solve(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, *, accept_nearly_sing
     """
     system, b = _read(D, E, triangle, b)
     return system.back(_factor_solve(system.D, system.E, system.columns(b), False, accept_nearly_singular)[1], b)
+
+
+def solve_rows(S: ArrayLike, b: ArrayLike, *, accept_nearly_singular: bool = False) -> Any:
+    """A^-1 b, where S has A's rows of blocks [A(i, i - 1), A(i, i), A(i, i + 1)], as TurboMPC has them.
+
+    S: (N, n, 3 n), which is read where it is: of the diagonal blocks the lower triangles, and the blocks before them. b: (N, n), or
+    (N, n, m) for m right-hand sides. Both may have one batch axis in front. It may stand where TurboMPC has cudss_ffi_solve. Gradients of S
+    are those of a matrix of which every entry counts, as jnp.linalg.solve has them. Raises SpecError on what does not fit.
+    """
+    rows, right = _p.read_array(S, "S"), _p.read_array(b, "b")
+    if rows.ndim not in (3, _CANONICAL) or rows.shape[-1] != 3 * rows.shape[-2] or 0 in rows.shape:
+        raise SpecError(f"S has shape {rows.shape}; give (N, n, 3 n), or (batch, N, n, 3 n)")
+    batched = rows.ndim == _CANONICAL
+    given = rows if batched else rows[None]
+    system = _System(given, given, batched)
+    _, x = _factor_solve(given, given, system.columns(right), False, accept_nearly_singular)
+    return system.back(x, right)
 
 
 def factor(D: ArrayLike, E: ArrayLike | None, *, rhs: int = 1, accept_nearly_singular: bool = False, triangle: str = "both") -> Factor:
@@ -269,7 +287,8 @@ class _System:
         if b.shape[: len(alone)] != alone or b.ndim > len(alone) + 1 or 0 in b.shape:
             raise SpecError(f"b has shape {b.shape}; give {alone}, or {(*alone, 'm')} for m right-hand sides")
         if b.dtype != self.D.dtype:
-            raise SpecError(f"b is {b.dtype} and D {self.D.dtype}; give arrays of one type")
+            name = "S" if self.D is self.E else "D"
+            raise SpecError(f"b is {b.dtype} and {name} {self.D.dtype}; give arrays of one type")
         return b.reshape(*self.D.shape[:3], -1)
 
     def back(self, x: Any, b: Any) -> Any:

@@ -19,7 +19,7 @@ np: Any = numpy
 def matvec(D: ArrayLike, E: ArrayLike | None, x: ArrayLike) -> Any:
     """A x. D: (N, n, n), of which only the lower triangles are read; E: (N - 1, n, n), or None when N is 1; x: (N, n), or (N, n, m).
 
-    Each may have batch axes in front, which are broadcast. Arrays of NumPy, torch or JAX, with gradients; those of D are
+    Each may have batch axes in front, which are broadcast. Arrays of NumPy, CuPy, torch or JAX, with gradients; those of D are
     symmetric. Raises SpecError on shapes that do not fit.
     """
     space, blocks, below = _read(D, E, x)

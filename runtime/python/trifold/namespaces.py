@@ -1,4 +1,4 @@
-"""The array operations that models are made of, in the library that the caller's arrays came from: NumPy, torch or JAX."""
+"""The array operations that models are made of, in the library that the caller's arrays came from: NumPy, CuPy, torch or JAX."""
 
 from __future__ import annotations
 
@@ -72,6 +72,30 @@ class Namespace:
     def exact(self) -> contextlib.AbstractContextManager[Any]:
         """Within it, products of matrices are of full precision."""
         return contextlib.nullcontext()
+
+
+class _Cupy(Namespace):
+    name = "cupy"
+
+    def __init__(self, dtype: Any) -> None:
+        super().__init__(dtype)
+        self.xp = sys.modules["cupy"]
+
+    def array(self, value: Any, name: str) -> Any:
+        return self.xp.asarray(value if library_of(type(value)) == "cupy" else _real(value, name), self.dtype)
+
+    def constant(self, value: Any) -> Any:
+        return self.xp.asarray(value, self.dtype)
+
+    def inverse_factor(self, matrix: Any) -> Any:
+        scale, unit = self._units(matrix)
+        return self.xp.linalg.inv(self.xp.linalg.cholesky(unit)) / scale
+
+    def spread(self, array: Any, shape: tuple[int, ...]) -> Any:
+        return self.xp.ascontiguousarray(self.xp.broadcast_to(array, shape))
+
+    def known(self, condition: Any) -> bool | None:
+        return None
 
 
 class _Torch(Namespace):
@@ -204,7 +228,7 @@ def _real(value: Any, name: str) -> Any:
 
 
 def namespace_of(values: list[Any]) -> Namespace:
-    """The library of those values that are arrays: torch or JAX where one of them is, else NumPy.
+    """The library of those values that are arrays: torch, JAX or CuPy where one of them is, else NumPy.
 
     Its arrays are as wide as the widest floating-point one among these; where there is none, float64.
     """
@@ -226,4 +250,6 @@ def namespace_of(values: list[Any]) -> Namespace:
     if traced:
         x64 = bool(sys.modules["jax"].config.jax_enable_x64)
         return _Jax(np.dtype(np.float32 if narrow or not x64 else np.float64))
+    if any(library_of(type(value)) == "cupy" for value in values):
+        return _Cupy(np.dtype(np.float32 if narrow else np.float64))
     return Namespace(np.dtype(np.float32 if narrow else np.float64))

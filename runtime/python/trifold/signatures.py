@@ -6,14 +6,14 @@ import ast
 import inspect
 from typing import Any
 
-from ._core import Plan, Solver, show_signatures
+from ._core import Plan, RankSolver, Solver, show_signatures
 
 
 def show() -> None:
     """Once, for nanobind's methods say theirs in a way of their own."""
     plan: Any = Plan
     plan.__signature__ = _with_keywords(plan.__init__.__nb_signature__[0][0])
-    show_signatures(Plan, Solver)
+    show_signatures(Plan, Solver, RankSolver)
 
 
 def _with_keywords(text: str) -> inspect.Signature:

@@ -18,7 +18,8 @@ trifold.factor(D.detach(), E.detach(), check=False).status tells.
 Derivatives of any order exist, in reverse mode. Those of the selected inverse, and so the second ones of log det A, take a selected inverse
 of blocks twice as large.
 
-Images are solved by trifold.torch.grid, and other sparse matrices by trifold.torch.sparse, which needs SciPy.
+A chain that several ranks share is solved by trifold.torch.ranks, images by trifold.torch.grid, and other sparse matrices by
+trifold.torch.sparse, which needs SciPy.
 """
 
 # pyright: reportConstantRedefinition=false
@@ -47,13 +48,26 @@ from ._core import (
     torch_solve,
     torch_way,
 )
+from ._torch_ranks import Ranks as ranks
 from .arrays import Marginals
 from .batches import Together, fitting, itself
 from .errors import SpecError
 from .options import lower_alone, truth
 from .samples import added, normal, shape_of
 
-__all__ = ["Factor", "Likelihood", "Marginals", "factor", "grid", "likelihood", "log_determinant", "marginals", "quadratic", "solve"]
+__all__ = [
+    "Factor",
+    "Likelihood",
+    "Marginals",
+    "factor",
+    "grid",
+    "likelihood",
+    "log_determinant",
+    "marginals",
+    "quadratic",
+    "ranks",
+    "solve",
+]
 
 
 torch: Any = importlib.import_module("torch")

@@ -5,7 +5,7 @@
 
 #include "generator/tridiagonal/spec_json.hpp"
 #include "runtime/base/log.hpp"
-#include "runtime/tridiagonal/ranks/agree.hpp"
+#include "runtime/session/agree.hpp"
 
 namespace trifold {
 namespace {

@@ -8,8 +8,8 @@
 #include <limits>
 
 #include "generator/tridiagonal/columns.hpp"
+#include "runtime/session/agree.hpp"
 #include "runtime/tridiagonal/outcomes.hpp"
-#include "runtime/tridiagonal/ranks/agree.hpp"
 
 namespace trifold {
 namespace {

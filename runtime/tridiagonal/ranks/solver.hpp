@@ -24,6 +24,9 @@ struct RankSolver::Impl {
     const std::vector<Outcome>& status();
     const std::vector<double>& log_determinant();
     const std::vector<double>& quadratic();
+    /// Arrays of a Real: D, E, B and X.
+    template <class Real>
+    std::vector<Refinement> refine(std::span<const AnyArray> arrays, const RankOptions& options);
 
     RankPlan plan;
     Session session;

@@ -124,6 +124,42 @@ void check_inverse(Spec spec, int ranks, double tolerance, const std::vector<std
     });
 }
 
+/// A chain that is solved badly by f32 alone, or with pivots that a shift has made wrong, and refined to the rounding of f64.
+template <class Inner>
+void check_refinement(int ranks, std::int64_t columns) {
+    CAPTURE(ranks);
+    const auto spec = spec_of(5, 17, Precision::f64, columns, 3);
+    const Problem<double> problem(spec, columns, 11);
+    auto factored = spec;
+    factored.precision = AnyArray::precision_of<Inner>;
+    std::vector<double> x(problem.input.b.size()), errors;
+    std::mutex mutex;
+    on_ranks(ranks, [&](const std::shared_ptr<Transport>& transport) {
+        RankSolver solver(RankPlan(factored, transport));
+        Shard<double> shard(solver.plan().spec(), problem);
+        const auto narrow = [](const std::vector<double>& values) { return std::vector<Inner>(values.begin(), values.end()); };
+        auto inner = narrow(shard.b);
+        solver.factor_solve(narrow(shard.d), narrow(shard.e), narrow(shard.b), inner);
+        shard.x.assign(inner.begin(), inner.end());
+        shard.x[0] += transport->rank() == ranks - 1 ? 1e-3 : 0;  // a member's error on one rank alone is seen on all
+        const std::vector<int> active{1, 1, 0};
+        auto results = solver.refine(shard.d, shard.e, shard.b, shard.x, RankOptions{.active = active.data()});
+        CHECK(results[0].converged);
+        CHECK(results[0].iterations > 0);
+        CHECK(results[1].converged);
+        CHECK(results[2].iterations == -1);
+        results = solver.refine(shard.d, shard.e, shard.b, shard.x);
+        const std::scoped_lock lock(mutex);
+        shard.put_x(x);
+        for (const auto& result : results) errors.push_back(result.backward_error);
+    });
+    for (const double error : errors) CHECK(error < 1.5e-15);
+    for (std::size_t k = 0; k < errors.size(); ++k) CHECK(errors[k] == errors[k % 3]);
+    auto solved = problem;
+    solved.x = x;
+    CHECK(solved.residual() < 1e-15);
+}
+
 template <class Real>
 std::vector<Real> on_one_device(const Spec& spec, const std::string& schedule, const std::string& variant) {
     const Problem<Real> problem(spec, spec.rhs, 11);
@@ -179,6 +215,30 @@ TEST_CASE("ranks: the bits of one device with the same schedule") {
         const auto many = spec_of(6, 21, Precision::f32, 1, batch);
         CHECK(check_operations<float>(many, 7, 1e-5, given, {5, 2, 2, 2, 2, 2, 6}) == on_one_device<float>(many, "flanked:5", variant));
     }
+}
+
+TEST_CASE("ranks: refinement, and mixed precision by it") {
+    for (const int ranks : {1, 2, 3, 4, 7})
+        for (const std::int64_t columns : {1, 3}) {
+            check_refinement<float>(ranks, columns);
+            check_refinement<double>(ranks, columns);
+        }
+}
+
+TEST_CASE("ranks: refinement of a wrong matrix is given up") {
+    const auto spec = spec_of(4, 9);
+    const Problem<double> problem(spec, 1, 3);
+    on_ranks(3, [&](const std::shared_ptr<Transport>& transport) {
+        RankSolver solver(RankPlan(spec, transport));
+        Shard<double> shard(solver.plan().spec(), problem);
+        auto other = shard.d;
+        for (auto& value : other) value *= 8;
+        CHECK_THROWS_WITH_AS(solver.refine(shard.d, shard.e, shard.b, shard.x), doctest::Contains("needs a factorization"), SpecError);
+        solver.factor(other, shard.e);
+        CHECK_FALSE(solver.refine(shard.d, shard.e, shard.b, shard.x)[0].converged);
+        std::vector<float> narrow(shard.b.begin(), shard.b.end());
+        CHECK_THROWS_WITH_AS(solver.refine(shard.d, shard.e, shard.b, narrow), doctest::Contains("in one precision"), SpecError);
+    });
 }
 
 TEST_CASE("ranks: the selected inverse") {

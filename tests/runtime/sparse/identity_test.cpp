@@ -9,6 +9,7 @@
 #include <trifold/trifold.hpp>
 
 #include "generator/sparse/cost.hpp"
+#include "generator/sparse/threads.hpp"
 #include "tests/runtime/sparse/problems.hpp"
 
 using namespace trifold;
@@ -258,4 +259,20 @@ TEST_CASE("sparse: the whole range of numbers, with the same digits") {
             check_range<float>({.block = 2, .precision = Precision::f32, .preconditioner = preconditioner, .method = method},
                                {{90, 0}, {-90, 0}, {0, 110}, {0, -90}, {60, 60}, {-60, -60}}, 1e-4);
         }
+}
+
+TEST_CASE("work of all cores: each number once and in order, and an error of the first part that has one") {
+    for (const std::int64_t count : {0, 1, 5, 1000}) {
+        std::vector<std::int64_t> all;
+        for (const auto& part :
+             sparse::results_of_ranges(count, std::vector<std::int64_t>(), [](auto& some, std::int64_t first, std::int64_t end) {
+                 for (auto k = first; k < end; ++k) some.push_back(k);
+             }))
+            all.insert(all.end(), part.begin(), part.end());
+        std::vector<std::int64_t> expected(static_cast<std::size_t>(count));
+        std::iota(expected.begin(), expected.end(), 0);
+        CHECK(all == expected);
+    }
+    CHECK_THROWS_WITH_AS(sparse::for_ranges(1000, 1, [](std::int64_t first, std::int64_t) { throw SpecError(std::to_string(first)); }), "0",
+                         SpecError);
 }

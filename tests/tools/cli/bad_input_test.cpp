@@ -390,3 +390,13 @@ TEST_CASE("bad input: a cache that cannot be used does not keep a solve from end
     check(files, "solve A.mtx b.mtx --device cpu", 0, "", "TRIFOLD_CACHE_DIR=/proc/no/such");
     check(files, "cache list", 3, "no cache directory", "TRIFOLD_CACHE_DIR=/proc/no/such");
 }
+
+TEST_CASE("bad input: ranks that cannot be") {
+    const Files files;
+    const std::string solve = "solve D.npy E.npy b.npy --ranks ";
+    check(files, solve + "5", 2, "give at most 4 ranks");
+    check(files, solve + "0", 2, "--ranks");
+    check(files, solve + "2 --precision mixed", 2, "precision f64");
+    check(files, solve + "2 --condition", 2, "leave --condition or --ranks out");
+    check(files, solve + "2 --schedule twisted:2", 2, "multi-stage or segments");
+}

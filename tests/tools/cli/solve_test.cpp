@@ -40,6 +40,45 @@ std::vector<std::string> keys(const nlohmann::json& json) {
 
 }  // namespace
 
+TEST_CASE("solve: ranks share a chain") {
+    auto system = problems::socu({5, 12}, 2);
+    system.batch = 2;
+    for (auto* values : {&system.d, &system.e, &system.b}) values->insert(values->end(), values->begin(), values->end());
+    for (const auto precision : {Precision::f64, Precision::f32}) {
+        const Scratch scratch;
+        write_arrays(scratch, system, precision);
+        const auto one = run_trifold(scratch.path, "solve D.npy E.npy b.npy -o x.npy --inverse d.npy e.npy --device cpu --json");
+        REQUIRE(one.status == 0);
+        for (const int ranks : precision == Precision::f64 ? std::vector{2, 12} : std::vector{3}) {
+            const auto ran =
+                run_trifold(scratch.path, fmt::format("solve D.npy E.npy b.npy -o y.npy --inverse f.npy g.npy --ranks {} --json", ranks));
+            INFO(ran.err);
+            REQUIRE(ran.status == 0);
+            CHECK(ran.json()["schedule"] == fmt::format("auto on {} ranks", ranks));
+            for (const auto& [expected, found] : {std::pair{"x.npy", "y.npy"}, {"d.npy", "f.npy"}, {"e.npy", "g.npy"}}) {
+                const auto first = parse_npy(scratch.read(expected), expected), second = parse_npy(scratch.read(found), found);
+                REQUIRE(first.shape == second.shape);
+                double worst = 0;
+                for (std::size_t k = 0; k < first.values.size(); ++k) worst = std::max(worst, std::abs(first.values[k] - second.values[k]));
+                CHECK(worst < (precision == Precision::f64 ? 1e-11 : 1e-3));
+            }
+            for (std::size_t m = 0; m < 2; ++m)
+                CHECK(ran.json()["log_determinant"][m].get<double>() ==
+                      doctest::Approx(one.json()["log_determinant"][m].get<double>()).epsilon(1e-5));
+        }
+    }
+}
+
+TEST_CASE("solve: ranks name the row that a textbook factorization fails at") {
+    const Scratch scratch;
+    auto system = problems::socu({4, 9}, 1);
+    system.d[6 * 16 + 5] = -1;
+    write_arrays(scratch, system);
+    const auto ran = run_trifold(scratch.path, "solve D.npy E.npy b.npy --ranks 3");
+    CHECK(ran.status == 1);
+    CHECK(ran.err.find("not positive definite: member 0, block 6, row 1") != std::string::npos);
+}
+
 TEST_CASE("solve: arrays in, arrays out, with the JSON that is promised") {
     const Scratch scratch;
     const auto system = problems::socu({6, 9}, 1);

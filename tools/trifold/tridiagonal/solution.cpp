@@ -1,8 +1,12 @@
 #include "tools/trifold/tridiagonal/solution.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <exception>
 #include <limits>
 #include <span>
+#include <thread>
 
 #include "tools/trifold/solve.hpp"
 
@@ -118,6 +122,90 @@ Solution solve_in(const System& system, const SolveRequest& request) {
     return solution;
 }
 
+/// A rank's part of an array [batch][stages][each], from a stage on; and where the part's results go.
+template <class Real>
+std::vector<Real> part_of(const std::vector<double>& all, std::int64_t batch, std::int64_t first, std::int64_t count, std::int64_t each) {
+    const auto size = static_cast<std::int64_t>(all.size()) / batch;
+    std::vector<Real> part;
+    for (std::int64_t m = 0; m < batch; ++m)
+        part.insert(part.end(), all.begin() + m * size + first * each, all.begin() + m * size + (first + count) * each);
+    return part;
+}
+template <class Real>
+void put_part(const std::vector<Real>& part, std::vector<double>& all, std::int64_t batch, std::int64_t first, std::int64_t each) {
+    const auto size = static_cast<std::int64_t>(all.size()) / batch, own = static_cast<std::int64_t>(part.size()) / batch;
+    for (std::int64_t m = 0; m < batch; ++m) std::copy_n(part.begin() + m * own, own, all.begin() + m * size + first * each);
+}
+
+/// Solves a rank's part of the chain into the Solution of all. The first rank says what is the same on all.
+template <class Real>
+void solve_rank(const System& system, const SolveRequest& request, std::shared_ptr<Transport> transport, Solution& solution) {
+    RankSolver solver(RankPlan(spec_of(system, request), std::move(transport), request.device, request.tuning));
+    const auto& spec = solver.plan().spec();
+    const bool is_last = spec.rank + 1 == spec.ranks(), reports = spec.rank == 0;
+    const auto first = spec.first_block(), blocks = spec.blocks(), couplings = is_last ? blocks - 1 : blocks, n = system.block;
+    const auto part = [&](const std::vector<double>& all, std::int64_t count, std::int64_t each) {
+        return part_of<Real>(all, system.batch, first, count, each);
+    };
+    auto d = part(system.d, blocks, n * n), e = part(system.e, couplings, n * n);
+    const auto b = part(system.b, blocks, n * system.rhs);
+    auto x = b;
+    std::vector<trifold::Outcome> status;
+    const auto factor_seconds = seconds_of([&] {
+        solver.factor(d, e);
+        status = solver.status();
+    });
+    const auto failed = failures(status);
+    const auto solve_seconds = seconds_of([&] { solver.solve(b, x, {.columns = system.rhs}); });
+    put_part(x, solution.x, system.batch, first, n * system.rhs);
+    const auto logs = solver.log_determinant();
+    if (request.inverse) {
+        solver.selected_inverse(d, e);
+        put_part(d, solution.inverse_diagonal, system.batch, first, n * n);
+        put_part(e, solution.inverse_coupling, system.batch, first, n * n);
+    }
+    status = solver.status();
+    if (!reports) return;
+    const auto& choice = solver.plan().choice();
+    solution.factor_seconds = factor_seconds;
+    solution.solve_seconds = solve_seconds;
+    solution.failed = failed;
+    solution.log_determinant = logs;
+    solution.schedule = fmt::format("{} on {} ranks", choice.tuning.schedule, request.ranks);
+    solution.variant = choice.variant;
+    solution.rung = to_string(choice.rung);
+    solution.target = to_string(choice.target);
+    solution.report = solver.plan().report();
+    solution.out_of_range = out_of_range(status);
+    judge_singular(status, request.precision, solution);
+}
+
+/// A thread of this process for each rank.
+template <class Real>
+Solution solve_on_ranks(const System& system, const SolveRequest& request) {
+    Solution solution;
+    solution.x.resize(system.b.size());
+    if (request.inverse) solution.inverse_diagonal.resize(system.d.size());
+    if (request.inverse) solution.inverse_coupling.resize(system.e.size());
+    LocalRanks ranks(request.ranks);
+    std::vector<std::exception_ptr> thrown(static_cast<std::size_t>(request.ranks));
+    {
+        std::vector<std::jthread> threads;
+        for (int rank = 0; rank < request.ranks; ++rank)
+            threads.emplace_back([&, rank, transport = ranks.take(rank)]() mutable {
+                try {
+                    solve_rank<Real>(system, request, std::move(transport), solution);
+                } catch (...) {
+                    thrown[static_cast<std::size_t>(rank)] = std::current_exception();
+                }
+            });
+    }
+    for (const auto& error : thrown)
+        if (error != nullptr) std::rethrow_exception(error);
+    solution.quadratic = products(system, solution.x);
+    return solution;
+}
+
 /// The System of these members alone.
 System members_of(const System& system, const std::vector<std::int64_t>& members) {
     System part{system.block, system.horizon, system.rhs, static_cast<std::int64_t>(members.size()), system.rows, {}, {}, {}};
@@ -169,6 +257,8 @@ double least_condition(Precision precision) {
 }
 
 Solution solve(const System& system, const SolveRequest& request) {
+    if (request.ranks > 1)
+        return request.precision == Precision::f32 ? solve_on_ranks<float>(system, request) : solve_on_ranks<double>(system, request);
     if (request.precision == Precision::f32) return solve_in<float>(system, request);
     auto solution = solve_in<double>(system, request);
     if (!solution.fell_back.empty()) fall_back(system, request, solution);
@@ -179,6 +269,7 @@ void locate_sequentially(const System& system, const SolveRequest& request, std:
     auto again = request;
     again.tuning.schedule = "sequential", again.tuning.variant = "auto";
     again.inverse = again.condition = false;
+    again.ranks = 1;
     std::vector<std::int64_t> members;
     for (const auto& failure : failed) members.push_back(failure.member);
     for (const auto& found : solve(members_of(system, members), again).failed) {

@@ -31,6 +31,7 @@ struct SolveRequest {
     Precision precision;
     Tuning tuning;
     bool inverse = false, condition = false;
+    int ranks = 1;  ///< threads that share one chain
 };
 
 /// The least reciprocal condition number of a system that is not nearly singular: the epsilon that its factors have.

@@ -1,4 +1,4 @@
-#include "runtime/tridiagonal/ranks/agree.hpp"
+#include "runtime/session/agree.hpp"
 
 #include <fmt/format.h>
 

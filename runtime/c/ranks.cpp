@@ -1,0 +1,138 @@
+#include <fmt/format.h>
+#include <trifold/trifold.h>
+
+#include <functional>
+#include <trifold/rank_solver.hpp>
+
+#include "runtime/c/calls.hpp"
+
+using namespace trifold;
+using namespace trifold::c;
+
+struct trifold_ranks_plan {
+    RankPlan plan;
+};
+
+struct trifold_ranks_solver {
+    RankSolver solver;
+};
+
+namespace {
+
+/// The caller's functions.
+class CallersTransport final : public Transport {
+  public:
+    explicit CallersTransport(const trifold_transport& functions) : functions_(functions) {
+        const auto [size, rank, ranks, user, send, receive] = functions_;
+        if (send == nullptr || receive == nullptr) throw SpecError("the transport's send or receive is a null pointer");
+        if (ranks < 1 || rank < 0 || rank >= ranks)
+            throw SpecError(fmt::format("the transport has rank {} of {} ranks; ranks count from 0", rank, ranks));
+    }
+    int rank() const override { return functions_.rank; }
+    int ranks() const override { return functions_.ranks; }
+    void send(int to, const void* data, std::int64_t bytes, Stream stream) override {
+        expect_sent(functions_.send(functions_.user, to, data, bytes, stream.handle), "send", to);
+    }
+    void receive(int from, void* data, std::int64_t bytes, Stream stream) override {
+        expect_sent(functions_.receive(functions_.user, from, data, bytes, stream.handle), "receive", from);
+    }
+
+  private:
+    void expect_sent(int result, const char* function, int peer) const {
+        if (result != 0)
+            throw RankError(
+                fmt::format("rank {} cannot be reached: {} of rank {} has returned {}", peer, function, functions_.rank, result), peer);
+    }
+    trifold_transport functions_;
+};
+
+RankOptions rank_options(const trifold_call& call, Precision precision) {
+    if (call.options == nullptr) return {};
+    const auto& o = initialized(static_cast<const trifold_options*>(call.options), "trifold_options");
+    const auto array = [&](const void* data) {
+        return data == nullptr ? std::nullopt : std::optional(AnyArray(data, call.on_host != 0, precision));
+    };
+    return {array(o.diagonal), array(o.shift), o.active, o.pivot_floor, o.accept_nearly_singular != 0, o.members, o.columns};
+}
+
+template <class Real>
+void run_rank(RankSolver& solver, const trifold_call& call) {
+    const auto options = rank_options(call, AnyArray::precision_of<Real>);
+    const auto in = [&](int k) { return static_cast<const Real*>(call.in[k]); };
+    const auto out = [&](int k) { return static_cast<Real*>(call.out[k]); };
+    switch (call.operation) {
+        case TRIFOLD_FACTOR:
+            return solver.factor(in(0), in(1), options);
+        case TRIFOLD_FACTOR_FORWARD:
+            return solver.factor_forward(in(0), in(1), in(2), out(0), options);
+        case TRIFOLD_FACTOR_SOLVE:
+            return solver.factor_solve(in(0), in(1), in(2), out(0), options);
+        case TRIFOLD_FORWARD:
+            return solver.forward(in(0), out(0), options);
+        case TRIFOLD_BACKWARD:
+            return solver.backward(in(0), out(0), options);
+        case TRIFOLD_SOLVE:
+            return solver.solve(in(0), out(0), options);
+        case TRIFOLD_INVERSE:
+            return solver.selected_inverse(out(0), out(1), options);
+        default:
+            refuse_operation(call, "TRIFOLD_FACTOR");
+    }
+}
+
+RankSolver& rank_solver(trifold_ranks_solver* solver) { return given(solver, "the solver").solver; }
+
+}  // namespace
+
+extern "C" {
+
+void trifold_transport_init(trifold_transport* transport, int rank, int ranks) {
+    if (transport != nullptr) *transport = {sizeof *transport, rank, ranks, nullptr, nullptr, nullptr};
+}
+
+trifold_code trifold_ranks_plan_create(const trifold_spec* spec, const trifold_transport* transport, const std::int64_t* shards,
+                                       const char* device, const trifold_tuning* tuning, trifold_ranks_plan** plan) {
+    return guarded([&] {
+        given(plan, "where to put the plan") = nullptr;
+        const auto& functions = initialized(&given(transport, "the transport"), "trifold_transport");
+        auto messages = std::make_shared<CallersTransport>(functions);
+        std::vector<std::int64_t> blocks;
+        if (shards != nullptr) blocks.assign(shards, shards + functions.ranks);
+        *plan = new trifold_ranks_plan{RankPlan(spec_of(given(spec, "the spec")), std::move(messages),
+                                                Device::parse(&given(device, "the device's name")), tuning_of(tuning), std::move(blocks))};
+    });
+}
+void trifold_ranks_plan_destroy(trifold_ranks_plan* plan) { delete plan; }
+std::int64_t trifold_ranks_plan_first_block(const trifold_ranks_plan* plan) {
+    return plan == nullptr ? 0 : plan->plan.spec().first_block();
+}
+std::int64_t trifold_ranks_plan_blocks(const trifold_ranks_plan* plan) { return plan == nullptr ? 0 : plan->plan.spec().blocks(); }
+
+trifold_code trifold_ranks_solver_create(const trifold_ranks_plan* plan, trifold_ranks_solver** solver) {
+    return guarded([&] {
+        given(solver, "where to put the solver") = nullptr;
+        *solver = new trifold_ranks_solver{RankSolver(given(plan, "the plan").plan)};
+    });
+}
+void trifold_ranks_solver_destroy(trifold_ranks_solver* solver) { delete solver; }
+
+trifold_code trifold_ranks_run(trifold_ranks_solver* solver, const trifold_call* call) {
+    return guarded([&] {
+        auto& to = rank_solver(solver);
+        with_reals(call, [&]<class Real>(Real, const trifold_call& c) { run_rank<Real>(to, c); });
+    });
+}
+trifold_code trifold_ranks_check(trifold_ranks_solver* solver) {
+    return guarded([&] { rank_solver(solver).check(); });
+}
+trifold_code trifold_ranks_outcomes(trifold_ranks_solver* solver, trifold_outcome* outcomes, std::int64_t capacity, std::int64_t* count) {
+    return guarded([&] { copy_out(rank_solver(solver).status(), outcomes, capacity, count, outcome_of); });
+}
+trifold_code trifold_ranks_log_determinant(trifold_ranks_solver* solver, double* values, std::int64_t capacity, std::int64_t* count) {
+    return guarded([&] { copy_out(rank_solver(solver).log_determinant(), values, capacity, count, std::identity{}); });
+}
+trifold_code trifold_ranks_quadratic(trifold_ranks_solver* solver, double* values, std::int64_t capacity, std::int64_t* count) {
+    return guarded([&] { copy_out(rank_solver(solver).quadratic(), values, capacity, count, std::identity{}); });
+}
+
+}  // extern "C"

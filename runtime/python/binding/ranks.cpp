@@ -1,0 +1,415 @@
+#include "runtime/python/binding/ranks.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "runtime/python/binding/objects.hpp"
+#include "runtime/python/binding/plan.hpp"
+#include "runtime/python/binding/texts.hpp"
+#include "runtime/python/binding/unlocked.hpp"
+#include "runtime/session/agree.hpp"
+
+using namespace nanobind::literals;
+
+namespace trifold::python {
+namespace {
+
+const nb::call_guard<InCall> in_call;
+
+constexpr Fits fits_ranks{.place = "ranks are on",
+                          .move = "copy the array there",
+                          .element = "; these ranks take",
+                          .convert = ": convert the array, or give its dtype (float32 or float64) to trifold.ranks",
+                          .library = "another array of"};
+
+std::chrono::milliseconds time_limit_of(double seconds) {
+    constexpr double most = 1e9;
+    if (!(seconds > 0 && seconds < most)) throw SpecError(fmt::format("timeout = {} is out of range; give seconds above 0", seconds));
+    return std::chrono::milliseconds(std::max<std::int64_t>(1, std::llround(seconds * 1e3)));
+}
+
+/// A transport that is written in Python. Its object's methods are called with memory of a message, which ends with the call.
+class PythonTransport final : public Transport {
+  public:
+    explicit PythonTransport(nb::handle object)
+        : object_(nb::borrow(object)), rank_(nb::cast<int>(object.attr("rank"))), ranks_(nb::cast<int>(object.attr("ranks"))) {
+        if (ranks_ < 1 || rank_ < 0 || rank_ >= ranks_)
+            throw SpecError(fmt::format("rank {} of {} ranks; ranks count from 0", rank_, ranks_));
+    }
+    PythonTransport(const PythonTransport&) = delete;
+    PythonTransport& operator=(const PythonTransport&) = delete;
+    ~PythonTransport() override {
+        if (Py_IsInitialized() == 0) {
+            object_.release();
+            return;
+        }
+        const nb::gil_scoped_acquire locked;
+        object_.reset();
+    }
+    int rank() const override { return rank_; }
+    int ranks() const override { return ranks_; }
+    void send(int to, const void* data, std::int64_t bytes, Stream) override { call("send", to, const_cast<void*>(data), bytes); }
+    void receive(int from, void* data, std::int64_t bytes, Stream) override { call("receive", from, data, bytes); }
+
+  private:
+    /// The object's exceptions go through the library as they are, but for RankError, which the library has to know.
+    void call(const char* method, int peer, void* data, std::int64_t bytes) {
+        const nb::gil_scoped_acquire locked;
+        try {
+            const auto view = steal(PyMemoryView_FromMemory(static_cast<char*>(data), bytes, PyBUF_WRITE));
+            object_.attr(method)(peer, view);
+            view.attr("release")();
+        } catch (nb::python_error& error) {
+            if (!error.matches(nb::module_::import_("trifold.errors").attr("RankError"))) throw;
+            throw RankError(nb::cast<std::string>(nb::str(error.value())), nb::cast<int>(error.value().attr("rank")));
+        }
+    }
+
+    nb::object object_;
+    int rank_, ranks_;
+};
+
+}  // namespace
+
+BoundLocalRanks::BoundLocalRanks(int ranks, double timeout) : all_(ranks, time_limit_of(timeout)) {}
+
+BoundTransport::BoundTransport(nb::handle object) : transport_(std::make_shared<PythonTransport>(object)) {}
+
+Transport& BoundTransport::there() const {
+    if (transport_ == nullptr) throw SpecError("this transport belongs to a RankSolver already; take another for each RankSolver");
+    return *transport_;
+}
+
+std::vector<std::int64_t> BoundTransport::gather(std::int64_t mine) const {
+    auto& transport = there();
+    const Unlocked unlocked;
+    const auto all = ranks::gather(transport, std::as_bytes(std::span(&mine, 1)));
+    std::vector<std::int64_t> numbers(static_cast<std::size_t>(transport.ranks()));
+    std::memcpy(numbers.data(), all.data(), all.size());
+    return numbers;
+}
+
+/// The arrays of one call.
+struct BoundRanks::Inputs {
+    explicit Inputs(const Members& of) : members(of) {}
+    Array d, e, b, x, shift, diagonal, active;
+    nb::object result;  // x as Python has it
+    Members members;
+    std::int64_t columns = 0;
+    bool has_columns = false;
+
+    RankOptions options(const Options& given) const {
+        RankOptions options{.active = active.as<const int>(),
+                            .pivot_floor = given.pivot_floor,
+                            .accept_nearly_singular = given.accept_nearly_singular,
+                            .members = members.count,
+                            .columns = columns};
+        const auto any = [](const Array& array) {
+            return AnyArray(array.data(), true, array.element() == Element::f32 ? Precision::f32 : Precision::f64);
+        };
+        if (diagonal) options.diagonal = any(diagonal);
+        if (shift) options.shift = any(shift);
+        return options;
+    }
+};
+
+BoundRanks::BoundRanks(std::shared_ptr<Transport> transport, const Spec& spec, const Tuning& tuning, std::vector<std::int64_t> shards)
+    : Bound(fits_ranks), transport_(std::move(transport)) {
+    element_ = spec.precision == Precision::f32 ? Element::f32 : Element::f64;
+    const Unlocked unlocked;
+    solver_ = std::make_unique<RankSolver>(RankPlan(spec, transport_, Device::cpu(), tuning, std::move(shards)));
+}
+
+BoundRanks::~BoundRanks() {
+    if (was_forked()) static_cast<void>(solver_.release());
+}
+
+void BoundRanks::read(Array& array, nb::handle given, const char* name, const std::vector<std::int64_t>& shape) const {
+    if (given.is_none()) throw SpecError(fmt::format("{} is missing; give {}", name, show(shape)));
+    if (PyFloat_Check(given.ptr()) || PyLong_Check(given.ptr()))
+        array.read(helper("full")(library_name(library_), tuple_of(shape), element_name(element_), place_.ordinal, given), name);
+    else
+        read_real(array, given, name);
+    expect_shape(array, shape);
+    array.make_contiguous();
+}
+
+void BoundRanks::read_system(Inputs& in, nb::handle d, nb::handle e, const Options& options) {
+    const auto n = spec().spec.block, blocks = spec().blocks(), batch = spec().spec.batch;
+    read_real(in.d, d, "D");
+    library_ = in.d.library();
+    const auto dims = in.d.shape().size();
+    const auto members = dims == 4 ? in.d.shape()[0] : 1;
+    if (members < 1 || members > batch)
+        throw SpecError(fmt::format("D has {} members; these ranks take 1 to {}. Give a larger batch to trifold.ranks", members, batch));
+    in.members = {members, dims == 4};
+    if (!std::ranges::equal(in.d.shape(), in.members.shape({blocks, n, n})))
+        throw SpecError(
+            fmt::format("D has shape {}, and rank {} holds {} of {} blocks, from {} on; give ({}, {}, {}), or (batch, {}, {}, {})",
+                        show(in.d.shape()), spec().rank, blocks, spec().spec.horizon, spec().first_block(), blocks, n, n, blocks, n, n));
+    in.d.make_contiguous();
+    read_coupling(in, e);
+    if (!options.shift.is_none()) read(in.shift, options.shift, "shift", in.members.shape({}));
+    if (!options.diagonal.is_none()) read(in.diagonal, options.diagonal, "diagonal", in.members.shape({blocks, n}));
+    read_active(in, options.active);
+}
+
+void BoundRanks::read_coupling(Inputs& in, nb::handle e) {
+    const auto n = spec().spec.block;
+    const auto shape = in.members.shape({couplings(), n, n});
+    if (e.is_none() && couplings() == 0) return;
+    if (e.is_none()) throw SpecError(fmt::format("E is missing; give {}", show(shape)));
+    read_real(in.e, e, "E");
+    if (!std::ranges::equal(in.e.shape(), shape))
+        throw SpecError(fmt::format("E has shape {}; give {}: {}", show(in.e.shape()), show(shape),
+                                    couplings() == spec().blocks() ? "its last block leads to the next rank's first one"
+                                                                   : "the last rank has one block less than D"));
+    in.e.make_contiguous();
+}
+
+void BoundRanks::read_active(Inputs& in, nb::handle active) const {
+    if (active.is_none()) return;
+    in.active.read(active, "active");
+    if (in.active.element() != Element::i32) in.active.read(helper("mask")(in.active.object()), "active");
+    take_place(in.active);
+    expect_shape(in.active, in.members.shape({}));
+    in.active.make_contiguous();
+}
+
+void BoundRanks::read_rhs(Inputs& in, nb::handle b, nb::handle out) {
+    read_real(in.b, b, "b");
+    library_ = in.b.library();
+    auto shape = in.members.shape({spec().blocks(), spec().spec.block});
+    const auto given = in.b.shape();
+    in.has_columns = given.size() == shape.size() + 1;
+    in.columns = in.has_columns ? given.back() : 1;
+    if (in.has_columns) shape.push_back(in.columns);
+    if (in.columns < 1 || !std::ranges::equal(given, shape)) {
+        const auto text = fmt::format("{}", fmt::join(in.members.shape({spec().blocks(), spec().spec.block}), ", "));
+        throw SpecError(fmt::format("b has shape {}; give ({}), or ({}, m) for m right-hand sides, as D has {} batch axis", show(given),
+                                    text, text, in.members.batched ? "a" : "no"));
+    }
+    in.b.make_contiguous();
+    in.result = read_or_make(in.x, out, "out", shape, element_, library_);
+}
+
+template <class Body>
+void BoundRanks::run(bool checked, Body body) {
+    if (was_forked()) throw DeviceError("this process was forked from a rank, and only the rank can go on; start processes by 'spawn'");
+    const Unlocked unlocked;
+    with_real([&](auto real) { body(*solver_, real); });
+    if (checked) solver_->check();
+}
+
+void BoundRanks::factor(nb::handle d, nb::handle e, const Options& options) {
+    Inputs in(members_);
+    read_system(in, d, e, options);
+    members_ = in.members;
+    run(checks(options.check),
+        [&]<class Real>(RankSolver& solver, Real) { solver.factor(in.d.as<const Real>(), in.e.as<const Real>(), in.options(options)); });
+}
+
+nb::object BoundRanks::factor_along(Operation operation, nb::handle d, nb::handle e, nb::handle b, nb::handle out, const Options& options) {
+    Inputs in(members_);
+    read_system(in, d, e, options);
+    read_rhs(in, b, out);
+    members_ = in.members;
+    columns_ = in.has_columns;
+    run(checks(options.check), [&]<class Real>(RankSolver& solver, Real) {
+        const auto *of_d = in.d.as<const Real>(), *of_e = in.e.as<const Real>(), *of_b = in.b.as<const Real>();
+        if (operation == Operation::factor_forward)
+            solver.factor_forward(of_d, of_e, of_b, in.x.as<Real>(), in.options(options));
+        else
+            solver.factor_solve(of_d, of_e, of_b, in.x.as<Real>(), in.options(options));
+    });
+    return finish(in.b, in.result);
+}
+
+nb::object BoundRanks::sweep(Operation operation, nb::handle b, nb::handle out, nb::handle active, std::optional<bool> check) {
+    Inputs in(members_);
+    read_rhs(in, b, out);
+    read_active(in, active);
+    if (operation != Operation::backward) columns_ = in.has_columns;
+    run(checks(check), [&]<class Real>(RankSolver& solver, Real) {
+        const auto* of_b = in.b.as<const Real>();
+        auto* const of_x = in.x.as<Real>();
+        if (operation == Operation::forward)
+            solver.forward(of_b, of_x, in.options({}));
+        else if (operation == Operation::backward)
+            solver.backward(of_b, of_x, in.options({}));
+        else
+            solver.solve(of_b, of_x, in.options({}));
+    });
+    return finish(in.b, in.result);
+}
+
+nb::object BoundRanks::selected_inverse(nb::handle active, std::optional<bool> check) {
+    const auto n = spec().spec.block;
+    Inputs in(members_);
+    read_active(in, active);
+    Array lower;
+    in.result = read_or_make(in.x, nb::none(), "out", in.members.shape({spec().blocks(), n, n}), element_, library_);
+    const auto coupling = read_or_make(lower, nb::none(), "out", in.members.shape({couplings(), n, n}), element_, library_);
+    run(checks(check),
+        [&]<class Real>(RankSolver& solver, Real) { solver.selected_inverse(in.x.as<Real>(), lower.as<Real>(), in.options({})); });
+    return nb::make_tuple(in.result, coupling);
+}
+
+nb::object BoundRanks::log_determinant() {
+    std::vector<double> found;
+    run(false, [&](RankSolver& solver, auto) { found = solver.log_determinant(); });
+    Array values;
+    const auto result = read_or_make(values, nb::none(), "out", members_.shape({}), Element::f64, library_);
+    std::ranges::copy(found, values.as<double>());
+    return result;
+}
+
+nb::object BoundRanks::quadratic() {
+    std::vector<double> found;
+    run(false, [&](RankSolver& solver, auto) { found = solver.quadratic(); });
+    auto shape = members_.shape({});
+    if (columns_) shape.push_back(static_cast<std::int64_t>(found.size()) / members_.count);
+    Array values;
+    const auto result = read_or_make(values, nb::none(), "out", shape, Element::f64, library_);
+    std::ranges::copy(found, values.as<double>());
+    return result;
+}
+
+nb::object BoundRanks::status() {
+    std::vector<Outcome> outcomes;
+    run(false, [&](RankSolver& solver, auto) { outcomes = solver.status(); });
+    const auto row = [](const Outcome& o) {
+        return nb::make_tuple(o.block, o.row, o.floors, o.solution, o.inverse, o.quadratic, o.least_pivot, o.nearly_singular);
+    };
+    return helper("status")(listed(outcomes, row), members_.batched);
+}
+
+void BoundRanks::check() {
+    run(true, [](RankSolver&, auto) {});
+}
+
+nb::object BoundRanks::next_block(nb::handle b) {
+    Inputs in(members_);
+    read_rhs(in, b, nb::none());
+    const auto each = spec().spec.block * in.columns, bytes = each * (element_ == Element::f32 ? 4 : 8);
+    const auto rank = spec().rank;
+    std::vector<char> first(static_cast<std::size_t>(in.members.count * bytes)), next(first.size());
+    for (std::int64_t m = 0; m < in.members.count; ++m)
+        std::memcpy(first.data() + m * bytes, in.b.as<char>() + m * spec().blocks() * bytes, static_cast<std::size_t>(bytes));
+    const bool last = rank + 1 == spec().ranks();
+    run(false, [&](RankSolver&, auto) {
+        const auto count = static_cast<std::int64_t>(first.size());
+        // Where sending waits for the receiver, neighbours take turns.
+        if (rank % 2 == 1) transport_->send(rank - 1, first.data(), count);
+        if (!last) transport_->receive(rank + 1, next.data(), count);
+        if (rank % 2 == 0 && rank > 0) transport_->send(rank - 1, first.data(), count);
+    });
+    if (last) return nb::none();
+    auto shape = in.members.shape({1, spec().spec.block});
+    if (in.has_columns) shape.push_back(in.columns);
+    Array values;
+    const auto result = read_or_make(values, nb::none(), "out", shape, element_, library_);
+    std::memcpy(values.data(), next.data(), next.size());
+    return result;
+}
+
+void bind_ranks(nb::module_& module) {
+    namespace text = text_of_ranks;
+    const auto none = nb::none();
+    nb::class_<BoundTransport>(module, "Transport", "Messages between the ranks of one chain.")
+        .def(
+            "__init__", [](BoundTransport* self, nb::handle object) { new (self) BoundTransport(object); }, "object"_a,
+            nb::sig("def __init__(self, object: Any) -> None"), in_call)
+        .def("gather", &BoundTransport::gather, "mine"_a, nb::sig("def gather(self, mine: int) -> list[int]"), in_call)
+        .def_prop_ro("rank", [](const BoundTransport& self) { return self.there().rank(); })
+        .def_prop_ro("ranks", [](const BoundTransport& self) { return self.there().ranks(); });
+    nb::class_<BoundLocalRanks>(module, "LocalRanks", text::local)
+        .def(
+            "__init__", [](BoundLocalRanks* self, int ranks, double timeout) { new (self) BoundLocalRanks(ranks, timeout); }, "ranks"_a,
+            "timeout"_a = 30.0, nb::sig("def __init__(self, ranks: int, timeout: float = 30.0) -> None"))
+        .def(
+            "take", [](BoundLocalRanks& self, int rank) { return BoundTransport(self.take(rank)); }, "rank"_a,
+            nb::sig("def take(self, rank: int) -> Transport"), "The transport of a rank, for the thread that is it. Each rank once.");
+
+    nb::class_<BoundRanks> solver(module, "RankSolver", text::whole);
+    solver.def(
+        "__init__",
+        [](BoundRanks* self, BoundTransport& transport, std::int64_t block, std::int64_t horizon, std::vector<std::int64_t> shards,
+           nb::handle dtype, std::int64_t batch, std::int64_t rhs, const std::string& schedule, const std::string& operations,
+           int workers) {
+            for (const auto count : shards) horizon += count;
+            Spec spec{.block = block, .horizon = horizon, .precision = precision_of(dtype), .rhs = rhs, .batch = batch};
+            if (!operations.empty()) spec.operations = parse_operations(operations);
+            new (self) BoundRanks(transport.take(), spec, {.schedule = schedule, .workers = workers}, std::move(shards));
+        },
+        "transport"_a, nb::kw_only(), "block"_a, "horizon"_a, "shards"_a, "dtype"_a, "batch"_a, "rhs"_a, "schedule"_a, "operations"_a,
+        "workers"_a, nb::sig(text::make.signature), in_call);
+    solver.def(
+        "factor",
+        [](BoundRanks& self, nb::handle d, nb::handle e, nb::handle shift, nb::handle diagonal, nb::handle active, double pivot_floor,
+           bool accept, std::optional<bool> check) { self.factor(d, e, {shift, diagonal, active, pivot_floor, accept, check}); },
+        "D"_a.none(), "E"_a.none() = none, nb::kw_only(), "shift"_a = none, "diagonal"_a = none, "active"_a = none, "pivot_floor"_a = 0.0,
+        "accept_nearly_singular"_a = false, "check"_a = none, nb::sig(text_of_solver::factor.signature), in_call);
+    const auto bind_along = [&](const char* name, Operation operation, const Text& about) {
+        solver.def(
+            name,
+            [operation](BoundRanks& self, nb::handle d, nb::handle e, nb::handle b, nb::handle out, nb::handle shift, nb::handle diagonal,
+                        nb::handle active, double pivot_floor, bool accept, std::optional<bool> check) {
+                return self.factor_along(operation, d, e, b, out, {shift, diagonal, active, pivot_floor, accept, check});
+            },
+            "D"_a.none(), "E"_a.none(), "b"_a.none(), "out"_a = none, nb::kw_only(), "shift"_a = none, "diagonal"_a = none,
+            "active"_a = none, "pivot_floor"_a = 0.0, "accept_nearly_singular"_a = false, "check"_a = none, nb::sig(about.signature),
+            in_call);
+    };
+    bind_along("factor_solve", Operation::factor_solve, text_of_solver::factor_solve);
+    bind_along("factor_forward", Operation::factor_forward, text_of_solver::factor_forward);
+    const auto bind_sweep = [&](const char* name, Operation operation, const Text& about) {
+        solver.def(
+            name,
+            [operation](BoundRanks& self, nb::handle b, nb::handle out, nb::handle active, std::optional<bool> check) {
+                return self.sweep(operation, b, out, active, check);
+            },
+            "b"_a.none(), "out"_a = none, nb::kw_only(), "active"_a = none, "check"_a = none, nb::sig(about.signature), in_call);
+    };
+    bind_sweep("solve", Operation::solve, text_of_solver::solve);
+    bind_sweep("forward", Operation::forward, text_of_solver::forward);
+    bind_sweep("backward", Operation::backward, text_of_solver::backward);
+    solver
+        .def("selected_inverse", &BoundRanks::selected_inverse, nb::kw_only(), "active"_a = none, "check"_a = none,
+             nb::sig(text::selected_inverse.signature), text::selected_inverse.description, in_call)
+        .def("log_determinant", &BoundRanks::log_determinant, nb::sig(text::log_determinant.signature), text::log_determinant.description,
+             in_call)
+        .def("quadratic", &BoundRanks::quadratic, nb::sig(text::quadratic.signature), text::quadratic.description, in_call)
+        .def("status", &BoundRanks::status, nb::sig(text::status.signature), text::status.description, in_call)
+        .def("check", &BoundRanks::check, nb::sig(text::check.signature), text::check.description, in_call)
+        .def("next_block", &BoundRanks::next_block, "b"_a.none(), nb::sig(text::next_block.signature), text::next_block.description,
+             in_call)
+        .def_prop_ro(
+            "rank", [](const BoundRanks& self) { return self.spec().rank; }, "This rank, from 0.")
+        .def_prop_ro(
+            "ranks", [](const BoundRanks& self) { return self.spec().ranks(); }, "How many ranks there are.")
+        .def_prop_ro(
+            "first", [](const BoundRanks& self) { return self.spec().first_block(); }, "The first block of this rank.")
+        .def_prop_ro(
+            "blocks", [](const BoundRanks& self) { return self.spec().blocks(); }, "How many blocks of D this rank holds.")
+        .def_prop_ro("couplings", &BoundRanks::couplings, "How many blocks of E this rank holds.")
+        .def_prop_ro(
+            "horizon", [](const BoundRanks& self) { return self.spec().spec.horizon; }, "Blocks of the whole chain.")
+        .def_prop_ro(
+            "block", [](const BoundRanks& self) { return self.spec().spec.block; }, "n.")
+        .def_prop_ro("schedule", &BoundRanks::schedule, "The order within a rank's own blocks.")
+        .def("__repr__", [](const BoundRanks& self) {
+            const auto& spec = self.spec();
+            return fmt::format("<trifold.RankSolver: rank {} of {}; block={}, blocks {} to {} of {}>", spec.rank, spec.ranks(),
+                               spec.spec.block, spec.first_block(), spec.first_block() + spec.blocks() - 1, spec.spec.horizon);
+        });
+}
+
+}  // namespace trifold::python

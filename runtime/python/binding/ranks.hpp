@@ -1,0 +1,78 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <trifold/rank_solver.hpp>
+#include <vector>
+
+#include "runtime/python/binding/bound.hpp"
+#include "runtime/python/binding/solver.hpp"
+
+namespace trifold::python {
+
+/// trifold.LocalRanks: threads of this process as ranks.
+class BoundLocalRanks {
+  public:
+    BoundLocalRanks(int ranks, double timeout);
+    std::shared_ptr<Transport> take(int rank) { return all_.take(rank); }
+
+  private:
+    LocalRanks all_;
+};
+
+/// trifold._core.Transport. A RankSolver takes it over.
+class BoundTransport {
+  public:
+    explicit BoundTransport(std::shared_ptr<Transport> transport) : transport_(std::move(transport)) {}
+    /// Takes an object of Python with rank, ranks, send(to, buffer) and receive(from, buffer).
+    explicit BoundTransport(nb::handle object);
+    Transport& there() const;
+    /// The number that each rank gives, on all of them.
+    std::vector<std::int64_t> gather(std::int64_t mine) const;
+    std::shared_ptr<Transport> take() { return there(), std::move(transport_); }
+
+  private:
+    std::shared_ptr<Transport> transport_;
+};
+
+/// trifold.RankSolver: the calls of a RankSolver on arrays of Python.
+class BoundRanks : Bound {
+  public:
+    BoundRanks(std::shared_ptr<Transport> transport, const Spec& spec, const Tuning& tuning, std::vector<std::int64_t> shards);
+    ~BoundRanks();
+
+    void factor(nb::handle d, nb::handle e, const Options& options);
+    /// The operation is factor_forward or factor_solve.
+    nb::object factor_along(Operation operation, nb::handle d, nb::handle e, nb::handle b, nb::handle out, const Options& options);
+    /// The operation is forward, backward or solve.
+    nb::object sweep(Operation operation, nb::handle b, nb::handle out, nb::handle active, std::optional<bool> check);
+    nb::object selected_inverse(nb::handle active, std::optional<bool> check);
+    nb::object log_determinant();
+    nb::object quadratic();
+    nb::object status();
+    void check();
+    /// The next rank's first block of b, which gives its own to the rank before; None on the last rank.
+    nb::object next_block(nb::handle b);
+    const RankSpec& spec() const { return solver_->plan().spec(); }
+    /// Blocks of E.
+    std::int64_t couplings() const { return spec().blocks() - (spec().rank + 1 == spec().ranks() ? 1 : 0); }
+    const std::string& schedule() const { return solver_->plan().choice().tuning.schedule; }
+
+  private:
+    struct Inputs;
+    void read(Array& array, nb::handle given, const char* name, const std::vector<std::int64_t>& shape) const;
+    void read_system(Inputs& in, nb::handle d, nb::handle e, const Options& options);
+    void read_coupling(Inputs& in, nb::handle e);
+    void read_active(Inputs& in, nb::handle active) const;
+    void read_rhs(Inputs& in, nb::handle b, nb::handle out);
+    template <class Body>
+    void run(bool checked, Body body);
+
+    std::shared_ptr<Transport> transport_;
+    std::unique_ptr<RankSolver> solver_;
+    Members members_;       // the last factorization's
+    bool columns_ = false;  // whether b of the last forward sweep had an axis for right-hand sides
+};
+
+void bind_ranks(nb::module_& module);
+
+}  // namespace trifold::python

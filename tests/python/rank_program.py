@@ -1,0 +1,101 @@
+"""A process that is a rank, which ranks_test.py starts.
+
+rank_program.py mpi|gloo solve       solves a chain with the other processes, and compares with NumPy; gradients too where torch is there
+rank_program.py mpi|gloo hang RANK   that rank makes no call, and the others' errors name it
+rank_program.py mpi|gloo kill RANK   that rank is killed by a signal
+"""
+
+import os
+import signal
+import sys
+import time
+
+import numpy as np
+import trifold
+from problems import dense, make, rhs, solution
+
+N, HORIZON, TIMEOUT = 5, 14, 3.0
+
+
+def communicator(kind):
+    """It, this rank, and how the process ends."""
+    if kind == "mpi":
+        from mpi4py import MPI
+
+        return MPI.COMM_WORLD, MPI.COMM_WORLD.Get_rank(), lambda: None
+    import torch.distributed as dist
+
+    dist.init_process_group("gloo")
+    return dist.group.WORLD, dist.get_rank(), dist.destroy_process_group
+
+
+def own(chain, D, E, b):
+    first, last = chain.first, chain.first + chain.blocks
+    return D[first:last], E[first : first + chain.couplings], b[first:last]
+
+
+def solve(world, rank):
+    D, E, b = *make(N, HORIZON), rhs(N, HORIZON)
+    chain = trifold.ranks(world, block=N, horizon=HORIZON)
+    mine = own(chain, D, E, b)
+    x = chain.factor_solve(*mine)
+    np.testing.assert_allclose(x, own(chain, D, E, solution(D, E, b))[2], rtol=1e-10)
+    np.testing.assert_allclose(chain.log_determinant(), np.linalg.slogdet(dense(D, E))[1], rtol=1e-12)
+    np.testing.assert_array_equal(chain.solve(mine[2]), x)
+    given = trifold.ranks(world, block=N, blocks=2 if rank == 0 else (HORIZON - 2) // (chain.ranks - 1))
+    assert given.blocks == (2 if rank == 0 else (HORIZON - 2) // (chain.ranks - 1))
+
+
+def gradients(world):
+    import torch
+    import trifold.torch as tt
+
+    D, E, b = *make(N, HORIZON), rhs(N, HORIZON)
+    chain = tt.ranks(world, block=N, horizon=HORIZON)
+    mine = [torch.from_numpy(array).requires_grad_() for array in own(chain.solver, D, E, b)]
+    whole = [torch.from_numpy(array).requires_grad_() for array in (D, E, b)]
+    weights = torch.from_numpy(rhs(N, HORIZON, seed=3))
+    x, log_determinant, quadratic = chain.likelihood(*mine)
+    first, last = chain.solver.first, chain.solver.first + chain.solver.blocks
+    (((x * weights[first:last]).sum()) - 0.5 * log_determinant + 0.25 * quadratic).backward()
+    x, log_determinant, quadratic = tt.likelihood(*whole)
+    ((x * weights).sum() - 0.5 * log_determinant + 0.25 * quadratic).backward()
+    for one, of_all in zip(mine, own(chain.solver, *(array.grad for array in whole))):
+        torch.testing.assert_close(one.grad, of_all, rtol=1e-9, atol=1e-11)
+
+
+def trouble(world, rank, how, culprit):
+    D, E, b = *make(N, HORIZON), rhs(N, HORIZON)
+    chain = trifold.ranks(world, block=N, horizon=HORIZON, timeout=TIMEOUT)
+    if rank == culprit and how == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if rank == culprit:
+        time.sleep(2 * TIMEOUT)
+        return
+    begin = time.monotonic()
+    try:
+        chain.factor_solve(*own(chain, D, E, b))
+    except trifold.RankError as error:
+        assert error.rank == culprit, str(error)
+        assert time.monotonic() - begin < 2 * TIMEOUT
+        print(f"rank {rank} says: {error}", flush=True)
+        return
+    raise AssertionError("no error")
+
+
+def main():
+    kind, how, *culprit = sys.argv[1:]
+    world, rank, end = communicator(kind)
+    if how == "solve":
+        solve(world, rank)
+        if kind == "gloo":
+            gradients(world)
+        print(f"rank {rank} is right", flush=True)
+        end()
+    else:
+        trouble(world, rank, how, int(culprit[0]))
+        if kind == "gloo":
+            os._exit(0)  # torch's own group does not end without the lost process
+
+
+main()

@@ -1,0 +1,154 @@
+/* Threads as ranks, whose messages go through pipes: a transport as any program may write it. */
+#define _POSIX_C_SOURCE 200809L
+#include <math.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <trifold/trifold.h>
+#include <unistd.h>
+
+#define EXPECT(condition)                                                                            \
+    do {                                                                                             \
+        if (!(condition)) {                                                                          \
+            printf("line %d: not %s; last error: %s\n", __LINE__, #condition, trifold_last_error()); \
+            ++failures[rank];                                                                        \
+            return NULL;                                                                             \
+        }                                                                                            \
+    } while (0)
+
+enum { RANKS = 3, N = 20, K = 4 };
+static int pipes[RANKS][RANKS][2]; /* from, to */
+static int failures[RANKS];
+static double d[N * K * K], e[(N - 1) * K * K], b[N * K], x[N * K], one[N * K], logs[RANKS];
+
+/* `user` points to the number of the rank. */
+static int send_bytes(void* user, int to, const void* data, int64_t bytes, void* stream) {
+    const char* from = data;
+    (void)stream;
+    while (bytes > 0) {
+        const ssize_t written = write(pipes[*(int*)user][to][1], from, (size_t)bytes);
+        if (written < 0) return 1;
+        from += written;
+        bytes -= written;
+    }
+    return 0;
+}
+static int receive_bytes(void* user, int from, void* data, int64_t bytes, void* stream) {
+    char* to = data;
+    (void)stream;
+    while (bytes > 0) {
+        const ssize_t count = read(pipes[from][*(int*)user][0], to, (size_t)bytes);
+        if (count <= 0) return 1;
+        to += count;
+        bytes -= count;
+    }
+    return 0;
+}
+static int refuse(void* user, int to, const void* data, int64_t bytes, void* stream) {
+    (void)user, (void)to, (void)data, (void)bytes, (void)stream;
+    return 7;
+}
+
+static void* work(void* number) {
+    const int rank = *(int*)number;
+    trifold_spec spec;
+    trifold_transport transport;
+    trifold_ranks_plan* plan;
+    trifold_ranks_solver* solver;
+    trifold_outcome outcome;
+    double square, inverse[N * K * K], coupling[N * K * K];
+    int64_t first;
+    int k;
+    trifold_spec_init(&spec, K, N);
+    spec.operations |= TRIFOLD_INVERSE;
+    trifold_transport_init(&transport, rank, RANKS);
+    transport.user = number;
+    transport.send = send_bytes;
+    transport.receive = receive_bytes;
+    EXPECT(trifold_ranks_plan_create(&spec, &transport, NULL, "cpu", NULL, &plan) == TRIFOLD_OK);
+    first = trifold_ranks_plan_first_block(plan);
+    EXPECT(trifold_ranks_plan_blocks(plan) == (rank < N % RANKS ? N / RANKS + 1 : N / RANKS));
+    EXPECT(trifold_ranks_solver_create(plan, &solver) == TRIFOLD_OK);
+    EXPECT(trifold_ranks_factor_solve_f64(solver, d + first * K * K, e + first * K * K, b + first * K, x + first * K, NULL, NULL) ==
+           TRIFOLD_OK);
+    EXPECT(trifold_ranks_check(solver) == TRIFOLD_OK);
+    EXPECT(trifold_ranks_log_determinant(solver, &logs[rank], 1, NULL) == TRIFOLD_OK);
+    EXPECT(trifold_ranks_quadratic(solver, &square, 1, NULL) == TRIFOLD_OK);
+    for (k = 0; k < N * K; ++k) square -= b[k]; /* b' A^-1 b is b' times ones */
+    EXPECT(fabs(square) < 1e-10);
+    EXPECT(trifold_ranks_outcomes(solver, &outcome, 1, NULL) == TRIFOLD_OK);
+    EXPECT(outcome.block == -1);
+    EXPECT(trifold_ranks_forward_f64(solver, b + first * K, x + first * K, NULL, NULL) == TRIFOLD_OK);
+    EXPECT(trifold_ranks_backward_f64(solver, x + first * K, x + first * K, NULL, NULL) == TRIFOLD_OK);
+    EXPECT(trifold_ranks_selected_inverse_host_f64(solver, inverse, coupling, NULL) == TRIFOLD_OK);
+    EXPECT(inverse[0] > 0);
+    trifold_ranks_solver_destroy(solver);
+    trifold_ranks_plan_destroy(plan);
+    return NULL;
+}
+
+/* Bad input, and a transport that fails. */
+static void* trouble(void* number) {
+    const int rank = *(int*)number;
+    trifold_spec spec;
+    trifold_transport transport;
+    trifold_ranks_plan* plan;
+    trifold_spec_init(&spec, K, N);
+    memset(&transport, 0, sizeof transport);
+    EXPECT(trifold_ranks_plan_create(&spec, &transport, NULL, "cpu", NULL, &plan) == TRIFOLD_BAD_ARGUMENT);
+    EXPECT(strstr(trifold_last_error(), "call trifold_transport_init first") != NULL);
+    trifold_transport_init(&transport, 1, 2);
+    EXPECT(trifold_ranks_plan_create(&spec, &transport, NULL, "cpu", NULL, &plan) == TRIFOLD_BAD_ARGUMENT);
+    EXPECT(strstr(trifold_last_error(), "send or receive is a null pointer") != NULL);
+    transport.user = number;
+    transport.send = refuse;
+    transport.receive = receive_bytes;
+    EXPECT(trifold_ranks_plan_create(&spec, &transport, NULL, "cpu", NULL, &plan) == TRIFOLD_RANK_FAILED);
+    EXPECT(strstr(trifold_last_error(), "rank 0 cannot be reached: send of rank 1 has returned 7") != NULL);
+    EXPECT(plan == NULL);
+    trifold_ranks_plan_destroy(NULL);
+    trifold_ranks_solver_destroy(NULL);
+    return NULL;
+}
+
+static int on_threads(void* (*function)(void*), int count) {
+    static int numbers[RANKS];
+    pthread_t threads[RANKS];
+    int k, failed = 0;
+    for (k = 0; k < count; ++k) {
+        numbers[k] = k;
+        if (pthread_create(&threads[k], NULL, function, &numbers[k]) != 0) return 1;
+    }
+    for (k = 0; k < count; ++k) {
+        pthread_join(threads[k], NULL);
+        failed += failures[k];
+    }
+    return failed;
+}
+
+int main(void) {
+    int from, to, k;
+    for (from = 0; from < RANKS; ++from)
+        for (to = 0; to < RANKS; ++to)
+            if (pipe(pipes[from][to]) != 0) return 1;
+    /* A has 4 on the diagonal and -1 from block to block; b is A times ones. */
+    for (k = 0; k < N * K; ++k) {
+        d[(k / K * K + k % K) * K + k % K] = 4;
+        if (k / K < N - 1) e[(k / K * K + k % K) * K + k % K] = -1;
+        one[k] = 1;
+        b[k] = 4 - (k / K > 0) - (k / K < N - 1);
+    }
+    if (on_threads(work, RANKS) != 0) return 1;
+    for (k = 0; k < N * K; ++k)
+        if (fabs(x[k] - one[k]) > 1e-12) {
+            printf("x[%d] is %g\n", k, x[k]);
+            return 1;
+        }
+    for (k = 0; k < RANKS; ++k)
+        if (logs[k] != logs[0] || fabs(logs[k] - K * N * log(2 + sqrt(3)) - K * log((2 + sqrt(3)) / sqrt(12))) > 1e-9) {
+            printf("log det A is %.12f\n", logs[k]);
+            return 1;
+        }
+    return on_threads(trouble, 1);
+}
