@@ -80,6 +80,7 @@ std::vector<Unit> units() {
             units.push_back(std::move(unit));
     }
     units.push_back(repeat_unit(sm_90));
+    units.push_back(copy_unit(sm_90));
     for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric}) {
         GridSpec grid{.width = 129, .height = 129};  // has fronts that thread blocks share
         grid.matrix = matrix;
