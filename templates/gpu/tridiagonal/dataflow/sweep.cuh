@@ -33,6 +33,9 @@ TRIFOLD_DEVICE int columns_of(const trifold_args& args) { return most_columns ==
 TRIFOLD_DEVICE Columns pass_from(const trifold_args& args, int first) {
     return columns_at_once == 1 ? Columns{first, 1} : columns_from(args, first, columns_at_once);
 }
+/* The first column of a thread block, and from one of its passes to the next. */
+TRIFOLD_DEVICE int first_column_of(const Front& front) { return front.panel * columns_at_once; }
+constexpr int pass_step = sharers * columns_at_once;
 
 /* Tiles above the diagonal are not looked at. */
 TRIFOLD_DEVICE void fetch_factor(SweepShared& shared, const real* from) {
@@ -279,9 +282,9 @@ TRIFOLD_DEVICE void sweep_forward(SweepShared& shared, const trifold_args& args,
                                   const real (&a)[half_depth], bool sends) {
     widen_inverses<Width>(shared);
 #pragma unroll 1
-    for (int first = 0; first < columns_of(args); first += columns_at_once) {
+    for (int first = first_column_of(front); first < columns_of(args); first += pass_step) {
         const Columns columns = pass_from(args, first);
-        if (first > 0) {
+        if (first > first_column_of(front)) {
             load_running(shared, args, member, front.block, columns);
             block_sync();
         }
@@ -302,10 +305,11 @@ TRIFOLD_DEVICE void forward_front(const trifold_args& args, trifold_int member, 
     SweepShared& shared = *static_cast<SweepShared*>(shared_memory());
     const Front front = claim_front(args, member, Kind::forward, shared.ticket);
     start_dependents();
+    if (first_column_of(front) >= columns_of(args)) return;
     fetch_factor(shared, factor_of(args, member, front.block));
     real a[half_depth];
     fetch_half_row(a, args, member, front);
-    load_running(shared, args, member, front.block, pass_from(args, 0));
+    load_running(shared, args, member, front.block, pass_from(args, first_column_of(front)));
     wait_copies<0>();
     block_sync();
     if (will_wait(args, front))
@@ -385,15 +389,16 @@ TRIFOLD_DEVICE void sweep_backward(SweepShared& shared, const trifold_args& args
     trifold_word* words = solution_words(args, member, front.block);
     widen_inverses<Width>(shared);
 #pragma unroll 1
-    for (int first = 0; first < columns_of(args); first += columns_at_once) {
+    for (int first = first_column_of(front); first < columns_of(args); first += pass_step) {
         const Columns columns = pass_from(args, first);
         if (start == trifold_during_forward)
             receive_running(shared, args, member, front.block, columns);
-        else if (first > 0)
+        else if (first > first_column_of(front))
             load_running(shared, args, member, front.block, columns);
         gather_neighbours(shared, args, member, front, columns);
         block_sync();
         subtract_neighbours(shared, a, columns.count);
+        if (front.panel > 0 && is_last(front) && sweep_thread() == 0) receive(look(words), words, front.run); /* see begin_solution */
         block_sync();
         solve_upper<Width>(shared, columns.count, [&](int c, int row, real x) {
             const int column = first + c;
@@ -408,7 +413,8 @@ TRIFOLD_DEVICE void sweep_backward(SweepShared& shared, const trifold_args& args
 TRIFOLD_DEVICE void backward_front(const trifold_args& args, trifold_int member, trifold_start start) {
     SweepShared& shared = *static_cast<SweepShared*>(shared_memory());
     Front front = claim_front(args, member, Kind::backward, shared.ticket);
-    if (is_last(front)) {
+    if (first_column_of(front) >= columns_of(args)) return;
+    if (is_last(front) && front.panel == 0) {
         if (ends_sweep && start == trifold_during_factor) return; /* the factorization's front has solved it */
         if (sweep_thread() == sweep_threads - 1) begin_solution(args, member);
     }
@@ -421,7 +427,7 @@ TRIFOLD_DEVICE void backward_front(const trifold_args& args, trifold_int member,
     fetch_factor(shared, factor_of(args, member, front.block));
     real a[half_depth];
     fetch_quarter_column(a, args, member, front);
-    if (start != trifold_during_forward) load_running(shared, args, member, front.block, pass_from(args, 0));
+    if (start != trifold_during_forward) load_running(shared, args, member, front.block, pass_from(args, first_column_of(front)));
     wait_copies<0>();
     block_sync();
     if (will_wait(args, front) && !is_last(front)) /* the last front waits for no other */
