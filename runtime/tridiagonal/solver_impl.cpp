@@ -128,8 +128,9 @@ void Solver::Impl::enqueue(Session::Call& call, const Request& request) {
     const auto& spec = plan.choice().spec;
     auto operation = request.operation;
     const auto step = std::min(spec.rhs, kernel_columns_);
-    for (std::int64_t first = 0; first < request.columns; first += step) {
-        const auto columns = std::min(step, request.columns - first);
+    const auto all_columns = sweeps(request.operation) ? request.columns : step;  // others treat no columns, and once is enough
+    for (std::int64_t first = 0; first < all_columns; first += step) {
+        const auto columns = std::min(step, all_columns - first);
         const auto caller = panel_args(spec, request, first, columns, session.workspace());
         const auto all = operands_of(spec, kernel_columns_, plan.program().buffers, caller);
         for (std::size_t k = 0; k < all.size(); ++k) {

@@ -87,8 +87,10 @@ void plan_messages(DataflowSizes& sizes, const Problem& problem) {
     if (sizes.message_fronts < 2) sizes.message_level = sizes.message_fronts = 0;
 }
 
-void plan_sweeps(DataflowSizes& sizes, const Spec& spec) {
-    sizes.columns = std::min<std::int64_t>(spec.rhs, 8);
+/// Panels have 1, 2, 4 or 8 columns.
+void plan_sweeps(DataflowSizes& sizes, const Problem& problem) {
+    const auto most = take(problem, "sweep_columns", trifold::quantities_of(problem));
+    sizes.columns = std::min(static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(problem.spec.rhs))), most);
     sizes.sweep_threads = 4 * sizes.padded;
     sizes.sweep_shared = dataflow_shared::sweep_bytes(sizes.padded, sizes.columns, sizes.real);
 }
@@ -153,7 +155,7 @@ DataflowSizes sizes_of(const Problem& problem) {
     sizes.threads = lanes * (std::min<std::int64_t>(tiles, 2) + (2 * sizes.padded + lanes - 1) / lanes);
     sizes.lower_leading = conflict_free(sizes.padded + (sizes.padded <= largest_riding ? sizes.riders : 0));
     sizes.stacked_leading = conflict_free(2 * sizes.padded);
-    plan_sweeps(sizes, spec);
+    plan_sweeps(sizes, problem);
     sizes.is_long = is_long(problem, spec.horizon * spec.batch);
     plan_wide(sizes, problem);
     sizes.is_crowded = is_long(problem, spec.batch * (spec.horizon >> sizes.wide_levels));
@@ -408,6 +410,7 @@ constexpr Knob knobs[] = {
     {"wide_shares_front", "whether warps of a wide front share its columns in shared memory", {0, 1}},
     {"wide_diagonal_first", "whether it factors the next diagonal tile before the rest of an update", {0, 1}},
     {"sweep_registers", "registers of a thread that sweeps", {56, 64, 72, 80, 96, 128}},
+    {"sweep_columns", "right-hand sides of a panel, at most", {1, 2, 4, 8}},
     {"sweep_waves", "waves of thread blocks, at least, into which panels of right-hand sides part a sweep", {1, 2, 4, 8, 16}},
     {"sweep_rereads", "whether sweeps compute a thread's number again at each use", {0, 1}},
     {"sweep_is_full", "whether sweeps have more fronts than the device holds", {0, 1}},
