@@ -112,8 +112,10 @@ void plan_room(DataflowSizes& sizes, const Problem& problem) {
 }
 
 /// Whether a forward sweep can ride with the factorization. Where [R; G] is in registers, flags tell a front that its right-hand sides are
-/// there, and only launches that overlap have flags. Also one warp then holds all right-hand sides, a lane a row.
+/// there, and only launches that overlap have flags. Also one warp then holds all right-hand sides, a lane a row. Nor where thread blocks
+/// share the right-hand sides: its last front begins the backward sweep of all.
 bool can_ride(const DataflowSizes& sizes, const Problem& problem) {
+    if (sizes.sharers > 1) return false;
     if (!sizes.in_registers) return sizes.padded <= largest_riding;
     const bool has_flags = device_of(problem.target).has("early_launches") && !sizes.is_long && members_per_group(problem.spec) == 1;
     return has_flags && sizes.padded <= warp_lanes(problem.target);
@@ -161,9 +163,9 @@ DataflowSizes sizes_of(const Problem& problem) {
     sizes.is_crowded = is_long(problem, spec.batch * (spec.horizon >> sizes.wide_levels));
     plan_room(sizes, problem);
     sizes.in_registers = sizes.front_room && device_of(target).has("deep_tensor");
+    sizes.sharers = sharers_of(problem, sizes);
     sizes.rides = can_ride(sizes, problem) && take(problem, "rides", quantities_of(problem, sizes)) != 0;
     plan_messages(sizes, problem);
-    sizes.sharers = sharers_of(problem, sizes);
     return sizes;
 }
 
