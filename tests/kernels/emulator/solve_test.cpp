@@ -194,6 +194,17 @@ TEST_CASE("dataflow kernels of every block size solve on the emulated GPU") {
     check_solves({.block = 93, .horizon = 5, .rhs = 6}, "multi-stage", "dataflow", "cuda:sm_90");
 }
 
+TEST_CASE("thread blocks of a sweep share a front's right-hand sides on the emulated GPU") {
+    check_solves({.block = 9, .horizon = 6, .rhs = 20}, "multi-stage", "dataflow", "cuda:sm_90");
+    check_solves({.block = 12, .horizon = 7, .rhs = 8}, "multi-stage", "dataflow", "cuda:sm_90");
+    for (const auto* columns : {"1", "2", "4", "8"})
+        check_solves({.block = 12, .horizon = 5, .rhs = 7}, "multi-stage", fmt::format("dataflow:sweep_columns={}", columns), "cuda:sm_90");
+    check_solves({.block = 5, .horizon = 4, .rhs = 17, .batch = 3}, "multi-stage", "dataflow:bake=0", "cuda:sm_90");
+    check_solves({.block = 20, .horizon = 3, .rhs = 33}, "multi-stage", "dataflow", "hip:gfx942");
+    check_solves({.block = 3, .horizon = 2, .rhs = 20, .batch = 1024}, "multi-stage", "dataflow",
+                 "cuda:sm_90");  // two have two panels each
+}
+
 TEST_CASE("dataflow kernels of every horizon solve on the emulated GPU") {
     for (const std::int64_t horizon : {1, 2, 3, 4, 7, 8, 9, 17})
         check_solves({.block = 5, .horizon = horizon, .rhs = 3, .batch = 2}, "multi-stage", "dataflow", "cuda:sm_90");

@@ -30,7 +30,8 @@ constexpr int message_level = TRIFOLD_MESSAGE_LEVEL; /* fronts from this level o
 
 /* ---- sweeps ---- */
 
-constexpr int columns_at_once = TRIFOLD_SWEEP_COLUMNS; /* right-hand sides that a sweep treats together */
+constexpr int columns_at_once = TRIFOLD_SWEEP_COLUMNS; /* right-hand sides that a sweep treats together: a panel */
+constexpr int sharers = TRIFOLD_SWEEP_SHARERS;         /* thread blocks that share a front's panels, each with its own */
 constexpr bool sweeps_reread = TRIFOLD_SWEEP_REREADS;  /* they read a thread's number again at each use, which frees registers */
 /* Columns of the diagonal tiles whose inverses a front makes and uses: of a front that waits for its neighbours, and of others;
  * measured. */
