@@ -42,7 +42,7 @@ TRIFOLD_DEVICE int band_row(int band) { return (band_thread() / warp_lanes % ban
 TRIFOLD_DEVICE bool is_whole(int band) {
     return padded % 16 == 0 || (thread_index() / warp_lanes % band_warps * warp_bands + band) * 16 + 8 < padded;
 }
-TRIFOLD_DEVICE int lower_tiles(int band) { return band_row(band) / 8 + (is_whole(band) ? 2 : 1); }
+TRIFOLD_DEVICE int reached_tiles(int band) { return band_row(band) / 8 + (is_whole(band) ? 2 : 1); }
 TRIFOLD_DEVICE constexpr int down(int k) { return k / 2 * 8; }
 TRIFOLD_DEVICE double& item(BandPatch& patch, int k) { return patch.at[k / 2][0][k % 2]; }
 TRIFOLD_DEVICE void band_sync() {
@@ -144,7 +144,7 @@ TRIFOLD_DEVICE void load_bands(Bands& bands, const trifold_args& args, trifold_i
     for (int band = 0; band < warp_bands; ++band)
 #pragma unroll
         for (int t = 0; t < tiles; ++t) {
-            if (band_warps == 1 && t >= lower_tiles(band)) continue; /* known when this is compiled */
+            if (band_warps == 1 && t >= reached_tiles(band)) continue; /* known when this is compiled */
 #pragma unroll
             for (int k = 0; k < 4; ++k) {
                 const int below = band * 16 + down(k), right = t * 8 + k % 2, row = first + below,
@@ -221,7 +221,7 @@ TRIFOLD_DEVICE void leave_tile(Bands& bands, Shared& shared, int t) {
     real* at = shared.lower + band_row(0) + tensor_column() + (t * 8 + result_row(0)) * lower_leading;
 #pragma unroll
     for (int band = 0; band < warp_bands; ++band) {
-        if (t >= lower_tiles(band)) continue;
+        if (t >= reached_tiles(band)) continue;
 #pragma unroll
         for (int k = 0; k < 4; ++k)
             if (k < 2 || is_whole(band)) at[band * 16 + down(k) + k % 2 * lower_leading] = static_cast<real>(item(bands.at[band][0], k));
@@ -263,7 +263,7 @@ TRIFOLD_DEVICE void factor_diagonal(Bands& bands, Shared& shared, real* to) {
     for (int t = 0; t < tiles; ++t) {
         band_sync();
         eliminate_tile(shared, to, t);
-        const int rest = lower_tiles(warp_bands - 1) - t; /* tiles of the last band, from this one on */
+        const int rest = reached_tiles(warp_bands - 1) - t; /* tiles of the last band, from this one on */
         const auto column = [&](int s) { return shared.lower + s * 8 * lower_leading; };
         BandLines lines;
         if (t > 0 && rest > 1) {

@@ -56,7 +56,7 @@ TRIFOLD_DEVICE void subtract_square(Bands& bands, const ChainShared& shared) {
     for (int k = 0; k < padded; k += 8) {
         BandLines lines;
         load_lines(lines, shared.pulled + k * lower_leading + line, lower_leading);
-        subtract_tiles(bands, lines, shared.pulled + k * lower_leading + row, lower_tiles);
+        subtract_tiles(bands, lines, shared.pulled + k * lower_leading + row, reached_tiles);
     }
 }
 

@@ -46,10 +46,10 @@ TRIFOLD_DEVICE bool pull_diagonal(Bands& bands, WideShared& shared, const trifol
         for (int k = 0; k < padded; k += 8) {
             BandLines lines;
             load_lines(lines, shared.lower + k * lower_leading + line, lower_leading);
-            subtract_tiles(bands, lines, shared.lower + k * lower_leading + row, lower_tiles);
+            subtract_tiles(bands, lines, shared.lower + k * lower_leading + row, reached_tiles);
             if (right < 0) continue;
             load_lines(lines, shared.pulled + k * lower_leading + line, lower_leading);
-            subtract_tiles(bands, lines, shared.pulled + k * lower_leading + row, lower_tiles);
+            subtract_tiles(bands, lines, shared.pulled + k * lower_leading + row, reached_tiles);
         }
     }
     return fed;
