@@ -17,12 +17,20 @@ namespace {
 struct ChainSizes : Sizes {
     std::int64_t lower_leading = 0;  ///< elements between columns of D and of R in shared memory
     std::int64_t ring = 2;           ///< blocks of a sweep that are on their way or at hand
+    std::int64_t band_threads = 32;  ///< threads that have bands of 16 rows
+    bool helper = false;             ///< one more warp has right-hand sides and reports
 };
 
 /// Larger blocks leave a lane too few registers for its part of R.
 constexpr std::int64_t largest_block = 96;
-/// Larger blocks have a warp for each 16 rows.
+/// Larger blocks have a warp for each band of 16 rows.
 constexpr std::int64_t largest_of_warp = 32;
+
+/// chains: of a level, of all systems.
+Quantities quantities_of(const Problem& problem, const ChainSizes& sizes) {
+    const auto chains = problem.spec.batch * problem.schedule.levels.front().chains();
+    return gpu::quantities_of(problem, sizes) + Quantities{{"chains", static_cast<double>(chains)}};
+}
 
 ChainSizes sizes_of(const Problem& problem) {
     const auto& spec = problem.spec;
@@ -31,9 +39,13 @@ ChainSizes sizes_of(const Problem& problem) {
     sizes.padded = round_up(spec.block, 8);
     sizes.tile = 8;
     const auto lanes = warp_lanes(problem.target);
-    sizes.threads = sizes.padded <= largest_of_warp ? lanes : (sizes.padded + 15) / 16 * lanes;
+    const auto bands = (sizes.padded + 15) / 16;
     sizes.sweep_threads = lanes;
     sizes.columns = std::min<std::int64_t>(spec.rhs, 4);
+    const auto of_warp = sizes.padded <= largest_of_warp ? std::min(bands, take(problem, "chain_bands", quantities_of(problem, sizes))) : 1;
+    sizes.band_threads = bands / of_warp * lanes;
+    sizes.helper = take(problem, "chain_helper", quantities_of(problem, sizes)) != 0;
+    sizes.threads = sizes.band_threads + (sizes.helper ? lanes : 0);
     sizes.lower_leading = conflict_free(sizes.padded);
     sizes.factor_shared = chains_shared::chain_bytes(sizes.padded, sizes.lower_leading, sizes.columns, sizes.real);
     sizes.ring = take(problem, "chain_ring", quantities_of(problem, sizes));
@@ -61,6 +73,14 @@ Lowered lower(const Problem& problem) {
     result.phases = phases_of(problem, sizes, chains_variant.abilities, problem.spec.rhs <= sizes.columns);
     result.shapes.at(Phase::factor_forward).shared_bytes = sizes.factor_shared;
     return result;
+}
+
+/// Sums of a chain stand at one of its blocks. Those of the others are zero, and stay so.
+MemoryPlan memory(const Design& design) {
+    auto plan = plain_memory(design);
+    for (auto& buffer : plan.buffers)
+        if (buffer.name == "block_log_determinant" || buffer.name == "block_quadratic") buffer.zeroed = true;
+    return plan;
 }
 
 /// Thread blocks of a multiprocessor: as many as shared memory has room for, and registers.
@@ -109,7 +129,8 @@ std::vector<Constant> constants(const Design& design) {
     const auto sizes = sizes_of(problem);
     auto result = common_constants(design, sizes, {.tensor = true});
     result.insert(result.end(),
-                  {constant("LOWER_LEADING", sizes.lower_leading), constant("BAND_THREADS", sizes.threads), constant("BAND_REREADS", 0),
+                  {constant("LOWER_LEADING", sizes.lower_leading), constant("BAND_THREADS", sizes.band_threads), constant("BAND_REREADS", 0),
+                   constant("CHAIN_HELPER", sizes.helper),
                    constant("SWEEP_COLUMNS", sizes.columns), constant("SWEEP_RING", sizes.ring),
                    constant("SHARED_FACTOR", sizes.factor_shared), constant("SHARED_SWEEP", sizes.sweep_shared),
                    constant("FACTOR_BLOCKS", factor_blocks(problem, sizes)), constant("SWEEP_BLOCKS", sweep_blocks(problem, sizes))});
@@ -120,6 +141,8 @@ std::vector<std::string> templates(const Design& design) { return entry_of(desig
 
 constexpr Knob knobs[] = {bake,
                           {"chain_registers", "registers of a thread that factors a chain", {128, 168, 255}},
+                          {"chain_bands", "bands of 16 rows that a warp has, of blocks up to 32", {1, 2}},
+                          {"chain_helper", "whether a warp of its own has right-hand sides and reports", {0, 1}},
                           {"chain_ring", "blocks of a sweep that are on their way or at hand", {2, 3, 4}}};
 
 }  // namespace
@@ -130,7 +153,7 @@ constinit const Variant chains_variant{.name = "chains",
                                        .seconds = seconds,
                                        .quantities = quantities,
                                        .lower = lower,
-                                       .memory = plain_memory,
+                                       .memory = memory,
                                        .steps = plain_steps,
                                        .constants = constants,
                                        .templates = templates,

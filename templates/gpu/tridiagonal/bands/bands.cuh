@@ -17,12 +17,11 @@
 #include "gpu/tridiagonal/dense/column_tile.cuh"
 
 constexpr int most_band_threads = band_threads <= 128 ? 128 : 256;
-constexpr int warp_bands = padded <= 32 ? bands : 1; /* a warp's */
-constexpr int band_warps = bands / warp_bands;
+constexpr int band_warps = band_threads / warp_lanes, warp_bands = bands / band_warps; /* a warp's */
 /* A thread's number. Values that are computed from it take registers, of which there are few. Where it is read again at each use, they are
  * computed again instead. */
 TRIFOLD_DEVICE int band_thread() { return band_rereads ? thread_opaque() & most_band_threads - 1 : thread_index(); } /* its range is known */
-static_assert(band_threads <= most_band_threads && band_threads == band_warps * warp_lanes && results_are_operands, "host and device disagree");
+static_assert(band_threads <= most_band_threads && bands == band_warps * warp_bands && results_are_operands, "host and device disagree");
 
 /* Bands of 16 rows in patches of 8 columns. Element k of a lane is `down(k)` rows and k % 2 columns from its first, which is in row
  * tensor_column() and column result_row(0): offsets from there are constants. */
@@ -45,11 +44,13 @@ TRIFOLD_DEVICE bool is_whole(int band) {
 TRIFOLD_DEVICE int reached_tiles(int band) { return band_row(band) / 8 + (is_whole(band) ? 2 : 1); }
 TRIFOLD_DEVICE constexpr int down(int k) { return k / 2 * 8; }
 TRIFOLD_DEVICE double& item(BandPatch& patch, int k) { return patch.at[k / 2][0][k % 2]; }
+/* All warps of a front meet: a variant's own. */
+TRIFOLD_DEVICE void sync_band_warps();
 TRIFOLD_DEVICE void band_sync() {
     if (band_warps == 1)
         warp_sync();
     else
-        block_sync();
+        sync_band_warps();
 }
 
 /* A lane's place in a column-major block whose rows the bands are multiplied with, and in one in shared memory whose rows are the other
@@ -253,10 +254,10 @@ TRIFOLD_DEVICE void shift_and_subtract(Bands& bands, const BandLines& lines, con
     }
 }
 
-/* D = L L', out to `to`. The bands' first tile is the next to be eliminated: it takes the products of a column tile before the others,
+/* D = L L', out to `to`; leave(t) when column tile t is there. The bands' first tile is the next to be eliminated: it takes the products of a column tile before the others,
  * which take theirs while it is. */
-template <class Shared>
-TRIFOLD_DEVICE void factor_diagonal(Bands& bands, Shared& shared, real* to) {
+template <class Shared, class Leave>
+TRIFOLD_DEVICE void factor_diagonal(Bands& bands, Shared& shared, real* to, const Leave& leave) {
     leave_tile(bands, shared, 0);
     shift_tiles(bands);
 #pragma unroll 1
@@ -272,6 +273,7 @@ TRIFOLD_DEVICE void factor_diagonal(Bands& bands, Shared& shared, real* to) {
         }
         band_sync();
         if (shared.slowly) eliminate_slowly(shared, to, t);
+        leave(t);
         if (t + 1 == tiles) return;
         if (rest > 1) {
             double rows[2];

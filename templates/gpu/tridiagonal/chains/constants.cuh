@@ -5,6 +5,7 @@
 struct Blocks {
     static constexpr int factor = TRIFOLD_FACTOR_BLOCKS, sweep = TRIFOLD_SWEEP_BLOCKS;
 };
+constexpr bool has_helper = TRIFOLD_CHAIN_HELPER;      /* one more warp has right-hand sides and reports */
 constexpr int columns_at_once = TRIFOLD_SWEEP_COLUMNS; /* right-hand sides that ride, and that a sweep treats together */
 constexpr int ring = TRIFOLD_SWEEP_RING;               /* blocks of a sweep that are on their way or at hand */
 

@@ -6,27 +6,35 @@
 #ifdef TRIFOLD_KERNEL_FACTOR
 TRIFOLD_KERNEL(threads, Blocks::factor)
 void TRIFOLD_KERNEL_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
-    each_factored_member(args, [&](trifold_int member) { factor_chain<false>(args, level, group_x(), member); });
+    unsigned turn = 0;
+    start_chains();
+    each_factored_member(args, [&](trifold_int member) { factor_chain<false>(args, level, group_x(), member, turn); });
 }
 #endif
 
 #ifdef TRIFOLD_KERNEL_FACTOR_FORWARD
 TRIFOLD_KERNEL(threads, Blocks::factor)
 void TRIFOLD_KERNEL_FACTOR_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
-    each_factored_member(args, [&](trifold_int member) { factor_chain<true>(args, level, group_x(), member); });
+    unsigned turn = 0;
+    start_chains();
+    each_factored_member(args, [&](trifold_int member) { factor_chain<true>(args, level, group_x(), member, turn); });
 }
 #endif
 
 #ifdef TRIFOLD_KERNEL_FORWARD
 TRIFOLD_KERNEL(warp_lanes, Blocks::sweep)
 void TRIFOLD_KERNEL_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
-    each_member(args, [&](trifold_int member) { sweep_chain<true>(args, level, group_x(), member); });
+    unsigned begin = 0;
+    start_sweeps();
+    each_member(args, [&](trifold_int member) { sweep_chain<true>(args, level, group_x(), member, begin); });
 }
 #endif
 
 #ifdef TRIFOLD_KERNEL_BACKWARD
 TRIFOLD_KERNEL(warp_lanes, Blocks::sweep)
 void TRIFOLD_KERNEL_BACKWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
-    each_member(args, [&](trifold_int member) { sweep_chain<false>(args, level, group_x(), member); });
+    unsigned begin = 0;
+    start_sweeps();
+    each_member(args, [&](trifold_int member) { sweep_chain<false>(args, level, group_x(), member, begin); });
 }
 #endif

@@ -14,59 +14,67 @@ TRIFOLD_DEVICE void each_row(const Use& use) {
         if (padded % warp_lanes == 0 || row < padded) use(q, row);
     }
 }
+TRIFOLD_DEVICE void load_line(real (&line)[8], const real* from) {
+#pragma unroll
+    for (int k = 0; k < 8; k += vector_width) {
+        real v[vector_width];
+        load_vector(v, from + k);
+#pragma unroll
+        for (int e = 0; e < vector_width; ++e) line[k + e] = v[e];
+    }
+}
+TRIFOLD_DEVICE real dot(const real (&a)[8], const real (&b)[8]) {
+    real sum[4];
+#pragma unroll
+    for (int k = 0; k < 4; ++k) sum[k] = a[k] * b[k];
+#pragma unroll
+    for (int k = 0; k < 4; ++k) sum[k] += a[k + 4] * b[k + 4];
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
 
-/* solved = L^-1 rows, or L^-T rows from the last tile to the first. inverse(t, j, k): element of the inverse of L's tile t. `lower` is L,
- * column-major. */
-template <bool Forward, class Inverse>
-TRIFOLD_DEVICE void solve_rows(Rows& rows, real (*running)[padded], real (*solved)[padded], const real* lower, int leading,
-                               const Inverse& inverse) {
+/* Tile t of solved = L^-1 rows, or of L^-T rows, which goes from the last tile to the first; the rows of other tiles take their products.
+ * take_inverse(line, t, j) loads row j of the inverse of L's tile t, or column j. `lower` is L, column-major. */
+template <bool Forward, class Take>
+TRIFOLD_DEVICE void solve_tile(int t, Rows& rows, real (*running)[padded], real (*solved)[padded], const real* lower, int leading,
+                               const Take& take_inverse) {
     constexpr int together = warp_lanes / 8; /* right-hand sides whose tiles are solved side by side */
-#pragma unroll 1
-    for (int step = 0; step < tiles; ++step) {
-        const int t = Forward ? step : tiles - 1 - step;
-        each_row([&](int q, int row) {
-            if (row / 8 == t)
+    const int j = lane_index() % 8;
+    real inverse[8], lines[row_sets][8]; /* on their way first */
+    take_inverse(inverse, t, j);
+    each_row([&](int q, int row) {
+        if (Forward ? row < t * 8 + 8 : row >= t * 8) return;
+        const real* at = lower + (Forward ? row + t * 8 * leading : t * 8 + row * leading);
+        if constexpr (Forward) {
 #pragma unroll
-                for (int c = 0; c < columns_at_once; ++c) running[c][row] = rows.at[q][c];
-        });
-        warp_sync();
-        const int j = lane_index() % 8;
-#pragma unroll
-        for (int first = 0; first < columns_at_once; first += together) {
-            const int c = first + lane_index() / 8;
-            real sum[2] = {};
-#pragma unroll
-            for (int k = 0; k < 8; ++k)
-                sum[k % 2] += (Forward ? inverse(t, j, k) : inverse(t, k, j)) * running[c < columns_at_once ? c : 0][t * 8 + k];
-            if (c < columns_at_once) solved[c][t * 8 + j] = sum[0] + sum[1];
+            for (int k = 0; k < 8; ++k) lines[q][k] = at[k * leading];
+        } else {
+            load_line(lines[q], at);
         }
-        warp_sync();
-        each_row([&](int q, int row) {
-            if (Forward ? row < t * 8 + 8 : row >= t * 8) return;
-            const real* at = lower + (Forward ? row + t * 8 * leading : t * 8 + row * leading);
-            real line[8];
-            if constexpr (Forward) {
+    });
+    each_row([&](int q, int row) {
+        if (row / 8 == t)
 #pragma unroll
-                for (int k = 0; k < 8; ++k) line[k] = at[k * leading];
-            } else {
+            for (int c = 0; c < columns_at_once; ++c) running[c][row] = rows.at[q][c];
+    });
+    warp_sync();
 #pragma unroll
-                for (int k = 0; k < 8; k += vector_width) {
-                    real v[vector_width];
-                    load_vector(v, at + k);
-#pragma unroll
-                    for (int e = 0; e < vector_width; ++e) line[k + e] = v[e];
-                }
-            }
-#pragma unroll
-            for (int c = 0; c < columns_at_once; ++c) {
-                real sum[2] = {};
-#pragma unroll
-                for (int k = 0; k < 8; ++k) sum[k % 2] += line[k] * solved[c][t * 8 + k];
-                rows.at[q][c] -= sum[0] + sum[1];
-            }
-        });
+    for (int first = 0; first < columns_at_once; first += together) {
+        const int c = first + lane_index() / 8;
+        real values[8];
+        load_line(values, running[c < columns_at_once ? c : 0] + t * 8);
+        const real sum = dot(inverse, values);
+        if (c < columns_at_once) solved[c][t * 8 + j] = sum;
     }
     warp_sync();
+    each_row([&](int q, int row) {
+        if (Forward ? row < t * 8 + 8 : row >= t * 8) return;
+#pragma unroll
+        for (int c = 0; c < columns_at_once; ++c) {
+            real values[8];
+            load_line(values, solved[c] + t * 8);
+            rows.at[q][c] -= dot(lines[q], values);
+        }
+    });
 }
 
 /* Solutions out to X. */
@@ -75,41 +83,54 @@ TRIFOLD_DEVICE void store_solved(const real (*solved)[padded], const trifold_arg
                                  Columns columns) {
     each_row([&](int, int row) {
         if (row >= block_size) return;
-#pragma unroll 1
-        for (int c = 0; c < columns.count; ++c) {
+#pragma unroll
+        for (int c = 0; c < columns_at_once; ++c) {
+            if (c >= columns.count) continue;
             static_cast<real*>(args.x)[rhs_at(args.x_strides, member, block, row, columns.first + c)] = solved[c][row];
             if (!Forward) watch(args, member, Result::solution, solved[c][row]);
         }
     });
 }
-/* Their part of b' A^-1 b. */
-TRIFOLD_DEVICE void store_quadratics(const real (*solved)[padded], const trifold_args& args, trifold_int member, trifold_int block,
-                                     Columns columns) {
+/* A chain's part of b' A^-1 b, from the sums of its rows. One block of the chain has all of it, and others zero. */
+template <class Squares>
+TRIFOLD_DEVICE void store_quadratics(const trifold_args& args, trifold_int member, trifold_int block, Columns columns,
+                                     const Squares& squares) {
 #pragma unroll 1
     for (int c = 0; c < columns.count; ++c) {
         double sum = 0;
-        each_row([&](int, int row) { sum += row < block_size ? square_of(solved[c][row]) : 0; });
+        each_row([&](int q, int row) { sum += squares(q, row, c); });
         for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
         if (lane_index() == 0)
             buffer<double>(args, Offset::block_quadratic(args))[block_index(args, member, block) * most_columns + columns.first + c] = sum;
     }
 }
 
-/* Starts the copies of a block's right-hand sides. The padding stays as it is. */
-TRIFOLD_DEVICE void fetch_vectors(real (*to)[padded], const void* from, const trifold_strides& strides, trifold_int member,
-                                  trifold_int block, Columns columns) {
-    each_row([&](int, int row) {
+/* use(value, c) with the place of each right-hand side of a row. */
+template <class Use>
+TRIFOLD_DEVICE void each_place(const void* from, const trifold_strides& strides, trifold_int member, trifold_int block, Columns columns,
+                               const Use& use) {
+    each_row([&](int q, int row) {
         if (row >= block_size) return;
-#pragma unroll 1
-        for (int c = 0; c < columns.count; ++c)
-            copy_element_async(&to[c][row], static_cast<const real*>(from) + rhs_at(strides, member, block, row, columns.first + c));
+#pragma unroll
+        for (int c = 0; c < columns_at_once; ++c)
+            if (c < columns.count)
+                use(q, row, c, static_cast<const real*>(from) + rhs_at(strides, member, block, row, columns.first + c));
     });
 }
-/* Clears right-hand sides with their padding. */
-TRIFOLD_DEVICE void clear_vectors(real (*to)[padded]) {
-    each_row([&](int, int row) {
+/* A block's right-hand sides; and their copies on their way, which leave the padding as it is. */
+TRIFOLD_DEVICE void load_rows(Rows& rows, const void* from, const trifold_strides& strides, trifold_int member, trifold_int block,
+                              Columns columns) {
+    rows = Rows{};
+    each_place(from, strides, member, block, columns, [&](int q, int, int c, const real* at) { rows.at[q][c] = *at; });
+}
+TRIFOLD_DEVICE void fetch_rows(real (*to)[padded], const void* from, const trifold_strides& strides, trifold_int member, trifold_int block,
+                               Columns columns) {
+    each_place(from, strides, member, block, columns, [&](int, int row, int c, const real* at) { copy_element_async(&to[c][row], at); });
+}
+TRIFOLD_DEVICE void store_rows(real (*to)[padded], const Rows& rows) {
+    each_row([&](int q, int row) {
 #pragma unroll
-        for (int c = 0; c < columns_at_once; ++c) to[c][row] = 0;
+        for (int c = 0; c < columns_at_once; ++c) to[c][row] = rows.at[q][c];
     });
 }
 /* Subtracts the updates of the chains at both sides of a separator. */
@@ -134,25 +155,34 @@ TRIFOLD_DEVICE void leave_update(const Rows& rows, const trifold_args& args, con
             if (c < columns.count) to[c * padded + row] = rows.at[q][c];
     });
 }
-/* The product of a block's rows, or its columns, with vectors. */
+/* The product of a block's rows, or its columns, with vectors. Sums are parted, so that they need not wait for one another. */
 template <bool Transposed>
 TRIFOLD_DEVICE void multiply_vectors(Rows& product, const real* block, int leading, const real (*vectors)[padded]) {
+    constexpr int parts = columns_at_once > 2 ? 1 : columns_at_once > 1 ? 2 : 4;
     product = Rows{};
     each_row([&](int q, int row) {
         const real* at = block + (Transposed ? row * leading : row);
-#pragma unroll 4
-        for (int k = 0; k < padded; k += vector_width) {
-            real line[vector_width];
+        real sum[columns_at_once][parts] = {};
+#pragma unroll
+        for (int k = 0; k < padded; k += 8) {
+            real line[8];
             if constexpr (Transposed) {
-                load_vector(line, at + k);
+                load_line(line, at + k);
             } else {
 #pragma unroll
-                for (int e = 0; e < vector_width; ++e) line[e] = at[(k + e) * leading];
+                for (int e = 0; e < 8; ++e) line[e] = at[(k + e) * leading];
             }
 #pragma unroll
-            for (int c = 0; c < columns_at_once; ++c)
+            for (int c = 0; c < columns_at_once; ++c) {
+                real values[8];
+                load_line(values, vectors[c] + k);
 #pragma unroll
-                for (int e = 0; e < vector_width; ++e) product.at[q][c] += line[e] * vectors[c][k + e];
+                for (int e = 0; e < 8; ++e) sum[c][e % parts] += line[e] * values[e];
+            }
         }
+#pragma unroll
+        for (int c = 0; c < columns_at_once; ++c)
+#pragma unroll
+            for (int part = 0; part < parts; ++part) product.at[q][c] += sum[c][part];
     });
 }

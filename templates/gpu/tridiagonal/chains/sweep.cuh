@@ -1,5 +1,5 @@
-/* Sweeps of a chain by one warp, for schedules without fill. Blocks of L and R come in turn, and go around in a ring of slots in shared
- * memory: copies fill a slot again as soon as its block is done with.
+/* Sweeps of a chain by one warp, for schedules without fill. Blocks of L and R come in turn, and go around in a ring of places in shared
+ * memory: copies fill a place again as soon as its block is done with.
  *
  *      forward      L of front 0, R, L of front 1, R, ...      y = L^-1 (b - R y of the front before)
  *      backward     ..., R, L of front 1, R, L of front 0      x = L'^-1 (y - R' x of the front behind it) */
@@ -10,95 +10,138 @@
 /* The blocks that a sweep of a chain takes, in its order. */
 template <bool Forward>
 struct Pieces {
-    trifold_int length, skipped, count;
+    int length, skipped, count;
     TRIFOLD_METHOD explicit Pieces(const Chain& chain) {
-        length = chain.length;
+        length = static_cast<int>(chain.length);
         const int whole = chain.ahead >= 0 ? 1 : 0; /* the last front has an R */
         count = 2 * length - 1 + whole;
         skipped = Forward ? 0 : 1 - whole;
     }
-    TRIFOLD_METHOD bool is_panel(trifold_int p) const { return (p + skipped) % 2 == (Forward ? 1 : 0); }
+    TRIFOLD_METHOD bool is_panel(int p) const { return (p + skipped) % 2 == (Forward ? 1 : 0); }
     /* Its front's number in the chain. */
-    TRIFOLD_METHOD trifold_int front(trifold_int p) const { return Forward ? p / 2 : length - 1 - (p + skipped) / 2; }
+    TRIFOLD_METHOD int front(int p) const { return Forward ? p / 2 : length - 1 - (p + skipped) / 2; }
 };
 
-/* Starts the copies of a block; of L without what is above its diagonal tiles. */
-TRIFOLD_DEVICE void fetch_block(real* to, const real* from, bool whole) {
-    constexpr int vectors = padded / vector_width;
-#pragma unroll 4
-    for (int e = lane_index(); e < vectors * padded; e += warp_lanes) {
-        const int r = e % vectors * vector_width, c = e / vectors;
-        if (whole || r / 8 >= c / 8) copy_async(to + r + c * factor_leading, from + e * vector_width);
-    }
+TRIFOLD_DEVICE trifold_int block_of_front(const Chain& chain, const trifold_level& level, int front) {
+    return block_at(level, chain.first + front * chain.step);
 }
 
-template <bool Forward>
-TRIFOLD_DEVICE void fetch_piece(SweepShared& shared, const Pieces<Forward>& pieces, trifold_int p, const trifold_args& args,
-                                const trifold_level& level, trifold_int member, Columns columns) {
-    if (p < pieces.count) {
-        const Chain& chain = shared.chain;
-        const trifold_int block = block_at(level, chain.first + pieces.front(p) * chain.step);
-        const bool is_panel = pieces.is_panel(p);
-        Slot& slot = shared.slots[p % ring];
-        fetch_block(slot.block, is_panel ? next_of(args, member, block) : factor_of(args, member, block), is_panel);
-        if (!is_panel) fetch_vectors(slot.vectors, args.b, args.b_strides, member, block, columns);
-    }
-    end_copies();
-}
-
-/* The right-hand sides of a front, less the product with its neighbour's, solved. */
-template <bool Forward>
-TRIFOLD_DEVICE void solve_front(SweepShared& shared, const Slot& slot, const Rows& product, const trifold_args& args,
-                                const trifold_level& level, trifold_int member, trifold_int block, Columns columns) {
-    Rows rows;
-    each_row([&](int q, int row) {
-#pragma unroll
-        for (int c = 0; c < columns_at_once; ++c) rows.at[q][c] = slot.vectors[c][row] - product.at[q][c];
+/* Starts the copies of a block, column by column; of L without what is above its diagonal tiles. */
+TRIFOLD_DEVICE void fetch_block(real* to, const real* from, bool whole, trifold_gate* gate) {
+    constexpr int elements = padded * padded, above = 64 * tiles * (tiles - 1) / 2;
+    constexpr int bytes = static_cast<int>(sizeof(real));
+    each_row([&](int, int c) {
+        const int r = whole ? 0 : c / 8 * 8;
+        copy_range(to + r + c * factor_leading, from + r + c * padded, (padded - r) * bytes, gate);
     });
-    if (Forward && has_separators && level.index > 0) subtract_updates(rows, args, member, block, columns);
-    solve_rows<Forward>(rows, shared.running, shared.solved, slot.block, factor_leading,
-                        [&](int t, int j, int k) { return slot.block[t * 8 + j + (t * 8 + k) * factor_leading]; });
-    store_solved<Forward>(shared.solved, args, member, block, columns);
-    if (Forward) store_quadratics(shared.solved, args, member, block, columns);
+    warp_sync();
+    if (lane_index() == 0) gate_arrive_with(gate, (whole ? elements : elements - above) * bytes);
 }
 
+/* A sweep's state: pieces that the thread block has taken before, and the right-hand sides of the front that comes next. */
 template <bool Forward>
-TRIFOLD_DEVICE void sweep_columns(SweepShared& shared, const trifold_args& args, const trifold_level& level, trifold_int member,
-                                  Columns columns) {
+struct Sweep {
+    SweepShared& shared;
+    const trifold_args& args;
+    const trifold_level& level;
+    trifold_int member;
+    Columns columns;
+    unsigned begin;
+
+    TRIFOLD_METHOD trifold_int block(int front) const { return block_of_front(shared.chain, level, front); }
+    TRIFOLD_METHOD int place(int p) const { return static_cast<int>((begin + p) % ring); }
+    TRIFOLD_METHOD void fetch(const Pieces<Forward>& pieces, int p) const {
+        if (p >= pieces.count) return;
+        const trifold_int of = block(pieces.front(p));
+        const bool is_panel = pieces.is_panel(p);
+        fetch_block(shared.blocks[place(p)], is_panel ? next_of(args, member, of) : factor_of(args, member, of), is_panel,
+                    &shared.gates[place(p)]);
+    }
+    TRIFOLD_METHOD void load(Rows& rows, int front) const { load_rows(rows, args.b, args.b_strides, member, block(front), columns); }
+};
+
+template <bool Forward>
+TRIFOLD_DEVICE void sweep_columns(const Sweep<Forward>& sweep) {
+    SweepShared& shared = sweep.shared;
     const Chain& chain = shared.chain;
     const Pieces<Forward> pieces(chain);
-    for (int k = 0; k < ring; ++k) clear_vectors(shared.slots[k].vectors);
+    for (int p = 0; p < ring; ++p) sweep.fetch(pieces, p);
+    Rows coming, product{}, rows;
+    sweep.load(coming, Forward ? 0 : pieces.length - 1);
     if (!Forward && chain.ahead >= 0) {
-        clear_vectors(shared.solved);
-        fetch_vectors(shared.solved, args.x, args.x_strides, member, block_at(level, chain.ahead), columns);
-    }
-    for (int p = 0; p < ring; ++p) fetch_piece(shared, pieces, p, args, level, member, columns);
-    Rows product{};
-#pragma unroll 1
-    for (trifold_int p = 0; p < pieces.count; ++p) {
-        wait_copies<ring - 1>();
+        load_rows(rows, sweep.args.x, sweep.args.x_strides, sweep.member, block_at(sweep.level, chain.ahead), sweep.columns);
+        store_rows(shared.solved, rows);
         warp_sync();
-        const Slot& slot = shared.slots[p % ring];
+    }
+    double squares[row_sets][columns_at_once] = {};
+#pragma unroll 1
+    for (int p = 0; p < pieces.count; ++p) {
+        const int place = sweep.place(p), front = pieces.front(p);
+        const real* block = shared.blocks[place];
+        gate_wait(&shared.gates[place], (sweep.begin + p) / ring);
         if (pieces.is_panel(p)) {
-            multiply_vectors<!Forward>(product, slot.block, factor_leading, shared.solved);
+            multiply_vectors<!Forward>(product, block, factor_leading, shared.solved);
         } else {
-            const trifold_int block = block_at(level, chain.first + pieces.front(p) * chain.step);
-            solve_front<Forward>(shared, slot, product, args, level, member, block, columns);
+            each_row([&](int q, int) {
+#pragma unroll
+                for (int c = 0; c < columns_at_once; ++c) rows.at[q][c] = coming.at[q][c] - product.at[q][c];
+            });
+            if (Forward && has_separators && sweep.level.index > 0)
+                subtract_updates(rows, sweep.args, sweep.member, sweep.block(front), sweep.columns);
+            const int next = Forward ? front + 1 : front - 1;
+            if (next >= 0 && next < pieces.length) sweep.load(coming, next);
+#pragma unroll 1
+            for (int step = 0; step < tiles; ++step)
+                solve_tile<Forward>(Forward ? step : tiles - 1 - step, rows, shared.running, shared.solved, block, factor_leading,
+                                    [&](real(&line)[8], int t, int j) {
+                                        const real* at = block + t * 8 * (factor_leading + 1);
+                                        if constexpr (Forward) {
+#pragma unroll
+                                            for (int k = 0; k < 8; ++k) line[k] = at[j + k * factor_leading];
+                                        } else {
+                                            load_line(line, at + j * factor_leading);
+                                        }
+                                    });
+            warp_sync();
+            store_solved<Forward>(shared.solved, sweep.args, sweep.member, sweep.block(front), sweep.columns);
+            if (Forward)
+                each_row([&](int q, int row) {
+#pragma unroll
+                    for (int c = 0; c < columns_at_once; ++c)
+                        if (row < block_size) squares[q][c] += square_of(shared.solved[c][row]);
+                });
         }
         warp_sync();
-        fetch_piece(shared, pieces, p + ring, args, level, member, columns);
+        sweep.fetch(pieces, p + ring);
     }
-    wait_copies<0>();
-    if (Forward && has_separators && chain.ahead >= 0) leave_update(product, args, level, member, chain, columns);
-    warp_sync();
+    if (!Forward) return;
+    const trifold_int last = sweep.block(pieces.length - 1);
+    store_quadratics(sweep.args, sweep.member, last, sweep.columns, [&](int q, int, int c) {
+        double value = 0;
+#pragma unroll
+        for (int k = 0; k < columns_at_once; ++k)
+            if (k == c) value = squares[q][k];
+        return value;
+    });
+    if (has_separators && chain.ahead >= 0) leave_update(product, sweep.args, sweep.level, sweep.member, chain, sweep.columns);
 }
 
+TRIFOLD_DEVICE void start_sweeps() {
+    SweepShared& shared = *static_cast<SweepShared*>(shared_memory());
+    if (lane_index() < ring) make_gate(&shared.gates[lane_index()], 1);
+    fence_shared_copies();
+}
+/* `begin`: pieces that the thread block has taken. */
 template <bool Forward>
-TRIFOLD_DEVICE void sweep_chain(const trifold_args& args, const trifold_level& level, trifold_int number, trifold_int member) {
+TRIFOLD_DEVICE void sweep_chain(const trifold_args& args, const trifold_level& level, trifold_int number, trifold_int member,
+                                unsigned& begin) {
     SweepShared& shared = *static_cast<SweepShared*>(shared_memory());
     if (lane_index() == 0) shared.chain = find_chain(level, number);
     if (!Forward && lane_index() == 0 && begins_descent(level)) begin_result(args, member, Result::solution);
     warp_sync();
-    for (int first = 0; first < args.columns; first += columns_at_once)
-        sweep_columns<Forward>(shared, args, level, member, columns_from(args, first, columns_at_once));
+    for (int first = 0; first < args.columns; first += columns_at_once) {
+        sweep_columns<Forward>({shared, args, level, member, columns_from(args, first, columns_at_once), begin});
+        begin += static_cast<unsigned>(Pieces<Forward>(shared.chain).count);
+        warp_sync();
+    }
 }
