@@ -55,7 +55,7 @@ ChainSizes sizes_of(const Problem& problem) {
 
 std::string refuses(const Problem& problem) {
     if (!device_of(problem.target).has("deep_tensor"))
-        return fmt::format("variant 'chains' needs tensor instructions of double precision, which {} has not; give auto",
+        return fmt::format("variant 'chains' needs tensor instructions of double precision that are eight deep, which {} has not; give auto",
                            to_string(problem.target));
     if (has_fill(problem.schedule))
         return fmt::format("variant 'chains' is for the schedules sequential and twisted:2, not for {}; give auto", problem.schedule.name);
@@ -129,7 +129,7 @@ std::vector<Constant> constants(const Design& design) {
     const auto sizes = sizes_of(problem);
     auto result = common_constants(design, sizes, {.tensor = true});
     result.insert(result.end(),
-                  {constant("LOWER_LEADING", sizes.lower_leading), constant("BAND_THREADS", sizes.band_threads), constant("BAND_REREADS", 0),
+                  {constant("LOWER_LEADING", sizes.lower_leading), constant("BAND_THREADS", sizes.band_threads), constant("BAND_REREADS", take(problem, "chain_rereads", quantities_of(problem, sizes))),
                    constant("CHAIN_HELPER", sizes.helper),
                    constant("SWEEP_COLUMNS", sizes.columns), constant("SWEEP_RING", sizes.ring),
                    constant("SHARED_FACTOR", sizes.factor_shared), constant("SHARED_SWEEP", sizes.sweep_shared),
@@ -140,9 +140,10 @@ std::vector<Constant> constants(const Design& design) {
 std::vector<std::string> templates(const Design& design) { return entry_of(design, "chains"); }
 
 constexpr Knob knobs[] = {bake,
-                          {"chain_registers", "registers of a thread that factors a chain", {128, 168, 255}},
+                          {"chain_registers", "registers of a thread that factors a chain", {128, 168, 200, 255}},
                           {"chain_bands", "bands of 16 rows that a warp has, of blocks up to 32", {1, 2}},
                           {"chain_helper", "whether a warp of its own has right-hand sides and reports", {0, 1}},
+                          {"chain_rereads", "whether a thread's number is computed again at each use", {0, 1}},
                           {"chain_ring", "blocks of a sweep that are on their way or at hand", {2, 3, 4}}};
 
 }  // namespace

@@ -22,6 +22,7 @@ std::vector<Way> ways(const std::vector<std::string>& schedules) {
     std::vector<Way> result{{"dataflow", "multi-stage"}};
     for (const std::string variant : {"fused", "tiled", "tile-dataflow", "team"})
         for (const auto& schedule : schedules) result.push_back({variant, schedule});
+    for (const auto* variant : {"chains", "chains:chain_helper=0"}) result.push_back({variant, "twisted:2"});
     return result;
 }
 
@@ -335,4 +336,6 @@ TEST_CASE("emulated: random walks without an anchor are nearly singular or not p
     check_walks_of<float>({.block = 6, .horizon = 7, .batch = 8}, "multi-stage", "dataflow");
     check_walks_of<double>({.block = 9, .horizon = 7, .batch = 8}, "multi-stage", "dataflow", "hip:gfx942");
     check_walks_of<double>({.block = 2, .horizon = 7, .batch = 4}, "twisted:3", "tile-dataflow");
+    check_walks_of<double>({.block = 5, .horizon = 9, .batch = 8}, "twisted:2", "chains");
+    check_walks_of<float>({.block = 9, .horizon = 7, .batch = 8}, "sequential", "chains:chain_helper=0");
 }

@@ -299,10 +299,10 @@ TRIFOLD_DEVICE void load_pair(real (&to)[2], const real* from, int step) {
     }
 }
 /* The bands of the original coupling A(neighbour, block), zeros in the padding. */
-template <bool Ahead, class Shared> /* then it is E of the block, else the neighbour's transposed */
+template <bool Ahead, int Leading, class Shared> /* then it is E of the block, else the neighbour's transposed */
 TRIFOLD_DEVICE void take_original(Bands& bands, const Shared& shared) {
     constexpr bool by_columns = (E::row < E::column) == Ahead;
-    constexpr int row_step = by_columns ? 1 : lower_leading, column_step = by_columns ? lower_leading : 1;
+    constexpr int row_step = by_columns ? 1 : Leading, column_step = by_columns ? Leading : 1;
     const int row = band_row(0) + tensor_column(), column = result_row(0);
     const real* from = shared.pulled + row * row_step + column * column_step;
     const auto inside = [](int index) { return block_size % 16 == 0 || index < block_size; };

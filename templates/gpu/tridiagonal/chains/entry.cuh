@@ -24,17 +24,13 @@ void TRIFOLD_KERNEL_FACTOR_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_
 #ifdef TRIFOLD_KERNEL_FORWARD
 TRIFOLD_KERNEL(warp_lanes, Blocks::sweep)
 void TRIFOLD_KERNEL_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
-    unsigned begin = 0;
-    start_sweeps();
-    each_member(args, [&](trifold_int member) { sweep_chain<true>(args, level, group_x(), member, begin); });
+    each_member(args, [&](trifold_int member) { sweep_chain<true>(args, level, group_x(), member); });
 }
 #endif
 
 #ifdef TRIFOLD_KERNEL_BACKWARD
 TRIFOLD_KERNEL(warp_lanes, Blocks::sweep)
 void TRIFOLD_KERNEL_BACKWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
-    unsigned begin = 0;
-    start_sweeps();
-    each_member(args, [&](trifold_int member) { sweep_chain<false>(args, level, group_x(), member, begin); });
+    each_member(args, [&](trifold_int member) { sweep_chain<false>(args, level, group_x(), member); });
 }
 #endif

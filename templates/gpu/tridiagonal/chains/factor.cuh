@@ -79,6 +79,17 @@ TRIFOLD_DEVICE void spoil_bands(Bands& bands) {
 
 /* ---- the helper ---- */
 
+/* Prefetches what is needed of a block of D to the cache, by `workers` threads. */
+TRIFOLD_DEVICE void prefetch_diagonal(const trifold_args& args, trifold_int member, trifold_int block, int worker, int workers) {
+    constexpr int line = 128 / static_cast<int>(sizeof(real)), lines = (block_size + line - 1) / line;
+    const real* from = D_OF(args, member, block);
+#pragma unroll 1
+    for (int e = worker; e < block_size * lines; e += workers) {
+        const int v = e / lines, u = e % lines * line;
+        if (D::column == 1 ? u <= v : u + line > v) prefetch(from + v * d_pitch + u);
+    }
+}
+
 TRIFOLD_DEVICE void start_riding(ChainShared& shared, const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
     store_rows(shared.running, {}), store_rows(shared.coming, {});
     warp_sync();
@@ -89,6 +100,7 @@ TRIFOLD_DEVICE void start_riding(ChainShared& shared, const trifold_args& args, 
 template <bool Riders>
 TRIFOLD_DEVICE void fetch_helped(ChainShared& shared, const trifold_args& args, const Walk& walk) {
     fetch_entries(shared.entry, args, walk.member, walk.block, lane_index(), warp_lanes);
+    if (!walk.last) prefetch_diagonal(args, walk.member, walk.next, lane_index(), warp_lanes);
     if (Riders && !walk.last) fetch_rows(shared.coming, args.b, args.b_strides, walk.member, walk.next, walk.columns);
     end_copies();
 }
@@ -143,35 +155,38 @@ TRIFOLD_DEVICE void end_help(ChainShared& shared, const trifold_args& args, cons
 
 /* ---- the warps with bands ---- */
 
-/* Starts the copies of an original coupling's lines. They arrive at the gate; or without one, where they are no whole vectors. */
+/* An original coupling in shared memory. Lines of whole vectors are as far apart as in memory, so that one copy brings all. */
+constexpr int coupling_leading = (block_size + vector_width - 1) / vector_width * vector_width;
+
+/* Starts the copy of an original coupling. One copy arrives at the gate; where the caller's array does not allow it, many do without. */
 TRIFOLD_DEVICE void fetch_coupling(ChainShared& shared, const trifold_args& args, trifold_int member, trifold_int block) {
-    constexpr bool in_vectors = block_size % vector_width == 0 && e_pitch % vector_width == 0 && E::step % vector_width == 0;
-    constexpr int bytes = block_size * static_cast<int>(sizeof(real));
+    constexpr bool in_one = e_pitch == coupling_leading && E::step % vector_width == 0;
     const real* from = coupling_of(args, member, block);
-    static_assert(block_size <= band_threads, "a line a thread");
-    int lines = 0; /* of this warp */
-    if (in_vectors && reinterpret_cast<unsigned long long>(args.e) % 16 == 0) {
-        const int line = band_thread(), first = line / warp_lanes * warp_lanes;
-        if (line < block_size) copy_range(shared.pulled + line * lower_leading, from + line * e_pitch, bytes, &shared.gate);
-        lines = larger(0, smaller(block_size - first, warp_lanes));
-        warp_sync();
+    if (in_one && reinterpret_cast<unsigned long long>(args.e) % 16 == 0) {
+        constexpr int bytes = block_size * coupling_leading * static_cast<int>(sizeof(real));
+        if (band_thread() != 0) return;
+        copy_range(shared.pulled, from, bytes, &shared.gate);
+        gate_arrive_with(&shared.gate, bytes);
     } else {
-        pull_lines<1>(shared.pulled, from);
+        if (band_thread() == 0) gate_arrive(&shared.gate);
+#pragma unroll 1
+        for (int e = band_thread(); e < block_size * block_size; e += band_threads) {
+            const int u = e % block_size, v = e / block_size;
+            copy_element_async(shared.pulled + u + v * coupling_leading, from + u + v * e_pitch);
+        }
     }
-    if (lane_index() == 0) gate_arrive_with(&shared.gate, lines * bytes);
 }
 
 /* E to registers, and from there R to shared memory and the workspace; the next D. */
 TRIFOLD_DEVICE void make_next(Bands& diagonal, ChainShared& shared, const trifold_args& args, const Walk& walk) {
     Bands coupling;
     if (walk.next > walk.block)
-        take_original<true>(coupling, shared);
+        take_original<true, coupling_leading>(coupling, shared);
     else
-        take_original<false>(coupling, shared);
+        take_original<false, coupling_leading>(coupling, shared);
     if (walk.failed) spoil_bands(coupling);
     band_sync(); /* R takes E's place */
     const auto load_next = [&] {
-        diagonal = Bands{};
         if (!walk.last) load_bands(diagonal, args, walk.member, walk.next);
     };
     if (loads_early) load_next();
@@ -217,7 +232,7 @@ TRIFOLD_DEVICE void help_chain(ChainShared& shared, const trifold_args& args, co
         wait_copies<0>();
         warp_sync();
         if (Riders) take_running(rows, shared, args, level, walk);
-#pragma unroll 1
+#pragma unroll unrolled_tiles
         for (int t = 0; t < tiles; ++t) {
             named_sync(shared.arrivals[tile_barrier + t], tile_barrier + t, 2 * warp_lanes);
             if (Riders) ride_tile(rows, shared, t);
@@ -256,6 +271,7 @@ TRIFOLD_DEVICE void walk_chain(ChainShared& shared, const trifold_args& args, co
             if (has_helper && band_thread() < warp_lanes)
                 named_arrive(shared.arrivals[tile_barrier + t], tile_barrier + t, 2 * warp_lanes);
         });
+        diagonal = Bands{}; /* until make_next() registers are free */
         if (walk.has_next) gate_wait(&shared.gate, turn++);
         wait_copies<0>();
         band_sync();
@@ -265,7 +281,7 @@ TRIFOLD_DEVICE void walk_chain(ChainShared& shared, const trifold_args& args, co
             if (Riders) {
                 Rows rows;
                 take_running(rows, shared, args, level, walk);
-#pragma unroll 1
+#pragma unroll unrolled_tiles
                 for (int t = 0; t < tiles; ++t) ride_tile(rows, shared, t);
             }
             report<Riders>(shared, args, level, walk);
@@ -286,7 +302,7 @@ TRIFOLD_DEVICE void walk_chain(ChainShared& shared, const trifold_args& args, co
 TRIFOLD_DEVICE void start_chains() {
     ChainShared& shared = *static_cast<ChainShared*>(shared_memory());
     if (thread_index() < 16) shared.arrivals[thread_index()] = 0;
-    if (thread_index() == 0) make_gate(&shared.gate, band_warps);
+    if (thread_index() == 0) make_gate(&shared.gate, 1);
     fence_shared_copies();
 }
 template <bool Riders>

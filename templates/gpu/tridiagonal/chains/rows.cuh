@@ -2,6 +2,9 @@
 #include "gpu/tridiagonal/chains/constants.cuh"
 #include "gpu/tridiagonal/common.cuh"
 
+/* Tiles of a solution whose steps are unrolled, so that their places are known. */
+constexpr int unrolled_tiles = tiles <= 4 ? tiles : 1;
+
 struct Rows {
     real at[row_sets][columns_at_once];
 };
@@ -41,9 +44,10 @@ TRIFOLD_DEVICE void solve_tile(int t, Rows& rows, real (*running)[padded], real 
     const int j = lane_index() % 8;
     real inverse[8], lines[row_sets][8]; /* on their way first */
     take_inverse(inverse, t, j);
+    const auto takes = [&](int row) { return Forward ? row >= t * 8 + 8 : row < t * 8; };
     each_row([&](int q, int row) {
-        if (Forward ? row < t * 8 + 8 : row >= t * 8) return;
-        const real* at = lower + (Forward ? row + t * 8 * leading : t * 8 + row * leading);
+        const int from = takes(row) ? row : t * 8; /* others load the tile, and use nothing of it */
+        const real* at = lower + (Forward ? from + t * 8 * leading : t * 8 + from * leading);
         if constexpr (Forward) {
 #pragma unroll
             for (int k = 0; k < 8; ++k) lines[q][k] = at[k * leading];
@@ -66,15 +70,15 @@ TRIFOLD_DEVICE void solve_tile(int t, Rows& rows, real (*running)[padded], real 
         if (c < columns_at_once) solved[c][t * 8 + j] = sum;
     }
     warp_sync();
-    each_row([&](int q, int row) {
-        if (Forward ? row < t * 8 + 8 : row >= t * 8) return;
 #pragma unroll
-        for (int c = 0; c < columns_at_once; ++c) {
-            real values[8];
-            load_line(values, solved[c] + t * 8);
-            rows.at[q][c] -= dot(lines[q], values);
-        }
-    });
+    for (int c = 0; c < columns_at_once; ++c) {
+        real values[8];
+        load_line(values, solved[c] + t * 8);
+        each_row([&](int q, int row) {
+            const real product = dot(lines[q], values);
+            if (takes(row)) rows.at[q][c] -= product;
+        });
+    }
 }
 
 /* Solutions out to X. */
@@ -159,11 +163,12 @@ TRIFOLD_DEVICE void leave_update(const Rows& rows, const trifold_args& args, con
 template <bool Transposed>
 TRIFOLD_DEVICE void multiply_vectors(Rows& product, const real* block, int leading, const real (*vectors)[padded]) {
     constexpr int parts = columns_at_once > 2 ? 1 : columns_at_once > 1 ? 2 : 4;
+    constexpr int together = padded <= 32 ? tiles : 4; /* lines on their way */
     product = Rows{};
     each_row([&](int q, int row) {
         const real* at = block + (Transposed ? row * leading : row);
         real sum[columns_at_once][parts] = {};
-#pragma unroll
+#pragma unroll together
         for (int k = 0; k < padded; k += 8) {
             real line[8];
             if constexpr (Transposed) {

@@ -12,8 +12,8 @@ TRIFOLD_SIZE long long chain_bytes(long long padded, long long lower_leading, lo
 TRIFOLD_SIZE int sweep_leading(int padded, int real) { return padded + 16 / real; }
 
 TRIFOLD_SIZE long long sweep_bytes(long long padded, long long columns, long long ring, long long real) {
-    const long long chain = 40, gates = 8 * ring, block = (padded + 16 / real) * padded, vectors = columns * padded; /* sweep_leading */
-    return (chain + gates + 15) / 16 * 16 + (ring * block + 2 * vectors) * real;
+    const long long chain = 48, block = (padded + 16 / real) * padded, vectors = columns * padded; /* sweep_leading */
+    return chain + (ring * block + 2 * vectors) * real;
 }
 
 #ifdef TRIFOLD_DEVICE
@@ -39,7 +39,7 @@ struct ChainShared {
     /* Right-hand sides: of this front, less its updates; of the next one, on its way; y. */
     real running[columns_at_once][padded], coming[columns_at_once][padded], solved[columns_at_once][padded];
     alignas(16) real lower[lower_leading * padded];  /* L's column tiles as they are made; column-major */
-    alignas(16) real pulled[lower_leading * padded]; /* the original coupling, then R */
+    alignas(16) real pulled[lower_leading * padded]; /* the original coupling as it is in memory, then R */
 };
 static_assert(sizeof(ChainShared) == SharedBytes::factor &&
                   sizeof(ChainShared) == chain_bytes(padded, lower_leading, columns_at_once, sizeof(real)),
@@ -67,7 +67,6 @@ constexpr int factor_leading = sweep_leading(padded, sizeof(real));
 
 struct SweepShared {
     Chain chain;
-    trifold_gate gates[ring]; /* open when a block has come */
     alignas(16) real blocks[ring][factor_leading * padded];
     /* A tile's right-hand sides while it is solved; solutions of the front, which the next front of the sweep takes. */
     real running[columns_at_once][padded], solved[columns_at_once][padded];

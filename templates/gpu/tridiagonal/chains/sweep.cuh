@@ -26,19 +26,23 @@ TRIFOLD_DEVICE trifold_int block_of_front(const Chain& chain, const trifold_leve
     return block_at(level, chain.first + front * chain.step);
 }
 
-/* Starts the copies of a block, column by column; of L without what is above its diagonal tiles. */
-TRIFOLD_DEVICE void fetch_block(real* to, const real* from, bool whole, trifold_gate* gate) {
-    constexpr int elements = padded * padded, above = 64 * tiles * (tiles - 1) / 2;
-    constexpr int bytes = static_cast<int>(sizeof(real));
-    each_row([&](int, int c) {
-        const int r = whole ? 0 : c / 8 * 8;
-        copy_range(to + r + c * factor_leading, from + r + c * padded, (padded - r) * bytes, gate);
-    });
-    warp_sync();
-    if (lane_index() == 0) gate_arrive_with(gate, (whole ? elements : elements - above) * bytes);
+/* Starts the copies of a block; of L without what is above its diagonal tiles. */
+TRIFOLD_DEVICE void fetch_block(real* to, const real* from, bool whole) {
+    constexpr int vectors = padded / vector_width, together = warp_lanes / vectors; /* columns at once */
+    const auto copy = [&](int r, int c) {
+        if (whole || r / 8 >= c / 8) copy_async(to + r + c * factor_leading, from + r + c * padded);
+    };
+    if constexpr (together > 0 && warp_lanes % vectors == 0) {
+        const int r = lane_index() % vectors * vector_width, first = lane_index() / vectors;
+#pragma unroll 8
+        for (int c = 0; c < padded; c += together) copy(r, c + first);
+    } else {
+#pragma unroll 4
+        for (int e = lane_index(); e < vectors * padded; e += warp_lanes) copy(e % vectors * vector_width, e / vectors);
+    }
 }
 
-/* A sweep's state: pieces that the thread block has taken before, and the right-hand sides of the front that comes next. */
+/* What a sweep works on. */
 template <bool Forward>
 struct Sweep {
     SweepShared& shared;
@@ -46,16 +50,15 @@ struct Sweep {
     const trifold_level& level;
     trifold_int member;
     Columns columns;
-    unsigned begin;
 
     TRIFOLD_METHOD trifold_int block(int front) const { return block_of_front(shared.chain, level, front); }
-    TRIFOLD_METHOD int place(int p) const { return static_cast<int>((begin + p) % ring); }
     TRIFOLD_METHOD void fetch(const Pieces<Forward>& pieces, int p) const {
-        if (p >= pieces.count) return;
-        const trifold_int of = block(pieces.front(p));
-        const bool is_panel = pieces.is_panel(p);
-        fetch_block(shared.blocks[place(p)], is_panel ? next_of(args, member, of) : factor_of(args, member, of), is_panel,
-                    &shared.gates[place(p)]);
+        if (p < pieces.count) {
+            const trifold_int of = block(pieces.front(p));
+            const bool is_panel = pieces.is_panel(p);
+            fetch_block(shared.blocks[p % ring], is_panel ? next_of(args, member, of) : factor_of(args, member, of), is_panel);
+        }
+        end_copies();
     }
     TRIFOLD_METHOD void load(Rows& rows, int front) const { load_rows(rows, args.b, args.b_strides, member, block(front), columns); }
 };
@@ -76,9 +79,10 @@ TRIFOLD_DEVICE void sweep_columns(const Sweep<Forward>& sweep) {
     double squares[row_sets][columns_at_once] = {};
 #pragma unroll 1
     for (int p = 0; p < pieces.count; ++p) {
-        const int place = sweep.place(p), front = pieces.front(p);
-        const real* block = shared.blocks[place];
-        gate_wait(&shared.gates[place], (sweep.begin + p) / ring);
+        const int front = pieces.front(p);
+        const real* block = shared.blocks[p % ring];
+        wait_copies<ring - 1>();
+        warp_sync();
         if (pieces.is_panel(p)) {
             multiply_vectors<!Forward>(product, block, factor_leading, shared.solved);
         } else {
@@ -90,7 +94,7 @@ TRIFOLD_DEVICE void sweep_columns(const Sweep<Forward>& sweep) {
                 subtract_updates(rows, sweep.args, sweep.member, sweep.block(front), sweep.columns);
             const int next = Forward ? front + 1 : front - 1;
             if (next >= 0 && next < pieces.length) sweep.load(coming, next);
-#pragma unroll 1
+#pragma unroll unrolled_tiles
             for (int step = 0; step < tiles; ++step)
                 solve_tile<Forward>(Forward ? step : tiles - 1 - step, rows, shared.running, shared.solved, block, factor_leading,
                                     [&](real(&line)[8], int t, int j) {
@@ -126,22 +130,14 @@ TRIFOLD_DEVICE void sweep_columns(const Sweep<Forward>& sweep) {
     if (has_separators && chain.ahead >= 0) leave_update(product, sweep.args, sweep.level, sweep.member, chain, sweep.columns);
 }
 
-TRIFOLD_DEVICE void start_sweeps() {
-    SweepShared& shared = *static_cast<SweepShared*>(shared_memory());
-    if (lane_index() < ring) make_gate(&shared.gates[lane_index()], 1);
-    fence_shared_copies();
-}
-/* `begin`: pieces that the thread block has taken. */
 template <bool Forward>
-TRIFOLD_DEVICE void sweep_chain(const trifold_args& args, const trifold_level& level, trifold_int number, trifold_int member,
-                                unsigned& begin) {
+TRIFOLD_DEVICE void sweep_chain(const trifold_args& args, const trifold_level& level, trifold_int number, trifold_int member) {
     SweepShared& shared = *static_cast<SweepShared*>(shared_memory());
     if (lane_index() == 0) shared.chain = find_chain(level, number);
     if (!Forward && lane_index() == 0 && begins_descent(level)) begin_result(args, member, Result::solution);
     warp_sync();
     for (int first = 0; first < args.columns; first += columns_at_once) {
-        sweep_columns<Forward>({shared, args, level, member, columns_from(args, first, columns_at_once), begin});
-        begin += static_cast<unsigned>(Pieces<Forward>(shared.chain).count);
+        sweep_columns<Forward>({shared, args, level, member, columns_from(args, first, columns_at_once)});
         warp_sync();
     }
 }

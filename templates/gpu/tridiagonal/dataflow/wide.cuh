@@ -89,7 +89,7 @@ TRIFOLD_DEVICE void solve_couplings(Bands& bands, WideShared& shared, const trif
                                     const Front& front) {
     if (front.next >= 0) {
         if (front.level == 0)
-            take_original<true>(bands, shared);
+            take_original<true, lower_leading>(bands, shared);
         else
             multiply_coupling(bands, shared, next_of(args, member, right_child(args, front)));
     }
@@ -104,7 +104,7 @@ TRIFOLD_DEVICE void solve_couplings(Bands& bands, WideShared& shared, const trif
     if (front.behind < 0) return;
     pulled_all();
     if (front.level == 0)
-        take_original<false>(bands, shared);
+        take_original<false, lower_leading>(bands, shared);
     else
         multiply_coupling(bands, shared, behind_of(args, member, left_child(front)));
     solve_bands(bands, shared, to_block(behind_of(args, member, front.block)));
