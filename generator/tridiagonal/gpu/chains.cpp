@@ -124,12 +124,19 @@ double seconds(const Problem& problem, const KnownDevice& device) {
     return model.seconds(cycles);
 }
 
+/// Systems after which warps change parts: about as many as begin together on different multiprocessors.
+std::int64_t turn_of(const Problem& problem, const ChainSizes& sizes) {
+    const auto turns = take(problem, "chain_turns", quantities_of(problem, sizes)) != 0 && sizes.threads > warp_lanes(problem.target);
+    return turns ? multiprocessors(problem.target) / 2 : 0;
+}
+
 std::vector<Constant> constants(const Design& design) {
     const auto problem = problem_of(design);
     const auto sizes = sizes_of(problem);
     auto result = common_constants(design, sizes, {.tensor = true});
     result.insert(result.end(),
-                  {constant("LOWER_LEADING", sizes.lower_leading), constant("BAND_THREADS", sizes.band_threads), constant("BAND_REREADS", take(problem, "chain_rereads", quantities_of(problem, sizes))),
+                  {constant("LOWER_LEADING", sizes.lower_leading), constant("BAND_THREADS", sizes.band_threads), constant("FRONT_THREADS", sizes.threads), constant("BAND_REREADS", take(problem, "chain_rereads", quantities_of(problem, sizes))),
+                   constant("BAND_TURN", turn_of(problem, sizes)), constant("BAND_DOUBLES", take(problem, "chain_doubles", quantities_of(problem, sizes))),
                    constant("CHAIN_HELPER", sizes.helper),
                    constant("SWEEP_COLUMNS", sizes.columns), constant("SWEEP_RING", sizes.ring),
                    constant("SHARED_FACTOR", sizes.factor_shared), constant("SHARED_SWEEP", sizes.sweep_shared),
@@ -144,6 +151,8 @@ constexpr Knob knobs[] = {bake,
                           {"chain_bands", "bands of 16 rows that a warp has, of blocks up to 32", {1, 2}},
                           {"chain_helper", "whether a warp of its own has right-hand sides and reports", {0, 1}},
                           {"chain_rereads", "whether a thread's number is computed again at each use", {0, 1}},
+                          {"chain_doubles", "whether products in single precision are added up in double precision", {0, 1}},
+                          {"chain_turns", "whether warps change parts from system to system", {0, 1}},
                           {"chain_ring", "blocks of a sweep that are on their way or at hand", {2, 3, 4}}};
 
 }  // namespace

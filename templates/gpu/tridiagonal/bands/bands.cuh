@@ -1,5 +1,5 @@
-/* Bands of 16 rows of a front: first of D, then of R, then of G. Warps keep them in registers, as results of tensor instructions of double
- * precision. Shared memory has what they are multiplied by.
+/* Bands of 16 rows of a front: first of D, then of R, then of G. Warps keep them in registers, as results of tensor
+ * instructions. Shared memory has what they are multiplied by.
  *
  * A patch is 16 rows of a band by the 8 columns of a tile. Each lane has four elements of it:
  *
@@ -16,24 +16,28 @@
 #include "gpu/tridiagonal/bands/warp_constants.cuh"
 #include "gpu/tridiagonal/dense/column_tile.cuh"
 
-constexpr int most_band_threads = band_threads <= 128 ? 128 : 256;
+constexpr int most_threads = front_threads <= 128 ? 128 : 256;
 constexpr int band_warps = band_threads / warp_lanes, warp_bands = bands / band_warps; /* a warp's */
 /* A thread's number. Values that are computed from it take registers, of which there are few. Where it is read again at each use, they are
  * computed again instead. */
-TRIFOLD_DEVICE int band_thread() { return band_rereads ? thread_opaque() & most_band_threads - 1 : thread_index(); } /* its range is known */
-static_assert(band_threads <= most_band_threads && bands == band_warps * warp_bands && results_are_operands, "host and device disagree");
+TRIFOLD_DEVICE int band_thread() {
+    const int thread = band_rereads ? thread_opaque() & most_threads - 1 : thread_index(); /* its range is known */
+    if constexpr (band_turn == 0) return thread;
+    return (thread + static_cast<int>(group_y()) / larger(band_turn, 1) * warp_lanes) % front_threads;
+}
+static_assert(front_threads <= most_threads && bands == band_warps * warp_bands && results_are_operands, "host and device disagree");
 
 /* Bands of 16 rows in patches of 8 columns. Element k of a lane is `down(k)` rows and k % 2 columns from its first, which is in row
  * tensor_column() and column result_row(0): offsets from there are constants. */
 struct BandPatch {
-    double at[tensor_columns][tensor_vectors][2];
+    band_real at[tensor_columns][tensor_vectors][2];
 };
 struct Bands {
     BandPatch at[warp_bands][tiles];
 };
 /* Eight columns of the bands, in the layout of a tensor operand. */
 struct BandLines {
-    double at[warp_bands][tensor_columns][2];
+    band_real at[warp_bands][tensor_columns][2];
 };
 /* A band's first row, in D, R and G alike; whether its second half is no padding, which repeats the first; tiles of its rows up to D's
  * diagonal. */
@@ -43,7 +47,7 @@ TRIFOLD_DEVICE bool is_whole(int band) {
 }
 TRIFOLD_DEVICE int reached_tiles(int band) { return band_row(band) / 8 + (is_whole(band) ? 2 : 1); }
 TRIFOLD_DEVICE constexpr int down(int k) { return k / 2 * 8; }
-TRIFOLD_DEVICE double& item(BandPatch& patch, int k) { return patch.at[k / 2][0][k % 2]; }
+TRIFOLD_DEVICE band_real& item(BandPatch& patch, int k) { return patch.at[k / 2][0][k % 2]; }
 /* All warps of a front meet: a variant's own. */
 TRIFOLD_DEVICE void sync_band_warps();
 TRIFOLD_DEVICE void band_sync() {
@@ -71,11 +75,11 @@ TRIFOLD_DEVICE void load_lines(BandLines& lines, const real* at, int leading) {
         for (int i = 0; i < 2; ++i)
 #pragma unroll
             for (int c = 0; c < tensor_columns; ++c)
-                lines.at[band][c][i] = static_cast<double>(at[4 * i * leading + band * 16 + (is_whole(band) ? c * 8 : 0)]);
+                lines.at[band][c][i] = static_cast<band_real>(at[4 * i * leading + band * 16 + (is_whole(band) ? c * 8 : 0)]);
 }
-TRIFOLD_DEVICE void load_rows(double (&rows)[2], const real* at) {
+TRIFOLD_DEVICE void load_rows(band_real (&rows)[2], const real* at) {
 #pragma unroll
-    for (int i = 0; i < 2; ++i) rows[i] = -static_cast<double>(at[4 * i * lower_leading]);
+    for (int i = 0; i < 2; ++i) rows[i] = -static_cast<band_real>(at[4 * i * lower_leading]);
 }
 /* bands -= the lines times such rows, of the tiles before `count(band)`. */
 template <class Count>
@@ -83,7 +87,7 @@ TRIFOLD_DEVICE void subtract_tiles(Bands& bands, const BandLines& lines, const r
 #pragma unroll
     for (int t = 0; t < tiles; ++t) {
         if (t >= count(warp_bands - 1)) continue;
-        double rows[2];
+        band_real rows[2];
         load_rows(rows, rows_at + t * 8);
 #pragma unroll
         for (int band = 0; band < warp_bands; ++band)
@@ -152,7 +156,7 @@ TRIFOLD_DEVICE void load_bands(Bands& bands, const trifold_args& args, trifold_i
                           above = row - column - right; /* distance from the diagonal */
                 real value = above == 0 ? real(1) : real(0);
                 if (above >= 0 && (block_size % 16 == 0 || row < block_size)) value = from[below * D::row + right * D::column];
-                item(bands.at[band][t], k) = static_cast<double>(value);
+                item(bands.at[band][t], k) = static_cast<band_real>(value);
             }
         }
     if (args.diagonal == nullptr && args.shift == nullptr) return;
@@ -164,7 +168,7 @@ TRIFOLD_DEVICE void load_bands(Bands& bands, const trifold_args& args, trifold_i
             for (int k = 0; k < 4; ++k) {
                 const int row = first + band * 16 + down(k);
                 if (row == column + t * 8 + k % 2 && row < block_size)
-                    item(bands.at[band][t], k) += static_cast<double>(diagonal_term(args, member, block, row));
+                    item(bands.at[band][t], k) += static_cast<band_real>(diagonal_term(args, member, block, row));
             }
 }
 
@@ -243,7 +247,7 @@ TRIFOLD_DEVICE void shift_and_subtract(Bands& bands, const BandLines& lines, con
         if (first >= rest) return;
 #pragma unroll
         for (int k = first; k < first + 3 && k + 1 < tiles; ++k) {
-            double rows[2];
+            band_real rows[2];
             load_rows(rows, rows_at + (k < rest ? k : 0) * 8);
 #pragma unroll
             for (int band = 0; band < warp_bands; ++band) {
@@ -276,7 +280,7 @@ TRIFOLD_DEVICE void factor_diagonal(Bands& bands, Shared& shared, real* to, cons
         leave(t);
         if (t + 1 == tiles) return;
         if (rest > 1) {
-            double rows[2];
+            band_real rows[2];
             load_lines(lines, column(t) + lines_place(lower_leading), lower_leading);
             load_rows(rows, column(t) + t * 8 + 8 + rows_place());
 #pragma unroll
@@ -316,7 +320,7 @@ TRIFOLD_DEVICE void take_original(Bands& bands, const Shared& shared) {
                 real pair[2] = {};
                 if (inside(row + below)) load_pair(pair, from + below * row_step + right * column_step, column_step);
 #pragma unroll
-                for (int i = 0; i < 2; ++i) item(bands.at[band][t], k + i) = inside(column + right + i) ? static_cast<double>(pair[i]) : 0;
+                for (int i = 0; i < 2; ++i) item(bands.at[band][t], k + i) = inside(column + right + i) ? static_cast<band_real>(pair[i]) : 0;
             }
 }
 /* The bands of R or G, tile after tile: by products with the inverses of L's. Stored are elements so many rows and columns from a lane's
@@ -327,16 +331,16 @@ TRIFOLD_DEVICE void solve_bands(Bands& bands, const Shared& shared, const Store&
     const int lane = band_thread() % warp_lanes, line = lane / 4, column = lane % 4 * 2;
     const real* const inverse = shared.inverse[0] + line * 8 + column;
     const real* const lower = shared.lower + line + column * lower_leading;
-    const auto take = [&](BandLines& lines, int band, BandPatch& patch, double sign) {
+    const auto take = [&](BandLines& lines, int band, BandPatch& patch, band_real sign) {
 #pragma unroll
         for (int k = 0; k < 4; ++k) lines.at[band][k / 2][k % 2] = sign * item(patch, k);
     };
 #pragma unroll
     for (int t = 0; t < tiles; ++t) {
         BandLines lines;
-        double rows[2];
+        band_real rows[2];
 #pragma unroll
-        for (int i = 0; i < 2; ++i) rows[i] = static_cast<double>(inverse[t * 64 + i]);
+        for (int i = 0; i < 2; ++i) rows[i] = static_cast<band_real>(inverse[t * 64 + i]);
 #pragma unroll
         for (int band = 0; band < warp_bands; ++band) {
             BandPatch solved = {};
@@ -350,7 +354,7 @@ TRIFOLD_DEVICE void solve_bands(Bands& bands, const Shared& shared, const Store&
 #pragma unroll
         for (int s = t + 1; s < tiles; ++s) {
 #pragma unroll
-            for (int i = 0; i < 2; ++i) rows[i] = static_cast<double>(lower[s * 8 + (t * 8 + i) * lower_leading]);
+            for (int i = 0; i < 2; ++i) rows[i] = static_cast<band_real>(lower[s * 8 + (t * 8 + i) * lower_leading]);
 #pragma unroll
             for (int band = 0; band < warp_bands; ++band) tensor_multiply<2>(bands.at[band][s].at, lines.at[band], rows);
         }

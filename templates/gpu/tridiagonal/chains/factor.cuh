@@ -43,14 +43,14 @@ TRIFOLD_DEVICE void take_updates(Bands& bands, const trifold_args& args, trifold
     for (int side = 0; side < 2; ++side) {
         if (!has_side(args, block, side)) continue;
         const real* from = update_of(args, member, block, side);
-        each_lower(bands, [&](double& value, int r, int c) { value -= static_cast<double>(from[r + c * padded]); });
+        each_lower(bands, [&](band_real& value, int r, int c) { value -= static_cast<band_real>(from[r + c * padded]); });
     }
 }
 /* The update of the separator ahead, which the bands have with the opposite sign. */
 TRIFOLD_DEVICE void leave_updates(Bands& bands, const trifold_args& args, const trifold_level& level, trifold_int member,
                                   const Chain& chain) {
     real* to = update_of(args, member, block_at(level, chain.ahead), side_ahead(chain));
-    each_lower(bands, [&](double& value, int r, int c) { to[r + c * padded] = static_cast<real>(-value); });
+    each_lower(bands, [&](band_real& value, int r, int c) { to[r + c * padded] = static_cast<real>(-value); });
 }
 
 /* D -= R R'. */
@@ -74,7 +74,7 @@ TRIFOLD_DEVICE void spoil_bands(Bands& bands) {
 #pragma unroll
         for (int t = 0; t < tiles; ++t)
 #pragma unroll
-            for (int k = 0; k < 4; ++k) item(bands.at[band][t], k) = not_a_number();
+            for (int k = 0; k < 4; ++k) item(bands.at[band][t], k) = static_cast<band_real>(not_a_number());
 }
 
 /* ---- the helper ---- */
@@ -311,7 +311,7 @@ TRIFOLD_DEVICE void factor_chain(const trifold_args& args, const trifold_level& 
     ChainShared& shared = *static_cast<ChainShared*>(shared_memory());
     if (thread_index() == 0) shared.chain = find_chain(level, number);
     sync_chain();
-    if (has_helper && thread_index() >= band_threads)
+    if (has_helper && band_thread() >= band_threads)
         help_chain<Riders>(shared, args, level, member);
     else
         walk_chain<Riders>(shared, args, level, member, turn);
