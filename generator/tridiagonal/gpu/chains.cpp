@@ -21,8 +21,8 @@ struct ChainSizes : Sizes {
     bool helper = false;             ///< one more warp has right-hand sides and reports
 };
 
-/// Larger blocks leave a lane too few registers for its part of R.
-constexpr std::int64_t largest_block = 96;
+/// Smaller blocks are for teams of lanes; larger ones leave a lane too few registers for its part of R.
+constexpr std::int64_t smallest_block = 17, largest_block = 96;
 /// Larger blocks have a warp for each band of 16 rows.
 constexpr std::int64_t largest_of_warp = 32;
 
@@ -54,9 +54,12 @@ ChainSizes sizes_of(const Problem& problem) {
 }
 
 std::string refuses(const Problem& problem) {
+    if (problem.spec.block < smallest_block)
+        return fmt::format("variant 'chains' is for blocks from {} on, not for n = {}; give auto", smallest_block, problem.spec.block);
     if (!device_of(problem.target).has("deep_tensor"))
-        return fmt::format("variant 'chains' needs tensor instructions of double precision that are eight deep, which {} has not; give auto",
-                           to_string(problem.target));
+        return fmt::format(
+            "variant 'chains' needs tensor instructions of double precision that are eight deep, which {} has not; give auto",
+            to_string(problem.target));
     if (has_fill(problem.schedule))
         return fmt::format("variant 'chains' is for the schedules sequential and twisted:2, not for {}; give auto", problem.schedule.name);
     const auto sizes = sizes_of(problem);
@@ -91,7 +94,8 @@ std::int64_t factor_blocks(const Problem& problem, const ChainSizes& sizes) {
     return blocks(problem, sizes.threads, sizes.factor_shared, take(problem, "chain_registers", quantities_of(problem, sizes)));
 }
 std::int64_t sweep_blocks(const Problem& problem, const ChainSizes& sizes) {
-    return blocks(problem, sizes.sweep_threads, sizes.sweep_shared, 128);
+    constexpr std::int64_t registers = 168;  // fewer would spill
+    return blocks(problem, sizes.sweep_threads, sizes.sweep_shared, registers);
 }
 
 /// Blocks of n by n of a front that pass through the memory: D, E, L and R; in a sweep L and R.
@@ -107,15 +111,14 @@ double seconds(const Problem& problem, const KnownDevice& device) {
         return model.memory_cycles(blocks * elements * static_cast<double>(sizes.real)) / model("share_of_bytes");
     };
     const auto slots = [&](std::int64_t blocks) { return model.multiprocessors() * static_cast<double>(blocks); };
-    const auto front = model("front") + model.precise("row") * rows + model.precise("element") * elements;
-    const auto work = model("work_row") * rows + model.precise("work_element") * elements;
+    const auto front =
+        (1 + (sizes.helper ? 0 : model("alone"))) * (model("front") + model.precise("row") * rows + model.precise("element") * elements);
     const auto sweep = model("sweep") + model("sweep_row") * rows;
     const bool rides = problem.spec.rhs <= sizes.columns;
     double cycles = model("verdict");
     for (const auto& load : loads_of(problem)) {
         const auto turns = std::ceil(load.chains / slots(factor_blocks(problem, sizes)));
-        cycles += model("level") + together(3, {load.longest * front * turns, load.fronts * work / model.multiprocessors(),
-                                                memory(factored_blocks * load.fronts)});
+        cycles += model("level") + together(3, {load.longest * front * turns, memory(factored_blocks * load.fronts)});
         if (!solves) continue;
         const auto swept_turns = std::ceil(load.chains / slots(sweep_blocks(problem, sizes)));
         const auto swept = together(3, {load.longest * sweep * swept_turns, memory(swept_blocks * load.fronts)});
@@ -124,23 +127,18 @@ double seconds(const Problem& problem, const KnownDevice& device) {
     return model.seconds(cycles);
 }
 
-/// Systems after which warps change parts: about as many as begin together on different multiprocessors.
-std::int64_t turn_of(const Problem& problem, const ChainSizes& sizes) {
-    const auto turns = take(problem, "chain_turns", quantities_of(problem, sizes)) != 0 && sizes.threads > warp_lanes(problem.target);
-    return turns ? multiprocessors(problem.target) / 2 : 0;
-}
-
 std::vector<Constant> constants(const Design& design) {
     const auto problem = problem_of(design);
     const auto sizes = sizes_of(problem);
     auto result = common_constants(design, sizes, {.tensor = true});
-    result.insert(result.end(),
-                  {constant("LOWER_LEADING", sizes.lower_leading), constant("BAND_THREADS", sizes.band_threads), constant("FRONT_THREADS", sizes.threads), constant("BAND_REREADS", take(problem, "chain_rereads", quantities_of(problem, sizes))),
-                   constant("BAND_TURN", turn_of(problem, sizes)), constant("BAND_DOUBLES", take(problem, "chain_doubles", quantities_of(problem, sizes))),
-                   constant("CHAIN_HELPER", sizes.helper),
-                   constant("SWEEP_COLUMNS", sizes.columns), constant("SWEEP_RING", sizes.ring),
-                   constant("SHARED_FACTOR", sizes.factor_shared), constant("SHARED_SWEEP", sizes.sweep_shared),
-                   constant("FACTOR_BLOCKS", factor_blocks(problem, sizes)), constant("SWEEP_BLOCKS", sweep_blocks(problem, sizes))});
+    result.insert(
+        result.end(),
+        {constant("LOWER_LEADING", sizes.lower_leading), constant("BAND_THREADS", sizes.band_threads),
+         constant("FRONT_THREADS", sizes.threads), constant("BAND_REREADS", take(problem, "chain_rereads", quantities_of(problem, sizes))),
+         constant("BAND_DOUBLES", take(problem, "chain_doubles", quantities_of(problem, sizes))), constant("CHAIN_HELPER", sizes.helper),
+         constant("SWEEP_COLUMNS", sizes.columns), constant("SWEEP_RING", sizes.ring), constant("SHARED_FACTOR", sizes.factor_shared),
+         constant("SHARED_SWEEP", sizes.sweep_shared), constant("FACTOR_BLOCKS", factor_blocks(problem, sizes)),
+         constant("SWEEP_BLOCKS", sweep_blocks(problem, sizes))});
     return result;
 }
 
@@ -152,7 +150,6 @@ constexpr Knob knobs[] = {bake,
                           {"chain_helper", "whether a warp of its own has right-hand sides and reports", {0, 1}},
                           {"chain_rereads", "whether a thread's number is computed again at each use", {0, 1}},
                           {"chain_doubles", "whether products in single precision are added up in double precision", {0, 1}},
-                          {"chain_turns", "whether warps change parts from system to system", {0, 1}},
                           {"chain_ring", "blocks of a sweep that are on their way or at hand", {2, 3, 4}}};
 
 }  // namespace

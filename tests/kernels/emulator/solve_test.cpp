@@ -185,7 +185,7 @@ TEST_CASE("teams solve batches on emulated GPUs of AMD's") {
 
 TEST_CASE("chains of every block size solve on the emulated GPU") {
     int k = 0;
-    for (const std::int64_t n : {1, 8, 12, 17, 24, 28, 31, 32, 33, 48, 64, 75, 96}) {
+    for (const std::int64_t n : {17, 24, 28, 31, 32, 33, 48, 64, 75, 96}) {
         const bool sequential = k % 2 == 0;
         check_solves({.block = n, .horizon = n > 64 ? 3 : 6, .rhs = k % 3 == 2 ? 5 : 1, .batch = 1 + k % 2},
                      sequential ? "sequential" : "twisted:2", "chains", "cuda:sm_90");
@@ -197,7 +197,7 @@ TEST_CASE("chains of every horizon solve on the emulated GPU") {
     for (const std::int64_t horizon : {1, 2, 3, 4, 9})
         for (const std::string schedule : {"sequential", "twisted:2"})
             check_solves({.block = 18, .horizon = horizon, .rhs = 2, .batch = 2}, schedule, "chains", "cuda:sm_90");
-    check_solves({.block = 20, .horizon = 3, .batch = 600}, "twisted:2", "chains", "cuda:sm_90");  // without helpers
+    check_solves({.block = 20, .horizon = 3, .batch = 600}, "twisted:2", "chains", "cuda:sm_90");     // without helpers
     check_solves({.block = 20, .horizon = 3, .batch = 70000}, "sequential", "chains", "cuda:sm_90");  // several systems a thread block
 }
 

@@ -20,11 +20,7 @@ constexpr int most_threads = front_threads <= 128 ? 128 : 256;
 constexpr int band_warps = band_threads / warp_lanes, warp_bands = bands / band_warps; /* a warp's */
 /* A thread's number. Values that are computed from it take registers, of which there are few. Where it is read again at each use, they are
  * computed again instead. */
-TRIFOLD_DEVICE int band_thread() {
-    const int thread = band_rereads ? thread_opaque() & most_threads - 1 : thread_index(); /* its range is known */
-    if constexpr (band_turn == 0) return thread;
-    return (thread + static_cast<int>(group_y()) / larger(band_turn, 1) * warp_lanes) % front_threads;
-}
+TRIFOLD_DEVICE int band_thread() { return band_rereads ? thread_opaque() & (most_threads - 1) : thread_index(); } /* its range is known */
 static_assert(front_threads <= most_threads && bands == band_warps * warp_bands && results_are_operands, "host and device disagree");
 
 /* Bands of 16 rows in patches of 8 columns. Element k of a lane is `down(k)` rows and k % 2 columns from its first, which is in row

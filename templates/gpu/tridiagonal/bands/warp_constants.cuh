@@ -4,10 +4,6 @@
 constexpr int band_threads = TRIFOLD_BAND_THREADS;   /* threads that have a front's bands */
 constexpr int front_threads = TRIFOLD_FRONT_THREADS; /* ... with those that have its other work */
 constexpr bool band_rereads = TRIFOLD_BAND_REREADS; /* a thread's number is read again at each use, which frees registers; measured */
-/* With so many systems, warps change parts, or all thread blocks of a multiprocessor would have their pivots on the same schedulers; 0: they
- * never do. */
-constexpr int band_turn = TRIFOLD_BAND_TURN;
-
 /* Numbers of bands: of double precision also where elements are of single precision, or elements. */
 template <bool Doubles>
 struct BandRealOf {

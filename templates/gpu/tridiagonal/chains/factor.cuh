@@ -79,17 +79,6 @@ TRIFOLD_DEVICE void spoil_bands(Bands& bands) {
 
 /* ---- the helper ---- */
 
-/* Prefetches what is needed of a block of D to the cache, by `workers` threads. */
-TRIFOLD_DEVICE void prefetch_diagonal(const trifold_args& args, trifold_int member, trifold_int block, int worker, int workers) {
-    constexpr int line = 128 / static_cast<int>(sizeof(real)), lines = (block_size + line - 1) / line;
-    const real* from = D_OF(args, member, block);
-#pragma unroll 1
-    for (int e = worker; e < block_size * lines; e += workers) {
-        const int v = e / lines, u = e % lines * line;
-        if (D::column == 1 ? u <= v : u + line > v) prefetch(from + v * d_pitch + u);
-    }
-}
-
 TRIFOLD_DEVICE void start_riding(ChainShared& shared, const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
     store_rows(shared.running, {}), store_rows(shared.coming, {});
     warp_sync();
@@ -100,7 +89,6 @@ TRIFOLD_DEVICE void start_riding(ChainShared& shared, const trifold_args& args, 
 template <bool Riders>
 TRIFOLD_DEVICE void fetch_helped(ChainShared& shared, const trifold_args& args, const Walk& walk) {
     fetch_entries(shared.entry, args, walk.member, walk.block, lane_index(), warp_lanes);
-    if (!walk.last) prefetch_diagonal(args, walk.member, walk.next, lane_index(), warp_lanes);
     if (Riders && !walk.last) fetch_rows(shared.coming, args.b, args.b_strides, walk.member, walk.next, walk.columns);
     end_copies();
 }
