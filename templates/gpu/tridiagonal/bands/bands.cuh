@@ -254,8 +254,8 @@ TRIFOLD_DEVICE void shift_and_subtract(Bands& bands, const BandLines& lines, con
     }
 }
 
-/* D = L L', out to `to`; leave(t) when column tile t is there. The bands' first tile is the next to be eliminated: it takes the products of a column tile before the others,
- * which take theirs while it is. */
+/* D = L L', out to `to`; leave(t) when column tile t is there. The bands' first tile is the next to be eliminated: it takes the products of
+ * a column tile before the others, which take theirs while it is. */
 template <class Shared, class Leave>
 TRIFOLD_DEVICE void factor_diagonal(Bands& bands, Shared& shared, real* to, const Leave& leave) {
     leave_tile(bands, shared, 0);
@@ -316,7 +316,8 @@ TRIFOLD_DEVICE void take_original(Bands& bands, const Shared& shared) {
                 real pair[2] = {};
                 if (inside(row + below)) load_pair(pair, from + below * row_step + right * column_step, column_step);
 #pragma unroll
-                for (int i = 0; i < 2; ++i) item(bands.at[band][t], k + i) = inside(column + right + i) ? static_cast<band_real>(pair[i]) : 0;
+                for (int i = 0; i < 2; ++i)
+                    item(bands.at[band][t], k + i) = inside(column + right + i) ? static_cast<band_real>(pair[i]) : 0;
             }
 }
 /* The bands of R or G, tile after tile: by products with the inverses of L's. Stored are elements so many rows and columns from a lane's

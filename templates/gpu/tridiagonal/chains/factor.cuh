@@ -1,6 +1,6 @@
 /* Factorization of a chain by one thread block, for schedules without fill. What a front leaves to the next never goes through memory: R
- * stays in shared memory, and the next front's D takes the product R R' in registers. Some warps have the bands of D and R. Right-hand sides
- * and reports are the helper's, a warp of its own; where many chains share a multiprocessor, the first warp does its work too.
+ * stays in shared memory, and the next front's D takes the product R R' in registers. Some warps have the bands of D and R. Right-hand
+ * sides and reports are the helper's, a warp of its own; where many chains share a multiprocessor, the first warp does its work too.
  *
  *      warps with bands        E on its way    D = L L', out      R = E L'^-1, out    next D -= R R'
  *                                              tile by tile       next D on its way
@@ -136,8 +136,7 @@ TRIFOLD_DEVICE void pass_on(ChainShared& shared, const trifold_args& args, const
 template <bool Riders>
 TRIFOLD_DEVICE void end_help(ChainShared& shared, const trifold_args& args, const trifold_level& level, const Walk& walk) {
     report_chain(shared, args, walk.member, walk.block);
-    if (Riders)
-        store_quadratics(args, walk.member, walk.block, walk.columns, [&](int, int row, int c) { return shared.squares[c][row]; });
+    if (Riders) store_quadratics(args, walk.member, walk.block, walk.columns, [&](int, int row, int c) { return shared.squares[c][row]; });
     if (has_separators && lane_index() == 0) pass_poison(args, level, walk.member, shared.chain, walk.failed);
 }
 
@@ -256,8 +255,7 @@ TRIFOLD_DEVICE void walk_chain(ChainShared& shared, const trifold_args& args, co
         end_copies();
         start_pivots(shared.pivots, args, member, walk.block);
         factor_diagonal(diagonal, shared, factor_of(args, member, walk.block), [&](int t) {
-            if (has_helper && band_thread() < warp_lanes)
-                named_arrive(shared.arrivals[tile_barrier + t], tile_barrier + t, 2 * warp_lanes);
+            if (has_helper && band_thread() < warp_lanes) named_arrive(shared.arrivals[tile_barrier + t], tile_barrier + t, 2 * warp_lanes);
         });
         diagonal = Bands{}; /* until make_next() registers are free */
         if (walk.has_next) gate_wait(&shared.gate, turn++);

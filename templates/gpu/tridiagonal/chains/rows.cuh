@@ -109,7 +109,7 @@ TRIFOLD_DEVICE void store_quadratics(const trifold_args& args, trifold_int membe
     }
 }
 
-/* use(value, c) with the place of each right-hand side of a row. */
+/* use(q, row, c, at) for each right-hand side of a lane's rows, at its place in the caller's array. */
 template <class Use>
 TRIFOLD_DEVICE void each_place(const void* from, const trifold_strides& strides, trifold_int member, trifold_int block, Columns columns,
                                const Use& use) {
@@ -117,8 +117,7 @@ TRIFOLD_DEVICE void each_place(const void* from, const trifold_strides& strides,
         if (row >= block_size) return;
 #pragma unroll
         for (int c = 0; c < columns_at_once; ++c)
-            if (c < columns.count)
-                use(q, row, c, static_cast<const real*>(from) + rhs_at(strides, member, block, row, columns.first + c));
+            if (c < columns.count) use(q, row, c, static_cast<const real*>(from) + rhs_at(strides, member, block, row, columns.first + c));
     });
 }
 /* A block's right-hand sides; and their copies on their way, which leave the padding as it is. */

@@ -28,8 +28,8 @@ struct ChainShared {
     unsigned arrivals[16];               /* counts of arrivals at the named barriers */
     bool slowly;                         /* the tile's pivots need every test */
     alignas(16) double diagonal[padded]; /* pivots */
-    /* Of each row, over the whole chain: the product of its pivots, as a number between 1 and 2 and an exponent; the largest quotient of an
-     * entry and its pivot; the squares of y. */
+    /* Sums of each row over the whole chain: the product of its pivots, as a number between 1 and 2 and an exponent; the largest quotient
+     * of an entry and its pivot; the squares of y. */
     double mantissa[padded], quotient[padded];
     int exponent[padded];
     double squares[columns_at_once][padded];

@@ -42,7 +42,7 @@ TRIFOLD_DEVICE void fetch_block(real* to, const real* from, bool whole) {
     }
 }
 
-/* What a sweep works on. */
+/* Data of a sweep. */
 template <bool Forward>
 struct Sweep {
     SweepShared& shared;

@@ -85,8 +85,7 @@ TRIFOLD_DEVICE auto to_block(real* to) {
 
 /* Computes R and G. R's operand is in shared memory already: the original coupling, or G_k of R_k G_k', which the last update of D has left
  * there. G's operand takes its place while R is computed. */
-TRIFOLD_DEVICE void solve_couplings(Bands& bands, WideShared& shared, const trifold_args& args, trifold_int member,
-                                    const Front& front) {
+TRIFOLD_DEVICE void solve_couplings(Bands& bands, WideShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     if (front.next >= 0) {
         if (front.level == 0)
             take_original<true, lower_leading>(bands, shared);
