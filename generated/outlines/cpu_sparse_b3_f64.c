@@ -26,6 +26,7 @@
 #define TRIFOLD_KERNEL_JUDGE sparse_judge_b3_f64_ildu_bicgstab
 #define TRIFOLD_KERNEL_DELIVER sparse_deliver_b3_f64_ildu_bicgstab
 #define TRIFOLD_KERNEL_GRADIENT sparse_gradient_b3_f64_ildu_bicgstab
+#define TRIFOLD_KERNEL_APPLY sparse_apply_b3_f64_ildu_bicgstab
 
 /* ---- integer.h ---- */
 /* ---- sparse_args.h ---- */
@@ -52,3 +53,4 @@ kernel sparse_update_b3_f64_ildu_bicgstab
 kernel sparse_judge_b3_f64_ildu_bicgstab
 kernel sparse_deliver_b3_f64_ildu_bicgstab
 kernel sparse_gradient_b3_f64_ildu_bicgstab
+kernel sparse_apply_b3_f64_ildu_bicgstab

@@ -12,7 +12,11 @@
 #define TRIFOLD_SIZEOF_STATE 160
 #define TRIFOLD_ARCH 90
 #define TRIFOLD_TENSOR 0
-#define TRIFOLD_SWEEP_BLOCKS 2
+#define TRIFOLD_SWEEPERS 64
+#define TRIFOLD_FETCHERS 32
+#define TRIFOLD_SWEEP_BLOCKS 8
+#define TRIFOLD_KEPT_SLOTS 3
+#define TRIFOLD_KEEPS_ALL 1
 #define TRIFOLD_KERNEL_GATHER sparse_gather_b3_mixed_ildu_gmres
 #define TRIFOLD_KERNEL_COMPARE sparse_compare_b3_mixed_ildu_gmres
 #define TRIFOLD_KERNEL_FACTOR sparse_factor_b3_mixed_ildu_gmres
@@ -25,6 +29,7 @@
 #define TRIFOLD_KERNEL_JUDGE sparse_judge_b3_mixed_ildu_gmres
 #define TRIFOLD_KERNEL_DELIVER sparse_deliver_b3_mixed_ildu_gmres
 #define TRIFOLD_KERNEL_GRADIENT sparse_gradient_b3_mixed_ildu_gmres
+#define TRIFOLD_KERNEL_APPLY sparse_apply_b3_mixed_ildu_gmres
 
 /* ---- integer.h ---- */
 /* ---- gpu/platform_cuda.cuh ---- */
@@ -43,9 +48,9 @@
 options: -arch=sm_90 -std=c++17 --ptxas-options=-v --split-compile=4
 kernel sparse_gather_b3_mixed_ildu_gmres: 256 threads, 20480 bytes of shared memory
 kernel sparse_compare_b3_mixed_ildu_gmres: 256 threads, 20480 bytes of shared memory
-kernel sparse_factor_b3_mixed_ildu_gmres: 256 threads, 40320 bytes of shared memory
+kernel sparse_factor_b3_mixed_ildu_gmres: 96 threads, 10720 bytes of shared memory
 kernel sparse_finish_b3_mixed_ildu_gmres: 256 threads, 20480 bytes of shared memory
-kernel sparse_precondition_b3_mixed_ildu_gmres: 384 threads, 115792 bytes of shared memory
+kernel sparse_precondition_b3_mixed_ildu_gmres: 96 threads, 27792 bytes of shared memory
 kernel sparse_order_b3_mixed_ildu_gmres: 256 threads, 2368 bytes of shared memory
 kernel sparse_product_b3_mixed_ildu_gmres: 256 threads, 2368 bytes of shared memory
 kernel sparse_begin_b3_mixed_ildu_gmres: 256 threads, 2368 bytes of shared memory
@@ -53,3 +58,4 @@ kernel sparse_update_b3_mixed_ildu_gmres: 256 threads, 2368 bytes of shared memo
 kernel sparse_judge_b3_mixed_ildu_gmres: 256 threads, 2368 bytes of shared memory
 kernel sparse_deliver_b3_mixed_ildu_gmres: 256 threads, 2368 bytes of shared memory
 kernel sparse_gradient_b3_mixed_ildu_gmres: 256 threads, 2368 bytes of shared memory
+kernel sparse_apply_b3_mixed_ildu_gmres: 96 threads, 27792 bytes of shared memory

@@ -12,7 +12,11 @@
 #define TRIFOLD_SIZEOF_STATE 160
 #define TRIFOLD_WAVE 64
 #define TRIFOLD_TENSOR 0
-#define TRIFOLD_SWEEP_BLOCKS 2
+#define TRIFOLD_SWEEPERS 128
+#define TRIFOLD_FETCHERS 0
+#define TRIFOLD_SWEEP_BLOCKS 5
+#define TRIFOLD_KEPT_SLOTS 1
+#define TRIFOLD_KEEPS_ALL 0
 #define TRIFOLD_KERNEL_GATHER sparse_gather_b1_f32_dilu_cg
 #define TRIFOLD_KERNEL_COMPARE sparse_compare_b1_f32_dilu_cg
 #define TRIFOLD_KERNEL_FACTOR sparse_factor_b1_f32_dilu_cg
@@ -25,6 +29,7 @@
 #define TRIFOLD_KERNEL_JUDGE sparse_judge_b1_f32_dilu_cg
 #define TRIFOLD_KERNEL_DELIVER sparse_deliver_b1_f32_dilu_cg
 #define TRIFOLD_KERNEL_GRADIENT sparse_gradient_b1_f32_dilu_cg
+#define TRIFOLD_KERNEL_APPLY sparse_apply_b1_f32_dilu_cg
 
 /* ---- integer.h ---- */
 /* ---- gpu/platform_hip.cuh ---- */
@@ -43,9 +48,9 @@
 options: --offload-arch=gfx942 -std=c++20 -O3 -Wno-pass-failed
 kernel sparse_gather_b1_f32_dilu_cg: 256 threads, 20480 bytes of shared memory
 kernel sparse_compare_b1_f32_dilu_cg: 256 threads, 20480 bytes of shared memory
-kernel sparse_factor_b1_f32_dilu_cg: 256 threads, 20480 bytes of shared memory
+kernel sparse_factor_b1_f32_dilu_cg: 128 threads, 10240 bytes of shared memory
 kernel sparse_finish_b1_f32_dilu_cg: 256 threads, 20480 bytes of shared memory
-kernel sparse_precondition_b1_f32_dilu_cg: 384 threads, 2368 bytes of shared memory
+kernel sparse_precondition_b1_f32_dilu_cg: 128 threads, 1344 bytes of shared memory
 kernel sparse_order_b1_f32_dilu_cg: 256 threads, 2368 bytes of shared memory
 kernel sparse_product_b1_f32_dilu_cg: 256 threads, 2368 bytes of shared memory
 kernel sparse_begin_b1_f32_dilu_cg: 256 threads, 2368 bytes of shared memory
@@ -53,3 +58,4 @@ kernel sparse_update_b1_f32_dilu_cg: 256 threads, 2368 bytes of shared memory
 kernel sparse_judge_b1_f32_dilu_cg: 256 threads, 2368 bytes of shared memory
 kernel sparse_deliver_b1_f32_dilu_cg: 256 threads, 2368 bytes of shared memory
 kernel sparse_gradient_b1_f32_dilu_cg: 256 threads, 2368 bytes of shared memory
+kernel sparse_apply_b1_f32_dilu_cg: 128 threads, 1344 bytes of shared memory

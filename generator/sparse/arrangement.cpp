@@ -3,22 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <numeric>
-#include <thread>
+
+#include "generator/sparse/threads.hpp"
 
 namespace trifold::sparse {
 namespace {
 
-/// work(k) for all k < count, by all cores of the host.
-void for_each_number(std::int64_t count, const std::function<void(std::int64_t first, std::int64_t end)>& work) {
-    constexpr std::int64_t least = 4096;  // numbers of a thread; fewer are done before it has begun
-    const auto threads = std::clamp<std::int64_t>(count / least, 1, std::max(1U, std::thread::hardware_concurrency()));
-    if (threads == 1) return work(0, count);
-    std::vector<std::jthread> all;
-    for (std::int64_t k = 0; k < threads; ++k) all.emplace_back([&, k] { work(count * k / threads, count * (k + 1) / threads); });
-}
+constexpr std::int64_t least_of_thread = 4096;  // rows; fewer are done before another thread has begun
 
 std::size_t at(std::int64_t k) { return static_cast<std::size_t>(k); }
 
@@ -87,7 +80,25 @@ Shape shape_of(const Arrangement& a, std::int64_t tile, SparsePreconditioner pre
     return shape;
 }
 
-/// Puts rows into the order of their subdomains; within one they stay as they were.
+/// The level of each row within its subdomain: one more than the highest of rows before it that either has an entry of the other.
+std::vector<std::int32_t> levels_of(const SparsePattern& pattern, const Parts& parts) {
+    std::vector<std::int32_t> levels(parts.of_row.size(), 0);
+    const auto starts = pattern.starts();
+    const auto columns = pattern.columns();
+    // Rows ascend: each has its own level before those behind it learn of it.
+    for (std::size_t row = 0; row < levels.size(); ++row) {
+        const auto within = std::span(columns).subspan(at(starts[row]), at(starts[row + 1] - starts[row]));
+        for (const auto column : within)
+            if (at(column) < row && parts.of_row[at(column)] == parts.of_row[row])
+                levels[row] = std::max(levels[row], levels[at(column)] + 1);
+        for (const auto column : within)
+            if (at(column) > row && parts.of_row[at(column)] == parts.of_row[row])
+                levels[at(column)] = std::max(levels[at(column)], levels[row] + 1);
+    }
+    return levels;
+}
+
+/// Puts rows into the order of their subdomains.
 void order_rows(Arrangement& a, const Parts& parts) {
     const auto rows = static_cast<std::int64_t>(parts.of_row.size());
     a.tile_starts.assign(at(parts.count) + 1, 0);
@@ -111,7 +122,7 @@ void order_entries(Arrangement& a, const SparsePattern& pattern) {
     }
     a.columns.resize(columns.size());
     a.sources.resize(columns.size());
-    for_each_number(rows, [&](std::int64_t first, std::int64_t end) {
+    for_ranges(rows, least_of_thread, [&](std::int64_t first, std::int64_t end) {
         std::vector<std::pair<std::int32_t, std::int32_t>> entries;
         for (auto row = first; row < end; ++row) {
             const auto from = a.order[at(row)];
@@ -125,6 +136,15 @@ void order_entries(Arrangement& a, const SparsePattern& pattern) {
                 a.sources[to++] = source;
             }
         }
+    });
+}
+
+/// Puts rows of each subdomain into the order of their levels.
+void order_by_levels(Arrangement& a, const std::vector<std::int32_t>& levels) {
+    for_ranges(static_cast<std::int64_t>(a.tile_starts.size()) - 1, 1, [&](std::int64_t first, std::int64_t end) {
+        for (auto tile = first; tile < end; ++tile)
+            std::stable_sort(a.order.begin() + a.tile_starts[at(tile)], a.order.begin() + a.tile_starts[at(tile) + 1],
+                             [&](std::int32_t one, std::int32_t other) { return levels[at(one)] < levels[at(other)]; });
     });
 }
 
@@ -145,17 +165,12 @@ void find_shapes(Arrangement& a, SparsePreconditioner preconditioner) {
         const auto count = std::min(together, tiles - first);
         std::vector<Shape> found(at(count));
         std::vector<std::string> keys(at(count));
-        {
-            const auto threads = std::min<std::int64_t>(count, std::max(1U, std::thread::hardware_concurrency()));
-            std::vector<std::jthread> all;
-            for (std::int64_t t = 0; t < threads; ++t)
-                all.emplace_back([&, t] {
-                    for (auto k = t; k < count; k += threads) {
-                        found[at(k)] = shape_of(a, first + k, preconditioner);
-                        keys[at(k)] = key_of(found[at(k)]);
-                    }
-                });
-        }
+        for_ranges(count, 1, [&](std::int64_t begin, std::int64_t end) {
+            for (auto k = begin; k < end; ++k) {
+                found[at(k)] = shape_of(a, first + k, preconditioner);
+                keys[at(k)] = key_of(found[at(k)]);
+            }
+        });
         for (std::size_t k = 0; k < found.size(); ++k) {
             a.filled += found[k].entries();
             const auto [place, is_new] = numbers.emplace(std::move(keys[k]), static_cast<std::int32_t>(a.shapes.size()));
@@ -207,10 +222,14 @@ Levels upper_levels(const Shape& shape) {
     return levels;
 }
 
-Arrangement arrange(const SparsePattern& pattern, const Parts& parts, SparsePreconditioner preconditioner) {
+RowOrder order_for(const Target& target) { return target.backend == Backend::cpu ? RowOrder::kept : RowOrder::by_levels; }
+
+Arrangement arrange(const SparsePattern& pattern, const Parts& parts, SparsePreconditioner preconditioner, RowOrder row_order) {
     Arrangement a;
     a.how = parts.how;
     order_rows(a, parts);
+    if (row_order == RowOrder::by_levels && has_triangles(preconditioner) && fill_level(preconditioner) == 0)
+        order_by_levels(a, levels_of(pattern, parts));
     order_entries(a, pattern);
     find_shapes(a, preconditioner);
     a.kept = count_kept(a);

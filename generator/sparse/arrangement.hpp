@@ -4,6 +4,8 @@
 #include <trifold/sparse_spec.hpp>
 #include <vector>
 
+#include "generator/program/knob.hpp"
+
 /// A pattern, cut into subdomains and put into their order.
 namespace trifold::sparse {
 
@@ -14,8 +16,8 @@ struct Parts {
     std::string how;
 };
 
-/// Rows of a subdomain where the caller leaves that open.
-std::int64_t usual_rows(const SparseSpec& spec, const Target& target);
+/// Rows of a subdomain of a matrix with so many, where the caller leaves that open.
+std::int64_t usual_rows(const SparseSpec& spec, const Target& target, std::int64_t rows, const Knobs& knobs);
 /// Boxes of cells, those at the end perhaps smaller.
 Parts parts_of_boxes(const SparseMesh& mesh, const std::array<std::int64_t, 3>& box);
 /// The box of at most so many cells that cuts the fewest couplings.
@@ -61,8 +63,13 @@ struct Arrangement {
     std::int64_t largest_tile() const;
 };
 
+/// Rows within a subdomain: as the caller has them, or level after level of L where the preconditioner has no fill. Both give the same
+/// factorization, since coupled rows keep their order.
+enum class RowOrder { kept, by_levels };
+RowOrder order_for(const Target& target);
 /// Same result whatever the number of threads.
-Arrangement arrange(const SparsePattern& pattern, const Parts& parts, SparsePreconditioner preconditioner);
+Arrangement arrange(const SparsePattern& pattern, const Parts& parts, SparsePreconditioner preconditioner,
+                    RowOrder row_order = RowOrder::kept);
 
 /// A by columns.
 struct Turned {

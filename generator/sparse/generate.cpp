@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
-#include <trifold/error.hpp>
 
 #include "generator/program/sha256.hpp"
 #include "generator/sparse/cpu/cpu.hpp"
 #include "generator/sparse/gpu/gpu.hpp"
+#include "generator/sparse/knobs.hpp"
 
 namespace trifold::sparse {
 namespace {
@@ -35,36 +35,36 @@ nlohmann::json identity(const SparseSpec& spec, const Target& target, const Spar
             {"most_iterations", spec.most_iterations},
             {"asked", operations},
             {"target", to_string(target)},
-            {"workers", tuning.workers}};
+            {"workers", tuning.workers},
+            {"variant", tuning.variant}};
 }
 
 }  // namespace
 
 Generated generate(const SparseSpec& spec, const Target& target, const SparseTuning& tuning, const SparsePattern& pattern,
-                   const Arrangement& a) {
-    validate(spec);
-    validate(target);
-    if (tuning.workers < 1 || tuning.workers > max_workers)
-        throw SpecError(fmt::format("workers = {} is out of range; give 1 to {}", tuning.workers, max_workers));
+                   const Arrangement& a, std::vector<trifold::Turned>* asked) {
+    const auto chosen = choose(spec, target, tuning).tuning;
+    auto knobs = pinned_by(chosen, target);
+    knobs.asked = asked;
     const bool on_cpu = target.backend == Backend::cpu;
     if (!on_cpu) gpu::check(spec, target, a);
-    auto about = identity(spec, target, tuning, a, pattern.hash());
+    auto about = identity(spec, target, chosen, a, pattern.hash());
     Generated made;
     auto& program = made.program;
     program.id = sha256(about.dump()).substr(0, 8);
     program.name = fmt::format("sparse_{}x{}_{}_{}", a.rows(), spec.block, to_string(spec.precision), program.id);
     program.workers = on_cpu ? tuning.workers : 1;
-    const auto slice = on_cpu ? cpu::slice_rows(spec, target) : gpu::slice_rows();
-    const auto ring = on_cpu ? 0 : gpu::ring_bytes(spec, target, a);
-    auto layout = layout_of(spec, a, slice, on_cpu ? cpu::stored_of(spec, a) : gpu::stored_of(spec, a, ring));
-    layout.launch.ring = ring;
+    const auto slice = on_cpu ? cpu::slice_rows(spec, target, a.rows(), knobs) : gpu::slice_rows();
+    const auto sweep = on_cpu ? gpu::Sweep{} : gpu::sweep_of(spec, target, a, knobs);
+    auto layout = layout_of(spec, a, slice, on_cpu ? cpu::stored_of(spec, a) : gpu::stored_of(spec, a, sweep));
+    layout.launch.ring = sweep.ring;
     if (!on_cpu) {
-        const auto room = gpu::factor_room(spec, target, a);
+        const auto room = gpu::factor_room(spec, target, a, sweep);
         layout.launch.factor_rows = room.rows;
         layout.launch.row_room = room.numbers;
     }
     layout.launch.values = pattern.values();
-    program.units = {on_cpu ? cpu::unit_of(spec, target, a) : gpu::unit_of(spec, target, a, ring)};
+    program.units = {on_cpu ? cpu::unit_of(spec, target, a) : gpu::unit_of(spec, target, a, sweep)};
     if (on_cpu) program.scratch_bytes = cpu::scratch_bytes(spec, a, slice);
     add_launches(program, spec, layout.launch);
     if (target.backend == Backend::cuda && !program.repeats.empty()) {

@@ -12,8 +12,8 @@ struct Generated {
     std::vector<Content> contents;
 };
 
-/// The whole generator. Pure: same input, same bytes. Throws SpecError.
+/// The whole generator. Pure: same input, same bytes. `asked`, where it is not null, gets the knobs that were asked for. Throws SpecError.
 Generated generate(const SparseSpec& spec, const Target& target, const SparseTuning& tuning, const SparsePattern& pattern,
-                   const Arrangement& arrangement);
+                   const Arrangement& arrangement, std::vector<trifold::Turned>* asked = nullptr);
 
 }  // namespace trifold::sparse

@@ -21,7 +21,7 @@ class Launches {
     }
     std::vector<Launch> apply(bool transposed) {
         begin(transposed);
-        by_tiles(Kernel::precondition, trifold_sparse_plain, "preconditioner");
+        by_tiles(Kernel::apply, trifold_sparse_plain, "preconditioner");
         return list_;
     }
     std::vector<Launch> multiply(bool transposed) {

@@ -34,12 +34,12 @@ trifold_int& field_of(trifold_sparse_launch& l, const std::string& name) {
                                                         {"slot_columns", &l.slot_columns},
                                                         {"references", &l.references},
                                                         {"turned_references", &l.turned_references},
-                                                        {"row_entries", &l.row_entries},
-                                                        {"row_diagonals", &l.row_diagonals},
+                                                        {"row_patterns", &l.row_patterns},
                                                         {"entry_columns", &l.entry_columns},
-                                                        {"entry_pairs", &l.entry_pairs},
+                                                        {"eliminations", &l.eliminations},
                                                         {"pairs", &l.pairs},
-                                                        {"level_records", &l.level_records}};
+                                                        {"level_records", &l.level_records},
+                                                        {"outer_order", &l.outer_order}};
     const auto* found = std::ranges::find(fields, name, [](const auto& field) { return std::string_view(field.first); });
     require(found != std::end(fields), "no launch knows the buffer {}", name);
     return *found->second;
@@ -71,12 +71,9 @@ Layout layout_of(const SparseSpec& spec, const Arrangement& a, std::int64_t slic
     l.parts = std::max(l.tiles, l.slices);
     l.systems = spec.rhs;
     l.restart = spec.restart;
-    const auto add = [&](std::string name, std::string bytes) {
-        field_of(l, name) = places.add(name, static_cast<std::int64_t>(bytes.size()), 1);
-        layout.contents.push_back({std::move(name), std::move(bytes)});
-    };
-    add("order", bytes_of(a.order));
-    for (auto& [name, bytes] : stored.contents) add(name, std::move(bytes));
+    stored.add("order", a.order);
+    for (const auto& [name, bytes] : stored.contents) field_of(l, name) = places.add(name, bytes.size(), 1);
+    layout.contents = std::move(stored.contents);
     l.matrix_stride = round_up(checked_multiply(stored.matrix_elements, real, "values"), workspace_alignment);
     l.matrix = places.add("matrix", spec.batch, l.matrix_stride);
     l.factor_stride = round_up(checked_multiply(stored.factor_elements, factor_bytes(spec), "factors"), workspace_alignment);

@@ -1,6 +1,9 @@
 #pragma once
 #include <trifold/sparse_args.h>
 
+#include <cstddef>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <trifold/sparse_spec.hpp>
@@ -10,16 +13,37 @@
 
 namespace trifold::sparse {
 
+/// The bytes of a list, which it keeps: lists of large patterns are not copied.
+class ListBytes {
+  public:
+    template <class T>
+    explicit ListBytes(std::vector<T> list) {
+        const auto kept = std::make_shared<const std::vector<T>>(std::move(list));
+        bytes_ = std::as_bytes(std::span(*kept));
+        list_ = kept;
+    }
+    std::span<const std::byte> get() const { return bytes_; }
+    std::int64_t size() const { return static_cast<std::int64_t>(bytes_.size()); }
+
+  private:
+    std::shared_ptr<const void> list_;
+    std::span<const std::byte> bytes_;
+};
+
 /// Contents of a buffer before the first call: the pattern as kernels read it.
 struct Content {
     std::string buffer;
-    std::string bytes;
+    ListBytes bytes;
 };
 
 /// Patterns and sizes of A and its factors, as a backend stores them.
 struct Stored {
     std::vector<Content> contents;                          ///< the pattern, by names of buffers that `layout_of` knows
     std::int64_t matrix_elements = 0, factor_elements = 0;  ///< elements of a member
+    template <class T>
+    void add(std::string buffer, std::vector<T> list) {
+        contents.push_back({std::move(buffer), ListBytes(std::move(list))});
+    }
 };
 
 /// Places of all data in the workspace, and what launches tell of them.
@@ -39,9 +63,9 @@ std::int64_t factor_bytes(const SparseSpec& spec);
 Layout layout_of(const SparseSpec& spec, const Arrangement& arrangement, std::int64_t slice_rows, Stored stored);
 
 /// The kernels of a unit.
-enum class Kernel { gather, compare, factor, finish, precondition, order, product, begin, update, judge, deliver, gradient };
-inline constexpr std::array<std::string_view, 12> kernel_names{"gather",  "compare", "factor", "finish", "precondition", "order",
-                                                               "product", "begin",   "update", "judge",  "deliver",      "gradient"};
+enum class Kernel { gather, compare, factor, finish, precondition, order, product, begin, update, judge, deliver, gradient, apply };
+inline constexpr std::array<std::string_view, 13> kernel_names{"gather", "compare", "factor", "finish",  "precondition", "order", "product",
+                                                               "begin",  "update",  "judge",  "deliver", "gradient",     "apply"};
 
 /// Launches and repetitions of all operations.
 void add_launches(Program& program, const SparseSpec& spec, const trifold_sparse_launch& launch);

@@ -7,6 +7,7 @@
 
 #include "generator/program/device.hpp"
 #include "generator/sparse/arrangement.hpp"
+#include "generator/sparse/knobs.hpp"
 
 namespace trifold::sparse {
 namespace {
@@ -72,9 +73,14 @@ double cuts_of(std::int64_t side, std::int64_t length) {
 
 }  // namespace
 
-std::int64_t usual_rows(const SparseSpec& spec, const Target& target) {
+std::int64_t usual_rows(const SparseSpec& spec, const Target& target, std::int64_t rows, const Knobs& knobs) {
     const auto& device = device_of(target);
-    return std::max<std::int64_t>(1, device.count("models.sparse.tile_scalars") / spec.block);
+    const auto most = decide(knobs, spec, target, rows, "tile_scalars") / spec.block;
+    if (target.backend == Backend::cpu || knobs.pinned.contains("tile_scalars")) return std::max<std::int64_t>(1, most);
+    // A small system leaves no multiprocessor without a subdomain, as long as those have something to do.
+    const auto least = device.count("models.sparse.least_scalars") / spec.block,
+               each = divide_up(rows * spec.batch, device.count("facts.multiprocessors"));
+    return std::max<std::int64_t>(1, std::clamp(each, std::min(least, most), most));
 }
 
 std::array<std::int64_t, 3> box_of(const SparseMesh& mesh, std::int64_t rows) {

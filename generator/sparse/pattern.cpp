@@ -100,6 +100,15 @@ void check_mesh(const SparseMesh& mesh) {
 
 }  // namespace
 
+std::int64_t SparseMesh::entries() const {
+    check_mesh(*this);
+    std::int64_t count = 0;
+    const auto pairs = [](std::int64_t side, int step) { return std::max<std::int64_t>(0, side - std::abs(step)); };
+    for (const auto& [x_step, y_step, z_step] : steps_of(*this))
+        count += pairs(width, x_step) * pairs(height, y_step) * pairs(depth, z_step);
+    return count;
+}
+
 SparsePattern::SparsePattern(std::span<const std::int64_t> starts, std::span<const std::int64_t> columns) {
     auto [s, c] = checked_rows(starts, columns);
     data_ = std::make_shared<const Data>(Data{std::move(s), std::move(c), {}, false, {}});

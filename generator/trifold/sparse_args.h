@@ -65,7 +65,7 @@ typedef struct {
     int first_row, first_slot; /* among the rows and slots of all shapes */
     int diagonal;              /* place of the rows' D^-1 in the subdomain's factors; of a transposed triangle their first reference */
     /* Through a ring of shared memory: the level's part of the factors, and its record: numbers of 16 bits for each slot its rows, rounded
-     * up to 8 of them; then the level's rows, and the columns of each slot. */
+     * up to 8 of them; then four for each row, itself and its first three columns; then four for each row that has more, and so on. */
     int begin, bytes;
     int record, record_bytes; /* place in bytes among the records of all shapes */
     int ring;                 /* place in the ring, in bytes, of both */
@@ -81,12 +81,25 @@ typedef struct {
 typedef struct {
     int place, rows;
 } trifold_sparse_reference;
-/* Elimination of a row by another one changes an entry: A_ij -= (A_ik) (U_kj). References of U_kj and A_ij. */
+/* Elimination of a row by another one changes an entry: A_ij -= (A_ik) (U_kj). The block U_kj, and which of its row's entries A_ij is;
+ * -1: no entry. */
 typedef struct {
-    int upper, target;
+    trifold_sparse_reference upper;
+    int target;
 } trifold_sparse_pair;
-/* Sweeps of a shape. `levels`: the first of each sweep, and the end of the last. The pattern by rows, for a factorization: its first row
- * and entry among those of all shapes. */
+/* Elimination of A_ik: the block L_ik, D_k^-1, and what changes: the first pair here, others among the pairs of all shapes. */
+typedef struct {
+    trifold_sparse_reference own, pivot;
+    trifold_sparse_pair pair;
+    int next, end;
+} trifold_sparse_elimination;
+/* A row of a shape, for its factorization: its number, its entries and the diagonal one, counted in the shape, and its first elimination
+ * among those of all shapes. */
+typedef struct {
+    int row, first, diagonal, end, elimination;
+} trifold_sparse_row;
+/* Sweeps of a shape. `levels`: the first of each sweep, and the end of the last. For a factorization: its first row, in the order of L's
+ * levels, and its first entry among those of all shapes. */
 typedef enum {
     trifold_sparse_l,
     trifold_sparse_u,
@@ -118,10 +131,11 @@ typedef struct {
     trifold_int starts, column, source;                     /* A by rows: 64-bit starts, 32-bit columns and blocks of the caller's values */
     trifold_int turned_starts, turned_rows, turned_entries; /* A by columns: 64-bit starts, 32-bit rows and entries */
     trifold_int tile, shape, local_starts, local_columns;
-    /* GPU: lists of trifold_sparse_level, _slot, 16-bit rows and columns; references of entries, and of blocks of transposed triangles. A
-     * row's pattern: first entry and diagonal, 32-bit, counted in the shape. Each entry's first pair, counted in all shapes. */
-    trifold_int levels, slots, level_rows, slot_columns, references, turned_references, row_entries, row_diagonals, entry_columns,
-        entry_pairs, pairs, level_records;
+    /* GPU: lists of trifold_sparse_level, _slot, 16-bit rows and columns; references of entries, and of blocks of transposed triangles;
+     * trifold_sparse_row, 16-bit columns of entries, trifold_sparse_elimination and _pair; records of levels; 16-bit rows of each
+     * subdomain, counted in it, in the order that the caller has them in. */
+    trifold_int levels, slots, level_rows, slot_columns, references, turned_references, row_patterns, entry_columns, eliminations, pairs,
+        level_records, outer_order;
     trifold_int ring;                  /* GPU: bytes of the ring; 0: factors do not go through one */
     trifold_int factor_rows, row_room; /* GPU: rows that a thread block factors at once, and numbers of a row's room in shared memory */
     trifold_int matrix, matrix_stride; /* A, and bytes from member to member */

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <trifold/precision.hpp>
 #include <trifold/program.hpp>
+#include <trifold/rung.hpp>
 #include <trifold/target.hpp>
 #include <vector>
 
@@ -59,6 +60,7 @@ struct SparseMesh {
     std::int64_t width = 0, height = 1, depth = 1;
     int points = 7;
     bool operator==(const SparseMesh&) const = default;
+    std::int64_t entries() const;  ///< blocks of A. Throws SpecError where it is no mesh
 };
 
 /// Where A has blocks. Immutable; copies share it.
@@ -104,11 +106,26 @@ struct SparsePartition {
     std::int64_t rows = 0;              ///< about so many in a subdomain; 0: by the device's model
 };
 
-/// Choices that change speed but not the problem. CPU threads change no bit.
+/// Choices that change speed but not the problem. CPU threads change no bit; other subdomains make another preconditioner.
 struct SparseTuning {
     int workers = 1;
     int spin_microseconds = -1;  ///< how long idle threads stay awake after a call; -1: TRIFOLD_SPIN, or 1000
+    /// The kernels: "sweeps", with pinned knobs where they follow: "sweeps:tile_scalars=4096". `trifold explain` lists them.
+    /// auto: what was measured to be best, by wisdom or by the rows of the device.
+    std::string variant = "auto";
     bool operator==(const SparseTuning&) const = default;
 };
+
+/// A SparseSpec with everything that was left open decided.
+struct SparseChoice {
+    SparseSpec spec;
+    Target target;
+    SparseTuning tuning;  ///< its variant is "sweeps", with what the caller or wisdom has pinned
+    Rung rung = Rung::model;
+    std::string row;  ///< of wisdom, with its file; empty: none decided
+};
+
+/// Decides what the tuning leaves to `auto`, without wisdom. The target must be resolved. Throws SpecError.
+SparseChoice choose(const SparseSpec& spec, const Target& target, const SparseTuning& tuning = {});
 
 }  // namespace trifold

@@ -4,55 +4,17 @@
 #include <chrono>
 #include <trifold/error.hpp>
 
-#include "runtime/base/log.hpp"
+#include "generator/sparse/knobs.hpp"
+#include "generator/sparse/spec_json.hpp"
 #include "runtime/session/capture.hpp"
-#include "runtime/sparse/metis.hpp"
+#include "runtime/sparse/partition.hpp"
 #include "runtime/sparse/plan_state.hpp"
+#include "runtime/sparse/wisdom.hpp"
 
 namespace trifold {
 namespace {
 
 constexpr FamilyWords sparse_words{"SparsePlan", "SparseSolver", "give a smaller matrix, batch or number of right-hand sides"};
-
-sparse::Parts parts_by_metis(const SparsePattern& pattern, std::int64_t rows) {
-    std::string why;
-    if (auto parts = sparse::metis_parts(pattern, rows, why)) return std::move(*parts);
-    auto parts = sparse::greedy_parts(pattern, rows);
-    parts.how += fmt::format("; without METIS: {}", why);
-    return parts;
-}
-
-const SparseMesh& mesh_of(const SparsePattern& pattern) {
-    if (pattern.mesh() == nullptr)
-        throw SpecError("subdomains are to be boxes of cells, but the pattern is no mesh; give metis, greedy or given");
-    return *pattern.mesh();
-}
-
-sparse::Parts parts_of(const SparseSpec& spec, const SparsePattern& pattern, const Device& device, const SparsePartition& partition) {
-    const bool is_local = spec.preconditioner == SparsePreconditioner::none || spec.preconditioner == SparsePreconditioner::jacobi;
-    const auto rows = partition.rows > 0 ? partition.rows : sparse::usual_rows(spec, device.target());
-    if (partition.rows < 0)
-        throw SpecError(fmt::format("a subdomain of {} rows; give at least 1, or 0 for the usual number", partition.rows));
-    switch (partition.by) {
-        case SparsePartitioning::box: {
-            const auto& mesh = mesh_of(pattern);
-            const bool is_open = partition.box == std::array<std::int64_t, 3>{};
-            return sparse::parts_of_boxes(mesh, is_open ? sparse::box_of(mesh, rows) : partition.box);
-        }
-        case SparsePartitioning::metis:
-            return parts_by_metis(pattern, rows);
-        case SparsePartitioning::greedy:
-            return sparse::greedy_parts(pattern, rows);
-        case SparsePartitioning::given:
-            return sparse::given_parts(pattern, partition.parts);
-        case SparsePartitioning::whole:
-            return sparse::whole(pattern);
-        case SparsePartitioning::automatic:
-            break;
-    }
-    if (pattern.mesh() != nullptr) return sparse::parts_of_boxes(*pattern.mesh(), sparse::box_of(*pattern.mesh(), rows));
-    return is_local ? sparse::greedy_parts(pattern, rows) : parts_by_metis(pattern, rows);
-}
 
 SparseSummary summary_of(const sparse::Arrangement& a, double seconds) {
     SparseSummary summary{
@@ -63,11 +25,10 @@ SparseSummary summary_of(const sparse::Arrangement& a, double seconds) {
     return summary;
 }
 
-/// For TRIFOLD_CAPTURE.
-std::string describe(const SparseSpec& spec, const SparsePattern& pattern) {
-    return fmt::format(R"("family":"sparse","rows":{},"entries":{},"block":{},"precision":"{}","preconditioner":"{}","method":"{}")",
-                       pattern.rows(), pattern.entries(), spec.block, to_string(spec.precision), to_string(spec.preconditioner),
-                       to_string(spec.method));
+/// The request and the choice, for TRIFOLD_CAPTURE. `trifold tune` reads the spec.
+std::string describe(const SparseChoice& choice, const sparse::Sizes& sizes) {
+    return fmt::format(R"("family":"sparse","spec":{},"variant":{})", sparse::to_json({choice.spec, sizes}).dump(),
+                       captured_text(choice.tuning.variant));
 }
 
 }  // namespace
@@ -75,11 +36,16 @@ std::string describe(const SparseSpec& spec, const SparsePattern& pattern) {
 SparsePlan::SparsePlan(const SparseSpec& spec, const SparsePattern& pattern, const Device& device, const SparsePartition& partition,
                        const SparseTuning& tuning) {
     validate(spec);
-    State state{spec, pattern, tuning, {}, {}, {}};
+    State state{{}, pattern, {}, {}, {}};
     state.prepared = prepare(device, sparse_words, [&] {
         const auto begin = std::chrono::steady_clock::now();
-        const auto arrangement = sparse::arrange(pattern, parts_of(spec, pattern, device, partition), spec.preconditioner);
-        auto made = sparse::generate(spec, device.target(), tuning, pattern, arrangement);
+        const auto target = device.target();
+        const auto sizes = sparse::sizes_of(pattern);
+        state.choice = sparse::choose_by_wisdom({spec, sizes}, target, tuning, wisdom_device(device));
+        const auto usual = sparse::usual_rows(spec, target, pattern.rows(), sparse::pinned_by(state.choice.tuning, target));
+        const auto parts = sparse::parts_of(pattern, partition, spec.preconditioner, usual);
+        const auto arrangement = sparse::arrange(pattern, parts, spec.preconditioner, sparse::order_for(target));
+        auto made = sparse::generate(spec, target, state.choice.tuning, pattern, arrangement);
         state.summary = summary_of(arrangement, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
         state.contents = std::move(made.contents);
         std::vector<std::string> asked{"update"};
@@ -89,7 +55,7 @@ SparsePlan::SparsePlan(const SparseSpec& spec, const SparsePattern& pattern, con
             spec.batch,
             tuning.spin_microseconds,
             fmt::format("{} rows of {} in {} subdomains ({})", pattern.rows(), spec.block, state.summary.tiles, state.summary.partition),
-            describe(spec, pattern),
+            describe(state.choice, sizes),
             std::move(asked)};
     });
     state_ = std::make_shared<const State>(std::move(state));
@@ -99,7 +65,8 @@ const SparsePlan::State& SparsePlan::state() const {
     if (state_ == nullptr) throw SpecError("this SparsePlan has been moved from; use the one it was moved to, or assign another to it");
     return *state_;
 }
-const SparseSpec& SparsePlan::spec() const { return state().spec; }
+const SparseChoice& SparsePlan::choice() const { return state().choice; }
+const SparseSpec& SparsePlan::spec() const { return state().choice.spec; }
 const SparsePattern& SparsePlan::pattern() const { return state().pattern; }
 void SparsePlan::expect(const SparsePattern& now) const {
     const auto& then = pattern();
@@ -117,7 +84,7 @@ void SparsePlan::expect(const SparsePattern& now) const {
         throw SpecError(
             fmt::format("the values come in another order than when the SparsePlan was made, as a mesh or as rows; {}", advice));
 }
-const SparseTuning& SparsePlan::tuning() const { return state().tuning; }
+const SparseTuning& SparsePlan::tuning() const { return state().choice.tuning; }
 const SparseSummary& SparsePlan::summary() const { return state().summary; }
 const Program& SparsePlan::program() const { return state().prepared->program; }
 const Device& SparsePlan::device() const { return state().prepared->device; }

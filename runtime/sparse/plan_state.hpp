@@ -10,9 +10,8 @@ namespace trifold {
 
 /// The part of a plan that solvers share. Immutable once built.
 struct SparsePlan::State {
-    SparseSpec spec;
+    SparseChoice choice;
     SparsePattern pattern;
-    SparseTuning tuning;
     SparseSummary summary;
     std::vector<sparse::Content> contents;  ///< first contents of the workspace of each solver
     std::shared_ptr<const Prepared> prepared;

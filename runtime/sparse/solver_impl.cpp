@@ -29,7 +29,7 @@ void check_tolerance(double value, const char* option) {
 
 SparseSolver::Impl::Impl(const SparsePlan& given) : plan(given), session(make_session(given)) {
     Session::Call call(session);
-    for (const auto& content : plan.state().contents) call.write(content.buffer, 0, std::as_bytes(std::span(content.bytes)));
+    for (const auto& content : plan.state().contents) call.write(content.buffer, 0, content.bytes.get());
 }
 
 SparseOptions SparseSolver::Impl::resolve(const SparseOptions& options, const char* operation) const {

@@ -31,6 +31,7 @@ class SparsePlan {
     /// Throws SpecError, CompileError, CacheError, DeviceError. The other functions throw SpecError when the plan has been moved from.
     SparsePlan(const SparseSpec& spec, const SparsePattern& pattern, const Device& device, const SparsePartition& partition = {},
                const SparseTuning& tuning = {});
+    const SparseChoice& choice() const;  ///< the kernels, and who decided about them
     const SparseSpec& spec() const;
     const SparsePattern& pattern() const;
     /// Throws SpecError, with the first row that differs, unless values of `now` can be given to solvers of this plan.

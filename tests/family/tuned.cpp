@@ -9,6 +9,7 @@
 #include "tools/tune/family.hpp"
 #include "tools/tune/grid/family.hpp"
 #include "tools/tune/registry.hpp"
+#include "tools/tune/sparse/family.hpp"
 #include "tools/tune/tridiagonal/family.hpp"
 
 namespace trifold::test {
@@ -146,5 +147,5 @@ const TunedFamily triangular{
 }  // namespace trifold::test
 
 std::vector<const trifold::tune::TunedFamily*> trifold::tune::registered_families() {
-    return {&tridiagonal::family(), &grid::family(), &test::triangular};
+    return {&tridiagonal::family(), &grid::family(), &sparse::family(), &test::triangular};
 }

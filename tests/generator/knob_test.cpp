@@ -9,6 +9,8 @@
 #include <trifold/generate.hpp>
 
 #include "generator/grid/knobs.hpp"
+#include "generator/sparse/arrangement.hpp"
+#include "generator/sparse/knobs.hpp"
 #include "generator/tridiagonal/variant.hpp"
 
 using namespace trifold;
@@ -152,4 +154,28 @@ TEST_CASE("knobs of grids: rows decide what is not pinned, and every row takes o
     CHECK_THROWS_WITH_AS(decided(sm_90, "fronts:leaf_cells=8"),
                          doctest::Contains("knob leaf_cells of variant 'fronts' cannot be 8; give one of 4"), SpecError);
     CHECK_THROWS_WITH_AS(decided(sm_90, "auto:step_rows=128"), doctest::Contains("variant 'auto' has no knobs"), SpecError);
+}
+
+TEST_CASE("knobs of sparse systems: rows decide what is not pinned, and every row takes one of the candidates") {
+    const auto usual = [](const Target& target, const std::string& variant, std::int64_t block = 3) {
+        std::vector<Turned> asked;
+        auto knobs = sparse::pinned_by({.variant = variant}, target);
+        knobs.asked = &asked;
+        const auto rows = sparse::usual_rows({.block = block}, target, 1 << 24, knobs);
+        REQUIRE(asked.size() == 1);
+        CHECK((asked.front().row == nullptr) == (variant != "auto"));
+        return rows;
+    };
+    CHECK(usual(avx512, "auto") == 16384 / 3);
+    CHECK(usual(sm_90, "auto") == 2048);
+    CHECK(usual(sm_90, "sweeps:tile_scalars=768") == 256);
+    CHECK(usual(sm_90, "sweeps:tile_scalars=768", 8) == 96);
+    for (const auto& target : {avx512, sm_90, gfx942})
+        for (const auto& knob : sparse::knobs_for(target))
+            for (const auto& row : device_of(target).rows_of(knob.name))
+                CHECK_MESSAGE(std::ranges::find(knob.candidates, std::llround(row.number)) != knob.candidates.end(), to_string(row));
+    CHECK_THROWS_WITH_AS(usual(sm_90, "sweeps:slice_scalars=8192"), doctest::Contains("variant 'sweeps' has no knob 'slice_scalars'"),
+                         SpecError);
+    CHECK_THROWS_WITH_AS(usual(sm_90, "fronts"), doctest::Contains("unknown variant 'fronts' of a sparse system"), SpecError);
+    CHECK_THROWS_WITH_AS(usual(sm_90, "auto:tile_scalars=768"), doctest::Contains("variant 'auto' has no knobs"), SpecError);
 }

@@ -1,4 +1,5 @@
-/// Times whole solutions on processors, beside Eigen's BiCGSTAB with its incomplete factorization, to the same true residual.
+/// Times whole solutions on processors, beside those of Eigen and of dune-istl by BiCGSTAB with an incomplete factorization, to the same
+/// true residual.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -11,6 +12,8 @@
 #include <random>
 #include <trifold/error.hpp>
 #include <trifold/sparse.hpp>
+
+#include "tools/bench/dune.hpp"
 
 namespace trifold::bench {
 namespace {
@@ -201,6 +204,13 @@ SparseTimes time_ours(const SparseProblem& p, const Rows& a, const SparseSpec& s
     return {prepared, seconds, (b - a * found).norm() / b.norm(), solver.outcomes().front().iterations};
 }
 
+SparseTimes time_dune(const SparseProblem& p, const Rows& a, int fill, double tolerance) {
+    std::vector<double> x(p.b.size());
+    const auto times = solve_by_dune({p.block, p.starts, p.columns, p.values, p.b}, fill, tolerance, x);
+    const Eigen::Map<const Eigen::VectorXd> b(p.b.data(), static_cast<Eigen::Index>(p.b.size())), found(x.data(), b.size());
+    return {times.prepare, times.solve, (b - a * found).norm() / b.norm(), times.iterations};
+}
+
 struct SparseCpuOptions {
     int workers = 2;
     double tolerance = 1e-8, scale = 1;
@@ -221,6 +231,9 @@ void run(const SparseProblem& p, const SparseCpuOptions& options) {
     if (options.alone) return;
     for (const auto& [drop, fill] : {std::pair{1e-2, 2}, {1e-3, 4}, {1e-4, 8}})
         print_times(fmt::format("Eigen, IncompleteLUT, drop {:.0e}, fill {}", drop, fill), time_eigen(a, b, options.tolerance, drop, fill));
+    for (const int fill : {0, 1})
+        if (has_dune(p.block))
+            print_times(fmt::format("dune-istl, SeqILU, fill {}, one thread", fill), time_dune(p, a, fill, options.tolerance));
 }
 
 }  // namespace
@@ -229,12 +242,12 @@ void run(const SparseProblem& p, const SparseCpuOptions& options) {
 int main(int argc, char** argv) {
     using namespace trifold::bench;
     SparseCpuOptions options;
-    CLI::App app("Times whole solutions of sparse systems on processors, beside Eigen");
+    CLI::App app("Times whole solutions of sparse systems on processors, beside Eigen and dune-istl");
     app.add_option("--workers", options.workers, "Threads, ours and Eigen's")->capture_default_str();
     app.add_option("--tolerance", options.tolerance, "|b - A x| / |b|")->capture_default_str();
     app.add_option("--scale", options.scale, "Of the problems' numbers of cells along a side")->capture_default_str();
     app.add_option("--subdomain", options.rows, "Rows of a subdomain; 0: by the model")->capture_default_str();
-    app.add_flag("--alone", options.alone, "Without Eigen");
+    app.add_flag("--alone", options.alone, "Without others");
     CLI11_PARSE(app, argc, argv);
     try {
         Eigen::setNbThreads(options.workers);

@@ -15,8 +15,9 @@
 
 namespace trifold::tune {
 
-/// Lists that the command line gives to every family: --batch, --rhs, --precision.
+/// Lists that the command line gives to every family: --block, --batch, --rhs, --precision.
 struct CommonRanges {
+    std::vector<std::int64_t> blocks;  ///< empty: none were given
     std::vector<std::int64_t> batches{1}, rhs{1};
     std::vector<Precision> precisions{Precision::f64};
 };
@@ -42,9 +43,11 @@ struct SizeField {
 /// A family as the tuner knows it. Specs are JSON as `parse` returns them.
 struct TunedFamily {
     std::string_view name;
-    std::vector<std::string_view> operations;  ///< that an objective may have, in the order in which it has them
-    std::vector<SizeField> sizes;              ///< two, as people write them: N x n
-    std::string_view member;                   ///< of a batch: "system", "image"
+    std::vector<std::string_view> operations;       ///< that an objective may have, in the order in which it has them
+    std::vector<SizeField> sizes;                   ///< two, as people write them: N x n
+    std::string_view member;                        ///< of a batch: "system", "image"
+    Objective usual = {{"factor_solve", 1}};        ///< what is to be fast where nobody says it
+    double (*tolerance)(Precision) = tolerance_of;  ///< the largest relative residual that is taken
 
     /// A Spec with all its fields, the same for the same Spec. Throws SpecError where it is none.
     nlohmann::json (*parse)(const nlohmann::json& spec);

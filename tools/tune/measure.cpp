@@ -99,7 +99,7 @@ void PointBench::attempt(Trial& trial, const std::function<void()>& work) {
 void PointBench::check(Trial& trial, Prepared& prepared) const {
     trial.kernels = kernels_of(prepared.program(), prepared.resources());
     trial.residual = prepared.residual();
-    const auto tolerance = tolerance_of(precision_of(point_));
+    const auto tolerance = family_of(point_).tolerance(precision_of(point_));
     if (trial.residual <= tolerance) return;
     trial.verdict = Verdict::inaccurate;
     trial.why = fmt::format("the relative residual is {:.1e}; at most {:.0e} is taken", trial.residual, tolerance);
@@ -145,7 +145,8 @@ void PointBench::compare(std::vector<Trial>& trials, std::vector<std::shared_ptr
             auto outputs = prepared[k]->outputs();
             if (options_.spoil) options_.spoil(trials[k].candidate, outputs);
             if (k == 0) standard = outputs;
-            if (const auto what = standard ? difference(*standard, outputs, precision_of(point_)) : ""; !what.empty()) {
+            if (const auto what = standard ? difference(*standard, outputs, precision_of(point_), family_of(point_).tolerance) : "";
+                !what.empty()) {
                 trials[k].verdict = Verdict::disagrees;
                 trials[k].why = fmt::format("it disagrees with the default in {}", what);
             }

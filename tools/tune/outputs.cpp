@@ -32,12 +32,12 @@ Precision precision_of(const std::string& name, Precision precision) {
 
 double tolerance_of(Precision precision) { return precision == Precision::f32 ? 1e-6 : 1e-14; }
 
-std::string difference(const Outputs& first, const Outputs& second, Precision precision) {
+std::string difference(const Outputs& first, const Outputs& second, Precision precision, double (*tolerance)(Precision)) {
     for (const auto& [name, values] : first.values) {
         const auto found = second.values.find(name);
         if (found == second.values.end()) return name + ", which is not there";
         const auto worst = relative(values, found->second);
-        if (!(worst <= rounding * tolerance_of(precision_of(name, precision)))) return fmt::format("{}, by {:.1e}", name, worst);
+        if (!(worst <= rounding * tolerance(precision_of(name, precision)))) return fmt::format("{}, by {:.1e}", name, worst);
     }
     return first.status == second.status ? "" : "status";
 }

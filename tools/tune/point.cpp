@@ -63,7 +63,7 @@ std::string to_string(const Point& point) {
     text += fmt::format(" {}", to_string(precision_of(point)));
     if (rhs != 1) text += fmt::format(" m={}", rhs);
     if (point.workers != 1) text += fmt::format(" workers={}", point.workers);
-    if (point.objective != Point().objective) text += fmt::format(" {}", to_string(point.objective));
+    if (point.objective != family.usual) text += fmt::format(" {}", to_string(point.objective));
     return text + family.notes(point.spec);
 }
 

@@ -43,6 +43,13 @@ bool has_operation(const json& spec, std::string_view name) {
     return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+/// The family's usual objective; where the Spec has not all its operations, the first of those.
+Objective usual_of(const json& spec) {
+    const auto& usual = family_of(spec).usual;
+    if (std::ranges::all_of(usual, [&](const auto& term) { return has_operation(spec, term.first); })) return usual;
+    return {{spec.at("operations").front().get<std::string>(), 1}};
+}
+
 /// What a captured program did of one operation.
 struct Used {
     double calls = 0, seconds = 0;
@@ -123,8 +130,8 @@ void PointFiles::read_spec(json line) {
     if (!workers.is_null()) point.workers = workers_of(workers);
     if (!objective.is_null())
         point.objective = ordered(objective_of(objective), family_of(point));
-    else if (!has_operation(point.spec, "factor_solve"))
-        point.objective = {{point.spec.at("operations").front().get<std::string>(), 1}};
+    else
+        point.objective = usual_of(point.spec);
     for (const auto& [operation, weight] : point.objective)
         if (line.contains("operations") && !has_operation(point.spec, operation))
             throw SpecError(fmt::format("'objective' has {}, which is not among the spec's operations", operation));

@@ -68,6 +68,13 @@ std::vector<std::int64_t> parse_workers(std::string_view text) {
     return workers;
 }
 
+/// "factor_solve of tridiagonal, ..".
+std::string usual_objectives() {
+    std::vector<std::string> all;
+    for (const auto* family : families()) all.push_back(fmt::format("{} of {}", to_string(family->usual), family->name));
+    return fmt::format("{}", fmt::join(all, ", "));
+}
+
 /// A Spec of ranges, with whatever an objective asks for.
 Point point_with(nlohmann::json spec, const Objective& objective, int workers) {
     const auto& family = family_of(spec);
@@ -115,13 +122,16 @@ PointOptions::PointOptions() {
 
 /// Every combination once; what stands later on the command line varies faster.
 std::vector<Point> PointOptions::ranged() const {
-    const CommonRanges common{parse_range(batch_, "--batch"), parse_range(rhs_, "--rhs"), parse_list(precision_, parse_precision)};
-    const auto objectives = parse_list(operation_, parse_objective);
+    const auto blocks = block_.empty() ? std::vector<std::int64_t>() : parse_range(block_, "--block");
+    const CommonRanges common{blocks, parse_range(batch_, "--batch"), parse_range(rhs_, "--rhs"), parse_list(precision_, parse_precision)};
+    const auto asked = operation_.empty() ? std::vector<Objective>() : parse_list(operation_, parse_objective);
     const auto workers = parse_workers(workers_);
     std::vector<Point> points;
     for (const auto& ranges : ranges_) {
         if (!ranges->given()) continue;
         const auto specs = ranges->specs(common);
+        if (specs.empty()) continue;
+        const auto objectives = asked.empty() ? std::vector<Objective>(1, family_of(specs.front()).usual) : asked;
         check_count({specs.size(), objectives.size(), workers.size()});
         for (const auto& spec : specs)
             for (const auto& objective : objectives)
@@ -135,11 +145,14 @@ void PointOptions::add_to(CLI::App& app) {
         app.add_option(name, value, what)->capture_default_str();
     };
     app.add_option("files", files_, "Specs, a JSON object a line, or what TRIFOLD_CAPTURE has written");
+    app.add_option("--block", block_, std::string("Block sizes") + range_words);
     for (const auto& ranges : ranges_) ranges->add_to(app);
     range("--batch", batch_, std::string("Systems or images solved at once") + range_words);
     range("--rhs", rhs_, std::string("Right-hand sides m") + range_words);
     range("--precision", precision_, "f32, f64, mixed, with commas between");
-    range("--operation", operation_, "What is to be fast: operations with weights, such as factor_solve,factor+3*solve");
+    app.add_option(
+        "--operation", operation_,
+        fmt::format("What is to be fast: operations with weights, such as factor_solve,factor+3*solve; by default {}", usual_objectives()));
     range("--workers", workers_, std::string("CPU threads of a call") + range_words);
 }
 
@@ -151,8 +164,8 @@ std::vector<Point> PointOptions::points(std::vector<std::string>& warnings, std:
     std::ranges::copy(ranged(), std::back_inserter(points));
     if (points.empty())
         throw SpecError(files_.empty()
-                            ? fmt::format("there is nothing to {}; give a file of specs or a capture, or sizes: --block and --horizon, or "
-                                          "--grid",
+                            ? fmt::format("there is nothing to {}; give a file of specs or a capture, or sizes: --block and --horizon, "
+                                          "--grid, or --sparse",
                                           what)
                             : fmt::format("there is nothing to {} in {}", what, fmt::join(files_, ", ")));
     std::set<std::string> known;

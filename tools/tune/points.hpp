@@ -67,7 +67,7 @@ class PointOptions {
 
     std::vector<std::string> files_;
     std::vector<std::unique_ptr<SpecRanges>> ranges_;  // of each family
-    std::string batch_ = "1", rhs_ = "1", precision_ = "f64", operation_ = "factor_solve", workers_ = "1";
+    std::string block_, batch_ = "1", rhs_ = "1", precision_ = "f64", operation_, workers_ = "1";
 };
 
 }  // namespace trifold::tune

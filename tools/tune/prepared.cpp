@@ -21,16 +21,18 @@ std::string purpose_of(const std::string& kernel) {
 
 }  // namespace
 
+Timed enqueued_calls(DeviceTools& tools, std::int64_t sets, const std::function<void(std::int64_t)>& call) {
+    return [tools = &tools, call, next = std::make_shared<std::int64_t>(0), sets] {
+        const auto set = (*next)++ % sets;
+        tools->start();
+        call(set);
+        return tools->stop() * 1e-3;
+    };
+}
+
 Timed timed_calls(DeviceTools& tools, std::int64_t sets, const std::function<void(std::int64_t)>& call) {
+    if (tools.stream() == nullptr) return enqueued_calls(tools, sets, call);
     const auto next = std::make_shared<std::int64_t>(0);
-    if (tools.stream() == nullptr) {
-        return [tools = &tools, call, next, sets] {
-            const auto set = (*next)++ % sets;
-            tools->start();
-            call(set);
-            return tools->stop() * 1e-3;
-        };
-    }
     std::vector<std::function<double()>> replays;
     for (std::int64_t set = 0; set < sets; ++set) replays.push_back(tools.capture_timed([call, set] { call(set); }));
     return [replays, next] { return replays[static_cast<std::size_t>((*next)++) % replays.size()]() * 1e-3; };

@@ -50,7 +50,9 @@ class PointData {
     virtual std::unique_ptr<Prepared> prepare(const Point&, const Candidate&, const Device&) const = 0;
 };
 
-/// Seconds of call(set), of one set after another. On a GPU each set has a graph of its own, which has its pointers in it.
+/// Seconds of call(set), of one set after another, with no graph around them.
+Timed enqueued_calls(DeviceTools& tools, std::int64_t sets, const std::function<void(std::int64_t set)>& call);
+/// The same; on a GPU each set has a graph of its own, which has its pointers in it.
 Timed timed_calls(DeviceTools& tools, std::int64_t sets, const std::function<void(std::int64_t set)>& call);
 
 /// Registers, shared memory and spills of all kernels.

@@ -6,10 +6,11 @@
 #include <bit>
 #include <cctype>
 #include <limits>
+#include <numeric>
 
-#include "generator/program/device.hpp"
 #include "generator/program/templates.hpp"
 #include "generator/sparse/emit.hpp"
+#include "generator/sparse/knobs.hpp"
 
 namespace trifold::sparse::cpu {
 namespace {
@@ -67,18 +68,18 @@ Stored stored_by(const SparseSpec& spec, const Arrangement& a) {
     Stored stored;
     stored.factor_elements = has_factors(spec) ? checked_multiply(blocks, square, "factors") : 0;
     stored.matrix_elements = checked_multiply(a.entries() + 1, square, "values");
-    stored.contents = {{"starts", bytes_of(a.starts)},
-                       {"columns", bytes_of(a.columns)},
-                       {"sources", bytes_of(a.sources)},
-                       {"tiles", bytes_of(tiles)},
-                       {"shapes", bytes_of(lists.shapes)},
-                       {"local_starts", bytes_of(lists.starts)},
-                       {"local_columns", bytes_of(lists.columns)}};
+    stored.add("starts", a.starts);
+    stored.add("columns", a.columns);
+    stored.add("sources", a.sources);
+    stored.add("tiles", std::move(tiles));
+    stored.add("shapes", std::move(lists.shapes));
+    stored.add("local_starts", std::move(lists.starts));
+    stored.add("local_columns", std::move(lists.columns));
     if (!needs_turned(spec)) return stored;
-    const auto turned = turn(a);
-    stored.contents.push_back({"turned_starts", bytes_of(turned.starts)});
-    stored.contents.push_back({"turned_rows", bytes_of(turned.rows)});
-    stored.contents.push_back({"turned_entries", bytes_of(turned.entries)});
+    auto turned = turn(a);
+    stored.add("turned_starts", std::move(turned.starts));
+    stored.add("turned_rows", std::move(turned.rows));
+    stored.add("turned_entries", std::move(turned.entries));
     return stored;
 }
 
@@ -88,8 +89,8 @@ Stored stored_of(const SparseSpec& spec, const Arrangement& a) {
     return is_short(a) ? stored_by<std::uint16_t>(spec, a) : stored_by<std::int32_t>(spec, a);
 }
 
-std::int64_t slice_rows(const SparseSpec& spec, const Target& target) {
-    return std::max<std::int64_t>(1, device_of(target).count("models.sparse.slice_scalars") / spec.block);
+std::int64_t slice_rows(const SparseSpec& spec, const Target& target, std::int64_t rows, const Knobs& knobs) {
+    return std::max<std::int64_t>(1, decide(knobs, spec, target, rows, "slice_scalars") / spec.block);
 }
 
 std::int64_t scratch_bytes(const SparseSpec& spec, const Arrangement& a, std::int64_t slice_rows) {

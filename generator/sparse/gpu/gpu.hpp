@@ -11,16 +11,24 @@ void check(const SparseSpec& spec, const Target& target, const Arrangement& arra
 std::int64_t most_rows(const SparseSpec& spec, const Target& target);
 /// Rows of a thread block where they do not depend on one another.
 std::int64_t slice_rows();
-/// Bytes of the ring of shared memory through which factors go; 0: there is no room, or no copy engine.
-std::int64_t ring_bytes(const SparseSpec& spec, const Target& target, const Arrangement& arrangement);
-/// Shared memory of rows that a thread block factors at once: how many, and numbers of each. An odd number, so that equal places of
-/// neighbouring rows lie in different banks.
+/// The thread block of a subdomain.
+struct Sweep {
+    std::int64_t sweepers;      ///< threads that sweep through the subdomain, for as many rows as its widest level has
+    std::int64_t fetchers = 0;  ///< threads beside them that send factors through a ring
+    std::int64_t blocks = 1;    ///< that share a multiprocessor
+    std::int64_t kept = 1;      ///< slots of a row that a lane takes into registers a level early
+    bool keeps_all = false;     ///< these are all slots of every row
+    std::int64_t ring = 0;      ///< bytes of the ring of shared memory; 0: there is no room, or no copy engine
+    std::int64_t threads() const { return sweepers + fetchers; }
+};
+Sweep sweep_of(const SparseSpec& spec, const Target& target, const Arrangement& arrangement, const Knobs& knobs);
+/// Shared memory of rows that a thread block factors at once: how many, and numbers of each.
 struct FactorRoom {
     std::int64_t rows, numbers;
 };
-FactorRoom factor_room(const SparseSpec& spec, const Target& target, const Arrangement& arrangement);
+FactorRoom factor_room(const SparseSpec& spec, const Target& target, const Arrangement& arrangement, const Sweep& sweep);
 /// A in chunks of rows. L, then D and U of each subdomain, level by level.
-Stored stored_of(const SparseSpec& spec, const Arrangement& arrangement, std::int64_t ring);
-Unit unit_of(const SparseSpec& spec, const Target& target, const Arrangement& arrangement, std::int64_t ring);
+Stored stored_of(const SparseSpec& spec, const Arrangement& arrangement, const Sweep& sweep);
+Unit unit_of(const SparseSpec& spec, const Target& target, const Arrangement& arrangement, const Sweep& sweep);
 
 }  // namespace trifold::sparse::gpu

@@ -1,18 +1,24 @@
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <trifold/error.hpp>
-#include <utility>
 
 #include "generator/program/device.hpp"
 #include "generator/program/require.hpp"
 #include "generator/sparse/gpu/gpu.hpp"
+#include "generator/sparse/knobs.hpp"
+#include "generator/sparse/threads.hpp"
 
 namespace trifold::sparse::gpu {
 namespace {
 
-constexpr std::int64_t ring_parts = 3;  // a level is at most this part of the ring
+/// A level is at most such a part of the ring. Where lanes do not keep all slots of a row, a level leaves when the next one has been taken,
+/// so neighbours must never share a place.
+std::int64_t ring_parts(bool keeps_all) { return keeps_all ? 2 : 3; }
+constexpr std::int64_t least_of_thread = 1 << 15;  // entries; fewer are done before another thread has begun
 
 std::size_t at(std::int64_t k) { return static_cast<std::size_t>(k); }
 
@@ -22,23 +28,34 @@ struct Chunks {
     std::vector<std::int32_t> columns, sources;
 
     explicit Chunks(const Arrangement& a) {
-        for (std::int64_t first = 0; first < a.rows(); first += sparse_chunk) {
-            const auto end = std::min<std::int64_t>(first + sparse_chunk, a.rows());
+        const auto chunks = (a.rows() + sparse_chunk - 1) / sparse_chunk;
+        for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
             std::int64_t slots = 0;
-            for (auto row = first; row < end; ++row) slots = std::max(slots, a.starts[at(row) + 1] - a.starts[at(row)]);
-            for (std::int64_t s = 0; s < slots; ++s)
-                for (auto row = first; row < first + sparse_chunk; ++row) {
-                    const bool has = row < end && a.starts[at(row)] + s < a.starts[at(row) + 1];
-                    const auto k = has ? at(a.starts[at(row)] + s) : 0;
-                    columns.push_back(has ? a.columns[k] : static_cast<std::int32_t>(std::min(row, a.rows() - 1)));
-                    sources.push_back(has ? a.sources[k] : -1);
-                }
+            for (auto row = chunk * sparse_chunk; row < std::min<std::int64_t>((chunk + 1) * sparse_chunk, a.rows()); ++row)
+                slots = std::max(slots, a.starts[at(row) + 1] - a.starts[at(row)]);
             starts.push_back(starts.back() + slots);
         }
+        columns.resize(at(starts.back() * sparse_chunk));
+        sources.resize(columns.size());
+        for_ranges(chunks, least_of_thread / sparse_chunk, [&](std::int64_t first, std::int64_t end) {
+            for (auto chunk = first; chunk < end; ++chunk) fill(a, chunk);
+        });
     }
     /// Number of entry k of a row.
     std::int32_t entry(std::int64_t row, std::int64_t k) const {
         return static_cast<std::int32_t>((starts[at(row / sparse_chunk)] + k) * sparse_chunk + row % sparse_chunk);
+    }
+
+  private:
+    void fill(const Arrangement& a, std::int64_t chunk) {
+        auto to = at(starts[at(chunk)] * sparse_chunk);
+        for (std::int64_t s = 0; s < starts[at(chunk) + 1] - starts[at(chunk)]; ++s)
+            for (auto row = chunk * sparse_chunk; row < (chunk + 1) * sparse_chunk; ++row, ++to) {
+                const bool has = row < a.rows() && a.starts[at(row)] + s < a.starts[at(row) + 1];
+                const auto k = has ? at(a.starts[at(row)] + s) : 0;
+                columns[to] = has ? a.columns[k] : static_cast<std::int32_t>(std::min(row, a.rows() - 1));
+                sources[to] = has ? a.sources[k] : -1;
+            }
     }
 };
 
@@ -66,24 +83,25 @@ Triangle triangle_of(const Shape& shape, bool upper, bool turned) {
 /// Lists of all shapes, one behind the other.
 class Lists {
   public:
-    Lists(const SparseSpec& spec, std::int64_t ring)
+    Lists(const SparseSpec& spec, const Sweep& sweep)
         : square_(spec.block * spec.block),
           block_(spec.block),
           bytes_(factor_bytes(spec)),
           alignment_(16 / bytes_),
-          ring_(ring),
-          copies_turned_(ring > 0 && spec.operations.contains(SparseOperation::solve_transposed)) {}
+          ring_(sweep.ring),
+          ring_part_(sweep.ring / ring_parts(sweep.keeps_all)),
+          rows_at_once_(sparse_rows_at_once(sweep.sweepers, spec.block)),
+          keeps_all_(sweep.keeps_all),
+          diagonal_alone_(spec.preconditioner == SparsePreconditioner::dilu),
+          copies_turned_(sweep.ring > 0 && spec.operations.contains(SparseOperation::solve_transposed)) {}
 
     void add(const Shape& shape, bool turned) {
         trifold_sparse_schedule schedule{};
-        schedule.row = static_cast<int>(row_entries.size());
+        schedule.row = static_cast<int>(rows.size());
         schedule.entry = static_cast<int>(references.size());
         base_ = references.size();
         stream_ = turned_stream_ = 0;
         references.resize(base_ + shape.columns.size());
-        row_entries.insert(row_entries.end(), shape.starts.begin(), shape.starts.end());
-        row_diagonals.insert(row_diagonals.end(), shape.diagonals.begin(), shape.diagonals.end());
-        row_diagonals.push_back(0);  // as long as the entries of rows
         for (const auto column : shape.columns) columns.push_back(static_cast<std::uint16_t>(column));
         schedule.levels[trifold_sparse_l] = next_level();
         sweep(shape, triangle_of(shape, false, false), true, false, false);
@@ -101,7 +119,40 @@ class Lists {
         turned_elements.push_back(copies_turned_ ? round_up(turned_stream_, alignment_) : 0);
         schedule.levels[trifold_sparse_sweeps] = next_level();
         schedules.push_back(schedule);
-        find_pairs(shape);
+        const auto in_order = std::span(level_rows).subspan(at(levels[at(schedule.levels[trifold_sparse_l])].first_row));
+        find_eliminations(shape, in_order.first(shape.diagonals.size()));
+    }
+
+    /// Puts the lists of further shapes behind these.
+    void append(const Lists& more) {
+        const auto first_level = next_level();
+        for (auto schedule : more.schedules) {
+            append_levels(more, schedule);
+            schedule.row += static_cast<int>(rows.size());
+            schedule.entry += static_cast<int>(references.size());
+            for (auto* level : {&schedule.first, &schedule.first_turned}) *level += first_level;
+            for (auto& level : schedule.levels) level += first_level;
+            schedules.push_back(schedule);
+        }
+        for (auto row : more.rows) {
+            row.elimination += static_cast<int>(eliminations.size());
+            rows.push_back(row);
+        }
+        for (auto elimination : more.eliminations) {
+            elimination.next += static_cast<int>(pairs.size());
+            elimination.end += static_cast<int>(pairs.size());
+            eliminations.push_back(elimination);
+        }
+        const auto behind = [](auto& list, const auto& others) { list.insert(list.end(), others.begin(), others.end()); };
+        behind(level_rows, more.level_rows);
+        behind(slot_columns, more.slot_columns);
+        behind(columns, more.columns);
+        behind(records, more.records);
+        behind(references, more.references);
+        behind(turned_references, more.turned_references);
+        behind(pairs, more.pairs);
+        behind(elements, more.elements);
+        behind(turned_elements, more.turned_elements);
     }
 
     std::vector<trifold_sparse_schedule> schedules;
@@ -109,11 +160,32 @@ class Lists {
     std::vector<trifold_sparse_slot> slots;
     std::vector<std::uint16_t> level_rows, slot_columns, columns, records;
     std::vector<trifold_sparse_reference> references, turned_references;
-    std::vector<std::int32_t> row_entries, row_diagonals, first_pairs;
+    std::vector<trifold_sparse_row> rows;
+    std::vector<trifold_sparse_elimination> eliminations;
     std::vector<trifold_sparse_pair> pairs;
     std::vector<std::int64_t> elements, turned_elements;  // elements of a subdomain's factors, and of those of A', by shape
 
   private:
+    /// Levels of a shape, whose places among all lists move behind those that are there. Lists of their rows and columns follow later.
+    void append_levels(const Lists& more, const trifold_sparse_schedule& schedule) {
+        const auto first_reference = static_cast<int>(turned_references.size());
+        for (auto k = schedule.levels[trifold_sparse_l]; k < schedule.levels[trifold_sparse_sweeps]; ++k) {
+            auto level = more.levels[at(k)];
+            const bool turned = k >= schedule.levels[trifold_sparse_u_turned], scales = k >= schedule.levels[trifold_sparse_l_turned];
+            const auto first_slot = static_cast<int>(slots.size());
+            for (int s = 0; s < level.slots; ++s) {
+                auto slot = more.slots[at(level.first_slot + s)];
+                slot.columns += static_cast<int>(slot_columns.size());
+                if (turned) slot.place += first_reference;
+                slots.push_back(slot);
+            }
+            level.first_slot = first_slot;
+            level.first_row += static_cast<int>(level_rows.size());
+            if (scales) level.diagonal += first_reference;
+            if (level.record_bytes > 0) level.record += static_cast<int>(records.size() * sizeof records[0]);
+            levels.push_back(level);
+        }
+    }
     int next_level() const { return static_cast<int>(levels.size()); }
     int first_with_slots(int level) const {
         while (level < next_level() && levels[at(level)].slots == 0) ++level;
@@ -145,14 +217,14 @@ class Lists {
         const auto slots = static_cast<std::int64_t>(triangle[at(rows.front())].size()), count = static_cast<std::int64_t>(rows.size());
         std::int64_t neighbours = 0;
         for (const auto row : rows) neighbours += static_cast<std::int64_t>(triangle[at(row)].size());
-        return round_up((neighbours + (scales ? count : 0)) * square_ * bytes_, 16) +
-               round_up(round_up(slots, 8) + count + neighbours, 8) * 2;
+        const auto numbers = round_up(slots, 8) + (slots / sparse_group + 1) * sparse_group * count;  // at most
+        return round_up((neighbours + (scales ? count : 0)) * square_ * bytes_, 16) + round_up(numbers, 8) * 2;
     }
-    /// The rows of a level that are taken at once: as many as there are threads for, and as lets the ring hold three such parts.
+    /// The rows of a level that are taken at once: as many as there are threads for, and as a part of the ring holds.
     std::size_t part_of(std::span<const std::int32_t> rows, const Triangle& triangle, bool scales, bool turned) const {
         if (ring_ == 0 || (turned && !copies_turned_)) return rows.size();
-        auto count = std::min(rows.size(), at(sparse_rows_at_once(block_)));
-        while (count > 1 && ring_bytes(rows.first(count), triangle, scales) > ring_ / ring_parts) --count;
+        auto count = std::min(rows.size(), at(rows_at_once_));
+        while (count > 1 && ring_bytes(rows.first(count), triangle, scales) > ring_part_) --count;
         return count;
     }
     void sweep(const Shape& shape, const Triangle& triangle, bool ascending, bool scales, bool turned) {
@@ -188,11 +260,14 @@ class Lists {
         const auto first = records.size(), columns_at = at(level.first_slot);
         for (int s = 0; s < level.slots; ++s) records.push_back(static_cast<std::uint16_t>(slots[columns_at + at(s)].rows));
         records.resize(first + at(round_up(level.slots, 8)), 0);
-        records.insert(records.end(), level_rows.end() - level.rows, level_rows.end());
-        for (int s = 0; s < level.slots; ++s) {
-            const auto& slot = slots[columns_at + at(s)];
-            records.insert(records.end(), slot_columns.begin() + slot.columns, slot_columns.begin() + slot.columns + slot.rows);
-        }
+        const auto number = [&](int which, int t) -> std::uint16_t {
+            if (which == 0) return level_rows[level_rows.size() - at(level.rows - t)];
+            if (which > level.slots || t >= slots[columns_at + at(which - 1)].rows) return 0;
+            return slot_columns[at(slots[columns_at + at(which - 1)].columns + t)];
+        };
+        for (int group = 0; group <= level.slots; group += sparse_group)
+            for (int t = 0; t < (group == 0 ? level.rows : slots[columns_at + at(group - 1)].rows); ++t)
+                for (int which = group; which < group + sparse_group; ++which) records.push_back(number(which, t));
         records.resize(first + at(round_up(static_cast<std::int64_t>(records.size() - first), 8)), 0);
         level.record = static_cast<int>(first * sizeof records[0]);
         level.record_bytes = static_cast<int>((records.size() - first) * sizeof records[0]);
@@ -213,6 +288,7 @@ class Lists {
                 const int end = earlier.ring + earlier.bytes + earlier.record_bytes;
                 if (earlier.ring < place + size && end > place) level.needs = other - first + 1;
             }
+            require(keeps_all_ || level.needs < std::max(1, k - first), "a level waits for the one before it to leave the ring");
             place += size;
         }
     }
@@ -231,76 +307,175 @@ class Lists {
                                                          static_cast<int>(count)};
         return place;
     }
-    /// For each entry left of the diagonal, the entries of the row that its elimination changes.
-    void find_pairs(const Shape& shape) {
+    /// Rows in the order of their levels, with the eliminations of each.
+    void find_eliminations(const Shape& shape, std::span<const std::uint16_t> in_order) {
         std::vector<std::int32_t> place(shape.diagonals.size(), -1);
-        for (std::size_t row = 0; row < shape.diagonals.size(); ++row) {
-            for (auto k = shape.starts[row]; k < shape.starts[row + 1]; ++k) place[at(shape.columns[at(k)])] = k;
-            for (auto k = shape.starts[row]; k < shape.starts[row + 1]; ++k) {
-                first_pairs.push_back(static_cast<std::int32_t>(pairs.size()));
-                if (k >= shape.diagonals[row]) continue;
+        for (const auto row : in_order) {
+            const auto first = shape.starts[row], diagonal = shape.diagonals[row], end = shape.starts[at(row) + 1];
+            rows.push_back({row, first, diagonal, end, static_cast<int>(eliminations.size())});
+            for (auto k = first; k < end; ++k) place[at(shape.columns[at(k)])] = k - first;
+            for (auto k = first; k < diagonal; ++k) {
                 const auto pivot = at(shape.columns[at(k)]);
-                for (auto q = shape.diagonals[pivot] + 1; q < shape.starts[pivot + 1]; ++q)
-                    if (const auto target = place[at(shape.columns[at(q)])]; target >= 0) pairs.push_back({q, target});
+                trifold_sparse_elimination e{references[base_ + at(k)], references[base_ + at(shape.diagonals[pivot])], {{0, 0}, -1}, 0, 0};
+                e.next = static_cast<int>(pairs.size());
+                for (auto q = shape.diagonals[pivot] + 1; q < shape.starts[pivot + 1]; ++q) {
+                    const auto target = place[at(shape.columns[at(q)])];
+                    if (target < 0 || (diagonal_alone_ && target != diagonal - first)) continue;
+                    const trifold_sparse_pair pair{references[base_ + at(q)], target};
+                    if (e.pair.target < 0)
+                        e.pair = pair;
+                    else
+                        pairs.push_back(pair);
+                }
+                e.end = static_cast<int>(pairs.size());
+                eliminations.push_back(e);
             }
-            for (auto k = shape.starts[row]; k < shape.starts[row + 1]; ++k) place[at(shape.columns[at(k)])] = -1;
+            for (auto k = first; k < end; ++k) place[at(shape.columns[at(k)])] = -1;
         }
     }
 
-    std::int64_t square_, block_, bytes_, alignment_, ring_, stream_ = 0, turned_stream_ = 0;
-    bool copies_turned_;  // solutions with A' have their factors by levels of their own
+    std::int64_t square_, block_, bytes_, alignment_, ring_, ring_part_, rows_at_once_, stream_ = 0, turned_stream_ = 0;
+    bool keeps_all_;       // lanes keep all slots of a row
+    bool diagonal_alone_;  // only the diagonal of each row is changed
+    bool copies_turned_;   // solutions with A' have their factors by levels of their own
     std::size_t base_ = 0;
 };
 
-/// Only the diagonal of each row is changed.
-void keep_diagonal_pairs(Lists& lists, const std::vector<Shape>& shapes) {
-    std::vector<trifold_sparse_pair> kept;
-    std::size_t entry = 0;
-    for (const auto& shape : shapes)
-        for (std::size_t row = 0; row < shape.diagonals.size(); ++row)
-            for (auto k = shape.starts[row]; k < shape.starts[row + 1]; ++k, ++entry) {
-                const auto end =
-                    entry + 1 < lists.first_pairs.size() ? lists.first_pairs[entry + 1] : static_cast<std::int32_t>(lists.pairs.size());
-                const auto first = std::exchange(lists.first_pairs[entry], static_cast<std::int32_t>(kept.size()));
-                for (auto n = first; n < end; ++n)
-                    if (lists.pairs[at(n)].target == shape.diagonals[row]) kept.push_back(lists.pairs[at(n)]);
-            }
-    lists.pairs = std::move(kept);
+/// Rows of each subdomain in the order that the caller has them in.
+std::vector<std::uint16_t> outer_order(const Arrangement& a) {
+    std::vector<std::uint16_t> rows(a.order.size());
+    for (std::size_t tile = 0; tile + 1 < a.tile_starts.size(); ++tile) {
+        const auto first = a.tile_starts[tile];
+        const std::span here(rows.begin() + first, rows.begin() + a.tile_starts[tile + 1]);
+        std::iota(here.begin(), here.end(), std::uint16_t{0});
+        std::ranges::sort(here, {}, [&](std::uint16_t row) { return a.order[at(first + row)]; });
+    }
+    return rows;
+}
+/// The lists of all parts, one behind the other.
+Lists all_of(std::vector<Lists> parts) {
+    auto all = std::move(parts.front());
+    const auto make_room = [&](auto list) {
+        auto count = (all.*list).size();
+        for (const auto& part : parts) count += (part.*list).size();
+        (all.*list).reserve(count);
+    };
+    for (const auto list : {&Lists::level_rows, &Lists::slot_columns, &Lists::columns, &Lists::records}) make_room(list);
+    for (const auto list : {&Lists::references, &Lists::turned_references}) make_room(list);
+    make_room(&Lists::eliminations);
+    make_room(&Lists::pairs);
+    for (const auto& part : std::span(parts).subspan(1)) all.append(part);
+    return all;
+}
+
+/// The largest of shapes' numbers.
+template <class NumberOf>
+std::int64_t largest_of(const std::vector<Shape>& shapes, const NumberOf& number_of) {
+    const auto all = results_of_ranges(static_cast<std::int64_t>(shapes.size()), std::int64_t{1},
+                                       [&](std::int64_t& largest, std::int64_t first, std::int64_t end) {
+                                           for (auto k = first; k < end; ++k) largest = std::max(largest, number_of(shapes[at(k)]));
+                                       });
+    return std::ranges::max(all);
+}
+/// The most rows of a level of L or U.
+std::int64_t widest_level(const Arrangement& a) {
+    return largest_of(a.shapes, [](const Shape& shape) {
+        std::int64_t widest = 1;
+        for (const auto& levels : {lower_levels(shape), upper_levels(shape)}) {
+            std::vector<std::int64_t> rows(at(levels.count), 0);
+            for (const auto level : levels.of_row) widest = std::max(widest, ++rows[at(level)]);
+        }
+        return widest;
+    });
+}
+/// The most entries of a row or column of a triangle, and one for its diagonal.
+std::int64_t widest_triangle(const Arrangement& a) {
+    return largest_of(a.shapes, [](const Shape& shape) {
+        std::int64_t widest = 1;
+        std::vector<std::int64_t> below(shape.diagonals.size(), 1), above(below);  // entries of columns
+        for (std::size_t row = 0; row < shape.diagonals.size(); ++row) {
+            const auto first = shape.starts[row], diagonal = shape.diagonals[row], end = shape.starts[row + 1];
+            widest = std::max<std::int64_t>({widest, diagonal - first + 1, end - diagonal});
+            for (auto k = first; k < diagonal; ++k) widest = std::max(widest, ++below[at(shape.columns[at(k)])]);
+            for (auto k = diagonal + 1; k < end; ++k) widest = std::max(widest, ++above[at(shape.columns[at(k)])]);
+        }
+        return widest;
+    });
+}
+/// Warps that sweep: a few numbers of them, so that few texts differ in nothing else.
+std::int64_t round_up_warps(std::int64_t warps, std::int64_t most) {
+    for (const std::int64_t some : {2, 6})
+        if (warps <= some) return std::min(some, most);
+    return most;
+}
+
+/// As many slots of a row as there are registers for; three where no row has more.
+std::int64_t kept_slots(std::int64_t block, std::int64_t widest) {
+    constexpr std::array<std::int64_t, 5> most{0, 6, 4, 3, 2};
+    const auto fitting = block < static_cast<std::int64_t>(most.size()) ? most.at(at(block)) : 1;
+    constexpr std::int64_t few = 3;
+    return widest <= few ? std::min(few, fitting) : fitting;
 }
 
 }  // namespace
 
-std::int64_t ring_bytes(const SparseSpec& spec, const Target& target, const Arrangement& a) {
-    constexpr std::int64_t reserved = 1024, least = 32768, unit = 128;  // bytes that a thread block has beside its own; of a ring
+Sweep sweep_of(const SparseSpec& spec, const Target& target, const Arrangement& a, const Knobs& knobs) {
+    constexpr std::int64_t reserved = 1024, least = 8192, unit = 128;  // bytes that a thread block has beside its own; of a ring
     const auto& device = device_of(target);
-    if (target.backend != Backend::cuda || compute_capability(target) < 90 || !has_factors(spec)) return 0;
+    const auto lanes = std::int64_t{warp_lanes(target)}, row_lanes = lanes / spec.block, level = widest_level(a);
+    Sweep sweep{round_up_warps((level + row_lanes - 1) / row_lanes, sparse_most_sweepers / lanes) * lanes};
+    const auto resident = decide(knobs, spec, target, a.rows(), "resident_threads");
+    sweep.blocks = std::max<std::int64_t>(1, resident / (sweep.sweepers + sparse_fetch_threads));
+    if (target.backend != Backend::cuda || compute_capability(target) < 90 || !has_factors(spec)) return sweep;
+    const auto row = widest_triangle(a);
+    sweep.kept = kept_slots(spec.block, row - 1);
+    sweep.keeps_all = row - 1 <= sweep.kept;
+    const auto row_bytes = row * spec.block * spec.block * factor_bytes(spec);
     const auto others = sparse_vector_bytes(a.largest_tile(), spec.block, element_bytes(spec.precision)) + sparse_gate_bytes() + unit;
-    // Two thread blocks share a multiprocessor where that leaves enough.
-    auto ring = device.count("facts.multiprocessor_shared_bytes") / 2 - reserved - others;
-    if (ring < least) ring = device.count("facts.block_shared_bytes") - others;
-    ring = ring / unit * unit;
-    if (ring < least) return 0;
+    const auto most = device.count("facts.block_shared_bytes"), all = device.count("facts.multiprocessor_shared_bytes");
+    const auto ring_of = [&](std::int64_t blocks) { return (std::min(most, all / blocks - reserved) - others) / unit * unit; };
+    // As many thread blocks share a multiprocessor as leaves each of them a ring for one and a half of its levels.
+    const auto level_bytes = std::min<std::int64_t>(level, sparse_rows_at_once(sweep.sweepers, spec.block)) * row_bytes;
+    while (sweep.blocks > 1 && (ring_of(sweep.blocks) < least || 2 * ring_of(sweep.blocks) < 3 * level_bytes)) --sweep.blocks;
+    const auto ring = ring_of(sweep.blocks);
     // The widest row or column alone must fit a part of it.
-    std::int64_t widest = 0;
-    for (const auto& shape : a.shapes)
-        for (const bool upper : {false, true})
-            for (const bool turned : {false, true})
-                for (const auto& row : triangle_of(shape, upper, turned))
-                    widest = std::max(widest, static_cast<std::int64_t>(row.size()) + 1);
-    const auto bytes = widest * spec.block * spec.block * factor_bytes(spec) + round_up(2 * widest + 8, 8) * 2 + unit;
-    return bytes > ring / ring_parts ? 0 : ring;
+    const auto alone = row_bytes + round_up(3 * row + 16, 8) * 2 + unit;
+    if (ring >= least && alone <= ring / ring_parts(sweep.keeps_all)) {
+        sweep.ring = ring;
+        sweep.fetchers = sparse_fetch_threads;
+    }
+    return sweep;
 }
 
 std::int64_t slice_rows() { return sparse_chunk * sparse_slice_chunks; }
 
-Stored stored_of(const SparseSpec& spec, const Arrangement& a, std::int64_t ring) {
+namespace {
+
+/// A by columns, its entries as numbered in chunks.
+void add_turned(Stored& stored, const Arrangement& a, const Chunks& chunks) {
+    auto turned = turn(a);
+    for_ranges(a.entries(), least_of_thread, [&](std::int64_t first, std::int64_t end) {
+        for (auto k = first; k < end; ++k) {
+            const auto row = turned.rows[at(k)];
+            turned.entries[at(k)] = chunks.entry(row, turned.entries[at(k)] - a.starts[at(row)]);
+        }
+    });
+    stored.add("turned_starts", std::move(turned.starts));
+    stored.add("turned_rows", std::move(turned.rows));
+    stored.add("turned_entries", std::move(turned.entries));
+}
+
+}  // namespace
+
+Stored stored_of(const SparseSpec& spec, const Arrangement& a, const Sweep& sweep) {
     const bool turned_factors =
         spec.operations.contains(SparseOperation::apply_transposed) || spec.operations.contains(SparseOperation::solve_transposed);
     const auto line = workspace_alignment / factor_bytes(spec);
-    Lists lists(spec, ring);
-    for (const auto& shape : a.shapes) lists.add(shape, turned_factors);
-    if (spec.preconditioner == SparsePreconditioner::dilu) keep_diagonal_pairs(lists, a.shapes);
-    lists.first_pairs.push_back(static_cast<std::int32_t>(lists.pairs.size()));
+    auto parts = results_of_ranges(static_cast<std::int64_t>(a.shapes.size()), Lists(spec, sweep),
+                                   [&](Lists& some, std::int64_t first, std::int64_t end) {
+                                       for (auto k = first; k < end; ++k) some.add(a.shapes[at(k)], turned_factors);
+                                   });
+    auto lists = all_of(std::move(parts));
     std::vector<trifold_sparse_tile> tiles;
     std::int64_t elements = 0;
     for (std::size_t k = 0; k < a.tile_shapes.size(); ++k) {
@@ -309,37 +484,28 @@ Stored stored_of(const SparseSpec& spec, const Arrangement& a, std::int64_t ring
         tiles.push_back({a.tile_starts[k], a.tile_starts[k + 1] - a.tile_starts[k], a.tile_shapes[k], elements, turned});
         elements = checked_add(turned, round_up(lists.turned_elements[shape], line), "factors");
     }
-    const Chunks chunks(a);
+    Chunks chunks(a);
     Stored stored;
     stored.factor_elements = has_factors(spec) ? elements : 0;
     stored.matrix_elements = checked_multiply(static_cast<std::int64_t>(chunks.columns.size()), spec.block * spec.block, "values");
-    stored.contents = {{"starts", bytes_of(chunks.starts)},
-                       {"columns", bytes_of(chunks.columns)},
-                       {"sources", bytes_of(chunks.sources)},
-                       {"tiles", bytes_of(tiles)},
-                       {"shapes", bytes_of(lists.schedules)},
-                       {"levels", bytes_of(lists.levels)},
-                       {"slots", bytes_of(lists.slots)},
-                       {"level_rows", bytes_of(lists.level_rows)},
-                       {"slot_columns", bytes_of(lists.slot_columns)},
-                       {"references", bytes_of(lists.references)},
-                       {"turned_references", bytes_of(lists.turned_references)},
-                       {"row_entries", bytes_of(lists.row_entries)},
-                       {"row_diagonals", bytes_of(lists.row_diagonals)},
-                       {"entry_columns", bytes_of(lists.columns)},
-                       {"entry_pairs", bytes_of(lists.first_pairs)},
-                       {"pairs", bytes_of(lists.pairs)},
-                       {"level_records", bytes_of(lists.records)}};
-    if (!needs_turned(spec)) return stored;
-    auto turned = turn(a);
-    for (std::size_t column = 0; column + 1 < turned.starts.size(); ++column)
-        for (auto k = turned.starts[column]; k < turned.starts[column + 1]; ++k) {
-            const auto row = turned.rows[at(k)];
-            turned.entries[at(k)] = chunks.entry(row, turned.entries[at(k)] - a.starts[at(row)]);
-        }
-    stored.contents.push_back({"turned_starts", bytes_of(turned.starts)});
-    stored.contents.push_back({"turned_rows", bytes_of(turned.rows)});
-    stored.contents.push_back({"turned_entries", bytes_of(turned.entries)});
+    stored.add("tiles", std::move(tiles));
+    stored.add("shapes", std::move(lists.schedules));
+    stored.add("levels", std::move(lists.levels));
+    stored.add("slots", std::move(lists.slots));
+    stored.add("level_rows", std::move(lists.level_rows));
+    stored.add("slot_columns", std::move(lists.slot_columns));
+    stored.add("references", std::move(lists.references));
+    stored.add("turned_references", std::move(lists.turned_references));
+    stored.add("row_patterns", std::move(lists.rows));
+    stored.add("entry_columns", std::move(lists.columns));
+    stored.add("eliminations", std::move(lists.eliminations));
+    stored.add("pairs", std::move(lists.pairs));
+    stored.add("level_records", std::move(lists.records));
+    stored.add("outer_order", outer_order(a));
+    if (needs_turned(spec)) add_turned(stored, a, chunks);
+    stored.add("starts", std::move(chunks.starts));
+    stored.add("columns", std::move(chunks.columns));
+    stored.add("sources", std::move(chunks.sources));
     return stored;
 }
 

@@ -12,7 +12,7 @@
 namespace trifold::sparse::gpu {
 namespace {
 
-std::string constants_of(const SparseSpec& spec, const Target& target) {
+std::string constants_of(const SparseSpec& spec, const Target& target, const Sweep& sweep) {
     std::string text = common_constants(spec);
     const auto define = [&](std::string_view name, auto value) { text += fmt::format("#define TRIFOLD_{} {}\n", name, value); };
     if (target.backend == Backend::hip)
@@ -20,7 +20,11 @@ std::string constants_of(const SparseSpec& spec, const Target& target) {
     else
         define("ARCH", compute_capability(target));
     define("TENSOR", 0);
-    define("SWEEP_BLOCKS", device_of(target).count("models.sparse.sweep_blocks"));
+    define("SWEEPERS", sweep.sweepers);
+    define("FETCHERS", sweep.fetchers);
+    define("SWEEP_BLOCKS", sweep.blocks);
+    define("KEPT_SLOTS", sweep.kept);
+    define("KEEPS_ALL", sweep.keeps_all ? 1 : 0);
     return text;
 }
 
@@ -38,10 +42,15 @@ std::int64_t widest_row(const Arrangement& a) {
     return widest;
 }
 
-std::int64_t shared_bytes(Kernel kernel, const SparseSpec& spec, const Arrangement& a, std::int64_t ring, const FactorRoom& room) {
-    constexpr std::int64_t records = sparse_threads * static_cast<std::int64_t>(sizeof(trifold_sparse_record));
-    constexpr std::int64_t sums = (std::int64_t{sparse_threads} + trifold_sparse_sums) * static_cast<std::int64_t>(sizeof(double));
-    const auto real = element_bytes(spec.precision);
+bool has_subdomain(Kernel kernel) { return kernel == Kernel::factor || kernel == Kernel::precondition || kernel == Kernel::apply; }
+std::int64_t threads_of(Kernel kernel, const Sweep& sweep) {
+    return has_subdomain(kernel) ? sweep.threads() : std::int64_t{sparse_threads};
+}
+
+std::int64_t shared_bytes(Kernel kernel, const SparseSpec& spec, const Arrangement& a, const Sweep& sweep, const FactorRoom& room) {
+    const auto threads = threads_of(kernel, sweep), real = element_bytes(spec.precision);
+    const auto records = threads * static_cast<std::int64_t>(sizeof(trifold_sparse_record));
+    const auto sums = (threads + trifold_sparse_sums) * static_cast<std::int64_t>(sizeof(double));
     switch (kernel) {
         case Kernel::gather:
         case Kernel::compare:
@@ -50,8 +59,9 @@ std::int64_t shared_bytes(Kernel kernel, const SparseSpec& spec, const Arrangeme
         case Kernel::factor:
             return std::max(records, room.rows * room.numbers * real);
         case Kernel::precondition:
-            return std::max(sums, static_cast<std::int64_t>(sparse_vector_bytes(a.largest_tile(), spec.block, real))) + ring +
-                   (ring > 0 ? sparse_gate_bytes() : 0);
+        case Kernel::apply:
+            return std::max(sums, static_cast<std::int64_t>(sparse_vector_bytes(a.largest_tile(), spec.block, real))) + sweep.ring +
+                   (sweep.ring > 0 ? sparse_gate_bytes() : 0);
         default:
             return sums;
     }
@@ -64,11 +74,15 @@ std::int64_t most_rows(const SparseSpec& spec, const Target& target) {
     return std::min<std::int64_t>(bytes / (spec.block * element_bytes(spec.precision)), std::numeric_limits<std::uint16_t>::max());
 }
 
-FactorRoom factor_room(const SparseSpec& spec, const Target& target, const Arrangement& a) {
-    const auto square = spec.block * spec.block, real = element_bytes(spec.precision), lanes = std::int64_t{warp_lanes(target)};
-    const auto numbers = widest_row(a) * square | 1, rows = sparse_threads / lanes * (lanes / spec.block);
-    const auto fitting = device_of(target).count("models.sparse.factor_bytes") / (numbers * real);
-    return {std::clamp<std::int64_t>(fitting, 1, rows), numbers};
+FactorRoom factor_room(const SparseSpec& spec, const Target& target, const Arrangement& a, const Sweep& sweep) {
+    constexpr std::int64_t banks = 16, reserved = 1024;  // banks of eight bytes; bytes that a thread block has beside its own
+    const auto& device = device_of(target);
+    const auto lanes = std::int64_t{warp_lanes(target)}, rows = sweep.sweepers / lanes * (lanes / spec.block);
+    // Rows lie as far apart as lets equal elements of neighbouring lanes, which are those of a column, be in neighbouring banks.
+    const auto numbers = round_up(widest_row(a) * spec.block * spec.block - spec.block, banks) + spec.block;
+    const auto bytes =
+        std::min(device.count("facts.block_shared_bytes"), device.count("facts.multiprocessor_shared_bytes") / sweep.blocks - reserved);
+    return {std::clamp<std::int64_t>(bytes / (numbers * element_bytes(spec.precision)), 1, rows), numbers};
 }
 
 void check(const SparseSpec& spec, const Target& target, const Arrangement& a) {
@@ -88,15 +102,14 @@ void check(const SparseSpec& spec, const Target& target, const Arrangement& a) {
         throw SpecError(fmt::format("{} entries are more than kernels of GPUs count", a.entries()));
 }
 
-Unit unit_of(const SparseSpec& spec, const Target& target, const Arrangement& a, std::int64_t ring) {
-    auto text = title_of(spec, target) + constants_of(spec, target);
-    const auto room = factor_room(spec, target, a);
+Unit unit_of(const SparseSpec& spec, const Target& target, const Arrangement& a, const Sweep& sweep) {
+    auto text = title_of(spec, target) + constants_of(spec, target, sweep);
+    const auto room = factor_room(spec, target, a, sweep);
     Unit unit{target, "sparse_" + kind_of(spec), {}, options_of(target), {}};
     for (std::size_t k = 0; k < kernel_names.size(); ++k) {
         const auto name = fmt::format("sparse_{}_{}", kernel_names.at(k), kind_of(spec));
         const auto kernel = static_cast<Kernel>(k);
-        unit.kernels.push_back(
-            {name, kernel == Kernel::precondition ? sparse_sweep_threads : sparse_threads, shared_bytes(kernel, spec, a, ring, room)});
+        unit.kernels.push_back({name, static_cast<int>(threads_of(kernel, sweep)), shared_bytes(kernel, spec, a, sweep, room)});
         text += define_kernel(kernel_names.at(k), name);
     }
     unit.source = with_constants(text, paste({"gpu/sparse/entry.cuh"}, target.backend == Backend::hip ? Platform::hip : Platform::cuda));

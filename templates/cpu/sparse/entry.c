@@ -21,6 +21,7 @@ KERNEL(TRIFOLD_KERNEL_GRADIENT) { EACH_TASK gradient_rows(c, slice_at(c, task));
 /* A task: a subdomain. */
 KERNEL(TRIFOLD_KERNEL_FACTOR) { EACH_TASK factor_rows(c, tile_at(c, task)); }
 KERNEL(TRIFOLD_KERNEL_PRECONDITION) { EACH_TASK precondition_tile(c, tile_at(c, task)); }
+KERNEL(TRIFOLD_KERNEL_APPLY) { EACH_TASK precondition_tile(c, tile_at(c, task)); }
 
 /* A task: a member; or all of them. */
 KERNEL(TRIFOLD_KERNEL_FINISH) { EACH_TASK add_records(c, task); }

@@ -40,8 +40,8 @@ TRIFOLD_DEVICE void sweep(const Context& c, const Tile& tile, int which, real* v
     for (int level = tile.schedule.levels[which]; level < tile.schedule.levels[which + 1]; ++level) {
         const trifold_sparse_level l = level_at(c, level);
         const trifold_sparse_slot* slots = at<const trifold_sparse_slot>(c, c.launch.slots) + l.first_slot;
-        for (int pass = 0; pass * rows_at_once<sparse_sweep_threads> < l.rows; ++pass) {
-            const Lane lane = lane_at<sparse_sweep_threads>(pass);
+        for (int pass = 0; pass * rows_at_once<sweep_threads> < l.rows; ++pass) {
+            const Lane lane = lane_at<sweep_threads>(pass);
             const bool works = lane.works && lane.row < l.rows;
             real sum = 0;
             int own = 0;
@@ -67,8 +67,9 @@ struct Chip {
     unsigned* word;
 };
 /* Factors of A' by its own levels are there in solutions only. */
+template <bool plain>
 TRIFOLD_DEVICE bool goes_through_ring(const Context& c) {
-    return has_bulk_copies && c.launch.ring > 0 && (!c.launch.transposed || c.launch.step != trifold_sparse_plain);
+    return has_bulk_copies && sweepers < sweep_threads && (!plain || !c.launch.transposed);
 }
 /* Levels that go through the ring: the first, how many, those of the first sweep, and where the factors lie. */
 struct Stream {
@@ -82,12 +83,13 @@ TRIFOLD_DEVICE Stream stream_of(const Context& c, const Tile& tile) {
     const int end = s.levels[c.launch.transposed ? trifold_sparse_sweeps : trifold_sparse_u + 1];
     return {first, end - first, turn - first, c.launch.transposed ? tile.turned : tile.stream};
 }
+template <bool plain>
 TRIFOLD_DEVICE Chip make_chip(const Context& c) {
     char *ring = static_cast<char*>(shared_memory()), *behind = ring + c.launch.ring;
     trifold_gate* gates = reinterpret_cast<trifold_gate*>(behind);
     const Chip chip = {ring, reinterpret_cast<real*>(behind + (c.launch.ring > 0 ? sparse_gate_bytes() : 0)), gates, gates + sparse_gates,
                        reinterpret_cast<unsigned*>(gates + 2 * sparse_gates)};
-    if (goes_through_ring(c) && thread_index() == 0) {
+    if (goes_through_ring<plain>(c) && thread_index() == 0) {
         for (int k = 0; k < 2 * sparse_gates; ++k) make_gate(gates + k, 1);
         *chip.word = 0;
         fence_shared_copies();
@@ -114,13 +116,6 @@ TRIFOLD_DEVICE void fetch_levels(const Context& c, const Stream& stream, const C
     for (; static_cast<int>(left) < count; ++left) gate_wait(chip.empty + (before + left) % sparse_gates, (before + left) / sparse_gates);
 }
 
-constexpr int kept_slots = block == 1   ? 6
-                           : block == 2 ? 4
-                           : block == 3 ? 3
-                           : block == 4 ? 2
-                                        : 1; /* slots whose blocks a lane takes into registers before the barrier */
-constexpr int sweepers = sparse_sweep_threads - sparse_fetch_threads;
-
 /* The part of a lane in the next level. */
 struct Taken {
     factor_real a[kept_slots][block];
@@ -128,27 +123,34 @@ struct Taken {
     real sum;
     int own, count; /* place of the row, -1: no work; slots of the row */
 };
-/* Numbers of a level that lanes need, and the level as the ring has it. */
+/* Numbers of a level that lanes need. */
 struct Stage {
     int rows, slots, ring, bytes;
 };
 TRIFOLD_DEVICE Stage stage_of(const trifold_sparse_level& l) { return {l.rows, l.slots, l.ring, l.bytes}; }
+/* A level as the ring has it. */
 struct Staged {
     const factor_real* values;
-    const unsigned short *rows_of_slots, *own, *columns;
+    const unsigned short *rows, *numbers;
 };
 TRIFOLD_DEVICE Staged staged_at(const Chip& chip, const Stage& l) {
     const unsigned short* record = reinterpret_cast<const unsigned short*>(chip.ring + l.ring + l.bytes);
-    const int head = (l.slots + 7) / 8 * 8;
-    return {reinterpret_cast<const factor_real*>(chip.ring + l.ring), record, record + head, record + head + l.rows};
+    return {reinterpret_cast<const factor_real*>(chip.ring + l.ring), record, record + (l.slots + 7) / 8 * 8};
 }
+/* Four numbers of a record. */
+struct Quad {
+    unsigned long long bits;
+    TRIFOLD_METHOD int number(int k) const { return static_cast<int>(bits >> (16 * k)) & 0xffff; }
+};
+TRIFOLD_DEVICE Quad quad_at(const unsigned short* numbers, int t) { return {reinterpret_cast<const unsigned long long*>(numbers)[t]}; }
 
 /* Takes a lane's part of a level out of the ring, with D^-1 v or v of its row. */
 TRIFOLD_DEVICE void take(Taken& taken, const Chip& chip, const Stage& l, int t, int i, bool scales) {
     const Staged s = staged_at(chip, l);
     const factor_real* a = s.values + block * t + i;
-    const unsigned short* columns = s.columns + t;
-    taken.own = s.own[t] * block;
+    const unsigned short* numbers = s.numbers;
+    Quad quad = quad_at(numbers, t);
+    taken.own = quad.number(0) * block;
     if (scales) {
         taken.sum = 0;
 #pragma unroll
@@ -157,18 +159,47 @@ TRIFOLD_DEVICE void take(Taken& taken, const Chip& chip, const Stage& l, int t, 
     } else
         taken.sum = chip.v[taken.own + i];
     taken.count = 0;
+    int group = l.rows; /* rows of the group of slots */
 #pragma unroll
     for (int k = 0; k < kept_slots; ++k) {
-        const int rows = k < l.slots ? s.rows_of_slots[k] : 0;
+        const int rows = k < l.slots ? s.rows[k] : 0;
         if (t < rows) {
+            if (k % sparse_group == sparse_group - 1) {
+                numbers += sparse_group * group;
+                quad = quad_at(numbers, t);
+                group = rows;
+            }
             taken.count = k + 1;
-            taken.column[k] = *columns * block;
+            taken.column[k] = quad.number((k + 1) % sparse_group) * block;
 #pragma unroll
             for (int j = 0; j < block; ++j) taken.a[k][j] = a[j * (block * rows)];
         }
         a += rows * square;
-        columns += rows;
     }
+}
+/* The products of slots that lanes do not keep, straight from the ring. */
+TRIFOLD_DEVICE real rest_of(const Chip& chip, const Stage& l, int t, int i, bool scales) {
+    const Staged s = staged_at(chip, l);
+    const factor_real* a = s.values + (scales ? l.rows * square : 0) + block * t + i;
+    const unsigned short* numbers = s.numbers;
+    int group = l.rows;
+    Quad quad = quad_at(numbers, t);
+    real sum = 0;
+    for (int k = 0; k < l.slots && t < s.rows[k]; ++k) {
+        const int rows = s.rows[k];
+        if (k % sparse_group == sparse_group - 1) {
+            numbers += sparse_group * group;
+            quad = quad_at(numbers, t);
+            group = rows;
+        }
+        if (k >= kept_slots) {
+            const int column = quad.number((k + 1) % sparse_group) * block;
+#pragma unroll
+            for (int j = 0; j < block; ++j) sum += static_cast<real>(a[j * (block * rows)]) * chip.v[column + j];
+        }
+        a += rows * square;
+    }
+    return sum;
 }
 /* The rest, when all rows before are known. */
 TRIFOLD_DEVICE void finish(const Taken& taken, const Chip& chip, const Stage& l, int t, int i, bool scales) {
@@ -181,21 +212,7 @@ TRIFOLD_DEVICE void finish(const Taken& taken, const Chip& chip, const Stage& l,
             for (int j = 0; j < block; ++j) product += static_cast<real>(taken.a[k][j]) * chip.v[taken.column[k] + j];
         sum -= product;
     }
-    if (l.slots > kept_slots) { /* the rest straight from the ring */
-        const Staged s = staged_at(chip, l);
-        const factor_real* a = s.values + (scales ? l.rows * square : 0) + block * t + i;
-        const unsigned short* columns = s.columns + t;
-        for (int k = 0; k < l.slots && t < s.rows_of_slots[k]; ++k) {
-            const int rows = s.rows_of_slots[k];
-            if (k >= kept_slots) {
-                const int column = *columns * block;
-#pragma unroll
-                for (int j = 0; j < block; ++j) sum -= static_cast<real>(a[j * (block * rows)]) * chip.v[column + j];
-            }
-            a += rows * square;
-            columns += rows;
-        }
-    }
+    if (!keeps_all && l.slots > kept_slots) sum -= rest_of(chip, l, t, i, scales);
     chip.v[taken.own + i] = sum;
 }
 
@@ -203,14 +220,15 @@ TRIFOLD_DEVICE void finish(const Taken& taken, const Chip& chip, const Stage& l,
  * the barrier only other rows' numbers remain to be read; and the ring is free for those behind it early. */
 TRIFOLD_DEVICE void sweep_levels(const Context& c, const Stream& stream, const Chip& chip, unsigned before) {
     const int first = stream.first, turn = stream.turn, count = stream.count;
-    const Lane lane = lane_at<sparse_sweep_threads>(0);
+    const Lane lane = lane_at<sweep_threads>(0);
     const int first_row = warp_index() * (warp_lanes / block); /* the warp's first row */
     Taken taken;
     taken.own = -1;
     int left = 0;
-    Stage l = stage_of(level_at(c, first));
+    /* Numbers of levels come from device memory: each is asked for a level early. */
+    Stage l = {}, next = stage_of(level_at(c, first));
     for (int k = 0; k <= count; ++k) {
-        const Stage next = stage_of(level_at(c, k < count ? first + k : first));
+        const Stage after = stage_of(level_at(c, k + 1 < count ? first + k + 1 : first));
         /* Level k - 1 is finished, level k taken. */
         if (k > 0 && taken.own >= 0) finish(taken, chip, l, lane.row, lane.component, k - 1 >= turn);
         if (k == turn && k > 0) named_sync(*chip.word, 1, sweepers); /* D^-1 needs all of L's result */
@@ -221,30 +239,23 @@ TRIFOLD_DEVICE void sweep_levels(const Context& c, const Stream& stream, const C
             if (lane.works && lane.row < next.rows) take(taken, chip, next, lane.row, lane.component, k >= turn);
         }
         named_sync(*chip.word, 1, sweepers);
-        if (thread_index() == 0) {
-            const int gone = k == count ? count : next.slots > kept_slots ? k : k + 1;
+        if (thread_index() == sweepers - 1) { /* it has the least to do */
+            const int gone = k == count ? count : !keeps_all && next.slots > kept_slots ? k : k + 1;
+#pragma unroll 1
             for (; left < gone; ++left) gate_arrive(chip.empty + (before + static_cast<unsigned>(left)) % sparse_gates);
         }
         l = next;
+        next = after;
     }
 }
 
-/* v = M^-1 v, or with M'. All threads have written v before, and all may read it when this returns. `round`: how often the launch has done
- * so before. */
-TRIFOLD_DEVICE void solve_tile(const Context& c, const Chip& chip, unsigned round) {
+/* v = M^-1 v, or with M', where factors do not go through a ring. All threads have written v before, and all may read it when this
+ * returns. */
+TRIFOLD_DEVICE void sweep_tile(const Context& c, real* v) {
     block_sync();
     if (!has_factors) return;
     const Tile tile = tile_at(c);
-    real* v = chip.v;
-    if (goes_through_ring(c)) {
-        const Stream stream = stream_of(c, tile);
-        const unsigned before = round * static_cast<unsigned>(stream.count);
-        if (thread_index() < sweepers)
-            sweep_levels(c, stream, chip, before);
-        else if (thread_index() == sweepers)
-            fetch_levels(c, stream, chip, before);
-        block_sync();
-    } else if (c.launch.transposed) {
+    if (c.launch.transposed) {
         sweep<true, false>(c, tile, trifold_sparse_u_turned, v);
         sweep<true, true>(c, tile, trifold_sparse_l_turned, v);
     } else {
@@ -256,61 +267,89 @@ TRIFOLD_DEVICE void solve_tile(const Context& c, const Chip& chip, unsigned roun
 TRIFOLD_DEVICE real* basis_of(const Context& c, trifold_int system, trifold_int k, const Part& part) {
     return vector_of(c, system, trifold_sparse_basis + k) + part.first * block;
 }
-/* The vector of which M^-1 is wanted: the next one of the basis is r or what was left of v, scaled; at the end of a cycle it is V y. */
-TRIFOLD_DEVICE real next_number(const Context& c, const Part& part, trifold_int system, const trifold_sparse_state& s, const Pieces& w,
-                                int k) {
-    if (c.launch.step != trifold_sparse_renews)
-        return basis_of(c, system, s.inner, part)[k] = static_cast<real>(s.alpha) * (s.inner == 0 ? w.r[k] : w.v[k]);
+/* Numbers of which a vector's next one is made: the next one of the basis is r or what was left of v, scaled; at the end of a cycle it is V
+ * y.
+ */
+struct Loaded {
+    real number;
+};
+TRIFOLD_DEVICE Loaded load_number(const Context& c, const Part& part, trifold_int system, const trifold_sparse_state& s, const Pieces& w,
+                                  int k) {
+    if (c.launch.step != trifold_sparse_renews) return {s.inner == 0 ? w.r[k] : w.v[k]};
     const small_matrices m = small_at(c, system);
     real sum = 0;
     for (trifold_int j = 0; j < s.inner; ++j) sum += static_cast<real>(m.solution[j]) * basis_of(c, system, j, part)[k];
-    return sum;
+    return {sum};
 }
+TRIFOLD_DEVICE real next_number(const Context& c, const Part& part, trifold_int system, const trifold_sparse_state& s, const Pieces&,
+                                const Loaded& in, int k) {
+    if (c.launch.step == trifold_sparse_renews) return in.number;
+    return basis_of(c, system, s.inner, part)[k] = static_cast<real>(s.alpha) * in.number;
+}
+constexpr int loads_together = 2;
 #elif METHOD == METHOD_CG
 /* x += alpha p; r -= alpha v, where the last turn left that to do. M^-1 r is wanted. */
-TRIFOLD_DEVICE real next_number(const Context&, const Part&, trifold_int, const trifold_sparse_state& s, const Pieces& w, int k) {
-    const real alpha = static_cast<real>(s.alpha);
-    real r = w.r[k];
-    if (s.pending) {
-        w.x[k] += alpha * w.p[k];
-        r -= alpha * w.v[k];
-        w.r[k] = r;
-    }
-    return r;
+struct Loaded {
+    real x, r, p, v;
+};
+TRIFOLD_DEVICE Loaded load_number(const Context&, const Part&, trifold_int, const trifold_sparse_state& s, const Pieces& w, int k) {
+    if (!s.pending) return {0, w.r[k], 0, 0};
+    return {w.x[k], w.r[k], w.p[k], w.v[k]};
 }
+TRIFOLD_DEVICE real next_number(const Context&, const Part&, trifold_int, const trifold_sparse_state& s, const Pieces& w, const Loaded& in,
+                                int k) {
+    if (!s.pending) return in.r;
+    const real alpha = static_cast<real>(s.alpha);
+    w.x[k] = in.x + alpha * in.p;
+    return w.r[k] = in.r - alpha * in.v;
+}
+constexpr int loads_together = 2;
 #else
 /* The first time x += alpha z + omega y; r = s - omega t, where the last turn left that to do; p = r + beta (p - omega v), of which M^-1 is
  * wanted. The second time it is that of s = r - alpha v, in the place of r. */
-TRIFOLD_DEVICE real next_number(const Context& c, const Part&, trifold_int, const trifold_sparse_state& s, const Pieces& w, int k) {
+struct Loaded {
+    real x, z, y, r, t, p, v;
+};
+TRIFOLD_DEVICE Loaded load_number(const Context& c, const Part&, trifold_int, const trifold_sparse_state& s, const Pieces& w, int k) {
+    Loaded in = {0, 0, 0, w.r[k], 0, 0, 0};
+    if (c.launch.step == trifold_sparse_second || s.beta != 0) in.v = w.v[k];
+    if (c.launch.step == trifold_sparse_second) return in;
+    if (s.pending) in.x = w.x[k], in.z = w.z[k], in.y = w.y[k], in.t = w.t[k];
+    if (s.beta != 0) in.p = w.p[k];
+    return in;
+}
+TRIFOLD_DEVICE real next_number(const Context& c, const Part&, trifold_int, const trifold_sparse_state& s, const Pieces& w,
+                                const Loaded& in, int k) {
     const real alpha = static_cast<real>(s.alpha), omega = static_cast<real>(s.omega);
-    real r = w.r[k];
-    if (c.launch.step == trifold_sparse_second) return w.r[k] = r - alpha * w.v[k];
+    if (c.launch.step == trifold_sparse_second) return w.r[k] = in.r - alpha * in.v;
+    real r = in.r;
     if (s.pending) {
-        w.x[k] += alpha * w.z[k] + omega * w.y[k];
-        r -= omega * w.t[k];
+        w.x[k] = in.x + (alpha * in.z + omega * in.y);
+        r -= omega * in.t;
         w.r[k] = r;
     }
-    return w.p[k] = s.beta == 0 ? r : r + static_cast<real>(s.beta) * (w.p[k] - omega * w.v[k]);
+    return w.p[k] = s.beta == 0 ? r : r + static_cast<real>(s.beta) * (in.p - omega * in.v);
 }
+constexpr int loads_together = 1;
 #endif
 
 /* Where M^-1 of the vector goes. Factors are those of A times its scale. Without factors M is 1 / scale, so that numbers stay in the
  * range. */
-TRIFOLD_DEVICE void store_solved(const Context& c, const Part& part, const Pieces& w, const real* v) {
+TRIFOLD_DEVICE void store_solved(const Context& c, const Part& part, const Pieces& w, const real* v, int threads) {
     const real scale = scale_of(c);
     const bool renews = c.launch.step == trifold_sparse_renews;
     real* to = renews ? w.x : METHOD == METHOD_BICGSTAB && c.launch.step == trifold_sparse_second ? w.y : w.z;
-    for (int k = thread_index(); k < part.count(); k += sparse_sweep_threads) to[k] = renews ? to[k] + scale * v[k] : scale * v[k];
+    for (int k = thread_index(); k < part.count(); k += threads) to[k] = renews ? to[k] + scale * v[k] : scale * v[k];
 }
 
 /* Sums that conjugate gradients take of r and z = M^-1 r. */
 TRIFOLD_DEVICE void leave_products(const Context& c, const Part& part, trifold_int system, const Pieces& w, real* v) {
-    const double rz = static_cast<double>(scale_of(c)) * dot<sparse_sweep_threads>(w.r, v, part.count());
-    const double rr = dot<sparse_sweep_threads>(w.r, w.r, part.count());
+    const double rz = static_cast<double>(scale_of(c)) * dot<sweep_threads>(w.r, v, part.count());
+    const double rr = dot<sweep_threads>(w.r, w.r, part.count());
     block_sync();
     double* room = reinterpret_cast<double*>(v);
-    leave_sum<sparse_sweep_threads>(c, system, 0, rz, room);
-    leave_sum<sparse_sweep_threads>(c, system, 1, rr, room);
+    leave_sum<sweep_threads>(c, system, 0, rz, room);
+    leave_sum<sweep_threads>(c, system, 1, rr, room);
 }
 
 /* Whether a launch has to do with a system. */
@@ -318,25 +357,104 @@ TRIFOLD_DEVICE bool concerns(const Context& c, const trifold_sparse_state& s) {
     return c.launch.step == trifold_sparse_renews ? is_renewing(s) && s.pending : is_at_work(s);
 }
 
+constexpr int places_together = 2;
+/* Does something for the numbers of a part, of which a thread has every threads-th: first `load` for some of them, then `use`, so that what
+ * is loaded is on its way at the same time. */
+template <int together, class Load, class Use>
+TRIFOLD_DEVICE void for_numbers(const Part& part, int threads, const Load& load, const Use& use) {
+    const int count = part.count();
+    for (int first = thread_index(); first < count; first += together * threads) {
+        decltype(load(0)) in[together];
+#pragma unroll
+        for (int n = 0; n < together; ++n)
+            if (first + n * threads < count) in[n] = load(first + n * threads);
+#pragma unroll
+        for (int n = 0; n < together; ++n)
+            if (first + n * threads < count) use(first + n * threads, in[n]);
+    }
+}
+/* A number of the caller's arrays, and where it is in shared memory. */
+struct Outer {
+    trifold_int place;
+    int inner;
+};
+/* The k-th number of a part in the order of the caller, so that neighbouring threads have neighbours. */
+TRIFOLD_DEVICE Outer outer_number(const Context& c, const Part& part, trifold_int column, int k) {
+    const int row = at<const unsigned short>(c, c.launch.outer_order)[part.first + k / block], inner = row * block + k % block;
+    return {outer_place(c, part, inner, column), inner};
+}
+struct Arriving {
+    real number;
+    int inner;
+};
+/* The vector of which M^-1 is wanted goes to shared memory. */
+template <bool plain>
+TRIFOLD_DEVICE void begin_column(const Context& c, const Part& part, const Chip& chip, trifold_int column, int threads) {
+    if constexpr (plain) {
+        const real* b = static_cast<const real*>(c.args.b);
+        for_numbers<places_together>(
+            part, threads,
+            [&](int k) {
+                const Outer outer = outer_number(c, part, column, k);
+                return Arriving{b[outer.place], outer.inner};
+            },
+            [&](int, const Arriving& in) { chip.v[in.inner] = in.number; });
+    } else {
+        const trifold_int system = system_of(c, column);
+        const trifold_sparse_state& s = *state_of(c, system);
+        const Pieces w = pieces_of(c, part, system);
+        for_numbers<loads_together>(
+            part, threads, [&](int k) { return load_number(c, part, system, s, w, k); },
+            [&](int k, const Loaded& in) { chip.v[k] = next_number(c, part, system, s, w, in, k); });
+    }
+}
+/* And back. */
+template <bool plain>
+TRIFOLD_DEVICE void end_column(const Context& c, const Part& part, const Chip& chip, trifold_int column, int threads) {
+    if constexpr (plain) {
+        const real scale = has_factors ? scale_of(c) : real(1);
+        real* x = static_cast<real*>(c.args.x);
+        for_numbers<places_together>(
+            part, threads, [&](int k) { return outer_number(c, part, column, k); },
+            [&](int, const Outer& to) { x[to.place] = scale * chip.v[to.inner]; });
+    } else
+        store_solved(c, part, pieces_of(c, part, system_of(c, column)), chip.v, threads);
+}
+/* Where factors go through a ring, one thread of the last warp sends them on their way from the first moment on, and the others have all
+ * else to do. */
+template <bool plain>
+TRIFOLD_DEVICE void precondition_column(const Context& c, const Part& part, const Chip& chip, trifold_int column, unsigned round) {
+    const bool by_ring = goes_through_ring<plain>(c);
+    const int threads = by_ring ? sweepers : sweep_threads;
+    const Stream stream = stream_of(c, tile_at(c));
+    const unsigned before = round * static_cast<unsigned>(stream.count);
+    if (thread_index() < threads) {
+        begin_column<plain>(c, part, chip, column, threads);
+        if (by_ring) {
+            named_sync(*chip.word, 1, sweepers);
+            sweep_levels(c, stream, chip, before);
+        } else
+            sweep_tile(c, chip.v);
+        end_column<plain>(c, part, chip, column, threads);
+    } else if (thread_index() == sweepers)
+        fetch_levels(c, stream, chip, before);
+}
+
+/* `plain`: of the caller's arrays; else of a solution's vectors. */
+template <bool plain>
 TRIFOLD_DEVICE void precondition_tile(const Context& c) {
     const Part part = rows_of(tile_of(c));
-    const Chip chip = make_chip(c);
-    const bool plain = c.launch.step == trifold_sparse_plain;
+    const Chip chip = make_chip<plain>(c);
+    block_sync(); /* gates are made */
     unsigned round = 0;
     for (trifold_int column = 0; column < c.args.used_columns; ++column) {
         const trifold_int system = system_of(c, column);
         if (!plain && !concerns(c, *state_of(c, system))) continue;
-        for (int k = thread_index(); k < part.count(); k += sparse_sweep_threads)
-            chip.v[k] = plain ? static_cast<const real*>(c.args.b)[outer_place(c, part, k, column)]
-                              : next_number(c, part, system, *state_of(c, system), pieces_of(c, part, system), k);
-        solve_tile(c, chip, round++);
-        if (plain) {
-            const real scale = has_factors ? scale_of(c) : real(1);
-            for (int k = thread_index(); k < part.count(); k += sparse_sweep_threads)
-                static_cast<real*>(c.args.x)[outer_place(c, part, k, column)] = scale * chip.v[k];
-        } else
-            store_solved(c, part, pieces_of(c, part, system), chip.v);
-        if (METHOD == METHOD_CG && !plain) leave_products(c, part, system, pieces_of(c, part, system), chip.v);
+        precondition_column<plain>(c, part, chip, column, round++);
         block_sync();
+        if (METHOD == METHOD_CG && !plain) {
+            leave_products(c, part, system, pieces_of(c, part, system), chip.v);
+            block_sync();
+        }
     }
 }

@@ -9,7 +9,13 @@ constexpr int block = TRIFOLD_BLOCK;                    /* rows and columns of a
 constexpr int square = block * block;                   /* its elements */
 constexpr bool diagonal_alone = TRIFOLD_DIAGONAL_ALONE; /* only D of the factors is computed, L and U are A's */
 constexpr bool has_factors = TRIFOLD_HAS_FACTORS;       /* the preconditioner is not the identity */
-constexpr int sweep_blocks = TRIFOLD_SWEEP_BLOCKS;      /* thread blocks of a sweep that a multiprocessor must have registers for */
+constexpr int sweepers = TRIFOLD_SWEEPERS;              /* threads of a thread block that sweep through a subdomain */
+constexpr int sweep_threads = sweepers + TRIFOLD_FETCHERS;
+constexpr int sweep_blocks = TRIFOLD_SWEEP_BLOCKS; /* such thread blocks that a multiprocessor must have registers for */
+constexpr int factor_blocks = block <= 3 ? sweep_blocks : 1;
+constexpr int row_blocks = block <= 3 ? 4 : 2; /* thread blocks that have some chunks of rows */
+constexpr int kept_slots = TRIFOLD_KEPT_SLOTS; /* slots whose blocks a lane takes into registers a level early */
+constexpr bool keeps_all = TRIFOLD_KEEPS_ALL;  /* no row has more */
 #define METHOD_BICGSTAB 0
 #define METHOD_CG 1
 #define METHOD_GMRES 2

@@ -2,6 +2,7 @@
 #include "gpu/sparse/product.cuh"
 
 #define SPARSE_KERNEL(kind, body) SPARSE_KERNEL_OF(kind, sparse_threads, 1, body)
+#define ROW_KERNEL(kind, body) SPARSE_KERNEL_OF(kind, sparse_threads, row_blocks, body) /* it streams, and waits for memory */
 #define SPARSE_KERNEL_OF(kind, threads, blocks, body)                                                                        \
     TRIFOLD_KERNEL(threads, blocks)                                                                                          \
     void TRIFOLD_KERNEL_##kind(TRIFOLD_PARAMETER trifold_sparse_args args, TRIFOLD_PARAMETER trifold_sparse_launch launch) { \
@@ -11,13 +12,14 @@
     }
 #define ROOM static_cast<double*>(shared_memory()) /* for sums */
 
-SPARSE_KERNEL(GATHER, gather_rows(c))
+ROW_KERNEL(GATHER, gather_rows(c))
 SPARSE_KERNEL(COMPARE, compare_rows(c))
-SPARSE_KERNEL(FACTOR, c.launch.step == trifold_sparse_plain ? factor_tile(c) : turn_tile(c))
+SPARSE_KERNEL_OF(FACTOR, sweep_threads, factor_blocks, c.launch.step == trifold_sparse_plain ? factor_tile(c) : turn_tile(c))
 SPARSE_KERNEL(FINISH, add_records(c))
-SPARSE_KERNEL_OF(PRECONDITION, sparse_sweep_threads, sweep_blocks, precondition_tile(c))
-SPARSE_KERNEL(ORDER, order_b(c, slice_of(c)))
-SPARSE_KERNEL(PRODUCT, product_rows(c, ROOM))
+SPARSE_KERNEL_OF(PRECONDITION, sweep_threads, sweep_blocks, precondition_tile<false>(c))
+SPARSE_KERNEL_OF(APPLY, sweep_threads, sweep_blocks, precondition_tile<true>(c))
+ROW_KERNEL(ORDER, order_b(c, slice_of(c)))
+ROW_KERNEL(PRODUCT, product_rows(c, ROOM))
 SPARSE_KERNEL(BEGIN, begin_rows(c, ROOM))
 SPARSE_KERNEL(UPDATE, update_rows(c, ROOM))
 SPARSE_KERNEL(JUDGE, judge_systems(c, ROOM))

@@ -32,42 +32,61 @@ TRIFOLD_DEVICE void add_record(trifold_sparse_record& to, const trifold_sparse_r
     if (from.largest > to.largest) to.largest = from.largest;
 }
 /* Adds up a record of each thread, for thread 0. */
+template <int threads = sparse_threads>
 TRIFOLD_DEVICE trifold_sparse_record block_record(const trifold_sparse_record& mine) {
     trifold_sparse_record* all = static_cast<trifold_sparse_record*>(shared_memory());
     all[thread_index()] = mine;
     block_sync();
-    for (int apart = sparse_threads / 2; apart > 0; apart /= 2) {
-        if (thread_index() < apart) add_record(all[thread_index()], all[thread_index() + apart]);
+    int apart = 1;
+    while (2 * apart < threads) apart *= 2;
+    for (; apart > 0; apart /= 2) {
+        if (thread_index() < apart && thread_index() + apart < threads) add_record(all[thread_index()], all[thread_index() + apart]);
         block_sync();
     }
     return all[0];
 }
 
-/* Takes the values of some rows, and looks for those that are no numbers. A lane has a component of a row. */
+/* Takes the values of some rows, and looks for those that are no numbers. A lane has a component of a row. Blocks of some slots at a time
+ * are on their way. */
 TRIFOLD_DEVICE void gather_rows(const Context& c) {
+    constexpr int together = block == 1 ? 8 : block == 2 ? 4 : block <= 4 ? 2 : 1;
     const Part part = slice_of(c);
     const int *sources = at<const int>(c, c.launch.source), *columns = at<const int>(c, c.launch.column), *order = order_of(c);
     const real* values = static_cast<const real*>(c.args.values) + group_y() * c.launch.values * square;
-    real* matrix = matrix_of(c);
+    real *matrix = matrix_of(c), greatest = 0;
     trifold_sparse_record record = no_record();
     const int count = (part.rows() + sparse_chunk - 1) / sparse_chunk * sparse_chunk * block;
     for (int q = thread_index(); q < count; q += sparse_threads) {
         const trifold_int row = part.first + q / block;
         const int i = q % block, slots = slots_of(c, row);
-        for (int s = 0; s < slots; ++s) {
-            const trifold_int entry = (first_slot(c, row) + s) * sparse_chunk + row % sparse_chunk;
-            const int source = sources[entry];
-            real* to = matrix + entry_place(entry) + i;
-            bool finite = true;
-            for (int j = 0; j < block; ++j) {
-                const real value = source < 0 ? real(0) : values[static_cast<trifold_int>(source) * square + i * block + j];
-                to[j * (block * sparse_chunk)] = value;
-                finite = finite && value - value == 0;
-                if (static_cast<double>(size_of(value)) > record.largest) record.largest = static_cast<double>(size_of(value));
+        const trifold_int first = first_slot(c, row) * sparse_chunk + row % sparse_chunk;
+        for (int s = 0; s < slots; s += together) {
+            int source[together];
+            real value[together][block];
+#pragma unroll
+            for (int n = 0; n < together; ++n) source[n] = s + n < slots ? sources[first + (s + n) * sparse_chunk] : -1;
+#pragma unroll
+            for (int n = 0; n < together; ++n)
+#pragma unroll
+                for (int j = 0; j < block; ++j)
+                    value[n][j] = source[n] < 0 ? real(0) : values[static_cast<trifold_int>(source[n]) * square + i * block + j];
+#pragma unroll
+            for (int n = 0; n < together; ++n) {
+                if (s + n >= slots) break;
+                const trifold_int entry = first + (s + n) * sparse_chunk;
+                real* to = matrix + entry_place(entry) + i;
+                bool finite = true;
+#pragma unroll
+                for (int j = 0; j < block; ++j) {
+                    to[j * (block * sparse_chunk)] = value[n][j];
+                    finite = finite && value[n][j] - value[n][j] == 0;
+                    greatest = size_of(value[n][j]) > greatest ? size_of(value[n][j]) : greatest;
+                }
+                if (!finite) keep_first(1, order[row], order[columns[entry]], record.not_finite, record.bad_row, record.bad_column);
             }
-            if (!finite) keep_first(1, order[row], order[columns[entry]], record.not_finite, record.bad_row, record.bad_column);
         }
     }
+    record.largest = static_cast<double>(greatest);
     const trifold_sparse_record all = block_record(record);
     if (thread_index() == 0) *record_of(c, group_y(), group_x()) = all;
 }
@@ -185,100 +204,110 @@ TRIFOLD_DEVICE bool invert(real (&own)[block], int i, real least) {
     return sound;
 }
 
-/* The pattern of a shape, entries by rows. */
+/* The pattern of a shape. */
 struct Pattern {
-    const int *entries, *diagonals;
+    const trifold_sparse_row* rows; /* in the order of L's levels */
     const unsigned short* columns;
     const trifold_sparse_reference* references;
-    const int* first_pair;
+    const trifold_sparse_elimination* eliminations;
     const trifold_sparse_pair* pairs;
 };
 TRIFOLD_DEVICE Pattern pattern_of(const Context& c, const trifold_sparse_schedule& s) {
-    return {at<const int>(c, c.launch.row_entries) + s.row,
-            at<const int>(c, c.launch.row_diagonals) + s.row,
-            at<const unsigned short>(c, c.launch.entry_columns) + s.entry,
+    return {at<const trifold_sparse_row>(c, c.launch.row_patterns) + s.row, at<const unsigned short>(c, c.launch.entry_columns) + s.entry,
             at<const trifold_sparse_reference>(c, c.launch.references) + s.entry,
-            at<const int>(c, c.launch.entry_pairs) + s.entry,
-            at<const trifold_sparse_pair>(c, c.launch.pairs)};
+            at<const trifold_sparse_elimination>(c, c.launch.eliminations), at<const trifold_sparse_pair>(c, c.launch.pairs)};
 }
 /* Component (i, j) of an entry's block. */
 TRIFOLD_DEVICE int place_in(const trifold_sparse_reference& r, int i, int j) { return r.place + j * (block * r.rows) + i; }
 
 /* A row on its way. Its blocks are in shared memory, by columns; a lane has a row i of each. */
 struct Row {
-    int row, i;
-    int first, diagonal, end; /* entries of the pattern */
+    trifold_sparse_row at;
+    int i;
     real* room;
-    TRIFOLD_METHOD real* entry(int e) const { return room + (e - first) * square; }
+    TRIFOLD_METHOD real* entry(int e) const { return room + (e - at.first) * square; }
 };
 TRIFOLD_DEVICE void set_zero(const Row& r, int e) {
 #pragma unroll
     for (int j = 0; j < block; ++j) r.entry(e)[j * block + r.i] = 0;
 }
 
-/* The entries that A has, times its scale; others are zero. Some slots at a time are on their way. Those behind a row's last entry name the
- * row's own column, which has been met by then. */
-TRIFOLD_DEVICE void take_entries(const Context& c, const Tile& tile, const Pattern& pattern, const Row& r) {
-    constexpr int together = block <= 2 ? 4 : block <= 4 ? 2 : 1;
-    const trifold_int outer = tile.part.first + r.row, entry = first_slot(c, outer) * sparse_chunk + outer % sparse_chunk;
-    const int* columns = at<const int>(c, c.launch.column) + entry;
-    const real *matrix = matrix_of(c) + entry_place(entry) + r.i, scale = scale_of(c);
+/* The entries that A has; others are zero. All of them are on their way at the same time. Slots behind a row's last entry name the row's
+ * own column, which has been met by then. */
+TRIFOLD_DEVICE void fetch_entries(const Context& c, const Tile& tile, const Pattern& pattern, const Row& r) {
+    constexpr int together = 8; /* slots of which the columns are asked for at a time */
+    const trifold_int outer = tile.part.first + r.at.row, entry = first_slot(c, outer) * sparse_chunk + outer % sparse_chunk;
+    const int *columns = at<const int>(c, c.launch.column) + entry, first = static_cast<int>(tile.part.first);
+    const real* matrix = matrix_of(c) + entry_place(entry) + r.i;
     const int slots = slots_of(c, outer);
-    int e = r.first;
+    int e = r.at.first;
     for (int s = 0; s < slots; s += together) {
-        trifold_int column[together];
-        real values[together][block];
+        int column[together];
 #pragma unroll
-        for (int n = 0; n < together; ++n)
-            if (s + n < slots) {
-                column[n] = columns[(s + n) * sparse_chunk] - tile.part.first;
+        for (int n = 0; n < together; ++n) column[n] = s + n < slots ? columns[(s + n) * sparse_chunk] - first : -1;
 #pragma unroll
-                for (int j = 0; j < block; ++j) values[n][j] = matrix[(s + n) * (sparse_chunk * square) + j * (block * sparse_chunk)];
-            }
+        for (int n = 0; n < together; ++n) {
+            for (; e < r.at.end && pattern.columns[e] < column[n]; ++e) set_zero(r, e);
+            if (e == r.at.end || pattern.columns[e] != column[n]) continue;
 #pragma unroll
-        for (int n = 0; n < together; ++n)
-            if (s + n < slots) {
-                for (; e < r.end && pattern.columns[e] < column[n]; ++e) set_zero(r, e);
-                if (e == r.end || pattern.columns[e] != column[n]) continue;
-#pragma unroll
-                for (int j = 0; j < block; ++j) r.entry(e)[j * block + r.i] = scale * values[n][j];
-                ++e;
-            }
+            for (int j = 0; j < block; ++j)
+                copy_element_async(r.entry(e) + j * block + r.i, matrix + (s + n) * (sparse_chunk * square) + j * (block * sparse_chunk));
+            ++e;
+        }
     }
-    for (; e < r.end; ++e) set_zero(r, e);
+    for (; e < r.at.end; ++e) set_zero(r, e);
+    end_copies();
+}
+/* Waits for them, and scales them: a lane its own row of each block. */
+TRIFOLD_DEVICE void scale_entries(const Context& c, const Row& r) {
+    const real scale = scale_of(c);
+    wait_copies<0>();
+    if (scale == 1) return;
+    for (int e = r.at.first; e < r.at.end; ++e)
+#pragma unroll
+        for (int j = 0; j < block; ++j) r.entry(e)[j * block + r.i] *= scale;
 }
 
-/* A_ik for all k before the row become L_ik, and what they change of the others: a lane needs no other one for that. */
+/* A_ij -= A_ik U_kj: row i of the block. */
+TRIFOLD_DEVICE void eliminate_pair(const Tile& tile, const Row& r, const real (&a)[block], const trifold_sparse_pair& pair) {
+    real *target = r.room + pair.target * square + r.i, sum[block];
+#pragma unroll
+    for (int j = 0; j < block; ++j) {
+        sum[j] = 0;
+#pragma unroll
+        for (int k = 0; k < block; ++k) sum[j] += a[k] * static_cast<real>(tile.stream[place_in(pair.upper, k, j)]);
+    }
+#pragma unroll
+    for (int j = 0; j < block; ++j) target[j * block] -= sum[j];
+}
+/* A_ik for all k before the row become L_ik, and what they change of the others: a lane needs no other one for that. The next one's places
+ * are asked for early, and L_ik is stored last, so that nothing waits for a store. */
 TRIFOLD_DEVICE void eliminate_row(const Tile& tile, const Pattern& pattern, const Row& r) {
-    for (int e = r.first; e < r.diagonal; ++e) {
-        const trifold_sparse_reference own = pattern.references[e], pivot = pattern.references[pattern.diagonals[pattern.columns[e]]];
+    const int count = r.at.diagonal - r.at.first;
+    const trifold_sparse_elimination* list = pattern.eliminations + r.at.elimination;
+    trifold_sparse_elimination next = {};
+    if (count > 0) next = list[0];
+    for (int n = 0; n < count; ++n) {
+        const trifold_sparse_elimination e = next;
+        if (n + 1 < count) next = list[n + 1];
         real a[block], l[block];
 #pragma unroll
-        for (int k = 0; k < block; ++k) a[k] = r.entry(e)[k * block + r.i], l[k] = 0;
+        for (int k = 0; k < block; ++k) a[k] = r.room[n * square + k * block + r.i], l[k] = 0;
 #pragma unroll
         for (int j = 0; j < block; ++j)
 #pragma unroll
-            for (int k = 0; k < block; ++k) l[j] += a[k] * static_cast<real>(tile.stream[place_in(pivot, k, j)]);
+            for (int k = 0; k < block; ++k) l[j] += a[k] * static_cast<real>(tile.stream[place_in(e.pivot, k, j)]);
+        if (e.pair.target >= 0) eliminate_pair(tile, r, a, e.pair);
+        for (int k = e.next; k < e.end; ++k) eliminate_pair(tile, r, a, pattern.pairs[k]);
 #pragma unroll
-        for (int j = 0; j < block; ++j) tile.stream[place_in(own, r.i, j)] = static_cast<factor_real>(l[j]);
-        for (int n = pattern.first_pair[e]; n < pattern.first_pair[e + 1]; ++n) {
-            const trifold_sparse_reference upper = pattern.references[pattern.pairs[n].upper];
-            real* target = r.entry(pattern.pairs[n].target) + r.i;
-#pragma unroll
-            for (int j = 0; j < block; ++j) {
-                real sum = target[j * block];
-#pragma unroll
-                for (int k = 0; k < block; ++k) sum -= a[k] * static_cast<real>(tile.stream[place_in(upper, k, j)]);
-                target[j * block] = sum;
-            }
-        }
+        for (int j = 0; j < block; ++j) tile.stream[place_in(e.own, r.i, j)] = static_cast<factor_real>(l[j]);
     }
 }
 
 /* D becomes its inverse: the row of a lane. False where it has none. All lanes of a warp come along. */
 TRIFOLD_DEVICE bool invert_diagonal(const Row& r, bool works, real shift, real least, real (&d)[block]) {
     real mine = 0, own[block];
-    real* room = r.entry(r.diagonal);
+    real* room = r.entry(r.at.diagonal);
     if (works) room[r.i * block + r.i] += shift;
     warp_sync();
 #pragma unroll
@@ -300,10 +329,10 @@ TRIFOLD_DEVICE bool invert_diagonal(const Row& r, bool works, real shift, real l
 
 /* D^-1, and U scaled by it. */
 TRIFOLD_DEVICE void store_upper(const Tile& tile, const Pattern& pattern, const Row& r, const real (&d)[block]) {
-    const trifold_sparse_reference own = pattern.references[r.diagonal];
+    const trifold_sparse_reference own = pattern.references[r.at.diagonal];
 #pragma unroll
     for (int j = 0; j < block; ++j) tile.stream[place_in(own, r.i, j)] = static_cast<factor_real>(d[j]);
-    for (int e = r.diagonal + 1; e < r.end; ++e) {
+    for (int e = r.at.diagonal + 1; e < r.at.end; ++e) {
         const trifold_sparse_reference to = pattern.references[e];
         const real* u = r.entry(e);
 #pragma unroll
@@ -316,24 +345,22 @@ TRIFOLD_DEVICE void store_upper(const Tile& tile, const Pattern& pattern, const 
     }
 }
 
-/* The rows of a level that a thread block takes at once. */
-TRIFOLD_DEVICE void factor_rows(const Context& c, const Tile& tile, const Pattern& pattern, const trifold_sparse_level& level, int first,
+/* Rows from `first` on, of one level, that a thread block takes at once. */
+TRIFOLD_DEVICE void factor_rows(const Context& c, const Tile& tile, const Pattern& pattern, int first, int count,
                                 trifold_sparse_record& record) {
-    const Lane lane = lane_at<sparse_threads>(0);
-    const bool works = lane.works && lane.row < c.launch.factor_rows && first + lane.row < level.rows;
-    Row r = {0, lane.component, 0, 0, 0, static_cast<real*>(shared_memory())};
+    const Lane lane = lane_at<sweep_threads>(0);
+    const bool works = lane.works && lane.row < c.launch.factor_rows && lane.row < count;
+    Row r = {{}, lane.component, static_cast<real*>(shared_memory())};
     real size = 0, d[block];
     warp_sync(); /* the rows before have left the room */
     if (works) {
-        r.row = row_at(c, level, first + lane.row);
-        r.first = pattern.entries[r.row];
-        r.diagonal = pattern.diagonals[r.row];
-        r.end = pattern.entries[r.row + 1];
+        r.at = pattern.rows[first + lane.row];
         r.room += lane.row * c.launch.row_room;
-        take_entries(c, tile, pattern, r);
+        fetch_entries(c, tile, pattern, r);
+        scale_entries(c, r);
 #pragma unroll
         for (int j = 0; j < block; ++j) {
-            const real x = size_of(r.entry(r.diagonal)[j * block + r.i]);
+            const real x = size_of(r.entry(r.at.diagonal)[j * block + r.i]);
             size = x > size ? x : size;
         }
     }
@@ -343,7 +370,7 @@ TRIFOLD_DEVICE void factor_rows(const Context& c, const Tile& tile, const Patter
     if (!works) return;
     store_upper(tile, pattern, r, d);
     trifold_int none = -1;
-    if (!sound && r.i == 0) keep_first(1, order_of(c)[tile.part.first + r.row], -1, record.zero_pivots, record.zero_row, none);
+    if (!sound && r.i == 0) keep_first(1, order_of(c)[tile.part.first + r.at.row], -1, record.zero_pivots, record.zero_row, none);
 }
 
 /* L D U = A times its scale on the pattern of a subdomain, level by level. */
@@ -351,13 +378,15 @@ TRIFOLD_DEVICE void factor_tile(const Context& c) {
     const Tile tile = tile_at(c);
     const Pattern pattern = pattern_of(c, tile.schedule);
     trifold_sparse_record record = no_record();
+    int first = 0;
     for (int k = tile.schedule.levels[trifold_sparse_l]; k < tile.schedule.levels[trifold_sparse_l + 1]; ++k) {
-        const trifold_sparse_level& level = level_at(c, k);
-        for (int first = 0; first < level.rows; first += static_cast<int>(c.launch.factor_rows))
-            factor_rows(c, tile, pattern, level, first, record);
+        const int rows = level_at(c, k).rows;
+        for (int done = 0; done < rows; done += static_cast<int>(c.launch.factor_rows))
+            factor_rows(c, tile, pattern, first + done, rows - done, record);
+        first += rows;
         block_sync();
     }
-    const trifold_sparse_record all = block_record(record);
+    const trifold_sparse_record all = block_record<sweep_threads>(record);
     if (thread_index() == 0) {
         record_of(c, group_y(), group_x())->zero_pivots = all.zero_pivots;
         record_of(c, group_y(), group_x())->zero_row = all.zero_row;
@@ -366,7 +395,7 @@ TRIFOLD_DEVICE void factor_tile(const Context& c) {
 
 /* Blocks of a slot of A': those of A, transposed, side by side. */
 TRIFOLD_DEVICE void turn_blocks(const Tile& tile, const trifold_sparse_reference* from, factor_real* to, int rows) {
-    for (int q = thread_index(); q < rows * square; q += sparse_threads) {
+    for (int q = thread_index(); q < rows * square; q += sweep_threads) {
         const int j = q / (block * rows), t = q / block % rows, i = q % block;
         to[q] = tile.stream[place_in(from[t], j, i)];
     }

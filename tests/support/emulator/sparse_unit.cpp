@@ -11,13 +11,13 @@ namespace trifold::test {
 EmulatedSparse::EmulatedSparse(const SparseSpec& spec, const Target& target, const SparsePattern& pattern, const sparse::Parts& parts)
     : spec_(spec),
       pattern_(pattern),
-      made_(sparse::generate(spec, target, {}, pattern, sparse::arrange(pattern, parts, spec.preconditioner))),
+      made_(sparse::generate(spec, target, {}, pattern, sparse::arrange(pattern, parts, spec.preconditioner, sparse::order_for(target)))),
       memory_(static_cast<std::size_t>(made_.program.workspace_bytes + workspace_alignment), '\xff') {
     auto place = reinterpret_cast<std::uintptr_t>(memory_.data());
     place = static_cast<std::uintptr_t>(round_up(static_cast<std::int64_t>(place), workspace_alignment));
     workspace_ = reinterpret_cast<char*>(place);
     for (const auto& content : made_.contents)
-        std::memcpy(workspace_ + buffer(program(), content.buffer).offset, content.bytes.data(), content.bytes.size());
+        std::memcpy(workspace_ + buffer(program(), content.buffer).offset, content.bytes.get().data(), content.bytes.get().size());
     const auto& unit = program().units.front();
     library_ = compile_unit(unit.source, target.backend, warp_lanes(target), true);
     for (const auto& kernel : unit.kernels) entries_.push_back(reinterpret_cast<Entry>(find_kernel(library_.get(), kernel.name)));

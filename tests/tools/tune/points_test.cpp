@@ -121,7 +121,9 @@ TEST_CASE("combinations that are no problems are named, and there may be too man
     CHECK_THROWS_WITH_AS(of_command({"--block", "4", "--horizon", "16", "--operation", "fly"}), doctest::Contains("fly"), SpecError);
     CHECK_THROWS_WITH_AS(of_command({"--block", "4", "--horizon", "16", "--workers", "5000"}), doctest::Contains("--workers 5000"),
                          SpecError);
-    CHECK_THROWS_WITH_AS(of_command({"--block", "4"}), doctest::Contains("--horizon ''"), SpecError);
+    CHECK_THROWS_WITH_AS(of_command({"--block", "4"}),
+                         doctest::Contains("give a file of specs or a capture, or sizes: --block and --horizon"), SpecError);
+    CHECK_THROWS_WITH_AS(of_command({"--horizon", "4"}), doctest::Contains("--horizon needs the sizes of blocks; give --block"), SpecError);
     CHECK_THROWS_WITH_AS(of_command({"--block", "1:200", "--horizon", "1:200"}), doctest::Contains("make 40000 points"), SpecError);
 }
 

@@ -92,7 +92,7 @@ def draw(k, pressure, history, file):
     axes[1].streamplot(*map(np.arange, k.shape[:0:-1]), along_x[layer], along_y[layer], **lines)
     flow = np.hypot(along_x, along_y)[:, k.shape[1] // 2]
     axes[2].imshow(np.log10(flow + 1e-12 * flow.max()), cmap="magma", aspect="auto", vmin=np.log10(flow.max()) - 4)
-    axes[2].set_title("log10 of the flow, a cut through all layers", fontsize=10, loc="left")
+    axes[2].set_title("log10 of the flow, layer by layer", fontsize=10, loc="left")
     axes[3].semilogy(history / history[0], color="#c8553d")
     axes[3].set_title("residual, by iteration", fontsize=10, loc="left")
     for axis in axes[:3]:

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -7,6 +6,7 @@
 #include "generator/grid/levels.hpp"
 #include "tools/trifold/grid/options.hpp"
 #include "tools/trifold/grid/verbs.hpp"
+#include "tools/trifold/knobs.hpp"
 #include "tools/trifold/text.hpp"
 #include "tools/trifold/units.hpp"
 
@@ -32,38 +32,6 @@ std::string launches_text(const Program& program, const char* operation) {
     return table(rows);
 }
 
-/// Who decided about a knob: a row of the device, or who decided about the variant.
-std::string decided_by(const Turned& turned, const GridChoice& choice) {
-    if (turned.row != nullptr) return to_string(*turned.row);
-    return choice.row.empty() ? "pinned" : std::string(to_string(choice.rung));
-}
-
-const Knob& knob_of(const Turned& turned, const Target& target) {
-    return *std::ranges::find(grid::knobs_for(target), turned.list, &Knob::name);
-}
-
-std::string knobs_text(const std::vector<Turned>& decided, const GridChoice& choice) {
-    std::vector<std::vector<std::string>> rows{{"knob", "value", "of", "decided by", "what"}};
-    for (const auto& one : decided) {
-        const auto& knob = knob_of(one, choice.target);
-        rows.push_back({one.list, fmt::format("{}", one.value), fmt::format("{}", fmt::join(knob.candidates, " ")), decided_by(one, choice),
-                        std::string(knob.what)});
-    }
-    return table(rows);
-}
-
-Json knobs_json(const std::vector<Turned>& decided, const GridChoice& choice) {
-    auto list = Json::array();
-    for (const auto& one : decided) {
-        const auto& candidates = knob_of(one, choice.target).candidates;
-        list.push_back({{"knob", one.list},
-                        {"value", one.value},
-                        {"candidates", std::vector<std::int64_t>(candidates)},
-                        {"decided_by", decided_by(one, choice)}});
-    }
-    return list;
-}
-
 Report explain(const GridChoice& choice) {
     const auto& [spec, target, tuning, rung, row] = choice;
     const auto program = generate(choice);
@@ -79,15 +47,15 @@ Report explain(const GridChoice& choice) {
     const auto text =
         fmt::format("{}, {}, {}, boundary {}, target {}\nvariant {}, chosen by {}\n\n{}\n{}\n{}\n{}\n", size_text(spec.width, spec.height),
                     to_string(spec.precision), to_string(spec.matrix), to_string(spec.boundary), to_string(target), tuning.variant,
-                    row.empty() ? std::string(to_string(rung)) : fmt::format("{}, {}", to_string(rung), row), knobs_text(decided, choice),
-                    to_text(units), levels_text(levels), launches_text(program, "factor")) +
+                    by_whom(rung, row), knobs_text(decided, grid::knobs_for(target), rung, row), to_text(units), levels_text(levels),
+                    launches_text(program, "factor")) +
         list({{"flops of an image", flops_text(flops)},
               {"its factors, without padding", bytes_text(bytes)},
               {"workspace", fmt::format("{} for {}", bytes_text(program.workspace_bytes), plural(spec.batch, "image"))}});
     return {Json{{"variant", tuning.variant},
                  {"rung", to_string(rung)},
                  {"row", row},
-                 {"knobs", knobs_json(decided, choice)},
+                 {"knobs", knobs_json(decided, grid::knobs_for(target), rung, row)},
                  {"units", to_json(units)},
                  {"program", Json::parse(trifold::to_json(program))}},
             text};

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "generator/sparse/cost.hpp"
+#include "generator/sparse/knobs.hpp"
 #include "generator/sparse/layout.hpp"
+#include "tools/trifold/knobs.hpp"
 #include "tools/trifold/sparse/mesh.hpp"
 #include "tools/trifold/sparse/verbs.hpp"
 #include "tools/trifold/text.hpp"
@@ -36,12 +38,15 @@ std::string costs_text(const std::vector<sparse::Cost>& costs) {
 }
 
 Report explain(const SparseSpec& spec, const SparseMatrixOptions& own, const SpecOptions& options) {
-    const auto target = options.target();
-    const auto [a, program] = make_mesh(spec, own, target, options.workers);
+    const auto [choice, decided, a, program] = make_mesh(spec, own, options);
+    const auto& target = choice.target;
+    const auto knobs = sparse::knobs_for(target);
+    const auto who = by_whom(choice.rung, choice.row);
     const auto square = spec.block * spec.block;
-    auto text = fmt::format("{} rows of {}, {}, {}, {}, target {}\n{}: {} subdomains of at most {} rows\n\n{}\n", a.rows(), spec.block,
-                            to_string(spec.precision), to_string(spec.preconditioner), to_string(spec.method), to_string(target), a.how,
-                            a.tiles(), a.largest_tile(), levels_text(a));
+    auto text = fmt::format(
+        "{} rows of {}, {}, {}, {}, target {}\n{}: {} subdomains of at most {} rows\nvariant {}, chosen by {}\n\n{}\n{}\n", a.rows(),
+        spec.block, to_string(spec.precision), to_string(spec.preconditioner), to_string(spec.method), to_string(target), a.how, a.tiles(),
+        a.largest_tile(), choice.tuning.variant, who, knobs_text(decided, knobs, choice.rung, choice.row), levels_text(a));
     for (const auto& [operation, launches] : program.operations) text += launches_text(program, operation) + "\n";
     text += list({{"entries of A", fmt::format("{} blocks, {} of them between subdomains", a.entries(), a.entries() - a.kept)},
                   {"A", bytes_text(a.entries() * square * element_bytes(spec.precision))},
@@ -55,6 +60,10 @@ Report explain(const SparseSpec& spec, const SparseMatrixOptions& own, const Spe
                  {"entries", a.entries()},
                  {"dropped", a.entries() - a.kept},
                  {"factored", a.filled},
+                 {"variant", choice.tuning.variant},
+                 {"rung", to_string(choice.rung)},
+                 {"row", choice.row},
+                 {"knobs", knobs_json(decided, knobs, choice.rung, choice.row)},
                  {"program", Json::parse(to_json(program))}},
             text};
 }
@@ -65,6 +74,7 @@ std::function<Report()> sparse_explain(CLI::App& app, const SpecOptions& options
     const auto own = std::make_shared<SparseMatrixOptions>();
     own->add_to(app);
     own->add_points(app);
+    own->add_variant(app);
     return [own, &app, &options] { return explain(own->spec(app, options), *own, options); };
 }
 

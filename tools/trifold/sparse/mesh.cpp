@@ -5,33 +5,40 @@
 #include <trifold/error.hpp>
 
 #include "generator/sparse/generate.hpp"
+#include "generator/sparse/knobs.hpp"
 #include "runtime/sparse/metis.hpp"
+#include "runtime/sparse/partition.hpp"
+#include "runtime/sparse/wisdom.hpp"
 
 namespace trifold::command {
 namespace {
 
-sparse::Parts parts_of(const SparseMesh& mesh, const SparsePattern& pattern, const SparsePartition& partition, std::int64_t rows) {
-    if (partition.by == SparsePartitioning::whole) return sparse::whole(pattern);
-    if (partition.by == SparsePartitioning::greedy) return sparse::greedy_parts(pattern, rows);
-    if (partition.by == SparsePartitioning::given) return sparse::given_parts(pattern, partition.parts);
-    if (std::string why; partition.by == SparsePartitioning::metis) {
-        if (auto parts = sparse::metis_parts(pattern, rows, why)) return std::move(*parts);
-        throw SpecError(fmt::format("--partition metis: {}", why));
-    }
-    return sparse::parts_of_boxes(mesh, partition.by == SparsePartitioning::box ? partition.box : sparse::box_of(mesh, rows));
+/// Kernels for another machine are not to depend on whether this one has METIS.
+sparse::Parts parts_of(const SparsePattern& pattern, const SparsePartition& partition, const SparseSpec& spec, std::int64_t usual) {
+    if (partition.by != SparsePartitioning::metis) return sparse::parts_of(pattern, partition, spec.preconditioner, usual);
+    std::string why;
+    if (auto parts = sparse::metis_parts(pattern, partition.rows > 0 ? partition.rows : usual, why)) return std::move(*parts);
+    throw SpecError(fmt::format("--partition metis: {}", why));
 }
 
 }  // namespace
 
-MeshProgram make_mesh(const SparseSpec& spec, const SparseMatrixOptions& options, const Target& target, int workers) {
+MeshProgram make_mesh(const SparseSpec& spec, const SparseMatrixOptions& options, const SpecOptions& common) {
     const auto mesh = options.cells();
     if (!mesh) throw SpecError("the kernels of a sparse system need its cells; give --mesh, such as 128x128x128");
     const SparsePattern pattern(*mesh);
-    const auto partition = options.parts(true);
-    const auto rows = partition.rows > 0 ? partition.rows : sparse::usual_rows(spec, target);
-    auto arrangement = sparse::arrange(pattern, parts_of(*mesh, pattern, partition, rows), spec.preconditioner);
-    auto made = sparse::generate(spec, target, {.workers = workers}, pattern, arrangement);
-    return {std::move(arrangement), std::move(made.program)};
+    const auto device = common.native();
+    MeshProgram result;
+    result.choice = sparse::choose_by_wisdom({spec, sparse::sizes_of(pattern)}, common.target(),
+                                             {.workers = common.workers, .variant = options.variant}, device ? wisdom_device(*device) : "");
+    const auto& [spec_of_choice, target, tuning, rung, row] = result.choice;
+    auto knobs = sparse::pinned_by(tuning, target);
+    knobs.asked = &result.decided;
+    const auto usual = sparse::usual_rows(spec, target, pattern.rows(), knobs);
+    result.arrangement =
+        sparse::arrange(pattern, parts_of(pattern, options.parts(true), spec, usual), spec.preconditioner, sparse::order_for(target));
+    result.program = sparse::generate(spec, target, tuning, pattern, result.arrangement, &result.decided).program;
+    return result;
 }
 
 }  // namespace trifold::command

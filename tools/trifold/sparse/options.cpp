@@ -71,10 +71,16 @@ void SparseMatrixOptions::add_to(CLI::App& app) {
                    "With --iterative: automatic, metis, greedy, whole, boxes of cells such as 16x16x8 (with --mesh), or a file with the "
                    "number of each row's subdomain")
         ->capture_default_str();
-    app.add_option("--subdomain", rows, "With --iterative: about so many rows of blocks in a subdomain; 0: by the device's model")
+    app.add_option("--subdomain", rows, "With --iterative: about so many rows of blocks in a subdomain; 0: by wisdom, or the device's rows")
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
     app.add_option("--mesh", mesh, "With --iterative: rows are the cells of such a box, x fastest: 128x128x64");
+}
+
+void SparseMatrixOptions::add_variant(CLI::App& app) {
+    app.add_option("--sparse-variant", variant,
+                   "With --iterative: auto, or sweeps and its knobs, as explain lists them: sweeps:tile_scalars=3072")
+        ->capture_default_str();
 }
 
 void SparseMatrixOptions::add_points(CLI::App& app) {

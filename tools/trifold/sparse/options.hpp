@@ -11,10 +11,11 @@ namespace trifold::command {
 
 /// Options that describe a sparse system, besides its files.
 struct SparseMatrixOptions {
-    std::string preconditioner = "ildu0", method = "bicgstab", partition = "automatic", mesh;
+    std::string preconditioner = "ildu0", method = "bicgstab", partition = "automatic", mesh, variant = "auto";
     std::int64_t restart = 30, rows = 0;
     int points = 7;
     void add_to(CLI::App& app);
+    void add_variant(CLI::App& app);
     /// For verbs to which a mesh is all that they know of A.
     void add_points(CLI::App& app);
     /// Without block, precision and sizes. Throws SpecError.

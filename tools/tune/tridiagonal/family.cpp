@@ -30,19 +30,19 @@ std::string notes(const nlohmann::json& tree) {
     return text;
 }
 
-/// --block and --horizon.
+/// --horizon.
 class BlockRanges : public SpecRanges {
   public:
     void add_to(CLI::App& app) override {
-        app.add_option("--block", block_, std::string("Block sizes n") + range_words);
         app.add_option("--horizon", horizon_, std::string("Numbers of diagonal blocks N") + range_words);
     }
-    bool given() const override { return !block_.empty() || !horizon_.empty(); }
+    bool given() const override { return !horizon_.empty(); }
     std::vector<nlohmann::json> specs(const CommonRanges& common) const override {
         std::vector<nlohmann::json> result;
-        const auto blocks = parse_range(block_, "--block"), horizons = parse_range(horizon_, "--horizon");
-        check_count({blocks.size(), horizons.size(), common.batches.size(), common.rhs.size(), common.precisions.size()});
-        for (const auto block : blocks)
+        if (common.blocks.empty()) throw SpecError("--horizon needs the sizes of blocks; give --block, such as 4:64:4");
+        const auto horizons = parse_range(horizon_, "--horizon");
+        check_count({common.blocks.size(), horizons.size(), common.batches.size(), common.rhs.size(), common.precisions.size()});
+        for (const auto block : common.blocks)
             for (const auto horizon : horizons)
                 for (const auto batch : common.batches)
                     for (const auto rhs : common.rhs)
@@ -56,7 +56,7 @@ class BlockRanges : public SpecRanges {
     }
 
   private:
-    std::string block_, horizon_;
+    std::string horizon_;
 };
 
 Choice choice_by(const Point& point, const Target& target, const Candidate& candidate) {

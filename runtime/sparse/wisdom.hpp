@@ -1,0 +1,13 @@
+#pragma once
+#include <string_view>
+
+#include "generator/sparse/wisdom.hpp"
+#include "runtime/wisdom/wisdom.hpp"
+
+namespace trifold::sparse {
+
+/// As choose(spec, target, tuning), by the user's wisdom and what is built in. An empty device is one that is not known. What is wrong with
+/// wisdom is reported once in the log and never an error. Throws SpecError as choose does.
+SparseChoice choose_by_wisdom(const Problem& problem, const Target& target, const SparseTuning& tuning, std::string_view device);
+
+}  // namespace trifold::sparse
