@@ -109,12 +109,14 @@
 /* ---- gpu/tridiagonal/input.cuh ---- */
 /* ---- gpu/tridiagonal/dense/pivots.cuh ---- */
 /* ---- gpu/tridiagonal/verdict.cuh ---- */
+/* ---- gpu/tridiagonal/bands/constants.cuh ---- */
 /* ---- gpu/tridiagonal/dataflow/constants.cuh ---- */
 /* ---- gpu/tridiagonal/dataflow/flags.cuh ---- */
 /* ---- gpu/tridiagonal/dataflow/shared.h ---- */
 /* ---- gpu/tridiagonal/dataflow/front.cuh ---- */
 /* ---- gpu/tridiagonal/dataflow/message.cuh ---- */
 /* ---- gpu/tridiagonal/dataflow/load.cuh ---- */
+/* ---- gpu/tridiagonal/bands/invert.cuh ---- */
 /* ---- gpu/tridiagonal/dense/column_tile.cuh ---- */
 /* ---- gpu/tridiagonal/dataflow/panel.cuh ---- */
 /* ---- gpu/tridiagonal/dataflow/stack.cuh ---- */

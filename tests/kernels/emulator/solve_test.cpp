@@ -103,6 +103,12 @@ TEST_CASE("knobs of launches by level solve on the emulated GPU") {
     check_knobs({.block = 6, .horizon = 5, .rhs = 5, .batch = 3}, "twisted:2", "team");
 }
 
+TEST_CASE("knobs of chains solve on the emulated GPU") {
+    check_knobs({.block = 20, .horizon = 5, .rhs = 2, .batch = 2}, "twisted:2", "chains");
+    check_solves({.block = 33, .horizon = 3, .batch = 2}, "twisted:2", "chains:chain_helper=1", "cuda:sm_90");
+    check_solves({.block = 50, .horizon = 3}, "sequential", "chains:chain_helper=0,chain_rereads=0", "cuda:sm_90");
+}
+
 TEST_CASE("knobs of tile dataflow solve on the emulated GPU") { check_knobs({.block = 33, .horizon = 3}, "twisted:2", "tile-dataflow"); }
 
 TEST_CASE("short horizons solve on the emulated GPU") {
@@ -175,6 +181,24 @@ TEST_CASE("teams solve batches on emulated GPUs of AMD's") {
         check_solves({.block = 5, .horizon = 4, .rhs = 3, .batch = 10}, "sequential", "team", target);
         check_solves({.block = 20, .horizon = 3, .batch = 3}, "sequential", "team", target);
     }
+}
+
+TEST_CASE("chains of every block size solve on the emulated GPU") {
+    int k = 0;
+    for (const std::int64_t n : {17, 24, 28, 31, 32, 33, 48, 64, 75, 96}) {
+        const bool sequential = k % 2 == 0;
+        check_solves({.block = n, .horizon = n > 64 ? 3 : 6, .rhs = k % 3 == 2 ? 5 : 1, .batch = 1 + k % 2},
+                     sequential ? "sequential" : "twisted:2", "chains", "cuda:sm_90");
+        ++k;
+    }
+}
+
+TEST_CASE("chains of every horizon solve on the emulated GPU") {
+    for (const std::int64_t horizon : {1, 2, 3, 4, 9})
+        for (const std::string schedule : {"sequential", "twisted:2"})
+            check_solves({.block = 18, .horizon = horizon, .rhs = 2, .batch = 2}, schedule, "chains", "cuda:sm_90");
+    check_solves({.block = 20, .horizon = 3, .batch = 600}, "twisted:2", "chains", "cuda:sm_90");     // without helpers
+    check_solves({.block = 20, .horizon = 3, .batch = 70000}, "sequential", "chains", "cuda:sm_90");  // several systems a thread block
 }
 
 TEST_CASE("dataflow kernels solve on emulated GPUs of AMD's") {
