@@ -1,5 +1,7 @@
 #include <fmt/format.h>
+#include <trifold/copy_args.h>
 
+#include <cstddef>
 #include <trifold/program.hpp>
 
 #include "generator/program/require.hpp"
@@ -30,6 +32,20 @@ void check_repeats(const Program& program) {
             done = repeat.first + repeat.count;
         }
     }
+}
+
+Unit copy_unit(const Target& target) {
+    static_assert(sizeof(trifold_copy_args) == sizeof(BlockCopy) && offsetof(trifold_copy_args, active) == offsetof(BlockCopy, active));
+    const bool on_hip = target.backend == Backend::hip;
+    Unit unit{target, fmt::format("copy_{}", target.arch), {{"trifold_copy", trifold_copy_threads, 0}}, {}, {}};
+    if (on_hip)
+        unit.options = {"--offload-arch=" + target.arch, "-std=c++20", "-O3"};
+    else
+        unit.options = {"-arch=" + target.arch, "-std=c++17"};
+    const auto fact =
+        on_hip ? fmt::format("TRIFOLD_WAVE {}", warp_lanes(target)) : fmt::format("TRIFOLD_ARCH {}", compute_capability(target));
+    unit.source = fmt::format("#define {}\n{}", fact, paste({"gpu/copy.cuh"}, on_hip ? Platform::hip : Platform::cuda));
+    return unit;
 }
 
 Unit repeat_unit(const Target& target) {

@@ -160,7 +160,7 @@ Design design(const Choice& choice, std::vector<Turned>* asked) {
     // b' A^-1 b, which finish_forward sums up, means nothing for the corrections of a mixed solution.
     if (is_wrapped(result))
         for (auto& item : result.lowered.phases) std::erase(item.second, Phase::finish_forward);
-    if (has_no_front(result.schedule))
+    if (result.target.backend == Backend::cpu && has_no_front(result.schedule))
         for (auto& [operation, list] : result.lowered.phases) list = phases_without_fronts(operation);
     for (const auto phase : phases)
         if (is_needed(result.lowered, phase)) result.kernels.push_back({{}, phase, result.lowered.shapes.at(phase)});

@@ -47,9 +47,9 @@ void add_factors(MemoryPlan& plan, const Design& design) {
     plan.add("behind", has_fill(design.schedule) ? blocks : 0, storage.panel, real);
 }
 
-void add_updates(MemoryPlan& plan, const Design& design, std::int64_t vectors) {
+void add_updates(MemoryPlan& plan, const Design& design, std::int64_t vectors, std::int64_t slots) {
     const auto& storage = design.lowered.storage;
-    const auto slots = slots_of(design), real = element_bytes(design.spec.precision);
+    const auto real = std::int64_t{element_bytes(design.spec.precision)};
     const auto couplings = checked_multiply(design.lowered.members, couplings_of(design.schedule), "couplings of the batch");
     plan.add("update", slots, storage.update, real);
     plan.add("coupling", couplings, storage.coupling, real);
@@ -78,7 +78,7 @@ MemoryPlan plain_memory(const Design& design) {
     MemoryPlan plan;
     add_results(plan, design);
     add_factors(plan, design);
-    add_updates(plan, design, slots_of(design));
+    add_updates(plan, design, slots_of(design), slots_of(design));
     add_verdicts(plan, design, 1);
     return plan;
 }

@@ -20,8 +20,8 @@ struct MemoryPlan {
 void add_results(MemoryPlan& plan, const Design& design);
 /// Adds L, R and G of every block.
 void add_factors(MemoryPlan& plan, const Design& design);
-/// Adds what chains leave to the separators: slots of updates, couplings, and `vectors` updates of right-hand sides.
-void add_updates(MemoryPlan& plan, const Design& design, std::int64_t vectors);
+/// Adds what chains leave to the separators: `slots` of updates, couplings, and `vectors` updates of right-hand sides.
+void add_updates(MemoryPlan& plan, const Design& design, std::int64_t vectors, std::int64_t slots);
 /// Adds the verdict on each block, and the sums of its pivots' logarithms in `log_parts` parts.
 void add_verdicts(MemoryPlan& plan, const Design& design, std::int64_t log_parts);
 /// For launches of all levels: adds a counter a member for each of `kinds` kernels, from which it claims its fronts, and `each` flags or

@@ -119,6 +119,9 @@ inline constexpr std::int64_t workspace_alignment = 256;
 inline constexpr int max_workers = 1024;
 constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
+/// Whether it is a send or a receive.
+constexpr bool is_message(const Launch& launch) { return launch.work == Work::send || launch.work == Work::receive; }
+
 /// Throws SpecError when the Program has no such buffer.
 const Buffer& buffer(const Program& program, std::string_view name);
 /// The kernel that a launch names.
@@ -126,6 +129,8 @@ const Kernel& kernel_of(const Program& program, const Launch& launch);
 
 /// The unit of the kernel that ends repetitions on a device, which each CUDA Program with a Repeat has.
 Unit repeat_unit(const Target& target);
+/// The unit of the kernel that makes copies on a device, which each Program of a GPU with a copy has.
+Unit copy_unit(const Target& target);
 /// Throws std::logic_error where the Program's repetitions are not as Repeat says: a mistake of the family that made it.
 void check_repeats(const Program& program);
 

@@ -21,6 +21,9 @@ struct RankSpec {
 /// Shards that differ by one block at most. Throws SpecError where there are fewer blocks than ranks.
 std::vector<std::int64_t> even_shards(std::int64_t horizon, int ranks);
 
+/// Shards with which all ranks are modelled to take the same time; on CPUs even ones.
+std::vector<std::int64_t> fitting_shards(const Spec& spec, int ranks, const Target& target, const Tuning& tuning = {});
+
 /// Throws SpecError unless every rank has a block and the shards are the chain; besides as validate(Spec).
 void validate(const RankSpec& spec);
 
@@ -30,8 +33,14 @@ Spec shard_of(const RankSpec& spec);
 Spec path_of(const RankSpec& spec);
 
 /// Decides what the tuning leaves open, the same for all ranks. The tuning's schedule is that of a rank's own blocks: auto or sequential
-/// (one chain), multi-stage, or segments:a,b,c, as far as a rank's blocks divide. Throws SpecError.
+/// (one chain), chains:p, flanked:a,b,c, multi-stage, or segments:a,b,c, as far as a rank's blocks divide. On GPUs auto is the one with the
+/// least modelled time. Throws SpecError.
 Choice choose(const RankSpec& spec, const Target& target, const Tuning& tuning = {});
+
+/// Modelled seconds of modelled_operation on GPUs of one host.
+double modelled_seconds(const RankSpec& spec, const Choice& agreed);
+/// Why fewer ranks would be faster, by the model of the GPUs; empty: they would not, or these are no GPUs.
+std::string slower_than_fewer(const RankSpec& spec, const Choice& agreed);
 
 /// The Program of one rank. Pure. Its operations have messages, which the other ranks' Programs answer. `agreed` is what choose() returned.
 Program generate(const RankSpec& spec, const Choice& agreed);

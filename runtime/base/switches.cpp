@@ -46,6 +46,7 @@ constexpr std::array table{
     Switch{"TRIFOLD_CC", "command or path", "the C compiler for CPU kernels, instead of Clang in process; one word, no options"},
     Switch{"TRIFOLD_CLANG", "file", "libtrifold_clang.so, the part of the library that holds Clang, when it is in an unusual place"},
     Switch{"TRIFOLD_NVRTC", "file or directory", "libnvrtc.so, or the directory that holds it"},
+    Switch{"TRIFOLD_NCCL", "file", "libnccl.so.2, or on AMD devices librccl.so.1, for ranks on GPUs, where the process has not loaded one"},
     Switch{"TRIFOLD_HIPRTC", "file or directory", "libhiprtc.so or libamdhip64.so, or the directory that holds it"},
     Switch{"TRIFOLD_SPIN", "microseconds, 0 to 1000000",
            "how long idle threads of a CPU Solver stay awake after a call, where Tuning does not say; default 1000. Shorter leaves their "

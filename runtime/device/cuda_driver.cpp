@@ -20,7 +20,7 @@ namespace {
     X(cuDevicePrimaryCtxRelease) X(cuCtxPushCurrent) X(cuCtxPopCurrent) X(cuCtxGetDevice) X(cuCtxSynchronize) \
     X(cuModuleLoadData) X(cuModuleUnload) X(cuModuleGetFunction) X(cuFuncGetAttribute) X(cuFuncSetAttribute) \
     X(cuMemAlloc) X(cuMemFree) X(cuMemGetInfo) X(cuMemsetD8Async) X(cuMemcpyHtoDAsync) X(cuMemcpyDtoHAsync) X(cuMemcpyDtoDAsync) \
-    X(cuPointerGetAttribute) X(cuStreamCreate) X(cuStreamDestroy) X(cuStreamSynchronize) X(cuStreamGetCtx) \
+    X(cuPointerGetAttribute) X(cuStreamCreate) X(cuStreamDestroy) X(cuStreamSynchronize) X(cuStreamQuery) X(cuStreamGetCtx) \
     X(cuStreamIsCapturing) X(cuGraphCreate) X(cuGraphDestroy) X(cuGraphAddKernelNode) X(cuGraphInstantiateWithFlags) \
     X(cuGraphExecDestroy) X(cuGraphExecKernelNodeSetParams) X(cuGraphUpload) X(cuGraphLaunch) X(cuLaunchKernel)
 // clang-format on
@@ -246,6 +246,11 @@ class CudaDriver final : public Driver {
     }
     void destroy_stream(void* stream) const noexcept override { functions_.cuStreamDestroy(stream_of(stream)); }
     void synchronize_stream(void* stream) const override { TRIFOLD_CU(cuStreamSynchronize, stream_of(stream)); }
+    bool is_done(void* stream) const override {
+        const auto result = functions_.cuStreamQuery(stream_of(stream));
+        if (result != CUDA_ERROR_NOT_READY) check(result, "cuStreamQuery");
+        return result == CUDA_SUCCESS;
+    }
     bool is_capturing(void* stream) const override {
         auto capture = CU_STREAM_CAPTURE_STATUS_NONE;
         TRIFOLD_CU(cuStreamIsCapturing, stream_of(stream), &capture);

@@ -42,6 +42,7 @@ class Calls {
         return capturing;
     }
     void note(void* stream) { last_ = stream; }
+    void* last() const { return last_; }
 
     /// Waits for the last call. What was captured is replayed by the caller, on streams this does not know.
     void synchronize() const {

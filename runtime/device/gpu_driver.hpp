@@ -67,6 +67,7 @@ class Driver {
     virtual void* create_stream() const = 0;
     virtual void destroy_stream(void* stream) const noexcept = 0;
     virtual void synchronize_stream(void* stream) const = 0;
+    virtual bool is_done(void* stream) const = 0;  ///< whether all its work has ended
     virtual bool is_capturing(void* stream) const = 0;
     virtual int device_of(void* stream) const = 0;
 

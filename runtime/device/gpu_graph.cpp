@@ -19,9 +19,15 @@ Graph::Parameters::Parameters(const Node& of, std::span<const Operand> operands)
            of.shared_bytes,
            arguments} {}
 
-Graph::Graph(const Driver& driver, const Program& program, const Units& units, const std::string& operation)
-    : driver_(driver), program_(program), units_(units) {
+Graph::Graph(const Driver& driver, const Program& program, const Units& units, const std::string& operation, Transport* transport)
+    : driver_(driver), program_(program), units_(units), operation_(operation), transport_(transport) {
     for (const auto& launch : program.operations.at(operation)) {
+        has_copies_ = has_copies_ || launch.work != Work::kernel;
+        if (is_message(launch)) {
+            room_ = buffer(program, "message").offset;
+            nodes_.push_back({nullptr, &launch, 0, 0});
+            continue;
+        }
         const auto& kernel = kernel_of(program, launch);
         nodes_.push_back({units.function(launch.unit, launch.kernel), &launch, static_cast<unsigned>(kernel.threads),
                           static_cast<unsigned>(kernel.shared_bytes)});
@@ -130,21 +136,48 @@ void Graph::launch(std::span<const Operand> operands, void* workspace, void* str
 void Graph::enqueue(std::span<const Operand> operands, void* workspace, void* stream, bool recording) const {
     std::size_t done = 0;
     for (const auto& repeat : repeats_) {
-        enqueue_each(done, repeat.first, operands, stream);
+        enqueue_each(done, repeat.first, operands, workspace, stream);
         done = repeat.first + repeat.count;
         if (!recording)
             enqueue_turns(repeat, operands, workspace, stream);
         else
-            for (std::int64_t turn = 0; turn < repeat.most; ++turn) enqueue_each(repeat.first, done, operands, stream);
+            for (std::int64_t turn = 0; turn < repeat.most; ++turn) enqueue_each(repeat.first, done, operands, workspace, stream);
     }
-    enqueue_each(done, nodes_.size(), operands, stream);
+    enqueue_each(done, nodes_.size(), operands, workspace, stream);
 }
 
-void Graph::enqueue_each(std::size_t first, std::size_t end, std::span<const Operand> operands, void* stream) const {
+void Graph::enqueue_each(std::size_t first, std::size_t end, std::span<const Operand> operands, void* workspace, void* stream) const {
+    bool has_met = false;
     for (auto k = first; k < end; ++k) {
+        if (is_message(*nodes_[k].launch)) {
+            const auto members = operands.front().members;
+            // The launches before it are at work meanwhile.
+            if (!has_met) transport_->meet(members, operation_);
+            has_met = true;
+            enqueue_message(nodes_[k], members, static_cast<char*>(workspace), stream);
+            continue;
+        }
         const Parameters parameters(nodes_[k], operands);
         driver_.launch(parameters.grid, stream);
     }
+}
+
+/// Pieces are gathered in the buffer "message" on their way; one that is the whole message is sent from its place.
+void Graph::enqueue_message(const Node& node, std::int64_t members, char* workspace, void* stream) const {
+    const auto& [peer, pieces] = node.launch->message;
+    const bool stays = peer == transport_->rank(), sends = node.launch->work == Work::send;
+    const bool is_whole = pieces.size() == 1 && members == 1 && !stays;
+    char* const room = is_whole ? workspace + pieces.front().offset : workspace + room_;
+    std::int64_t bytes = 0;
+    for (const auto& piece : pieces) bytes += piece.bytes * ((members + piece.members - 1) / piece.members);
+    if (!sends && !stays) transport_->receive(peer, room, bytes, {stream});
+    std::int64_t place = 0;
+    for (const auto& piece : pieces)
+        for (std::int64_t k = 0; k * piece.members < members && !is_whole; ++k, place += piece.bytes) {
+            char* const run = workspace + piece.offset + k * piece.stride;
+            driver_.copy(sends ? room + place : run, sends ? run : room + place, static_cast<std::size_t>(piece.bytes), stream);
+        }
+    if (sends && !stays) transport_->send(peer, room, bytes, {stream});
 }
 
 void Graph::enqueue_turns(const Repeat& repeat, std::span<const Operand> operands, void* workspace, void* stream) const {
@@ -155,7 +188,7 @@ void Graph::enqueue_turns(const Repeat& repeat, std::span<const Operand> operand
             driver_.synchronize_stream(stream);
         }
         if (wanted == 0) return;
-        enqueue_each(repeat.first, repeat.first + repeat.count, operands, stream);
+        enqueue_each(repeat.first, repeat.first + repeat.count, operands, workspace, stream);
     }
 }
 

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <trifold/program.hpp>
+#include <trifold/transport.hpp>
 #include <vector>
 
 #include "runtime/device/gpu_driver.hpp"
@@ -18,7 +19,8 @@ namespace trifold::gpu {
 class Graph {
   public:
     /// Waits for the operation's code. The Program and the units must outlive this.
-    Graph(const Driver& driver, const Program& program, const Units& units, const std::string& operation);
+    /// `transport` carries the Program's messages, if it has some.
+    Graph(const Driver& driver, const Program& program, const Units& units, const std::string& operation, Transport* transport = nullptr);
     ~Graph();
     Graph(const Graph&) = delete;
     Graph& operator=(const Graph&) = delete;
@@ -26,8 +28,9 @@ class Graph {
     /// Makes it ready for launch(), and the device too. `operands` stand in until a launch brings its own.
     void build(std::span<const Operand> operands, void* workspace, void* stream);
     bool is_built() const { return executable_ != nullptr || !can_launch(); }
-    /// Whether launch() can do it: a graph that repeats launches needs a driver that knows such graphs.
-    bool can_launch() const { return repeats_.empty() || driver_.can_repeat(); }
+    /// Whether launch() can do it: a graph that repeats launches needs a driver that knows such graphs. Messages are enqueued, and copies
+    /// have operands that do not follow from the first.
+    bool can_launch() const { return !has_copies_ && (repeats_.empty() || driver_.can_repeat()); }
     /// Puts in what has changed since the last launch, without a new capture, and launches.
     void launch(std::span<const Operand> operands, void* workspace, void* stream);
     /// The same launches one by one, as a stream under capture or a debugger wants them. Where they are repeated, the host waits for the
@@ -56,13 +59,18 @@ class Graph {
     void add_repeat(const Repeat& repeat, std::span<const Operand> operands, void* workspace);
     void update(std::span<const Operand> operands, void* workspace);
     void note(std::span<const Operand> operands, void* workspace);
-    void enqueue_each(std::size_t first, std::size_t end, std::span<const Operand> operands, void* stream) const;
+    void enqueue_each(std::size_t first, std::size_t end, std::span<const Operand> operands, void* workspace, void* stream) const;
+    void enqueue_message(const Node& node, std::int64_t members, char* workspace, void* stream) const;
     void enqueue_turns(const Repeat& repeat, std::span<const Operand> operands, void* workspace, void* stream) const;
     void* flag_of(const Repeat& repeat, void* workspace) const;
 
     const Driver& driver_;
     const Program& program_;
     const Units& units_;
+    std::string operation_;
+    Transport* transport_;
+    std::int64_t room_ = 0;  // the buffer "message"
+    bool has_copies_ = false;
     std::vector<Node> nodes_;
     std::vector<Repeat> repeats_;
     void* graph_ = nullptr;

@@ -20,7 +20,7 @@ namespace {
     X(hipSetDevice) X(hipGetDeviceProperties) X(hipDeviceGetAttribute) X(hipDeviceSynchronize) X(hipModuleLoadData) \
     X(hipModuleUnload) X(hipModuleGetFunction) X(hipFuncGetAttribute) X(hipMalloc) X(hipFree) X(hipMemGetInfo) \
     X(hipMemsetAsync) X(hipMemcpyAsync) X(hipPointerGetAttributes) X(hipStreamCreateWithFlags) X(hipStreamDestroy) \
-    X(hipStreamSynchronize) X(hipStreamIsCapturing) X(hipGraphCreate) X(hipGraphDestroy) X(hipGraphAddKernelNode) \
+    X(hipStreamSynchronize) X(hipStreamQuery) X(hipStreamIsCapturing) X(hipGraphCreate) X(hipGraphDestroy) X(hipGraphAddKernelNode) \
     X(hipGraphInstantiate) X(hipGraphExecDestroy) X(hipGraphExecKernelNodeSetParams) X(hipGraphLaunch) \
     X(hipModuleLaunchKernel)
 // clang-format on
@@ -215,6 +215,11 @@ class HipDriver final : public Driver {
     }
     void destroy_stream(void* stream) const noexcept override { (void)functions_.hipStreamDestroy(stream_of(stream)); }
     void synchronize_stream(void* stream) const override { TRIFOLD_HIP(hipStreamSynchronize, stream_of(stream)); }
+    bool is_done(void* stream) const override {
+        const auto result = functions_.hipStreamQuery(stream_of(stream));
+        if (result != hipErrorNotReady) check(result, "hipStreamQuery");
+        return result == hipSuccess;
+    }
     bool is_capturing(void* stream) const override {
         auto capture = hipStreamCaptureStatusNone;
         TRIFOLD_HIP(hipStreamIsCapturing, stream_of(stream), &capture);

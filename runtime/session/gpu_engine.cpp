@@ -40,7 +40,9 @@ struct Resources {
     /// The graph of an operation, which may not be built yet. Waits for its code.
     Graph& make_graph(const Prepared& prepared, std::size_t operation) {
         auto& graph = graphs[operation];
-        if (graph == nullptr) graph = std::make_unique<Graph>(driver, prepared.program, prepared.units, prepared.operation(operation));
+        if (graph == nullptr)
+            graph =
+                std::make_unique<Graph>(driver, prepared.program, prepared.units, prepared.operation(operation), prepared.transport.get());
         return *graph;
     }
     void prepare(const Prepared& prepared) {
@@ -135,6 +137,7 @@ class GpuEngine final : public Engine {
     }
     void synchronize() override {
         const Current current(context_);
+        if (prepared_->transport != nullptr) prepared_->transport->wait({calls_.last()});
         calls_.synchronize();
     }
     void set_executor(Executor) override {

@@ -30,7 +30,8 @@ class Stopwatch {
 std::set<std::size_t> units_of(const Program& program, const std::string& operation) {
     std::set<std::size_t> units;
     for (const auto& launch : program.operations.at(operation))
-        if (launch.work == Work::kernel) units.insert(launch.unit);
+        if (launch.work == Work::kernel || (launch.work == Work::copy && program.units.front().target.backend != Backend::cpu))
+            units.insert(launch.unit);
     if (const auto repeats = program.repeats.find(operation); repeats != program.repeats.end())
         for (const auto& repeat : repeats->second)
             if (repeat.unit < program.units.size()) units.insert(repeat.unit);

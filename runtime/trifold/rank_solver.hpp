@@ -14,8 +14,9 @@ namespace [[gnu::visibility("default")]] trifold {
 /// have agreed about the chain, the tuning, the version of Trifold and the kind of device.
 class RankPlan {
   public:
-    /// `spec` is the whole chain. `shards`: blocks of each rank; empty: even_shards. CPUs only, for now. Throws SpecError, CompileError,
-    /// CacheError, DeviceError; and RankError where a rank does not come or does not agree.
+    /// `spec` is the whole chain. `shards`: blocks of each rank; empty: fitting_shards. On a GPU the transport is an NcclTransport, or
+    /// one of hosts, for which it makes an NcclTransport. Throws SpecError, CompileError, CacheError, DeviceError; and RankError where a
+    /// rank does not come or does not agree.
     RankPlan(const Spec& spec, std::shared_ptr<Transport> transport, const Device& device = Device::cpu(), const Tuning& tuning = {},
              std::vector<std::int64_t> shards = {});
     const RankSpec& spec() const;
@@ -38,6 +39,7 @@ struct RankOptions {
     double pivot_floor = 0;
     bool accept_nearly_singular = false;
     std::int64_t members = 0, columns = 0;
+    Stream stream{};  ///< the GPU's, where arrays are in its memory
 };
 
 /// An array that a call may write to.

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <trifold/call.hpp>
+#include <trifold/device.hpp>
 #include <trifold/error.hpp>
 
 namespace [[gnu::visibility("default")]] trifold {
@@ -28,6 +29,15 @@ class Transport {
     virtual int ranks() const = 0;
     virtual void send(int to, const void* data, std::int64_t bytes, Stream stream = {}) = 0;
     virtual void receive(int from, void* data, std::int64_t bytes, Stream stream = {}) = 0;
+
+    /// Whether messages are in the memory of a device.
+    virtual bool is_on_device() const { return false; }
+    /// Carries what ranks tell one another from host to host.
+    virtual Transport& hosts() { return *this; }
+    /// On a device: returns when all ranks have come with the same number, before the first message of a call. `what` names the call.
+    virtual void meet(std::int64_t number, const std::string& what) { (void)number, (void)what; }
+    /// On a device: returns when the stream's work has ended.
+    virtual void wait(Stream stream) { (void)stream; }
 };
 
 /// How long a rank waits for another before it throws, where nobody says otherwise.
@@ -45,6 +55,37 @@ class LocalRanks {
     struct Hub;
     class Endpoint;
     std::shared_ptr<Hub> hub_;
+};
+
+/// Where NCCL (on AMD devices RCCL) comes from, and how long ranks wait for it.
+struct NcclOptions {
+    void* communicator = nullptr;  ///< an ncclComm_t of the caller's, of these ranks in this order; null: one is made
+    std::string library{};         ///< NCCL's file where none is loaded yet; empty: TRIFOLD_NCCL, then libnccl.so.2
+    std::chrono::milliseconds time_limit = standard_time_limit;
+};
+
+/// Messages between GPUs, one a rank, by NCCL. It is opened when it is needed and nothing links it: the one that the process has loaded is
+/// taken, then that of the options, then that of TRIFOLD_NCCL, then libnccl.so.2. `hosts` tells the ranks apart and carries all else, such
+/// as LocalRanks for a thread a GPU and MpiTransport for a process a GPU. All ranks make it together; a RankPlan on a GPU that is given
+/// `hosts` makes it by itself. Throws DeviceError where there is no NCCL, or it is too old; RankError where another rank could not make it.
+class NcclTransport final : public Transport {
+  public:
+    NcclTransport(std::shared_ptr<Transport> hosts, const Device& device, const NcclOptions& options = {});
+    ~NcclTransport() override;
+    int rank() const override;
+    int ranks() const override;
+    void send(int to, const void* data, std::int64_t bytes, Stream stream = {}) override;
+    void receive(int from, void* data, std::int64_t bytes, Stream stream = {}) override;
+    bool is_on_device() const override { return true; }
+    Transport& hosts() override;
+    void meet(std::int64_t number, const std::string& what) override;
+    void wait(Stream stream) override;
+    /// The version of NCCL and its file: "2.28.3, /usr/lib/libnccl.so.2".
+    const std::string& library() const;
+
+  private:
+    struct [[gnu::visibility("hidden")]] Impl;
+    std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace trifold

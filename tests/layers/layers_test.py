@@ -53,6 +53,7 @@ COMMON_HEADERS = {
     "factors_of.hpp",
     "integer.h",
     "repeat_args.h",
+    "copy_args.h",
     "precision.hpp",
     "process.hpp",
     "program.hpp",

@@ -246,7 +246,7 @@ MemoryPlan memory(const Design& design) {
     MemoryPlan plan;
     add_results(plan, design);
     add_factors(plan, design);
-    add_updates(plan, design, both);
+    add_updates(plan, design, both, slots_of(design));
     add_verdicts(plan, design, 1);
     add_progress(plan, design, sizes.wide_levels > 0 ? 4 : 3, 1);
     // Fronts of a sweep send one another words of 8 bytes, which are stamped with the number of the run.

@@ -23,8 +23,26 @@ constexpr std::int64_t sweep_threads = 256;
 /// have.
 constexpr std::int64_t large_tile = 64, small_tile = 32;
 
-/// Blocks of the largest panel of a level, besides the pivot block.
-std::int64_t panels(const Level& level) {
+/// Whether others eliminate the blocks that are left: it is a part of a chain over ranks, as are paths whose first level has no chains.
+bool is_part(const Schedule& schedule) {
+    return std::ranges::any_of(schedule.levels, [](const Level& level) { return level.runs.empty(); });
+}
+bool leaves(const Schedule& schedule) { return schedule.levels.back().runs.empty(); }
+
+/// The levels that have tasks. Those of blocks that others eliminate come last: a chain for each, which leaves what is subtracted from it.
+Schedule with_tasks(const Schedule& schedule) {
+    if (!is_part(schedule)) return schedule;
+    auto result = schedule;
+    std::erase_if(result.levels, [](const Level& level) { return level.runs.empty(); });
+    if (!leaves(schedule)) return result;
+    result.levels.push_back(schedule.levels.back());
+    result.levels.back().runs = {{0, 1, result.levels.back().size, 1, 1}};
+    return result;
+}
+
+/// Blocks of the largest panel of a level, besides the pivot block. Of two blocks that are left, the lower one has their coupling.
+std::int64_t panels(const Level& level, bool is_left) {
+    if (is_left) return level.size - 1;
     std::int64_t most = 0;
     for (const auto& run : level.runs)
         for (const auto chain : {std::int64_t{0}, run.count - 1}) {
@@ -53,10 +71,14 @@ Singles singles(const Level& level) {
 template <class Each>
 std::int64_t tasks(const Schedule& schedule, const Spec& spec, const Each& each) {
     std::int64_t sum = 0;
-    for (const auto& level : schedule.levels) {
+    const auto with = with_tasks(schedule);
+    for (const auto& level : with.levels) {
         const auto single = singles(level).count;
         const auto fronts = checked_add(checked_multiply(level.longest(), level.chains() - single, "tiles"), single, "tiles");
-        sum = checked_add(sum, checked_multiply(checked_multiply(fronts, spec.batch, "tiles"), each(level), "tiles"), "tiles");
+        sum = checked_add(sum,
+                          checked_multiply(checked_multiply(fronts, spec.batch, "tiles"),
+                                           each(level, leaves(schedule) && &level == &with.levels.back()), "tiles"),
+                          "tiles");
     }
     return sum;
 }
@@ -66,11 +88,12 @@ std::int64_t per_edge(const Spec& spec, std::int64_t edge) { return (spec.block 
 
 std::int64_t factor_tasks(const Schedule& schedule, const Spec& spec, std::int64_t edge) {
     const auto side = per_edge(spec, edge);
-    return tasks(schedule, spec, [&](const Level& level) { return side * (side + 1) / 2 + panels(level) * side * side; });
+    return tasks(schedule, spec,
+                 [&](const Level& level, bool is_left) { return side * (side + 1) / 2 + panels(level, is_left) * side * side; });
 }
 
 std::int64_t sweep_tasks(const Schedule& schedule, const Spec& spec, std::int64_t edge) {
-    return tasks(schedule, spec, [&](const Level&) { return per_edge(spec, edge); });
+    return tasks(schedule, spec, [&](const Level&, bool) { return per_edge(spec, edge); });
 }
 
 /// TaskLevel of templates/gpu/tridiagonal/tiles/constants.cuh.
@@ -80,27 +103,31 @@ struct TaskLevel {
     trifold_int first_single, singles;
 };
 
-TaskLevel task_level(const Schedule& schedule, std::size_t index) {
-    const auto& level = schedule.levels[index];
-    const auto [first, count] = singles(level);
-    return {kernel_level(schedule, index), static_cast<int>(level.longest()), static_cast<int>(panels(level)), first, count};
+std::vector<TaskLevel> task_levels(const Schedule& schedule) {
+    const auto with = with_tasks(schedule);
+    std::vector<TaskLevel> result;
+    for (std::size_t k = 0; k < with.levels.size(); ++k) {
+        const auto& level = with.levels[k];
+        const bool is_left = leaves(schedule) && k + 1 == with.levels.size();
+        const auto [first, count] = singles(level);
+        result.push_back(
+            {kernel_level(with, k), static_cast<int>(level.longest()), static_cast<int>(panels(level, is_left)), first, count});
+        if (is_left) result.back().level.next_size = -1;
+    }
+    return result;
 }
 
 /// The levels as they lie in memory.
 std::string level_bytes(const Schedule& schedule) {
     std::string bytes;
-    for (std::size_t k = 0; k < schedule.levels.size(); ++k) {
-        const auto level = task_level(schedule, k);
-        bytes.append(reinterpret_cast<const char*>(&level), sizeof level);
-    }
+    for (const auto& level : task_levels(schedule)) bytes.append(reinterpret_cast<const char*>(&level), sizeof level);
     return bytes;
 }
 
 /// The levels as initializers.
 std::string level_table(const Schedule& schedule) {
     std::string text;
-    for (std::size_t k = 0; k < schedule.levels.size(); ++k) {
-        const auto [level, longest, most_panels, first_single, single] = task_level(schedule, k);
+    for (const auto& [level, longest, most_panels, first_single, single] : task_levels(schedule)) {
         std::string runs;
         for (const auto& run : level.run)
             runs +=
@@ -202,7 +229,8 @@ Quantities quantities(const Problem& problem) { return {{"edge", static_cast<dou
 
 /// Products of tiles in single precision by instructions of half precision.
 bool has_halves(const Problem& problem) {
-    return problem.target.backend == Backend::cuda && problem.spec.precision == Precision::f32 &&
+    // Rows are scaled by their blocks' diagonals, which a rank has not got of its neighbour's block.
+    return problem.target.backend == Backend::cuda && problem.spec.precision == Precision::f32 && !is_part(problem.schedule) &&
            device_of(problem.target).has("fast_tensor");
 }
 
@@ -248,7 +276,9 @@ MemoryPlan memory(const Design& design) {
     add_results(plan, design);
     add_factors(plan, design);
     plan.add("halves", blocks, half_panels(problem) * design.lowered.storage.factor, sizes.real);
-    add_updates(plan, design, checked_multiply(2, blocks, "right-hand sides of the batch"));
+    const auto passed = is_part(design.schedule) ? tiles_shared::passed_vectors * design.lowered.members : 0;
+    add_updates(plan, design, checked_add(checked_multiply(2, blocks, "right-hand sides of the batch"), passed, "right-hand sides"),
+                is_part(design.schedule) ? tiles_shared::passed_blocks * design.lowered.members : slots_of(design));
     add_verdicts(plan, design, side);
     // Counts of finished tiles: one for each row of a block's panels, and one for each sweep.
     add_progress(plan, design, 3, 3 * side + 2);
@@ -264,8 +294,7 @@ std::vector<Constant> constants(const Design& design) {
     const auto sizes = sizes_of(problem);
     const auto of = quantities_of(problem, sizes);
     const auto edge = sizes.tile, side = per_edge(spec, edge);
-    const bool on_hip = target.backend == Backend::hip;
-    const bool tensor = device_of(target).has("fast_tensor") && (spec.precision == Precision::f64 || !on_hip);
+    const bool tensor = device_of(target).has("fast_tensor") && (spec.precision == Precision::f64 || has_halves(problem));
     auto result = common_constants(design, sizes, {.in_tiles = true, .tensor = tensor, .log_parts = side});
     const auto factor_blocks =
         std::clamp<std::int64_t>(shared_limit(target) / (sizes.factor_shared + kib), 1, take(problem, "tile_blocks", of));
@@ -276,8 +305,8 @@ std::vector<Constant> constants(const Design& design) {
         {constant("HALF_PANELS", half_panels(problem)), constant("SHARED_FACTOR", sizes.factor_shared),
          constant("SHARED_SWEEP", sizes.sweep_shared), constant("SWEEP_COLUMNS", sizes.columns), constant("FACTOR_BLOCKS", factor_blocks),
          constant("SWEEP_BLOCKS", blocks_for(target, sweep_threads, sweep_registers)), constant("LEVELS", level_room(problem)),
-         constant("SHORT_NUMBERS", has_short_numbers(problem, edge)), constant("TASKS", factor_tasks(schedule, spec, edge)),
-         constant("TASK_BLOCKS", design.lowered.shapes.at(Phase::factor).groups),
+         constant("LEAVES", is_part(problem.schedule)), constant("SHORT_NUMBERS", has_short_numbers(problem, edge)),
+         constant("TASKS", factor_tasks(schedule, spec, edge)), constant("TASK_BLOCKS", design.lowered.shapes.at(Phase::factor).groups),
          constant("SWEEP_TASKS", sweep_tasks(schedule, spec, edge)),
          constant("SWEEP_TASK_BLOCKS", design.lowered.shapes.at(Phase::forward).groups), constant("SWEEP_THREADS", sweep_threads),
          constant("GROUP_LINES", std::max<std::int64_t>(take(problem, "group_bytes", of) / line, 4)),

@@ -7,6 +7,10 @@
 namespace trifold::ranks {
 namespace {
 
+namespace tiles {
+#include "templates/gpu/tridiagonal/tiles/shared.h"
+}
+
 /// Verdicts of blocks that are not eliminated here: kernels sum up those of a whole path.
 void neutralize(Buffer& buffer, std::string_view name) {
     constexpr std::string_view zeroed[]{"floors", "block_log_determinant", "block_quadratic", "update", "rhs_update", "poison"};
@@ -80,7 +84,26 @@ Piece Part::coupling(std::string_view name, std::int64_t index) const {
     return {offset(name) + index * bytes, bytes, couplings * bytes, group_};
 }
 
+/// The places for passed blocks and vectors, which shared.h lists: those of one interval stand together.
+void Part::add_passed(std::vector<Piece>& pieces, const Ends& ends, bool factors, bool sweeps) const {
+    const auto block = design_.lowered.storage.update * real_, vector = design_.lowered.storage.vector * real_;
+    const auto block_piece = [&](std::int64_t k) {
+        return Piece{offset("update") + (ends.side * tiles::passed_each + k) * block, block, tiles::passed_blocks * block, 1};
+    };
+    const auto vectors = offset("rhs_update") + 2 * design_.lowered.members * design_.spec.horizon * vector;
+    const auto vector_piece = [&](std::int64_t k) {
+        return Piece{vectors + (ends.side * tiles::vectors_each + k) * vector, vector, tiles::passed_vectors * vector, 1};
+    };
+    const bool left = ends.left != none, right = ends.right != none;
+    if (factors && left) pieces.push_back(block_piece(tiles::for_lower));
+    if (factors && right) pieces.push_back(block_piece(tiles::for_higher));
+    if (factors && left && right) pieces.push_back(block_piece(tiles::for_both));
+    if (sweeps && left) pieces.push_back(vector_piece(tiles::for_lower));
+    if (sweeps && right) pieces.push_back(vector_piece(tiles::for_higher));
+}
+
 void Part::add_updates(std::vector<Piece>& pieces, const Ends& ends, bool factors, bool sweeps) const {
+    if (on_gpu()) return add_passed(pieces, ends, factors, sweeps);
     const auto& storage = design_.lowered.storage;
     // Side 0 of a separator is written from below it, side 1 from above.
     for (const auto& [block, side] : {std::pair{ends.left, 1}, std::pair{ends.right, 0}}) {

@@ -28,6 +28,7 @@ enum RankOperands : std::size_t {
 struct Ends {
     std::int64_t left, right;  ///< blocks of the path; none
     std::int64_t coupling;     ///< the place of their coupling in the buffers of couplings
+    int side = 0;              ///< on GPUs: 0 what the path leaves, 1 and 2 what comes to it from the lower and the higher interval
 };
 
 /// One of a rank's two paths, an ordinary solver with a part of the rank's workspace.
@@ -54,6 +55,8 @@ class Part {
   private:
     void add(std::string name, std::int64_t count, std::int64_t elements);
     Piece block_of(std::string_view name, std::int64_t elements, std::int64_t block) const;
+    void add_passed(std::vector<Piece>& pieces, const Ends& ends, bool factors, bool sweeps) const;
+    bool on_gpu() const { return design_.target.backend != Backend::cpu; }
     Piece slot(std::string_view name, std::int64_t elements, int side, std::int64_t block) const;
     Piece poison(int side, std::int64_t block) const;
     Piece coupling(std::string_view name, std::int64_t index) const;

@@ -1,6 +1,7 @@
 /// A rank's Program: from a chain's Spec and a rank's number to launches and messages.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <trifold/copy_args.h>
 
 #include <algorithm>
 #include <numeric>
@@ -10,6 +11,7 @@
 #include "generator/program/sha256.hpp"
 #include "generator/tridiagonal/emit.hpp"
 #include "generator/tridiagonal/identity.hpp"
+#include "generator/tridiagonal/ranks/fit.hpp"
 #include "generator/tridiagonal/ranks/parts.hpp"
 #include "generator/tridiagonal/spec_json.hpp"
 #include "generator/tridiagonal/variant.hpp"
@@ -27,6 +29,8 @@ bool sweeps_forward(Operation operation) {
 bool is_downward(Phase phase) {
     return phase == Phase::backward || phase == Phase::inverse || phase == Phase::inverse_coupling || phase == Phase::inverse_diagonal;
 }
+constexpr const char* gpu_variant = "tile-dataflow";
+
 bool finishes(Phase phase) { return phase == Phase::finish_factor || phase == Phase::finish_forward; }
 
 Choice choice_of(const Choice& agreed, Spec spec, Schedule schedule) {
@@ -43,6 +47,19 @@ Spec joint_spec(const RankSpec& spec) {
     return result;
 }
 
+/// Pieces that follow one another in memory are one.
+std::vector<Piece> merged(const std::vector<Piece>& pieces, std::int64_t members) {
+    std::vector<Piece> result;
+    for (const auto& piece : pieces) {
+        const bool follows = members == 1 && !result.empty() && result.back().offset + result.back().bytes == piece.offset;
+        if (follows)
+            result.back().bytes += piece.bytes;
+        else
+            result.push_back(piece);
+    }
+    return result;
+}
+
 /// Puts launches one after another: those of the two paths, and the messages between them and to other ranks.
 class Writer {
   public:
@@ -55,8 +72,8 @@ class Writer {
         joined_ = joint_interval(spec.rank, spec.ranks());
         joint_.emplace(choice_of(agreed, joint_spec(spec), joint_schedule(*joined_)), "joint.", own_.end());
         const bool left = joined_->left != none, right = joined_->right != none;
-        left_ends_ = {left ? 0 : none, 1, 0};
-        right_ends_ = {1, right ? 2 : none, left ? 1 : 0};
+        left_ends_ = {left ? 0 : none, 1, 0, 1};
+        right_ends_ = {1, right ? 2 : none, left ? 1 : 0, 2};
         joint_ends_ = {left ? 0 : none, right ? 2 : none, last_coupling(*joint_)};
     }
 
@@ -67,6 +84,10 @@ class Writer {
         result.buffers = own_.buffers();
         result.operations.clear();
         if (joint_) add_joint(result);
+        if (own_.design().target.backend != Backend::cpu) {
+            copy_unit_ = result.units.size();
+            result.units.push_back(copy_unit(own_.design().target));
+        }
         for (const auto& [operation, steps] : own_.design().operations)
             result.operations[std::string(to_string(operation))] = launches_of(operation);
         auto end = joint_ ? joint_->end() : own_.end();
@@ -198,7 +219,10 @@ class Writer {
     void copy(RankOperands operands, std::string_view what) {
         Launch launch;
         launch.work = Work::copy;
+        launch.unit = copy_unit_;
         launch.operands = operands;
+        const bool is_one = operands == clear_own || operands == clear_joint;
+        if (copy_unit_ != 0 && !is_one) launch.grid.groups = trifold_copy_groups;
         launch.what = fmt::format("copy {}", what);
         add(std::move(launch));
     }
@@ -210,7 +234,7 @@ class Writer {
         Launch launch;
         launch.work = work;
         launch.what = fmt::format("{} {} {}", work == Work::send ? "send" : "receive", what, peer);
-        launch.message = {peer, std::move(pieces)};
+        launch.message = {peer, merged(pieces, own_.design().lowered.members)};
         add(std::move(launch));
     }
     void pass(int from, std::vector<Piece> source, int to, std::vector<Piece> target, std::string_view what) {
@@ -231,6 +255,7 @@ class Writer {
     std::optional<Part> joint_;
     Ends own_ends_{}, left_ends_{}, right_ends_{}, joint_ends_{};
     std::vector<std::size_t> joint_units_;
+    std::size_t copy_unit_ = 0;  // on GPUs
     std::vector<Launch> launches_;
     std::int64_t largest_ = 0;
 };
@@ -282,11 +307,15 @@ Spec path_of(const RankSpec& spec) {
 
 Choice choose(const RankSpec& spec, const Target& target, const Tuning& tuning) {
     validate(spec);
-    if (target.backend != Backend::cpu)
-        throw SpecError(fmt::format("ranks run on CPUs, and '{}' is none; give target cpu", to_string(target)));
+    const bool on_gpu = target.backend != Backend::cpu;
+    if (on_gpu && spec.spec.operations.contains(Operation::inverse))
+        throw SpecError("ranks on GPUs have no selected inverse yet; leave it out of the Spec's operations, or give a CPU");
     auto whole = tuning;
     whole.schedule = "sequential";
-    whole.any_size = true;
+    whole.any_size = !on_gpu || tuning.any_size;
+    if (on_gpu && tuning.variant == "auto") whole.variant = ranks::gpu_variant;
+    if (on_gpu && parse_variant(whole.variant).name != ranks::gpu_variant)
+        throw SpecError(fmt::format("ranks on GPUs have no variant '{}'; give auto or {}", tuning.variant, ranks::gpu_variant));
     auto result = choose(spec.spec, target, whole);
     // The rows ask for sizes, of which a rank has its own, and what ranks send one another must be laid out alike.
     const auto& variant = variant_named(target, result.variant);
@@ -295,7 +324,8 @@ Choice choose(const RankSpec& spec, const Target& target, const Tuning& tuning) 
         if (std::ranges::find(variant.knobs, list, &Knob::name) != variant.knobs.end()) name.pinned.emplace(list, value);
     result.variant = to_string(name);
     result.tuning = tuning;
-    ranks::own_schedule(spec, tuning.schedule);
+    if (on_gpu && tuning.schedule == "auto") result.tuning.schedule = ranks::fastest_schedule(spec, result);
+    ranks::own_schedule(spec, result.tuning.schedule);
     return result;
 }
 

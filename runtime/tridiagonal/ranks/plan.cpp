@@ -4,6 +4,7 @@
 #include <trifold/version.h>
 
 #include "generator/tridiagonal/spec_json.hpp"
+#include "runtime/base/log.hpp"
 #include "runtime/session/agree.hpp"
 
 namespace trifold {
@@ -23,8 +24,10 @@ std::string shared_values(const RankSpec& spec, const Choice& choice) {
     return values.dump();
 }
 
-RankSpec spec_of(const Spec& spec, const Transport& transport, std::vector<std::int64_t> shards) {
-    if (shards.empty()) shards = even_shards(spec.horizon, transport.ranks());
+RankSpec spec_of(const Spec& spec, const Transport& transport, std::vector<std::int64_t> shards, const Target& target,
+                 const Tuning& tuning) {
+    validate(spec);
+    if (shards.empty()) shards = fitting_shards(spec, transport.ranks(), target, tuning);
     if (static_cast<int>(shards.size()) != transport.ranks())
         throw SpecError(
             fmt::format("there are {} shards and {} ranks; give a number of blocks for each rank", shards.size(), transport.ranks()));
@@ -36,13 +39,17 @@ RankSpec spec_of(const Spec& spec, const Transport& transport, std::vector<std::
 RankPlan::RankPlan(const Spec& spec, std::shared_ptr<Transport> transport, const Device& device, const Tuning& tuning,
                    std::vector<std::int64_t> shards) {
     if (transport == nullptr) throw SpecError("there is no transport; take one of LocalRanks, or make an MpiTransport");
+    if (device.backend() != Backend::cpu && !transport->is_on_device() && transport->ranks() > 1)
+        transport = std::make_shared<NcclTransport>(std::move(transport), device);
     State state;
     std::exception_ptr failed;
     std::string values, problem;
     try {
-        state.spec = spec_of(spec, *transport, std::move(shards));
+        state.spec = spec_of(spec, *transport, std::move(shards), device.target(), tuning);
         state.choice = choose(state.spec, device.target(), tuning);
         values = shared_values(state.spec, state.choice);
+        if (transport->rank() == 0 && logs(LogLevel::warning))
+            if (const auto why = slower_than_fewer(state.spec, state.choice); !why.empty()) log(LogLevel::warning, why);
         state.prepared = trifold::prepare(device, rank_words, [&] {
             const auto& choice = state.choice;
             const bool solves = choice.spec.operations.contains(Operation::factor_solve);
@@ -60,7 +67,7 @@ RankPlan::RankPlan(const Spec& spec, std::shared_ptr<Transport> transport, const
         failed = std::current_exception();
     }
     try {
-        ranks::agree(*transport, values, problem);
+        ranks::agree(transport->hosts(), values, problem);
     } catch (const RankError&) {
         if (failed == nullptr) throw;
     }

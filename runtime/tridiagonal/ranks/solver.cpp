@@ -24,7 +24,7 @@ Session make_rank_session(const RankPlan& plan) {
     args.args.members = plan.spec().spec.batch;
     args.args.columns = plan.spec().spec.rhs;
     std::array<Operand, rank_operand_count> stand_in;
-    stand_in.fill({&args, sizeof(trifold_args), args.args.members});
+    stand_in.fill({&args, sizeof args, args.args.members});
     return {plan.state()->prepared, stand_in};
 }
 
@@ -48,6 +48,16 @@ const void* moved(const void* pointer, std::int64_t bytes) {
     return pointer == nullptr ? nullptr : static_cast<const char*>(pointer) + bytes;
 }
 
+/// Sets the open sizes of a path, which begin at `first` of the Program's.
+void set_path_sizes(KernelArgs& args, const Program& program, std::ptrdiff_t first) {
+    if (program.sizes.empty()) return;  // they are literals
+    const auto* sizes = reinterpret_cast<const trifold_int*>(program.sizes.data()) + first;
+    if (takes_sizes_by_value(program))
+        std::memcpy(reinterpret_cast<char*>(&args) + offsetof(trifold_args, sizes), sizes, open_size_count * sizeof(trifold_int));
+    else
+        args.args.sizes = sizes;
+}
+
 void copy_strides(std::int64_t (&to)[4], const trifold_strides& from) {
     const std::int64_t all[]{from.row, from.column, from.stage, from.member};
     std::ranges::copy(all, to);
@@ -61,10 +71,11 @@ RankSolver::Impl::Impl(const RankPlan& given)
       shard_(shard_of(given.spec())),
       path_(path_of(given.spec())),
       columns_(columns_at_once(given.choice())) {
-    const auto* sizes = reinterpret_cast<const trifold_int*>(plan.program().sizes.data());
     for (std::size_t k = 0; k < args_.size(); ++k) {
-        args_[k].args.sizes = k < joint ? sizes : sizes + open_size_count;
-        operands_[k] = {&args_[k], sizeof(trifold_args), 0};
+        const auto first = static_cast<std::ptrdiff_t>(k < joint ? 0 : open_size_count);
+        if (k >= joint && !has_joint()) continue;
+        set_path_sizes(args_[k], plan.program(), first);
+        operands_[k] = {&args_[k], bytes_of_args(plan.program()), 0};
     }
     for (std::size_t k = 0; k < copies_.size(); ++k) operands_[args_.size() + k] = {&copies_[k], sizeof(BlockCopy), 0};
 }
@@ -138,8 +149,18 @@ void RankSolver::Impl::run(Operation operation, std::span<const AnyArray> arrays
     require_ready(request);
     check_sizes(request, operation, arrays, options);
     const auto list = arrays_of(request);
-    call.bind(list, {});
-    enqueue(call, request);
+    const bool on_host = on_gpu() && std::ranges::any_of(arrays, &AnyArray::on_host);
+    if (on_host && !std::ranges::all_of(arrays, &AnyArray::on_host))
+        throw SpecError("some arrays of this call are in the host's memory and some in the device's; give all in one of them");
+    if (!on_host) {
+        call.bind(list, options.stream);
+        return enqueue(call, request);
+    }
+    call.bind_host(list);
+    auto placed = request;
+    for (std::size_t k = 0; k < list.size(); ++k) placed[RequestArrays(shard_, request).at(k)] = call.at(k);
+    enqueue(call, placed);
+    call.finish();
 }
 
 void RankSolver::Impl::enqueue(Session::Call& call, const Request& request) {
@@ -168,11 +189,7 @@ void RankSolver::Impl::enqueue(Session::Call& call, const Request& request) {
 void RankSolver::Impl::set_paths(const Request& request, const trifold_args& caller) {
     const auto n = shard_.block, real = std::int64_t{element_bytes(shard_.precision)};
     const bool inverts = request.operation == Operation::inverse;
-    const auto set = [&](std::size_t which, const trifold_args& args) {
-        const auto* sizes = args_[which].args.sizes;
-        args_[which].args = args;
-        args_[which].args.sizes = sizes;
-    };
+    const auto set = [&](std::size_t which, const trifold_args& args) { set_args(args_[which], args); };
     const auto in_x = [](trifold_args args) {
         args.b = args.x;
         args.b_strides = args.x_strides;
@@ -183,10 +200,13 @@ void RankSolver::Impl::set_paths(const Request& request, const trifold_args& cal
     args.x_strides = path_strides(n, columns_, path_.horizon);
     if (caller.diagonal != nullptr) args.diagonal = at("diagonal");
     if (inverts) args.inverse_diagonal = at("inverse_diagonal");
+    // Kernels of GPUs take the path without E for the separator's, whose couplings come as messages.
+    if (on_gpu() && args.e == nullptr) args.e = session.workspace();
     set(own, args);
     set(own_in_x, in_x(args));
     if (!has_joint()) return;
     args.workspace = at("joint.status");
+    if (on_gpu()) args.e = nullptr;
     args.d = moved(caller.d, -diagonal_strides(shard_).stage * real);
     args.b = moved(caller.b, -caller.b_strides.stage * real);
     args.x = at("joint.x");
@@ -275,7 +295,7 @@ std::vector<RankVerdict> RankSolver::Impl::joined_verdicts() {
     Session::Call call(session);
     require_factor("status");
     const auto mine = verdicts(call);
-    const auto all = gather(*plan.state()->prepared->transport, std::as_bytes(std::span(mine)));
+    const auto all = gather(plan.state()->prepared->transport->hosts(), std::as_bytes(std::span(mine)));
     std::vector<RankVerdict> result(mine.size());
     for (int rank = 0; rank < plan.spec().ranks(); ++rank)
         for (std::size_t k = 0; k < result.size(); ++k) {
@@ -337,7 +357,7 @@ const std::vector<double>& RankSolver::Impl::quadratic() {
     };
     add("quadratic");
     if (has_joint()) add("joint.quadratic");
-    const auto all = gather(*plan.state()->prepared->transport, std::as_bytes(std::span(mine)));
+    const auto all = gather(plan.state()->prepared->transport->hosts(), std::as_bytes(std::span(mine)));
     quadratics_.assign(static_cast<std::size_t>(swept_members_ * swept_columns_), 0);
     for (int rank = 0; rank < plan.spec().ranks(); ++rank) {
         std::memcpy(mine.data(), all.data() + static_cast<std::size_t>(rank) * mine.size() * sizeof(double), mine.size() * sizeof(double));

@@ -44,6 +44,7 @@ struct RankSolver::Impl {
     void add_failure(Session::Call& call, bool joint, RankVerdict& verdict, std::int64_t member) const;
     std::vector<RankVerdict> joined_verdicts();
     void* at(std::string_view name) const { return session.place(name); }
+    bool on_gpu() const { return plan.choice().target.backend != Backend::cpu; }
     bool has_joint() const { return plan.spec().rank > 0; }
 
     Spec shard_, path_;

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 
+#include "runtime/device/nccl.hpp"
 #include "tests/runtime/ranks/fixture.hpp"
 
 using namespace trifold;
@@ -62,6 +63,23 @@ TEST_CASE("ranks: bad inputs are refused") {
     CHECK_THROWS_WITH_AS(solver.factor(d, b), doctest::Contains("E has 72 elements; the 12 blocks of rank 0 need 396"), SpecError);
     CHECK_THROWS_WITH_AS(solver.factor(std::vector<float>(12 * 36), e), doctest::Contains("specialized for f64"), SpecError);
     CHECK_THROWS_WITH_AS(solver.selected_inverse(d, d), doctest::Contains("has no kernels for inverse"), SpecError);
+}
+
+TEST_CASE("ranks: without NCCL the error says what was looked for, and how to say where it is") {
+    CHECK_THROWS_WITH_AS(nccl::library(Backend::cuda, "/nowhere/libnccl.so.2"),
+                         doctest::Contains("need NCCL, and '/nowhere/libnccl.so.2' cannot be opened"), DeviceError);
+    CHECK_THROWS_WITH_AS(nccl::library(Backend::hip, "/nowhere/librccl.so.1"), doctest::Contains("name its file in NcclOptions::library"),
+                         DeviceError);
+    CHECK(slower_than_fewer({small(), {6, 6}, 0}, choose(RankSpec{small(), {6, 6}, 0}, Device::cpu().target())).empty());
+    const Target gpu{Backend::cuda, "sm_90"};
+    const auto slower = slower_than_fewer({small(), {6, 6}, 0}, choose(RankSpec{small(), {6, 6}, 0}, gpu));
+    CHECK(slower.starts_with("12 blocks of 6 are modelled to take "));
+    CHECK(slower.ends_with("on 1; give fewer ranks"));
+    Spec large;
+    large.block = 256;
+    large.horizon = 4096;
+    const RankSpec two{large, fitting_shards(large, 2, gpu), 0};
+    CHECK(slower_than_fewer(two, choose(two, gpu)).empty());
 }
 
 TEST_CASE("ranks: a rank that disagrees is named on all of them") {

@@ -1,5 +1,6 @@
 #include <cuda.h>
 #include <dlfcn.h>
+#include <trifold/copy_args.h>
 #include <trifold/repeat_args.h>
 #include <trifold/tridiagonal_args.h>
 
@@ -8,6 +9,7 @@
 #include <cstring>
 #include <list>
 #include <map>
+#include <mutex>
 #include <random>
 #include <set>
 #include <vector>
@@ -53,6 +55,7 @@ struct CUfunc_st {
     ::Emulator* emulator;
     int shared_limit = 48 * 1024;
     bool decides = false;  ///< it is the kernel that decides about another turn, of any family
+    bool copies = false;   ///< it is the one that copies, likewise
 };
 struct CUstream_st {
     bool capturing = false;
@@ -81,6 +84,7 @@ namespace {
 
 CUctx_st primary;
 thread_local std::vector<CUcontext> stack;
+std::recursive_mutex one_at_a_time;  // ranks are threads
 std::map<CUdeviceptr, std::size_t> memory;
 std::map<std::string, CUfunc_st> functions;
 bool is_recording = false;  // a graph of the caller's, on some stream
@@ -90,7 +94,8 @@ CUresult enter(const char* call) {
     if (fake_cuda().failing_call == call) return CUDA_ERROR_UNKNOWN;
     return stack.empty() || stack.back() != &primary ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
 }
-#define ENTER \
+#define ENTER                                            \
+    const std::scoped_lock entered_alone(one_at_a_time); \
     if (const auto entered = enter(__func__); entered != CUDA_SUCCESS) return entered
 
 /// Notes work on a stream. Here it is done at once, but a device would do it later, beside that of other streams.
@@ -104,10 +109,14 @@ void call_repeat(void* entry, const void* operand, const void*) {
     reinterpret_cast<void (*)(trifold_repeat_args)>(entry)(*static_cast<const trifold_repeat_args*>(operand));
 }
 
+void call_copy(void* entry, const void* operand, const void*) {
+    reinterpret_cast<void (*)(trifold_copy_args)>(entry)(*static_cast<const trifold_copy_args*>(operand));
+}
+
 CUresult run(const Grid& grid) {
     if (grid.shared > static_cast<unsigned>(grid.function->shared_limit) || grid.x == 0 || grid.y == 0 || grid.y > 65535)
         return CUDA_ERROR_INVALID_VALUE;
-    auto* const call = grid.function->decides ? call_repeat : fake_cuda().call;
+    auto* const call = grid.function->decides ? call_repeat : grid.function->copies ? call_copy : fake_cuda().call;
     trifold::test::run_grid(*grid.function->emulator, [&] { call(grid.function->entry, grid.operand.data(), grid.constants.data()); },
                             {grid.x, grid.y, static_cast<int>(grid.threads), 32, grid.shared});
     return CUDA_SUCCESS;
@@ -120,8 +129,10 @@ Grid grid_of(const CUDA_KERNEL_NODE_PARAMS& node) {
               node.gridDimY,
               node.blockDimX,
               node.sharedMemBytes,
-              bytes(node.kernelParams[0], node.func->decides ? sizeof(trifold_repeat_args) : fake_cuda().operand_bytes),
-              node.func->decides ? "" : bytes(node.kernelParams[1], fake_cuda().constants_bytes)};
+              bytes(node.kernelParams[0], node.func->decides  ? sizeof(trifold_repeat_args)
+                                          : node.func->copies ? sizeof(trifold_copy_args)
+                                                              : fake_cuda().operand_bytes),
+              node.func->decides || node.func->copies ? "" : bytes(node.kernelParams[1], fake_cuda().constants_bytes)};
     return grid;
 }
 
@@ -186,8 +197,14 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice
     return *value = values.at(attribute), CUDA_SUCCESS;
 }
 
-CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) { return ++fake_cuda().contexts, *context = &primary, CUDA_SUCCESS; }
-CUresult cuDevicePrimaryCtxRelease(CUdevice) { return --fake_cuda().contexts, CUDA_SUCCESS; }
+CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) {
+    const std::scoped_lock lock(one_at_a_time);
+    return ++fake_cuda().contexts, *context = &primary, CUDA_SUCCESS;
+}
+CUresult cuDevicePrimaryCtxRelease(CUdevice) {
+    const std::scoped_lock lock(one_at_a_time);
+    return --fake_cuda().contexts, CUDA_SUCCESS;
+}
 CUresult cuCtxPushCurrent(CUcontext context) { return stack.push_back(context), CUDA_SUCCESS; }
 CUresult cuCtxPopCurrent(CUcontext* context) {
     if (stack.empty()) return CUDA_ERROR_INVALID_CONTEXT;
@@ -217,6 +234,7 @@ CUresult cuModuleGetFunction(CUfunction* function, CUmodule, const char* name) {
         auto* entry = dlsym(kernels, name);
         if (entry == nullptr) continue;
         functions[name].entry = entry;
+        functions[name].copies = std::string_view(name) == "trifold_copy";
         functions[name].decides = std::string_view(name) == "trifold_repeat";
         functions[name].emulator = *static_cast<Emulator**>(dlsym(kernels, "emulator"));
         return *function = &functions[name], CUDA_SUCCESS;
@@ -285,6 +303,12 @@ CUresult cuStreamSynchronize(CUstream stream) {
     ++fake_cuda().synchronizations;
     fake_cuda().streams_at_work.erase(stream);
     return stream != nullptr && stream->capturing ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
+}
+CUresult cuStreamQuery(CUstream stream) {
+    ENTER;
+    if (fake_cuda().streams_never_end) return CUDA_ERROR_NOT_READY;
+    fake_cuda().streams_at_work.erase(stream);
+    return CUDA_SUCCESS;
 }
 CUresult cuStreamGetCtx(CUstream, CUcontext* context) {
     ENTER;

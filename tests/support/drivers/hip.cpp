@@ -14,7 +14,7 @@ using trifold::test::fake_cuda;
 
 namespace {
 
-int current_device = 0;
+thread_local int current_device = 0;
 hipError_t last_error = hipSuccess;  // of the calls that a test looks at
 
 hipError_t translate(CUresult result) {
@@ -121,6 +121,7 @@ hipError_t hipStreamCreateWithFlags(hipStream_t* stream, unsigned flags) {
 }
 hipError_t hipStreamDestroy(hipStream_t stream) { return forward(__func__, cuStreamDestroy, stream_of(stream)); }
 hipError_t hipStreamSynchronize(hipStream_t stream) { return forward(__func__, cuStreamSynchronize, stream_of(stream)); }
+hipError_t hipStreamQuery(hipStream_t stream) { return forward(__func__, cuStreamQuery, stream_of(stream)); }
 hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus* status) {
     auto capture = CU_STREAM_CAPTURE_STATUS_NONE;
     const auto result = forward(__func__, cuStreamIsCapturing, stream_of(stream), &capture);

@@ -11,6 +11,8 @@ TRIFOLD_DEVICE trifold_int sweep_groups(const trifold_args& args) { return TRIFO
 constexpr int chains_together =
     TRIFOLD_GROUP_LINES; /* fronts of a rank that go side by side: they fill the device, and few enough for its cache */
 
+constexpr bool may_leave = TRIFOLD_LEAVES; /* a part of a chain over ranks: others eliminate the blocks of its last level */
+
 constexpr int stage_columns = TRIFOLD_STAGE_COLUMNS, stages = TRIFOLD_STAGES; /* columns of a copy, and copies in flight; measured */
 constexpr int half_panels = TRIFOLD_HALF_PANELS; /* panels of a block that are kept as pairs of halves too; 0: none */
 
@@ -34,7 +36,7 @@ struct TaskOffset {
     OFFSET(levels, TRIFOLD_OFFSET_LEVELS) /* TaskLevels, where they are no literals */
 };
 
-/* A level, and what the numbers of its tasks follow from. */
+/* A level, and what the numbers of its tasks follow from. Where others eliminate its blocks, level.next_size is -1. */
 struct TaskLevel {
     trifold_level level;
     int longest, panels;               /* fronts of its longest chain; most blocks of a front, apart from the pivot block */

@@ -113,6 +113,11 @@ TRIFOLD_DEVICE void factor_tile(Pipeline& pipeline, TileShared& shared, const tr
     else
         add_sources(part, shared, args);
     end_sums(part, shared.scales[0], shared.scales[1]);
+    if (leaves(task)) {
+        real* to = passed_block(args, task.member, own_interval, task.panel != 0 ? for_both : updated_separator(task));
+        store_tile<-1>(to + place_of_tile(task.row, task.column), part, place_in_tile);
+        return;
+    }
     if (is_pivots(task)) {
         store_tile<-1>(shared.memory, part, [](int r, int c) { return r + c * leading; });
         factor_diagonal(shared, args);
@@ -136,7 +141,7 @@ TRIFOLD_DEVICE void factor_all(const trifold_args& args) {
 #pragma unroll 1
     while (claim_task(shared.work, args, Kind::factor)) {
         if (task.exists) factor_tile(pipeline, shared, args);
-        const bool reports = task.exists && is_pivots(task) && thread_index() / warp_lanes == warps - 1;
+        const bool reports = task.exists && is_pivots(task) && !leaves(task) && thread_index() / warp_lanes == warps - 1;
         const trifold_int member = task.member, block = task.block, column = task.column; /* the task is another one soon */
         fence_shared_copies(); /* the next task's copies overwrite what this one has written */
         end_task(progress_of(args, task.member, task.block, task.panel, task.row), task.epoch + task.column + 1, task.exists);

@@ -12,8 +12,9 @@ struct Original {
 };
 TRIFOLD_DEVICE Original original_of(const trifold_args& args, const Task& task) {
     constexpr offset_type row = E::row, column = E::column;
+    if (leaves(task) && task.panel == 0) return {nullptr, 0, 0};
     if (task.panel == 0) return {D_OF(args, task.member, task.block), D::row, D::column};
-    if (task.level > 0 || (!task.first && task.panel == 2)) return {nullptr, 0, 0};
+    if (task.level > 0 || is_joint(args) || (!task.first && task.panel == 2)) return {nullptr, 0, 0};
     const real* from =
         coupling_at(args, task_level(args, 0).level, task.member, task.position, task.upward ? task.position + 1 : task.position - 1);
     return {from, task.upward ? row : column, task.upward ? column : row};
@@ -54,10 +55,28 @@ TRIFOLD_DEVICE void load_original(Part& part, const trifold_args& args, const Ta
     }
 }
 
+/* part += that which has come from the parts that this one joins: updates, and at level 0 couplings A(higher, lower). */
+TRIFOLD_DEVICE void add_passed(Part& part, const trifold_args& args, const Task& task) {
+    const int first_row = task.row * edge, first_column = task.column * edge;
+    const auto add = [&](int interval, int which, bool turned) {
+        const real* from = passed_block(args, task.member, interval, which);
+        each_element(part, [&](real& value, int r, int c) {
+            value += turned ? from[place_in_block(first_column + c, first_row + r)] : from[place_in_block(first_row + r, first_column + c)];
+        });
+    };
+    if (task.panel == 0) {
+        add(updating_interval(task), updated_separator(task), false);
+        if (task.block == 1) add(higher_interval, for_lower, false);
+    } else if (task.level == 0) {
+        add(task.upward ? higher_interval : lower_interval, for_both, !task.upward);
+    }
+}
+
 /* part as it was loaded, but zero above the diagonal and in the padding, whose diagonal is the identity. */
 TRIFOLD_DEVICE void complete_original(Part& part, const trifold_args& args, const Task& task) {
     const int rows = block_size - task.row * edge, columns = block_size - task.column * edge;
     warp_sync(); /* without this, loads wait for the use of others */
+    if (is_joint(args)) add_passed(part, args, task);
     if (is_padded && (rows < edge || columns < edge))
         each_element(part, [&](real& value, int r, int c) {
             if (r >= rows || c >= columns) value = 0;
@@ -66,5 +85,5 @@ TRIFOLD_DEVICE void complete_original(Part& part, const trifold_args& args, cons
     each_element(part, [](real& value, int r, int c) {
         if (c > r) value = 0;
     });
-    add_diagonal(part, args, task);
+    if (!leaves(task)) add_diagonal(part, args, task);
 }

@@ -165,7 +165,7 @@ TRIFOLD_DEVICE bool find_tiles(Cursor& cursor, const Work& work, const trifold_a
         cursor.take(work, args);
         return true;
     }
-    if (is_pivots(task) || cursor.source > task.sources) return false;
+    if (is_pivots(task) || leaves(task) || cursor.source > task.sources) return false;
     const trifold_int* pivots = progress_of(args, task.member, task.block, 0, task.column);
     if (look_at(pivots, pivots) <= task.epoch + task.column) return false;
     fence_device_copies();

@@ -168,17 +168,40 @@ TRIFOLD_DEVICE void fetch_inverse(SweepShared& shared, const trifold_args& args)
     end_copies();
 }
 
+/* A right-hand side's updates from the parts that this one joins. */
+TRIFOLD_DEVICE real passed_entry(const trifold_args& args, const Task& task, int row, int column) {
+    const int at = row + column * padded;
+    real sum = passed_vector(args, task.member, updating_interval(task), updated_separator(task))[at];
+    if (task.block == 1) sum += passed_vector(args, task.member, higher_interval, for_lower)[at];
+    return sum;
+}
+
 template <bool Forward>
 TRIFOLD_DEVICE void sweep_tile(SweepShared& shared, const trifold_args& args, Columns columns) {
     const Task& task = shared.work.task;
     const int row = task.row * edge;
     const int own_row = row + thread_index() % edge, own_column = columns.first + thread_index() / edge;
     real b = 0; /* right-hand side of this thread's result */
-    if (own_row < block_size && thread_index() < edge * columns.count)
+    const bool has_own = own_row < block_size && thread_index() < edge * columns.count;
+    if (has_own && !leaves(task))
         b = static_cast<const real*>(args.b)[rhs_at(args.b_strides, task.member, task.block, own_row, own_column)];
+    if (Forward && has_own && is_joint(args)) b += passed_entry(args, task, own_row, own_column);
+    if (!Forward && leaves(task)) { /* others have solved for it */
+        if (task.row + 1 < tiles) /* counts never fall */
+            wait_for(swept_of(args, task.member, task.block, Kind::backward), task.epoch + tiles - 1 - task.row);
+        const trifold_int at = rhs_at(args.x_strides, task.member, task.block, own_row, own_column);
+        const real x = has_own ? static_cast<const real*>(args.x)[at] : real(0);
+        if (thread_index() < edge * columns.count) result_of(args, task.member, task.block, 0)[own_row + own_column * padded] = x;
+        return;
+    }
     Sums<Forward> sums{};
     add_all(sums, shared.work, args, columns);
     wait_copies<0>();
+    if (Forward && leaves(task)) {
+        real* to = passed_vector(args, task.member, own_interval, updated_separator(task)) + columns.first * padded + row;
+        sums.finish(shared, columns.count, [&](real sum, int r, int c) { to[r + c * padded] = b - sum; });
+        return;
+    }
     sums.finish(shared, columns.count, [&](real sum, int r, int c) { shared.vector[c][r] = b - sum; });
     Piece inverse;
     load_piece(inverse, shared.inverse);
@@ -206,9 +229,9 @@ TRIFOLD_DEVICE void sweep_all(const trifold_args& args) {
 #pragma unroll 1
     while (claim_task(shared.work, args, kind)) {
         if (task.exists) {
-            fetch_inverse(shared, args);
+            if (!leaves(task)) fetch_inverse(shared, args);
             if (Forward) find_sources(shared.work, args);
-            if (!Forward && thread_index() == 0 && is_first(task)) begin_result(args, task.member, Result::solution);
+            if (!Forward && thread_index() == 0 && is_first(task) && !may_leave) begin_result(args, task.member, Result::solution);
 #pragma unroll 1
             for (int first = 0; first < args.columns; first += columns_at_once)
                 sweep_tile<Forward>(shared, args, columns_from(args, first, columns_at_once));

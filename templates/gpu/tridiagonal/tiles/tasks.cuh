@@ -14,6 +14,7 @@ struct Task {
     bool exists;
     bool first;  /* front of its chain */
     bool upward; /* the panel's neighbour is a higher block */
+    bool leaves; /* its sums are left to others */
     int level, member;
     int panel; /* 0: pivot block, 1: next neighbour, 2: neighbour behind */
     int row, column;
@@ -34,6 +35,8 @@ struct Source {
     int count, columns, a_panel, b_panel;
 };
 
+TRIFOLD_DEVICE bool leaves(const Task& task) { return may_leave && task.leaves; }
+
 /* The task that a thread block is working on. */
 struct Work {
     Task task;
@@ -51,6 +54,21 @@ TRIFOLD_DEVICE const TaskLevel& task_level(const trifold_args& args, int index) 
 TRIFOLD_DEVICE real* panel_of(const trifold_args& args, trifold_int member, trifold_int block, int panel) {
     return panel == 0 ? factor_of(args, member, block) : panel == 1 ? next_of(args, member, block) : behind_of(args, member, block);
 }
+/* A part's place for what it leaves, or what has come from one that it joins. */
+TRIFOLD_DEVICE real* passed_block(const trifold_args& args, trifold_int member, int interval, int which) {
+    return buffer<real>(args, Offset::update(args)) + (member * passed_blocks + interval * passed_each + which) * storage;
+}
+TRIFOLD_DEVICE real* passed_vector(const trifold_args& args, trifold_int member, int interval, int which) {
+    return buffer<real>(args, Offset::rhs_update(args)) +
+           (2 * fronts_of(args) + member * passed_vectors + interval * vectors_each + which) * vector_storage;
+}
+/* The intervals that update a block of the part that joins them: the lower one its first two, the higher one its last two. The middle one is
+ * updated by both. */
+TRIFOLD_DEVICE int updating_interval(const Task& task) { return task.block <= 1 ? lower_interval : higher_interval; }
+TRIFOLD_DEVICE int updated_separator(const Task& task) { return task.block == 0 ? for_lower : for_higher; }
+/* Whether it joins two others. It has three blocks, of which it eliminates the middle one, and couplings that have come. */
+TRIFOLD_DEVICE bool is_joint(const trifold_args& args) { return may_leave && args.e == nullptr; }
+
 /* The counts of a block: one for every row of its panels, and one for each sweep. */
 TRIFOLD_DEVICE trifold_int* counts_of(const trifold_args& args, trifold_int member, trifold_int block) {
     return buffer<trifold_int>(args, TaskOffset::flag(args)) + block_index(args, member, block) * (3 * tiles + 2);
@@ -147,6 +165,7 @@ TRIFOLD_DEVICE void place_task(Task& task, const trifold_args& args, const Rank&
     task.next = k + 1 < chain.length || chain.ahead >= 0 ? task.block + task.step : -1;
     task.behind = chain.behind >= 0 ? block_at(level, chain.behind) : -1;
     task.exists = k < chain.length;
+    if (may_leave) task.leaves = level.next_size < 0;
 }
 
 /* Half a column of a group's tiles. Each front has rows of its panels there, and before them tiles of its pivot block's next column or,
@@ -316,7 +335,7 @@ TRIFOLD_FUNCTION void find_sources(Work& work, const trifold_args& args) {
             source = coupling_source(task_level(args, index - 1).level, lower, task.upward);
         }
     } else if (t == earlier + 1) {
-        source.block = task.block, source.count = task.column > 0 ? 1 : 0, source.columns = task.column * edge;
+        source.block = task.block, source.count = task.column > 0 && !leaves(task) ? 1 : 0, source.columns = task.column * edge;
         source.a_panel = task.panel, source.b_panel = 0;
         work.task.sources = earlier + 2;
     }

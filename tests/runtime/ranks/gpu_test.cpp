@@ -1,0 +1,318 @@
+#include <doctest/doctest.h>
+
+#include <set>
+#include <trifold/binary.hpp>
+
+#include "generator/tridiagonal/ranks/tree.hpp"
+#include "runtime/compile/beside.hpp"
+#include "tests/runtime/device/emulation.hpp"
+#include "tests/runtime/ranks/fixture.hpp"
+#include "tests/support/drivers/nccl.hpp"
+
+using namespace trifold;
+using namespace trifold::test;
+
+/// In place of compiling: the fake driver has the kernels already. (NVRTC would look into the fake driver and crash.)
+Binary trifold::obtain(const Unit&) { return {"emulated", "emulator", {}, {}, {}, true, 0}; }
+std::optional<Binary> trifold::obtain_cached(const Unit& unit, const std::string&) { return obtain(unit); }
+
+namespace {
+
+const Target target{Backend::cuda, "sm_90"};
+
+/// Makes the fake driver emulate the kernels of all ranks' Programs.
+class RankEmulation {
+  public:
+    RankEmulation(const Spec& spec, std::vector<std::int64_t> shards, const Tuning& given) {
+        std::set<std::string> seen;
+        RankSpec rank{spec, std::move(shards), 0};
+        const auto choice = choose(rank, target, given);
+        for (rank.rank = 0; rank.rank < rank.ranks(); ++rank.rank) {
+            const auto program = generate(rank, choice);
+            fake_cuda().take_parameters_of(program);
+            for (const auto& unit : program.units) {
+                if (!seen.insert(unit.source).second) continue;
+                libraries_.push_back(compile_unit(unit.source, unit.target.backend, 32, false));
+                connect(libraries_.back().get(), emulator_);
+                fake_cuda().kernels.push_back(libraries_.back().get());
+            }
+        }
+    }
+    ~RankEmulation() {
+        CHECK(fake_cuda().allocations == 0);
+        CHECK(fake_cuda().streams == 0);
+        CHECK(fake_nccl().communicators == 0);
+        fake_cuda() = {};
+        fake_nccl() = {};
+    }
+    RankEmulation(const RankEmulation&) = delete;
+    RankEmulation& operator=(const RankEmulation&) = delete;
+
+  private:
+    std::vector<std::shared_ptr<void>> libraries_;
+    Emulator emulator_;
+};
+
+/// One compilation serves all schedules and shards of a size.
+Tuning any_size_of(const char* schedule) {
+    auto result = tuning(schedule);
+    result.any_size = true;
+    return result;
+}
+const Tuning any_size = any_size_of("auto");
+
+Spec spec_of(std::int64_t block, std::int64_t horizon, std::int64_t rhs = 1, std::int64_t batch = 1) {
+    Spec spec;
+    spec.block = block;
+    spec.horizon = horizon;
+    spec.rhs = rhs;
+    spec.batch = batch;
+    return spec;
+}
+
+double log_determinant_of(const Matrix& a) {
+    const Eigen::LLT<Matrix> factor(a);
+    return 2 * factor.matrixL().toDenseMatrix().diagonal().array().log().sum();
+}
+
+/// All operations on all ranks, a thread each, against Eigen. Returns X of the first one.
+template <class Real>
+std::vector<Real> check_operations(const Spec& spec, const std::vector<std::int64_t>& shards, double tolerance, Tuning given = any_size) {
+    CAPTURE(spec.block);
+    CAPTURE(spec.horizon);
+    CAPTURE(shards);
+    CAPTURE(given.schedule);
+    const RankEmulation emulation(spec, shards, given);
+    const Problem<Real> problem(spec, spec.rhs, 11);
+    std::vector<std::vector<Real>> solutions(5, std::vector<Real>(problem.input.b.size()));
+    std::vector<double> determinants, quadratics;
+    std::mutex mutex;
+    on_ranks(static_cast<int>(shards.size()), [&](const std::shared_ptr<Transport>& transport) {
+        RankSolver solver(RankPlan(spec, transport, Device::cuda(0), given, shards));
+        const auto& rank = solver.plan().spec();
+        Shard<Real> shard(rank, problem);
+        std::size_t which = 0;
+        const auto keep = [&] {
+            const std::scoped_lock lock(mutex);
+            shard.put_x(solutions[which++]);
+            std::ranges::fill(shard.x, Real(0));
+        };
+        solver.factor_solve(shard.d, shard.e, shard.b, shard.x);
+        keep();
+        solver.factor(shard.d, shard.e);
+        solver.solve(shard.b, shard.x);
+        keep();
+        solver.factor_forward(shard.d, shard.e, shard.b, shard.x);
+        solver.backward(shard.x, shard.x);
+        keep();
+        solver.forward(shard.b, shard.x);
+        solver.backward(shard.x, shard.x);
+        keep();
+        const DeviceArray<Real> b(shard.b);
+        solver.solve(b.data(), b.data());
+        solver.check();
+        b.read(shard.x);
+        keep();
+        const auto logs = solver.log_determinant(), squares = solver.quadratic();
+        if (rank.rank != rank.ranks() - 1) return;
+        determinants = logs;
+        quadratics = squares;
+    });
+    for (std::size_t k = 0; k < solutions.size(); ++k) {
+        CAPTURE(k);
+        auto solved = problem;
+        solved.x = solutions[k];
+        CHECK(solved.residual() < tolerance);
+        CHECK(solutions[k] == solutions[0]);
+    }
+    REQUIRE(determinants.size() == static_cast<std::size_t>(spec.batch));
+    for (std::size_t m = 0; m < determinants.size(); ++m) {
+        const Matrix dense = problem.systems[m].dense();
+        CHECK(determinants[m] == doctest::Approx(log_determinant_of(dense)).epsilon(tolerance));
+        const Matrix& b = problem.systems[m].b;
+        const Matrix squares = b.transpose() * dense.llt().solve(b);
+        for (std::int64_t c = 0; c < spec.rhs; ++c)
+            CHECK(quadratics[m * static_cast<std::size_t>(spec.rhs) + static_cast<std::size_t>(c)] ==
+                  doctest::Approx(squares(c, c)).epsilon(100 * tolerance));
+    }
+    return solutions[0];
+}
+
+}  // namespace
+
+TEST_CASE("ranks on GPUs: an NCCL that is too old is refused by all, with its file and version") {
+    const RankEmulation emulation(spec_of(4, 6), {3, 3}, any_size);
+    fake_nccl().version = 20900;
+    CHECK_THROWS_WITH_AS(on_ranks(2, [](const std::shared_ptr<Transport>& transport) { NcclTransport(transport, Device::cuda(0)); }),
+                         doctest::Contains("is version 2.9.0; ranks on GPUs need 2.11.0"), DeviceError);
+    fake_nccl().version = 22803;
+    on_ranks(2, [](const std::shared_ptr<Transport>& transport) {
+        const NcclTransport made(transport, Device::cuda(0));
+        CHECK(made.library().starts_with("2.28.3, "));
+        CHECK(made.library().find("libnccl.so.2") != std::string::npos);
+    });
+}
+
+TEST_CASE("ranks on GPUs: all operations on 2 to 4 ranks") {
+    check_operations<double>(spec_of(6, 9), {5, 4}, 1e-13);
+    check_operations<double>(spec_of(6, 9, 2), {3, 3, 3}, 1e-13);
+    check_operations<double>(spec_of(6, 12), {4, 2, 1, 5}, 1e-13);
+    check_operations<double>(spec_of(70, 6), {2, 2, 2}, 1e-13);
+    check_operations<double>(spec_of(128, 3), {1, 1, 1}, 1e-13);
+    check_operations<double>(spec_of(6, 10), {4, 3, 3}, 1e-13, {});  // with sizes as literals
+}
+
+TEST_CASE("ranks on GPUs: single precision, batches and right-hand sides") {
+    auto single = spec_of(20, 9, 3, 2);
+    single.precision = Precision::f32;
+    check_operations<float>(single, {4, 5}, 1e-5);
+    check_operations<float>(single, {3, 2, 4}, 1e-5);
+    check_operations<double>(spec_of(8, 13, 4, 3), {5, 4, 4}, 1e-13);
+    check_operations<double>(spec_of(40, 8, 1, 2), {2, 2, 2, 2}, 1e-13);
+}
+
+TEST_CASE("ranks on GPUs: levels within a rank's own blocks") {
+    for (const auto* schedule : {"sequential", "chains:2", "chains:3", "flanked:4,2", "multi-stage", "segments:3"}) {
+        check_operations<double>(spec_of(5, 29), {15, 14}, 1e-13, any_size_of(schedule));
+        check_operations<double>(spec_of(5, 36), {9, 12, 6, 9}, 1e-13, any_size_of(schedule));
+    }
+}
+
+TEST_CASE("ranks on GPUs: a matrix that is not positive definite names the chain's block, a mask leaves members alone") {
+    Spec spec = spec_of(6, 14, 1, 3);
+    for (const std::int64_t block : {0, 4, 5, 9, 13}) {
+        CAPTURE(block);
+        const std::vector<std::int64_t> shards{5, 4, 5};
+        const RankEmulation emulation(spec, shards, any_size);
+        Problem<double> problem(spec, 1, 7);
+        problem.input.d[static_cast<std::size_t>((14 + block) * 36 + 2 * 7)] = -1;
+        on_ranks(3, [&](const std::shared_ptr<Transport>& transport) {
+            RankSolver solver(RankPlan(spec, transport, Device::cuda(0), any_size, shards));
+            Shard<double> shard(solver.plan().spec(), problem);
+            solver.factor_solve(shard.d, shard.e, shard.b, shard.x);
+            const auto status = solver.status();
+            CHECK(status[0].ok());
+            CHECK(status[2].ok());
+            CHECK(status[1].block == block);
+            CHECK(status[1].row == 2);
+            const auto each = shard.count * 6;
+            for (std::int64_t k = 0; k < each; ++k) CHECK(std::isnan(shard.x[static_cast<std::size_t>(each + k)]));
+            for (std::int64_t k = 0; k < each; ++k) CHECK(std::isfinite(shard.x[static_cast<std::size_t>(k)]));
+        });
+    }
+}
+
+TEST_CASE("ranks on GPUs: a diagonal, shifts and masks are fused") {
+    const auto spec = spec_of(6, 11, 1, 3);
+    const std::vector<std::int64_t> shards{4, 3, 4};
+    const Problem<double> problem(spec, 1, 5);
+    std::vector<double> diagonal(3 * 11 * 6), shift{0.5, 1, 2};
+    for (std::size_t k = 0; k < diagonal.size(); ++k) diagonal[k] = static_cast<double>(k % 7);
+    const std::vector<int> active{1, 0, 1};
+    auto added = problem;
+    for (std::size_t block = 0; block < 33; ++block)
+        for (std::size_t r = 0; r < 6; ++r) added.input.d[block * 36 + 7 * r] += diagonal[block * 6 + r] + shift[block / 11];
+    std::vector<double> expected(problem.input.b.size()), x(expected.size());
+    const RankEmulation emulation(spec, shards, any_size);
+    std::mutex mutex;
+    on_ranks(3, [&](const std::shared_ptr<Transport>& transport) {
+        RankSolver on_rank(RankPlan(spec, transport, Device::cuda(0), any_size, shards));
+        Shard<double> fused(on_rank.plan().spec(), problem), plain(on_rank.plan().spec(), added);
+        std::ranges::fill(fused.x, 4);
+        std::ranges::fill(plain.x, 4);
+        const auto mine = part(diagonal, 3, 11, 6, fused.first, fused.count);
+        on_rank.factor_solve(fused.d, fused.e, fused.b, fused.x, RankOptions{.diagonal = mine, .shift = shift, .active = active.data()});
+        CHECK(on_rank.status()[1].floors == -1);
+        on_rank.factor_solve(plain.d, plain.e, plain.b, plain.x, RankOptions{.active = active.data()});
+        const std::scoped_lock lock(mutex);
+        fused.put_x(x);
+        plain.put_x(expected);
+    });
+    CHECK(x[11 * 6] == 4);  // a masked member's
+    for (std::size_t k = 0; k < x.size(); ++k) CHECK(x[k] == doctest::Approx(expected[k]).epsilon(1e-12));
+}
+
+TEST_CASE("ranks on GPUs: a rank that ends, calls something else or hangs is named in time") {
+    const auto spec = spec_of(4, 8);
+    const RankEmulation emulation(spec, {4, 4}, any_size);
+    const Problem<double> problem(spec, 1, 3);
+    const auto named = [&](std::chrono::milliseconds limit, const std::function<void(RankSolver&, Shard<double>&, int)>& call) {
+        std::vector<int> result(2, -9);
+        on_ranks(2, [&](std::shared_ptr<Transport> transport) {
+            const int rank = transport->rank();
+            try {
+                const auto nccl = std::make_shared<NcclTransport>(std::move(transport), Device::cuda(0), NcclOptions{.time_limit = limit});
+                RankSolver solver(RankPlan(spec, nccl, Device::cuda(0), any_size, {4, 4}));
+                Shard<double> shard(solver.plan().spec(), problem);
+                call(solver, shard, rank);
+            } catch (const RankError& error) {
+                result[static_cast<std::size_t>(rank)] = error.rank;
+            }
+        });
+        return result;
+    };
+    CHECK(named(std::chrono::seconds(30), [](RankSolver& solver, Shard<double>& shard, int rank) {
+              if (rank == 0) solver.factor(shard.d, shard.e);
+          }) == std::vector{1, -9});
+    CHECK(named(std::chrono::seconds(30), [](RankSolver& solver, Shard<double>& shard, int rank) {
+              if (rank == 0) solver.factor(shard.d, shard.e);
+              if (rank == 1) solver.factor_solve(shard.d, shard.e, shard.b, shard.x);
+          }) == std::vector{1, 1});
+    CHECK(named(std::chrono::milliseconds(200), [](RankSolver& solver, Shard<double>& shard, int) {
+              const DeviceArray<double> d(shard.d), e(shard.e);
+              solver.factor(d.data(), e.data());
+              fake_cuda().streams_never_end = true;
+              solver.status();
+          }) == std::vector{-1, -1});
+    fake_cuda().streams_never_end = false;
+    CHECK(fake_nccl().aborted >= 2);
+}
+
+TEST_CASE("ranks on GPUs: a communicator of the caller's, and what is refused") {
+    const auto spec = spec_of(4, 8);
+    const RankEmulation emulation(spec, {4, 4}, any_size);
+    on_ranks(2, [&](const std::shared_ptr<Transport>& transport) {
+        const NcclTransport mine(transport, Device::cuda(0));
+        CHECK_THROWS_WITH_AS(RankPlan(spec, transport, Device::cuda(0), tuning("twisted:2"), {4, 4}),
+                             doctest::Contains("multi-stage or segments"), SpecError);
+        auto inverted = spec;
+        inverted.operations.insert(Operation::inverse);
+        CHECK_THROWS_WITH_AS(RankPlan(inverted, transport, Device::cuda(0), any_size, {4, 4}), doctest::Contains("no selected inverse yet"),
+                             SpecError);
+        Tuning fused;
+        fused.variant = "fused";
+        CHECK_THROWS_WITH_AS(RankPlan(spec, transport, Device::cuda(0), fused, {4, 4}), doctest::Contains("give auto or tile-dataflow"),
+                             SpecError);
+        CHECK_THROWS_WITH_AS(NcclTransport(transport, Device::cpu()), doctest::Contains("is between GPUs"), SpecError);
+    });
+}
+
+TEST_CASE("ranks on GPUs: a part of a chain has no races, whatever the order of its threads") {
+    for (const auto* name : {"multi-stage", "chains:2"})
+        for (const int which : {0, 1}) {
+            RankSpec rank{spec_of(70, 12), {4, 4, 4}, which};
+            rank.spec.operations = {Operation::factor, Operation::solve};
+            auto choice = choose(rank, target, any_size_of(name));
+            choice.spec = path_of(rank);
+            choice.schedule = ranks::own_schedule(rank, name);
+            const EmulatedUnit unit(choice);
+            const Problem<double> problem(choice.spec, 1, 3);
+            std::vector<char> workspace(static_cast<std::size_t>(unit.program().workspace_bytes));
+            for (const auto& buffer : unit.program().buffers) {
+                if (buffer.zeroed) std::fill_n(workspace.begin() + buffer.offset, buffer.bytes, 0);
+                std::copy(buffer.contents.begin(), buffer.contents.end(), workspace.begin() + buffer.offset);
+            }
+            trifold_args args{};
+            auto x = problem.x;
+            args.d = problem.input.d.data(), args.e = problem.input.e.data(), args.b = problem.input.b.data(), args.x = x.data();
+            args.b_strides = args.x_strides = {1, 70, 70, 70 * choice.spec.horizon};
+            args.columns = args.members = 1;
+            args.workspace = workspace.data();
+            for (unsigned seed = 1; seed < 4; ++seed) {
+                unit.run(Operation::factor, args, {.order = trifold::test::Order::random, .seed = seed, .alive = 4});
+                unit.run(Operation::solve, args, {.order = trifold::test::Order::random, .seed = seed, .alive = 4});
+            }
+            for (const auto& finding : unit.findings()) MESSAGE(finding);
+            CHECK(unit.findings().empty());
+        }
+}
