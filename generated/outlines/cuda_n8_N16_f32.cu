@@ -87,6 +87,7 @@
 #define TRIFOLD_FACTOR_BLOCKS 6
 #define TRIFOLD_FACTOR_FORWARD_BLOCKS 6
 #define TRIFOLD_SWEEP_COLUMNS 1
+#define TRIFOLD_SWEEP_SHARERS 1
 #define TRIFOLD_SWEEP_REREADS 0
 #define TRIFOLD_LONG_INVERSE 8
 #define TRIFOLD_SHORT_INVERSE 8
@@ -108,12 +109,14 @@
 /* ---- gpu/tridiagonal/input.cuh ---- */
 /* ---- gpu/tridiagonal/dense/pivots.cuh ---- */
 /* ---- gpu/tridiagonal/verdict.cuh ---- */
+/* ---- gpu/tridiagonal/bands/constants.cuh ---- */
 /* ---- gpu/tridiagonal/dataflow/constants.cuh ---- */
 /* ---- gpu/tridiagonal/dataflow/flags.cuh ---- */
 /* ---- gpu/tridiagonal/dataflow/shared.h ---- */
 /* ---- gpu/tridiagonal/dataflow/front.cuh ---- */
 /* ---- gpu/tridiagonal/dataflow/message.cuh ---- */
 /* ---- gpu/tridiagonal/dataflow/load.cuh ---- */
+/* ---- gpu/tridiagonal/bands/invert.cuh ---- */
 /* ---- gpu/tridiagonal/dense/column_tile.cuh ---- */
 /* ---- gpu/tridiagonal/dataflow/panel.cuh ---- */
 /* ---- gpu/tridiagonal/dataflow/stack.cuh ---- */

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <trifold/error.hpp>
 
 #include "generator/tridiagonal/mixed.hpp"
@@ -26,7 +27,12 @@ std::int64_t panel_columns(std::int64_t rhs, std::int64_t most, std::int64_t wor
 std::int64_t columns_at_once(const Choice& choice) {
     const auto rhs = choice.spec.rhs, workers = std::int64_t{choice.tuning.workers};
     const auto& can = variant_named(choice.target, choice.variant).abilities;
-    if (can.most_columns == 0) return kernel_spec(choice.spec, choice.variant).rhs;
+    const auto kernels = kernel_spec(choice.spec, choice.variant).rhs;
+    if (can.most_columns == 0) return kernels;
+    if (choice.target.backend != Backend::cpu) {
+        const bool exact = kernels == rhs && parse_variant(choice.variant).pinned.contains(bake.name);
+        return exact ? kernels : std::min(static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(rhs))), can.most_columns);
+    }
     const auto panel = panel_columns(rhs, can.most_columns, workers), panels = (rhs + panel - 1) / panel;
     return can.shares_columns ? panel * std::min({panels, workers, most_panels}) : panel;
 }
@@ -39,8 +45,8 @@ Widened widened(const Choice& choice, std::int64_t columns) {
     tuning.variant = choice.variant;
     auto wide = choice;
     wide.spec.rhs = columns;
-    wide.spec.rhs = columns_at_once(wide);
-    const bool gains = choice.target.backend == Backend::cpu && choice.spec.precision != Precision::mixed && columns >= many;
+    wide.spec.rhs = round_up(columns, columns_at_once(wide));
+    const bool gains = choice.spec.precision != Precision::mixed && columns >= many;
     return {gains && wide.spec.rhs > choice.spec.rhs ? wide.spec : choice.spec, tuning};
 }
 

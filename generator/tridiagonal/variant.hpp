@@ -91,7 +91,7 @@ namespace cpu {
 extern const Variant lanes_variant, tile_variant;
 }
 namespace gpu {
-extern const Variant dataflow_variant, fused_variant, team_variant, tiled_variant, tiles_variant;
+extern const Variant chains_variant, dataflow_variant, fused_variant, team_variant, tiled_variant, tiles_variant;
 }
 
 }  // namespace trifold

@@ -64,7 +64,6 @@ void Solver::Impl::adopt(void* workspace, Stream stream, std::int64_t members) {
 
 void Solver::Impl::take_factor(Impl& other) {
     if (&other == this) return;
-    const Session::Call call(session), of_other(other.session);
     const auto &own = plan.choice(), &given = other.plan.choice();
     auto spec = given.spec;
     spec.rhs = own.spec.rhs;
@@ -72,15 +71,25 @@ void Solver::Impl::take_factor(Impl& other) {
     if (!fits)
         throw SpecError(
             "the other Solver's Plan differs in more than rhs, so its factor has another layout; make this one's by Plan::widened");
-    if (own.target.backend != Backend::cpu) throw SpecError("take_factor is for processors; on a GPU factor again");
     other.require_factor("take_factor");
-    // Buffers that depend on rhs are of another size. They hold nothing of a factor.
-    for (const auto& from : other.plan.program().buffers) {
-        const auto& to = buffer(plan.program(), from.name);
-        if (to.bytes == from.bytes) std::memcpy(session.place(to.name), other.session.place(from.name), static_cast<std::size_t>(to.bytes));
-    }
+    // Both may have work in flight, each on a stream of its own.
+    session.synchronize();
+    other.session.synchronize();
+    copy_factor(other);
+    session.synchronize();
     factored = other.factored;
     solved = inverted = swept_members = swept_columns = 0;
+}
+
+void Solver::Impl::copy_factor(Impl& other) {
+    const Session::Call call(session);
+    Session::Call of_other(other.session);
+    for (const auto& from : other.plan.program().buffers) {
+        const auto& to = buffer(plan.program(), from.name);
+        // Buffers that depend on rhs are of another size, and zeroed ones count the calls of their Solver. Neither holds a factor.
+        if (to.bytes == from.bytes && to.bytes > 0 && !to.zeroed) of_other.copy(from.name, session.place(to.name), to.bytes, {});
+    }
+    session.adopt(session.workspace(), {});
 }
 
 void Solver::Impl::check_precision(Precision precision) const {
@@ -119,8 +128,9 @@ void Solver::Impl::enqueue(Session::Call& call, const Request& request) {
     const auto& spec = plan.choice().spec;
     auto operation = request.operation;
     const auto step = std::min(spec.rhs, kernel_columns_);
-    for (std::int64_t first = 0; first < request.columns; first += step) {
-        const auto columns = std::min(step, request.columns - first);
+    const auto all_columns = sweeps(request.operation) ? request.columns : step;  // others treat no columns, and once is enough
+    for (std::int64_t first = 0; first < all_columns; first += step) {
+        const auto columns = std::min(step, all_columns - first);
         const auto caller = panel_args(spec, request, first, columns, session.workspace());
         const auto all = operands_of(spec, kernel_columns_, plan.program().buffers, caller);
         for (std::size_t k = 0; k < all.size(); ++k) {

@@ -55,6 +55,7 @@ struct Solver::Impl {
   private:
     void prepare(Request& request) const;
     void enqueue(Session::Call& call, const Request& request);
+    void copy_factor(Impl& other);
     void require_planned(Operation operation, const char* why) const;
     void require_factor(std::string_view what) const;
     void check_sizes(const Request& request, const Sizes& sizes) const;

@@ -108,8 +108,8 @@ class Solver {
     template <class Real>
     void selected_inverse(Real* diagonal, Real* coupling, Stream stream = {}, const SweepOptions& options = {});
 
-    /// Copies what the other Solver has factored, and goes on with it. For processors, and Plans that differ in rhs alone, as Plan::widened
-    /// makes them. Throws SpecError where a Plan does not fit, or the other has factored nothing.
+    /// Copies what the other Solver has factored, and goes on with it. For Plans that differ in rhs alone, as Plan::widened makes them.
+    /// Waits for both, and ends with the copy. Throws SpecError where a Plan does not fit, or the other has factored nothing.
     void take_factor(Solver& other);
 
     // The calls on spans below, for vectors and arrays as they are: solver.factor_solve(D, E, B, X).

@@ -103,8 +103,8 @@ typedef struct trifold_solver trifold_solver;
 /* Generates, compiles or takes from the cache, and loads. `device` as trifold::Device::parse: "auto", "cpu", "cuda:1", "hip:0";
  * `tuning` may be NULL. A plan may be shared between threads, and destroyed before its solvers. */
 trifold_code trifold_plan_create(const trifold_spec* spec, const char* device, const trifold_tuning* tuning, trifold_plan** plan);
-/* A plan whose solvers solve for so many right-hand sides at a time, from factors of this one's: trifold_solver_take_factor. On a GPU, and
- * where more at a time gain nothing, it is the same plan again. */
+/* A plan whose solvers solve for so many right-hand sides at a time, from factors of this one's: trifold_solver_take_factor. Where more at
+ * a time gain nothing, it is the same plan again. */
 trifold_code trifold_plan_widened(const trifold_plan* plan, int64_t columns, trifold_plan** wide);
 void trifold_plan_destroy(trifold_plan* plan);
 int64_t trifold_plan_workspace_bytes(const trifold_plan* plan);
@@ -118,8 +118,8 @@ const char* trifold_plan_reason(const trifold_plan* plan);
  * in flight at a time. */
 trifold_code trifold_solver_create(const trifold_plan* plan, void* workspace, int64_t bytes, trifold_solver** solver);
 void trifold_solver_destroy(trifold_solver* solver);
-/* Copies what the other solver has factored, and goes on with it: on a processor, between a plan and what trifold_plan_widened made of it.
- */
+/* Copies what the other solver has factored, and goes on with it: between a plan and what trifold_plan_widened made of it. Waits for both,
+ * and ends with the copy. */
 trifold_code trifold_solver_take_factor(trifold_solver* solver, trifold_solver* other);
 
 /* Calls run(context, task, worker) for every task below `tasks`, possibly in parallel, with worker numbers below the

@@ -160,6 +160,8 @@ TEST_CASE("gpu: the whole range of exponents") {
                                                    {40, "twisted:2", "tiled"},
                                                    {7, "sequential", "team"},
                                                    {12, "recursive:2", "team"},
+                                                   {20, "twisted:2", "chains"},
+                                                   {50, "sequential", "chains"},
                                                    {12, "multi-stage", "dataflow"},
                                                    {40, "multi-stage", "dataflow"},
                                                    {70, "multi-stage", "tile-dataflow"}}) {

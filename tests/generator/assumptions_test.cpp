@@ -189,11 +189,14 @@ TEST_CASE("small tiles, which have too few columns for sweeps in f32, are for f6
 }
 
 TEST_CASE("a wrong launch of a block tridiagonal system is refused") {
-    const Spec spec{.block = 12, .horizon = 33, .batch = 3, .operations = all_operations()};
+    Spec spec{.block = 12, .horizon = 33, .batch = 3, .operations = all_operations()};
     for (const auto& target : gpus)
-        for (const auto* variant : {"dataflow", "fused", "team", "tile-dataflow", "tiled"}) {
+        for (const auto* variant : {"chains", "dataflow", "fused", "team", "tile-dataflow", "tiled"}) {
+            const bool is_chains = std::string_view(variant) == "chains";
+            if (is_chains && to_string(target) != to_string(gpus.front())) continue;  // for devices with deep tensor instructions
             CAPTURE(variant);
-            const auto design = test::design_of(spec, target, {.schedule = "multi-stage", .variant = variant});
+            spec.block = is_chains ? 20 : 12;
+            const auto design = test::design_of(spec, target, {.schedule = is_chains ? "twisted:2" : "multi-stage", .variant = variant});
             for (const auto& [operation, steps] : design.operations)
                 for (const auto& step : steps) {
                     CHECK_NOTHROW(require_sound(design, step));

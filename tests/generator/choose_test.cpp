@@ -56,7 +56,7 @@ TEST_CASE("a pinned variant gets a schedule that it can take") {
 TEST_CASE("a pinned schedule leaves the variant free") {
     const Target h200 = parse_target("cuda:sm_90");
     CHECK(choose({.block = 32, .horizon = 64}, h200, {.schedule = "multi-stage"}).variant == "dataflow");
-    CHECK(choose({.block = 32, .horizon = 64}, h200, {.schedule = "sequential"}).variant == "fused");
+    CHECK(choose({.block = 32, .horizon = 64}, h200, {.schedule = "sequential"}).variant == "chains");
     CHECK(choose({.block = 128, .horizon = 64}, h200, {.schedule = "sequential"}).variant == "tile-dataflow");
     CHECK(choose({.block = 8, .horizon = 64, .batch = 64}, h200, {.schedule = "sequential"}).variant == "team");
 }
@@ -97,6 +97,10 @@ TEST_CASE("refusals say what a variant is for") {
           "variant 'dataflow' is for the schedule multi-stage, not for sequential; give auto");
     CHECK(message({.block = 17, .horizon = 9}, "cuda:sm_90", {.schedule = "multi-stage", .variant = "team"}) ==
           "variant 'team' is for blocks up to 16 with schedule multi-stage, not for n = 17; give auto");
+    CHECK(message({.block = 20, .horizon = 9}, "cuda:sm_90", {.schedule = "twisted:3", .variant = "chains"}) ==
+          "variant 'chains' is for the schedules sequential and twisted:2, not for twisted:3; give auto");
+    CHECK(message({.block = 20, .horizon = 9}, "hip:gfx942", {.schedule = "sequential", .variant = "chains"}) ==
+          "variant 'chains' needs tensor instructions of double precision that are eight deep, which hip:gfx942 has not; give auto");
     CHECK(message({.block = 200, .horizon = 9}, "hip:gfx942", {.variant = "fused"}).starts_with("variant 'fused' needs "));
     CHECK(message({.block = 33, .horizon = 9}, "cpu:x86-64-v3", {.variant = "lanes"}) ==
           "variant 'lanes' is for blocks up to 32, not for n = 33; give auto");

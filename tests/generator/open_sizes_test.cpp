@@ -69,9 +69,11 @@ TEST_CASE("variants of GPUs leave sizes open") {
     for (const auto& target : {sm_90, gfx942})
         for (const auto& [variant, schedule, n] :
              {Case{"dataflow", "multi-stage", 12}, Case{"dataflow", "multi-stage", 48}, Case{"team", "sequential", 6},
-              Case{"fused", "twisted:2", 20}, Case{"tiled", "multi-stage", 130}, Case{"tile-dataflow", "multi-stage", 130}}) {
+              Case{"chains", "twisted:2", 20}, Case{"fused", "twisted:2", 20}, Case{"tiled", "multi-stage", 130},
+              Case{"tile-dataflow", "multi-stage", 130}}) {
             if (target.backend == Backend::hip && std::string_view(variant) == "dataflow" && n > 32)
                 continue;  // has too little shared memory
+            if (target.backend == Backend::hip && std::string_view(variant) == "chains") continue;
             CAPTURE(to_string(target));
             CAPTURE(variant);
             const Spec one{.block = n, .horizon = 40, .rhs = 3, .batch = 30};

@@ -73,6 +73,7 @@ std::vector<Unit> units() {
     add({.block = 16, .horizon = 8192}, sm_90, {.schedule = "multi-stage", .variant = "dataflow"});
     add({.block = 16, .horizon = 9, .precision = Precision::mixed}, sm_90, {.schedule = "multi-stage", .variant = "dataflow"});
     add({.block = 8, .horizon = 9}, sm_90, {.schedule = "sequential", .variant = "team"});
+    add({.block = 20, .horizon = 9}, sm_90, {.schedule = "sequential", .variant = "chains"});
     add({.block = 128, .horizon = 9, .precision = Precision::f32}, sm_90, {.variant = "tile-dataflow"});
     for (const std::int64_t batch : {1, 8}) {
         const RankSpec rank{.spec = {.block = 8, .horizon = 9, .batch = batch, .operations = all}, .shards = {4, 1, 4}, .rank = 1};
@@ -228,14 +229,15 @@ std::set<std::string> constants_in(std::string text) {
 std::vector<Unit> all_kinds() {
     std::vector<Unit> result;
     for (const auto* target : {"cpu:x86-64-v2", "cpu:znver4", "cuda:sm_75", "cuda:sm_90", "hip:gfx942", "hip:gfx1100"})
-        for (const auto* variant : {"tile", "lanes", "fused", "tiled", "dataflow", "team", "tile-dataflow"})
+        for (const auto* variant : {"tile", "lanes", "fused", "tiled", "dataflow", "team", "tile-dataflow", "chains"})
             for (const auto precision : {Precision::f32, Precision::f64, Precision::mixed})
                 for (const bool all : {false, true})
                     for (const std::int64_t n : {1, 8, 20, 70}) try {
                             Spec spec{.block = n, .horizon = 9, .precision = precision, .rhs = 2, .batch = 16};
                             if (all && precision != Precision::mixed) spec.operations = all_operations();
                             if (!all) spec.operations = {Operation::factor, Operation::solve};
-                            for (auto& unit : generate(spec, parse_target(target), {.schedule = "multi-stage", .variant = variant}).units)
+                            const std::string schedule = std::string_view(variant) == "chains" ? "twisted:2" : "multi-stage";
+                            for (auto& unit : generate(spec, parse_target(target), {.schedule = schedule, .variant = variant}).units)
                                 result.push_back(std::move(unit));
                         } catch (const SpecError&) {
                             // Not every target has every variant at every size.
@@ -260,7 +262,7 @@ TEST_CASE("each constant that a unit defines is read by it, and each that it rea
     // What a unit may read without a definition: names of kernels that the Program lacks, and what chooses between ways to compile it.
     const auto is_optional = [](const std::string& name) {
         return name.starts_with("TRIFOLD_KERNEL_") || name == "TRIFOLD_STATIC_KERNELS" || name == "TRIFOLD_DEVICE" ||
-               name == "TRIFOLD_SIZES_BY_VALUE";
+               name == "TRIFOLD_SIZES_BY_VALUE" || name == "TRIFOLD_TASK_LEVELS";
     };
     const auto kinds = all_kinds();
     CHECK(kinds.size() > 200);

@@ -216,12 +216,7 @@ WINGS = ("generator", "templates/cpu", "templates/gpu", "templates", "runtime", 
 
 def lacking(root):
     """Folders that one family has and another has not. A folder of no family in a place where all folders are families' is found too."""
-    problems = [
-        f"{wing}/{family} is missing"
-        for wing in WINGS
-        for family in FAMILIES
-        if not (root / wing / family).is_dir()
-    ]
+    problems = [f"{wing}/{family} is missing" for wing in WINGS for family in FAMILIES if not (root / wing / family).is_dir()]
     for wing in ("templates/cpu", "templates/gpu"):
         problems += [
             f"{wing}/{path.name} is of no family" for path in (root / wing).iterdir() if path.is_dir() and path.name not in FAMILIES

@@ -8,7 +8,7 @@ namespace trifold::bench {
 
 /// The least that an operation has to move and compute, the same for every solver, so that their rates compare. One system is
 /// eliminated by nested dissection (19/3 N n^3, factors of three blocks a front), which is what parallelism costs; a batch is
-/// parallel by itself, so each system is swept from the first block to the last (7/3 N n^3, two blocks a front).
+/// parallel by itself, so each system is swept from the first block to the last (7/3 N n^3, a triangle and a block a front).
 struct Work {
     double bytes, flops;
 };

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 
 #include "generator/program/require.hpp"
 #include "generator/tridiagonal/gpu/model.hpp"
@@ -24,6 +26,7 @@ struct DataflowSizes : Sizes {
     bool is_crowded = false;                              ///< ... in the launch that factors all but the wide levels
     bool in_registers = false;                            ///< [R; G], by tensor instructions of double precision
     bool rides = true;                                    ///< a forward sweep with the factorization
+    std::int64_t sharers = 1;                             ///< thread blocks that share a front's panels of right-hand sides in a sweep
     std::int64_t wide_levels = 0;                         ///< first levels, by a launch of their own
     std::int64_t wide_shared = 0;                         ///< bytes that a front of a wide level shares
 };
@@ -36,6 +39,8 @@ constexpr std::int64_t largest_riding = 64;
 constexpr std::int64_t largest_with_messages = 32;
 /// A front of a wide level has at most four warps, each with 16 rows.
 constexpr std::int64_t largest_wide = 64;
+/// More right-hand sides go in several calls, since each has a place in the workspace for every block.
+constexpr std::int64_t most_columns = 256;
 /// Flops of a front with both neighbours, in thirds of n^3.
 constexpr double full_front_thirds = 19;
 
@@ -82,8 +87,10 @@ void plan_messages(DataflowSizes& sizes, const Problem& problem) {
     if (sizes.message_fronts < 2) sizes.message_level = sizes.message_fronts = 0;
 }
 
-void plan_sweeps(DataflowSizes& sizes, const Spec& spec) {
-    sizes.columns = std::min<std::int64_t>(spec.rhs, 8);
+/// Panels have 1, 2, 4 or 8 columns.
+void plan_sweeps(DataflowSizes& sizes, const Problem& problem) {
+    const auto most = take(problem, "sweep_columns", trifold::quantities_of(problem));
+    sizes.columns = std::min(static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(problem.spec.rhs))), most);
     sizes.sweep_threads = 4 * sizes.padded;
     sizes.sweep_shared = dataflow_shared::sweep_bytes(sizes.padded, sizes.columns, sizes.real);
 }
@@ -105,11 +112,35 @@ void plan_room(DataflowSizes& sizes, const Problem& problem) {
 }
 
 /// Whether a forward sweep can ride with the factorization. Where [R; G] is in registers, flags tell a front that its right-hand sides are
-/// there, and only launches that overlap have flags. Also one warp then holds all right-hand sides, a lane a row.
+/// there, and only launches that overlap have flags. Also one warp then holds all right-hand sides, a lane a row. Nor where thread blocks
+/// share the right-hand sides: its last front begins the backward sweep of all.
 bool can_ride(const DataflowSizes& sizes, const Problem& problem) {
+    if (sizes.sharers > 1) return false;
     if (!sizes.in_registers) return sizes.padded <= largest_riding;
     const bool has_flags = device_of(problem.target).has("early_launches") && !sizes.is_long && members_per_group(problem.spec) == 1;
     return has_flags && sizes.padded <= warp_lanes(problem.target);
+}
+
+/// Thread blocks of a sweep on a multiprocessor.
+std::int64_t sweep_blocks(const Problem& problem, const DataflowSizes& sizes) {
+    auto of = quantities_of(problem, sizes);
+    of["sweep_is_full"] = static_cast<double>(take(problem, "sweep_is_full", of));
+    return blocks_for(problem.target, sizes.sweep_threads, take(problem, "sweep_registers", of));
+}
+
+std::int64_t panels_of(const Problem& problem, const DataflowSizes& sizes) {
+    return (problem.spec.rhs + sizes.columns - 1) / sizes.columns;
+}
+
+/// Thread blocks share a front's panels where fronts alone would not fill the device for some waves. There are few such numbers, so that
+/// few texts serve all horizons.
+std::int64_t sharers_of(const Problem& problem, const DataflowSizes& sizes) {
+    const auto panels = panels_of(problem, sizes), fronts = problem.spec.horizon * problem.spec.batch;
+    if (panels == 1) return 1;
+    const auto room = device_of(problem.target).count("facts.multiprocessor_shared_bytes") / (sizes.sweep_shared + kib);
+    const auto wave = multiprocessors(problem.target) * std::clamp<std::int64_t>(room, 1, sweep_blocks(problem, sizes));
+    const auto wanted = take(problem, "sweep_waves", quantities_of(problem, sizes)) * wave;
+    return std::min(panels, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>((wanted + fronts - 1) / fronts))));
 }
 
 /// Two warps take turns at D's column tiles. Each lane of the other warps has a row of [R; G]. A block is padded to whole strips: a warp of
@@ -126,12 +157,13 @@ DataflowSizes sizes_of(const Problem& problem) {
     sizes.threads = lanes * (std::min<std::int64_t>(tiles, 2) + (2 * sizes.padded + lanes - 1) / lanes);
     sizes.lower_leading = conflict_free(sizes.padded + (sizes.padded <= largest_riding ? sizes.riders : 0));
     sizes.stacked_leading = conflict_free(2 * sizes.padded);
-    plan_sweeps(sizes, spec);
+    plan_sweeps(sizes, problem);
     sizes.is_long = is_long(problem, spec.horizon * spec.batch);
     plan_wide(sizes, problem);
     sizes.is_crowded = is_long(problem, spec.batch * (spec.horizon >> sizes.wide_levels));
     plan_room(sizes, problem);
     sizes.in_registers = sizes.front_room && device_of(target).has("deep_tensor");
+    sizes.sharers = sharers_of(problem, sizes);
     sizes.rides = can_ride(sizes, problem) && take(problem, "rides", quantities_of(problem, sizes)) != 0;
     plan_messages(sizes, problem);
     return sizes;
@@ -192,6 +224,7 @@ Lowered lower(const Problem& problem) {
     result.phases = phases_of(problem, sizes, dataflow_variant.abilities, spec.rhs <= sizes.riders && sizes.rides);
     for (const auto phase : {Phase::factor, Phase::factor_forward, Phase::forward, Phase::backward})
         result.shapes.at(phase).all_levels = true;
+    for (const auto phase : {Phase::forward, Phase::backward}) result.shapes.at(phase).groups_per_chain = sizes.sharers;
     if (take(problem, "crowds", quantities_of(problem, sizes)) != 0)
         for (const auto phase : {Phase::factor, Phase::factor_forward}) {
             auto& bytes = result.shapes.at(phase).shared_bytes;
@@ -273,13 +306,6 @@ std::int64_t wide_blocks(const Problem& problem, const DataflowSizes& sizes) {
                      (fronts + multiprocessors(target) - 1) / multiprocessors(target)});
 }
 
-/// Thread blocks of a sweep on a multiprocessor.
-std::int64_t sweep_blocks(const Problem& problem, const DataflowSizes& sizes) {
-    auto of = quantities_of(problem, sizes);
-    of["sweep_is_full"] = static_cast<double>(take(problem, "sweep_is_full", of));
-    return blocks_for(problem.target, sizes.sweep_threads, take(problem, "sweep_registers", of));
-}
-
 /// Blocks of n by n of a front that pass through the memory: D, E, updates and couplings of later levels, L, R and G. A sweep reads L, R
 /// and G.
 constexpr double factored_blocks = 4.5, swept_blocks = 2.5;
@@ -314,10 +340,12 @@ double seconds(const Problem& problem, const KnownDevice& device) {
     if (modelled_operation(problem) == Operation::factor) return model.seconds(cycles);
     const auto fronts = wide.fronts + above.fronts;
     const auto swept = fronts * (model("sweep_front") + model("sweep_row") * rows) / slots(sweep_blocks(problem, sizes));
-    const auto sweep = model("sweep_launch") + together(2, {levels * (model("sweep_level") + model("sweep_level_row") * rows), swept,
-                                                            memory(swept_blocks * fronts)});
+    // Where a thread block has several panels, they follow one another through the levels.
+    const auto panels = static_cast<double>(panels_of(problem, sizes)), turns = std::ceil(panels / static_cast<double>(sizes.sharers));
+    const auto sweep = model("sweep_launch") + together(2, {(levels + turns - 1) * (model("sweep_level") + model("sweep_level_row") * rows),
+                                                            panels * swept, memory(swept_blocks * fronts)});
     const bool rides = problem.spec.rhs <= sizes.riders && sizes.rides;
-    return model.seconds(cycles + (rides ? 1 + model("riding") : 2) * passes(problem, sizes) * sweep);
+    return model.seconds(cycles + (rides ? 1 + model("riding") : 2) * sweep);
 }
 
 std::vector<Constant> constants(const Design& design) {
@@ -342,6 +370,7 @@ std::vector<Constant> constants(const Design& design) {
                                  constant("FACTOR_BLOCKS", fronts),
                                  constant("FACTOR_FORWARD_BLOCKS", fronts),
                                  constant("SWEEP_COLUMNS", sizes.columns),
+                                 constant("SWEEP_SHARERS", sizes.sharers),
                                  constant("SWEEP_REREADS", take(problem, "sweep_rereads", of)),
                                  constant("LONG_INVERSE", std::min(sizes.padded, take(problem, "long_inverse", of))),
                                  constant("SHORT_INVERSE", std::min(sizes.padded, take(problem, "short_inverse", of))),
@@ -356,11 +385,11 @@ std::vector<Constant> constants(const Design& design) {
     add_reciprocal("WIDE_RECIPROCAL", wide);
     add_reciprocal("ABOVE_RECIPROCAL", sizes.wide_levels > 0 ? design.spec.horizon - wide : 1);
     if (sizes.wide_levels > 0)
-        result.insert(result.end(),
-                      {constant("SHARED_WIDE", sizes.wide_shared), constant("WIDE_THREADS", wide_threads(sizes)),
-                       constant("WIDE_BLOCKS", wide_blocks(problem, sizes)), constant("WIDE_REREADS", take(problem, "wide_rereads", of)),
-                       constant("WIDE_SHARES_FRONT", take(problem, "wide_shares_front", of)),
-                       constant("WIDE_DIAGONAL_FIRST", take(problem, "wide_diagonal_first", of))});
+        result.insert(result.end(), {constant("SHARED_WIDE", sizes.wide_shared), constant("BAND_THREADS", wide_threads(sizes)),
+                                     constant("FRONT_THREADS", wide_threads(sizes)), constant("WIDE_BLOCKS", wide_blocks(problem, sizes)),
+                                     constant("BAND_REREADS", take(problem, "wide_rereads", of)), constant("BAND_DOUBLES", 1),
+                                     constant("WIDE_SHARES_FRONT", take(problem, "wide_shares_front", of)),
+                                     constant("WIDE_DIAGONAL_FIRST", take(problem, "wide_diagonal_first", of))});
     return result;
 }
 
@@ -383,6 +412,8 @@ constexpr Knob knobs[] = {
     {"wide_shares_front", "whether warps of a wide front share its columns in shared memory", {0, 1}},
     {"wide_diagonal_first", "whether it factors the next diagonal tile before the rest of an update", {0, 1}},
     {"sweep_registers", "registers of a thread that sweeps", {56, 64, 72, 80, 96, 128}},
+    {"sweep_columns", "right-hand sides of a panel, at most", {1, 2, 4, 8}},
+    {"sweep_waves", "waves of thread blocks, at least, into which panels of right-hand sides part a sweep", {1, 2, 4, 8, 16}},
     {"sweep_rereads", "whether sweeps compute a thread's number again at each use", {0, 1}},
     {"sweep_is_full", "whether sweeps have more fronts than the device holds", {0, 1}},
     {"waiting_fronts", "fronts of a level, at most, that make long inverses while they wait", {0, 256, 512, 1024, 2048, 4096}},
@@ -392,7 +423,7 @@ constexpr Knob knobs[] = {
 }  // namespace
 
 constinit const Variant dataflow_variant{.name = "dataflow",
-                                         .abilities = {.any_schedule = false, .largest_block = largest_block},
+                                         .abilities = {.any_schedule = false, .largest_block = largest_block, .most_columns = most_columns},
                                          .refuses = refuses,
                                          .seconds = seconds,
                                          .quantities = quantities,

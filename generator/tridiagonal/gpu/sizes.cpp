@@ -104,6 +104,7 @@ Lowered lower_common(const Problem& problem, const Sizes& sizes, std::int64_t me
                      {Phase::inverse, shape(inverse_threads(sizes), members, inverse_shared(sizes))},
                      {Phase::finish_factor, finish},
                      {Phase::finish_forward, finish}};
+    result.shapes.at(Phase::finish_forward).groups_per_chain = spec.rhs;
     if (is_shared_out(sizes)) share_out_inverse(result.shapes, spec, sizes, members);
     return result;
 }

@@ -54,4 +54,9 @@ Stream Bound::stream() const {
     return current_stream(library_, place_);
 }
 
+bool Bound::is_capturing() const {
+    return !on_host() && library_ != Library::numpy &&
+           nb::cast<bool>(helper("is_capturing")(library_ == Library::torch ? "torch" : "cupy"));
+}
+
 }  // namespace trifold::python

@@ -37,6 +37,8 @@ class Bound {
     bool was_forked() const { return born_ != forks(); }
     /// The stream of a call. Throws DeviceError where it cannot be.
     Stream stream() const;
+    /// Whether it is recording a graph.
+    bool is_capturing() const;
     /// body(float{}) or body(double{}), as the arrays are.
     template <class Body>
     void with_real(Body body) const {

@@ -180,22 +180,24 @@ void BoundSolver::run(Members members, bool factors, bool masked, bool checked, 
 
 /// Nothing is lost where it cannot be done: the sweep then takes longer.
 void BoundSolver::widen(std::int64_t columns) {
-    if (columns <= widened_for_) return;
+    if (columns <= widened_for_ || is_capturing()) return;
     widened_for_ = columns;
     const auto from = held_;
     const auto& plan = from->factors->plan();
     const auto [spec, tuning] = widened(plan.choice(), columns);
     if (spec.rhs == plan.choice().spec.rhs) return;
+    const auto stream = this->stream();
     const auto wide = std::make_shared<Held>();
     try {
         {
             const Unlocked unlocked;
             wide->factors = Factors::shared(spec, plan.device(), tuning);
         }
-        wide->value.read(allocate_bytes(wide->factors->bytes()), "value", true);
+        const auto bytes = wide->factors->bytes();
+        wide->value.read(on_host() ? allocate_bytes(bytes) : make_array(library_, place_, std::array{bytes}, Element::u8), "value", true);
         const Unlocked unlocked;
-        auto given = from->factors->filled(from->value.data(), {}, members_.count);
-        auto taking = wide->factors->fresh(wide->value.data(), {}, true);
+        auto given = from->factors->filled(from->value.data(), stream, members_.count);
+        auto taking = wide->factors->fresh(wide->value.data(), stream, true);
         taking->take_factor(*given);
     } catch (const CompileError& error) {
         log_once(LogLevel::warning,

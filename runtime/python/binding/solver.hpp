@@ -29,7 +29,7 @@ struct Members {
 class BoundSolver : Bound {
   public:
     /// `value`: None, or bytes in the Plan's memory that will be, or have been, factored into. `members` says what they hold.
-    /// `widens`: on the CPU a sweep of many right-hand sides moves the value to a Plan for as many (Plan::widened), once.
+    /// `widens`: a sweep of many right-hand sides moves the value to a Plan for as many (Plan::widened), once.
     BoundSolver(std::shared_ptr<Factors> factors, nb::handle value, Members members, bool widens = false);
     ~BoundSolver();
 

@@ -237,6 +237,13 @@ def is_hip(library: str) -> bool:
     return bool(sys.modules["cupy"].cuda.runtime.is_hip)
 
 
+def is_capturing(library: str) -> bool:
+    """Whether the library's current stream is recording a graph."""
+    if library == "torch":
+        return bool(sys.modules["torch"].cuda.is_current_stream_capturing())
+    return bool(sys.modules["cupy"].cuda.get_current_stream().is_capturing())
+
+
 def columns_alone(call: Any, b: Any, columns_at: int, at_once: int = 1) -> Any:
     """What ``call`` gives for each right-hand side alone, where b has more than it takes at once, on the axis ``columns_at``."""
     if library_of(type(b)) == "another" and not is_jax(b):

@@ -82,7 +82,7 @@ def marginals(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, **options: Unpack
 def factor(D: ArrayLike, E: ArrayLike | None, *, rhs: int = 1, **options: Unpack[Options]) -> Factor:
     """Factor A, to solve with it again and again. rhs: right-hand sides that will be solved at once; more go in panels of that many.
 
-    Many right-hand sides together take a fraction of the time each. On the CPU, except in mixed precision, a factor finds out by itself:
+    Many right-hand sides together take a fraction of the time each. Except in mixed precision, a factor finds out by itself:
     the first call with more of them than rhs, and at least four, moves it to a Plan for as many, which stays its plan. The other arguments
     and errors are those of solve().
     """

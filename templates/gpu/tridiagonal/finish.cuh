@@ -53,22 +53,23 @@ TRIFOLD_DEVICE void finish_factor_member(const trifold_args& args, trifold_int m
     report_member(args, member, shared.failure[0], shared.floors[0], shared.reduction[0], shared.sum[0]);
 }
 
+/* A thread block has a column. */
 TRIFOLD_DEVICE void finish_forward_member(const trifold_args& args, trifold_int member) {
     FinishShared& shared = *static_cast<FinishShared*>(shared_memory());
     const int t = thread_index();
     const double* from = buffer<double>(args, Offset::block_quadratic(args));
-    for (int column = 0; column < args.columns; ++column) {
-        double sum = 0;
+    const trifold_int column = most_columns == 1 ? 0 : group_x(), place = args.first_column + column;
+    if (column >= args.columns || place >= quadratics_of(args)) return;
+    double sum = 0;
 #pragma unroll 4
-        for (trifold_int block = t; block < horizon_of(args); block += finish_threads)
-            sum += from[block_index(args, member, block) * most_columns + column];
-        shared.sum[t] = sum;
-        block_sync();
-        for (int count = finish_threads; count > 1; count = (count + 1) / 2) {
-            if (t < count / 2) shared.sum[t] += shared.sum[t + (count + 1) / 2];
-            block_sync();
-        }
-        if (t == 0) buffer<double>(args, Offset::quadratic(args))[member * quadratics_of(args) + column] = in_range(shared.sum[0]);
+    for (trifold_int block = t; block < horizon_of(args); block += finish_threads)
+        sum += from[block_index(args, member, block) * most_columns + column];
+    shared.sum[t] = sum;
+    block_sync();
+    for (int count = finish_threads; count > 1; count = (count + 1) / 2) {
+        if (t < count / 2) shared.sum[t] += shared.sum[t + (count + 1) / 2];
         block_sync();
     }
+    if (t == 0) buffer<double>(args, Offset::quadratic(args))[member * quadratics_of(args) + place] = in_range(shared.sum[0]);
+    block_sync();
 }

@@ -87,6 +87,7 @@ TEST_CASE("mixed precision solves on the emulated GPU, in every variant") {
     check_solves({.block = 33, .horizon = 3, .batch = 2}, "multi-stage", "tile-dataflow", "cuda:sm_90");
     check_solves({.block = 3, .horizon = 5, .rhs = 2, .batch = 9}, "sequential", "team", "cuda:sm_90");
     check_solves({.block = 3, .horizon = 8, .rhs = 2, .batch = 2}, "recursive:2", "team", "cuda:sm_90");
+    check_solves({.block = 20, .horizon = 5, .rhs = 2, .batch = 2}, "twisted:2", "chains", "cuda:sm_90");
 }
 
 TEST_CASE("mixed precision solves on the emulated GPU with short horizons and with parts of rows") {

@@ -155,6 +155,51 @@ TEST_CASE("emulated: fronts of wide levels have all that a call may ask for, and
     }
 }
 
+TEST_CASE("emulated: chains have all that a call may ask for, and their failures are told") {
+    struct Way {
+        trifold::Order order;
+        Coupling coupling;
+        const char *schedule, *variant;
+    };
+    for (const auto& [order, coupling, schedule, variant] :
+         {Way{trifold::Order::row_major, Coupling::upper, "twisted:2", "chains"},
+          Way{trifold::Order::column_major, Coupling::lower, "sequential", "chains:chain_helper=0"}}) {
+        const Spec spec{.block = 21, .horizon = 7, .batch = 3, .order = order, .coupling = coupling, .e = {.leading = 24}};
+        Case test(spec, schedule, variant, 15);
+        std::vector<double> diagonal(3 * 7 * 21, 0.5);
+        const std::vector<double> shift(3, 0.25);
+        const std::vector<int> active{1, 0, 1};
+        auto args = test.args();
+        args.diagonal = diagonal.data(), args.shift = shift.data(), args.active = active.data();
+        for (const std::int64_t block : {0, 2, 3, 4, 6})
+            for (const std::int64_t row : {0, 9, 20}) {
+                CAPTURE(block);
+                auto& given = diagonal[static_cast<std::size_t>(block * 21 + row)];
+                given = -1e6;
+                test.unit.run(Operation::factor_solve, args);
+                given = 0.5;
+                CHECK(test.status(0).block == block);
+                CHECK(test.status(0).row == row);
+                CHECK(std::isnan(test.log_determinant(0)));
+                CHECK(test.solution(0).array().isNaN().all());
+                CHECK((test.solution(1).array() == 7.0).all());  // masked
+                CHECK(test.status(2).block == -1);
+            }
+        test.unit.run(Operation::factor_solve, args);
+        for (const std::int64_t member : {0, 2}) {
+            CHECK(test.status(member).block == -1);
+            for (auto& d : test.systems[static_cast<std::size_t>(member)].d) d.diagonal().array() += 0.75;
+            CHECK(test.solves(member));
+        }
+        args.pivot_floor = 1e-3;
+        diagonal[3] = -1e6;
+        test.unit.run(Operation::factor_solve, args);
+        CHECK(test.status(0).block == -1);
+        CHECK(test.status(0).floors >= 1);
+        for (const auto& finding : test.unit.findings()) FAIL_CHECK(finding);
+    }
+}
+
 TEST_CASE("emulated: a failed row is found in every tile of a block") {
     for (const auto& [target, edge] : {std::pair{"cuda:sm_90", 64}, std::pair{"hip:gfx942", 32}}) {
         Case test({.block = edge + 6, .horizon = 2}, "multi-stage", "tile-dataflow", 4, target);
@@ -335,4 +380,6 @@ TEST_CASE("emulated: random walks without an anchor are nearly singular or not p
     check_walks_of<float>({.block = 6, .horizon = 7, .batch = 8}, "multi-stage", "dataflow");
     check_walks_of<double>({.block = 9, .horizon = 7, .batch = 8}, "multi-stage", "dataflow", "hip:gfx942");
     check_walks_of<double>({.block = 2, .horizon = 7, .batch = 4}, "twisted:3", "tile-dataflow");
+    check_walks_of<double>({.block = 17, .horizon = 5, .batch = 4}, "twisted:2", "chains");
+    check_walks_of<float>({.block = 18, .horizon = 5, .batch = 4}, "sequential", "chains:chain_helper=0");
 }

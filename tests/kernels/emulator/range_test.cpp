@@ -208,9 +208,15 @@ TEST_CASE("teams solve over the whole range of exponents on the emulated GPU") {
     check_range({.block = 5, .horizon = 4}, "recursive:2", "team", "hip:gfx906");
 }
 
+TEST_CASE("chains solve over the whole range of exponents on the emulated GPU") {
+    check_range({.block = 17, .horizon = 4, .rhs = 2}, "twisted:2", "chains", "cuda:sm_90");
+    check_range({.block = 20, .horizon = 3}, "sequential", "chains:chain_helper=0", "cuda:sm_90");
+}
+
 TEST_CASE("dataflow solves over the whole range of exponents on the emulated GPU") {
     check_range({.block = 5, .horizon = 5, .rhs = 2}, "multi-stage", "dataflow", "cuda:sm_90");
-    check_range({.block = 5, .horizon = 1}, "multi-stage", "dataflow", "cuda:sm_90");  // the last front is the first
+    check_range({.block = 5, .horizon = 3, .rhs = 17}, "multi-stage", "dataflow", "cuda:sm_90");  // several thread blocks have x of a front
+    check_range({.block = 5, .horizon = 1}, "multi-stage", "dataflow", "cuda:sm_90");             // the last front is the first
     check_range({.block = 5, .horizon = 3}, "multi-stage", "dataflow", "hip:gfx1100");
     check_range({.block = 40, .horizon = 2}, "multi-stage", "dataflow", "cuda:sm_90");  // rows of [R; G] in shared memory
 }

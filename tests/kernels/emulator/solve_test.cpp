@@ -103,6 +103,12 @@ TEST_CASE("knobs of launches by level solve on the emulated GPU") {
     check_knobs({.block = 6, .horizon = 5, .rhs = 5, .batch = 3}, "twisted:2", "team");
 }
 
+TEST_CASE("knobs of chains solve on the emulated GPU") {
+    check_knobs({.block = 20, .horizon = 5, .rhs = 2, .batch = 2}, "twisted:2", "chains");
+    check_solves({.block = 33, .horizon = 3, .batch = 2}, "twisted:2", "chains:chain_helper=1", "cuda:sm_90");
+    check_solves({.block = 50, .horizon = 3}, "sequential", "chains:chain_helper=0,chain_rereads=0", "cuda:sm_90");
+}
+
 TEST_CASE("knobs of tile dataflow solve on the emulated GPU") { check_knobs({.block = 33, .horizon = 3}, "twisted:2", "tile-dataflow"); }
 
 TEST_CASE("short horizons solve on the emulated GPU") {
@@ -177,6 +183,24 @@ TEST_CASE("teams solve batches on emulated GPUs of AMD's") {
     }
 }
 
+TEST_CASE("chains of every block size solve on the emulated GPU") {
+    int k = 0;
+    for (const std::int64_t n : {17, 24, 28, 31, 32, 33, 48, 64, 75, 96}) {
+        const bool sequential = k % 2 == 0;
+        check_solves({.block = n, .horizon = n > 64 ? 3 : 6, .rhs = k % 3 == 2 ? 5 : 1, .batch = 1 + k % 2},
+                     sequential ? "sequential" : "twisted:2", "chains", "cuda:sm_90");
+        ++k;
+    }
+}
+
+TEST_CASE("chains of every horizon solve on the emulated GPU") {
+    for (const std::int64_t horizon : {1, 2, 3, 4, 9})
+        for (const std::string schedule : {"sequential", "twisted:2"})
+            check_solves({.block = 18, .horizon = horizon, .rhs = 2, .batch = 2}, schedule, "chains", "cuda:sm_90");
+    check_solves({.block = 20, .horizon = 3, .batch = 600}, "twisted:2", "chains", "cuda:sm_90");     // without helpers
+    check_solves({.block = 20, .horizon = 3, .batch = 70000}, "sequential", "chains", "cuda:sm_90");  // several systems a thread block
+}
+
 TEST_CASE("dataflow kernels solve on emulated GPUs of AMD's") {
     for (const std::string target : {"hip:gfx1100", "hip:gfx906", "hip:gfx942"}) {
         check_solves({.block = 5, .horizon = 7, .rhs = 3, .batch = 2}, "multi-stage", "dataflow", target);
@@ -192,6 +216,17 @@ TEST_CASE("dataflow kernels of every block size solve on the emulated GPU") {
     check_solves({.block = 75, .horizon = 5}, "multi-stage", "dataflow",
                  "cuda:sm_90");  // no room in double precision for what a front pulls
     check_solves({.block = 93, .horizon = 5, .rhs = 6}, "multi-stage", "dataflow", "cuda:sm_90");
+}
+
+TEST_CASE("thread blocks of a sweep share a front's right-hand sides on the emulated GPU") {
+    check_solves({.block = 9, .horizon = 6, .rhs = 20}, "multi-stage", "dataflow", "cuda:sm_90");
+    check_solves({.block = 12, .horizon = 7, .rhs = 8}, "multi-stage", "dataflow", "cuda:sm_90");
+    for (const auto* columns : {"1", "2", "4", "8"})
+        check_solves({.block = 12, .horizon = 5, .rhs = 7}, "multi-stage", fmt::format("dataflow:sweep_columns={}", columns), "cuda:sm_90");
+    check_solves({.block = 5, .horizon = 4, .rhs = 17, .batch = 3}, "multi-stage", "dataflow:bake=0", "cuda:sm_90");
+    check_solves({.block = 20, .horizon = 3, .rhs = 33}, "multi-stage", "dataflow", "hip:gfx942");
+    check_solves({.block = 3, .horizon = 2, .rhs = 20, .batch = 1024}, "multi-stage", "dataflow",
+                 "cuda:sm_90");  // two have two panels each
 }
 
 TEST_CASE("dataflow kernels of every horizon solve on the emulated GPU") {

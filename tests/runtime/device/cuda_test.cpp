@@ -219,6 +219,28 @@ TEST_CASE("a workspace of the caller's, and what is wrong with one") {
     CHECK_THROWS_AS(solver.set_executor([](auto, const auto&) {}), SpecError);
 }
 
+TEST_CASE("a solver goes on with another one's factor on a device") {
+    const Spec spec{.block = 5, .horizon = 9};
+    const auto chosen = Tuning{.schedule = "multi-stage", .variant = "dataflow"};
+    CHECK(widened(choose(spec, Device::cuda(0).target(), chosen), 20).spec.rhs == 32);
+    const Emulation emulation(spec, chosen);
+    Problem<double> problem(spec, 20, 4);
+    const auto& [d, e, b] = problem.input;
+    const Plan plan(spec, Device::cuda(0), chosen);
+    Solver one(plan), taker(plan);
+    CHECK_THROWS_WITH_AS(taker.take_factor(one), "take_factor needs a factorization; call factor, factor_forward or factor_solve first",
+                         SpecError);
+    one.factor<double>(d, e);
+    for (int k = 0; k < 3; ++k) one.solve<double>(b, problem.x, {20});  // so that the two count different numbers of sweeps
+    taker.take_factor(one);
+    const auto x = std::exchange(problem.x, std::vector<double>(problem.x.size()));
+    taker.solve<double>(b, problem.x, {20});
+    CHECK(problem.residual() < 1e-14);
+    CHECK(problem.x == x);
+    CHECK(taker.log_determinant() == one.log_determinant());
+    CHECK(taker.ok());
+}
+
 TEST_CASE("factors are values on a device: copied, their memory used by others, and more of them than there are graphs") {
     for (const auto& [schedule, variant] : {std::pair{"twisted:2", "auto"}, {"multi-stage", "dataflow"}}) {
         CAPTURE(schedule);

@@ -1,5 +1,6 @@
 /* Constants of variant dataflow. */
 #include "gpu/tridiagonal/constants.cuh"
+#include "gpu/tridiagonal/bands/constants.cuh"
 
 constexpr int multiprocessors = TRIFOLD_MULTIPROCESSORS; /* multiprocessors of the device */
 constexpr bool overlaps = TRIFOLD_OVERLAPS;              /* launches may begin while the one before them is at work */
@@ -15,9 +16,8 @@ struct SharedBytes {
 
 /* ---- factorization ---- */
 
-constexpr int riders = TRIFOLD_RIDERS; /* right-hand sides that ride along as rows below D's */
-/* Leading dimensions of D, with the rows that ride along, and of [R; G], in shared memory. */
-constexpr int lower_leading = TRIFOLD_LOWER_LEADING, stacked_leading = TRIFOLD_STACKED_LEADING;
+constexpr int riders = TRIFOLD_RIDERS;                    /* right-hand sides that ride along as rows below D's */
+constexpr int stacked_leading = TRIFOLD_STACKED_LEADING;  /* leading dimension of [R; G] in shared memory */
 constexpr bool has_room = TRIFOLD_FRONT_ROOM;             /* shared memory has room for the blocks that a front pulls, next to its own */
 constexpr bool in_registers = TRIFOLD_STACK_IN_REGISTERS; /* [R; G], by tensor instructions of double precision */
 constexpr int wide_levels = TRIFOLD_WIDE_LEVELS; /* the first levels, which have a launch of their own, before that of all others */
@@ -30,7 +30,8 @@ constexpr int message_level = TRIFOLD_MESSAGE_LEVEL; /* fronts from this level o
 
 /* ---- sweeps ---- */
 
-constexpr int columns_at_once = TRIFOLD_SWEEP_COLUMNS; /* right-hand sides that a sweep treats together */
+constexpr int columns_at_once = TRIFOLD_SWEEP_COLUMNS; /* right-hand sides that a sweep treats together: a panel */
+constexpr int sharers = TRIFOLD_SWEEP_SHARERS;         /* thread blocks that share a front's panels, each with its own */
 constexpr bool sweeps_reread = TRIFOLD_SWEEP_REREADS;  /* they read a thread's number again at each use, which frees registers */
 /* Columns of the diagonal tiles whose inverses a front makes and uses: of a front that waits for its neighbours, and of others;
  * measured. */

@@ -10,6 +10,7 @@ struct Front {
     trifold_int block, next, behind; /* -1 where the path ends */
     trifold_int run;                 /* counts the launches of this kind of kernel, from 1 */
     int level;
+    int panel; /* the first panel of right-hand sides of this thread block */
 };
 
 /* It has no neighbours left. */
@@ -42,7 +43,9 @@ TRIFOLD_DEVICE Front find_front(const trifold_args& args, trifold_int number) {
 TRIFOLD_DEVICE trifold_int wide_fronts_of(const trifold_args& args) {
     return wide_levels == 0 ? 0 : horizon_of(args) - (horizon_of(args) >> wide_levels);
 }
-/* The run of a ticket, from 0: each run has a ticket for each front of the kernel's. */
+/* Thread blocks that share a front. */
+TRIFOLD_DEVICE int sharers_of(Kind kind) { return kind == Kind::forward || kind == Kind::backward ? sharers : 1; }
+/* The run of a ticket, from 0: each run has a ticket for each front of the kernel's, and here sharers of a front have one. */
 TRIFOLD_DEVICE trifold_int run_of_ticket(const trifold_args& args, Kind kind, trifold_int ticket) {
     if constexpr (wide_levels > 0) {
         if (kind == Kind::wide) return divided(ticket, wide_fronts_of(args), wide_reciprocal(args));
@@ -51,16 +54,18 @@ TRIFOLD_DEVICE trifold_int run_of_ticket(const trifold_args& args, Kind kind, tr
     return divided_by_horizon(args, ticket);
 }
 
-/* Claims a front for the whole thread block; `shared` is a word of its shared memory. Backward sweeps claim from the last level back. */
+/* Claims a front, or a share of it, for the whole thread block; `shared` is a word of its shared memory. Backward sweeps claim from the
+ * last level back. */
 TRIFOLD_DEVICE Front claim_front(const trifold_args& args, trifold_int member, Kind kind, trifold_int& shared) {
     if (thread_index() == 0)
         shared = claim(buffer<trifold_int>(args, FlowOffset::ticket(args)) + static_cast<int>(kind) * batch_of(args) + member);
     block_sync();
     const trifold_int first = kind == Kind::factor ? wide_fronts_of(args) : 0;
     const trifold_int fronts = (kind == Kind::wide ? wide_fronts_of(args) : horizon_of(args)) - first;
-    const trifold_int ticket = shared, run = run_of_ticket(args, kind, ticket), number = first + ticket - run * fronts;
+    const trifold_int ticket = shared / sharers_of(kind), run = run_of_ticket(args, kind, ticket), number = first + ticket - run * fronts;
     Front front = find_front(args, kind == Kind::backward ? horizon_of(args) - 1 - number : number);
     front.run = run + 1;
+    front.panel = static_cast<int>(shared % sharers_of(kind));
     return front;
 }
 
@@ -82,8 +87,8 @@ TRIFOLD_DEVICE trifold_start start_of(const trifold_all_levels& all) {
 TRIFOLD_DEVICE trifold_int early_run(trifold_int factor_run) { return factor_run | trifold_int(1) << 31; }
 /* The number of the run of those fronts. */
 TRIFOLD_DEVICE trifold_int last_run(const trifold_args& args, trifold_int member, Kind kind) {
-    return divided_by_horizon(
-        args, load_acquire(buffer<trifold_int>(args, FlowOffset::ticket(args)) + static_cast<int>(kind) * batch_of(args) + member));
+    const auto* ticket = buffer<trifold_int>(args, FlowOffset::ticket(args)) + static_cast<int>(kind) * batch_of(args) + member;
+    return divided_by_horizon(args, load_acquire(ticket) / sharers_of(kind));
 }
 /* A thread waits for all that a front leaves in a run of the factorization. */
 TRIFOLD_DEVICE void await_everything(const trifold_args& args, trifold_int member, trifold_int block, trifold_int run) {
@@ -158,7 +163,7 @@ TRIFOLD_DEVICE real receive(Message message, const trifold_word* at, trifold_int
 
 /* Clears the mark of a solution that has left the range. One thread of the last front calls it, before the barrier after which its thread
  * block sends x. Words that carry x order no other memory. So a fence follows, and fronts that receive x set the mark only after it was
- * cleared. */
+ * cleared. Thread blocks with the last front's other panels wait for the first word of its x. */
 TRIFOLD_DEVICE void begin_solution(const trifold_args& args, trifold_int member) {
     begin_result(args, member, Result::solution);
     fence_device();

@@ -4,13 +4,11 @@
 #include "gpu/tridiagonal/dataflow/shared.h"
 #include "gpu/tridiagonal/dense/pivots.cuh"
 
-constexpr int tiles = padded / 8;
 constexpr int pivot_warps = tiles < 2 ? tiles : 2;
 constexpr int stacked_rows = 2 * padded, stacked_warps = (stacked_rows + warp_lanes - 1) / warp_lanes;
 constexpr int warps = pivot_warps + stacked_warps;
-constexpr int row_sets = (padded + warp_lanes - 1) / warp_lanes;         /* rows of D a lane has */
 constexpr int strip_columns = use_tensor ? tensor_rows : warp_lanes / 4; /* a warp multiplies bands of 16 rows by strips of these */
-constexpr int bands = (padded + 15) / 16, strips = padded / strip_columns;
+constexpr int strips = padded / strip_columns;
 static_assert(padded % strip_columns == 0, "strips are whole, bands may lack their second half");
 constexpr int lower_squares = bands * (bands + 1) / 2;
 static_assert(threads == warps * warp_lanes && padded >= 8, "host and device disagree");

@@ -1,4 +1,5 @@
 /* The panel of a front: D factored, R, G and the right-hand sides behind it. */
+#include "gpu/tridiagonal/bands/invert.cuh"
 #include "gpu/tridiagonal/dense/column_tile.cuh"
 #include "gpu/tridiagonal/dataflow/flags.cuh"
 #include "gpu/tridiagonal/dataflow/front.cuh"
@@ -88,26 +89,6 @@ TRIFOLD_DEVICE void store_tile_rows(FrontShared& shared, const real (&a)[row_set
         real* to = r / 8 == t ? inverse_of(shared, t) + r % 8 : shared.lower + r + t * 8 * lower_leading;
 #pragma unroll
         for (int c = 0; c < 8; ++c) to[c * lower_leading] = a[q][c];
-    }
-}
-
-/* Computes the inverse of tile t's factor, which is in shared memory. Lane c < 8 solves for column c. */
-template <int inverse_leading, class Shared>
-TRIFOLD_DEVICE void invert_tile(Shared& shared, int t) {
-    const int lane = thread_index() % warp_lanes;
-    const real* l = shared.lower + t * 8 * (lower_leading + 1);
-    real z[8];
-#pragma unroll
-    for (int r = 0; r < 8; ++r) {
-        real sum = r == lane ? real(1) : real(0);
-#pragma unroll
-        for (int k = 0; k < r; ++k) sum -= l[r + k * lower_leading] * z[k];
-        z[r] = sum * shared.reciprocal[t * 8 + r];
-    }
-    if (!inverse_apart) warp_sync();
-    if (lane < 8) {
-#pragma unroll
-        for (int r = 0; r < 8; ++r) inverse_of(shared, t)[r * inverse_leading + lane] = z[r];
     }
 }
 

@@ -33,6 +33,9 @@ TRIFOLD_DEVICE int columns_of(const trifold_args& args) { return most_columns ==
 TRIFOLD_DEVICE Columns pass_from(const trifold_args& args, int first) {
     return columns_at_once == 1 ? Columns{first, 1} : columns_from(args, first, columns_at_once);
 }
+/* The first column of a thread block, and from one of its passes to the next. */
+TRIFOLD_DEVICE int first_column_of(const Front& front) { return front.panel * columns_at_once; }
+constexpr int pass_step = sharers * columns_at_once;
 
 /* Tiles above the diagonal are not looked at. */
 TRIFOLD_DEVICE void fetch_factor(SweepShared& shared, const real* from) {
@@ -100,31 +103,78 @@ TRIFOLD_DEVICE real sum_of_four(const Term& term) {
     return total + shuffle_xor(total, 2);
 }
 
+/* Columns whose sums a thread has side by side, so that it loads an element of a factor once for all of them. */
+constexpr int abreast = columns_at_once < 4 ? columns_at_once : 4;
+static_assert(columns_at_once % abreast == 0, "whole groups of columns");
+
+/* Adds up sums of `Count` columns over `Lanes` threads side by side, which share the totals: a thread has `Count / Lanes` of them from
+ * column total_column on, and where there are fewer columns than threads, several have the same. */
+template <int Count, int Lanes>
+TRIFOLD_DEVICE void add_up(real (&sum)[Count], int lane) {
+    int count = Count;
+#pragma unroll
+    for (int mask = Lanes / 2; mask > 0; mask /= 2) {
+        if (count > 1) {
+            count /= 2;
+            const bool upper = (lane & mask) != 0;
+#pragma unroll
+            for (int c = 0; c < Count / 2; ++c) {
+                if (c >= count) continue;
+                const real other = upper ? sum[c] : sum[c + count], own = upper ? sum[c + count] : sum[c];
+                sum[c] = own + shuffle_xor(other, mask);
+            }
+        } else {
+            sum[0] += shuffle_xor(sum[0], mask);
+        }
+    }
+}
+template <int Count, int Lanes>
+TRIFOLD_DEVICE int total_column(int lane) {
+    return Count >= Lanes ? lane * (Count / Lanes) : lane / (Lanes / Count);
+}
+
+/* use(c, total) for columns c below `columns`, where total is the sum of element(k) x(c, k), k = 0 .. Width - 1, by four threads side by
+ * side. One of them calls it for each column. */
+template <int Width, class Element, class X, class Use>
+TRIFOLD_DEVICE void sum_columns(int columns, const Element& element, const X& x, const Use& use) {
+    if constexpr (columns_at_once == 1) {
+        const real total = sum_of_four<Width>([&](int k) { return element(k) * x(0, k); });
+        if (sweep_thread() % 4 == 0) use(0, total);
+    } else {
+        const int part = sweep_thread() % 4;
+#pragma unroll 1
+        for (int first = 0; first < columns; first += abreast) {
+            real sum[abreast] = {};
+#pragma unroll
+            for (int k = 0; k < Width / 4; ++k) {
+                const real a = element(4 * k + part);
+#pragma unroll
+                for (int c = 0; c < abreast; ++c) sum[c] += a * x(first + c, 4 * k + part);
+            }
+            add_up<abreast, 4>(sum, part);
+            const int c = first + total_column<abreast, 4>(part);
+            if (part % (4 / abreast) == 0 && c < columns) use(c, sum[0]);
+        }
+    }
+}
+
 /* solved = L^-1 running, a tile after the other; a row in four threads. */
 template <int Width>
 TRIFOLD_DEVICE void solve_lower(SweepShared& shared, int columns) {
     const int row = sweep_thread() / 4;
-    const bool writes = sweep_thread() % 4 == 0;
 #pragma unroll 1
     for (int j = 0; j < padded; j += Width) {
-        if (row >= j && row < j + Width) {
-#pragma unroll 1
-            for (int c = 0; c < columns; ++c) {
-                const real* b = shared.running[c] + j;
-                const real y = sum_of_four<Width>([&](int k) { return j + k <= row ? inverse_at(shared, row, j + k) * b[k] : real(0); });
-                if (writes) shared.solved[c][row] = y;
-            }
-        }
+        if (row >= j && row < j + Width)
+            sum_columns<Width>(
+                columns, [&](int k) { return j + k <= row ? inverse_at(shared, row, j + k) : real(0); },
+                [&](int c, int k) { return j + k <= row ? shared.running[c][j + k] : real(0); },
+                [&](int c, real y) { shared.solved[c][row] = y; });
         block_sync();
         if (j + Width >= padded) return;
-        if (row >= j + Width) {
-#pragma unroll 1
-            for (int c = 0; c < columns; ++c) {
-                const real* y = shared.solved[c] + j;
-                const real taken = sum_of_four<Width>([&](int k) { return lower_at(shared, row, j + k) * y[k]; });
-                if (writes) shared.running[c][row] -= taken;
-            }
-        }
+        if (row >= j + Width)
+            sum_columns<Width>(
+                columns, [&](int k) { return lower_at(shared, row, j + k); }, [&](int c, int k) { return shared.solved[c][j + k]; },
+                [&](int c, real taken) { shared.running[c][row] -= taken; });
         block_sync();
     }
 }
@@ -133,29 +183,25 @@ TRIFOLD_DEVICE void solve_lower(SweepShared& shared, int columns) {
 template <int Width, class Deliver>
 TRIFOLD_DEVICE void solve_upper(SweepShared& shared, int columns, const Deliver& deliver) {
     const int row = sweep_thread() / 4;
-    const bool writes = sweep_thread() % 4 == 0;
     const auto inside = [](int r) { return padded % Width == 0 || r < padded; };
 #pragma unroll 1
     for (int j = (padded - 1) / Width * Width; j >= 0; j -= Width) {
         if (row >= j && row < j + Width) {
-#pragma unroll 1
-            for (int c = 0; c < columns; ++c) {
-                const real* b = shared.running[c] + j;
-                const real x = sum_of_four<Width>(
-                    [&](int k) { return j + k >= row && inside(j + k) ? inverse_at(shared, j + k, row) * b[k] : real(0); });
-                if (writes) deliver(c, row, x);
-                if (writes && j > 0) shared.solved[c][row] = x;
-            }
+            const auto counts = [&](int k) { return j + k >= row && inside(j + k); };
+            sum_columns<Width>(
+                columns, [&](int k) { return counts(k) ? inverse_at(shared, j + k, row) : real(0); },
+                [&](int c, int k) { return counts(k) ? shared.running[c][j + k] : real(0); },
+                [&](int c, real x) {
+                    deliver(c, row, x);
+                    if (j > 0) shared.solved[c][row] = x;
+                });
         }
         block_sync();
-        if (row < j) {
-#pragma unroll 1
-            for (int c = 0; c < columns; ++c) {
-                const real* x = shared.solved[c] + j;
-                const real taken = sum_of_four<Width>([&](int k) { return inside(j + k) ? lower_at(shared, j + k, row) * x[k] : real(0); });
-                if (writes) shared.running[c][row] -= taken;
-            }
-        }
+        if (row < j)
+            sum_columns<Width>(
+                columns, [&](int k) { return inside(j + k) ? lower_at(shared, j + k, row) : real(0); },
+                [&](int c, int k) { return inside(j + k) ? shared.solved[c][j + k] : real(0); },
+                [&](int c, real taken) { shared.running[c][row] -= taken; });
         if (j > 0) block_sync();
     }
 }
@@ -263,14 +309,34 @@ TRIFOLD_DEVICE void leave_updates(const SweepShared& shared, const trifold_args&
     const int row = sweep_thread() / 2, half = sweep_thread() % 2 * half_depth;
     const bool ahead = row < padded, exists = (ahead ? front.next : front.behind) >= 0;
     trifold_word* to = update_words(args, member, front.block, ahead ? 1 : 0) + (columns.first * padded + row % padded) * message_words;
-#pragma unroll 1
-    for (int c = 0; c < columns.count; ++c) {
+    if constexpr (columns_at_once == 1) {
         real sum[2] = {};
 #pragma unroll
-        for (int k = 0; k < half_depth; ++k) sum[k % 2] += a[k] * shared.solved[c][half + k];
+        for (int k = 0; k < half_depth; ++k) sum[k % 2] += a[k] * shared.solved[0][half + k];
         real total = sum[0] + sum[1];
         total += shuffle_xor(total, 1);
-        if (sweep_thread() % 2 == 0 && exists) send(to + c * padded * message_words, total, front.run);
+        if (sweep_thread() % 2 == 0 && exists) send(to, total, front.run);
+    } else {
+        constexpr int each = abreast / 2;
+#pragma unroll 1
+        for (int first = 0; first < columns.count; first += abreast) {
+            real sum[abreast] = {};
+#pragma unroll
+            for (int k = 0; k < half_depth; k += vector_width)
+#pragma unroll
+                for (int c = 0; c < abreast; ++c) {
+                    real y[vector_width];
+                    load_vector(y, shared.solved[first + c] + half + k);
+#pragma unroll
+                    for (int e = 0; e < vector_width; ++e) sum[c] += a[k + e] * y[e];
+                }
+            add_up<abreast, 2>(sum, sweep_thread() % 2);
+#pragma unroll
+            for (int q = 0; q < each; ++q) {
+                const int c = first + total_column<abreast, 2>(sweep_thread() % 2) + q;
+                if (c < columns.count && exists) send(to + c * padded * message_words, sum[q], front.run);
+            }
+        }
     }
 }
 
@@ -279,9 +345,9 @@ TRIFOLD_DEVICE void sweep_forward(SweepShared& shared, const trifold_args& args,
                                   const real (&a)[half_depth], bool sends) {
     widen_inverses<Width>(shared);
 #pragma unroll 1
-    for (int first = 0; first < columns_of(args); first += columns_at_once) {
+    for (int first = first_column_of(front); first < columns_of(args); first += pass_step) {
         const Columns columns = pass_from(args, first);
-        if (first > 0) {
+        if (first > first_column_of(front)) {
             load_running(shared, args, member, front.block, columns);
             block_sync();
         }
@@ -302,10 +368,11 @@ TRIFOLD_DEVICE void forward_front(const trifold_args& args, trifold_int member, 
     SweepShared& shared = *static_cast<SweepShared*>(shared_memory());
     const Front front = claim_front(args, member, Kind::forward, shared.ticket);
     start_dependents();
+    if (first_column_of(front) >= columns_of(args)) return;
     fetch_factor(shared, factor_of(args, member, front.block));
     real a[half_depth];
     fetch_half_row(a, args, member, front);
-    load_running(shared, args, member, front.block, pass_from(args, 0));
+    load_running(shared, args, member, front.block, pass_from(args, first_column_of(front)));
     wait_copies<0>();
     block_sync();
     if (will_wait(args, front))
@@ -333,13 +400,30 @@ TRIFOLD_DEVICE void fetch_quarter_column(real (&a)[half_depth], const trifold_ar
 
 /* running = the right-hand sides, less the couplings times the neighbours' solutions. */
 TRIFOLD_DEVICE void subtract_neighbours(SweepShared& shared, const real (&a)[half_depth], int columns) {
+    if constexpr (columns_at_once > 1) {
+        const int part = sweep_thread() % 4;
 #pragma unroll 1
-    for (int c = 0; c < columns; ++c) {
+        for (int first = 0; first < columns; first += abreast) {
+            real sum[abreast] = {};
+#pragma unroll
+            for (int k = 0; k < half_depth; k += vector_width)
+#pragma unroll
+                for (int c = 0; c < abreast; ++c) {
+                    real x[vector_width];
+                    load_vector(x, shared.solved[first + c] + quarter_row(k));
+#pragma unroll
+                    for (int e = 0; e < vector_width; ++e) sum[c] += a[k + e] * x[e];
+                }
+            add_up<abreast, 4>(sum, part);
+            const int c = first + total_column<abreast, 4>(part);
+            if (part % (4 / abreast) == 0 && c < columns) shared.running[c][sweep_thread() / 4] -= sum[0];
+        }
+    } else {
         real sum[vector_width] = {};
 #pragma unroll
         for (int k = 0; k < half_depth; k += vector_width) {
             real x[vector_width];
-            load_vector(x, shared.solved[c] + quarter_row(k));
+            load_vector(x, shared.solved[0] + quarter_row(k));
 #pragma unroll
             for (int e = 0; e < vector_width; ++e) sum[e] += a[k + e] * x[e];
         }
@@ -348,7 +432,7 @@ TRIFOLD_DEVICE void subtract_neighbours(SweepShared& shared, const real (&a)[hal
         for (int e = 2; e < vector_width; e += 2) total += sum[e] + sum[e + 1];
         total += shuffle_xor(total, 1);
         total += shuffle_xor(total, 2);
-        if (sweep_thread() % 4 == 0) shared.running[c][sweep_thread() / 4] -= total;
+        if (sweep_thread() % 4 == 0) shared.running[0][sweep_thread() / 4] -= total;
     }
 }
 
@@ -385,15 +469,16 @@ TRIFOLD_DEVICE void sweep_backward(SweepShared& shared, const trifold_args& args
     trifold_word* words = solution_words(args, member, front.block);
     widen_inverses<Width>(shared);
 #pragma unroll 1
-    for (int first = 0; first < columns_of(args); first += columns_at_once) {
+    for (int first = first_column_of(front); first < columns_of(args); first += pass_step) {
         const Columns columns = pass_from(args, first);
         if (start == trifold_during_forward)
             receive_running(shared, args, member, front.block, columns);
-        else if (first > 0)
+        else if (first > first_column_of(front))
             load_running(shared, args, member, front.block, columns);
         gather_neighbours(shared, args, member, front, columns);
         block_sync();
         subtract_neighbours(shared, a, columns.count);
+        if (front.panel > 0 && is_last(front) && sweep_thread() == 0) receive(look(words), words, front.run); /* see begin_solution */
         block_sync();
         solve_upper<Width>(shared, columns.count, [&](int c, int row, real x) {
             const int column = first + c;
@@ -408,7 +493,8 @@ TRIFOLD_DEVICE void sweep_backward(SweepShared& shared, const trifold_args& args
 TRIFOLD_DEVICE void backward_front(const trifold_args& args, trifold_int member, trifold_start start) {
     SweepShared& shared = *static_cast<SweepShared*>(shared_memory());
     Front front = claim_front(args, member, Kind::backward, shared.ticket);
-    if (is_last(front)) {
+    if (first_column_of(front) >= columns_of(args)) return;
+    if (is_last(front) && front.panel == 0) {
         if (ends_sweep && start == trifold_during_factor) return; /* the factorization's front has solved it */
         if (sweep_thread() == sweep_threads - 1) begin_solution(args, member);
     }
@@ -421,7 +507,7 @@ TRIFOLD_DEVICE void backward_front(const trifold_args& args, trifold_int member,
     fetch_factor(shared, factor_of(args, member, front.block));
     real a[half_depth];
     fetch_quarter_column(a, args, member, front);
-    if (start != trifold_during_forward) load_running(shared, args, member, front.block, pass_from(args, 0));
+    if (start != trifold_during_forward) load_running(shared, args, member, front.block, pass_from(args, first_column_of(front)));
     wait_copies<0>();
     block_sync();
     if (will_wait(args, front) && !is_last(front)) /* the last front waits for no other */

@@ -1,151 +1,22 @@
 /* Factorization of the fronts of wide levels, in a launch before that of all others. Wide levels have many fronts. Each front gets as few
- * warps as possible, so that many fronts share a multiprocessor. A warp keeps bands of 16 rows in registers: first of D, then of R, then of
- * G, as results of tensor instructions of double precision. Shared memory has what they are multiplied by: L, and what the front pulls.
- *
- * A patch is 16 rows of a band by the 8 columns of a tile. Each lane has four elements of it:
- *
- *               columns  0 1      2 3      4 5      6 7
- *      row  0          lane  0  lane  1  lane  2  lane  3     elements 0 and 1 of a lane
- *      row  1          lane  4  lane  5  lane  6  lane  7
- *       ...
- *      row  7          lane 28  lane 29  lane 30  lane 31
- *      row  8          lane  0  lane  1  lane  2  lane  3     elements 2 and 3 of the same lanes
- *       ...
- *      row 15          lane 28  lane 29  lane 30  lane 31 */
+ * warps as possible, so that many fronts share a multiprocessor. Warps keep bands of D, R and G in registers (bands/bands.cuh). */
 #include "gpu/tridiagonal/input.cuh"
 #include "gpu/tridiagonal/dataflow/wide_constants.cuh"
 #include "gpu/tridiagonal/dataflow/wide_shared.h"
+#include "gpu/tridiagonal/bands/bands.cuh"
 #include "gpu/tridiagonal/members.cuh"
 #include "gpu/tridiagonal/verdict.cuh"
 #include "gpu/tridiagonal/dataflow/message.cuh"
 #include "gpu/tridiagonal/dataflow/panel.cuh"
 
-constexpr int wide_bands = padded <= 32 ? bands : 1; /* a warp's */
-constexpr int wide_warps = bands / wide_bands;
-/* A thread's number. Values that are computed from it take registers, of which there are few. Where it is read again at each use, they are
- * computed again instead. */
-TRIFOLD_DEVICE int wide_thread() { return wide_rereads ? thread_opaque() & 127 : thread_index(); } /* its range is known */
-TRIFOLD_DEVICE real* inverse_of(WideShared& shared, int t) { return shared.inverse[t]; }
-static_assert(wide_threads <= 128 && wide_threads == wide_warps * warp_lanes && results_are_operands, "host and device disagree");
-
-/* Bands of 16 rows in patches of 8 columns. Element k of a lane is `down(k)` rows and k % 2 columns from its first, which is in row
- * tensor_column() and column result_row(0): offsets from there are constants. */
-struct WidePatch {
-    double at[tensor_columns][tensor_vectors][2];
-};
-struct WideBands {
-    WidePatch at[wide_bands][tiles];
-};
-/* Eight columns of the bands, in the layout of a tensor operand. */
-struct WideLines {
-    double at[wide_bands][tensor_columns][2];
-};
-/* A band's first row, in D, R and G alike; whether its second half is no padding, which repeats the first; tiles of its rows up to D's
- * diagonal. */
-TRIFOLD_DEVICE int wide_row(int band) { return (wide_thread() / warp_lanes % wide_warps * wide_bands + band) * 16; }
-TRIFOLD_DEVICE bool is_whole(int band) {
-    return padded % 16 == 0 || (thread_index() / warp_lanes % wide_warps * wide_bands + band) * 16 + 8 < padded;
-}
-TRIFOLD_DEVICE int lower_tiles(int band) { return wide_row(band) / 8 + (is_whole(band) ? 2 : 1); }
-TRIFOLD_DEVICE constexpr int down(int k) { return k / 2 * 8; }
-TRIFOLD_DEVICE double& item(WidePatch& patch, int k) { return patch.at[k / 2][0][k % 2]; }
-TRIFOLD_DEVICE void wide_sync() {
-    if (wide_warps == 1)
-        warp_sync();
-    else
-        block_sync();
-}
-
-/* A lane's place in a column-major block whose rows the bands are multiplied with, and in one in shared memory whose rows are the other
- * operand. */
-TRIFOLD_DEVICE int lines_place(int leading) {
-    const int lane = wide_thread() % warp_lanes;
-    return wide_row(0) + lane / 4 + lane % 4 * leading;
-}
-TRIFOLD_DEVICE int rows_place() {
-    const int lane = wide_thread() % warp_lanes;
-    return lane / 4 + lane % 4 * lower_leading;
-}
-/* Loads eight columns: of the bands' lines (load_lines), or of rows (load_rows), which are negated. */
-TRIFOLD_DEVICE void load_lines(WideLines& lines, const real* at, int leading) {
-#pragma unroll
-    for (int band = 0; band < wide_bands; ++band)
-#pragma unroll
-        for (int i = 0; i < 2; ++i)
-#pragma unroll
-            for (int c = 0; c < tensor_columns; ++c)
-                lines.at[band][c][i] = static_cast<double>(at[4 * i * leading + band * 16 + (is_whole(band) ? c * 8 : 0)]);
-}
-TRIFOLD_DEVICE void load_rows(double (&rows)[2], const real* at) {
-#pragma unroll
-    for (int i = 0; i < 2; ++i) rows[i] = -static_cast<double>(at[4 * i * lower_leading]);
-}
-/* bands -= the lines times such rows, of the tiles before `count(band)`. */
-template <class Count>
-TRIFOLD_DEVICE void subtract_tiles(WideBands& bands, const WideLines& lines, const real* rows_at, const Count& count) {
-#pragma unroll
-    for (int t = 0; t < tiles; ++t) {
-        if (t >= count(wide_bands - 1)) continue;
-        double rows[2];
-        load_rows(rows, rows_at + t * 8);
-#pragma unroll
-        for (int band = 0; band < wide_bands; ++band)
-            if (t < count(band)) tensor_multiply<2>(bands.at[band][t].at, lines.at[band], rows);
-    }
-}
-
 /* A block on its way to shared memory, by all threads of a front; all such blocks are there. */
-TRIFOLD_DEVICE void pull_block(real* to, const real* from) { copy_block(to, lower_leading, from, wide_thread(), wide_threads); }
+TRIFOLD_DEVICE void pull_block(real* to, const real* from) { copy_block(to, lower_leading, from, band_thread(), band_threads); }
 TRIFOLD_DEVICE void pulled_all() {
     end_copies();
     wait_copies<0>();
-    wide_sync();
+    band_sync();
 }
 
-/* Prefetches a block to the cache. */
-TRIFOLD_DEVICE void prefetch_block(const real* from, trifold_int pitch, int size) {
-    constexpr int line = 128 / static_cast<int>(sizeof(real)), lines = (padded + line - 1) / line;
-    for (int e = wide_thread(); e < size * lines; e += wide_threads)
-        if (e % lines * line < size) prefetch(from + e / lines * pitch + e % lines * line);
-}
-TRIFOLD_DEVICE const real* coupling_of(const trifold_args& args, trifold_int member, trifold_int block) {
-    return E_OF(args, member, block);
-}
-/* Starts the copy of an original coupling to the place of pulled blocks, in the order of memory: lines of contiguous elements, `Size` at a
- * time. */
-template <int Size>
-TRIFOLD_DEVICE void pull_piece(real* to, const real* from) {
-    if constexpr (Size == vector_width)
-        copy_async(to, from);
-    else
-        copy_element_async(to, from);
-}
-template <int Size>
-TRIFOLD_DEVICE void pull_lines(real* to, const real* from) {
-    constexpr int pieces = block_size / Size, together = wide_threads / pieces; /* lines at once */
-    if constexpr (together > 0 && wide_threads % pieces == 0) {
-        const int u = wide_thread() % pieces * Size, v = wide_thread() / pieces;
-        to += u + v * lower_leading, from += u + v * e_pitch;
-#pragma unroll
-        for (int k = 0; k < block_size; k += together)
-            if (block_size % together == 0 || v + k < block_size) pull_piece<Size>(to + k * lower_leading, from + k * e_pitch);
-    } else {
-#pragma unroll 1
-        for (int e = wide_thread(); e < block_size * pieces; e += wide_threads) {
-            const int u = e % pieces * Size, v = e / pieces;
-            pull_piece<Size>(to + u + v * lower_leading, from + u + v * e_pitch);
-        }
-    }
-}
-/* An original coupling on its way, in pieces of 16 bytes where the caller's array allows. */
-TRIFOLD_DEVICE void pull_original(WideShared& shared, const trifold_args& args, trifold_int member, trifold_int block) {
-    constexpr bool in_pieces = block_size % vector_width == 0 && e_pitch % vector_width == 0 && E::step % vector_width == 0;
-    constexpr int size = in_pieces ? vector_width : 1;
-    if (in_pieces && reinterpret_cast<unsigned long long>(args.e) % 16 == 0)
-        pull_lines<size>(shared.pulled, coupling_of(args, member, block));
-    else
-        pull_lines<1>(shared.pulled, coupling_of(args, member, block));
-}
 /* Starts the loads that are needed after D: of the original couplings, of which shared memory has room for one, or of the blocks that other
  * fronts left. */
 TRIFOLD_DEVICE void start_couplings(WideShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
@@ -158,299 +29,91 @@ TRIFOLD_DEVICE void start_couplings(WideShared& shared, const trifold_args& args
     }
 }
 
-/* Loads the bands of D, with the identity in the padding. Elements above the diagonal are not read. */
-TRIFOLD_DEVICE void load_bands(WideBands& bands, const trifold_args& args, trifold_int member, trifold_int block) {
-    const int first = wide_row(0) + tensor_column(), column = result_row(0);
-    const real* from = D_OF(args, member, block);
-    from += first * D::row + column * D::column;
-#pragma unroll
-    for (int band = 0; band < wide_bands; ++band)
-#pragma unroll
-        for (int t = 0; t < tiles; ++t) {
-            if (wide_warps == 1 && t >= lower_tiles(band)) continue; /* known when this is compiled */
-#pragma unroll
-            for (int k = 0; k < 4; ++k) {
-                const int below = band * 16 + down(k), right = t * 8 + k % 2, row = first + below,
-                          above = row - column - right; /* distance from the diagonal */
-                real value = above == 0 ? real(1) : real(0);
-                if (above >= 0 && (block_size % 16 == 0 || row < block_size)) value = from[below * D::row + right * D::column];
-                item(bands.at[band][t], k) = static_cast<double>(value);
-            }
-        }
-    if (args.diagonal == nullptr && args.shift == nullptr) return;
-#pragma unroll
-    for (int band = 0; band < wide_bands; ++band)
-#pragma unroll
-        for (int t = 0; t < tiles; ++t)
-#pragma unroll
-            for (int k = 0; k < 4; ++k) {
-                const int row = first + band * 16 + down(k);
-                if (row == column + t * 8 + k % 2 && row < block_size)
-                    item(bands.at[band][t], k) += static_cast<double>(diagonal_term(args, member, block, row));
-            }
-}
-
 /* D's updates by the fronts of the levels below, pair after pair. Returns whether one of those fronts failed. */
-TRIFOLD_DEVICE bool pull_diagonal(WideBands& bands, WideShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+TRIFOLD_DEVICE bool pull_diagonal(Bands& bands, WideShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     bool fed = false;
 #pragma unroll 1
     for (int level = 0; level < front.level; ++level) {
         const trifold_int distance = trifold_int(1) << level, left = front.block - distance;
         const trifold_int right = front.block + distance < horizon_of(args) ? front.block + distance : -1;
         if (await_fronts(args, member, front.run, left, right)) fed = true;
-        wide_sync();
+        band_sync();
         pull_block(shared.lower, next_of(args, member, left));
         if (right >= 0) pull_block(shared.pulled, behind_of(args, member, right));
         pulled_all();
         const int line = lines_place(lower_leading), row = rows_place();
 #pragma unroll 2
         for (int k = 0; k < padded; k += 8) {
-            WideLines lines;
+            BandLines lines;
             load_lines(lines, shared.lower + k * lower_leading + line, lower_leading);
-            subtract_tiles(bands, lines, shared.lower + k * lower_leading + row, lower_tiles);
+            subtract_tiles(bands, lines, shared.lower + k * lower_leading + row, reached_tiles);
             if (right < 0) continue;
             load_lines(lines, shared.pulled + k * lower_leading + line, lower_leading);
-            subtract_tiles(bands, lines, shared.pulled + k * lower_leading + row, lower_tiles);
+            subtract_tiles(bands, lines, shared.pulled + k * lower_leading + row, reached_tiles);
         }
     }
     return fed;
 }
 
-/* Column tile t of L, its own tile inverted, out of shared memory. */
-TRIFOLD_DEVICE void store_tile(const WideShared& shared, real* to, int t) {
-    for (int e = wide_thread(); e < 8 * padded; e += wide_threads) {
-        const int r = e % padded, c = e / padded;
-        if (r >= t * 8)
-            to[r + (t * 8 + c) * padded] = r / 8 == t ? shared.inverse[t][r % 8 * 8 + c] : shared.lower[r + (t * 8 + c) * lower_leading];
-    }
-}
-
-/* Column tile t of D from shared memory by the warps that have rows of it, a lane a row: L's, and the inverse of the tile. */
-TRIFOLD_DEVICE void eliminate_tile(WideShared& shared, real* to, int t) {
-    const int warp = wide_thread() / warp_lanes, lane = wide_thread() % warp_lanes, r = warp * warp_lanes + lane;
-    if (warp >= row_sets || (warp + 1) * warp_lanes <= t * 8) return;
-    real* own = shared.lower + t * 8 * lower_leading;
-    const bool of_tile = r / 8 == t;
-    real d[8][8], a[1][8];
-    load_tile(d, own + t * 8, lower_leading);
-#pragma unroll
-    for (int c = 0; c < 8; ++c) {
-        a[0][c] = r < padded ? own[r + c * lower_leading] : real(0);
-        if (of_tile) a[0][c] = r % 8 == c ? real(1) : real(0);
-    }
-    const bool first = warp == t * 8 / warp_lanes;
-    const bool stands =
-        eliminate_quickly(d, a, static_cast<real>(shared.pivots.floor), {first ? shared.diagonal + t * 8 : nullptr, nullptr});
-    if (first && lane == 0) shared.slowly = !stands;
-    if (!stands || r >= padded || r < t * 8) return;
-    real* near = of_tile ? shared.inverse[t] + r % 8 : own + r;
-    to += of_tile ? t * 8 + r * padded : r + t * 8 * padded;
-    const int leading = of_tile ? 8 : lower_leading, step = of_tile ? 1 : padded;
-#pragma unroll
-    for (int c = 0; c < 8; ++c) near[c * leading] = a[0][c], to[c * step] = a[0][c];
-}
-
-/* Column tile t of L by every test, where the quick way has met a pivot that needs them. */
-TRIFOLD_DEVICE void eliminate_slowly(WideShared& shared, real* to, int t) {
-    if (wide_thread() < warp_lanes) {
-        eliminate_one_by_one(shared.lower, lower_leading, t * 8, padded, 0, shared.pivots,
-                             {shared.diagonal + t * 8, shared.reciprocal + t * 8});
-        invert_tile<8>(shared, t);
-    }
-    wide_sync();
-    store_tile(shared, to, t);
-}
-
-/* Column tile t of D, the bands' first, to where it is eliminated. */
-TRIFOLD_DEVICE void leave_tile(WideBands& bands, WideShared& shared, int t) {
-    real* at = shared.lower + wide_row(0) + tensor_column() + (t * 8 + result_row(0)) * lower_leading;
-#pragma unroll
-    for (int band = 0; band < wide_bands; ++band) {
-        if (t >= lower_tiles(band)) continue;
-#pragma unroll
-        for (int k = 0; k < 4; ++k)
-            if (k < 2 || is_whole(band)) at[band * 16 + down(k) + k % 2 * lower_leading] = static_cast<real>(item(bands.at[band][0], k));
-    }
-}
-/* Every tile to where the one to its left was. */
-TRIFOLD_DEVICE void shift_tiles(WideBands& bands) {
-#pragma unroll
-    for (int band = 0; band < wide_bands; ++band)
-#pragma unroll
-        for (int k = 1; k < tiles; ++k) bands.at[band][k - 1] = bands.at[band][k];
-}
-/* Moves the tiles from the second on to the left, and subtracts their products by column tile s of L; only the first `rest` tiles have any.
- * Several tiles go at once: a result has other registers than what it is added to, so a tile that is skipped would have to be moved. */
-TRIFOLD_DEVICE void shift_and_subtract(WideBands& bands, const WideLines& lines, const real* rows_at, int rest) {
-#pragma unroll
-    for (int first = 1; first + 1 < tiles; first += 3) {
-        if (first >= rest) return;
-#pragma unroll
-        for (int k = first; k < first + 3 && k + 1 < tiles; ++k) {
-            double rows[2];
-            load_rows(rows, rows_at + (k < rest ? k : 0) * 8);
-#pragma unroll
-            for (int band = 0; band < wide_bands; ++band) {
-                bands.at[band][k - 1] = bands.at[band][k];
-                tensor_multiply<2>(bands.at[band][k - 1].at, lines.at[band], rows);
-            }
-        }
-    }
-}
-
-/* D = L L', out to `to`. The bands' first tile is the next to be eliminated: it takes the products of a column tile before the others,
- * which take theirs while it is. */
-TRIFOLD_DEVICE void factor_diagonal(WideBands& bands, WideShared& shared, real* to) {
-    leave_tile(bands, shared, 0);
-    shift_tiles(bands);
-#pragma unroll 1
-    for (int t = 0; t < tiles; ++t) {
-        wide_sync();
-        eliminate_tile(shared, to, t);
-        const int rest = lower_tiles(wide_bands - 1) - t; /* tiles of the last band, from this one on */
-        const auto column = [&](int s) { return shared.lower + s * 8 * lower_leading; };
-        WideLines lines;
-        if (t > 0 && rest > 1) {
-            load_lines(lines, column(t - 1) + lines_place(lower_leading), lower_leading);
-            shift_and_subtract(bands, lines, column(t - 1) + t * 8 + rows_place(), rest);
-        }
-        wide_sync();
-        if (shared.slowly) eliminate_slowly(shared, to, t);
-        if (t + 1 == tiles) return;
-        if (rest > 1) {
-            double rows[2];
-            load_lines(lines, column(t) + lines_place(lower_leading), lower_leading);
-            load_rows(rows, column(t) + t * 8 + 8 + rows_place());
-#pragma unroll
-            for (int band = 0; band < wide_bands; ++band) tensor_multiply<2>(bands.at[band][0].at, lines.at[band], rows);
-        }
-        leave_tile(bands, shared, t + 1);
-    }
-}
-
-/* Loads two elements that are `step` apart, by one load if they are neighbours. */
-TRIFOLD_DEVICE void load_pair(real (&to)[2], const real* from, int step) {
-    struct alignas(2 * sizeof(real)) Pair {
-        real at[2];
-    };
-    if (step == 1) {
-        const Pair pair = *reinterpret_cast<const Pair*>(from);
-        to[0] = pair.at[0], to[1] = pair.at[1];
-    } else {
-        to[0] = from[0], to[1] = from[step];
-    }
-}
-/* The bands of the original coupling A(neighbour, block), zeros in the padding. */
-template <bool Ahead> /* then it is E of the block, else the neighbour's transposed */
-TRIFOLD_DEVICE void take_original(WideBands& bands, const WideShared& shared) {
-    constexpr bool by_columns = (E::row < E::column) == Ahead;
-    constexpr int row_step = by_columns ? 1 : lower_leading, column_step = by_columns ? lower_leading : 1;
-    const int row = wide_row(0) + tensor_column(), column = result_row(0);
-    const real* from = shared.pulled + row * row_step + column * column_step;
-    const auto inside = [](int index) { return block_size % 16 == 0 || index < block_size; };
-#pragma unroll
-    for (int band = 0; band < wide_bands; ++band)
-#pragma unroll
-        for (int t = 0; t < tiles; ++t)
-#pragma unroll
-            for (int k = 0; k < 4; k += 2) {
-                const int below = band * 16 + down(k), right = t * 8;
-                real pair[2] = {};
-                if (inside(row + below)) load_pair(pair, from + below * row_step + right * column_step, column_step);
-#pragma unroll
-                for (int i = 0; i < 2; ++i) item(bands.at[band][t], k + i) = inside(column + right + i) ? static_cast<double>(pair[i]) : 0;
-            }
-}
 /* -R_k G_k' or -G_j R_j', the second operand in shared memory. */
-TRIFOLD_DEVICE void multiply_coupling(WideBands& bands, const WideShared& shared, const real* own) {
-    bands = WideBands{};
+TRIFOLD_DEVICE void multiply_coupling(Bands& bands, const WideShared& shared, const real* own) {
+    bands = Bands{};
     const int line = lines_place(padded), row = rows_place();
 #pragma unroll /* their loads on their way together */
     for (int k = 0; k < padded; k += 8) {
-        WideLines lines;
+        BandLines lines;
         load_lines(lines, global_pointer(own) + k * padded + line, padded);
         subtract_tiles(bands, lines, shared.pulled + k * lower_leading + row, [](int) { return tiles; });
-    }
-}
-
-/* The bands of R or G, tile after tile: by products with the inverses of L's. */
-TRIFOLD_DEVICE void solve_bands(WideBands& bands, const WideShared& shared, real* to) {
-    const int lane = wide_thread() % warp_lanes, line = lane / 4, column = lane % 4 * 2;
-    const real* const inverse = shared.inverse[0] + line * 8 + column;
-    const real* const lower = shared.lower + line + column * lower_leading;
-    to += wide_row(0) + line + column * padded;
-    const auto take = [&](WideLines& lines, int band, WidePatch& patch, double sign) {
-#pragma unroll
-        for (int k = 0; k < 4; ++k) lines.at[band][k / 2][k % 2] = sign * item(patch, k);
-    };
-#pragma unroll
-    for (int t = 0; t < tiles; ++t) {
-        WideLines lines;
-        double rows[2];
-#pragma unroll
-        for (int i = 0; i < 2; ++i) rows[i] = static_cast<double>(inverse[t * 64 + i]);
-#pragma unroll
-        for (int band = 0; band < wide_bands; ++band) {
-            WidePatch solved = {};
-            take(lines, band, bands.at[band][t], 1);
-            tensor_multiply<2>(solved.at, lines.at[band], rows);
-            take(lines, band, solved, -1);
-#pragma unroll
-            for (int k = 0; k < 4; ++k)
-                if (k < 2 || is_whole(band)) to[band * 16 + down(k) + (t * 8 + k % 2) * padded] = static_cast<real>(item(solved, k));
-        }
-#pragma unroll
-        for (int s = t + 1; s < tiles; ++s) {
-#pragma unroll
-            for (int i = 0; i < 2; ++i) rows[i] = static_cast<double>(lower[s * 8 + (t * 8 + i) * lower_leading]);
-#pragma unroll
-            for (int band = 0; band < wide_bands; ++band) tensor_multiply<2>(bands.at[band][s].at, lines.at[band], rows);
-        }
     }
 }
 
 /* A failed front becomes NaN as a whole, so that everything it feeds does. */
 TRIFOLD_DEVICE void spoil_front(const trifold_args& args, trifold_int member, const Front& front) {
     const real nan = static_cast<real>(not_a_number());
-    for (int e = wide_thread(); e < padded * padded; e += wide_threads) {
+    for (int e = band_thread(); e < padded * padded; e += band_threads) {
         factor_of(args, member, front.block)[e] = nan;
         if (front.next >= 0) next_of(args, member, front.block)[e] = nan;
         if (front.behind >= 0) behind_of(args, member, front.block)[e] = nan;
     }
 }
 
+/* Stores elements of R or G to a block of the workspace. */
+TRIFOLD_DEVICE auto to_block(real* to) {
+    to += patch_place(padded);
+    return [to](int r, int c, real value) { to[r + c * padded] = value; };
+}
+
 /* Computes R and G. R's operand is in shared memory already: the original coupling, or G_k of R_k G_k', which the last update of D has left
  * there. G's operand takes its place while R is computed. */
-TRIFOLD_DEVICE void solve_couplings(WideBands& bands, WideShared& shared, const trifold_args& args, trifold_int member,
-                                    const Front& front) {
+TRIFOLD_DEVICE void solve_couplings(Bands& bands, WideShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     if (front.next >= 0) {
         if (front.level == 0)
-            take_original<true>(bands, shared);
+            take_original<true, lower_leading>(bands, shared);
         else
             multiply_coupling(bands, shared, next_of(args, member, right_child(args, front)));
     }
     if (front.behind >= 0) {
-        wide_sync();
+        band_sync();
         if (front.level == 0)
             pull_original(shared, args, member, front.behind);
         else
             pull_block(shared.pulled, next_of(args, member, left_child(front)));
     }
-    if (front.next >= 0) solve_bands(bands, shared, next_of(args, member, front.block));
+    if (front.next >= 0) solve_bands(bands, shared, to_block(next_of(args, member, front.block)));
     if (front.behind < 0) return;
     pulled_all();
     if (front.level == 0)
-        take_original<false>(bands, shared);
+        take_original<false, lower_leading>(bands, shared);
     else
         multiply_coupling(bands, shared, behind_of(args, member, left_child(front)));
-    solve_bands(bands, shared, behind_of(args, member, front.block));
+    solve_bands(bands, shared, to_block(behind_of(args, member, front.block)));
 }
 
 /* Fetches D's diagonal, and the terms that are added to it, for the warp that reports it in the end. */
 TRIFOLD_DEVICE void fetch_report(WideShared& shared, const trifold_args& args, trifold_int member, trifold_int block) {
-    if (wide_thread() < wide_threads - warp_lanes) return;
-    fetch_entries(shared.entry, args, member, block, wide_thread() % warp_lanes, warp_lanes);
-    if (padded <= 16 || wide_thread() % warp_lanes != 0) return;
+    if (band_thread() < band_threads - warp_lanes) return;
+    fetch_entries(shared.entry, args, member, block, band_thread() % warp_lanes, warp_lanes);
+    if (padded <= 16 || band_thread() % warp_lanes != 0) return;
     shared.terms =
         args.diagonal != nullptr ? static_cast<const real*>(args.diagonal) + block_index(args, member, block) * block_size : nullptr;
     shared.shift = args.shift != nullptr ? static_cast<double>(global_pointer(static_cast<const real*>(args.shift))[member]) : 0;
@@ -474,24 +137,24 @@ TRIFOLD_DEVICE void factor_wide(const trifold_args& args, trifold_int member) {
     WideShared& shared = *static_cast<WideShared*>(shared_memory());
     const Front claimed = claim_front(args, member, Kind::wide, shared.ticket);
     if (shares_front) {
-        if (wide_thread() == 0) shared.front = claimed;
+        if (band_thread() == 0) shared.front = claimed;
         block_sync();
     }
     const Front& front = shares_front ? shared.front : claimed;
     start_dependents(); /* when these begin, every front of this launch is resident */
     fetch_report(shared, args, member, front.block);
-    WideBands bands;
+    Bands bands;
     if (!diagonal_first && front.level == 0) start_couplings(shared, args, member, front);
     load_bands(bands, args, member, front.block);
     if (diagonal_first && front.level == 0) start_couplings(shared, args, member, front);
     start_pivots(shared.pivots, args, member, front.block);
     const bool fed = pull_diagonal(bands, shared, args, member, front);
     if (front.level > 0) start_couplings(shared, args, member, front);
-    wide_sync();
-    factor_diagonal(bands, shared, factor_of(args, member, front.block));
+    band_sync();
+    factor_diagonal(bands, shared, factor_of(args, member, front.block), [](int) {});
     pulled_all();
     const bool failed = fed || shared.pivots.failed_row >= 0;
-    if (wide_thread() == 0) {
+    if (band_thread() == 0) {
         report_verdict(args, front.level, member, front.block, fed, shared.pivots);
         shared.failed = failed;
     }
@@ -499,19 +162,19 @@ TRIFOLD_DEVICE void factor_wide(const trifold_args& args, trifold_int member) {
         spoil_front(args, member, front);
     else
         solve_couplings(bands, shared, args, member, front);
-    wide_sync();
-    if (wide_thread() / warp_lanes == wide_warps - 1) { /* while stores are on their way */
+    band_sync();
+    if (band_thread() / warp_lanes == band_warps - 1) { /* while stores are on their way */
         if (padded > 16)
             report_wide(shared, buffer<double>(args, Offset::block_log_determinant(args)) + block_index(args, member, front.block),
                         buffer<double>(args, Offset::reduction(args)) + block_index(args, member, front.block));
         else
             report_small(shared, args, member, front.block);
     }
-    if (wide_thread() == 0) release_front(args, member, front, Left::everything, shared.failed);
+    if (band_thread() == 0) release_front(args, member, front, Left::everything, shared.failed);
 }
 
 #ifdef TRIFOLD_KERNEL_FACTOR_WIDE
-TRIFOLD_KERNEL(wide_threads, wide_blocks)
+TRIFOLD_KERNEL(band_threads, wide_blocks)
 void TRIFOLD_KERNEL_FACTOR_WIDE(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_all_levels) {
     each_factored_member(args, [&](trifold_int member) { factor_wide(args, member); });
 }

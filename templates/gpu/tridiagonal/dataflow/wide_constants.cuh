@@ -1,11 +1,9 @@
 /* Constants of the kernel of the wide levels. Those that were measured depend on the block size: see
  * docs/measurements/log-2026-11-22-gpu-dataflow.md. */
-#include "gpu/platform.cuh"
+#include "gpu/tridiagonal/bands/warp_constants.cuh"
 
-constexpr int wide_threads = TRIFOLD_WIDE_THREADS;
 [[maybe_unused]] constexpr int wide_blocks = TRIFOLD_WIDE_BLOCKS; /* thread blocks that a multiprocessor must have room for */
 constexpr int wide_shared_bytes = TRIFOLD_SHARED_WIDE;            /* bytes of WideShared */
 
-constexpr bool wide_rereads = TRIFOLD_WIDE_REREADS;      /* a thread's number is read again at each use, which frees registers; measured */
-constexpr bool shares_front = TRIFOLD_WIDE_SHARES_FRONT; /* several warps look their front up in shared memory; measured */
+constexpr bool shares_front = TRIFOLD_WIDE_SHARES_FRONT;     /* several warps look their front up in shared memory; measured */
 constexpr bool diagonal_first = TRIFOLD_WIDE_DIAGONAL_FIRST; /* D is loaded before the couplings; measured */

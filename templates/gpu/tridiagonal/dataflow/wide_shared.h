@@ -29,6 +29,8 @@ struct WideShared {
         16) real lower[lower_leading * padded]; /* L's column tiles as they are made; before, R of the front to the left; column-major */
     alignas(16) real pulled[lower_leading * padded]; /* G of the front to the right, then whatever else a band is multiplied by */
 };
+TRIFOLD_DEVICE void sync_band_warps() { block_sync(); }
+TRIFOLD_DEVICE real* inverse_of(WideShared& shared, int t) { return shared.inverse[t]; }
 static_assert(sizeof(WideShared) == wide_shared_bytes && sizeof(WideShared) == wide_bytes(padded, lower_leading, sizeof(real)),
               "host and device disagree");
 #endif

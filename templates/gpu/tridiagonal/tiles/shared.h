@@ -1,9 +1,9 @@
 /* Shared memory of variant tile-dataflow. The generator includes this text too: it counts the bytes that a launch asks for. The structures
  * that are counted stand where their parts are known: Work in tasks.cuh, TileShared in pipeline.cuh, SweepShared in sweep.cuh. */
 
-/* Numbers of blocks and vectors of a member that pass between the parts of a chain over ranks. A part leaves an update of the lower separator, one
- * of the higher and their coupling, of vectors the first two. The part that joins two has places for the same of both: three intervals, of
- * which the first is its own. */
+/* Numbers of blocks and vectors of a member that pass between the parts of a chain over ranks. A part leaves an update of the lower
+ * separator, one of the higher and their coupling, of vectors the first two. The part that joins two has places for the same of both: three
+ * intervals, of which the first is its own. */
 enum { for_lower, for_higher, for_both };
 enum { own_interval, lower_interval, higher_interval };
 enum { passed_each = 3, passed_blocks = 3 * 3, vectors_each = 2, passed_vectors = 3 * 2 };

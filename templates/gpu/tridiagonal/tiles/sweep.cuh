@@ -187,7 +187,7 @@ TRIFOLD_DEVICE void sweep_tile(SweepShared& shared, const trifold_args& args, Co
         b = static_cast<const real*>(args.b)[rhs_at(args.b_strides, task.member, task.block, own_row, own_column)];
     if (Forward && has_own && is_joint(args)) b += passed_entry(args, task, own_row, own_column);
     if (!Forward && leaves(task)) { /* others have solved for it */
-        if (task.row + 1 < tiles) /* counts never fall */
+        if (task.row + 1 < tiles)   /* counts never fall */
             wait_for(swept_of(args, task.member, task.block, Kind::backward), task.epoch + tiles - 1 - task.row);
         const trifold_int at = rhs_at(args.x_strides, task.member, task.block, own_row, own_column);
         const real x = has_own ? static_cast<const real*>(args.x)[at] : real(0);

@@ -62,8 +62,8 @@ TRIFOLD_DEVICE real* passed_vector(const trifold_args& args, trifold_int member,
     return buffer<real>(args, Offset::rhs_update(args)) +
            (2 * fronts_of(args) + member * passed_vectors + interval * vectors_each + which) * vector_storage;
 }
-/* The intervals that update a block of the part that joins them: the lower one its first two, the higher one its last two. The middle one is
- * updated by both. */
+/* The intervals that update a block of the part that joins them: the lower one its first two, the higher one its last two. The middle one
+ * is updated by both. */
 TRIFOLD_DEVICE int updating_interval(const Task& task) { return task.block <= 1 ? lower_interval : higher_interval; }
 TRIFOLD_DEVICE int updated_separator(const Task& task) { return task.block == 0 ? for_lower : for_higher; }
 /* Whether it joins two others. It has three blocks, of which it eliminates the middle one, and couplings that have come. */

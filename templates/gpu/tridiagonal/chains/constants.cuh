@@ -1,0 +1,15 @@
+/* Constants of variant chains. */
+#include "gpu/tridiagonal/bands/warp_constants.cuh"
+
+/* Thread blocks that a multiprocessor must have room for: they limit the registers of a thread. */
+struct Blocks {
+    static constexpr int factor = TRIFOLD_FACTOR_BLOCKS, sweep = TRIFOLD_SWEEP_BLOCKS;
+};
+constexpr bool has_helper = TRIFOLD_CHAIN_HELPER;      /* one more warp has right-hand sides and reports */
+constexpr int columns_at_once = TRIFOLD_SWEEP_COLUMNS; /* right-hand sides that ride, and that a sweep treats together */
+constexpr int ring = TRIFOLD_SWEEP_RING;               /* blocks of a sweep that are on their way or at hand */
+
+/* Bytes of shared memory: ChainShared and SweepShared. */
+struct SharedBytes {
+    static constexpr int factor = TRIFOLD_SHARED_FACTOR, sweep = TRIFOLD_SHARED_SWEEP;
+};

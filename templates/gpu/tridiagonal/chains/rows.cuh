@@ -1,0 +1,192 @@
+/* Right-hand sides of a front, by one warp. A lane has a row of them, or more, 32 apart. */
+#include "gpu/tridiagonal/chains/constants.cuh"
+#include "gpu/tridiagonal/common.cuh"
+
+/* Tiles of a solution whose steps are unrolled, so that their places are known. */
+constexpr int unrolled_tiles = tiles <= 4 ? tiles : 1;
+
+struct Rows {
+    real at[row_sets][columns_at_once];
+};
+/* use(q, row) for a lane's rows. */
+template <class Use>
+TRIFOLD_DEVICE void each_row(const Use& use) {
+#pragma unroll
+    for (int q = 0; q < row_sets; ++q) {
+        const int row = lane_index() + q * warp_lanes;
+        if (padded % warp_lanes == 0 || row < padded) use(q, row);
+    }
+}
+TRIFOLD_DEVICE void load_line(real (&line)[8], const real* from) {
+#pragma unroll
+    for (int k = 0; k < 8; k += vector_width) {
+        real v[vector_width];
+        load_vector(v, from + k);
+#pragma unroll
+        for (int e = 0; e < vector_width; ++e) line[k + e] = v[e];
+    }
+}
+TRIFOLD_DEVICE real dot(const real (&a)[8], const real (&b)[8]) {
+    real sum[4];
+#pragma unroll
+    for (int k = 0; k < 4; ++k) sum[k] = a[k] * b[k];
+#pragma unroll
+    for (int k = 0; k < 4; ++k) sum[k] += a[k + 4] * b[k + 4];
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+/* Tile t of solved = L^-1 rows, or of L^-T rows, which goes from the last tile to the first; the rows of other tiles take their products.
+ * take_inverse(line, t, j) loads row j of the inverse of L's tile t, or column j. `lower` is L, column-major. */
+template <bool Forward, class Take>
+TRIFOLD_DEVICE void solve_tile(int t, Rows& rows, real (*running)[padded], real (*solved)[padded], const real* lower, int leading,
+                               const Take& take_inverse) {
+    constexpr int together = warp_lanes / 8; /* right-hand sides whose tiles are solved side by side */
+    const int j = lane_index() % 8;
+    real inverse[8], lines[row_sets][8]; /* on their way first */
+    take_inverse(inverse, t, j);
+    const auto takes = [&](int row) { return Forward ? row >= t * 8 + 8 : row < t * 8; };
+    each_row([&](int q, int row) {
+        const int from = takes(row) ? row : t * 8; /* others load the tile, and use nothing of it */
+        const real* at = lower + (Forward ? from + t * 8 * leading : t * 8 + from * leading);
+        if constexpr (Forward) {
+#pragma unroll
+            for (int k = 0; k < 8; ++k) lines[q][k] = at[k * leading];
+        } else {
+            load_line(lines[q], at);
+        }
+    });
+    each_row([&](int q, int row) {
+        if (row / 8 == t)
+#pragma unroll
+            for (int c = 0; c < columns_at_once; ++c) running[c][row] = rows.at[q][c];
+    });
+    warp_sync();
+#pragma unroll
+    for (int first = 0; first < columns_at_once; first += together) {
+        const int c = first + lane_index() / 8;
+        real values[8];
+        load_line(values, running[c < columns_at_once ? c : 0] + t * 8);
+        const real sum = dot(inverse, values);
+        if (c < columns_at_once) solved[c][t * 8 + j] = sum;
+    }
+    warp_sync();
+#pragma unroll
+    for (int c = 0; c < columns_at_once; ++c) {
+        real values[8];
+        load_line(values, solved[c] + t * 8);
+        each_row([&](int q, int row) {
+            const real product = dot(lines[q], values);
+            if (takes(row)) rows.at[q][c] -= product;
+        });
+    }
+}
+
+/* Solutions out to X. */
+template <bool Forward>
+TRIFOLD_DEVICE void store_solved(const real (*solved)[padded], const trifold_args& args, trifold_int member, trifold_int block,
+                                 Columns columns) {
+    each_row([&](int, int row) {
+        if (row >= block_size) return;
+#pragma unroll
+        for (int c = 0; c < columns_at_once; ++c) {
+            if (c >= columns.count) continue;
+            static_cast<real*>(args.x)[rhs_at(args.x_strides, member, block, row, columns.first + c)] = solved[c][row];
+            if (!Forward) watch(args, member, Result::solution, solved[c][row]);
+        }
+    });
+}
+/* A chain's part of b' A^-1 b, from the sums of its rows. One block of the chain has all of it, and others zero. */
+template <class Squares>
+TRIFOLD_DEVICE void store_quadratics(const trifold_args& args, trifold_int member, trifold_int block, Columns columns,
+                                     const Squares& squares) {
+#pragma unroll 1
+    for (int c = 0; c < columns.count; ++c) {
+        double sum = 0;
+        each_row([&](int q, int row) { sum += squares(q, row, c); });
+        for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
+        if (lane_index() == 0)
+            buffer<double>(args, Offset::block_quadratic(args))[block_index(args, member, block) * most_columns + columns.first + c] = sum;
+    }
+}
+
+/* use(q, row, c, at) for each right-hand side of a lane's rows, at its place in the caller's array. */
+template <class Use>
+TRIFOLD_DEVICE void each_place(const void* from, const trifold_strides& strides, trifold_int member, trifold_int block, Columns columns,
+                               const Use& use) {
+    each_row([&](int q, int row) {
+        if (row >= block_size) return;
+#pragma unroll
+        for (int c = 0; c < columns_at_once; ++c)
+            if (c < columns.count) use(q, row, c, static_cast<const real*>(from) + rhs_at(strides, member, block, row, columns.first + c));
+    });
+}
+/* A block's right-hand sides; and their copies on their way, which leave the padding as it is. */
+TRIFOLD_DEVICE void load_rows(Rows& rows, const void* from, const trifold_strides& strides, trifold_int member, trifold_int block,
+                              Columns columns) {
+    rows = Rows{};
+    each_place(from, strides, member, block, columns, [&](int q, int, int c, const real* at) { rows.at[q][c] = *at; });
+}
+TRIFOLD_DEVICE void fetch_rows(real (*to)[padded], const void* from, const trifold_strides& strides, trifold_int member, trifold_int block,
+                               Columns columns) {
+    each_place(from, strides, member, block, columns, [&](int, int row, int c, const real* at) { copy_element_async(&to[c][row], at); });
+}
+TRIFOLD_DEVICE void store_rows(real (*to)[padded], const Rows& rows) {
+    each_row([&](int q, int row) {
+#pragma unroll
+        for (int c = 0; c < columns_at_once; ++c) to[c][row] = rows.at[q][c];
+    });
+}
+/* Subtracts the updates of the chains at both sides of a separator. */
+TRIFOLD_DEVICE void subtract_updates(Rows& rows, const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
+    for (int side = 0; side < 2; ++side) {
+        if (!has_side(args, block, side)) continue;
+        const real* from = rhs_update_of(args, member, block, side) + columns.first * padded;
+        each_row([&](int q, int row) {
+#pragma unroll
+            for (int c = 0; c < columns_at_once; ++c)
+                if (c < columns.count) rows.at[q][c] -= from[c * padded + row];
+        });
+    }
+}
+/* A chain's update of the right-hand sides of the separator ahead. */
+TRIFOLD_DEVICE void leave_update(const Rows& rows, const trifold_args& args, const trifold_level& level, trifold_int member,
+                                 const Chain& chain, Columns columns) {
+    real* to = rhs_update_of(args, member, block_at(level, chain.ahead), side_ahead(chain)) + columns.first * padded;
+    each_row([&](int q, int row) {
+#pragma unroll
+        for (int c = 0; c < columns_at_once; ++c)
+            if (c < columns.count) to[c * padded + row] = rows.at[q][c];
+    });
+}
+/* The product of a block's rows, or its columns, with vectors. Sums are parted, so that they need not wait for one another. */
+template <bool Transposed>
+TRIFOLD_DEVICE void multiply_vectors(Rows& product, const real* block, int leading, const real (*vectors)[padded]) {
+    constexpr int parts = columns_at_once > 2 ? 1 : columns_at_once > 1 ? 2 : 4;
+    constexpr int together = padded <= 32 ? tiles : 4; /* lines on their way */
+    product = Rows{};
+    each_row([&](int q, int row) {
+        const real* at = block + (Transposed ? row * leading : row);
+        real sum[columns_at_once][parts] = {};
+#pragma unroll together
+        for (int k = 0; k < padded; k += 8) {
+            real line[8];
+            if constexpr (Transposed) {
+                load_line(line, at + k);
+            } else {
+#pragma unroll
+                for (int e = 0; e < 8; ++e) line[e] = at[(k + e) * leading];
+            }
+#pragma unroll
+            for (int c = 0; c < columns_at_once; ++c) {
+                real values[8];
+                load_line(values, vectors[c] + k);
+#pragma unroll
+                for (int e = 0; e < 8; ++e) sum[c][e % parts] += line[e] * values[e];
+            }
+        }
+#pragma unroll
+        for (int c = 0; c < columns_at_once; ++c)
+#pragma unroll
+            for (int part = 0; part < parts; ++part) product.at[q][c] += sum[c][part];
+    });
+}

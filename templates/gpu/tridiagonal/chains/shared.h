@@ -1,0 +1,76 @@
+/* Shared memory of variant chains: of a chain that is factored, and of one that is swept.
+ * The generator includes this text too: it counts the bytes that a launch asks for. Units also get the structures that are counted. */
+
+TRIFOLD_SIZE long long chain_bytes(long long padded, long long lower_leading, long long columns, long long real) {
+    const long long pivots = 24, chain = 40, gate = 8, arrivals = 16 * 4, flags = 8;
+    const long long sums = (3 * 8 + 4) * padded + 8 * columns * padded, inverse = 8 * padded;
+    return pivots + chain + gate + arrivals + flags + sums +
+           (inverse + 2 * padded + 3 * columns * padded + 2 * lower_leading * padded) * real;
+}
+
+/* Leading dimension of a block of a sweep: lanes that read vectors down its columns meet no bank conflicts. */
+TRIFOLD_SIZE int sweep_leading(int padded, int real) { return padded + 16 / real; }
+
+TRIFOLD_SIZE long long sweep_bytes(long long padded, long long columns, long long ring, long long real) {
+    const long long chain = 48, block = (padded + 16 / real) * padded, vectors = columns * padded; /* sweep_leading */
+    return chain + (ring * block + 2 * vectors) * real;
+}
+
+#ifdef TRIFOLD_DEVICE
+#include "gpu/tridiagonal/chains/constants.cuh"
+#include "gpu/tridiagonal/common.cuh"
+#include "gpu/tridiagonal/dense/pivots.cuh"
+
+struct ChainShared {
+    Pivots pivots;
+    Chain chain;
+    trifold_gate gate;                   /* opens when a coupling has come */
+    unsigned arrivals[16];               /* counts of arrivals at the named barriers */
+    bool slowly;                         /* the tile's pivots need every test */
+    alignas(16) double diagonal[padded]; /* pivots */
+    /* Sums of each row over the whole chain: the product of its pivots, as a number between 1 and 2 and an exponent; the largest quotient
+     * of an entry and its pivot; the squares of y. */
+    double mantissa[padded], quotient[padded];
+    int exponent[padded];
+    double squares[columns_at_once][padded];
+    alignas(16) real inverse[tiles][64]; /* inverses of L's diagonal tiles, row-major */
+    real reciprocal[padded];             /* reciprocals of L's diagonal */
+    real entry[padded];                  /* the diagonal of D as the caller gave it */
+    /* Right-hand sides: of this front, less its updates; of the next one, on its way; y. */
+    real running[columns_at_once][padded], coming[columns_at_once][padded], solved[columns_at_once][padded];
+    alignas(16) real lower[lower_leading * padded];  /* L's column tiles as they are made; column-major */
+    alignas(16) real pulled[lower_leading * padded]; /* the original coupling as it is in memory, then R */
+};
+static_assert(sizeof(ChainShared) == SharedBytes::factor &&
+                  sizeof(ChainShared) == chain_bytes(padded, lower_leading, columns_at_once, sizeof(real)),
+              "host and device disagree");
+TRIFOLD_DEVICE real* inverse_of(ChainShared& shared, int t) { return shared.inverse[t]; }
+
+/* Named barriers: the warps that have bands meet at the first; at one for each column tile the first of them arrives, and the helper waits.
+ */
+constexpr int bands_barrier = 1, tile_barrier = 2;
+static_assert(tile_barrier + tiles <= 16, "a thread block has 16");
+TRIFOLD_DEVICE void sync_band_warps() {
+    if (has_helper)
+        named_sync(static_cast<ChainShared*>(shared_memory())->arrivals[bands_barrier], bands_barrier, band_threads);
+    else
+        block_sync();
+}
+TRIFOLD_DEVICE void sync_chain() {
+    if (threads == warp_lanes)
+        warp_sync();
+    else
+        block_sync();
+}
+
+constexpr int factor_leading = sweep_leading(padded, sizeof(real));
+
+struct SweepShared {
+    Chain chain;
+    alignas(16) real blocks[ring][factor_leading * padded];
+    /* A tile's right-hand sides while it is solved; solutions of the front, which the next front of the sweep takes. */
+    real running[columns_at_once][padded], solved[columns_at_once][padded];
+};
+static_assert(sizeof(SweepShared) == SharedBytes::sweep && sizeof(SweepShared) == sweep_bytes(padded, columns_at_once, ring, sizeof(real)),
+              "host and device disagree");
+#endif
