@@ -31,7 +31,7 @@ SparseOperations parse_operations(const json& value) {
     std::vector<std::string_view> names{update_name};
     for (const auto operation : all_sparse_operations()) names.push_back(to_string(operation));
     for (const auto& one : value) {
-        const auto known = std::ranges::find(names, one);
+        const auto known = one.is_string() ? std::ranges::find(names, one.get<std::string>()) : names.end();
         if (known == names.end())
             throw SpecError(fmt::format("{} is no operation of a sparse system; give some of {}", one.dump(), fmt::join(names, ", ")));
         if (known != names.begin()) result.insert(static_cast<SparseOperation>(known - names.begin() - 1));
