@@ -46,14 +46,14 @@ class MpiTransport final : public Transport {
         each_part(bytes, [&](std::int64_t first, int count) {
             MPI_Request request;
             check(MPI_Isend(static_cast<const char*>(data) + first, count, MPI_BYTE, to, message, communicator_, &request), "MPI_Isend");
-            wait(request, to, -1);
+            finish(request, to, -1);
         });
     }
     void receive(int from, void* data, std::int64_t bytes, Stream = {}) override {
         each_part(bytes, [&](std::int64_t first, int count) {
             MPI_Request request;
             check(MPI_Irecv(static_cast<char*>(data) + first, count, MPI_BYTE, from, message, communicator_, &request), "MPI_Irecv");
-            wait(request, from, count);
+            finish(request, from, count);
         });
     }
 
@@ -88,7 +88,7 @@ class MpiTransport final : public Transport {
     }
 
     /// `expected` bytes, or -1 of what is sent.
-    void wait(MPI_Request& request, int peer, int expected) {
+    void finish(MPI_Request& request, int peer, int expected) {
         const auto begin = std::chrono::steady_clock::now();
         bool has_said = false;
         for (int done = 0, turn = 0;; ++turn) {
