@@ -66,7 +66,7 @@ void check_compiles(const Spec& spec, const std::string& arch, const std::string
     const auto label = fmt::format("n {} {} m {} {} {}", spec.block, to_string(spec.precision), spec.rhs, arch, name);
     CAPTURE(label);
     const bool is_tile = name == "tile-dataflow" && arch == "sm_90", is_front = name == "dataflow" && (spec.block <= 32 || arch == "sm_90");
-    // Of blocks of 33 to 48 in f64, three chains share a multiprocessor, which is faster than two that spill nothing.
+    // With blocks of 33 to 48 in f64 three chains share a multiprocessor, which is faster than two that spill nothing.
     const bool is_chain = name == "chains" && !(spec.block > 32 && spec.block <= 48 && spec.precision == Precision::f64);
     const bool spills_nothing = name == "fused" || is_chain || (name == "team" && spec.block <= 16) || is_front || is_tile;
     check_kernels(program, spills_nothing);

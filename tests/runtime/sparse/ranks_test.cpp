@@ -12,7 +12,7 @@ using namespace trifold::test;
 
 namespace {
 
-/// What a solver has computed.
+/// Results that a solver has computed.
 template <class Real>
 struct Result {
     std::vector<Real> x;
