@@ -33,8 +33,12 @@ class ForkSafeTable {
     std::shared_ptr<Entry> entry_of(const Key& key) {
         auto& entries = *entries_;
         const std::scoped_lock lock(entries.mutex);
-        // Whoever is in get() holds the entry too.
-        std::erase_if(entries.all, [](const auto& item) { return item.second.use_count() == 1 && item.second->value.expired(); });
+        std::erase_if(entries.all, [](const auto& item) {
+            if (item.second.use_count() > 1) return false;  // whoever is in get() holds the entry too
+            // The lock is free. It is taken so that what the last one in get() wrote is seen.
+            const std::scoped_lock free(item.second->making);
+            return item.second->value.expired();
+        });
         auto& entry = entries.all[key];
         if (entry == nullptr) entry = std::make_shared<Entry>();
         return entry;
