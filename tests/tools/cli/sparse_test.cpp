@@ -259,7 +259,7 @@ TEST_CASE("problem --iterative: files that solve finds to be sparse, and solves"
     }
 }
 
-TEST_CASE("generate --iterative: sources that do not depend on the cells, and a program that does") {
+TEST_CASE("generate --iterative: sources that do not depend on the number of subdomains, and a program that does") {
     const Scratch scratch;
     const auto generate = [&](const char* arguments) {
         const auto ran = run_trifold(scratch.path, fmt::format("generate --iterative --block 3 {} --json", arguments));
@@ -267,8 +267,8 @@ TEST_CASE("generate --iterative: sources that do not depend on the cells, and a 
         REQUIRE(ran.status == 0);
         return ran.json();
     };
-    const auto small = generate("--mesh 8x8x8 --target cuda:sm_90 -o small"),
-               large = generate("--mesh 40x30x20 --target cuda:sm_90 -o large");
+    const auto small = generate("--mesh 8x8x8 --partition 8x8x8 --target cuda:sm_90 -o small"),
+               large = generate("--mesh 40x30x20 --partition 8x8x8 --target cuda:sm_90 -o large");
     CHECK(small.at("rows") == 512);
     CHECK(small.at("block") == 3);
     CHECK(large.at("rows") == 24000);
