@@ -204,7 +204,7 @@ TEST_CASE("doctor: compilers, devices, cache and advice") {
     const auto text = run_trifold(scratch.path, "doctor");
     for (const auto* word : {"Compilers", "Devices", "Cache", "TRIFOLD_CACHE_DIR", "Solvers run on the CPU"})
         CHECK(text.out.find(word) != std::string::npos);
-    REQUIRE(json["switches"].size() == 17);
+    REQUIRE(json["switches"].size() == 18);
     for (const auto& item : json["switches"]) {
         const auto line = fmt::format("  {}={}\n      {}\n", item["name"].get<std::string>(), item["values"].get<std::string>(),
                                       item["meaning"].get<std::string>());
