@@ -138,7 +138,36 @@ std::vector<Real> check_operations(const Spec& spec, const std::vector<std::int6
     return solutions[0];
 }
 
+/// X of one GPU, with the sums of 2^levels ranks.
+template <class Real>
+std::vector<Real> on_one_gpu(const Spec& spec, const char* schedule, int levels) {
+    const Problem<Real> problem(spec, spec.rhs, 11);
+    auto given = any_size_of(schedule);
+    given.variant = "tile-dataflow:rank_levels=" + std::to_string(levels);
+    const Emulation emulation(spec, given);
+    auto x = problem.x;
+    Solver solver(Plan(spec, Device::cuda(0), given));
+    solver.factor_solve(problem.input.d, problem.input.e, problem.input.b, x);
+    return x;
+}
+
 }  // namespace
+
+TEST_CASE("ranks on GPUs: the bits of one GPU with the same schedule") {
+    const auto chains = any_size_of("sequential"), stages = any_size_of("multi-stage");
+    for (const std::int64_t block : {6, 70}) {
+        auto spec = spec_of(block, 13, 2, block == 6 ? 2 : 1);
+        CHECK(check_operations<double>(spec, {6, 7}, 1e-13, chains) == on_one_gpu<double>(spec, "twisted:2", 1));
+        spec.horizon = 12;
+        CHECK(check_operations<double>(spec, {5, 2, 5}, 1e-13, chains) == on_one_gpu<double>(spec, "flanked:5", 2));
+        spec.horizon = 14;
+        CHECK(check_operations<double>(spec, {5, 2, 2, 5}, 1e-13, chains) == on_one_gpu<double>(spec, "flanked:5", 2));
+        spec.horizon = 15;
+        CHECK(check_operations<double>(spec, {3, 4, 4, 4}, 1e-13, stages) == on_one_gpu<double>(spec, "multi-stage", 2));
+        spec.precision = Precision::f32;
+        CHECK(check_operations<float>(spec, {7, 8}, 1e-5, stages) == on_one_gpu<float>(spec, "multi-stage", 1));
+    }
+}
 
 TEST_CASE("ranks on GPUs: an NCCL that is too old is refused by all, with its file and version") {
     const RankEmulation emulation(spec_of(4, 6), {3, 3}, any_size);
