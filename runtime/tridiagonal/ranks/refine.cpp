@@ -205,7 +205,7 @@ std::vector<Refinement> RankSolver::Impl::refine(std::span<const AnyArray> array
     require_factor("refine");
     const auto members = options.members > 0 ? options.members : shard_.batch;
     const auto columns = options.columns > 0 ? options.columns : shard_.rhs;
-    auto& transport = *plan.state()->prepared->transport;
+    auto& transport = plan.state()->prepared->transport->hosts();
     Residuals<Real> residuals(shard_, path_, transport, arrays, options, columns);
     const double bound = error_bound(shard_.block, AnyArray::precision_of<Real>);
     std::vector<Refinement> results(static_cast<std::size_t>(members));

@@ -138,6 +138,45 @@ std::vector<Real> check_operations(const Spec& spec, const std::vector<std::int6
     return solutions[0];
 }
 
+template <class Real>
+Matrix block_at(const std::vector<Real>& values, std::int64_t index, std::int64_t n) {
+    Matrix found(n, n);
+    for (std::int64_t r = 0; r < n; ++r)
+        for (std::int64_t c = 0; c < n; ++c) found(r, c) = static_cast<double>(values[static_cast<std::size_t>((index * n + r) * n + c)]);
+    return found;
+}
+
+/// The inverse's blocks on all ranks, against Eigen.
+template <class Real>
+void check_inverse(Spec spec, const std::vector<std::int64_t>& shards, double tolerance, const Tuning& given = any_size) {
+    CAPTURE(spec.block);
+    CAPTURE(shards);
+    CAPTURE(given.schedule);
+    spec.operations = {Operation::factor, Operation::inverse};
+    const RankEmulation emulation(spec, shards, given);
+    const Problem<Real> problem(spec, 1, 11);
+    std::mutex mutex;
+    on_ranks(static_cast<int>(shards.size()), [&](const std::shared_ptr<Transport>& transport) {
+        RankSolver solver(RankPlan(spec, transport, Device::cuda(0), given, shards));
+        const Shard<Real> shard(solver.plan().spec(), problem);
+        solver.factor(shard.d, shard.e);
+        auto diagonal = shard.d, coupling = shard.e;
+        solver.selected_inverse(diagonal, coupling);
+        solver.check();
+        const std::scoped_lock lock(mutex);
+        const auto n = shard.n;
+        for (std::int64_t m = 0; m < spec.batch; ++m) {
+            const Matrix inverse = problem.systems[static_cast<std::size_t>(m)].dense().inverse();
+            for (std::int64_t k = 0; k < shard.count; ++k) {
+                const auto i = (shard.first + k) * n;
+                CHECK((block_at(diagonal, m * shard.count + k, n) - inverse.block(i, i, n, n)).norm() < tolerance);
+                if (k < shard.couplings)
+                    CHECK((block_at(coupling, m * shard.couplings + k, n) - inverse.block(i + n, i, n, n)).norm() < tolerance);
+            }
+        }
+    });
+}
+
 /// X of one GPU, with the sums of 2^levels ranks.
 template <class Real>
 std::vector<Real> on_one_gpu(const Spec& spec, const char* schedule, int levels) {
@@ -167,6 +206,21 @@ TEST_CASE("ranks on GPUs: the bits of one GPU with the same schedule") {
         spec.precision = Precision::f32;
         CHECK(check_operations<float>(spec, {7, 8}, 1e-5, stages) == on_one_gpu<float>(spec, "multi-stage", 1));
     }
+}
+
+TEST_CASE("ranks on GPUs: the selected inverse") {
+    for (const auto* schedule : {"sequential", "multi-stage", "chains:3"}) {
+        check_inverse<double>(spec_of(6, 9), {5, 4}, 1e-13, any_size_of(schedule));
+        check_inverse<double>(spec_of(5, 14, 1, 3), {5, 4, 5}, 1e-13, any_size_of(schedule));
+    }
+    check_inverse<double>(spec_of(6, 9), {4, 1, 1, 3}, 1e-13);
+    check_inverse<double>(spec_of(6, 3, 1, 2), {1, 1, 1}, 1e-13);
+    auto single = spec_of(20, 8, 1, 2);
+    single.precision = Precision::f32;
+    check_inverse<float>(single, {2, 3, 3}, 1e-5);
+    // Blocks of which all multiprocessors share the tiles.
+    check_inverse<double>(spec_of(100, 6), {3, 3}, 1e-12);
+    check_inverse<double>(spec_of(100, 6, 1, 2), {2, 1, 3}, 1e-12);
 }
 
 TEST_CASE("ranks on GPUs: an NCCL that is too old is refused by all, with its file and version") {
@@ -304,10 +358,6 @@ TEST_CASE("ranks on GPUs: a communicator of the caller's, and what is refused") 
         const NcclTransport mine(transport, Device::cuda(0));
         CHECK_THROWS_WITH_AS(RankPlan(spec, transport, Device::cuda(0), tuning("twisted:2"), {4, 4}),
                              doctest::Contains("multi-stage or segments"), SpecError);
-        auto inverted = spec;
-        inverted.operations.insert(Operation::inverse);
-        CHECK_THROWS_WITH_AS(RankPlan(inverted, transport, Device::cuda(0), any_size, {4, 4}), doctest::Contains("no selected inverse yet"),
-                             SpecError);
         Tuning fused;
         fused.variant = "fused";
         CHECK_THROWS_WITH_AS(RankPlan(spec, transport, Device::cuda(0), fused, {4, 4}), doctest::Contains("give auto or tile-dataflow"),
