@@ -192,6 +192,19 @@ std::vector<Real> on_one_gpu(const Spec& spec, const char* schedule, int levels)
 
 }  // namespace
 
+TEST_CASE("ranks on GPUs: an NCCL that is too old is refused by all, with its file and version") {
+    const RankEmulation emulation(spec_of(4, 6), {3, 3}, any_size);
+    fake_nccl().version = 20900;
+    CHECK_THROWS_WITH_AS(on_ranks(2, [](const std::shared_ptr<Transport>& transport) { NcclTransport(transport, Device::cuda(0)); }),
+                         doctest::Contains("is version 2.9.0; ranks on GPUs need 2.11.0"), DeviceError);
+    fake_nccl().version = 22803;
+    on_ranks(2, [](const std::shared_ptr<Transport>& transport) {
+        const NcclTransport made(transport, Device::cuda(0));
+        CHECK(made.library().starts_with("2.28.3, "));
+        CHECK(made.library().find("libnccl.so.2") != std::string::npos);
+    });
+}
+
 TEST_CASE("ranks on GPUs: the bits of one GPU with the same schedule") {
     const auto chains = any_size_of("sequential"), stages = any_size_of("multi-stage");
     for (const std::int64_t block : {6, 70}) {
@@ -223,17 +236,74 @@ TEST_CASE("ranks on GPUs: the selected inverse") {
     check_inverse<double>(spec_of(100, 6, 1, 2), {2, 1, 3}, 1e-12);
 }
 
-TEST_CASE("ranks on GPUs: an NCCL that is too old is refused by all, with its file and version") {
-    const RankEmulation emulation(spec_of(4, 6), {3, 3}, any_size);
-    fake_nccl().version = 20900;
-    CHECK_THROWS_WITH_AS(on_ranks(2, [](const std::shared_ptr<Transport>& transport) { NcclTransport(transport, Device::cuda(0)); }),
-                         doctest::Contains("is version 2.9.0; ranks on GPUs need 2.11.0"), DeviceError);
-    fake_nccl().version = 22803;
-    on_ranks(2, [](const std::shared_ptr<Transport>& transport) {
-        const NcclTransport made(transport, Device::cuda(0));
-        CHECK(made.library().starts_with("2.28.3, "));
-        CHECK(made.library().find("libnccl.so.2") != std::string::npos);
+TEST_CASE("ranks on GPUs: refinement, and mixed precision by it, of arrays on the host and on the device") {
+    auto spec = spec_of(5, 11, 2, 2);
+    spec.precision = Precision::f32;
+    const std::vector<std::int64_t> shards{4, 3, 4};
+    const auto wide = spec_of(5, 11, 2, 2);
+    const Problem<double> problem(wide, 2, 11);
+    const RankEmulation emulation(spec, shards, any_size);
+    std::array<std::vector<double>, 2> solutions{problem.x, problem.x};
+    std::mutex mutex;
+    on_ranks(3, [&](const std::shared_ptr<Transport>& transport) {
+        RankSolver solver(RankPlan(spec, transport, Device::cuda(0), any_size, shards));
+        Shard<double> shard(solver.plan().spec(), problem);
+        const auto narrow = [](const std::vector<double>& values) { return std::vector<float>(values.begin(), values.end()); };
+        auto inner = narrow(shard.b);
+        solver.factor_solve(narrow(shard.d), narrow(shard.e), narrow(shard.b), inner);
+        shard.x.assign(inner.begin(), inner.end());
+        const DeviceArray<double> d(shard.d), e(shard.e), b(shard.b), x(shard.x);
+        for (std::size_t k = 0; k < 2; ++k) {
+            const auto results =
+                k == 0 ? solver.refine(shard.d, shard.e, shard.b, shard.x) : solver.refine(d.data(), e.data(), b.data(), x.data());
+            for (const auto& result : results) {
+                CHECK(result.converged);
+                CHECK(result.iterations > 0);
+            }
+            if (k == 1) x.read(shard.x);
+            const std::scoped_lock lock(mutex);
+            shard.put_x(solutions[k]);
+        }
+        CHECK_THROWS_WITH_AS(solver.refine(d.data(), shard.e, b.data(), x.data()), doctest::Contains("give all in one of them"), SpecError);
     });
+    CHECK(solutions[0] == solutions[1]);
+    auto solved = problem;
+    solved.x = solutions[0];
+    CHECK(solved.residual() < 1e-15);
+}
+
+TEST_CASE("ranks on GPUs: a call that all ranks repeat is recorded as a graph, with its messages") {
+    const auto spec = spec_of(6, 12, 2, 2);
+    const std::vector<std::int64_t> shards{4, 4, 4};
+    const Problem<double> problem(spec, 2, 11);
+    for (const bool refused : {false, true}) {
+        CAPTURE(refused);
+        const RankEmulation emulation(spec, shards, any_size);
+        fake_cuda().refuses_records = refused;
+        std::mutex mutex;
+        on_ranks(3, [&](const std::shared_ptr<Transport>& transport) {
+            RankSolver solver(RankPlan(spec, transport, Device::cuda(0), any_size, shards));
+            Shard<double> shard(solver.plan().spec(), problem);
+            const DeviceArray<double> d(shard.d), e(shard.e), b(shard.b), x(shard.x), other(shard.b);
+            std::vector<std::vector<double>> found;
+            const auto solve = [&](double* to) {
+                solver.factor_solve(d.data(), e.data(), b.data(), to);
+                solver.check();
+                (to == x.data() ? x : other).read(shard.x);
+                found.push_back(shard.x);
+            };
+            // Enqueued, recorded, launched again; then with one rank's array another, and with those of the record again.
+            for (int k = 0; k < 3; ++k) solve(x.data());
+            solve(transport->rank() == 1 ? other.data() : x.data());
+            solve(x.data());
+            solver.factor(d.data(), e.data());
+            solver.factor(d.data(), e.data());
+            solver.solve(b.data(), x.data());
+            const std::scoped_lock lock(mutex);
+            for (const auto& each : found) CHECK(each == found.front());
+        });
+        CHECK(fake_cuda().record_launches == (refused ? 0 : 3 * 4));
+    }
 }
 
 TEST_CASE("ranks on GPUs: all operations on 2 to 4 ranks") {
