@@ -32,7 +32,8 @@ Function* function(const char* library, const char* name) {
     void* const handle = ::dlopen(library, RTLD_NOW);
     REQUIRE(handle != nullptr);
     auto* const found = reinterpret_cast<Function*>(::dlsym(handle, name));
-    REQUIRE(found != nullptr);
+    const bool is_there = found != nullptr;
+    REQUIRE(is_there);
     return found;
 }
 
