@@ -85,7 +85,7 @@ class Graph {
     /// The launches from the first message on, for calls with the same operands.
     struct Record {
         void *graph = nullptr, *executable = nullptr, *stream = nullptr;
-        std::string operands, last;  // of the record, and of the last call
+        std::string operands, last;  // bytes of the record's and of the last call's
         bool is_refused = false;
     };
     Record record_;

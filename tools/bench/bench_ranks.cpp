@@ -25,7 +25,7 @@ struct Options {
     std::vector<std::string> schedules{"auto"}, variants{"auto"};
     std::string backend = "cuda", library, shards;
     int runs = 5, calls = 4;
-    bool trace = false, weak = false, messages = false, batch = false, one = true;
+    bool trace = false, weak = false, messages = false, batch = false, compiles = false;
     std::int64_t rhs = 1;
 };
 
@@ -275,6 +275,24 @@ void run_size(const Options& options, std::int64_t horizon, std::int64_t n, cons
     }
 }
 
+/// Puts the kernels into the cache, which takes no memory of the devices: several sizes can do so beside each other.
+void compile(const Options& options, std::int64_t horizon, std::int64_t n, const std::map<int, Transports>& transports) {
+    for (const auto ranks : options.ranks) {
+        const Spec spec{.block = n, .horizon = options.weak ? horizon * ranks : horizon};
+        if (ranks == 1) {
+            Plan(spec, Device::parse(options.backend + ":0")).report();
+            continue;
+        }
+        for (const auto& schedule : options.schedules)
+            for (const auto& variant : options.variants)
+                on_devices(ranks, [&](int rank) {
+                    RankPlan(spec, transports.at(ranks)[static_cast<std::size_t>(rank)],
+                             Device::parse(fmt::format("{}:{}", options.backend, rank)), {.schedule = schedule, .variant = variant})
+                        .report();
+                });
+    }
+}
+
 /// A message there and back again.
 void run_messages(const Transports& transports, const Options& options) {
     std::barrier barrier(2);
@@ -353,6 +371,7 @@ int main(int argc, char** argv) {
     app.add_flag("--trace", options.trace, "say where ranks are");
     app.add_flag("--weak", options.weak, "N blocks a GPU");
     app.add_flag("--messages", options.messages, "time messages between two GPUs");
+    app.add_flag("--compile", options.compiles, "only put the kernels into the cache");
     app.add_flag("--batch", options.batch, "a batch of 65536 x 32 x 12 over the GPUs");
     CLI11_PARSE(app, argc, argv);
     std::map<int, Transports> transports;
@@ -363,6 +382,7 @@ int main(int argc, char** argv) {
     for (const auto& size : options.sizes) {
         const auto times = size.find('x');
         if (times == std::string::npos) continue;
-        run_size(options, std::stoll(size.substr(0, times)), std::stoll(size.substr(times + 1)), transports);
+        const auto horizon = std::stoll(size.substr(0, times)), n = std::stoll(size.substr(times + 1));
+        (options.compiles ? compile : run_size)(options, horizon, n, transports);
     }
 }

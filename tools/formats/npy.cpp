@@ -1,12 +1,18 @@
 #include "tools/formats/npy.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <bit>
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include "tools/formats/file.hpp"
@@ -165,39 +171,95 @@ std::vector<double> to_c_order(const std::vector<double>& values, const std::vec
 
 }  // namespace
 
-Array parse_npy(std::string_view bytes, std::string_view name) {
+namespace {
+
+/// How the values of a file lie.
+struct Layout {
+    std::vector<std::int64_t> shape;
+    Precision precision;
+    bool swap, fortran;
+};
+
+/// `bytes` is left at the data, of which there is as much as the shape says.
+Layout take_layout(std::string_view& bytes, std::string_view name) {
     const auto header = take_header(bytes, name);
     const auto type = header.descr.size() == 3 ? std::string_view(header.descr).substr(1) : std::string_view{};
     const char order = header.descr.empty() ? '\0' : header.descr.front();
     if ((type != "f4" && type != "f8") || (order != '<' && order != '>' && order != '='))
         fail(name, fmt::format("its type is '{}'; give real numbers, f4 or f8 (array.astype('f8'))", header.descr));
-    Array array{header.shape, type == "f4" ? Precision::f32 : Precision::f64, {}};
-    const auto count = element_count(array.shape, name);
-    const auto width = element_bytes(array.precision);
+    const auto precision = type == "f4" ? Precision::f32 : Precision::f64;
+    const auto count = element_count(header.shape, name);
+    const auto width = element_bytes(precision);
     std::int64_t size = 0;
     if (__builtin_mul_overflow(count, width, &size) || static_cast<std::uint64_t>(size) != bytes.size())
-        fail(name, fmt::format("shape {} of '{}' needs {} x {} bytes of data, {} are there", shape_text(array.shape), header.descr, count,
+        fail(name, fmt::format("shape {} of '{}' needs {} x {} bytes of data, {} are there", shape_text(header.shape), header.descr, count,
                                width, bytes.size()));
-    array.values.resize(static_cast<std::size_t>(count));
     const bool swap = (order == '>') != (std::endian::native == std::endian::big) && order != '=';
-    if (array.precision == Precision::f32)
-        widen<float, std::uint32_t>(bytes, swap, array.values);
+    return {header.shape, precision, swap, header.fortran && header.shape.size() > 1};
+}
+
+std::vector<double> values_of(std::string_view bytes, Precision precision, bool swap) {
+    std::vector<double> values(bytes.size() / static_cast<std::size_t>(element_bytes(precision)));
+    if (precision == Precision::f32)
+        widen<float, std::uint32_t>(bytes, swap, values);
     else
-        widen<double, std::uint64_t>(bytes, swap, array.values);
-    if (header.fortran && array.shape.size() > 1) array.values = to_c_order(array.values, array.shape);
+        widen<double, std::uint64_t>(bytes, swap, values);
+    return values;
+}
+
+}  // namespace
+
+Array parse_npy(std::string_view bytes, std::string_view name) {
+    const auto layout = take_layout(bytes, name);
+    Array array{layout.shape, layout.precision, values_of(bytes, layout.precision, layout.swap)};
+    if (layout.fortran) array.values = to_c_order(array.values, array.shape);
     return array;
 }
 
-std::string format_npy(const Array& array) {
+NpyFile::NpyFile(const std::string& name) : name_(name) {
+    const int file = ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) throw InputError(fmt::format("'{}' cannot be opened: {}", name, std::strerror(errno)));
+    struct stat about{};
+    void* mapped = MAP_FAILED;
+    if (::fstat(file, &about) == 0 && about.st_size > 0)
+        mapped = ::mmap(nullptr, static_cast<std::size_t>(about.st_size), PROT_READ, MAP_PRIVATE, file, 0);
+    ::close(file);
+    if (mapped == MAP_FAILED)
+        throw InputError(fmt::format("'{}' cannot be read in parts; give a file that is not empty, and no pipe", name));
+    mapped_ = data_ = {static_cast<const char*>(mapped), static_cast<std::size_t>(about.st_size)};
+    try {
+        const auto layout = take_layout(data_, name);
+        if (layout.fortran || layout.shape.empty())
+            fail(name, "it has no first axis in C order, of which ranks read parts; write it by numpy.ascontiguousarray");
+        std::tie(shape_, precision_, swap_) = std::tie(layout.shape, layout.precision, layout.swap);
+    } catch (...) {
+        ::munmap(mapped, mapped_.size());
+        throw;
+    }
+}
+NpyFile::~NpyFile() { ::munmap(const_cast<char*>(mapped_.data()), mapped_.size()); }
+
+std::vector<double> NpyFile::part(std::int64_t first, std::int64_t count) const {
+    if (count <= 0) return {};
+    const auto each = data_.size() / static_cast<std::size_t>(shape_.front());
+    return values_of(data_.substr(static_cast<std::size_t>(first) * each, static_cast<std::size_t>(count) * each), precision_, swap_);
+}
+
+std::string npy_header(const std::vector<std::int64_t>& shape, Precision precision) {
     static_assert(std::endian::native == std::endian::little);
-    const bool narrow = array.precision == Precision::f32;
-    auto header = fmt::format("{{'descr': '<{}', 'fortran_order': False, 'shape': {}, }}", narrow ? "f4" : "f8", shape_text(array.shape));
+    auto header = fmt::format("{{'descr': '<{}', 'fortran_order': False, 'shape': {}, }}", precision == Precision::f32 ? "f4" : "f8",
+                              shape_text(shape));
     constexpr std::size_t alignment = 64, preamble = 10;
     header.append((2 * alignment - (preamble + header.size() + 1) % alignment) % alignment, ' ');
     header += '\n';
     std::string bytes(magic);
     bytes += {'\x01', '\x00', static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
-    bytes += header;
+    return bytes + header;
+}
+
+std::string format_npy(const Array& array) {
+    const bool narrow = array.precision == Precision::f32;
+    auto bytes = npy_header(array.shape, array.precision);
     const auto start = bytes.size();
     const std::size_t width = narrow ? 4 : 8;
     bytes.resize(start + array.values.size() * width);

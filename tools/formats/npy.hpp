@@ -18,6 +18,29 @@ struct Array {
 /// Nothing is allocated by what the header announces before the file is known to hold it.
 Array parse_npy(std::string_view bytes, std::string_view name);
 
+/// A .npy file of which only parts are read, in C order. Throws InputError, also where parts of it cannot be read alone.
+class NpyFile {
+  public:
+    explicit NpyFile(const std::string& name);
+    ~NpyFile();
+    NpyFile(const NpyFile&) = delete;
+    NpyFile& operator=(const NpyFile&) = delete;
+    const std::vector<std::int64_t>& shape() const { return shape_; }
+    Precision precision() const { return precision_; }
+    /// The entries [first, first + count) of the first axis.
+    std::vector<double> part(std::int64_t first, std::int64_t count) const;
+
+  private:
+    std::string name_;
+    std::string_view mapped_, data_;
+    std::vector<std::int64_t> shape_;
+    Precision precision_ = Precision::f64;
+    bool swap_ = false;
+};
+
+/// What stands in such a file before its values.
+std::string npy_header(const std::vector<std::int64_t>& shape, Precision precision);
+
 /// A little-endian .npy file of format 1, in the array's precision.
 std::string format_npy(const Array& array);
 

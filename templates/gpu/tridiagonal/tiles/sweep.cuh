@@ -176,7 +176,8 @@ TRIFOLD_DEVICE real passed_entry(const trifold_args& args, const Task& task, int
     return sum;
 }
 
-/* What comes from below, and then from above, as ranks sum it up: that of a rank's own levels, and then of each level that joins some. */
+/* The updates from below, and then from above, as ranks sum them up: those of a rank's own levels, and then those of each level that joins
+ * some. */
 TRIFOLD_DEVICE real add_sides(SweepShared& shared, const trifold_args& args, Columns columns) {
     const Task& task = shared.work.task;
     const int levels = task.level;

@@ -1,0 +1,64 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "tests/tools/cli/command.hpp"
+#include "tools/formats/npy.hpp"
+#include "tools/formats/residual.hpp"
+#include "tools/problems/problems.hpp"
+
+using namespace trifold;
+using namespace trifold::formats;
+
+namespace {
+
+/// Open MPI refuses to start more processes than there are processors, or as root, unless it is told to.
+Ran run_processes(const Scratch& scratch, int processes, const std::string& arguments) {
+    return run_shell(scratch.path,
+                     fmt::format("env TRIFOLD_CACHE_DIR='{}' XDG_DATA_HOME=/nowhere OMPI_ALLOW_RUN_AS_ROOT=1 "
+                                 "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1 "
+                                 "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe timeout 60 '{}' {} {} '{}' {}",
+                                 TEST_CACHE, MPI_START, MPI_NUMBER, processes, TRIFOLD_COMMAND, arguments));
+}
+
+void write_arrays(const Scratch& scratch, const System& system, Precision precision) {
+    const auto n = system.block, horizon = system.horizon;
+    scratch.write("D.npy", format_npy({{horizon, n, n}, precision, system.d}));
+    scratch.write("E.npy", format_npy({{horizon - 1, n, n}, precision, system.e}));
+    scratch.write("b.npy", format_npy({{horizon, n, system.rhs}, precision, system.b}));
+}
+
+}  // namespace
+
+TEST_CASE("solve: processes of MPI each read and write their part of the files") {
+    for (const auto precision : {Precision::f64, Precision::f32})
+        for (const int processes : {2, 3, 4}) {
+            CAPTURE(processes);
+            const Scratch scratch;
+            const auto system = problems::socu({5, 13}, 3);
+            write_arrays(scratch, system, precision);
+            const auto ran = run_processes(scratch, processes, "solve D.npy E.npy b.npy -o x.npy");
+            INFO(ran.err);
+            REQUIRE(ran.status == 0);
+            CHECK(ran.out.find(fmt::format("{} ranks", processes)) != std::string::npos);
+            const auto x = parse_npy(scratch.read("x.npy"), "x.npy");
+            CHECK(x.shape == std::vector<std::int64_t>{13, 5, 3});
+            CHECK(x.precision == precision);
+            CHECK(relative_residuals(system, x.values).front() < (precision == Precision::f64 ? 1e-14 : 1e-5));
+        }
+}
+
+TEST_CASE("solve: processes of MPI name the row, the file or the number of ranks that is wrong") {
+    const Scratch scratch;
+    auto system = problems::socu({4, 9}, 1);
+    system.d[6 * 16 + 5] = -1;
+    write_arrays(scratch, system, Precision::f64);
+    const auto failed = run_processes(scratch, 3, "solve D.npy E.npy b.npy");
+    CHECK(failed.status != 0);
+    CHECK(failed.err.find("not positive definite: block 6, row 1") != std::string::npos);
+    CHECK(run_processes(scratch, 3, "solve D.npy D.npy b.npy").err.find("so it should be (8, 4, 4)") != std::string::npos);
+    CHECK(run_processes(scratch, 2, "solve D.npy E.npy none.npy").err.find("'none.npy' cannot be opened") != std::string::npos);
+    CHECK(run_processes(scratch, 10, "solve D.npy E.npy b.npy").err.find("give at most 9 ranks") != std::string::npos);
+    // Each process is for itself.
+    const auto alone = run_processes(scratch, 2, "solve D.npy E.npy b.npy --ranks 1");
+    CHECK(alone.err.find("member 0, block 6, row 1") != std::string::npos);
+}

@@ -1,0 +1,190 @@
+// trifold-mpi: `mpirun -n 4 trifold solve D.npy E.npy b.npy -o x.npy`, where each process reads and holds its part of the chain.
+// `trifold` starts it in its place where it is one of several processes.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <trifold/mpi.hpp>
+#include <trifold/trifold.hpp>
+
+#include "tools/formats/file.hpp"
+#include "tools/formats/npy.hpp"
+
+namespace {
+
+using namespace trifold;
+using formats::InputError;
+
+/// The exit statuses of `trifold`.
+enum Exit { done = 0, unsolved = 1, bad_input = 2, bad_environment = 3 };
+
+constexpr std::int64_t columns_at_once = 16;  // a wider b goes in panels
+
+struct Options {
+    std::vector<std::string> files;
+    std::string output, precision;
+    Tuning tuning;
+    double time_limit = 30;
+};
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+/// The files of a chain: D [N][n][n], E [N - 1][n][n], b [N][n] or [N][n][columns].
+struct Files {
+    explicit Files(const std::vector<std::string>& names) : d(names[0]), e(names[1]), b(names[2]) {
+        const auto& shape = d.shape();
+        const auto wrong = [](const std::string& name, const formats::NpyFile& file, const std::string& wanted) {
+            throw InputError(
+                fmt::format("'{}' has shape {}; ranks take one chain, D [N][n][n], E [N - 1][n][n] and b [N][n] or "
+                            "[N][n][columns], so it should be {}",
+                            name, formats::shape_text(file.shape()), wanted));
+        };
+        if (shape.size() != 3 || shape[1] != shape[2] || shape[0] < 1) wrong(names[0], d, "(N, n, n)");
+        if (e.shape() != std::vector{shape[0] - 1, shape[1], shape[1]})
+            wrong(names[1], e, formats::shape_text({shape[0] - 1, shape[1], shape[1]}));
+        const auto& rows = b.shape();
+        if ((rows.size() != 2 && rows.size() != 3) || rows[0] != shape[0] || rows[1] != shape[1])
+            wrong(names[2], b, formats::shape_text({shape[0], shape[1]}));
+    }
+    std::int64_t horizon() const { return d.shape()[0]; }
+    std::int64_t block() const { return d.shape()[1]; }
+    std::int64_t columns() const { return b.shape().size() == 3 ? b.shape()[2] : 1; }
+    formats::NpyFile d, e, b;
+};
+
+template <class Real>
+std::vector<Real> part(const formats::NpyFile& file, std::int64_t first, std::int64_t count) {
+    const auto values = file.part(first, count);
+    return {values.begin(), values.end()};
+}
+
+void write_at(const std::string& name, int file, const void* data, std::size_t bytes, std::size_t at) {
+    for (std::size_t done = 0; done < bytes;) {
+        const auto wrote = ::pwrite(file, static_cast<const char*>(data) + done, bytes - done, static_cast<off_t>(at + done));
+        if (wrote < 0) throw formats::OutputError(fmt::format("'{}' could not be written: {}", name, std::strerror(errno)));
+        done += static_cast<std::size_t>(wrote);
+    }
+}
+
+/// The first rank makes the file, then all write their parts.
+template <class Real>
+void write(const std::string& name, const std::vector<std::int64_t>& shape, const std::vector<Real>& mine, std::int64_t first,
+           Transport& transport) {
+    const auto header = formats::npy_header(shape, AnyArray::precision_of<Real>);
+    const bool begins = transport.rank() == 0;
+    char sign = 0;
+    if (!begins) transport.receive(0, &sign, 1);
+    const int file = ::open(name.c_str(), begins ? O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC : O_WRONLY | O_CLOEXEC, 0666);
+    if (file < 0) throw InputError(fmt::format("'{}' cannot be opened for writing: {}", name, std::strerror(errno)));
+    try {
+        if (begins) write_at(name, file, header.data(), header.size(), 0);
+        for (int rank = 1; begins && rank < transport.ranks(); ++rank) transport.send(rank, &sign, 1);
+        const auto each = mine.empty() ? 0 : static_cast<std::size_t>(shape[1] * (shape.size() == 3 ? shape[2] : 1));
+        write_at(name, file, mine.data(), mine.size() * sizeof(Real),
+                 header.size() + static_cast<std::size_t>(first) * each * sizeof(Real));
+    } catch (...) {
+        ::close(file);
+        throw;
+    }
+    if (::close(file) != 0) throw formats::OutputError(fmt::format("'{}' could not be written: {}", name, std::strerror(errno)));
+}
+
+template <class Real>
+int solve(const Options& options, const Files& files, const std::shared_ptr<Transport>& transport) {
+    Spec spec;
+    spec.block = files.block();
+    spec.horizon = files.horizon();
+    spec.rhs = std::min(files.columns(), columns_at_once);
+    spec.precision = AnyArray::precision_of<Real>;
+    spec.operations = {Operation::factor, Operation::solve};
+    RankSolver solver(RankPlan(spec, transport, Device::cpu(), options.tuning));
+    const auto& rank = solver.plan().spec();
+    const auto first = rank.first_block(), blocks = rank.blocks();
+    const auto d = part<Real>(files.d, first, blocks), e = part<Real>(files.e, first, std::min(blocks, spec.horizon - 1 - first)),
+               b = part<Real>(files.b, first, blocks);
+    auto x = b;
+    const auto start = now();
+    solver.factor(d, e);
+    const auto status = solver.status();
+    const auto factored = now();
+    const RankOptions sweep{.columns = files.columns()};
+    solver.solve(b, x, sweep);
+    const auto log_determinant = solver.log_determinant().front();
+    const auto solved = now();
+    const bool sound = status.front().block < 0;
+    const auto refined = sound ? solver.refine(d, e, b, x, sweep).front() : Refinement{};
+    if (!options.output.empty()) write(options.output, files.b.shape(), x, first, *transport);
+    if (transport->rank() != 0) return sound && refined.converged ? done : unsolved;
+    fmt::print("{} blocks of {} by {}, {}, {} ranks, {} right-hand sides\n", spec.horizon, spec.block, spec.block,
+               to_string(spec.precision), rank.ranks(), files.columns());
+    if (!sound) {
+        fmt::print(stderr, "trifold solve: not positive definite: block {}, row {} (from 0); x is NaN\n", status.front().block,
+                   status.front().row);
+        return unsolved;
+    }
+    fmt::print("schedule         {}\nvariant          {}\nfactor           {:.3g} ms\nsolve            {:.3g} ms\n",
+               solver.plan().choice().tuning.schedule, solver.plan().choice().variant, 1e3 * (factored - start), 1e3 * (solved - factored));
+    fmt::print("corrections      {}\nbackward error   {:.2e}\nlog determinant  {:.10g}\n", refined.iterations, refined.backward_error,
+               log_determinant);
+    if (!refined.converged) fmt::print(stderr, "trifold solve: x is not as accurate as {} allows\n", to_string(spec.precision));
+    return refined.converged ? done : unsolved;
+}
+
+/// Ends all processes, since others may wait for this one.
+[[noreturn]] void fail(int rank, Exit status, const std::string& why) {
+    fmt::print(stderr, "trifold solve: rank {}: {}\n", rank, why);
+    std::fflush(stderr);
+    MPI_Abort(MPI_COMM_WORLD, status);
+    std::_Exit(status);
+}
+
+int run(const Options& options) {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    try {
+        const auto limit = std::chrono::milliseconds(std::llround(1e3 * options.time_limit));
+        const auto transport = std::make_shared<MpiTransport>(MPI_COMM_WORLD, limit);
+        const Files files(options.files);
+        const bool single = options.precision.empty() ? files.d.precision() == Precision::f32 : options.precision == "f32";
+        return single ? solve<float>(options, files, transport) : solve<double>(options, files, transport);
+    } catch (const InputError& error) {
+        fail(rank, bad_input, error.what());
+    } catch (const SpecError& error) {
+        fail(rank, bad_input, error.what());
+    } catch (const std::exception& error) {
+        fail(rank, bad_environment, error.what());
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    MPI_Init(&argc, &argv);
+    Options options;
+    CLI::App app{"Solves a chain over processes of MPI, each of which reads its part of the files"};
+    auto* verb = app.add_subcommand("solve", "D.npy E.npy b.npy");
+    verb->add_option("files", options.files, "D.npy E.npy b.npy: one chain, without a batch axis")->expected(3)->required();
+    verb->add_option("-o,--output", options.output, "where x goes, a NumPy array that all ranks write into");
+    verb->add_option("--precision", options.precision, "f32 or f64; that of D when it is not given")->check(CLI::IsMember({"f32", "f64"}));
+    verb->add_option("--schedule", options.tuning.schedule, "of a rank's own blocks");
+    verb->add_option("--variant", options.tuning.variant, "of the kernels, and knobs");
+    verb->add_option("--time-limit", options.time_limit, "seconds that a rank waits for another")->check(CLI::PositiveNumber);
+    app.require_subcommand(1);
+    int status = done;
+    try {
+        app.parse(argc, argv);
+        status = run(options);
+    } catch (const CLI::ParseError& error) {
+        int rank = 0;
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        status = error.get_exit_code() == 0 ? done : bad_input;
+        if (rank == 0) app.exit(error);
+    }
+    MPI_Finalize();
+    return status;
+}
