@@ -24,7 +24,7 @@ def bench(monkeypatch):
     yield load
     if "jax" in sys.modules:
         sys.modules["jax"].config.update("jax_default_device", None)
-    for name in ("measure", "smoother", "gradients", "mpc", "second_moments"):
+    for name in ("measure", "smoother", "gradients", "mpc", "second_moments", "draws"):
         sys.modules.pop(name, None)
 
 
@@ -169,6 +169,16 @@ def test_second_moments(bench):
         (size, program) for size in ("6 x 3", "4 x 1") for program in ("dynamax", "trifold")
     ]
     assert all(row["values_off"] < 1e-12 and row["gradients_off"] < 1e-12 and row["smoother_off"] < 1e-8 for row in rows)
+
+
+def test_draws(bench):
+    draws = bench("draws", "statsmodels")
+    rows = draws.main(["--small"])
+    assert [row["program"] for row in rows] == ["trifold", "CFA", "KFS"]
+    assert all(row["CFA_off"] < 1e-12 for row in rows)
+    with pytest.raises(AssertionError, match="mean of 40 draws"):
+        p = draws.model_of(20, 2, 0)
+        draws.check_moments("trifold", draws.programs(p, 40)["trifold"]() + 3, p)
 
 
 def test_medians_are_of_new_data(bench):
