@@ -129,7 +129,7 @@ class GpuEngine final : public Engine {
         if (!capturing && as_graph_ && graph.can_launch())
             graph.launch(operands, workspace_, handle);
         else
-            graph.enqueue(operands, workspace_, handle, capturing);
+            graph.enqueue(operands, workspace_, handle, capturing, as_graph_);
         if (timer != nullptr) timer->stop(handle);
         calls_.note(handle);
         return capturing;
@@ -189,6 +189,10 @@ class GpuEngine final : public Engine {
     void download(void* host, const void* device, std::int64_t bytes) override {
         const Current current(context_);
         driver_.copy_to_host(host, device, static_cast<std::size_t>(bytes), resources_->stream.get());
+    }
+    void finish_copies() override {
+        const Current current(context_);
+        driver_.synchronize_stream(resources_->stream.get());
     }
 
   private:

@@ -22,7 +22,8 @@ struct FakeCuda {
     std::int64_t memory_bytes = std::int64_t{1} << 30;
     std::string failing_call;  ///< this call returns CUDA_ERROR_UNKNOWN
     int contexts = 0, modules = 0, allocations = 0, streams = 0, events = 0, graphs = 0, executables = 0;  ///< alive
-    int graph_launches = 0, kernel_launches = 0, node_updates = 0, early_edges = 0,
+    bool refuses_records = false;  ///< streams that record make no graph
+    int graph_launches = 0, record_launches = 0, kernel_launches = 0, node_updates = 0, early_edges = 0,
         device_allocations = 0;             ///< counted; kernel_launches outside graphs
     int synchronizations = 0;               ///< calls that wait
     std::set<const void*> streams_at_work;  ///< those that have been given work since they were last waited for
