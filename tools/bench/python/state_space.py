@@ -1,10 +1,11 @@
-"""Draws of the states of a state space model given what was observed: against statsmodels, which must be installed.
+"""State space models: likelihoods, smoothing and draws of the states, against statsmodels, which must be installed.
 
-    python tools/bench/python/draws.py
+    python tools/bench/python/state_space.py
 
 "trifold" is trifold.models.sample, with all draws at once. "CFA" and "KFS" are simulation smoothers of statsmodels, which draw one after the
 other: by a banded factor of the same precision, and by a filter and a smoother. Each time is a median of whole calls with new numbers. For
-"CFA off" both take the same numbers; means and variances of the draws of all must be those of the smoother, as far as so many draws tell.
+"CFA off" both take the same numbers; the means of all draws must be those of the smoother, as far as so many draws tell. "Blocks" is the part of
+a likelihood that makes D, E and b.
 """
 
 from __future__ import annotations
@@ -92,6 +93,28 @@ def off_from_cfa(p):
     return measure.close("draws", mine, smoother.simulated_state.T, TOLERANCE)
 
 
+def add_smoothing(table, p, repeats):
+    """Likelihoods and smoothed states: how long they take, and how far apart they are."""
+    import trifold
+
+    theirs = of_statsmodels(p).ssm
+    calls = {
+        "blocks": lambda: trifold.models.normal_equations(**p),
+        "likelihood": lambda: trifold.models.log_likelihood(**p),
+        "statsmodels' likelihood": theirs.loglike,
+        "smoother": lambda: trifold.models.kalman(**p),
+        "statsmodels' smoother": theirs.smooth,
+    }
+    seconds, found = {}, {}
+    for name, call in calls.items():
+        seconds[name], found[name] = measure.median(lambda: call(), lambda i: (), lambda _: None, repeats)  # noqa: B023
+    off = [
+        measure.close("likelihood", found["likelihood"], found["statsmodels' likelihood"], TOLERANCE),
+        measure.close("means", found["smoother"].mean.T, found["statsmodels' smoother"].smoothed_state, TOLERANCE),
+    ]
+    table.add(T_x_n="{} x {}".format(len(p["ys"]), len(p["F"])), off=max(off), **{name.replace(" ", "_") + "_s": s for name, s in seconds.items()})
+
+
 def check_moments(what, draws, p):
     import trifold
 
@@ -103,9 +126,14 @@ def check_moments(what, draws, p):
 
 def main(arguments=None):
     options = measure.parser(__doc__).parse_args(arguments)
-    table = measure.Table("Draws, float64", ["T x n x draws", "program", "seconds", "over trifold", "CFA off"])
     repeats = options.repeats or (1 if options.small else 3)
-    for horizon, n, draws in SMALL if options.small else SIZES:
+    sizes = SMALL if options.small else SIZES
+    columns = ["T x n", "blocks", "likelihood", "statsmodels' likelihood", "smoother", "statsmodels' smoother", "off"]
+    smoothing = measure.Table("Smoothing, float64", columns)
+    for horizon, n, _ in sizes:
+        add_smoothing(smoothing, model_of(horizon, n, 0), 10 * repeats)
+    table = measure.Table("Draws, float64", ["T x n x draws", "program", "seconds", "over trifold", "CFA off"])
+    for horizon, n, draws in sizes:
         p = model_of(horizon, n, 0)
         off, ours = off_from_cfa(p), None
         for name, call in programs(p, draws).items():
@@ -113,8 +141,8 @@ def main(arguments=None):
             check_moments(name, drawn, p)
             ours = ours or seconds
             table.add(T_x_n_x_draws=f"{horizon} x {n} x {draws}", program=name, seconds_s=seconds, over_trifold=seconds / ours, CFA_off=off)
-    measure.write(options.json, options, [table])
-    return table.rows
+    measure.write(options.json, options, [smoothing, table])
+    return smoothing.rows, table.rows
 
 
 if __name__ == "__main__":
