@@ -61,7 +61,7 @@ class NvrtcCompiler : public Compiler {
         auto log = text(program, nvrtc_.log_size, nvrtc_.log);
         check(outcome, "rejected the source", log);
         auto cubin = text(program, nvrtc_.cubin_size, nvrtc_.cubin, false), ptx = text(program, nvrtc_.ptx_size, nvrtc_.ptx);
-        if (cubin.empty()) cubin = ptx;  // of a virtual architecture, such as -arch=compute_90
+        if (cubin.empty()) cubin = ptx;  // there is none for a virtual architecture, such as -arch=compute_90
         if (cubin.empty()) throw CompileError("neither machine code nor PTX: the options must name an architecture", log);
         return {std::move(cubin), std::move(log), std::move(ptx)};
     }

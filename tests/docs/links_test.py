@@ -1,12 +1,13 @@
 """links_test.py ROOT: every relative link of every page leads to a file or folder, and its #part to a heading.
 
-Code and templates name pages too: every docs/... path in a tracked text file must exist. The templates of exported projects are left out:
+The page that pyproject.toml names has no relative links at all. Code and templates name pages too: every docs/... path in a tracked text file must exist. The templates of exported projects are left out:
 their links are filled in when a project is written."""
 
 import pathlib
 import re
 import subprocess
 import sys
+import tomllib
 
 import pages
 
@@ -40,6 +41,15 @@ def problems_of_links(root):
         yield f"only {count} links were found"
 
 
+def problems_of_the_package_page(root):
+    """Package indexes show it alone: a link that begins at its folder leads nowhere there."""
+    with (root / "pyproject.toml").open("rb") as file:
+        page = root / tomllib.load(file)["project"]["readme"]
+    for link in LINK.findall(page.read_text(encoding="utf-8")):
+        if not re.match(r"[a-z]+:", link):
+            yield f"{page.relative_to(root)}: {link} is relative, and package indexes show this page alone"
+
+
 def problems_of_names(root):
     listed = subprocess.run(
         ["git", "grep", "-I", "-n", "-o", "-E", r"[A-Za-z0-9_./-]*docs/[A-Za-z0-9_./-]*[A-Za-z0-9_]", "--", ":!CHANGELOG.md"],
@@ -56,7 +66,7 @@ def problems_of_names(root):
 
 def main():
     root = pathlib.Path(sys.argv[1])
-    problems = [*problems_of_links(root), *problems_of_names(root)]
+    problems = [*problems_of_links(root), *problems_of_the_package_page(root), *problems_of_names(root)]
     print("\n".join(problems) if problems else "all links lead somewhere")
     return 1 if problems else 0
 

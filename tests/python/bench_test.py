@@ -24,7 +24,7 @@ def bench(monkeypatch):
     yield load
     if "jax" in sys.modules:
         sys.modules["jax"].config.update("jax_default_device", None)
-    for name in ("measure", "smoother", "gradients", "mpc", "second_moments"):
+    for name in ("measure", "smoother", "gradients", "mpc", "second_moments", "state_space"):
         sys.modules.pop(name, None)
 
 
@@ -169,6 +169,16 @@ def test_second_moments(bench):
         (size, program) for size in ("6 x 3", "4 x 1") for program in ("dynamax", "trifold")
     ]
     assert all(row["values_off"] < 1e-12 and row["gradients_off"] < 1e-12 and row["smoother_off"] < 1e-8 for row in rows)
+
+
+def test_state_space(bench):
+    state_space = bench("state_space", "statsmodels")
+    smoothing, draws = state_space.main(["--small"])
+    assert [row["program"] for row in draws] == ["trifold", "CFA", "KFS"]
+    assert all(row["CFA_off"] < 1e-12 for row in draws) and smoothing[0]["off"] < 1e-9
+    p = state_space.model_of(20, 2, 0)
+    with pytest.raises(AssertionError, match="mean of 40 draws"):
+        state_space.check_moments("trifold", state_space.programs(p, 40)["trifold"]() + 3, p)
 
 
 def test_medians_are_of_new_data(bench):

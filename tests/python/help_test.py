@@ -1,10 +1,12 @@
 """What help(), inspect.signature(), dir() and error texts say."""
 
 import ast
+import importlib.metadata
 import inspect
 import os
 import pickle
 import pydoc
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -175,3 +177,10 @@ def test_a_factor_that_vmap_has_made():
             call()
     np.testing.assert_allclose(jax.vmap(lambda f, b: f.solve(b))(f, b), trifold.solve(D, E, b), rtol=1e-6)
     assert "batch=4" in repr(tj.factor(D, E)) and "vmap" in repr(f)
+
+
+def test_what_package_indexes_show():
+    shown = importlib.metadata.metadata("trifold")
+    assert {"cu12", "cu13", "jax", "mpi", "torch"} <= set(shown.get_all("Provides-Extra"))
+    page = shown.get_payload()
+    assert "trifold.factor(D, E)" in page and not re.findall(r"\]\((?![a-z]+:)[^)]*\)", page)

@@ -1,9 +1,12 @@
 """Layers of compiled kernels: an installed trifold_kernels serves before the cache, where nothing may be compiled."""
 
+import importlib.machinery
+import importlib.util
 import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 SOLVE = """
     import numpy as np, trifold
@@ -42,3 +45,18 @@ def test_others_may_not_write_to_it(tmp_path):
     out, error = run(SOLVE, PYTHONPATH=paths, TRIFOLD_CACHE_DIR=tmp_path / "cache")
     assert out == "False []"
     assert "others may write" in error and "the kernels there are not used" in error
+
+
+def test_a_wheel_has_entries_and_targets(tmp_path):
+    loader = importlib.machinery.SourceFileLoader("kernel_wheel", str(Path(__file__).parents[2] / "tools/kernel_wheel"))
+    kernel_wheel = importlib.util.module_from_spec(importlib.util.spec_from_loader("kernel_wheel", loader))
+    loader.exec_module(kernel_wheel)
+    for name, target in (("first", "sm_80"), ("second", "compute_80")):
+        entry = tmp_path / name / "ab" / f"ab-{name}"
+        entry.mkdir(parents=True)
+        (entry / "meta.json").touch()
+        (tmp_path / name / "targets").mkdir()
+        (tmp_path / name / "targets" / target).touch()
+    package = tmp_path / "package"
+    assert kernel_wheel.copy_entries([str(tmp_path / "first"), str(tmp_path / "second")], package) == 2
+    assert sorted(path.name for path in (package / "targets").iterdir()) == ["compute_80", "sm_80"]

@@ -174,8 +174,9 @@ Action add_pack(CLI::App& app, const bool& json) {
         "--any-size", options->any_size,
         "Kernels for every N, batch and class of right-hand sides, as Python's functions take them. Those of a captured program are "
         "its own");
-    app.add_flag("--ptx", options->ptx,
-                 "PTX beside machine code for CUDA, which drivers of newer GPUs compile: three times the size, or more");
+    app.add_flag(
+        "--ptx", options->ptx,
+        "PTX beside machine code for CUDA, which drivers of newer GPUs compile: two and a half times the size of machine code alone");
     app.footer(
         "Name the folder in TRIFOLD_BINARIES, or give it to tools/kernel_wheel. What cannot be made is left out, with exit status 1.");
     return [options, &json] { return pack(*options, json); };

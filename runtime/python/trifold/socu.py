@@ -95,49 +95,36 @@ def create_cholesky_factor_and_solve_launch(
     return FactorLaunch(system, system.right_hand_sides(x), stream, status)
 
 
-def create_cholesky_solve_launch(
-    L: Any,
-    E: Any,
-    x: Any,
-    block_dim: Any = None,
-    block_size: Any = None,
-    dtype: Any = None,
-    device: Any = None,
-    stream: Any = None,
-    use_cuda_graph: bool = False,
-) -> Callable[[], None]:
-    """A function that solves for x with the factor. Arguments and errors are those of create_cholesky_factor_launch()."""
-    return _sweep("solve", _system(L, E, dtype, device, stream, use_cuda_graph), x, stream)
+def _launcher_of(operation: str, what: str) -> Any:
+    """A function that makes launchers of a sweep."""
+
+    def create(
+        L: Any,
+        E: Any,
+        x: Any,
+        block_dim: Any = None,
+        block_size: Any = None,
+        dtype: Any = None,
+        device: Any = None,
+        stream: Any = None,
+        use_cuda_graph: bool = False,
+    ) -> Callable[[], None]:
+        system = _system(L, E, dtype, device, stream, use_cuda_graph)
+        return _sweep(operation, system, system.right_hand_sides(x), stream)
+
+    name = operation if operation == "solve" else operation + "_substitution"
+    create.__name__ = create.__qualname__ = f"create_cholesky_{name}_launch"
+    create.__doc__ = f"{what} Arguments and errors are those of create_cholesky_factor_launch()."
+    return create
 
 
-def create_cholesky_forward_substitution_launch(
-    L: Any,
-    E: Any,
-    x: Any,
-    block_dim: Any = None,
-    block_size: Any = None,
-    dtype: Any = None,
-    device: Any = None,
-    stream: Any = None,
-    use_cuda_graph: bool = False,
-) -> Callable[[], None]:
-    """A function that puts C^-1 x in the place of x, where A = C C', and rows of x stay with their blocks. C is not socu's."""
-    return _sweep("forward", _system(L, E, dtype, device, stream, use_cuda_graph), x, stream)
-
-
-def create_cholesky_backward_substitution_launch(
-    L: Any,
-    E: Any,
-    x: Any,
-    block_dim: Any = None,
-    block_size: Any = None,
-    dtype: Any = None,
-    device: Any = None,
-    stream: Any = None,
-    use_cuda_graph: bool = False,
-) -> Callable[[], None]:
-    """A function that puts C'^-1 x in the place of x. After the forward substitution that is the solution."""
-    return _sweep("backward", _system(L, E, dtype, device, stream, use_cuda_graph), x, stream)
+create_cholesky_solve_launch = _launcher_of("solve", "A function that solves for x with the factor.")
+create_cholesky_forward_substitution_launch = _launcher_of(
+    "forward", "A function that puts C^-1 x in the place of x, where A = C C', and rows of x stay with their blocks. C is not socu's."
+)
+create_cholesky_backward_substitution_launch = _launcher_of(
+    "backward", "A function that puts C'^-1 x in the place of x. After the forward substitution that is the solution."
+)
 
 
 class FactorLaunch:
@@ -235,7 +222,6 @@ class _System:
 
 
 def _sweep(operation: str, system: _System, x: Any, stream: Any) -> Callable[[], None]:
-    x = system.right_hand_sides(x)
     columns, at = x.shape[-1], x.ptr
 
     def launch() -> None:
