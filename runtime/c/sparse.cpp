@@ -71,7 +71,7 @@ SparsePartition sparse_partition_of(const trifold_sparse_pattern& p, std::int64_
 SparseTuning sparse_tuning_of(const trifold_sparse_tuning* given_tuning) {
     if (given_tuning == nullptr) return {};
     const auto& t = initialized(given_tuning, "trifold_sparse_tuning");
-    return {.workers = t.workers, .spin_microseconds = t.spin_microseconds};
+    return {.workers = t.workers, .spin_microseconds = t.spin_microseconds, .variant = t.variant == nullptr ? "auto" : t.variant};
 }
 
 SparseOptions sparse_options_of(const trifold_call& call) {
@@ -138,7 +138,7 @@ void trifold_sparse_pattern_init(trifold_sparse_pattern* pattern, std::int64_t r
 }
 void trifold_sparse_tuning_init(trifold_sparse_tuning* tuning) {
     const SparseTuning standard;
-    if (tuning != nullptr) *tuning = {sizeof *tuning, standard.workers, standard.spin_microseconds};
+    if (tuning != nullptr) *tuning = {sizeof *tuning, standard.workers, standard.spin_microseconds, nullptr};
 }
 void trifold_sparse_options_init(trifold_sparse_options* options) {
     const SparseOptions o;

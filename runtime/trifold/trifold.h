@@ -486,6 +486,7 @@ typedef struct {
     size_t size;
     int workers;
     int spin_microseconds;
+    const char* variant; /* NULL: auto */
 } trifold_sparse_tuning;
 void trifold_sparse_tuning_init(trifold_sparse_tuning* tuning);
 

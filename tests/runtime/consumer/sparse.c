@@ -132,9 +132,14 @@ static int products(trifold_sparse_solver* solver) {
 static int errors(const trifold_sparse_spec* spec, const trifold_sparse_pattern* pattern) {
     trifold_sparse_spec bad_spec = *spec;
     trifold_sparse_pattern bad = *pattern;
+    trifold_sparse_tuning tuning;
     trifold_sparse_plan* plan = NULL;
     int32_t unsorted[ENTRIES];
     EXPECT(trifold_sparse_plan_create(NULL, pattern, "cpu", NULL, &plan) == TRIFOLD_BAD_ARGUMENT);
+    trifold_sparse_tuning_init(&tuning);
+    tuning.variant = "sweeps:tile_scalars=3";
+    EXPECT(trifold_sparse_plan_create(spec, pattern, "cpu", &tuning, &plan) == TRIFOLD_BAD_ARGUMENT);
+    EXPECT(strstr(trifold_last_error(), "tile_scalars"));
     bad_spec.operations = 1 << 9;
     EXPECT(trifold_sparse_plan_create(&bad_spec, pattern, "cpu", NULL, &plan) == TRIFOLD_BAD_ARGUMENT);
     EXPECT(strstr(trifold_last_error(), "TRIFOLD_SPARSE_SOLVE"));
@@ -198,7 +203,9 @@ int main(void) {
     pattern.partitioning = TRIFOLD_SPARSE_GIVEN;
     pattern.parts = parts;
     trifold_sparse_tuning_init(&tuning);
+    EXPECT(tuning.variant == NULL);
     tuning.workers = 2;
+    tuning.variant = "sweeps:slice_scalars=2048";
     EXPECT(trifold_sparse_plan_create(&spec, &pattern, "cpu", &tuning, &plan) == TRIFOLD_OK);
     EXPECT(trifold_sparse_solver_create(plan, &solver) == TRIFOLD_OK);
     if (solutions(solver) || products(solver) || errors(&spec, &pattern) || mesh()) return 1;
