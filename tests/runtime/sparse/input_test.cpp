@@ -234,3 +234,56 @@ TEST_CASE("sparse: partitions cover all rows in subdomains of about the size tha
         CHECK(summary.dropped < summary.entries / 3);
     }
 }
+
+TEST_CASE("sparse: plans of large patterns are kept on disk, and made anew where a file is damaged or another plan's") {
+    const PrivateDirectory place;
+    const WithEnvironment here{{"TRIFOLD_CACHE_DIR", place.path().c_str()}, {"TRIFOLD_DISABLE", nullptr}};
+    const auto data = [&] { return children(place.path() / "data"); };
+    const auto a = random_on(SparsePattern(SparseMesh{29, 28, 27, 7}), 1, 1);
+    const auto b = random_vector(a.size(), 2);
+    const SparsePartition greedy{.by = SparsePartitioning::greedy, .rows = 500};
+    const auto solve = [&](const SparseSpec& spec, bool kept) {
+        const SparsePlan plan(spec, a.pattern(), Device::cpu(), greedy, {.workers = 2});
+        CHECK(plan.summary().kept == kept);
+        SparseSolver solver(plan);
+        solver.update(a.values);
+        std::vector<double> x(b.size());
+        solver.solve(b, x);
+        solver.check();
+        return std::pair(x, plan.summary());
+    };
+    const auto [x, summary] = solve({}, false);
+    REQUIRE(data().size() == 1);
+    const auto [y, again] = solve({}, true);
+    CHECK(x == y);
+    CHECK(again.partition == summary.partition);
+    CHECK(std::tuple(again.tiles, again.shapes, again.dropped, again.factored, again.levels) ==
+          std::tuple(summary.tiles, summary.shapes, summary.dropped, summary.factored, summary.levels));
+    const auto file = data().front();
+    auto bytes = *read_file(file);
+    for (const auto at : {std::size_t{7}, bytes.size() / 2, bytes.size() - 70, bytes.size() - 3}) {
+        CAPTURE(at);
+        auto damaged = bytes;
+        damaged[at] ^= 1;
+        write_file(file, damaged);
+        CHECK(solve({}, false).first == x);
+        CHECK(*read_file(file) == bytes);
+    }
+    write_file(file, bytes.substr(0, bytes.size() / 3));
+    CHECK(solve({}, false).first == x);
+    // Another Spec has a file of its own, and is not fooled by this one's.
+    const SparseSpec other{.method = SparseMethod::gmres};
+    solve(other, false);
+    REQUIRE(data().size() == 2);
+    for (const auto& each : data()) write_file(each, bytes);
+    solve({}, true);
+    solve(other, false);
+    // A cache that a plan would fill is left as it is.
+    Cache::from_environment().clear();
+    const WithEnvironment small{{"TRIFOLD_CACHE_SIZE", "2M"}};
+    solve({}, false);
+    CHECK(data().empty());
+    // Small patterns have no file.
+    CHECK_FALSE(SparsePlan({}, SparsePattern(SparseMesh{9, 9, 9, 7}), Device::cpu()).summary().kept);
+    CHECK(data().empty());
+}
