@@ -3,7 +3,8 @@
 
 namespace trifold {
 
-/// Of all that the generator is made of, with the templates and facts of devices: what it wrote may be kept under this and its own input.
+/// A hash of all files that the generator is made of, with templates and facts of devices: what it wrote may be kept under it and its
+/// input.
 std::string_view generator_hash();
 
 }  // namespace trifold

@@ -156,6 +156,9 @@ trifold_code trifold_sparse_plan_create(const trifold_sparse_spec* spec, const t
                                          sparse_partition_of(p, blocks.rows()), sparse_tuning_of(tuning)}};
     });
 }
+trifold_code trifold_sparse_plan_expect(const trifold_sparse_plan* plan, const trifold_sparse_pattern* now) {
+    return guarded([&] { given(plan, "the plan").plan.expect(sparse_pattern_of(initialized(now, "trifold_sparse_pattern"))); });
+}
 void trifold_sparse_plan_destroy(trifold_sparse_plan* plan) { delete plan; }
 
 trifold_code trifold_sparse_solver_create(const trifold_sparse_plan* plan, trifold_sparse_solver** solver) {

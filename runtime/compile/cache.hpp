@@ -67,7 +67,7 @@ class Cache {
     /// Bytes other than a binary's, such as a partition: data/<key>, with their checksums, by several threads. Nothing where they are not
     /// there; where they are damaged or of another key, they go.
     std::optional<CacheData> find_data(const std::string& key) const;
-    /// What would fill more than half of the cache is not kept.
+    /// Keeps no data that would fill more than half of the cache.
     void publish_data(const std::string& key, const std::vector<std::span<const std::byte>>& pieces) const;
 
     std::vector<CacheEntry> list() const;  ///< most recently used first; looks at meta.json only

@@ -24,7 +24,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t chunk_bytes = std::size_t{1} << 24;  // what a thread sums at once
+constexpr std::size_t chunk_bytes = std::size_t{1} << 24;  // a thread sums so many at once
 constexpr std::size_t sum_digits = 64, length_digits = 16, trailer_bytes = sum_digits + length_digits;
 constexpr int most_threads = 16;
 

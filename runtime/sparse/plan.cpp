@@ -27,7 +27,7 @@ SparseSummary summary_of(const sparse::Arrangement& a) {
     return summary;
 }
 
-/// What kernels need to know of a pattern, from disk where an earlier plan has left it.
+/// The Program and lists of a pattern, from disk where an earlier plan has left them.
 sparse::Made made_of(const SparseChoice& choice, const SparsePattern& pattern, const sparse::Parts& parts, Transport* transport) {
     const auto name = transport == nullptr ? sparse::kept_name(choice, pattern, parts) : "";
     if (auto kept = sparse::find_made(name)) return std::move(*kept);
