@@ -178,7 +178,7 @@ static int bad_rows(const trifold_sparse_spec* spec) {
         const char* message;
     } wrong[] = {{{0, 2, 3}, {0, 1, 0}, "row 1 has no entry at column 1"}, {{0, 1, 1}, {0}, "row 1 is empty"},
                  {{0, 1, 3}, {0, 1, 1}, "row 1 has the column 1 twice"},   {{0, 1, 3}, {0, 1, 2}, "the matrix must be square"},
-                 {{0, 1, 3}, {0, -1, 1}, "columns count from 0"},          {{0, 1, -1}, {0}, "row 1 ends at -1"}};
+                 {{0, 1, 3}, {0, -1, 1}, "columns count from 0"},          {{0, 1, -1}, {0}, "a pattern's starts end with -1"}};
     trifold_sparse_pattern pattern;
     trifold_sparse_plan* plan = NULL;
     size_t k;

@@ -8,6 +8,7 @@
 #include "generator/sparse/generate.hpp"
 #include "runtime/base/files.hpp"
 #include "runtime/compile/cache.hpp"
+#include "runtime/sparse/kept.hpp"
 #include "tests/runtime/cache/unit.hpp"
 #include "tests/runtime/sparse/problems.hpp"
 
@@ -286,4 +287,45 @@ TEST_CASE("sparse: plans of large patterns are kept on disk, and made anew where
     // Small patterns have no file.
     CHECK_FALSE(SparsePlan({}, SparsePattern(SparseMesh{9, 9, 9, 7}), Device::cpu()).summary().kept);
     CHECK(data().empty());
+}
+
+TEST_CASE("sparse: a Program comes back from disk as it was, of each kind of device") {
+    const PrivateDirectory place;
+    const WithEnvironment here{{"TRIFOLD_CACHE_DIR", place.path().c_str()}, {"TRIFOLD_DISABLE", nullptr}};
+    const SparsePattern mesh(SparseMesh{29, 28, 27, 7});
+    const auto parts = sparse::parts_of_boxes(*mesh.mesh(), {8, 8, 8});
+    for (const Target& target : {Target{Backend::cpu, "x86-64-v3"}, Target{Backend::cuda, "sm_90"}, Target{Backend::hip, "gfx942"}}) {
+        CAPTURE(to_string(target));
+        const auto choice = choose(SparseSpec{.block = 2, .batch = 2}, target);
+        const auto name = sparse::kept_name(choice, mesh, parts);
+        CHECK_FALSE(sparse::find_made(name));
+        const auto arrangement = sparse::arrange(mesh, parts, choice.spec.preconditioner, sparse::order_for(target));
+        const sparse::Made made{sparse::generate(choice.spec, target, choice.tuning, mesh, arrangement),
+                                {.partition = "boxes", .tiles = 64}};
+        sparse::keep_made(name, made);
+        const auto found = sparse::find_made(name);
+        REQUIRE(found);
+        CHECK(found->summary.kept);
+        CHECK(found->summary.tiles == 64);
+        const auto &mine = found->generated.program, &theirs = made.generated.program;
+        CHECK(to_json(mine) == to_json(theirs));
+        CHECK(mine.buffers == theirs.buffers);
+        REQUIRE(mine.units.size() == theirs.units.size());
+        for (std::size_t k = 0; k < mine.units.size(); ++k) CHECK(cache_key(mine.units[k]) == cache_key(theirs.units[k]));
+        for (const auto& [operation, launches] : theirs.operations)
+            for (std::size_t k = 0; k < launches.size(); ++k) CHECK(mine.operations.at(operation)[k].constants == launches[k].constants);
+        for (const auto& [operation, repeats] : theirs.repeats)
+            for (std::size_t k = 0; k < repeats.size(); ++k) {
+                const auto &one = mine.repeats.at(operation)[k], &other = repeats[k];
+                CHECK(std::tie(one.first, one.count, one.most, one.look, one.flag, one.unit) ==
+                      std::tie(other.first, other.count, other.most, other.look, other.flag, other.unit));
+            }
+        REQUIRE(found->generated.contents.size() == made.generated.contents.size());
+        for (std::size_t k = 0; k < made.generated.contents.size(); ++k) {
+            const auto &one = found->generated.contents[k], &other = made.generated.contents[k];
+            CHECK(one.buffer == other.buffer);
+            CHECK(std::ranges::equal(one.bytes.get(), other.bytes.get()));
+        }
+    }
+    CHECK(children(place.path() / "data").size() == 3);
 }

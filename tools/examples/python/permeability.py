@@ -7,8 +7,9 @@ pressure. Sought is the permeability k of each cell: L-BFGS changes log k until 
 pumps are right-hand sides of one matrix, and a gradient by all its values is one more solution, with the transposed preconditioner:
 trifold.torch.sparse. Needs torch, SciPy and matplotlib.
 
-A third of the error stays, whatever the solver does: the measurements are met to their noise then, so whatever changes pressures at the
-wells by less than that is not in them. More pumps and less noise tell more. Without wells in the layer in the middle half of it stays.
+A third of the error stays, or two fifths, whatever the solver does: the measurements are met to their noise then, so whatever changes
+pressures at the wells by less than that is not in them. More pumps and less noise tell more; without wells in the layer in the middle more
+than half of it stays.
 """
 
 from __future__ import annotations
