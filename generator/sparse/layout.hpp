@@ -22,6 +22,8 @@ class ListBytes {
         bytes_ = std::as_bytes(std::span(*kept));
         list_ = kept;
     }
+    /// Bytes in memory of another.
+    ListBytes(std::span<const std::byte> bytes, std::shared_ptr<const void> memory) : list_(std::move(memory)), bytes_(bytes) {}
     std::span<const std::byte> get() const { return bytes_; }
     std::int64_t size() const { return static_cast<std::int64_t>(bytes_.size()); }
 

@@ -71,7 +71,7 @@ SparsePartition sparse_partition_of(const trifold_sparse_pattern& p, std::int64_
 SparseTuning sparse_tuning_of(const trifold_sparse_tuning* given_tuning) {
     if (given_tuning == nullptr) return {};
     const auto& t = initialized(given_tuning, "trifold_sparse_tuning");
-    return {.workers = t.workers, .spin_microseconds = t.spin_microseconds};
+    return {.workers = t.workers, .spin_microseconds = t.spin_microseconds, .variant = t.variant == nullptr ? "auto" : t.variant};
 }
 
 SparseOptions sparse_options_of(const trifold_call& call) {
@@ -138,7 +138,7 @@ void trifold_sparse_pattern_init(trifold_sparse_pattern* pattern, std::int64_t r
 }
 void trifold_sparse_tuning_init(trifold_sparse_tuning* tuning) {
     const SparseTuning standard;
-    if (tuning != nullptr) *tuning = {sizeof *tuning, standard.workers, standard.spin_microseconds};
+    if (tuning != nullptr) *tuning = {sizeof *tuning, standard.workers, standard.spin_microseconds, nullptr};
 }
 void trifold_sparse_options_init(trifold_sparse_options* options) {
     const SparseOptions o;
@@ -155,6 +155,9 @@ trifold_code trifold_sparse_plan_create(const trifold_sparse_spec* spec, const t
         *plan = new trifold_sparse_plan{{wanted, blocks, Device::parse(&given(device, "the device's name")),
                                          sparse_partition_of(p, blocks.rows()), sparse_tuning_of(tuning)}};
     });
+}
+trifold_code trifold_sparse_plan_expect(const trifold_sparse_plan* plan, const trifold_sparse_pattern* now) {
+    return guarded([&] { given(plan, "the plan").plan.expect(sparse_pattern_of(initialized(now, "trifold_sparse_pattern"))); });
 }
 void trifold_sparse_plan_destroy(trifold_sparse_plan* plan) { delete plan; }
 

@@ -22,6 +22,7 @@
 #include "runtime/base/limits.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/switches.hpp"
+#include "runtime/compile/data.hpp"
 #include "runtime/compile/entry.hpp"
 
 namespace trifold {
@@ -31,7 +32,6 @@ namespace {
 constexpr std::int64_t default_limit = std::int64_t{1} << 30;
 constexpr auto stage_directory = "stage", quarantine_directory = "bad", lock_directory = "lock", data_directory = "data",
                target_directory = "targets";
-constexpr std::size_t hash_digits = 64;
 
 std::int64_t limit_from_environment() {
     const auto text = switch_value("TRIFOLD_CACHE_SIZE");
@@ -283,28 +283,35 @@ void Cache::publish_target(const std::string& name) const {
     write_file(root_ / target_directory / name, "");
 }
 
-std::optional<std::string> Cache::find_data(const std::string& key) const {
+std::optional<CacheData> Cache::find_data(const std::string& key) const {
     if (root_.empty()) return std::nullopt;
     const auto path = root_ / data_directory / key;
-    auto bytes = read_file(path);
-    if (!bytes) return std::nullopt;
-    if (bytes->size() < hash_digits || bytes->substr(0, hash_digits) != sha256(std::string_view(*bytes).substr(hash_digits))) {
-        log_once(LogLevel::warning, fmt::format("the cache entry {} is not used: it is damaged", path.string()));
-        discard(path, root_);
-        return std::nullopt;
+    std::string problem;
+    auto data = read_data(path, key, problem);
+    if (!problem.empty()) {
+        log_once(LogLevel::warning, fmt::format("the cache entry {} is not used: {}", path.string(), problem));
+        if (!read_only_) discard(path, root_);
     }
-    ::utimensat(AT_FDCWD, path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);  // the access stamp; no loss where it cannot be set
-    return bytes->substr(hash_digits);
+    if (data) ::utimensat(AT_FDCWD, path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);  // the access stamp; no loss where it cannot be set
+    return data;
 }
 
-void Cache::publish_data(const std::string& key, const std::string& bytes) const try {
+void Cache::publish_data(const std::string& key, const std::vector<std::span<const std::byte>>& pieces) const try {
     if (root_.empty() || read_only_) return;
+    std::int64_t bytes = 0;
+    for (const auto piece : pieces) bytes += static_cast<std::int64_t>(piece.size());
+    if (bytes > limit_ / 2) {
+        log_once(LogLevel::info, fmt::format("{} MB of a plan are not kept on disk, more than half of the cache's size; a larger "
+                                             "TRIFOLD_CACHE_SIZE would keep them",
+                                             bytes / 1000000));
+        return;
+    }
     fs::create_directory(root_ / stage_directory);
     fs::create_directory(root_ / data_directory);
     const PrivateDirectory stage(root_ / stage_directory);
-    write_file(stage.path() / key, sha256(bytes) + bytes);
+    write_data(stage.path() / key, key, pieces);
     fs::rename(stage.path() / key, root_ / data_directory / key);
-    bound(static_cast<std::int64_t>(bytes.size()));
+    bound(bytes);
 } catch (const std::exception& error) {
     log_once(LogLevel::warning, fmt::format("cannot write to the cache {}: {}", root_.string(), error.what()));
 }

@@ -1,8 +1,11 @@
 #pragma once
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <trifold/binary.hpp>
 #include <vector>
@@ -22,6 +25,12 @@ struct CacheEntry {
     std::chrono::system_clock::time_point used;
     std::string problem;     ///< why it would be treated as a miss; empty: sound
     bool set_aside = false;  ///< it was damaged, and is in quarantine now
+};
+
+/// Bytes that take long to make and are no binary, in pieces. Those that were found lie in `memory`.
+struct CacheData {
+    std::vector<std::span<const std::byte>> pieces;
+    std::shared_ptr<const std::byte[]> memory;
 };
 
 /// Binaries on disk, addressed by the content they were made from. One directory an entry:
@@ -55,9 +64,11 @@ class Cache {
     /// up waiting after `patience`.
     Descriptor lock(const std::string& key, std::chrono::milliseconds patience) const;
 
-    /// Bytes other than a binary's, such as a partition: data/<key>, behind their SHA-256. Nothing where they are not there, or damaged.
-    std::optional<std::string> find_data(const std::string& key) const;
-    void publish_data(const std::string& key, const std::string& bytes) const;
+    /// Bytes other than a binary's, such as a partition: data/<key>, with their checksums, by several threads. Nothing where they are not
+    /// there; where they are damaged or of another key, they go.
+    std::optional<CacheData> find_data(const std::string& key) const;
+    /// Keeps no data that would fill more than half of the cache.
+    void publish_data(const std::string& key, const std::vector<std::span<const std::byte>>& pieces) const;
 
     /// Whether a layer says that it has CUDA kernels of this name, "sm_90" of machine code or "compute_90" of PTX: targets/<name>.
     bool has_target(const std::string& name) const;

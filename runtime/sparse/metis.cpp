@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
 #include <limits>
 #include <mutex>
@@ -65,20 +64,21 @@ struct Graph {
 
 /// The name under which a partition is kept on disk: of all that decides it.
 std::string name_of(const SparsePattern& pattern, Index count) {
-    return sha256(fmt::format("{} partition 1 {} {}", library_name, count, pattern.hash()));
+    return sha256(fmt::format("{} partition 2 {} {}", library_name, count, pattern.hash()));
 }
 
 /// A partition that was kept. METIS takes longer than all else that a plan does.
 std::optional<Parts> find_parts(const Cache& cache, const std::string& name, std::int64_t rows) {
-    const auto bytes = cache.find_data(name);
-    if (!bytes || static_cast<std::int64_t>(bytes->size()) != rows * static_cast<std::int64_t>(sizeof(Index))) return std::nullopt;
+    const auto kept = cache.find_data(name);
+    if (!kept || static_cast<std::int64_t>(kept->pieces.front().size()) != rows * static_cast<std::int64_t>(sizeof(Index)))
+        return std::nullopt;
     Parts parts{std::vector<std::int32_t>(static_cast<std::size_t>(rows)), 0, "METIS, kept on disk"};
-    std::memcpy(parts.of_row.data(), bytes->data(), bytes->size());
+    std::ranges::copy(kept->pieces.front(), std::as_writable_bytes(std::span(parts.of_row)).begin());
     parts.count = *std::ranges::max_element(parts.of_row) + 1;
     return parts;
 }
 void keep_parts(const Cache& cache, const std::string& name, const Parts& parts) {
-    cache.publish_data(name, {reinterpret_cast<const char*>(parts.of_row.data()), parts.of_row.size() * sizeof parts.of_row[0]});
+    cache.publish_data(name, {std::as_bytes(std::span(parts.of_row))});
 }
 
 /// Numbers subdomains without gaps, in their order.

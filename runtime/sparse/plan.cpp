@@ -9,6 +9,7 @@
 #include "generator/sparse/spec_json.hpp"
 #include "runtime/session/agree.hpp"
 #include "runtime/session/capture.hpp"
+#include "runtime/sparse/kept.hpp"
 #include "runtime/sparse/partition.hpp"
 #include "runtime/sparse/plan_state.hpp"
 #include "runtime/sparse/wisdom.hpp"
@@ -18,13 +19,25 @@ namespace {
 
 constexpr FamilyWords sparse_words{"SparsePlan", "SparseSolver", "give a smaller matrix, batch or number of right-hand sides"};
 
-SparseSummary summary_of(const sparse::Arrangement& a, double seconds) {
+SparseSummary summary_of(const sparse::Arrangement& a) {
     SparseSummary summary{
-        a.how,    a.tiles(), a.largest_tile(), static_cast<std::int64_t>(a.shapes.size()), a.entries(), a.entries() - a.kept,
-        a.filled, 0,         seconds};
+        a.how, a.tiles(), a.largest_tile(), static_cast<std::int64_t>(a.shapes.size()), a.entries(), a.entries() - a.kept, a.filled};
     for (const auto& shape : a.shapes)
         summary.levels = std::max(summary.levels, sparse::lower_levels(shape).count + sparse::upper_levels(shape).count);
     return summary;
+}
+
+/// The Program and lists of a pattern, from disk where an earlier plan has left them.
+sparse::Made made_of(const SparseChoice& choice, const SparsePattern& pattern, const sparse::Parts& parts, Transport* transport) {
+    const auto name = transport == nullptr ? sparse::kept_name(choice, pattern, parts) : "";
+    if (auto kept = sparse::find_made(name)) return std::move(*kept);
+    const auto arrangement = sparse::arrange(pattern, parts, choice.spec.preconditioner, sparse::order_for(choice.target));
+    sparse::Made made{sparse::generate(choice.spec, choice.target, choice.tuning, pattern, arrangement), summary_of(arrangement)};
+    sparse::keep_made(name, made);
+    auto& program = made.generated.program;
+    if (transport != nullptr)
+        program = sparse::on_rank(std::move(program), choice.spec, arrangement, transport->rank(), transport->ranks());
+    return made;
 }
 
 /// The request and the choice, for TRIFOLD_CAPTURE. `trifold tune` reads the spec.
@@ -71,12 +84,10 @@ void SparsePlan::make(const SparseSpec& spec, const SparsePattern& pattern, cons
         state.choice = sparse::choose_by_wisdom({spec, sizes}, target, tuning, wisdom_device(device));
         const auto usual = sparse::usual_rows(spec, target, pattern.rows(), sparse::pinned_by(state.choice.tuning, target));
         const auto parts = sparse::parts_of(pattern, partition, spec.preconditioner, usual);
-        const auto arrangement = sparse::arrange(pattern, parts, spec.preconditioner, sparse::order_for(target));
-        auto made = sparse::generate(spec, target, state.choice.tuning, pattern, arrangement);
-        state.summary = summary_of(arrangement, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+        auto [made, summary] = made_of(state.choice, pattern, parts, transport.get());
+        state.summary = std::move(summary);
+        state.summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
         state.contents = std::move(made.contents);
-        if (transport != nullptr)
-            made.program = sparse::on_rank(std::move(made.program), spec, arrangement, transport->rank(), transport->ranks());
         std::vector<std::string> asked{"update"};
         for (const auto operation : spec.operations) asked.emplace_back(to_string(operation));
         return Preparation{

@@ -20,9 +20,9 @@ Session make_session(const SparsePlan& plan) {
 
 bool solves(SparseOperation operation) { return operation == SparseOperation::solve || operation == SparseOperation::solve_transposed; }
 
-void check_tolerance(double value, const char* option) {
+void check_number(double value, const char* option) {
     if (!(value >= 0) || !std::isfinite(value))
-        throw SpecError(fmt::format("{} = {} is no tolerance; give a number from 0 on", option, value));
+        throw SpecError(fmt::format("{} = {} is out of range; give a number from 0 on", option, value));
 }
 
 }  // namespace
@@ -38,9 +38,9 @@ SparseOptions SparseSolver::Impl::resolve(const SparseOptions& options, const ch
     resolve_count(resolved.columns, spec.rhs, std::int64_t{1} << 32, "columns");
     resolve_count(resolved.members, spec.batch, spec.batch, "members");
     resolve_count(resolved.most_iterations, spec.most_iterations, spec.most_iterations, "most_iterations");
-    check_tolerance(resolved.relative, "relative");
-    check_tolerance(resolved.absolute, "absolute");
-    check_tolerance(resolved.shift, "shift");
+    check_number(resolved.relative, "relative");
+    check_number(resolved.absolute, "absolute");
+    check_number(resolved.shift, "shift");
     if (resolved.renew < 0) throw SpecError(fmt::format("renew = {}; give a number of iterations, or 0", resolved.renew));
     if (std::string_view(operation) != "update" && resolved.members > updated)
         throw SpecError(

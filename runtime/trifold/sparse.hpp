@@ -23,6 +23,7 @@ struct SparseSummary {
     std::int64_t factored = 0;                 ///< blocks of L, D and U
     std::int64_t levels = 0;                   ///< the most of a subdomain's L and U together
     double seconds = 0;                        ///< that the pattern took
+    bool kept = false;                         ///< the lists of its kernels were found on disk, where an earlier plan left them
 };
 
 /// Kernels for one SparseSpec, and a pattern in the order of its subdomains. Immutable; may be shared between threads and solvers. One set

@@ -486,6 +486,7 @@ typedef struct {
     size_t size;
     int workers;
     int spin_microseconds;
+    const char* variant; /* NULL: auto */
 } trifold_sparse_tuning;
 void trifold_sparse_tuning_init(trifold_sparse_tuning* tuning);
 
@@ -506,6 +507,8 @@ typedef struct trifold_sparse_solver trifold_sparse_solver;
 /* As trifold_plan_create. */
 trifold_code trifold_sparse_plan_create(const trifold_sparse_spec* spec, const trifold_sparse_pattern* pattern, const char* device,
                                         const trifold_sparse_tuning* tuning, trifold_sparse_plan** plan);
+/* Bad argument, with the first row that differs, unless values of this pattern can be given to solvers of the plan. */
+trifold_code trifold_sparse_plan_expect(const trifold_sparse_plan* plan, const trifold_sparse_pattern* now);
 void trifold_sparse_plan_destroy(trifold_sparse_plan* plan);
 
 /* It has a workspace of its own. One call in flight at a time. */

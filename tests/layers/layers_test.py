@@ -36,9 +36,10 @@ ALLOWED = {
     "runtime/python": [
         "runtime/base",
         "runtime/compile",
+        "runtime/device",
         "runtime/session",
         "runtime/tridiagonal",
-    ],  # forks, what compiles, what is taken of what was measured
+    ],  # forks, what compiles, memory of a GPU, what is taken of what was measured
     "tools/formats": [],
     "tools/problems": ["tools/formats"],
     "tools/examples": [],

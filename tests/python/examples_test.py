@@ -115,6 +115,8 @@ def test_rock(tmp_path):
 
 def test_permeability(tmp_path):
     module = example("permeability", "torch", "scipy", "trifold.torch")
-    errors = module.main(["--output", str(tmp_path), "--shape", "3", "12", "16", "--iterations", "60"])
-    assert errors[-1] < 0.65 * errors[0]
+    errors, left = module.main(["--output", str(tmp_path), "--shape", "3", "12", "16", "--iterations", "60"])
+    # All that the measurements tell is learned, and no more: they are met to their noise. Its docstring says what stays.
+    assert 0.9 < left < 1.1
+    assert errors[-1] < 0.45 * errors[0]
     assert (tmp_path / "permeability.png").stat().st_size > 10_000

@@ -1,5 +1,8 @@
 """trifold.torch.sparse and trifold.jax.sparse on the CPU: solutions and derivatives by values and by b."""
 
+import functools
+import gc
+
 import numpy as np
 import pytest
 import trifold
@@ -162,6 +165,28 @@ class TestJax:
         x = self.jax.vmap(lambda factor: s.solve(factor * A.data, b[:, 0], **TIGHT))(factors)
         close(x[0], 2 * np.asarray(x[1]))
 
+    def test_no_way_by_python(self):
+        """XLA calls the solver itself, with its own arrays."""
+        A, b = problem(2)
+        s = self.sparse.Solver(self.bcsr(A))
+        text = self.jax.jit(self.jax.grad(lambda v, b: s.solve(v, b).sum(), (0, 1))).lower(A.data, b).as_text()
+        assert text.count("@trifold_sparse_solve") == 2 and "callback" not in text
+
+    def test_solver_lives_with_compiled_code(self):
+        A, b = problem(2)
+        compiled = self.jax.jit(functools.partial(self.sparse.Solver(self.bcsr(A)).solve, **TIGHT)).lower(A.data, b).compile()
+        gc.collect()
+        close(compiled(self.jax.numpy.asarray(A.data), self.jax.numpy.asarray(b)), sla.spsolve(A.tocsc(), b))
+
+    def test_columns_that_fail(self):
+        """vmap of b makes more right-hand sides: the others' solutions stand."""
+        A, b = problem(2, columns=3)
+        b[5, 1] = np.nan
+        s = self.sparse.Solver(self.bcsr(A))
+        x = np.asarray(self.jax.vmap(lambda b: s.solve(A.data, b, **TIGHT), 1, 1)(b))
+        assert np.isnan(x[:, 1]).all()
+        close(x[:, ::2], sla.spsolve(A.tocsc(), b[:, ::2]))
+
     def test_failures(self):
         A, b = problem(2)
         s = self.sparse.Solver(self.bcsr(A), subdomain=3)
@@ -176,6 +201,8 @@ class TestJax:
             (lambda: self.sparse.solve(A, b), "A is a bsr_array; give a BCSR"),
             (lambda: s.solve(A.data[1:], b), "A has data of shape"),
             (lambda: s.solve(A.data, b[1:]), "b has shape"),
+            (lambda: s.solve(A.data, b, rtol=-1), "rtol = -1.0 is no tolerance"),
+            (lambda: s.solve(A.data, b, maxiter=20000), "make it with maxiter=20000"),
             (lambda: s.solve(A.data.astype("float32"), b), "A is float32, and the Solver float64"),
             (lambda: self.sparse.Solver(self.bcsr(A), block=3), "block is that of A"),
             (lambda: self.jax.jit(lambda M: self.sparse.solve(M, b))(self.bcsr(A)), "make the Solver outside of it"),

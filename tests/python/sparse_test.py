@@ -233,6 +233,14 @@ def test_partitions():
     assert (summary["entries"], summary["dropped"]) == (A.nnz, A.nnz - inside)
 
 
+def test_variant():
+    A = convection(30)
+    small, large = (sparse.Solver(A, variant=f"sweeps:tile_scalars={count}").summary for count in (4096, 8192))
+    assert small["subdomains"] >= large["subdomains"]
+    given = sparse.Solver(A, partition="greedy", subdomain=100, variant="sweeps:tile_scalars=8192").summary
+    assert given["largest"] <= 100
+
+
 def test_workers():
     A = convection(30, 2)
     b = rhs(A)
@@ -298,6 +306,7 @@ BAD = {
     "partition": (lambda: sparse.ildu0(GOOD, partition="fine"), "partition.*'fine'"),
     "parts": (lambda: sparse.ildu0(GOOD, partition=[0, 1]), "the partition has 2 numbers; the matrix has 25 rows"),
     "real parts": (lambda: sparse.ildu0(GOOD, partition=np.zeros(25)), "is no partition"),
+    "variant": (lambda: sparse.ildu0(GOOD, variant="sweeps:tile_scalars=3"), "tile_scalars.*cannot be 3; give one of"),
     "method": (lambda: sparse.solve(GOOD, np.ones(25), method="qmr"), "method 'qmr'"),
     "preconditioner": (lambda: sparse.solve(GOOD, np.ones(25), preconditioner="amg"), "preconditioner 'amg'"),
     "rows of b": (lambda: sparse.solve(GOOD, np.ones(24)), r"b has shape \(24,\); give \(25,\), or \(25, m\)"),

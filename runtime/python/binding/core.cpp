@@ -343,15 +343,16 @@ void bind_sparse(nb::module_& module) {
             "__init__",
             [](BoundSparse* self, nb::handle starts, nb::handle columns, nb::handle parts, nb::handle device, std::int64_t block,
                const std::string& dtype, const std::string& preconditioner, const std::string& method, const std::string& partition,
-               std::int64_t restart, std::int64_t rhs, std::int64_t most_iterations, std::int64_t subdomain, int workers) {
-                new (self)
-                    BoundSparse(starts, columns, parts, device,
-                                {block, dtype, preconditioner, method, partition, restart, rhs, most_iterations, subdomain, workers});
+               const std::string& variant, std::int64_t restart, std::int64_t rhs, std::int64_t most_iterations, std::int64_t subdomain,
+               int workers) {
+                new (self) BoundSparse(
+                    starts, columns, parts, device,
+                    {block, dtype, preconditioner, method, partition, variant, restart, rhs, most_iterations, subdomain, workers});
             },
             "starts"_a, "columns"_a, "parts"_a.none(), "device"_a.none(), nb::kw_only(), "block"_a, "dtype"_a, "preconditioner"_a,
-            "method"_a, "partition"_a, "restart"_a, "rhs"_a, "most_iterations"_a, "subdomain"_a, "workers"_a,
+            "method"_a, "partition"_a, "variant"_a, "restart"_a, "rhs"_a, "most_iterations"_a, "subdomain"_a, "workers"_a,
             nb::sig("def __init__(self, starts: Any, columns: Any, parts: Any, device: Any, *, block: int, dtype: str, "
-                    "preconditioner: str, method: str, partition: str, restart: int, rhs: int, most_iterations: int, "
+                    "preconditioner: str, method: str, partition: str, variant: str, restart: int, rhs: int, most_iterations: int, "
                     "subdomain: int, workers: int) -> None"),
             guarded)
         .def("update", &BoundSparse::update, "values"_a, "shift"_a, nb::sig("def update(self, values: Any, shift: float) -> None"), guarded)
@@ -364,7 +365,13 @@ void bind_sparse(nb::module_& module) {
              "For each right-hand side how it ended, iterations, |b - A x|, |b|, and the history of the last panel's.", guarded)
         .def("gradient", &BoundSparse::gradient, "x"_a, "by_b"_a, "by_values"_a, "columns"_a,
              nb::sig("def gradient(self, x: Any, by_b: Any, by_values: Any, columns: int) -> None"), guarded)
+        .def("solve_with", &BoundSparse::solve_with, "values"_a, "b"_a, "x"_a, "columns"_a, "transposed"_a, "rtol"_a, "atol"_a,
+             "most_iterations"_a, "shift"_a,
+             nb::sig("def solve_with(self, values: Any, b: Any, x: Any, columns: int, transposed: bool, rtol: float, atol: float, "
+                     "most_iterations: int, shift: float) -> None"),
+             "With these values of A, for arrays of the processor. What fails is NaN.", guarded)
         .def("summary", &BoundSparse::summary, nb::sig("def summary(self) -> dict[str, Any]"))
+        .def_prop_ro("number", &BoundSparse::number, nb::sig("def number(self) -> int"), "By which XLA calls it.")
         .def_prop_ro("device", &BoundSparse::device, nb::sig("def device(self) -> str"), "cpu or cuda:0.");
 }
 

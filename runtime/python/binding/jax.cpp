@@ -1,5 +1,5 @@
 // XLA's side of trifold.jax: one handler for all operations on blocks, which are functions of buffers without state, as a factor is a
-// value; and one that solves images.
+// value; one that solves images; and one that solves sparse systems.
 #include "runtime/python/binding/jax.hpp"
 
 #include <trifold/factors.hpp>
@@ -7,6 +7,7 @@
 
 #include "runtime/python/binding/grid_pool.hpp"
 #include "runtime/python/binding/plan.hpp"
+#include "runtime/python/binding/sparse.hpp"
 #include "runtime/python/binding/unlocked.hpp"
 #include "runtime/tridiagonal/wisdom.hpp"
 
@@ -17,6 +18,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -366,6 +368,51 @@ XLA_FFI_DEFINE_HANDLER(
     grid_cuda_execute, execute_grid_cuda,
     ffi::Ffi::Bind().Ctx<ffi::PlatformStream<void*>>().Ctx<ffi::DeviceOrdinal>().RemainingArgs().RemainingRets().Attr<Problem>("problem"));
 
+// Sparse systems: one call, with a Solver of Python that the problem names by its number.
+
+/// Entries of its attribute `problem`, in this order. trifold/_jax_sparse.py writes it. Those that end with _bits are a double's.
+enum SparseField : std::size_t { s_number, s_transposed, s_most_iterations, s_rtol_bits, s_atol_bits, s_shift_bits, sparse_fields };
+
+void execute_sparse(Problem problem, const Buffers& buffers, int ordinal, Stream stream) {
+    if (problem.size() != sparse_fields) throw SpecError("problem is not what trifold.jax gives");
+    const auto solver = shared_sparse(problem[s_number]);
+    const auto& plan = solver->plan();
+    const auto& device = plan.device();
+    if (ordinal != on_cpu && (device.backend() != Backend::cuda || device.ordinal() != ordinal))
+        throw SpecError(
+            fmt::format("b is on GPU {}, and the Solver on {}; make it with device='cuda:{}'", ordinal, device.name(), ordinal));
+    const auto block = plan.spec().block, rows = plan.pattern().rows() * block;
+    const auto shape = buffers.in(1).dimensions();
+    const std::int64_t columns = shape.size() == 2 ? shape[1] : 1;
+    const auto precision = plan.spec().precision == Precision::f32 ? Precision::f32 : Precision::f64;
+    const auto array = [&](const ffi::AnyBuffer& buffer, std::int64_t elements, const char* name) {
+        expect(buffer, precision == Precision::f32 ? ffi::DataType::F32 : ffi::DataType::F64, elements, name);
+        AnyArray result(buffer.untyped_data(), ordinal == on_cpu, precision);
+        if (ordinal == on_cpu) result.size = elements;
+        return result;
+    };
+    const auto number = [&](SparseField field) { return std::bit_cast<double>(problem[field]); };
+    const SparseOptions options{.columns = columns,
+                                .relative = number(s_rtol_bits),
+                                .absolute = number(s_atol_bits),
+                                .most_iterations = problem[s_most_iterations],
+                                .shift = number(s_shift_bits)};
+    solver->solve(array(buffers.in(0), plan.pattern().values() * block * block, "A"), array(buffers.in(1), rows * columns, "b"),
+                  array(buffers.result(0), rows * columns, "x"), problem[s_transposed] != 0, stream, options);
+}
+
+ffi::Error execute_sparse_cpu(ffi::RemainingArgs arguments, ffi::RemainingRets results, Problem problem) {
+    return guarded([&] { execute_sparse(problem, {arguments, results}, on_cpu, {}); });
+}
+ffi::Error execute_sparse_cuda(void* stream, std::int32_t ordinal, ffi::RemainingArgs arguments, ffi::RemainingRets results,
+                               Problem problem) {
+    return guarded([&] { execute_sparse(problem, {arguments, results}, ordinal, {stream}); });
+}
+XLA_FFI_DEFINE_HANDLER(sparse_cpu_execute, execute_sparse_cpu, ffi::Ffi::Bind().RemainingArgs().RemainingRets().Attr<Problem>("problem"));
+XLA_FFI_DEFINE_HANDLER(
+    sparse_cuda_execute, execute_sparse_cuda,
+    ffi::Ffi::Bind().Ctx<ffi::PlatformStream<void*>>().Ctx<ffi::DeviceOrdinal>().RemainingArgs().RemainingRets().Attr<Problem>("problem"));
+
 /// Does nothing: tests measure with it what a call costs without us.
 ffi::Error nothing(void*, std::int32_t, ffi::RemainingArgs, ffi::RemainingRets, Problem) { return ffi::Error::Success(); }
 XLA_FFI_DEFINE_HANDLER(
@@ -392,6 +439,8 @@ nb::dict jax_handlers() {
     add("cuda_nothing", cuda_nothing);
     add("grid_cpu_execute", grid_cpu_execute);
     add("grid_cuda_execute", grid_cuda_execute);
+    add("sparse_cpu_execute", sparse_cpu_execute);
+    add("sparse_cuda_execute", sparse_cuda_execute);
     return result;
 }
 #else

@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <numeric>
 #include <trifold/error.hpp>
-#include <vector>
 
+#include "runtime/device/gpu_driver.hpp"
 #include "runtime/python/binding/plan.hpp"
 #include "runtime/python/binding/unlocked.hpp"
 
@@ -52,7 +56,98 @@ nb::tuple outcome_of(const SparseOutcome& outcome, const std::vector<double>& hi
     return nb::make_tuple(std::string(trifold::to_string(outcome.end)), outcome.iterations, outcome.residual, outcome.norm_b, residuals);
 }
 
+/// Solvers by number, for as long as somebody has them.
+class Numbered {
+  public:
+    std::int64_t add(const std::shared_ptr<SharedSparse>& solver) {
+        const std::scoped_lock lock(*mutex_);
+        std::erase_if(all_, [](const auto& one) { return one.second.expired(); });
+        all_.emplace(++last_, solver);
+        return last_;
+    }
+    std::shared_ptr<SharedSparse> find(std::int64_t number) {
+        const std::scoped_lock lock(*mutex_);
+        const auto found = all_.find(number);
+        return found == all_.end() ? nullptr : found->second.lock();
+    }
+
+  private:
+    PerProcess<std::mutex> mutex_;
+    std::map<std::int64_t, std::weak_ptr<SharedSparse>> all_;
+    std::int64_t last_ = 0;
+};
+Numbered& numbered() {
+    static auto& all = *new Numbered;  // never destroyed: XLA may call at exit
+    return all;
+}
+
+template <class Real>
+void write_nan(Real* x, std::int64_t rows, std::int64_t columns, const std::vector<std::int64_t>& failed) {
+    for (std::int64_t row = 0; row < rows; ++row)
+        for (const auto column : failed) x[row * columns + column] = std::numeric_limits<Real>::quiet_NaN();
+}
+
+/// Fills columns of X, which is where the solver computes, or on the host.
+void spoil(const SparsePlan& plan, const AnyArray& x, std::int64_t columns, const std::vector<std::int64_t>& failed, Stream stream) {
+    const auto rows = plan.pattern().rows() * plan.spec().block;
+    const auto write = [&](void* memory) {
+        if (x.precision == Precision::f32)
+            write_nan(static_cast<float*>(memory), rows, columns, failed);
+        else
+            write_nan(static_cast<double*>(memory), rows, columns, failed);
+    };
+    if (x.on_host) return write(const_cast<void*>(x.data));
+    const gpu::Context context(gpu::driver(plan.device().backend()), plan.device().ordinal());
+    const gpu::Current current(context);
+    std::vector<std::byte> copy(static_cast<std::size_t>(rows * columns * element_bytes(x.precision)));
+    context.driver().copy_to_host(copy.data(), x.data, copy.size(), stream.handle);
+    context.driver().synchronize_stream(stream.handle);
+    write(copy.data());
+    context.driver().copy_to_device(const_cast<void*>(x.data), copy.data(), copy.size(), stream.handle);
+    context.driver().synchronize_stream(stream.handle);
+}
+
 }  // namespace
+
+std::shared_ptr<SharedSparse> shared_sparse(std::int64_t number) {
+    auto found = numbered().find(number);
+    if (found == nullptr) throw SpecError("the Solver of this compiled function is no more; keep it for as long as the function is called");
+    return found;
+}
+
+SharedSparse::~SharedSparse() {
+    if (born_ != forks()) static_cast<void>(solver_.release());
+}
+
+void SharedSparse::take(const AnyArray& values, Stream stream, const SparseOptions& options) {
+    const auto& plan = solver_->plan();
+    const auto numbers = plan.pattern().values() * plan.spec().block * plan.spec().block;
+    const auto bytes = static_cast<std::size_t>(numbers * element_bytes(values.precision));
+    if (values.on_host && kept_.size() == bytes && std::memcmp(kept_.data(), values.data, bytes) == 0) return;
+    kept_.clear();  // where the update fails
+    solver_->update(values, stream, {.shift = options.shift});
+    if (!std::ranges::all_of(solver_->values(), &SparseValues::ok)) solver_->check();
+    const auto* const first = static_cast<const std::byte*>(values.data);
+    if (values.on_host) kept_.assign(first, first + bytes);
+}
+
+void SharedSparse::solve(const AnyArray& values, const AnyArray& b, const AnyArray& x, bool transposed, Stream stream,
+                         const SparseOptions& options) {
+    const std::scoped_lock lock(*in_call_);
+    try {
+        take(values, stream, options);
+        solver_->run(transposed ? SparseOperation::solve_transposed : SparseOperation::solve, {b, x}, stream, options);
+        solver_->check();
+    } catch (const SparseFailed& error) {
+        std::vector<std::int64_t> failed;
+        for (const auto& failure : error.failures) failed.push_back(failure.column);
+        if (failed.front() < 0) {  // the values themselves
+            failed.resize(static_cast<std::size_t>(options.columns));
+            std::iota(failed.begin(), failed.end(), 0);
+        }
+        spoil(plan(), x, options.columns, failed, stream);
+    }
+}
 
 nb::tuple sparse_problem(const SparseFailed::Failure& failure) {
     const auto& v = failure.values;
@@ -69,11 +164,9 @@ BoundSparse::BoundSparse(nb::handle starts, nb::handle columns, nb::handle parts
     const auto where = device_of(device);
     const Unlocked unlocked;
     const SparsePattern pattern{std::span(s), std::span(c)};
-    solver_ = std::make_unique<SparseSolver>(SparsePlan(spec, pattern, where, partition, {.workers = settings.workers}));
-}
-
-BoundSparse::~BoundSparse() {
-    if (born_ != forks()) static_cast<void>(solver_.release());
+    const SparseTuning tuning{.workers = settings.workers, .variant = settings.variant};
+    solver_ = std::make_shared<SharedSparse>(SparsePlan(spec, pattern, where, partition, tuning));
+    number_ = numbered().add(solver_);
 }
 
 std::string BoundSparse::device() const {
@@ -99,8 +192,7 @@ Stream BoundSparse::stream_of(std::initializer_list<const Array*> arrays) const 
 template <class Body>
 void BoundSparse::locked(Body body) {
     const Unlocked unlocked;
-    const std::scoped_lock lock(*in_call_);
-    body(*solver_);
+    solver_->locked(body);
 }
 
 void BoundSparse::update(nb::handle values, double shift) {
@@ -148,6 +240,15 @@ void BoundSparse::gradient(nb::handle x, nb::handle by_b, nb::handle by_values, 
     locked([&](SparseSolver& solver) {
         solver.run(SparseOperation::gradient, {any(of_x), any(of_by_b), any(of_by_values)}, stream, {.columns = columns});
     });
+}
+
+void BoundSparse::solve_with(nb::handle values, nb::handle b, nb::handle x, std::int64_t columns, bool transposed, double rtol, double atol,
+                             std::int64_t most_iterations, double shift) {
+    const Array of_values(values, "the values of A"), of_b(b, "b"), of_x(x, "x", true);
+    static_cast<void>(stream_of({&of_values, &of_b, &of_x}));
+    const SparseOptions options{.columns = columns, .relative = rtol, .absolute = atol, .most_iterations = most_iterations, .shift = shift};
+    const Unlocked unlocked;
+    solver_->solve(any(of_values), any(of_b), any(of_x), transposed, {}, options);
 }
 
 nb::dict BoundSparse::summary() const {

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <string>
 #include <trifold/sparse.hpp>
+#include <vector>
 
 #include "runtime/base/forks.hpp"
 #include "runtime/python/binding/array.hpp"
@@ -13,7 +14,7 @@ namespace trifold::python {
 /// How a sparse system is solved, as text of a SparseSpec and a SparsePartition.
 struct SparseSettings {
     std::int64_t block = 1;
-    std::string dtype = "float64", preconditioner = "ildu0", method = "bicgstab", partition = "automatic";
+    std::string dtype = "float64", preconditioner = "ildu0", method = "bicgstab", partition = "automatic", variant = "auto";
     std::int64_t restart = 30, rhs = 1, most_iterations = 10000, subdomain = 0;
     int workers = 1;
 };
@@ -21,15 +22,43 @@ struct SparseSettings {
 /// A failure as trifold.SparseFailed has it: (problem, row, column).
 nb::tuple sparse_problem(const SparseFailed::Failure& failure);
 
+/// The solver of a BoundSparse. XLA's threads call it too, by its number, and may do so last. Calls wait for one another.
+class SharedSparse {
+  public:
+    explicit SharedSparse(const SparsePlan& plan) : solver_(std::make_unique<SparseSolver>(plan)) {}
+    SharedSparse(const SharedSparse&) = delete;
+    SharedSparse& operator=(const SharedSparse&) = delete;
+    ~SharedSparse();
+    const SparsePlan& plan() const { return solver_->plan(); }
+
+    template <class Body>
+    void locked(Body body) {
+        const std::scoped_lock lock(*in_call_);
+        kept_.clear();  // the body may update
+        body(*solver_);
+    }
+    /// x of A x = b, or of A' x = b, with these values of A, which are not taken again where the last call on the host had the same ones.
+    /// NaN in the columns that fail.
+    void solve(const AnyArray& values, const AnyArray& b, const AnyArray& x, bool transposed, Stream stream, const SparseOptions& options);
+
+  private:
+    void take(const AnyArray& values, Stream stream, const SparseOptions& options);
+
+    int born_ = forks();  // a fork takes a solver's threads from it
+    PerProcess<std::mutex> in_call_;
+    std::unique_ptr<SparseSolver> solver_;
+    std::vector<std::byte> kept_;  // the values that are factored, where solve() has taken them
+};
+
+/// The solver with that number. Throws SpecError where it is no more.
+std::shared_ptr<SharedSparse> shared_sparse(std::int64_t number);
+
 /// A pattern and its values, for arrays that are of the plan's type and without gaps, all on the host or all on the plan's GPU: what
 /// trifold.sparse.Solver is written with. Calls of several threads wait for one another.
 class BoundSparse {
   public:
     /// `parts` is None, or the subdomain of each row.
     BoundSparse(nb::handle starts, nb::handle columns, nb::handle parts, nb::handle device, const SparseSettings& settings);
-    BoundSparse(const BoundSparse&) = delete;
-    BoundSparse& operator=(const BoundSparse&) = delete;
-    ~BoundSparse();
 
     /// Throws SparseFailed on values that cannot be factored.
     void update(nb::handle values, double shift);
@@ -38,8 +67,12 @@ class BoundSparse {
     nb::list solve(nb::handle b, nb::handle x, std::int64_t columns, bool transposed, bool guess, double rtol, double atol,
                    std::int64_t most_iterations, bool check);
     void gradient(nb::handle x, nb::handle by_b, nb::handle by_values, std::int64_t columns);
+    /// As SharedSparse::solve has it, for arrays of the host.
+    void solve_with(nb::handle values, nb::handle b, nb::handle x, std::int64_t columns, bool transposed, double rtol, double atol,
+                    std::int64_t most_iterations, double shift);
     nb::dict summary() const;
-    std::string device() const;  ///< "cpu" or "cuda:0"
+    std::string device() const;                      ///< "cpu" or "cuda:0"
+    std::int64_t number() const { return number_; }  ///< for shared_sparse
 
   private:
     /// The stream that is current where the arrays of a call are. Throws SpecError where they are apart, or on another GPU.
@@ -47,9 +80,8 @@ class BoundSparse {
     template <class Body>
     void locked(Body body);
 
-    int born_ = forks();  // a fork takes a solver's threads from it
-    PerProcess<std::mutex> in_call_;
-    std::unique_ptr<SparseSolver> solver_;
+    std::shared_ptr<SharedSparse> solver_;
+    std::int64_t number_;
 };
 
 }  // namespace trifold::python

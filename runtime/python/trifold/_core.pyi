@@ -307,6 +307,7 @@ class SparseSystem:
         preconditioner: str,
         method: str,
         partition: str,
+        variant: str,
         restart: int,
         rhs: int,
         most_iterations: int,
@@ -333,7 +334,18 @@ class SparseSystem:
         """
 
     def gradient(self, x: Any, by_b: Any, by_values: Any, columns: int) -> None: ...
+    def solve_with(
+        self, values: Any, b: Any, x: Any, columns: int, transposed: bool, rtol: float, atol: float, most_iterations: int, shift: float
+    ) -> None:
+        """
+        With these values of A, for arrays of the processor. What fails is NaN.
+        """
+
     def summary(self) -> dict[str, Any]: ...
+    @property
+    def number(self) -> int:
+        """By which XLA calls it."""
+
     @property
     def device(self) -> str:
         """cpu or cuda:0."""

@@ -60,8 +60,9 @@ def register() -> None:
         on_cuda = {"initialize": handlers["cuda_initialize"], "execute": handlers["cuda_execute"]}
         ffi.register_ffi_target(f"trifold_{call}", on_cpu, platform="cpu")
         ffi.register_ffi_target(f"trifold_{call}", on_cuda, platform="CUDA")
-    ffi.register_ffi_target("trifold_grid_solve", handlers["grid_cpu_execute"], platform="cpu")
-    ffi.register_ffi_target("trifold_grid_solve", handlers["grid_cuda_execute"], platform="CUDA")
+    for family in ("grid", "sparse"):
+        ffi.register_ffi_target(f"trifold_{family}_solve", handlers[f"{family}_cpu_execute"], platform="cpu")
+        ffi.register_ffi_target(f"trifold_{family}_solve", handlers[f"{family}_cuda_execute"], platform="CUDA")
 
 
 def real() -> Any:

@@ -6,23 +6,25 @@
 A: a BCSR of jax.experimental.sparse, with numbers for values or, where n_dense is 2, with blocks of 1 to 8. b and x: (n,), or (n, m) for m
 right-hand sides. Options are those of trifold.sparse. The pattern of A must be known when a function is traced: make the Solver outside of
 jit. Derivatives of all orders, forward and backward, by the values of A and by b, are further solutions, and those backward take the
-transposed preconditioner. Values stay factored while they stay the same.
+transposed preconditioner.
 
-XLA calls back into Python, so arrays of a GPU go to the processor and back. vmap solves one system after the other. A system that fails, or
-does not converge, has an x of NaN, for a compiled function cannot raise: look for them outside of it.
+Arrays stay where they are: on a GPU the whole solution, with its derivatives, is made there, by a Solver on that GPU, which is the default
+where A is on one. On a processor values stay factored while they stay the same; on a GPU each solution factors them. vmap of b alone makes
+more right-hand sides, that of values solves one system after the other. A system that fails, or does not converge, has an x of NaN, for a
+compiled function cannot raise: look for them outside of it.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy
 
-from ._jax_primitives import read_array
-from ._sparse_values import CurrentValues, matrix_of
-from .errors import SpecError, Unsolvable
+from . import _jax_primitives as _p
+from ._sparse_values import matrix_of
+from .errors import SpecError
 from .options import takes
 from .sparse import ITERATION, MOST_AT_A_TIME, MOST_ITERATIONS, Iteration, Solver as _Solver
 
@@ -31,16 +33,41 @@ __all__ = ["Solver", "solve"]
 _np: Any = numpy
 _jax: Any = importlib.import_module("jax")
 _jnp: Any = importlib.import_module("jax.numpy")
+_ffi: Any = importlib.import_module("jax.ffi")
+_mlir: Any = importlib.import_module("jax.interpreters.mlir")
+_batching: Any = importlib.import_module("jax.interpreters.batching")
 _BCSR: Any = importlib.import_module("jax.experimental.sparse").BCSR
 
 
 @takes(ITERATION)
 def solve(A: Any, b: Any, *, rtol: float = 1e-8, atol: float = 0.0, maxiter: int | None = None, **options: Unpack[Iteration]) -> Any:
     """A^-1 b, with derivatives by the values of A and by b. The plan of A's pattern is made for this call alone: Solver keeps it."""
-    b = read_array(b, "b")
+    b = _p.read_array(b, "b")
     if "rhs" not in options and b.ndim == 2:
         options["rhs"] = min(max(b.shape[1], 1), MOST_AT_A_TIME)
     return Solver(A, maxiter=MOST_ITERATIONS if maxiter is None else maxiter, **options).solve(A, b, rtol=rtol, atol=atol)
+
+
+class Call(NamedTuple):
+    """What is the same for all values and right-hand sides of an operation of XLA. It holds the Solver for as long as XLA has the code."""
+
+    solver: Solver
+    transposed: bool
+    rtol: float
+    atol: float
+    most_iterations: int
+
+    def problem(self) -> Any:
+        """As SparseField of binding/jax.cpp has it."""
+        doubles = _np.array([self.rtol, self.atol, self.solver.plan.shift]).view(_np.int64)
+        return _np.array([self.solver.plan.core.number, self.transposed, self.most_iterations, *doubles], _np.int64)
+
+    def on_host(self, values: Any, b: Any) -> Any:
+        x = _np.empty_like(b)
+        columns = b.shape[1] if b.ndim == 2 else 1
+        values, b = _np.asarray(values), _np.asarray(b)
+        self.solver.plan.core.solve_with(values, b, x, columns, *self[1:], self.solver.plan.shift)
+        return x
 
 
 class Solver:
@@ -53,18 +80,19 @@ class Solver:
             raise SpecError("block is that of A; give a BCSR whose data has blocks, with n_dense=2")
         if any(isinstance(array, _jax.core.Tracer) for array in (A.indptr, A.indices)):
             raise SpecError("the pattern of A is traced by JAX, as within jit; make the Solver outside of it")
+        if options.get("device") is None:
+            options["device"] = _where(A.indices)
         starts, columns = _np.asarray(A.indptr), _np.asarray(A.indices)
         rows = _np.repeat(_np.arange(len(starts) - 1), _np.diff(starts))
         values = _np.zeros(A.data.shape, A.data.dtype)  # the identity, since those of A may be traced
         values[rows == columns] = _np.eye(values.shape[1], dtype=values.dtype) if values.ndim == 3 else 1
-        self.current = CurrentValues(_Solver(matrix_of(starts, columns, values, _scalars(A)), maxiter=maxiter, **options))
-        self.block, self.dtype, self.data_shape = self.current.solver.block, values.dtype, values.shape
-        self.shape = self.current.solver.shape
+        self.plan = _Solver(matrix_of(starts, columns, values, _scalars(A)), maxiter=maxiter, **options)
+        self.block, self.dtype, self.data_shape, self.shape = self.plan.block, values.dtype, values.shape, self.plan.shape
         self._rows, self._columns = rows, columns
 
     def solve(self, A: Any, b: Any, *, rtol: float = 1e-8, atol: float = 0.0, maxiter: int | None = None) -> Any:
         """A^-1 b. A: a BCSR of the pattern, which is not compared again, or its data alone."""
-        values, b = read_array(A.data if isinstance(A, _BCSR) else A, "A"), read_array(b, "b")
+        values, b = _p.read_array(A.data if isinstance(A, _BCSR) else A, "A"), _p.read_array(b, "b")
         if values.shape != self.data_shape:
             raise SpecError(f"A has data of shape {values.shape}, and the Solver was made for {self.data_shape}; make another one")
         if b.ndim not in (1, 2) or b.shape[0] != self.shape[0] or 0 in b.shape:
@@ -72,15 +100,13 @@ class Solver:
         for array, name in ((values, "A"), (b, "b")):
             if array.dtype != self.dtype:
                 raise SpecError(f"{name} is {array.dtype}, and the Solver {self.dtype}; convert it")
-        settings = {"rtol": rtol, "atol": atol, "maxiter": maxiter}
+        limits = self.plan.limits(rtol, atol, maxiter)
 
         def iteration(transposed: bool) -> Any:
-            def call(_: Any, right: Any) -> Any:
-                like = _jax.ShapeDtypeStruct(right.shape, right.dtype)
-                host = functools.partial(self._on_host, transposed, settings)
-                return _jax.pure_callback(host, like, values, right, vmap_method="sequential")
+            def solve(_: Any, right: Any) -> Any:
+                return _solve_p.bind(*_p.same_axes(values, right), call=Call(self, transposed, **limits))[0]
 
-            return call
+            return solve
 
         return _jax.lax.custom_linear_solve(functools.partial(self._times, values), b, iteration(False), iteration(True))
 
@@ -90,13 +116,6 @@ class Solver:
         parts = blocks @ x.reshape(-1, self.block, x.size // self.shape[0])[self._columns]
         return _jax.ops.segment_sum(parts, self._rows, self.shape[0] // self.block, indices_are_sorted=True).reshape(x.shape)
 
-    def _on_host(self, transposed: bool, settings: dict[str, Any], values: Any, b: Any) -> Any:
-        b = _np.asarray(b)
-        try:
-            return self.current.solve(_np.asarray(values), b, transposed=transposed, check=True, **settings)
-        except Unsolvable:
-            return _np.full_like(b, _np.nan)
-
 
 def _expect(A: Any) -> None:
     if not isinstance(A, _BCSR):
@@ -105,7 +124,59 @@ def _expect(A: Any) -> None:
         raise SpecError(f"A has n_batch = {A.n_batch} and n_dense = {A.n_dense}; give one matrix, of numbers or of blocks")
 
 
+def _where(array: Any) -> str:
+    """The device that an array is on: of several the first."""
+    if not isinstance(array, _jax.Array):
+        return "cpu"
+    first = min(array.devices(), key=lambda device: device.id)
+    return f"cuda:{first.local_hardware_id}" if first.platform == "gpu" and "cuda" in first.client.platform_version else "cpu"
+
+
 def _scalars(A: Any) -> tuple[int, int]:
     """Rows and columns of numbers. A BCSR of blocks counts blocks: (rows, columns, block, block)."""
     block = A.shape[2] if A.n_dense == 2 else 1
     return A.shape[0] * block, A.shape[1] * block
+
+
+def _shapes(values: Any, b: Any, *, call: Call) -> list[Any]:
+    return [_p.abstract_like(b, b.shape, b.dtype)]
+
+
+def _by_python(values: Any, b: Any, *, call: Call) -> list[Any]:
+    """By way of the processor."""
+    return [_jax.pure_callback(call.on_host, _jax.ShapeDtypeStruct(b.shape, b.dtype), values, b)]
+
+
+def _lower(ctx: Any, values: Any, b: Any, *, call: Call) -> Any:
+    ctx.module_context.add_keepalive(call)
+    return _ffi.ffi_lowering("trifold_sparse_solve")(ctx, values, b, problem=call.problem())
+
+
+_lower_by_python = _mlir.lower_fun(_by_python, multiple_results=True)
+
+
+def _lower_for_cuda(ctx: Any, values: Any, b: Any, *, call: Call) -> Any:
+    lower = _lower if call.solver.plan.core.device.startswith("cuda") else _lower_by_python
+    return lower(ctx, values, b, call=call)
+
+
+def _batch(arguments: Any, axes: Any, *, call: Call) -> Any:
+    values, b = arguments
+    if axes[0] is None:  # more right-hand sides
+        b = _jnp.moveaxis(b, axes[1], -1)
+        (x,) = _solve_p.bind(values, b.reshape(b.shape[0], -1), call=call)
+        return [x.reshape(b.shape)], [b.ndim - 1]
+    values = _jnp.moveaxis(values, axes[0], 0)
+    if axes[1] is None:
+        return [_jax.lax.map(lambda one: _solve_p.bind(one, b, call=call)[0], values)], [0]
+    return [_jax.lax.map(lambda pair: _solve_p.bind(*pair, call=call)[0], (values, _jnp.moveaxis(b, axes[1], 0)))], [0]
+
+
+_solve_p = _p.extend.Primitive("trifold_sparse_solve")
+_solve_p.multiple_results = True
+_solve_p.def_abstract_eval(_shapes)
+_solve_p.def_impl(lambda *arguments, call: _jax.jit(functools.partial(_solve_p.bind, call=call))(*arguments))
+_mlir.register_lowering(_solve_p, _lower_by_python)
+_mlir.register_lowering(_solve_p, _lower, platform="cpu")
+_mlir.register_lowering(_solve_p, _lower_for_cuda, platform="cuda")
+_batching.primitive_batchers[_solve_p] = _batch

@@ -81,6 +81,11 @@ class Solver:
                 raise SpecError(f"{name} is {tensor.dtype} on {tensor.device}, and the Solver {self.dtype} on {self.device}; convert it")
         return _Solve.apply(self, values, b, transposed, settings)
 
+    def values_alone(self, rows: Any, columns: Any) -> Any:
+        """What of_values gives, by one kernel, without derivatives."""
+        values = torch.as_tensor(self.current.solver.gradient_values(columns, rows))
+        return values.reshape(-1, self.current.solver.block, self.current.solver.block) if self.has_blocks else values
+
     def of_values(self, rows: Any, columns: Any) -> Any:
         """-rows[i] columns[j] where A has a value at (i, j), summed over right-hand sides."""
         block = self.current.solver.block
@@ -124,4 +129,5 @@ class _Solve(torch.autograd.Function):
         if not ctx.needs_input_grad[1]:
             return None, None, by_b, None, None
         rows, columns = (x, by_b) if ctx.transposed else (by_b, x)
-        return None, ctx.solver.of_values(rows, columns), by_b, None, None
+        by_values = ctx.solver.of_values if torch.is_grad_enabled() else ctx.solver.values_alone
+        return None, by_values(rows, columns), by_b, None, None

@@ -56,6 +56,7 @@ class Options(TypedDict, total=False):
     shift: Annotated[float, Option(0.0, real)]
     rhs: Annotated[int, Option(1, whole)]
     device: Annotated[Any, Option(None, _anything)]
+    variant: Annotated[str, Option("auto", word)]
     workers: Annotated[int, Option(1, whole)]
 
 
@@ -198,7 +199,8 @@ class Solver:
     subdomain of each row of blocks as whole numbers from 0. subdomain: rows of blocks in one, about; 0: as the device likes it. shift: what
     is added to the diagonal of pivot blocks, over their largest entry. rhs: right-hand sides solved at once, at most 8. maxiter: the most
     that a solution may ask for. device: "cpu", "cuda:0", "hip:0" or "auto"; by default where A is. Vectors of
-    CuPy and torch stay on that GPU, those of NumPy are copied there and back. workers: threads of the CPU, which change no bit.
+    CuPy and torch stay on that GPU, those of NumPy are copied there and back. variant: the kernels with knobs that are pinned, such as
+    "sweeps:tile_scalars=4096"; `trifold explain` lists them. workers: threads of the CPU, which change no bit.
 
     Raises SpecError on a matrix or options that do not fit, and SparseFailed on values that cannot be factored. Calls of several threads
     wait for one another.
@@ -213,14 +215,14 @@ class Solver:
         device = _where(A) if device is None else device
         rows = _rows(A, settings.pop("block"))
         precision = _precision(settings.pop("dtype"), rows)
-        partition, self._shift = settings.pop("partition"), settings.pop("shift")
+        partition, self.shift = settings.pop("partition"), settings.pop("shift")
         self.shape: tuple[int, int] = rows.shape
         self.dtype: Any = np.dtype("float32" if precision == "float32" else "float64")
         self.block: int = getattr(rows, "blocksize", (1, 1))[0]
         self.maxiter: int = whole(maxiter, "maxiter", 1)
         self._starts, self._columns = rows.indptr.astype("int32"), rows.indices.astype("int32")
         words = isinstance(partition, str)
-        self._core = SparseSystem(
+        self.core = SparseSystem(
             self._starts,
             self._columns,
             None if words else _parts(partition),
@@ -236,7 +238,7 @@ class Solver:
     @property
     def summary(self) -> dict[str, Any]:
         """What the plan made of the pattern: subdomains, rows of the largest, blocks of A and of the factors, dropped ones, levels."""
-        return self._core.summary()
+        return self.core.summary()
 
     def update(self, A: Any) -> None:
         """New values for the same pattern: a matrix, or A.data alone, as its csr or bsr has it, which may be on the GPU."""
@@ -250,15 +252,19 @@ class Solver:
         self._take(rows)
 
     def _take(self, rows: Any) -> None:
-        self._core.update(np.ascontiguousarray(rows.data, self.dtype).ravel(), self._shift)
+        self.core.update(np.ascontiguousarray(rows.data, self.dtype).ravel(), self.shift)
 
     def _take_values(self, given: Any) -> None:
         values = self._array(given, "the array of values")
-        entries = len(self._columns)
-        expected = (entries,) if self.block == 1 else (entries, self.block, self.block)
-        if tuple(values.shape) not in (expected, (entries, self.block, self.block)):
+        expected = self._data_shape()
+        if tuple(values.shape) not in (expected, (len(self._columns), self.block, self.block)):
             raise SpecError(f"the array of values has shape {tuple(values.shape)} and the pattern {expected}; give A.data of its pattern")
-        self._core.update(values, self._shift)
+        self.core.update(values, self.shift)
+
+    def _data_shape(self) -> tuple[int, ...]:
+        """That of A.data."""
+        entries = len(self._columns)
+        return (entries,) if self.block == 1 else (entries, self.block, self.block)
 
     def _array(self, given: Any, name: str) -> Any:
         """Of NumPy, or of the solver's GPU, in the plan's type and without gaps."""
@@ -268,7 +274,7 @@ class Solver:
             array = array.detach()
             if array.device.type == "cpu":
                 array, library = array.numpy(), np
-        if library is not np and self._core.device == "cpu":
+        if library is not np and self.core.device == "cpu":
             raise SpecError(f"{name} is on a GPU, and the Solver on the processor; make it with device='cuda:0', or copy {name}")
         if _kind(array) not in "fiub":
             raise SpecError(f"{name} is {array.dtype}; give real numbers")
@@ -292,7 +298,7 @@ class Solver:
     def _run(self, operation: str, given: Any, name: str = "x") -> Any:
         b = self._vector(given, name)
         x = _library(b).empty_like(b)
-        self._core.run(operation, b, x, _columns(b))
+        self.core.run(operation, b, x, _columns(b))
         return x
 
     def solve(
@@ -313,24 +319,27 @@ class Solver:
 
     def _solution(self, b: Any, rtol: Any, atol: Any, maxiter: Any, x0: Any, *, transposed: bool, check: bool) -> Solution:
         b = self._vector(b, "b")
-        most = self.maxiter if maxiter is None else whole(maxiter, "maxiter", 1)
-        if most > self.maxiter:
-            raise SpecError(f"maxiter = {most}, and this Solver was made for at most {self.maxiter}; make it with maxiter={most}")
+        limits = self.limits(rtol, atol, maxiter)
         x = _library(b).empty_like(b)
         if x0 is not None:
             x[...] = self._like(x0, "x0", b)
-        rows = self._core.solve(
+        rows = self.core.solve(
             b,
             x,
             _columns(b),
             transposed=transposed,
             guess=x0 is not None,
-            rtol=_tolerance(rtol, "rtol"),
-            atol=_tolerance(atol, "atol"),
-            most_iterations=most,
+            **limits,
             check=flag(check, "check"),
         )
         return Solution(x, tuple(Outcome(*row[:4], np.array(row[4])) for row in rows))
+
+    def limits(self, rtol: Any, atol: Any, maxiter: Any) -> dict[str, Any]:
+        """Where an iteration ends, as the core takes it."""
+        most = self.maxiter if maxiter is None else whole(maxiter, "maxiter", 1)
+        if most > self.maxiter:
+            raise SpecError(f"maxiter = {most}, and this Solver was made for at most {self.maxiter}; make it with maxiter={most}")
+        return {"rtol": _tolerance(rtol, "rtol"), "atol": _tolerance(atol, "atol"), "most_iterations": most}
 
     def apply(self, b: Any) -> Any:
         """M^-1 b, with the preconditioner M."""
@@ -350,18 +359,23 @@ class Solver:
     def gradient(self, x: Any, by_b: Any) -> Any:
         """dE/dA on the pattern of A, of a number E that depends on x = A^-1 b; as csr, or as bsr for blocks.
 
-        by_b: dE/db, which is solve_transposed(dE/dx).x. Right-hand sides are summed.
+        by_b: dE/db, which is solve_transposed(dE/dx).x. Right-hand sides are summed. Of arrays on a GPU the result stays there: its values
+        alone, as A.data has them.
         """
+        values = self.gradient_values(x, by_b)
+        if _library(values) is not np:
+            return values
+        make = scipy.sparse.csr_array if self.block == 1 else scipy.sparse.bsr_array
+        return make((values, self._columns, self._starts), shape=self.shape)
+
+    def gradient_values(self, x: Any, by_b: Any) -> Any:
+        """The values of gradient() alone, where x is."""
         x = self._vector(x, "x")
         by_b = self._like(by_b, "by_b", x)
-        if _library(x) is not np:
-            raise SpecError("x is on a GPU, where gradients are those of trifold.torch.sparse and trifold.jax.sparse; or copy x and by_b")
-        values = np.zeros(len(self._columns) * self.block**2, self.dtype)
-        self._core.gradient(x, by_b, values, _columns(x))
-        if self.block == 1:
-            return scipy.sparse.csr_array((values, self._columns, self._starts), shape=self.shape)
-        blocks = values.reshape(-1, self.block, self.block)
-        return scipy.sparse.bsr_array((blocks, self._columns, self._starts), shape=self.shape)
+        shape = self._data_shape()
+        values = x.new_empty(shape) if _library(x).__name__ == "torch" else _library(x).empty(shape, self.dtype)
+        self.core.gradient(x, by_b, values, _columns(x))
+        return values
 
     def operator(self) -> Preconditioner:
         """M^-1 as a LinearOperator, of the values that are current at each call."""

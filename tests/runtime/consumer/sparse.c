@@ -132,9 +132,14 @@ static int products(trifold_sparse_solver* solver) {
 static int errors(const trifold_sparse_spec* spec, const trifold_sparse_pattern* pattern) {
     trifold_sparse_spec bad_spec = *spec;
     trifold_sparse_pattern bad = *pattern;
+    trifold_sparse_tuning tuning;
     trifold_sparse_plan* plan = NULL;
     int32_t unsorted[ENTRIES];
     EXPECT(trifold_sparse_plan_create(NULL, pattern, "cpu", NULL, &plan) == TRIFOLD_BAD_ARGUMENT);
+    trifold_sparse_tuning_init(&tuning);
+    tuning.variant = "sweeps:tile_scalars=3";
+    EXPECT(trifold_sparse_plan_create(spec, pattern, "cpu", &tuning, &plan) == TRIFOLD_BAD_ARGUMENT);
+    EXPECT(strstr(trifold_last_error(), "tile_scalars"));
     bad_spec.operations = 1 << 9;
     EXPECT(trifold_sparse_plan_create(&bad_spec, pattern, "cpu", NULL, &plan) == TRIFOLD_BAD_ARGUMENT);
     EXPECT(strstr(trifold_last_error(), "TRIFOLD_SPARSE_SOLVE"));
@@ -150,6 +155,38 @@ static int errors(const trifold_sparse_spec* spec, const trifold_sparse_pattern*
     bad.columns = unsorted;
     EXPECT(trifold_sparse_plan_create(spec, &bad, "cpu", NULL, &plan) == TRIFOLD_BAD_ARGUMENT);
     EXPECT(strstr(trifold_last_error(), "row 1 has the column 0 behind 1") && plan == NULL);
+    return 0;
+}
+
+/* Row 2 of another matrix has another column. */
+static int changed(const trifold_sparse_plan* plan) {
+    int32_t others[ENTRIES];
+    trifold_sparse_pattern now;
+    memcpy(others, columns, sizeof others);
+    others[8] = 4;
+    trifold_sparse_pattern_init(&now, N, starts, others);
+    EXPECT(trifold_sparse_plan_expect(plan, &now) == TRIFOLD_BAD_ARGUMENT);
+    EXPECT(strstr(trifold_last_error(), "the pattern has changed in row 2"));
+    return 0;
+}
+
+/* Two rows of each matrix, of which the second is wrong. */
+static int bad_rows(const trifold_sparse_spec* spec) {
+    static const struct {
+        int64_t starts[3];
+        int32_t columns[3];
+        const char* message;
+    } wrong[] = {{{0, 2, 3}, {0, 1, 0}, "row 1 has no entry at column 1"}, {{0, 1, 1}, {0}, "row 1 is empty"},
+                 {{0, 1, 3}, {0, 1, 1}, "row 1 has the column 1 twice"},   {{0, 1, 3}, {0, 1, 2}, "the matrix must be square"},
+                 {{0, 1, 3}, {0, -1, 1}, "columns count from 0"},          {{0, 1, -1}, {0}, "a pattern's starts end with -1"}};
+    trifold_sparse_pattern pattern;
+    trifold_sparse_plan* plan = NULL;
+    size_t k;
+    for (k = 0; k < sizeof wrong / sizeof *wrong; ++k) {
+        trifold_sparse_pattern_init(&pattern, 2, wrong[k].starts, wrong[k].columns);
+        EXPECT(trifold_sparse_plan_create(spec, &pattern, "cpu", NULL, &plan) == TRIFOLD_BAD_ARGUMENT && plan == NULL);
+        EXPECT(strstr(trifold_last_error(), wrong[k].message));
+    }
     return 0;
 }
 
@@ -198,10 +235,18 @@ int main(void) {
     pattern.partitioning = TRIFOLD_SPARSE_GIVEN;
     pattern.parts = parts;
     trifold_sparse_tuning_init(&tuning);
+    EXPECT(tuning.variant == NULL);
     tuning.workers = 2;
+    tuning.variant = "sweeps:slice_scalars=2048";
     EXPECT(trifold_sparse_plan_create(&spec, &pattern, "cpu", &tuning, &plan) == TRIFOLD_OK);
     EXPECT(trifold_sparse_solver_create(plan, &solver) == TRIFOLD_OK);
-    if (solutions(solver) || products(solver) || errors(&spec, &pattern) || mesh()) return 1;
+    EXPECT(trifold_sparse_plan_expect(plan, &pattern) == TRIFOLD_OK);
+    if (changed(plan) || bad_rows(&spec) || solutions(solver) || products(solver) || errors(&spec, &pattern) || mesh()) return 1;
+    /* Block row 5 without couplings, and singular. */
+    memset(values + 15 * K * K, 0, 3 * K * K * sizeof *values);
+    EXPECT(trifold_sparse_update_host_f64(solver, values, NULL) == TRIFOLD_OK);
+    EXPECT(trifold_sparse_check(solver) == TRIFOLD_SPARSE_FAILED &&
+           strstr(trifold_last_error(), "singular to the precision, the first in row 5"));
     values[3 * K * K] = NAN; /* in row 1 */
     EXPECT(trifold_sparse_update_host_f64(solver, values, NULL) == TRIFOLD_OK);
     EXPECT(trifold_sparse_check(solver) == TRIFOLD_SPARSE_FAILED && strstr(trifold_last_error(), "row 1"));

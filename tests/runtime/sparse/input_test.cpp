@@ -8,6 +8,7 @@
 #include "generator/sparse/generate.hpp"
 #include "runtime/base/files.hpp"
 #include "runtime/compile/cache.hpp"
+#include "runtime/sparse/kept.hpp"
 #include "tests/runtime/cache/unit.hpp"
 #include "tests/runtime/sparse/problems.hpp"
 
@@ -233,4 +234,98 @@ TEST_CASE("sparse: partitions cover all rows in subdomains of about the size tha
         CHECK(summary.largest_tile <= 210);
         CHECK(summary.dropped < summary.entries / 3);
     }
+}
+
+TEST_CASE("sparse: plans of large patterns are kept on disk, and made anew where a file is damaged or another plan's") {
+    const PrivateDirectory place;
+    const WithEnvironment here{{"TRIFOLD_CACHE_DIR", place.path().c_str()}, {"TRIFOLD_DISABLE", nullptr}};
+    const auto data = [&] { return children(place.path() / "data"); };
+    const auto a = random_on(SparsePattern(SparseMesh{29, 28, 27, 7}), 1, 1);
+    const auto b = random_vector(a.size(), 2);
+    const SparsePartition greedy{.by = SparsePartitioning::greedy, .rows = 500};
+    const auto solve = [&](const SparseSpec& spec, bool kept) {
+        const SparsePlan plan(spec, a.pattern(), Device::cpu(), greedy, {.workers = 2});
+        CHECK(plan.summary().kept == kept);
+        SparseSolver solver(plan);
+        solver.update(a.values);
+        std::vector<double> x(b.size());
+        solver.solve(b, x);
+        solver.check();
+        return std::pair(x, plan.summary());
+    };
+    const auto [x, summary] = solve({}, false);
+    REQUIRE(data().size() == 1);
+    const auto [y, again] = solve({}, true);
+    CHECK(x == y);
+    CHECK(again.partition == summary.partition);
+    CHECK(std::tuple(again.tiles, again.shapes, again.dropped, again.factored, again.levels) ==
+          std::tuple(summary.tiles, summary.shapes, summary.dropped, summary.factored, summary.levels));
+    const auto file = data().front();
+    auto bytes = *read_file(file);
+    for (const auto at : {std::size_t{7}, bytes.size() / 2, bytes.size() - 70, bytes.size() - 3}) {
+        CAPTURE(at);
+        auto damaged = bytes;
+        damaged[at] ^= 1;
+        write_file(file, damaged);
+        CHECK(solve({}, false).first == x);
+        CHECK(*read_file(file) == bytes);
+    }
+    write_file(file, bytes.substr(0, bytes.size() / 3));
+    CHECK(solve({}, false).first == x);
+    // Another Spec has a file of its own, and is not fooled by this one's.
+    const SparseSpec other{.method = SparseMethod::gmres};
+    solve(other, false);
+    REQUIRE(data().size() == 2);
+    for (const auto& each : data()) write_file(each, bytes);
+    solve({}, true);
+    solve(other, false);
+    // A cache that a plan would fill is left as it is.
+    Cache::from_environment().clear();
+    const WithEnvironment small{{"TRIFOLD_CACHE_SIZE", "2M"}};
+    solve({}, false);
+    CHECK(data().empty());
+    // Small patterns have no file.
+    CHECK_FALSE(SparsePlan({}, SparsePattern(SparseMesh{9, 9, 9, 7}), Device::cpu()).summary().kept);
+    CHECK(data().empty());
+}
+
+TEST_CASE("sparse: a Program comes back from disk as it was, of each kind of device") {
+    const PrivateDirectory place;
+    const WithEnvironment here{{"TRIFOLD_CACHE_DIR", place.path().c_str()}, {"TRIFOLD_DISABLE", nullptr}};
+    const SparsePattern mesh(SparseMesh{29, 28, 27, 7});
+    const auto parts = sparse::parts_of_boxes(*mesh.mesh(), {8, 8, 8});
+    for (const Target& target : {Target{Backend::cpu, "x86-64-v3"}, Target{Backend::cuda, "sm_90"}, Target{Backend::hip, "gfx942"}}) {
+        CAPTURE(to_string(target));
+        const auto choice = choose(SparseSpec{.block = 2, .batch = 2}, target);
+        const auto name = sparse::kept_name(choice, mesh, parts);
+        CHECK_FALSE(sparse::find_made(name));
+        const auto arrangement = sparse::arrange(mesh, parts, choice.spec.preconditioner, sparse::order_for(target));
+        const sparse::Made made{sparse::generate(choice.spec, target, choice.tuning, mesh, arrangement),
+                                {.partition = "boxes", .tiles = 64}};
+        sparse::keep_made(name, made);
+        const auto found = sparse::find_made(name);
+        REQUIRE(found);
+        CHECK(found->summary.kept);
+        CHECK(found->summary.tiles == 64);
+        const auto &mine = found->generated.program, &theirs = made.generated.program;
+        CHECK(to_json(mine) == to_json(theirs));
+        CHECK(mine.buffers == theirs.buffers);
+        REQUIRE(mine.units.size() == theirs.units.size());
+        for (std::size_t k = 0; k < mine.units.size(); ++k) CHECK(cache_key(mine.units[k]) == cache_key(theirs.units[k]));
+        for (const auto& [operation, launches] : theirs.operations)
+            for (std::size_t k = 0; k < launches.size(); ++k) CHECK(mine.operations.at(operation)[k].constants == launches[k].constants);
+        for (const auto& [operation, repeats] : theirs.repeats)
+            for (std::size_t k = 0; k < repeats.size(); ++k) {
+                const auto &one = mine.repeats.at(operation)[k], &other = repeats[k];
+                CHECK(std::tie(one.first, one.count, one.most, one.look, one.flag, one.unit) ==
+                      std::tie(other.first, other.count, other.most, other.look, other.flag, other.unit));
+            }
+        REQUIRE(found->generated.contents.size() == made.generated.contents.size());
+        for (std::size_t k = 0; k < made.generated.contents.size(); ++k) {
+            const auto &one = found->generated.contents[k], &other = made.generated.contents[k];
+            CHECK(one.buffer == other.buffer);
+            CHECK(std::ranges::equal(one.bytes.get(), other.bytes.get()));
+        }
+    }
+    CHECK(children(place.path() / "data").size() == 3);
 }

@@ -75,11 +75,51 @@ TEST_CASE("solve --iterative: what cannot be solved, and what cannot be asked") 
     const auto unequal = run_trifold(scratch.path, "solve A.mtx b.mtx --iterative --block 2 --method cg --device cpu");
     CHECK(unequal.status == 1);
     CHECK(contains(unequal.err, "it is not symmetric"));
+    // Block 3 has no neighbours, and is singular: a shift makes its factor sound, and the system stays without a solution.
+    auto lone = flow(23, 19);
+    std::erase_if(lone.entries, [](const Entry& entry) { return entry.row / 2 == 3 || entry.column / 2 == 3; });
+    for (const std::int64_t row : {6, 7})
+        for (const std::int64_t column : {6, 7}) lone.entries.push_back({row, column, 1});
+    scratch.write("lone.mtx", format_matrix_market(lone));
+    const auto singular = run_trifold(scratch.path, "solve lone.mtx b.mtx --iterative --block 2 --device cpu");
+    CHECK(singular.status == 1);
+    CHECK(
+        contains(singular.err, "1 pivot blocks are singular to the precision, the first in row 3; give a shift, or preconditioner jacobi"));
+    const auto shifted = run_trifold(scratch.path, "solve lone.mtx b.mtx --iterative --block 2 --device cpu --shift 0.1 --iterations 50");
+    CHECK(shifted.status == 1);
+    CHECK(contains(shifted.err, "|b - A x| = "));
+    // Each file holds one mistake. Messages count rows from 0, those of files as the files do.
+    const auto with = [&](const char* name, const char* size, const char* entries) {
+        scratch.write(name, fmt::format("%%MatrixMarket matrix coordinate real general\n{}\n{}", size, entries));
+    };
+    with("no_diagonal.mtx", "3 3 4", "1 1 2\n2 1 1\n2 3 1\n3 3 1\n");
+    with("empty.mtx", "3 3 2", "1 1 2\n3 3 1\n");
+    with("wide.mtx", "3 4 3", "1 1 2\n2 2 1\n3 3 1\n");
+    with("nan.mtx", "3 3 3", "1 1 2\n2 2 nan\n3 3 1\n");
+    with("far.mtx", "3 3 3", "1 1 2\n2 3000000000 1\n3 3 1\n");
+    with("twice.mtx", "3 3 5", "3 3 1\n2 2 1\n1 1 2\n1 1 2\n3 1 0\n");
+    scratch.write("three.mtx", "%%MatrixMarket matrix array real general\n3 1\n1\n1\n1\n");
+    for (const auto& [file, message] : {std::pair{"no_diagonal.mtx", "row 1 has no entry at column 1; a factorization needs the diagonal"},
+                                        {"empty.mtx", "row 1 is empty"},
+                                        {"wide.mtx", "A has 3 rows and 4 columns; it must be square"},
+                                        {"nan.mtx", "the value at (2, 2) is 'nan'"},
+                                        {"far.mtx", "entry (2, 3000000000) is outside the 3 by 3 matrix"}}) {
+        CAPTURE(file);
+        const auto ran = run_trifold(scratch.path, fmt::format("solve {} three.mtx --iterative --device cpu", file));
+        CHECK(ran.status == 2);
+        CHECK(contains(ran.err, message));
+    }
+    const auto twice = run_trifold(scratch.path, "solve twice.mtx three.mtx --iterative --device cpu -o -");
+    CHECK(twice.status == 0);  // unsorted, an entry twice, which is added up, and a zero
+    CHECK(contains(twice.out, "0.25"));
     for (const auto& [arguments, message] :
          {std::pair{"--iterative --block 4", "A has 874 rows, which is no multiple of blocks of 4"},
           {"--iterative --block 9", "block = 9 is out of range"},
           {"--iterative --partition 8x8", "say how many cells there are by --mesh"},
           {"--iterative --partition none.txt", "none.txt"},
+          {"--iterative --partition three.mtx", "'three.mtx' holds more than whole numbers"},
+          {"--iterative --shift -1", "shift = -1 is out of range; give a number from 0 on"},
+          {"--iterative --sparse-variant sweeps:tile_scalars=5", "knob tile_scalars of variant 'sweeps' cannot be 5; give one of"},
           {"--iterative --preconditioner ilut", "unknown preconditioner 'ilut'; give one of none, jacobi"},
           {"--iterative --grid 23x19", "excludes"},
           {"--method cg", "requires --iterative"}}) {

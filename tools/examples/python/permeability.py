@@ -6,6 +6,10 @@ Each pump in turn presses water into one cell, and wells all over the rock measu
 pressure. Sought is the permeability k of each cell: L-BFGS changes log k until the measurements are met, with a wish for smoothness. All
 pumps are right-hand sides of one matrix, and a gradient by all its values is one more solution, with the transposed preconditioner:
 trifold.torch.sparse. Needs torch, SciPy and matplotlib.
+
+A third of the error stays, or two fifths, whatever the solver does: the measurements are met to their noise then, so whatever changes
+pressures at the wells by less than that is not in them. More pumps and less noise tell more; without wells in the layer in the middle more
+than half of it stays.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ import scipy.sparse
 import torch
 import trifold.torch
 
-NOISE = 0.005  # of the largest pressure
+NOISE = 0.002  # of the largest pressure
 SMOOTH = 1.0  # the weight of differences of log k between neighbours, over that of what is left of the measurements
 
 
@@ -73,9 +77,9 @@ def truth_of(shape):
 
 
 def wells_of(shape, every=2):
-    """Cells of wells, in each second layer."""
+    """Cells of wells, in each layer."""
     cells = np.arange(np.prod(shape)).reshape(shape)
-    return cells[::2, 1:-1:every, 1:-1:every].ravel()
+    return cells[:, 1:-1:every, 1:-1:every].ravel()
 
 
 def learn(rock, water, wells, measured, truth, iterations):
@@ -104,13 +108,13 @@ def draw(rock, truth, learned, wells, errors, file):
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, 3, figsize=(9, 3), layout="constrained")
-    layer = rock.shape[0] // 2 // 2 * 2  # one with wells
-    y, x = np.unravel_index(wells, rock.shape)[1:]
+    layer = rock.shape[0] // 2
+    z, y, x = np.unravel_index(wells, rock.shape)
     for axis, (title, log_k) in zip(axes, (("log k of a layer, as it is, and wells", truth), ("as learned", learned))):
         axis.imshow(log_k.reshape(rock.shape)[layer], vmin=truth.min(), vmax=truth.max(), cmap="RdBu_r", origin="lower")
         axis.set_title(title, fontsize=10, loc="left")
         axis.set_axis_off()
-    axes[0].plot(x, y, ".", color="#333", markersize=3)
+    axes[0].plot(x[z == layer], y[z == layer], ".", color="#333", markersize=3)
     axes[2].plot(errors, color="#c8553d")
     axes[2].set_ylim(0)
     axes[2].set_title("error of log k, by evaluation", fontsize=10, loc="left")
@@ -121,7 +125,7 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, default=Path("out"), help="folder of permeability.png")
     parser.add_argument("--shape", type=int, nargs=3, default=(3, 20, 26), metavar=("LAYERS", "Y", "X"), help="cells")
-    parser.add_argument("--pumps", type=int, default=12)
+    parser.add_argument("--pumps", type=int, default=24)
     parser.add_argument("--iterations", type=int, default=60)
     options = parser.parse_args(arguments)
     rock = Rock(tuple(options.shape))
@@ -134,11 +138,13 @@ def main(arguments=None):
     start = time.perf_counter()
     learned, errors = learn(rock, water, wells, measured, truth, options.iterations)
     seconds = time.perf_counter() - start
+    left = (rock.pressures(learned, water)[wells] - measured).square().mean().sqrt() / (NOISE * measured.max())
     print(f"error of log k: {errors[0]:.3f} at first, {errors[-1]:.3f} when learned, from {len(wells)} wells")
+    print(f"what is left of the measurements: {left:.2f} of their noise")
     print(f"{len(errors) - 1} values with gradients of {truth.numel()} numbers in {seconds:.1f} s")
     options.output.mkdir(parents=True, exist_ok=True)
     draw(rock, truth, learned, wells, errors, options.output / "permeability.png")
-    return errors
+    return errors, left.item()
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ constexpr double usual_tolerance = 1e-8;
 struct SparseSolveOptions {
     SparseMatrixOptions matrix;
     std::int64_t iterations = 10000;
+    double shift = 0;
     std::string plot;
 };
 
@@ -53,7 +54,7 @@ template <class Real>
 void solve_as(SparseSolver& solver, const BlockRows& a, const DenseMatrix& b, const SparseOptions& options, IterativeSolution& solution) {
     const std::vector<Real> values(a.values.begin(), a.values.end()), right(b.values.begin(), b.values.end());
     std::vector<Real> x(right.size());
-    solution.update_seconds = seconds_of([&] { solver.update(values); });
+    solution.update_seconds = seconds_of([&] { solver.update(values, {.shift = options.shift}); });
     solution.solve_seconds = seconds_of([&] { solver.solve(right, x, options); });
     solution.x.assign(x.begin(), x.end());
 }
@@ -75,14 +76,15 @@ IterativeSolution solve_system(const BlockRows& a, const DenseMatrix& b, const S
                                const SparseSolveOptions& own) {
     const auto device = Device::parse(options.device);
     const SparsePattern pattern{std::span(a.starts), std::span(a.columns)};
-    const SparsePlan plan(spec, pattern, device, own.matrix.parts(false), {.workers = options.workers_on(device)});
+    const SparsePlan plan(spec, pattern, device, own.matrix.parts(false),
+                          {.workers = options.workers_on(device), .variant = own.matrix.variant});
     SparseSolver solver(plan);
     IterativeSolution solution;
     solution.report = plan.report();
     solution.summary = plan.summary();
     solution.target = to_string(device.target());
     solution.workspace_bytes = plan.program().workspace_bytes;
-    const SparseOptions each{.columns = b.columns, .relative = options.tolerance.value_or(usual_tolerance)};
+    const SparseOptions each{.columns = b.columns, .relative = options.tolerance.value_or(usual_tolerance), .shift = own.shift};
     if (spec.precision == Precision::f32)
         solve_as<float>(solver, a, b, each, solution);
     else
@@ -188,6 +190,10 @@ Report run(const CLI::App& app, const SolveOptions& options, const SparseSolveOp
 std::function<Report()> sparse_solve(CLI::App& app, const SolveOptions& options, const std::string& found_block) {
     const auto own = std::make_shared<SparseSolveOptions>();
     own->matrix.add_to(app);
+    own->matrix.add_variant(app);
+    app.add_option("--shift", own->shift,
+                   "With --iterative: what is added to the diagonals of pivot blocks, over their largest entry, where they are singular")
+        ->capture_default_str();
     app.add_option("--iterations", own->iterations, "With --iterative: the most that are made")->capture_default_str();
     app.add_option("--plot", own->plot, "With --iterative: where a picture of the residual after each iteration goes, as SVG");
     return [own, &app, &options, &found_block] { return run(app, options, *own, found_block); };
