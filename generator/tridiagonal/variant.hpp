@@ -88,7 +88,7 @@ bool is_baked(const Problem& problem, const Variant& variant);
 std::map<Operation, std::vector<Phase>> usual_phases(const Spec& spec, const Abilities& abilities, bool rides = true);
 
 namespace cpu {
-extern const Variant lanes_variant, tile_variant;
+extern const Variant intervals_variant, lanes_variant, tile_variant;
 }
 namespace gpu {
 extern const Variant chains_variant, dataflow_variant, fused_variant, team_variant, tiled_variant, tiles_variant;

@@ -17,14 +17,6 @@ constexpr std::int64_t most_columns = 64;  // more in one call would leave the c
 
 std::int64_t lanes_of(const Spec& spec, const Target& target) { return vector_bytes(target) / element_bytes(spec.precision); }
 
-/// Side of the register tiles: the accumulators fit the registers and the edges are not too thin.
-std::int64_t tile_side(const Spec& spec, const Target& target) {
-    const auto n = spec.block;
-    const std::int64_t widest = vector_registers(target) == 32 ? 4 : 3;
-    if (n <= widest) return n;
-    return n % 3 == 0 && n % 4 != 0 ? 3 : widest;
-}
-
 /// Whether D, E and the factor of all members leave the caches.
 bool is_far(const Problem& problem) {
     const auto& spec = problem.spec;

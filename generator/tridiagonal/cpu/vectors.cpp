@@ -42,6 +42,13 @@ void add_shuffles(std::vector<Constant>& constants, std::int64_t lanes, std::int
     constants.push_back({"SHIFT", shift(block, lanes)});
 }
 
+std::int64_t tile_side(const Spec& spec, const Target& target) {
+    const auto n = spec.block;
+    const std::int64_t widest = vector_registers(target) == 32 ? 4 : 3;
+    if (n <= widest) return n;
+    return n % 3 == 0 && n % 4 != 0 ? 3 : widest;
+}
+
 std::vector<std::string> entry_of(const Design& design, std::string_view folder) {
     std::vector<std::string> names{fmt::format("cpu/tridiagonal/{}/entry.c", folder)};
     const auto add = [&](std::string_view file) { names.push_back(fmt::format("cpu/tridiagonal/{}/{}.c", folder, file)); };

@@ -33,6 +33,10 @@
 #define SEPARATORS OPEN(TRIFOLD_SEPARATORS)
 #define SEPARATOR_BASE OPEN(TRIFOLD_SEPARATOR_BASE)
 #define SEPARATOR_SCALE OPEN(TRIFOLD_SEPARATOR_SCALE)
+/* Verdicts of a member: one for each block, unless a variant says otherwise. */
+#ifndef RECORDS
+#define RECORDS HORIZON
+#endif
 #define COUPLINGS OPEN(TRIFOLD_COUPLINGS) /* couplings of a member, at all levels above 0 */
 
 /* Elements that the workspace holds for each block. */
