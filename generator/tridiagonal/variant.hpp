@@ -56,6 +56,8 @@ struct Variant {
     std::span<const Knob> knobs;
     /// Options of the compiler, besides those that all units of the backend have.
     std::span<const char* const> options = {};
+    /// Schedules of its own. Where a row takes it for some of them, `auto` compares these alone.
+    std::vector<Schedule> (*schedules)(const Problem&) = nullptr;
 };
 
 /// Whether the sizes of a problem are literals of its texts, which then serve no other problem. All variants have this knob.

@@ -1,6 +1,8 @@
-/// Variant "intervals" of CPUs: chains of one system in the lanes of vectors, with separators between them. For long horizons of small blocks.
+/// Variant "intervals" of CPUs: chains of one system in the lanes of vectors, with separators between them. For long horizons of small
+/// blocks.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <trifold/error.hpp>
 
 #include "generator/tridiagonal/columns.hpp"
@@ -10,8 +12,9 @@
 namespace trifold::cpu {
 namespace {
 
-constexpr std::int64_t largest_block = 16;  // the vectors of larger ones leave the first-level cache
-constexpr std::int64_t most_columns = 64;   // more in one call would leave the caches
+constexpr std::int64_t largest_block = 16;   // the vectors of larger ones leave the first-level cache
+constexpr std::int64_t largest_in_line = 8;  // larger fronts take long to compile, and gain nothing
+constexpr std::int64_t most_columns = 64;    // more in one call would leave the caches
 
 std::int64_t lanes_of(const Spec& spec, const Target& target) { return vector_bytes(target) / element_bytes(spec.precision); }
 
@@ -22,10 +25,44 @@ std::string refuses(const Problem& problem) {
     return fmt::format("variant 'intervals' is for the schedule segments:J, not for {}; give auto", schedule.name);
 }
 
+/// Workers that one system of the batch has for itself.
+std::int64_t own_workers(const Problem& problem) { return std::max<std::int64_t>(1, problem.workers / problem.spec.batch); }
+
 Quantities quantities(const Problem& problem) {
-    const auto chains = problem.schedule.levels[0].chains(), lanes = lanes_of(problem.spec, problem.target);
-    return {{"vector_bytes", static_cast<double>(vector_bytes(problem.target))},
-            {"filled_lanes", static_cast<double>(chains) / static_cast<double>((chains + lanes - 1) / lanes * lanes)}};
+    const auto lanes = lanes_of(problem.spec, problem.target);
+    const auto number = [](auto value) { return static_cast<double>(value); };
+    return {{"filled_lanes", filled_lanes(problem)},
+            {"lanes", number(lanes)},
+            {"lane_blocks", number(problem.spec.horizon / (lanes * own_workers(problem)))},
+            {"halved", number(device_of(problem.target).has("halved"))}};
+}
+
+/// As many chains as there are lanes, or some times as many for several workers.
+std::vector<Schedule> schedules(const Problem& problem) {
+    const auto horizon = problem.spec.horizon;
+    std::vector<Schedule> result;
+    for (std::int64_t groups = 1; groups <= own_workers(problem); groups *= 2) {
+        const auto chains = std::min(groups * lanes_of(problem.spec, problem.target), (horizon + 1) / 2);
+        result.push_back(segments(horizon, {(horizon - chains) / chains + 1}));  // the blocks between as many chains, evenly, rounded up
+    }
+    return result;
+}
+
+/// A worker eliminates a vector of fronts at a time; the separators come one after another.
+double seconds(const Problem& problem, const KnownDevice& device) {
+    const auto& [spec, target, schedule, workers, knobs] = problem;
+    const auto number = [&](const char* name) { return device.number(fmt::format("models.{}", name)); };
+    const auto lanes = lanes_of(spec, target), groups = (schedule.levels[0].chains() + lanes - 1) / lanes;
+    const auto separators = schedule.levels.size() > 1 ? schedule.levels[1].size : 0;
+    const auto n = static_cast<double>(spec.block);
+    const auto rate =
+        number("worker.flops_per_cycle_and_lane") * number("worker.cycles_per_second") * n / (n + number("intervals.half_speed_block"));
+    const auto front = [&](int thirds) { return thirds / 3.0 * n * n * n / rate + number("intervals.front_seconds"); };
+    const auto rounds = [&](std::int64_t tasks) { return static_cast<double>((tasks * spec.batch + workers - 1) / workers); };
+    const auto fork = groups * spec.batch > 1 && workers > 1 ? number("worker.fork_seconds") : 0;
+    constexpr int filled = 19, plain = 7;  // thirds of n^3 of a front's flops
+    return rounds(groups) * static_cast<double>(schedule.levels[0].longest()) * front(filled) +
+           rounds(1) * static_cast<double>(separators) * front(plain) + 2 * number("worker.level_seconds") + fork;
 }
 
 Lowered lower(const Problem& problem) {
@@ -75,6 +112,8 @@ std::vector<Constant> constants(const Design& design) {
     std::vector<Constant> result{constant("LANES", lanes),
                                  constant("LEADING", design.spec.block),
                                  constant("INTERLEAVE", lanes),
+                                 constant("CHAIN_RECORDS", 1),
+                                 constant("IN_LINE", design.spec.block <= largest_in_line),
                                  constant("PANEL_COLUMNS", panel_columns(design.spec.rhs, most_columns)),
                                  constant("TILE", tile_side(design.spec, design.target)),
                                  constant("FAR", 0)};
@@ -93,7 +132,7 @@ constexpr Knob knobs[] = {bake};
 constinit const Variant intervals_variant{.name = "intervals",
                                           .abilities = {.inverse = false, .largest_block = largest_block, .most_columns = most_columns},
                                           .refuses = refuses,
-                                          .seconds = worker_seconds,
+                                          .seconds = seconds,
                                           .quantities = quantities,
                                           .lower = lower,
                                           .memory = memory,
@@ -101,6 +140,7 @@ constinit const Variant intervals_variant{.name = "intervals",
                                           .constants = constants,
                                           .templates = templates,
                                           .knobs = knobs,
-                                          .options = options};
+                                          .options = options,
+                                          .schedules = schedules};
 
 }  // namespace trifold::cpu

@@ -58,6 +58,13 @@ std::vector<std::string> entry_of(const Design& design, std::string_view folder)
     return names;
 }
 
+double filled_lanes(const Problem& problem) {
+    const auto& spec = problem.spec;
+    const auto at_a_time = problem.workers * vector_bytes(problem.target) / element_bytes(spec.precision);
+    const auto times = (spec.batch + at_a_time - 1) / at_a_time;
+    return static_cast<double>(spec.batch) / static_cast<double>(times * at_a_time);
+}
+
 /// A batch fills the workers by itself; one system has only the chains of a level.
 double worker_seconds(const Problem& problem, const KnownDevice& device) {
     const auto& [spec, target, schedule, workers, knobs] = problem;

@@ -33,11 +33,12 @@
 #define SEPARATORS OPEN(TRIFOLD_SEPARATORS)
 #define SEPARATOR_BASE OPEN(TRIFOLD_SEPARATOR_BASE)
 #define SEPARATOR_SCALE OPEN(TRIFOLD_SEPARATOR_SCALE)
-/* Verdicts of a member: one for each block, unless a variant says otherwise. */
-#ifndef RECORDS
-#define RECORDS HORIZON
-#endif
 #define COUPLINGS OPEN(TRIFOLD_COUPLINGS) /* couplings of a member, at all levels above 0 */
+
+/* Verdicts of a member: one for each block; or one for each chain of level 0, and one for the separators. */
+#define CHAIN_RECORDS TRIFOLD_CHAIN_RECORDS
+#define FIRST_CHAINS (SEPARATORS + (SEPARATORS * SEPARATOR_SCALE < HORIZON)) /* of level 0, where each begins behind a separator */
+#define RECORDS (CHAIN_RECORDS ? FIRST_CHAINS + (SEPARATORS > 0) : HORIZON)
 
 /* Elements that the workspace holds for each block. */
 #define STORAGE_FACTOR TRIFOLD_STORAGE_FACTOR     /* L, and reciprocals of its diagonal */

@@ -53,6 +53,7 @@ INLINE view coupling_ahead(vec* out, const trifold_args* args, const trifold_lev
 COLD void note_trouble(const trifold_args* args, const trifold_level* level, const interval* g, integer k, const vec* l, const pivots* p,
                        verdict* v) {
     for (int lane = 0; lane < LANES; ++lane) {
+        if (!has_front(g, lane, k)) continue;
         v->floors[lane] += (int)p->floors[lane];
         if (p->sound[lane] || v->failure[lane] != SOUND) continue;
         for (integer row = n; row-- > 0;)
@@ -84,7 +85,7 @@ COLD void record_chains(const trifold_args* args, const trifold_level* level, co
 COLD verdict first_verdict(const trifold_args* args, const trifold_level* level, const interval* g) {
     verdict v = {};
     integer failure = SOUND;
-    for (integer chain = 0; level->index > 0 && chain < INTERVALS; ++chain)
+    for (integer chain = 0; level->index > 0 && chain < FIRST_CHAINS; ++chain)
         if (*failure_of(args, g->member, chain) != SOUND) failure = FED_BY_FAILED;
     for (int lane = 0; lane < LANES; ++lane) v.failure[lane] = failure;
     return v;
@@ -97,9 +98,8 @@ COLD double tiny_lane(double sum, const vec* y, integer columns, int lane) {
     for (integer r = 0; r < n; ++r) values[r] = y[r * columns][lane];
     return tiny_square(sum, values, n);
 }
-COLD void add_tiny(double* total, squares sum, const vec* y, integer columns) {
-    for (int lane = 0; lane < LANES; ++lane)
-        total[lane] += sum[lane] < LEAST_NORMAL ? tiny_lane(sum[lane], y, columns, lane) : sum[lane];
+COLD void add_tiny(double* total, const double* sum, const vec* y, integer columns) {
+    for (int lane = 0; lane < LANES; ++lane) total[lane] += sum[lane] < LEAST_NORMAL ? tiny_lane(sum[lane], y, columns, lane) : sum[lane];
 }
 INLINE void add_squares(double (*total)[LANES], const vec* y, integer columns) {
     for (integer c = 0; c < columns; ++c) {
@@ -110,10 +110,13 @@ INLINE void add_squares(double (*total)[LANES], const vec* y, integer columns) {
         }
         int tiny = 0;
         UNROLL for (int lane = 0; lane < LANES; ++lane) tiny |= sum[lane] < LEAST_NORMAL;
-        if (__builtin_expect(tiny, 0))
-            add_tiny(total[c], sum, y + c, columns);
-        else
+        if (__builtin_expect(tiny, 0)) {
+            double each[LANES];
+            for (int lane = 0; lane < LANES; ++lane) each[lane] = sum[lane];
+            add_tiny(total[c], each, y + c, columns);
+        } else {
             UNROLL for (int lane = 0; lane < LANES; ++lane) total[c][lane] += sum[lane];
+        }
     }
 }
 

@@ -25,8 +25,8 @@ INLINE void back_strip(view x, view y, view next, const vec* r, view behind, con
         back_tile(part(x, i, 0), part(y, i, 0), part(next, i, 0), r, part(behind, i, 0), fill, l, j, 1, cols);
 }
 
-NOINLINE void solve_back(vec* x, const vec* y, const vec* next, const vec* r, const vec* behind, const vec* fill, const vec* l,
-                         int columns) {
+FRONT_PART void solve_back(vec* x, const vec* y, const vec* next, const vec* r, const vec* behind, const vec* fill, const vec* l,
+                           int columns) {
     const int width = m == 1 ? 1 : columns;
     const view out = {x, 1, width}, in = {y, 1, width}, after = {r ? next : y, 1, width}, back = {fill ? behind : y, 1, width};
     int j = n - n % TILE;

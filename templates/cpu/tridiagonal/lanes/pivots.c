@@ -94,4 +94,4 @@ INLINE void factor_pivot_any(vec* l, source d, const vec* before_r, const int fl
     if (n % TILE) pivot_tile(l, d, before_r, count, j, n % TILE, floored, f, p);
     p->product = take_exponent(p->product, &p->exponent);
 }
-NOINLINE void factor_pivot(vec* l, view d, const vec* before_r, pivots* p) { factor_pivot_any(l, from_vectors(d), before_r, 1, 0, p); }
+FRONT_PART void factor_pivot(vec* l, view d, const vec* before_r, pivots* p) { factor_pivot_any(l, from_vectors(d), before_r, 1, 0, p); }
