@@ -32,6 +32,7 @@ Quantities quantities(const Problem& problem) {
     const auto lanes = lanes_of(problem.spec, problem.target);
     const auto number = [](auto value) { return static_cast<double>(value); };
     return {{"filled_lanes", filled_lanes(problem)},
+            {"chains", number(problem.schedule.levels[0].chains())},
             {"lanes", number(lanes)},
             {"lane_blocks", number(problem.spec.horizon / (lanes * own_workers(problem)))},
             {"halved", number(device_of(problem.target).has("halved"))}};
