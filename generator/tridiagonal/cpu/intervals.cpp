@@ -12,9 +12,10 @@
 namespace trifold::cpu {
 namespace {
 
-constexpr std::int64_t largest_block = 16;   // the vectors of larger ones leave the first-level cache
-constexpr std::int64_t largest_in_line = 8;  // larger fronts take long to compile, and gain nothing
-constexpr std::int64_t most_columns = 64;    // more in one call would leave the caches
+constexpr std::int64_t largest_block = 16;            // the vectors of larger ones leave the first-level cache
+constexpr std::int64_t largest_in_line = 8;           // larger fronts take long to compile, and gain nothing
+constexpr double flops_of_a_filled_front = 19.0 / 3;  // times n^3
+constexpr std::int64_t most_columns = 64;             // more in one call would leave the caches
 
 std::int64_t lanes_of(const Spec& spec, const Target& target) { return vector_bytes(target) / element_bytes(spec.precision); }
 
@@ -29,12 +30,12 @@ std::string refuses(const Problem& problem) {
 std::int64_t own_workers(const Problem& problem) { return std::max<std::int64_t>(1, problem.workers / problem.spec.batch); }
 
 Quantities quantities(const Problem& problem) {
-    const auto lanes = lanes_of(problem.spec, problem.target);
+    const auto lanes = lanes_of(problem.spec, problem.target), own = own_workers(problem);
     const auto number = [](auto value) { return static_cast<double>(value); };
     return {{"filled_lanes", filled_lanes(problem)},
             {"chains", number(problem.schedule.levels[0].chains())},
             {"lanes", number(lanes)},
-            {"lane_blocks", number(problem.spec.horizon / (lanes * own_workers(problem)))},
+            {"lane_blocks", number(problem.spec.horizon / (lanes * own * own))},
             {"halved", number(device_of(problem.target).has("halved"))}};
 }
 
@@ -49,7 +50,8 @@ std::vector<Schedule> schedules(const Problem& problem) {
     return result;
 }
 
-/// A worker eliminates a vector of fronts at a time; the separators come one after another.
+/// A worker eliminates a vector of fronts at a time. The separators come one after another, and take as long each, since they wait for
+/// themselves.
 double seconds(const Problem& problem, const KnownDevice& device) {
     const auto& [spec, target, schedule, workers, knobs] = problem;
     const auto number = [&](const char* name) { return device.number(fmt::format("models.{}", name)); };
@@ -58,12 +60,11 @@ double seconds(const Problem& problem, const KnownDevice& device) {
     const auto n = static_cast<double>(spec.block);
     const auto rate =
         number("worker.flops_per_cycle_and_lane") * number("worker.cycles_per_second") * n / (n + number("intervals.half_speed_block"));
-    const auto front = [&](int thirds) { return thirds / 3.0 * n * n * n / rate + number("intervals.front_seconds"); };
+    const auto front = flops_of_a_filled_front / rate * n * n * n + number("intervals.front_seconds");
     const auto rounds = [&](std::int64_t tasks) { return static_cast<double>((tasks * spec.batch + workers - 1) / workers); };
     const auto fork = groups * spec.batch > 1 && workers > 1 ? number("worker.fork_seconds") : 0;
-    constexpr int filled = 19, plain = 7;  // thirds of n^3 of a front's flops
-    return rounds(groups) * static_cast<double>(schedule.levels[0].longest()) * front(filled) +
-           rounds(1) * static_cast<double>(separators) * front(plain) + 2 * number("worker.level_seconds") + fork;
+    return (rounds(groups) * static_cast<double>(schedule.levels[0].longest()) + rounds(1) * static_cast<double>(separators)) * front +
+           2 * number("worker.level_seconds") + fork;
 }
 
 Lowered lower(const Problem& problem) {
