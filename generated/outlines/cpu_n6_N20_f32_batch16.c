@@ -55,6 +55,8 @@
 #define TRIFOLD_LANES 8
 #define TRIFOLD_LEADING 6
 #define TRIFOLD_INTERLEAVE 8
+#define TRIFOLD_CHAIN_RECORDS 0
+#define TRIFOLD_IN_LINE 0
 #define TRIFOLD_PANEL_COLUMNS 1
 #define TRIFOLD_TILE 3
 #define TRIFOLD_FAR 0
@@ -77,8 +79,11 @@
 /* ---- cpu/tridiagonal/lanes/pieces.c ---- */
 /* ---- cpu/tridiagonal/lanes/fetch.c ---- */
 /* ---- cpu/tridiagonal/lanes/lanes.c ---- */
+/* ---- cpu/tridiagonal/lanes/transfer.c ---- */
 /* ---- cpu/tridiagonal/lanes/arrays.c ---- */
+/* ---- cpu/tridiagonal/lanes/pivots.c ---- */
 /* ---- cpu/tridiagonal/lanes/factor.c ---- */
+/* ---- cpu/tridiagonal/lanes/back.c ---- */
 /* ---- cpu/tridiagonal/lanes/sweep.c ---- */
 /* ---- cpu/tridiagonal/lanes/chains.c ---- */
 /* ---- cpu/tridiagonal/finish.c ---- */

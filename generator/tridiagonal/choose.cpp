@@ -73,10 +73,25 @@ bool tries_end_chains(const Problem& base, const Schedule& without, std::string_
     });
 }
 
+/// The own schedules of the first variant that is picked for some of them.
+std::vector<Schedule> own_schedules(const Problem& base, std::string_view pinned) {
+    for (const auto* variant : variants_of(base.target.backend)) {
+        if (variant->schedules == nullptr) continue;
+        auto own = variant->schedules(base);
+        std::erase_if(own, [&](const Schedule& schedule) {
+            const auto picked = pick({base.spec, base.target, schedule, base.workers, base.knobs}, pinned);
+            return picked.empty() || picked.front().variant != variant;
+        });
+        if (!own.empty()) return own;
+    }
+    return {};
+}
+
 /// Schedules to compare, the simplest first: of equals the first is taken.
 std::vector<Schedule> candidates(const Problem& base, std::string_view pinned) {
     const auto horizon = base.spec.horizon;
     const bool on_cpu = base.target.backend == Backend::cpu;
+    if (auto own = own_schedules(base, pinned); !own.empty()) return own;
     const auto most_chains = on_cpu ? base.workers : 2 * device_of(base.target).count("facts.multiprocessors");
     std::vector<Schedule> result{sequential(horizon)};
     for (std::int64_t chains = 2; chains <= std::min(most_chains, (horizon + 1) / 2); chains += std::max<std::int64_t>(1, chains / 4)) {

@@ -56,6 +56,8 @@ struct Variant {
     std::span<const Knob> knobs;
     /// Options of the compiler, besides those that all units of the backend have.
     std::span<const char* const> options = {};
+    /// Schedules of its own. Where a row takes it for some of them, `auto` compares these alone.
+    std::vector<Schedule> (*schedules)(const Problem&) = nullptr;
 };
 
 /// Whether the sizes of a problem are literals of its texts, which then serve no other problem. All variants have this knob.
@@ -88,7 +90,7 @@ bool is_baked(const Problem& problem, const Variant& variant);
 std::map<Operation, std::vector<Phase>> usual_phases(const Spec& spec, const Abilities& abilities, bool rides = true);
 
 namespace cpu {
-extern const Variant lanes_variant, tile_variant;
+extern const Variant intervals_variant, lanes_variant, tile_variant;
 }
 namespace gpu {
 extern const Variant chains_variant, dataflow_variant, fused_variant, team_variant, tiled_variant, tiles_variant;

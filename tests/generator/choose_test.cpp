@@ -75,7 +75,7 @@ TEST_CASE("a choice says what made it") {
     CHECK(free.reason.starts_with("schedule: model, "));
     CHECK(free.reason.find(" us, next best ") != std::string::npos);
     CHECK(free.reason.ends_with("; variant: the same"));
-    CHECK(choose(spec, parse_target("cpu:x86-64-v3")).reason == "schedule: the only one to take; variant: row 5 of variant for cpu:any");
+    CHECK(choose(spec, parse_target("cpu:x86-64-v3")).reason == "schedule: the only one to take; variant: row 10 of variant for cpu:any");
 }
 
 TEST_CASE("the modelled time is that of what was taken") {
@@ -105,5 +105,5 @@ TEST_CASE("refusals say what a variant is for") {
     CHECK(message({.block = 33, .horizon = 9}, "cpu:x86-64-v3", {.variant = "lanes"}) ==
           "variant 'lanes' is for blocks up to 32, not for n = 33; give auto");
     CHECK(message({.block = 3, .horizon = 9}, "cpu:x86-64-v3", {.variant = "fused"}) ==
-          "unknown variant 'fused' for cpu:x86-64-v3; give one of auto, lanes, tile");
+          "unknown variant 'fused' for cpu:x86-64-v3; give one of auto, intervals, lanes, tile");
 }

@@ -65,6 +65,7 @@ std::vector<Unit> units() {
     };
     add({.block = 8, .horizon = 9, .operations = all}, cpu, {.variant = "tile"});
     add({.block = 8, .horizon = 9, .batch = 8, .operations = all}, cpu, {.variant = "lanes"});
+    add({.block = 8, .horizon = 9}, cpu, {.variant = "intervals"});
     add({.block = 8, .horizon = 9, .precision = Precision::mixed}, cpu, {.variant = "tile"});
     add({.block = 16, .horizon = 9, .operations = all}, sm_90, {.variant = "fused"});
     add({.block = 16, .horizon = 9, .operations = all}, gfx942, {.variant = "fused"});
@@ -229,14 +230,17 @@ std::set<std::string> constants_in(std::string text) {
 std::vector<Unit> all_kinds() {
     std::vector<Unit> result;
     for (const auto* target : {"cpu:x86-64-v2", "cpu:znver4", "cuda:sm_75", "cuda:sm_90", "hip:gfx942", "hip:gfx1100"})
-        for (const auto* variant : {"tile", "lanes", "fused", "tiled", "dataflow", "team", "tile-dataflow", "chains"})
+        for (const auto* variant : {"tile", "lanes", "intervals", "fused", "tiled", "dataflow", "team", "tile-dataflow", "chains"})
             for (const auto precision : {Precision::f32, Precision::f64, Precision::mixed})
                 for (const bool all : {false, true})
                     for (const std::int64_t n : {1, 8, 20, 70}) try {
                             Spec spec{.block = n, .horizon = 9, .precision = precision, .rhs = 2, .batch = 16};
                             if (all && precision != Precision::mixed) spec.operations = all_operations();
                             if (!all) spec.operations = {Operation::factor, Operation::solve};
-                            const std::string schedule = std::string_view(variant) == "chains" ? "twisted:2" : "multi-stage";
+                            const std::string_view named = variant;
+                            const std::string schedule = named == "chains"      ? "twisted:2"
+                                                         : named == "intervals" ? "segments:2"
+                                                                                : "multi-stage";
                             for (auto& unit : generate(spec, parse_target(target), {.schedule = schedule, .variant = variant}).units)
                                 result.push_back(std::move(unit));
                         } catch (const SpecError&) {

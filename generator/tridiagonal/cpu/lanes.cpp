@@ -17,14 +17,6 @@ constexpr std::int64_t most_columns = 64;  // more in one call would leave the c
 
 std::int64_t lanes_of(const Spec& spec, const Target& target) { return vector_bytes(target) / element_bytes(spec.precision); }
 
-/// Side of the register tiles: the accumulators fit the registers and the edges are not too thin.
-std::int64_t tile_side(const Spec& spec, const Target& target) {
-    const auto n = spec.block;
-    const std::int64_t widest = vector_registers(target) == 32 ? 4 : 3;
-    if (n <= widest) return n;
-    return n % 3 == 0 && n % 4 != 0 ? 3 : widest;
-}
-
 /// Whether D, E and the factor of all members leave the caches.
 bool is_far(const Problem& problem) {
     const auto& spec = problem.spec;
@@ -35,13 +27,10 @@ bool is_far(const Problem& problem) {
 
 std::string refuses(const Problem&) { return ""; }
 
-/// Workers take a vector of members each, again and again.
 Quantities quantities(const Problem& problem) {
-    const auto& spec = problem.spec;
-    const auto at_a_time = problem.workers * lanes_of(spec, problem.target), times = (spec.batch + at_a_time - 1) / at_a_time;
-    return {{"filled_lanes", static_cast<double>(spec.batch) / static_cast<double>(times * at_a_time)},
+    return {{"filled_lanes", filled_lanes(problem)},
             {"vector_bytes", static_cast<double>(vector_bytes(problem.target))},
-            {"row_bytes", static_cast<double>(spec.block * element_bytes(spec.precision))}};
+            {"row_bytes", static_cast<double>(problem.spec.block * element_bytes(problem.spec.precision))}};
 }
 
 Lowered lower(const Problem& problem) {
@@ -62,6 +51,8 @@ std::vector<Constant> constants(const Design& design) {
     std::vector<Constant> result{constant("LANES", lanes),
                                  constant("LEADING", design.spec.block),
                                  constant("INTERLEAVE", lanes),
+                                 constant("CHAIN_RECORDS", 0),
+                                 constant("IN_LINE", 0),
                                  constant("PANEL_COLUMNS", panel_columns(design.spec.rhs, most_columns)),
                                  constant("TILE", tile_side(design.spec, design.target)),
                                  constant("FAR", is_far(problem_of(design)))};

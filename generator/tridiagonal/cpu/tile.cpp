@@ -104,6 +104,7 @@ std::vector<Constant> constants(const Design& design) {
     std::vector<Constant> result{constant("LANES", lanes_of(problem)),
                                  constant("LEADING", leading(problem)),
                                  constant("INTERLEAVE", 1),
+                                 constant("CHAIN_RECORDS", 0),
                                  constant("WIDTH", tile_width(problem)),
                                  constant("HALVES", halves(problem)),
                                  constant("FEW_STRIPS", halves(problem) ? take(problem, "few_strips") : 0),

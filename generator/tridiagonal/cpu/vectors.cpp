@@ -42,6 +42,13 @@ void add_shuffles(std::vector<Constant>& constants, std::int64_t lanes, std::int
     constants.push_back({"SHIFT", shift(block, lanes)});
 }
 
+std::int64_t tile_side(const Spec& spec, const Target& target) {
+    const auto n = spec.block;
+    const std::int64_t widest = vector_registers(target) == 32 ? 4 : 3;
+    if (n <= widest) return n;
+    return n % 3 == 0 && n % 4 != 0 ? 3 : widest;
+}
+
 std::vector<std::string> entry_of(const Design& design, std::string_view folder) {
     std::vector<std::string> names{fmt::format("cpu/tridiagonal/{}/entry.c", folder)};
     const auto add = [&](std::string_view file) { names.push_back(fmt::format("cpu/tridiagonal/{}/{}.c", folder, file)); };
@@ -49,6 +56,13 @@ std::vector<std::string> entry_of(const Design& design, std::string_view folder)
     if (has_no_front) add("adopt");
     if (has_kernel(design, Phase::inverse)) add(has_no_front ? "release" : "inverse");
     return names;
+}
+
+double filled_lanes(const Problem& problem) {
+    const auto& spec = problem.spec;
+    const auto at_a_time = problem.workers * vector_bytes(problem.target) / element_bytes(spec.precision);
+    const auto times = (spec.batch + at_a_time - 1) / at_a_time;
+    return static_cast<double>(spec.batch) / static_cast<double>(times * at_a_time);
 }
 
 /// A batch fills the workers by itself; one system has only the chains of a level.

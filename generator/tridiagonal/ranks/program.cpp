@@ -318,6 +318,8 @@ Choice choose(const RankSpec& spec, const Target& target, const Tuning& tuning) 
     if (on_gpu && parse_variant(whole.variant).name != ranks::gpu_variant)
         throw SpecError(fmt::format("ranks on GPUs have no variant '{}'; give auto or {}", tuning.variant, ranks::gpu_variant));
     auto result = choose(spec.spec, target, whole);
+    if (variant_named(target, result.variant).schedules != nullptr)
+        throw SpecError(fmt::format("ranks have no variant '{}'; give auto or another", tuning.variant));
     // The rows ask for sizes, of which a rank has its own, and what ranks send one another must be laid out alike.
     const auto& variant = variant_named(target, result.variant);
     auto name = parse_variant(result.variant);

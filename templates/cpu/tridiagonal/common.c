@@ -172,7 +172,7 @@ COLD double tiny_square(double sum, const real* y, integer count) {
 #define SOUND 0x7fffffffffffffffLL /* failure[][] of a front that went well */
 #define FED_BY_FAILED (SOUND - 1)  /* verdict on a front whose inputs had failed already */
 
-INLINE integer front_index(const trifold_args* args, integer member, integer block) { return member * HORIZON + block; }
+INLINE integer front_index(const trifold_args* args, integer member, integer block) { return member * RECORDS + block; }
 INLINE integer* failure_of(const trifold_args* args, integer member, integer block) {
     return (integer*)workspace_at(args, OFFSET_FAILURE) + front_index(args, member, block);
 }

@@ -35,6 +35,11 @@
 #define SEPARATOR_SCALE OPEN(TRIFOLD_SEPARATOR_SCALE)
 #define COUPLINGS OPEN(TRIFOLD_COUPLINGS) /* couplings of a member, at all levels above 0 */
 
+/* Verdicts of a member: one for each block; or one for each chain of level 0, and one for the separators. */
+#define CHAIN_RECORDS TRIFOLD_CHAIN_RECORDS
+#define FIRST_CHAINS (SEPARATORS + (SEPARATORS * SEPARATOR_SCALE < HORIZON)) /* of level 0, where each begins behind a separator */
+#define RECORDS (CHAIN_RECORDS ? FIRST_CHAINS + (SEPARATORS > 0) : HORIZON)
+
 /* Elements that the workspace holds for each block. */
 #define STORAGE_FACTOR TRIFOLD_STORAGE_FACTOR     /* L, and reciprocals of its diagonal */
 #define STORAGE_PANEL TRIFOLD_STORAGE_PANEL       /* R or G */

@@ -4,7 +4,7 @@
 COLD void finish_factor(const trifold_args* args, integer member) {
     integer worst = SOUND, floors = 0;
     double sum = 0, reduction = 1;
-    ROLLED for (integer block = 0; block < HORIZON; ++block) {
+    ROLLED for (integer block = 0; block < RECORDS; ++block) {
         worst = smaller(worst, *failure_of(args, member, block));
         floors += *floors_of(args, member, block);
         sum += *block_log_determinant_of(args, member, block);
@@ -31,7 +31,7 @@ COLD void finish_forward(const trifold_args* args, integer member) {
     const integer columns = smaller(columns_of(args), QUADRATICS - args->first_column);
     for (integer first = 0; first < columns; first += FEW) {
         double sum[FEW] = {0};
-        ROLLED for (integer block = 0; block < HORIZON; ++block) {
+        ROLLED for (integer block = 0; block < RECORDS; ++block) {
             const double* squares = block_quadratic_of(args, member, block) + first;
             UNROLL for (int c = 0; c < FEW; ++c) sum[c] += first + c < columns ? squares[c] : 0;
         }

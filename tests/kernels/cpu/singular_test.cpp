@@ -35,13 +35,13 @@ TEST_CASE("random walks without an anchor are nearly singular or not positive de
     const std::string schedules[] = {"sequential", "twisted:2", "multi-stage", "partitioned:3", "segments:3,2", "single-stage"};
     for (std::int64_t n = 1; n <= 6; ++n) {
         const auto& schedule = schedules[n - 1];
-        for (const std::string variant : {"tile", "lanes"}) {
+        for (const std::string variant : {"tile", "lanes", "intervals"}) {
             const bool wide = (n % 2 == 0) == (variant == "tile");
             const Spec spec{.block = n, .horizon = wide ? 50 : 7};
             if (wide)
-                check<double>(spec, schedule, variant);
+                check<double>(spec, variant == "intervals" ? "auto" : schedule, variant);
             else
-                check<float>(spec, schedule, variant);
+                check<float>(spec, variant == "intervals" ? "auto" : schedule, variant);
         }
     }
 }

@@ -36,11 +36,13 @@ trifold_args kernel_args(const Spec& spec, const Arrays<Real>& arrays, std::vect
 /// A compiled Program, its workspace, random systems and their arrays, ready to call.
 template <class Real>
 struct Call {
-    Call(const Spec& requested, const std::string& schedule, unsigned seed = 7, const Target& target = host_target())
-        : Call(with_precision(requested), schedule, random_systems(requested, requested.rhs, seed), target) {}
-    Call(const Spec& given, const std::string& schedule, std::vector<System> given_systems, const Target& target = host_target())
+    Call(const Spec& requested, const std::string& schedule, unsigned seed = 7, const Target& target = host_target(),
+         const std::string& variant = "tile")
+        : Call(with_precision(requested), schedule, random_systems(requested, requested.rhs, seed), target, variant) {}
+    Call(const Spec& given, const std::string& schedule, std::vector<System> given_systems, const Target& target = host_target(),
+         const std::string& variant = "tile")
         : spec(given),
-          unit(choose(spec, target, {.schedule = schedule, .variant = "tile"})),
+          unit(choose(spec, target, {.schedule = schedule, .variant = variant})),
           systems(std::move(given_systems)),
           user(arrays<Real>(spec, systems)),
           workspace(unit.program()),

@@ -86,7 +86,11 @@ const std::vector<Kind>& usual_kinds() {
 
 std::vector<Pair> pairs(const Spec& spec, const Target& target, int workers, const std::vector<Kind>& kinds) {
     std::vector<std::vector<Pair>> lists;
-    for (const auto* variant : variants_of(target.backend)) lists.push_back(pairs_of(variant->name, spec, target, workers, kinds));
+    for (const auto* variant : variants_of(target.backend)) {
+        auto own = kinds;
+        if (variant->schedules != nullptr) own.push_back({"auto"});
+        lists.push_back(pairs_of(variant->name, spec, target, workers, own));
+    }
     auto others = in_turn(std::move(lists));
     prune(others);
     const auto chosen = pair_of(spec, target, {"auto", "auto", workers});

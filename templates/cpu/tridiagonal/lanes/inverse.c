@@ -36,7 +36,7 @@ NOINLINE void scatter_inverse(const trifold_args* args, const lanes* g, integer 
         for (integer j = 0; j < i; ++j) s[j * n + i] = s[i * n + j];
     real* base[LANES];
     for (int lane = 0; lane < LANES; ++lane) base[lane] = inverse_diagonal_of(args, g->member[lane], block);
-    scatter_run(base, 0, s, g, AREA);
+    scatter_run(base, 0, s, g->active, AREA);
     mark_inverse_range(args, g, s);
 }
 
@@ -56,7 +56,7 @@ NOINLINE void put_coupling(const trifold_args* args, const trifold_level* level,
     }
     real* base[LANES];
     for (int lane = 0; lane < LANES; ++lane) base[lane] = inverse_neighbour_of(args, g->member[lane], block_at(level, low));
-    scatter_run(base, 0, s, g, AREA);
+    scatter_run(base, 0, s, g->active, AREA);
     mark_inverse_range(args, g, s);
 }
 

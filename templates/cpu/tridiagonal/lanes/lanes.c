@@ -118,11 +118,11 @@ INLINE void multiply_any(vec* out, int add, int sign, view a, view b, int width,
     for (; j + step <= width; j += step) multiply_strip(out, add, sign, a, bt, width, j, step, lower);
     for (; rest && j < width; j += rest) multiply_strip(out, add, sign, a, bt, width, j, rest, lower);
 }
-NOINLINE void multiply(vec* out, int add, int sign, view a, view b, int lower) {
+FRONT_PART void multiply(vec* out, int add, int sign, view a, view b, int lower) {
     multiply_any(out, add, sign, a, b, n, TILE, n % TILE, lower);
 }
 /* slot = (add ? slot : 0) + a x; x is n by `columns`. */
-NOINLINE void multiply_rhs(vec* slot, int add, const vec* a, const vec* x, int columns) {
+FRONT_PART void multiply_rhs(vec* slot, int add, const vec* a, const vec* x, int columns) {
     const int width = m == 1 ? 1 : columns; /* where it is a constant, the compiler should see it */
     multiply_any(slot, add, 1, stored(a), (view){x, width, 1}, width, RHS_TILE, RHS_TILE > 1, 0);
 }
@@ -160,12 +160,12 @@ INLINE void solve_any(view out, source start, view before, view before_r, intege
     for (; j + TILE <= n; j += TILE) solve_strip(out, start, before, before_r, count, l, height, step, j, rest, TILE, f);
     if (n % TILE) solve_strip(out, start, before, before_r, count, l, height, step, j, rest, n % TILE, f);
 }
-NOINLINE void solve_panel(vec* out, view start, const vec* before, const vec* before_r, const vec* l) {
+FRONT_PART void solve_panel(vec* out, view start, const vec* before, const vec* before_r, const vec* l) {
     solve_any(stored(out), from_vectors(start), stored(before ? before : l), stored(before ? before_r : l), before ? n : 0, l, n, TILE,
               n % TILE, 0);
 }
 /* solve_panel() with right-hand sides, n by `columns`, as rows. */
-NOINLINE void solve_rhs(vec* out, const vec* start, const vec* before, const vec* before_r, const vec* l, int columns) {
+FRONT_PART void solve_rhs(vec* out, const vec* start, const vec* before, const vec* before_r, const vec* l, int columns) {
     const int width = m == 1 ? 1 : columns;
     solve_any((view){out, 1, width}, from_vectors((view){start, 1, width}), (view){before ? before : start, 1, width},
               stored(before ? before_r : l), before ? n : 0, l, width, RHS_TILE, RHS_TILE > 1, 0);

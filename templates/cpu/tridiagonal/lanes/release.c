@@ -10,6 +10,6 @@ KERNEL TRIFOLD_KERNEL_INVERSE(const trifold_args* args, const trifold_level* lev
         if (!g.any) continue;
         real* base[LANES];
         for (int lane = 0; lane < LANES; ++lane) base[lane] = inverse_neighbour_of(args, g.member[lane], 0);
-        scatter_run(base, 0, (const vec*)inverse_coupling_of(args, g.group, level->next_coupling), &g, AREA);
+        scatter_run(base, 0, (const vec*)inverse_coupling_of(args, g.group, level->next_coupling), g.active, AREA);
     }
 }

@@ -1,0 +1,97 @@
+/* Variant "lanes": the pivot block of a front. */
+#include "cpu/tridiagonal/lanes/lanes.c"
+
+/* Outcome of the pivots of a front and of its chain. */
+typedef struct {
+    vec floor;     /* smaller pivots are raised to it */
+    mask sound;    /* lanes whose pivots have all passed so far; the others' reciprocals are NaN from the first that failed on */
+    mask floors;   /* pivots raised */
+    mask failed;   /* lanes whose chain has failed or was fed by a failed front */
+    vec product;   /* mantissas of the reciprocals 1 / l(j,j) of the chain, multiplied */
+    mask exponent; /* sum of their exponents */
+    vec reduction; /* the chain's largest diagonal entry over its pivot */
+    vec entry[n];  /* diagonal entries of the front as the caller gave them */
+} pivots;
+
+#if REAL_BYTES == 8
+enum { MANTISSA_BITS = 52, EXPONENT_BIAS = 1023 };
+#else
+enum { MANTISSA_BITS = 23, EXPONENT_BIAS = 127 };
+#endif
+
+/* Splits the mantissa, in [1, 2), off a positive normal number and adds its exponent. */
+INLINE vec take_exponent(vec x, mask* exponent) {
+    const bits one = (bits)EXPONENT_BIAS << MANTISSA_BITS, low = ((bits)1 << MANTISSA_BITS) - 1;
+    *exponent += ((mask)x >> MANTISSA_BITS) - EXPONENT_BIAS;
+    return (vec)(((mask)x & low) | one);
+}
+
+/* log(x 2^e), x in [1, 2), with no library: atanh series about x = sqrt(2). */
+INLINE double log_of(double x, double e) {
+    const double s = (x - 1.41421356237309504880) / (x + 1.41421356237309504880), q = s * s;
+    double sum = 1.0 / 23;
+    for (int k = 21; k > 0; k -= 2) sum = sum * q + 1.0 / k;
+    return 2 * s * sum + (e + 0.5) * 0.693147180559945309417;
+}
+
+/* A front waits for the chain of pivots. So the next pivot is a division and a multiply-add away, and the square roots and the test are not
+ * part of the chain. A pivot whose reciprocal overflows fails like one that is zero. */
+INLINE void pivot_tile(vec* l, source d, const vec* before_r, integer count, int j, int cols, const int floored, ahead* f, pivots* p) {
+    mask sound = p->sound;
+    tile t;
+    tile_load(t, source_part(d, j, j), cols, cols);
+    if (!floored) UNROLL for (int c = 0; c < cols; ++c) p->entry[j + c] = t[c][c]; /* otherwise assemble_pivot() has kept them */
+    const view r = stored(before_r + j * n), done = stored(l + j * n);
+    tile_subtract(t, r, r, count, cols, cols, 1, f);
+    tile_subtract(t, done, done, j, cols, cols, 1, f);
+    UNROLL for (int c = 0; c < cols; ++c) {
+        vec pivot = t[c][c];
+        if (floored) {
+            const mask low = (p->floor > pivot) & (pivot >= -LARGEST);
+            pivot = choose(low, p->floor, pivot);
+            p->floors -= low;
+        }
+        const vec reciprocal = 1 / pivot;
+        vec root = pivot;
+        UNROLL for (int lane = 0; lane < LANES; ++lane) root[lane] = square_root(pivot[lane]);
+        sound &= (reciprocal > 0) & (reciprocal <= LARGEST);
+        const vec scale = choose(sound, root * reciprocal, spread(NOT_A_NUMBER));
+        p->product *= take_exponent(scale, &p->exponent);
+        const vec reduction = p->entry[j + c] * reciprocal;
+        p->reduction = choose(reduction > p->reduction, reduction, p->reduction);
+        UNROLL for (int i = c + 1; i < cols; ++i) {
+            const vec scaled = t[i][c] * reciprocal;
+            UNROLL for (int k = c + 1; k <= i; ++k) t[i][k] -= scaled * t[k][c]; /* not the square, which could leave the range */
+        }
+        UNROLL for (int i = c + 1; i < cols; ++i) t[i][c] *= scale;
+        t[c][c] = scale;
+    }
+    p->sound = sound;
+    UNROLL for (int i = 0; i < cols; ++i) UNROLL for (int c = 0; c <= i; ++c) l[(j + i) * n + j + c] = t[i][c];
+}
+
+/* The column of tiles below a pivot tile. */
+INLINE void strip_below(vec* l, source d, const vec* before_r, integer count, int j, int cols, ahead* f) {
+    const view right = stored(before_r + j * n);
+    int i = j + cols;
+    for (; i + TILE <= n; i += TILE)
+        solve_tile(stored(l + i * n), source_part(d, i, j), stored(before_r + i * n), right, count, l + j * n, j, TILE, cols, f);
+    if (n % TILE && i < n)
+        solve_tile(stored(l + i * n), source_part(d, i, j), stored(before_r + i * n), right, count, l + j * n, j, n % TILE, cols, f);
+}
+
+/* l l' = d - before_r before_r' */
+INLINE void factor_pivot_any(vec* l, source d, const vec* before_r, const int floored, ahead* f, pivots* p) {
+    const integer count = before_r ? n : 0;
+    if (!before_r) before_r = l; /* not read */
+    p->floors = (mask){};
+    p->sound = ~p->floors;
+    int j = 0;
+    for (; j + TILE <= n; j += TILE) {
+        pivot_tile(l, d, before_r, count, j, TILE, floored, f, p);
+        strip_below(l, d, before_r, count, j, TILE, f);
+    }
+    if (n % TILE) pivot_tile(l, d, before_r, count, j, n % TILE, floored, f, p);
+    p->product = take_exponent(p->product, &p->exponent);
+}
+FRONT_PART void factor_pivot(vec* l, view d, const vec* before_r, pivots* p) { factor_pivot_any(l, from_vectors(d), before_r, 1, 0, p); }
