@@ -21,11 +21,11 @@ struct TeamSizes : Sizes {
     std::int64_t members_together = 1;  ///< whose chains a thread block has side by side
 };
 
-/// Larger blocks leave a lane too few registers for its rows of the panels.
-constexpr std::int64_t largest_block = 24;
+/// Larger blocks leave a lane too few registers for its rows of the panels; in double precision with fill.
+constexpr std::int64_t largest_block = 24, largest_filled_block = 18;
+std::int64_t largest_block_with_fill(const Spec& spec) { return spec.precision == Precision::f64 ? largest_filled_block : largest_block; }
 /// With fill, a thread of larger blocks has nearly all the registers that there are.
 constexpr std::int64_t largest_lean_block = 16;
-std::int64_t largest_block_with_fill(const Spec& spec) { return element_bytes(spec.precision) == 8 ? 18 : largest_block; }
 
 TeamSizes sizes_of(const Problem& problem) {
     const auto& [spec, target, schedule, workers, knobs] = problem;
