@@ -1414,10 +1414,11 @@ TRIFOLD_DEVICE real load_rows(real (&a)[panels][padded], real& diagonal, const F
     return k < task.chain.length ? floor : static_cast<real>(-infinity());
 }
 
-/* 1 / sqrt of a pivot, and its test. Nearly all pivots pass the first test, after which nothing waits for the other tests. */
+/* 1 / sqrt of a pivot, and its test. Nearly all pivots pass the first test, which the root need not wait for. */
 TRIFOLD_DEVICE real scale_of(real& d, real floor, int row, trifold_int failure, Verdict& verdict) {
     constexpr real most = sizeof(real) == 8 ? real(1e290) : real(1e30f);
-    if (d >= floor && d > real(1) / most && d < most) return quick_rsqrt(d);
+    const real quick = quick_rsqrt(d);
+    if (d >= floor && d > real(1) / most && d < most) return quick;
     if (d < floor && d >= -largest && row < block_size) {
         d = floor;
         if (row == team_lane()) ++verdict.floors;

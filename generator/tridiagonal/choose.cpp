@@ -57,7 +57,7 @@ std::vector<Picked> pick(const Problem& problem, std::string_view pinned) {
 
 double seconds_of(const Variant& variant, const Problem& problem) { return variant.seconds(problem, device_of(problem.target)); }
 
-/// Lengths of end chains, half as long from one level to the next.
+/// Lengths of chains, half as long from one level to the next.
 std::vector<std::int64_t> halved(std::int64_t longest) {
     std::vector<std::int64_t> lengths;
     for (; longest > 1; longest /= 2) lengths.push_back(longest);
@@ -105,8 +105,10 @@ std::vector<Schedule> candidates(const Problem& base, std::string_view pinned) {
     if (tries_end_chains(base, result.back(), pinned))
         for (std::int64_t ends = 4; ends <= horizon / 6; ends *= 2)
             for (const auto longest : {ends, ends + ends / 2}) result.push_back(flanked(horizon, halved(longest)));
+    const bool tapers = device_of(base.target).take("tapered", quantities_of(base)) != 0;
     for (std::int64_t length = 1; length < horizon; length += std::max<std::int64_t>(1, length / 4)) {
         result.push_back(recursive(horizon, length, length));
+        if (const auto lengths = halved(length); tapers && lengths.size() > 1) result.push_back(segments(horizon, lengths));
     }
     return result;
 }

@@ -34,6 +34,8 @@ struct Abilities {
 };
 
 /// One way to write the kernels: a file of generator/tridiagonal/cpu or gpu, whose functions these are.
+inline Quantities no_quantities(const Problem&) { return {}; }
+
 struct Variant {
     std::string_view name;
     Abilities abilities;
@@ -42,7 +44,7 @@ struct Variant {
     /// Modelled seconds of the whole batch, with the numbers of a device: on GPUs of modelled_operation, on CPUs of a factorization.
     double (*seconds)(const Problem&, const KnownDevice&);
     /// Quantities that rows of generator/devices may ask for, besides quantities_of.
-    Quantities (*quantities)(const Problem&);
+    Quantities (*quantities)(const Problem&) = no_quantities;
     Lowered (*lower)(const Problem&);
     /// The workspace, its own buffers among those that all have.
     MemoryPlan (*memory)(const Design&);

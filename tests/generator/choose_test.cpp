@@ -95,8 +95,8 @@ TEST_CASE("refusals say what a variant is for") {
           "variant 'dataflow' is for blocks up to 96, not for n = 97; give auto");
     CHECK(message({.block = 8, .horizon = 4}, "cuda:sm_90", {.schedule = "sequential", .variant = "dataflow"}) ==
           "variant 'dataflow' is for the schedule multi-stage, not for sequential; give auto");
-    CHECK(message({.block = 17, .horizon = 9}, "cuda:sm_90", {.schedule = "multi-stage", .variant = "team"}) ==
-          "variant 'team' is for blocks up to 16 with schedule multi-stage, not for n = 17; give auto");
+    CHECK(message({.block = 19, .horizon = 9}, "cuda:sm_90", {.schedule = "multi-stage", .variant = "team"}) ==
+          "variant 'team' is for blocks up to 18 with schedule multi-stage, not for n = 19; give auto");
     CHECK(message({.block = 20, .horizon = 9}, "cuda:sm_90", {.schedule = "twisted:3", .variant = "chains"}) ==
           "variant 'chains' is for the schedules sequential and twisted:2, not for twisted:3; give auto");
     CHECK(message({.block = 20, .horizon = 9}, "hip:gfx942", {.schedule = "sequential", .variant = "chains"}) ==

@@ -66,8 +66,6 @@ std::string refuses(const Problem& problem) {
     return fits(sizes, problem.target) ? "" : too_large(chains_variant.name, sizes, problem);
 }
 
-Quantities quantities(const Problem&) { return {}; }
-
 /// Without fill, all but the last of the levels have chains to one separator.
 Lowered lower(const Problem& problem) {
     require(problem.schedule.levels.size() <= 2 && !has_fill(problem.schedule), "schedule {} has fill", problem.schedule.name);
@@ -101,6 +99,12 @@ std::int64_t sweep_blocks(const Problem& problem, const ChainSizes& sizes) {
 /// Blocks of n by n of a front that pass through the memory: D, E, L and R; in a sweep L and R.
 constexpr double factored_blocks = 3.5, swept_blocks = 1.5;
 
+/// How much longer a front takes than one of a block that few warps share: its warps meet for each tile, or one warp has all its bands.
+double slowdown(const Model& model, const Problem& problem, const ChainSizes& sizes) {
+    if (sizes.padded > largest_of_warp) return 1 + model.precise("meeting");
+    return sizes.band_threads > warp_lanes(problem.target) ? 1 : 1 + model.precise("single");
+}
+
 /// A level takes as long as its longest chain, times the turns that its chains take; or as long as the memory needs for its blocks.
 double seconds(const Problem& problem, const KnownDevice& device) {
     const auto sizes = sizes_of(problem);
@@ -112,13 +116,13 @@ double seconds(const Problem& problem, const KnownDevice& device) {
     };
     const auto slots = [&](std::int64_t blocks) { return model.multiprocessors() * static_cast<double>(blocks); };
     const auto front =
-        (1 + (sizes.helper ? 0 : model("alone"))) * (model("front") + model.precise("row") * rows + model.precise("element") * elements);
+        slowdown(model, problem, sizes) * (model("front") + model.precise("row") * rows + model.precise("element") * elements);
     const auto sweep = model("sweep") + model("sweep_row") * rows;
     const bool rides = problem.spec.rhs <= sizes.columns;
     double cycles = model("verdict");
     for (const auto& load : loads_of(problem)) {
         const auto turns = std::ceil(load.chains / slots(factor_blocks(problem, sizes)));
-        cycles += model("level") + together(3, {load.longest * front * turns, memory(factored_blocks * load.fronts)});
+        cycles += model("level") + together(3, {(load.longest + model("start")) * front * turns, memory(factored_blocks * load.fronts)});
         if (!solves) continue;
         const auto swept_turns = std::ceil(load.chains / slots(sweep_blocks(problem, sizes)));
         const auto swept = together(3, {load.longest * sweep * swept_turns, memory(swept_blocks * load.fronts)});
@@ -158,7 +162,6 @@ constinit const Variant chains_variant{.name = "chains",
                                        .abilities = {.largest_block = largest_block},
                                        .refuses = refuses,
                                        .seconds = seconds,
-                                       .quantities = quantities,
                                        .lower = lower,
                                        .memory = memory,
                                        .steps = plain_steps,

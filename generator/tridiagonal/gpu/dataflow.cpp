@@ -177,8 +177,6 @@ std::string refuses(const Problem& problem) {
     return fits(sizes, problem.target) ? "" : too_large(dataflow_variant.name, sizes, problem);
 }
 
-Quantities quantities(const Problem&) { return {}; }
-
 /// One warp has a front of a wide level; larger fronts have a warp for each 16 rows.
 std::int64_t wide_threads(const DataflowSizes& sizes) { return sizes.padded <= 32 ? 32 : (sizes.padded + 15) / 16 * 32; }
 
@@ -426,7 +424,6 @@ constinit const Variant dataflow_variant{.name = "dataflow",
                                          .abilities = {.any_schedule = false, .largest_block = largest_block, .most_columns = most_columns},
                                          .refuses = refuses,
                                          .seconds = seconds,
-                                         .quantities = quantities,
                                          .lower = lower,
                                          .memory = memory,
                                          .steps = steps,

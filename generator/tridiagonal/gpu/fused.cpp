@@ -35,8 +35,6 @@ std::string refuses(const Problem& problem) {
     return fits(sizes, problem.target) ? "" : too_large(fused_variant.name, sizes, problem);
 }
 
-Quantities quantities(const Problem&) { return {}; }
-
 Lowered lower(const Problem& problem) { return lower_levels(fused_variant, problem, sizes_of(problem)); }
 
 double seconds(const Problem& problem, const KnownDevice& device) {
@@ -63,7 +61,6 @@ constinit const Variant fused_variant{.name = "fused",
                                       .abilities = {},
                                       .refuses = refuses,
                                       .seconds = seconds,
-                                      .quantities = quantities,
                                       .lower = lower,
                                       .memory = plain_memory,
                                       .steps = plain_steps,

@@ -21,8 +21,11 @@ struct TeamSizes : Sizes {
     std::int64_t members_together = 1;  ///< whose chains a thread block has side by side
 };
 
-/// Larger blocks leave a lane too few registers for its rows of the panels.
-constexpr std::int64_t largest_block = 24, largest_block_with_fill = 16;
+/// Larger blocks leave a lane too few registers for its rows of the panels; in double precision with fill.
+constexpr std::int64_t largest_block = 24, largest_filled_block = 18;
+std::int64_t largest_block_with_fill(const Spec& spec) { return spec.precision == Precision::f64 ? largest_filled_block : largest_block; }
+/// With fill, a thread of larger blocks has nearly all the registers that there are.
+constexpr std::int64_t largest_lean_block = 16;
 
 TeamSizes sizes_of(const Problem& problem) {
     const auto& [spec, target, schedule, workers, knobs] = problem;
@@ -53,14 +56,12 @@ TeamSizes sizes_of(const Problem& problem) {
 }
 
 std::string refuses(const Problem& problem) {
-    if (problem.spec.block > largest_block_with_fill && has_fill(problem.schedule))
-        return fmt::format("variant 'team' is for blocks up to {} with schedule {}, not for n = {}; give auto", largest_block_with_fill,
+    if (const auto largest = largest_block_with_fill(problem.spec); problem.spec.block > largest && has_fill(problem.schedule))
+        return fmt::format("variant 'team' is for blocks up to {} with schedule {}, not for n = {}; give auto", largest,
                            problem.schedule.name, problem.spec.block);
     const auto sizes = sizes_of(problem);
     return fits(sizes, problem.target) ? "" : too_large(team_variant.name, sizes, problem);
 }
-
-Quantities quantities(const Problem&) { return {}; }
 
 /// Chains of a member that a thread block has side by side.
 std::int64_t chains_together(const TeamSizes& sizes) { return sizes.threads / sizes.team / sizes.members_together; }
@@ -122,14 +123,14 @@ double seconds(const Problem& problem, const KnownDevice& device) {
         const auto share = model(sizes.panels > 2 ? "share_of_bytes_with_fill" : "share_of_bytes");
         return model.memory_cycles(of_blocks * elements * static_cast<double>(sizes.real)) / share;
     };
+    const auto fill = model(sizes.padded > largest_lean_block ? "large_fill" : "fill");
     const auto loads = loads_of(problem);
     const auto ahead = loads.size() == 1 ? model("ahead") : 1;  // a chain alone has two fronts on their way
     double cycles = 0;
     for (std::size_t k = 0; k < loads.size(); ++k) {
         const auto& load = loads[k];
         const auto longest = load.longest * ahead;
-        const auto product =
-            (model.precise("row") * rows + model.precise("element") * elements) * (1 + (load.longest_has_fill ? model("fill") : 0));
+        const auto product = (model.precise("row") * rows + model.precise("element") * elements) * (1 + (load.longest_has_fill ? fill : 0));
         const auto factor = longest * (model("front") + product) * turns(load, kernel, factored_blocks(sizes), factor_shared);
         cycles += model("level") + together(3, {factor, memory(moved_blocks(load, k == 0, k + 1 == loads.size()))});
         if (!solves) continue;
@@ -167,7 +168,6 @@ constinit const Variant team_variant{.name = "team",
                                      .abilities = {.finishes = false, .largest_block = largest_block},
                                      .refuses = refuses,
                                      .seconds = seconds,
-                                     .quantities = quantities,
                                      .lower = lower,
                                      .memory = plain_memory,
                                      .steps = plain_steps,

@@ -27,8 +27,6 @@ LevelSizes sizes_of(const Problem& problem) {
 
 std::string refuses(const Problem&) { return ""; }
 
-Quantities quantities(const Problem&) { return {}; }
-
 Lowered lower(const Problem& problem) { return lower_levels(tiled_variant, problem, sizes_of(problem)); }
 
 double seconds(const Problem& problem, const KnownDevice& device) {
@@ -55,7 +53,6 @@ constinit const Variant tiled_variant{.name = "tiled",
                                       .abilities = {},
                                       .refuses = refuses,
                                       .seconds = seconds,
-                                      .quantities = quantities,
                                       .lower = lower,
                                       .memory = plain_memory,
                                       .steps = plain_steps,

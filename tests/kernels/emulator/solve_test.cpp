@@ -162,7 +162,7 @@ TEST_CASE("teams have chains of every schedule on the emulated GPU") {
          {"single-stage", "multi-stage", "partitioned:3", "twisted:2", "twisted:4", "recursive:2:3", "segments:3,2", "recursive:8"})
         check_solves({.block = 3, .horizon = 13, .rhs = 5, .batch = 2}, schedule, "team", "cuda:sm_90");
     int k = 0;
-    for (const std::int64_t n : {1, 2, 4, 7, 8, 12, 16})
+    for (const std::int64_t n : {1, 2, 4, 7, 8, 12, 16, 18})
         check_solves({.block = n, .horizon = 11, .rhs = 1 + k % 2}, k++ % 2 == 0 ? "recursive:2" : "twisted:3", "team", "cuda:sm_90");
     for (const std::int64_t horizon : {1, 2, 3, 31, 32, 33})
         check_solves({.block = 4, .horizon = horizon}, "recursive:3", "team", "cuda:sm_75");
