@@ -18,7 +18,6 @@ import measure
 import numpy as np
 import scipy.io
 import scipy.sparse
-
 import trifold.sparse
 
 TOLERANCE = 1e-8
