@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <numeric>
 #include <random>
 #include <span>
 #include <trifold/error.hpp>
@@ -113,6 +114,35 @@ formats::BlockRows rows_of(const SparseCase& one) {
     for (const auto source : one.pattern.sources())
         rows.values.insert(rows.values.end(), one.values.begin() + source * square, one.values.begin() + (source + 1) * square);
     return rows;
+}
+
+/// Rows get other numbers, and stay in the subdomains that were given for them.
+void shuffle(SparseCase& one, std::uint64_t seed) {
+    const auto before = rows_of(one);
+    const auto square = before.block * before.block;
+    std::vector<std::int64_t> old_of(static_cast<std::size_t>(before.rows())), new_of(old_of.size());
+    std::iota(old_of.begin(), old_of.end(), 0);
+    std::ranges::shuffle(old_of, std::mt19937_64(seed));
+    for (std::size_t row = 0; row < old_of.size(); ++row) new_of[static_cast<std::size_t>(old_of[row])] = static_cast<std::int64_t>(row);
+    formats::BlockRows after{.block = before.block};
+    std::vector<std::int32_t> parts;
+    std::vector<std::pair<std::int64_t, std::int64_t>> entries;  // of a row: the column, and the old place
+    for (const auto old : old_of) {
+        entries.clear();
+        for (auto k = before.starts[static_cast<std::size_t>(old)]; k < before.starts[static_cast<std::size_t>(old) + 1]; ++k)
+            entries.emplace_back(new_of[static_cast<std::size_t>(before.columns[static_cast<std::size_t>(k)])], k);
+        std::ranges::sort(entries);
+        for (const auto& [column, place] : entries) {
+            after.columns.push_back(column);
+            after.values.insert(after.values.end(), before.values.begin() + place * square, before.values.begin() + (place + 1) * square);
+        }
+        after.starts.push_back(static_cast<std::int64_t>(after.columns.size()));
+        if (!one.partition.parts.empty()) parts.push_back(one.partition.parts[static_cast<std::size_t>(old)]);
+    }
+    one.pattern = SparsePattern(std::span<const std::int64_t>(after.starts), std::span<const std::int64_t>(after.columns));
+    one.values = std::move(after.values);
+    one.partition.parts = std::move(parts);
+    one.name += " in random order";
 }
 
 /// Our solver on a case, its data in place.
@@ -237,14 +267,16 @@ double copy_rate(DeviceTools& tools, std::int64_t bytes, const Budget& budget) {
     return 2 * static_cast<double>(bytes) / seconds.median;
 }
 
-SparseCase case_of_mesh(const SparseMesh& mesh, const SparseSpec& spec, const SparsePartition& partition, bool by_rows,
+SparseCase case_of_mesh(const SparseMesh& mesh, const SparseSpec& spec, const SparsePartition& partition, MeshForm form,
                         std::uint64_t seed) {
     SparsePattern pattern(mesh);
-    if (by_rows) pattern = SparsePattern(pattern.starts(), pattern.columns());
+    if (form != MeshForm::mesh) pattern = SparsePattern(pattern.starts(), pattern.columns());
     auto values = rounded(sparse_values(pattern, spec.block, seed), spec.precision);
     auto b = rounded(random_numbers(pattern.rows() * spec.block, seed + 1), spec.precision);
     auto name = fmt::format("{}x{}x{} {} points", mesh.width, mesh.height, mesh.depth, mesh.points);
-    return {std::move(name), spec, pattern, partition, std::move(values), std::move(b), mesh};
+    SparseCase one{std::move(name), spec, pattern, partition, std::move(values), std::move(b), mesh};
+    if (form == MeshForm::random_rows) shuffle(one, seed);
+    return one;
 }
 
 SparseCase case_of_rows(std::string name, formats::BlockRows a, const SparseSpec& spec, const SparsePartition& partition,

@@ -49,8 +49,11 @@ struct SparseCase {
     std::vector<double> values, b;
     std::optional<SparseMesh> mesh;  ///< none: a matrix of a file
 };
-/// The values of sparse_values on a mesh; `by_rows`: the pattern in compressed form.
-SparseCase case_of_mesh(const SparseMesh& mesh, const SparseSpec& spec, const SparsePartition& partition, bool by_rows, std::uint64_t seed);
+/// How a mesh is given: as such, or as rows in compressed form, in its order or in a random one.
+enum class MeshForm { mesh, rows, random_rows };
+/// The values of sparse_values on a mesh.
+SparseCase case_of_mesh(const SparseMesh& mesh, const SparseSpec& spec, const SparsePartition& partition, MeshForm form,
+                        std::uint64_t seed);
 /// Rows of a problem or of a file, whose block is that of `spec`; b is random.
 SparseCase case_of_rows(std::string name, formats::BlockRows a, const SparseSpec& spec, const SparsePartition& partition,
                         std::uint64_t seed);

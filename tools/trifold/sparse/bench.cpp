@@ -17,7 +17,7 @@ struct SparseBenchOptions {
     std::string preconditioner = "ildu0", method = "bicgstab", partition = "automatic", problem, file;
     std::int64_t block = 3;
     int points = 0;  // 0: 7, or 5 in a plane
-    bool by_rows = false, forward = false;
+    bool by_rows = false, random_rows = false, forward = false;
 };
 
 constexpr std::int64_t copied = 1 << 30, copied_quick = 1 << 24;  // bytes
@@ -83,7 +83,8 @@ SparseCase case_of(const std::string& size, Precision precision, const SparseBen
     if (own.problem.empty()) {
         const SparseMesh mesh{x, y, z, own.points > 0 ? own.points : z == 1 ? 5 : 7};
         matrix.points = mesh.points;
-        return case_of_mesh(mesh, spec, matrix.parts(!own.by_rows), own.by_rows, seed);
+        const auto form = own.random_rows ? MeshForm::random_rows : own.by_rows ? MeshForm::rows : MeshForm::mesh;
+        return case_of_mesh(mesh, spec, matrix.parts(form == MeshForm::mesh), form, seed);
     }
     auto a = problems::make_sparse(own.problem, {x, y, z}, spec.block, 1, seed).a;
     spec.block = a.block;
@@ -215,6 +216,7 @@ std::function<int()> sparse_bench(CLI::App& app, const BenchOptions& options, co
         ->capture_default_str();
     app.add_option("--method", own->method, "In suite sparse: bicgstab, cg or gmres")->capture_default_str();
     app.add_flag("--by-rows", own->by_rows, "In suite sparse: the pattern in compressed form, not as a mesh");
+    app.add_flag("--random-rows", own->random_rows, "In suite sparse: that, with rows in a random order");
     app.add_flag("--forward", own->forward, "In suite sparse: without the transposed operations");
     return [own, &options] { return run(options, *own); };
 }
