@@ -24,7 +24,7 @@ def bench(monkeypatch):
     yield load
     if "jax" in sys.modules:
         sys.modules["jax"].config.update("jax_default_device", None)
-    for name in ("measure", "smoother", "gradients", "mpc", "second_moments", "state_space"):
+    for name in ("measure", "smoother", "gradients", "mpc", "second_moments", "sparse_systems", "state_space"):
         sys.modules.pop(name, None)
 
 
@@ -179,6 +179,22 @@ def test_state_space(bench):
     p = state_space.model_of(20, 2, 0)
     with pytest.raises(AssertionError, match="mean of 40 draws"):
         state_space.check_moments("trifold", state_space.programs(p, 40)["trifold"]() + 3, p)
+
+
+def test_sparse(bench, tmp_path):
+    sparse = bench("sparse_systems", "scipy")
+    file = tmp_path / "A.mtx"
+    random = np.random.default_rng(2)
+    sparse.scipy.io.mmwrite(file, sparse.mesh("5x4x3", 2, random))
+    rows = sparse.main(["--small", "--leave-out", "trifold, mixed"]) + sparse.main([f"{file}:2"])
+    for row in rows:
+        assert row["end"] == "converged" and row["residual"] <= 1e-8 and row["solution_s"] > 0, row
+    assert [(row["block"], row["solver"]) for row in rows] == [
+        *((block, solver) for block in (3, 1) for solver in ("trifold", "jacobi", "spilu")),
+        *((2, solver) for solver in ("trifold", "trifold, mixed", "jacobi", "spilu")),
+    ]
+    stopped = sparse.main(["9x9x9:1", "--limit", "0", "--leave-out", "trifold", "trifold, mixed", "spilu"])
+    assert [row["end"] for row in stopped] == ["stopped"]
 
 
 def test_medians_are_of_new_data(bench):

@@ -8,6 +8,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <map>
 #include <random>
 #include <trifold/error.hpp>
@@ -176,6 +177,7 @@ struct SparseTimes {
 };
 void print_times(const std::string& who, const SparseTimes& t) {
     fmt::print("{:46} {:9.3f} s {:9.3f} s {:7} {:10.2e}\n", who, t.prepare, t.solve, t.iterations, t.residual);
+    std::fflush(stdout);  // the next one may take minutes
 }
 
 SparseTimes time_eigen(const Rows& a, const Eigen::VectorXd& b, double tolerance, double drop, int fill) {
@@ -248,13 +250,17 @@ int main(int argc, char** argv) {
     app.add_option("--scale", options.scale, "Of the problems' numbers of cells along a side")->capture_default_str();
     app.add_option("--subdomain", options.rows, "Rows of a subdomain; 0: by the model")->capture_default_str();
     app.add_flag("--alone", options.alone, "Without others");
+    std::vector<std::string> problems{"convection", "rock", "reaction"};
+    app.add_option("problems", problems, "What is solved")->check(CLI::IsMember(problems))->capture_default_str();
     CLI11_PARSE(app, argc, argv);
     try {
         Eigen::setNbThreads(options.workers);
         const auto cells = [&](double side) { return std::max<std::int64_t>(2, std::llround(side * options.scale)); };
-        run(convection(cells(708)), options);
-        run(layers({cells(60), cells(220), cells(85)}), options);
-        run(reactions(cells(64)), options);
+        for (const auto& problem : problems)
+            run(problem == "convection" ? convection(cells(708))
+                : problem == "rock"     ? layers({cells(60), cells(220), cells(85)})
+                                        : reactions(cells(64)),
+                options);
     } catch (const trifold::Error& error) {
         fmt::print(stderr, "bench_sparse_cpu: {}\n", error.what());
         return 2;

@@ -64,4 +64,11 @@ std::vector<Step> Ours::steps_in() {
 
 std::vector<Step> Ours::steps() { return precision_ != Precision::f32 ? steps_in<double>() : steps_in<float>(); }
 
+std::shared_ptr<void> integers(const DeviceTools& tools, const std::vector<int>& values) {
+    const auto bytes = static_cast<std::int64_t>(values.size() * sizeof(int));
+    auto memory = tools.allocate(bytes);
+    tools.upload(memory.get(), values.data(), bytes);
+    return memory;
+}
+
 }  // namespace trifold::bench

@@ -60,6 +60,8 @@ class Array {
     void upload(const std::vector<double>& values);
 };
 
+std::shared_ptr<void> integers(const DeviceTools& tools, const std::vector<int>& values);
+
 /// Our solver.
 class Ours : public Contender {
   public:

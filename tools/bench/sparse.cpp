@@ -2,9 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <numeric>
 #include <random>
+#include <span>
+#include <trifold/error.hpp>
+
+#include "generator/sparse/knobs.hpp"
+#include "runtime/sparse/partition.hpp"
 
 namespace trifold::bench {
 namespace {
@@ -41,25 +48,6 @@ class DeviceArray {
     std::shared_ptr<void> memory_;
 };
 
-SparsePattern pattern_of(const SparseCase& one) {
-    const SparsePattern mesh(one.mesh);
-    return one.by_pattern ? SparsePattern(mesh.starts(), mesh.columns()) : mesh;
-}
-
-/// The subdomains of a mesh's boxes, for the same pattern in compressed form.
-SparsePartition partition_of(const SparseCase& one) {
-    const auto& [mesh, box, spec, by_pattern] = one;
-    if (box == std::array<std::int64_t, 3>{}) return {};
-    if (!by_pattern) return {.by = SparsePartitioning::box, .box = box};
-    SparsePartition given{.by = SparsePartitioning::given};
-    const auto across = (mesh.width + box[0] - 1) / box[0], down = (mesh.height + box[1] - 1) / box[1];
-    for (std::int64_t z = 0; z < mesh.depth; ++z)
-        for (std::int64_t y = 0; y < mesh.height; ++y)
-            for (std::int64_t x = 0; x < mesh.width; ++x)
-                given.parts.push_back(static_cast<std::int32_t>(x / box[0] + across * (y / box[1] + down * (z / box[2]))));
-    return given;
-}
-
 std::vector<double> random_numbers(std::int64_t count, std::uint64_t seed) {
     std::mt19937_64 random(seed);
     std::uniform_real_distribution<double> number(-1, 1);
@@ -75,19 +63,19 @@ std::vector<double> rounded(std::vector<double> values, Precision precision) {
     return values;
 }
 
-double relative_residual(const SparsePattern& pattern, std::int64_t block, const std::vector<double>& values, const std::vector<double>& x,
-                         const std::vector<double>& b) {
+double relative_residual(const SparseCase& one, const std::vector<double>& x) {
+    const auto block = one.spec.block;
     double error = 0, size = 0;
-    const auto starts = pattern.starts();
-    const auto columns = pattern.columns(), sources = pattern.sources();
-    for (std::int64_t row = 0; row < pattern.rows(); ++row)
+    const auto starts = one.pattern.starts();
+    const auto columns = one.pattern.columns(), sources = one.pattern.sources();
+    for (std::int64_t row = 0; row < one.pattern.rows(); ++row)
         for (std::int64_t i = 0; i < block; ++i) {
-            double sum = b[static_cast<std::size_t>(row * block + i)];
+            double sum = one.b[static_cast<std::size_t>(row * block + i)];
             size += sum * sum;
             for (auto k = starts[static_cast<std::size_t>(row)]; k < starts[static_cast<std::size_t>(row) + 1]; ++k) {
                 const std::int64_t source = sources.empty() ? k : sources[static_cast<std::size_t>(k)];
                 for (std::int64_t j = 0; j < block; ++j)
-                    sum -= values[static_cast<std::size_t>((source * block + i) * block + j)] *
+                    sum -= one.values[static_cast<std::size_t>((source * block + i) * block + j)] *
                            x[static_cast<std::size_t>(columns[static_cast<std::size_t>(k)] * block + j)];
             }
             error += sum * sum;
@@ -95,14 +83,162 @@ double relative_residual(const SparsePattern& pattern, std::int64_t block, const
     return std::sqrt(error / size);
 }
 
-}  // namespace
-
-std::string to_string(const SparseCase& one) {
-    const auto& m = one.mesh;
-    return fmt::format("{}x{}x{} {} points, blocks of {}, {}, {}, {}{}", m.width, m.height, m.depth, m.points, one.spec.block,
-                       to_string(one.spec.precision), to_string(one.spec.preconditioner), to_string(one.spec.method),
-                       one.by_pattern ? ", by rows" : "");
+/// |x - y| / |y|.
+double relative_distance(const std::vector<double>& x, const std::vector<double>& y) {
+    double error = 0, size = 0;
+    for (std::size_t k = 0; k < y.size(); ++k) {
+        error += (x[k] - y[k]) * (x[k] - y[k]);
+        size += y[k] * y[k];
+    }
+    return std::sqrt(error / size);
 }
+
+/// The subdomains that a plan has made, for its peers.
+std::vector<std::int32_t> parts_of(const SparsePlan& plan, const SparseCase& one) {
+    const auto& choice = plan.choice();
+    const auto usual = sparse::usual_rows(one.spec, choice.target, one.pattern.rows(), sparse::pinned_by(choice.tuning, choice.target));
+    return sparse::parts_of(one.pattern, one.partition, one.spec.preconditioner, usual).of_row;
+}
+
+formats::BlockRows rows_of(const SparseCase& one) {
+    formats::BlockRows rows{one.spec.block,
+                            {one.pattern.starts().begin(), one.pattern.starts().end()},
+                            {one.pattern.columns().begin(), one.pattern.columns().end()},
+                            {}};
+    if (one.pattern.sources().empty()) {
+        rows.values = one.values;
+        return rows;
+    }
+    const auto square = rows.block * rows.block;
+    rows.values.reserve(static_cast<std::size_t>(one.pattern.entries() * square));
+    for (const auto source : one.pattern.sources())
+        rows.values.insert(rows.values.end(), one.values.begin() + source * square, one.values.begin() + (source + 1) * square);
+    return rows;
+}
+
+/// Rows get other numbers, and stay in the subdomains that were given for them.
+void shuffle(SparseCase& one, std::uint64_t seed) {
+    const auto before = rows_of(one);
+    const auto square = before.block * before.block;
+    std::vector<std::int64_t> old_of(static_cast<std::size_t>(before.rows())), new_of(old_of.size());
+    std::iota(old_of.begin(), old_of.end(), 0);
+    std::ranges::shuffle(old_of, std::mt19937_64(seed));
+    for (std::size_t row = 0; row < old_of.size(); ++row) new_of[static_cast<std::size_t>(old_of[row])] = static_cast<std::int64_t>(row);
+    formats::BlockRows after{.block = before.block};
+    std::vector<std::int32_t> parts;
+    std::vector<std::pair<std::int64_t, std::int64_t>> entries;  // of a row: the column, and the old place
+    for (const auto old : old_of) {
+        entries.clear();
+        for (auto k = before.starts[static_cast<std::size_t>(old)]; k < before.starts[static_cast<std::size_t>(old) + 1]; ++k)
+            entries.emplace_back(new_of[static_cast<std::size_t>(before.columns[static_cast<std::size_t>(k)])], k);
+        std::ranges::sort(entries);
+        for (const auto& [column, place] : entries) {
+            after.columns.push_back(column);
+            after.values.insert(after.values.end(), before.values.begin() + place * square, before.values.begin() + (place + 1) * square);
+        }
+        after.starts.push_back(static_cast<std::int64_t>(after.columns.size()));
+        if (!one.partition.parts.empty()) parts.push_back(one.partition.parts[static_cast<std::size_t>(old)]);
+    }
+    one.pattern = SparsePattern(std::span<const std::int64_t>(after.starts), std::span<const std::int64_t>(after.columns));
+    one.values = std::move(after.values);
+    one.partition.parts = std::move(parts);
+    one.name += " in random order";
+}
+
+/// Our solver on a case, its data in place.
+class OurSparse {
+  public:
+    OurSparse(const SparseCase& one, const SparsePlan& plan, const SparseRequest& request, DeviceTools& tools,
+              const std::function<void(const SparseResult&)>& result)
+        : one_(one),
+          request_(request),
+          tools_(tools),
+          result_(result),
+          summary_(plan.summary()),
+          solver_(plan),
+          a_(tools, one.spec.precision, one.values),
+          b_(tools, one.spec.precision, one.b),
+          x_(tools, one.spec.precision, one.b) {}
+
+    /// `begin`: when the solver was asked for.
+    void run(std::chrono::steady_clock::time_point begin) {
+        result_({"trifold", "tables", summarize({std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()})});
+        const auto& spec = one_.spec;
+        time("update", 2 * matrix() + matrix() + factors(), [this] { solver_.update(a_.any(), stream()); });
+        using enum SparseOperation;
+        for (const auto& [operation, bytes] :
+             {std::pair{apply, factors()}, {apply_transposed, factors()}, {multiply, matrix()}, {multiply_transposed, matrix()}})
+            if (spec.operations.contains(operation))
+                time(std::string(to_string(operation)), bytes + 2 * vector(), [this, operation] { call(operation); });
+        if (spec.operations.contains(solve)) run_solve();
+    }
+    /// What `apply` gives.
+    std::vector<double> applied() {
+        call(SparseOperation::apply);
+        return x_.host();
+    }
+
+  private:
+    void run_solve() {
+        const auto seconds =
+            summarize(time_step(tools_, {.operation = "solve", .call = [this] { call(SparseOperation::solve); }}, request_.budget));
+        const auto outcome = solver_.outcomes().front();
+        result_({"trifold",
+                 "solve",
+                 seconds,
+                 0,
+                 outcome.iterations,
+                 std::string(to_string(outcome.end)),
+                 relative_residual(one_, x_.host()),
+                 {}});
+        // An iteration of BiCGSTAB moves two applications, two products, and vectors around them.
+        constexpr double vectors = 18;
+        auto each = seconds;
+        each.median /= static_cast<double>(std::max<std::int64_t>(1, outcome.iterations));
+        result_({"trifold", "iteration", each,
+                 one_.spec.method == SparseMethod::bicgstab ? 2 * (matrix() + factors()) + vectors * vector() : 0});
+    }
+    void time(std::string operation, double bytes, const std::function<void()>& call) {
+        result_(
+            {"trifold", std::move(operation), summarize(time_step(tools_, {.operation = "step", .call = call}, request_.budget)), bytes});
+    }
+    void call(SparseOperation operation) {
+        const std::array two{b_.any(), x_.any()};
+        solver_.run(operation, two, stream(), {.relative = request_.tolerance});
+    }
+    Stream stream() const { return {tools_.stream()}; }
+    double square() const { return static_cast<double>(one_.spec.block * one_.spec.block); }
+    double real() const { return static_cast<double>(element_bytes(one_.spec.precision)); }
+    double matrix() const { return static_cast<double>(summary_.entries) * square() * real(); }
+    double vector() const { return static_cast<double>(one_.pattern.rows() * one_.spec.block) * real(); }
+    double factors() const { return static_cast<double>(summary_.factored) * square() * (one_.spec.precision == Precision::f64 ? 8 : 4); }
+
+    const SparseCase& one_;
+    const SparseRequest& request_;
+    DeviceTools& tools_;
+    const std::function<void(const SparseResult&)>& result_;
+    const SparseSummary summary_;
+    SparseSolver solver_;
+    const DeviceArray a_, b_, x_;
+};
+
+void measure_peer(const SparsePeer& peer, const SparseCase& one, const SparseSystem& system, const std::vector<double>& applied,
+                  const SparseRequest& request, DeviceTools& tools, const std::function<void(const SparseResult&)>& result) {
+    const auto contender = peer.make(system, tools);
+    for (const auto& step : contender->steps()) {
+        SparseResult timed{peer.name, step.operation, summarize(time_step(tools, step, request.budget))};
+        if (step.solves) {
+            const auto x = contender->take_solution();
+            if (peer.preconditions)
+                timed.apart = relative_distance(x, applied);
+            else
+                timed.residual = relative_residual(one, x);
+        }
+        result(timed);
+    }
+}
+
+}  // namespace
 
 std::vector<double> sparse_values(const SparsePattern& pattern, std::int64_t block, std::uint64_t seed) {
     std::mt19937_64 random(seed);
@@ -131,52 +267,46 @@ double copy_rate(DeviceTools& tools, std::int64_t bytes, const Budget& budget) {
     return 2 * static_cast<double>(bytes) / seconds.median;
 }
 
-void measure_sparse(const SparseCase& one, const SparseRequest& request, const std::function<void(const SparseResult&)>& result,
-                    const std::function<void(const SparseSummary&)>& plan_made) {
-    const auto& [device, workers, peers, budget, seed, tolerance] = request;
-    DeviceTools tools(device);
-    const auto pattern = pattern_of(one);
-    const auto& spec = one.spec;
-    const SparsePlan plan(spec, pattern, device, partition_of(one), {.workers = workers});
-    plan_made(plan.summary());
-    const auto begin = std::chrono::steady_clock::now();
-    SparseSolver solver(plan);
-    result({"tables", summarize({std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()})});
-    const auto values = rounded(sparse_values(pattern, spec.block, seed), spec.precision);
-    const auto size = pattern.rows() * spec.block;
-    const auto b = rounded(random_numbers(size, seed + 1), spec.precision);
-    const DeviceArray a(tools, spec.precision, values), right(tools, spec.precision, b), x(tools, spec.precision, b);
-    const Stream stream{tools.stream()};
-    const auto real = static_cast<double>(element_bytes(spec.precision)), square = static_cast<double>(spec.block * spec.block);
-    const auto& summary = plan.summary();
-    const double matrix = static_cast<double>(summary.entries) * square * real, vector = static_cast<double>(size) * real;
-    const double factors = static_cast<double>(summary.factored) * square * (spec.precision == Precision::f64 ? 8 : 4);
-    const auto time = [&](std::string operation, double bytes, const std::function<void()>& call) {
-        SparseResult timed{std::move(operation), summarize(time_step(tools, {.operation = "step", .call = call}, budget)), bytes};
-        result(timed);
-    };
-    const SparseOptions options{.relative = tolerance};
-    time("update", 2 * matrix + matrix + factors, [&] { solver.update(a.any(), stream); });
-    using enum SparseOperation;
-    const std::array two{right.any(), x.any()};
-    for (const auto& [operation, bytes] :
-         {std::pair{apply, factors}, {apply_transposed, factors}, {multiply, matrix}, {multiply_transposed, matrix}})
-        if (spec.operations.contains(operation))
-            time(std::string(to_string(operation)), bytes + 2 * vector, [&, operation] { solver.run(operation, two, stream, options); });
-    if (!spec.operations.contains(solve)) return;
-    SparseResult solved{
-        "solve", summarize(time_step(tools, {.operation = "solve", .call = [&] { solver.run(solve, two, stream, options); }}, budget))};
-    const auto outcome = solver.outcomes().front();
-    solved.end = to_string(outcome.end);
-    solved.iterations = outcome.iterations;
-    solved.residual = relative_residual(pattern, spec.block, values, x.host(), b);
-    result(solved);
-    // An iteration of BiCGSTAB moves two applications, two products, and vectors around them.
-    constexpr double vectors = 18;
-    auto each = solved.seconds;
-    each.median /= static_cast<double>(std::max<std::int64_t>(1, outcome.iterations));
-    SparseResult iteration{"iteration", each, spec.method == SparseMethod::bicgstab ? 2 * (matrix + factors) + vectors * vector : 0};
-    result(iteration);
+SparseCase case_of_mesh(const SparseMesh& mesh, const SparseSpec& spec, const SparsePartition& partition, MeshForm form,
+                        std::uint64_t seed) {
+    SparsePattern pattern(mesh);
+    if (form != MeshForm::mesh) pattern = SparsePattern(pattern.starts(), pattern.columns());
+    auto values = rounded(sparse_values(pattern, spec.block, seed), spec.precision);
+    auto b = rounded(random_numbers(pattern.rows() * spec.block, seed + 1), spec.precision);
+    auto name = fmt::format("{}x{}x{} {} points", mesh.width, mesh.height, mesh.depth, mesh.points);
+    SparseCase one{std::move(name), spec, pattern, partition, std::move(values), std::move(b), mesh};
+    if (form == MeshForm::random_rows) shuffle(one, seed);
+    return one;
+}
+
+SparseCase case_of_rows(std::string name, formats::BlockRows a, const SparseSpec& spec, const SparsePartition& partition,
+                        std::uint64_t seed) {
+    SparsePattern pattern{std::span<const std::int64_t>(a.starts), std::span<const std::int64_t>(a.columns)};
+    auto b = rounded(random_numbers(a.rows() * a.block, seed + 1), spec.precision);
+    return {std::move(name), spec, pattern, partition, rounded(std::move(a.values), spec.precision), std::move(b), std::nullopt};
+}
+
+void measure_sparse(const SparseCase& one, const SparseRequest& request, const SparseListener& listener) {
+    DeviceTools tools(request.device);
+    const SparsePlan plan(one.spec, one.pattern, request.device, one.partition, {.workers = request.workers});
+    listener.plan(plan.summary());
+    std::vector<double> applied;
+    {
+        const auto begin = std::chrono::steady_clock::now();
+        OurSparse ours(one, plan, request, tools, listener.result);
+        ours.run(begin);
+        if (!request.peers.empty()) applied = ours.applied();
+    }
+    std::optional<SparseSystem> system;  // made once there is a peer that takes it
+    for (const auto& peer : request.peers) {
+        if (!peer.problem.empty() || !peer.fits(one.spec, one.pattern)) continue;
+        try {
+            if (!system) system = SparseSystem{rows_of(one), one.b, parts_of(plan, one)};
+            measure_peer(peer, one, *system, applied, request, tools, listener.result);
+        } catch (const Error& error) {
+            listener.failure(peer.name, error.what());
+        }
+    }
 }
 
 }  // namespace trifold::bench

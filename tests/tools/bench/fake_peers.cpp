@@ -1,10 +1,12 @@
-// cuBLAS, cuSOLVER and cuDSS as far as the benchmarks call them, on host memory: plain loops and Eigen. Arguments that the real libraries
-// would refuse, or would take for something else, are refused.
+// cuBLAS, cuSOLVER, cuDSS and cuSPARSE as far as the benchmarks call them, on host memory: plain loops and Eigen. Arguments that the real
+// libraries would refuse, or would take for something else, are refused.
 #include <Eigen/Dense>
 #include <Eigen/Sparse>
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 namespace {
 
@@ -170,5 +172,173 @@ int cudssExecute(void* given, int phase, void* config, void* raw, void* a, void*
             factor(*static_cast<Sparse*>(a), member, data);
     }
     return success;
+}
+}
+
+namespace {
+
+/// A matrix in rows of blocks of numbers by rows, and whether it was analyzed.
+struct Fill {
+    int half = -1, diagonal = -1;
+};
+struct Analysis {
+    int entries = -1;
+};
+struct Numbers {
+    std::int64_t size = 0;
+    const int *starts = nullptr, *columns = nullptr;
+    const double* values = nullptr;
+    int half = -1, diagonal = -1;
+};
+struct Vector {
+    std::int64_t size = 0;
+    double* values = nullptr;
+};
+
+/// The same numbers by rows: where each is in an array of blocks.
+struct Places {
+    std::vector<int> starts{0}, columns, places;
+    Places(int rows, const int* of_rows, const int* of_blocks, int block) {
+        for (int row = 0; row < rows * block; ++row) {
+            for (int k = of_rows[row / block]; k < of_rows[row / block + 1]; ++k)
+                for (int j = 0; j < block; ++j) {
+                    columns.push_back(of_blocks[k] * block + j);
+                    places.push_back((k * block + row % block) * block + j);
+                }
+            starts.push_back(static_cast<int>(columns.size()));
+        }
+    }
+};
+
+void factor(const Places& at, double* values) {
+    const int rows = static_cast<int>(at.starts.size()) - 1;
+    std::vector<int> place(static_cast<std::size_t>(rows), -1);  // of a column in the row
+    const auto index = [](int k) { return static_cast<std::size_t>(k); };
+    std::vector<double> pivots(static_cast<std::size_t>(rows));
+    for (int row = 0; row < rows; ++row) {
+        for (int k = at.starts[index(row)]; k < at.starts[index(row + 1)]; ++k) place[index(at.columns[index(k)])] = at.places[index(k)];
+        for (int k = at.starts[index(row)]; k < at.starts[index(row + 1)] && at.columns[index(k)] < row; ++k) {
+            const int above = at.columns[index(k)];
+            const double factor = values[at.places[index(k)]] /= pivots[index(above)];
+            for (int q = at.starts[index(above)]; q < at.starts[index(above + 1)]; ++q)
+                if (const int column = at.columns[index(q)]; column > above && place[index(column)] >= 0)
+                    values[place[index(column)]] -= factor * values[at.places[index(q)]];
+        }
+        pivots[index(row)] = values[place[index(row)]];
+        for (int k = at.starts[index(row)]; k < at.starts[index(row + 1)]; ++k) place[index(at.columns[index(k)])] = -1;
+    }
+}
+
+/// L with ones on its diagonal, or U.
+template <class Value>
+void solve(int rows, const int* starts, const int* columns, const Value& value, bool is_lower, const double* b, double* x) {
+    for (int step = 0; step < rows; ++step) {
+        const int row = is_lower ? step : rows - 1 - step;
+        double sum = b[row], pivot = 1;
+        for (int k = starts[row]; k < starts[row + 1]; ++k) {
+            if (columns[k] == row && !is_lower) pivot = value(k);
+            if (is_lower ? columns[k] < row : columns[k] > row) sum -= value(k) * x[columns[k]];
+        }
+        x[row] = sum / pivot;
+    }
+}
+
+bool is_triangle(int half, int diagonal) { return (half == 0 && diagonal == 1) || (half == 1 && diagonal == 0); }
+
+}  // namespace
+
+extern "C" {
+
+int cusparseCreate(void** result) { return *result = &handle, success; }
+int cusparseDestroy(void* given) { return given == &handle ? success : invalid; }
+int cusparseSetStream(void* given, void*) { return given == &handle ? success : invalid; }
+int cusparseCreateMatDescr(void** result) { return *result = new Fill, success; }
+int cusparseDestroyMatDescr(void* given) { return delete static_cast<Fill*>(given), success; }
+int cusparseSetMatFillMode(void* given, int half) { return static_cast<Fill*>(given)->half = half, success; }
+int cusparseSetMatDiagType(void* given, int diagonal) { return static_cast<Fill*>(given)->diagonal = diagonal, success; }
+int cusparseCreateBsrilu02Info(void** result) { return *result = new Analysis, success; }
+int cusparseDestroyBsrilu02Info(void* given) { return delete static_cast<Analysis*>(given), success; }
+int cusparseCreateBsrsv2Info(void** result) { return *result = new Analysis, success; }
+int cusparseDestroyBsrsv2Info(void* given) { return delete static_cast<Analysis*>(given), success; }
+
+int cusparseDbsrilu02_bufferSize(void* given, int, int, int, void*, double*, const int*, const int*, int, void*, int* bytes) {
+    return *bytes = 16, given == &handle ? success : invalid;
+}
+int cusparseDbsrilu02_analysis(void* given, int direction, int, int entries, void*, double*, const int*, const int*, int, void* info,
+                               int policy, void* room) {
+    if (given != &handle || direction != 0 || policy != 1 || room == nullptr) return invalid;
+    return static_cast<Analysis*>(info)->entries = entries, success;
+}
+int cusparseDbsrilu02(void* given, int direction, int rows, int entries, void*, double* values, const int* starts, const int* columns,
+                      int block, void* info, int policy, void* room) {
+    if (given != &handle || direction != 0 || policy != 1 || room == nullptr || static_cast<Analysis*>(info)->entries != entries ||
+        starts[rows] != entries)
+        return invalid;
+    return factor(Places(rows, starts, columns, block), values), success;
+}
+int cusparseDbsrsv2_bufferSize(void* given, int, int, int, int, void*, double*, const int*, const int*, int, void*, int* bytes) {
+    return *bytes = 16, given == &handle ? success : invalid;
+}
+int cusparseDbsrsv2_analysis(void* given, int direction, int transpose, int, int entries, void* descriptor, const double*, const int*,
+                             const int*, int, void* info, int policy, void* room) {
+    const auto& fill = *static_cast<Fill*>(descriptor);
+    if (given != &handle || direction != 0 || transpose != 0 || policy != 1 || room == nullptr || !is_triangle(fill.half, fill.diagonal))
+        return invalid;
+    return static_cast<Analysis*>(info)->entries = entries, success;
+}
+int cusparseDbsrsv2_solve(void* given, int direction, int transpose, int rows, int entries, const double* alpha, void* descriptor,
+                          const double* values, const int* starts, const int* columns, int block, void* info, const double* b, double* x,
+                          int policy, void* room) {
+    if (given != &handle || direction != 0 || transpose != 0 || *alpha != 1 || policy != 1 || room == nullptr ||
+        static_cast<Analysis*>(info)->entries != entries)
+        return invalid;
+    const Places at(rows, starts, columns, block);
+    const auto value = [&](int k) { return values[at.places[static_cast<std::size_t>(k)]]; };
+    return solve(rows * block, at.starts.data(), at.columns.data(), value, static_cast<Fill*>(descriptor)->half == 0, b, x), success;
+}
+int cusparseDbsr2csr(void* given, int direction, int rows, int columns_of, void*, const double* values, const int* starts,
+                     const int* columns, int block, void*, double* numbers, int* starts_of_numbers, int* columns_of_numbers) {
+    if (given != &handle || direction != 0 || rows != columns_of) return invalid;
+    const Places at(rows, starts, columns, block);
+    std::ranges::copy(at.starts, starts_of_numbers);
+    std::ranges::copy(at.columns, columns_of_numbers);
+    std::ranges::transform(at.places, numbers, [&](int place) { return values[place]; });
+    return success;
+}
+int cusparseCreateCsr(void** matrix, std::int64_t rows, std::int64_t columns, std::int64_t entries, void* starts, void* indices,
+                      void* values, int starts_type, int indices_type, int base, int type) {
+    const auto* first = static_cast<const int*>(starts);
+    if (rows != columns || first[rows] != entries || starts_type != 2 || indices_type != 2 || base != 0 || type != 1) return invalid;
+    return *matrix = new Numbers{rows, first, static_cast<const int*>(indices), static_cast<const double*>(values)}, success;
+}
+int cusparseSpMatSetAttribute(void* matrix, int attribute, const int* value, std::size_t bytes) {
+    if (bytes != sizeof(int) || attribute < 0 || attribute > 1) return invalid;
+    auto& numbers = *static_cast<Numbers*>(matrix);
+    return (attribute == 0 ? numbers.half : numbers.diagonal) = *value, success;
+}
+int cusparseDestroySpMat(void* matrix) { return delete static_cast<Numbers*>(matrix), success; }
+int cusparseCreateDnVec(void** vector, std::int64_t size, void* values, int type) {
+    if (type != 1) return invalid;
+    return *vector = new Vector{size, static_cast<double*>(values)}, success;
+}
+int cusparseDestroyDnVec(void* vector) { return delete static_cast<Vector*>(vector), success; }
+int cusparseSpSV_createDescr(void** plan) { return *plan = new Analysis, success; }
+int cusparseSpSV_destroyDescr(void* plan) { return delete static_cast<Analysis*>(plan), success; }
+int cusparseSpSV_bufferSize(void* given, int, const double*, void*, void*, void*, int, int, void*, std::size_t* bytes) {
+    return *bytes = 16, given == &handle ? success : invalid;
+}
+int cusparseSpSV_analysis(void* given, int transpose, const double*, void* matrix, void*, void*, int type, int, void* plan, void* room) {
+    const auto& numbers = *static_cast<Numbers*>(matrix);
+    if (given != &handle || transpose != 0 || type != 1 || room == nullptr || !is_triangle(numbers.half, numbers.diagonal)) return invalid;
+    return static_cast<Analysis*>(plan)->entries = numbers.starts[numbers.size], success;
+}
+int cusparseSpSV_solve(void* given, int transpose, const double* alpha, void* matrix, void* b, void* x, int type, int, void* plan) {
+    const auto& a = *static_cast<Numbers*>(matrix);
+    const auto &from = *static_cast<Vector*>(b), &to = *static_cast<Vector*>(x);
+    if (given != &handle || transpose != 0 || *alpha != 1 || type != 1 || from.size != a.size || to.size != a.size ||
+        static_cast<Analysis*>(plan)->entries != a.starts[a.size])
+        return invalid;
+    const auto value = [&](int k) { return a.values[k]; };
+    return solve(static_cast<int>(a.size), a.starts, a.columns, value, a.half == 0, from.values, to.values), success;
 }
 }

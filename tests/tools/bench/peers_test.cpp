@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <map>
 #include <trifold/error.hpp>
 
 #include "tools/bench/peers/library.hpp"
@@ -100,6 +101,42 @@ TEST_CASE("peers: cuDSS gets images, general ones as a whole and symmetric ones 
     CHECK(!peer.fits({.width = 9, .height = 9, .rhs = 2}));
     CHECK(!peer.fits({.width = 16384, .height = 16384}));  // more entries than 32 bits count
     CHECK(find_grid_peers(Device::cpu()).empty());
+}
+
+TEST_CASE("peers: cuSPARSE's factors of subdomains give what ours give, and cuDSS solves rows of blocks") {
+    const FakePeers fakes;
+    for (const auto form : {MeshForm::mesh, MeshForm::rows, MeshForm::random_rows})
+        for (const std::int64_t block : {1, 3}) {
+            SparsePartition partition{.by = SparsePartitioning::given};
+            for (int row = 0; row < 7 * 6 * 5; ++row) partition.parts.push_back(row % 7 < 4 ? 0 : 1 + row / 105);
+            if (form == MeshForm::mesh) partition = {.by = SparsePartitioning::box, .box = {4, 3, 5}};
+            SparseSpec spec;
+            spec.block = block;
+            SparseRequest request{.device = Device::cpu(), .peers = {cusparse(), cudss_of_rows()}, .budget = {.seconds = 0}};
+            std::map<std::string, SparseResult> seen;
+            measure_sparse(case_of_mesh({7, 6, 5, 7}, spec, partition, form, 3), request,
+                           {[](const SparseSummary& summary) { CHECK(summary.dropped > 0); },
+                            [&](const SparseResult& result) { seen[result.solver + " " + result.operation] = result; },
+                            [](const std::string& peer, const std::string& message) { FAIL(peer, ": ", message); }});
+            for (const auto* name : {"cusparse bsrsv2, subdomains", "cusparse SpSV, subdomains"}) {
+                CAPTURE(name);
+                REQUIRE(seen.at(name).apart);
+                CHECK(*seen.at(name).apart < 1e-14);
+            }
+            CHECK(!seen.at("cusparse bsrsv2, A").apart);
+            CHECK(seen.at("cusparse analysis, A").seconds.sorted.size() == 1);
+            CHECK(*seen.at("cudss solve").residual < 1e-13);
+            CHECK(*seen.at("trifold solve").residual < 1e-8);
+        }
+    SparseSpec spec;
+    const SparsePattern pattern(SparseMesh{4, 4, 4, 7});
+    CHECK(cusparse().fits(spec, pattern));
+    spec.preconditioner = SparsePreconditioner::ildu1;
+    CHECK(!cusparse().fits(spec, pattern));
+    CHECK(cudss_of_rows().fits(spec, pattern));
+    spec.precision = Precision::f32;
+    CHECK(!cudss_of_rows().fits(spec, pattern));
+    CHECK(find_sparse_peers(Device::cpu()).empty());
 }
 
 TEST_CASE("peers: LAPACK's band") {

@@ -364,11 +364,34 @@ TEST_CASE("bench sparse: operations as parts of what copies reach in the same ru
     CHECK(strict.status == 1);
     CHECK(contains(strict.out, "of copies"));
     CHECK(contains(strict.err, "above the tolerance"));
+    // A problem and a file of it: the same matrix.
+    REQUIRE(run_trifold(scratch.path, "problem sparse-rock --iterative --mesh 6x5x4 --seed 1 --force").status == 0);
+    std::vector<int> iterations;
+    for (const auto* which : {"--problem sparse-rock --size 6x5x4 --partition whole", "--file A.mtx --partition whole"}) {
+        const auto solved = run_trifold(
+            scratch.path, fmt::format("bench sparse {} --block 1 --seed 1 --quick --forward --precision f64 --device cpu --json", which));
+        INFO(solved.err);
+        REQUIRE(solved.status == 0);
+        const auto kept = solved.json();
+        for (const auto& result : kept.at("results"))
+            if (result.at("operation") == "solve") iterations.push_back(result.at("iterations").get<int>());
+    }
+    REQUIRE(iterations.size() == 2);
+    CHECK(iterations[0] == iterations[1]);
+    const auto shuffled = run_trifold(
+        scratch.path, "bench sparse --size 6x6x6 --random-rows --partition 3x3x3 --seed 1 --quick --precision f64 --device cpu");
+    CHECK(shuffled.status == 0);
+    CHECK(contains(shuffled.out, "in random order"));
+    CHECK(contains(shuffled.out, "8 subdomains of at most 27 rows"));
     for (const auto& [arguments, message] : {std::pair{"sparse --size 9", "'9' is no number of cells"},
                                              {"sparse grid", "run it alone"},
                                              {"sparse --matrix general", "--matrix says nothing about sparse systems"},
                                              {"sparse --rhs 2", "leave --rhs out"},
                                              {"sparse --peers cudss", "there is no peer 'cudss' for sparse systems"},
+                                             {"sparse --file /nowhere/A.mtx", "/nowhere/A.mtx"},
+                                             {"sparse --file A.mtx --size 4x4", "leave --size and --problem out"},
+                                             {"sparse --problem sparse-milk --size 4x4", "unknown problem 'sparse-milk'"},
+                                             {"sparse --size 4x4x4 --partition 2x", "'2x' is no number of cells"},
                                              {"sparse --method qmr", "unknown method 'qmr'"},
                                              {"horizon --by-rows", "belongs to suite sparse"}}) {
         CAPTURE(arguments);

@@ -75,11 +75,21 @@ Rows rows_of(const formats::GridSystem& system, GridMatrix matrix) {
     return rows;
 }
 
-std::shared_ptr<void> integers(const DeviceTools& tools, const std::vector<int>& values) {
-    const auto bytes = static_cast<std::int64_t>(values.size() * sizeof(int));
-    auto memory = tools.allocate(bytes);
-    tools.upload(memory.get(), values.data(), bytes);
-    return memory;
+/// Numbers of full blocks.
+Rows rows_of(const SparseSystem& system) {
+    const auto& a = system.a;
+    Rows rows{general, a.rows() * a.block, 1, {0}, {}, {}, &system.b};
+    rows.columns.reserve(a.values.size());
+    rows.values.reserve(a.values.size());
+    for (std::int64_t row = 0; row < rows.size; ++row) {
+        for (auto k = a.starts[static_cast<std::size_t>(row / a.block)]; k < a.starts[static_cast<std::size_t>(row / a.block) + 1]; ++k)
+            for (std::int64_t j = 0; j < a.block; ++j) {
+                rows.columns.push_back(static_cast<int>(a.columns[static_cast<std::size_t>(k)] * a.block + j));
+                rows.values.push_back(a.values[static_cast<std::size_t>((k * a.block + row % a.block) * a.block + j)]);
+            }
+        rows.starts.push_back(static_cast<int>(rows.columns.size()));
+    }
+    return rows;
 }
 
 /// cuDSS needs these two; a copy that is open already serves it wherever it lies.
@@ -179,6 +189,22 @@ GridPeer cudss_of_images() {
         peer.fits = [](const GridSpec& spec) { return spec.rhs == 1 && 9 * spec.width * spec.height <= most_entries; };
         peer.make = [library = open_version_1()](const formats::GridSystem& system, const GridSpec& spec, const DeviceTools& tools) {
             return std::make_unique<Cudss>(library, rows_of(system, spec.matrix), spec.precision, tools);
+        };
+    } catch (const Error& error) {
+        peer.problem = error.what();
+    }
+    return peer;
+}
+
+SparsePeer cudss_of_rows() {
+    SparsePeer peer{.name = "cudss"};
+    try {
+        peer.fits = [](const SparseSpec& spec, const SparsePattern& pattern) {
+            return spec.precision != Precision::f32 && spec.batch == 1 && spec.rhs == 1 &&
+                   pattern.entries() * spec.block * spec.block <= most_entries;
+        };
+        peer.make = [library = open_version_1()](const SparseSystem& system, const DeviceTools& tools) {
+            return std::make_unique<Cudss>(library, rows_of(system), Precision::f64, tools);
         };
     } catch (const Error& error) {
         peer.problem = error.what();

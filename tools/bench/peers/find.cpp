@@ -16,4 +16,9 @@ std::vector<GridPeer> find_grid_peers(const Device& device) {
     return {};
 }
 
+std::vector<SparsePeer> find_sparse_peers(const Device& device) {
+    if (device.backend() == Backend::cuda) return {cusparse(), cudss_of_rows()};
+    return {};
+}
+
 }  // namespace trifold::bench
