@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <trifold/error.hpp>
+#include <trifold/program.hpp>
 
 #include "runtime/base/processors.hpp"
 
