@@ -205,8 +205,8 @@ CUresult cuDeviceTotalMem(std::size_t* bytes, CUdevice) {
     return *bytes = static_cast<std::size_t>(fake_cuda().memory_bytes), CUDA_SUCCESS;
 }
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice) {
-    const std::map<CUdevice_attribute, int> values{{CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 9},
-                                                   {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0},
+    const std::map<CUdevice_attribute, int> values{{CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, fake_cuda().capability / 10},
+                                                   {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, fake_cuda().capability % 10},
                                                    {CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, 0},
                                                    {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 227 * 1024}};
     return *value = values.at(attribute), CUDA_SUCCESS;
