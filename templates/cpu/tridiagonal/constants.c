@@ -37,7 +37,8 @@
 
 /* Verdicts of a member: one for each block; or one for each chain of level 0, and one for the separators. */
 #define CHAIN_RECORDS TRIFOLD_CHAIN_RECORDS
-#define FIRST_CHAINS (SEPARATORS + (SEPARATORS * SEPARATOR_SCALE < HORIZON)) /* of level 0, where each begins behind a separator */
+#define FIRST_CHAINS \
+    (SEPARATORS + (SEPARATORS * SEPARATOR_SCALE < HORIZON)) /* those of level 0: each but the first begins behind a separator */
 #define RECORDS (CHAIN_RECORDS ? FIRST_CHAINS + (SEPARATORS > 0) : HORIZON)
 
 /* Elements that the workspace holds for each block. */

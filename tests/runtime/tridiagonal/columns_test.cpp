@@ -35,14 +35,15 @@ void solve(Solver& solver, Problem<Real>& problem) {
 
 TEST_CASE("columns: a thousand, on one thread and on several, from operations that say factor_solve alone") {
     for (const int workers : {1, 3})
-        for (const auto* variant : {"tile", "lanes"}) {
+        for (const std::string variant : {"tile", "lanes", "intervals"}) {
             CAPTURE(workers);
             CAPTURE(variant);
             Spec spec{.block = 5, .horizon = 9, .rhs = 1000, .batch = 2};
             spec.operations = {Operation::factor_solve};
             Problem<double> problem(spec, 1000, 5);
             const auto& [d, e, b] = problem.input;
-            Solver solver(Plan(spec, Device::cpu(), {.schedule = "twisted:2", .variant = variant, .workers = workers}));
+            Solver solver(Plan(spec, Device::cpu(),
+                               {.schedule = variant == "intervals" ? "auto" : "twisted:2", .variant = variant, .workers = workers}));
             solver.factor_solve<double>(d, e, b, problem.x);
             CHECK(problem.residual() < tolerance);
             CHECK(solver.ok());
@@ -60,11 +61,11 @@ TEST_CASE("columns: a thousand, on one thread and on several, from operations th
 
 TEST_CASE("columns: a column depends on no other one, nor on their number") {
     for (const auto layout : {RhsLayout::staged, RhsLayout::stacked})
-        for (const auto* variant : {"tile", "lanes"}) {
+        for (const std::string variant : {"tile", "lanes", "intervals"}) {
             CAPTURE(variant);
             const Spec spec{.block = 6, .horizon = 11, .rhs = 33, .batch = 3, .rhs_layout = layout};
             Problem<double> problem(spec, 131, 5);
-            Solver solver(Plan(spec, Device::cpu(), {.schedule = "partitioned:3", .variant = variant}));
+            Solver solver(Plan(spec, Device::cpu(), {.schedule = variant == "intervals" ? "auto" : "partitioned:3", .variant = variant}));
             solver.factor<double>(problem.input.d, problem.input.e);
             solve(solver, problem);
             CHECK(problem.residual() < tolerance);

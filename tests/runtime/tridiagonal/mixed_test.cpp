@@ -105,6 +105,10 @@ TEST_CASE("mixed precision solves with members in lanes, more columns than the P
     check_solves(mixed({.block = 6, .horizon = 9, .rhs = 3, .batch = 19}), {.schedule = "sequential", .variant = "lanes", .workers = 2}, 7);
 }
 
+TEST_CASE("mixed precision solves with a system's chains in lanes") {
+    check_solves(mixed({.block = 3, .horizon = 80, .batch = 2}), {.schedule = "auto", .variant = "intervals", .workers = 2}, 1);
+}
+
 TEST_CASE("mixed precision takes every layout") {
     Spec spec = mixed({.block = 5, .horizon = 7, .rhs = 3, .batch = 3, .order = Order::column_major, .coupling = Coupling::upper});
     spec.rhs_layout = RhsLayout::stacked;

@@ -47,4 +47,5 @@ TEST_CASE("a solution has the same bits with sizes as literals and without, and 
             check_bits<float>({.block = n, .horizon = 17, .batch = 3}, "tile", schedule);
             if (n < 13) check_bits<double>({.block = n, .horizon = 17, .batch = 9}, "lanes", schedule);
         }
+    check_bits<double>({.block = 5, .horizon = 70, .batch = 2}, "intervals", "auto");
 }

@@ -186,6 +186,22 @@ TEST_CASE("the same bits with 1, 2 and 3 workers under a pinned schedule") {
     CHECK(same_bits(results[0], results[2]));
 }
 
+TEST_CASE("a system whose chains are in lanes has the same bits whatever the number of workers") {
+    Problem<double> problem({.block = 4, .horizon = 160}, 1, 5);
+    const auto& [d, e, b] = problem.input;
+    std::vector<std::vector<double>> results;
+    for (const int workers : {1, 2, 3}) {
+        auto pinned = tuning("segments:4", workers);  // 32 chains
+        pinned.variant = "intervals";
+        Solver solver(Plan({.block = 4, .horizon = 160}, Device::cpu(), pinned));
+        solver.factor_solve<double>(d, e, b, problem.x);
+        CHECK(problem.residual() < 1e-14);
+        results.push_back(problem.x);
+    }
+    CHECK(same_bits(results[0], results[1]));
+    CHECK(same_bits(results[0], results[2]));
+}
+
 TEST_CASE("a batch that is walked by members has the bits of its systems alone") {
     for (const std::string variant : {"tile", "lanes"}) {
         CAPTURE(variant);

@@ -138,6 +138,8 @@ TEST_CASE("sound data raises no exceptions of floating-point arithmetic") {
     const auto all = all_operations();
     check({.block = 5, .horizon = 7, .rhs = 2, .batch = 17, .operations = all}, "multi-stage", "lanes", double{});
     check({.block = 6, .horizon = 5, .precision = Precision::f32, .batch = 33, .operations = all}, "sequential", "lanes", float{});
+    check({.block = 3, .horizon = 41, .rhs = 2, .batch = 2}, "auto", "intervals", double{});
+    check({.block = 1, .horizon = 70, .precision = Precision::f32}, "auto", "intervals", float{});
     check({.block = 1, .horizon = 2, .precision = Precision::f32, .operations = all}, "twisted:2", "tile", float{});
     check({.block = 3, .horizon = 4, .precision = Precision::f32, .operations = all}, "partitioned:2", "tile", float{});
     check({.block = 7, .horizon = 7, .operations = all}, "multi-stage", "tile", double{});

@@ -8,7 +8,7 @@
 /* LANES chains of a level. Lane k has the blocks first + k * apart on. */
 typedef struct {
     integer member, group, place; /* place: of the first front */
-    integer first, apart, step;   /* of blocks: from a front to the next of its chain */
+    integer first, apart, step;   /* in blocks; step: from a front to the next one of its chain */
     integer length, last;         /* fronts of a chain, and of the last one */
     int count, has_last;          /* lanes with chains, and whether these end with the level's last chain */
     int active[LANES];            /* lanes whose results go to the caller */
@@ -149,7 +149,7 @@ FRONT_PART void scatter_rhs(const trifold_args* args, const interval* g, integer
         scatter_strided(base, s, columns, in, active);
 }
 
-/* What the chains on both sides of separator s have left for it is subtracted. The chain below has its number. */
+/* Subtracts the updates that the chains on both sides of separator s have left for it. The chain below has its number. */
 FRONT_PART void subtract_left(vec* d, view shape, const trifold_args* args, integer member, integer s) {
     for (integer side = 0; side < 2 && s + side < FIRST_CHAINS; ++side) {
         const vec* left = left_block(args, side, member, (s + side) / LANES);
