@@ -19,6 +19,8 @@ struct Report {
     std::vector<DeviceInfo> devices;
 };
 Report report(Backend backend);
+/// Of a device that is there.
+int multiprocessors(Backend backend, int ordinal);
 
 /// Whether this machine, whose files lie below `root`, shows any sign of such a device. To open a driver and find none takes 10 ms and
 /// more, so what looks for a device by itself asks here first; who names a device has the driver opened, and is told what is wrong.

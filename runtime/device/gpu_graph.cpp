@@ -17,7 +17,8 @@ Graph::Parameters::Parameters(const Node& of, std::span<const Operand> operands)
            divide_up(operands[of.launch->operands].members, of.launch->grid.members_per_group),
            of.threads,
            of.shared_bytes,
-           arguments} {}
+           arguments,
+           of.launch->together} {}
 
 Graph::Graph(const Driver& driver, const Program& program, const Units& units, const std::string& operation, Transport* transport)
     : driver_(driver), program_(program), units_(units), operation_(operation), transport_(transport) {

@@ -4,9 +4,11 @@
 #include <chrono>
 #include <trifold/error.hpp>
 
+#include "generator/program/knob.hpp"
 #include "generator/sparse/knobs.hpp"
 #include "generator/sparse/ranks.hpp"
 #include "generator/sparse/spec_json.hpp"
+#include "runtime/device/gpu.hpp"
 #include "runtime/session/agree.hpp"
 #include "runtime/session/capture.hpp"
 #include "runtime/sparse/partition.hpp"
@@ -31,6 +33,16 @@ SparseSummary summary_of(const sparse::Arrangement& a, double seconds) {
 std::string describe(const SparseChoice& choice, const sparse::Sizes& sizes) {
     return fmt::format(R"("family":"sparse","spec":{},"variant":{})", sparse::to_json({choice.spec, sizes}).dump(),
                        captured_text(choice.tuning.variant));
+}
+
+/// A solution in one launch has a thread block on each multiprocessor that such a device usually has. Not all have so many.
+void respect_device(SparseTuning& tuning, const Device& device) {
+    if (device.backend() != Backend::cuda) return;
+    const auto usual = device_of(device.target()).count("facts.multiprocessors");
+    if (gpu::multiprocessors(device.backend(), device.ordinal()) >= usual) return;
+    auto variant = parse_variant(tuning.variant);
+    variant.pinned.emplace("one_launch", 0);
+    tuning.variant = to_string(variant);
 }
 
 }  // namespace
@@ -69,8 +81,11 @@ void SparsePlan::make(const SparseSpec& spec, const SparsePattern& pattern, cons
         const auto target = device.target();
         const auto sizes = sparse::sizes_of(pattern);
         state.choice = sparse::choose_by_wisdom({spec, sizes}, target, tuning, wisdom_device(device));
-        const auto usual = sparse::usual_rows(spec, target, pattern.rows(), sparse::pinned_by(state.choice.tuning, target));
-        const auto parts = sparse::parts_of(pattern, partition, spec.preconditioner, usual);
+        respect_device(state.choice.tuning, device);
+        const auto knobs = sparse::pinned_by(state.choice.tuning, target);
+        const auto usual = sparse::usual_rows(spec, target, pattern.rows(), knobs);
+        const auto most = sparse::most_parts(spec, target, pattern.rows(), knobs);
+        const auto parts = sparse::parts_of(pattern, partition, spec.preconditioner, usual, most);
         const auto arrangement = sparse::arrange(pattern, parts, spec.preconditioner, sparse::order_for(target));
         auto made = sparse::generate(spec, target, state.choice.tuning, pattern, arrangement);
         state.summary = summary_of(arrangement, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());

@@ -92,6 +92,7 @@ class Lists {
           ring_part_(sweep.ring / ring_parts(sweep.keeps_all)),
           rows_at_once_(sparse_rows_at_once(sweep.sweepers, spec.block)),
           keeps_all_(sweep.keeps_all),
+          has_records_(sweep.ring > 0 || sweep.one_launch),
           diagonal_alone_(spec.preconditioner == SparsePreconditioner::dilu),
           copies_turned_(sweep.ring > 0 && spec.operations.contains(SparseOperation::solve_transposed)) {}
 
@@ -155,6 +156,16 @@ class Lists {
         behind(turned_elements, more.turned_elements);
     }
 
+    /// Of the largest shape.
+    Kept kept() const {
+        Kept most;
+        for (const auto& s : schedules) {
+            grow(most, s.first, s.levels[trifold_sparse_u + 1]);
+            if (copies_turned_) grow(most, s.first_turned, s.levels[trifold_sparse_sweeps]);
+        }
+        return most;
+    }
+
     std::vector<trifold_sparse_schedule> schedules;
     std::vector<trifold_sparse_level> levels;
     std::vector<trifold_sparse_slot> slots;
@@ -185,6 +196,13 @@ class Lists {
             if (level.record_bytes > 0) level.record += static_cast<int>(records.size() * sizeof records[0]);
             levels.push_back(level);
         }
+    }
+    void grow(Kept& most, int first, int end) const {
+        if (first == end) return;
+        const auto &begin = levels[at(first)], &last = levels[at(end - 1)];
+        most.factors = std::max(most.factors, (last.begin - begin.begin) * bytes_ + last.bytes);
+        most.records = std::max<std::int64_t>(most.records, last.record + last.record_bytes - begin.record);
+        most.levels = std::max<std::int64_t>(most.levels, end - first);
     }
     int next_level() const { return static_cast<int>(levels.size()); }
     int first_with_slots(int level) const {
@@ -222,9 +240,9 @@ class Lists {
     }
     /// The rows of a level that are taken at once: as many as there are threads for, and as a part of the ring holds.
     std::size_t part_of(std::span<const std::int32_t> rows, const Triangle& triangle, bool scales, bool turned) const {
-        if (ring_ == 0 || (turned && !copies_turned_)) return rows.size();
+        if (!has_records_ || (turned && !copies_turned_)) return rows.size();
         auto count = std::min(rows.size(), at(rows_at_once_));
-        while (count > 1 && ring_bytes(rows.first(count), triangle, scales) > ring_part_) --count;
+        while (ring_ > 0 && count > 1 && ring_bytes(rows.first(count), triangle, scales) > ring_part_) --count;
         return count;
     }
     void sweep(const Shape& shape, const Triangle& triangle, bool ascending, bool scales, bool turned) {
@@ -253,7 +271,7 @@ class Lists {
             slots.push_back(slot);
         }
         level.bytes = static_cast<int>(round_up((stream - level.begin) * bytes_, 16));
-        if (turned ? copies_turned_ : ring_ > 0) add_record(level);
+        if (turned ? copies_turned_ : has_records_) add_record(level);
         levels.push_back(level);
     }
     void add_record(trifold_sparse_level& level) {
@@ -336,6 +354,7 @@ class Lists {
 
     std::int64_t square_, block_, bytes_, alignment_, ring_, ring_part_, rows_at_once_, stream_ = 0, turned_stream_ = 0;
     bool keeps_all_;       // lanes keep all slots of a row
+    bool has_records_;     // levels have records
     bool diagonal_alone_;  // only the diagonal of each row is changed
     bool copies_turned_;   // solutions with A' have their factors by levels of their own
     std::size_t base_ = 0;
@@ -426,6 +445,12 @@ Sweep sweep_of(const SparseSpec& spec, const Target& target, const Arrangement& 
     Sweep sweep{round_up_warps((level + row_lanes - 1) / row_lanes, sparse_most_sweepers / lanes) * lanes};
     const auto resident = decide(knobs, spec, target, a.rows(), "resident_threads");
     sweep.blocks = std::max<std::int64_t>(1, resident / (sweep.sweepers + sparse_fetch_threads));
+    const bool is_small = a.tiles() == 1 || a.tiles() <= device.count("facts.multiprocessors") / spec.batch;
+    sweep.one_launch =
+        is_small && solves(spec) && spec.method != SparseMethod::gmres && decide(knobs, spec, target, a.rows(), "one_launch") != 0;
+    // Barriers of some of a thread block's threads are CUDA's. Three groups hide what a level's part costs to take.
+    constexpr std::int64_t narrow = 192, many = 3, some = 2;
+    if (target.backend == Backend::cuda) sweep.groups = sweep.sweepers <= narrow ? many : some;
     if (target.backend != Backend::cuda || compute_capability(target) < 90 || !has_factors(spec)) return sweep;
     const auto row = widest_triangle(a);
     sweep.kept = kept_slots(spec.block, row - 1);
@@ -467,7 +492,24 @@ void add_turned(Stored& stored, const Arrangement& a, const Chunks& chunks) {
 
 }  // namespace
 
-Stored stored_of(const SparseSpec& spec, const Arrangement& a, const Sweep& sweep) {
+trifold_sparse_launch near_of(const SparseSpec& spec, const Target& target, const Arrangement& a, const Sweep& sweep, const Kept& kept) {
+    trifold_sparse_launch l{};
+    if (!sweep.one_launch) return l;
+    constexpr std::int64_t stage = 16, near_vectors_of_cg = 3, near_vectors_of_bicgstab = 5;
+    l.near_bytes = sparse_vector_bytes(a.largest_tile(), spec.block, element_bytes(spec.precision));
+    const auto vectors = l.near_bytes * (spec.method == SparseMethod::cg ? near_vectors_of_cg : near_vectors_of_bicgstab);
+    const auto bytes = sparse_desk_bytes + l.near_bytes + kept.levels * stage + kept.factors + kept.records;
+    const auto most = device_of(target).count("facts.block_shared_bytes");
+    if (bytes > most) return {};
+    l.near_vectors = bytes + vectors <= most ? 1 : 0;
+    l.near_stages = sparse_desk_bytes + l.near_bytes + (l.near_vectors != 0 ? vectors : 0);
+    l.near_factors = l.near_stages + kept.levels * stage;
+    l.near_records = l.near_factors + kept.factors;
+    l.near_all = l.near_records + kept.records;
+    return l;
+}
+
+Stored stored_of(const SparseSpec& spec, const Arrangement& a, const Sweep& sweep, Kept& kept) {
     const bool turned_factors =
         spec.operations.contains(SparseOperation::apply_transposed) || spec.operations.contains(SparseOperation::solve_transposed);
     const auto line = workspace_alignment / factor_bytes(spec);
@@ -476,6 +518,7 @@ Stored stored_of(const SparseSpec& spec, const Arrangement& a, const Sweep& swee
                                        for (auto k = first; k < end; ++k) some.add(a.shapes[at(k)], turned_factors);
                                    });
     auto lists = all_of(std::move(parts));
+    if (has_factors(spec)) kept = lists.kept();
     std::vector<trifold_sparse_tile> tiles;
     std::int64_t elements = 0;
     for (std::size_t k = 0; k < a.tile_shapes.size(); ++k) {
