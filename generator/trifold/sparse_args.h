@@ -57,6 +57,9 @@ typedef struct {
     trifold_int lower_starts, upper_starts, lower_columns, upper_columns;
 } trifold_sparse_shape;
 
+/* Pieces of a level, at most: the first may go into the ring where there is no room yet for all. */
+enum { trifold_sparse_pieces = 4 };
+
 /* GPU: triangles by levels, whose rows do not need one another. The rows of a level are sorted by their number of neighbours, so that
  * slot s holds neighbour s of its first rows. Places count elements. Component (i, j) of the block of the level's row t is at
  * j (block rows) + block t + i behind the place of a slot with so many rows, so that neighbouring lanes read neighbouring elements. */
@@ -69,7 +72,8 @@ typedef struct {
     int begin, bytes;
     int record, record_bytes; /* place in bytes among the records of all shapes */
     int ring;                 /* place in the ring, in bytes, of both */
-    int needs;                /* levels of the subdomain that must have left the ring before */
+    int piece;                /* bytes of a piece of the factors, which go into the ring one after another; the record goes with the last */
+    int needs[trifold_sparse_pieces]; /* levels of the subdomain that must have left the ring before a piece */
     int padding;
 } trifold_sparse_level;
 typedef struct {
@@ -152,9 +156,12 @@ typedef struct {
     trifold_int transposed; /* 1: A' and M' */
     trifold_int small;      /* place of GMRES's small matrices, of a system each */
     /* GPU: a solution in one launch. Bytes of its shared memory, 0: it takes many launches; bytes of a vector there, whether it holds those
-     * that no other thread block reads; places there of the numbers, factors and records of levels; and, in the workspace, of a counter for
-     * each member's meetings. */
-    trifold_int near_all, near_bytes, near_vectors, near_stages, near_factors, near_records, meetings;
+     * that no other thread block reads; places there of the numbers, factors and records of levels; of A the slots of its widest row or
+     * column, how many of them are there with their elements, and places of the list and of these elements; and, in the workspace, the
+     * place of a counter for each member's meetings. */
+    trifold_int near_all, near_bytes, near_vectors, near_stages, near_factors, near_records;
+    trifold_int near_slots, near_kept, near_entries, near_matrix;
+    trifold_int meetings;
 } trifold_sparse_launch;
 
 /* What came of a part of a member's factorization, and of all of it. Rows are the caller's. */

@@ -29,9 +29,10 @@ struct FactorRoom {
     std::int64_t rows, numbers;
 };
 FactorRoom factor_room(const SparseSpec& spec, const Target& target, const Arrangement& arrangement, const Sweep& sweep);
-/// What a thread block keeps in shared memory for a whole solution: bytes of factors and of levels' records, and levels, at most.
+/// What a thread block keeps in shared memory for a whole solution: bytes of factors and of levels' records, levels, and blocks of a row of
+/// A, at most.
 struct Kept {
-    std::int64_t factors = 0, records = 0, levels = 0;
+    std::int64_t factors = 0, records = 0, levels = 0, slots = 0;
 };
 /// A in chunks of rows. L, then D and U of each subdomain, level by level.
 Stored stored_of(const SparseSpec& spec, const Arrangement& arrangement, const Sweep& sweep, Kept& kept);

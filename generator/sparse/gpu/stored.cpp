@@ -5,6 +5,7 @@
 #include <numeric>
 #include <span>
 #include <trifold/error.hpp>
+#include <utility>
 
 #include "generator/program/device.hpp"
 #include "generator/program/require.hpp"
@@ -290,8 +291,9 @@ class Lists {
         level.record = static_cast<int>(first * sizeof records[0]);
         level.record_bytes = static_cast<int>((records.size() - first) * sizeof records[0]);
     }
-    /// Levels lie one behind the other, and never across the ring's end. Each waits until those before it have left its place.
+    /// Levels lie one behind the other, and never across the ring's end. Each piece waits until those before it have left its place.
     void place_in_ring(int first) {
+        constexpr int least = 4096, unit = 128;  // bytes of a piece
         int place = 0;
         for (auto k = first; k < next_level(); ++k) {
             auto& level = levels[at(k)];
@@ -299,16 +301,26 @@ class Lists {
             require(size <= ring_, "a level of {} bytes is to go through a ring of {}", size, ring_);
             if (place + size > ring_) place = 0;
             level.ring = place;
-            level.needs = std::max(0, k - first - sparse_gates + 1);
-            if (k > first) level.needs = std::max(level.needs, levels[at(k - 1)].needs);
-            for (auto other = first + level.needs; other < k; ++other) {
-                const auto& earlier = levels[at(other)];
-                const int end = earlier.ring + earlier.bytes + earlier.record_bytes;
-                if (earlier.ring < place + size && end > place) level.needs = other - first + 1;
+            level.piece = std::max(least, static_cast<int>(round_up((level.bytes - 1) / trifold_sparse_pieces + 1, unit)));
+            int needs = std::max(0, k - first - sparse_gates + 1);
+            if (k > first) needs = std::max(needs, std::ranges::max(levels[at(k - 1)].needs));
+            for (int piece = 0; piece < trifold_sparse_pieces; ++piece) {
+                const int done = (piece + 1) * level.piece, end = place + (done < level.bytes ? done : size);
+                needs = needed_before(first + needs, k, place + std::min(piece * level.piece, size), end) - first;
+                level.needs[piece] = needs;
             }
-            require(keeps_all_ || level.needs < std::max(1, k - first), "a level waits for the one before it to leave the ring");
+            require(keeps_all_ || needs < std::max(1, k - first), "a level waits for the one before it to leave the ring");
             place += size;
         }
+    }
+    /// The first level from `first` on that may stay in the ring when a part of level `own` goes there, from `begin` to before `end`.
+    int needed_before(int first, int own, int begin, int end) const {
+        int needed = first;
+        for (int other = first; other < own; ++other) {
+            const auto& earlier = levels[at(other)];
+            if (earlier.ring < end && earlier.ring + earlier.bytes + earlier.record_bytes > begin) needed = other + 1;
+        }
+        return needed;
     }
     /// Blocks of some rows get places side by side; of a transposed triangle, references to the places that they have.
     template <class EntryOf>
@@ -423,7 +435,7 @@ std::int64_t widest_triangle(const Arrangement& a) {
 }
 /// Warps that sweep: a few numbers of them, so that few texts differ in nothing else.
 std::int64_t round_up_warps(std::int64_t warps, std::int64_t most) {
-    for (const std::int64_t some : {2, 6})
+    for (const std::int64_t some : {2, 4, 6})
         if (warps <= some) return std::min(some, most);
     return most;
 }
@@ -448,9 +460,9 @@ Sweep sweep_of(const SparseSpec& spec, const Target& target, const Arrangement& 
     const bool is_small = a.tiles() == 1 || a.tiles() <= device.count("facts.multiprocessors") / spec.batch;
     sweep.one_launch =
         is_small && solves(spec) && spec.method != SparseMethod::gmres && decide(knobs, spec, target, a.rows(), "one_launch") != 0;
-    // Barriers of some of a thread block's threads are CUDA's. Three groups hide what a level's part costs to take.
-    constexpr std::int64_t narrow = 192, many = 3, some = 2;
-    if (target.backend == Backend::cuda) sweep.groups = sweep.sweepers <= narrow ? many : some;
+    // Barriers of some of a thread block's threads are CUDA's. So many threads have 128 registers each.
+    constexpr std::int64_t threads = 512;
+    if (target.backend == Backend::cuda) sweep.groups = std::max<std::int64_t>(1, threads / sweep.sweepers);
     if (target.backend != Backend::cuda || compute_capability(target) < 90 || !has_factors(spec)) return sweep;
     const auto row = widest_triangle(a);
     sweep.kept = kept_slots(spec.block, row - 1);
@@ -490,22 +502,41 @@ void add_turned(Stored& stored, const Arrangement& a, const Chunks& chunks) {
     stored.add("turned_entries", std::move(turned.entries));
 }
 
+/// The most entries of a row, those of its chunk, and of a column, where columns are lists too.
+std::int64_t widest_entries(const Arrangement& a, const Chunks& chunks, bool turned) {
+    std::int64_t widest = 0;
+    for (std::size_t chunk = 0; chunk + 1 < chunks.starts.size(); ++chunk)
+        widest = std::max(widest, chunks.starts[chunk + 1] - chunks.starts[chunk]);
+    if (!turned) return widest;
+    std::vector<std::int64_t> columns(at(a.rows()), 0);
+    for (const auto column : a.columns) widest = std::max(widest, ++columns[at(column)]);
+    return widest;
+}
+
 }  // namespace
 
 trifold_sparse_launch near_of(const SparseSpec& spec, const Target& target, const Arrangement& a, const Sweep& sweep, const Kept& kept) {
     trifold_sparse_launch l{};
     if (!sweep.one_launch) return l;
-    constexpr std::int64_t stage = 16, near_vectors_of_cg = 3, near_vectors_of_bicgstab = 5;
-    l.near_bytes = sparse_vector_bytes(a.largest_tile(), spec.block, element_bytes(spec.precision));
-    const auto vectors = l.near_bytes * (spec.method == SparseMethod::cg ? near_vectors_of_cg : near_vectors_of_bicgstab);
-    const auto bytes = sparse_desk_bytes + l.near_bytes + kept.levels * stage + kept.factors + kept.records;
-    const auto most = device_of(target).count("facts.block_shared_bytes");
-    if (bytes > most) return {};
-    l.near_vectors = bytes + vectors <= most ? 1 : 0;
-    l.near_stages = sparse_desk_bytes + l.near_bytes + (l.near_vectors != 0 ? vectors : 0);
-    l.near_factors = l.near_stages + kept.levels * stage;
-    l.near_records = l.near_factors + kept.factors;
-    l.near_all = l.near_records + kept.records;
+    constexpr std::int64_t stage = 16, entry = 8, vectors_of_cg = 3, vectors_of_bicgstab = 5;
+    const auto rows = a.largest_tile(), most = device_of(target).count("facts.block_shared_bytes");
+    l.near_bytes = sparse_vector_bytes(rows, spec.block, element_bytes(spec.precision));
+    auto end = sparse_desk_bytes + l.near_bytes;
+    const auto take = [&](std::int64_t bytes) { return std::exchange(end, end + round_up(bytes, 16)); };
+    // Vectors lie behind the first one.
+    const auto vectors = l.near_bytes * (spec.method == SparseMethod::cg ? vectors_of_cg : vectors_of_bicgstab);
+    const auto needed = end + kept.levels * stage + kept.factors + kept.records + round_up(rows * kept.slots * entry, 16);
+    if (needed > most) return {};
+    l.near_vectors = needed + vectors <= most ? 1 : 0;
+    if (l.near_vectors != 0) take(vectors);
+    l.near_stages = take(kept.levels * stage);
+    l.near_factors = take(kept.factors);
+    l.near_records = take(kept.records);
+    l.near_slots = kept.slots;
+    l.near_entries = take(rows * kept.slots * entry);
+    l.near_kept = std::min<std::int64_t>(kept.slots, (most - end) / (l.near_bytes * spec.block));
+    l.near_matrix = take(l.near_kept * l.near_bytes * spec.block);
+    l.near_all = end;
     return l;
 }
 
@@ -528,6 +559,7 @@ Stored stored_of(const SparseSpec& spec, const Arrangement& a, const Sweep& swee
         elements = checked_add(turned, round_up(lists.turned_elements[shape], line), "factors");
     }
     Chunks chunks(a);
+    kept.slots = widest_entries(a, chunks, needs_turned(spec));
     Stored stored;
     stored.factor_elements = has_factors(spec) ? elements : 0;
     stored.matrix_elements = checked_multiply(static_cast<std::int64_t>(chunks.columns.size()), spec.block * spec.block, "values");

@@ -106,10 +106,18 @@ TRIFOLD_DEVICE void fetch_levels(const Context& c, const Stream& stream, const C
     for (int k = 0; k < count; ++k) {
         const trifold_sparse_level l = level_at(c, first + k);
         const unsigned number = before + static_cast<unsigned>(k);
-        for (; static_cast<int>(left) < l.needs; ++left)
-            gate_wait(chip.empty + (before + left) % sparse_gates, (before + left) / sparse_gates);
         trifold_gate* gate = chip.full + number % sparse_gates;
-        if (l.bytes > 0) copy_range(chip.ring + l.ring, stream.factors + l.begin, l.bytes, gate);
+        const char* factors = reinterpret_cast<const char*>(stream.factors + l.begin);
+        int done = 0;
+#pragma unroll
+        for (int piece = 0; piece < trifold_sparse_pieces; ++piece) {
+            if (piece > 0 && done == l.bytes) break;
+            for (; static_cast<int>(left) < l.needs[piece]; ++left)
+                gate_wait(chip.empty + (before + left) % sparse_gates, (before + left) / sparse_gates);
+            const int bytes = smaller(l.piece, l.bytes - done);
+            if (bytes > 0) copy_range(chip.ring + l.ring + done, factors + done, bytes, gate);
+            done += bytes;
+        }
         copy_range(chip.ring + l.ring + l.bytes, records + l.record, l.record_bytes, gate);
         gate_arrive_with(gate, l.bytes + l.record_bytes);
     }

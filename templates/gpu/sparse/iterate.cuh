@@ -41,11 +41,76 @@ TRIFOLD_DEVICE Pieces near_pieces(const Context& c, const Part& part, trifold_in
     return w;
 }
 
+/* A block of A: the row of x that it is multiplied with, -1 where there is none, and its number in A. Slot s of all rows is side by side. */
+struct Entry {
+    int column, number;
+};
+TRIFOLD_DEVICE Entry* near_entries(const Context& c) { return reinterpret_cast<Entry*>(shared_place(c.launch.near_entries)); }
+TRIFOLD_DEVICE real* near_matrix(const Context& c) { return reinterpret_cast<real*>(shared_place(c.launch.near_matrix)); }
+/* The element of a block that component i of its row takes from component j of x. */
+TRIFOLD_DEVICE real element_of(const Context& c, const real* matrix, int number, int i, int j) {
+    const bool turned = c.launch.transposed != 0;
+    return matrix[entry_place(number) + (turned ? i : j) * (block * sparse_chunk) + (turned ? j : i)];
+}
+TRIFOLD_DEVICE Entry entry_at(const Context& c, trifold_int row, int s) {
+    if (!c.launch.transposed) {
+        if (s >= slots_of(c, row)) return {-1, 0};
+        const trifold_int number = (first_slot(c, row) + s) * sparse_chunk + row % sparse_chunk;
+        return {at<const int>(c, c.launch.column)[number], static_cast<int>(number)};
+    }
+    const trifold_int* starts = at<const trifold_int>(c, c.launch.turned_starts) + row;
+    if (starts[0] + s >= starts[1]) return {-1, 0};
+    return {at<const int>(c, c.launch.turned_rows)[starts[0] + s], at<const int>(c, c.launch.turned_entries)[starts[0] + s]};
+}
+/* Puts the list of blocks into shared memory, and the elements of the first slots, as many as there is room for. */
+TRIFOLD_DEVICE void keep_matrix(const Context& c, const Part& part) {
+    const int rows = part.rows(), count = part.count(), slots = static_cast<int>(c.launch.near_slots);
+    Entry* entries = near_entries(c);
+    for (int k = thread_index(); k < slots * rows; k += iterate_threads) entries[k] = entry_at(c, part.first + k % rows, k / rows);
+    block_sync();
+    const real* matrix = matrix_of(c);
+    real* kept = near_matrix(c);
+    for (int s = 0; s < c.launch.near_kept; ++s)
+        for (int k = thread_index(); k < count; k += iterate_threads) {
+            const Entry entry = entries[s * rows + k / block];
+            for (int j = 0; j < block; ++j)
+                kept[(s * block + j) * count + k] = entry.column < 0 ? real(0) : element_of(c, matrix, entry.number, k % block, j);
+        }
+}
+constexpr int slots_together = block <= 2 ? 8 : block == 3 ? 4 : block <= 5 ? 2 : 1; /* those that are on their way at a time */
+/* Number k of the part's product. */
+TRIFOLD_DEVICE real near_product(const Context& c, const Part& part, int k, const real* x) {
+    const int rows = part.rows(), count = part.count(), slots = static_cast<int>(c.launch.near_slots);
+    const Entry* entries = near_entries(c) + k / block;
+    const real *matrix = matrix_of(c), *kept = near_matrix(c) + k;
+    real sum = 0;
+    for (int s = 0; s < slots; s += slots_together) {
+        real a[slots_together][block], from[slots_together][block];
+#pragma unroll
+        for (int n = 0; n < slots_together; ++n) {
+            const Entry entry = s + n < slots ? entries[(s + n) * rows] : Entry{-1, 0};
+            const bool is_kept = s + n < c.launch.near_kept;
+#pragma unroll
+            for (int j = 0; j < block; ++j) {
+                a[n][j] = from[n][j] = 0;
+                if (entry.column < 0) continue;
+                from[n][j] = x[static_cast<trifold_int>(entry.column) * block + j];
+                a[n][j] = is_kept ? kept[((s + n) * block + j) * count] : element_of(c, matrix, entry.number, k % block, j);
+            }
+        }
+#pragma unroll
+        for (int n = 0; n < slots_together; ++n)
+#pragma unroll
+            for (int j = 0; j < block; ++j) sum += a[n][j] * from[n][j];
+    }
+    return sum;
+}
+
 TRIFOLD_DEVICE void copy_in(char* to, const char* from, int bytes) {
     for (int k = 16 * thread_index(); k < bytes; k += 16 * iterate_threads) copy_async(to + k, from + k);
 }
 /* Puts a subdomain's factors into shared memory, and the records and numbers of their levels. */
-TRIFOLD_DEVICE Resident make_resident(const Context& c) {
+TRIFOLD_DEVICE Resident make_resident(const Context& c, const Part& part) {
     const Tile tile = tile_at(c);
     const Stream stream = has_factors ? stream_of(c, tile) : Stream{0, 0, 0, nullptr};
     Stage* stages = reinterpret_cast<Stage*>(shared_place(c.launch.near_stages));
@@ -70,6 +135,7 @@ TRIFOLD_DEVICE Resident make_resident(const Context& c) {
             stages[k] = {l.rows, l.slots, values + (l.begin - begin.begin) * bytes, records + l.record - begin.record};
         }
     }
+    keep_matrix(c, part);
     end_copies();
     wait_copies<0>();
     block_sync();
@@ -152,11 +218,17 @@ TRIFOLD_DEVICE void precondition(const Context& c, const System& system, const R
     sweep_resident(on);
     store_solved(c, system.part, system.w, on.chip.v, iterate_threads, on.desk.scale);
 }
+TRIFOLD_DEVICE void multiply(const Context& c, const System& system, Desk& desk) {
+    meet(c, desk);
+    next_product<iterate_threads>(c, system.part, system.number, system.w, desk.room,
+                                  [&](int k, const real* x) { return near_product(c, system.part, k, x); });
+}
 TRIFOLD_DEVICE void renew(const Context& of, const System& system, Desk& desk) {
     const Context c = {of.args, of.launch, trifold_sparse_renews};
     if (desk.state.pending) add_steps<iterate_threads>(system.part, desk.state, system.w);
     meet(c, desk);
-    true_residual<iterate_threads>(c, system.part, system.number, desk.state, system.w, desk.room);
+    true_residual<iterate_threads>(c, system.part, system.number, desk.state, system.w, desk.room,
+                                   [&](int k, const real* x) { return near_product(c, system.part, k, x); });
     add_sums<3>(c, desk, system.number);
     if (thread_index() == 0) renew_step(&desk.state, desk.sums, &c.args, system.history);
     block_sync();
@@ -174,8 +246,7 @@ TRIFOLD_DEVICE void first_half(const Context& of, const System& system, const Re
     leave_sums<2, iterate_threads>(c, system.number, sums, on.desk.room, iterate_sums);
     add_sums<2>(c, on.desk, system.number, iterate_sums);
 #else
-    meet(c, on.desk);
-    next_product<iterate_threads>(c, system.part, system.number, system.w, on.desk.room);
+    multiply(c, system, on.desk);
     add_sums<1>(c, on.desk, system.number);
 #endif
     if (thread_index() == 0) first_step(&on.desk.state, on.desk.sums, &c.args, system.history);
@@ -188,8 +259,7 @@ TRIFOLD_DEVICE void second_half(const Context& of, const System& system, const R
 #else
     precondition(c, system, on);
 #endif
-    meet(c, on.desk);
-    next_product<iterate_threads>(c, system.part, system.number, system.w, on.desk.room);
+    multiply(c, system, on.desk);
     add_sums<METHOD == METHOD_CG ? 1 : 5>(c, on.desk, system.number);
     if (thread_index() == 0) second_step(&on.desk.state, on.desk.sums, &c.args, system.history);
     block_sync();
@@ -197,7 +267,7 @@ TRIFOLD_DEVICE void second_half(const Context& of, const System& system, const R
 
 TRIFOLD_DEVICE void iterate_systems(const Context& c) {
     const Part part = rows_of(tile_of(c));
-    const Resident on = make_resident(c);
+    const Resident on = make_resident(c, part);
     trifold_sparse_state& s = on.desk.state;
     for (trifold_int column = 0; column < c.args.used_columns; ++column) {
         const trifold_int number = system_of(c, column);

@@ -79,15 +79,15 @@ TRIFOLD_DEVICE void compute(const Context& c, const Part& part, trifold_int syst
 }
 TRIFOLD_DEVICE double times(real a, real b) { return static_cast<double>(a) * static_cast<double>(b); }
 
-/* r = b - A x. */
-template <int threads = sparse_threads>
+/* r = b - A x. Here and below product(k, x) is number k of the part's A x. */
+template <int threads = sparse_threads, class Product>
 TRIFOLD_DEVICE void true_residual(const Context& c, const Part& part, trifold_int system, const trifold_sparse_state& s, const Pieces& w,
-                                  double* room) {
+                                  double* room, const Product& product) {
     const real* x = vector_of(c, system, trifold_sparse_x);
     const bool begins = s.reason != renews_look;
     const real scale = static_cast<real>(s.scale);
     compute<threads, 3>(c, part, system, w.r, room, [&](int k, double* sums) {
-        const real b = scale * w.b[k], r = b - product_at(c, part, k, x);
+        const real b = scale * w.b[k], r = b - product(k, x);
         sums[0] += times(r, r);
         sums[2] += times(b, b);
 #if METHOD == METHOD_BICGSTAB
@@ -100,12 +100,13 @@ TRIFOLD_DEVICE void true_residual(const Context& c, const Part& part, trifold_in
 
 #if METHOD == METHOD_BICGSTAB
 /* v = A z, or t = A y. */
-template <int threads = sparse_threads>
-TRIFOLD_DEVICE void next_product(const Context& c, const Part& part, trifold_int system, const Pieces& w, double* room) {
+template <int threads = sparse_threads, class Product>
+TRIFOLD_DEVICE void next_product(const Context& c, const Part& part, trifold_int system, const Pieces& w, double* room,
+                                 const Product& product) {
     if (c.step == trifold_sparse_first) {
         const real* z = vector_of(c, system, trifold_sparse_z);
         compute<threads, 1>(c, part, system, w.v, room, [&](int k, double* sums) {
-            const real v = product_at(c, part, k, z);
+            const real v = product(k, z);
             sums[0] += times(w.shadow[k], v);
             return v;
         });
@@ -113,7 +114,7 @@ TRIFOLD_DEVICE void next_product(const Context& c, const Part& part, trifold_int
     }
     const real* y = vector_of(c, system, trifold_sparse_y);
     compute<threads, 5>(c, part, system, w.t, room, [&](int k, double* sums) {
-        const real t = product_at(c, part, k, y), s = w.r[k], shadow = w.shadow[k];
+        const real t = product(k, y), s = w.r[k], shadow = w.shadow[k];
         sums[0] += times(t, s);
         sums[1] += times(t, t);
         sums[2] += times(shadow, s);
@@ -124,11 +125,12 @@ TRIFOLD_DEVICE void next_product(const Context& c, const Part& part, trifold_int
 }
 #elif METHOD == METHOD_CG
 /* v = A p. */
-template <int threads = sparse_threads>
-TRIFOLD_DEVICE void next_product(const Context& c, const Part& part, trifold_int system, const Pieces& w, double* room) {
+template <int threads = sparse_threads, class Product>
+TRIFOLD_DEVICE void next_product(const Context& c, const Part& part, trifold_int system, const Pieces& w, double* room,
+                                 const Product& product) {
     const real* p = vector_of(c, system, trifold_sparse_p);
     compute<threads, 1>(c, part, system, w.v, room, [&](int k, double* sums) {
-        const real v = product_at(c, part, k, p);
+        const real v = product(k, p);
         sums[0] += times(w.p[k], v);
         return v;
     });
@@ -139,9 +141,11 @@ TRIFOLD_DEVICE void products_with_basis(const Context& c, const Part& part, trif
     for (trifold_int k = 0; k <= s.inner; ++k) leave_sum(c, system, k, dot(basis_of(c, system, k, part), v, part.count()), room);
 }
 /* v = A z. */
-TRIFOLD_DEVICE void next_product(const Context& c, const Part& part, trifold_int system, const Pieces& w, double* room) {
+template <class Product>
+TRIFOLD_DEVICE void next_product(const Context& c, const Part& part, trifold_int system, const Pieces& w, double* room,
+                                 const Product& product) {
     const real* z = vector_of(c, system, trifold_sparse_z);
-    for (int k = thread_index(); k < part.count(); k += sparse_threads) w.v[k] = product_at(c, part, k, z);
+    for (int k = thread_index(); k < part.count(); k += sparse_threads) w.v[k] = product(k, z);
     products_with_basis(c, part, system, *state_of(c, system), w.v, room);
 }
 /* v without its parts along the vectors so far; twice, since rounding leaves some. */
@@ -209,14 +213,15 @@ TRIFOLD_DEVICE void product_rows(const Context& c, double* room) {
         multiply_arrays(c, part);
         return;
     }
+    const auto product = [&](int k, const real* x) { return product_at(c, part, k, x); };
     for (trifold_int column = 0; column < c.args.used_columns; ++column) {
         const trifold_int system = system_of(c, column);
         const trifold_sparse_state s = *state_of(c, system);
         const Pieces w = pieces_of(c, part, system);
         if (c.step == trifold_sparse_renews) {
-            if (is_renewing(s)) true_residual(c, part, system, s, w, room);
+            if (is_renewing(s)) true_residual(c, part, system, s, w, room, product);
         } else if (is_at_work(s))
-            next_product(c, part, system, w, room);
+            next_product(c, part, system, w, room, product);
     }
 }
 
