@@ -35,11 +35,12 @@ std::string describe(const SparseChoice& choice, const sparse::Sizes& sizes) {
                        captured_text(choice.tuning.variant));
 }
 
-/// A solution in one launch has a thread block on each multiprocessor that such a device usually has. Not all have so many.
-void respect_device(SparseTuning& tuning, const Device& device) {
+/// A solution in one launch has a thread block on each multiprocessor that such a device usually has. Not all have so many, and ranks send
+/// messages between launches.
+void refuse_one_launch(SparseTuning& tuning, const Device& device, bool has_ranks) {
     if (device.backend() != Backend::cuda) return;
     const auto usual = device_of(device.target()).count("facts.multiprocessors");
-    if (gpu::multiprocessors(device.backend(), device.ordinal()) >= usual) return;
+    if (!has_ranks && gpu::multiprocessors(device.backend(), device.ordinal()) >= usual) return;
     auto variant = parse_variant(tuning.variant);
     variant.pinned.emplace("one_launch", 0);
     tuning.variant = to_string(variant);
@@ -81,7 +82,7 @@ void SparsePlan::make(const SparseSpec& spec, const SparsePattern& pattern, cons
         const auto target = device.target();
         const auto sizes = sparse::sizes_of(pattern);
         state.choice = sparse::choose_by_wisdom({spec, sizes}, target, tuning, wisdom_device(device));
-        respect_device(state.choice.tuning, device);
+        refuse_one_launch(state.choice.tuning, device, transport != nullptr);
         const auto knobs = sparse::pinned_by(state.choice.tuning, target);
         const auto usual = sparse::usual_rows(spec, target, pattern.rows(), knobs);
         const auto most = sparse::most_parts(spec, target, pattern.rows(), knobs);

@@ -460,8 +460,8 @@ Sweep sweep_of(const SparseSpec& spec, const Target& target, const Arrangement& 
     const bool is_small = a.tiles() == 1 || a.tiles() <= device.count("facts.multiprocessors") / spec.batch;
     sweep.one_launch =
         is_small && solves(spec) && spec.method != SparseMethod::gmres && decide(knobs, spec, target, a.rows(), "one_launch") != 0;
-    // Barriers of some of a thread block's threads are CUDA's. So many threads have 128 registers each.
-    constexpr std::int64_t threads = 512;
+    // Barriers of some of a thread block's threads are CUDA's. So many threads have 128 registers each, or 168.
+    const std::int64_t few = 3, threads = spec.block <= few ? 512 : 384;
     if (target.backend == Backend::cuda) sweep.groups = std::max<std::int64_t>(1, threads / sweep.sweepers);
     if (target.backend != Backend::cuda || compute_capability(target) < 90 || !has_factors(spec)) return sweep;
     const auto row = widest_triangle(a);

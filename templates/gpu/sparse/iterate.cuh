@@ -77,7 +77,7 @@ TRIFOLD_DEVICE void keep_matrix(const Context& c, const Part& part) {
                 kept[(s * block + j) * count + k] = entry.column < 0 ? real(0) : element_of(c, matrix, entry.number, k % block, j);
         }
 }
-constexpr int slots_together = block <= 2 ? 8 : block == 3 ? 4 : block <= 5 ? 2 : 1; /* those that are on their way at a time */
+constexpr int slots_together = block == 1 ? 6 : block == 2 || (block == 3 && sizeof(real) == 8) ? 3 : block <= 4 ? 2 : 1; /* those that are on their way at a time */
 /* Number k of the part's product. */
 TRIFOLD_DEVICE real near_product(const Context& c, const Part& part, int k, const real* x) {
     const int rows = part.rows(), count = part.count(), slots = static_cast<int>(c.launch.near_slots);
