@@ -57,9 +57,6 @@ typedef struct {
     trifold_int lower_starts, upper_starts, lower_columns, upper_columns;
 } trifold_sparse_shape;
 
-/* Pieces of a level, at most: the first may go into the ring where there is no room yet for all. */
-enum { trifold_sparse_pieces = 4 };
-
 /* GPU: triangles by levels, whose rows do not need one another. The rows of a level are sorted by their number of neighbours, so that
  * slot s holds neighbour s of its first rows. Places count elements. Component (i, j) of the block of the level's row t is at
  * j (block rows) + block t + i behind the place of a slot with so many rows, so that neighbouring lanes read neighbouring elements. */
@@ -72,8 +69,7 @@ typedef struct {
     int begin, bytes;
     int record, record_bytes; /* place in bytes among the records of all shapes */
     int ring;                 /* place in the ring, in bytes, of both */
-    int piece;                /* bytes of a piece of the factors, which go into the ring one after another; the record goes with the last */
-    int needs[trifold_sparse_pieces]; /* levels of the subdomain that must have left the ring before a piece */
+    int needs;                /* levels of the subdomain that must have left the ring before */
     int padding;
 } trifold_sparse_level;
 typedef struct {

@@ -20,7 +20,7 @@ struct Sweep {
     bool keeps_all = false;     ///< these are all slots of every row
     std::int64_t ring = 0;      ///< bytes of the ring of shared memory; 0: there is no room, or no copy engine
     bool one_launch = false;    ///< a solution takes one, where its factors fit
-    std::int64_t groups = 1;    ///< of so many threads, which sweep through levels in turn in such a launch
+    std::int64_t groups = 1;    ///< groups of so many threads sweep through levels in turn in such a launch
     std::int64_t threads() const { return sweepers + fetchers; }
 };
 Sweep sweep_of(const SparseSpec& spec, const Target& target, const Arrangement& arrangement, const Knobs& knobs);
@@ -29,8 +29,8 @@ struct FactorRoom {
     std::int64_t rows, numbers;
 };
 FactorRoom factor_room(const SparseSpec& spec, const Target& target, const Arrangement& arrangement, const Sweep& sweep);
-/// What a thread block keeps in shared memory for a whole solution: bytes of factors and of levels' records, levels, and blocks of a row of
-/// A, at most.
+/// Sizes that a thread block keeps in shared memory for a whole solution: bytes of factors and of levels' records, levels, and blocks of a
+/// row of A, at most.
 struct Kept {
     std::int64_t factors = 0, records = 0, levels = 0, slots = 0;
 };

@@ -157,7 +157,7 @@ class Lists {
         behind(turned_elements, more.turned_elements);
     }
 
-    /// Of the largest shape.
+    /// The most of any shape.
     Kept kept() const {
         Kept most;
         for (const auto& s : schedules) {
@@ -291,9 +291,8 @@ class Lists {
         level.record = static_cast<int>(first * sizeof records[0]);
         level.record_bytes = static_cast<int>((records.size() - first) * sizeof records[0]);
     }
-    /// Levels lie one behind the other, and never across the ring's end. Each piece waits until those before it have left its place.
+    /// Levels lie one behind the other, and never across the ring's end. Each waits until those before it have left its place.
     void place_in_ring(int first) {
-        constexpr int least = 4096, unit = 128;  // bytes of a piece
         int place = 0;
         for (auto k = first; k < next_level(); ++k) {
             auto& level = levels[at(k)];
@@ -301,26 +300,16 @@ class Lists {
             require(size <= ring_, "a level of {} bytes is to go through a ring of {}", size, ring_);
             if (place + size > ring_) place = 0;
             level.ring = place;
-            level.piece = std::max(least, static_cast<int>(round_up((level.bytes - 1) / trifold_sparse_pieces + 1, unit)));
-            int needs = std::max(0, k - first - sparse_gates + 1);
-            if (k > first) needs = std::max(needs, std::ranges::max(levels[at(k - 1)].needs));
-            for (int piece = 0; piece < trifold_sparse_pieces; ++piece) {
-                const int done = (piece + 1) * level.piece, end = place + (done < level.bytes ? done : size);
-                needs = needed_before(first + needs, k, place + std::min(piece * level.piece, size), end) - first;
-                level.needs[piece] = needs;
+            level.needs = std::max(0, k - first - sparse_gates + 1);
+            if (k > first) level.needs = std::max(level.needs, levels[at(k - 1)].needs);
+            for (auto other = first + level.needs; other < k; ++other) {
+                const auto& earlier = levels[at(other)];
+                const int end = earlier.ring + earlier.bytes + earlier.record_bytes;
+                if (earlier.ring < place + size && end > place) level.needs = other - first + 1;
             }
-            require(keeps_all_ || needs < std::max(1, k - first), "a level waits for the one before it to leave the ring");
+            require(keeps_all_ || level.needs < std::max(1, k - first), "a level waits for the one before it to leave the ring");
             place += size;
         }
-    }
-    /// The first level from `first` on that may stay in the ring when a part of level `own` goes there, from `begin` to before `end`.
-    int needed_before(int first, int own, int begin, int end) const {
-        int needed = first;
-        for (int other = first; other < own; ++other) {
-            const auto& earlier = levels[at(other)];
-            if (earlier.ring < end && earlier.ring + earlier.bytes + earlier.record_bytes > begin) needed = other + 1;
-        }
-        return needed;
     }
     /// Blocks of some rows get places side by side; of a transposed triangle, references to the places that they have.
     template <class EntryOf>

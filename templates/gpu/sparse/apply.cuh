@@ -106,18 +106,10 @@ TRIFOLD_DEVICE void fetch_levels(const Context& c, const Stream& stream, const C
     for (int k = 0; k < count; ++k) {
         const trifold_sparse_level l = level_at(c, first + k);
         const unsigned number = before + static_cast<unsigned>(k);
+        for (; static_cast<int>(left) < l.needs; ++left)
+            gate_wait(chip.empty + (before + left) % sparse_gates, (before + left) / sparse_gates);
         trifold_gate* gate = chip.full + number % sparse_gates;
-        const char* factors = reinterpret_cast<const char*>(stream.factors + l.begin);
-        int done = 0;
-#pragma unroll
-        for (int piece = 0; piece < trifold_sparse_pieces; ++piece) {
-            if (piece > 0 && done == l.bytes) break;
-            for (; static_cast<int>(left) < l.needs[piece]; ++left)
-                gate_wait(chip.empty + (before + left) % sparse_gates, (before + left) / sparse_gates);
-            const int bytes = smaller(l.piece, l.bytes - done);
-            if (bytes > 0) copy_range(chip.ring + l.ring + done, factors + done, bytes, gate);
-            done += bytes;
-        }
+        if (l.bytes > 0) copy_range(chip.ring + l.ring, stream.factors + l.begin, l.bytes, gate);
         copy_range(chip.ring + l.ring + l.bytes, records + l.record, l.record_bytes, gate);
         gate_arrive_with(gate, l.bytes + l.record_bytes);
     }
@@ -163,13 +155,14 @@ TRIFOLD_DEVICE void take_own(Taken& taken, const Chip& chip, const Stage& l, int
 #pragma unroll
     for (int j = 0; j < block; ++j) taken.sum += static_cast<real>(d[j * (block * l.rows)]) * chip.v[taken.own + j];
 }
-/* Takes a lane's part of a level out of the ring. */
-TRIFOLD_DEVICE void take(Taken& taken, const Chip& chip, const Stage& l, int t, int i, bool scales) {
+/* Takes a lane's part of a level out of the ring, with D^-1 v or v of its row if that is `known`. */
+TRIFOLD_DEVICE void take(Taken& taken, const Chip& chip, const Stage& l, int t, int i, bool scales, bool known = true) {
     const Staged s = staged_at(chip, l);
     const factor_real* a = s.values + block * t + i;
     const unsigned short* numbers = s.numbers;
     Quad quad = quad_at(numbers, t);
     taken.own = quad.number(0) * block;
+    if (known) take_own(taken, chip, l, t, i, scales);
     if (scales) a += l.rows * square;
     taken.count = 0;
     int group = l.rows; /* rows of the group of slots */
@@ -249,10 +242,7 @@ TRIFOLD_DEVICE void sweep_levels(const Context& c, const Stream& stream, const C
         if (k < count && first_row < next.rows) {
             const unsigned number = before + static_cast<unsigned>(k);
             gate_wait(chip.full + number % sparse_gates, number / sparse_gates);
-            if (lane.works && lane.row < next.rows) {
-                take(taken, chip, next, lane.row, lane.component, k >= turn);
-                take_own(taken, chip, next, lane.row, lane.component, k >= turn);
-            }
+            if (lane.works && lane.row < next.rows) take(taken, chip, next, lane.row, lane.component, k >= turn);
         }
         named_sync(*chip.word, 1, sweepers);
         if (thread_index() == sweepers - 1) { /* it has the least to do */

@@ -9,14 +9,14 @@
 constexpr int groups = TRIFOLD_GROUPS;
 constexpr int iterate_threads = groups * sweepers;
 constexpr int iterate_sums = METHOD == METHOD_CG ? 3 : 5;
-constexpr int member_counters = 16; /* of 8 bytes: members have their counters in lines of their own */
+constexpr int member_counters = 16; /* numbers of 8 bytes: members have their counters in lines of their own */
 
-/* What a thread block has beside its vectors and factors. */
+/* A thread block has this beside its vectors and factors. */
 struct Desk {
     trifold_sparse_state state;
     double sums[iterate_sums], room[iterate_sums * iterate_threads / warp_lanes];
     real scale;
-    trifold_int met; /* what the counter of its meetings says when the last of them is complete; 0: there was none */
+    trifold_int met; /* the counter of its meetings when the last of them is complete; 0: there was none */
     unsigned words[groups];
 };
 static_assert(sizeof(Desk) <= sparse_desk_bytes, "the host leaves room for it");
@@ -163,8 +163,7 @@ TRIFOLD_DEVICE void sweep_resident(const Resident& on) {
         const Stage l = on.stages[k];
         const bool works = lane.works && lane.row < l.rows, scales = k >= turn, knows = !scales || k - groups >= turn;
         Taken taken;
-        if (works) take(taken, on.chip, l, lane.row, lane.component, scales);
-        if (works && knows) take_own(taken, on.chip, l, lane.row, lane.component, scales);
+        if (works) take(taken, on.chip, l, lane.row, lane.component, scales, knows);
         await_level(on.desk, k - 1);
         if (!knows) {
             if (works) take_own(taken, on.chip, l, lane.row, lane.component, scales);

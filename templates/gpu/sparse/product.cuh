@@ -165,7 +165,7 @@ TRIFOLD_DEVICE void make_orthogonal(const Context& c, const Part& part, trifold_
 #endif
 
 #if METHOD != METHOD_GMRES
-/* What x still lacks of the last steps. */
+/* Adds the last steps to x, which still lacks them. */
 template <int threads = sparse_threads>
 TRIFOLD_DEVICE void add_steps(const Part& part, const trifold_sparse_state& s, const Pieces& w) {
     for (int k = thread_index(); k < part.count(); k += threads) {
