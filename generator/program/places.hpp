@@ -12,11 +12,11 @@ namespace trifold {
 class Places {
   public:
     /// Adds a buffer of `elements` of `each` bytes, and returns its offset. Throws SpecError when the size leaves 63 bits.
-    std::int64_t add(std::string name, std::int64_t elements, std::int64_t each) {
+    std::int64_t add(std::string name, std::int64_t elements, std::int64_t each, bool zeroed = false) {
         const auto offset = bytes_, size = checked_multiply(elements, each, name);
         bytes_ = round_up(checked_add(bytes_, checked_add(size, workspace_alignment, "workspace"), "workspace") - workspace_alignment,
                           workspace_alignment);
-        buffers_.push_back({std::move(name), offset, size, false, {}});
+        buffers_.push_back({std::move(name), offset, size, zeroed, {}});
         return offset;
     }
     std::int64_t bytes() const { return bytes_; }

@@ -26,8 +26,13 @@ json launch_json(const Program& program, const Launch& launch) {
             other["pieces"].push_back({{"offset", offset}, {"bytes", bytes}, {"stride", stride}, {"members", members}});
         return other;
     }
-    json kernel = {{"kernel", kernel_of(program, launch).name},          {"what", launch.what},   {"groups", launch.grid.groups},
-                   {"members_per_group", launch.grid.members_per_group}, {"after", launch.after}, {"early", launch.early}};
+    json kernel = {{"kernel", kernel_of(program, launch).name},
+                   {"what", launch.what},
+                   {"groups", launch.grid.groups},
+                   {"members_per_group", launch.grid.members_per_group},
+                   {"after", launch.after},
+                   {"early", launch.early},
+                   {"together", launch.together}};
     if (launch.first_task != 0) kernel["first_task"] = launch.first_task;
     return kernel;
 }

@@ -56,7 +56,10 @@ Generated generate(const SparseSpec& spec, const Target& target, const SparseTun
     program.workers = on_cpu ? tuning.workers : 1;
     const auto slice = on_cpu ? cpu::slice_rows(spec, target, a.rows(), knobs) : gpu::slice_rows();
     const auto sweep = on_cpu ? gpu::Sweep{} : gpu::sweep_of(spec, target, a, knobs);
-    auto layout = layout_of(spec, a, slice, on_cpu ? cpu::stored_of(spec, a) : gpu::stored_of(spec, a, sweep));
+    gpu::Kept kept;
+    auto stored = on_cpu ? cpu::stored_of(spec, a) : gpu::stored_of(spec, a, sweep, kept);
+    const auto near = on_cpu ? trifold_sparse_launch{} : gpu::near_of(spec, target, a, sweep, kept);
+    auto layout = layout_of(spec, a, slice, std::move(stored), near);
     layout.launch.ring = sweep.ring;
     if (!on_cpu) {
         const auto room = gpu::factor_room(spec, target, a, sweep);
@@ -64,7 +67,7 @@ Generated generate(const SparseSpec& spec, const Target& target, const SparseTun
         layout.launch.row_room = room.numbers;
     }
     layout.launch.values = pattern.values();
-    program.units = {on_cpu ? cpu::unit_of(spec, target, a) : gpu::unit_of(spec, target, a, sweep)};
+    program.units = {on_cpu ? cpu::unit_of(spec, target, a) : gpu::unit_of(spec, target, a, sweep, near.near_all)};
     if (on_cpu) program.scratch_bytes = cpu::scratch_bytes(spec, a, slice);
     add_launches(program, spec, layout.launch);
     if (target.backend == Backend::cuda && !program.repeats.empty()) {

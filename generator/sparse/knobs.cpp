@@ -8,7 +8,8 @@ namespace trifold {
 namespace sparse {
 namespace {
 
-constexpr std::string_view tile_scalars = "tile_scalars", tile_words = "about so many rows of a subdomain, times rows of a block";
+constexpr std::string_view one_launch = "one_launch", tile_scalars = "tile_scalars",
+                           tile_words = "about so many rows of a subdomain, times rows of a block";
 
 // Arrays of braces alone: then the lists of values live as long as they do.
 constexpr Knob cpu_knobs[] = {
@@ -17,7 +18,8 @@ constexpr Knob cpu_knobs[] = {
 
 constexpr Knob gpu_knobs[] = {
     {tile_scalars, tile_words, {768, 1536, 3072, 6144, 12288, 24576}},
-    {"resident_threads", "threads of triangular solves for which a multiprocessor has registers", {448, 672, 768, 896, 1344, 1792}}};
+    {"resident_threads", "threads of triangular solves for which a multiprocessor has registers", {448, 672, 768, 896, 1344, 1792}},
+    {one_launch, "1: a solution whose factors fit on chip takes one launch", {0, 1}}};
 
 }  // namespace
 

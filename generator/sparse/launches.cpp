@@ -43,6 +43,12 @@ class Launches {
         if (transposed && launch_.ring > 0 && has_factors(spec_))
             by_tiles(Kernel::factor, trifold_sparse_second, "factors of A' by levels of their own");
         repeat_ = {.first = list_.size(), .flag = "flag"};
+        if (launch_.near_all > 0 && (!transposed || launch_.ring > 0 || !has_factors(spec_))) {
+            by_tiles(Kernel::iterate, trifold_sparse_plain, "all iterations");
+            list_.back().together = launch_.tiles > 1;
+            by_slices(Kernel::deliver, trifold_sparse_plain, "solution");
+            return list_;
+        }
         renew();
         if (spec_.method == SparseMethod::bicgstab) turn_of_bicgstab();
         if (spec_.method == SparseMethod::cg) turn_of_cg();
@@ -52,7 +58,7 @@ class Launches {
         by_slices(Kernel::deliver, trifold_sparse_plain, "solution");
         return list_;
     }
-    const Repeat& repeat() const { return repeat_; }
+    const Repeat& repeat() const { return repeat_; }  ///< without launches: none is repeated
 
   private:
     void begin(bool transposed) {
@@ -128,7 +134,7 @@ void add_launches(Program& program, const SparseSpec& spec, const trifold_sparse
         if (operation == gradient) operations[name] = launches.gradient();
         if (operation != solve && operation != solve_transposed) continue;
         operations[name] = launches.solve(transposed);
-        program.repeats[name] = {launches.repeat()};
+        if (launches.repeat().count > 0) program.repeats[name] = {launches.repeat()};
     }
 }
 

@@ -57,10 +57,10 @@ bool needs_turned(const SparseSpec& spec) {
 bool has_factors(const SparseSpec& spec) { return spec.preconditioner != SparsePreconditioner::none; }
 std::int64_t factor_bytes(const SparseSpec& spec) { return spec.precision == Precision::f64 ? 8 : 4; }
 
-Layout layout_of(const SparseSpec& spec, const Arrangement& a, std::int64_t slice_rows, Stored stored) {
+Layout layout_of(const SparseSpec& spec, const Arrangement& a, std::int64_t slice_rows, Stored stored, const trifold_sparse_launch& near) {
     constexpr std::int64_t wide = 8, padding = 1;  // a block behind the last one, which vectors reach into
     const auto real = element_bytes(spec.precision);
-    Layout layout;
+    Layout layout{{}, 0, near, {}};
     Places places;
     auto& l = layout.launch;
     l.rows = a.rows();
@@ -89,6 +89,8 @@ Layout layout_of(const SparseSpec& spec, const Arrangement& a, std::int64_t slic
         l.history_length = spec.most_iterations + 1;
         l.history = places.add("history", checked_multiply(systems, l.history_length, "history"), wide);
         l.flag = places.add("flag", 2, wide);
+        constexpr std::int64_t line = 128;  // counters of members are apart
+        if (l.near_all > 0) l.meetings = places.add("meetings", spec.batch, line, true);
         if (spec.method == SparseMethod::gmres) {
             constexpr std::int64_t lists = 4;  // rotations, the right-hand side and its solution
             l.small = places.add("small", checked_multiply(systems, (spec.restart + lists) * (spec.restart + 1), "small matrices"), wide);

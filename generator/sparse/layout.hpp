@@ -61,13 +61,30 @@ bool solves(const SparseSpec& spec);
 bool needs_turned(const SparseSpec& spec);
 bool has_factors(const SparseSpec& spec);
 std::int64_t factor_bytes(const SparseSpec& spec);
-/// Throws SpecError when a size leaves 63 bits.
-Layout layout_of(const SparseSpec& spec, const Arrangement& arrangement, std::int64_t slice_rows, Stored stored);
+/// `near`: what is decided about shared memory already. Throws SpecError when a size leaves 63 bits.
+Layout layout_of(const SparseSpec& spec, const Arrangement& arrangement, std::int64_t slice_rows, Stored stored,
+                 const trifold_sparse_launch& near);
 
-/// The kernels of a unit.
-enum class Kernel { gather, compare, factor, finish, precondition, order, product, begin, update, judge, deliver, gradient, apply };
-inline constexpr std::array<std::string_view, 13> kernel_names{"gather", "compare", "factor", "finish",  "precondition", "order", "product",
-                                                               "begin",  "update",  "judge",  "deliver", "gradient",     "apply"};
+/// The kernels of a unit. `iterate`: GPU, where solutions take one launch.
+enum class Kernel {
+    gather,
+    compare,
+    factor,
+    finish,
+    precondition,
+    order,
+    product,
+    begin,
+    update,
+    judge,
+    deliver,
+    gradient,
+    apply,
+    iterate
+};
+inline constexpr std::array<std::string_view, 14> kernel_names{"gather",  "compare",  "factor", "finish", "precondition",
+                                                               "order",   "product",  "begin",  "update", "judge",
+                                                               "deliver", "gradient", "apply",  "iterate"};
 
 /// Launches and repetitions of all operations.
 void add_launches(Program& program, const SparseSpec& spec, const trifold_sparse_launch& launch);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <trifold/error.hpp>
 
@@ -73,30 +74,47 @@ double cuts_of(std::int64_t side, std::int64_t length) {
 
 }  // namespace
 
-std::int64_t usual_rows(const SparseSpec& spec, const Target& target, std::int64_t rows, const Knobs& knobs) {
+namespace {
+
+/// A small system leaves no multiprocessor without a subdomain, as long as those have something to do.
+struct Small {
+    std::int64_t most, least, each;  ///< rows of a subdomain: where there are many, where there are few, and of a multiprocessor
+};
+Small small_of(const SparseSpec& spec, const Target& target, std::int64_t rows, const Knobs& knobs) {
     const auto& device = device_of(target);
     const auto most = decide(knobs, spec, target, rows, "tile_scalars") / spec.block;
-    if (target.backend == Backend::cpu || knobs.pinned.contains("tile_scalars")) return std::max<std::int64_t>(1, most);
-    // A small system leaves no multiprocessor without a subdomain, as long as those have something to do.
-    const auto least = device.count("models.sparse.least_scalars") / spec.block,
-               each = divide_up(rows * spec.batch, device.count("facts.multiprocessors"));
-    return std::max<std::int64_t>(1, std::clamp(each, std::min(least, most), most));
+    if (target.backend == Backend::cpu || knobs.pinned.contains("tile_scalars")) return {most, most, most};
+    return {most, std::min(most, device.count("models.sparse.least_scalars") / spec.block),
+            divide_up(rows * spec.batch, device.count("facts.multiprocessors"))};
 }
 
-std::array<std::int64_t, 3> box_of(const SparseMesh& mesh, std::int64_t rows) {
+}  // namespace
+
+std::int64_t usual_rows(const SparseSpec& spec, const Target& target, std::int64_t rows, const Knobs& knobs) {
+    const auto [most, least, each] = small_of(spec, target, rows, knobs);
+    return std::max<std::int64_t>(1, std::clamp(each, least, most));
+}
+std::int64_t most_parts(const SparseSpec& spec, const Target& target, std::int64_t rows, const Knobs& knobs) {
+    const auto [most, least, each] = small_of(spec, target, rows, {knobs.pinned});
+    return each > least && each < most ? device_of(target).count("facts.multiprocessors") / spec.batch : 0;
+}
+
+std::array<std::int64_t, 3> box_of(const SparseMesh& mesh, std::int64_t rows, std::int64_t most_parts) {
     std::array<std::int64_t, 3> best{1, 1, 1};
-    double least = 3;  // couplings that are cut, of those along each side
-    const auto lengths = lengths_of(mesh.width);
+    double least = std::numeric_limits<double>::max();
     for (const auto z : lengths_of(mesh.depth))
-        for (const auto y : lengths_of(mesh.height)) {
-            const auto x = std::ranges::find_if(lengths, [&](std::int64_t length) { return length * y * z <= rows; });
-            if (x == lengths.end()) continue;
-            const double cuts = cuts_of(mesh.width, *x) + cuts_of(mesh.height, y) + cuts_of(mesh.depth, z);
-            if (cuts < least) {
-                least = cuts;
-                best = {*x, y, z};
+        for (const auto y : lengths_of(mesh.height))
+            for (const auto x : lengths_of(mesh.width)) {
+                const auto parts = divide_up(mesh.width, x) * divide_up(mesh.height, y) * divide_up(mesh.depth, z);
+                if (most_parts > 0 ? parts > most_parts : x * y * z > rows) continue;
+                // Couplings that are cut, of those along each side.
+                const double cuts = cuts_of(mesh.width, x) + cuts_of(mesh.height, y) + cuts_of(mesh.depth, z);
+                const double cost = most_parts > 0 ? static_cast<double>(x * y * z) * (1 + cuts) : cuts;
+                if (cost < least) {
+                    least = cost;
+                    best = {x, y, z};
+                }
             }
-        }
     return best;
 }
 

@@ -61,6 +61,7 @@ struct Launch {
     std::size_t operands = 0;        ///< which of the call's operands; each family lists its own
     std::vector<std::size_t> after;  ///< launches of the same operation that must have ended
     bool early = false;              ///< it is enough that their thread blocks are all at work: its own wait for what they need
+    bool together = false;           ///< GPU: all its thread blocks must be at work at the same time, since they wait for one another
     std::string what;                ///< for people: "factor level 0, 32 chains"
     Work work = Work::kernel;        ///< of a kernel all above counts; of the others `operands` of a copy, and of a message the next line
     Message message = {};

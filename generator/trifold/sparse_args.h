@@ -151,6 +151,13 @@ typedef struct {
     trifold_int step;       /* a trifold_sparse_step */
     trifold_int transposed; /* 1: A' and M' */
     trifold_int small;      /* place of GMRES's small matrices, of a system each */
+    /* GPU: a solution in one launch. Bytes of its shared memory, 0: it takes many launches; bytes of a vector there, whether it holds those
+     * that no other thread block reads; places there of the numbers, factors and records of levels; of A the slots of its widest row or
+     * column, how many of them are there with their elements, and places of the list and of these elements; and, in the workspace, the
+     * place of a counter for each member's meetings. */
+    trifold_int near_all, near_bytes, near_vectors, near_stages, near_factors, near_records;
+    trifold_int near_slots, near_kept, near_entries, near_matrix;
+    trifold_int meetings;
 } trifold_sparse_launch;
 
 /* What came of a part of a member's factorization, and of all of it. Rows are the caller's. */

@@ -21,8 +21,9 @@ namespace {
     X(cuModuleLoadData) X(cuModuleUnload) X(cuModuleGetFunction) X(cuFuncGetAttribute) X(cuFuncSetAttribute) \
     X(cuMemAlloc) X(cuMemFree) X(cuMemGetInfo) X(cuMemsetD8Async) X(cuMemcpyHtoDAsync) X(cuMemcpyDtoHAsync) X(cuMemcpyDtoDAsync) \
     X(cuPointerGetAttribute) X(cuStreamCreate) X(cuStreamDestroy) X(cuStreamSynchronize) X(cuStreamQuery) X(cuStreamGetCtx) \
-    X(cuStreamIsCapturing) X(cuStreamBeginCapture) X(cuStreamEndCapture) X(cuGraphCreate) X(cuGraphDestroy) X(cuGraphAddKernelNode) X(cuGraphInstantiateWithFlags) \
-    X(cuGraphExecDestroy) X(cuGraphExecKernelNodeSetParams) X(cuGraphUpload) X(cuGraphLaunch) X(cuLaunchKernel)
+    X(cuStreamIsCapturing) X(cuStreamBeginCapture) X(cuStreamEndCapture) X(cuGraphCreate) X(cuGraphDestroy) X(cuGraphAddKernelNode) \
+    X(cuGraphInstantiateWithFlags) X(cuGraphExecDestroy) X(cuGraphExecKernelNodeSetParams) X(cuGraphUpload) X(cuGraphLaunch) \
+    X(cuLaunchKernel) X(cuLaunchCooperativeKernel) X(cuGraphKernelNodeSetAttribute)
 // clang-format on
 
 struct Functions {
@@ -184,6 +185,7 @@ class CudaDriver final : public Driver {
     long long most_shared_bytes(int ordinal) const override {
         return attribute(ordinal, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
     }
+    int multiprocessors(int ordinal) const override { return attribute(ordinal, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT); }
     bool reads_host_memory(int ordinal) const override { return attribute(ordinal, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS) != 0; }
     bool is_device_memory(const void* pointer) const override {
         unsigned type = 0;
@@ -290,6 +292,11 @@ class CudaDriver final : public Driver {
     }
 
     void launch(const KernelLaunch& grid, void* stream) const override {
+        if (grid.together) {
+            TRIFOLD_CU(cuLaunchCooperativeKernel, static_cast<CUfunction>(grid.function), grid.x, grid.y, 1U, grid.threads, 1U, 1U,
+                       grid.shared_bytes, stream_of(stream), grid.arguments);
+            return;
+        }
         TRIFOLD_CU(cuLaunchKernel, static_cast<CUfunction>(grid.function), grid.x, grid.y, 1U, grid.threads, 1U, 1U, grid.shared_bytes,
                    stream_of(stream), grid.arguments, nullptr);
     }
@@ -313,6 +320,11 @@ class CudaDriver final : public Driver {
         CUgraphNode node = nullptr;
         const bool programmatic = early && add_programmatic_ != nullptr;
         TRIFOLD_CU(cuGraphAddKernelNode, &node, static_cast<CUgraph>(graph), nodes.data(), programmatic ? 0 : nodes.size(), &parameters);
+        if (grid.together) {
+            CUkernelNodeAttrValue value{};
+            value.cooperative = 1;
+            TRIFOLD_CU(cuGraphKernelNodeSetAttribute, node, CU_KERNEL_NODE_ATTRIBUTE_COOPERATIVE, &value);
+        }
         for (auto* from : nodes)
             if (programmatic) add_edge(static_cast<CUgraph>(graph), from, node);
         return node;

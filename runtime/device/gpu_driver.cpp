@@ -45,6 +45,8 @@ const Driver& driver(Backend backend) {
     return *found;
 }
 
+int multiprocessors(Backend backend, int ordinal) { return driver(backend).multiprocessors(ordinal); }
+
 bool may_have_device(Backend backend, const std::filesystem::path& root) {
     // A program that is linked with the driver has opened it already.
     if (::dlsym(RTLD_DEFAULT, backend == Backend::hip ? "hipInit" : "cuInit") != nullptr) return true;

@@ -16,6 +16,7 @@ struct KernelLaunch {
     void* function;
     unsigned x, y, threads, shared_bytes;
     void** arguments;
+    bool together = false;  ///< all its thread blocks must be at work at the same time
 };
 
 /// Limits of one thread block of a kernel on its device, and what the kernel has already.
@@ -46,6 +47,7 @@ class Driver {
 
     virtual std::string device_name(int ordinal) const = 0;
     virtual long long most_shared_bytes(int ordinal) const = 0;
+    virtual int multiprocessors(int ordinal) const = 0;
     virtual bool reads_host_memory(int ordinal) const = 0;
     /// Whether a device can read there.
     virtual bool is_device_memory(const void* pointer) const = 0;

@@ -32,7 +32,8 @@ Graph::Parameters::Parameters(const Node& of, std::span<const Operand> operands)
            divide_up(operands[of.launch->operands].members, of.launch->grid.members_per_group),
            of.threads,
            of.shared_bytes,
-           arguments} {}
+           arguments,
+           of.launch->together} {}
 
 Graph::Graph(const Driver& driver, const Program& program, const Units& units, const std::string& operation, Transport* transport)
     : driver_(driver), program_(program), units_(units), operation_(operation), transport_(transport) {
@@ -134,7 +135,8 @@ void Graph::note(std::span<const Operand> operands, void* workspace) {
 
 void Graph::update(std::span<const Operand> operands, void* workspace) {
     holds_ = false;
-    if (!repeats_.empty()) {  // nodes of a body cannot be updated
+    const bool waits = std::ranges::any_of(nodes_, [](const Node& node) { return node.launch->together; });
+    if (!repeats_.empty() || waits) {  // nodes of a body cannot be updated; of a cooperative launch that is not said
         destroy();
         return instantiate(operands, workspace);
     }

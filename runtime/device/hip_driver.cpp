@@ -99,6 +99,11 @@ hipKernelNodeParams node_of(const KernelLaunch& grid) {
     return node;
 }
 
+/// HIP has such launches for functions of the host's program, and none for those of a module.
+void refuse_together(const KernelLaunch& grid) {
+    if (grid.together) throw LaunchError("HIP launches no kernel of a module whose thread blocks wait for one another; pin one_launch=0");
+}
+
 /// Calls a driver function and checks its result.
 #define TRIFOLD_HIP(function, ...) check(functions_.function(__VA_ARGS__), #function)
 
@@ -151,6 +156,7 @@ class HipDriver final : public Driver {
 
     std::string device_name(int ordinal) const override { return properties_of(ordinal).name; }
     long long most_shared_bytes(int ordinal) const override { return attribute(ordinal, hipDeviceAttributeMaxSharedMemoryPerBlock); }
+    int multiprocessors(int ordinal) const override { return attribute(ordinal, hipDeviceAttributeMultiprocessorCount); }
     bool reads_host_memory(int ordinal) const override { return attribute(ordinal, hipDeviceAttributePageableMemoryAccess) != 0; }
     bool is_device_memory(const void* pointer) const override {
         hipPointerAttribute_t attributes{};
@@ -261,6 +267,7 @@ class HipDriver final : public Driver {
     }
 
     void launch(const KernelLaunch& grid, void* stream) const override {
+        refuse_together(grid);
         TRIFOLD_HIP(hipModuleLaunchKernel, static_cast<hipFunction_t>(grid.function), grid.x, grid.y, 1U, grid.threads, 1U, 1U,
                     grid.shared_bytes, stream_of(stream), grid.arguments, nullptr);
     }
@@ -278,6 +285,7 @@ class HipDriver final : public Driver {
     }
     void destroy_graph(void* graph) const noexcept override { (void)functions_.hipGraphDestroy(static_cast<hipGraph_t>(graph)); }
     void* add_kernel(void* graph, const std::vector<void*>& after, const KernelLaunch& grid, bool) const override {
+        refuse_together(grid);
         std::vector<hipGraphNode_t> nodes;
         for (auto* node : after) nodes.push_back(static_cast<hipGraphNode_t>(node));
         const auto parameters = node_of(grid);

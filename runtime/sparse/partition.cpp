@@ -25,16 +25,17 @@ const SparseMesh& mesh_of(const SparsePattern& pattern) {
 
 }  // namespace
 
-Parts parts_of(const SparsePattern& pattern, const SparsePartition& partition, SparsePreconditioner preconditioner, std::int64_t usual) {
+Parts parts_of(const SparsePattern& pattern, const SparsePartition& partition, SparsePreconditioner preconditioner, std::int64_t usual,
+               std::int64_t most_parts) {
     const bool is_local = preconditioner == SparsePreconditioner::none || preconditioner == SparsePreconditioner::jacobi;
-    const auto rows = partition.rows > 0 ? partition.rows : usual;
+    const auto rows = partition.rows > 0 ? partition.rows : usual, most = partition.rows > 0 ? 0 : most_parts;
     if (partition.rows < 0)
         throw SpecError(fmt::format("a subdomain of {} rows; give at least 1, or 0 for the usual number", partition.rows));
     switch (partition.by) {
         case SparsePartitioning::box: {
             const auto& mesh = mesh_of(pattern);
             const bool is_open = partition.box == std::array<std::int64_t, 3>{};
-            return parts_of_boxes(mesh, is_open ? box_of(mesh, rows) : partition.box);
+            return parts_of_boxes(mesh, is_open ? box_of(mesh, rows, most) : partition.box);
         }
         case SparsePartitioning::metis:
             return parts_by_metis(pattern, rows);
@@ -47,7 +48,7 @@ Parts parts_of(const SparsePattern& pattern, const SparsePartition& partition, S
         case SparsePartitioning::automatic:
             break;
     }
-    if (pattern.mesh() != nullptr) return parts_of_boxes(*pattern.mesh(), box_of(*pattern.mesh(), rows));
+    if (pattern.mesh() != nullptr) return parts_of_boxes(*pattern.mesh(), box_of(*pattern.mesh(), rows, most));
     return is_local ? greedy_parts(pattern, rows) : parts_by_metis(pattern, rows);
 }
 

@@ -3,7 +3,8 @@
 
 namespace trifold::sparse {
 
-/// The subdomains of a pattern, of about so many rows where the caller leaves that open. Throws SpecError.
-Parts parts_of(const SparsePattern& pattern, const SparsePartition& partition, SparsePreconditioner preconditioner, std::int64_t usual);
+/// The subdomains of a pattern, of about so many rows, or at most so many of them, where the caller leaves that open. Throws SpecError.
+Parts parts_of(const SparsePattern& pattern, const SparsePartition& partition, SparsePreconditioner preconditioner, std::int64_t usual,
+               std::int64_t most_parts = 0);
 
 }  // namespace trifold::sparse

@@ -4,9 +4,11 @@
 #include <chrono>
 #include <trifold/error.hpp>
 
+#include "generator/program/knob.hpp"
 #include "generator/sparse/knobs.hpp"
 #include "generator/sparse/ranks.hpp"
 #include "generator/sparse/spec_json.hpp"
+#include "runtime/device/gpu.hpp"
 #include "runtime/session/agree.hpp"
 #include "runtime/session/capture.hpp"
 #include "runtime/sparse/kept.hpp"
@@ -46,6 +48,17 @@ std::string describe(const SparseChoice& choice, const sparse::Sizes& sizes) {
                        captured_text(choice.tuning.variant));
 }
 
+/// A solution in one launch has a thread block on each multiprocessor that such a device usually has. Not all have so many, and ranks send
+/// messages between launches.
+void refuse_one_launch(SparseTuning& tuning, const Device& device, bool has_ranks) {
+    if (device.backend() != Backend::cuda) return;
+    const auto usual = device_of(device.target()).count("facts.multiprocessors");
+    if (!has_ranks && gpu::multiprocessors(device.backend(), device.ordinal()) >= usual) return;
+    auto variant = parse_variant(tuning.variant);
+    variant.pinned.emplace("one_launch", 0);
+    tuning.variant = to_string(variant);
+}
+
 }  // namespace
 
 SparsePlan::SparsePlan(const SparseSpec& spec, const SparsePattern& pattern, const Device& device, const SparsePartition& partition,
@@ -82,8 +95,11 @@ void SparsePlan::make(const SparseSpec& spec, const SparsePattern& pattern, cons
         const auto target = device.target();
         const auto sizes = sparse::sizes_of(pattern);
         state.choice = sparse::choose_by_wisdom({spec, sizes}, target, tuning, wisdom_device(device));
-        const auto usual = sparse::usual_rows(spec, target, pattern.rows(), sparse::pinned_by(state.choice.tuning, target));
-        const auto parts = sparse::parts_of(pattern, partition, spec.preconditioner, usual);
+        refuse_one_launch(state.choice.tuning, device, transport != nullptr);
+        const auto knobs = sparse::pinned_by(state.choice.tuning, target);
+        const auto usual = sparse::usual_rows(spec, target, pattern.rows(), knobs);
+        const auto most = sparse::most_parts(spec, target, pattern.rows(), knobs);
+        const auto parts = sparse::parts_of(pattern, partition, spec.preconditioner, usual, most);
         auto [made, summary] = made_of(state.choice, pattern, parts, transport.get());
         state.summary = std::move(summary);
         state.summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

@@ -86,9 +86,12 @@ TRIFOLD_DEVICE unsigned warp_greatest(unsigned number) {
 }
 
 /* Communication between thread blocks: claim() adds one and returns the old number; store_release() publishes all earlier writes with a
- * flag; load_acquire() reads such a flag. */
+ * flag; load_acquire() reads such a flag; claim_release() claims and publishes. */
 TRIFOLD_DEVICE trifold_int claim(trifold_int* counter) {
     return __hip_atomic_fetch_add(counter, trifold_int(1), __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+TRIFOLD_DEVICE trifold_int claim_release(trifold_int* counter) {
+    return __hip_atomic_fetch_add(counter, trifold_int(1), __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_AGENT);
 }
 TRIFOLD_DEVICE void store_release(trifold_int* flag, trifold_int value) {
     __hip_atomic_store(flag, value, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_AGENT);

@@ -38,9 +38,10 @@ STEP void add_square(double* sums, double x) {
         sums[usual_squares] += size * size;
 }
 
+/* history: null where another one writes it. */
 STEP void note_norm(trifold_sparse_state* s, double* history, double norm) {
     s->norm = norm;
-    history[s->iterations] = norm / s->scale;
+    if (history) history[s->iterations] = norm / s->scale;
 }
 
 STEP void renew_for(trifold_sparse_state* s, int reason) {

@@ -96,10 +96,12 @@ struct GoldenSparse {
     Target target;
 };
 
-// Kernels of sparse systems serve every pattern. All three methods, a factorization without L and U of its own, and mixed precision.
+// Kernels of sparse systems serve every pattern. All three methods, a factorization without L and U of its own, mixed precision, and a
+// solution in one launch.
 const GoldenSparse golden_sparse[] = {
     {"cpu_sparse_b3_f64.c", {.block = 3}, {Backend::cpu, "x86-64-v3"}},
     {"cuda_sparse_b3_mixed.cu", {.block = 3, .precision = Precision::mixed, .method = SparseMethod::gmres}, {Backend::cuda, "sm_90"}},
+    {"cuda_sparse_b3_f64.cu", {.block = 3}, {Backend::cuda, "sm_90"}},
     {"hip_sparse_b1_f32.hip",
      {.precision = Precision::f32, .preconditioner = SparsePreconditioner::dilu, .method = SparseMethod::cg},
      {Backend::hip, "gfx942"}},

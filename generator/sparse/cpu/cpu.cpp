@@ -113,7 +113,7 @@ Unit unit_of(const SparseSpec& spec, const Target& target, const Arrangement& a)
     define("LOCAL_INDEX", is_short(a) ? "unsigned short" : "int");
     const auto kind = kind_of(spec) + (is_short(a) ? "" : "_wide");
     Unit unit{target, "sparse_" + kind, {}, {}, {}};
-    for (const auto kernel : kernel_names) {
+    for (const auto kernel : std::span(kernel_names).first(kernel_names.size() - 1)) {  // all but that of GPUs
         unit.kernels.push_back({fmt::format("sparse_{}_{}", kernel, kind), 1, 0});
         text += define_kernel(kernel, unit.kernels.back().name);
     }

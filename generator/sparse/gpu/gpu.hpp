@@ -19,6 +19,8 @@ struct Sweep {
     std::int64_t kept = 1;      ///< slots of a row that a lane takes into registers a level early
     bool keeps_all = false;     ///< these are all slots of every row
     std::int64_t ring = 0;      ///< bytes of the ring of shared memory; 0: there is no room, or no copy engine
+    bool one_launch = false;    ///< a solution takes one, where its factors fit
+    std::int64_t groups = 1;    ///< groups of so many threads sweep through levels in turn in such a launch
     std::int64_t threads() const { return sweepers + fetchers; }
 };
 Sweep sweep_of(const SparseSpec& spec, const Target& target, const Arrangement& arrangement, const Knobs& knobs);
@@ -27,8 +29,16 @@ struct FactorRoom {
     std::int64_t rows, numbers;
 };
 FactorRoom factor_room(const SparseSpec& spec, const Target& target, const Arrangement& arrangement, const Sweep& sweep);
+/// Sizes that a thread block keeps in shared memory for a whole solution: bytes of factors and of levels' records, levels, and blocks of a
+/// row of A, at most.
+struct Kept {
+    std::int64_t factors = 0, records = 0, levels = 0, slots = 0;
+};
 /// A in chunks of rows. L, then D and U of each subdomain, level by level.
-Stored stored_of(const SparseSpec& spec, const Arrangement& arrangement, const Sweep& sweep);
-Unit unit_of(const SparseSpec& spec, const Target& target, const Arrangement& arrangement, const Sweep& sweep);
+Stored stored_of(const SparseSpec& spec, const Arrangement& arrangement, const Sweep& sweep, Kept& kept);
+/// The shared memory of solutions in one launch, where that is wanted and there is room.
+trifold_sparse_launch near_of(const SparseSpec& spec, const Target& target, const Arrangement& arrangement, const Sweep& sweep,
+                              const Kept& kept);
+Unit unit_of(const SparseSpec& spec, const Target& target, const Arrangement& arrangement, const Sweep& sweep, std::int64_t near_bytes);
 
 }  // namespace trifold::sparse::gpu

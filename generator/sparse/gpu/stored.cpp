@@ -5,6 +5,7 @@
 #include <numeric>
 #include <span>
 #include <trifold/error.hpp>
+#include <utility>
 
 #include "generator/program/device.hpp"
 #include "generator/program/require.hpp"
@@ -92,6 +93,7 @@ class Lists {
           ring_part_(sweep.ring / ring_parts(sweep.keeps_all)),
           rows_at_once_(sparse_rows_at_once(sweep.sweepers, spec.block)),
           keeps_all_(sweep.keeps_all),
+          has_records_(sweep.ring > 0 || sweep.one_launch),
           diagonal_alone_(spec.preconditioner == SparsePreconditioner::dilu),
           copies_turned_(sweep.ring > 0 && spec.operations.contains(SparseOperation::solve_transposed)) {}
 
@@ -155,6 +157,16 @@ class Lists {
         behind(turned_elements, more.turned_elements);
     }
 
+    /// The most of any shape.
+    Kept kept() const {
+        Kept most;
+        for (const auto& s : schedules) {
+            grow(most, s.first, s.levels[trifold_sparse_u + 1]);
+            if (copies_turned_) grow(most, s.first_turned, s.levels[trifold_sparse_sweeps]);
+        }
+        return most;
+    }
+
     std::vector<trifold_sparse_schedule> schedules;
     std::vector<trifold_sparse_level> levels;
     std::vector<trifold_sparse_slot> slots;
@@ -185,6 +197,13 @@ class Lists {
             if (level.record_bytes > 0) level.record += static_cast<int>(records.size() * sizeof records[0]);
             levels.push_back(level);
         }
+    }
+    void grow(Kept& most, int first, int end) const {
+        if (first == end) return;
+        const auto &begin = levels[at(first)], &last = levels[at(end - 1)];
+        most.factors = std::max(most.factors, (last.begin - begin.begin) * bytes_ + last.bytes);
+        most.records = std::max<std::int64_t>(most.records, last.record + last.record_bytes - begin.record);
+        most.levels = std::max<std::int64_t>(most.levels, end - first);
     }
     int next_level() const { return static_cast<int>(levels.size()); }
     int first_with_slots(int level) const {
@@ -222,9 +241,9 @@ class Lists {
     }
     /// The rows of a level that are taken at once: as many as there are threads for, and as a part of the ring holds.
     std::size_t part_of(std::span<const std::int32_t> rows, const Triangle& triangle, bool scales, bool turned) const {
-        if (ring_ == 0 || (turned && !copies_turned_)) return rows.size();
+        if (!has_records_ || (turned && !copies_turned_)) return rows.size();
         auto count = std::min(rows.size(), at(rows_at_once_));
-        while (count > 1 && ring_bytes(rows.first(count), triangle, scales) > ring_part_) --count;
+        while (ring_ > 0 && count > 1 && ring_bytes(rows.first(count), triangle, scales) > ring_part_) --count;
         return count;
     }
     void sweep(const Shape& shape, const Triangle& triangle, bool ascending, bool scales, bool turned) {
@@ -253,7 +272,7 @@ class Lists {
             slots.push_back(slot);
         }
         level.bytes = static_cast<int>(round_up((stream - level.begin) * bytes_, 16));
-        if (turned ? copies_turned_ : ring_ > 0) add_record(level);
+        if (turned ? copies_turned_ : has_records_) add_record(level);
         levels.push_back(level);
     }
     void add_record(trifold_sparse_level& level) {
@@ -336,6 +355,7 @@ class Lists {
 
     std::int64_t square_, block_, bytes_, alignment_, ring_, ring_part_, rows_at_once_, stream_ = 0, turned_stream_ = 0;
     bool keeps_all_;       // lanes keep all slots of a row
+    bool has_records_;     // levels have records
     bool diagonal_alone_;  // only the diagonal of each row is changed
     bool copies_turned_;   // solutions with A' have their factors by levels of their own
     std::size_t base_ = 0;
@@ -404,7 +424,7 @@ std::int64_t widest_triangle(const Arrangement& a) {
 }
 /// Warps that sweep: a few numbers of them, so that few texts differ in nothing else.
 std::int64_t round_up_warps(std::int64_t warps, std::int64_t most) {
-    for (const std::int64_t some : {2, 6})
+    for (const std::int64_t some : {2, 4, 6})
         if (warps <= some) return std::min(some, most);
     return most;
 }
@@ -426,6 +446,12 @@ Sweep sweep_of(const SparseSpec& spec, const Target& target, const Arrangement& 
     Sweep sweep{round_up_warps((level + row_lanes - 1) / row_lanes, sparse_most_sweepers / lanes) * lanes};
     const auto resident = decide(knobs, spec, target, a.rows(), "resident_threads");
     sweep.blocks = std::max<std::int64_t>(1, resident / (sweep.sweepers + sparse_fetch_threads));
+    const bool is_small = a.tiles() == 1 || a.tiles() <= device.count("facts.multiprocessors") / spec.batch;
+    sweep.one_launch =
+        is_small && solves(spec) && spec.method != SparseMethod::gmres && decide(knobs, spec, target, a.rows(), "one_launch") != 0;
+    // Barriers of some of a thread block's threads are CUDA's. So many threads have 128 registers each, or 168.
+    const std::int64_t few = 3, threads = spec.block <= few ? 512 : 384;
+    if (target.backend == Backend::cuda) sweep.groups = std::max<std::int64_t>(1, threads / sweep.sweepers);
     if (target.backend != Backend::cuda || compute_capability(target) < 90 || !has_factors(spec)) return sweep;
     const auto row = widest_triangle(a);
     sweep.kept = kept_slots(spec.block, row - 1);
@@ -465,9 +491,45 @@ void add_turned(Stored& stored, const Arrangement& a, const Chunks& chunks) {
     stored.add("turned_entries", std::move(turned.entries));
 }
 
+/// The most entries of a row, those of its chunk, and of a column, where columns are lists too.
+std::int64_t widest_entries(const Arrangement& a, const Chunks& chunks, bool turned) {
+    std::int64_t widest = 0;
+    for (std::size_t chunk = 0; chunk + 1 < chunks.starts.size(); ++chunk)
+        widest = std::max(widest, chunks.starts[chunk + 1] - chunks.starts[chunk]);
+    if (!turned) return widest;
+    std::vector<std::int64_t> columns(at(a.rows()), 0);
+    for (const auto column : a.columns) widest = std::max(widest, ++columns[at(column)]);
+    return widest;
+}
+
 }  // namespace
 
-Stored stored_of(const SparseSpec& spec, const Arrangement& a, const Sweep& sweep) {
+trifold_sparse_launch near_of(const SparseSpec& spec, const Target& target, const Arrangement& a, const Sweep& sweep, const Kept& kept) {
+    trifold_sparse_launch l{};
+    if (!sweep.one_launch) return l;
+    constexpr std::int64_t stage = 16, entry = 8, vectors_of_cg = 3, vectors_of_bicgstab = 5;
+    const auto rows = a.largest_tile(), most = device_of(target).count("facts.block_shared_bytes");
+    l.near_bytes = sparse_vector_bytes(rows, spec.block, element_bytes(spec.precision));
+    auto end = sparse_desk_bytes + l.near_bytes;
+    const auto take = [&](std::int64_t bytes) { return std::exchange(end, end + round_up(bytes, 16)); };
+    // Vectors lie behind the first one.
+    const auto vectors = l.near_bytes * (spec.method == SparseMethod::cg ? vectors_of_cg : vectors_of_bicgstab);
+    const auto needed = end + kept.levels * stage + kept.factors + kept.records + round_up(rows * kept.slots * entry, 16);
+    if (needed > most) return {};
+    l.near_vectors = needed + vectors <= most ? 1 : 0;
+    if (l.near_vectors != 0) take(vectors);
+    l.near_stages = take(kept.levels * stage);
+    l.near_factors = take(kept.factors);
+    l.near_records = take(kept.records);
+    l.near_slots = kept.slots;
+    l.near_entries = take(rows * kept.slots * entry);
+    l.near_kept = std::min<std::int64_t>(kept.slots, (most - end) / (l.near_bytes * spec.block));
+    l.near_matrix = take(l.near_kept * l.near_bytes * spec.block);
+    l.near_all = end;
+    return l;
+}
+
+Stored stored_of(const SparseSpec& spec, const Arrangement& a, const Sweep& sweep, Kept& kept) {
     const bool turned_factors =
         spec.operations.contains(SparseOperation::apply_transposed) || spec.operations.contains(SparseOperation::solve_transposed);
     const auto line = workspace_alignment / factor_bytes(spec);
@@ -476,6 +538,7 @@ Stored stored_of(const SparseSpec& spec, const Arrangement& a, const Sweep& swee
                                        for (auto k = first; k < end; ++k) some.add(a.shapes[at(k)], turned_factors);
                                    });
     auto lists = all_of(std::move(parts));
+    if (has_factors(spec)) kept = lists.kept();
     std::vector<trifold_sparse_tile> tiles;
     std::int64_t elements = 0;
     for (std::size_t k = 0; k < a.tile_shapes.size(); ++k) {
@@ -485,6 +548,7 @@ Stored stored_of(const SparseSpec& spec, const Arrangement& a, const Sweep& swee
         elements = checked_add(turned, round_up(lists.turned_elements[shape], line), "factors");
     }
     Chunks chunks(a);
+    kept.slots = widest_entries(a, chunks, needs_turned(spec));
     Stored stored;
     stored.factor_elements = has_factors(spec) ? elements : 0;
     stored.matrix_elements = checked_multiply(static_cast<std::int64_t>(chunks.columns.size()), spec.block * spec.block, "values");

@@ -12,7 +12,7 @@
 namespace trifold::sparse::gpu {
 namespace {
 
-std::string constants_of(const SparseSpec& spec, const Target& target, const Sweep& sweep) {
+std::string constants_of(const SparseSpec& spec, const Target& target, const Sweep& sweep, bool one_launch) {
     std::string text = common_constants(spec);
     const auto define = [&](std::string_view name, auto value) { text += fmt::format("#define TRIFOLD_{} {}\n", name, value); };
     if (target.backend == Backend::hip)
@@ -25,6 +25,8 @@ std::string constants_of(const SparseSpec& spec, const Target& target, const Swe
     define("SWEEP_BLOCKS", sweep.blocks);
     define("KEPT_SLOTS", sweep.kept);
     define("KEEPS_ALL", sweep.keeps_all ? 1 : 0);
+    define("ONE_LAUNCH", one_launch ? 1 : 0);
+    if (one_launch) define("GROUPS", sweep.groups);
     return text;
 }
 
@@ -44,6 +46,7 @@ std::int64_t widest_row(const Arrangement& a) {
 
 bool has_subdomain(Kernel kernel) { return kernel == Kernel::factor || kernel == Kernel::precondition || kernel == Kernel::apply; }
 std::int64_t threads_of(Kernel kernel, const Sweep& sweep) {
+    if (kernel == Kernel::iterate) return sweep.groups * sweep.sweepers;
     return has_subdomain(kernel) ? sweep.threads() : std::int64_t{sparse_threads};
 }
 
@@ -102,14 +105,16 @@ void check(const SparseSpec& spec, const Target& target, const Arrangement& a) {
         throw SpecError(fmt::format("{} entries are more than kernels of GPUs count", a.entries()));
 }
 
-Unit unit_of(const SparseSpec& spec, const Target& target, const Arrangement& a, const Sweep& sweep) {
-    auto text = title_of(spec, target) + constants_of(spec, target, sweep);
+Unit unit_of(const SparseSpec& spec, const Target& target, const Arrangement& a, const Sweep& sweep, std::int64_t near_bytes) {
+    auto text = title_of(spec, target) + constants_of(spec, target, sweep, near_bytes > 0);
     const auto room = factor_room(spec, target, a, sweep);
     Unit unit{target, "sparse_" + kind_of(spec), {}, options_of(target), {}};
     for (std::size_t k = 0; k < kernel_names.size(); ++k) {
         const auto name = fmt::format("sparse_{}_{}", kernel_names.at(k), kind_of(spec));
         const auto kernel = static_cast<Kernel>(k);
-        unit.kernels.push_back({name, static_cast<int>(threads_of(kernel, sweep)), shared_bytes(kernel, spec, a, sweep, room)});
+        if (kernel == Kernel::iterate && near_bytes == 0) continue;
+        const auto shared = kernel == Kernel::iterate ? near_bytes : shared_bytes(kernel, spec, a, sweep, room);
+        unit.kernels.push_back({name, static_cast<int>(threads_of(kernel, sweep)), shared});
         text += define_kernel(kernel_names.at(k), name);
     }
     unit.source = with_constants(text, paste({"gpu/sparse/entry.cuh"}, target.backend == Backend::hip ? Platform::hip : Platform::cuda));

@@ -123,19 +123,19 @@ struct Taken {
     real sum;
     int own, count; /* place of the row, -1: no work; slots of the row */
 };
-/* Numbers of a level that lanes need. */
+/* Numbers of a level that lanes need. Places of its values and of its record are in bytes behind the ring's begin. */
 struct Stage {
-    int rows, slots, ring, bytes;
+    int rows, slots, values, record;
 };
-TRIFOLD_DEVICE Stage stage_of(const trifold_sparse_level& l) { return {l.rows, l.slots, l.ring, l.bytes}; }
+TRIFOLD_DEVICE Stage stage_of(const trifold_sparse_level& l) { return {l.rows, l.slots, l.ring, l.ring + l.bytes}; }
 /* A level as the ring has it. */
 struct Staged {
     const factor_real* values;
     const unsigned short *rows, *numbers;
 };
 TRIFOLD_DEVICE Staged staged_at(const Chip& chip, const Stage& l) {
-    const unsigned short* record = reinterpret_cast<const unsigned short*>(chip.ring + l.ring + l.bytes);
-    return {reinterpret_cast<const factor_real*>(chip.ring + l.ring), record, record + (l.slots + 7) / 8 * 8};
+    const unsigned short* record = reinterpret_cast<const unsigned short*>(chip.ring + l.record);
+    return {reinterpret_cast<const factor_real*>(chip.ring + l.values), record, record + (l.slots + 7) / 8 * 8};
 }
 /* Four numbers of a record. */
 struct Quad {
@@ -144,20 +144,26 @@ struct Quad {
 };
 TRIFOLD_DEVICE Quad quad_at(const unsigned short* numbers, int t) { return {reinterpret_cast<const unsigned long long*>(numbers)[t]}; }
 
-/* Takes a lane's part of a level out of the ring, with D^-1 v or v of its row. */
-TRIFOLD_DEVICE void take(Taken& taken, const Chip& chip, const Stage& l, int t, int i, bool scales) {
+/* D^-1 v or v of a lane's row. */
+TRIFOLD_DEVICE void take_own(Taken& taken, const Chip& chip, const Stage& l, int t, int i, bool scales) {
+    if (!scales) {
+        taken.sum = chip.v[taken.own + i];
+        return;
+    }
+    const factor_real* d = staged_at(chip, l).values + block * t + i;
+    taken.sum = 0;
+#pragma unroll
+    for (int j = 0; j < block; ++j) taken.sum += static_cast<real>(d[j * (block * l.rows)]) * chip.v[taken.own + j];
+}
+/* Takes a lane's part of a level out of the ring, with D^-1 v or v of its row if that is `known`. */
+TRIFOLD_DEVICE void take(Taken& taken, const Chip& chip, const Stage& l, int t, int i, bool scales, bool known = true) {
     const Staged s = staged_at(chip, l);
     const factor_real* a = s.values + block * t + i;
     const unsigned short* numbers = s.numbers;
     Quad quad = quad_at(numbers, t);
     taken.own = quad.number(0) * block;
-    if (scales) {
-        taken.sum = 0;
-#pragma unroll
-        for (int j = 0; j < block; ++j) taken.sum += static_cast<real>(a[j * (block * l.rows)]) * chip.v[taken.own + j];
-        a += l.rows * square;
-    } else
-        taken.sum = chip.v[taken.own + i];
+    if (known) take_own(taken, chip, l, t, i, scales);
+    if (scales) a += l.rows * square;
     taken.count = 0;
     int group = l.rows; /* rows of the group of slots */
 #pragma unroll
@@ -275,7 +281,7 @@ struct Loaded {
 };
 TRIFOLD_DEVICE Loaded load_number(const Context& c, const Part& part, trifold_int system, const trifold_sparse_state& s, const Pieces& w,
                                   int k) {
-    if (c.launch.step != trifold_sparse_renews) return {s.inner == 0 ? w.r[k] : w.v[k]};
+    if (c.step != trifold_sparse_renews) return {s.inner == 0 ? w.r[k] : w.v[k]};
     const small_matrices m = small_at(c, system);
     real sum = 0;
     for (trifold_int j = 0; j < s.inner; ++j) sum += static_cast<real>(m.solution[j]) * basis_of(c, system, j, part)[k];
@@ -283,7 +289,7 @@ TRIFOLD_DEVICE Loaded load_number(const Context& c, const Part& part, trifold_in
 }
 TRIFOLD_DEVICE real next_number(const Context& c, const Part& part, trifold_int system, const trifold_sparse_state& s, const Pieces&,
                                 const Loaded& in, int k) {
-    if (c.launch.step == trifold_sparse_renews) return in.number;
+    if (c.step == trifold_sparse_renews) return in.number;
     return basis_of(c, system, s.inner, part)[k] = static_cast<real>(s.alpha) * in.number;
 }
 constexpr int loads_together = 2;
@@ -312,8 +318,8 @@ struct Loaded {
 };
 TRIFOLD_DEVICE Loaded load_number(const Context& c, const Part&, trifold_int, const trifold_sparse_state& s, const Pieces& w, int k) {
     Loaded in = {0, 0, 0, w.r[k], 0, 0, 0};
-    if (c.launch.step == trifold_sparse_second || s.beta != 0) in.v = w.v[k];
-    if (c.launch.step == trifold_sparse_second) return in;
+    if (c.step == trifold_sparse_second || s.beta != 0) in.v = w.v[k];
+    if (c.step == trifold_sparse_second) return in;
     if (s.pending) in.x = w.x[k], in.z = w.z[k], in.y = w.y[k], in.t = w.t[k];
     if (s.beta != 0) in.p = w.p[k];
     return in;
@@ -321,7 +327,7 @@ TRIFOLD_DEVICE Loaded load_number(const Context& c, const Part&, trifold_int, co
 TRIFOLD_DEVICE real next_number(const Context& c, const Part&, trifold_int, const trifold_sparse_state& s, const Pieces& w,
                                 const Loaded& in, int k) {
     const real alpha = static_cast<real>(s.alpha), omega = static_cast<real>(s.omega);
-    if (c.launch.step == trifold_sparse_second) return w.r[k] = in.r - alpha * in.v;
+    if (c.step == trifold_sparse_second) return w.r[k] = in.r - alpha * in.v;
     real r = in.r;
     if (s.pending) {
         w.x[k] = in.x + (alpha * in.z + omega * in.y);
@@ -335,10 +341,9 @@ constexpr int loads_together = 1;
 
 /* Where M^-1 of the vector goes. Factors are those of A times its scale. Without factors M is 1 / scale, so that numbers stay in the
  * range. */
-TRIFOLD_DEVICE void store_solved(const Context& c, const Part& part, const Pieces& w, const real* v, int threads) {
-    const real scale = scale_of(c);
-    const bool renews = c.launch.step == trifold_sparse_renews;
-    real* to = renews ? w.x : METHOD == METHOD_BICGSTAB && c.launch.step == trifold_sparse_second ? w.y : w.z;
+TRIFOLD_DEVICE void store_solved(const Context& c, const Part& part, const Pieces& w, const real* v, int threads, real scale) {
+    const bool renews = c.step == trifold_sparse_renews;
+    real* to = renews ? w.x : METHOD == METHOD_BICGSTAB && c.step == trifold_sparse_second ? w.y : w.z;
     for (int k = thread_index(); k < part.count(); k += threads) to[k] = renews ? to[k] + scale * v[k] : scale * v[k];
 }
 
@@ -354,7 +359,7 @@ TRIFOLD_DEVICE void leave_products(const Context& c, const Part& part, trifold_i
 
 /* Whether a launch has to do with a system. */
 TRIFOLD_DEVICE bool concerns(const Context& c, const trifold_sparse_state& s) {
-    return c.launch.step == trifold_sparse_renews ? is_renewing(s) && s.pending : is_at_work(s);
+    return c.step == trifold_sparse_renews ? is_renewing(s) && s.pending : is_at_work(s);
 }
 
 constexpr int places_together = 2;
@@ -418,7 +423,7 @@ TRIFOLD_DEVICE void end_column(const Context& c, const Part& part, const Chip& c
             part, threads, [&](int k) { return outer_number(c, part, column, k); },
             [&](int, const Outer& to) { x[to.place] = scale * chip.v[to.inner]; });
     } else
-        store_solved(c, part, pieces_of(c, part, system_of(c, column)), chip.v, threads);
+        store_solved(c, part, pieces_of(c, part, system_of(c, column)), chip.v, threads, scale_of(c));
 }
 /* Where factors go through a ring, one thread of the last warp sends them on their way from the first moment on, and the others have all
  * else to do. */

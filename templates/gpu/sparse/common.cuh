@@ -2,10 +2,11 @@
 #include "gpu/sparse/constants.cuh"
 #include "sparse/steps.h"
 
-/* The operands of a call and the constants of a launch. A thread block is (part of the rows, member). */
+/* The operands of a call, the constants of a launch, and the step that it is at. A thread block is (part of the rows, member). */
 struct Context {
     const trifold_sparse_args& args;
     const trifold_sparse_launch& launch;
+    trifold_int step;
 };
 
 template <class T>
@@ -79,6 +80,29 @@ template <int threads = sparse_threads>
 TRIFOLD_DEVICE void leave_sum(const Context& c, trifold_int system, trifold_int k, double value, double* room) {
     const double total = block_sum<threads>(value, room);
     if (thread_index() == 0) sums_of(c, system, k)[group_x()] = total;
+}
+/* Some sums, from number `first` on, each in the order of `block_sum`. */
+template <int count, int threads>
+TRIFOLD_DEVICE void leave_sums(const Context& c, trifold_int system, const double* values, double* room, int first = 0) {
+    constexpr int warps = threads / warp_lanes;
+    double sums[count];
+#pragma unroll
+    for (int k = 0; k < count; ++k) sums[k] = values[k];
+#pragma unroll
+    for (int apart = warp_lanes / 2; apart > 0; apart /= 2)
+#pragma unroll
+        for (int k = 0; k < count; ++k) sums[k] += shuffle_xor(sums[k], apart);
+    if (lane_index() == 0)
+#pragma unroll
+        for (int k = 0; k < count; ++k) room[k * warps + warp_index()] = sums[k];
+    block_sync();
+    if (thread_index() < count) {
+        double total = 0;
+#pragma unroll
+        for (int k = 0; k < warps; ++k) total += room[thread_index() * warps + k];
+        sums_of(c, system, first + thread_index())[group_x()] = total;
+    }
+    block_sync();
 }
 template <int threads = sparse_threads>
 TRIFOLD_DEVICE double dot(const real* a, const real* b, int count) {

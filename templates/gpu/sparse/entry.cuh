@@ -1,12 +1,12 @@
 /* The kernels of a unit. A thread block is (subdomain or part of the rows; member). */
-#include "gpu/sparse/product.cuh"
+#include "gpu/sparse/iterate.cuh"
 
 #define SPARSE_KERNEL(kind, body) SPARSE_KERNEL_OF(kind, sparse_threads, 1, body)
 #define ROW_KERNEL(kind, body) SPARSE_KERNEL_OF(kind, sparse_threads, row_blocks, body) /* it streams, and waits for memory */
 #define SPARSE_KERNEL_OF(kind, threads, blocks, body)                                                                        \
     TRIFOLD_KERNEL(threads, blocks)                                                                                          \
     void TRIFOLD_KERNEL_##kind(TRIFOLD_PARAMETER trifold_sparse_args args, TRIFOLD_PARAMETER trifold_sparse_launch launch) { \
-        const Context c = {args, launch};                                                                                    \
+        const Context c = {args, launch, launch.step};                                                                                 \
         assume_thread();                                                                                                     \
         body;                                                                                                                \
     }
@@ -14,7 +14,7 @@
 
 ROW_KERNEL(GATHER, gather_rows(c))
 SPARSE_KERNEL(COMPARE, compare_rows(c))
-SPARSE_KERNEL_OF(FACTOR, sweep_threads, factor_blocks, c.launch.step == trifold_sparse_plain ? factor_tile(c) : turn_tile(c))
+SPARSE_KERNEL_OF(FACTOR, sweep_threads, factor_blocks, c.step == trifold_sparse_plain ? factor_tile(c) : turn_tile(c))
 SPARSE_KERNEL(FINISH, add_records(c))
 SPARSE_KERNEL_OF(PRECONDITION, sweep_threads, sweep_blocks, precondition_tile<false>(c))
 SPARSE_KERNEL_OF(APPLY, sweep_threads, sweep_blocks, precondition_tile<true>(c))
@@ -25,3 +25,6 @@ SPARSE_KERNEL(UPDATE, update_rows(c, ROOM))
 SPARSE_KERNEL(JUDGE, judge_systems(c, ROOM))
 SPARSE_KERNEL(DELIVER, deliver_rows(c))
 SPARSE_KERNEL(GRADIENT, gradient_rows(c))
+#if TRIFOLD_ONE_LAUNCH
+SPARSE_KERNEL_OF(ITERATE, iterate_threads, 1, iterate_systems(c))
+#endif

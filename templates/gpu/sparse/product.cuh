@@ -71,23 +71,23 @@ TRIFOLD_DEVICE void guess_rows(const Context& c, const Part& part, const trifold
 }
 
 /* The number that a thread has at k of a vector that a launch computes, and the sums that it takes at the same time. */
-template <int Sums, class Value>
+template <int threads, int Sums, class Value>
 TRIFOLD_DEVICE void compute(const Context& c, const Part& part, trifold_int system, real* to, double* room, const Value& value) {
-    double sums[Sums + 1] = {};
-    for (int k = thread_index(); k < part.count(); k += sparse_threads) to[k] = value(k, sums);
-#pragma unroll
-    for (int n = 0; n < Sums; ++n) leave_sum(c, system, n, sums[n], room);
+    double sums[Sums] = {};
+    for (int k = thread_index(); k < part.count(); k += threads) to[k] = value(k, sums);
+    leave_sums<Sums, threads>(c, system, sums, room);
 }
 TRIFOLD_DEVICE double times(real a, real b) { return static_cast<double>(a) * static_cast<double>(b); }
 
-/* r = b - A x. */
+/* r = b - A x. Here and below product(k, x) is number k of the part's A x. */
+template <int threads = sparse_threads, class Product>
 TRIFOLD_DEVICE void true_residual(const Context& c, const Part& part, trifold_int system, const trifold_sparse_state& s, const Pieces& w,
-                                  double* room) {
+                                  double* room, const Product& product) {
     const real* x = vector_of(c, system, trifold_sparse_x);
     const bool begins = s.reason != renews_look;
     const real scale = static_cast<real>(s.scale);
-    compute<3>(c, part, system, w.r, room, [&](int k, double* sums) {
-        const real b = scale * w.b[k], r = b - product_at(c, part, k, x);
+    compute<threads, 3>(c, part, system, w.r, room, [&](int k, double* sums) {
+        const real b = scale * w.b[k], r = b - product(k, x);
         sums[0] += times(r, r);
         sums[2] += times(b, b);
 #if METHOD == METHOD_BICGSTAB
@@ -100,19 +100,21 @@ TRIFOLD_DEVICE void true_residual(const Context& c, const Part& part, trifold_in
 
 #if METHOD == METHOD_BICGSTAB
 /* v = A z, or t = A y. */
-TRIFOLD_DEVICE void next_product(const Context& c, const Part& part, trifold_int system, const Pieces& w, double* room) {
-    if (c.launch.step == trifold_sparse_first) {
+template <int threads = sparse_threads, class Product>
+TRIFOLD_DEVICE void next_product(const Context& c, const Part& part, trifold_int system, const Pieces& w, double* room,
+                                 const Product& product) {
+    if (c.step == trifold_sparse_first) {
         const real* z = vector_of(c, system, trifold_sparse_z);
-        compute<1>(c, part, system, w.v, room, [&](int k, double* sums) {
-            const real v = product_at(c, part, k, z);
+        compute<threads, 1>(c, part, system, w.v, room, [&](int k, double* sums) {
+            const real v = product(k, z);
             sums[0] += times(w.shadow[k], v);
             return v;
         });
         return;
     }
     const real* y = vector_of(c, system, trifold_sparse_y);
-    compute<5>(c, part, system, w.t, room, [&](int k, double* sums) {
-        const real t = product_at(c, part, k, y), s = w.r[k], shadow = w.shadow[k];
+    compute<threads, 5>(c, part, system, w.t, room, [&](int k, double* sums) {
+        const real t = product(k, y), s = w.r[k], shadow = w.shadow[k];
         sums[0] += times(t, s);
         sums[1] += times(t, t);
         sums[2] += times(shadow, s);
@@ -123,10 +125,12 @@ TRIFOLD_DEVICE void next_product(const Context& c, const Part& part, trifold_int
 }
 #elif METHOD == METHOD_CG
 /* v = A p. */
-TRIFOLD_DEVICE void next_product(const Context& c, const Part& part, trifold_int system, const Pieces& w, double* room) {
+template <int threads = sparse_threads, class Product>
+TRIFOLD_DEVICE void next_product(const Context& c, const Part& part, trifold_int system, const Pieces& w, double* room,
+                                 const Product& product) {
     const real* p = vector_of(c, system, trifold_sparse_p);
-    compute<1>(c, part, system, w.v, room, [&](int k, double* sums) {
-        const real v = product_at(c, part, k, p);
+    compute<threads, 1>(c, part, system, w.v, room, [&](int k, double* sums) {
+        const real v = product(k, p);
         sums[0] += times(w.p[k], v);
         return v;
     });
@@ -137,9 +141,11 @@ TRIFOLD_DEVICE void products_with_basis(const Context& c, const Part& part, trif
     for (trifold_int k = 0; k <= s.inner; ++k) leave_sum(c, system, k, dot(basis_of(c, system, k, part), v, part.count()), room);
 }
 /* v = A z. */
-TRIFOLD_DEVICE void next_product(const Context& c, const Part& part, trifold_int system, const Pieces& w, double* room) {
+template <class Product>
+TRIFOLD_DEVICE void next_product(const Context& c, const Part& part, trifold_int system, const Pieces& w, double* room,
+                                 const Product& product) {
     const real* z = vector_of(c, system, trifold_sparse_z);
-    for (int k = thread_index(); k < part.count(); k += sparse_threads) w.v[k] = product_at(c, part, k, z);
+    for (int k = thread_index(); k < part.count(); k += sparse_threads) w.v[k] = product(k, z);
     products_with_basis(c, part, system, *state_of(c, system), w.v, room);
 }
 /* v without its parts along the vectors so far; twice, since rounding leaves some. */
@@ -151,10 +157,31 @@ TRIFOLD_DEVICE void make_orthogonal(const Context& c, const Part& part, trifold_
         for (trifold_int j = 0; j <= s.inner; ++j) left -= static_cast<real>(m.solution[j]) * basis_of(c, system, j, part)[k];
         w.v[k] = left;
     }
-    if (c.launch.step == trifold_sparse_second)
+    if (c.step == trifold_sparse_second)
         products_with_basis(c, part, system, s, w.v, room);
     else
         leave_sum(c, system, 0, dot(w.v, w.v, part.count()), room);
+}
+#endif
+
+#if METHOD != METHOD_GMRES
+/* Adds the last steps to x, which still lacks them. */
+template <int threads = sparse_threads>
+TRIFOLD_DEVICE void add_steps(const Part& part, const trifold_sparse_state& s, const Pieces& w) {
+    for (int k = thread_index(); k < part.count(); k += threads) {
+        if (METHOD == METHOD_CG)
+            w.x[k] += static_cast<real>(s.alpha) * w.p[k];
+        else
+            w.x[k] += static_cast<real>(s.alpha) * w.z[k] + static_cast<real>(s.omega) * w.y[k];
+    }
+}
+#endif
+#if METHOD == METHOD_CG
+/* The next direction. */
+template <int threads = sparse_threads>
+TRIFOLD_DEVICE void turn_direction(const Part& part, const trifold_sparse_state& s, const Pieces& w) {
+    for (int k = thread_index(); k < part.count(); k += threads)
+        w.p[k] = s.beta == 0 ? w.z[k] : w.z[k] + static_cast<real>(s.beta) * w.p[k];
 }
 #endif
 
@@ -165,47 +192,42 @@ TRIFOLD_DEVICE void update_rows(const Context& c, double* room) {
         const trifold_int system = system_of(c, column);
         const trifold_sparse_state s = *state_of(c, system);
         const Pieces w = pieces_of(c, part, system);
-        if (c.launch.step == trifold_sparse_plain) {
+        if (c.step == trifold_sparse_plain) {
             guess_rows(c, part, s, w, column);
             continue;
         }
 #if METHOD == METHOD_GMRES
         if (is_at_work(s)) make_orthogonal(c, part, system, s, w, room);
 #else
-        if (c.launch.step == trifold_sparse_renews && is_renewing(s) && s.pending)
-            for (int k = thread_index(); k < part.count(); k += sparse_threads) {
-                if (METHOD == METHOD_CG)
-                    w.x[k] += static_cast<real>(s.alpha) * w.p[k];
-                else
-                    w.x[k] += static_cast<real>(s.alpha) * w.z[k] + static_cast<real>(s.omega) * w.y[k];
-            }
-        if (METHOD == METHOD_CG && c.launch.step != trifold_sparse_renews && is_at_work(s))
-            for (int k = thread_index(); k < part.count(); k += sparse_threads)
-                w.p[k] = s.beta == 0 ? w.z[k] : w.z[k] + static_cast<real>(s.beta) * w.p[k];
+        if (c.step == trifold_sparse_renews && is_renewing(s) && s.pending) add_steps(part, s, w);
+#if METHOD == METHOD_CG
+        if (c.step != trifold_sparse_renews && is_at_work(s)) turn_direction(part, s, w);
+#endif
 #endif
     }
 }
 
 TRIFOLD_DEVICE void product_rows(const Context& c, double* room) {
     const Part part = slice_of(c);
-    if (c.launch.step == trifold_sparse_plain) {
+    if (c.step == trifold_sparse_plain) {
         multiply_arrays(c, part);
         return;
     }
+    const auto product = [&](int k, const real* x) { return product_at(c, part, k, x); };
     for (trifold_int column = 0; column < c.args.used_columns; ++column) {
         const trifold_int system = system_of(c, column);
         const trifold_sparse_state s = *state_of(c, system);
         const Pieces w = pieces_of(c, part, system);
-        if (c.launch.step == trifold_sparse_renews) {
-            if (is_renewing(s)) true_residual(c, part, system, s, w, room);
+        if (c.step == trifold_sparse_renews) {
+            if (is_renewing(s)) true_residual(c, part, system, s, w, room, product);
         } else if (is_at_work(s))
-            next_product(c, part, system, w, room);
+            next_product(c, part, system, w, room, product);
     }
 }
 
 /* The next decision about a system, by one thread. */
 TRIFOLD_DEVICE void judge(const Context& c, trifold_int member, trifold_int system, trifold_sparse_state* s, const double* sums) {
-    const trifold_int step = c.launch.step;
+    const trifold_int step = c.step;
     double* history = history_of(c, system);
     if (step == trifold_sparse_plain) {
         const trifold_sparse_record& record = *record_of(c, member, c.launch.parts);
@@ -227,7 +249,7 @@ TRIFOLD_DEVICE void judge(const Context& c, trifold_int member, trifold_int syst
 
 /* Decides for all systems, and whether there is another turn. One thread block. */
 TRIFOLD_DEVICE void judge_systems(const Context& c, double* room) {
-    const trifold_int step = c.launch.step;
+    const trifold_int step = c.step;
     const trifold_int parts = METHOD == METHOD_CG && step == trifold_sparse_first ? c.launch.tiles : c.launch.slices;
     trifold_int running = 0;
     for (trifold_int number = 0; number < c.args.members * c.args.used_columns; ++number) {

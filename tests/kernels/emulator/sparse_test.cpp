@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <Eigen/LU>
+#include <cmath>
 #include <numeric>
 
 #include "tests/runtime/sparse/problems.hpp"
@@ -22,6 +23,7 @@ struct Case {
     int fill = 0;
     bool symmetric = false;
     Running running{};
+    std::string variant = "auto";
 };
 
 Eigen::VectorXd solved(const Eigen::MatrixXd& m, const std::vector<double>& b) { return m.partialPivLu().solve(as_vector(b)); }
@@ -39,7 +41,7 @@ void check(const Case& given) {
     const std::vector<Real> values(a.values.begin(), a.values.end());
     std::vector<std::int32_t> parts;
     for (std::int64_t row = 0; row < a.rows(); ++row) parts.push_back(static_cast<std::int32_t>(row / given.each));
-    EmulatedSparse gpu(spec, given.target, a.pattern(), sparse::given_parts(a.pattern(), parts));
+    EmulatedSparse gpu(spec, given.target, a.pattern(), sparse::given_parts(a.pattern(), parts), given.variant);
     trifold_sparse_args args{};
     args.columns = args.used_columns = spec.rhs;
     args.members = 1;
@@ -120,7 +122,74 @@ void check(const Case& given) {
     CHECK(fmt::format("{}", fmt::join(gpu.findings(), "\n")) == "");
 }
 
+/// A solution of several members, and how each of their systems ended.
+struct Solution {
+    std::vector<double> x;
+    std::vector<trifold_sparse_state> states;
+    std::size_t launches;
+};
+Solution solution_of(const Case& given, const std::string& variant, std::int64_t members, bool transposed, std::int64_t most,
+                     std::int64_t renew) {
+    auto spec = given.spec;
+    spec.most_iterations = 60;
+    const auto a = scattered(given.rows, 3, spec.block, 5, given.symmetric);
+    std::vector<double> values;
+    for (std::int64_t member = 0; member < members; ++member)
+        for (const auto value : a.values) values.push_back(value * (member == 1 ? 1.5 : 1));
+    if (members > 2) values[2] = std::nan("");  // of the first one
+    std::vector<std::int32_t> parts;
+    for (std::int64_t row = 0; row < a.rows(); ++row) parts.push_back(static_cast<std::int32_t>(row / given.each));
+    EmulatedSparse gpu(spec, given.target, a.pattern(), sparse::given_parts(a.pattern(), parts), variant);
+    trifold_sparse_args args{};
+    args.columns = args.used_columns = spec.rhs;
+    args.members = members;
+    args.most_iterations = most;
+    args.renew = renew;
+    args.relative = 1e-10;
+    auto update = args;
+    update.values = values.data();
+    gpu.run("update", update, given.running);
+    const auto b = random_vector(members * a.size() * spec.rhs, 7);
+    std::vector<double> x(b.size());
+    args.b = b.data();
+    args.x = x.data();
+    const std::string operation = transposed ? "solve_transposed" : "solve";
+    gpu.run(operation, args, given.running);
+    Solution solution{std::move(x), {}, gpu.program().operations.at(operation).size()};
+    for (std::int64_t system = 0; system < members * spec.rhs; ++system) solution.states.push_back(gpu.state(system));
+    CHECK(fmt::format("{}", fmt::join(gpu.findings(), "\n")) == "");
+    return solution;
+}
+/// One launch does what many do.
+void check_one_launch(const Case& given, std::int64_t members = 1, bool transposed = false, std::int64_t most = 60,
+                      std::int64_t renew = 0) {
+    CAPTURE(to_string(given.spec.method));
+    const auto one = solution_of(given, "sweeps:one_launch=1", members, transposed, most, renew);
+    const auto many = solution_of(given, "sweeps:one_launch=0", members, transposed, most, renew);
+    CHECK(one.launches < many.launches);
+    for (std::size_t k = 0; k < one.states.size(); ++k) {
+        CHECK(one.states[k].outcome == many.states[k].outcome);
+        CHECK(one.states[k].iterations == many.states[k].iterations);
+    }
+    for (std::size_t k = 0; k < one.x.size(); ++k)
+        if (!std::isnan(many.x[k])) CHECK(one.x[k] == doctest::Approx(many.x[k]).epsilon(1e-7));
+}
+
 }  // namespace
+
+TEST_CASE("sparse kernels: a solution in one launch ends as one of many launches does") {
+    check_one_launch({{.block = 3, .rhs = 2}});
+    check_one_launch({{.block = 1, .preconditioner = SparsePreconditioner::none}}, 1, false, 60, 2);
+    check_one_launch({{.block = 2, .precision = Precision::mixed}, cuda, 50, 19, 0, false, {Order::random, 5, 1}}, 1, true);
+    check_one_launch(
+        {{.block = 2, .preconditioner = SparsePreconditioner::ic0, .method = SparseMethod::cg, .batch = 2}, cuda, 50, 30, 0, true}, 2);
+    check_one_launch({{.block = 3, .batch = 4}, cuda, 30, 30}, 3);
+    check_one_launch({{.block = 3}}, 1, false, 3);
+    check_one_launch({{.block = 4, .preconditioner = SparsePreconditioner::ildu1}, cuda, 60, 30});
+    check_one_launch({{.block = 3}, hip});
+    check_one_launch(
+        {{.block = 2, .preconditioner = SparsePreconditioner::ic0, .method = SparseMethod::cg, .batch = 2}, hip, 50, 30, 0, true}, 2);
+}
 
 TEST_CASE("sparse kernels: blocks, preconditioners and methods, as CUDA") {
     check<double>({{.block = 1}});

@@ -208,6 +208,7 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice
     const std::map<CUdevice_attribute, int> values{{CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, fake_cuda().capability / 10},
                                                    {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, fake_cuda().capability % 10},
                                                    {CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, 0},
+                                                   {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 132},
                                                    {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 227 * 1024}};
     return *value = values.at(attribute), CUDA_SUCCESS;
 }
@@ -411,6 +412,8 @@ CUresult cuGraphAddKernelNode(CUgraphNode* node, CUgraph graph, const CUgraphNod
     *node = new CUgraphNode_st{grid_of(*parameters), {after, after + count}};
     return graph->nodes.push_back(*node), CUDA_SUCCESS;
 }
+/// Grids run one after another here, and all thread blocks of one that is to be at work together must be alive.
+CUresult cuGraphKernelNodeSetAttribute(CUgraphNode, CUkernelNodeAttrID, const CUkernelNodeAttrValue*) { return CUDA_SUCCESS; }
 /// A node that may start early runs after those before it here, as grids run one after another.
 CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to, const CUgraphEdgeData* data,
                                    std::size_t count) {
@@ -458,8 +461,12 @@ CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) {
     ++fake_cuda().graph_launches;
     return run_graph(*executable, *executable->graph);
 }
-CUresult cuLaunchKernel(CUfunction function, unsigned x, unsigned y, unsigned, unsigned threads, unsigned, unsigned, unsigned shared,
+CUresult cuLaunchKernel(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned, unsigned, unsigned shared,
                         CUstream stream, void** arguments, void**) {
+    return cuLaunchCooperativeKernel(function, x, y, z, threads, 1U, 1U, shared, stream, arguments);
+}
+CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned x, unsigned y, unsigned, unsigned threads, unsigned, unsigned,
+                                   unsigned shared, CUstream stream, void** arguments) {
     ENTER;
     begin_on(stream);
     CUDA_KERNEL_NODE_PARAMS node{};

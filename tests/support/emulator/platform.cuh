@@ -60,6 +60,10 @@ TRIFOLD_MACHINE T claim(T* counter) {
     return static_cast<T>(emulator->claim(counter, sizeof *counter, 0, TRIFOLD_HERE));
 }
 template <class T>
+TRIFOLD_MACHINE T claim_release(T* counter) {
+    return static_cast<T>(emulator->claim(counter, sizeof *counter, 1, TRIFOLD_HERE));
+}
+template <class T>
 TRIFOLD_MACHINE void store_release(T* flag, T value) {
     emulator->store_release(flag, &value, sizeof value, TRIFOLD_HERE);
 }

@@ -8,14 +8,18 @@
 
 namespace trifold::test {
 
-EmulatedSparse::EmulatedSparse(const SparseSpec& spec, const Target& target, const SparsePattern& pattern, const sparse::Parts& parts)
+EmulatedSparse::EmulatedSparse(const SparseSpec& spec, const Target& target, const SparsePattern& pattern, const sparse::Parts& parts,
+                               const std::string& variant)
     : spec_(spec),
       pattern_(pattern),
-      made_(sparse::generate(spec, target, {}, pattern, sparse::arrange(pattern, parts, spec.preconditioner, sparse::order_for(target)))),
+      made_(sparse::generate(spec, target, {.variant = variant}, pattern,
+                             sparse::arrange(pattern, parts, spec.preconditioner, sparse::order_for(target)))),
       memory_(static_cast<std::size_t>(made_.program.workspace_bytes + workspace_alignment), '\xff') {
     auto place = reinterpret_cast<std::uintptr_t>(memory_.data());
     place = static_cast<std::uintptr_t>(round_up(static_cast<std::int64_t>(place), workspace_alignment));
     workspace_ = reinterpret_cast<char*>(place);
+    for (const auto& buffer : program().buffers)
+        if (buffer.zeroed) std::memset(workspace_ + buffer.offset, 0, static_cast<std::size_t>(buffer.bytes));
     for (const auto& content : made_.contents)
         std::memcpy(workspace_ + buffer(program(), content.buffer).offset, content.bytes.get().data(), content.bytes.get().size());
     const auto& unit = program().units.front();
@@ -24,7 +28,7 @@ EmulatedSparse::EmulatedSparse(const SparseSpec& spec, const Target& target, con
     connect(library_.get(), emulator_);
 }
 
-void EmulatedSparse::launch(const std::string& operation, std::size_t number, const trifold_sparse_args& args, const Running& running) {
+void EmulatedSparse::launch(const std::string& operation, std::size_t number, const trifold_sparse_args& args, Running running) {
     const auto& launch = program().operations.at(operation)[number];
     const auto& kernel = kernel_of(program(), launch);
     // Launches follow one another.
@@ -33,6 +37,7 @@ void EmulatedSparse::launch(const std::string& operation, std::size_t number, co
     detector_.begin_launch(number, before, before);
     const auto members = (args.members + launch.grid.members_per_group - 1) / launch.grid.members_per_group;
     const Grid grid{launch.grid.groups, members, kernel.threads, warp_lanes(program().units.front().target), kernel.shared_bytes};
+    if (launch.together) running.alive = static_cast<int>(launch.grid.groups * members);
     trifold_sparse_launch constants;
     std::memcpy(&constants, launch.constants.data(), sizeof constants);
     run_grid(emulator_, [&] { entries_[launch.kernel](args, constants); }, grid, running, &detector_);

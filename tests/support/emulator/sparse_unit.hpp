@@ -14,7 +14,8 @@ namespace trifold::test {
 /// take. Each buffer of the workspace is a region of its own, though not apart from the next one.
 class EmulatedSparse {
   public:
-    EmulatedSparse(const SparseSpec& spec, const Target& target, const SparsePattern& pattern, const sparse::Parts& parts);
+    EmulatedSparse(const SparseSpec& spec, const Target& target, const SparsePattern& pattern, const sparse::Parts& parts,
+                   const std::string& variant = "auto");
     const Program& program() const { return made_.program; }
     /// `args` without a workspace, which this has.
     void run(const std::string& operation, trifold_sparse_args args, const Running& running = {});
@@ -24,7 +25,7 @@ class EmulatedSparse {
 
   private:
     using Entry = void (*)(trifold_sparse_args, trifold_sparse_launch);
-    void launch(const std::string& operation, std::size_t number, const trifold_sparse_args& args, const Running& running);
+    void launch(const std::string& operation, std::size_t number, const trifold_sparse_args& args, Running running);
     SparseSpec spec_;
     SparsePattern pattern_;
     sparse::Generated made_;

@@ -14,8 +14,9 @@ namespace trifold::command {
 namespace {
 
 /// Kernels for another machine are not to depend on whether this one has METIS.
-sparse::Parts parts_of(const SparsePattern& pattern, const SparsePartition& partition, const SparseSpec& spec, std::int64_t usual) {
-    if (partition.by != SparsePartitioning::metis) return sparse::parts_of(pattern, partition, spec.preconditioner, usual);
+sparse::Parts parts_of(const SparsePattern& pattern, const SparsePartition& partition, const SparseSpec& spec, std::int64_t usual,
+                       std::int64_t most) {
+    if (partition.by != SparsePartitioning::metis) return sparse::parts_of(pattern, partition, spec.preconditioner, usual, most);
     std::string why;
     if (auto parts = sparse::metis_parts(pattern, partition.rows > 0 ? partition.rows : usual, why)) return std::move(*parts);
     throw SpecError(fmt::format("--partition metis: {}", why));
@@ -35,8 +36,9 @@ MeshProgram make_mesh(const SparseSpec& spec, const SparseMatrixOptions& options
     auto knobs = sparse::pinned_by(tuning, target);
     knobs.asked = &result.decided;
     const auto usual = sparse::usual_rows(spec, target, pattern.rows(), knobs);
+    const auto most = sparse::most_parts(spec, target, pattern.rows(), knobs);
     result.arrangement =
-        sparse::arrange(pattern, parts_of(pattern, options.parts(true), spec, usual), spec.preconditioner, sparse::order_for(target));
+        sparse::arrange(pattern, parts_of(pattern, options.parts(true), spec, usual, most), spec.preconditioner, sparse::order_for(target));
     result.program = sparse::generate(spec, target, tuning, pattern, result.arrangement, &result.decided).program;
     return result;
 }

@@ -91,14 +91,14 @@ class Arranged {
         SparsePattern pattern;
         generator::Arrangement arrangement;
     };
-    static std::shared_ptr<const Pair> get(const Problem& problem, const Target& target, std::int64_t usual) {
+    static std::shared_ptr<const Pair> get(const Problem& problem, const Target& target, std::int64_t usual, std::int64_t most) {
         static Arranged last;
         const std::lock_guard lock(last.mutex_);
-        const auto key = fmt::format("{} {} {}", to_string(target), generator::to_json(problem).dump(), usual);
+        const auto key = fmt::format("{} {} {} {}", to_string(target), generator::to_json(problem).dump(), usual, most);
         if (key == last.key_) return last.pair_;
         const auto pattern = pattern_of(problem.sizes);
         const auto preconditioner = problem.spec.preconditioner;
-        const auto parts = generator::parts_of(pattern, {}, preconditioner, usual);
+        const auto parts = generator::parts_of(pattern, {}, preconditioner, usual, most);
         last.pair_ =
             std::make_shared<const Pair>(pattern, generator::arrange(pattern, parts, preconditioner, generator::order_for(target)));
         last.key_ = key;
@@ -149,7 +149,8 @@ std::pair<Program, std::vector<Turned>> program_of(const Point& point, const Tar
     auto knobs = generator::pinned_by(choice.tuning, target);
     knobs.asked = &decided;
     const auto usual = generator::usual_rows(problem.spec, target, problem.sizes.rows, knobs);
-    const auto arranged = Arranged::get(problem, target, usual);
+    const auto most = generator::most_parts(problem.spec, target, problem.sizes.rows, knobs);
+    const auto arranged = Arranged::get(problem, target, usual, most);
     auto made = generator::generate(problem.spec, target, choice.tuning, arranged->pattern, arranged->arrangement, &decided);
     return {std::move(made.program), std::move(decided)};
 }
