@@ -63,6 +63,7 @@ std::string best_arch(Backend backend, const std::string& arch) {
 /// `arch`, unless layers have kernels for an older one alone and none can be compiled: then that one.
 std::string arch_with_code(const std::string& arch, const std::string& of_device) {
     const auto layers = Cache::layers();
+    if (layers.empty()) return arch;
     for (int candidate = capability_of(arch); candidate >= oldest_capability; --candidate) {
         const auto number = std::to_string(candidate), name = "sm_" + number;
         const auto serves = [&](const Cache& layer) {
