@@ -283,7 +283,7 @@ void Cache::publish_target(const std::string& name) const {
     write_file(root_ / target_directory / name, "");
 }
 
-std::optional<CacheData> Cache::find_data(const std::string& key) const {
+std::optional<CacheData> Cache::find_data(const std::string& key) const try {
     if (root_.empty()) return std::nullopt;
     const auto path = root_ / data_directory / key;
     std::string problem;
@@ -294,6 +294,9 @@ std::optional<CacheData> Cache::find_data(const std::string& key) const {
     }
     if (data) ::utimensat(AT_FDCWD, path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);  // the access stamp; no loss where it cannot be set
     return data;
+} catch (const std::exception& error) {
+    log_once(LogLevel::warning, fmt::format("cannot read from the cache {}: {}", root_.string(), error.what()));
+    return std::nullopt;
 }
 
 void Cache::publish_data(const std::string& key, const std::vector<std::span<const std::byte>>& pieces) const try {

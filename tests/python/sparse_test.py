@@ -201,6 +201,35 @@ def test_unsorted_and_repeated():
     close(sparse.ildu0(unsorted) @ rhs(blocks), sparse.ildu0(blocks) @ rhs(blocks), 0)
 
 
+def test_wide_indices():
+    """Row pointers and columns of 64 bits."""
+    A = convection(8)
+    wide = A.copy()
+    wide.indptr, wide.indices = A.indptr.astype(np.int64), A.indices.astype(np.int64)
+    assert wide.indices.dtype == np.int64
+    close(sparse.ildu0(wide) @ rhs(A), sparse.ildu0(A) @ rhs(A), 0)
+
+
+def with_column(column, block=1):
+    A = convection(5, block)
+    A.indices = A.indices.astype(np.int64)
+    A.indices[A.indptr[3] + 1] = column
+    return A
+
+
+def test_explicit_zeros():
+    """They are entries of the pattern, and change no solution."""
+    A = convection(8)
+    padded = A.tocoo()
+    rows, columns = np.arange(64), (np.arange(64) + 17) % 64
+    values = np.concatenate([padded.data, np.zeros(64)])
+    places = tuple(np.concatenate([old, new]) for old, new in zip(padded.coords, (rows, columns)))
+    padded = sp.coo_array((values, places), shape=A.shape).tocsr()
+    s = sparse.Solver(padded)
+    assert s.summary["entries"] == A.nnz + 64
+    close(s.solve(rhs(A), rtol=1e-12).x, sla.spsolve(A.tocsc(), rhs(A)), 1e-9)
+
+
 def test_blocks_of_csr():
     """The same with blocks that are found in the rows of csr."""
     A = convection(8, 3)
@@ -299,6 +328,9 @@ BAD = {
     "complex": (lambda: sparse.ildu0(1j * GOOD), "A is complex128"),
     "empty row": (lambda: sparse.ildu0(sp.csr_array((3, 3))), "row 0 is empty"),
     "no diagonal": (lambda: sparse.ildu0(without_diagonal(7)), "row 7 has no entry at column 7"),
+    "column of 2^32": (lambda: sparse.ildu0(with_column(2**32 + 1)), "row 3 of A has the column 4294967297; columns are from 0 to 24"),
+    "column of a block": (lambda: sparse.ildu0(with_column(25, 2)), "row 3 of A has the column 25; columns are from 0 to 24"),
+    "negative column": (lambda: sparse.ildu0(with_column(-1)), "row 3 of A has the column -1"),
     "block": (lambda: sparse.ildu0(GOOD, block=2), "block = 2 does not divide the 25 rows of A"),
     "block 9": (lambda: sparse.ildu0(GOOD, block=9), "block = 9 is out of range; give 1 to 8"),
     "wide blocks": (lambda: sparse.ildu0(sp.csr_array(np.eye(12)).tobsr(blocksize=(2, 3))), "blocks of 2 by 3"),

@@ -140,14 +140,27 @@ def _host_rows(A: Any, block: Any) -> Any:
         raise SpecError("A has no rows; there is nothing to solve")
     if A.dtype.kind not in "fiub" or A.dtype.itemsize > 8:
         raise SpecError(f"A is {A.dtype}; convert it to float32 or float64")
+    _expect_columns(A)
     block = _block_of(A, block)
     rows = A.tocsr() if block == 1 else A.tobsr(blocksize=(block, block))
     if not rows.has_canonical_format:
         rows = rows.copy() if rows is A or np.may_share_memory(rows.data, A.data) else rows
         rows.sum_duplicates()
-    if max(rows.nnz, A.shape[0]) > _MOST_INDEX and len(rows.indices) > _MOST_INDEX:
+    if len(rows.indices) > _MOST_INDEX:
         raise SpecError(f"A has {len(rows.indices)} blocks; at most {_MOST_INDEX} can be indexed")
     return rows
+
+
+def _expect_columns(A: Any) -> None:
+    """SciPy looks at no index of a csr or bsr matrix, and its conversions trust them."""
+    if A.format not in ("csr", "bsr") or not len(A.indices):
+        return
+    count = A.shape[1] // getattr(A, "blocksize", (1, 1))[1]
+    if 0 <= A.indices.min() and A.indices.max() < count:
+        return
+    entry = int(np.argmax((A.indices < 0) | (A.indices >= count)))
+    row = int(np.searchsorted(A.indptr, entry, side="right")) - 1
+    raise SpecError(f"row {row} of A has the column {A.indices[entry]}; columns are from 0 to {count - 1}")
 
 
 def _is_cupy(A: Any) -> bool:
