@@ -149,7 +149,7 @@ TEST_CASE("sparse space: every knob that a Program asks for, and each value make
                 CHECK(prints.insert(fingerprint(program_of(point, target, candidate).first)).second);
             }
         }
-        CHECK(knobs == (target == h200 ? std::set<std::string>{"one_launch", "resident_threads", "tile_scalars"}
+        CHECK(knobs == (target == h200 ? std::set<std::string>{"resident_threads", "tile_scalars"}
                                        : std::set<std::string>{"slice_scalars", "tile_scalars"}));
     }
     CHECK_THROWS_WITH_AS(program_of(point, h200, {"subdomains", "sweeps:tile_scalars=7"}), doctest::Contains("give one of 768, 1536"),
