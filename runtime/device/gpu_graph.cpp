@@ -1,12 +1,27 @@
 #include "runtime/device/gpu_graph.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
+#include <trifold/error.hpp>
+
+#include "runtime/base/log.hpp"
 
 namespace trifold::gpu {
 namespace {
 
 unsigned divide_up(std::int64_t a, std::int64_t b) { return static_cast<unsigned>((a + b - 1) / b); }
+
+/// All that a call's launches depend on.
+std::string bytes_of(std::span<const Operand> operands, const void* workspace) {
+    std::string bytes(reinterpret_cast<const char*>(&workspace), sizeof workspace);
+    for (const auto& operand : operands) {
+        bytes.append(reinterpret_cast<const char*>(&operand.members), sizeof operand.members);
+        bytes.append(static_cast<const char*>(operand.bytes), operand.size);
+    }
+    return bytes;
+}
 
 }  // namespace
 
@@ -35,7 +50,11 @@ Graph::Graph(const Driver& driver, const Program& program, const Units& units, c
     if (const auto found = program.repeats.find(operation); found != program.repeats.end()) repeats_ = found->second;
 }
 
-Graph::~Graph() { destroy(); }
+Graph::~Graph() {
+    destroy();
+    forget_record();
+    if (record_.stream != nullptr) driver_.destroy_stream(record_.stream);
+}
 
 void Graph::destroy() noexcept {
     if (executable_ != nullptr) driver_.destroy_executable(executable_);  // one in flight is freed when it ends
@@ -133,7 +152,8 @@ void Graph::launch(std::span<const Operand> operands, void* workspace, void* str
     driver_.launch_graph(executable_, stream);
 }
 
-void Graph::enqueue(std::span<const Operand> operands, void* workspace, void* stream, bool recording) const {
+void Graph::enqueue(std::span<const Operand> operands, void* workspace, void* stream, bool recording, bool may_record) {
+    if (repeats_.empty() && transport_ != nullptr) return enqueue_with_messages(operands, workspace, stream, may_record && !recording);
     std::size_t done = 0;
     for (const auto& repeat : repeats_) {
         enqueue_each(done, repeat.first, operands, workspace, stream);
@@ -147,19 +167,67 @@ void Graph::enqueue(std::span<const Operand> operands, void* workspace, void* st
 }
 
 void Graph::enqueue_each(std::size_t first, std::size_t end, std::span<const Operand> operands, void* workspace, void* stream) const {
-    bool has_met = false;
     for (auto k = first; k < end; ++k) {
         if (is_message(*nodes_[k].launch)) {
-            const auto members = operands.front().members;
-            // The launches before it are at work meanwhile.
-            if (!has_met) transport_->meet(members, operation_);
-            has_met = true;
-            enqueue_message(nodes_[k], members, static_cast<char*>(workspace), stream);
+            enqueue_message(nodes_[k], operands.front().members, static_cast<char*>(workspace), stream);
             continue;
         }
         const Parameters parameters(nodes_[k], operands);
         driver_.launch(parameters.grid, stream);
     }
+}
+
+/// All ranks meet before the first message. The launches before it are at work meanwhile.
+void Graph::enqueue_with_messages(std::span<const Operand> operands, void* workspace, void* stream, bool may_record) {
+    const auto first =
+        static_cast<std::size_t>(std::ranges::find_if(nodes_, [](const Node& node) { return is_message(*node.launch); }) - nodes_.begin());
+    enqueue_each(0, first, operands, workspace, stream);
+    if (first == nodes_.size()) return;
+    const auto bytes = bytes_of(operands, workspace);
+    const bool repeats = may_record && !record_.is_refused && (bytes == record_.operands || bytes == record_.last);
+    const bool all_repeat = transport_->meet(operands.front().members, operation_, repeats);
+    record_.last = bytes;
+    if (all_repeat && (bytes == record_.operands || record(first, operands, workspace)))
+        driver_.launch_graph(record_.executable, stream);
+    else
+        enqueue_each(first, nodes_.size(), operands, workspace, stream);
+}
+
+/// Whether there is a record afterwards.
+bool Graph::record(std::size_t first, std::span<const Operand> operands, void* workspace) {
+    forget_record();
+    std::string why = "the driver does not say why";
+    try {
+        if (record_.stream == nullptr) record_.stream = driver_.create_stream();
+        driver_.begin_recording(record_.stream);
+        try {
+            enqueue_each(first, nodes_.size(), operands, workspace, record_.stream);
+        } catch (const Error& error) {
+            why = error.what();
+            record_.is_refused = true;
+        }
+        record_.graph = driver_.end_recording(record_.stream);
+        if (record_.graph != nullptr && !record_.is_refused) record_.executable = driver_.instantiate(record_.graph);
+    } catch (const Error& error) {
+        why = error.what();
+    }
+    record_.is_refused = record_.executable == nullptr;
+    if (record_.is_refused) {
+        forget_record();
+        log(LogLevel::warning, fmt::format("messages between GPUs cannot be recorded in a graph ({}); they are enqueued one by one", why));
+        return false;
+    }
+    record_.operands = bytes_of(operands, workspace);
+    return true;
+}
+
+/// A communicator that has been ended would be told of its graphs' end.
+void Graph::forget_record() noexcept {
+    const bool keeps = transport_ != nullptr && transport_->has_failed();
+    if (record_.executable != nullptr && !keeps) driver_.destroy_executable(record_.executable);
+    if (record_.graph != nullptr && !keeps) driver_.destroy_graph(record_.graph);
+    record_.graph = record_.executable = nullptr;
+    record_.operands.clear();
 }
 
 /// Pieces are gathered in the buffer "message" on their way; one that is the whole message is sent from its place.

@@ -35,8 +35,8 @@ class Graph {
     void launch(std::span<const Operand> operands, void* workspace, void* stream);
     /// The same launches one by one, as a stream under capture or a debugger wants them. Where they are repeated, the host waits for the
     /// stream after some turns to see whether there is another one; unless the stream is `recording`, which then has as many turns as there
-    /// can be.
-    void enqueue(std::span<const Operand> operands, void* workspace, void* stream, bool recording) const;
+    /// can be. From the first message on, a call that all ranks repeat is recorded, and launched as a graph, if `may_record`.
+    void enqueue(std::span<const Operand> operands, void* workspace, void* stream, bool recording, bool may_record = false);
 
   private:
     struct Node {
@@ -60,6 +60,9 @@ class Graph {
     void update(std::span<const Operand> operands, void* workspace);
     void note(std::span<const Operand> operands, void* workspace);
     void enqueue_each(std::size_t first, std::size_t end, std::span<const Operand> operands, void* workspace, void* stream) const;
+    void enqueue_with_messages(std::span<const Operand> operands, void* workspace, void* stream, bool may_record);
+    bool record(std::size_t first, std::span<const Operand> operands, void* workspace);
+    void forget_record() noexcept;
     void enqueue_message(const Node& node, std::int64_t members, char* workspace, void* stream) const;
     void enqueue_turns(const Repeat& repeat, std::span<const Operand> operands, void* workspace, void* stream) const;
     void* flag_of(const Repeat& repeat, void* workspace) const;
@@ -78,6 +81,14 @@ class Graph {
     std::string held_;  // bytes of the first operand that the executable's nodes have
     void* held_workspace_ = nullptr;
     bool holds_ = false;  // false while an update is incomplete
+
+    /// The launches from the first message on, for calls with the same operands.
+    struct Record {
+        void *graph = nullptr, *executable = nullptr, *stream = nullptr;
+        std::string operands, last;  // of the record, and of the last call
+        bool is_refused = false;
+    };
+    Record record_;
 };
 
 }  // namespace trifold::gpu
