@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace trifold::gpu {
 namespace {
@@ -32,6 +33,9 @@ Graph::Graph(const Driver& driver, const Program& program, const Units& units, c
         nodes_.push_back({units.function(launch.unit, launch.kernel), &launch, static_cast<unsigned>(kernel.threads),
                           static_cast<unsigned>(kernel.shared_bytes)});
     }
+    const auto& launches = program.operations.at(operation);
+    if (std::ranges::any_of(launches, &Launch::beside)) beside_.emplace(driver);
+    if (beside_ && (beside_->begin == nullptr || beside_->end == nullptr)) beside_.reset();  // an old driver has no events
     if (const auto found = program.repeats.find(operation); found != program.repeats.end()) repeats_ = found->second;
 }
 
@@ -134,36 +138,71 @@ void Graph::launch(std::span<const Operand> operands, void* workspace, void* str
 }
 
 void Graph::enqueue(std::span<const Operand> operands, void* workspace, void* stream, bool recording) const {
+    Going going{operands, static_cast<char*>(workspace), stream};
     std::size_t done = 0;
     for (const auto& repeat : repeats_) {
-        enqueue_each(done, repeat.first, operands, workspace, stream);
+        enqueue_each(done, repeat.first, going);
         done = repeat.first + repeat.count;
         if (!recording)
-            enqueue_turns(repeat, operands, workspace, stream);
+            enqueue_turns(repeat, going);
         else
-            for (std::int64_t turn = 0; turn < repeat.most; ++turn) enqueue_each(repeat.first, done, operands, workspace, stream);
+            for (std::int64_t turn = 0; turn < repeat.most; ++turn) enqueue_each(repeat.first, done, going);
     }
-    enqueue_each(done, nodes_.size(), operands, workspace, stream);
+    enqueue_each(done, nodes_.size(), going);
 }
 
-void Graph::enqueue_each(std::size_t first, std::size_t end, std::span<const Operand> operands, void* workspace, void* stream) const {
-    bool has_met = false;
-    for (auto k = first; k < end; ++k) {
+void Graph::enqueue_each(std::size_t first, std::size_t end, Going& going) const {
+    for (auto k = first; k < end;) {
+        auto* const stream = stream_for(k, going);
         if (is_message(*nodes_[k].launch)) {
-            const auto members = operands.front().members;
             // The launches before it are at work meanwhile.
-            if (!has_met) transport_->meet(members, operation_);
-            has_met = true;
-            enqueue_message(nodes_[k], members, static_cast<char*>(workspace), stream);
+            if (!going.has_met) transport_->meet(going.members(), operation_);
+            going.has_met = true;
+            k = enqueue_group(k, end, going, stream);
             continue;
         }
-        const Parameters parameters(nodes_[k], operands);
+        const Parameters parameters(nodes_[k++], going.operands);
         driver_.launch(parameters.grid, stream);
     }
 }
 
+/// The stream of a launch, which waits for the other one where it has to.
+void* Graph::stream_for(std::size_t k, Going& going) const {
+    const auto& launch = *nodes_[k].launch;
+    if (!beside_) return going.stream;
+    if (launch.beside) {
+        if (!std::exchange(going.is_beside, true)) {
+            driver_.record(beside_->begin, going.stream);
+            driver_.wait_for(beside_->begin, beside_->stream);
+        }
+        return beside_->stream;
+    }
+    const bool waits = std::ranges::any_of(launch.after, [&](std::size_t other) { return nodes_[other].launch->beside; });
+    if (waits && std::exchange(going.is_beside, false)) {
+        driver_.record(beside_->end, beside_->stream);
+        driver_.wait_for(beside_->end, going.stream);
+    }
+    return going.stream;
+}
+
+/// Messages that follow one another without waiting are on their way at once. Returns where the next launch is.
+std::size_t Graph::enqueue_group(std::size_t first, std::size_t end, Going& going, void* stream) const {
+    const auto waits = [&](std::size_t k) {
+        return std::ranges::any_of(nodes_[k].launch->after, [&](std::size_t other) { return other >= first; });
+    };
+    auto last = first + 1;
+    while (last < end && is_message(*nodes_[last].launch) && !waits(last)) ++last;
+    const bool many = last - first > 1;
+    if (many) transport_->begin_group();
+    for (auto k = first; k < last; ++k) enqueue_message(nodes_[k], going, stream);
+    if (many) transport_->end_group();
+    return last;
+}
+
 /// Pieces are gathered in the buffer "message" on their way; one that is the whole message is sent from its place.
-void Graph::enqueue_message(const Node& node, std::int64_t members, char* workspace, void* stream) const {
+void Graph::enqueue_message(const Node& node, const Going& going, void* stream) const {
+    const auto members = going.members();
+    auto* const workspace = going.workspace;
     const auto& [peer, pieces] = node.launch->message;
     const bool stays = peer == transport_->rank(), sends = node.launch->work == Work::send;
     const bool is_whole = pieces.size() == 1 && members == 1 && !stays;
@@ -180,16 +219,24 @@ void Graph::enqueue_message(const Node& node, std::int64_t members, char* worksp
     if (sends && !stays) transport_->send(peer, room, bytes, {stream});
 }
 
-void Graph::enqueue_turns(const Repeat& repeat, std::span<const Operand> operands, void* workspace, void* stream) const {
+void Graph::enqueue_turns(const Repeat& repeat, Going& going) const {
     for (std::int64_t turn = 0; turn < repeat.most; ++turn) {
         std::int64_t wanted = 1;
         if (turn % repeat.look == 0) {
-            driver_.copy_to_host(&wanted, flag_of(repeat, workspace), sizeof wanted, stream);
-            driver_.synchronize_stream(stream);
+            if (transport_ != nullptr) transport_->wait({going.stream});
+            driver_.copy_to_host(&wanted, flag_of(repeat, going.workspace), sizeof wanted, going.stream);
+            driver_.synchronize_stream(going.stream);
         }
         if (wanted == 0) return;
-        enqueue_each(repeat.first, repeat.first + repeat.count, operands, workspace, stream);
+        enqueue_each(repeat.first, repeat.first + repeat.count, going);
     }
+}
+
+Graph::Beside::Beside(const Driver& of) : driver(of), stream(of.create_urgent_stream()), begin(of.create_event()), end(of.create_event()) {}
+Graph::Beside::~Beside() {
+    driver.destroy_event(begin);
+    driver.destroy_event(end);
+    driver.destroy_stream(stream);
 }
 
 }  // namespace trifold::gpu

@@ -2,6 +2,7 @@
 #include <trifold/repeat_args.h>
 
 #include <deque>
+#include <optional>
 #include <span>
 #include <string>
 #include <trifold/program.hpp>
@@ -59,9 +60,29 @@ class Graph {
     void add_repeat(const Repeat& repeat, std::span<const Operand> operands, void* workspace);
     void update(std::span<const Operand> operands, void* workspace);
     void note(std::span<const Operand> operands, void* workspace);
-    void enqueue_each(std::size_t first, std::size_t end, std::span<const Operand> operands, void* workspace, void* stream) const;
-    void enqueue_message(const Node& node, std::int64_t members, char* workspace, void* stream) const;
-    void enqueue_turns(const Repeat& repeat, std::span<const Operand> operands, void* workspace, void* stream) const;
+    /// A call on its way.
+    struct Going {
+        std::span<const Operand> operands;
+        char* workspace;
+        void* stream;
+        bool has_met = false;    // all ranks have come
+        bool is_beside = false;  // the second stream is at work
+        std::int64_t members() const { return operands.front().members; }
+    };
+    /// A second stream, where the Program has launches beside others, and events by which the two wait for one another.
+    struct Beside {
+        explicit Beside(const Driver& driver);
+        ~Beside();
+        Beside(const Beside&) = delete;
+        Beside& operator=(const Beside&) = delete;
+        const Driver& driver;
+        void *stream, *begin, *end;
+    };
+    void enqueue_each(std::size_t first, std::size_t end, Going& going) const;
+    void* stream_for(std::size_t k, Going& going) const;
+    std::size_t enqueue_group(std::size_t first, std::size_t end, Going& going, void* stream) const;
+    void enqueue_message(const Node& node, const Going& going, void* stream) const;
+    void enqueue_turns(const Repeat& repeat, Going& going) const;
     void* flag_of(const Repeat& repeat, void* workspace) const;
 
     const Driver& driver_;
@@ -73,6 +94,7 @@ class Graph {
     bool has_copies_ = false;
     std::vector<Node> nodes_;
     std::vector<Repeat> repeats_;
+    std::optional<Beside> beside_;
     void* graph_ = nullptr;
     void* executable_ = nullptr;
     std::string held_;  // bytes of the first operand that the executable's nodes have

@@ -42,18 +42,30 @@ SparsePlan::SparsePlan(const SparseSpec& spec, const SparsePattern& pattern, con
 
 SparsePlan::SparsePlan(const SparseSpec& spec, const SparsePattern& pattern, std::shared_ptr<Transport> transport,
                        const SparsePartition& partition, const SparseTuning& tuning) {
+    share(spec, pattern, Device::cpu(), partition, tuning, std::move(transport));
+}
+
+SparsePlan::SparsePlan(const SparseSpec& spec, const SparsePattern& pattern, std::shared_ptr<Transport> transport, const Device& device,
+                       const SparsePartition& partition, const SparseTuning& tuning) {
+    share(spec, pattern, device, partition, tuning, std::move(transport));
+}
+
+void SparsePlan::share(const SparseSpec& spec, const SparsePattern& pattern, const Device& device, const SparsePartition& partition,
+                       const SparseTuning& tuning, std::shared_ptr<Transport> transport) {
     if (transport == nullptr) throw SpecError("there is no transport; take one of LocalRanks, or make an MpiTransport");
+    if (device.backend() != Backend::cpu && !transport->is_on_device() && transport->ranks() > 1)
+        transport = std::make_shared<NcclTransport>(std::move(transport), device);
     std::exception_ptr failed;
     std::string values, problem;
     try {
-        make(spec, pattern, Device::cpu(), partition, tuning, transport);
+        make(spec, pattern, device, partition, tuning, transport);
         values = fmt::format(R"({{"matrix, partition or options":"{}"}})", program().id);
     } catch (const std::exception& error) {
         problem = error.what();
         failed = std::current_exception();
     }
     try {
-        ranks::agree(*transport, values, problem);
+        ranks::agree(transport->hosts(), values, problem);
     } catch (const RankError&) {
         if (failed == nullptr) throw;
     }
@@ -74,9 +86,8 @@ void SparsePlan::make(const SparseSpec& spec, const SparsePattern& pattern, cons
         const auto arrangement = sparse::arrange(pattern, parts, spec.preconditioner, sparse::order_for(target));
         auto made = sparse::generate(spec, target, state.choice.tuning, pattern, arrangement);
         state.summary = summary_of(arrangement, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+        if (transport != nullptr) made = sparse::on_rank(std::move(made), spec, arrangement, transport->rank(), transport->ranks());
         state.contents = std::move(made.contents);
-        if (transport != nullptr)
-            made.program = sparse::on_rank(std::move(made.program), spec, arrangement, transport->rank(), transport->ranks());
         std::vector<std::string> asked{"update"};
         for (const auto operation : spec.operations) asked.emplace_back(to_string(operation));
         return Preparation{
