@@ -57,32 +57,6 @@ void parse_image_size(std::string_view text, GridSpec& spec) {
     throw SpecError(fmt::format("N is '{}', which is no size of an image; give WIDTHxHEIGHT", text));
 }
 
-/// A problem whose variant is open.
-class OpenGrid : public WisdomProblem {
-  public:
-    OpenGrid(const GridSpec& spec, const Target& target, const GridTuning& tuning)
-        : spec_(spec), target_(target), tuning_(tuning), key_(key_of(spec, target, tuning.workers)) {}
-
-    ProblemKey key() const override { return key_; }
-    void check(const WisdomRow& row) const override { grid_of(row.key); }
-    std::string refusal(const WisdomRow& row) const override try {
-        if (row.pins.schedule != grid::dissection)
-            return fmt::format("unknown schedule '{}' of a grid; give {}", row.pins.schedule, grid::dissection);
-        auto tuning = tuning_;
-        tuning.variant = row.pins.variant;
-        choose(spec_, target_, tuning);
-        return {};
-    } catch (const SpecError& error) {
-        return error.what();
-    }
-
-  private:
-    const GridSpec spec_;
-    const Target target_;
-    const GridTuning tuning_;
-    const ProblemKey key_;
-};
-
 }  // namespace
 
 ProblemKey key_of(const GridSpec& spec, const Target& target, int workers) {
@@ -116,16 +90,16 @@ GridSpec grid_of(const ProblemKey& key) {
 bool is_grid(const ProblemKey& key) { return key.kind == family_name; }
 
 std::unique_ptr<const WisdomProblem> wisdom_problem(const GridSpec& spec, const Target& target, const GridTuning& tuning) {
-    return std::make_unique<const OpenGrid>(spec, target, tuning);
+    const auto make = [=](const std::string& variant) {
+        auto with_variant = tuning;
+        with_variant.variant = variant;
+        choose(spec, target, with_variant);
+    };
+    return problem_with_one_schedule(key_of(spec, target, tuning.workers), {"a grid", grid::dissection, grid_of, make});
 }
 
 GridChoice choose_with(const WisdomAnswer& answer, const GridSpec& spec, const Target& target, const GridTuning& tuning) {
-    auto with_row = tuning;
-    if (answer.pins) with_row.variant = answer.pins->variant;
-    auto choice = choose(spec, target, with_row);
-    choice.rung = answer.rung;
-    choice.row = answer.row;
-    return choice;
+    return choose_by(answer, tuning, [&](const GridTuning& with_row) { return choose(spec, target, with_row); });
 }
 
 GridChoice choose(const GridSpec& spec, const Target& target, const GridTuning& tuning, std::string_view device,

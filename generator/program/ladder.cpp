@@ -123,6 +123,26 @@ std::optional<WisdomAnswer> nearest(const Asked& asked, std::span<const Wisdom* 
     return {};
 }
 
+class OneScheduleProblem : public WisdomProblem {
+  public:
+    OneScheduleProblem(ProblemKey key, OneSchedule family) : key_(std::move(key)), family_(std::move(family)) {}
+
+    ProblemKey key() const override { return key_; }
+    void check(const WisdomRow& row) const override { family_.parse(row.key); }
+    std::string refusal(const WisdomRow& row) const override try {
+        if (row.pins.schedule != family_.schedule)
+            return fmt::format("unknown schedule '{}' of {}; give {}", row.pins.schedule, family_.family, family_.schedule);
+        family_.make(row.pins.variant);
+        return {};
+    } catch (const SpecError& error) {
+        return error.what();
+    }
+
+  private:
+    const ProblemKey key_;
+    const OneSchedule family_;
+};
+
 }  // namespace
 
 std::string_view to_string(Rung rung) {
@@ -161,6 +181,10 @@ std::span<const Wisdom* const> shipped_wisdom() {
         return result;
     }();
     return pointers;
+}
+
+std::unique_ptr<const WisdomProblem> problem_with_one_schedule(ProblemKey key, OneSchedule family) {
+    return std::make_unique<const OneScheduleProblem>(std::move(key), std::move(family));
 }
 
 }  // namespace trifold

@@ -1,4 +1,6 @@
 #pragma once
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -50,5 +52,23 @@ inline constexpr double nearest_gain = 1.02;
 /// Looks for a row in files, the first of which goes before the others: the row of this very problem and device; else a near one of the
 /// architecture whose common columns are the same. An empty device is one that is not known: then any of the architecture is as good.
 WisdomAnswer look_up(const WisdomProblem& problem, std::string_view device, std::span<const Wisdom* const> files);
+
+/// A family that has one schedule and leaves only the variant of its kernels open, as wisdom is told of a problem of it.
+struct OneSchedule {
+    std::string_view family, schedule;                     ///< "a grid", and the name that all its rows have
+    std::function<void(const ProblemKey&)> parse;          ///< throws SpecError where a key says no problem of the family
+    std::function<void(const std::string& variant)> make;  ///< throws SpecError where the problem has no kernels of this variant
+};
+std::unique_ptr<const WisdomProblem> problem_with_one_schedule(ProblemKey key, OneSchedule family);
+
+/// The choice of such a problem, with the row that was found.
+template <class Tuning, class Choose>
+auto choose_by(const WisdomAnswer& answer, Tuning tuning, const Choose& choose) {
+    if (answer.pins) tuning.variant = answer.pins->variant;
+    auto choice = choose(tuning);
+    choice.rung = answer.rung;
+    choice.row = answer.row;
+    return choice;
+}
 
 }  // namespace trifold

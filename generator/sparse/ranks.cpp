@@ -101,7 +101,7 @@ std::int64_t sums_of(SparseMethod method, trifold_sparse_step step) {
     }
 }
 
-/// What a rank tells another between two launches: pieces of the workspace, and on a GPU places of rows, which a kernel puts side by side.
+/// A rank tells another these numbers between two launches: pieces of the workspace, and on a GPU rows, which a kernel puts side by side.
 struct Parcel {
     std::vector<Piece> pieces;
     std::vector<trifold_int> rows;

@@ -86,32 +86,6 @@ SparseOperations operations_named(std::string_view name) {
     throw SpecError(fmt::format("operations are '{}'; give solve or apply", name));
 }
 
-/// A problem whose variant is open.
-class OpenSparse : public WisdomProblem {
-  public:
-    OpenSparse(const Problem& problem, const Target& target, const SparseTuning& tuning)
-        : spec_(problem.spec), target_(target), tuning_(tuning), key_(key_of(problem, target, tuning.workers)) {}
-
-    ProblemKey key() const override { return key_; }
-    void check(const WisdomRow& row) const override { problem_of(row.key); }
-    std::string refusal(const WisdomRow& row) const override try {
-        if (row.pins.schedule != subdomains)
-            return fmt::format("unknown schedule '{}' of a sparse system; give {}", row.pins.schedule, subdomains);
-        auto tuning = tuning_;
-        tuning.variant = row.pins.variant;
-        choose(spec_, target_, tuning);
-        return {};
-    } catch (const SpecError& error) {
-        return error.what();
-    }
-
-  private:
-    const SparseSpec spec_;
-    const Target target_;
-    const SparseTuning tuning_;
-    const ProblemKey key_;
-};
-
 }  // namespace
 
 Sizes sizes_of(const SparsePattern& pattern) {
@@ -157,16 +131,16 @@ Problem problem_of(const ProblemKey& key) {
 bool is_sparse(const ProblemKey& key) { return key.kind == family_name; }
 
 std::unique_ptr<const WisdomProblem> wisdom_problem(const Problem& problem, const Target& target, const SparseTuning& tuning) {
-    return std::make_unique<const OpenSparse>(problem, target, tuning);
+    const auto make = [=, spec = problem.spec](const std::string& variant) {
+        auto with_variant = tuning;
+        with_variant.variant = variant;
+        choose(spec, target, with_variant);
+    };
+    return problem_with_one_schedule(key_of(problem, target, tuning.workers), {"a sparse system", subdomains, problem_of, make});
 }
 
 SparseChoice choose_with(const WisdomAnswer& answer, const SparseSpec& spec, const Target& target, const SparseTuning& tuning) {
-    auto with_row = tuning;
-    if (answer.pins) with_row.variant = answer.pins->variant;
-    auto choice = choose(spec, target, with_row);
-    choice.rung = answer.rung;
-    choice.row = answer.row;
-    return choice;
+    return choose_by(answer, tuning, [&](const SparseTuning& with_row) { return choose(spec, target, with_row); });
 }
 
 }  // namespace trifold::sparse

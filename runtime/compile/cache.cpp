@@ -29,7 +29,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::int64_t default_limit = std::int64_t{1} << 30;
-constexpr auto stage_directory = "stage", quarantine_directory = "bad", lock_directory = "lock", data_directory = "data";
+constexpr auto stage_directory = "stage", quarantine_directory = "bad", lock_directory = "lock", data_directory = "data",
+               target_directory = "targets";
 constexpr std::size_t hash_digits = 64;
 
 std::int64_t limit_from_environment() {
@@ -270,6 +271,16 @@ Descriptor Cache::lock(const std::string& key, std::chrono::milliseconds patienc
         std::this_thread::sleep_for(std::chrono::milliseconds(3));
     }
     return file;
+}
+
+bool Cache::has_target(const std::string& name) const {
+    std::error_code ignored;
+    return !root_.empty() && fs::exists(root_ / target_directory / name, ignored);
+}
+
+void Cache::publish_target(const std::string& name) const {
+    fs::create_directory(root_ / target_directory);
+    write_file(root_ / target_directory / name, "");
 }
 
 std::optional<std::string> Cache::find_data(const std::string& key) const {

@@ -59,6 +59,10 @@ class Cache {
     std::optional<std::string> find_data(const std::string& key) const;
     void publish_data(const std::string& key, const std::string& bytes) const;
 
+    /// Whether a layer says that it has CUDA kernels of this name, "sm_90" of machine code or "compute_90" of PTX: targets/<name>.
+    bool has_target(const std::string& name) const;
+    void publish_target(const std::string& name) const;
+
     std::vector<CacheEntry> list() const;  ///< most recently used first; looks at meta.json only
     std::int64_t size() const;             ///< bytes of everything the cache made, quarantine included
     /// Reads every byte; returns the bad entries. Those that are damaged go to quarantine, those that cannot be read stay.

@@ -10,7 +10,7 @@ namespace trifold {
 
 /// The result of a compilation.
 struct Compiled {
-    std::string bytes;  ///< an ELF shared object (CPU), a cubin (CUDA) or a code object (HIP)
+    std::string bytes;  ///< an ELF shared object (CPU), a cubin or PTX (CUDA) or a code object (HIP)
     std::string log;
     std::string ptx;  ///< NVRTC only
 };

@@ -60,9 +60,10 @@ class NvrtcCompiler : public Compiler {
         const auto outcome = nvrtc_.compile(program, static_cast<int>(words.size()), words.data());
         auto log = text(program, nvrtc_.log_size, nvrtc_.log);
         check(outcome, "rejected the source", log);
-        auto cubin = text(program, nvrtc_.cubin_size, nvrtc_.cubin, false);
-        if (cubin.empty()) throw CompileError("no device binary: the options must name a real architecture, such as -arch=sm_90", log);
-        return {std::move(cubin), std::move(log), text(program, nvrtc_.ptx_size, nvrtc_.ptx)};
+        auto cubin = text(program, nvrtc_.cubin_size, nvrtc_.cubin, false), ptx = text(program, nvrtc_.ptx_size, nvrtc_.ptx);
+        if (cubin.empty()) cubin = ptx;  // of a virtual architecture, such as -arch=compute_90
+        if (cubin.empty()) throw CompileError("neither machine code nor PTX: the options must name an architecture", log);
+        return {std::move(cubin), std::move(log), std::move(ptx)};
     }
 
   private:

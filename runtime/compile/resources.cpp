@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "runtime/compile/elf.hpp"
+#include "runtime/compile/ptx.hpp"
 
 namespace trifold {
 namespace {
@@ -34,6 +36,19 @@ std::string_view entry_function(std::string_view line) {
     if (start == std::string_view::npos) return {};
     line.remove_prefix(start + words.size());
     return line.substr(0, line.find('\''));
+}
+
+/// Bytes of the text of each kernel.
+std::map<std::string, std::int64_t> ptx_functions(std::string_view ptx) {
+    constexpr std::string_view word = ".entry ";
+    std::map<std::string, std::int64_t> result;
+    for (auto start = ptx.find(word); start != std::string_view::npos;) {
+        const auto next = ptx.find(word, start + word.size());
+        const auto text = ptx.substr(start + word.size(), next == std::string_view::npos ? next : next - start);
+        result.emplace(text.substr(0, text.find_first_of("( \n")), static_cast<std::int64_t>(text.size()));
+        start = next;
+    }
+    return result;
 }
 
 }  // namespace
@@ -72,7 +87,7 @@ std::vector<KernelResources> parse_code_object(std::string_view bytes) try {
 }
 
 std::vector<KernelResources> resources_of(const Unit& unit, const Compiled& compiled) {
-    const auto functions = elf_functions(compiled.bytes);
+    const auto functions = is_ptx(unit) ? ptx_functions(compiled.bytes) : elf_functions(compiled.bytes);
     const auto said = said_of(unit.target.backend, compiled);
     std::vector<KernelResources> result;
     for (const auto& kernel : unit.kernels) {

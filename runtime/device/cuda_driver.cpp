@@ -21,7 +21,7 @@ namespace {
     X(cuModuleLoadData) X(cuModuleUnload) X(cuModuleGetFunction) X(cuFuncGetAttribute) X(cuFuncSetAttribute) \
     X(cuMemAlloc) X(cuMemFree) X(cuMemGetInfo) X(cuMemsetD8Async) X(cuMemcpyHtoDAsync) X(cuMemcpyDtoHAsync) X(cuMemcpyDtoDAsync) \
     X(cuPointerGetAttribute) X(cuStreamCreate) X(cuStreamCreateWithPriority) X(cuStreamWaitEvent) X(cuStreamDestroy) X(cuStreamSynchronize) X(cuStreamQuery) X(cuStreamGetCtx) \
-    X(cuStreamIsCapturing) X(cuGraphCreate) X(cuGraphDestroy) X(cuGraphAddKernelNode) X(cuGraphInstantiateWithFlags) \
+    X(cuStreamIsCapturing) X(cuStreamBeginCapture) X(cuStreamEndCapture) X(cuGraphCreate) X(cuGraphDestroy) X(cuGraphAddKernelNode) X(cuGraphInstantiateWithFlags) \
     X(cuGraphExecDestroy) X(cuGraphExecKernelNodeSetParams) X(cuGraphUpload) X(cuGraphLaunch) X(cuLaunchKernel)
 // clang-format on
 
@@ -300,6 +300,13 @@ class CudaDriver final : public Driver {
     void launch(const KernelLaunch& grid, void* stream) const override {
         TRIFOLD_CU(cuLaunchKernel, static_cast<CUfunction>(grid.function), grid.x, grid.y, 1U, grid.threads, 1U, 1U, grid.shared_bytes,
                    stream_of(stream), grid.arguments, nullptr);
+    }
+    void begin_recording(void* stream) const override {
+        TRIFOLD_CU(cuStreamBeginCapture, stream_of(stream), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+    }
+    void* end_recording(void* stream) const noexcept override {
+        CUgraph graph = nullptr;
+        return functions_.cuStreamEndCapture(stream_of(stream), &graph) == CUDA_SUCCESS ? graph : nullptr;
     }
     void* create_graph() const override {
         CUgraph graph = nullptr;

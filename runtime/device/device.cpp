@@ -7,6 +7,9 @@
 #include <trifold/device.hpp>
 #include <trifold/error.hpp>
 
+#include "runtime/base/switches.hpp"
+#include "runtime/compile/cache.hpp"
+#include "runtime/compile/compiler.hpp"
 #include "runtime/device/gpu.hpp"
 
 namespace trifold {
@@ -40,16 +43,36 @@ bool is_known(const Target& target) {
     }
 }
 
-/// The newest known architecture whose binaries this device runs; empty when there is none. For CUDA one of its own major version,
-/// and not newer; for HIP its own.
+constexpr int oldest_capability = 75;
+
+int capability_of(const std::string& arch) { return std::stoi(arch.substr(3)); }
+
+/// Machine code runs within a major version; others compile PTX.
+bool same_major(const std::string& arch, const std::string& other) { return capability_of(arch) / 10 == capability_of(other) / 10; }
+
+/// The newest known architecture whose kernels this device runs; empty when there is none. For CUDA one that is not newer than it, for HIP
+/// its own.
 std::string best_arch(Backend backend, const std::string& arch) {
     if (is_known({backend, arch})) return arch;
     if (backend == Backend::hip || !arch.starts_with("sm_")) return {};
-    const auto capability = std::stoi(arch.substr(3));
-    for (int candidate = capability; candidate / 10 == capability / 10; --candidate) {
+    for (int candidate = capability_of(arch); candidate >= oldest_capability; --candidate)
         if (is_known({backend, fmt::format("sm_{}", candidate)})) return fmt::format("sm_{}", candidate);
-    }
     return {};
+}
+
+/// `arch`, unless layers have kernels for an older one alone and none can be compiled: then that one.
+std::string arch_with_code(const std::string& arch, const std::string& of_device) {
+    const auto layers = Cache::layers();
+    for (int candidate = capability_of(arch); candidate >= oldest_capability; --candidate) {
+        const auto number = std::to_string(candidate), name = "sm_" + number;
+        const auto serves = [&](const Cache& layer) {
+            return layer.has_target("compute_" + number) || (same_major(name, of_device) && layer.has_target(name));
+        };
+        if (std::ranges::none_of(layers, serves)) continue;
+        const bool compiles = name != arch && !disabled("jit") && expect_compiler({Backend::cuda, arch}) != nullptr;
+        return compiles ? arch : name;
+    }
+    return arch;
 }
 
 std::string_view name_of(Backend backend) { return backend == Backend::hip ? "HIP" : "CUDA"; }
@@ -78,13 +101,20 @@ Device Device::gpu(Backend backend, int ordinal) {
         throw DeviceError(fmt::format("no {0} device {1}: found {2} device(s), {3}:0 to {3}:{4}", name_of(backend), ordinal,
                                       found.devices.size(), word, found.devices.size() - 1));
     const auto& info = found.devices[static_cast<std::size_t>(ordinal)];
-    const auto arch = best_arch(backend, info.arch);
+    auto arch = best_arch(backend, info.arch);
     if (arch.empty()) {
-        const auto* needed = backend == Backend::hip ? "trifold doctor lists those it knows" : "it needs sm_75 to sm_121";
+        const auto* needed = backend == Backend::hip ? "trifold doctor lists those it knows" : "it needs sm_75 or newer";
         throw DeviceError(
             fmt::format("{}:{} ({}) is a {}, for which this library generates no code; {}", word, ordinal, info.name, info.arch, needed));
     }
+    if (backend == Backend::cuda) arch = arch_with_code(arch, info.arch);
     return Device({backend, arch}, ordinal, info.name, info.memory_bytes);
+}
+
+bool gpu::needs_ptx(const Device& device) {
+    if (device.backend() != Backend::cuda) return false;
+    const auto found = report(Backend::cuda);
+    return !same_major(found.devices.at(static_cast<std::size_t>(device.ordinal())).arch, device.target().arch);
 }
 
 Device Device::cuda(int ordinal) { return gpu(Backend::cuda, ordinal); }

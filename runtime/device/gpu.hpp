@@ -20,6 +20,9 @@ struct Report {
 };
 Report report(Backend backend);
 
+/// Whether machine code for the device's target does not run on it, since it is of a newer major version: then PTX does.
+bool needs_ptx(const Device& device);
+
 /// Whether this machine, whose files lie below `root`, shows any sign of such a device. To open a driver and find none takes 10 ms and
 /// more, so what looks for a device by itself asks here first; who names a device has the driver opened, and is told what is wrong.
 bool may_have_device(Backend backend, const std::filesystem::path& root = "/");

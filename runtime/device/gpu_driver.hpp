@@ -85,6 +85,9 @@ class Driver {
     virtual std::optional<double> seconds_between(void* first, void* last) const noexcept = 0;
 
     virtual void launch(const KernelLaunch& grid, void* stream) const = 0;
+    /// What this thread enqueues on the stream from here on is recorded, until end_recording().
+    virtual void begin_recording(void* stream) const = 0;
+    virtual void* end_recording(void* stream) const noexcept = 0;  ///< a graph; null where it could not be recorded
     virtual void* create_graph() const = 0;
     virtual void destroy_graph(void* graph) const noexcept = 0;
     /// Early: it may begin when the thread blocks of those before it are all at work, if the driver can do that.

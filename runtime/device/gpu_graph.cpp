@@ -1,13 +1,28 @@
 #include "runtime/device/gpu_graph.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
+#include <trifold/error.hpp>
 #include <utility>
+
+#include "runtime/base/log.hpp"
 
 namespace trifold::gpu {
 namespace {
 
 unsigned divide_up(std::int64_t a, std::int64_t b) { return static_cast<unsigned>((a + b - 1) / b); }
+
+/// All that a call's launches depend on.
+std::string bytes_of(std::span<const Operand> operands, const void* workspace) {
+    std::string bytes(reinterpret_cast<const char*>(&workspace), sizeof workspace);
+    for (const auto& operand : operands) {
+        bytes.append(reinterpret_cast<const char*>(&operand.members), sizeof operand.members);
+        bytes.append(static_cast<const char*>(operand.bytes), operand.size);
+    }
+    return bytes;
+}
 
 }  // namespace
 
@@ -33,13 +48,16 @@ Graph::Graph(const Driver& driver, const Program& program, const Units& units, c
         nodes_.push_back({units.function(launch.unit, launch.kernel), &launch, static_cast<unsigned>(kernel.threads),
                           static_cast<unsigned>(kernel.shared_bytes)});
     }
-    const auto& launches = program.operations.at(operation);
-    if (std::ranges::any_of(launches, &Launch::beside)) beside_.emplace(driver);
+    if (std::ranges::any_of(program.operations.at(operation), &Launch::beside)) beside_.emplace(driver);
     if (beside_ && (beside_->begin == nullptr || beside_->end == nullptr)) beside_.reset();  // an old driver has no events
     if (const auto found = program.repeats.find(operation); found != program.repeats.end()) repeats_ = found->second;
 }
 
-Graph::~Graph() { destroy(); }
+Graph::~Graph() {
+    destroy();
+    forget_record();
+    if (record_.stream != nullptr) driver_.destroy_stream(record_.stream);
+}
 
 void Graph::destroy() noexcept {
     if (executable_ != nullptr) driver_.destroy_executable(executable_);  // one in flight is freed when it ends
@@ -137,72 +155,118 @@ void Graph::launch(std::span<const Operand> operands, void* workspace, void* str
     driver_.launch_graph(executable_, stream);
 }
 
-void Graph::enqueue(std::span<const Operand> operands, void* workspace, void* stream, bool recording) const {
-    Going going{operands, static_cast<char*>(workspace), stream};
+void Graph::enqueue(std::span<const Operand> operands, void* workspace, void* stream, bool recording, bool may_record) {
+    if (repeats_.empty() && transport_ != nullptr) return enqueue_with_messages(operands, workspace, stream, may_record && !recording);
+    if (transport_ != nullptr) transport_->meet(operands.front().members, operation_, false);
     std::size_t done = 0;
     for (const auto& repeat : repeats_) {
-        enqueue_each(done, repeat.first, going);
+        enqueue_each(done, repeat.first, operands, workspace, stream);
         done = repeat.first + repeat.count;
         if (!recording)
-            enqueue_turns(repeat, going);
+            enqueue_turns(repeat, operands, workspace, stream);
         else
-            for (std::int64_t turn = 0; turn < repeat.most; ++turn) enqueue_each(repeat.first, done, going);
+            for (std::int64_t turn = 0; turn < repeat.most; ++turn) enqueue_each(repeat.first, done, operands, workspace, stream);
     }
-    enqueue_each(done, nodes_.size(), going);
+    enqueue_each(done, nodes_.size(), operands, workspace, stream);
 }
 
-void Graph::enqueue_each(std::size_t first, std::size_t end, Going& going) const {
+void Graph::enqueue_each(std::size_t first, std::size_t end, std::span<const Operand> operands, void* workspace, void* stream) const {
+    bool is_beside = false;
     for (auto k = first; k < end;) {
-        auto* const stream = stream_for(k, going);
-        if (is_message(*nodes_[k].launch)) {
-            // The launches before it are at work meanwhile.
-            if (!going.has_met) transport_->meet(going.members(), operation_);
-            going.has_met = true;
-            k = enqueue_group(k, end, going, stream);
+        auto* const chosen = stream_for(*nodes_[k].launch, stream, is_beside);
+        if (!is_message(*nodes_[k].launch)) {
+            const Parameters parameters(nodes_[k++], operands);
+            driver_.launch(parameters.grid, chosen);
             continue;
         }
-        const Parameters parameters(nodes_[k++], going.operands);
-        driver_.launch(parameters.grid, stream);
+        const auto last = group_from(k, end);
+        const bool many = last - k > 1;
+        if (many) transport_->begin_group();
+        for (; k < last; ++k) enqueue_message(nodes_[k], operands.front().members, static_cast<char*>(workspace), chosen);
+        if (many) transport_->end_group();
     }
 }
 
 /// The stream of a launch, which waits for the other one where it has to.
-void* Graph::stream_for(std::size_t k, Going& going) const {
-    const auto& launch = *nodes_[k].launch;
-    if (!beside_) return going.stream;
+void* Graph::stream_for(const Launch& launch, void* stream, bool& is_beside) const {
+    if (!beside_) return stream;
     if (launch.beside) {
-        if (!std::exchange(going.is_beside, true)) {
-            driver_.record(beside_->begin, going.stream);
-            driver_.wait_for(beside_->begin, beside_->stream);
-        }
+        if (std::exchange(is_beside, true)) return beside_->stream;
+        driver_.record(beside_->begin, stream);
+        driver_.wait_for(beside_->begin, beside_->stream);
         return beside_->stream;
     }
     const bool waits = std::ranges::any_of(launch.after, [&](std::size_t other) { return nodes_[other].launch->beside; });
-    if (waits && std::exchange(going.is_beside, false)) {
+    if (waits && std::exchange(is_beside, false)) {
         driver_.record(beside_->end, beside_->stream);
-        driver_.wait_for(beside_->end, going.stream);
+        driver_.wait_for(beside_->end, stream);
     }
-    return going.stream;
+    return stream;
 }
 
-/// Messages that follow one another without waiting are on their way at once. Returns where the next launch is.
-std::size_t Graph::enqueue_group(std::size_t first, std::size_t end, Going& going, void* stream) const {
-    const auto waits = [&](std::size_t k) {
-        return std::ranges::any_of(nodes_[k].launch->after, [&](std::size_t other) { return other >= first; });
-    };
+/// The end of the messages from `first` on that do not wait for one another, which are on their way at once.
+std::size_t Graph::group_from(std::size_t first, std::size_t end) const {
+    const auto waits = [&](const Launch& launch) { return std::ranges::any_of(launch.after, [&](std::size_t k) { return k >= first; }); };
     auto last = first + 1;
-    while (last < end && is_message(*nodes_[last].launch) && !waits(last)) ++last;
-    const bool many = last - first > 1;
-    if (many) transport_->begin_group();
-    for (auto k = first; k < last; ++k) enqueue_message(nodes_[k], going, stream);
-    if (many) transport_->end_group();
+    while (last < end && is_message(*nodes_[last].launch) && !waits(*nodes_[last].launch)) ++last;
     return last;
 }
 
+/// All ranks meet before the first message. The launches before it are at work meanwhile.
+void Graph::enqueue_with_messages(std::span<const Operand> operands, void* workspace, void* stream, bool may_record) {
+    const auto first =
+        static_cast<std::size_t>(std::ranges::find_if(nodes_, [](const Node& node) { return is_message(*node.launch); }) - nodes_.begin());
+    enqueue_each(0, first, operands, workspace, stream);
+    if (first == nodes_.size()) return;
+    const auto bytes = bytes_of(operands, workspace);
+    const bool repeats = may_record && !record_.is_refused && (bytes == record_.operands || bytes == record_.last);
+    const bool all_repeat = transport_->meet(operands.front().members, operation_, repeats);
+    record_.last = bytes;
+    if (all_repeat && (bytes == record_.operands || record(first, operands, workspace)))
+        driver_.launch_graph(record_.executable, stream);
+    else
+        enqueue_each(first, nodes_.size(), operands, workspace, stream);
+}
+
+/// Whether there is a record afterwards.
+bool Graph::record(std::size_t first, std::span<const Operand> operands, void* workspace) {
+    forget_record();
+    std::string why = "the driver does not say why";
+    try {
+        if (record_.stream == nullptr) record_.stream = driver_.create_stream();
+        driver_.begin_recording(record_.stream);
+        try {
+            enqueue_each(first, nodes_.size(), operands, workspace, record_.stream);
+        } catch (const Error& error) {
+            why = error.what();
+            record_.is_refused = true;
+        }
+        record_.graph = driver_.end_recording(record_.stream);
+        if (record_.graph != nullptr && !record_.is_refused) record_.executable = driver_.instantiate(record_.graph);
+    } catch (const Error& error) {
+        why = error.what();
+    }
+    record_.is_refused = record_.executable == nullptr;
+    if (record_.is_refused) {
+        forget_record();
+        log(LogLevel::warning, fmt::format("messages between GPUs cannot be recorded in a graph ({}); they are enqueued one by one", why));
+        return false;
+    }
+    record_.operands = bytes_of(operands, workspace);
+    return true;
+}
+
+/// A communicator that has been ended would be told of its graphs' end.
+void Graph::forget_record() noexcept {
+    const bool keeps = transport_ != nullptr && transport_->has_failed();
+    if (record_.executable != nullptr && !keeps) driver_.destroy_executable(record_.executable);
+    if (record_.graph != nullptr && !keeps) driver_.destroy_graph(record_.graph);
+    record_.graph = record_.executable = nullptr;
+    record_.operands.clear();
+}
+
 /// Pieces are gathered in the buffer "message" on their way; one that is the whole message is sent from its place.
-void Graph::enqueue_message(const Node& node, const Going& going, void* stream) const {
-    const auto members = going.members();
-    auto* const workspace = going.workspace;
+void Graph::enqueue_message(const Node& node, std::int64_t members, char* workspace, void* stream) const {
     const auto& [peer, pieces] = node.launch->message;
     const bool stays = peer == transport_->rank(), sends = node.launch->work == Work::send;
     const bool is_whole = pieces.size() == 1 && members == 1 && !stays;
@@ -219,16 +283,16 @@ void Graph::enqueue_message(const Node& node, const Going& going, void* stream) 
     if (sends && !stays) transport_->send(peer, room, bytes, {stream});
 }
 
-void Graph::enqueue_turns(const Repeat& repeat, Going& going) const {
+void Graph::enqueue_turns(const Repeat& repeat, std::span<const Operand> operands, void* workspace, void* stream) const {
     for (std::int64_t turn = 0; turn < repeat.most; ++turn) {
         std::int64_t wanted = 1;
         if (turn % repeat.look == 0) {
-            if (transport_ != nullptr) transport_->wait({going.stream});
-            driver_.copy_to_host(&wanted, flag_of(repeat, going.workspace), sizeof wanted, going.stream);
-            driver_.synchronize_stream(going.stream);
+            if (transport_ != nullptr) transport_->wait({stream});
+            driver_.copy_to_host(&wanted, flag_of(repeat, workspace), sizeof wanted, stream);
+            driver_.synchronize_stream(stream);
         }
         if (wanted == 0) return;
-        enqueue_each(repeat.first, repeat.first + repeat.count, going);
+        enqueue_each(repeat.first, repeat.first + repeat.count, operands, workspace, stream);
     }
 }
 

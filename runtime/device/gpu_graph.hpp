@@ -36,8 +36,8 @@ class Graph {
     void launch(std::span<const Operand> operands, void* workspace, void* stream);
     /// The same launches one by one, as a stream under capture or a debugger wants them. Where they are repeated, the host waits for the
     /// stream after some turns to see whether there is another one; unless the stream is `recording`, which then has as many turns as there
-    /// can be.
-    void enqueue(std::span<const Operand> operands, void* workspace, void* stream, bool recording) const;
+    /// can be. From the first message on, a call that all ranks repeat is recorded, and launched as a graph, if `may_record`.
+    void enqueue(std::span<const Operand> operands, void* workspace, void* stream, bool recording, bool may_record = false);
 
   private:
     struct Node {
@@ -60,15 +60,6 @@ class Graph {
     void add_repeat(const Repeat& repeat, std::span<const Operand> operands, void* workspace);
     void update(std::span<const Operand> operands, void* workspace);
     void note(std::span<const Operand> operands, void* workspace);
-    /// A call on its way.
-    struct Going {
-        std::span<const Operand> operands;
-        char* workspace;
-        void* stream;
-        bool has_met = false;    // all ranks have come
-        bool is_beside = false;  // the second stream is at work
-        std::int64_t members() const { return operands.front().members; }
-    };
     /// A second stream, where the Program has launches beside others, and events by which the two wait for one another.
     struct Beside {
         explicit Beside(const Driver& driver);
@@ -78,11 +69,14 @@ class Graph {
         const Driver& driver;
         void *stream, *begin, *end;
     };
-    void enqueue_each(std::size_t first, std::size_t end, Going& going) const;
-    void* stream_for(std::size_t k, Going& going) const;
-    std::size_t enqueue_group(std::size_t first, std::size_t end, Going& going, void* stream) const;
-    void enqueue_message(const Node& node, const Going& going, void* stream) const;
-    void enqueue_turns(const Repeat& repeat, Going& going) const;
+    void* stream_for(const Launch& launch, void* stream, bool& is_beside) const;
+    std::size_t group_from(std::size_t first, std::size_t end) const;
+    void enqueue_each(std::size_t first, std::size_t end, std::span<const Operand> operands, void* workspace, void* stream) const;
+    void enqueue_with_messages(std::span<const Operand> operands, void* workspace, void* stream, bool may_record);
+    bool record(std::size_t first, std::span<const Operand> operands, void* workspace);
+    void forget_record() noexcept;
+    void enqueue_message(const Node& node, std::int64_t members, char* workspace, void* stream) const;
+    void enqueue_turns(const Repeat& repeat, std::span<const Operand> operands, void* workspace, void* stream) const;
     void* flag_of(const Repeat& repeat, void* workspace) const;
 
     const Driver& driver_;
@@ -100,6 +94,14 @@ class Graph {
     std::string held_;  // bytes of the first operand that the executable's nodes have
     void* held_workspace_ = nullptr;
     bool holds_ = false;  // false while an update is incomplete
+
+    /// The launches from the first message on, for calls with the same operands.
+    struct Record {
+        void *graph = nullptr, *executable = nullptr, *stream = nullptr;
+        std::string operands, last;  // of the record, and of the last call
+        bool is_refused = false;
+    };
+    Record record_;
 };
 
 }  // namespace trifold::gpu

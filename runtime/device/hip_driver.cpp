@@ -20,7 +20,7 @@ namespace {
     X(hipSetDevice) X(hipGetDeviceProperties) X(hipDeviceGetAttribute) X(hipDeviceSynchronize) X(hipModuleLoadData) \
     X(hipModuleUnload) X(hipModuleGetFunction) X(hipFuncGetAttribute) X(hipMalloc) X(hipFree) X(hipMemGetInfo) \
     X(hipMemsetAsync) X(hipMemcpyAsync) X(hipPointerGetAttributes) X(hipStreamCreateWithFlags) X(hipStreamCreateWithPriority) X(hipStreamWaitEvent) X(hipStreamDestroy) \
-    X(hipStreamSynchronize) X(hipStreamQuery) X(hipStreamIsCapturing) X(hipGraphCreate) X(hipGraphDestroy) X(hipGraphAddKernelNode) \
+    X(hipStreamSynchronize) X(hipStreamQuery) X(hipStreamIsCapturing) X(hipStreamBeginCapture) X(hipStreamEndCapture) X(hipGraphCreate) X(hipGraphDestroy) X(hipGraphAddKernelNode) \
     X(hipGraphInstantiate) X(hipGraphExecDestroy) X(hipGraphExecKernelNodeSetParams) X(hipGraphLaunch) \
     X(hipModuleLaunchKernel)
 // clang-format on
@@ -271,6 +271,13 @@ class HipDriver final : public Driver {
     void launch(const KernelLaunch& grid, void* stream) const override {
         TRIFOLD_HIP(hipModuleLaunchKernel, static_cast<hipFunction_t>(grid.function), grid.x, grid.y, 1U, grid.threads, 1U, 1U,
                     grid.shared_bytes, stream_of(stream), grid.arguments, nullptr);
+    }
+    void begin_recording(void* stream) const override {
+        TRIFOLD_HIP(hipStreamBeginCapture, stream_of(stream), hipStreamCaptureModeThreadLocal);
+    }
+    void* end_recording(void* stream) const noexcept override {
+        hipGraph_t graph = nullptr;
+        return functions_.hipStreamEndCapture(stream_of(stream), &graph) == hipSuccess ? graph : nullptr;
     }
     void* create_graph() const override {
         hipGraph_t graph = nullptr;

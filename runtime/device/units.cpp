@@ -1,17 +1,22 @@
 #include "runtime/device/units.hpp"
 
+#include <optional>
 #include <utility>
 
 #include "runtime/base/switches.hpp"
 #include "runtime/compile/beside.hpp"
+#include "runtime/compile/ptx.hpp"
+#include "runtime/device/gpu.hpp"
 
 namespace trifold {
 
 Units::Units(const Program& program, const Device& device, const std::set<std::size_t>& first)
     : device_(device), items_(program.units.size()) {
-    const auto& units = program.units;
+    const auto ptx = gpu::needs_ptx(device) ? std::optional(as_ptx(program)) : std::nullopt;
+    const auto& taken = ptx ? *ptx : program;
+    const auto& units = taken.units;
     if (!remembers()) {
-        const auto binaries = obtain_all(program);
+        const auto binaries = obtain_all(taken);
         for (std::size_t k = 0; k < size(); ++k) make(items_[k], units[k], load(binaries[k], device_));
         return;
     }

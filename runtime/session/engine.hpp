@@ -51,6 +51,8 @@ class Engine {
     virtual void* device_array(std::string_view name, const void* host, std::int64_t bytes) = 0;
     virtual void upload(void* device, const void* host, std::int64_t bytes) = 0;
     virtual void download(void* host, const void* device, std::int64_t bytes) = 0;
+    /// Waits for these copies, where they are enqueued.
+    virtual void finish_copies() {}
 
   protected:
     void* workspace_ = nullptr;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <trifold/error.hpp>
@@ -68,7 +69,6 @@ class GpuEngine final : public Engine {
           as_graph_(!disabled("graph")),
           calls_(context_, prepared_->words.plan, prepared_->device.name()),
           gauged_(gauges.solvers, workspace == nullptr ? prepared_->program.workspace_bytes : 0) {
-        checked_.reserve(most_arrays);
         const Current current(context_);
         if (workspace != nullptr) calls_.check_pointer(workspace, "the workspace");
         resources_.emplace(context_, *prepared_, stand_in, workspace, holds);
@@ -108,12 +108,15 @@ class GpuEngine final : public Engine {
         return driver_.is_capturing(stream.handle);
     }
     void check(std::span<const CallArray> arrays) override {
-        // Loops bring the same arrays again and again.
-        if (std::ranges::equal(arrays, checked_, {}, &CallArray::data)) return;
+        // Loops bring the same arrays again and again, or all but one of them.
+        if (std::equal(arrays.begin(), arrays.end(), checked_.begin(), [](const auto& array, auto known) { return array.data == known; }))
+            return;
         const Current current(context_);
-        for (const auto& array : arrays) calls_.check_pointer(array.data, array.name);
-        checked_.clear();
-        for (const auto& array : arrays) checked_.push_back(array.data);
+        for (std::size_t k = 0; k < arrays.size(); ++k) {
+            if (arrays[k].data == checked_[k]) continue;
+            calls_.check_pointer(arrays[k].data, arrays[k].name);
+            checked_[k] = arrays[k].data;
+        }
     }
     bool run(std::size_t operation, std::span<const Operand> operands, Stream stream, StreamTimer* timer) override {
         const Current current(context_);
@@ -126,7 +129,7 @@ class GpuEngine final : public Engine {
         if (!capturing && as_graph_ && graph.can_launch())
             graph.launch(operands, workspace_, handle);
         else
-            graph.enqueue(operands, workspace_, handle, capturing);
+            graph.enqueue(operands, workspace_, handle, capturing, as_graph_);
         if (timer != nullptr) timer->stop(handle);
         calls_.note(handle);
         return capturing;
@@ -187,6 +190,10 @@ class GpuEngine final : public Engine {
         const Current current(context_);
         driver_.copy_to_host(host, device, static_cast<std::size_t>(bytes), resources_->stream.get());
     }
+    void finish_copies() override {
+        const Current current(context_);
+        driver_.synchronize_stream(resources_->stream.get());
+    }
 
   private:
     std::shared_ptr<const Prepared> prepared_;
@@ -194,7 +201,7 @@ class GpuEngine final : public Engine {
     const Driver& driver_;
     bool as_graph_;
     Calls calls_;
-    std::vector<const void*> checked_;  // the last arrays that were found to be readable
+    std::array<const void*, most_arrays> checked_{};  // the last arrays that were found to be readable, by their places in a call
     std::optional<Resources> resources_;
     Gauged gauged_;
 };

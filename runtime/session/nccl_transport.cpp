@@ -156,25 +156,31 @@ struct NcclTransport::Impl {
         functions().abort(communicator);
         communicator = nullptr;
         constexpr std::int64_t giving_up = -1;
-        meet(giving_up, "the end of a call that has failed");
+        meet(giving_up, "the end of a call that has failed", false);
         throw RankError(fmt::format("{}, though all ranks are there (NCCL {})", why, library->text()), -1);
     }
 
-    void meet(std::int64_t number, const std::string& what) {
-        constexpr auto bytes = static_cast<std::int64_t>(sizeof number);
-        std::int64_t culprit = -1;
+    /// Returns whether all ranks repeat a call.
+    bool meet(std::int64_t number, const std::string& what, bool repeats) {
+        struct Word {
+            std::int64_t number, repeats;  // rank 0's answer has a culprit for a number
+        };
+        Word mine{number, repeats ? 1 : 0};
         if (rank == 0) {
+            mine.number = -1;
             for (int other = 1; other < ranks; ++other) {
-                std::int64_t theirs = 0;
-                hosts->receive(other, &theirs, bytes);
-                if (theirs != number && culprit < 0) culprit = other;
+                Word theirs{};
+                hosts->receive(other, &theirs, sizeof theirs);
+                if (theirs.number != number && mine.number < 0) mine.number = other;
+                mine.repeats = std::min(mine.repeats, theirs.repeats);
             }
-            for (int other = 1; other < ranks; ++other) hosts->send(other, &culprit, bytes);
+            for (int other = 1; other < ranks; ++other) hosts->send(other, &mine, sizeof mine);
         } else {
-            hosts->send(0, &number, bytes);
-            hosts->receive(0, &culprit, bytes);
+            hosts->send(0, &mine, sizeof mine);
+            hosts->receive(0, &mine, sizeof mine);
         }
-        if (culprit < 0) return;
+        const auto culprit = mine.number;
+        if (culprit < 0) return mine.repeats != 0;
         has_failed = true;
         throw RankError(fmt::format("rank {} makes another call than rank 0, or with other members, where rank {} calls {}; all ranks must "
                                     "make the same calls in the same order",
@@ -240,12 +246,13 @@ void NcclTransport::begin_group() {
 void NcclTransport::end_group() {
     if (impl_->communicator != nullptr) impl_->check(impl_->functions().group_end(), "ncclGroupEnd");
 }
-void NcclTransport::meet(std::int64_t number, const std::string& what) {
+bool NcclTransport::meet(std::int64_t number, const std::string& what, bool repeats) {
     // Names stand for themselves in a number that differs where they do.
     constexpr std::int64_t spread = 1'000'003;
     for (const char c : what) number = number % (std::int64_t{1} << 40) * spread + c;
-    impl_->meet(number & ~(std::int64_t{1} << 63), what);
+    return impl_->meet(number & ~(std::int64_t{1} << 63), what, repeats);
 }
+bool NcclTransport::has_failed() const { return impl_->has_failed; }
 void NcclTransport::wait(Stream stream) { impl_->wait(stream); }
 
 }  // namespace trifold

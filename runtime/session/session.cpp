@@ -122,6 +122,17 @@ void Session::Call::write(std::string_view name, std::int64_t offset, std::span<
     if (count > 0) session_.engine_->write(to.offset + offset, bytes.data(), count);
 }
 
+void Session::Call::fetch(std::span<std::byte> to, const void* from) {
+    session_.engine_->synchronize();
+    session_.engine_->download(to.data(), from, static_cast<std::int64_t>(to.size()));
+    session_.engine_->finish_copies();
+}
+void Session::Call::store(void* to, std::span<const std::byte> from) {
+    session_.engine_->synchronize();
+    session_.engine_->upload(to, from.data(), static_cast<std::int64_t>(from.size()));
+    session_.engine_->finish_copies();
+}
+
 void Session::Call::copy(std::string_view name, void* to, std::int64_t bytes, Stream stream, std::int64_t from) {
     if (to == nullptr && bytes > 0) throw SpecError(fmt::format("{} is to be copied to a null pointer", name));
     session_.engine_->copy(to, buffer(session_.program(), name).offset + from, bytes, stream);

@@ -74,6 +74,9 @@ class Session::Call {
     }
     /// Writes into a buffer, after the last call: for contents that are large, or known late.
     void write(std::string_view buffer, std::int64_t offset, std::span<const std::byte> bytes);
+    /// Copies an array from memory of the device to the host, and back, after the last call.
+    void fetch(std::span<std::byte> to, const void* from);
+    void store(void* to, std::span<const std::byte> from);
     /// Enqueues a copy of so many bytes of a buffer, from byte `from` on, to memory of the device.
     void copy(std::string_view buffer, void* to, std::int64_t bytes, Stream stream, std::int64_t from = 0);
 

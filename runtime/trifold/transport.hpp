@@ -39,7 +39,13 @@ class Transport {
     /// Carries what ranks tell one another from host to host.
     virtual Transport& hosts() { return *this; }
     /// On a device: returns when all ranks have come with the same number, before the first message of a call. `what` names the call.
-    virtual void meet(std::int64_t number, const std::string& what) { (void)number, (void)what; }
+    /// `repeats`: this rank's arrays are those of an earlier call. Returns whether that is so on all ranks: then messages may be recorded.
+    virtual bool meet(std::int64_t number, const std::string& what, bool repeats = false) {
+        (void)number, (void)what, (void)repeats;
+        return false;
+    }
+    /// On a device: whether messages have come to an end for good. Graphs with messages are then left as they are.
+    virtual bool has_failed() const { return false; }
     /// On a device: returns when the stream's work has ended.
     virtual void wait(Stream stream) { (void)stream; }
 };
@@ -84,7 +90,8 @@ class NcclTransport final : public Transport {
     void end_group() override;
     bool is_on_device() const override { return true; }
     Transport& hosts() override;
-    void meet(std::int64_t number, const std::string& what) override;
+    bool meet(std::int64_t number, const std::string& what, bool repeats = false) override;
+    bool has_failed() const override;
     void wait(Stream stream) override;
     /// The version of NCCL and its file: "2.28.3, /usr/lib/libnccl.so.2".
     const std::string& library() const;

@@ -142,10 +142,11 @@ def test_what_fails():
             call()
     for mine in (trifold.marginals(D, E, b, check=False), tj.marginals(D, E, b)):
         assert all(np.isnan(part).all() for part in mine)
-    D, E = singular(dtype=np.float32)
-    b = np.ones((3, 1), np.float32)
-    assert all(np.isnan(part).all() for part in tj.marginals(D, E, b))
-    assert all(np.isfinite(part).all() for part in tj.marginals(D, E, b, accept_nearly_singular=True))
+    with jax.default_device(jax.devices("cpu")[0]):  # a GPU leaves what it computed
+        D, E = singular(dtype=np.float32)
+        b = np.ones((3, 1), np.float32)
+        assert all(np.isnan(part).all() for part in tj.marginals(D, E, b))
+        assert all(np.isfinite(part).all() for part in tj.marginals(D, E, b, accept_nearly_singular=True))
     with pytest.raises(trifold.SpecError, match="mixed"):
         trifold.marginals(*make(3, 5), rhs(3, 5), mixed=True)
 

@@ -28,6 +28,11 @@ def singular(batch=None, dtype=np.float64):
     return np.tile(D.reshape(3, 1, 1), (*front, 1, 1, 1)), np.tile(E.reshape(2, 1, 1), (*front, 1, 1, 1))
 
 
+def of_symmetric(function):
+    """A function of D's symmetric part: finite differences of D see what its gradient says."""
+    return lambda D, *rest: function((D + D.mT) / 2, *rest)
+
+
 def reciprocal_condition(D, E):
     """In the 1-norm, of one A scaled to a diagonal of ones."""
     A = dense(D, E)

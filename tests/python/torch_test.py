@@ -5,7 +5,7 @@ import threading
 import pytest
 import trifold
 from host_time import empty_operator, per_call
-from problems import make, rhs, singular
+from problems import make, of_symmetric, rhs, singular
 
 torch = pytest.importorskip("torch")
 import trifold.torch as tt  # noqa: E402
@@ -54,11 +54,6 @@ def parts(D, E, b):
     """The same from one factor, in parts."""
     f = tt.factor(D, E, columns=b.shape[-1] if b.dim() == D.dim() else 1)
     return f.solve(b), f.log_determinant(), f.quadratic(b)
-
-
-def of_symmetric(function):
-    """A function of D's symmetric part: finite differences of D see what its gradient says."""
-    return lambda D, *rest: function((D + D.mT) / 2, *rest)
 
 
 def gradients(function, arguments, seed=1):

@@ -13,6 +13,7 @@
 #include "generator/program/knob.hpp"
 #include "runtime/base/processors.hpp"
 #include "runtime/compile/cache.hpp"
+#include "runtime/compile/ptx.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/trifold/spec_options.hpp"
 #include "tools/trifold/text.hpp"
@@ -27,7 +28,7 @@ struct PackOptions {
     tune::PointOptions points;
     std::vector<std::string> targets, device_names;
     std::string output;
-    bool any_size = false;
+    bool any_size = false, ptx = false;
 };
 
 /// The devices whose shipped wisdom may decide, and one that has none.
@@ -89,12 +90,17 @@ std::vector<Target> targets_of(const tune::Point& point, const std::vector<Targe
     return result;
 }
 
+void add_unit(Packed& packed, Unit unit) {
+    auto key = cache_key(unit);
+    packed.units.try_emplace(std::move(key), std::move(unit));
+}
+
 void add_units(Packed& packed, const tune::Point& point, const Target& target, const PackOptions& options) {
     for (const auto& candidate : candidates(point, target, options)) {
         auto program = tune::family_of(point).program(point, target, candidate);
         for (auto& unit : program.units) {
-            auto key = cache_key(unit);
-            packed.units.try_emplace(std::move(key), std::move(unit));
+            if (options.ptx) add_unit(packed, as_ptx(unit));
+            add_unit(packed, std::move(unit));
         }
     }
 }
@@ -116,6 +122,7 @@ void compile(Packed& packed, const Cache& layer) {
     const auto work = [&] {
         for (auto k = next++; k < units.size(); k = next++) try {
                 layer.publish(obtain(*units[k]), *units[k], Parts::kernels);
+                if (units[k]->target.backend == Backend::cuda) layer.publish_target(code_name(*units[k]));
             } catch (const Error& error) {
                 packed.leave_out(fmt::format("{} for {}", units[k]->id, to_string(units[k]->target)), error);
             }
@@ -167,6 +174,8 @@ Action add_pack(CLI::App& app, const bool& json) {
         "--any-size", options->any_size,
         "Kernels for every N, batch and class of right-hand sides, as Python's functions take them. Those of a captured program are "
         "its own");
+    app.add_flag("--ptx", options->ptx,
+                 "PTX beside machine code for CUDA, which drivers of newer GPUs compile: three times the size, or more");
     app.footer(
         "Name the folder in TRIFOLD_BINARIES, or give it to tools/kernel_wheel. What cannot be made is left out, with exit status 1.");
     return [options, &json] { return pack(*options, json); };

@@ -227,11 +227,21 @@ double seconds(const Problem& problem, const KnownDevice& device) {
 
 Quantities quantities(const Problem& problem) { return {{"edge", static_cast<double>(sizes_of(problem).tile)}}; }
 
+/// The last levels whose sums are those of ranks.
+std::int64_t rank_levels(const Problem& problem) { return take(problem, "rank_levels", quantities_of(problem, sizes_of(problem))); }
+
+/// The first of these levels, of those that have tasks; where there is none, one that no block has.
+std::int64_t apart_from(const Problem& problem) {
+    const auto levels = static_cast<std::int64_t>(with_tasks(problem.schedule).levels.size()) - (leaves(problem.schedule) ? 1 : 0);
+    const auto apart = rank_levels(problem);
+    return apart == 0 ? level_room(problem) : std::max<std::int64_t>(levels - apart, 0);
+}
+
 /// Products of tiles in single precision by instructions of half precision.
 bool has_halves(const Problem& problem) {
     // Rows are scaled by their blocks' diagonals, which a rank has not got of its neighbour's block.
     return problem.target.backend == Backend::cuda && problem.spec.precision == Precision::f32 && !is_part(problem.schedule) &&
-           device_of(problem.target).has("fast_tensor");
+           rank_levels(problem) == 0 && device_of(problem.target).has("fast_tensor");
 }
 
 /// Panels of a block that are also kept as pairs of halves.
@@ -305,8 +315,9 @@ std::vector<Constant> constants(const Design& design) {
         {constant("HALF_PANELS", half_panels(problem)), constant("SHARED_FACTOR", sizes.factor_shared),
          constant("SHARED_SWEEP", sizes.sweep_shared), constant("SWEEP_COLUMNS", sizes.columns), constant("FACTOR_BLOCKS", factor_blocks),
          constant("SWEEP_BLOCKS", blocks_for(target, sweep_threads, sweep_registers)), constant("LEVELS", level_room(problem)),
-         constant("LEAVES", is_part(problem.schedule)), constant("SHORT_NUMBERS", has_short_numbers(problem, edge)),
-         constant("TASKS", factor_tasks(schedule, spec, edge)), constant("TASK_BLOCKS", design.lowered.shapes.at(Phase::factor).groups),
+         constant("LEAVES", is_part(problem.schedule)), constant("APART_FROM", apart_from(problem)),
+         constant("SHORT_NUMBERS", has_short_numbers(problem, edge)), constant("TASKS", factor_tasks(schedule, spec, edge)),
+         constant("TASK_BLOCKS", design.lowered.shapes.at(Phase::factor).groups),
          constant("SWEEP_TASKS", sweep_tasks(schedule, spec, edge)),
          constant("SWEEP_TASK_BLOCKS", design.lowered.shapes.at(Phase::forward).groups), constant("SWEEP_THREADS", sweep_threads),
          constant("GROUP_LINES", std::max<std::int64_t>(take(problem, "group_bytes", of) / line, 4)),
@@ -320,6 +331,7 @@ std::vector<std::string> templates(const Design& design) { return entry_of(desig
 constexpr Knob knobs[] = {bake,
                           {"stage_columns", "columns of operands that come in one copy", {16, 32}},
                           {"stages", "copies that are on their way", {1, 2, 3, 4, 6, 8}},
+                          {"rank_levels", "last levels whose sums are those of twice as many ranks each", {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
                           {"tile_blocks", "thread blocks that share a multiprocessor while they factor", {1, 2, 3, 4}},
                           {"tile_sweep_registers", "registers of a thread that sweeps", {64, 80, 96, 128, 168}},
                           {"group_bytes", "bytes of counters that fronts which go side by side have", {2048, 4096, 8192, 16384, 32768}}};

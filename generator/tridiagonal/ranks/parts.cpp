@@ -28,9 +28,11 @@ Part::Part(Choice choice, std::string prefix, std::int64_t base)
       program_(write_down(design_, Packing::apart)),
       prefix_(std::move(prefix)),
       buffers_(design_.buffers),
-      end_(base + design_.workspace_bytes - design_.lowered.scratch_bytes * design_.workers),
+      // Threads of a processor have their scratch behind all parts.
+      end_(
+          round_up(base + design_.workspace_bytes - (on_gpu() ? 0 : design_.lowered.scratch_bytes * design_.workers), workspace_alignment)),
       real_(element_bytes(design_.spec.precision)),
-      group_(design_.lowered.shapes.at(Phase::factor).members_per_task),
+      group_(on_gpu() ? 1 : design_.lowered.shapes.at(Phase::factor).members_per_task),
       groups_(design_.lowered.members / group_) {
     for (auto& buffer : buffers_) {
         neutralize(buffer, buffer.name);

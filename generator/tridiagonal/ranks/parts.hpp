@@ -15,9 +15,10 @@ enum RankOperands : std::size_t {
     own_in_x,
     joint,
     joint_in_x,
-    deliver,          ///< X of its blocks, to the caller
-    deliver_inverse,  ///< likewise
-    own_diagonal,     ///< a diagonal that the caller adds, to the path
+    deliver,           ///< X of its blocks, to the caller
+    deliver_inverse,   ///< likewise
+    deliver_coupling,  ///< the inverse's, where no front of this rank stands between two separators
+    own_diagonal,      ///< a diagonal that the caller adds, to the path
     joint_diagonal,
     clear_own,  ///< a word of each member's range
     clear_joint,

@@ -84,7 +84,7 @@ class Writer {
         result.buffers = own_.buffers();
         result.operations.clear();
         if (joint_) add_joint(result);
-        if (own_.design().target.backend != Backend::cpu) {
+        if (on_gpu()) {
             copy_unit_ = result.units.size();
             result.units.push_back(copy_unit(own_.design().target));
         }
@@ -97,6 +97,7 @@ class Writer {
         };
         add("message", largest_, false);
         add("zeros", sizeof(double), true);
+        if (on_gpu()) result.scratch_bytes = 0;  // each part has its own
         result.workspace_bytes = checked_add(end, checked_multiply(result.scratch_bytes, result.workers, "scratch"), "workspace");
         return result;
     }
@@ -136,10 +137,10 @@ class Writer {
             descend(operation);
         else if (joint_ && sweeps_forward(operation))
             pass(spec_.rank, {joint_->solution(1)}, spec_.rank, {own_.solution(0)}, "Y of its separator");
-        if (operation == Operation::inverse)
-            copy(deliver_inverse, "diagonal of the inverse");
-        else if (operation != Operation::factor)
-            copy(deliver, "X");
+        if (operation == Operation::inverse) copy(deliver_inverse, "diagonal of the inverse");
+        if (operation == Operation::inverse && on_gpu() && own_ends_.left == 0 && own_ends_.right == 1)
+            copy(deliver_coupling, "coupling of the inverse");
+        if (operation != Operation::inverse && operation != Operation::factor) copy(deliver, "X");
         finish(own_, operation);
         if (joint_) finish(*joint_, operation);
         return std::move(launches_);
@@ -189,6 +190,8 @@ class Writer {
             message(Work::receive, interval_.parent, solved(own_, own_ends_), "solution beside its own blocks");
         run(own_, operation, true);
     }
+
+    bool on_gpu() const { return own_.design().target.backend != Backend::cpu; }
 
     std::array<std::pair<Interval, Ends>, 2> children() const {
         return {{{left_child(spec_.rank, spec_.ranks()), left_ends_}, {right_child(spec_.rank, spec_.ranks()), right_ends_}}};
@@ -308,8 +311,6 @@ Spec path_of(const RankSpec& spec) {
 Choice choose(const RankSpec& spec, const Target& target, const Tuning& tuning) {
     validate(spec);
     const bool on_gpu = target.backend != Backend::cpu;
-    if (on_gpu && spec.spec.operations.contains(Operation::inverse))
-        throw SpecError("ranks on GPUs have no selected inverse yet; leave it out of the Spec's operations, or give a CPU");
     auto whole = tuning;
     whole.schedule = "sequential";
     whole.any_size = !on_gpu || tuning.any_size;

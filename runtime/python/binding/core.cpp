@@ -459,6 +459,8 @@ NB_MODULE(_core, module) {
     module.def("allocate_bytes", &allocate_bytes, "bytes"_a, nb::sig("def allocate_bytes(bytes: int) -> Any"));
     module.def("seconds_of_solve", &BoundSolver::seconds_of_solve, "solver"_a, "b"_a, "out"_a, "repeats"_a,
                nb::sig("def seconds_of_solve(solver: Solver, b: Any, out: Any, repeats: int) -> float"), guarded);
+    module.def("seconds_of_factor_solve", &BoundSolver::seconds_of_factor_solve, "solver"_a, "D"_a, "E"_a, "b"_a, "out"_a, "repeats"_a,
+               nb::sig("def seconds_of_factor_solve(solver: Solver, D: Any, E: Any, b: Any, out: Any, repeats: int) -> float"), guarded);
     module.def("finish_calls", &finish_calls);
     module.def("add_layer", [](const std::string& directory) { trifold::add_layer(directory); }, "directory"_a);
     module.def("layers", [] { return trifold::probe_layers(); }, nb::sig("def layers() -> list[str]"));

@@ -371,16 +371,33 @@ nb::object BoundSolver::reciprocal_condition(nb::handle d, nb::handle e, const O
     return helper("by_member")(listed(values, [](double value) { return value; }), members.batched);
 }
 
+template <class Call>
+double BoundSolver::seconds_of(int repeats, Call call) {
+    const auto stream = this->stream();
+    const Unlocked unlocked;
+    const auto start = std::chrono::steady_clock::now();
+    with_real([&](auto real) {
+        for (int k = 0; k < repeats; ++k) call(real, stream);
+    });
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / repeats;
+}
+
 double BoundSolver::seconds_of_solve(nb::handle b, nb::handle out, int repeats) {
     Inputs in(members_);
     read_rhs(in, b, out);
-    double seconds = 0;
-    run(in.members, false, false, false, [&]<class Real>(Solver& solver, Real, Stream stream) {
-        const auto start = std::chrono::steady_clock::now();
-        for (int k = 0; k < repeats; ++k) solver.solve(in.b.as<const Real>(), in.x.as<Real>(), stream, in.sweep_options());
-        seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return seconds_of(
+        repeats, [&]<class Real>(Real, Stream stream) { own_->solve(in.b.as<const Real>(), in.x.as<Real>(), stream, in.sweep_options()); });
+}
+
+double BoundSolver::seconds_of_factor_solve(nb::handle d, nb::handle e, nb::handle b, nb::handle out, int repeats) {
+    Inputs in(members_);
+    read_system(in, d, e, {});
+    read_rhs(in, b, out);
+    return seconds_of(repeats, [&]<class Real>(Real, Stream stream) {
+        const auto solver = held_->factors->fresh(held_->value.data(), stream, false);
+        solver->factor_solve(in.d.as<const Real>(), in.e.as<const Real>(), in.b.as<const Real>(), in.x.as<Real>(), stream,
+                             in.factor_options<Real>({}));
     });
-    return seconds / repeats;
 }
 
 void BoundSolver::check() {

@@ -49,8 +49,10 @@ class BoundSolver : Bound {
     /// For D, E and what was added to them when they were factored.
     nb::object reciprocal_condition(nb::handle d, nb::handle e, const Options& options);
     void check();
-    /// Seconds that one call of Solver::solve takes the host, of so many without Python between them: what the binding is measured against.
+    /// Seconds that one call of the C++ library takes the host, of so many without Python between them: what the binding is measured
+    /// against. The first is of a Solver with memory of its own, the second of one on a value, which it factors into afresh.
     double seconds_of_solve(nb::handle b, nb::handle out, int repeats);
+    double seconds_of_factor_solve(nb::handle d, nb::handle e, nb::handle b, nb::handle out, int repeats);
     void synchronize();
     nb::object value() const { return held_->value.object().is_valid() ? nb::borrow(held_->value.object()) : nb::none(); }
     Members members() const { return members_; }
@@ -75,6 +77,8 @@ class BoundSolver : Bound {
     }
     template <class Body>
     void run(Members members, bool factors, bool masked, bool checked, Body body);
+    template <class Call>
+    double seconds_of(int repeats, Call call);
     template <class Body>
     void run_factor(const Inputs& in, std::optional<bool> check, Body body);
 

@@ -205,7 +205,7 @@ std::vector<Refinement> RankSolver::Impl::refine(std::span<const AnyArray> array
     require_factor("refine");
     const auto members = options.members > 0 ? options.members : shard_.batch;
     const auto columns = options.columns > 0 ? options.columns : shard_.rhs;
-    auto& transport = *plan.state()->prepared->transport;
+    auto& transport = plan.state()->prepared->transport->hosts();
     Residuals<Real> residuals(shard_, path_, transport, arrays, options, columns);
     const double bound = error_bound(shard_.block, AnyArray::precision_of<Real>);
     std::vector<Refinement> results(static_cast<std::size_t>(members));
@@ -225,6 +225,35 @@ std::vector<Refinement> RankSolver::Impl::refine(std::span<const AnyArray> array
     }
 }
 
+template <class Real>
+std::vector<Refinement> RankSolver::Impl::refine_on_device(std::span<const AnyArray> arrays, const RankOptions& options) {
+    require_factor("refine");
+    const auto members = options.members > 0 ? options.members : shard_.batch;
+    const auto sweep = rhs_extent(shard_, members, options.columns > 0 ? options.columns : shard_.rhs);
+    const std::array extents{diagonal_extent(shard_, members), coupling_extent(path_, members), sweep, sweep};
+    std::array<std::vector<Real>, 4> copies;
+    std::vector<Real> diagonal, shift;
+    auto on_host = options;
+    std::vector<int> active;
+    {
+        Session::Call call(session);
+        const auto fetch = [&](auto& to, const void* from, std::int64_t count) {
+            to.resize(static_cast<std::size_t>(count));
+            if (count > 0) call.fetch(std::as_writable_bytes(std::span(to)), from);
+        };
+        for (std::size_t k = 0; k < copies.size(); ++k) fetch(copies[k], arrays[k].data, extents[k]);
+        if (options.diagonal) fetch(diagonal, options.diagonal->data, members * shard_.horizon * shard_.block);
+        if (options.shift) fetch(shift, options.shift->data, members);
+        if (options.active != nullptr) fetch(active, options.active, members);
+    }
+    if (options.diagonal) on_host.diagonal = diagonal;
+    if (options.shift) on_host.shift = shift;
+    if (options.active != nullptr) on_host.active = active.data();
+    const auto results = refine<Real>(std::array<AnyArray, 4>{copies[0], copies[1], copies[2], copies[3]}, on_host);
+    Session::Call(session).store(const_cast<void*>(arrays[3].data), std::as_bytes(std::span(copies[3])));
+    return results;
+}
+
 std::vector<Refinement> RankSolver::refine_arrays(std::initializer_list<AnyArray> arrays, const RankOptions& options) {
     const std::span given(arrays.begin(), arrays.size());
     const auto precision = given.front().precision;
@@ -234,7 +263,11 @@ std::vector<Refinement> RankSolver::refine_arrays(std::initializer_list<AnyArray
     const bool wide = precision == Precision::f64;
     if (!wide && plan().spec().spec.precision == Precision::f64)
         throw SpecError("refine takes arrays in f64, as this RankPlan is; a RankPlan in f32 takes both");
-    return wide ? impl().refine<double>(given, options) : impl().refine<float>(given, options);
+    const bool on_host = !impl().on_gpu() || std::ranges::all_of(given, &AnyArray::on_host);
+    if (!on_host && std::ranges::any_of(given, &AnyArray::on_host))
+        throw SpecError("some arrays of refine are in the host's memory and some in the device's; give all in one of them");
+    if (on_host) return wide ? impl().refine<double>(given, options) : impl().refine<float>(given, options);
+    return wide ? impl().refine_on_device<double>(given, options) : impl().refine_on_device<float>(given, options);
 }
 
 }  // namespace trifold

@@ -231,6 +231,9 @@ void RankSolver::Impl::set_copies(const Request& request, const trifold_args& ca
     if (has_joint())
         set(joint_diagonal, caller.diagonal, {1, 0, n, n * blocks}, static_cast<char*>(at("joint.diagonal")) + n * real,
             {1, 0, n, n * joint_blocks}, 1, 1);
+    if (request.operation == Operation::inverse && on_gpu())
+        set(deliver_coupling, at("inverse_coupling"), {n, 1, 0, buffer(plan.program(), "inverse_coupling").bytes / (shard_.batch * real)},
+            caller.inverse_coupling, {n, 1, 0, n * n}, 1, n);
     if (request.operation == Operation::inverse)
         set(deliver_inverse, at("inverse_diagonal"), {n, 1, n * n, n * n * path_.horizon}, caller.inverse_diagonal,
             {n, 1, n * n, n * n * blocks}, blocks, n);

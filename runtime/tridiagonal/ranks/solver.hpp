@@ -24,9 +24,13 @@ struct RankSolver::Impl {
     const std::vector<Outcome>& status();
     const std::vector<double>& log_determinant();
     const std::vector<double>& quadratic();
-    /// Arrays of a Real: D, E, B and X.
+    /// Arrays of a Real in the host's memory: D, E, B and X.
     template <class Real>
     std::vector<Refinement> refine(std::span<const AnyArray> arrays, const RankOptions& options);
+    /// The same with arrays in the memory of the device, by copies.
+    template <class Real>
+    std::vector<Refinement> refine_on_device(std::span<const AnyArray> arrays, const RankOptions& options);
+    bool on_gpu() const { return plan.choice().target.backend != Backend::cpu; }
 
     RankPlan plan;
     Session session;
@@ -44,7 +48,6 @@ struct RankSolver::Impl {
     void add_failure(Session::Call& call, bool joint, RankVerdict& verdict, std::int64_t member) const;
     std::vector<RankVerdict> joined_verdicts();
     void* at(std::string_view name) const { return session.place(name); }
-    bool on_gpu() const { return plan.choice().target.backend != Backend::cpu; }
     bool has_joint() const { return plan.spec().rank > 0; }
 
     Spec shard_, path_;

@@ -1,17 +1,27 @@
 #include <doctest/doctest.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <set>
 #include <trifold/device.hpp>
 #include <trifold/trifold.hpp>
 
 #include "runtime/compile/beside.hpp"
+#include "runtime/compile/cache.hpp"
+#include "runtime/compile/ptx.hpp"
 #include "tests/runtime/device/emulation.hpp"
 #include "tests/runtime/tridiagonal/fixture.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
 
+/// The architectures of what was to be compiled.
+static std::set<std::string> asked_for;
 /// In place of compiling: the fake driver has the kernels already. (NVRTC would look into the fake driver and crash.)
-Binary trifold::obtain(const Unit&) { return {"emulated", "emulator", {}, {}, {}, true, 0}; }
+Binary trifold::obtain(const Unit& unit) {
+    asked_for.insert(code_name(unit));
+    return {"emulated", "emulator", {}, {}, {}, true, 0};
+}
 /// Whether the cache has all of them.
 static bool all_cached = true;
 std::optional<Binary> trifold::obtain_cached(const Unit& unit, const std::string&) {
@@ -25,6 +35,51 @@ TEST_CASE("the device found through the driver") {
     CHECK(Device::parse("auto").backend() == Backend::cuda);
     CHECK(probe_cuda().driver == "13.0");
     CHECK_THROWS_WITH_AS(Device::cuda(1), doctest::Contains("found 1 device"), DeviceError);
+}
+
+/// Solves on a GPU of this capability, and expects kernels for that target to be asked for by this name.
+static void expect_code(int capability, const std::string& arch, const std::string& code) {
+    CAPTURE(capability);
+    const Spec spec{.block = 4, .horizon = 7};
+    const Emulation emulation(spec, tuning("twisted:2"), arch);
+    fake_cuda().capability = capability;
+    const auto device = Device::cuda(0);
+    REQUIRE(device.target().arch == arch);
+    asked_for.clear();
+    Problem<double> problem(spec, 1, 4);
+    Solver solver(Plan(spec, device, tuning("twisted:2")));
+    solver.factor_solve<double>(problem.input.d, problem.input.e, problem.input.b, problem.x);
+    CHECK(problem.residual() < 1e-14);
+    CHECK(asked_for == std::set<std::string>{code});
+}
+
+TEST_CASE("a GPU takes machine code of its major version, and PTX of an older one") {
+    expect_code(90, "sm_90", "sm_90");
+    expect_code(125, "sm_121", "sm_121");
+    expect_code(130, "sm_121", "compute_121");
+    const Emulation emulation({.block = 2, .horizon = 2}, {});
+    fake_cuda().capability = 70;
+    CHECK_THROWS_WITH_AS(Device::cuda(0), doctest::Contains("sm_75 or newer"), DeviceError);
+}
+
+TEST_CASE("where nothing can be compiled, a GPU takes the newest kernels that layers have for it") {
+    std::string folder = (std::filesystem::temp_directory_path() / "trifold-layer-XXXXXX").string();
+    REQUIRE(::mkdtemp(folder.data()) != nullptr);
+    const Cache layer(folder);
+    ::setenv("TRIFOLD_BINARIES", folder.c_str(), 1);
+    ::setenv("TRIFOLD_DISABLE", "jit", 1);
+    layer.publish_target("sm_80");
+    expect_code(86, "sm_80", "sm_80");
+    expect_code(90, "sm_90", "sm_90");  // which will say that there is no code
+    layer.publish_target("compute_80");
+    expect_code(90, "sm_80", "compute_80");
+    expect_code(130, "sm_80", "compute_80");
+    layer.publish_target("sm_90");
+    expect_code(90, "sm_90", "sm_90");
+    expect_code(130, "sm_80", "compute_80");
+    ::unsetenv("TRIFOLD_DISABLE");
+    ::unsetenv("TRIFOLD_BINARIES");
+    std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("every operation as a graph, from host memory") {

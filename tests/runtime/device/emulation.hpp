@@ -23,8 +23,8 @@ inline CUcontext current_context() {
 /// Makes the fake driver emulate the kernels of this Plan, and takes note of what is alive.
 class Emulation {
   public:
-    Emulation(const Spec& spec, const Tuning& given)
-        : before_(fake_cuda()), unit_(choose(spec, {Backend::cuda, "sm_90"}, given), EmulatedUnit::Build::plain) {
+    Emulation(const Spec& spec, const Tuning& given, const std::string& arch = "sm_90")
+        : before_(fake_cuda()), unit_(choose(spec, {Backend::cuda, arch}, given), EmulatedUnit::Build::plain) {
         fake_cuda().kernels = unit_.handles();
         fake_cuda().take_parameters_of(unit_.program());
         cuCtxPushCurrent(other_context);

@@ -138,6 +138,58 @@ std::vector<Real> check_operations(const Spec& spec, const std::vector<std::int6
     return solutions[0];
 }
 
+template <class Real>
+Matrix block_at(const std::vector<Real>& values, std::int64_t index, std::int64_t n) {
+    Matrix found(n, n);
+    for (std::int64_t r = 0; r < n; ++r)
+        for (std::int64_t c = 0; c < n; ++c) found(r, c) = static_cast<double>(values[static_cast<std::size_t>((index * n + r) * n + c)]);
+    return found;
+}
+
+/// The inverse's blocks on all ranks, against Eigen.
+template <class Real>
+void check_inverse(Spec spec, const std::vector<std::int64_t>& shards, double tolerance, const Tuning& given = any_size) {
+    CAPTURE(spec.block);
+    CAPTURE(shards);
+    CAPTURE(given.schedule);
+    spec.operations = {Operation::factor, Operation::inverse};
+    const RankEmulation emulation(spec, shards, given);
+    const Problem<Real> problem(spec, 1, 11);
+    std::mutex mutex;
+    on_ranks(static_cast<int>(shards.size()), [&](const std::shared_ptr<Transport>& transport) {
+        RankSolver solver(RankPlan(spec, transport, Device::cuda(0), given, shards));
+        const Shard<Real> shard(solver.plan().spec(), problem);
+        solver.factor(shard.d, shard.e);
+        auto diagonal = shard.d, coupling = shard.e;
+        solver.selected_inverse(diagonal, coupling);
+        solver.check();
+        const std::scoped_lock lock(mutex);
+        const auto n = shard.n;
+        for (std::int64_t m = 0; m < spec.batch; ++m) {
+            const Matrix inverse = problem.systems[static_cast<std::size_t>(m)].dense().inverse();
+            for (std::int64_t k = 0; k < shard.count; ++k) {
+                const auto i = (shard.first + k) * n;
+                CHECK((block_at(diagonal, m * shard.count + k, n) - inverse.block(i, i, n, n)).norm() < tolerance);
+                if (k < shard.couplings)
+                    CHECK((block_at(coupling, m * shard.couplings + k, n) - inverse.block(i + n, i, n, n)).norm() < tolerance);
+            }
+        }
+    });
+}
+
+/// X of one GPU, with the sums of 2^levels ranks.
+template <class Real>
+std::vector<Real> on_one_gpu(const Spec& spec, const char* schedule, int levels) {
+    const Problem<Real> problem(spec, spec.rhs, 11);
+    auto given = any_size_of(schedule);
+    given.variant = "tile-dataflow:rank_levels=" + std::to_string(levels);
+    const Emulation emulation(spec, given);
+    auto x = problem.x;
+    Solver solver(Plan(spec, Device::cuda(0), given));
+    solver.factor_solve(problem.input.d, problem.input.e, problem.input.b, x);
+    return x;
+}
+
 }  // namespace
 
 TEST_CASE("ranks on GPUs: an NCCL that is too old is refused by all, with its file and version") {
@@ -151,6 +203,107 @@ TEST_CASE("ranks on GPUs: an NCCL that is too old is refused by all, with its fi
         CHECK(made.library().starts_with("2.28.3, "));
         CHECK(made.library().find("libnccl.so.2") != std::string::npos);
     });
+}
+
+TEST_CASE("ranks on GPUs: the bits of one GPU with the same schedule") {
+    const auto chains = any_size_of("sequential"), stages = any_size_of("multi-stage");
+    for (const std::int64_t block : {6, 70}) {
+        auto spec = spec_of(block, 13, 2, block == 6 ? 2 : 1);
+        CHECK(check_operations<double>(spec, {6, 7}, 1e-13, chains) == on_one_gpu<double>(spec, "twisted:2", 1));
+        spec.horizon = 12;
+        CHECK(check_operations<double>(spec, {5, 2, 5}, 1e-13, chains) == on_one_gpu<double>(spec, "flanked:5", 2));
+        spec.horizon = 14;
+        CHECK(check_operations<double>(spec, {5, 2, 2, 5}, 1e-13, chains) == on_one_gpu<double>(spec, "flanked:5", 2));
+        spec.horizon = 15;
+        CHECK(check_operations<double>(spec, {3, 4, 4, 4}, 1e-13, stages) == on_one_gpu<double>(spec, "multi-stage", 2));
+        spec.precision = Precision::f32;
+        CHECK(check_operations<float>(spec, {7, 8}, 1e-5, stages) == on_one_gpu<float>(spec, "multi-stage", 1));
+    }
+}
+
+TEST_CASE("ranks on GPUs: the selected inverse") {
+    for (const auto* schedule : {"sequential", "multi-stage", "chains:3"}) {
+        check_inverse<double>(spec_of(6, 9), {5, 4}, 1e-13, any_size_of(schedule));
+        check_inverse<double>(spec_of(5, 14, 1, 3), {5, 4, 5}, 1e-13, any_size_of(schedule));
+    }
+    check_inverse<double>(spec_of(6, 9), {4, 1, 1, 3}, 1e-13);
+    check_inverse<double>(spec_of(6, 3, 1, 2), {1, 1, 1}, 1e-13);
+    auto single = spec_of(20, 8, 1, 2);
+    single.precision = Precision::f32;
+    check_inverse<float>(single, {2, 3, 3}, 1e-5);
+    // Blocks of which all multiprocessors share the tiles.
+    check_inverse<double>(spec_of(100, 6), {3, 3}, 1e-12);
+    check_inverse<double>(spec_of(100, 6, 1, 2), {2, 1, 3}, 1e-12);
+}
+
+TEST_CASE("ranks on GPUs: refinement, and mixed precision by it, of arrays on the host and on the device") {
+    auto spec = spec_of(5, 11, 2, 2);
+    spec.precision = Precision::f32;
+    const std::vector<std::int64_t> shards{4, 3, 4};
+    const auto wide = spec_of(5, 11, 2, 2);
+    const Problem<double> problem(wide, 2, 11);
+    const RankEmulation emulation(spec, shards, any_size);
+    std::array<std::vector<double>, 2> solutions{problem.x, problem.x};
+    std::mutex mutex;
+    on_ranks(3, [&](const std::shared_ptr<Transport>& transport) {
+        RankSolver solver(RankPlan(spec, transport, Device::cuda(0), any_size, shards));
+        Shard<double> shard(solver.plan().spec(), problem);
+        const auto narrow = [](const std::vector<double>& values) { return std::vector<float>(values.begin(), values.end()); };
+        auto inner = narrow(shard.b);
+        solver.factor_solve(narrow(shard.d), narrow(shard.e), narrow(shard.b), inner);
+        shard.x.assign(inner.begin(), inner.end());
+        const DeviceArray<double> d(shard.d), e(shard.e), b(shard.b), x(shard.x);
+        for (std::size_t k = 0; k < 2; ++k) {
+            const auto results =
+                k == 0 ? solver.refine(shard.d, shard.e, shard.b, shard.x) : solver.refine(d.data(), e.data(), b.data(), x.data());
+            for (const auto& result : results) {
+                CHECK(result.converged);
+                CHECK(result.iterations > 0);
+            }
+            if (k == 1) x.read(shard.x);
+            const std::scoped_lock lock(mutex);
+            shard.put_x(solutions[k]);
+        }
+        CHECK_THROWS_WITH_AS(solver.refine(d.data(), shard.e, b.data(), x.data()), doctest::Contains("give all in one of them"), SpecError);
+    });
+    CHECK(solutions[0] == solutions[1]);
+    auto solved = problem;
+    solved.x = solutions[0];
+    CHECK(solved.residual() < 1e-15);
+}
+
+TEST_CASE("ranks on GPUs: a call that all ranks repeat is recorded as a graph, with its messages") {
+    const auto spec = spec_of(6, 12, 2, 2);
+    const std::vector<std::int64_t> shards{4, 4, 4};
+    const Problem<double> problem(spec, 2, 11);
+    for (const bool refused : {false, true}) {
+        CAPTURE(refused);
+        const RankEmulation emulation(spec, shards, any_size);
+        fake_cuda().refuses_records = refused;
+        std::mutex mutex;
+        on_ranks(3, [&](const std::shared_ptr<Transport>& transport) {
+            RankSolver solver(RankPlan(spec, transport, Device::cuda(0), any_size, shards));
+            Shard<double> shard(solver.plan().spec(), problem);
+            const DeviceArray<double> d(shard.d), e(shard.e), b(shard.b), x(shard.x), other(shard.b);
+            std::vector<std::vector<double>> found;
+            const auto solve = [&](double* to) {
+                solver.factor_solve(d.data(), e.data(), b.data(), to);
+                solver.check();
+                (to == x.data() ? x : other).read(shard.x);
+                found.push_back(shard.x);
+            };
+            // Enqueued, recorded, launched again; then with one rank's array another, and with those of the record again.
+            for (int k = 0; k < 3; ++k) solve(x.data());
+            solve(transport->rank() == 1 ? other.data() : x.data());
+            solve(x.data());
+            solver.factor(d.data(), e.data());
+            solver.factor(d.data(), e.data());
+            solver.solve(b.data(), x.data());
+            const std::scoped_lock lock(mutex);
+            for (const auto& each : found) CHECK(each == found.front());
+        });
+        CHECK(fake_cuda().record_launches == (refused ? 0 : 3 * 4));
+    }
 }
 
 TEST_CASE("ranks on GPUs: all operations on 2 to 4 ranks") {
@@ -275,10 +428,6 @@ TEST_CASE("ranks on GPUs: a communicator of the caller's, and what is refused") 
         const NcclTransport mine(transport, Device::cuda(0));
         CHECK_THROWS_WITH_AS(RankPlan(spec, transport, Device::cuda(0), tuning("twisted:2"), {4, 4}),
                              doctest::Contains("multi-stage or segments"), SpecError);
-        auto inverted = spec;
-        inverted.operations.insert(Operation::inverse);
-        CHECK_THROWS_WITH_AS(RankPlan(inverted, transport, Device::cuda(0), any_size, {4, 4}), doctest::Contains("no selected inverse yet"),
-                             SpecError);
         Tuning fused;
         fused.variant = "fused";
         CHECK_THROWS_WITH_AS(RankPlan(spec, transport, Device::cuda(0), fused, {4, 4}), doctest::Contains("give auto or tile-dataflow"),

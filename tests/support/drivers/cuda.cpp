@@ -7,14 +7,17 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <list>
 #include <map>
 #include <mutex>
 #include <random>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "tests/support/drivers/drivers.hpp"
+#include "tests/support/drivers/recorder.hpp"
 #include "tests/support/emulator/runner.hpp"
 
 using trifold::test::fake_cuda;
@@ -59,6 +62,7 @@ struct CUfunc_st {
 };
 struct CUstream_st {
     bool capturing = false;
+    CUgraph recorded = nullptr;  ///< what is enqueued is put here
 };
 struct Grid {
     CUfunction function;
@@ -74,6 +78,7 @@ struct CUgraphNode_st {
 struct CUgraph_st {
     std::vector<CUgraphNode> nodes;
     std::list<bool> conditions;
+    std::vector<std::function<int()>> recorded;  ///< instead of nodes
 };
 struct CUgraphExec_st {
     CUgraph graph;
@@ -89,6 +94,16 @@ std::map<CUdeviceptr, std::size_t> memory;
 std::map<std::string, CUfunc_st> functions;
 bool is_recording = false;  // a graph of the caller's, on some stream
 thread_local auto capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+
+/// A step that is recorded ends without the lock, since ranks wait for one another in graphs.
+CUresult later(CUstream stream, std::function<CUresult()> step) {
+    stream->recorded->recorded.emplace_back([step = std::move(step)] {
+        const std::scoped_lock lock(one_at_a_time);
+        return static_cast<int>(step());
+    });
+    return CUDA_SUCCESS;
+}
+bool records(CUstream stream) { return stream != nullptr && stream->recorded != nullptr; }
 
 CUresult enter(const char* call) {
     if (fake_cuda().failing_call == call) return CUDA_ERROR_UNKNOWN;
@@ -190,8 +205,8 @@ CUresult cuDeviceTotalMem(std::size_t* bytes, CUdevice) {
     return *bytes = static_cast<std::size_t>(fake_cuda().memory_bytes), CUDA_SUCCESS;
 }
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice) {
-    const std::map<CUdevice_attribute, int> values{{CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 9},
-                                                   {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0},
+    const std::map<CUdevice_attribute, int> values{{CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, fake_cuda().capability / 10},
+                                                   {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, fake_cuda().capability % 10},
                                                    {CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, 0},
                                                    {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 227 * 1024}};
     return *value = values.at(attribute), CUDA_SUCCESS;
@@ -273,6 +288,9 @@ CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, std::size_t bytes, 
 }
 CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
     ENTER;
+    if (records(stream))
+        return later(stream,
+                     [=] { return std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes), CUDA_SUCCESS; });
     begin_on(stream);
     return std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes), CUDA_SUCCESS;
 }
@@ -323,7 +341,18 @@ CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
     ENTER;
     return *status = stream != nullptr && stream->capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE, CUDA_SUCCESS;
 }
-CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode) { return is_recording = stream->capturing = true, CUDA_SUCCESS; }
+CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode) {
+    const std::scoped_lock lock(one_at_a_time);
+    if (mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL) return ++fake_cuda().graphs, stream->recorded = new CUgraph_st, CUDA_SUCCESS;
+    return is_recording = stream->capturing = true, CUDA_SUCCESS;
+}
+CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
+    const std::scoped_lock lock(one_at_a_time);
+    *graph = std::exchange(stream->recorded, nullptr);
+    if (!fake_cuda().refuses_records) return CUDA_SUCCESS;
+    cuGraphDestroy(*graph);
+    return *graph = nullptr, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+}
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) { return std::swap(*mode, capture_mode), CUDA_SUCCESS; }
 
 CUresult cuEventCreate(CUevent* event, unsigned) {
@@ -419,6 +448,15 @@ CUresult cuGraphUpload(CUgraphExec, CUstream) {
     return CUDA_SUCCESS;
 }
 CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) {
+    if (!executable->graph->recorded.empty()) {
+        {
+            ENTER;
+            ++fake_cuda().record_launches;
+        }
+        for (const auto& step : executable->graph->recorded)
+            if (step() != 0) return CUDA_ERROR_UNKNOWN;
+        return CUDA_SUCCESS;
+    }
     ENTER;
     if (stream != nullptr && stream->capturing) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     begin_on(stream);
@@ -436,8 +474,17 @@ CUresult cuLaunchKernel(CUfunction function, unsigned x, unsigned y, unsigned, u
     node.blockDimX = threads;
     node.sharedMemBytes = shared;
     node.kernelParams = arguments;
+    if (records(stream)) return later(stream, [grid = grid_of(node)] { return run(grid); });
     ++fake_cuda().kernel_launches;
     return run(grid_of(node));
 }
 
 }  // extern "C"
+
+bool trifold::test::record_step(void* stream, std::function<int()> step) {
+    const std::scoped_lock lock(one_at_a_time);
+    auto* const given = static_cast<CUstream>(stream);
+    if (!records(given)) return false;
+    given->recorded->recorded.push_back(std::move(step));
+    return true;
+}

@@ -10,17 +10,20 @@ namespace trifold::test {
 
 void call_tridiagonal(void* entry, const void* operand, const void* constants);
 
-/// What the fake driver is told and what it has counted. It stands in for libcuda.so.1: one device of compute capability
-/// 9.0 whose memory is the host's. Kernels are emulated host code; calls without the right context current are errors.
+/// What the fake driver is told and what it has counted. It stands in for libcuda.so.1: one device, of compute
+/// capability 9.0 unless a test says otherwise, whose memory is the host's. Kernels are emulated host code; calls without the right context
+/// current are errors.
 struct FakeCuda {
     std::vector<void*> kernels;  ///< dlopen handles of the emulated units
     /// Calls a kernel with its two parameters, of these sizes: block tridiagonal systems', unless a test says otherwise.
     void (*call)(void* entry, const void* operand, const void* constants) = call_tridiagonal;
     std::size_t operand_bytes = sizeof(trifold_args), constants_bytes = sizeof(trifold_constants);
+    int capability = 90;
     std::int64_t memory_bytes = std::int64_t{1} << 30;
     std::string failing_call;  ///< this call returns CUDA_ERROR_UNKNOWN
     int contexts = 0, modules = 0, allocations = 0, streams = 0, events = 0, graphs = 0, executables = 0;  ///< alive
-    int graph_launches = 0, kernel_launches = 0, node_updates = 0, early_edges = 0,
+    bool refuses_records = false;  ///< streams that record make no graph
+    int graph_launches = 0, record_launches = 0, kernel_launches = 0, node_updates = 0, early_edges = 0,
         device_allocations = 0;             ///< counted; kernel_launches outside graphs
     int synchronizations = 0;               ///< calls that wait
     std::set<const void*> streams_at_work;  ///< those that have been given work since they were last waited for

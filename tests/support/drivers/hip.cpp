@@ -135,6 +135,13 @@ hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus* stat
     return result;
 }
 
+hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mode) {
+    return forward(__func__, cuStreamBeginCapture, stream_of(stream), static_cast<CUstreamCaptureMode>(mode));
+}
+hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t* graph) {
+    return forward(__func__, cuStreamEndCapture, stream_of(stream), reinterpret_cast<CUgraph*>(graph));
+}
+
 hipError_t hipEventCreateWithFlags(hipEvent_t* event, unsigned flags) {
     return forward(__func__, cuEventCreate, reinterpret_cast<CUevent*>(event), flags);
 }

@@ -1,6 +1,7 @@
 // A libnccl.so.2 for tests: messages are copies between threads of one process, made when they are enqueued.
 #include "tests/support/drivers/nccl.hpp"
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
@@ -12,6 +13,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "tests/support/drivers/recorder.hpp"
 
 namespace trifold::test {
 
@@ -25,6 +28,7 @@ FakeNccl& fake_nccl() {
 namespace {
 
 using trifold::test::fake_nccl;
+using trifold::test::record_step;
 
 struct Id {
     char bytes[128];
@@ -112,13 +116,17 @@ int ncclGroupEnd() {
     return result_of(__func__);
 }
 
-int ncclSend(const void* data, std::size_t count, int, int peer, void* communicator, void*) {
-    auto& [hub, rank, ranks] = at(communicator);
-    const std::scoped_lock lock(hub->mutex);
-    const auto* first = static_cast<const char*>(data);
-    hub->boxes[{rank, peer}].emplace_back(first, first + count);
-    ++fake_nccl().sent;
-    hub->changed.notify_all();
+int ncclSend(const void* data, std::size_t count, int, int peer, void* communicator, void* stream) {
+    const auto step = [data, count, peer, communicator] {
+        auto& [hub, rank, ranks] = at(communicator);
+        const std::scoped_lock lock(hub->mutex);
+        const auto* first = static_cast<const char*>(data);
+        hub->boxes[{rank, peer}].emplace_back(first, first + count);
+        ++fake_nccl().sent;
+        hub->changed.notify_all();
+        return 0;
+    };
+    if (!record_step(stream, step)) step();
     return result_of(__func__);
 }
 
@@ -127,14 +135,18 @@ int ncclRecv(void* data, std::size_t count, int type, int peer, void* communicat
         group.receives.emplace_back([=] { return ncclRecv(data, count, type, peer, communicator, stream); });
         return 0;
     }
-    auto& [hub, rank, ranks] = at(communicator);
-    std::unique_lock lock(hub->mutex);
-    auto& box = hub->boxes[{peer, rank}];
-    hub->changed.wait(lock, [&] { return !box.empty(); });
-    if (box.front().size() != count) return 1;
-    std::memcpy(data, box.front().data(), count);
-    box.pop_front();
-    return result_of(__func__);
+    const auto step = [data, count, peer, communicator] {
+        auto& [hub, rank, ranks] = at(communicator);
+        std::unique_lock lock(hub->mutex);
+        auto& box = hub->boxes[{peer, rank}];
+        hub->changed.wait(lock, [&] { return !box.empty(); });
+        if (box.front().size() != count) return 1;
+        std::memcpy(data, box.front().data(), count);
+        box.pop_front();
+        return 0;
+    };
+    if (record_step(stream, step)) return result_of(__func__);
+    return std::max(step(), result_of(__func__));
 }
 
 }  // extern "C"

@@ -2,6 +2,10 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
 #include "tests/tools/cli/command.hpp"
 
 namespace {
@@ -74,6 +78,31 @@ TEST_CASE("pack: what cannot be made is left out and named, and the rest is ther
     CHECK(report["left_out"].size() == 1);
     CHECK(report["entries"] == 1);
     CHECK(prebuilt(scratch, "layer", "--block 3 --horizon 5"));
+}
+
+TEST_CASE("pack: PTX beside machine code, and the names of both in the layer") {
+    const Scratch scratch;
+    const auto ran = run_trifold(scratch.path, "pack --block 3 --horizon 5 --target cuda:sm_80 --device-name '' --ptx -o layer --json");
+    if (ran.err.find("no usable NVRTC") != std::string::npos) {
+        MESSAGE("skipped: there is no NVRTC");
+        return;
+    }
+    INFO(ran.err);
+    REQUIRE(ran.status == 0);
+    const auto entries = std::filesystem::recursive_directory_iterator(scratch.path / "layer");
+    std::int64_t machine_code = 0, ptx = 0;
+    for (const auto& file : entries) {
+        if (file.path().filename() != "kernel.cubin") continue;
+        std::ifstream code(file.path());
+        const std::string text((std::istreambuf_iterator<char>(code)), {});
+        machine_code += text.starts_with("\177ELF");
+        ptx += text.find(".target sm_80") != std::string::npos;
+    }
+    CHECK(ptx > 0);
+    CHECK(machine_code == ptx);
+    CHECK(ran.json()["entries"] == 2 * ptx);
+    CHECK(std::filesystem::exists(scratch.path / "layer/targets/sm_80"));
+    CHECK(std::filesystem::exists(scratch.path / "layer/targets/compute_80"));
 }
 
 TEST_CASE("pack: bad usage") {

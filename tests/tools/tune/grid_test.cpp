@@ -10,8 +10,8 @@
 #include <trifold/grid.hpp>
 
 #include "generator/grid/knobs.hpp"
-#include "tests/runtime/cache/unit.hpp"
 #include "tests/support/capture_file.hpp"
+#include "tests/tools/tune/place.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/tune/grid/spec.hpp"
 #include "tools/tune/points.hpp"
@@ -28,57 +28,26 @@ namespace {
 const Target h200{Backend::cuda, "sm_90"};
 const GridSpec small{.width = 33, .height = 17, .batch = 2};  // leaf tiles of 8 and of 16 cells make other trees than those of 4
 
-std::vector<Point> of_command(std::vector<std::string> words) {
-    CLI::App app;
-    PointOptions options;
-    options.add_to(app);
-    std::ranges::reverse(words);
-    app.parse(words);
-    std::vector<std::string> ignored;
-    return options.points(ignored);
-}
-
-/// A folder with a database and the user's wisdom.
-struct Place {
-    fs::path path = fs::temp_directory_path() / fmt::format("trifold-grid-tune-{}", ::getpid());
-    std::string wisdom = (path / "wisdom").string();
-    test::WithEnvironment environment{{"TRIFOLD_WISDOM", wisdom.c_str()}};
-    Place() { fs::create_directories(path); }
-    ~Place() { fs::remove_all(path); }
-    SweepReport run(const Point& point, const MeasureOptions& measuring = {}, Effort effort = Effort::quick) const {
-        TuneOptions options{.effort = effort, .processes = 2, .worker = {TRIFOLD_COMMAND, "tune", "compile-unit"}, .measuring = measuring};
-        options.measuring.hot = true;
-        Database database(path / "tuning.db");
-        return sweep({point}, Device::cpu(), database, options, {});
-    }
-};
-
-/// A clock for which leaf tiles of 8 cells are twice as fast.
-MeasureOptions eight_is_fast() {
-    MeasureOptions options;
-    options.clock = [](const Candidate& candidate, const Timed&) -> Timed {
-        return [fast = candidate.variant.find("leaf_cells=8") != std::string::npos] { return fast ? 1e-3 : 2e-3; };
-    };
-    return options;
-}
-
 }  // namespace
 
 TEST_CASE("grid points: sizes and kinds on the command line, and Specs in files") {
-    const auto points = of_command({"--grid", "33x17,65x65", "--matrix", "general,symmetric", "--batch", "1,4", "--precision", "f32"});
+    const auto points =
+        test::points_of_command({"--grid", "33x17,65x65", "--matrix", "general,symmetric", "--batch", "1,4", "--precision", "f32"});
     REQUIRE(points.size() == 8);
     CHECK(to_string(points[0]) == "33x17 f32");
     CHECK(to_string(points[1]) == "33x17x4 f32");
     CHECK(to_string(points[2]) == "33x17 f32 symmetric");
     CHECK(to_string(points.back()) == "65x65x4 f32 symmetric");
     CHECK(tune::grid::spec_of(points[0]) == GridSpec{.width = 33, .height = 17, .precision = Precision::f32});
-    const auto odd = of_command({"--grid", "9x9", "--pivoting", "none", "--boundary", "fixed", "--operation", "factor+3*solve"});
+    const auto odd =
+        test::points_of_command({"--grid", "9x9", "--pivoting", "none", "--boundary", "fixed", "--operation", "factor+3*solve"});
     CHECK(to_string(odd.at(0)) == "9x9 f64 factor+3*solve fixed unpivoted");
-    CHECK_THROWS_WITH_AS(of_command({"--grid", "9"}), doctest::Contains("--grid '9' is no size of an image"), SpecError);
-    CHECK_THROWS_WITH_AS(of_command({"--grid", "1x9"}), doctest::Contains("1x9 f64 cannot be tuned: the image's width"), SpecError);
-    CHECK_THROWS_WITH_AS(of_command({"--grid", "9x9", "--operation", "inverse"}),
+    CHECK_THROWS_WITH_AS(test::points_of_command({"--grid", "9"}), doctest::Contains("--grid '9' is no size of an image"), SpecError);
+    CHECK_THROWS_WITH_AS(test::points_of_command({"--grid", "1x9"}), doctest::Contains("1x9 f64 cannot be tuned: the image's width"),
+                         SpecError);
+    CHECK_THROWS_WITH_AS(test::points_of_command({"--grid", "9x9", "--operation", "inverse"}),
                          doctest::Contains("'inverse' is no operation of grid; give some of factor, solve"), SpecError);
-    CHECK_THROWS_AS(of_command({"--matrix", "symmetric"}), CLI::Error);
+    CHECK_THROWS_AS(test::points_of_command({"--matrix", "symmetric"}), CLI::Error);
     PointFiles files;
     files.read("{\"family\": \"grid\", \"width\": 9, \"height\": 5, \"objective\": \"solve\"}\n{\"block\": 3, \"horizon\": 4}\n", "a file");
     CHECK(to_string(files.points().at(0)) == "9x5 f64 solve");
@@ -155,8 +124,8 @@ TEST_CASE("grid measure: every operation of all kinds of matrices agrees between
 }
 
 TEST_CASE("grid sweep: knobs are searched, the decision is wisdom, and a GridPlan takes it") {
-    const Place place;
-    const auto report = place.run(tune::grid::point_of(small), eight_is_fast());
+    const test::Place place{"grid"};
+    const auto report = place.run(tune::grid::point_of(small), test::fast_with("leaf_cells=8"));
     REQUIRE(report.results.size() == 1);
     INFO(report.results[0].why);
     REQUIRE(report.results[0].decision);
@@ -164,7 +133,7 @@ TEST_CASE("grid sweep: knobs are searched, the decision is wisdom, and a GridPla
     CHECK(decision.winner == Candidate{"dissection", "fronts:leaf_cells=8"});
     CHECK(decision.gain() == doctest::Approx(2));
     CHECK(decision.trials == 3);
-    CHECK(place.run(tune::grid::point_of(small), eight_is_fast()).results.at(0).was_decided);
+    CHECK(place.run(tune::grid::point_of(small), test::fast_with("leaf_cells=8")).results.at(0).was_decided);
 
     const auto row = row_of(decision);
     CHECK(key_of(row).find("\tf64\tsolve\tgeneral\t1\tgrid\t") != std::string::npos);
@@ -186,8 +155,8 @@ TEST_CASE("grid sweep: knobs are searched, the decision is wisdom, and a GridPla
 }
 
 TEST_CASE("grid sweep: a fast candidate that is wrong does not win, and one that is refused ends nothing") {
-    const Place place;
-    auto measuring = eight_is_fast();
+    const test::Place place{"grid-time"};
+    auto measuring = test::fast_with("leaf_cells=8");
     measuring.spoil = [](const Candidate& candidate, Outputs& outputs) {
         if (candidate.variant.find("leaf_cells=8") != std::string::npos) outputs.values.at("solve").front() += 1;
     };

@@ -10,8 +10,8 @@
 #include <trifold/sparse.hpp>
 
 #include "generator/sparse/spec_json.hpp"
-#include "tests/runtime/cache/unit.hpp"
 #include "tests/support/capture_file.hpp"
+#include "tests/tools/tune/place.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/tune/points.hpp"
 #include "tools/tune/rows.hpp"
@@ -32,41 +32,6 @@ const Target h200{Backend::cuda, "sm_90"};
 const SparseMesh cells{24, 20, 16};  // several subdomains of 4096 and of 16384 numbers
 const SparseSpec small{.block = 3};
 
-std::vector<Point> of_command(std::vector<std::string> words) {
-    CLI::App app;
-    PointOptions options;
-    options.add_to(app);
-    std::ranges::reverse(words);
-    app.parse(words);
-    std::vector<std::string> ignored;
-    return options.points(ignored);
-}
-
-/// A folder with a database and the user's wisdom.
-struct Place {
-    fs::path path = fs::temp_directory_path() / fmt::format("trifold-sparse-tune-{}", ::getpid());
-    std::string wisdom = (path / "wisdom").string();
-    test::WithEnvironment environment{{"TRIFOLD_WISDOM", wisdom.c_str()}};
-    Place() { fs::create_directories(path); }
-    ~Place() { fs::remove_all(path); }
-    SweepReport run(const Point& point, const MeasureOptions& measuring) const {
-        TuneOptions options{.processes = 2, .worker = {TRIFOLD_COMMAND, "tune", "compile-unit"}, .measuring = measuring};
-        options.effort = Effort::quick;
-        options.measuring.hot = true;
-        Database database(path / "tuning.db");
-        return sweep({point}, Device::cpu(), database, options, {});
-    }
-};
-
-/// A clock for which subdomains of 4096 numbers are twice as fast.
-MeasureOptions few_are_fast() {
-    MeasureOptions options;
-    options.clock = [](const Candidate& candidate, const Timed&) -> Timed {
-        return [fast = candidate.variant.find("tile_scalars=4096") != std::string::npos] { return fast ? 1e-3 : 2e-3; };
-    };
-    return options;
-}
-
 /// A tridiagonal matrix by rows.
 SparsePattern line(std::int64_t rows) {
     std::vector<std::int64_t> starts{0}, columns;
@@ -80,27 +45,27 @@ SparsePattern line(std::int64_t rows) {
 }  // namespace
 
 TEST_CASE("sparse points: meshes and kinds on the command line, and Specs in files") {
-    const auto points = of_command({"--sparse", "12x10x8,20x30", "--block", "1,3", "--precision", "f32"});
+    const auto points = test::points_of_command({"--sparse", "12x10x8,20x30", "--block", "1,3", "--precision", "f32"});
     REQUIRE(points.size() == 4);
     CHECK(to_string(points[0]) == "960x1 f32 12x10x8");
     CHECK(to_string(points[1]) == "960x3 f32 12x10x8");
     CHECK(to_string(points[2]) == "600x1 f32 20x30x1 5 points");
     CHECK(points[0].objective == Objective{{"update", 1}, {"solve", 1}});
     CHECK(tune::sparse::problem_of(points[1]).spec == SparseSpec{.block = 3, .precision = Precision::f32});
-    const auto odd =
-        of_command({"--sparse", "9x9x9", "--points", "27", "--preconditioner", "ic0", "--method", "cg", "--operation", "solve"});
+    const auto odd = test::points_of_command(
+        {"--sparse", "9x9x9", "--points", "27", "--preconditioner", "ic0", "--method", "cg", "--operation", "solve"});
     CHECK(to_string(odd.at(0)) == "729x1 f64 solve 9x9x9 ic0 cg 27 points");
-    CHECK_THROWS_WITH_AS(of_command({"--sparse", "9"}), doctest::Contains("'9' is no mesh"), SpecError);
-    CHECK_THROWS_WITH_AS(of_command({"--sparse", "9x9x9", "--block", "9"}), doctest::Contains("729x9 f64 cannot be tuned: block = 9"),
-                         SpecError);
-    CHECK_THROWS_WITH_AS(of_command({"--sparse", "9x9x9", "--operation", "factor"}),
+    CHECK_THROWS_WITH_AS(test::points_of_command({"--sparse", "9"}), doctest::Contains("'9' is no mesh"), SpecError);
+    CHECK_THROWS_WITH_AS(test::points_of_command({"--sparse", "9x9x9", "--block", "9"}),
+                         doctest::Contains("729x9 f64 cannot be tuned: block = 9"), SpecError);
+    CHECK_THROWS_WITH_AS(test::points_of_command({"--sparse", "9x9x9", "--operation", "factor"}),
                          doctest::Contains("'factor' is no operation of sparse; give some of update, apply"), SpecError);
-    CHECK_THROWS_WITH_AS(of_command({"--sparse", "9x9x9", "--preconditioner", "ic0"}), doctest::Contains("for symmetric matrices"),
-                         SpecError);
-    CHECK_THROWS_AS(of_command({"--method", "cg"}), CLI::Error);
-    CHECK_THROWS_WITH_AS(of_command({"--grid", "9x9", "--block", "3"}),
+    CHECK_THROWS_WITH_AS(test::points_of_command({"--sparse", "9x9x9", "--preconditioner", "ic0"}),
+                         doctest::Contains("for symmetric matrices"), SpecError);
+    CHECK_THROWS_AS(test::points_of_command({"--method", "cg"}), CLI::Error);
+    CHECK_THROWS_WITH_AS(test::points_of_command({"--grid", "9x9", "--block", "3"}),
                          doctest::Contains("nothing that has blocks; give --horizon or --sparse"), SpecError);
-    CHECK(of_command({"--grid", "9x9", "--sparse", "5x5x5", "--block", "3"}).size() == 2);
+    CHECK(test::points_of_command({"--grid", "9x9", "--sparse", "5x5x5", "--block", "3"}).size() == 2);
     PointFiles files;
     files.read("{\"family\": \"sparse\", \"rows\": 1000, \"entries\": 6400, \"block\": 2}\n", "a file");
     CHECK(to_string(files.points().at(0)) == "1000x2 f64");
@@ -237,15 +202,15 @@ TEST_CASE("sparse measure: rows of which sizes alone are known, and a candidate 
 }
 
 TEST_CASE("sparse sweep: knobs are searched, the decision is wisdom, and a SparsePlan takes it") {
-    const Place place;
-    const auto report = place.run(point_of(small, cells), few_are_fast());
+    const test::Place place{"sparse"};
+    const auto report = place.run(point_of(small, cells), test::fast_with("tile_scalars=4096"));
     REQUIRE(report.results.size() == 1);
     INFO(report.results[0].why);
     REQUIRE(report.results[0].decision);
     const auto& decision = *report.results[0].decision;
     CHECK(decision.winner == Candidate{"subdomains", "sweeps:tile_scalars=4096"});
     CHECK(decision.gain() == doctest::Approx(2));
-    CHECK(place.run(point_of(small, cells), few_are_fast()).results.at(0).was_decided);
+    CHECK(place.run(point_of(small, cells), test::fast_with("tile_scalars=4096")).results.at(0).was_decided);
 
     const auto row = row_of(decision);
     CHECK(key_of(row).find("\tf64\tsolve\tb3,ildu0,bicgstab,mesh7\t1\tsparse\t") != std::string::npos);
@@ -269,8 +234,8 @@ TEST_CASE("sparse sweep: knobs are searched, the decision is wisdom, and a Spars
 }
 
 TEST_CASE("sparse sweep: a fast candidate that is wrong does not win") {
-    const Place place;
-    auto measuring = few_are_fast();
+    const test::Place place{"sparse-time"};
+    auto measuring = test::fast_with("tile_scalars=4096");
     measuring.spoil = [](const Candidate& candidate, Outputs& outputs) {
         if (candidate.variant.find("tile_scalars=4096") != std::string::npos) outputs.values.at("solve").front() += 1;
     };

@@ -12,6 +12,9 @@ constexpr int chains_together =
     TRIFOLD_GROUP_LINES; /* fronts of a rank that go side by side: they fill the device, and few enough for its cache */
 
 constexpr bool may_leave = TRIFOLD_LEAVES; /* a part of a chain over ranks: others eliminate the blocks of its last level */
+/* From this level on, what comes from below a block and what comes from above are sums of their own, as those that ranks send are. */
+constexpr int apart_from = TRIFOLD_APART_FROM;
+constexpr bool sums_apart = apart_from < level_count;
 
 constexpr int stage_columns = TRIFOLD_STAGE_COLUMNS, stages = TRIFOLD_STAGES; /* columns of a copy, and copies in flight; measured */
 constexpr int half_panels = TRIFOLD_HALF_PANELS; /* panels of a block that are kept as pairs of halves too; 0: none */

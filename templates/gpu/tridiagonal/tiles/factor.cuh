@@ -94,24 +94,59 @@ TRIFOLD_DEVICE void divide_range(Part& part, Cursor& cursor, Pipeline& pipeline,
     }
 }
 
+/* part += products of the sources from `first` on, which have not been started. */
+TRIFOLD_DEVICE void add_from(Part& part, int first, Cursor& cursor, Pipeline& pipeline, TileShared& shared, const trifold_args& args) {
+    cursor = Cursor{first};
+    if (has_bulk_copies)
+        add_ranges(part, first, cursor, pipeline, shared, args);
+    else
+        add_sources(part, cursor, shared, args);
+}
+
+/* part = the original less two sums, of what comes from below and of what comes from above. The first waits where the tile's result will
+ * be. Returns the number of sources that were added. */
+TRIFOLD_DEVICE int add_sides(Part& part, Cursor& cursor, Pipeline& pipeline, TileShared& shared, const trifold_args& args) {
+    const Task& task = shared.work.task;
+    const int levels = task.level, all = task.sources;
+    real* below = factor_of(args, task.member, task.block) + place_of_tile(task.row, task.column);
+#pragma unroll 1
+    for (int side = 0; side < 2; ++side) {
+        end_sources(shared.work, (side + 1) * levels);
+        if (side == 1) store_tile<-1>(below, part, place_in_tile);
+        part.clear();
+        part.negate();
+        add_from(part, side * levels, cursor, pipeline, shared, args);
+    }
+    end_sources(shared.work, all);
+    join_sides(part, below, args, task);
+    return 2 * levels;
+}
+
 /* One task. */
 TRIFOLD_DEVICE void factor_tile(Pipeline& pipeline, TileShared& shared, const trifold_args& args) {
     const Task& task = shared.work.task;
     find_sources(shared.work, args);
     Part part;
     Cursor cursor;
-    if (has_bulk_copies) start_stages(cursor, pipeline, 0, shared, args);
-    load_original(part, args, task); /* while the sources are under way, although sums of products alone are rounded less */
+    const bool apart = is_apart(args, task);
+    int added = 0;
+    if (has_bulk_copies && !apart) start_stages(cursor, pipeline, 0, shared, args);
+    if (apart)
+        added = add_sides(part, cursor, pipeline, shared, args);
+    else
+        load_original(part, args, task); /* while the sources are under way, although sums of products alone are rounded less */
     if (use_halves) {
         find_scales(shared, args); /* while the original is under way */
         block_sync();
     }
     complete_original(part, args, task);
     start_sums(part, shared.scales[0], shared.scales[1]);
-    if (has_bulk_copies)
-        add_ranges(part, cursor, pipeline, shared, args);
+    if (apart)
+        add_from(part, added, cursor, pipeline, shared, args);
+    else if (has_bulk_copies)
+        add_ranges(part, 0, cursor, pipeline, shared, args);
     else
-        add_sources(part, shared, args);
+        add_sources(part, Cursor{}, shared, args);
     end_sums(part, shared.scales[0], shared.scales[1]);
     if (leaves(task)) {
         real* to = passed_block(args, task.member, own_interval, task.panel != 0 ? for_both : updated_separator(task));

@@ -72,6 +72,16 @@ TRIFOLD_DEVICE void add_passed(Part& part, const trifold_args& args, const Task&
     }
 }
 
+/* part = the original less what comes from below, whose negative is at `below`, and what comes from above, which `part` holds. */
+TRIFOLD_DEVICE void join_sides(Part& part, const real* below, const trifold_args& args, const Task& task) {
+    const Original original = original_of(args, task);
+    each_element(part, [&](real& value, int r, int c) {
+        const offset_type row = inside(task.row * edge + r) * original.row_step,
+                          column = inside(task.column * edge + c) * original.column_step;
+        value = original.from[row + column] + below[place_in_tile(r, c)] - value;
+    });
+}
+
 /* part as it was loaded, but zero above the diagonal and in the padding, whose diagonal is the identity. */
 TRIFOLD_DEVICE void complete_original(Part& part, const trifold_args& args, const Task& task) {
     const int rows = block_size - task.row * edge, columns = block_size - task.column * edge;

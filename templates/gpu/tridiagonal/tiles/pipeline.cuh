@@ -102,12 +102,11 @@ TRIFOLD_DEVICE bool fetch_stage(Cursor& cursor, TileShared& shared, const trifol
     return true;
 }
 
-/* part += all products, each stage copied by all threads. Ends with shared memory free. */
-TRIFOLD_DEVICE void add_sources(Part& part, TileShared& shared, const trifold_args& args) {
+/* part += all products from the cursor's source on, each stage copied by all threads. Ends with shared memory free. */
+TRIFOLD_DEVICE void add_sources(Part& part, Cursor cursor, TileShared& shared, const trifold_args& args) {
     const Task& task = shared.work.task;
     const bool idle = is_idle(task);
     const int other = is_pivots(task) ? 0 : stage_size;
-    Cursor cursor;
     int started = 0;
 #pragma unroll 1
     for (int s = 0; s < stages - 1; ++s) {
@@ -165,7 +164,7 @@ TRIFOLD_DEVICE bool find_tiles(Cursor& cursor, const Work& work, const trifold_a
         cursor.take(work, args);
         return true;
     }
-    if (is_pivots(task) || leaves(task) || cursor.source > task.sources) return false;
+    if (is_pivots(task) || leaves(task) || (sums_apart && task.later > 0) || cursor.source > task.sources) return false;
     const trifold_int* pivots = progress_of(args, task.member, task.block, 0, task.column);
     if (look_at(pivots, pivots) <= task.epoch + task.column) return false;
     fence_device_copies();
@@ -205,13 +204,13 @@ TRIFOLD_DEVICE void start_stages(Cursor& cursor, Pipeline& pipeline, unsigned wa
     }
 }
 
-/* part += all products, each stage copied by one warp. Ends with shared memory free. */
-TRIFOLD_DEVICE void add_ranges(Part& part, Cursor& cursor, Pipeline& pipeline, TileShared& shared, const trifold_args& args) {
+/* part += all products from source `first` on, each stage copied by one warp. Ends with shared memory free. */
+TRIFOLD_DEVICE void add_ranges(Part& part, int first, Cursor& cursor, Pipeline& pipeline, TileShared& shared, const trifold_args& args) {
     const Work& work = shared.work;
     const bool idle = is_idle(work.task);
     const int other = is_pivots(work.task) ? 0 : stage_size;
 #pragma unroll 1
-    for (int s = 0; s < work.task.sources; ++s) {
+    for (int s = first; s < work.task.sources; ++s) {
         const unsigned end = pipeline.now + static_cast<unsigned>(work.sources[s].count * (work.sources[s].columns / stage_columns));
 #pragma unroll 1
         while (pipeline.now != end) {

@@ -129,11 +129,11 @@ TRIFOLD_DEVICE void add_backward(Sums<false>& sums, const trifold_args& args, co
 }
 
 template <bool Forward>
-TRIFOLD_DEVICE void add_all(Sums<Forward>& sums, const Work& work, const trifold_args& args, Columns columns) {
+TRIFOLD_DEVICE void add_all(Sums<Forward>& sums, const Work& work, const trifold_args& args, int first, Columns columns) {
     const Task& task = work.task;
     if constexpr (Forward) {
 #pragma unroll 1
-        for (int s = 0; s < task.sources; ++s) add_forward(sums, args, task, work.sources[s], columns);
+        for (int s = first; s < task.sources; ++s) add_forward(sums, args, task, work.sources[s], columns);
     } else {
         if (task.next >= 0) add_backward(sums, args, task, next_of(args, task.member, task.block), task.next, 0, columns);
         if (task.behind >= 0) add_backward(sums, args, task, behind_of(args, task.member, task.block), task.behind, 0, columns);
@@ -176,6 +176,27 @@ TRIFOLD_DEVICE real passed_entry(const trifold_args& args, const Task& task, int
     return sum;
 }
 
+/* What comes from below, and then from above, as ranks sum it up: that of a rank's own levels, and then of each level that joins some. */
+TRIFOLD_DEVICE real add_sides(SweepShared& shared, const trifold_args& args, Columns columns) {
+    const Task& task = shared.work.task;
+    const int levels = task.level;
+    real sides = 0;
+#pragma unroll 1
+    for (int side = 0; side < 2; ++side) {
+        real all = 0;
+#pragma unroll 1
+        for (int level = 0; level < levels;) {
+            const int end = level < apart_from ? apart_from : level + 1;
+            Sums<true> sums{};
+#pragma unroll 1
+            for (; level < end; ++level) add_forward(sums, args, task, shared.work.sources[side * levels + level], columns);
+            sums.finish(shared, columns.count, [&](real sum, int, int) { all -= sum; });
+        }
+        sides += all;
+    }
+    return sides;
+}
+
 template <bool Forward>
 TRIFOLD_DEVICE void sweep_tile(SweepShared& shared, const trifold_args& args, Columns columns) {
     const Task& task = shared.work.task;
@@ -195,7 +216,12 @@ TRIFOLD_DEVICE void sweep_tile(SweepShared& shared, const trifold_args& args, Co
         return;
     }
     Sums<Forward> sums{};
-    add_all(sums, shared.work, args, columns);
+    const int apart = Forward && is_apart(args, task) ? 2 * task.level : 0; /* sources that are subtracted before the others */
+    if (apart > 0) {
+        const real sides = add_sides(shared, args, columns);
+        if (has_own) b += sides;
+    }
+    add_all(sums, shared.work, args, apart, columns);
     wait_copies<0>();
     if (Forward && leaves(task)) {
         real* to = passed_vector(args, task.member, own_interval, updated_separator(task)) + columns.first * padded + row;

@@ -18,7 +18,8 @@ struct Task {
     int level, member;
     int panel; /* 0: pivot block, 1: next neighbour, 2: neighbour behind */
     int row, column;
-    int sources;
+    int sources;                       /* those that are added now */
+    int later;                         /* sources that come after them, when a sum of others is complete */
     trifold_int position, block, step; /* step: in blocks, from one front of the chain to the next */
     trifold_int next, behind;          /* blocks, -1 where there is none */
     trifold_int epoch;                 /* finished tiles of this run count from here */
@@ -68,6 +69,11 @@ TRIFOLD_DEVICE int updating_interval(const Task& task) { return task.block <= 1 
 TRIFOLD_DEVICE int updated_separator(const Task& task) { return task.block == 0 ? for_lower : for_higher; }
 /* Whether it joins two others. It has three blocks, of which it eliminates the middle one, and couplings that have come. */
 TRIFOLD_DEVICE bool is_joint(const trifold_args& args) { return may_leave && args.e == nullptr; }
+
+/* Whether the sources on its two sides are summed up apart. */
+TRIFOLD_DEVICE bool is_apart(const trifold_args& args, const Task& task) {
+    return sums_apart && task.level >= apart_from && task.panel == 0 && !leaves(task) && !is_joint(args);
+}
 
 /* The counts of a block: one for every row of its panels, and one for each sweep. */
 TRIFOLD_DEVICE trifold_int* counts_of(const trifold_args& args, trifold_int member, trifold_int block) {
@@ -324,7 +330,8 @@ TRIFOLD_FUNCTION void find_sources(Work& work, const trifold_args& args) {
     const int t = thread_index(), index = task.level, earlier = task.panel == 0 ? 2 * index : 0;
     Source source{};
     if (t < earlier) {
-        source = diagonal_source(task_level(args, t / 2).level, task.block, t % 2);
+        const bool apart = is_apart(args, task);
+        source = diagonal_source(task_level(args, apart ? t % index : t / 2).level, task.block, apart ? t / index : t % 2);
     } else if (t == earlier) {
         const trifold_level& level = task_level(args, index).level;
         if (!task.first && task.panel != 1) {
@@ -338,7 +345,18 @@ TRIFOLD_FUNCTION void find_sources(Work& work, const trifold_args& args) {
         source.block = task.block, source.count = task.column > 0 && !leaves(task) ? 1 : 0, source.columns = task.column * edge;
         source.a_panel = task.panel, source.b_panel = 0;
         work.task.sources = earlier + 2;
+        work.task.later = 0;
     }
     if (t < earlier + 2) work.sources[t] = source;
+    block_sync();
+}
+
+/* Makes the sources before `end` those that are added now; by the whole thread block. */
+TRIFOLD_DEVICE void end_sources(Work& work, int end) {
+    block_sync();
+    if (thread_index() == 0) {
+        work.task.later += work.task.sources - end;
+        work.task.sources = end;
+    }
     block_sync();
 }
