@@ -22,6 +22,7 @@ json launch_json(const Program& program, const Launch& launch) {
         json other = {{"what", launch.what}};
         if (launch.work == Work::copy) return other;
         other["peer"] = launch.message.peer;
+        if (launch.beside) other["beside"] = true;
         for (const auto& [offset, bytes, stride, members] : launch.message.pieces)
             other["pieces"].push_back({{"offset", offset}, {"bytes", bytes}, {"stride", stride}, {"members", members}});
         return other;

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <numeric>
+#include <optional>
 #include <trifold/error.hpp>
 
 namespace trifold::sparse {
@@ -76,27 +79,70 @@ std::vector<Range> runs_of(const std::vector<char>& rows, Range within) {
 /// Runs of rows by their sender and their receiver.
 using Exchange = std::vector<std::vector<std::vector<Range>>>;
 
+std::int64_t rows_of(const Exchange& exchange, int rank) {
+    std::int64_t count = 0;
+    const auto add = [&](const std::vector<Range>& runs) {
+        for (const auto& run : runs) count += run.count();
+    };
+    for (std::size_t other = 0; other < exchange.size(); ++other) add(exchange[at(rank)][other]), add(exchange[other][at(rank)]);
+    return count;
+}
+
+/// Sums of each part that a launch leaves and the next decision reads.
+std::int64_t sums_of(SparseMethod method, trifold_sparse_step step) {
+    const bool cg = method == SparseMethod::cg;
+    switch (step) {
+        case trifold_sparse_first:
+            return cg ? 2 : 1;
+        case trifold_sparse_second:
+            return cg ? 1 : 5;
+        default:
+            return 3;  // squares of b by their size, or those of a true residual
+    }
+}
+
+/// A rank tells another these numbers between two launches: pieces of the workspace, and on a GPU rows, which a kernel puts side by side.
+struct Parcel {
+    std::vector<Piece> pieces;
+    std::vector<trifold_int> rows;
+};
+
 class OnRank {
   public:
-    OnRank(Program whole, const SparseSpec& spec, const Arrangement& a, int rank, int ranks)
-        : program_(std::move(whole)),
+    OnRank(Generated whole, const SparseSpec& spec, const Arrangement& a, int rank, int ranks)
+        : made_(std::move(whole)),
+          program_(made_.program),
           spec_(spec),
+          on_gpu_(program_.units.front().target.backend != Backend::cpu),
           launch_(constants_of(program_.operations.at("solve").front())),
+          row_bytes_(spec.block * element_bytes(spec.precision)),
           rank_(rank),
-          shares_(a, launch_.slice_rows, ranks) {
+          shares_(a, launch_.slice_rows, ranks),
+          outgoing_(at(ranks)),
+          incoming_(at(ranks)) {
         beside_tiles_ = exchange(a, false, false);
         around_tiles_ = exchange(a, true, false);
         around_slices_ = exchange(a, true, true);
+        if (!on_gpu_) return;
+        inside_tiles_ = inside(a, shares_.tile_rows(rank));
+        inside_slices_ = inside(a, shares_.slice_rows(rank));
+        room_place_ = round_up(program_.workspace_bytes, workspace_alignment);
+        const auto most = 2 * rows_of(beside_tiles_, rank) + std::max(rows_of(around_tiles_, rank), rows_of(around_slices_, rank));
+        room_ = std::max<std::int64_t>(most * launch_.systems * row_bytes_, 1);
+        list_place_ = round_up(room_place_ + room_, workspace_alignment);
     }
 
-    Program make() {
+    Generated make() {
         std::map<std::string, std::vector<Launch>> operations;
         for (const auto* name : {"update", "solve"}) operations[name] = launches_of(name);
         program_.operations = std::move(operations);
         program_.rank = rank_;
         program_.ranks = shares_.ranks();
-        add_room();
-        return std::move(program_);
+        if (on_gpu_)
+            add_lists();
+        else
+            add_room();
+        return std::move(made_);
     }
 
   private:
@@ -117,138 +163,289 @@ class OnRank {
         return all;
     }
 
+    /// The longest run of the rank's slices that need these rows alone.
+    Range inside(const Arrangement& a, Range known) const {
+        const auto knows = [&](std::int64_t row) {
+            const auto first = a.columns.begin() + a.starts[at(row)], end = a.columns.begin() + a.starts[at(row) + 1];
+            return known.has(row) && std::all_of(first, end, [&](std::int32_t column) { return known.has(column); });
+        };
+        const auto slices = shares_.slices(rank_);
+        Range longest{slices.first, slices.first}, run = longest;
+        for (auto slice = slices.first; slice < slices.end; ++slice) {
+            const auto end = std::min<std::int64_t>((slice + 1) * launch_.slice_rows, a.rows());
+            auto row = slice * launch_.slice_rows;
+            while (row < end && knows(row)) ++row;
+            run = row == end ? Range{run.first, slice + 1} : Range{slice + 1, slice + 1};
+            if (run.count() > longest.count()) longest = run;
+        }
+        return longest;
+    }
+
     std::vector<Launch> launches_of(const std::string& operation) {
         list_.clear();
         const auto& whole = program_.operations.at(operation);
         auto* repeat = program_.repeats.contains(operation) ? &program_.repeats.at(operation).front() : nullptr;
-        Repeat moved;
-        if (repeat != nullptr) moved = *repeat;
         for (std::size_t k = 0; k < whole.size(); ++k) {
-            if (repeat != nullptr && k == repeat->first) moved.first = list_.size();
-            if (static_cast<Kernel>(whole[k].kernel) == Kernel::deliver) gather_x();
-            add_own(whole[k]);
-            add_messages(static_cast<Kernel>(whole[k].kernel), static_cast<trifold_sparse_step>(constants_of(whole[k]).step));
-            if (repeat != nullptr && k + 1 == repeat->first + repeat->count) moved.count = list_.size() - moved.first;
+            if (repeat == nullptr || k != repeat->first) {
+                add(whole[k]);
+                continue;
+            }
+            k += repeat->count - 1;
+            add_turns(std::span(whole).subspan(repeat->first, repeat->count), *repeat);
         }
-        if (repeat != nullptr) *repeat = moved;
         return std::move(list_);
     }
 
+    /// On GPUs the host looks at the flag after some turns, and one of a few looks for a true residual: a system that waits for one does
+    /// nothing, so the iterations are the same.
+    void add_turns(std::span<const Launch> turn, Repeat& repeat) {
+        const auto first = list_.size();
+        for (int k = 0; k < (on_gpu_ ? turns_together : 1); ++k)
+            for (const auto& launch : turn)
+                if (k == 0 || step_of(launch) != trifold_sparse_renews) add(launch);
+        repeat.first = first;
+        repeat.count = list_.size() - first;
+        if (on_gpu_) repeat.look = 2;
+    }
+
+    void add(const Launch& launch) {
+        const auto kernel = static_cast<Kernel>(launch.kernel);
+        if (kernel == Kernel::deliver) gather_x();
+        add_own(launch);
+        add_messages(kernel, step_of(launch));
+    }
+    static trifold_sparse_step step_of(const Launch& launch) { return static_cast<trifold_sparse_step>(constants_of(launch).step); }
+
     /// The launch on the rank's own part of the work. What decides runs on all, and so does what leaves the result.
-    void add_own(Launch launch) {
-        const auto only = [&](Range range) {
-            launch.first_task = range.first;
-            launch.grid.groups = range.count();
-        };
+    void add_own(const Launch& launch) {
+        const auto only = [&](Range range) { append(on_range(launch, range)); };
         switch (static_cast<Kernel>(launch.kernel)) {
             case Kernel::factor:
             case Kernel::precondition:
-                only(shares_.tiles(rank_));
-                break;
+                return only(shares_.tiles(rank_));
             case Kernel::gather:
                 // Conjugate gradients compare A with its transposed matrix, of which other ranks have rows.
-                if (spec_.method == SparseMethod::bicgstab) only(shares_.slices(rank_));
-                break;
+                if (spec_.method == SparseMethod::cg) break;
+                return only(shares_.slices(rank_));
             case Kernel::compare:
             case Kernel::begin:
             case Kernel::update:
+                return only(shares_.slices(rank_));
             case Kernel::product:
-                only(shares_.slices(rank_));
-                break;
+                return add_product(launch);
             default:
                 break;
         }
-        append(std::move(launch));
+        append(launch);
+    }
+    Launch on_range(Launch launch, Range range) const {
+        launch.grid.groups = range.count();
+        if (!on_gpu_) {
+            launch.first_task = range.first;
+            return launch;
+        }
+        auto constants = constants_of(launch);
+        constants.first_part = range.first;
+        launch.constants.assign(reinterpret_cast<const char*>(&constants), sizeof constants);
+        return launch;
+    }
+    /// Slices that need no other rank's rows are computed while these are on their way.
+    void add_product(const Launch& launch) {
+        const auto all = shares_.slices(rank_);
+        if (!beside_) return append(on_range(launch, all));
+        const auto arrived = list_.size() - 1;
+        append(on_range(launch, beside_->inside), {beside_->before});
+        for (const auto& rest : {Range{all.first, beside_->inside.first}, Range{beside_->inside.end, all.end}})
+            if (rest.count() > 0) append(on_range(launch, rest), {arrived, list_.size() - 1});
+        beside_.reset();
     }
 
     void add_messages(Kernel kernel, trifold_sparse_step step) {
         const bool cg = spec_.method == SparseMethod::cg;
         if (kernel == (cg ? Kernel::compare : Kernel::gather)) share_records(false);
         if (kernel == Kernel::factor) share_records(true);
-        if (kernel == Kernel::begin || kernel == Kernel::product) share_sums(false);
+        if (kernel == Kernel::begin || kernel == Kernel::product) share_sums(false, step);
         if (kernel == Kernel::update && step == trifold_sparse_renews) send_rows(around_slices_, {trifold_sparse_x});
         if (kernel == Kernel::update && step == trifold_sparse_second) send_rows(around_slices_, {trifold_sparse_p});
-        if (kernel != Kernel::precondition) return;
+        if (kernel == Kernel::update && step != trifold_sparse_plain) return exchange_beside(inside_slices_);
+        if (kernel != Kernel::precondition) return exchange_all(false);
         const auto solved = step == trifold_sparse_first ? trifold_sparse_z : trifold_sparse_y;
         if (step == trifold_sparse_first) send_rows(beside_tiles_, {trifold_sparse_x});
         if (!cg) send_rows(beside_tiles_, {trifold_sparse_r});
         send_rows(cg ? beside_tiles_ : around_tiles_, {solved});
-        if (cg) share_sums(true);
+        if (!cg) return exchange_beside(inside_tiles_);
+        share_sums(true, step);
+        exchange_all(false);
     }
 
     Range owned(bool tiles, int rank) const { return tiles ? shares_.tiles(rank) : shares_.own_slices(rank); }
 
     void share_records(bool tiles) {
         constexpr std::int64_t each = sizeof(trifold_sparse_record);
-        const auto records = [&](int from, int) {
+        tell([&](Parcel& parcel, int from, int) {
             const auto range = owned(tiles, from);
-            return std::vector{Piece{launch_.records + range.first * each, range.count() * each, 0, 1}};
-        };
-        add_exchange("records of the parts", records);
+            parcel.pieces.push_back({launch_.records + range.first * each, range.count() * each, 0, 1});
+        });
     }
     /// Every rank gets all sums, and adds them up by the same tree.
-    void share_sums(bool tiles) {
-        constexpr std::int64_t each = trifold_sparse_sums * sizeof(double), used = 5 * sizeof(double);
-        const auto sums = [&](int from, int) {
-            std::vector<Piece> pieces;
+    void share_sums(bool tiles, trifold_sparse_step step) {
+        constexpr std::int64_t wide = sizeof(double);
+        const auto used = sums_of(spec_.method, step);
+        tell([&](Parcel& parcel, int from, int) {
             const auto range = owned(tiles, from);
             for (std::int64_t system = 0; system < launch_.systems; ++system)
-                for (auto part = range.first; part < range.end; ++part)
-                    pieces.push_back({launch_.sums + (system * launch_.parts + part) * each, used, 0, 1});
-            return pieces;
-        };
-        add_exchange("sums of the parts", sums);
+                if (on_gpu_)  // sum k of all parts side by side
+                    for (std::int64_t k = 0; k < used; ++k)
+                        parcel.pieces.push_back({launch_.sums + ((system * trifold_sparse_sums + k) * launch_.parts + range.first) * wide,
+                                                 range.count() * wide, 0, 1});
+                else
+                    for (auto part = range.first; part < range.end; ++part)
+                        parcel.pieces.push_back(
+                            {launch_.sums + (system * launch_.parts + part) * trifold_sparse_sums * wide, used * wide, 0, 1});
+        });
     }
     void send_rows(const Exchange& rows, std::initializer_list<trifold_sparse_vector> vectors) {
-        const auto pieces_of = [&](int from, int to) {
-            std::vector<Piece> pieces;
-            for (const auto vector : vectors) add_rows(pieces, vector, rows[at(from)][at(to)]);
-            return pieces;
-        };
-        add_exchange("rows of vectors", pieces_of);
+        tell([&](Parcel& parcel, int from, int to) {
+            for (const auto vector : vectors)
+                for (std::int64_t system = 0; system < launch_.systems; ++system)
+                    for (const auto& run : rows[at(from)][at(to)]) add_run(parcel, system, vector, run);
+        });
+    }
+    void add_run(Parcel& parcel, std::int64_t system, trifold_sparse_vector vector, Range run) const {
+        if (!on_gpu_) return parcel.pieces.push_back(piece_of(system, vector, run));
+        for (auto row = run.first; row < run.end; ++row) parcel.rows.push_back(place_of(system, vector, row));
     }
     /// The whole of x, on all ranks.
     void gather_x() {
-        const auto pieces_of = [&](int from, int) {
-            std::vector<Piece> pieces;
-            add_rows(pieces, trifold_sparse_x, {shares_.own_slice_rows(from)});
-            return pieces;
-        };
-        add_exchange("the solution", pieces_of);
+        tell([&](Parcel& parcel, int from, int) {
+            for (std::int64_t system = 0; system < launch_.systems; ++system)
+                parcel.pieces.push_back(piece_of(system, trifold_sparse_x, shares_.own_slice_rows(from)));
+        });
+        exchange_all(false);
     }
-    void add_rows(std::vector<Piece>& pieces, trifold_sparse_vector vector, const std::vector<Range>& runs) const {
-        const auto row = spec_.block * element_bytes(spec_.precision);
-        for (std::int64_t system = 0; system < launch_.systems; ++system)
-            for (const auto& run : runs)
-                pieces.push_back({launch_.vectors + (system * launch_.vector_count + vector) * launch_.vector_stride + run.first * row,
-                                  run.count() * row, 0, 1});
+    Piece piece_of(std::int64_t system, trifold_sparse_vector vector, Range run) const {
+        return {place_of(system, vector, run.first), run.count() * row_bytes_, 0, 1};
+    }
+    std::int64_t place_of(std::int64_t system, trifold_sparse_vector vector, std::int64_t row) const {
+        return launch_.vectors + (system * launch_.vector_count + vector) * launch_.vector_stride + row * row_bytes_;
+    }
+
+    /// Puts into the parcels of each pair of ranks that this rank is one of.
+    template <class Fill>
+    void tell(const Fill& fill) {
+        for (int other = 0; other < shares_.ranks(); ++other) {
+            if (other == rank_) continue;
+            fill(outgoing_[at(other)], rank_, other);
+            fill(incoming_[at(other)], other, rank_);
+        }
+    }
+    /// Sends all parcels and receives those of others, perhaps on a stream of their own beside the slices that do not need them.
+    void exchange_all(bool beside) {
+        if (on_gpu_)
+            exchange_on_gpu(beside);
+        else
+            exchange_on_host();
+        for (auto* parcels : {&outgoing_, &incoming_}) parcels->assign(at(shares_.ranks()), {});
+    }
+    void exchange_beside(Range inside) {
+        const auto before = list_.size() - 1;
+        const bool beside = on_gpu_ && inside.count() > 0 && inside.count() < shares_.slices(rank_).count();
+        exchange_all(beside);
+        if (beside && list_.back().beside) beside_ = {before, inside};
     }
 
     /// Messages with each other rank, where there is something to tell. Where sending waits for the receiver the lower rank sends first,
     /// and all go through the others in ascending order, so that none waits for a rank that waits for it.
-    template <class PiecesOf>
-    void add_exchange(const char* what, const PiecesOf& pieces_of) {
+    void exchange_on_host() {
         for (int other = 0; other < shares_.ranks(); ++other) {
             if (other == rank_) continue;
-            if (rank_ < other) add_message(Work::send, other, pieces_of(rank_, other), what);
-            add_message(Work::receive, other, pieces_of(other, rank_), what);
-            if (rank_ > other) add_message(Work::send, other, pieces_of(rank_, other), what);
+            if (rank_ < other) add_message(Work::send, other, outgoing_[at(other)].pieces);
+            add_message(Work::receive, other, incoming_[at(other)].pieces);
+            if (rank_ > other) add_message(Work::send, other, outgoing_[at(other)].pieces);
         }
     }
-    void add_message(Work work, int peer, std::vector<Piece> pieces, const char* what) {
+    void add_message(Work work, int peer, std::vector<Piece> pieces) {
         std::erase_if(pieces, [](const Piece& piece) { return piece.bytes == 0; });
         if (pieces.empty()) return;
         std::int64_t bytes = 0;
         for (const auto& piece : pieces) bytes += piece.bytes;
         room_ = std::max(room_, bytes);
+        append(message(work, peer, std::move(pieces)));
+    }
+    static Launch message(Work work, int peer, std::vector<Piece> pieces) {
         Launch launch;
         launch.work = work;
         launch.message = {peer, std::move(pieces)};
-        launch.what = fmt::format("{} {} rank {}", what, work == Work::send ? "to" : "from", peer);
-        append(std::move(launch));
+        launch.what = fmt::format("{} rank {}", work == Work::send ? "to" : "from", peer);
+        return launch;
     }
-    void append(Launch launch) {
-        launch.after = list_.empty() ? std::vector<std::size_t>{} : std::vector{list_.size() - 1};
+
+    /// Each piece goes from its place as a message of its own, and rows by way of the room. No message waits for another.
+    void exchange_on_gpu(bool beside) {
+        const auto leaving = all_rows(outgoing_), arriving = all_rows(incoming_);
+        const auto arrivals = room_place_ + static_cast<std::int64_t>(leaving.size()) * row_bytes_;
+        if (!leaving.empty()) append(rows_launch(gpu::MessageKernel::pack, leaving, room_place_));
+        const auto before = list_.size() - 1;
+        add_parcels(Work::send, outgoing_, room_place_, before, beside);
+        add_parcels(Work::receive, incoming_, arrivals, before, beside);
+        if (arriving.empty()) return;
+        auto unpack = rows_launch(gpu::MessageKernel::unpack, arriving, arrivals);
+        unpack.beside = beside;
+        std::vector<std::size_t> messages(list_.size() - 1 - before);
+        std::iota(messages.begin(), messages.end(), before + 1);
+        append(std::move(unpack), std::move(messages));
+    }
+    static std::vector<trifold_int> all_rows(const std::vector<Parcel>& parcels) {
+        std::vector<trifold_int> rows;
+        for (const auto& parcel : parcels) rows.insert(rows.end(), parcel.rows.begin(), parcel.rows.end());
+        return rows;
+    }
+    void add_parcels(Work work, const std::vector<Parcel>& parcels, std::int64_t place, std::size_t before, bool beside) {
+        for (int other = 0; other < shares_.ranks(); ++other) {
+            auto pieces = parcels[at(other)].pieces;
+            const auto bytes = static_cast<std::int64_t>(parcels[at(other)].rows.size()) * row_bytes_;
+            pieces.push_back({place, bytes, 0, 1});
+            place += bytes;
+            for (const auto& piece : pieces) {
+                if (piece.bytes == 0) continue;
+                auto launch = message(work, other, {piece});
+                launch.beside = beside;
+                append(std::move(launch), {before});
+            }
+        }
+    }
+    Launch rows_launch(gpu::MessageKernel kernel, const std::vector<trifold_int>& rows, std::int64_t place) {
+        auto constants = launch_;
+        constants.sent = list_of(rows);
+        constants.sent_count = static_cast<trifold_int>(rows.size());
+        constants.message = place;
+        Launch launch;
+        launch.unit = program_.units.size();  // that of messages, which add_lists adds
+        launch.kernel = static_cast<std::size_t>(kernel);
+        launch.grid.groups = (constants.sent_count * gpu::row_words(spec_) + gpu::message_threads - 1) / gpu::message_threads;
+        launch.constants.assign(reinterpret_cast<const char*>(&constants), sizeof constants);
+        launch.what = kernel == gpu::MessageKernel::pack ? "rows for other ranks" : "rows of other ranks";
+        return launch;
+    }
+    /// The place of a list, which launches share.
+    trifold_int list_of(const std::vector<trifold_int>& rows) {
+        const auto [found, is_new] = places_.try_emplace(rows, list_place_ + static_cast<trifold_int>(lists_.size() * sizeof lists_[0]));
+        if (is_new) lists_.insert(lists_.end(), rows.begin(), rows.end());
+        return found->second;
+    }
+    void add_lists() {
+        const auto bytes = static_cast<std::int64_t>(lists_.size() * sizeof lists_[0]);
+        program_.buffers.push_back({.name = "message", .offset = room_place_, .bytes = room_});
+        program_.workspace_bytes = round_up(list_place_ + bytes, workspace_alignment);
+        if (lists_.empty()) return;
+        program_.buffers.push_back({.name = "message_rows", .offset = list_place_, .bytes = bytes});
+        made_.contents.push_back({"message_rows", ListBytes(std::move(lists_))});
+        program_.units.push_back(gpu::message_unit(spec_, program_.units.front().target));
+    }
+
+    void append(Launch launch) { append(std::move(launch), list_.empty() ? std::vector<std::size_t>{} : std::vector{list_.size() - 1}); }
+    void append(Launch launch, std::vector<std::size_t> after) {
+        launch.after = std::move(after);
         list_.push_back(std::move(launch));
     }
 
@@ -261,19 +458,33 @@ class OnRank {
         program_.workspace_bytes = first + bytes + scratch;
     }
 
-    Program program_;
+    static constexpr int turns_together = 4;
+    /// Slices that are computed while messages are on their way, and the launch that both follow.
+    struct Beside {
+        std::size_t before;
+        Range inside;
+    };
+    Generated made_;
+    Program& program_;
     const SparseSpec& spec_;
+    bool on_gpu_;
     trifold_sparse_launch launch_;
+    std::int64_t row_bytes_;
     int rank_;
     Shares shares_;
     Exchange beside_tiles_, around_tiles_, around_slices_;
-    std::int64_t room_ = 0;
+    Range inside_tiles_{}, inside_slices_{};
+    std::vector<Parcel> outgoing_, incoming_;  // by the other rank
+    std::optional<Beside> beside_;
+    std::int64_t room_ = 0, room_place_ = 0, list_place_ = 0;
+    std::vector<trifold_int> lists_;
+    std::map<std::vector<trifold_int>, trifold_int> places_;
     std::vector<Launch> list_;
 };
 
 }  // namespace
 
-Program on_rank(Program whole, const SparseSpec& spec, const Arrangement& arrangement, int rank, int ranks) {
+Generated on_rank(Generated whole, const SparseSpec& spec, const Arrangement& arrangement, int rank, int ranks) {
     if (spec.batch != 1)
         throw SpecError(
             fmt::format("ranks share one matrix, and the batch is {}; give each rank other members, without ranks", spec.batch));

@@ -66,6 +66,8 @@ struct Launch {
     Work work = Work::kernel;        ///< of a kernel all above counts; of the others `operands` of a copy, and of a message the next line
     Message message = {};
     std::int64_t first_task = 0;  ///< CPU, without members: where its tasks begin, of which grid.groups run
+    /// GPU: it may run beside those that follow, until one comes after it by `after` that is not beside.
+    bool beside = false;
 };
 
 /// The operand of a copy: element (r, c) of block i of member b, as in the Spec's layouts. Strides in elements.

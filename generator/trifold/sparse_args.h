@@ -127,6 +127,7 @@ typedef struct {
     trifold_int rows, entries, values; /* blocks of rows, of A, and of a member's values */
     trifold_int tiles, slices;         /* subdomains, and parts of equal numbers of rows */
     trifold_int slice_rows;
+    trifold_int first_part; /* GPU: the subdomain or the slice of the first thread block */
     trifold_int order;                                      /* 32-bit: the caller's row of each row */
     trifold_int starts, column, source;                     /* A by rows: 64-bit starts, 32-bit columns and blocks of the caller's values */
     trifold_int turned_starts, turned_rows, turned_entries; /* A by columns: 64-bit starts, 32-bit rows and entries */
@@ -158,6 +159,8 @@ typedef struct {
     trifold_int near_all, near_bytes, near_vectors, near_stages, near_factors, near_records;
     trifold_int near_slots, near_kept, near_entries, near_matrix;
     trifold_int meetings;
+    /* GPU, between ranks: a list of so many 64-bit places of rows' numbers, and where these lie side by side for a message. */
+    trifold_int sent, sent_count, message;
 } trifold_sparse_launch;
 
 /* What came of a part of a member's factorization, and of all of it. Rows are the caller's. */

@@ -20,7 +20,7 @@ namespace {
     X(cuDevicePrimaryCtxRelease) X(cuCtxPushCurrent) X(cuCtxPopCurrent) X(cuCtxGetDevice) X(cuCtxSynchronize) \
     X(cuModuleLoadData) X(cuModuleUnload) X(cuModuleGetFunction) X(cuFuncGetAttribute) X(cuFuncSetAttribute) \
     X(cuMemAlloc) X(cuMemFree) X(cuMemGetInfo) X(cuMemsetD8Async) X(cuMemcpyHtoDAsync) X(cuMemcpyDtoHAsync) X(cuMemcpyDtoDAsync) \
-    X(cuPointerGetAttribute) X(cuStreamCreate) X(cuStreamDestroy) X(cuStreamSynchronize) X(cuStreamQuery) X(cuStreamGetCtx) \
+    X(cuPointerGetAttribute) X(cuStreamCreate) X(cuStreamCreateWithPriority) X(cuStreamWaitEvent) X(cuStreamDestroy) X(cuStreamSynchronize) X(cuStreamQuery) X(cuStreamGetCtx) \
     X(cuStreamIsCapturing) X(cuStreamBeginCapture) X(cuStreamEndCapture) X(cuGraphCreate) X(cuGraphDestroy) X(cuGraphAddKernelNode) \
     X(cuGraphInstantiateWithFlags) X(cuGraphExecDestroy) X(cuGraphExecKernelNodeSetParams) X(cuGraphUpload) X(cuGraphLaunch) \
     X(cuLaunchKernel) X(cuLaunchCooperativeKernel) X(cuGraphKernelNodeSetAttribute)
@@ -246,6 +246,11 @@ class CudaDriver final : public Driver {
         TRIFOLD_CU(cuStreamCreate, &stream, static_cast<unsigned>(CU_STREAM_NON_BLOCKING));
         return stream;
     }
+    void* create_urgent_stream() const override {
+        CUstream stream = nullptr;
+        TRIFOLD_CU(cuStreamCreateWithPriority, &stream, static_cast<unsigned>(CU_STREAM_NON_BLOCKING), most_urgent);
+        return stream;
+    }
     void destroy_stream(void* stream) const noexcept override { functions_.cuStreamDestroy(stream_of(stream)); }
     void synchronize_stream(void* stream) const override { TRIFOLD_CU(cuStreamSynchronize, stream_of(stream)); }
     bool is_done(void* stream) const override {
@@ -279,6 +284,9 @@ class CudaDriver final : public Driver {
     }
     bool record(void* event, void* stream) const noexcept override {
         return events_.record(static_cast<CUevent>(event), stream_of(stream)) == CUDA_SUCCESS;
+    }
+    void wait_for(void* event, void* stream) const override {
+        TRIFOLD_CU(cuStreamWaitEvent, stream_of(stream), static_cast<CUevent>(event), 0U);
     }
     std::optional<double> seconds_between(void* first, void* last) const noexcept override {
         // In the usual mode a query would spoil the graph that another thread is recording.

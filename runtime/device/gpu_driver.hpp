@@ -25,6 +25,9 @@ struct Limits {
     long long own_shared_bytes;
 };
 
+/// A stream's priority: drivers take the nearest that they have.
+inline constexpr int most_urgent = -100;
+
 /// The driver of CUDA or HIP, opened at run time. Handles are the driver's own, as pointers. Calls throw DeviceError (out of
 /// memory, no device) or LaunchError, naming the driver's function and its reason; those of a device need it to be current.
 class Driver {
@@ -67,16 +70,19 @@ class Driver {
     virtual void copy_to_host(void* to, const void* from, std::size_t bytes, void* stream) const = 0;
 
     virtual void* create_stream() const = 0;
+    virtual void* create_urgent_stream() const = 0;  ///< its kernels begin before waiting thread blocks of others
     virtual void destroy_stream(void* stream) const noexcept = 0;
     virtual void synchronize_stream(void* stream) const = 0;
     virtual bool is_done(void* stream) const = 0;  ///< whether all its work has ended
     virtual bool is_capturing(void* stream) const = 0;
     virtual int device_of(void* stream) const = 0;
 
-    // Events only serve to measure. So they never fail: an old driver has none, and a call that goes wrong gives no time.
+    // Events serve to measure, and to let streams run beside one another. So they never fail: an old driver has none, and a call that goes
+    // wrong gives no time.
     virtual void* create_event() const noexcept = 0;  ///< null when there is none
     virtual void destroy_event(void* event) const noexcept = 0;
     virtual bool record(void* event, void* stream) const noexcept = 0;  ///< whether it could
+    virtual void wait_for(void* event, void* stream) const = 0;         ///< lets what follows on the stream wait
     /// Nothing until both have happened. Never waits, and disturbs no graph that another thread is recording.
     virtual std::optional<double> seconds_between(void* first, void* last) const noexcept = 0;
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <trifold/error.hpp>
+#include <utility>
 
 #include "runtime/base/log.hpp"
 
@@ -48,6 +49,8 @@ Graph::Graph(const Driver& driver, const Program& program, const Units& units, c
         nodes_.push_back({units.function(launch.unit, launch.kernel), &launch, static_cast<unsigned>(kernel.threads),
                           static_cast<unsigned>(kernel.shared_bytes)});
     }
+    if (std::ranges::any_of(program.operations.at(operation), &Launch::beside)) beside_.emplace(driver);
+    if (beside_ && (beside_->begin == nullptr || beside_->end == nullptr)) beside_.reset();  // an old driver has no events
     if (const auto found = program.repeats.find(operation); found != program.repeats.end()) repeats_ = found->second;
 }
 
@@ -156,6 +159,7 @@ void Graph::launch(std::span<const Operand> operands, void* workspace, void* str
 
 void Graph::enqueue(std::span<const Operand> operands, void* workspace, void* stream, bool recording, bool may_record) {
     if (repeats_.empty() && transport_ != nullptr) return enqueue_with_messages(operands, workspace, stream, may_record && !recording);
+    if (transport_ != nullptr) transport_->meet(operands.front().members, operation_, false);
     std::size_t done = 0;
     for (const auto& repeat : repeats_) {
         enqueue_each(done, repeat.first, operands, workspace, stream);
@@ -169,14 +173,45 @@ void Graph::enqueue(std::span<const Operand> operands, void* workspace, void* st
 }
 
 void Graph::enqueue_each(std::size_t first, std::size_t end, std::span<const Operand> operands, void* workspace, void* stream) const {
-    for (auto k = first; k < end; ++k) {
-        if (is_message(*nodes_[k].launch)) {
-            enqueue_message(nodes_[k], operands.front().members, static_cast<char*>(workspace), stream);
+    bool is_beside = false;
+    for (auto k = first; k < end;) {
+        auto* const chosen = stream_for(*nodes_[k].launch, stream, is_beside);
+        if (!is_message(*nodes_[k].launch)) {
+            const Parameters parameters(nodes_[k++], operands);
+            driver_.launch(parameters.grid, chosen);
             continue;
         }
-        const Parameters parameters(nodes_[k], operands);
-        driver_.launch(parameters.grid, stream);
+        const auto last = group_from(k, end);
+        const bool many = last - k > 1;
+        if (many) transport_->begin_group();
+        for (; k < last; ++k) enqueue_message(nodes_[k], operands.front().members, static_cast<char*>(workspace), chosen);
+        if (many) transport_->end_group();
     }
+}
+
+/// The stream of a launch, which waits for the other one where it has to.
+void* Graph::stream_for(const Launch& launch, void* stream, bool& is_beside) const {
+    if (!beside_) return stream;
+    if (launch.beside) {
+        if (std::exchange(is_beside, true)) return beside_->stream;
+        driver_.record(beside_->begin, stream);
+        driver_.wait_for(beside_->begin, beside_->stream);
+        return beside_->stream;
+    }
+    const bool waits = std::ranges::any_of(launch.after, [&](std::size_t other) { return nodes_[other].launch->beside; });
+    if (waits && std::exchange(is_beside, false)) {
+        driver_.record(beside_->end, beside_->stream);
+        driver_.wait_for(beside_->end, stream);
+    }
+    return stream;
+}
+
+/// The end of the messages from `first` on that do not wait for one another, which are on their way at once.
+std::size_t Graph::group_from(std::size_t first, std::size_t end) const {
+    const auto waits = [&](const Launch& launch) { return std::ranges::any_of(launch.after, [&](std::size_t k) { return k >= first; }); };
+    auto last = first + 1;
+    while (last < end && is_message(*nodes_[last].launch) && !waits(*nodes_[last].launch)) ++last;
+    return last;
 }
 
 /// All ranks meet before the first message. The launches before it are at work meanwhile.
@@ -254,12 +289,20 @@ void Graph::enqueue_turns(const Repeat& repeat, std::span<const Operand> operand
     for (std::int64_t turn = 0; turn < repeat.most; ++turn) {
         std::int64_t wanted = 1;
         if (turn % repeat.look == 0) {
+            if (transport_ != nullptr) transport_->wait({stream});
             driver_.copy_to_host(&wanted, flag_of(repeat, workspace), sizeof wanted, stream);
             driver_.synchronize_stream(stream);
         }
         if (wanted == 0) return;
         enqueue_each(repeat.first, repeat.first + repeat.count, operands, workspace, stream);
     }
+}
+
+Graph::Beside::Beside(const Driver& of) : driver(of), stream(of.create_urgent_stream()), begin(of.create_event()), end(of.create_event()) {}
+Graph::Beside::~Beside() {
+    driver.destroy_event(begin);
+    driver.destroy_event(end);
+    driver.destroy_stream(stream);
 }
 
 }  // namespace trifold::gpu

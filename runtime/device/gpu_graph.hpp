@@ -2,6 +2,7 @@
 #include <trifold/repeat_args.h>
 
 #include <deque>
+#include <optional>
 #include <span>
 #include <string>
 #include <trifold/program.hpp>
@@ -59,6 +60,17 @@ class Graph {
     void add_repeat(const Repeat& repeat, std::span<const Operand> operands, void* workspace);
     void update(std::span<const Operand> operands, void* workspace);
     void note(std::span<const Operand> operands, void* workspace);
+    /// A second stream, where the Program has launches beside others, and events by which the two wait for one another.
+    struct Beside {
+        explicit Beside(const Driver& driver);
+        ~Beside();
+        Beside(const Beside&) = delete;
+        Beside& operator=(const Beside&) = delete;
+        const Driver& driver;
+        void *stream, *begin, *end;
+    };
+    void* stream_for(const Launch& launch, void* stream, bool& is_beside) const;
+    std::size_t group_from(std::size_t first, std::size_t end) const;
     void enqueue_each(std::size_t first, std::size_t end, std::span<const Operand> operands, void* workspace, void* stream) const;
     void enqueue_with_messages(std::span<const Operand> operands, void* workspace, void* stream, bool may_record);
     bool record(std::size_t first, std::span<const Operand> operands, void* workspace);
@@ -76,6 +88,7 @@ class Graph {
     bool has_copies_ = false;
     std::vector<Node> nodes_;
     std::vector<Repeat> repeats_;
+    std::optional<Beside> beside_;
     void* graph_ = nullptr;
     void* executable_ = nullptr;
     std::string held_;  // bytes of the first operand that the executable's nodes have

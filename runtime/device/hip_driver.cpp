@@ -19,7 +19,7 @@ namespace {
     X(hipInit) X(hipDriverGetVersion) X(hipGetErrorName) X(hipGetErrorString) X(hipGetDeviceCount) X(hipGetDevice) \
     X(hipSetDevice) X(hipGetDeviceProperties) X(hipDeviceGetAttribute) X(hipDeviceSynchronize) X(hipModuleLoadData) \
     X(hipModuleUnload) X(hipModuleGetFunction) X(hipFuncGetAttribute) X(hipMalloc) X(hipFree) X(hipMemGetInfo) \
-    X(hipMemsetAsync) X(hipMemcpyAsync) X(hipPointerGetAttributes) X(hipStreamCreateWithFlags) X(hipStreamDestroy) \
+    X(hipMemsetAsync) X(hipMemcpyAsync) X(hipPointerGetAttributes) X(hipStreamCreateWithFlags) X(hipStreamCreateWithPriority) X(hipStreamWaitEvent) X(hipStreamDestroy) \
     X(hipStreamSynchronize) X(hipStreamQuery) X(hipStreamIsCapturing) X(hipStreamBeginCapture) X(hipStreamEndCapture) X(hipGraphCreate) X(hipGraphDestroy) X(hipGraphAddKernelNode) \
     X(hipGraphInstantiate) X(hipGraphExecDestroy) X(hipGraphExecKernelNodeSetParams) X(hipGraphLaunch) \
     X(hipModuleLaunchKernel)
@@ -219,6 +219,11 @@ class HipDriver final : public Driver {
         TRIFOLD_HIP(hipStreamCreateWithFlags, &stream, hipStreamNonBlocking);
         return stream;
     }
+    void* create_urgent_stream() const override {
+        hipStream_t stream = nullptr;
+        TRIFOLD_HIP(hipStreamCreateWithPriority, &stream, hipStreamNonBlocking, most_urgent);
+        return stream;
+    }
     void destroy_stream(void* stream) const noexcept override { (void)functions_.hipStreamDestroy(stream_of(stream)); }
     void synchronize_stream(void* stream) const override { TRIFOLD_HIP(hipStreamSynchronize, stream_of(stream)); }
     bool is_done(void* stream) const override {
@@ -250,6 +255,9 @@ class HipDriver final : public Driver {
     }
     bool record(void* event, void* stream) const noexcept override {
         return events_.record(static_cast<hipEvent_t>(event), stream_of(stream)) == hipSuccess;
+    }
+    void wait_for(void* event, void* stream) const override {
+        TRIFOLD_HIP(hipStreamWaitEvent, stream_of(stream), static_cast<hipEvent_t>(event), 0U);
     }
     std::optional<double> seconds_between(void* first, void* last) const noexcept override {
         // In the usual mode a query would spoil the graph that another thread is recording.

@@ -240,6 +240,12 @@ void NcclTransport::receive(int from, void* data, std::int64_t bytes, Stream str
         impl_->functions().receive(data, static_cast<std::size_t>(bytes), nccl::bytes_type, from, impl_->communicator, stream.handle),
         "ncclRecv");
 }
+void NcclTransport::begin_group() {
+    if (impl_->communicator != nullptr) impl_->check(impl_->functions().group_start(), "ncclGroupStart");
+}
+void NcclTransport::end_group() {
+    if (impl_->communicator != nullptr) impl_->check(impl_->functions().group_end(), "ncclGroupEnd");
+}
 bool NcclTransport::meet(std::int64_t number, const std::string& what, bool repeats) {
     // Names stand for themselves in a number that differs where they do.
     constexpr std::int64_t spread = 1'000'003;

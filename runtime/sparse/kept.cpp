@@ -67,36 +67,57 @@ void value(Archive& archive, std::map<std::string, T>& map) {
     value(archive, names);
     for (const auto& name : names) value(archive, map[name]);
 }
+// All fields by name, so that a new one that is forgotten here does not compile.
 template <class Archive>
-void value(Archive& archive, Unit& unit) {
-    walk(archive, unit.target.backend, unit.target.arch, unit.id, unit.kernels, unit.options, unit.source);
+void value(Archive& archive, Target& target) {
+    auto& [backend, arch] = target;
+    walk(archive, backend, arch);
 }
 template <class Archive>
 void value(Archive& archive, trifold::Kernel& kernel) {
-    walk(archive, kernel.name, kernel.threads, kernel.shared_bytes);
+    auto& [name, threads, shared_bytes] = kernel;
+    walk(archive, name, threads, shared_bytes);
+}
+template <class Archive>
+void value(Archive& archive, Unit& unit) {
+    auto& [target, id, kernels, options, source] = unit;
+    walk(archive, target, id, kernels, options, source);
+}
+template <class Archive>
+void value(Archive& archive, LaunchGrid& grid) {
+    auto& [groups, members_per_group] = grid;
+    walk(archive, groups, members_per_group);
+}
+template <class Archive>
+void value(Archive& archive, Message& message) {
+    auto& [peer, pieces] = message;
+    walk(archive, peer, pieces);
 }
 template <class Archive>
 void value(Archive& archive, Launch& launch) {
-    walk(archive, launch.unit, launch.kernel, launch.grid.groups, launch.grid.members_per_group, launch.constants, launch.operands,
-         launch.after, launch.early, launch.what, launch.work, launch.message.peer, launch.message.pieces, launch.first_task);
+    auto& [unit, kernel, grid, constants, operands, after, early, together, what, work, message, first_task, beside] = launch;
+    walk(archive, unit, kernel, grid, constants, operands, after, early, together, what, work, message, first_task, beside);
 }
 template <class Archive>
 void value(Archive& archive, Repeat& repeat) {
-    walk(archive, repeat.first, repeat.count, repeat.most, repeat.look, repeat.flag, repeat.unit);
+    auto& [first, count, most, look, flag, unit] = repeat;
+    walk(archive, first, count, most, look, flag, unit);
 }
 template <class Archive>
 void value(Archive& archive, Buffer& buffer) {
-    walk(archive, buffer.name, buffer.offset, buffer.bytes, buffer.zeroed, buffer.contents);
+    auto& [name, offset, bytes, zeroed, contents] = buffer;
+    walk(archive, name, offset, bytes, zeroed, contents);
 }
 template <class Archive>
 void value(Archive& archive, Program& program) {
-    walk(archive, program.id, program.name, program.units, program.buffers, program.workspace_bytes, program.scratch_bytes, program.workers,
-         program.operations, program.repeats, program.sizes, program.rank, program.ranks, program.about);
+    auto& [id, name, units, buffers, workspace, scratch, workers, operations, repeats, sizes, rank, ranks, about] = program;
+    walk(archive, id, name, units, buffers, workspace, scratch, workers, operations, repeats, sizes, rank, ranks, about);
 }
+/// All but the seconds, and where it was found.
 template <class Archive>
 void value(Archive& archive, SparseSummary& summary) {
-    walk(archive, summary.partition, summary.tiles, summary.largest_tile, summary.shapes, summary.entries, summary.dropped,
-         summary.factored, summary.levels);
+    auto& [partition, tiles, largest_tile, shapes, entries, dropped, factored, levels, seconds, kept] = summary;
+    walk(archive, partition, tiles, largest_tile, shapes, entries, dropped, factored, levels);
 }
 
 }  // namespace

@@ -36,9 +36,8 @@ sparse::Made made_of(const SparseChoice& choice, const SparsePattern& pattern, c
     const auto arrangement = sparse::arrange(pattern, parts, choice.spec.preconditioner, sparse::order_for(choice.target));
     sparse::Made made{sparse::generate(choice.spec, choice.target, choice.tuning, pattern, arrangement), summary_of(arrangement)};
     sparse::keep_made(name, made);
-    auto& program = made.generated.program;
     if (transport != nullptr)
-        program = sparse::on_rank(std::move(program), choice.spec, arrangement, transport->rank(), transport->ranks());
+        made.generated = sparse::on_rank(std::move(made.generated), choice.spec, arrangement, transport->rank(), transport->ranks());
     return made;
 }
 
@@ -68,18 +67,30 @@ SparsePlan::SparsePlan(const SparseSpec& spec, const SparsePattern& pattern, con
 
 SparsePlan::SparsePlan(const SparseSpec& spec, const SparsePattern& pattern, std::shared_ptr<Transport> transport,
                        const SparsePartition& partition, const SparseTuning& tuning) {
+    share(spec, pattern, Device::cpu(), partition, tuning, std::move(transport));
+}
+
+SparsePlan::SparsePlan(const SparseSpec& spec, const SparsePattern& pattern, std::shared_ptr<Transport> transport, const Device& device,
+                       const SparsePartition& partition, const SparseTuning& tuning) {
+    share(spec, pattern, device, partition, tuning, std::move(transport));
+}
+
+void SparsePlan::share(const SparseSpec& spec, const SparsePattern& pattern, const Device& device, const SparsePartition& partition,
+                       const SparseTuning& tuning, std::shared_ptr<Transport> transport) {
     if (transport == nullptr) throw SpecError("there is no transport; take one of LocalRanks, or make an MpiTransport");
+    if (device.backend() != Backend::cpu && !transport->is_on_device() && transport->ranks() > 1)
+        transport = std::make_shared<NcclTransport>(std::move(transport), device);
     std::exception_ptr failed;
     std::string values, problem;
     try {
-        make(spec, pattern, Device::cpu(), partition, tuning, transport);
+        make(spec, pattern, device, partition, tuning, transport);
         values = fmt::format(R"({{"matrix, partition or options":"{}"}})", program().id);
     } catch (const std::exception& error) {
         problem = error.what();
         failed = std::current_exception();
     }
     try {
-        ranks::agree(*transport, values, problem);
+        ranks::agree(transport->hosts(), values, problem);
     } catch (const RankError&) {
         if (failed == nullptr) throw;
     }

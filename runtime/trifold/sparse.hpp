@@ -33,11 +33,14 @@ class SparsePlan {
     /// Throws SpecError, CompileError, CacheError, DeviceError. The other functions throw SpecError when the plan has been moved from.
     SparsePlan(const SparseSpec& spec, const SparsePattern& pattern, const Device& device, const SparsePartition& partition = {},
                const SparseTuning& tuning = {});
-    /// An iteration that several ranks share, on processors: each computes its own subdomains. All ranks make their plans together, and
-    /// every call of their solvers is one of all ranks. They give the same pattern, values, B and options, and all get the whole X, with
-    /// the bits and the iterations of one processor. Solutions by bicgstab and cg alone: operations {solve}, one set of values. Throws
-    /// RankError too, where a rank does not come or does not agree.
+    /// An iteration that several ranks share: each computes its own subdomains. All ranks make their plans together, and every call of
+    /// their solvers is one of all ranks. They give the same pattern, values, B and options, and all get the whole X, with the bits and the
+    /// iterations of one device. Solutions by bicgstab and cg alone: operations {solve}, one set of values. Throws RankError too, where a
+    /// rank does not come or does not agree.
     SparsePlan(const SparseSpec& spec, const SparsePattern& pattern, std::shared_ptr<Transport> transport,
+               const SparsePartition& partition = {}, const SparseTuning& tuning = {});
+    /// On a GPU a transport between hosts makes an NcclTransport.
+    SparsePlan(const SparseSpec& spec, const SparsePattern& pattern, std::shared_ptr<Transport> transport, const Device& device,
                const SparsePartition& partition = {}, const SparseTuning& tuning = {});
     const SparseChoice& choice() const;  ///< the kernels, and who decided about them
     const SparseSpec& spec() const;
@@ -57,6 +60,9 @@ class SparsePlan {
     [[gnu::visibility("hidden")]] void make(const SparseSpec& spec, const SparsePattern& pattern, const Device& device,
                                             const SparsePartition& partition, const SparseTuning& tuning,
                                             const std::shared_ptr<Transport>& transport);
+    [[gnu::visibility("hidden")]] void share(const SparseSpec& spec, const SparsePattern& pattern, const Device& device,
+                                             const SparsePartition& partition, const SparseTuning& tuning,
+                                             std::shared_ptr<Transport> transport);
     std::shared_ptr<const State> state_;
 };
 

@@ -30,6 +30,10 @@ class Transport {
     virtual void send(int to, const void* data, std::int64_t bytes, Stream stream = {}) = 0;
     virtual void receive(int from, void* data, std::int64_t bytes, Stream stream = {}) = 0;
 
+    /// Messages between these two calls are on their way at once: none waits for another.
+    virtual void begin_group() {}
+    virtual void end_group() {}
+
     /// Whether messages are in the memory of a device.
     virtual bool is_on_device() const { return false; }
     /// Carries what ranks tell one another from host to host.
@@ -82,6 +86,8 @@ class NcclTransport final : public Transport {
     int ranks() const override;
     void send(int to, const void* data, std::int64_t bytes, Stream stream = {}) override;
     void receive(int from, void* data, std::int64_t bytes, Stream stream = {}) override;
+    void begin_group() override;
+    void end_group() override;
     bool is_on_device() const override { return true; }
     Transport& hosts() override;
     bool meet(std::int64_t number, const std::string& what, bool repeats = false) override;

@@ -8,17 +8,21 @@
 #include "generator/program/templates.hpp"
 #include "generator/sparse/emit.hpp"
 #include "generator/sparse/gpu/gpu.hpp"
+#include "generator/sparse/ranks.hpp"
 
 namespace trifold::sparse::gpu {
 namespace {
 
+std::string define(std::string_view name, std::int64_t value) { return fmt::format("#define TRIFOLD_{} {}\n", name, value); }
+
+std::string define_device(const Target& target) {
+    return target.backend == Backend::hip ? define("WAVE", warp_lanes(target)) : define("ARCH", compute_capability(target));
+}
+Platform platform_of(const Target& target) { return target.backend == Backend::hip ? Platform::hip : Platform::cuda; }
+
 std::string constants_of(const SparseSpec& spec, const Target& target, const Sweep& sweep, bool one_launch) {
-    std::string text = common_constants(spec);
-    const auto define = [&](std::string_view name, auto value) { text += fmt::format("#define TRIFOLD_{} {}\n", name, value); };
-    if (target.backend == Backend::hip)
-        define("WAVE", warp_lanes(target));
-    else
-        define("ARCH", compute_capability(target));
+    std::string text = common_constants(spec) + define_device(target);
+    const auto define = [&](std::string_view name, std::int64_t value) { text += gpu::define(name, value); };
     define("TENSOR", 0);
     define("SWEEPERS", sweep.sweepers);
     define("FETCHERS", sweep.fetchers);
@@ -117,7 +121,25 @@ Unit unit_of(const SparseSpec& spec, const Target& target, const Arrangement& a,
         unit.kernels.push_back({name, static_cast<int>(threads_of(kernel, sweep)), shared});
         text += define_kernel(kernel_names.at(k), name);
     }
-    unit.source = with_constants(text, paste({"gpu/sparse/entry.cuh"}, target.backend == Backend::hip ? Platform::hip : Platform::cuda));
+    unit.source = with_constants(text, paste({"gpu/sparse/entry.cuh"}, platform_of(target)));
+    return unit;
+}
+
+std::int64_t row_words(const SparseSpec& spec) {
+    constexpr std::int64_t word = 4;
+    return spec.block * element_bytes(spec.precision) / word;
+}
+
+Unit message_unit(const SparseSpec& spec, const Target& target) {
+    const auto id = fmt::format("sparse_message_{}", row_words(spec));
+    Unit unit{target, id, {}, options_of(target), {}};
+    auto text = define_device(target) + define("ROW_WORDS", row_words(spec)) + define("MESSAGE_THREADS", message_threads) +
+                define("SIZEOF_ARGS", sizeof(trifold_sparse_args)) + define("SIZEOF_LAUNCH", sizeof(trifold_sparse_launch));
+    for (const auto* kernel : {"pack", "unpack"}) {
+        unit.kernels.push_back({fmt::format("{}_{}", id, kernel), message_threads, 0});
+        text += define_kernel(kernel, unit.kernels.back().name);
+    }
+    unit.source = with_constants(text, paste({"gpu/sparse/message.cuh"}, platform_of(target)));
     return unit;
 }
 

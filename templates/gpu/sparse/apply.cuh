@@ -243,6 +243,7 @@ TRIFOLD_DEVICE void sweep_levels(const Context& c, const Stream& stream, const C
             const unsigned number = before + static_cast<unsigned>(k);
             gate_wait(chip.full + number % sparse_gates, number / sparse_gates);
             if (lane.works && lane.row < next.rows) take(taken, chip, next, lane.row, lane.component, k >= turn);
+            fence_shared_copies(); /* a barrier waits for no loads, and the copy engine overwrites what they have not read yet */
         }
         named_sync(*chip.word, 1, sweepers);
         if (thread_index() == sweepers - 1) { /* it has the least to do */

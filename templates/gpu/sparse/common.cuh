@@ -40,6 +40,9 @@ TRIFOLD_DEVICE small_matrices small_at(const Context& c, trifold_int system) {
 }
 #endif
 
+/* The subdomain or the slice of a thread block. Ranks launch their own alone. */
+TRIFOLD_DEVICE trifold_int part_number(const Context& c) { return c.launch.first_part + group_x(); }
+
 /* The rows of a thread block: a subdomain, or as many as others have. */
 struct Part {
     trifold_int first, end;
@@ -47,10 +50,10 @@ struct Part {
     TRIFOLD_METHOD int count() const { return rows() * block; }
 };
 TRIFOLD_DEVICE Part slice_of(const Context& c) {
-    const trifold_int first = group_x() * c.launch.slice_rows, end = first + c.launch.slice_rows;
+    const trifold_int first = part_number(c) * c.launch.slice_rows, end = first + c.launch.slice_rows;
     return {first, end < c.launch.rows ? end : c.launch.rows};
 }
-TRIFOLD_DEVICE const trifold_sparse_tile& tile_of(const Context& c) { return at<const trifold_sparse_tile>(c, c.launch.tile)[group_x()]; }
+TRIFOLD_DEVICE const trifold_sparse_tile& tile_of(const Context& c) { return at<const trifold_sparse_tile>(c, c.launch.tile)[part_number(c)]; }
 TRIFOLD_DEVICE Part rows_of(const trifold_sparse_tile& tile) { return {tile.first_row, tile.first_row + tile.rows}; }
 
 /* Where the number k of a part is in the caller's arrays. */
@@ -79,7 +82,7 @@ TRIFOLD_DEVICE double block_sum(double value, double* room) {
 template <int threads = sparse_threads>
 TRIFOLD_DEVICE void leave_sum(const Context& c, trifold_int system, trifold_int k, double value, double* room) {
     const double total = block_sum<threads>(value, room);
-    if (thread_index() == 0) sums_of(c, system, k)[group_x()] = total;
+    if (thread_index() == 0) sums_of(c, system, k)[part_number(c)] = total;
 }
 /* Some sums, from number `first` on, each in the order of `block_sum`. */
 template <int count, int threads>

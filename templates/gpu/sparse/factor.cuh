@@ -88,7 +88,7 @@ TRIFOLD_DEVICE void gather_rows(const Context& c) {
     }
     record.largest = static_cast<double>(greatest);
     const trifold_sparse_record all = block_record(record);
-    if (thread_index() == 0) *record_of(c, group_y(), group_x()) = all;
+    if (thread_index() == 0) *record_of(c, group_y(), part_number(c)) = all;
 }
 
 /* Counts blocks that are not their counterparts, transposed. A thread has a row. */
@@ -119,7 +119,7 @@ TRIFOLD_DEVICE void compare_rows(const Context& c) {
         }
     }
     const trifold_sparse_record all = block_record(record);
-    if (thread_index() == 0) add_record(*record_of(c, group_y(), group_x()), all);
+    if (thread_index() == 0) add_record(*record_of(c, group_y(), part_number(c)), all);
 }
 
 /* A subdomain's factors and the pattern of its shape. */
@@ -388,8 +388,8 @@ TRIFOLD_DEVICE void factor_tile(const Context& c) {
     }
     const trifold_sparse_record all = block_record<sweep_threads>(record);
     if (thread_index() == 0) {
-        record_of(c, group_y(), group_x())->zero_pivots = all.zero_pivots;
-        record_of(c, group_y(), group_x())->zero_row = all.zero_row;
+        record_of(c, group_y(), part_number(c))->zero_pivots = all.zero_pivots;
+        record_of(c, group_y(), part_number(c))->zero_row = all.zero_row;
     }
 }
 

@@ -3,7 +3,7 @@
 
 #include <trifold/binary.hpp>
 
-#include "generator/sparse/generate.hpp"
+#include "generator/sparse/ranks.hpp"
 #include "runtime/compile/compiler.hpp"
 #include "runtime/compile/resources.hpp"
 
@@ -17,6 +17,7 @@ void check_sparse_compiles(const SparseSpec& spec, const std::string& arch) {
         sparse::generate(spec, {Backend::cuda, arch}, {}, pattern, sparse::arrange(pattern, sparse::whole(pattern), spec.preconditioner));
     const auto label = fmt::format("block {} {} {} {}", spec.block, to_string(spec.precision), to_string(spec.method), arch);
     CAPTURE(label);
+    CHECK(!obtain(sparse::gpu::message_unit(spec, {Backend::cuda, arch})).code.empty());
     const auto binaries = obtain_all(made.program);
     const auto& unit = made.program.units.front();
     const auto resources = resources_of(unit, {binaries.front().code, binaries.front().log, {}});

@@ -313,7 +313,12 @@ TEST_CASE("sparse: a Program comes back from disk as it was, of each kind of dev
         REQUIRE(mine.units.size() == theirs.units.size());
         for (std::size_t k = 0; k < mine.units.size(); ++k) CHECK(cache_key(mine.units[k]) == cache_key(theirs.units[k]));
         for (const auto& [operation, launches] : theirs.operations)
-            for (std::size_t k = 0; k < launches.size(); ++k) CHECK(mine.operations.at(operation)[k].constants == launches[k].constants);
+            for (std::size_t k = 0; k < launches.size(); ++k) {
+                const auto &one = mine.operations.at(operation)[k], &other = launches[k];
+                CHECK(std::tie(one.constants, one.grid, one.after, one.early, one.together, one.work, one.first_task, one.beside) ==
+                      std::tie(other.constants, other.grid, other.after, other.early, other.together, other.work, other.first_task,
+                               other.beside));
+            }
         for (const auto& [operation, repeats] : theirs.repeats)
             for (std::size_t k = 0; k < repeats.size(); ++k) {
                 const auto &one = mine.repeats.at(operation)[k], &other = repeats[k];

@@ -311,6 +311,11 @@ CUresult cuStreamCreate(CUstream* stream, unsigned) {
     ENTER;
     return ++fake_cuda().streams, *stream = new CUstream_st, CUDA_SUCCESS;
 }
+CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int) { return cuStreamCreate(stream, flags); }
+CUresult cuStreamWaitEvent(CUstream, CUevent, unsigned) {
+    ENTER;
+    return ++fake_cuda().stream_waits, CUDA_SUCCESS;
+}
 CUresult cuStreamDestroy(CUstream stream) {
     ENTER;
     if (stream->capturing) is_recording = false;

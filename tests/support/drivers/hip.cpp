@@ -119,6 +119,12 @@ hipError_t hipPointerGetAttributes(hipPointerAttribute_t* attributes, const void
 hipError_t hipStreamCreateWithFlags(hipStream_t* stream, unsigned flags) {
     return forward(__func__, cuStreamCreate, reinterpret_cast<CUstream*>(stream), flags);
 }
+hipError_t hipStreamCreateWithPriority(hipStream_t* stream, unsigned flags, int priority) {
+    return forward(__func__, cuStreamCreateWithPriority, reinterpret_cast<CUstream*>(stream), flags, priority);
+}
+hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned flags) {
+    return forward(__func__, cuStreamWaitEvent, stream_of(stream), reinterpret_cast<CUevent>(event), flags);
+}
 hipError_t hipStreamDestroy(hipStream_t stream) { return forward(__func__, cuStreamDestroy, stream_of(stream)); }
 hipError_t hipStreamSynchronize(hipStream_t stream) { return forward(__func__, cuStreamSynchronize, stream_of(stream)); }
 hipError_t hipStreamQuery(hipStream_t stream) { return forward(__func__, cuStreamQuery, stream_of(stream)); }

@@ -1,0 +1,189 @@
+// Iterations that GPUs share, by way of the fake drivers of CUDA and NCCL: the same iterations and bits as one GPU.
+#include <doctest/doctest.h>
+
+#include <trifold/sparse.hpp>
+
+#include "generator/sparse/ranks.hpp"
+#include "tests/runtime/device/emulation.hpp"
+#include "tests/runtime/ranks/on_ranks.hpp"
+#include "tests/runtime/sparse/problems.hpp"
+#include "tests/support/drivers/nccl.hpp"
+
+using namespace trifold;
+using namespace trifold::test;
+
+namespace {
+
+void call_sparse(void* entry, const void* operand, const void* constants) {
+    reinterpret_cast<void (*)(trifold_sparse_args, trifold_sparse_launch)>(entry)(*static_cast<const trifold_sparse_args*>(operand),
+                                                                                  *static_cast<const trifold_sparse_launch*>(constants));
+}
+
+/// Makes the fake driver emulate the kernels of one GPU and of ranks.
+class SparseEmulation {
+  public:
+    SparseEmulation(const SparseSpec& spec, const SparsePattern& pattern, const SparsePartition& partition) {
+        fake_cuda().call = call_sparse;
+        fake_cuda().operand_bytes = sizeof(trifold_sparse_args);
+        fake_cuda().constants_bytes = sizeof(trifold_sparse_launch);
+        const Target target{Backend::cuda, "sm_90"};
+        const auto parts = sparse::given_parts(pattern, partition.parts);
+        const auto arrangement = sparse::arrange(pattern, parts, spec.preconditioner, sparse::order_for(target));
+        for (const auto& unit : sparse::generate(spec, target, {}, pattern, arrangement).program.units) add(unit);
+        add(sparse::gpu::message_unit(spec, target));
+    }
+    ~SparseEmulation() {
+        CHECK(fake_cuda().allocations == 0);
+        CHECK(fake_cuda().streams == 0);
+        CHECK(fake_cuda().events == 0);
+        CHECK(fake_nccl().communicators == 0);
+        fake_cuda() = {};
+        fake_nccl() = {};
+    }
+    SparseEmulation(const SparseEmulation&) = delete;
+    SparseEmulation& operator=(const SparseEmulation&) = delete;
+
+  private:
+    void add(const Unit& unit) {
+        libraries_.push_back(compile_unit(unit.source, unit.target.backend, 32, false));
+        connect(libraries_.back().get(), emulator_);
+        fake_cuda().kernels.push_back(libraries_.back().get());
+    }
+    std::vector<std::shared_ptr<void>> libraries_;
+    Emulator emulator_{};
+};
+
+/// Results that a solver has computed.
+template <class Real>
+struct Result {
+    std::vector<Real> x;
+    std::vector<SparseOutcome> outcomes;
+    std::vector<double> history;
+    std::vector<SparseValues> values;
+    bool operator==(const Result&) const = default;
+};
+
+template <class Real>
+Result<Real> solve(SparseSolver solver, const BlockMatrix& a, const SparseOptions& options) {
+    const auto narrow = [](const std::vector<double>& all) { return std::vector<Real>(all.begin(), all.end()); };
+    const auto columns = solver.plan().spec().rhs;
+    Result<Real> result{narrow(random_vector(a.size() * columns, 5)), {}, {}, {}};
+    solver.update(narrow(a.values));
+    solver.solve(narrow(random_vector(a.size() * columns, 2)), result.x, options);
+    result.outcomes = solver.outcomes();
+    result.history = solver.history(0, columns - 1);
+    result.values = solver.values();
+    return result;
+}
+
+template <class Real>
+void check_ranks(SparseSpec spec, const BlockMatrix& a, const SparsePartition& partition, SparseOptions options = {}) {
+    CAPTURE(to_string(spec.method));
+    CAPTURE(to_string(spec.preconditioner));
+    CAPTURE(spec.block);
+    spec.operations = {SparseOperation::solve};
+    spec.precision = AnyArray::precision_of<Real>;
+    spec.most_iterations = 200;
+    options.relative = spec.precision == Precision::f32 ? 1e-4 : 1e-10;
+    const auto pattern = a.pattern();
+    const SparseEmulation emulation(spec, pattern, partition);
+    const auto one = solve<Real>(SparseSolver(SparsePlan(spec, pattern, Device::cuda(0), partition)), a, options);
+    REQUIRE(one.outcomes.front().ok());
+    REQUIRE(one.outcomes.front().iterations > 3);
+    for (const int ranks : {1, 2, 3, 4}) {
+        CAPTURE(ranks);
+        std::array<Result<Real>, 4> all;
+        on_ranks(ranks, [&](const std::shared_ptr<Transport>& transport) {
+            SparseSolver solver(SparsePlan(spec, pattern, transport, Device::cuda(0), partition));
+            all.at(static_cast<std::size_t>(transport->rank())) = solve<Real>(std::move(solver), a, options);
+        });
+        for (int rank = 0; rank < ranks; ++rank) CHECK(all.at(static_cast<std::size_t>(rank)) == one);
+    }
+}
+
+/// Boxes of cells of a mesh.
+SparsePartition boxes(const SparseMesh& mesh, std::array<std::int64_t, 3> box) {
+    return {.by = SparsePartitioning::given, .parts = sparse::parts_of_boxes(mesh, box).of_row};
+}
+/// Subdomains that lie anywhere: all slices need other ranks' rows.
+SparsePartition scattered_parts(std::int64_t rows, std::int32_t count) {
+    SparsePartition partition{.by = SparsePartitioning::given};
+    for (std::int64_t row = 0; row < rows; ++row) partition.parts.push_back(static_cast<std::int32_t>(row * 7 % count));
+    return partition;
+}
+
+const SparseMesh slab{20, 10, 12, 7};
+
+}  // namespace
+
+TEST_CASE("sparse on GPUs: ranks share an iteration, with its bits") {
+    const auto parts = boxes(slab, {10, 10, 2});
+    for (const std::int64_t block : {1, 3}) {
+        const auto general = random_on(SparsePattern(slab), block, 3, 1.02),
+                   symmetric = random_on(SparsePattern(slab), block, 3, 1.02, true);
+        const SparseSpec spec{.block = block}, cg{.block = block, .method = SparseMethod::cg};
+        check_ranks<double>(spec, general, parts);
+        check_ranks<double>(cg, symmetric, parts);
+    }
+}
+
+TEST_CASE("sparse on GPUs: ranks with other preconditioners, columns, guesses and subdomains") {
+    const auto general = random_on(SparsePattern(slab), 2, 3, 1.02), symmetric = random_on(SparsePattern(slab), 2, 3, 1.02, true);
+    const auto parts = boxes(slab, {10, 5, 3});
+    for (const auto preconditioner : {SparsePreconditioner::jacobi, SparsePreconditioner::none})
+        check_ranks<double>({.block = 2, .preconditioner = preconditioner}, general, parts);
+    check_ranks<float>({.block = 2, .rhs = 2}, general, parts);
+    check_ranks<float>({.block = 2, .method = SparseMethod::cg, .rhs = 2}, symmetric, parts, {.guess = true});
+    check_ranks<double>({.block = 2, .preconditioner = SparsePreconditioner::none}, general, scattered_parts(2400, 9),
+                        {.renew = 2, .guess = true});
+}
+
+TEST_CASE("sparse on GPUs: messages are on their way beside the slices that need none") {
+    const auto a = random_on(SparsePattern(slab), 1, 3, 1.02);
+    const SparseSpec spec{.most_iterations = 200, .operations = {SparseOperation::solve}};
+    const auto partition = boxes(slab, {20, 10, 2});
+    const SparseEmulation emulation(spec, a.pattern(), partition);
+    on_ranks(2, [&](const std::shared_ptr<Transport>& transport) {
+        SparseSolver solver(SparsePlan(spec, a.pattern(), transport, Device::cuda(0), partition));
+        const auto& turn = solver.plan().program().operations.at("solve");
+        CHECK(std::ranges::any_of(turn, &Launch::beside));
+        solve<double>(std::move(solver), a, {});
+    });
+    CHECK(fake_cuda().stream_waits > 0);
+    CHECK(fake_nccl().sent > 0);
+}
+
+TEST_CASE("sparse on GPUs: ranks find the same bad values") {
+    auto a = random_on(SparsePattern(slab), 2, 3);
+    for (auto k = a.starts[2000]; k < a.starts[2001]; ++k)
+        if (a.columns[static_cast<std::size_t>(k)] == 2000)
+            for (int i = 0; i < 4; ++i) a.values[static_cast<std::size_t>(k * 4 + i)] = 0;
+    const SparseSpec spec{.block = 2, .preconditioner = SparsePreconditioner::jacobi, .operations = {SparseOperation::solve}};
+    const auto partition = boxes(slab, {10, 10, 2});
+    const SparseEmulation emulation(spec, a.pattern(), partition);
+    on_ranks(3, [&](const std::shared_ptr<Transport>& transport) {
+        SparseSolver solver(SparsePlan(spec, a.pattern(), transport, Device::cuda(0), partition));
+        solver.update(a.values);
+        CHECK(solver.values().front().zero_pivots == 1);
+        CHECK(solver.values().front().zero_row == 2000);
+        CHECK_THROWS_AS(solver.check(), SparseFailed);
+    });
+}
+
+TEST_CASE("sparse on GPUs: a rank that makes no call is named by the others") {
+    const auto a = random_on(SparsePattern(slab), 1, 3, 1.02);
+    const SparseSpec spec{.operations = {SparseOperation::solve}};
+    const auto partition = boxes(slab, {10, 10, 2});
+    const SparseEmulation emulation(spec, a.pattern(), partition);
+    const auto call = [&](const std::shared_ptr<Transport>& transport) {
+        SparseSolver solver(SparsePlan(spec, a.pattern(), transport, Device::cuda(0), partition));
+        if (transport->rank() == 1) return;
+        try {
+            solver.update(a.values);
+            FAIL_CHECK("there was no error");
+        } catch (const RankError& error) {
+            CHECK(error.rank == 1);
+        }
+    };
+    on_ranks(3, call, std::chrono::milliseconds(500));
+}
