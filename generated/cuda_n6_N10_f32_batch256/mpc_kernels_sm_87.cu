@@ -177,9 +177,14 @@ TRIFOLD_DEVICE unsigned warp_greatest(unsigned number) {
 }
 
 /* Communication between thread blocks: claim() adds one and returns the old number; store_release() publishes all earlier writes with a
- * flag; load_acquire() reads such a flag. */
+ * flag; load_acquire() reads such a flag; claim_release() claims and publishes. */
 TRIFOLD_DEVICE trifold_int claim(trifold_int* counter) {
     return static_cast<trifold_int>(atomicAdd(reinterpret_cast<unsigned long long*>(counter), 1ULL));
+}
+TRIFOLD_DEVICE trifold_int claim_release(trifold_int* counter) {
+    trifold_int before;
+    asm volatile("atom.add.release.gpu.global.u64 %0, [%1], 1;" : "=l"(before) : "l"(counter) : "memory");
+    return before;
 }
 TRIFOLD_DEVICE void store_release(trifold_int* flag, trifold_int value) {
     asm volatile("st.release.gpu.global.s64 [%0], %1;" ::"l"(flag), "l"(value) : "memory");

@@ -7,7 +7,7 @@
 #define TRIFOLD_HAS_FACTORS 1
 #define TRIFOLD_KRYLOV 2
 #define TRIFOLD_SIZEOF_ARGS 120
-#define TRIFOLD_SIZEOF_LAUNCH 440
+#define TRIFOLD_SIZEOF_LAUNCH 528
 #define TRIFOLD_SIZEOF_RECORD 80
 #define TRIFOLD_SIZEOF_STATE 160
 #define TRIFOLD_ARCH 90
@@ -17,6 +17,7 @@
 #define TRIFOLD_SWEEP_BLOCKS 8
 #define TRIFOLD_KEPT_SLOTS 3
 #define TRIFOLD_KEEPS_ALL 1
+#define TRIFOLD_ONE_LAUNCH 0
 #define TRIFOLD_KERNEL_GATHER sparse_gather_b3_mixed_ildu_gmres
 #define TRIFOLD_KERNEL_COMPARE sparse_compare_b3_mixed_ildu_gmres
 #define TRIFOLD_KERNEL_FACTOR sparse_factor_b3_mixed_ildu_gmres
@@ -43,6 +44,7 @@
 /* ---- gpu/sparse/factor.cuh ---- */
 /* ---- gpu/sparse/apply.cuh ---- */
 /* ---- gpu/sparse/product.cuh ---- */
+/* ---- gpu/sparse/iterate.cuh ---- */
 /* ---- gpu/sparse/entry.cuh ---- */
 
 options: -arch=sm_90 -std=c++17 --ptxas-options=-v --split-compile=4

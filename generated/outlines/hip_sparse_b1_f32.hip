@@ -7,7 +7,7 @@
 #define TRIFOLD_HAS_FACTORS 1
 #define TRIFOLD_KRYLOV 1
 #define TRIFOLD_SIZEOF_ARGS 120
-#define TRIFOLD_SIZEOF_LAUNCH 440
+#define TRIFOLD_SIZEOF_LAUNCH 528
 #define TRIFOLD_SIZEOF_RECORD 80
 #define TRIFOLD_SIZEOF_STATE 160
 #define TRIFOLD_WAVE 64
@@ -17,6 +17,7 @@
 #define TRIFOLD_SWEEP_BLOCKS 5
 #define TRIFOLD_KEPT_SLOTS 1
 #define TRIFOLD_KEEPS_ALL 0
+#define TRIFOLD_ONE_LAUNCH 0
 #define TRIFOLD_KERNEL_GATHER sparse_gather_b1_f32_dilu_cg
 #define TRIFOLD_KERNEL_COMPARE sparse_compare_b1_f32_dilu_cg
 #define TRIFOLD_KERNEL_FACTOR sparse_factor_b1_f32_dilu_cg
@@ -43,6 +44,7 @@
 /* ---- gpu/sparse/factor.cuh ---- */
 /* ---- gpu/sparse/apply.cuh ---- */
 /* ---- gpu/sparse/product.cuh ---- */
+/* ---- gpu/sparse/iterate.cuh ---- */
 /* ---- gpu/sparse/entry.cuh ---- */
 
 options: --offload-arch=gfx942 -std=c++20 -O3 -Wno-pass-failed

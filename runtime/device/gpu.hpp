@@ -19,7 +19,7 @@ struct Report {
     std::vector<DeviceInfo> devices;
 };
 Report report(Backend backend);
-/// Of a device that is there.
+/// For a device that is there.
 int multiprocessors(Backend backend, int ordinal);
 
 /// Whether machine code for the device's target does not run on it, since it is of a newer major version: then PTX does.
