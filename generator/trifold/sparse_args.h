@@ -127,7 +127,7 @@ typedef struct {
     trifold_int rows, entries, values; /* blocks of rows, of A, and of a member's values */
     trifold_int tiles, slices;         /* subdomains, and parts of equal numbers of rows */
     trifold_int slice_rows;
-    trifold_int first_part; /* GPU: the subdomain or the slice of the first thread block */
+    trifold_int first_part;                                 /* GPU: the subdomain or the slice of the first thread block */
     trifold_int order;                                      /* 32-bit: the caller's row of each row */
     trifold_int starts, column, source;                     /* A by rows: 64-bit starts, 32-bit columns and blocks of the caller's values */
     trifold_int turned_starts, turned_rows, turned_entries; /* A by columns: 64-bit starts, 32-bit rows and entries */

@@ -1,6 +1,7 @@
 """links_test.py ROOT: every relative link of every page leads to a file or folder, and its #part to a heading.
 
-The page that pyproject.toml names has no relative links at all. Code and templates name pages too: every docs/... path in a tracked text file must exist. The templates of exported projects are left out:
+The page that pyproject.toml names has no relative links at all. Code and templates name pages too: every docs/... path in a tracked text
+file must exist. The templates of exported projects are left out:
 their links are filled in when a project is written."""
 
 import pathlib

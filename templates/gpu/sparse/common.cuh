@@ -53,7 +53,9 @@ TRIFOLD_DEVICE Part slice_of(const Context& c) {
     const trifold_int first = part_number(c) * c.launch.slice_rows, end = first + c.launch.slice_rows;
     return {first, end < c.launch.rows ? end : c.launch.rows};
 }
-TRIFOLD_DEVICE const trifold_sparse_tile& tile_of(const Context& c) { return at<const trifold_sparse_tile>(c, c.launch.tile)[part_number(c)]; }
+TRIFOLD_DEVICE const trifold_sparse_tile& tile_of(const Context& c) {
+    return at<const trifold_sparse_tile>(c, c.launch.tile)[part_number(c)];
+}
 TRIFOLD_DEVICE Part rows_of(const trifold_sparse_tile& tile) { return {tile.first_row, tile.first_row + tile.rows}; }
 
 /* Where the number k of a part is in the caller's arrays. */

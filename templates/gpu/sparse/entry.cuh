@@ -6,7 +6,7 @@
 #define SPARSE_KERNEL_OF(kind, threads, blocks, body)                                                                        \
     TRIFOLD_KERNEL(threads, blocks)                                                                                          \
     void TRIFOLD_KERNEL_##kind(TRIFOLD_PARAMETER trifold_sparse_args args, TRIFOLD_PARAMETER trifold_sparse_launch launch) { \
-        const Context c = {args, launch, launch.step};                                                                                 \
+        const Context c = {args, launch, launch.step};                                                                       \
         assume_thread();                                                                                                     \
         body;                                                                                                                \
     }

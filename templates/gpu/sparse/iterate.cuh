@@ -41,7 +41,8 @@ TRIFOLD_DEVICE Pieces near_pieces(const Context& c, const Part& part, trifold_in
     return w;
 }
 
-/* A block of A: the row of x that it is multiplied with, -1 where there is none, and its number in A. Slot s of all rows is side by side. */
+/* A block of A: the row of x that it is multiplied with, -1 where there is none, and its number in A. Slot s of all rows is side by side.
+ */
 struct Entry {
     int column, number;
 };
@@ -77,7 +78,10 @@ TRIFOLD_DEVICE void keep_matrix(const Context& c, const Part& part) {
                 kept[(s * block + j) * count + k] = entry.column < 0 ? real(0) : element_of(c, matrix, entry.number, k % block, j);
         }
 }
-constexpr int slots_together = block == 1 ? 6 : block == 2 || (block == 3 && sizeof(real) == 8) ? 3 : block <= 4 ? 2 : 1; /* those that are on their way at a time */
+constexpr int slots_together = block == 1                                        ? 6
+                               : block == 2 || (block == 3 && sizeof(real) == 8) ? 3
+                               : block <= 4                                      ? 2
+                                                                                 : 1; /* those that are on their way at a time */
 /* Number k of the part's product. */
 TRIFOLD_DEVICE real near_product(const Context& c, const Part& part, int k, const real* x) {
     const int rows = part.rows(), count = part.count(), slots = static_cast<int>(c.launch.near_slots);
@@ -128,8 +132,10 @@ TRIFOLD_DEVICE Resident make_resident(const Context& c, const Part& part) {
         const trifold_sparse_level begin = level_at(c, stream.first), end = level_at(c, stream.first + stream.count - 1);
         const int values = static_cast<int>(c.launch.near_factors), records = static_cast<int>(c.launch.near_records);
         constexpr int bytes = static_cast<int>(sizeof(factor_real));
-        copy_in(shared_place(values), reinterpret_cast<const char*>(stream.factors + begin.begin), (end.begin - begin.begin) * bytes + end.bytes);
-        copy_in(shared_place(records), at<const char>(c, c.launch.level_records) + begin.record, end.record + end.record_bytes - begin.record);
+        copy_in(shared_place(values), reinterpret_cast<const char*>(stream.factors + begin.begin),
+                (end.begin - begin.begin) * bytes + end.bytes);
+        copy_in(shared_place(records), at<const char>(c, c.launch.level_records) + begin.record,
+                end.record + end.record_bytes - begin.record);
         for (int k = thread_index(); k < stream.count; k += iterate_threads) {
             const trifold_sparse_level l = level_at(c, stream.first + k);
             stages[k] = {l.rows, l.slots, values + (l.begin - begin.begin) * bytes, records + l.record - begin.record};

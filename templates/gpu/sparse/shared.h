@@ -4,11 +4,11 @@ enum {
     sparse_threads = 256,       /* threads of a thread block that has some chunks of rows */
     sparse_most_sweepers = 352, /* the most of one that has a subdomain, beside those that fetch where factors go through a ring */
     sparse_fetch_threads = 32,
-    sparse_gates = 16,      /* levels that are on their way at a time */
-    sparse_group = 4,       /* numbers of a row that lie side by side in the record of a level */
+    sparse_gates = 16,        /* levels that are on their way at a time */
+    sparse_group = 4,         /* numbers of a row that lie side by side in the record of a level */
     sparse_desk_bytes = 1280, /* room of a thread block that makes a whole solution, beside its vectors and factors */
-    sparse_chunk = 32,      /* rows of A whose blocks lie side by side */
-    sparse_slice_chunks = 8 /* such chunks of a thread block where rows do not depend on one another */
+    sparse_chunk = 32,        /* rows of A whose blocks lie side by side */
+    sparse_slice_chunks = 8   /* such chunks of a thread block where rows do not depend on one another */
 };
 
 /* Rows of a level that so many threads take at once: all lanes of a row are in one warp. */

@@ -3,7 +3,8 @@
     python tools/bench/python/point_mass.py FOLDER
 
 FOLDER is a copy of TurboMPC's repository. "trifold" has trifold.jax.solve_rows in the place of
-cudss_ffi_solve, for solutions and gradients; "dense" has its factorization of the whole matrix and "PCG" its iteration, both in JAX. Each time is a median of compiled calls with new
+cudss_ffi_solve, for solutions and gradients; "dense" has its factorization of the whole matrix and "PCG" its iteration, both in JAX. Each
+time is a median of compiled calls with new
 keys. "loss off" and "gradient off" are how far a program is from "dense"; PCG's own iteration ends earlier, so it is not held to that.
 """
 

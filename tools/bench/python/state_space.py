@@ -2,9 +2,11 @@
 
     python tools/bench/python/state_space.py
 
-"trifold" is trifold.models.sample, with all draws at once. "CFA" and "KFS" are simulation smoothers of statsmodels, which draw one after the
+"trifold" is trifold.models.sample, with all draws at once. "CFA" and "KFS" are simulation smoothers of statsmodels, which draw one after
+the
 other: by a banded factor of the same precision, and by a filter and a smoother. Each time is a median of whole calls with new numbers. For
-"CFA off" both take the same numbers; the means of all draws must be those of the smoother, as far as so many draws tell. "Blocks" is the part of
+"CFA off" both take the same numbers; the means of all draws must be those of the smoother, as far as so many draws tell. "Blocks" is the
+part of
 a likelihood that makes D, E and b.
 """
 
@@ -112,7 +114,9 @@ def add_smoothing(table, p, repeats):
         measure.close("likelihood", found["likelihood"], found["statsmodels' likelihood"], TOLERANCE),
         measure.close("means", found["smoother"].mean.T, found["statsmodels' smoother"].smoothed_state, TOLERANCE),
     ]
-    table.add(T_x_n="{} x {}".format(len(p["ys"]), len(p["F"])), off=max(off), **{name.replace(" ", "_") + "_s": s for name, s in seconds.items()})
+    table.add(
+        T_x_n="{} x {}".format(len(p["ys"]), len(p["F"])), off=max(off), **{name.replace(" ", "_") + "_s": s for name, s in seconds.items()}
+    )
 
 
 def check_moments(what, draws, p):
