@@ -18,6 +18,7 @@
 #define TRIFOLD_KEPT_SLOTS 3
 #define TRIFOLD_KEEPS_ALL 1
 #define TRIFOLD_ONE_LAUNCH 0
+#define TRIFOLD_GROUPS 8
 #define TRIFOLD_KERNEL_GATHER sparse_gather_b3_mixed_ildu_gmres
 #define TRIFOLD_KERNEL_COMPARE sparse_compare_b3_mixed_ildu_gmres
 #define TRIFOLD_KERNEL_FACTOR sparse_factor_b3_mixed_ildu_gmres

@@ -18,6 +18,7 @@
 #define TRIFOLD_KEPT_SLOTS 1
 #define TRIFOLD_KEEPS_ALL 0
 #define TRIFOLD_ONE_LAUNCH 0
+#define TRIFOLD_GROUPS 1
 #define TRIFOLD_KERNEL_GATHER sparse_gather_b1_f32_dilu_cg
 #define TRIFOLD_KERNEL_COMPARE sparse_compare_b1_f32_dilu_cg
 #define TRIFOLD_KERNEL_FACTOR sparse_factor_b1_f32_dilu_cg

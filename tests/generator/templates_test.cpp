@@ -17,6 +17,7 @@
 #include "generator/program/embedded.hpp"
 #include "generator/program/template_folder.hpp"
 #include "generator/sparse/generate.hpp"
+#include "generator/sparse/ranks.hpp"
 #include "tests/support/text.hpp"
 
 using namespace trifold;
@@ -93,6 +94,7 @@ std::vector<Unit> units() {
     const auto arrangement = sparse::arrange(mesh, sparse::whole(mesh), SparsePreconditioner::ildu0);
     for (const auto& target : {cpu, sm_90})
         units.push_back(sparse::generate({.block = 3}, target, {}, mesh, arrangement).program.units.front());
+    units.push_back(sparse::gpu::message_unit({.block = 3}, sm_90));
     return units;
 }
 

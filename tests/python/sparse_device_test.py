@@ -77,7 +77,7 @@ def test_operator_of_cupy():
 
     A, b = problem(1, 12)
     on_device = csr_matrix(A)
-    x, info = linalg.gmres(on_device, cupy.asarray(b), M=sparse.ildu0(on_device), tol=1e-10)
+    x, info = linalg.gmres(on_device, cupy.asarray(b), M=sparse.ildu0(on_device), rtol=1e-10)
     assert info == 0
     close(cupy.asnumpy(x), sla.spsolve(A.tocsc(), b), 1e-7)
 

@@ -30,7 +30,7 @@ std::string constants_of(const SparseSpec& spec, const Target& target, const Swe
     define("KEPT_SLOTS", sweep.kept);
     define("KEEPS_ALL", sweep.keeps_all ? 1 : 0);
     define("ONE_LAUNCH", one_launch ? 1 : 0);
-    if (one_launch) define("GROUPS", sweep.groups);
+    define("GROUPS", sweep.groups);
     return text;
 }
 

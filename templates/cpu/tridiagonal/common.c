@@ -172,25 +172,25 @@ COLD double tiny_square(double sum, const real* y, integer count) {
 #define SOUND 0x7fffffffffffffffLL /* failure[][] of a front that went well */
 #define FED_BY_FAILED (SOUND - 1)  /* verdict on a front whose inputs had failed already */
 
-INLINE integer front_index(const trifold_args* args, integer member, integer block) { return member * RECORDS + block; }
+INLINE integer record_index(const trifold_args* args, integer member, integer block) { return member * RECORDS + block; }
 INLINE integer* failure_of(const trifold_args* args, integer member, integer block) {
-    return (integer*)workspace_at(args, OFFSET_FAILURE) + front_index(args, member, block);
+    return (integer*)workspace_at(args, OFFSET_FAILURE) + record_index(args, member, block);
 }
 INLINE int* floors_of(const trifold_args* args, integer member, integer block) {
-    return (int*)workspace_at(args, OFFSET_FLOORS) + front_index(args, member, block);
+    return (int*)workspace_at(args, OFFSET_FLOORS) + record_index(args, member, block);
 }
 INLINE int* poison_of(const trifold_args* args, int side, integer member, integer block) {
     return (int*)workspace_at(args, OFFSET_POISON) + slot_index(args, side, MEMBERS, member, block);
 }
 INLINE double* block_log_determinant_of(const trifold_args* args, integer member, integer block) {
-    return (double*)workspace_at(args, OFFSET_BLOCK_LOG_DETERMINANT) + front_index(args, member, block);
+    return (double*)workspace_at(args, OFFSET_BLOCK_LOG_DETERMINANT) + record_index(args, member, block);
 }
 /* Zero until a chain ends there: its largest diagonal entry over its pivot. */
 INLINE double* reduction_of(const trifold_args* args, integer member, integer block) {
-    return (double*)workspace_at(args, OFFSET_REDUCTION) + front_index(args, member, block);
+    return (double*)workspace_at(args, OFFSET_REDUCTION) + record_index(args, member, block);
 }
 INLINE double* block_quadratic_of(const trifold_args* args, integer member, integer block) {
-    return (double*)workspace_at(args, OFFSET_BLOCK_QUADRATIC) + front_index(args, member, block) * MOST_COLUMNS;
+    return (double*)workspace_at(args, OFFSET_BLOCK_QUADRATIC) + record_index(args, member, block) * MOST_COLUMNS;
 }
 
 INLINE trifold_range* range_of(const trifold_args* args, integer member) {

@@ -11,10 +11,12 @@ _Static_assert(REAL_BYTES == 4, "the kernels factor in single precision");
 
 INLINE double* doubles_at(const trifold_args* args, integer offset, integer index) { return (double*)workspace_at(args, offset) + index; }
 INLINE float* floats_at(const trifold_args* args, integer offset, integer index) { return (float*)workspace_at(args, offset) + index; }
+/* Matrices, vectors and errors are counted by blocks, verdicts of some variants by chains. */
+INLINE integer block_index(const trifold_args* args, integer member, integer block) { return member * HORIZON + block; }
 INLINE integer coupling_index(const trifold_args* args, integer member, integer block) { return member * (HORIZON - 1) + block; }
 /* The index of a column of a block's right-hand sides, which are stored column by column. */
 INLINE integer column_index(const trifold_args* args, integer member, integer block, integer column) {
-    return (front_index(args, member, block) * MOST_COLUMNS + column) * n;
+    return (block_index(args, member, block) * MOST_COLUMNS + column) * n;
 }
 INLINE int* running_of(const trifold_args* args, integer member) { return (int*)workspace_at(args, OFFSET_RUNNING) + member; }
 INLINE double* progress_of(const trifold_args* args, integer member) { return doubles_at(args, OFFSET_PROGRESS, member); }
@@ -35,14 +37,14 @@ INLINE double caller_coupling(const trifold_args* args, integer member, integer 
 
 /* Both halves of D, with the terms that are added to its diagonal. */
 KERNEL_PART void narrow_diagonal(const trifold_args* args, integer member, integer block) {
-    const integer at = front_index(args, member, block) * AREA_OF_BLOCK;
+    const integer at = block_index(args, member, block) * AREA_OF_BLOCK;
     const double* d = (const double*)args->d + member * CALLER_D_MEMBER + block * CALLER_D_STAGE;
     double* wide = doubles_at(args, OFFSET_WIDE_D, at);
     float* narrow = floats_at(args, OFFSET_NARROW_D, at);
     for (integer r = 0; r < n; ++r) {
         for (integer c = 0; c <= r; ++c) {
             double value = d[r * CALLER_D_ROW + c * CALLER_D_COLUMN];
-            if (c == r && args->diagonal) value += ((const double*)args->diagonal)[front_index(args, member, block) * n + r];
+            if (c == r && args->diagonal) value += ((const double*)args->diagonal)[block_index(args, member, block) * n + r];
             if (c == r && args->shift) value += ((const double*)args->shift)[member];
             wide[r * n + c] = wide[c * n + r] = value;
             narrow[r * n + c] = narrow[c * n + r] = narrowed(value);
@@ -100,7 +102,7 @@ INLINE void subtract_dot(residual* to, integer r, const double* a, const double*
 KERNEL_PART void subtract_a_times_x(const trifold_args* args, integer member, integer block, integer column, residual* to) {
     const double* x = doubles_at(args, OFFSET_SOLUTION, column_index(args, member, block, column));
     const integer next = (integer)n * MOST_COLUMNS;
-    const double* d = doubles_at(args, OFFSET_WIDE_D, front_index(args, member, block) * AREA_OF_BLOCK);
+    const double* d = doubles_at(args, OFFSET_WIDE_D, block_index(args, member, block) * AREA_OF_BLOCK);
     const double* e = doubles_at(args, OFFSET_WIDE_E, coupling_index(args, member, block) * AREA_OF_BLOCK);
     for (integer c = 0; c < n; ++c) subtract_row(to, d + c * n, x[c]); /* D is symmetric */
     for (integer c = 0; c < n && block + 1 < HORIZON; ++c) subtract_row(to, e + c * n, x[next + c]);
@@ -113,8 +115,8 @@ KERNEL_PART void take_residual(const trifold_args* args, integer member, integer
     const double* b = (const double*)args->b + member * s->member + block * s->stage + column * s->column;
     double* x = doubles_at(args, OFFSET_SOLUTION, column_index(args, member, block, column));
     float* narrow = floats_at(args, OFFSET_NARROW_X, column_index(args, member, block, column));
-    const double* d = doubles_at(args, OFFSET_WIDE_D, front_index(args, member, block) * AREA_OF_BLOCK);
-    double* errors = doubles_at(args, OFFSET_ERRORS, (front_index(args, member, block) * MOST_COLUMNS + column) * ERRORS);
+    const double* d = doubles_at(args, OFFSET_WIDE_D, block_index(args, member, block) * AREA_OF_BLOCK);
+    double* errors = doubles_at(args, OFFSET_ERRORS, (block_index(args, member, block) * MOST_COLUMNS + column) * ERRORS);
     residual left;
     for (integer r = 0; r < n; ++r) {
         left.y[r] = b[r * s->row];
@@ -137,7 +139,7 @@ KERNEL_PART void judge_member(const trifold_args* args, integer member, integer 
         double largest[ERRORS] = {0};
         for (integer block = 0; block < HORIZON; ++block)
             for (int k = 0; k < ERRORS; ++k)
-                raise(&largest[k], doubles_at(args, OFFSET_ERRORS, (front_index(args, member, block) * MOST_COLUMNS + column) * ERRORS)[k]);
+                raise(&largest[k], doubles_at(args, OFFSET_ERRORS, (block_index(args, member, block) * MOST_COLUMNS + column) * ERRORS)[k]);
         raise(&worst, backward_error(largest));
     }
     const trifold_status* status = (const trifold_status*)workspace_at(args, OFFSET_STATUS) + member;

@@ -16,6 +16,8 @@ constexpr int factor_blocks = block <= 3 ? sweep_blocks : 1;
 constexpr int row_blocks = block <= 3 ? 4 : 2; /* thread blocks that have some chunks of rows */
 constexpr int kept_slots = TRIFOLD_KEPT_SLOTS; /* slots whose blocks a lane takes into registers a level early */
 constexpr bool keeps_all = TRIFOLD_KEEPS_ALL;  /* no row has more */
+#define ONE_LAUNCH TRIFOLD_ONE_LAUNCH          /* there is a kernel that makes a whole solution */
+constexpr int groups = TRIFOLD_GROUPS;         /* of its threads, which take levels in turn */
 #define METHOD_BICGSTAB 0
 #define METHOD_CG 1
 #define METHOD_GMRES 2

@@ -25,6 +25,6 @@ SPARSE_KERNEL(UPDATE, update_rows(c, ROOM))
 SPARSE_KERNEL(JUDGE, judge_systems(c, ROOM))
 SPARSE_KERNEL(DELIVER, deliver_rows(c))
 SPARSE_KERNEL(GRADIENT, gradient_rows(c))
-#if TRIFOLD_ONE_LAUNCH
+#if ONE_LAUNCH
 SPARSE_KERNEL_OF(ITERATE, iterate_threads, 1, iterate_systems(c))
 #endif

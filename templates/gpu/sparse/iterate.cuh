@@ -3,10 +3,9 @@
  * through device memory, and they meet before it is read. Each of them makes all decisions, from the same sums. */
 #include "gpu/sparse/product.cuh"
 
-#if TRIFOLD_ONE_LAUNCH
+#if ONE_LAUNCH
 /* Threads sweep in groups, each through every so-manyth level. While one computes a level, others have taken their parts of the next ones
  * already. */
-constexpr int groups = TRIFOLD_GROUPS;
 constexpr int iterate_threads = groups * sweepers;
 constexpr int iterate_sums = METHOD == METHOD_CG ? 3 : 5;
 constexpr int member_counters = 16; /* numbers of 8 bytes: members have their counters in lines of their own */
