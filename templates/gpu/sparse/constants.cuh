@@ -5,6 +5,11 @@
 
 typedef TRIFOLD_FACTOR factor_real; /* an element of the factors */
 
+#define METHOD_BICGSTAB 0
+#define METHOD_CG 1
+#define METHOD_GMRES 2
+#define METHOD TRIFOLD_KRYLOV /* one of these */
+
 constexpr int block = TRIFOLD_BLOCK;                    /* rows and columns of a block */
 constexpr int square = block * block;                   /* its elements */
 constexpr bool diagonal_alone = TRIFOLD_DIAGONAL_ALONE; /* only D of the factors is computed, L and U are A's */
@@ -12,16 +17,15 @@ constexpr bool has_factors = TRIFOLD_HAS_FACTORS;       /* the preconditioner is
 constexpr int sweepers = TRIFOLD_SWEEPERS;              /* threads of a thread block that sweep through a subdomain */
 constexpr int sweep_threads = sweepers + TRIFOLD_FETCHERS;
 constexpr int sweep_blocks = TRIFOLD_SWEEP_BLOCKS; /* such thread blocks that a multiprocessor must have registers for */
+/* Conjugate gradients need some registers more. */
+constexpr int precondition_blocks = METHOD == METHOD_CG && sweep_blocks > 6 ? 6 : sweep_blocks;
 constexpr int factor_blocks = block <= 3 ? sweep_blocks : 1;
-constexpr int row_blocks = block <= 3 ? 4 : 2; /* thread blocks that have some chunks of rows */
+/* Thread blocks that have some chunks of rows. Before sm_90 the compiler needs some registers more. */
+constexpr int row_blocks = block <= (has_bulk_copies ? 3 : 2) ? 4 : block == 3 ? 3 : 2;
 constexpr int kept_slots = TRIFOLD_KEPT_SLOTS; /* slots whose blocks a lane takes into registers a level early */
 constexpr bool keeps_all = TRIFOLD_KEEPS_ALL;  /* no row has more */
 #define ONE_LAUNCH TRIFOLD_ONE_LAUNCH          /* there is a kernel that makes a whole solution */
-constexpr int groups = TRIFOLD_GROUPS;         /* of its threads, which take levels in turn */
-#define METHOD_BICGSTAB 0
-#define METHOD_CG 1
-#define METHOD_GMRES 2
-#define METHOD TRIFOLD_KRYLOV /* one of these */
+constexpr int groups = TRIFOLD_GROUPS;         /* its threads take levels in turn, in so many groups */
 
 /* Lanes of a warp that have work: a row's lanes, one for each component, are in one warp. */
 constexpr int row_lanes = warp_lanes / block * block;
