@@ -67,7 +67,7 @@ const GoldenUnit golden_units[] = {
      {.block = 6, .horizon = 20, .precision = Precision::f32, .batch = 16},
      {Backend::cpu, "x86-64-v3"},
      {.schedule = "sequential", .variant = "lanes"}},
-    {"cpu_n3_N64_f64.c", {.block = 3, .horizon = 64}, {Backend::cpu, "x86-64-v4"}, {}},
+    {"cpu_n3_N128_f64.c", {.block = 3, .horizon = 128}, {Backend::cpu, "x86-64-v4"}, {}},
     {"cuda_n8_N16_f32.cu", {.block = 8, .horizon = 16, .precision = Precision::f32}, {Backend::cuda, "sm_90"}, {.schedule = "multi-stage"}},
 };
 
