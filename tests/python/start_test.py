@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -29,3 +30,10 @@ def test_forty_horizons_are_one_compilation(tmp_path):
     assert process["plans"] == 40
     assert process["modules"] == 1 and process["module_bytes"] > 0
     assert process["binaries"] == 1 and process["binary_bytes"] > 0
+
+
+def test_the_log_has_a_line_for_each_compilation(tmp_path):
+    environment = {**os.environ, "TRIFOLD_CACHE_DIR": str(tmp_path), "TRIFOLD_LOG": "info"}
+    run = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True)
+    lines = re.findall(r"compiled \S+ for cpu:\S+ in \d+ ms", run.stderr)
+    assert len(lines) == json.loads(run.stdout)["compilations"]
