@@ -105,7 +105,7 @@ TRIFOLD_DEVICE void leave_sums(const Context& c, trifold_int system, const doubl
         double total = 0;
 #pragma unroll
         for (int k = 0; k < warps; ++k) total += room[thread_index() * warps + k];
-        sums_of(c, system, first + thread_index())[group_x()] = total;
+        sums_of(c, system, first + thread_index())[part_number(c)] = total;
     }
     block_sync();
 }

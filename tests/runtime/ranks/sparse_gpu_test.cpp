@@ -19,6 +19,9 @@ void call_sparse(void* entry, const void* operand, const void* constants) {
                                                                                   *static_cast<const trifold_sparse_launch*>(constants));
 }
 
+/// Ranks send messages between launches, so one GPU makes several too where bits are compared.
+const SparseTuning many_launches{.variant = "sweeps:one_launch=0"};
+
 /// Makes the fake driver emulate the kernels of one GPU and of ranks.
 class SparseEmulation {
   public:
@@ -29,7 +32,7 @@ class SparseEmulation {
         const Target target{Backend::cuda, "sm_90"};
         const auto parts = sparse::given_parts(pattern, partition.parts);
         const auto arrangement = sparse::arrange(pattern, parts, spec.preconditioner, sparse::order_for(target));
-        for (const auto& unit : sparse::generate(spec, target, {}, pattern, arrangement).program.units) add(unit);
+        for (const auto& unit : sparse::generate(spec, target, many_launches, pattern, arrangement).program.units) add(unit);
         add(sparse::gpu::message_unit(spec, target));
     }
     ~SparseEmulation() {
@@ -87,7 +90,7 @@ void check_ranks(SparseSpec spec, const BlockMatrix& a, const SparsePartition& p
     options.relative = spec.precision == Precision::f32 ? 1e-4 : 1e-10;
     const auto pattern = a.pattern();
     const SparseEmulation emulation(spec, pattern, partition);
-    const auto one = solve<Real>(SparseSolver(SparsePlan(spec, pattern, Device::cuda(0), partition)), a, options);
+    const auto one = solve<Real>(SparseSolver(SparsePlan(spec, pattern, Device::cuda(0), partition, many_launches)), a, options);
     REQUIRE(one.outcomes.front().ok());
     REQUIRE(one.outcomes.front().iterations > 3);
     for (const int ranks : {1, 2, 3, 4}) {
