@@ -64,7 +64,7 @@ struct Problem {
     std::vector<double> values, b;
 };
 
-/// What came of one number of ranks.
+/// The result of one number of ranks.
 struct Found {
     double seconds = 1e9, update = 1e9, plan = 0;
     SparseOutcome outcome;

@@ -172,7 +172,7 @@ class OurSparse {
                 time(std::string(to_string(operation)), bytes + 2 * vector(), [this, operation] { call(operation); });
         if (spec.operations.contains(solve)) run_solve();
     }
-    /// What `apply` gives.
+    /// The result of `apply`.
     std::vector<double> applied() {
         call(SparseOperation::apply);
         return x_.host();

@@ -38,7 +38,7 @@ class NpyFile {
     bool swap_ = false;
 };
 
-/// What stands in such a file before its values.
+/// The head of such a file, which stands before its values.
 std::string npy_header(const std::vector<std::int64_t>& shape, Precision precision);
 
 /// A little-endian .npy file of format 1, in the array's precision.

@@ -10,7 +10,7 @@ namespace trifold::test {
 
 void call_tridiagonal(void* entry, const void* operand, const void* constants);
 
-/// What the fake driver is told and what it has counted. It stands in for libcuda.so.1: one device, of compute
+/// Settings and counts of the fake driver. It stands in for libcuda.so.1: one device, of compute
 /// capability 9.0 unless a test says otherwise, whose memory is the host's. Kernels are emulated host code; calls without the right context
 /// current are errors.
 struct FakeCuda {

@@ -26,7 +26,7 @@ std::vector<int> narrow(const std::vector<From>& values) {
     return {values.begin(), values.end()};
 }
 
-/// What is left of a matrix where no row has a column of another subdomain.
+/// The matrix without the columns of other subdomains.
 formats::BlockRows within(const formats::BlockRows& a, const std::vector<std::int32_t>& parts) {
     const auto square = a.block * a.block;
     formats::BlockRows kept{.block = a.block};
