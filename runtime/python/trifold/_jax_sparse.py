@@ -168,14 +168,26 @@ def _batch(arguments: Any, axes: Any, *, call: Call) -> Any:
         return [x.reshape(b.shape)], [b.ndim - 1]
     values = _jnp.moveaxis(values, axes[0], 0)
     if axes[1] is None:
-        return [_jax.lax.map(lambda one: _solve_p.bind(one, b, call=call)[0], values)], [0]
-    return [_jax.lax.map(lambda pair: _solve_p.bind(*pair, call=call)[0], (values, _jnp.moveaxis(b, axes[1], 0)))], [0]
+
+        def solve_with_b(one: Any) -> Any:
+            return _solve_p.bind(one, b, call=call)[0]
+
+        return [_jax.lax.map(solve_with_b, values)], [0]
+
+    def solve_pair(pair: Any) -> Any:
+        return _solve_p.bind(*pair, call=call)[0]
+
+    return [_jax.lax.map(solve_pair, (values, _jnp.moveaxis(b, axes[1], 0)))], [0]
+
+
+def _eagerly(*arguments: Any, call: Call) -> Any:
+    return _jax.jit(functools.partial(_solve_p.bind, call=call))(*arguments)
 
 
 _solve_p = _p.extend.Primitive("trifold_sparse_solve")
 _solve_p.multiple_results = True
 _solve_p.def_abstract_eval(_shapes)
-_solve_p.def_impl(lambda *arguments, call: _jax.jit(functools.partial(_solve_p.bind, call=call))(*arguments))
+_solve_p.def_impl(_eagerly)
 _mlir.register_lowering(_solve_p, _lower_by_python)
 _mlir.register_lowering(_solve_p, _lower, platform="cpu")
 _mlir.register_lowering(_solve_p, _lower_for_cuda, platform="cuda")
