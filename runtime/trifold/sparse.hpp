@@ -39,7 +39,8 @@ class SparsePlan {
     /// rank does not come or does not agree.
     SparsePlan(const SparseSpec& spec, const SparsePattern& pattern, std::shared_ptr<Transport> transport,
                const SparsePartition& partition = {}, const SparseTuning& tuning = {});
-    /// On a GPU a transport between hosts makes an NcclTransport.
+    /// On a GPU a transport between hosts makes an NcclTransport. The bits are those of one GPU that makes many launches, as it does for
+    /// all but small systems, and for these with the knob one_launch=0.
     SparsePlan(const SparseSpec& spec, const SparsePattern& pattern, std::shared_ptr<Transport> transport, const Device& device,
                const SparsePartition& partition = {}, const SparseTuning& tuning = {});
     const SparseChoice& choice() const;  ///< the kernels, and who decided about them

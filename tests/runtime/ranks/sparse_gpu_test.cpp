@@ -5,8 +5,7 @@
 
 #include "generator/sparse/ranks.hpp"
 #include "tests/runtime/device/emulation.hpp"
-#include "tests/runtime/ranks/on_ranks.hpp"
-#include "tests/runtime/sparse/problems.hpp"
+#include "tests/runtime/sparse/shared.hpp"
 #include "tests/support/drivers/nccl.hpp"
 
 using namespace trifold;
@@ -56,52 +55,20 @@ class SparseEmulation {
     Emulator emulator_{};
 };
 
-/// Results that a solver has computed.
 template <class Real>
-struct Result {
-    std::vector<Real> x;
-    std::vector<SparseOutcome> outcomes;
-    std::vector<double> history;
-    std::vector<SparseValues> values;
-    bool operator==(const Result&) const = default;
-};
-
-template <class Real>
-Result<Real> solve(SparseSolver solver, const BlockMatrix& a, const SparseOptions& options) {
-    const auto narrow = [](const std::vector<double>& all) { return std::vector<Real>(all.begin(), all.end()); };
-    const auto columns = solver.plan().spec().rhs;
-    Result<Real> result{narrow(random_vector(a.size() * columns, 5)), {}, {}, {}};
-    solver.update(narrow(a.values));
-    solver.solve(narrow(random_vector(a.size() * columns, 2)), result.x, options);
-    result.outcomes = solver.outcomes();
-    result.history = solver.history(0, columns - 1);
-    result.values = solver.values();
-    return result;
-}
-
-template <class Real>
-void check_ranks(SparseSpec spec, const BlockMatrix& a, const SparsePartition& partition, SparseOptions options = {}) {
+void check_ranks(SparseSpec spec, const BlockMatrix& a, const SparsePartition& partition, const SparseOptions& options = {}) {
     CAPTURE(to_string(spec.method));
     CAPTURE(to_string(spec.preconditioner));
     CAPTURE(spec.block);
     spec.operations = {SparseOperation::solve};
     spec.precision = AnyArray::precision_of<Real>;
     spec.most_iterations = 200;
-    options.relative = spec.precision == Precision::f32 ? 1e-4 : 1e-10;
     const auto pattern = a.pattern();
     const SparseEmulation emulation(spec, pattern, partition);
-    const auto one = solve<Real>(SparseSolver(SparsePlan(spec, pattern, Device::cuda(0), partition, many_launches)), a, options);
-    REQUIRE(one.outcomes.front().ok());
-    REQUIRE(one.outcomes.front().iterations > 3);
-    for (const int ranks : {1, 2, 3, 4}) {
-        CAPTURE(ranks);
-        std::array<Result<Real>, 4> all;
-        on_ranks(ranks, [&](const std::shared_ptr<Transport>& transport) {
-            SparseSolver solver(SparsePlan(spec, pattern, transport, Device::cuda(0), partition));
-            all.at(static_cast<std::size_t>(transport->rank())) = solve<Real>(std::move(solver), a, options);
-        });
-        for (int rank = 0; rank < ranks; ++rank) CHECK(all.at(static_cast<std::size_t>(rank)) == one);
-    }
+    check_shared<Real>(a, options, [&](const std::shared_ptr<Transport>& transport) {
+        return transport ? SparsePlan(spec, pattern, transport, Device::cuda(0), partition)
+                         : SparsePlan(spec, pattern, Device::cuda(0), partition, many_launches);
+    });
 }
 
 /// Boxes of cells of a mesh.
@@ -150,7 +117,7 @@ TEST_CASE("sparse on GPUs: messages are on their way beside the slices that need
         SparseSolver solver(SparsePlan(spec, a.pattern(), transport, Device::cuda(0), partition));
         const auto& turn = solver.plan().program().operations.at("solve");
         CHECK(std::ranges::any_of(turn, &Launch::beside));
-        solve<double>(std::move(solver), a, {});
+        solve_shared<double>(std::move(solver), a, {});
     });
     CHECK(fake_cuda().stream_waits > 0);
     CHECK(fake_nccl().sent > 0);
