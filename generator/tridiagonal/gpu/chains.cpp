@@ -19,7 +19,6 @@ struct ChainSizes : Sizes {
     std::int64_t ring = 2;           ///< blocks of a sweep that are on their way or at hand
     std::int64_t band_threads = 32;  ///< threads that have bands of 16 rows
     std::int64_t teams = 1;          ///< teams of so many, which take fronts in turn
-    std::int64_t turn = 0;           ///< members after which another warp of a thread block is the first
     bool copier = false;             ///< one more warp has the copies of a sweep
     bool helper = false;             ///< one more warp has right-hand sides and reports
 };
@@ -54,7 +53,6 @@ ChainSizes sizes_of(const Problem& problem) {
     sizes.threads = sizes.teams * sizes.band_threads + (sizes.helper ? lanes : 0);
     sizes.lower_leading = conflict_free(sizes.padded);
     sizes.factor_shared = sizes.teams * chains_shared::chain_bytes(sizes.padded, sizes.lower_leading, sizes.columns, sizes.real);
-    if (sizes.teams > 1 && sizes.threads == 4 * lanes) sizes.turn = take(problem, "chain_turn", quantities_of(problem, sizes));
     sizes.ring = take(problem, "chain_ring", quantities_of(problem, sizes));
     sizes.sweep_shared = chains_shared::sweep_bytes(sizes.padded, sizes.columns, sizes.ring, sizes.real);
     return sizes;
@@ -145,7 +143,7 @@ std::vector<Constant> constants(const Design& design) {
     result.insert(
         result.end(),
         {constant("LOWER_LEADING", sizes.lower_leading), constant("BAND_THREADS", sizes.band_threads),
-         constant("FRONT_THREADS", sizes.threads), constant("BAND_TEAMS", sizes.teams), constant("FRONT_TURN", sizes.turn),
+         constant("FRONT_THREADS", sizes.threads), constant("BAND_TEAMS", sizes.teams),
          constant("BAND_REREADS", take(problem, "chain_rereads", quantities_of(problem, sizes))),
          constant("BAND_DOUBLES", take(problem, "chain_doubles", quantities_of(problem, sizes))), constant("CHAIN_HELPER", sizes.helper),
          constant("SWEEP_COLUMNS", sizes.columns), constant("SWEEP_RING", sizes.ring), constant("SWEEP_COPIER", sizes.copier),
@@ -161,7 +159,6 @@ constexpr Knob knobs[] = {
     {"chain_registers", "registers of a thread that factors a chain", {128, 168, 200, 255}},
     {"chain_bands", "bands of 16 rows that a warp has, of blocks up to 32", {1, 2}},
     {"chain_teams", "teams of warps, which take a chain's fronts in turn: one eliminates D, the other follows with R", {1, 2}},
-    {"chain_turn", "members after which another warp of a thread block is the first", {0, 1, 66}},
     {"chain_helper", "whether a warp of its own has right-hand sides and reports", {0, 1}},
     {"chain_rereads", "whether a thread's number is computed again at each use", {0, 1}},
     {"chain_doubles", "whether products in single precision are added up in double precision", {0, 1}},

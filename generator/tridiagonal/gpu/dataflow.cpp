@@ -385,7 +385,7 @@ std::vector<Constant> constants(const Design& design) {
     if (sizes.wide_levels > 0)
         result.insert(result.end(),
                       {constant("SHARED_WIDE", sizes.wide_shared), constant("BAND_THREADS", wide_threads(sizes)),
-                       constant("FRONT_THREADS", wide_threads(sizes)), constant("BAND_TEAMS", 1), constant("FRONT_TURN", 0),
+                       constant("FRONT_THREADS", wide_threads(sizes)), constant("BAND_TEAMS", 1),
                        constant("WIDE_BLOCKS", wide_blocks(problem, sizes)), constant("BAND_REREADS", take(problem, "wide_rereads", of)),
                        constant("BAND_DOUBLES", 1), constant("WIDE_SHARES_FRONT", take(problem, "wide_shares_front", of)),
                        constant("WIDE_DIAGONAL_FIRST", take(problem, "wide_diagonal_first", of))});

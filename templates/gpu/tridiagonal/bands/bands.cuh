@@ -20,10 +20,7 @@ constexpr int most_threads = front_threads <= 128 ? 128 : 256;
 constexpr int band_warps = band_threads / warp_lanes, warp_bands = bands / band_warps; /* a warp's */
 /* A thread's number. Values that are computed from it take registers, of which there are few. Where it is read again at each use, they are
  * computed again instead. */
-TRIFOLD_DEVICE int front_thread() {
-    const int thread = band_rereads ? thread_opaque() & (most_threads - 1) : thread_index(); /* its range is known */
-    return front_turn > 0 ? thread ^ static_cast<int>(group_y()) / front_turn % (front_threads / warp_lanes) * warp_lanes : thread;
-}
+TRIFOLD_DEVICE int front_thread() { return band_rereads ? thread_opaque() & (most_threads - 1) : thread_index(); } /* its range is known */
 /* Its number in its team. */
 TRIFOLD_DEVICE int band_thread() { return band_teams > 1 ? front_thread() % band_threads : front_thread(); }
 static_assert(front_threads <= most_threads && bands == band_warps * warp_bands && results_are_operands, "host and device disagree");
@@ -262,9 +259,9 @@ TRIFOLD_DEVICE void shift_and_subtract(Bands& bands, const BandLines& lines, con
     }
 }
 
-/* D = L L', out to `to`; leave(t) when column tile t is there, and beside(t) while it is eliminated. The bands' first tile is the next to be
- * eliminated: it takes the products of a column tile before the others, which take theirs while it is. Warps that eliminate tiles may take
- * another branch than others: then their bands end before tile `End`, and the others' code has no elimination. */
+/* D = L L', out to `to`; leave(t) when column tile t is there, and beside(t) while it is eliminated. The bands' first tile is the next to
+ * be eliminated: it takes the products of a column tile before the others, which take theirs while it is. Warps that eliminate tiles may
+ * take another branch than others: then their bands end before tile `End`, and the others' code has no elimination. */
 template <int End = tiles, bool Eliminates = true, class Shared, class Leave, class Beside>
 TRIFOLD_DEVICE void factor_diagonal(Bands& bands, Shared& shared, real* to, const Leave& leave, const Beside& beside) {
     leave_tile(bands, shared, 0);

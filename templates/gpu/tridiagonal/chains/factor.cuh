@@ -153,19 +153,21 @@ TRIFOLD_DEVICE void end_help(const ChainShared& shared, const trifold_args& args
 /* An original coupling in shared memory. Lines of whole vectors are as far apart as in memory, so that one copy brings all. */
 constexpr int coupling_leading = (block_size + vector_width - 1) / vector_width * vector_width;
 
-/* Starts the copy of an original coupling. One copy arrives at the gate; where the caller's array does not allow it, many do without. */
-TRIFOLD_DEVICE void fetch_coupling(ChainShared& shared, const trifold_args& args, trifold_int member, trifold_int block) {
+/* Starts the copy of an original coupling, by `count` threads. One copy arrives at the gate; where the caller's array does not allow it,
+ * many do without. */
+TRIFOLD_DEVICE void fetch_coupling(ChainShared& shared, const trifold_args& args, trifold_int member, trifold_int block, int thread,
+                                   int count) {
     constexpr bool in_one = e_pitch == coupling_leading && E::step % vector_width == 0;
     const real* from = coupling_of(args, member, block);
     if (in_one && reinterpret_cast<unsigned long long>(args.e) % 16 == 0) {
         constexpr int bytes = block_size * coupling_leading * static_cast<int>(sizeof(real));
-        if (band_thread() != 0) return;
+        if (thread != 0) return;
         copy_range(shared.pulled, from, bytes, &shared.gate);
         gate_arrive_with(&shared.gate, bytes);
     } else {
-        if (band_thread() == 0) gate_arrive(&shared.gate);
+        if (thread == 0) gate_arrive(&shared.gate);
 #pragma unroll 1
-        for (int e = band_thread(); e < block_size * block_size; e += band_threads) {
+        for (int e = thread; e < block_size * block_size; e += count) {
             const int u = e % block_size, v = e / block_size;
             copy_element_async(shared.pulled + u + v * coupling_leading, from + u + v * e_pitch);
         }
@@ -259,7 +261,8 @@ TRIFOLD_DEVICE void walk_chain(ChainShared& shared, const trifold_args& args, co
     load_bands(diagonal, args, member, first);
     if (has_separators && level.index > 0) take_updates(diagonal, args, member, first);
     const Walk end = each_front(shared, args, level, member, [&](Walk& walk) {
-        if (walk.has_next) fetch_coupling(shared, args, member, walk.block < walk.next ? walk.block : walk.next);
+        if (walk.has_next)
+            fetch_coupling(shared, args, member, walk.block < walk.next ? walk.block : walk.next, band_thread(), band_threads);
         if (helps) fetch_helped<Riders>(shared, args, walk);
         end_copies();
         start_pivots(shared.pivots, args, member, walk.block);
@@ -300,13 +303,14 @@ TRIFOLD_DEVICE void walk_chain(ChainShared& shared, const trifold_args& args, co
 /* The warp of a team that has no tile to eliminate where there are others, and right-hand sides and reports instead. */
 TRIFOLD_DEVICE bool is_helping() { return band_thread() >= band_threads - warp_lanes; }
 
-/* Starts the copy of the coupling of a front, by its number in the chain. */
+/* Starts the copy of the coupling of a front, by its number in the chain, where nobody needs R any more: by one warp. */
 TRIFOLD_DEVICE void fetch_ahead(ChainShared& own, const trifold_args& args, const trifold_level& level, trifold_int member,
                                 trifold_int number) {
     const Chain& chain = own.chain;
     if (number + (chain.ahead < 0 ? 1 : 0) < chain.length) {
         const trifold_int block = block_at(level, chain.first) + number * level.scale * chain.step, next = block + level.scale * chain.step;
-        fetch_coupling(own, args, member, block < next ? block : next);
+        fence_shared_copies();
+        fetch_coupling(own, args, member, block < next ? block : next, lane_index(), warp_lanes);
     }
     end_copies();
 }
@@ -318,17 +322,17 @@ TRIFOLD_DEVICE void lead(Bands& diagonal, ChainShared& own, ChainShared& other, 
     real* const out = factor_of(args, walk.member, walk.block);
     Rows rows;
     start_pivots(own.pivots, args, walk.member, walk.block, band_thread());
-    if (is_helping()) fetch_helped<Riders>(own, args, walk);
     const auto leave = [&](int t) {
         if (walk.has_next && band_thread() < warp_lanes) chain_arrive(tile_barrier + t, band_warps + 1);
-        if (t == 1) fetch_ahead(own, args, level, walk.member, walk.number + 1); /* nobody needs R any more */
     };
     const auto help = [&](int t) {
-        if (t == 0 || !is_helping()) return;
+        if (!is_helping()) return;
+        if (t == 0) return fetch_helped<Riders>(own, args, walk);
         if (t == 1) {
             wait_copies<0>();
             warp_sync();
             if (walk.number > 0) chain_sync(hand_over_barrier, 2);
+            fetch_ahead(own, args, level, walk.member, walk.number + 1);
             if (Riders) take_running(rows, own, args, level, walk);
         }
         if (Riders) ride_tile(rows, own, t - 1);
@@ -374,13 +378,13 @@ TRIFOLD_DEVICE void follow(Bands& diagonal, ChainShared& own, const ChainShared&
     for (int t = 0; t < tiles; ++t) {
         BandLines lines;
         chain_sync(tile_barrier + t, band_warps + 1); /* R takes E's place */
-        solve_column(coupling, lines, other, t, [&](int r, int c, real value) {
-            near[r + c * lower_leading] = value;
-            far[r + c * padded] = value;
-        });
+        solve_column(coupling, lines, other, t, [&](int r, int c, real value) { near[r + c * lower_leading] = value; });
         band_sync();
         subtract_results(diagonal, lines, own.pulled, t, [&](int s) { return s < reached_tiles(warp_bands - 1); });
         subtract_results(coupling, lines, other.lower, t, [&](int s) { return s > t; });
+#pragma unroll
+        for (int k = 0; k < 4; ++k)
+            if (k < 2 || is_whole(0)) far[down(k) + (t * 8 + k % 2) * padded] = static_cast<real>(-lines.at[0][k / 2][k % 2]);
     }
     chain_arrive(panel_barrier, band_warps + 1);
     judge(walk, other, args, level);
@@ -388,7 +392,6 @@ TRIFOLD_DEVICE void follow(Bands& diagonal, ChainShared& own, const ChainShared&
         band_sync();
         spoil_factor(out);
     }
-    fence_shared_copies(); /* another coupling takes R's place */
 }
 
 /* While one team leads, the other follows; then it has the next D, and leads. `turn`: couplings that the team has waited for. */
@@ -410,7 +413,7 @@ TRIFOLD_DEVICE void take_turns(const trifold_args& args, const trifold_level& le
         }
         load_bands(diagonal, args, member, first);
         if (has_separators && level.index > 0) take_updates(diagonal, args, member, first);
-    } else {
+    } else if (is_helping()) {
         fetch_ahead(own, args, level, member, 0);
     }
     const Walk end = each_front(own, args, level, member, [&](Walk& walk) {

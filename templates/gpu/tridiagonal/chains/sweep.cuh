@@ -28,17 +28,14 @@ TRIFOLD_DEVICE trifold_int block_of_front(const Chain& chain, const trifold_leve
 
 /* Starts the copies of a block; of L without what is above its diagonal tiles. */
 TRIFOLD_DEVICE void fetch_block(real* to, const real* from, bool whole) {
-    constexpr int vectors = padded / vector_width, together = warp_lanes / vectors; /* columns at once */
-    const auto copy = [&](int r, int c) {
-        if (whole || r / 8 >= c / 8) copy_async(to + r + c * factor_leading, from + r + c * padded);
-    };
-    if constexpr (together > 0 && warp_lanes % vectors == 0) {
-        const int r = lane_index() % vectors * vector_width, first = lane_index() / vectors;
-#pragma unroll 8
-        for (int c = 0; c < padded; c += together) copy(r, c + first);
-    } else {
+    constexpr int vectors = padded / vector_width; /* of a column */
+    int r = lane_index() % vectors, c = lane_index() / vectors;
 #pragma unroll 4
-        for (int e = lane_index(); e < vectors * padded; e += warp_lanes) copy(e % vectors * vector_width, e / vectors);
+    for (int e = 0; e < vectors * padded; e += warp_lanes) {
+        const int row = r * vector_width;
+        if (c < padded && (whole || row / 8 >= c / 8)) copy_async(to + row + c * factor_leading, from + row + c * padded);
+        r += warp_lanes % vectors, c += warp_lanes / vectors;
+        if (warp_lanes % vectors != 0 && r >= vectors) r -= vectors, ++c;
     }
 }
 
