@@ -106,7 +106,9 @@ constexpr double factored_blocks = 3.5, swept_blocks = 1.5;
 
 /// How much longer a front takes than one of a block that few warps share: its warps meet for each tile, or one warp has all its bands.
 double slowdown(const Model& model, const Problem& problem, const ChainSizes& sizes) {
-    if (sizes.padded > largest_of_warp) return 1 + model.precise("meeting");
+    const double teams = sizes.teams > 1 ? model.precise("teams") : 1;
+    if (sizes.padded > largest_of_warp) return teams * (1 + model.precise("meeting"));
+    if (sizes.teams > 1) return teams;
     return sizes.band_threads > warp_lanes(problem.target) ? 1 : 1 + model.precise("single");
 }
 
