@@ -55,7 +55,7 @@ constexpr int team_barrier = 1, panel_barrier = 3, hand_over_barrier = 4, tile_b
 static_assert(tile_barrier + tiles <= 16, "a thread block has 16");
 TRIFOLD_DEVICE void chain_sync(int barrier, int warps) { named_sync(chain_shared()->arrivals[barrier], barrier, warps * warp_lanes); }
 TRIFOLD_DEVICE void chain_arrive(int barrier, int warps) { named_arrive(chain_shared()->arrivals[barrier], barrier, warps * warp_lanes); }
-TRIFOLD_DEVICE int team_index() { return takes_turns ? front_thread() / band_threads : 0; }
+TRIFOLD_DEVICE int team_index() { return takes_turns ? thread_of_teams() / band_threads : 0; }
 TRIFOLD_DEVICE void sync_band_warps() {
     if (has_helper || takes_turns)
         chain_sync(team_barrier + team_index(), band_warps);
