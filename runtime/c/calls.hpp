@@ -90,6 +90,7 @@ void with_reals(const trifold_call* given_call, Body body) {
 Spec spec_of(const trifold_spec& given_spec);
 Tuning tuning_of(const trifold_tuning* given_tuning);
 trifold_outcome outcome_of(const Outcome& outcome);
+trifold_refinement refinement_of(const Refinement& refined);
 
 Executor executor_of(trifold_executor executor, void* user);
 
