@@ -82,7 +82,7 @@ RankPlan::RankPlan(const Spec& spec, std::shared_ptr<Transport> transport, const
                 .transport = transport,
                 .first = solves ? "factor_solve" : ""};
         });
-        return std::string();
+        return std::string("{}");
     });
     state_ = std::make_shared<const State>(std::move(state));
 }
