@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <span>
 #include <trifold/device.hpp>
 #include <trifold/error.hpp>
 #include <trifold/solver.hpp>
+#include <trifold/transport.hpp>
 #include <vector>
 
 /// Helpers that the functions of trifold.h have in common.
@@ -92,5 +94,6 @@ Tuning tuning_of(const trifold_tuning* given_tuning);
 trifold_outcome outcome_of(const Outcome& outcome);
 
 Executor executor_of(trifold_executor executor, void* user);
+std::shared_ptr<Transport> transport_of(const trifold_transport* functions);
 
 }  // namespace trifold::c

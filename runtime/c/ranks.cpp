@@ -19,33 +19,6 @@ struct trifold_ranks_solver {
 
 namespace {
 
-/// The caller's functions.
-class CallersTransport final : public Transport {
-  public:
-    explicit CallersTransport(const trifold_transport& functions) : functions_(functions) {
-        const auto [size, rank, ranks, user, send, receive] = functions_;
-        if (send == nullptr || receive == nullptr) throw SpecError("the transport's send or receive is a null pointer");
-        if (ranks < 1 || rank < 0 || rank >= ranks)
-            throw SpecError(fmt::format("the transport has rank {} of {} ranks; ranks count from 0", rank, ranks));
-    }
-    int rank() const override { return functions_.rank; }
-    int ranks() const override { return functions_.ranks; }
-    void send(int to, const void* data, std::int64_t bytes, Stream stream) override {
-        expect_sent(functions_.send(functions_.user, to, data, bytes, stream.handle), "send", to);
-    }
-    void receive(int from, void* data, std::int64_t bytes, Stream stream) override {
-        expect_sent(functions_.receive(functions_.user, from, data, bytes, stream.handle), "receive", from);
-    }
-
-  private:
-    void expect_sent(int result, const char* function, int peer) const {
-        if (result != 0)
-            throw RankError(
-                fmt::format("rank {} cannot be reached: {} of rank {} has returned {}", peer, function, functions_.rank, result), peer);
-    }
-    trifold_transport functions_;
-};
-
 RankOptions rank_options(const trifold_call& call, Precision precision) {
     if (call.options == nullptr) return {};
     const auto& o = initialized(static_cast<const trifold_options*>(call.options), "trifold_options");
@@ -94,10 +67,9 @@ trifold_code trifold_ranks_plan_create(const trifold_spec* spec, const trifold_t
                                        const char* device, const trifold_tuning* tuning, trifold_ranks_plan** plan) {
     return guarded([&] {
         given(plan, "where to put the plan") = nullptr;
-        const auto& functions = initialized(&given(transport, "the transport"), "trifold_transport");
-        auto messages = std::make_shared<CallersTransport>(functions);
+        auto messages = transport_of(transport);
         std::vector<std::int64_t> blocks;
-        if (shards != nullptr) blocks.assign(shards, shards + functions.ranks);
+        if (shards != nullptr) blocks.assign(shards, shards + messages->ranks());
         *plan = new trifold_ranks_plan{RankPlan(spec_of(given(spec, "the spec")), std::move(messages),
                                                 Device::parse(&given(device, "the device's name")), tuning_of(tuning), std::move(blocks))};
     });

@@ -83,7 +83,7 @@ BoundLocalRanks::BoundLocalRanks(int ranks, double timeout) : all_(ranks, time_l
 BoundTransport::BoundTransport(nb::handle object) : transport_(std::make_shared<PythonTransport>(object)) {}
 
 Transport& BoundTransport::there() const {
-    if (transport_ == nullptr) throw SpecError("this transport belongs to a RankSolver already; take another for each RankSolver");
+    if (transport_ == nullptr) throw SpecError("this transport belongs to a solver already; take another for each solver");
     return *transport_;
 }
 

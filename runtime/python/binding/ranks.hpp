@@ -19,7 +19,7 @@ class BoundLocalRanks {
     LocalRanks all_;
 };
 
-/// trifold._core.Transport. A RankSolver takes it over.
+/// trifold._core.Transport. A solver takes it over.
 class BoundTransport {
   public:
     explicit BoundTransport(std::shared_ptr<Transport> transport) : transport_(std::move(transport)) {}

@@ -157,15 +157,19 @@ nb::tuple sparse_problem(const SparseFailed::Failure& failure) {
     return nb::make_tuple("singular", v.zero_row, v.zero_row);
 }
 
-BoundSparse::BoundSparse(nb::handle starts, nb::handle columns, nb::handle parts, nb::handle device, const SparseSettings& settings) {
+BoundSparse::BoundSparse(nb::handle starts, nb::handle columns, nb::handle parts, nb::handle device, const SparseSettings& settings,
+                         std::shared_ptr<Transport> transport) {
     const auto s = numbers_of(starts, "starts"), c = numbers_of(columns, "columns");
-    const auto spec = spec_of(settings);
+    auto spec = spec_of(settings);
+    if (transport != nullptr) spec.operations = {SparseOperation::solve};
     const auto partition = partition_of(settings, numbers_of(parts, "partition"));
     const auto where = device_of(device);
     const Unlocked unlocked;
     const SparsePattern pattern{std::span(s), std::span(c)};
     const SparseTuning tuning{.workers = settings.workers, .variant = settings.variant};
-    solver_ = std::make_shared<SharedSparse>(SparsePlan(spec, pattern, where, partition, tuning));
+    solver_ =
+        std::make_shared<SharedSparse>(transport == nullptr ? SparsePlan(spec, pattern, where, partition, tuning)
+                                                            : SparsePlan(spec, pattern, std::move(transport), where, partition, tuning));
     number_ = numbered().add(solver_);
 }
 
