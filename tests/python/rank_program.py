@@ -1,6 +1,7 @@
 """A process that is a rank, which ranks_test.py starts.
 
 rank_program.py mpi|gloo solve       solves a chain with the other processes, and compares with NumPy; gradients too where torch is there
+rank_program.py mpi|gloo sparse      solves a sparse system with the other processes, and compares with a process for itself
 rank_program.py mpi|gloo hang RANK   that rank makes no call, and the others' errors name it
 rank_program.py mpi|gloo kill RANK   that rank is killed by a signal
 """
@@ -64,6 +65,18 @@ def gradients(world):
         torch.testing.assert_close(one.grad, of_all, rtol=1e-9, atol=1e-11)
 
 
+def sparse(world):
+    import scipy.sparse
+    import trifold.sparse
+
+    line = scipy.sparse.diags_array([-1.2, 2.1, -0.8], offsets=[-1, 0, 1], shape=(20, 20))
+    A, b = scipy.sparse.kronsum(line, line, format="csr"), np.random.default_rng(4).standard_normal(400)
+    options = {"partition": "greedy", "subdomain": 40}
+    shared, alone = trifold.sparse.ranks(world, A, **options).solve(b), trifold.sparse.Solver(A, **options).solve(b)
+    np.testing.assert_array_equal(shared.x, alone.x)
+    assert shared.iterations == alone.iterations > 3
+
+
 def trouble(world, rank, how, culprit):
     D, E, b = *make(N, HORIZON), rhs(N, HORIZON)
     chain = trifold.ranks(world, block=N, horizon=HORIZON, timeout=TIMEOUT)
@@ -86,9 +99,12 @@ def trouble(world, rank, how, culprit):
 def main():
     kind, how, *culprit = sys.argv[1:]
     world, rank, end = communicator(kind)
-    if how == "solve":
-        solve(world, rank)
-        if kind == "gloo":
+    if how in ("solve", "sparse"):
+        if how == "sparse":
+            sparse(world)
+        else:
+            solve(world, rank)
+        if how == "solve" and kind == "gloo":
             gradients(world)
         print(f"rank {rank} is right", flush=True)
         end()
