@@ -25,8 +25,9 @@ trifold_code fail(trifold_code code, const char* text) noexcept {
 class CallersTransport final : public Transport {
   public:
     explicit CallersTransport(const trifold_transport& functions) : functions_(functions) {
-        const auto [size, rank, ranks, user, send, receive] = functions_;
-        if (send == nullptr || receive == nullptr) throw SpecError("the transport's send or receive is a null pointer");
+        const auto rank = functions_.rank, ranks = functions_.ranks;
+        if (functions_.send == nullptr || functions_.receive == nullptr)
+            throw SpecError("the transport's send or receive is a null pointer");
         if (ranks < 1 || rank < 0 || rank >= ranks)
             throw SpecError(fmt::format("the transport has rank {} of {} ranks; ranks count from 0", rank, ranks));
     }
@@ -98,8 +99,14 @@ Executor executor_of(trifold_executor executor, void* user) {
     };
 }
 
-std::shared_ptr<Transport> transport_of(const trifold_transport* functions) {
-    return std::make_shared<CallersTransport>(initialized(&given(functions, "the transport"), "trifold_transport"));
+std::shared_ptr<Transport> transport_of(const trifold_transport& functions, const Device& device) {
+    auto hosts = std::make_shared<CallersTransport>(functions);
+    const bool is_alone = functions.ranks == 1;
+    if (device.backend() == Backend::cpu || is_alone) return hosts;
+    NcclOptions options{.communicator = functions.nccl_communicator};
+    if (functions.nccl_library != nullptr) options.library = functions.nccl_library;
+    if (functions.nccl_milliseconds != 0) options.time_limit = std::chrono::milliseconds(functions.nccl_milliseconds);
+    return std::make_shared<NcclTransport>(std::move(hosts), device, options);
 }
 
 }  // namespace trifold::c

@@ -92,8 +92,10 @@ void with_reals(const trifold_call* given_call, Body body) {
 Spec spec_of(const trifold_spec& given_spec);
 Tuning tuning_of(const trifold_tuning* given_tuning);
 trifold_outcome outcome_of(const Outcome& outcome);
+trifold_refinement refinement_of(const Refinement& refined);
 
 Executor executor_of(trifold_executor executor, void* user);
-std::shared_ptr<Transport> transport_of(const trifold_transport* functions);
+/// The caller's functions; on GPUs NCCL, where they carry what it needs to begin.
+std::shared_ptr<Transport> transport_of(const trifold_transport& functions, const Device& device);
 
 }  // namespace trifold::c

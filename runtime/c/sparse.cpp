@@ -109,7 +109,9 @@ void create_plan(const trifold_sparse_spec* spec, const trifold_sparse_pattern* 
     const auto wanted = sparse_spec_of(given(spec, "the spec"));
     const auto& p = initialized(pattern, "trifold_sparse_pattern");
     const auto blocks = sparse_pattern_of(p);
-    *plan = new trifold_sparse_plan{{wanted, blocks, transport_of(transport)..., Device::parse(&given(device, "the device's name")),
+    const auto where = Device::parse(&given(device, "the device's name"));
+    *plan = new trifold_sparse_plan{{wanted, blocks,
+                                     transport_of(initialized(&given(transport, "the transport"), "trifold_transport"), where)..., where,
                                      sparse_partition_of(p, blocks.rows()), sparse_tuning_of(tuning)}};
 }
 

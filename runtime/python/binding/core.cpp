@@ -454,7 +454,7 @@ NB_MODULE(_core, module) {
                                    s::selected_inverse, s::marginals, s::forward_quadratic, s::log_determinant, s::status, s::refinement,
                                    s::reciprocal_condition, s::check, s::synchronize});
             make_built_in(ranks, {s::factor, s::factor_solve, s::factor_forward, s::solve, s::forward, s::backward, r::selected_inverse,
-                                  r::log_determinant, r::quadratic, r::status, r::check, r::next_block});
+                                  r::refine, r::log_determinant, r::quadratic, r::status, r::check, r::next_block});
         },
         "plan"_a, "solver"_a, "ranks"_a, nb::sig("def show_signatures(plan: Any, solver: Any, ranks: Any) -> None"));
     module.def(

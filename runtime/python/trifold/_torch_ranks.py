@@ -1,4 +1,4 @@
-"""A chain over ranks in PyTorch, with gradients: trifold.torch.ranks. On CPUs.
+"""A chain over ranks in PyTorch, with gradients: trifold.torch.ranks.
 
     chain = trifold.torch.ranks(group, block=32, horizon=4096)
     x = chain.solve(D, E, b)

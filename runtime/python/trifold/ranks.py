@@ -34,18 +34,23 @@ def ranks(
     operations: str = "all",
     workers: int = 1,
     timeout: float | None = None,
+    device: Any = "cpu",
+    nccl: int | None = None,
 ) -> RankSolver:
-    """This rank's solver of a chain over all ranks of the communicator, which call it together. On CPUs.
+    """This rank's solver of a chain over all ranks of the communicator, which call it together.
 
     communicator: one of mpi4py, a process group of torch.distributed, what LocalRanks.take() gives, or any object with rank, ranks,
     send(to, buffer) and receive(from, buffer). horizon: blocks of the whole chain, which are shared out evenly; or blocks: this rank's
     own. operations: names separated by commas, or "all". timeout: seconds that a rank waits for another, by default 30; LocalRanks has its
-    own. The others are those of a Plan.
+    own. device: this rank's, as a Plan's; each rank has a GPU of its own. nccl: the address of a communicator of NCCL between these GPUs,
+    with the ranks in this order, which outlives the solver; by default one is made. The others are those of a Plan.
 
-    Raises SpecError on arguments that cannot be served, and RankError on all ranks where one does not come or does not agree.
+    Raises SpecError on arguments that cannot be served, DeviceError where the GPU or NCCL is missing, and RankError on all ranks where one
+    does not come or does not agree.
     """
     transport = transport_of(communicator, timeout)
     with told(transport):
+        transport.place(device, nccl)
         mine = _EVEN if blocks is None else whole(blocks, "blocks", 1)
         if (horizon is None) == (blocks is None):
             raise SpecError("give horizon, for even shares of the chain, or blocks, how many this rank holds: one of the two")
@@ -103,12 +108,12 @@ def transport_of(communicator: Any, timeout: float | None) -> Transport:
     if not 0 < seconds < 1e9:
         raise SpecError(f"timeout = {seconds} is out of range; give seconds above 0")
     if hasattr(communicator, "Isend"):
-        return Transport(_Mpi(communicator, seconds))
+        return Transport(_Mpi(communicator, seconds), seconds)
     distributed = sys.modules.get("torch.distributed")
     if distributed is not None and distributed.is_available() and isinstance(communicator, distributed.ProcessGroup):
-        return Transport(_Gloo(distributed, communicator, seconds))
+        return Transport(_Gloo(distributed, communicator, seconds), seconds)
     if all(hasattr(communicator, name) for name in ("rank", "ranks", "send", "receive")):
-        return Transport(communicator)
+        return Transport(communicator, seconds)
     raise SpecError(
         f"a {type(communicator).__name__} is no communicator; give one of mpi4py, a process group of torch.distributed, or what "
         "LocalRanks.take() gives"

@@ -226,11 +226,12 @@ class Solver:
         self._make(*self._read(A, read("Solver", options, ITERATION), maxiter))
 
     @classmethod
-    def shared(cls, transport: Transport, A: Any, maxiter: int, options: Iteration) -> Solver:
+    def shared(cls, transport: Transport, A: Any, maxiter: int, nccl: int | None, options: Iteration) -> Solver:
         """What ranks() gives."""
         solver = cls.__new__(cls)
         with told(transport):
             rows, settings = solver._read(A, read("ranks", options, ITERATION), maxiter)
+            transport.place(settings["device"], nccl)
         gather(transport)
         solver._make(rows, settings, transport)
         return solver
@@ -489,15 +490,16 @@ def ranks(
     *,
     maxiter: int = MOST_ITERATIONS,
     timeout: float | None = None,
+    nccl: int | None = None,
     **options: Unpack[Iteration],
 ) -> Solver:
     """A Solver whose iterations the ranks of a communicator share. They make it together, and so are all its calls.
 
     All ranks give the same A, b and options, and get all of x, with the iterations and the bits of one device. It has solve and update, by
-    bicgstab and cg; other calls raise SpecError. communicator, timeout: those of trifold.ranks. device: this rank's own. The other options
-    and errors are those of Solver, and RankError on all ranks where one does not come or does not agree.
+    bicgstab and cg; other calls raise SpecError. communicator, timeout, nccl: those of trifold.ranks. device: this rank's own GPU, or the
+    processor. The other options and errors are those of Solver, and RankError on all ranks where one does not come or does not agree.
     """
-    return Solver.shared(transport_of(communicator, timeout), A, maxiter, options)
+    return Solver.shared(transport_of(communicator, timeout), A, maxiter, nccl, options)
 
 
 @takes(OPTIONS)
