@@ -32,6 +32,8 @@ def on_ranks(count, work, timeout=30.0):
             results[rank] = work(transport)
         except trifold.Error as error:
             results[rank] = error.with_traceback(None)
+        except BaseException as error:
+            results[rank] = error
 
     threads = [threading.Thread(target=run, args=(rank, local.take(rank))) for rank in range(count)]
     for thread in threads:

@@ -173,6 +173,13 @@ BoundSparse::BoundSparse(nb::handle starts, nb::handle columns, nb::handle parts
     number_ = numbered().add(solver_);
 }
 
+/// Other ranks of this process run on meanwhile, since NCCL may wait for them.
+BoundSparse::~BoundSparse() {
+    if (solver_->plan().device().backend() == Backend::cpu) return;
+    const Unlocked unlocked;
+    solver_.reset();
+}
+
 std::string BoundSparse::device() const {
     const auto& device = solver_->plan().device();
     if (device.backend() == Backend::cpu) return "cpu";

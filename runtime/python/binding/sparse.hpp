@@ -60,6 +60,9 @@ class BoundSparse {
     /// `parts` is None, or the subdomain of each row. With a transport ranks share the iteration, and solve is the only call.
     BoundSparse(nb::handle starts, nb::handle columns, nb::handle parts, nb::handle device, const SparseSettings& settings,
                 std::shared_ptr<Transport> transport = nullptr);
+    BoundSparse(const BoundSparse&) = delete;
+    BoundSparse& operator=(const BoundSparse&) = delete;
+    ~BoundSparse();
 
     /// Throws SparseFailed on values that cannot be factored.
     void update(nb::handle values, double shift);
