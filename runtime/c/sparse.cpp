@@ -101,7 +101,7 @@ void run_sparse(SparseSolver& solver, const trifold_call& call) {
     solver.run(operation, arrays, {call.stream}, options);
 }
 
-/// Of ranks where a transport goes with it.
+/// The plan has ranks where a transport goes with it.
 template <class... Functions>
 void create_plan(const trifold_sparse_spec* spec, const trifold_sparse_pattern* pattern, const char* device,
                  const trifold_sparse_tuning* tuning, trifold_sparse_plan** plan, const Functions*... transport) {

@@ -1,5 +1,5 @@
-"""trifold.ranks on two CUDA devices: threads with arrays of torch, CuPy and JAX, and processes of torch.distributed. Skipped where there are
-fewer devices, or a library is missing."""
+"""trifold.ranks on two CUDA devices: threads with arrays of torch, CuPy and JAX, and processes of torch.distributed. Skipped where there
+are fewer devices, or a library is missing."""
 
 import threading
 import time
@@ -116,7 +116,8 @@ def test_batches_on_a_stream_of_torch():
     def work(transport):
         rank = transport.rank
         chain = trifold.ranks(transport, block=20, horizon=32, batch=5, device=torch.device("cuda", rank))
-        of_D, of_E, of_b, of_shift = (there.put(array, rank) for array in (own(chain, D), own(chain, E, True), own(chain, b), shift))
+        mine = own(chain, D), own(chain, E, True), b[:, chain.first : chain.first + chain.blocks], shift
+        of_D, of_E, of_b, of_shift = (there.put(array, rank) for array in mine)
         out = torch.full_like(of_b, 7.0)
         active = torch.tensor([True, True, False, True], device=f"cuda:{rank}")
         stream = torch.cuda.Stream(rank)

@@ -32,7 +32,7 @@ def on_ranks(count, work, timeout=30.0):
             results[rank] = work(transport)
         except trifold.Error as error:
             results[rank] = error.with_traceback(None)
-        except BaseException as error:
+        except BaseException as error:  # such as what pytest.raises raises
             results[rank] = error
 
     threads = [threading.Thread(target=run, args=(rank, local.take(rank))) for rank in range(count)]

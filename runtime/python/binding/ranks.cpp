@@ -408,7 +408,7 @@ nb::object BoundRanks::next_block(nb::handle b) {
         if (rank % 2 == 0 && rank > 0) transport_->send(rank - 1, first.data(), bytes, stream);
         transport_->end_group();
     });
-    return last ? nb::none() : result;
+    return last ? nb::none() : finish(in.b, result);
 }
 
 void bind_ranks(nb::module_& module) {
