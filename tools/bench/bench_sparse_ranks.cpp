@@ -19,7 +19,8 @@ struct Options {
     std::vector<std::string> sizes{"256x128x128"};
     std::vector<int> ranks{1, 2};
     std::int64_t block = 3;
-    std::string method = "bicgstab", preconditioner = "ildu0", box, backend = "cuda", library;
+    std::vector<std::string> boxes{"own"};
+    std::string method = "bicgstab", preconditioner = "ildu0", backend = "cuda", library;
     double tolerance = 1e-10;
     int runs = 5;
     bool symmetric = false, messages = false;
@@ -118,6 +119,17 @@ Found solve(const Options& options, const SparseSpec& spec, const Problem& probl
     return found;
 }
 
+void print(const Options& options, const std::string& what, int ranks, const Found& found, const Found& one) {
+    const auto each = found.seconds / static_cast<double>(found.outcome.iterations);
+    const auto ratio = one.x.empty() ? 0 : one.seconds / static_cast<double>(one.outcome.iterations) / each;
+    fmt::print(
+        "{}, blocks of {}, {}: {} GPU  update {:8.3f} ms  solve {:9.3f} ms, {:3} iterations of {:8.1f} us ({:5.3f})  "
+        "residual {:.1e}  plan {:.1f} s  {}\n",
+        what, options.block, options.method, ranks, 1e3 * found.update, 1e3 * found.seconds, found.outcome.iterations, 1e6 * each, ratio,
+        found.outcome.relative(), found.plan, found.against(one));
+    std::fflush(stdout);
+}
+
 void run_size(const Options& options, const std::string& size, const std::vector<Transports>& transports) {
     const auto [width, height, depth] = cells_of(size);
     const SparseMesh mesh{width, height, depth, 7};
@@ -127,20 +139,15 @@ void run_size(const Options& options, const std::string& size, const std::vector
                           .method = parse_sparse_method(options.method),
                           .most_iterations = 2000,
                           .operations = {SparseOperation::solve}};
-    SparsePartition partition;
-    if (!options.box.empty()) partition = {.by = SparsePartitioning::box, .box = cells_of(options.box)};
-    Found one;
-    for (std::size_t k = 0; k < options.ranks.size(); ++k) {
-        const auto found = solve(options, spec, problem, partition, transports[k]);
-        if (options.ranks[k] == 1) one = found;
-        const auto each = found.seconds / static_cast<double>(found.outcome.iterations);
-        const auto ratio = one.x.empty() ? 0 : one.seconds / static_cast<double>(one.outcome.iterations) / each;
-        fmt::print(
-            "{:>12}, blocks of {}, {}: {} GPU  update {:8.3f} ms  solve {:9.3f} ms, {:3} iterations of {:8.1f} us ({:5.3f})  "
-            "residual {:.1e}  plan {:.1f} s  {}\n",
-            size, options.block, options.method, options.ranks[k], 1e3 * found.update, 1e3 * found.seconds, found.outcome.iterations,
-            1e6 * each, ratio, found.outcome.relative(), found.plan, found.against(one));
-        std::fflush(stdout);
+    for (const auto& box : options.boxes) {
+        SparsePartition partition;
+        if (box != "own") partition = {.by = SparsePartitioning::box, .box = cells_of(box)};
+        Found one;
+        for (std::size_t k = 0; k < options.ranks.size(); ++k) {
+            const auto found = solve(options, spec, problem, partition, transports[k]);
+            if (options.ranks[k] == 1) one = found;
+            print(options, fmt::format("{}, boxes {}", size, box), options.ranks[k], found, one);
+        }
     }
 }
 
@@ -174,7 +181,8 @@ int main(int argc, char** argv) {
     app.add_option("--block", options.block, "rows of a block");
     app.add_option("--method", options.method, "bicgstab or cg");
     app.add_option("--preconditioner", options.preconditioner, "such as ildu0, jacobi or none");
-    app.add_option("--box", options.box, "cells of a subdomain, such as 16x16x8");
+    app.add_option("--box", options.boxes, "cells of a subdomain, such as 16x16x8, or own: the device's; several, separated by commas")
+        ->delimiter(',');
     app.add_flag("--symmetric", options.symmetric, "a symmetric and positive definite matrix, as cg needs it");
     app.add_option("--tolerance", options.tolerance, "of |b - A x| / |b|");
     app.add_option("--backend", options.backend, "cuda, hip or cpu");
