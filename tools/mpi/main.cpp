@@ -189,13 +189,14 @@ int solve_sparse(CLI::App& app, int argc, char** argv) {
     bool json = false;
     double time_limit = Options().time_limit;
     auto* verb = app.add_subcommand("solve", "--iterative A.mtx b.mtx");
-    verb->add_flag("--iterative", "A is sparse, in any pattern");
+    const auto family = command::sparse_verbs();
+    verb->add_flag(family.option, family.purpose);
     verb->add_option("--block", "rows of its blocks");
     verb->add_flag("--json", json, "one JSON object on standard output");
     command::add_solve_options(*verb, options, "A.mtx b.mtx, which all processes read");
     add_time_limit(*verb, time_limit);
     const std::string found_block;
-    const auto solve = command::sparse_solve(*verb, options, found_block);
+    const auto solve = family.solve(*verb, options, found_block);
     app.parse(argc, argv);
     return run(time_limit, [&](const std::shared_ptr<Transport>& transport) {
         if (std::ranges::find(options.files, "-") != options.files.end())

@@ -56,6 +56,9 @@ nb::tuple outcome_of(const SparseOutcome& outcome, const std::vector<double>& hi
     return nb::make_tuple(std::string(trifold::to_string(outcome.end)), outcome.iterations, outcome.residual, outcome.norm_b, residuals);
 }
 
+/// A GPU as Python names it.
+std::string name_of(Backend backend, int ordinal) { return fmt::format("{}:{}", backend == Backend::hip ? "hip" : "cuda", ordinal); }
+
 /// Solvers by number, for as long as somebody has them.
 class Numbered {
   public:
@@ -183,7 +186,7 @@ BoundSparse::~BoundSparse() {
 std::string BoundSparse::device() const {
     const auto& device = solver_->plan().device();
     if (device.backend() == Backend::cpu) return "cpu";
-    return fmt::format("{}:{}", device.backend() == Backend::hip ? "hip" : "cuda", device.ordinal());
+    return name_of(device.backend(), device.ordinal());
 }
 
 Stream BoundSparse::stream_of(std::initializer_list<const Array*> arrays) const {
@@ -194,9 +197,10 @@ Stream BoundSparse::stream_of(std::initializer_list<const Array*> arrays) const 
                                         first.describe()));
     if (on_host(first)) return {};
     const auto& device = solver_->plan().device();
-    if (device.backend() != backend_of(first.library(), first.place()) || device.ordinal() != first.place().ordinal)
+    const auto backend = backend_of(first.library(), first.place());
+    if (device.backend() != backend || device.ordinal() != first.place().ordinal)
         throw SpecError(fmt::format("{} is {}, and the plan on {}; make it with device='{}', or copy the array there", first.name(),
-                                    first.describe(), this->device(), to_string(first.place())));
+                                    first.describe(), this->device(), name_of(backend, first.place().ordinal)));
     return current_stream(first.library(), first.place());
 }
 
