@@ -37,6 +37,7 @@ def communicator(kind):
         dist.init_process_group("gloo")
         return dist.group.WORLD, dist.get_rank(), dist.destroy_process_group
     device = torch.device(PLACE["device"])
+    torch.cuda.set_device(device)
     dist.init_process_group("nccl", device_id=device)
     dist.all_reduce(torch.ones(1, device=device))  # torch makes its communicator
     PLACE["nccl"] = dist.group.WORLD._get_backend(device)._comm_ptr()
@@ -98,7 +99,7 @@ def gradients(world):
 
 def differ(world, rank, culprit):
     try:
-        trifold.ranks(world, block=N + (rank == culprit), horizon=HORIZON, timeout=TIMEOUT, **PLACE)
+        trifold.ranks(world, block=N + (rank == culprit), horizon=HORIZON, **PLACE)
     except trifold.RankError as error:
         assert error.rank == culprit, str(error)
         print(f"rank {rank} says: {error}", flush=True)

@@ -66,6 +66,7 @@ static void* work(void* number) {
     trifold_ranks_plan* plan;
     trifold_ranks_solver* solver;
     trifold_outcome outcome;
+    trifold_refinement refinement;
     double square, inverse[N * K * K], coupling[N * K * K];
     int64_t first;
     int k;
@@ -86,6 +87,9 @@ static void* work(void* number) {
     EXPECT(outcome.block == -1);
     EXPECT(trifold_ranks_forward_f64(solver, b + first * K, x + first * K, NULL, NULL) == TRIFOLD_OK);
     EXPECT(trifold_ranks_backward_f64(solver, x + first * K, x + first * K, NULL, NULL) == TRIFOLD_OK);
+    EXPECT(trifold_ranks_refine_f64(solver, d + first * K * K, e + first * K * K, b + first * K, x + first * K, NULL, NULL, &refinement, 1,
+                                    NULL) == TRIFOLD_OK);
+    EXPECT(refinement.converged == 1);
     EXPECT(trifold_ranks_selected_inverse_host_f64(solver, inverse, coupling, NULL) == TRIFOLD_OK);
     EXPECT(inverse[0] > 0);
     trifold_ranks_solver_destroy(solver);
@@ -188,6 +192,7 @@ static void* trouble(void* number) {
     EXPECT(trifold_ranks_plan_create(&spec, &transport, NULL, "cpu", NULL, &plan) == TRIFOLD_RANK_FAILED);
     EXPECT(strstr(trifold_last_error(), "rank 0 cannot be reached: send of rank 1 has returned 7") != NULL);
     EXPECT(plan == NULL);
+    EXPECT(trifold_ranks_refine_f64(NULL, d, e, b, x, NULL, NULL, NULL, 0, NULL) == TRIFOLD_BAD_ARGUMENT);
     trifold_ranks_plan_destroy(NULL);
     trifold_ranks_solver_destroy(NULL);
     return NULL;
