@@ -85,7 +85,7 @@ def test_values_that_cannot_be_used_are_found_by_all():
     "options, words",
     [
         ({"method": "gmres"}, "bicgstab and cg; take one of them in place of gmres"),
-        ({"partition": "whole"}, "1 subdomains are too few for 2 ranks"),
+        ({"partition": "whole"}, "2 ranks need a subdomain each, and the partition has 1; give subdomains of about 98 rows"),
         ({"method": "lu"}, "lu"),
         ({"device": "cuda:99"}, ""),
         ({"block": 5}, "block = 5 does not divide"),

@@ -50,7 +50,7 @@ TEST_CASE("solve: processes of MPI each read and write their part of the files")
 
 TEST_CASE("solve --iterative: processes of MPI share the iteration, with the bits of one process") {
     const Scratch scratch;
-    const auto a = to_sparse(problems::make_grid("convection", 20, 15, 1, 1, 1));
+    const auto a = to_sparse(problems::make_grid("grid-convection", 20, 15, 1, 1, 1));
     DenseMatrix b{a.rows, 1, {}};
     for (std::int64_t k = 0; k < a.rows; ++k) b.values.push_back(static_cast<double>(k * 37 % 101) / 50 - 1);
     scratch.write("A.mtx", format_matrix_market(a));
