@@ -534,6 +534,12 @@ typedef struct trifold_sparse_solver trifold_sparse_solver;
 /* As trifold_plan_create. */
 trifold_code trifold_sparse_plan_create(const trifold_sparse_spec* spec, const trifold_sparse_pattern* pattern, const char* device,
                                         const trifold_sparse_tuning* tuning, trifold_sparse_plan** plan);
+/* A plan of an iteration that ranks share, each with the same pattern, values, B and options; all get the whole X. All ranks make their
+ * plans together, and every call of their solvers is one of all ranks. `spec` has bicgstab or cg, a batch of 1, and the operation
+ * TRIFOLD_SPARSE_SOLVE alone. `device`: "cpu", or this rank's own GPU. The transport is taken as by trifold_ranks_plan_create. */
+trifold_code trifold_sparse_ranks_plan_create(const trifold_sparse_spec* spec, const trifold_sparse_pattern* pattern,
+                                              const trifold_transport* transport, const char* device, const trifold_sparse_tuning* tuning,
+                                              trifold_sparse_plan** plan);
 /* Bad argument, with the first row that differs, unless values of this pattern can be given to solvers of the plan. */
 trifold_code trifold_sparse_plan_expect(const trifold_sparse_plan* plan, const trifold_sparse_pattern* now);
 void trifold_sparse_plan_destroy(trifold_sparse_plan* plan);

@@ -99,6 +99,29 @@ def batches_of_single_precision(cupy):
 
 
 @program
+def sparse_systems(cupy):
+    """With vectors of CuPy and of NumPy; the bits of one GPU."""
+    import scipy.sparse
+    from trifold import sparse
+
+    line = scipy.sparse.diags_array([-1.2, 2.1, -0.8], offsets=[-1, 0, 1], shape=(9, 9))
+    A, b = scipy.sparse.kronsum(line, line, format="csr"), rhs(1, 81)[:, 0]
+    few = {"partition": np.arange(81) // 9 // 2, "device": GPU}
+    one = sparse.Solver(A, variant="sweeps:one_launch=0", **few).solve(b)
+
+    def work(transport):
+        solver = sparse.ranks(transport, A, **few)
+        on_host, on_device = solver.solve(b), solver.solve(cupy.asarray(b))
+        assert on_host.iterations == on_device.iterations == one.iterations > 3
+        np.testing.assert_array_equal(on_host.x, one.x)
+        np.testing.assert_array_equal(on_device.x.get(), one.x)
+        with pytest.raises(trifold.SpecError, match="ranks share solve alone; multiply is for a solver without ranks"):
+            solver.multiply(b)
+
+    sound(on_ranks(2, work))
+
+
+@program
 def errors(cupy):
     D, E, b = *make(3, 7), rhs(3, 7)
     D[5, 1, 1] = -1

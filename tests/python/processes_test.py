@@ -31,8 +31,8 @@ ENVIRONMENT = {
 
 
 def test_there_are_programs():
-    assert len(BLOCKS) == 7
-    assert sum(bool(GPU.search(code)) for _, _, code, _, _ in BLOCKS) == 2
+    assert len(BLOCKS) == 9
+    assert sum(bool(GPU.search(code)) for _, _, code, _, _ in BLOCKS) == 3
 
 
 @pytest.mark.parametrize(("page", "library", "code", "command", "printed"), BLOCKS)

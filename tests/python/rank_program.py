@@ -1,6 +1,7 @@
 """A process that is a rank, which ranks_test.py and ranks_device_test.py start.
 
 rank_program.py KIND solve           solves a chain with the other processes, and compares with NumPy; gradients too where torch is there
+rank_program.py KIND sparse          solves a sparse system with the other processes, and compares with a process for itself
 rank_program.py KIND hang RANK       that rank makes no call, and the others' errors name it
 rank_program.py KIND kill RANK       that rank is killed by a signal
 rank_program.py KIND differ RANK     that rank has another block
@@ -106,6 +107,20 @@ def differ(world, rank, culprit):
     raise AssertionError("no error")
 
 
+def sparse(world):
+    import scipy.sparse
+    import trifold.sparse
+
+    line = scipy.sparse.diags_array([-1.2, 2.1, -0.8], offsets=[-1, 0, 1], shape=(20, 20))
+    A, b = scipy.sparse.kronsum(line, line, format="csr"), np.random.default_rng(4).standard_normal(400)
+    options = {"partition": "greedy", "subdomain": 40}
+    on_gpu = {"device": PLACE["device"], "variant": "sweeps:one_launch=0"} if PLACE else {}
+    shared = trifold.sparse.ranks(world, A, **options, **PLACE).solve(to_device(b))
+    alone = trifold.sparse.Solver(A, **options, **on_gpu).solve(b)
+    np.testing.assert_array_equal(to_numpy(shared.x), alone.x)
+    assert shared.iterations == alone.iterations > 3
+
+
 def trouble(world, rank, how, culprit):
     D, E, b = *make(N, HORIZON), rhs(N, HORIZON)
     chain = trifold.ranks(world, block=N, horizon=HORIZON, timeout=TIMEOUT, **PLACE)
@@ -128,9 +143,12 @@ def trouble(world, rank, how, culprit):
 def main():
     kind, how, *culprit = sys.argv[1:]
     world, rank, end = communicator(kind)
-    if how == "solve":
-        solve(world, rank)
-        if kind in ("gloo", "cuda"):
+    if how in ("solve", "sparse"):
+        if how == "sparse":
+            sparse(world)
+        else:
+            solve(world, rank)
+        if how == "solve" and kind in ("gloo", "cuda"):
             gradients(world)
         print(f"rank {rank} is right", flush=True)
         end()

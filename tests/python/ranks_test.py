@@ -252,7 +252,7 @@ def test_arguments_that_do_not_fit():
         trifold.ranks(3, block=3, horizon=4)
     taken = take()
     trifold.ranks(taken, block=3, horizon=4)
-    with pytest.raises(trifold.SpecError, match="belongs to a RankSolver"):
+    with pytest.raises(trifold.SpecError, match="belongs to a solver already"):
         trifold.ranks(taken, block=3, horizon=4)
     with pytest.raises(trifold.SpecError, match="give at least 1"):
         trifold.LocalRanks(0)

@@ -63,6 +63,8 @@ def install():
     cupy.ndarray = ndarray
     cupy.asarray = lambda values: ndarray(np.asarray(values))
     cupy.empty = lambda shape, dtype: ndarray(np.full(shape, 7, dtype))
+    cupy.empty_like = lambda array: cupy.empty(array.shape, array.dtype)
+    cupy.ascontiguousarray = lambda array, dtype: array.astype(dtype)
     cupy.cuda = SimpleNamespace(
         Device=lambda ordinal: nullcontext(),
         get_current_stream=lambda: SimpleNamespace(ptr=0, is_capturing=lambda: False),

@@ -108,7 +108,7 @@ BoundTransport::BoundTransport(nb::handle object, double timeout)
     : BoundTransport(std::make_shared<PythonTransport>(object), time_limit_of(timeout)) {}
 
 Transport& BoundTransport::there() const {
-    if (transport_ == nullptr) throw SpecError("this transport belongs to a RankSolver already; take another for each RankSolver");
+    if (transport_ == nullptr) throw SpecError("this transport belongs to a solver already; take another for each solver");
     return *transport_;
 }
 

@@ -22,7 +22,7 @@ class BoundLocalRanks {
     LocalRanks all_;
 };
 
-/// trifold._core.Transport: messages between hosts, and the device of the arrays that they are about. A RankSolver takes it over.
+/// trifold._core.Transport: messages between hosts, and the device of the arrays that they are about. A solver takes it over.
 class BoundTransport {
   public:
     BoundTransport(std::shared_ptr<Transport> transport, std::chrono::milliseconds time_limit);

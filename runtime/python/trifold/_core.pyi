@@ -1,5 +1,4 @@
 from typing import Any
-
 from .arrays import ArrayLike, Marginals, Refinement, Status
 
 class Plan:
@@ -313,6 +312,7 @@ class SparseSystem:
         most_iterations: int,
         subdomain: int,
         workers: int,
+        transport: Transport | None = None,
     ) -> None: ...
     def update(self, values: Any, shift: float) -> None: ...
     def run(self, operation: str, b: Any, x: Any, columns: int) -> None: ...

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from struct import pack, unpack
 from typing import Any, NoReturn
@@ -48,8 +48,8 @@ def ranks(
     Raises SpecError on arguments that cannot be served, DeviceError where the GPU or NCCL is missing, and RankError on all ranks where one
     does not come or does not agree.
     """
-    transport = _transport_of(communicator, timeout)
-    try:
+    transport = transport_of(communicator, timeout)
+    with told(transport):
         transport.place(device, nccl)
         mine = _EVEN if blocks is None else whole(blocks, "blocks", 1)
         if (horizon is None) == (blocks is None):
@@ -57,15 +57,11 @@ def ranks(
         total = 0 if horizon is None else whole(horizon, "horizon", 1)
         sizes = [whole(size, name) for size, name in ((block, "block"), (batch, "batch"), (rhs, "rhs"), (workers, "workers"))]
         words = word(schedule, "schedule"), word(operations, "operations")
-    except Exception:
-        transport.gather(_REFUSED)
-        raise
-    counts = transport.gather(mine)
     return RankSolver(
         transport,
         block=sizes[0],
         horizon=total,
-        shards=_shards(counts),
+        shards=_shards(gather(transport, mine)),
         dtype=dtype,
         batch=sizes[1],
         rhs=sizes[2],
@@ -75,11 +71,27 @@ def ranks(
     )
 
 
+@contextmanager
+def told(transport: Transport) -> Generator[None]:
+    """Other ranks, which come to gather(), are told where this one's arguments are refused."""
+    try:
+        yield
+    except Exception:
+        transport.gather(_REFUSED)
+        raise
+
+
+def gather(transport: Transport, mine: int = 0) -> list[int]:
+    """The number that each rank gives, once all have read their arguments."""
+    numbers = transport.gather(mine)
+    if _REFUSED in numbers:
+        rank = numbers.index(_REFUSED)
+        raise RankError(f"rank {rank} has failed: its arguments were refused there", rank)
+    return numbers
+
+
 def _shards(counts: list[int]) -> list[int]:
     """Blocks of each rank; none where they are even."""
-    if _REFUSED in counts:
-        rank = counts.index(_REFUSED)
-        raise RankError(f"rank {rank} has failed: its arguments were refused there", rank)
     for rank, count in enumerate(counts):
         if (count == _EVEN) != (counts[0] == _EVEN):
             of = "the horizon" if count == _EVEN else "its own blocks"
@@ -87,7 +99,7 @@ def _shards(counts: list[int]) -> list[int]:
     return [] if counts[0] == _EVEN else counts
 
 
-def _transport_of(communicator: Any, timeout: float | None) -> Transport:
+def transport_of(communicator: Any, timeout: float | None) -> Transport:
     if isinstance(communicator, Transport):
         if timeout is not None:
             raise SpecError(f"timeout = {timeout} cannot be given here; give it to LocalRanks")

@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <trifold/copy_args.h>
 #include <trifold/repeat_args.h>
+#include <trifold/sparse_args.h>
 #include <trifold/tridiagonal_args.h>
 #include <unistd.h>
 
@@ -36,6 +37,11 @@ void call_with_sizes(void* entry, const void* operand, const void* constants) {
                                                                      *static_cast<const trifold_constants*>(constants));
 }
 
+void call_sparse(void* entry, const void* operand, const void* constants) {
+    reinterpret_cast<void (*)(trifold_sparse_args, trifold_sparse_launch)>(entry)(*static_cast<const trifold_sparse_args*>(operand),
+                                                                                  *static_cast<const trifold_sparse_launch*>(constants));
+}
+
 void FakeCuda::take_parameters_of(const Program& program) {
     call = takes_sizes_by_value(program) ? call_with_sizes : call_tridiagonal;
     operand_bytes = bytes_of_args(program);
@@ -48,17 +54,27 @@ FakeCuda& fake_cuda() {
 
 }  // namespace trifold::test
 
+/// How the fake NVRTC's kernels are called, by the number that a unit has.
+struct Parameters {
+    void (*call)(void* entry, const void* operand, const void* constants);
+    std::size_t operand_bytes, constants_bytes;
+};
+const Parameters parameters_of_units[]{
+    {trifold::test::call_tridiagonal, sizeof(trifold_args), sizeof(trifold_constants)},
+    {trifold::test::call_with_sizes, sizeof(trifold::KernelArgs), sizeof(trifold_constants)},
+    {trifold::test::call_sparse, sizeof(trifold_sparse_args), sizeof(trifold_sparse_launch)},
+};
+
 struct CUctx_st {};
 struct CUmod_st {
-    std::shared_ptr<void> unit;  ///< of an image that is one of the fake NVRTC's; else kernels are those that the test gave
-    bool sizes_by_value = false;
+    std::shared_ptr<void> unit;              ///< of an image that is one of the fake NVRTC's; else kernels are those that the test gave
+    const Parameters* parameters = nullptr;  ///< that image's
 };
 struct CUevent_st {};
 struct CUfunc_st {
     void* entry;
     ::Emulator* emulator;
-    void (*call)(void* entry, const void* operand, const void* constants) = nullptr;  ///< null: as the test says
-    std::size_t operand_bytes = 0;
+    const Parameters* parameters = nullptr;  ///< null: as the test says
     int shared_limit = 48 * 1024;
     bool decides = false;  ///< it is the kernel that decides about another turn, of any family
     bool copies = false;   ///< it is the one that copies, likewise
@@ -151,7 +167,8 @@ void call_copy(void* entry, const void* operand, const void*) {
 CUresult run(const Grid& grid) {
     if (grid.shared > static_cast<unsigned>(grid.function->shared_limit) || grid.x == 0 || grid.y == 0 || grid.y > 65535)
         return CUDA_ERROR_INVALID_VALUE;
-    auto* const usual = grid.function->call != nullptr ? grid.function->call : fake_cuda().call;
+    const auto* const own = grid.function->parameters;
+    auto* const usual = own != nullptr ? own->call : fake_cuda().call;
     auto* const call = grid.function->decides ? call_repeat : grid.function->copies ? call_copy : usual;
     trifold::test::run_grid(*grid.function->emulator, [&] { call(grid.function->entry, grid.operand.data(), grid.constants.data()); },
                             {grid.x, grid.y, static_cast<int>(grid.threads), 32, grid.shared});
@@ -160,6 +177,7 @@ CUresult run(const Grid& grid) {
 
 Grid grid_of(const CUDA_KERNEL_NODE_PARAMS& node) {
     const auto bytes = [](const void* from, std::size_t size) { return std::string(static_cast<const char*>(from), size); };
+    const auto* const own = node.func->parameters;
     Grid grid{node.func,
               node.gridDimX,
               node.gridDimY,
@@ -167,9 +185,11 @@ Grid grid_of(const CUDA_KERNEL_NODE_PARAMS& node) {
               node.sharedMemBytes,
               bytes(node.kernelParams[0], node.func->decides  ? sizeof(trifold_repeat_args)
                                           : node.func->copies ? sizeof(trifold_copy_args)
-                                          : node.func->call   ? node.func->operand_bytes
+                                          : own != nullptr    ? own->operand_bytes
                                                               : fake_cuda().operand_bytes),
-              node.func->decides || node.func->copies ? "" : bytes(node.kernelParams[1], fake_cuda().constants_bytes)};
+              node.func->decides || node.func->copies
+                  ? ""
+                  : bytes(node.kernelParams[1], own != nullptr ? own->constants_bytes : fake_cuda().constants_bytes)};
     return grid;
 }
 
@@ -263,7 +283,7 @@ CUresult cuModuleLoadData(CUmodule* module, const void* image) {
     *module = new CUmod_st{load(image)};
     if (auto* const unit = (*module)->unit.get(); unit != nullptr) {
         *static_cast<Emulator**>(dlsym(unit, "emulator")) = &emulator;
-        (*module)->sizes_by_value = *static_cast<const int*>(dlsym(unit, "sizes_by_value")) != 0;
+        (*module)->parameters = &parameters_of_units[*static_cast<const int*>(dlsym(unit, "parameters"))];
     }
     return ++fake_cuda().modules, CUDA_SUCCESS;
 }
@@ -284,10 +304,7 @@ CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* 
         found.copies = std::string_view(name) == "trifold_copy";
         found.decides = std::string_view(name) == "trifold_repeat";
         found.emulator = *static_cast<Emulator**>(dlsym(kernels, "emulator"));
-        if (module->unit != nullptr) {
-            found.call = module->sizes_by_value ? trifold::test::call_with_sizes : trifold::test::call_tridiagonal;
-            found.operand_bytes = module->sizes_by_value ? sizeof(trifold::KernelArgs) : sizeof(trifold_args);
-        }
+        found.parameters = module->parameters;
         return *function = &found, CUDA_SUCCESS;
     }
     return CUDA_ERROR_NOT_FOUND;

@@ -1,5 +1,5 @@
-// An NVRTC for the fake driver: a unit's machine code is a shared library of host code for the emulator, which also says whether kernels
-// have sizes by value.
+// An NVRTC for the fake driver: a unit's machine code is a shared library of host code for the emulator, which also says what
+// parameters kernels have, as cuda.cpp numbers them.
 #include <dlfcn.h>
 #include <nvrtc.h>
 
@@ -40,8 +40,9 @@ nvrtcResult nvrtcCreateProgram(nvrtcProgram* program, const char* source, const 
 nvrtcResult nvrtcDestroyProgram(nvrtcProgram* program) { return delete *program, NVRTC_SUCCESS; }
 nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int, const char* const*) {
     try {
-        const bool by_value = program->source.find("#define TRIFOLD_SIZES_BY_VALUE ") != std::string::npos;
-        const auto note = "\nextern \"C\" const int sizes_by_value = " + std::to_string(by_value ? 1 : 0) + ";\n";
+        const auto has = [&](const char* text) { return program->source.find(text) != std::string::npos; };
+        const int parameters = has("trifold_sparse_launch") ? 2 : has("#define TRIFOLD_SIZES_BY_VALUE ") ? 1 : 0;
+        const auto note = "\nextern \"C\" const int parameters = " + std::to_string(parameters) + ";\n";
         const auto unit = compile_unit(program->source + note, trifold::Backend::cuda, lanes, false);
         Dl_info about{};
         if (dladdr(dlsym(unit.get(), "emulator"), &about) == 0) throw std::runtime_error("a unit without a file");
