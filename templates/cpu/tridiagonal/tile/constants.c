@@ -9,9 +9,5 @@
 #define HAS_FILL TRIFOLD_FILL                             /* 1: some chain has a neighbour behind, so that its fronts have a G */
 #define FRONTS_HAVE_PRODUCTS TRIFOLD_FRONTS_HAVE_PRODUCTS /* 1: each front has products of its own, not just the last of a chain */
 
-/* Many right-hand sides. */
-#define PANEL_LANES TRIFOLD_PANEL_LANES /* right-hand sides in a vector */
-#define PANEL_ROWS TRIFOLD_PANEL_ROWS   /* rows of a register tile of right-hand sides */
-
 /* Lanes of a vector that ends at a column's last row, then of zeros: the last rows of a column, padded. */
 #define LAST_LANES TRIFOLD_SHIFT
