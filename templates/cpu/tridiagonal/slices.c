@@ -33,11 +33,21 @@ INLINE void store_rows_of_slice(const int H, slice_tile c, real* y) {
     UNROLL for (int i = 0; i < H; ++i) EACH_VECTOR(v) * vector_at(y + i * SLICE, v) = c[i][v];
 }
 
+/* Rows of a slice, `row` elements apart. */
+typedef struct {
+    const real* p;
+    integer row;
+} rows;
+INLINE rows kept(const real* y) { return (rows){y, SLICE}; }
+INLINE void load_row(across_columns* row, rows y, integer k) {
+    EACH_VECTOR(v) row[v] = *(const loose_columns*)(y.p + k * y.row + v * PANEL_LANES);
+}
+
 /* c(i) -= sum over k < count of a(r + i, k) y(k); `a` is where row r of a stored block begins. */
-INLINE void subtract_rows(const int H, slice_tile c, const real* a, const real* y, integer count) {
-    for (integer k = 0; k < count; ++k, a += LANES, y += SLICE) {
+INLINE void subtract_rows(const int H, slice_tile c, const real* a, rows y, integer count) {
+    for (integer k = 0; k < count; ++k, a += LANES) {
         across_columns row[SLICE_VECTORS];
-        EACH_VECTOR(v) row[v] = *vector_at(y, v);
+        load_row(row, y, k);
         UNROLL for (int i = 0; i < H; ++i) {
             const across_columns multiplier = broadcast(a[at(i, 0)]);
             EACH_VECTOR(v) c[i][v] -= row[v] * multiplier;
@@ -46,11 +56,11 @@ INLINE void subtract_rows(const int H, slice_tile c, const real* a, const real* 
 }
 
 /* c(i) -= sum over k, first <= k < n, of a(k, j + i) x(k); `a` is the stored block from its column j on. */
-INLINE void subtract_columns(const int H, slice_tile c, const real* a, const real* x, integer first) {
+INLINE void subtract_columns(const int H, slice_tile c, const real* a, rows x, integer first) {
     for (integer k = first; k < n; ++k) {
         const real* element = a + at(k, 0);
         across_columns row[SLICE_VECTORS];
-        EACH_VECTOR(v) row[v] = *vector_at(x + k * SLICE, v);
+        load_row(row, x, k);
         UNROLL for (int i = 0; i < H; ++i) {
             const across_columns multiplier = broadcast(element[i * LANES]);
             EACH_VECTOR(v) c[i][v] -= row[v] * multiplier;
@@ -109,12 +119,15 @@ INLINE void add_squares_across(const int H, const slice_tile c, squares_across* 
     }
 }
 
-INLINE void forward_rows(const int H, integer r, const real* factor, const real* previous_next, const real* previous_y, real* y,
-                         const passage* way, squares_across* sum) {
+/* Solved rows are kept in y, or, where it is null, only go out. */
+INLINE rows own_rows(const real* y, const passage* way) { return y ? kept(y) : (rows){way->to, way->to_row}; }
+
+INLINE void forward_rows(const int H, integer r, const real* factor, const real* previous_next, rows previous_y, real* y, const passage* way,
+                         squares_across* sum) {
     slice_tile c;
     rows_in(H, c, way, r);
     if (previous_next) subtract_rows(H, c, previous_next + at(r, 0), previous_y, n);
-    subtract_rows(H, c, factor + at(r, 0), y, r);
+    subtract_rows(H, c, factor + at(r, 0), own_rows(y, way), r);
     const real* l = factor + at(r, r);
     UNROLL for (int k = 0; k < H; ++k) {
         const across_columns scale = broadcast(factor[reciprocal_at(r + k)]);
@@ -124,7 +137,7 @@ INLINE void forward_rows(const int H, integer r, const real* factor, const real*
             EACH_VECTOR(v) c[i][v] -= c[k][v] * multiplier;
         }
     }
-    store_rows_of_slice(H, c, y + r * SLICE);
+    if (y) store_rows_of_slice(H, c, y + r * SLICE);
     rows_out(H, c, way, r);
     add_squares_across(H, c, sum);
 }
@@ -133,14 +146,15 @@ INLINE void forward_rows(const int H, integer r, const real* factor, const real*
 NOINLINE void forward_slice(const real* factor, const real* previous_next, const real* previous_y, real* y, const passage* way,
                             squares_across* sum) {
     const passage own = *way; /* no store changes it */
-#define WORK(H, r) forward_rows(H, r, factor, previous_next, previous_y, y, &own, sum)
+#define WORK(H, r) forward_rows(H, r, factor, previous_next, kept(previous_y), y, &own, sum)
     ROWS_UP(WORK);
 #undef WORK
 }
 
 /* A block's panels and the parts of x that they multiply; null where there is no such neighbour. */
 typedef struct {
-    const real *factor, *next, *behind, *x_next, *x_behind;
+    const real *factor, *next, *behind;
+    rows x_next, x_behind;
 } back_panels;
 
 /* Zeros, or NaN where a number is not finite. Few of these sums wait for one another. */
@@ -155,7 +169,7 @@ INLINE void backward_rows(const int H, integer r, const back_panels* p, real* x,
     rows_in(H, c, way, r);
     if (p->next) subtract_columns(H, c, p->next + at(0, r), p->x_next, 0);
     if (p->behind) subtract_columns(H, c, p->behind + at(0, r), p->x_behind, 0);
-    subtract_columns(H, c, p->factor + at(0, r), x, r + H);
+    subtract_columns(H, c, p->factor + at(0, r), own_rows(x, way), r + H);
     const real* l = p->factor + at(r, r);
     UNROLL for (int k = H - 1; k >= 0; --k) {
         const across_columns scale = broadcast(p->factor[reciprocal_at(r + k)]);
@@ -165,7 +179,7 @@ INLINE void backward_rows(const int H, integer r, const back_panels* p, real* x,
             EACH_VECTOR(v) c[i][v] -= c[k][v] * multiplier;
         }
     }
-    store_rows_of_slice(H, c, x + r * SLICE);
+    if (x) store_rows_of_slice(H, c, x + r * SLICE);
     rows_out(H, c, way, r);
     *trouble += traces(H, c);
 }
@@ -178,7 +192,7 @@ NOINLINE void backward_slice(const back_panels* p, real* x, const passage* way, 
 #undef WORK
 }
 
-INLINE void update_rows(const int H, integer r, real* slot, const real* panel, const real* y, int add) {
+INLINE void update_rows(const int H, integer r, real* slot, const real* panel, rows y, int add) {
     slice_tile c;
     UNROLL for (int i = 0; i < H; ++i) EACH_VECTOR(v) c[i][v] = (across_columns){};
     if (add) load_rows_of_slice(H, c, slot + r * SLICE);
@@ -188,7 +202,7 @@ INLINE void update_rows(const int H, integer r, real* slot, const real* panel, c
 
 /* slot = (add ? slot : 0) - panel y: minus the update that a front leaves to a separator. */
 NOINLINE void update_slice(real* slot, const real* panel, const real* y, int add) {
-#define WORK(H, r) update_rows(H, r, slot, panel, y, add)
+#define WORK(H, r) update_rows(H, r, slot, panel, kept(y), add)
     ROWS_UP(WORK);
 #undef WORK
 }

@@ -7,85 +7,126 @@
 
 #if HAS_SLICES
 
-INLINE const real* of_lane(const vec* stored_block, int lane) { return (const real*)stored_block + lane; }
-INLINE real* slice_of(vec* slices, int lane) { return (real*)slices + lane * BLOCK_OF_SLICE; }
-
-/* A group, and a slice of the call's right-hand sides: those from `first` on, `count` of them. */
+/* The part of a sweep that a slice of the right-hand sides has: `count` of them, from `first` on. Where the slice is whole and its rows are
+ * contiguous, they go straight between the user's arrays. Elsewhere, and between separators, they are kept in two buffers, for this front
+ * and for the one before it. */
 typedef struct {
     const interval* g;
     integer first, count;
-    int chains; /* separators are one */
-    int level;
-} slice;
+    int chains, is_straight, has_fill;
+    trifold_strides in, out;
+    const real* b; /* of the first front of lane 0 */
+    real* x;
+    real* kept[2];
+} part_of_sweep;
 
-#define EACH_SLICE(s)                                                                                                          \
-    for (slice s = {.g = g, .chains = level->index > 0 ? 1 : g->count, .level = (int)level->index};                            \
-         s.count = smaller(args->columns - s.first, SLICE), s.first < args->columns; s.first += SLICE)
-#define EACH_CHAIN(s, lane) for (int lane = 0; lane < (s)->chains; ++lane)
-
-/* The separator behind a chain of level 0; there is none where it is negative. */
-INLINE integer block_behind(const slice* s, int lane) { return s->level > 0 ? -1 : block_in(s->g, lane, -1); }
-INLINE int has_next(const trifold_args* args, const slice* s, int lane, integer k) { return block_in(s->g, lane, k + 1) < HORIZON; }
-
-/* Minus what a chain leaves of its right-hand sides for the separator ahead (`side` 0) or behind it. */
-INLINE real* left_slice(const trifold_args* args, integer side, const slice* s, integer chain) {
-    return (real*)left_rhs(args, side, s->g->member, chain / LANES) + chain % LANES * BLOCK_OF_PANEL + s->first * n;
+INLINE part_of_sweep part_of(const trifold_args* args, const trifold_level* level, const interval* g, integer first, vec* buffers) {
+    part_of_sweep p = {.g = g,
+                       .first = first,
+                       .count = smaller(args->columns - first, SLICE),
+                       .chains = level->index > 0 ? 1 : g->count,
+                       .has_fill = level->index == 0,
+                       .in = args->b_strides,
+                       .out = args->x_strides,
+                       .kept = {(real*)buffers, (real*)(buffers + BLOCK_OF_SLICE)}};
+    p.is_straight = p.has_fill && p.count == SLICE && p.in.column == 1 && p.out.column == 1;
+    p.b = b_of(args, g->member, g->first) + first * p.in.column;
+    p.x = x_of(args, g->member, g->first) + first * p.out.column;
+    return p;
 }
-INLINE void add_left(real* y, const trifold_args* args, const slice* s, integer separator) {
+
+#define EACH_PART(p, buffers)                                                                           \
+    for (integer first = 0; first < args->columns; first += SLICE)                                      \
+        for (part_of_sweep p = part_of(args, level, g, first, buffers), *once = &p; once; once = 0)
+/* Chains that have a front k. */
+INLINE int chains_at(const part_of_sweep* p, integer k) { return p->chains - (p->has_fill && p->g->has_last && k >= p->g->last); }
+
+/* A lane's block k, from that of lane 0's first front on. k may be -1 or the chain's length, for the separators at its ends. */
+INLINE integer apart(const part_of_sweep* p, int lane, integer k) { return lane * p->g->apart + k * p->g->step; }
+INLINE int has_behind(const part_of_sweep* p, int lane) { return p->has_fill && block_in(p->g, lane, 0) > 0; }
+INLINE int has_next(const trifold_args* args, const part_of_sweep* p, int lane, integer k) { return block_in(p->g, lane, k + 1) < HORIZON; }
+
+INLINE const real* of_lane(const vec* block, int lane) { return (const real*)block + lane; }
+INLINE real* kept_at(const part_of_sweep* p, int lane, integer k) { return p->kept[k & 1] + lane * BLOCK_OF_SLICE; }
+INLINE rows solved_at(const part_of_sweep* p, int lane, integer k) {
+    return p->is_straight ? (rows){p->x + apart(p, lane, k) * p->out.stage, p->out.row} : kept(kept_at(p, lane, k));
+}
+INLINE passage way_at(const part_of_sweep* p, int lane, integer k) {
+    const integer place = apart(p, lane, k);
+    real* own = kept_at(p, lane, k);
+    if (p->is_straight) return (passage){p->b + place * p->in.stage, p->x + place * p->out.stage, p->in.row, p->out.row, 0, 0};
+    load_slice(p->b + place * p->in.stage, &p->in, p->count, own);
+    return (passage){own, own, SLICE, SLICE, 0, 0};
+}
+INLINE void go_out(const part_of_sweep* p, int lane, integer k) {
+    if (!p->is_straight) store_slice(p->x + apart(p, lane, k) * p->out.stage, &p->out, p->count, kept_at(p, lane, k));
+}
+
+/* Minus what a chain leaves of its right-hand sides for the separator ahead of it (`side` 0) or behind it. */
+INLINE real* left_slice(const trifold_args* args, integer side, const part_of_sweep* p, integer chain) {
+    return (real*)left_rhs(args, side, p->g->member, chain / LANES) + chain % LANES * BLOCK_OF_PANEL + p->first * n;
+}
+INLINE void add_left(real* y, const trifold_args* args, const part_of_sweep* p, integer separator) {
     for (integer side = 0; side < 2 && separator + side < FIRST_CHAINS; ++side) {
-        const real* left = left_slice(args, side, s, separator + side);
+        const real* left = left_slice(args, side, p, separator + side);
         for (integer i = 0; i < BLOCK_OF_SLICE; i += PANEL_LANES) *vector_at(y + i, 0) += *vector_at(left + i, 0);
     }
+}
+INLINE void leave(real* left, const real* panel, rows y, int add) {
+#define WORK(H, r) update_rows(H, r, left, panel, y, add)
+    ROWS_UP(WORK);
+#undef WORK
 }
 
 /* ---- forward ---- */
 
 typedef struct {
-    vec y[2][BLOCK_OF_SLICE];                     /* solved right-hand sides of this front and of the one before, of all chains */
+    vec kept[2][BLOCK_OF_SLICE];
     squares_across squares[LANES][SLICE_VECTORS]; /* y' y of all fronts so far */
 } forward_slices;
 _Static_assert(sizeof(forward_slices) <= SCRATCH_BYTES, "scratch");
 
-INLINE void forward_turn(const trifold_args* args, const slice* s, int lane, integer k, forward_slices* f) {
-    const interval* g = s->g;
-    const integer place = g->place + k, block = block_in(g, lane, k);
-    real* y = slice_of(f->y[k & 1], lane);
-    const passage way = way_of(args, g->member, block, s->first, s->count, g->step, s->level == 0, y);
-    if (s->level > 0) add_left(y, args, s, k);
-    forward_slice(of_lane(l_at(args, place), lane), k > 0 ? of_lane(r_at(args, place - 1), lane) : 0, slice_of(f->y[~k & 1], lane), y, &way,
-                  f->squares[lane]);
-    end_way(args, g->member, block, s->first, s->count, &way, y);
-    if (block_behind(s, lane) >= 0)
-        update_slice(left_slice(args, 1, s, g->group * LANES + lane), of_lane(g_at(args, place), lane), y, k > 0);
+INLINE void forward_fronts(const trifold_args* args, const part_of_sweep* p, integer k, forward_slices* f) {
+    const integer place = p->g->place + k;
+    const vec *l = l_at(args, place), *before = r_at(args, place - 1), *fill = g_at(args, place);
+    real* left = left_slice(args, 1, p, p->g->group * LANES);
+    ROLLED for (int lane = 0; lane < chains_at(p, k); ++lane) {
+        const passage way = way_at(p, lane, k);
+        if (!p->has_fill) add_left(way.to, args, p, k);
+#define WORK(H, r) \
+    forward_rows(H, r, of_lane(l, lane), k > 0 ? of_lane(before, lane) : 0, solved_at(p, lane, k - 1), 0, &way, f->squares[lane])
+        ROWS_UP(WORK);
+#undef WORK
+        if (has_behind(p, lane)) leave(left + lane * BLOCK_OF_PANEL, of_lane(fill, lane), solved_at(p, lane, k), k > 0);
+        go_out(p, lane, k);
+    }
 }
 
 /* Whether a chain has solved right-hand sides that are not zero. */
-COLD int has_some(const trifold_args* args, const slice* s, int lane, integer column) {
-    const trifold_strides* x = &args->x_strides;
-    for (integer k = 0; k < s->g->length && has_front(s->g, lane, k); ++k)
+COLD int has_some(const part_of_sweep* p, int lane, integer column) {
+    for (integer k = 0; lane < chains_at(p, k) && k < p->g->length; ++k)
         for (integer row = 0; row < n; ++row)
-            if (x_of(args, s->g->member, block_in(s->g, lane, k))[row * x->row + column * x->column] != 0) return 1;
+            if (p->x[apart(p, lane, k) * p->out.stage + row * p->out.row + column * p->out.column] != 0) return 1;
     return 0;
 }
 /* Squares that have all vanished count as the least number, as those of tiny_square() do. */
-INLINE void record_squares(const trifold_args* args, const trifold_level* level, const slice* s, int lane, const squares_across* squares) {
-    double* total = block_quadratic_of(args, s->g->member, first_record(args, level, s->g) + lane) + s->first;
-    for (integer c = 0; c < s->count; ++c) {
+INLINE void record_squares(double* total, const part_of_sweep* p, int lane, const squares_across* squares) {
+    for (integer c = 0; c < p->count; ++c) {
         total[c] = squares[c / PANEL_LANES][c % PANEL_LANES];
-        if (__builtin_expect(total[c] == 0, 0) && has_some(args, s, lane, s->first + c)) total[c] = 4.94065645841246544177e-324;
+        if (__builtin_expect(total[c] == 0, 0) && has_some(p, lane, c)) total[c] = 4.94065645841246544177e-324;
     }
 }
 
 KERNEL_PART void forward_columns(const trifold_args* args, const trifold_level* level, const interval* g, void* scratch) {
     forward_slices* f = (forward_slices*)scratch;
-    EACH_SLICE(s) {
+    EACH_PART(p, f->kept[0]) {
         for (int lane = 0; lane < LANES; ++lane) EACH_VECTOR(v) f->squares[lane][v] = (squares_across){};
-        for (integer k = 0; k < g->length; ++k) EACH_CHAIN(&s, lane) if (has_front(g, lane, k)) forward_turn(args, &s, lane, k, f);
-        EACH_CHAIN(&s, lane) {
-            record_squares(args, level, &s, lane, f->squares[lane]);
-            if (level->index == 0 && has_next(args, &s, lane, g->length - 1))
-                update_slice(left_slice(args, 0, &s, g->group * LANES + lane), of_lane(r_at(args, g->place + g->length - 1), lane),
-                             slice_of(f->y[~g->length & 1], lane), 0);
+        for (integer k = 0; k < g->length; ++k) forward_fronts(args, &p, k, f);
+        const integer end = g->length - 1;
+        for (int lane = 0; lane < p.chains; ++lane) {
+            record_squares(block_quadratic_of(args, g->member, first_record(args, level, g) + lane) + first, &p, lane, f->squares[lane]);
+            if (p.has_fill && has_next(args, &p, lane, end))
+                leave(left_slice(args, 0, &p, g->group * LANES + lane), of_lane(r_at(args, g->place + end), lane), solved_at(&p, lane, end), 0);
         }
     }
 }
@@ -93,39 +134,45 @@ KERNEL_PART void forward_columns(const trifold_args* args, const trifold_level* 
 /* ---- backward ---- */
 
 typedef struct {
-    vec x[2][BLOCK_OF_SLICE], behind[BLOCK_OF_SLICE]; /* the solution at this front, at the next one and at the separator behind */
+    vec kept[2][BLOCK_OF_SLICE], behind[BLOCK_OF_SLICE];
 } backward_slices;
 _Static_assert(sizeof(backward_slices) <= SCRATCH_BYTES, "scratch");
 
-INLINE void load_solution(const trifold_args* args, const slice* s, integer block, real* x) {
-    const trifold_strides* strides = &args->x_strides;
-    load_slice(x_of(args, s->g->member, block) + s->first * strides->column, strides, s->count, x);
+/* The solution at the separators at the ends of the chains, where it is not read from the user's array. */
+INLINE void load_ends(const trifold_args* args, const part_of_sweep* p, backward_slices* f) {
+    const integer length = p->g->length;
+    for (int lane = 0; lane < p->chains && !p->is_straight; ++lane) {
+        if (has_behind(p, lane))
+            load_slice(p->x + apart(p, lane, -1) * p->out.stage, &p->out, p->count, (real*)f->behind + lane * BLOCK_OF_SLICE);
+        if (has_next(args, p, lane, length - 1))
+            load_slice(p->x + apart(p, lane, length) * p->out.stage, &p->out, p->count, kept_at(p, lane, length));
+    }
 }
 
-INLINE void backward_turn(const trifold_args* args, const slice* s, int lane, integer k, backward_slices* f, across_columns* trouble) {
-    const interval* g = s->g;
-    const integer place = g->place + k, block = block_in(g, lane, k);
-    back_panels p = {.factor = of_lane(l_at(args, place), lane)};
-    if (has_next(args, s, lane, k)) p.next = of_lane(r_at(args, place), lane), p.x_next = slice_of(f->x[~k & 1], lane);
-    if (block_behind(s, lane) >= 0) p.behind = of_lane(g_at(args, place), lane), p.x_behind = slice_of(f->behind, lane);
-    real* x = slice_of(f->x[k & 1], lane);
-    const passage way = way_of(args, g->member, block, s->first, s->count, -g->step, 1, x);
-    backward_slice(&p, x, &way, trouble);
-    end_way(args, g->member, block, s->first, s->count, &way, x);
+INLINE void backward_fronts(const trifold_args* args, const part_of_sweep* p, integer k, backward_slices* f, across_columns* trouble) {
+    const integer place = p->g->place + k;
+    const vec *l = l_at(args, place), *r_panel = r_at(args, place), *fill = g_at(args, place);
+    ROLLED for (int lane = 0; lane < chains_at(p, k); ++lane) {
+        const passage way = way_at(p, lane, k);
+        const back_panels panels = {.factor = of_lane(l, lane),
+                                    .next = has_next(args, p, lane, k) ? of_lane(r_panel, lane) : 0,
+                                    .behind = has_behind(p, lane) ? of_lane(fill, lane) : 0,
+                                    .x_next = solved_at(p, lane, k + 1),
+                                    .x_behind = p->is_straight ? solved_at(p, lane, -1) : kept((real*)f->behind + lane * BLOCK_OF_SLICE)};
+#define WORK(H, r) backward_rows(H, r, &panels, 0, &way, trouble)
+        ROWS_DOWN(WORK);
+#undef WORK
+        go_out(p, lane, k);
+    }
 }
 
 KERNEL_PART void backward_columns(const trifold_args* args, const trifold_level* level, const interval* g, void* scratch) {
     backward_slices* f = (backward_slices*)scratch;
     across_columns trouble = {};
     if (begins_descent(args, level)) set_range(&range_of(args, g->member)->solution, 0);
-    EACH_SLICE(s) {
-        EACH_CHAIN(&s, lane) {
-            if (block_behind(&s, lane) >= 0) load_solution(args, &s, block_behind(&s, lane), slice_of(f->behind, lane));
-            if (has_next(args, &s, lane, g->length - 1))
-                load_solution(args, &s, block_in(g, lane, g->length), slice_of(f->x[g->length & 1], lane));
-        }
-        for (integer k = g->length; k-- > 0;)
-            EACH_CHAIN(&s, lane) if (has_front(g, lane, k)) backward_turn(args, &s, lane, k, f, &trouble);
+    EACH_PART(p, f->kept[0]) {
+        load_ends(args, &p, f);
+        for (integer k = g->length; k-- > 0;) backward_fronts(args, &p, k, f, &trouble);
     }
     int any = 0;
     UNROLL for (int lane = 0; lane < PANEL_LANES; ++lane) any |= trouble[lane] != 0;

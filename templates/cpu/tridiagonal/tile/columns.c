@@ -112,8 +112,8 @@ KERNEL_PART void backward_panel(const trifold_args* args, const trifold_level* l
         EACH_SLICE(&panel) {
             real* slice = x + c * n;
             const passage way = way_of(args, member, block, panel.first + c, count, ahead, 1, slice);
-            p.x_next = x_next + c * n;
-            p.x_behind = x_behind + c * n;
+            p.x_next = kept(x_next + c * n);
+            p.x_behind = kept(x_behind + c * n);
             backward_slice(&p, slice, &way, &trouble);
             end_way(args, member, block, panel.first + c, count, &way, slice);
         }
