@@ -7,68 +7,76 @@
 
 #if HAS_SLICES
 
-/* The part of a sweep that a slice of the right-hand sides has: `count` of them, from `first` on. Where the slice is whole and its rows are
- * contiguous, they go straight between the user's arrays. Elsewhere, and between separators, they are kept in two buffers, for this front
- * and for the one before it. */
+/* A group's part of a sweep. */
 typedef struct {
     const interval* g;
-    integer first, count;
-    int chains, is_straight, has_fill;
+    integer columns;
+    int chains, has_fill, has_contiguous_rows;
     trifold_strides in, out;
     const real* b; /* of the first front of lane 0 */
     real* x;
     real* kept[2];
-} part_of_sweep;
+} group_sweep;
 
-INLINE part_of_sweep part_of(const trifold_args* args, const trifold_level* level, const interval* g, integer first, vec* buffers) {
-    part_of_sweep p = {.g = g,
-                       .first = first,
-                       .count = smaller(args->columns - first, SLICE),
-                       .chains = level->index > 0 ? 1 : g->count,
-                       .has_fill = level->index == 0,
-                       .in = args->b_strides,
-                       .out = args->x_strides,
-                       .kept = {(real*)buffers, (real*)(buffers + BLOCK_OF_SLICE)}};
-    p.is_straight = p.has_fill && p.count == SLICE && p.in.column == 1 && p.out.column == 1;
-    p.b = b_of(args, g->member, g->first) + first * p.in.column;
-    p.x = x_of(args, g->member, g->first) + first * p.out.column;
-    return p;
+INLINE group_sweep sweep_of(const trifold_args* args, const trifold_level* level, const interval* g, void* buffers) {
+    return (group_sweep){.g = g,
+                         .columns = args->columns,
+                         .chains = level->index > 0 ? 1 : g->count,
+                         .has_fill = level->index == 0,
+                         .has_contiguous_rows = args->b_strides.column == 1 && args->x_strides.column == 1,
+                         .in = args->b_strides,
+                         .out = args->x_strides,
+                         .b = b_of(args, g->member, g->first),
+                         .x = x_of(args, g->member, g->first),
+                         .kept = {(real*)buffers, (real*)buffers + LANES * BLOCK_OF_PANEL}};
 }
-
-#define EACH_PART(p, buffers)                                                                           \
-    for (integer first = 0; first < args->columns; first += SLICE)                                      \
-        for (part_of_sweep p = part_of(args, level, g, first, buffers), *once = &p; once; once = 0)
 /* Chains that have a front k. */
-INLINE int chains_at(const part_of_sweep* p, integer k) { return p->chains - (p->has_fill && p->g->has_last && k >= p->g->last); }
+INLINE int chains_at(const group_sweep* p, integer k) { return p->chains - (p->has_fill && p->g->has_last && k >= p->g->last); }
 
-/* A lane's block k, from that of lane 0's first front on. k may be -1 or the chain's length, for the separators at its ends. */
-INLINE integer apart(const part_of_sweep* p, int lane, integer k) { return lane * p->g->apart + k * p->g->step; }
-INLINE int has_behind(const part_of_sweep* p, int lane) { return p->has_fill && block_in(p->g, lane, 0) > 0; }
-INLINE int has_next(const trifold_args* args, const part_of_sweep* p, int lane, integer k) { return block_in(p->g, lane, k + 1) < HORIZON; }
+/* Blocks from lane 0's first front on. k may be -1 or the chain's length, for the separators at its ends. */
+INLINE integer apart(const group_sweep* p, int lane, integer k) { return lane * p->g->apart + k * p->g->step; }
+INLINE int has_behind(const group_sweep* p, int lane) { return p->has_fill && block_in(p->g, lane, 0) > 0; }
+INLINE int has_next(const trifold_args* args, const group_sweep* p, int lane, integer k) { return block_in(p->g, lane, k + 1) < HORIZON; }
 
 INLINE const real* of_lane(const vec* block, int lane) { return (const real*)block + lane; }
-INLINE real* kept_at(const part_of_sweep* p, int lane, integer k) { return p->kept[k & 1] + lane * BLOCK_OF_SLICE; }
-INLINE rows solved_at(const part_of_sweep* p, int lane, integer k) {
-    return p->is_straight ? (rows){p->x + apart(p, lane, k) * p->out.stage, p->out.row} : kept(kept_at(p, lane, k));
+
+/* The columns of a sweep from `first` on. Where a slice is whole and its rows are contiguous, they go straight between the user's arrays.
+ * Elsewhere, and between separators, they are kept in two buffers, for this front and for the one before it. */
+typedef struct {
+    integer first, count;
+    int is_straight;
+} slice;
+#define EACH_SLICE(p, s) \
+    for (slice s = slice_from(p, 0); PANEL_COLUMNS > SLICE ? s.first < (p)->columns : s.first == 0; s = slice_from(p, s.first + SLICE))
+INLINE slice slice_from(const group_sweep* p, integer first) {
+    const integer count = smaller(p->columns - first, SLICE);
+    return (slice){first, count, p->has_fill && p->has_contiguous_rows && count == SLICE};
 }
-INLINE passage way_at(const part_of_sweep* p, int lane, integer k) {
+INLINE const real* b_from(const group_sweep* p, slice s, integer place) { return p->b + place * p->in.stage + s.first * p->in.column; }
+INLINE real* x_from(const group_sweep* p, slice s, integer place) { return p->x + place * p->out.stage + s.first * p->out.column; }
+INLINE real* kept_at(const group_sweep* p, slice s, int lane, integer k) { return p->kept[k & 1] + lane * BLOCK_OF_PANEL + s.first * n; }
+
+INLINE rows solved_at(const group_sweep* p, slice s, int lane, integer k) {
+    return s.is_straight ? (rows){x_from(p, s, apart(p, lane, k)), p->out.row} : kept(kept_at(p, s, lane, k));
+}
+INLINE passage way_at(const group_sweep* p, slice s, int lane, integer k) {
     const integer place = apart(p, lane, k);
-    real* own = kept_at(p, lane, k);
-    if (p->is_straight) return (passage){p->b + place * p->in.stage, p->x + place * p->out.stage, p->in.row, p->out.row, 0, 0};
-    load_slice(p->b + place * p->in.stage, &p->in, p->count, own);
+    real* own = kept_at(p, s, lane, k);
+    if (s.is_straight) return (passage){b_from(p, s, place), x_from(p, s, place), p->in.row, p->out.row, 0, 0};
+    load_slice(b_from(p, s, place), &p->in, s.count, own);
     return (passage){own, own, SLICE, SLICE, 0, 0};
 }
-INLINE void go_out(const part_of_sweep* p, int lane, integer k) {
-    if (!p->is_straight) store_slice(p->x + apart(p, lane, k) * p->out.stage, &p->out, p->count, kept_at(p, lane, k));
+INLINE void go_out(const group_sweep* p, slice s, int lane, integer k) {
+    if (!s.is_straight) store_slice(x_from(p, s, apart(p, lane, k)), &p->out, s.count, kept_at(p, s, lane, k));
 }
 
 /* Minus what a chain leaves of its right-hand sides for the separator ahead of it (`side` 0) or behind it. */
-INLINE real* left_slice(const trifold_args* args, integer side, const part_of_sweep* p, integer chain) {
-    return (real*)left_rhs(args, side, p->g->member, chain / LANES) + chain % LANES * BLOCK_OF_PANEL + p->first * n;
+INLINE real* left_slice(const trifold_args* args, integer side, const group_sweep* p, slice s, integer chain) {
+    return (real*)left_rhs(args, side, p->g->member, chain / LANES) + chain % LANES * BLOCK_OF_PANEL + s.first * n;
 }
-INLINE void add_left(real* y, const trifold_args* args, const part_of_sweep* p, integer separator) {
+INLINE void add_left(real* y, const trifold_args* args, const group_sweep* p, slice s, integer separator) {
     for (integer side = 0; side < 2 && separator + side < FIRST_CHAINS; ++side) {
-        const real* left = left_slice(args, side, p, separator + side);
+        const real* left = left_slice(args, side, p, s, separator + side);
         for (integer i = 0; i < BLOCK_OF_SLICE; i += PANEL_LANES) *vector_at(y + i, 0) += *vector_at(left + i, 0);
     }
 }
@@ -81,37 +89,38 @@ INLINE void leave(real* left, const real* panel, rows y, int add) {
 /* ---- forward ---- */
 
 typedef struct {
-    vec kept[2][BLOCK_OF_SLICE];
-    squares_across squares[LANES][SLICE_VECTORS]; /* y' y of all fronts so far */
+    vec kept[2][BLOCK_OF_PANEL];
+    squares_across squares[LANES][PANEL_COLUMNS / PANEL_LANES]; /* y' y of all fronts so far */
 } forward_slices;
 _Static_assert(sizeof(forward_slices) <= SCRATCH_BYTES, "scratch");
 
-INLINE void forward_fronts(const trifold_args* args, const part_of_sweep* p, integer k, forward_slices* f) {
+INLINE void forward_fronts(const trifold_args* args, const group_sweep* p, integer k, forward_slices* f) {
     const integer place = p->g->place + k;
     const vec *l = l_at(args, place), *before = r_at(args, place - 1), *fill = g_at(args, place);
-    real* left = left_slice(args, 1, p, p->g->group * LANES);
-    ROLLED for (int lane = 0; lane < chains_at(p, k); ++lane) {
-        const passage way = way_at(p, lane, k);
-        if (!p->has_fill) add_left(way.to, args, p, k);
-#define WORK(H, r) \
-    forward_rows(H, r, of_lane(l, lane), k > 0 ? of_lane(before, lane) : 0, solved_at(p, lane, k - 1), 0, &way, f->squares[lane])
+    ROLLED for (int lane = 0; lane < chains_at(p, k); ++lane) EACH_SLICE(p, s) {
+        const passage way = way_at(p, s, lane, k);
+        if (!p->has_fill) add_left(way.to, args, p, s, k);
+#define WORK(H, r)                                                                                                              \
+    forward_rows(H, r, of_lane(l, lane), k > 0 ? of_lane(before, lane) : 0, solved_at(p, s, lane, k - 1), 0, &way,              \
+                 &f->squares[lane][s.first / PANEL_LANES])
         ROWS_UP(WORK);
 #undef WORK
-        if (has_behind(p, lane)) leave(left + lane * BLOCK_OF_PANEL, of_lane(fill, lane), solved_at(p, lane, k), k > 0);
-        go_out(p, lane, k);
+        if (has_behind(p, lane))
+            leave(left_slice(args, 1, p, s, p->g->group * LANES + lane), of_lane(fill, lane), solved_at(p, s, lane, k), k > 0);
+        go_out(p, s, lane, k);
     }
 }
 
 /* Whether a chain has solved right-hand sides that are not zero. */
-COLD int has_some(const part_of_sweep* p, int lane, integer column) {
-    for (integer k = 0; lane < chains_at(p, k) && k < p->g->length; ++k)
+COLD int has_some(const group_sweep* p, int lane, integer column) {
+    for (integer k = 0; k < p->g->length && lane < chains_at(p, k); ++k)
         for (integer row = 0; row < n; ++row)
             if (p->x[apart(p, lane, k) * p->out.stage + row * p->out.row + column * p->out.column] != 0) return 1;
     return 0;
 }
 /* Squares that have all vanished count as the least number, as those of tiny_square() do. */
-INLINE void record_squares(double* total, const part_of_sweep* p, int lane, const squares_across* squares) {
-    for (integer c = 0; c < p->count; ++c) {
+INLINE void record_squares(double* total, const group_sweep* p, int lane, const squares_across* squares) {
+    for (integer c = 0; c < p->columns; ++c) {
         total[c] = squares[c / PANEL_LANES][c % PANEL_LANES];
         if (__builtin_expect(total[c] == 0, 0) && has_some(p, lane, c)) total[c] = 4.94065645841246544177e-324;
     }
@@ -119,61 +128,63 @@ INLINE void record_squares(double* total, const part_of_sweep* p, int lane, cons
 
 KERNEL_PART void forward_columns(const trifold_args* args, const trifold_level* level, const interval* g, void* scratch) {
     forward_slices* f = (forward_slices*)scratch;
-    EACH_PART(p, f->kept[0]) {
-        for (int lane = 0; lane < LANES; ++lane) EACH_VECTOR(v) f->squares[lane][v] = (squares_across){};
-        for (integer k = 0; k < g->length; ++k) forward_fronts(args, &p, k, f);
-        const integer end = g->length - 1;
-        for (int lane = 0; lane < p.chains; ++lane) {
-            record_squares(block_quadratic_of(args, g->member, first_record(args, level, g) + lane) + first, &p, lane, f->squares[lane]);
-            if (p.has_fill && has_next(args, &p, lane, end))
-                leave(left_slice(args, 0, &p, g->group * LANES + lane), of_lane(r_at(args, g->place + end), lane), solved_at(&p, lane, end), 0);
-        }
+    const group_sweep p = sweep_of(args, level, g, f->kept);
+    for (int lane = 0; lane < LANES; ++lane)
+        for (int v = 0; v < PANEL_COLUMNS / PANEL_LANES; ++v) f->squares[lane][v] = (squares_across){};
+    for (integer k = 0; k < g->length; ++k) forward_fronts(args, &p, k, f);
+    const integer end = g->length - 1;
+    const vec* r = r_at(args, g->place + end);
+    for (int lane = 0; lane < p.chains; ++lane) {
+        record_squares(block_quadratic_of(args, g->member, first_record(args, level, g) + lane), &p, lane, f->squares[lane]);
+        if (!p.has_fill || !has_next(args, &p, lane, end)) continue;
+        EACH_SLICE(&p, s) leave(left_slice(args, 0, &p, s, g->group * LANES + lane), of_lane(r, lane), solved_at(&p, s, lane, end), 0);
     }
 }
 
 /* ---- backward ---- */
 
 typedef struct {
-    vec kept[2][BLOCK_OF_SLICE], behind[BLOCK_OF_SLICE];
+    vec kept[2][BLOCK_OF_PANEL], behind[BLOCK_OF_PANEL];
 } backward_slices;
 _Static_assert(sizeof(backward_slices) <= SCRATCH_BYTES, "scratch");
 
+INLINE real* behind_at(backward_slices* f, slice s, int lane) { return (real*)f->behind + lane * BLOCK_OF_PANEL + s.first * n; }
+
 /* The solution at the separators at the ends of the chains, where it is not read from the user's array. */
-INLINE void load_ends(const trifold_args* args, const part_of_sweep* p, backward_slices* f) {
+INLINE void load_ends(const trifold_args* args, const group_sweep* p, backward_slices* f) {
     const integer length = p->g->length;
-    for (int lane = 0; lane < p->chains && !p->is_straight; ++lane) {
-        if (has_behind(p, lane))
-            load_slice(p->x + apart(p, lane, -1) * p->out.stage, &p->out, p->count, (real*)f->behind + lane * BLOCK_OF_SLICE);
+    for (int lane = 0; lane < p->chains; ++lane) EACH_SLICE(p, s) {
+        if (s.is_straight) continue;
+        if (has_behind(p, lane)) load_slice(x_from(p, s, apart(p, lane, -1)), &p->out, s.count, behind_at(f, s, lane));
         if (has_next(args, p, lane, length - 1))
-            load_slice(p->x + apart(p, lane, length) * p->out.stage, &p->out, p->count, kept_at(p, lane, length));
+            load_slice(x_from(p, s, apart(p, lane, length)), &p->out, s.count, kept_at(p, s, lane, length));
     }
 }
 
-INLINE void backward_fronts(const trifold_args* args, const part_of_sweep* p, integer k, backward_slices* f, across_columns* trouble) {
+INLINE void backward_fronts(const trifold_args* args, const group_sweep* p, integer k, backward_slices* f, across_columns* trouble) {
     const integer place = p->g->place + k;
-    const vec *l = l_at(args, place), *r_panel = r_at(args, place), *fill = g_at(args, place);
-    ROLLED for (int lane = 0; lane < chains_at(p, k); ++lane) {
-        const passage way = way_at(p, lane, k);
+    const vec *l = l_at(args, place), *next = r_at(args, place), *fill = g_at(args, place);
+    ROLLED for (int lane = 0; lane < chains_at(p, k); ++lane) EACH_SLICE(p, s) {
+        const passage way = way_at(p, s, lane, k);
         const back_panels panels = {.factor = of_lane(l, lane),
-                                    .next = has_next(args, p, lane, k) ? of_lane(r_panel, lane) : 0,
+                                    .next = has_next(args, p, lane, k) ? of_lane(next, lane) : 0,
                                     .behind = has_behind(p, lane) ? of_lane(fill, lane) : 0,
-                                    .x_next = solved_at(p, lane, k + 1),
-                                    .x_behind = p->is_straight ? solved_at(p, lane, -1) : kept((real*)f->behind + lane * BLOCK_OF_SLICE)};
+                                    .x_next = solved_at(p, s, lane, k + 1),
+                                    .x_behind = s.is_straight ? solved_at(p, s, lane, -1) : kept(behind_at(f, s, lane))};
 #define WORK(H, r) backward_rows(H, r, &panels, 0, &way, trouble)
         ROWS_DOWN(WORK);
 #undef WORK
-        go_out(p, lane, k);
+        go_out(p, s, lane, k);
     }
 }
 
 KERNEL_PART void backward_columns(const trifold_args* args, const trifold_level* level, const interval* g, void* scratch) {
     backward_slices* f = (backward_slices*)scratch;
+    const group_sweep p = sweep_of(args, level, g, f->kept);
     across_columns trouble = {};
     if (begins_descent(args, level)) set_range(&range_of(args, g->member)->solution, 0);
-    EACH_PART(p, f->kept[0]) {
-        load_ends(args, &p, f);
-        for (integer k = g->length; k-- > 0;) backward_fronts(args, &p, k, f, &trouble);
-    }
+    load_ends(args, &p, f);
+    for (integer k = g->length; k-- > 0;) backward_fronts(args, &p, k, f, &trouble);
     int any = 0;
     UNROLL for (int lane = 0; lane < PANEL_LANES; ++lane) any |= trouble[lane] != 0;
     if (__builtin_expect(any, 0)) set_range(&range_of(args, g->member)->solution, 1);
