@@ -16,7 +16,9 @@ constexpr std::int64_t largest_block = 16;            // the vectors of larger o
 constexpr std::int64_t largest_in_line = 8;           // larger fronts take long to compile, and gain nothing
 constexpr double flops_of_a_filled_front = 19.0 / 3;  // times n^3
 constexpr std::int64_t most_columns = 64;             // more in one call would leave the caches
-constexpr std::int64_t most_beside = 2;               // right-hand sides in the lanes of chains; more are faster in slices
+
+/// Right-hand sides that stand beside each other in the lanes of chains. More are faster in slices.
+std::int64_t most_beside(const Spec& spec) { return spec.block < 8 ? 2 : 4; }
 
 std::int64_t lanes_of(const Spec& spec, const Target& target) { return vector_bytes(target) / element_bytes(spec.precision); }
 
@@ -77,7 +79,7 @@ Lowered lower(const Problem& problem) {
     Lowered result{{}, {area, area, area, area, rhs}, round_up(scratch, workspace_alignment), spec.batch};
     for (const auto phase : phases) result.shapes[phase].chains_per_task = lanes_of(spec, target);
     for (const auto phase : {Phase::finish_factor, Phase::finish_forward}) result.shapes[phase] = {};
-    result.phases = usual_phases(spec, intervals_variant.abilities, panel_columns(spec.rhs, most_columns) <= most_beside);
+    result.phases = usual_phases(spec, intervals_variant.abilities, panel_columns(spec.rhs, most_columns) <= most_beside(spec));
     return result;
 }
 
@@ -120,7 +122,7 @@ std::vector<Constant> constants(const Design& design) {
                                  constant("PANEL_COLUMNS", columns),
                                  constant("PANEL_LANES", std::min(lanes, columns)),
                                  constant("PANEL_ROWS", vector_registers(design.target) / 4),
-                                 constant("BESIDE", std::min(columns, most_beside)),
+                                 constant("BESIDE", std::min(columns, most_beside(design.spec))),
                                  constant("TILE", tile_side(design.spec, design.target)),
                                  constant("FAR", 0)};
     add_shuffles(result, lanes, design.spec.block);

@@ -2,7 +2,6 @@
 #include "cpu/tridiagonal/constants.c"
 
 #define TILE_SIDE TRIFOLD_TILE /* rows and columns of a register tile */
-#define MOST_BESIDE TRIFOLD_BESIDE /* right-hand sides that stand beside each other in vectors of lanes, at most; more are in slices */
 #define IS_FAR TRIFOLD_FAR     /* 1: the batch is far larger than the caches, so that the next front is fetched; measured */
 
 /* Parts of a front are in line, so that numbers go from one to the next in registers, or functions. */
