@@ -12,10 +12,6 @@
 #define MEMBERS OPEN(TRIFOLD_BATCH)         /* systems that there is room for */
 #define MOST_COLUMNS TRIFOLD_RHS            /* right-hand sides of a call of a kernel, at most */
 #define PANEL_COLUMNS TRIFOLD_PANEL_COLUMNS /* right-hand sides of a task of a sweep, at most */
-#define PANEL_LANES TRIFOLD_PANEL_LANES     /* right-hand sides in a vector of a slice */
-#define PANEL_ROWS TRIFOLD_PANEL_ROWS       /* rows of a register tile of a slice */
-#define MOST_BESIDE TRIFOLD_BESIDE          /* right-hand sides of a task that is not done in slices, at most; measured */
-#define HAS_SLICES (PANEL_COLUMNS > MOST_BESIDE)
 #define QUADRATICS OPEN(TRIFOLD_QUADRATICS) /* numbers b' A^-1 b of each system that there is room for */
 #define LEADING TRIFOLD_LEADING             /* rows of a stored block: those of a block, rounded up to whole vectors */
 #define GROUP_MEMBERS TRIFOLD_INTERLEAVE    /* members whose elements are interleaved; 1: each member is stored on its own */

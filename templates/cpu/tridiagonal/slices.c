@@ -5,7 +5,7 @@
  *
  * A variant says where in a stored block element (r, c) is, by at(r, c), and the reciprocal of L's element (r, r), by reciprocal_at(r).
  * Element (r, c + 1) is LANES further on. A register tile begins at a row whose at(r + i, c) is at(r, c) + at(i, 0). */
-#include "cpu/tridiagonal/constants.c"
+#include "cpu/tridiagonal/slices_constants.c"
 #include "cpu/tridiagonal/common.c"
 
 #if HAS_SLICES
@@ -39,15 +39,15 @@ typedef struct {
     integer row;
 } rows;
 INLINE rows kept(const real* y) { return (rows){y, SLICE}; }
-INLINE void load_row(across_columns* row, rows y, integer k) {
-    EACH_VECTOR(v) row[v] = *(const loose_columns*)(y.p + k * y.row + v * PANEL_LANES);
+INLINE void load_row(across_columns* row, const real* y) {
+    EACH_VECTOR(v) row[v] = *(const loose_columns*)(y + v * PANEL_LANES);
 }
 
 /* c(i) -= sum over k < count of a(r + i, k) y(k); `a` is where row r of a stored block begins. */
 INLINE void subtract_rows(const int H, slice_tile c, const real* a, rows y, integer count) {
-    for (integer k = 0; k < count; ++k, a += LANES) {
+    for (integer k = 0; k < count; ++k, a += LANES, y.p += y.row) {
         across_columns row[SLICE_VECTORS];
-        load_row(row, y, k);
+        load_row(row, y.p);
         UNROLL for (int i = 0; i < H; ++i) {
             const across_columns multiplier = broadcast(a[at(i, 0)]);
             EACH_VECTOR(v) c[i][v] -= row[v] * multiplier;
@@ -60,7 +60,7 @@ INLINE void subtract_columns(const int H, slice_tile c, const real* a, rows x, i
     for (integer k = first; k < n; ++k) {
         const real* element = a + at(k, 0);
         across_columns row[SLICE_VECTORS];
-        load_row(row, x, k);
+        load_row(row, x.p + k * x.row);
         UNROLL for (int i = 0; i < H; ++i) {
             const across_columns multiplier = broadcast(element[i * LANES]);
             EACH_VECTOR(v) c[i][v] -= row[v] * multiplier;
@@ -122,8 +122,8 @@ INLINE void add_squares_across(const int H, const slice_tile c, squares_across* 
 /* Solved rows are kept in y, or, where it is null, only go out. */
 INLINE rows own_rows(const real* y, const passage* way) { return y ? kept(y) : (rows){way->to, way->to_row}; }
 
-INLINE void forward_rows(const int H, integer r, const real* factor, const real* previous_next, rows previous_y, real* y, const passage* way,
-                         squares_across* sum) {
+INLINE void forward_rows(const int H, integer r, const real* factor, const real* previous_next, rows previous_y, real* y,
+                         const passage* way, squares_across* sum) {
     slice_tile c;
     rows_in(H, c, way, r);
     if (previous_next) subtract_rows(H, c, previous_next + at(r, 0), previous_y, n);

@@ -37,24 +37,29 @@ TEST_CASE("intervals: auto takes them for few systems of small blocks with long 
         const auto chosen = choose(spec, target, {.workers = workers});
         return chosen.schedule.name + " " + chosen.variant;
     };
-    CHECK(choice({.block = 4, .horizon = 128}, wide) == "segments:16 intervals");
-    CHECK(choice({.block = 4, .horizon = 127}, wide) == "sequential tile");
+    CHECK(choice({.block = 4, .horizon = 48}, wide) == "segments:6 intervals");
+    CHECK(choice({.block = 4, .horizon = 47}, wide) == "sequential tile");
+    CHECK(choice({.block = 4, .horizon = 64, .precision = Precision::f32}, wide) == "segments:4 intervals");
+    CHECK(choice({.block = 1, .horizon = 64, .precision = Precision::f32}, wide) == "sequential tile");
     CHECK(choice({.block = 8, .horizon = 127}, wide) == "sequential tile");
     CHECK(choice({.block = 8, .horizon = 128}, wide) == "segments:16 intervals");
     CHECK(choice({.block = 11, .horizon = 256}, wide) == "segments:32 intervals");
     CHECK(choice({.block = 11, .horizon = 256}, {Backend::cpu, "znver4"}) == "sequential tile");
+    CHECK(choice({.block = 4, .horizon = 127}, {Backend::cpu, "znver4"}) == "sequential tile");
     CHECK(choice({.block = 12, .horizon = 9999}, wide) == "sequential tile");
     CHECK(choice({.block = 4, .horizon = 256, .batch = 3}, wide) == "segments:32 intervals");
     CHECK(choice({.block = 4, .horizon = 256, .batch = 4}, wide) == "sequential lanes");
-    CHECK(choice({.block = 7, .horizon = 128}, narrow) == "segments:32 intervals");
-    CHECK(choice({.block = 7, .horizon = 127}, narrow) == "sequential tile");
+    CHECK(choice({.block = 7, .horizon = 48}, narrow) == "segments:12 intervals");
+    CHECK(choice({.block = 7, .horizon = 47}, narrow) == "sequential tile");
     CHECK(choice({.block = 8, .horizon = 9999}, narrow) == "sequential tile");
     CHECK(choice({.block = 4, .horizon = 9999}, narrowest) == "sequential lanes");
     CHECK(choice({.block = 4, .horizon = 8192}, wide, 2) == "segments:512 intervals");  // twice as many chains
     CHECK(choice({.block = 4, .horizon = 127}, wide, 2) == "twisted:2 tile");
     CHECK(choice({.block = 4, .horizon = 256, .operations = all_operations()}, wide) == "sequential tile");
-    CHECK(choice({.block = 4, .horizon = 256, .rhs = 2}, wide) == "segments:32 intervals");
-    CHECK(choice({.block = 4, .horizon = 256, .rhs = 3}, wide) == "sequential tile");
+    CHECK(choice({.block = 5, .horizon = 256, .rhs = 2}, wide) == "segments:32 intervals");
+    CHECK(choice({.block = 5, .horizon = 256, .rhs = 3}, wide) == "sequential tile");
+    CHECK(choice({.block = 4, .horizon = 256, .rhs = 300}, wide) == "segments:32 intervals");
+    CHECK(choice({.block = 4, .horizon = 64, .rhs = 300}, narrow) == "segments:16 intervals");
     CHECK(choose({.block = 4, .horizon = 256}, wide, {.schedule = "sequential"}).variant == "tile");
 }
 

@@ -1,7 +1,7 @@
 /* Variant "intervals": forward and backward sweeps with many right-hand sides.
  *
- * They are in the lanes of vectors, slice after slice, and so the chains of a group are not. These take turns, front by front. So what waits
- * for the front before does not keep the next chain from going on. */
+ * They are in the lanes of vectors, slice after slice, and so the chains of a group are not. These take turns, front by front. So what
+ * waits for the front before does not keep the next chain from going on. */
 #include "cpu/tridiagonal/intervals/sweep.c"
 #include "cpu/tridiagonal/slices.c"
 
@@ -100,8 +100,8 @@ INLINE void forward_fronts(const trifold_args* args, const group_sweep* p, integ
     ROLLED for (int lane = 0; lane < chains_at(p, k); ++lane) EACH_SLICE(p, s) {
         const passage way = way_at(p, s, lane, k);
         if (!p->has_fill) add_left(way.to, args, p, s, k);
-#define WORK(H, r)                                                                                                              \
-    forward_rows(H, r, of_lane(l, lane), k > 0 ? of_lane(before, lane) : 0, solved_at(p, s, lane, k - 1), 0, &way,              \
+#define WORK(H, r)                                                                                                 \
+    forward_rows(H, r, of_lane(l, lane), k > 0 ? of_lane(before, lane) : 0, solved_at(p, s, lane, k - 1), 0, &way, \
                  &f->squares[lane][s.first / PANEL_LANES])
         ROWS_UP(WORK);
 #undef WORK
@@ -154,11 +154,11 @@ INLINE real* behind_at(backward_slices* f, slice s, int lane) { return (real*)f-
 INLINE void load_ends(const trifold_args* args, const group_sweep* p, backward_slices* f) {
     const integer length = p->g->length;
     for (int lane = 0; lane < p->chains; ++lane) EACH_SLICE(p, s) {
-        if (s.is_straight) continue;
-        if (has_behind(p, lane)) load_slice(x_from(p, s, apart(p, lane, -1)), &p->out, s.count, behind_at(f, s, lane));
-        if (has_next(args, p, lane, length - 1))
-            load_slice(x_from(p, s, apart(p, lane, length)), &p->out, s.count, kept_at(p, s, lane, length));
-    }
+            if (s.is_straight) continue;
+            if (has_behind(p, lane)) load_slice(x_from(p, s, apart(p, lane, -1)), &p->out, s.count, behind_at(f, s, lane));
+            if (has_next(args, p, lane, length - 1))
+                load_slice(x_from(p, s, apart(p, lane, length)), &p->out, s.count, kept_at(p, s, lane, length));
+        }
 }
 
 INLINE void backward_fronts(const trifold_args* args, const group_sweep* p, integer k, backward_slices* f, across_columns* trouble) {
