@@ -197,7 +197,7 @@ TRIFOLD_DEVICE int word_of(float value) {
 }
 
 /* Pivots between these two need no closer look: integers are compared sooner than doubles. */
-constexpr real least_plain = sizeof(real) == 8 ? real(1e-290) : real(1e-30f), most_plain = sizeof(real) == 8 ? real(1e290) : real(1e30f);
+constexpr real most_plain = sizeof(real) == 8 ? real(1e290) : real(1e30f), least_plain = real(1) / most_plain;
 
 /* 1 / sqrt of a pivot, and its test. Nearly all pivots pass the first test, which the root need not wait for. `least`: the word of the larger
  * of the floor and least_plain. */
