@@ -199,8 +199,8 @@ TRIFOLD_DEVICE int word_of(float value) {
 /* Pivots between these two need no closer look: integers are compared sooner than doubles. */
 constexpr real most_plain = sizeof(real) == 8 ? real(1e290) : real(1e30f), least_plain = real(1) / most_plain;
 
-/* 1 / sqrt of a pivot, and its test. Nearly all pivots pass the first test, which the root need not wait for. `least`: the word of the larger
- * of the floor and least_plain. */
+/* 1 / sqrt of a pivot, and its test. Nearly all pivots pass the first test, which the root need not wait for. `least`: the word of the
+ * larger of the floor and least_plain. */
 TRIFOLD_DEVICE real scale_of(real& d, real floor, int least, int row, trifold_int failure, Verdict& verdict) {
     const real quick = quick_rsqrt(d);
     const int word = word_of(d);
