@@ -244,7 +244,7 @@ MemoryPlan memory(const Design& design) {
     MemoryPlan plan;
     add_results(plan, design);
     add_factors(plan, design);
-    add_updates(plan, design, both, slots_of(design));
+    add_updates(plan, design, both, 0);  // fronts pull what updates them, so no blocks are kept for it
     add_verdicts(plan, design, 1);
     add_progress(plan, design, sizes.wide_levels > 0 ? 4 : 3, 1);
     // Fronts of a sweep send one another words of 8 bytes, which are stamped with the number of the run.
