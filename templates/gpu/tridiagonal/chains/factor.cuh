@@ -19,7 +19,8 @@ static_assert(threads == band_teams * band_threads + (has_helper ? warp_lanes : 
 /* Named barriers: a team's warps that have bands meet at one; at one for each column tile the first of them arrives, and who follows waits.
  * Where teams take turns, R is complete at another, and at the last one a warp hands right-hand sides over. */
 constexpr bool takes_turns = band_teams > 1;
-constexpr int team_barrier = 1, panel_barrier = 3, hand_over_barrier = 4, tile_barrier = takes_turns ? 5 : 2;
+constexpr int team_barrier = 1, panel_barrier = 3, hand_over_barrier = 4,
+              tile_barrier = (takes_turns ? hand_over_barrier : team_barrier) + 1;
 static_assert(tile_barrier + tiles <= 16, "a thread block has 16");
 TRIFOLD_DEVICE void chain_sync(int barrier, int warps) { named_sync(chain_shared()->arrivals[barrier], barrier, warps * warp_lanes); }
 TRIFOLD_DEVICE void chain_arrive(int barrier, int warps) { named_arrive(chain_shared()->arrivals[barrier], barrier, warps * warp_lanes); }

@@ -35,7 +35,7 @@ TRIFOLD_DEVICE real dot(const real (&a)[8], const real (&b)[8]) {
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-/* What tile t of a solution takes of L: a line of the tile's inverse, and lines of the tile's columns or rows. */
+/* A lane's part of L for tile t of a solution: a line of the tile's inverse, and lines of the tile's columns or rows. */
 struct TileLines {
     real inverse[8], lines[row_sets][8];
 };
