@@ -58,6 +58,9 @@
 #define TRIFOLD_CHAIN_RECORDS 1
 #define TRIFOLD_IN_LINE 1
 #define TRIFOLD_PANEL_COLUMNS 1
+#define TRIFOLD_PANEL_LANES 1
+#define TRIFOLD_PANEL_ROWS 8
+#define TRIFOLD_BESIDE 1
 #define TRIFOLD_TILE 3
 #define TRIFOLD_FAR 0
 #define TRIFOLD_LOW_1 0, 8, 2, 10, 4, 12, 6, 14
@@ -85,6 +88,9 @@
 /* ---- cpu/tridiagonal/intervals/factor.c ---- */
 /* ---- cpu/tridiagonal/lanes/back.c ---- */
 /* ---- cpu/tridiagonal/intervals/sweep.c ---- */
+/* ---- cpu/tridiagonal/slices_constants.c ---- */
+/* ---- cpu/tridiagonal/slices.c ---- */
+/* ---- cpu/tridiagonal/intervals/columns.c ---- */
 /* ---- cpu/tridiagonal/finish.c ---- */
 /* ---- cpu/tridiagonal/intervals/entry.c ---- */
 

@@ -63,6 +63,7 @@
 #define TRIFOLD_FETCH_COLUMNS 4
 #define TRIFOLD_PANEL_COLUMNS 1
 #define TRIFOLD_PANEL_LANES 1
+#define TRIFOLD_BESIDE 2
 #define TRIFOLD_PANEL_ROWS 4
 #define TRIFOLD_FILL 0
 #define TRIFOLD_FRONTS_HAVE_PRODUCTS 0
@@ -88,6 +89,8 @@
 /* ---- cpu/tridiagonal/tile/front.c ---- */
 /* ---- cpu/tridiagonal/tile/sweep.c ---- */
 /* ---- cpu/tridiagonal/tile/factor.c ---- */
+/* ---- cpu/tridiagonal/slices_constants.c ---- */
+/* ---- cpu/tridiagonal/slices.c ---- */
 /* ---- cpu/tridiagonal/tile/columns.c ---- */
 /* ---- cpu/tridiagonal/finish.c ---- */
 /* ---- cpu/tridiagonal/tile/entry.c ---- */

@@ -17,6 +17,9 @@ constexpr std::int64_t largest_in_line = 8;           // larger fronts take long
 constexpr double flops_of_a_filled_front = 19.0 / 3;  // times n^3
 constexpr std::int64_t most_columns = 64;             // more in one call would leave the caches
 
+/// Right-hand sides that stand beside each other in the lanes of chains. More are faster in slices.
+std::int64_t most_beside(const Spec& spec) { return spec.block < 8 ? 2 : 4; }
+
 std::int64_t lanes_of(const Spec& spec, const Target& target) { return vector_bytes(target) / element_bytes(spec.precision); }
 
 std::string refuses(const Problem& problem) {
@@ -76,7 +79,7 @@ Lowered lower(const Problem& problem) {
     Lowered result{{}, {area, area, area, area, rhs}, round_up(scratch, workspace_alignment), spec.batch};
     for (const auto phase : phases) result.shapes[phase].chains_per_task = lanes_of(spec, target);
     for (const auto phase : {Phase::finish_factor, Phase::finish_forward}) result.shapes[phase] = {};
-    result.phases = usual_phases(spec, intervals_variant.abilities);
+    result.phases = usual_phases(spec, intervals_variant.abilities, panel_columns(spec.rhs, most_columns) <= most_beside(spec));
     return result;
 }
 
@@ -110,13 +113,16 @@ MemoryPlan memory(const Design& design) {
 }
 
 std::vector<Constant> constants(const Design& design) {
-    const auto lanes = lanes_of(design.spec, design.target);
+    const auto lanes = lanes_of(design.spec, design.target), columns = panel_columns(design.spec.rhs, most_columns);
     std::vector<Constant> result{constant("LANES", lanes),
                                  constant("LEADING", design.spec.block),
                                  constant("INTERLEAVE", lanes),
                                  constant("CHAIN_RECORDS", 1),
                                  constant("IN_LINE", design.spec.block <= largest_in_line),
-                                 constant("PANEL_COLUMNS", panel_columns(design.spec.rhs, most_columns)),
+                                 constant("PANEL_COLUMNS", columns),
+                                 constant("PANEL_LANES", std::min(lanes, columns)),
+                                 constant("PANEL_ROWS", vector_registers(design.target) / 4),
+                                 constant("BESIDE", std::min(columns, most_beside(design.spec))),
                                  constant("TILE", tile_side(design.spec, design.target)),
                                  constant("FAR", 0)};
     add_shuffles(result, lanes, design.spec.block);

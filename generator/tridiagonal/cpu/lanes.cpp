@@ -48,12 +48,14 @@ Lowered lower(const Problem& problem) {
 
 std::vector<Constant> constants(const Design& design) {
     const auto lanes = lanes_of(design.spec, design.target);
+    const auto columns = panel_columns(design.spec.rhs, most_columns);
     std::vector<Constant> result{constant("LANES", lanes),
                                  constant("LEADING", design.spec.block),
                                  constant("INTERLEAVE", lanes),
                                  constant("CHAIN_RECORDS", 0),
                                  constant("IN_LINE", 0),
-                                 constant("PANEL_COLUMNS", panel_columns(design.spec.rhs, most_columns)),
+                                 constant("PANEL_COLUMNS", columns),
+                                 constant("BESIDE", columns),
                                  constant("TILE", tile_side(design.spec, design.target)),
                                  constant("FAR", is_far(problem_of(design)))};
     add_shuffles(result, lanes, design.spec.block);

@@ -69,6 +69,7 @@ Fetch fetch(const Problem& problem) {
 
 constexpr std::int64_t most_columns = 256;  // a panel has at most so many
 constexpr std::int64_t few_columns = 4;     // so many are treated one by one, at most
+constexpr std::int64_t most_beside = 2;     // kernels for so many have no slices
 
 /// Right-hand sides in a vector. Their rows are as many as a register tile of D has columns, with two vectors each.
 std::int64_t panel_lanes(const Problem& problem) {
@@ -93,7 +94,7 @@ Lowered lower(const Problem& problem) {
     Lowered result{{}, {n * ld + ld, n * ld, n * ld, n * ld, vector}, round_up(scratch, workspace_alignment), spec.batch};
     for (const auto phase : phases) result.shapes[phase] = {};
     for (const auto phase : {Phase::forward, Phase::backward}) result.shapes[phase].groups_per_chain = spec.rhs / columns;
-    result.phases = usual_phases(spec, tile_variant.abilities, columns <= 2);  // as few are treated one by one
+    result.phases = usual_phases(spec, tile_variant.abilities, columns <= most_beside);
     return result;
 }
 
@@ -112,6 +113,7 @@ std::vector<Constant> constants(const Design& design) {
                                  constant("FETCH_COLUMNS", columns),
                                  constant("PANEL_COLUMNS", panel_columns(design.spec.rhs, most_columns, design.workers)),
                                  constant("PANEL_LANES", panel_lanes(problem)),
+                                 constant("BESIDE", most_beside),
                                  constant("PANEL_ROWS", vector_registers(problem.target) / 4),
                                  constant("FILL", fill),
                                  constant("FRONTS_HAVE_PRODUCTS", fill || has_kernel(design, Phase::inverse))};

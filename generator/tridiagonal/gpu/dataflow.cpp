@@ -383,11 +383,12 @@ std::vector<Constant> constants(const Design& design) {
     add_reciprocal("WIDE_RECIPROCAL", wide);
     add_reciprocal("ABOVE_RECIPROCAL", sizes.wide_levels > 0 ? design.spec.horizon - wide : 1);
     if (sizes.wide_levels > 0)
-        result.insert(result.end(), {constant("SHARED_WIDE", sizes.wide_shared), constant("BAND_THREADS", wide_threads(sizes)),
-                                     constant("FRONT_THREADS", wide_threads(sizes)), constant("WIDE_BLOCKS", wide_blocks(problem, sizes)),
-                                     constant("BAND_REREADS", take(problem, "wide_rereads", of)), constant("BAND_DOUBLES", 1),
-                                     constant("WIDE_SHARES_FRONT", take(problem, "wide_shares_front", of)),
-                                     constant("WIDE_DIAGONAL_FIRST", take(problem, "wide_diagonal_first", of))});
+        result.insert(result.end(),
+                      {constant("SHARED_WIDE", sizes.wide_shared), constant("BAND_THREADS", wide_threads(sizes)),
+                       constant("FRONT_THREADS", wide_threads(sizes)), constant("BAND_TEAMS", 1),
+                       constant("WIDE_BLOCKS", wide_blocks(problem, sizes)), constant("BAND_REREADS", take(problem, "wide_rereads", of)),
+                       constant("BAND_DOUBLES", 1), constant("WIDE_SHARES_FRONT", take(problem, "wide_shares_front", of)),
+                       constant("WIDE_DIAGONAL_FIRST", take(problem, "wide_diagonal_first", of))});
     return result;
 }
 

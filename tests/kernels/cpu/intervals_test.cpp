@@ -10,19 +10,19 @@ using namespace trifold::test;
 
 namespace {
 
-const std::string intervals = "intervals";
+/// With open sizes, so that all horizons, batches and schedules of a size of blocks share a unit, whose compilation is what takes time.
+const std::string intervals = "intervals:bake=0";
 
-void check(const Spec& spec, const std::string& schedule = "auto", const Target& target = host_target()) {
-    check_both(spec, schedule, target, intervals);
-}
+constexpr auto f64 = Precision::f64, f32 = Precision::f32;
 
-/// Alternates between the precisions.
-void check_one(Spec spec, const std::string& schedule, int turn, const Target& target = host_target()) {
-    spec.precision = turn % 2 == 0 ? Precision::f64 : Precision::f32;
-    if (turn % 2 == 0)
-        check_solves<double>(spec, schedule, intervals, target, spec.rhs);
+void check(Spec spec, Precision precision, const std::string& schedule = "auto", const Target& target = host_target(),
+           std::int64_t columns = 0) {
+    spec.precision = precision;
+    if (columns == 0) columns = spec.rhs;
+    if (precision == f64)
+        check_solves<double>(spec, schedule, intervals, target, columns);
     else
-        check_solves<float>(spec, schedule, intervals, target, spec.rhs);
+        check_solves<float>(spec, schedule, intervals, target, columns);
 }
 
 Call<double> call_of(const Spec& spec, const std::string& schedule, std::vector<System> systems) {
@@ -37,24 +37,29 @@ TEST_CASE("intervals: auto takes them for few systems of small blocks with long 
         const auto chosen = choose(spec, target, {.workers = workers});
         return chosen.schedule.name + " " + chosen.variant;
     };
-    CHECK(choice({.block = 4, .horizon = 128}, wide) == "segments:16 intervals");
-    CHECK(choice({.block = 4, .horizon = 127}, wide) == "sequential tile");
+    CHECK(choice({.block = 4, .horizon = 48}, wide) == "segments:6 intervals");
+    CHECK(choice({.block = 4, .horizon = 47}, wide) == "sequential tile");
+    CHECK(choice({.block = 4, .horizon = 64, .precision = Precision::f32}, wide) == "segments:4 intervals");
+    CHECK(choice({.block = 1, .horizon = 64, .precision = Precision::f32}, wide) == "sequential tile");
     CHECK(choice({.block = 8, .horizon = 127}, wide) == "sequential tile");
     CHECK(choice({.block = 8, .horizon = 128}, wide) == "segments:16 intervals");
     CHECK(choice({.block = 11, .horizon = 256}, wide) == "segments:32 intervals");
     CHECK(choice({.block = 11, .horizon = 256}, {Backend::cpu, "znver4"}) == "sequential tile");
+    CHECK(choice({.block = 4, .horizon = 127}, {Backend::cpu, "znver4"}) == "sequential tile");
     CHECK(choice({.block = 12, .horizon = 9999}, wide) == "sequential tile");
     CHECK(choice({.block = 4, .horizon = 256, .batch = 3}, wide) == "segments:32 intervals");
     CHECK(choice({.block = 4, .horizon = 256, .batch = 4}, wide) == "sequential lanes");
-    CHECK(choice({.block = 7, .horizon = 128}, narrow) == "segments:32 intervals");
-    CHECK(choice({.block = 7, .horizon = 127}, narrow) == "sequential tile");
+    CHECK(choice({.block = 7, .horizon = 48}, narrow) == "segments:12 intervals");
+    CHECK(choice({.block = 7, .horizon = 47}, narrow) == "sequential tile");
     CHECK(choice({.block = 8, .horizon = 9999}, narrow) == "sequential tile");
     CHECK(choice({.block = 4, .horizon = 9999}, narrowest) == "sequential lanes");
     CHECK(choice({.block = 4, .horizon = 8192}, wide, 2) == "segments:512 intervals");  // twice as many chains
     CHECK(choice({.block = 4, .horizon = 127}, wide, 2) == "twisted:2 tile");
     CHECK(choice({.block = 4, .horizon = 256, .operations = all_operations()}, wide) == "sequential tile");
-    CHECK(choice({.block = 4, .horizon = 256, .rhs = 2}, wide) == "segments:32 intervals");
-    CHECK(choice({.block = 4, .horizon = 256, .rhs = 3}, wide) == "sequential tile");
+    CHECK(choice({.block = 5, .horizon = 256, .rhs = 2}, wide) == "segments:32 intervals");
+    CHECK(choice({.block = 5, .horizon = 256, .rhs = 3}, wide) == "sequential tile");
+    CHECK(choice({.block = 4, .horizon = 256, .rhs = 300}, wide) == "segments:32 intervals");
+    CHECK(choice({.block = 4, .horizon = 64, .rhs = 300}, narrow) == "segments:16 intervals");
     CHECK(choose({.block = 4, .horizon = 256}, wide, {.schedule = "sequential"}).variant == "tile");
 }
 
@@ -65,51 +70,64 @@ TEST_CASE("intervals: other schedules are refused") {
 }
 
 TEST_CASE("intervals: every block size solves") {
-    for (const std::int64_t n : {1, 2, 3, 4, 6, 8}) check({.block = n, .horizon = 41, .rhs = n == 3 ? 8 : 1});
-    for (const std::int64_t n : {5, 7, 9, 12, 13, 16}) check_one({.block = n, .horizon = 34}, "auto", static_cast<int>(n / 2));
+    for (const auto precision : {f64, f32}) {
+        for (const std::int64_t n : {1, 2}) check({.block = n, .horizon = 41, .rhs = 2}, precision);
+        for (const std::int64_t n : {3, 4}) check({.block = n, .horizon = 41}, precision);
+    }
+    for (const std::int64_t n : {5, 7, 8, 9}) check({.block = n, .horizon = 34}, f64);
+    for (const std::int64_t n : {6, 8, 16}) check({.block = n, .horizon = 34}, f32);
+}
+
+TEST_CASE("intervals: many right-hand sides, which go in slices, some of which are not full") {
+    for (const std::int64_t columns : {3, 4, 2}) check({.block = 1, .horizon = 39, .rhs = 4}, f64, "auto", host_target(), columns);
+    for (const auto layout : {RhsLayout::staged, RhsLayout::stacked})
+        for (const std::int64_t columns : {64, 37, 3, 2, 1})
+            check({.block = 3, .horizon = 39, .rhs = 64, .batch = 2, .rhs_layout = layout}, f64, "segments:4", host_target(), columns);
+    for (const std::string schedule : {"sequential", "segments:1", "segments:7", "segments:30"})
+        for (const std::int64_t columns : {16, 6})
+            check({.block = 12, .horizon = 39, .rhs = 16, .batch = 2}, f32, schedule, host_target(), columns);
 }
 
 TEST_CASE("intervals: short and odd horizons solve") {
     int turn = 0;
     for (const std::int64_t horizon : {1, 2, 3, 4, 15, 16, 17, 57, 63, 64, 65})
-        check_one({.block = 3, .horizon = horizon, .batch = 2}, "auto", turn++);
+        check({.block = 3, .horizon = horizon, .batch = 2}, turn++ % 2 == 0 ? f64 : f32);
 }
 
 TEST_CASE("intervals: fewer and more chains than lanes, a separator at the end, a short last chain") {
-    int turn = 0;
-    for (const std::string schedule : {"sequential", "segments:1", "segments:2", "segments:3", "segments:4", "segments:7", "segments:30"}) {
-        check_one({.block = 2, .horizon = 44, .rhs = 2}, schedule, turn++);
-        check_one({.block = 1, .horizon = 59, .rhs = 2}, schedule, turn);
-    }
+    for (const std::string schedule : {"sequential", "segments:1", "segments:2", "segments:3", "segments:4", "segments:7", "segments:30"})
+        for (const auto precision : {f64, f32}) {
+            check({.block = 2, .horizon = 44, .rhs = 2}, precision, schedule);
+            check({.block = 1, .horizon = 59, .rhs = 2}, precision, schedule);
+        }
 }
 
 TEST_CASE("intervals: narrower targets solve") {
-    for (const std::string arch : {"x86-64", "x86-64-v3"}) {
-        if (arch == "x86-64-v3" && host_target().arch == "x86-64") continue;
-        for (const std::int64_t n : {1, 3, 6, 9})
-            check_one({.block = n, .horizon = 22, .rhs = 2}, "auto", static_cast<int>(n / 3), {Backend::cpu, arch});
-    }
+    const Target narrow{Backend::cpu, "x86-64-v3"}, narrowest{Backend::cpu, "x86-64"};
+    check({.block = 1, .horizon = 22, .rhs = 2}, f64, "auto", narrowest);
+    check({.block = 10, .horizon = 22, .rhs = 5}, f32, "auto", narrowest);
+    if (host_target().arch == "x86-64") return;
+    check({.block = 13, .horizon = 22, .rhs = 8}, f64, "auto", narrow);
+    check({.block = 9, .horizon = 22, .rhs = 2}, f32, "auto", narrow);
 }
 
 TEST_CASE("intervals: any layout solves") {
-    Spec spec{.block = 5, .horizon = 37, .rhs = 2, .batch = 2};
+    Spec spec{.block = 10, .horizon = 37, .rhs = 2, .batch = 2};
     spec.order = Order::column_major;
-    check(spec);
+    check(spec, f64);
     spec.coupling = Coupling::upper;
     spec.rhs_layout = RhsLayout::stacked;
-    check(spec);
-    spec.d.leading = 8;
-    spec.e.leading = 6;
-    check(spec);
+    check(spec, f32);
+    spec.d.leading = 13;
+    spec.e.leading = 11;
+    check(spec, f64);
     spec.order = Order::row_major;
-    check(spec);
-    for (const auto layout : {RhsLayout::staged, RhsLayout::stacked})
-        check_solves<double>({.block = 4, .horizon = 30, .rhs = 3, .rhs_layout = layout}, "auto", intervals, host_target(), 2);
+    check(spec, f32);
 }
 
 TEST_CASE("intervals: sizes may be literals or not, with the same bits") {
     const Spec spec{.block = 4, .horizon = 70, .rhs = 1, .batch = 2};
-    Call<double> open(spec, "auto", 7, host_target(), "intervals:bake=0"), literal(spec, "auto", 7, host_target(), "intervals:bake=1");
+    Call<double> open(spec, "auto", 7, host_target(), intervals), literal(spec, "auto", 7, host_target(), "intervals:bake=1");
     open.run(Operation::factor_solve);
     literal.run(Operation::factor_solve);
     CHECK(open.x == literal.x);
@@ -140,10 +158,10 @@ TEST_CASE("intervals: members that are not active are left alone") {
 }
 
 TEST_CASE("intervals: the failing block and row are named, in chains and between them, and only that member fails") {
-    const Spec spec{.block = 5, .horizon = 39, .rhs = 2, .batch = 3};
+    const Spec spec{.block = 5, .horizon = 39, .batch = 3};
     for (const std::int64_t block : {0, 3, 4, 5, 9, 14, 33, 34, 37, 38}) {  // separators are 4, 9, 14 ...
         CAPTURE(block);
-        auto systems = random_systems(spec, 2, 5);
+        auto systems = random_systems(spec, 1, 5);
         systems[1].d[static_cast<std::size_t>(block)](block % 5, block % 5) = -1;
         auto call = call_of(spec, "segments:4", systems);
         call.run(Operation::factor_solve);
@@ -155,19 +173,19 @@ TEST_CASE("intervals: the failing block and row are named, in chains and between
             CHECK(call.status(m).block == -1);
             CHECK(call.residual(m) <= tolerance<double>);
         }
-        call.systems = random_systems(spec, 2, 5);  // what succeeds clears the failure
+        call.systems = random_systems(spec, 1, 5);  // what succeeds clears the failure
         const auto user = arrays<double>(spec, call.systems);
         call.args.d = user.d.data();
         call.run(Operation::factor_solve);
         CHECK(call.status(1).block == -1);
         CHECK(call.residual(1) <= tolerance<double>);
     }
-    auto systems = random_systems(spec, 2, 5);
+    auto systems = random_systems(spec, 1, 5);
     for (const std::size_t block : {4, 12, 22}) systems[0].d[block](3, 3) = -1;  // 4 is a separator, which is eliminated last
     auto call = call_of(spec, "segments:4", systems);
     call.run(Operation::factor);
     CHECK(call.status(0).block == 12);
-    systems = random_systems(spec, 2, 5);
+    systems = random_systems(spec, 1, 5);
     systems[2].e[17](4, 1) = std::numeric_limits<double>::quiet_NaN();
     auto with_nan = call_of(spec, "segments:4", systems);
     with_nan.run(Operation::factor_solve);

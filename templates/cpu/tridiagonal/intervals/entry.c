@@ -1,6 +1,6 @@
 /* The kernels of variant "intervals". A task is one group of chains of one member. */
 #include "cpu/tridiagonal/intervals/factor.c"
-#include "cpu/tridiagonal/intervals/sweep.c"
+#include "cpu/tridiagonal/intervals/columns.c"
 #include "cpu/tridiagonal/finish.c"
 
 typedef void group_work(const trifold_args* args, const trifold_level* level, const interval* g, void* scratch);
@@ -26,8 +26,8 @@ INTERVALS_KERNEL(TRIFOLD_KERNEL_FACTOR, factor_only)
 INTERVALS_KERNEL(TRIFOLD_KERNEL_FACTOR_FORWARD, factor_forward)
 #endif
 #ifdef TRIFOLD_KERNEL_FORWARD
-INTERVALS_KERNEL(TRIFOLD_KERNEL_FORWARD, forward_chains)
+INTERVALS_KERNEL(TRIFOLD_KERNEL_FORWARD, forward_any)
 #endif
 #ifdef TRIFOLD_KERNEL_BACKWARD
-INTERVALS_KERNEL(TRIFOLD_KERNEL_BACKWARD, backward_chains)
+INTERVALS_KERNEL(TRIFOLD_KERNEL_BACKWARD, backward_any)
 #endif

@@ -51,6 +51,10 @@ INLINE int has_front(const interval* g, int lane, integer k) {
 INLINE integer block_in(const interval* g, int lane, integer k) { return g->first + lane * g->apart + k * g->step; }
 INLINE integer inside(const trifold_args* args, integer block) { return larger(0, smaller(block, HORIZON - 1)); }
 
+/* Places in a stored block, from its first one of a lane on. */
+INLINE integer at(integer row, integer column) { return (row * n + column) * LANES; }
+INLINE integer reciprocal_at(integer row) { return at(row, row); }
+
 INLINE vec* at_place(const trifold_args* args, integer offset, integer place) { return (vec*)reals_at(args, offset, place, STORAGE_PANEL); }
 INLINE vec* l_at(const trifold_args* args, integer place) { return at_place(args, OFFSET_FACTOR, place); }
 INLINE vec* r_at(const trifold_args* args, integer place) { return at_place(args, OFFSET_NEXT, place); }

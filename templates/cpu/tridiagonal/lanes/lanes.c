@@ -5,8 +5,8 @@
 #include "cpu/tridiagonal/lanes/pieces.c"
 #include "cpu/tridiagonal/lanes/fetch.c"
 
-/* m: the most right-hand sides of a call. Those of a block are stored n by as many as the call has, row-major. */
-enum { m = PANEL_COLUMNS, AREA = n * n, TILE = TILE_SIDE, RHS_TILE = m < TILE ? m : TILE };
+/* m: the most right-hand sides of a call that is not in slices. Those of a block are stored n by as many as the call has, row-major. */
+enum { m = MOST_BESIDE, AREA = n * n, TILE = TILE_SIDE, RHS_TILE = m < TILE ? m : TILE };
 
 /* Those of a call. */
 INLINE int width_of(const trifold_args* args) { return (int)columns_of(args); }

@@ -7,11 +7,8 @@
 #define FETCHED_LINES TRIFOLD_FETCH_LINES                 /* lines of the next front that are fetched at a time; 0: none */
 #define FETCH_COLUMNS TRIFOLD_FETCH_COLUMNS               /* columns of products between two fetches */
 #define HAS_FILL TRIFOLD_FILL                             /* 1: some chain has a neighbour behind, so that its fronts have a G */
+#define MOST_BESIDE TRIFOLD_BESIDE                        /* right-hand sides of a task that are not in slices, at most; measured */
 #define FRONTS_HAVE_PRODUCTS TRIFOLD_FRONTS_HAVE_PRODUCTS /* 1: each front has products of its own, not just the last of a chain */
-
-/* Many right-hand sides. */
-#define PANEL_LANES TRIFOLD_PANEL_LANES /* right-hand sides in a vector */
-#define PANEL_ROWS TRIFOLD_PANEL_ROWS   /* rows of a register tile of right-hand sides */
 
 /* Lanes of a vector that ends at a column's last row, then of zeros: the last rows of a column, padded. */
 #define LAST_LANES TRIFOLD_SHIFT

@@ -21,7 +21,7 @@ CHAIN_KERNEL(TRIFOLD_KERNEL_FACTOR, factor_chain(args, level, member, &c, 0, scr
 CHAIN_KERNEL(TRIFOLD_KERNEL_FACTOR_FORWARD, factor_chain(args, level, member, &c, 1, scratch))
 #endif
 
-#if PANEL_COLUMNS > 2
+#if HAS_SLICES
 /* The first call takes few right-hand sides one by one. Later calls treat the last of many, whose results depend on no number of columns.
  */
 #define SWEEP_KERNEL(NAME, ONE, PANEL)                                                                                                \

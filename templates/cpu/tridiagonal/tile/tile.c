@@ -13,6 +13,7 @@ enum { WIDTH = TILE_WIDTH, STRIP = n * LANES, VECTORS = LD / LANES, PIVOT_TAIL =
 enum { SQUARE = TILE_WIDTH == VECTOR_LANES }; /* a column tile is as wide as a pivot tile */
 
 INLINE integer at(integer row, integer column) { return row / LANES * STRIP + column * LANES + row % LANES; }
+INLINE integer reciprocal_at(integer row) { return n * LD + row; }
 /* The place of element (row, column) if `row` starts a column tile, and the first column of the pivot tile that column j is in. */
 INLINE integer across(integer row, integer column) { return SQUARE ? row * n + column * LANES : at(row, column); }
 INLINE integer pivot_of(integer j) { return SQUARE ? j : j / LANES * LANES; }
