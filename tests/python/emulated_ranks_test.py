@@ -1,6 +1,7 @@
 """trifold.ranks on GPUs without a GPU: kernels are emulated, and the drivers and NCCL are the stand-ins of tests/support/drivers, in
 the folder that TRIFOLD_STAND_INS names. Each test is a process of its own, which loads them in place of CUDA's."""
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -99,6 +100,7 @@ def test_batches_of_single_precision(cupy):
     assert (x[1] == 7).all()
 
 
+@pytest.mark.skipif(importlib.util.find_spec("scipy") is None, reason="no SciPy")
 @program
 def test_sparse_systems(cupy):
     """With vectors of CuPy and of NumPy; the bits of one GPU."""
