@@ -124,7 +124,7 @@ double seconds(const Problem& problem, const KnownDevice& device) {
     const auto slots = [&](std::int64_t blocks) { return model.multiprocessors() * static_cast<double>(blocks); };
     const auto front =
         slowdown(model, problem, sizes) * (model("front") + model.precise("row") * rows + model.precise("element") * elements);
-    const auto sweep = model("sweep") + model("sweep_row") * rows;
+    const auto sweep = (sizes.copier ? model("copier") : 1) * (model("sweep") + model("sweep_row") * rows);
     const bool rides = problem.spec.rhs <= sizes.columns;
     double cycles = model("verdict");
     for (const auto& load : loads_of(problem)) {

@@ -48,27 +48,6 @@ TRIFOLD_DEVICE real* inverse_of(ChainShared& shared, int t) { return shared.inve
 /* Each team has its own. */
 TRIFOLD_DEVICE ChainShared* chain_shared() { return static_cast<ChainShared*>(shared_memory()); }
 
-/* Named barriers: a team's warps that have bands meet at one; at one for each column tile the first of them arrives, and who follows waits.
- * Where teams take turns, R is complete at another, and at the last one a warp hands right-hand sides over. */
-constexpr bool takes_turns = band_teams > 1;
-constexpr int team_barrier = 1, panel_barrier = 3, hand_over_barrier = 4, tile_barrier = takes_turns ? 5 : 2;
-static_assert(tile_barrier + tiles <= 16, "a thread block has 16");
-TRIFOLD_DEVICE void chain_sync(int barrier, int warps) { named_sync(chain_shared()->arrivals[barrier], barrier, warps * warp_lanes); }
-TRIFOLD_DEVICE void chain_arrive(int barrier, int warps) { named_arrive(chain_shared()->arrivals[barrier], barrier, warps * warp_lanes); }
-TRIFOLD_DEVICE int team_index() { return takes_turns ? front_thread() / band_threads : 0; }
-TRIFOLD_DEVICE void sync_band_warps() {
-    if (has_helper || takes_turns)
-        chain_sync(team_barrier + team_index(), band_warps);
-    else
-        block_sync();
-}
-TRIFOLD_DEVICE void sync_chain() {
-    if (threads == warp_lanes)
-        warp_sync();
-    else
-        block_sync();
-}
-
 constexpr int factor_leading = sweep_leading(padded, sizeof(real));
 
 struct SweepShared {

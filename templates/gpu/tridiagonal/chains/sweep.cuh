@@ -28,17 +28,17 @@ TRIFOLD_DEVICE trifold_int block_of_front(const Chain& chain, const trifold_leve
 
 /* Starts the copies of a block; of L without what is above its diagonal tiles. */
 TRIFOLD_DEVICE void fetch_block(real* to, const real* from, bool whole) {
-    constexpr int vectors = padded / vector_width;                            /* of a column */
-    constexpr int together = vectors < warp_lanes ? warp_lanes / vectors : 1; /* columns at once, which leaves some lanes idle */
-    const int first = lane_index() / vectors, r = lane_index() % vectors * vector_width;
-    if (first >= together) return;
+    constexpr int vectors = padded / vector_width, together = warp_lanes / vectors; /* columns at once */
+    const auto copy = [&](int r, int c) {
+        if (whole || r / 8 >= c / 8) copy_async(to + r + c * factor_leading, from + r + c * padded);
+    };
+    if constexpr (together > 0 && warp_lanes % vectors == 0) {
+        const int r = lane_index() % vectors * vector_width, first = lane_index() / vectors;
 #pragma unroll 8
-    for (int k = 0; k < padded; k += together) {
-        const int c = k + first;
-        if (padded % together != 0 && c >= padded) return;
-#pragma unroll
-        for (int below = r; below < padded; below += warp_lanes * vector_width)
-            if (whole || below / 8 >= c / 8) copy_async(to + below + c * factor_leading, from + below + c * padded);
+        for (int c = 0; c < padded; c += together) copy(r, c + first);
+    } else {
+#pragma unroll 4
+        for (int e = lane_index(); e < vectors * padded; e += warp_lanes) copy(e % vectors * vector_width, e / vectors);
     }
 }
 
