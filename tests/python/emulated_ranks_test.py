@@ -1,6 +1,7 @@
 """trifold.ranks on GPUs without a GPU: kernels are emulated, and the drivers and NCCL are the stand-ins of tests/support/drivers, in
 the folder that TRIFOLD_STAND_INS names. Each test is a process of its own, which loads them in place of CUDA's."""
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -25,6 +26,7 @@ def program(work):
     @pytest.mark.skipif(not FOLDER, reason="TRIFOLD_STAND_INS names no folder")
     def test():
         files = {"TRIFOLD_NVRTC": f"{FOLDER}/libfake_nvrtc.so", "TRIFOLD_NCCL": f"{FOLDER}/libnccl.so.2"}
+        files["TRIFOLD_CACHE_DIR"] = f"{FOLDER}/kernels"  # of their own, since this NVRTC has the version of a true one
         environment = {**os.environ, **files, "LD_LIBRARY_PATH": FOLDER}
         words = [sys.executable, str(Path(__file__)), work.__name__]
         done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=SECONDS)
@@ -36,7 +38,7 @@ def program(work):
 
 
 @program
-def all_calls(cupy):
+def test_all_calls(cupy):
     D, E, b = *make(3, 7), rhs(3, 7, columns=2)
     diagonal, lower = blocks_of_inverse(D, E)
     close = dict(rtol=1e-10, atol=1e-12)
@@ -74,7 +76,7 @@ def all_calls(cupy):
 
 
 @program
-def batches_of_single_precision(cupy):
+def test_batches_of_single_precision(cupy):
     """With shifts, a mask and refinement by arrays of float64."""
     D, E, b = *make(3, 7, 3), rhs(3, 7, 3)
     shift, active = np.array([0.0, 1, 2]), np.array([True, False, True])
@@ -98,8 +100,9 @@ def batches_of_single_precision(cupy):
     assert (x[1] == 7).all()
 
 
+@pytest.mark.skipif(importlib.util.find_spec("scipy") is None, reason="no SciPy")
 @program
-def sparse_systems(cupy):
+def test_sparse_systems(cupy):
     """With vectors of CuPy and of NumPy; the bits of one GPU."""
     import scipy.sparse
     from trifold import sparse
@@ -122,7 +125,7 @@ def sparse_systems(cupy):
 
 
 @program
-def errors(cupy):
+def test_errors(cupy):
     D, E, b = *make(3, 7), rhs(3, 7)
     D[5, 1, 1] = -1
 
@@ -144,7 +147,7 @@ def errors(cupy):
 
 
 @program
-def ranks_that_disagree(cupy):
+def test_ranks_that_disagree(cupy):
     def of_another_size(transport):
         return trifold.ranks(transport, block=3 + transport.rank, horizon=7, device=GPU)
 
@@ -161,7 +164,7 @@ def ranks_that_disagree(cupy):
 
 
 @program
-def a_rank_that_comes_no_more(cupy):
+def test_a_rank_that_comes_no_more(cupy):
     import threading
 
     D, E, b = *make(3, 7), rhs(3, 7)
@@ -184,7 +187,7 @@ def a_rank_that_comes_no_more(cupy):
 
 
 @program
-def an_nccl_that_is_missing(cupy):
+def test_an_nccl_that_is_missing(cupy):
     """Of the two, the second says what the first has found."""
 
     def work(transport):

@@ -1,5 +1,5 @@
-"""trifold.sparse.ranks on two CUDA devices: threads with vectors of NumPy, torch and CuPy, and processes of torch.distributed. Skipped where
-there are fewer devices, or a library is missing."""
+"""trifold.sparse.ranks on two CUDA devices: threads with vectors of NumPy, torch and CuPy, and processes of torch.distributed. Skipped
+where there are fewer devices, or a library is missing."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,5 @@
 from typing import Any
+
 from .arrays import ArrayLike, Marginals, Refinement, Status
 
 class Plan:

@@ -65,7 +65,8 @@ TEST_CASE("sparse: ranks refuse what they have not got, on all of them") {
         });
     };
     const SparseOperations solve{SparseOperation::solve};
-    refused({.operations = solve}, {.by = SparsePartitioning::whole}, "2 ranks need a subdomain each, and the partition has 1; give subdomains of about 50 rows");
+    refused({.operations = solve}, {.by = SparsePartitioning::whole},
+            "2 ranks need a subdomain each, and the partition has 1; give subdomains of about 50 rows");
     refused({.batch = 2, .operations = solve}, {.rows = 20}, "the batch is 2");
     refused({.method = SparseMethod::gmres, .operations = solve}, {.rows = 20}, "bicgstab and cg");
     refused({}, {.rows = 20}, "leave solve alone");
