@@ -74,7 +74,8 @@ Lowered lower(const Problem& problem) {
     const auto& [spec, target, schedule, workers, knobs] = problem;
     const auto n = spec.block, area = n * n;
     const auto rhs = checked_multiply(n, spec.rhs, "right-hand sides of a block");
-    const auto vectors = checked_add(3 * area + 2 * n, checked_multiply(6, rhs, "scratch of a worker"), "scratch of a worker");
+    const auto blocks = spec.operations.contains(Operation::inverse) ? 11 : 3;
+    const auto vectors = checked_add(blocks * area + 2 * n, checked_multiply(6, rhs, "scratch of a worker"), "scratch of a worker");
     const auto scratch = checked_multiply(vectors, vector_bytes(target), "scratch of a worker");
     Lowered result{{}, {area, area, area, area, rhs}, round_up(scratch, workspace_alignment), spec.batch};
     for (const auto phase : phases) result.shapes[phase].chains_per_task = lanes_of(spec, target);
@@ -102,7 +103,7 @@ MemoryPlan memory(const Design& design) {
     plan.add("update", 2 * groups, storage.update, real);
     plan.add("coupling", groups, storage.coupling, real);
     plan.add("rhs_update", 2 * groups, storage.vector, real);
-    plan.add("inverse_coupling", 0, storage.coupling, real);
+    plan.add("inverse_coupling", has_kernel(design, Phase::inverse) ? groups : 0, storage.coupling, real);
     plan.add("failure", records, 1, sizeof(trifold_int));
     plan.add("floors", records, 1, sizeof(int));
     plan.add("poison", 0, 1, sizeof(int));
@@ -138,7 +139,7 @@ constexpr Knob knobs[] = {bake};
 }  // namespace
 
 constinit const Variant intervals_variant{.name = "intervals",
-                                          .abilities = {.inverse = false, .largest_block = largest_block, .most_columns = most_columns},
+                                          .abilities = {.largest_block = largest_block, .most_columns = most_columns},
                                           .refuses = refuses,
                                           .seconds = seconds,
                                           .quantities = quantities,
