@@ -1419,11 +1419,27 @@ TRIFOLD_DEVICE real load_rows(real (&a)[panels][padded], real& diagonal, const F
     return k < task.chain.length ? floor : static_cast<real>(-infinity());
 }
 
-/* 1 / sqrt of a pivot, and its test. Nearly all pivots pass the first test, which the root need not wait for. */
-TRIFOLD_DEVICE real scale_of(real& d, real floor, int row, trifold_int failure, Verdict& verdict) {
-    constexpr real most = sizeof(real) == 8 ? real(1e290) : real(1e30f);
+/* The upper half of a double, or a float, as an integer: positive numbers have the order of theirs, and others are outside of them. */
+TRIFOLD_DEVICE int word_of(double value) {
+    long long bits;
+    copy_bits(bits, value);
+    return static_cast<int>(bits >> 32);
+}
+TRIFOLD_DEVICE int word_of(float value) {
+    int bits;
+    copy_bits(bits, value);
+    return bits;
+}
+
+/* Pivots between these two need no closer look: integers are compared sooner than doubles. */
+constexpr real most_plain = sizeof(real) == 8 ? real(1e290) : real(1e30f), least_plain = real(1) / most_plain;
+
+/* 1 / sqrt of a pivot, and its test. Nearly all pivots pass the first test, which the root need not wait for. `least`: the word of the
+ * larger of the floor and least_plain. */
+TRIFOLD_DEVICE real scale_of(real& d, real floor, int least, int row, trifold_int failure, Verdict& verdict) {
     const real quick = quick_rsqrt(d);
-    if (d >= floor && d > real(1) / most && d < most) return quick;
+    const int word = word_of(d);
+    if (word > least && word < word_of(most_plain)) return quick;
     if (d < floor && d >= -largest && row < block_size) {
         d = floor;
         if (row == team_lane()) ++verdict.floors;
@@ -1439,16 +1455,17 @@ template <bool Riders>
 TRIFOLD_DEVICE void factor_rows(real (&a)[panels][padded], real (&y)[panels][riders], FactorShared& shared, real diagonal, real floor,
                                 trifold_int failure, Verdict& verdict) {
     const int row = team_lane();
-    real reciprocal = 1, next = a[0][0]; /* on the lane of the next pivot's row, that pivot: it needs nothing of others */
+    const int least = word_of(floor > least_plain ? floor : least_plain);
+    real next = a[0][0]; /* on the lane of the next pivot's row, that pivot: it needs nothing of others */
 #pragma unroll
     for (int j = 0; j < padded; ++j) {
         real own[panels], d = value_of_lane(next, j);
-        const real scale = scale_of(d, floor, j, failure, verdict);
-        if (row == j) reciprocal = scale;
+        const real scale = scale_of(d, floor, least, j, failure, verdict);
 #pragma unroll
         for (int p = 0; p < panels; ++p) own[p] = p > 0 || row > j ? a[p][j] * scale : real(0);
         if (j + 1 < padded) next = a[0][j + 1] - own[0] * own[0];
-        if (row < padded) shared.panel[0][j][row] = own[0];
+        const real kept = row == j ? scale : own[0];
+        if (row < padded) shared.panel[0][j][row] = kept;
         if (Riders && row == j) {
 #pragma unroll
             for (int c = 0; c < riders; ++c) {
@@ -1457,8 +1474,7 @@ TRIFOLD_DEVICE void factor_rows(real (&a)[panels][padded], real (&y)[panels][rid
             }
         }
 #pragma unroll
-        for (int p = 0; p < panels; ++p) a[p][j] = own[p];
-        if (row == j) a[0][j] = scale;
+        for (int p = 0; p < panels; ++p) a[p][j] = p == 0 ? kept : own[p];
         warp_sync();
 #pragma unroll
         for (int c = j + 1; c < padded; ++c) {
@@ -1474,6 +1490,7 @@ TRIFOLD_DEVICE void factor_rows(real (&a)[panels][padded], real (&y)[panels][rid
         }
     }
     if (row < block_size) {
+        const real reciprocal = shared.panel[0][row][row];
         verdict.product *= tame(static_cast<double>(reciprocal), verdict.scales);
         verdict.product = tame(verdict.product, verdict.scales);
         const double reduction = static_cast<double>(diagonal * reciprocal * reciprocal);

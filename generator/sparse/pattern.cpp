@@ -79,23 +79,49 @@ std::vector<MeshStep> steps_of(const SparseMesh& mesh) {
     return steps;
 }
 
-void check_mesh(const SparseMesh& mesh) {
+/// Says why this is no mesh; empty: it is one.
+std::string flaw_of(const SparseMesh& mesh) {
     constexpr std::int64_t most_side = 1 << 20;
     for (const auto side : {mesh.width, mesh.height, mesh.depth})
         if (side < 1 || side > most_side)
-            throw SpecError(
-                fmt::format("a mesh of {} x {} x {} cells; each side must be 1 to {}", mesh.width, mesh.height, mesh.depth, most_side));
+            return fmt::format("a mesh of {} x {} x {} cells; each side must be 1 to {}", mesh.width, mesh.height, mesh.depth, most_side);
     constexpr std::array flat{5, 9};
     constexpr std::array solid{7, 19, 27};
     if (std::ranges::find(flat, mesh.points) == flat.end() && std::ranges::find(solid, mesh.points) == solid.end())
-        throw SpecError(
-            fmt::format("a mesh with {} points a row; give 5 or 9 of a mesh in two dimensions, 7, 19 or 27 in three", mesh.points));
+        return fmt::format("a mesh with {} points a row; give 5 or 9 of a mesh in two dimensions, 7, 19 or 27 in three", mesh.points);
     if (mesh.depth > 1 && std::ranges::find(flat, mesh.points) != flat.end())
-        throw SpecError(fmt::format("a mesh of depth {} with {} points a row; give 7, 19 or 27", mesh.depth, mesh.points));
+        return fmt::format("a mesh of depth {} with {} points a row; give 7, 19 or 27", mesh.depth, mesh.points);
     const auto rows = checked_multiply(checked_multiply(mesh.width, mesh.height, "cells"), mesh.depth, "cells");
     if (checked_multiply(rows, mesh.points, "values") > most_index)
-        throw SpecError(
-            fmt::format("a mesh of {} cells with {} points each; at most {} blocks can be indexed", rows, mesh.points, most_index));
+        return fmt::format("a mesh of {} cells with {} points each; at most {} blocks can be indexed", rows, mesh.points, most_index);
+    return "";
+}
+
+void check_mesh(const SparseMesh& mesh) {
+    if (const auto flaw = flaw_of(mesh); !flaw.empty()) throw SpecError(flaw);
+}
+
+/// The mesh whose first cell has these neighbours, if there is one.
+SparseMesh mesh_of_first(std::span<const std::int32_t> columns, std::int64_t rows) {
+    const auto above = [&](std::size_t k) { return std::int64_t{columns[k]}; };
+    const auto solid = [&](std::int64_t width, std::int64_t plane, int points) {
+        return SparseMesh{width, plane / width, rows / plane, points};
+    };
+    switch (columns.size()) {
+        case 2:
+            return {rows, 1, 1, 5};
+        case 3:
+            return {above(2), rows / above(2), 1, 5};
+        case 4:
+            if (above(3) == above(2) + 1) return {above(2), rows / above(2), 1, 9};
+            return solid(above(2), above(3), 7);
+        case 7:
+            return solid(above(2), above(4), 19);
+        case 8:
+            return solid(above(2), above(4), 27);
+        default:
+            return {};
+    }
 }
 
 }  // namespace
@@ -155,6 +181,16 @@ std::span<const std::int64_t> SparsePattern::starts() const { return data_->star
 std::span<const std::int32_t> SparsePattern::columns() const { return data_->columns; }
 std::span<const std::int32_t> SparsePattern::sources() const { return data_->sources; }
 const SparseMesh* SparsePattern::mesh() const { return data_->is_mesh ? &data_->mesh : nullptr; }
+
+std::optional<SparseMesh> mesh_of(const SparsePattern& pattern) {
+    if (pattern.mesh() != nullptr) return *pattern.mesh();
+    const auto first = pattern.columns().first(static_cast<std::size_t>(pattern.starts()[1]));
+    const auto mesh = mesh_of_first(first, pattern.rows());
+    if (!flaw_of(mesh).empty() || mesh.entries() != pattern.entries()) return {};
+    const SparsePattern same(mesh);
+    if (!std::ranges::equal(same.starts(), pattern.starts()) || !std::ranges::equal(same.columns(), pattern.columns())) return {};
+    return mesh;
+}
 
 std::string SparsePattern::hash() const {
     const auto bytes = [](const auto& list) {

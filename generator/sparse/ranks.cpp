@@ -27,7 +27,8 @@ class Shares {
     Shares(const Arrangement& a, std::int64_t slice_rows, int ranks) : rows_(a.rows()), slice_rows_(slice_rows) {
         if (a.tiles() < ranks)
             throw SpecError(
-                fmt::format("{} subdomains are too few for {} ranks; give smaller subdomains, or fewer ranks", a.tiles(), ranks));
+                fmt::format("{} ranks need a subdomain each, and the partition has {}; give subdomains of about {} rows, or fewer ranks",
+                            ranks, a.tiles(), std::max<std::int64_t>(1, a.rows() / ranks)));
         for (std::int64_t rank = 0, tile = 0; rank <= ranks; ++rank) {
             while (tile < a.tiles() && a.tile_starts[at(tile)] * ranks < a.rows() * rank) ++tile;
             tile = std::clamp(tile, tiles_.empty() ? 0 : tiles_.back() + 1, a.tiles() - (ranks - rank));

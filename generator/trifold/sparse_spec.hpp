@@ -2,6 +2,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -88,9 +89,11 @@ class SparsePattern {
     struct Data;
     std::shared_ptr<const Data> data_;
 };
+/// The mesh of a pattern: the one that it was made of, or the one whose cells its rows are, x first, then y, then z.
+std::optional<SparseMesh> mesh_of(const SparsePattern& pattern);
 
 /// How rows are put into subdomains.
-///   automatic  boxes of a mesh; else metis, or greedy where its library is not installed
+///   automatic  boxes of a mesh, also where rows turn out to be the cells of one; else metis, or greedy where its library is not installed
 ///   box        boxes of `box` cells of a mesh
 ///   metis      METIS, with equal numbers of rows
 ///   greedy     rows that are near one another in the pattern, one subdomain after another

@@ -21,6 +21,34 @@ trifold_code fail(trifold_code code, const char* text) noexcept {
     return code;
 }
 
+/// The caller's functions.
+class CallersTransport final : public Transport {
+  public:
+    explicit CallersTransport(const trifold_transport& functions) : functions_(functions) {
+        const auto rank = functions_.rank, ranks = functions_.ranks;
+        if (functions_.send == nullptr || functions_.receive == nullptr)
+            throw SpecError("the transport's send or receive is a null pointer");
+        if (ranks < 1 || rank < 0 || rank >= ranks)
+            throw SpecError(fmt::format("the transport has rank {} of {} ranks; ranks count from 0", rank, ranks));
+    }
+    int rank() const override { return functions_.rank; }
+    int ranks() const override { return functions_.ranks; }
+    void send(int to, const void* data, std::int64_t bytes, Stream stream) override {
+        expect_sent(functions_.send(functions_.user, to, data, bytes, stream.handle), "send", to);
+    }
+    void receive(int from, void* data, std::int64_t bytes, Stream stream) override {
+        expect_sent(functions_.receive(functions_.user, from, data, bytes, stream.handle), "receive", from);
+    }
+
+  private:
+    void expect_sent(int result, const char* function, int peer) const {
+        if (result != 0)
+            throw RankError(
+                fmt::format("rank {} cannot be reached: {} of rank {} has returned {}", peer, function, functions_.rank, result), peer);
+    }
+    trifold_transport functions_;
+};
+
 }  // namespace
 
 trifold_code code_of(const std::exception_ptr& thrown) noexcept try {
@@ -69,6 +97,16 @@ Executor executor_of(trifold_executor executor, void* user) {
         };
         executor(user, tasks, call, const_cast<std::function<void(std::int64_t, int)>*>(&run));
     };
+}
+
+std::shared_ptr<Transport> transport_of(const trifold_transport& functions, const Device& device) {
+    auto hosts = std::make_shared<CallersTransport>(functions);
+    const bool is_alone = functions.ranks == 1;
+    if (device.backend() == Backend::cpu || is_alone) return hosts;
+    NcclOptions options{.communicator = functions.nccl_communicator};
+    if (functions.nccl_library != nullptr) options.library = functions.nccl_library;
+    if (functions.nccl_milliseconds != 0) options.time_limit = std::chrono::milliseconds(functions.nccl_milliseconds);
+    return std::make_shared<NcclTransport>(std::move(hosts), device, options);
 }
 
 }  // namespace trifold::c

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <span>
 #include <trifold/device.hpp>
 #include <trifold/error.hpp>
 #include <trifold/solver.hpp>
+#include <trifold/transport.hpp>
 #include <vector>
 
 /// Helpers that the functions of trifold.h have in common.
@@ -90,7 +92,10 @@ void with_reals(const trifold_call* given_call, Body body) {
 Spec spec_of(const trifold_spec& given_spec);
 Tuning tuning_of(const trifold_tuning* given_tuning);
 trifold_outcome outcome_of(const Outcome& outcome);
+trifold_refinement refinement_of(const Refinement& refined);
 
 Executor executor_of(trifold_executor executor, void* user);
+/// The caller's functions; on GPUs NCCL, where they carry what it needs to begin.
+std::shared_ptr<Transport> transport_of(const trifold_transport& functions, const Device& device);
 
 }  // namespace trifold::c

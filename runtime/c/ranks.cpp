@@ -19,47 +19,29 @@ struct trifold_ranks_solver {
 
 namespace {
 
-/// The caller's functions.
-class CallersTransport final : public Transport {
-  public:
-    explicit CallersTransport(const trifold_transport& functions) : functions_(functions) {
-        const auto [size, rank, ranks, user, send, receive] = functions_;
-        if (send == nullptr || receive == nullptr) throw SpecError("the transport's send or receive is a null pointer");
-        if (ranks < 1 || rank < 0 || rank >= ranks)
-            throw SpecError(fmt::format("the transport has rank {} of {} ranks; ranks count from 0", rank, ranks));
-    }
-    int rank() const override { return functions_.rank; }
-    int ranks() const override { return functions_.ranks; }
-    void send(int to, const void* data, std::int64_t bytes, Stream stream) override {
-        expect_sent(functions_.send(functions_.user, to, data, bytes, stream.handle), "send", to);
-    }
-    void receive(int from, void* data, std::int64_t bytes, Stream stream) override {
-        expect_sent(functions_.receive(functions_.user, from, data, bytes, stream.handle), "receive", from);
-    }
-
-  private:
-    void expect_sent(int result, const char* function, int peer) const {
-        if (result != 0)
-            throw RankError(
-                fmt::format("rank {} cannot be reached: {} of rank {} has returned {}", peer, function, functions_.rank, result), peer);
-    }
-    trifold_transport functions_;
-};
-
-RankOptions rank_options(const trifold_call& call, Precision precision) {
-    if (call.options == nullptr) return {};
-    const auto& o = initialized(static_cast<const trifold_options*>(call.options), "trifold_options");
-    const auto array = [&](const void* data) {
-        return data == nullptr ? std::nullopt : std::optional(AnyArray(data, call.on_host != 0, precision));
-    };
-    return {array(o.diagonal), array(o.shift), o.active, o.pivot_floor, o.accept_nearly_singular != 0, o.members, o.columns};
+AnyArray any_array(const trifold_call& call, const void* data) {
+    return {data, call.on_host != 0, call.precision == TRIFOLD_F32 ? Precision::f32 : Precision::f64};
 }
 
-template <class Real>
+RankOptions rank_options(const trifold_call& call) {
+    RankOptions options;
+    if (call.on_host == 0) options.stream = {call.stream};
+    if (call.options == nullptr) return options;
+    const auto& o = initialized(static_cast<const trifold_options*>(call.options), "trifold_options");
+    if (o.diagonal != nullptr) options.diagonal = any_array(call, o.diagonal);
+    if (o.shift != nullptr) options.shift = any_array(call, o.shift);
+    options.active = o.active;
+    options.pivot_floor = o.pivot_floor;
+    options.accept_nearly_singular = o.accept_nearly_singular != 0;
+    options.members = o.members;
+    options.columns = o.columns;
+    return options;
+}
+
 void run_rank(RankSolver& solver, const trifold_call& call) {
-    const auto options = rank_options(call, AnyArray::precision_of<Real>);
-    const auto in = [&](int k) { return static_cast<const Real*>(call.in[k]); };
-    const auto out = [&](int k) { return static_cast<Real*>(call.out[k]); };
+    const auto options = rank_options(call);
+    const auto in = [&](int k) { return any_array(call, call.in[k]); };
+    const auto out = [&](int k) { return any_array(call, call.out[k]); };
     switch (call.operation) {
         case TRIFOLD_FACTOR:
             return solver.factor(in(0), in(1), options);
@@ -80,6 +62,12 @@ void run_rank(RankSolver& solver, const trifold_call& call) {
     }
 }
 
+const trifold_call& call_of_reals(const trifold_call* given_call) {
+    const auto& call = initialized(given_call, "trifold_call");
+    choice<int>(call.precision, TRIFOLD_F64, "precision");
+    return call;
+}
+
 RankSolver& rank_solver(trifold_ranks_solver* solver) { return given(solver, "the solver").solver; }
 
 }  // namespace
@@ -87,7 +75,11 @@ RankSolver& rank_solver(trifold_ranks_solver* solver) { return given(solver, "th
 extern "C" {
 
 void trifold_transport_init(trifold_transport* transport, int rank, int ranks) {
-    if (transport != nullptr) *transport = {sizeof *transport, rank, ranks, nullptr, nullptr, nullptr};
+    if (transport == nullptr) return;
+    *transport = {};
+    transport->size = sizeof *transport;
+    transport->rank = rank;
+    transport->ranks = ranks;
 }
 
 trifold_code trifold_ranks_plan_create(const trifold_spec* spec, const trifold_transport* transport, const std::int64_t* shards,
@@ -95,11 +87,11 @@ trifold_code trifold_ranks_plan_create(const trifold_spec* spec, const trifold_t
     return guarded([&] {
         given(plan, "where to put the plan") = nullptr;
         const auto& functions = initialized(&given(transport, "the transport"), "trifold_transport");
-        auto messages = std::make_shared<CallersTransport>(functions);
+        const auto where = Device::parse(&given(device, "the device's name"));
         std::vector<std::int64_t> blocks;
         if (shards != nullptr) blocks.assign(shards, shards + functions.ranks);
-        *plan = new trifold_ranks_plan{RankPlan(spec_of(given(spec, "the spec")), std::move(messages),
-                                                Device::parse(&given(device, "the device's name")), tuning_of(tuning), std::move(blocks))};
+        *plan = new trifold_ranks_plan{
+            RankPlan(spec_of(given(spec, "the spec")), transport_of(functions, where), where, tuning_of(tuning), std::move(blocks))};
     });
 }
 void trifold_ranks_plan_destroy(trifold_ranks_plan* plan) { delete plan; }
@@ -117,9 +109,15 @@ trifold_code trifold_ranks_solver_create(const trifold_ranks_plan* plan, trifold
 void trifold_ranks_solver_destroy(trifold_ranks_solver* solver) { delete solver; }
 
 trifold_code trifold_ranks_run(trifold_ranks_solver* solver, const trifold_call* call) {
+    return guarded([&] { run_rank(rank_solver(solver), call_of_reals(call)); });
+}
+trifold_code trifold_ranks_refine(trifold_ranks_solver* solver, const trifold_call* call, trifold_refinement* refinements,
+                                  std::int64_t capacity, std::int64_t* count) {
     return guarded([&] {
-        auto& to = rank_solver(solver);
-        with_reals(call, [&]<class Real>(Real, const trifold_call& c) { run_rank<Real>(to, c); });
+        const auto& c = call_of_reals(call);
+        const auto in = [&](int k) { return any_array(c, c.in[k]); };
+        copy_out(rank_solver(solver).refine(in(0), in(1), in(2), any_array(c, c.out[0]), rank_options(c)), refinements, capacity, count,
+                 refinement_of);
     });
 }
 trifold_code trifold_ranks_check(trifold_ranks_solver* solver) {

@@ -143,6 +143,10 @@ trifold_outcome trifold::c::outcome_of(const Outcome& outcome) {
     return {outcome.block, outcome.row, outcome.floors, range, outcome.least_pivot, outcome.nearly_singular ? 1 : 0};
 }
 
+trifold_refinement trifold::c::refinement_of(const Refinement& refined) {
+    return {refined.iterations, refined.converged ? 1 : 0, refined.backward_error};
+}
+
 extern "C" {
 
 void trifold_spec_init(trifold_spec* spec, std::int64_t block, std::int64_t horizon) {
@@ -231,11 +235,7 @@ trifold_code trifold_reciprocal_condition(trifold_solver* solver, const trifold_
     });
 }
 trifold_code trifold_refinements(trifold_solver* solver, trifold_refinement* refinements, std::int64_t capacity, std::int64_t* count) {
-    return guarded([&] {
-        copy_out(given(solver, "the solver").solver.refinement(), refinements, capacity, count, [](const Refinement& refined) {
-            return trifold_refinement{refined.iterations, refined.converged ? 1 : 0, refined.backward_error};
-        });
-    });
+    return guarded([&] { copy_out(given(solver, "the solver").solver.refinement(), refinements, capacity, count, refinement_of); });
 }
 
 }  // extern "C"

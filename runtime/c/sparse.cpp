@@ -101,6 +101,20 @@ void run_sparse(SparseSolver& solver, const trifold_call& call) {
     solver.run(operation, arrays, {call.stream}, options);
 }
 
+/// The plan has ranks where a transport goes with it.
+template <class... Functions>
+void create_plan(const trifold_sparse_spec* spec, const trifold_sparse_pattern* pattern, const char* device,
+                 const trifold_sparse_tuning* tuning, trifold_sparse_plan** plan, const Functions*... transport) {
+    given(plan, "where to put the plan") = nullptr;
+    const auto wanted = sparse_spec_of(given(spec, "the spec"));
+    const auto& p = initialized(pattern, "trifold_sparse_pattern");
+    const auto blocks = sparse_pattern_of(p);
+    const auto where = Device::parse(&given(device, "the device's name"));
+    *plan = new trifold_sparse_plan{{wanted, blocks,
+                                     transport_of(initialized(&given(transport, "the transport"), "trifold_transport"), where)..., where,
+                                     sparse_partition_of(p, blocks.rows()), sparse_tuning_of(tuning)}};
+}
+
 trifold_sparse_values c_values(const SparseValues& v) {
     return {v.zero_pivots, v.zero_row, v.not_finite, v.bad_row, v.bad_column, v.unequal, v.unequal_row, v.unequal_column, v.largest};
 }
@@ -147,14 +161,12 @@ void trifold_sparse_options_init(trifold_sparse_options* options) {
 
 trifold_code trifold_sparse_plan_create(const trifold_sparse_spec* spec, const trifold_sparse_pattern* pattern, const char* device,
                                         const trifold_sparse_tuning* tuning, trifold_sparse_plan** plan) {
-    return guarded([&] {
-        given(plan, "where to put the plan") = nullptr;
-        const auto wanted = sparse_spec_of(given(spec, "the spec"));
-        const auto& p = initialized(pattern, "trifold_sparse_pattern");
-        const auto blocks = sparse_pattern_of(p);
-        *plan = new trifold_sparse_plan{{wanted, blocks, Device::parse(&given(device, "the device's name")),
-                                         sparse_partition_of(p, blocks.rows()), sparse_tuning_of(tuning)}};
-    });
+    return guarded([&] { create_plan(spec, pattern, device, tuning, plan); });
+}
+trifold_code trifold_sparse_ranks_plan_create(const trifold_sparse_spec* spec, const trifold_sparse_pattern* pattern,
+                                              const trifold_transport* transport, const char* device, const trifold_sparse_tuning* tuning,
+                                              trifold_sparse_plan** plan) {
+    return guarded([&] { create_plan(spec, pattern, device, tuning, plan, transport); });
 }
 trifold_code trifold_sparse_plan_expect(const trifold_sparse_plan* plan, const trifold_sparse_pattern* now) {
     return guarded([&] { given(plan, "the plan").plan.expect(sparse_pattern_of(initialized(now, "trifold_sparse_pattern"))); });

@@ -39,9 +39,8 @@ Found open(Backend backend, const std::string& file) {
     if (void* opened = ::dlopen(asked.c_str(), RTLD_NOW | RTLD_LOCAL)) return {opened, asked};
     const std::string why = ::dlerror();
     throw DeviceError(
-        fmt::format("ranks on GPUs need {}, and '{}' cannot be opened ({}); install it, name its file in NcclOptions::library "
-                    "or TRIFOLD_NCCL, or load it before",
-                    people_call_it(backend), asked, why));
+        fmt::format("ranks on GPUs need {}, and '{}' cannot be opened ({}); install it{}, name its file in TRIFOLD_NCCL, or load it before",
+                    people_call_it(backend), asked, why, backend == Backend::hip ? "" : " (pip install nvidia-nccl-cu13, for one)"));
 }
 
 std::string file_of(const void* function, const std::string& asked) {

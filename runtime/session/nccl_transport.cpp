@@ -126,6 +126,12 @@ struct NcclTransport::Impl {
                 -1);
         const auto made = future.get();
         communicator = made.communicator;
+        constexpr int invalid_usage = 5;
+        if (made.result == invalid_usage)
+            throw DeviceError(
+                fmt::format("ncclCommInitRank failed on rank {} on device {}: {} (NCCL {}); each rank needs a GPU of its own, so "
+                            "see whether another rank has this one",
+                            rank, device.ordinal(), functions().error_string(made.result), library->text()));
         check(made.result, "ncclCommInitRank");
     }
 

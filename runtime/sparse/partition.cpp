@@ -17,12 +17,6 @@ Parts parts_by_metis(const SparsePattern& pattern, std::int64_t rows) {
     return parts;
 }
 
-const SparseMesh& mesh_of(const SparsePattern& pattern) {
-    if (pattern.mesh() == nullptr)
-        throw SpecError("subdomains are to be boxes of cells, but the pattern is no mesh; give metis, greedy or given");
-    return *pattern.mesh();
-}
-
 }  // namespace
 
 Parts parts_of(const SparsePattern& pattern, const SparsePartition& partition, SparsePreconditioner preconditioner, std::int64_t usual,
@@ -33,9 +27,12 @@ Parts parts_of(const SparsePattern& pattern, const SparsePartition& partition, S
         throw SpecError(fmt::format("a subdomain of {} rows; give at least 1, or 0 for the usual number", partition.rows));
     switch (partition.by) {
         case SparsePartitioning::box: {
-            const auto& mesh = mesh_of(pattern);
+            const auto mesh = mesh_of(pattern);
+            if (!mesh)
+                throw SpecError(
+                    "subdomains are to be boxes of cells, but the rows are not the cells of a mesh, x first; give metis, greedy or given");
             const bool is_open = partition.box == std::array<std::int64_t, 3>{};
-            return parts_of_boxes(mesh, is_open ? box_of(mesh, rows, most) : partition.box);
+            return parts_of_boxes(*mesh, is_open ? box_of(*mesh, rows, most) : partition.box);
         }
         case SparsePartitioning::metis:
             return parts_by_metis(pattern, rows);
@@ -48,7 +45,7 @@ Parts parts_of(const SparsePattern& pattern, const SparsePartition& partition, S
         case SparsePartitioning::automatic:
             break;
     }
-    if (pattern.mesh() != nullptr) return parts_of_boxes(*pattern.mesh(), box_of(*pattern.mesh(), rows, most));
+    if (const auto mesh = mesh_of(pattern)) return parts_of_boxes(*mesh, box_of(*mesh, rows, most));
     return is_local ? greedy_parts(pattern, rows) : parts_by_metis(pattern, rows);
 }
 

@@ -129,6 +129,8 @@ std::vector<CallArray> SparseSolver::Impl::arrays_of(SparseOperation operation, 
 void SparseSolver::Impl::run(SparseOperation operation, std::span<const AnyArray> given, Stream stream, const SparseOptions& options) {
     Session::Call call(session);
     const std::string name(to_string(operation));
+    if (!plan.spec().operations.contains(operation) && plan.state().prepared->transport != nullptr)
+        throw SpecError(fmt::format("ranks share solve alone; {} is for a solver without ranks", name));
     if (!plan.spec().operations.contains(operation))
         throw SpecError(fmt::format("this SparsePlan was made without {}; add it to the SparseSpec's operations", name));
     const auto resolved = resolve(options, name.c_str());

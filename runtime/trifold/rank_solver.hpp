@@ -44,8 +44,8 @@ struct RankOptions {
 
 /// An array that a call may write to.
 template <class Array>
-concept RankOutput =
-    OutputOf<Array, RealOf<Array>> || std::same_as<std::remove_cvref_t<Array>, float*> || std::same_as<std::remove_cvref_t<Array>, double*>;
+concept RankOutput = OutputOf<Array, RealOf<Array>> || std::same_as<std::remove_cvref_t<Array>, float*> ||
+                     std::same_as<std::remove_cvref_t<Array>, double*> || std::same_as<std::remove_cvref_t<Array>, AnyArray>;
 
 /// A Solver of one rank. Its arrays hold the rank's own blocks: D, B and X [batch][blocks][..] and E [batch][blocks][n][n], on the last
 /// rank of one block less. Every call is one of all ranks, with the same members and columns, in the same order: also those that return

@@ -233,13 +233,17 @@ trifold_code trifold_refinements(trifold_solver* solver, trifold_refinement* ref
 
 /* How this rank's messages travel: by the caller's MPI, for one. Both functions return 0, or another number where they have failed: also
  * where the other rank does not come in time. They return when the bytes have been taken or are there. Messages from one rank to another
- * arrive in order. `user` is passed on; `stream` is NULL on processors. */
+ * arrive in order. `user` is passed on; `stream` is NULL. On GPUs NCCL carries the messages of a chain, and these functions what it needs
+ * to begin, and results: all of it in the memory of the host. The last three are for NCCL alone. */
 typedef struct {
     size_t size;
     int rank, ranks;
     void* user;
     int (*send)(void* user, int to, const void* data, int64_t bytes, void* stream);
     int (*receive)(void* user, int from, void* data, int64_t bytes, void* stream);
+    void* nccl_communicator;   /* an ncclComm_t of these ranks in this order, which outlives the solvers; NULL: the plan makes one */
+    const char* nccl_library;  /* the file of NCCL where the process has loaded none; NULL: TRIFOLD_NCCL, then libnccl.so.2 */
+    int64_t nccl_milliseconds; /* that a call may take on the GPUs; 0: 30 000 */
 } trifold_transport;
 void trifold_transport_init(trifold_transport* transport, int rank, int ranks);
 
@@ -247,8 +251,9 @@ typedef trifold_options trifold_ranks_options; /* the diagonal is that of the ra
 typedef struct trifold_ranks_plan trifold_ranks_plan;
 typedef struct trifold_ranks_solver trifold_ranks_solver;
 
-/* All ranks make their plans together. `spec` is the whole chain; `shards`: blocks of each rank, or NULL for even ones; `device`: "cpu".
- * The struct of the transport is copied; what `user` points to must outlive plan and solvers. */
+/* All ranks make their plans together. `spec` is the whole chain; `shards`: blocks of each rank, or NULL for even ones; `device`: "cpu",
+ * or "cuda:1" and its like, which is this rank's own. Calls in device memory then enqueue on their stream, once all ranks have come. The
+ * struct of the transport is copied; what `user` points to must outlive plan and solvers. */
 trifold_code trifold_ranks_plan_create(const trifold_spec* spec, const trifold_transport* transport, const int64_t* shards,
                                        const char* device, const trifold_tuning* tuning, trifold_ranks_plan** plan);
 void trifold_ranks_plan_destroy(trifold_ranks_plan* plan);
@@ -280,6 +285,28 @@ trifold_code trifold_ranks_run(trifold_ranks_solver* solver, const trifold_call*
 TRIFOLD_RANKS_CALLS(float, f32, TRIFOLD_F32)
 TRIFOLD_RANKS_CALLS(double, f64, TRIFOLD_F64)
 #undef TRIFOLD_RANKS_CALLS
+
+/* Corrects x, a solution for b, with the factors at hand: trifold::RankSolver::refine says how. One entry for each member. Arrays in f64
+ * may go with a plan in f32. The functions are trifold_ranks_refine_f64(solver, d, e, b, x, stream, options, refinements, capacity, count),
+ * trifold_ranks_refine_host_f64 without the stream, and those in f32. */
+trifold_code trifold_ranks_refine(trifold_ranks_solver* solver, const trifold_call* call, trifold_refinement* refinements, int64_t capacity,
+                                  int64_t* count);
+#define TRIFOLD_RANKS_REFINE(real, suffix, bits)                                                                                        \
+    static inline trifold_code trifold_ranks_refine_##suffix(trifold_ranks_solver* solver, const real* d, const real* e, const real* b, \
+                                                             real* x, void* stream, const trifold_ranks_options* options,               \
+                                                             trifold_refinement* refinements, int64_t capacity, int64_t* count) {       \
+        const trifold_call call = {sizeof(trifold_call), 0, bits, 0, 0, stream, options, {d, e, b}, {x, NULL}};                         \
+        return trifold_ranks_refine(solver, &call, refinements, capacity, count);                                                       \
+    }                                                                                                                                   \
+    static inline trifold_code trifold_ranks_refine_host_##suffix(trifold_ranks_solver* solver, const real* d, const real* e,           \
+                                                                  const real* b, real* x, const trifold_ranks_options* options,         \
+                                                                  trifold_refinement* refinements, int64_t capacity, int64_t* count) {  \
+        const trifold_call call = {sizeof(trifold_call), 0, bits, 1, 0, NULL, options, {d, e, b}, {x, NULL}};                           \
+        return trifold_ranks_refine(solver, &call, refinements, capacity, count);                                                       \
+    }
+TRIFOLD_RANKS_REFINE(float, f32, TRIFOLD_F32)
+TRIFOLD_RANKS_REFINE(double, f64, TRIFOLD_F64)
+#undef TRIFOLD_RANKS_REFINE
 
 /* As trifold_check, trifold_outcomes and so on; blocks are counted from the chain's first one. */
 trifold_code trifold_ranks_check(trifold_ranks_solver* solver);
@@ -507,6 +534,12 @@ typedef struct trifold_sparse_solver trifold_sparse_solver;
 /* As trifold_plan_create. */
 trifold_code trifold_sparse_plan_create(const trifold_sparse_spec* spec, const trifold_sparse_pattern* pattern, const char* device,
                                         const trifold_sparse_tuning* tuning, trifold_sparse_plan** plan);
+/* A plan of an iteration that ranks share, each with the same pattern, values, B and options; all get the whole X. All ranks make their
+ * plans together, and every call of their solvers is one of all ranks. `spec` has bicgstab or cg, a batch of 1, and the operation
+ * TRIFOLD_SPARSE_SOLVE alone. `device`: "cpu", or this rank's own GPU. The transport is taken as by trifold_ranks_plan_create. */
+trifold_code trifold_sparse_ranks_plan_create(const trifold_sparse_spec* spec, const trifold_sparse_pattern* pattern,
+                                              const trifold_transport* transport, const char* device, const trifold_sparse_tuning* tuning,
+                                              trifold_sparse_plan** plan);
 /* Bad argument, with the first row that differs, unless values of this pattern can be given to solvers of the plan. */
 trifold_code trifold_sparse_plan_expect(const trifold_sparse_plan* plan, const trifold_sparse_pattern* now);
 void trifold_sparse_plan_destroy(trifold_sparse_plan* plan);

@@ -10,10 +10,14 @@ import sys
 from pathlib import Path
 
 import pytest
+import trifold
 
 PAGES = Path(__file__).parents[2] / "docs/users"
 BLOCK = re.compile(r"\(needs (\w+)\)\n```python\n(# (.*?)\n.*?)```\n\nIt prints:\n```text\n(.*?)```", re.DOTALL)
-BLOCKS = [(page, *block) for page in ("ranks.md", "batches.md") for block in BLOCK.findall((PAGES / page).read_text(encoding="utf-8"))]
+PAGES_WITH_PROGRAMS = "ranks.md", "batches.md", "ranks-gpu.md"
+BLOCKS = [(page, *block) for page in PAGES_WITH_PROGRAMS for block in BLOCK.findall((PAGES / page).read_text(encoding="utf-8"))]
+GPU = re.compile(r'f"cuda:{.*?}"')  # a rank's; without GPUs the program runs on processors
+HAS_GPUS = len(trifold.info()["devices"]["cuda"]["devices"]) >= 2
 # Open MPI refuses to start more processes than there are processors, or as root, unless it is told to.
 ENVIRONMENT = {
     **os.environ,
@@ -27,7 +31,8 @@ ENVIRONMENT = {
 
 
 def test_there_are_programs():
-    assert len(BLOCKS) == 5
+    assert len(BLOCKS) == 9
+    assert sum(bool(GPU.search(code)) for _, _, code, _, _ in BLOCKS) == 3
 
 
 @pytest.mark.parametrize(("page", "library", "code", "command", "printed"), BLOCKS)
@@ -44,7 +49,7 @@ def test_program(tmp_path, page, library, code, command, printed):
         pytest.skip(f"no {words[0]}")
     if library == "JAX" and not hasattr(importlib.import_module("jax"), "shard_map"):
         pytest.skip("this JAX has no jax.shard_map")
-    (tmp_path / words[-1]).write_text(code)
+    (tmp_path / words[-1]).write_text(code if HAS_GPUS else GPU.sub('"cpu"', code))
     words = [sys.executable if word == "python" else word for word in words]
     done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

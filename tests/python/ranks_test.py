@@ -32,6 +32,8 @@ def on_ranks(count, work, timeout=30.0):
             results[rank] = work(transport)
         except trifold.Error as error:
             results[rank] = error.with_traceback(None)
+        except BaseException as error:  # such as what pytest.raises raises
+            results[rank] = error
 
     threads = [threading.Thread(target=run, args=(rank, local.take(rank))) for rank in range(count)]
     for thread in threads:
@@ -123,6 +125,41 @@ def test_bits_of_one_device():
     np.testing.assert_array_equal(x, plan.solver().factor_solve(D, E, b))
 
 
+@pytest.mark.parametrize("columns", [None, 2])
+def test_refinement_of_single_precision(columns):
+    D, E, b = *make(6, 17, 2), rhs(6, 17, 2, columns)
+
+    def work(transport):
+        chain = trifold.ranks(transport, block=6, horizon=17, dtype="float32", batch=2, rhs=columns or 1)
+        wide = own(chain, D), own(chain, E, True), b[:, chain.first : chain.first + chain.blocks]
+        x = chain.factor_solve(*(array.astype(np.float32) for array in wide)).astype(np.float64)
+        refined = chain.refine(*wide, x)
+        assert refined.converged.all() and (refined.iterations > 0).all()
+        for arguments, words in (
+            ((*wide, None), "x is None; give the solution that is to be corrected"),
+            ((*wide, x.astype(np.float32)), "x is .*; give float64"),
+            ((wide[0].astype(np.float32), *wide[1:], x), "E is .*; these ranks take float32"),
+        ):
+            with pytest.raises(trifold.SpecError, match=words):
+                chain.refine(*arguments)
+        return x
+
+    np.testing.assert_allclose(np.concatenate(sound(on_ranks(3, work)), 1), solution(D, E, b), rtol=1e-12, atol=1e-13)
+
+
+def test_a_last_rank_of_one_block_refines():
+    D, E, b = *make(3, 4), rhs(3, 4)
+
+    def work(transport):
+        chain = trifold.ranks(transport, block=3, blocks=[3, 1][transport.rank])
+        mine = own(chain, D), own(chain, E, True), own(chain, b)
+        x = chain.factor_solve(*mine)
+        assert chain.refine(*mine, x).converged
+        return x
+
+    np.testing.assert_allclose(np.concatenate(sound(on_ranks(2, work))), solution(D, E, b), rtol=1e-12)
+
+
 def test_a_transport_of_the_callers():
     """Queues, as anyone may write them."""
     import queue
@@ -204,6 +241,10 @@ def test_arguments_that_do_not_fit():
         ({"block": 3, "horizon": 4, "timeout": 3}, "give it to LocalRanks"),
         ({"block": 3, "horizon": 4, "schedule": 2}, "schedule = 2 is no text"),
         ({"block": 3, "horizon": 4, "dtype": "mixed"}, "precision"),
+        ({"block": 3, "horizon": 4, "device": "gpu"}, "gpu"),
+        ({"block": 3, "horizon": 4, "nccl": 4096}, "a communicator of NCCL is for GPUs; give device='cuda:0' or its like with it"),
+        ({"block": 3, "horizon": 4, "nccl": 0}, "nccl = 0 is no address of an ncclComm_t"),
+        ({"block": 3, "horizon": 4, "nccl": "world"}, "nccl = 'world' is no address of an ncclComm_t; give it as an integer above 0"),
     ):
         with pytest.raises(trifold.SpecError, match=words):
             trifold.ranks(take(), **arguments)
@@ -211,7 +252,7 @@ def test_arguments_that_do_not_fit():
         trifold.ranks(3, block=3, horizon=4)
     taken = take()
     trifold.ranks(taken, block=3, horizon=4)
-    with pytest.raises(trifold.SpecError, match="belongs to a RankSolver"):
+    with pytest.raises(trifold.SpecError, match="belongs to a solver already"):
         trifold.ranks(taken, block=3, horizon=4)
     with pytest.raises(trifold.SpecError, match="give at least 1"):
         trifold.LocalRanks(0)
@@ -223,6 +264,7 @@ def test_arguments_that_do_not_fit():
         ({"block": 4, "horizon": 9}, 1, "rank 1 has"),
         ({"block": 3, "blocks": 3}, 1, "rank 1 has given its own blocks"),
         ({"block": 3, "horizon": "nine"}, 1, "arguments were refused"),
+        ({"block": 3, "horizon": 9, "device": "cuda:99"}, 1, "arguments were refused"),
     ],
 )
 def test_ranks_that_disagree_are_named(arguments, culprit, words):
@@ -230,7 +272,7 @@ def test_ranks_that_disagree_are_named(arguments, culprit, words):
         return trifold.ranks(transport, **(arguments if transport.rank == culprit else {"block": 3, "horizon": 9}))
 
     for rank, error in enumerate(on_ranks(3, work)):
-        if rank == culprit and isinstance(error, trifold.SpecError):
+        if rank == culprit and isinstance(error, (trifold.SpecError, trifold.DeviceError)):
             continue
         assert isinstance(error, trifold.RankError)
         assert error.rank == culprit
@@ -337,6 +379,13 @@ def test_a_process_that_hangs_is_named(kind):
     codes, printed = on_processes(kind, 3, "hang", "1")
     assert not any(codes), printed
     assert printed.count("says: rank 1 has ended, or has not answered") == 2, printed
+
+
+@pytest.mark.parametrize("kind", [pytest.param("mpi", marks=needs_mpi), pytest.param("gloo", marks=needs_torch)])
+def test_processes_that_disagree(kind):
+    codes, printed = on_processes(kind, 3, "differ", "1")
+    assert not any(codes), printed
+    assert printed.count("says: rank 1 has") == 3, printed
 
 
 @needs_torch

@@ -3,19 +3,16 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <barrier>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <functional>
 #include <map>
 #include <random>
-#include <thread>
 #include <trifold/trifold.hpp>
 
-#include "tools/bench/device_tools.hpp"
+#include "tools/bench/ranks.hpp"
 
 using namespace trifold;
+using namespace trifold::bench;
 
 namespace {
 
@@ -24,12 +21,10 @@ struct Options {
     std::vector<int> ranks{1, 2};
     std::vector<std::string> schedules{"auto"}, variants{"auto"};
     std::string backend = "cuda", library, shards;
-    int runs = 5, calls = 4;
+    Runs runs{.calls = 4};
     bool trace = false, weak = false, messages = false, batch = false, compiles = false;
     std::int64_t rhs = 1;
 };
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 /// Blocks of a chain that repeat after a while, so that long ones need no long uploads.
 class Pool {
@@ -106,46 +101,12 @@ struct Times {
     double factor = 0, solve = 0, factor_solve = 0;
 };
 
-/// Runs on each device, a thread each. What one throws ends the program, since others may wait for it.
-void on_devices(int count, const std::function<void(int)>& work) {
-    std::vector<std::thread> threads;
-    for (int k = 0; k < count; ++k)
-        threads.emplace_back([&, k] {
-            try {
-                work(k);
-            } catch (const std::exception& error) {
-                fmt::print("device {}: {}\n", k, error.what());
-                std::fflush(stdout);
-                std::_Exit(1);
-            }
-        });
-    for (auto& thread : threads) thread.join();
-}
-
-/// The least seconds of a call, when some are enqueued one after another on every device.
-template <class Barrier>
-double least_seconds(Barrier& barrier, const DeviceTools& tools, const Options& options, const std::function<void()>& call) {
-    call();
-    tools.synchronize();
-    double least = 1e9;
-    for (int run = 0; run < options.runs; ++run) {
-        barrier.arrive_and_wait();
-        const auto start = now();
-        for (int k = 0; k < options.calls; ++k) call();
-        tools.synchronize();
-        barrier.arrive_and_wait();
-        least = std::min(least, (now() - start) / options.calls);
-    }
-    return least;
-}
-
-template <class Barrier, class Factor, class Solve, class Both>
-Times times_of(Barrier& barrier, const DeviceTools& tools, const Options& options, const Factor& factor, const Solve& solve,
-               const Both& both) {
+Times times_of(std::barrier<>& barrier, const DeviceTools& tools, const Options& options, const std::function<void()>& factor,
+               const std::function<void()>& solve, const std::function<void()>& both) {
     Times times;
-    times.factor = 1e3 * least_seconds(barrier, tools, options, factor);
-    times.solve = 1e3 * least_seconds(barrier, tools, options, solve);
-    times.factor_solve = 1e3 * least_seconds(barrier, tools, options, both);
+    times.factor = 1e3 * least_seconds(barrier, tools, options.runs, factor);
+    times.solve = 1e3 * least_seconds(barrier, tools, options.runs, solve);
+    times.factor_solve = 1e3 * least_seconds(barrier, tools, options.runs, both);
     return times;
 }
 
@@ -157,25 +118,19 @@ void print(const std::string& size, int devices, const Times& times, const Times
     std::fflush(stdout);
 }
 
-std::shared_ptr<double> doubles(const DeviceTools& tools, const double* from, std::int64_t count) {
-    auto memory = tools.allocate(std::max<std::int64_t>(count, 1) * static_cast<std::int64_t>(sizeof(double)));
-    if (count > 0) tools.upload(memory.get(), from, count * static_cast<std::int64_t>(sizeof(double)));
-    return {memory, static_cast<double*>(memory.get())};
-}
-
 Times on_one(const Options& options, Chain& chain, const std::string& size) {
     Times times;
     std::string how;
     std::barrier barrier(1);
     on_devices(1, [&](int) {
-        const auto device = Device::parse(options.backend + ":0");
+        const auto device = device_of(options.backend, 0);
         const DeviceTools tools(device);
         Solver solver(Plan({.block = chain.n, .horizon = chain.horizon}, device));
         solver.prepare();
         how =
             solver.plan().choice().schedule.name + " " + solver.plan().choice().variant.substr(0, solver.plan().choice().variant.find(':'));
         const auto d = chain.d.upload(tools, 0, chain.horizon), e = chain.e.upload(tools, 0, chain.horizon - 1);
-        const auto b = doubles(tools, chain.b.data(), chain.horizon * chain.n), x = doubles(tools, chain.b.data(), chain.horizon * chain.n);
+        const auto b = upload(tools, chain.b), x = upload(tools, chain.b);
         const auto* D = static_cast<const double*>(d.get());
         const auto* E = static_cast<const double*>(e.get());
         const Stream stream{tools.stream()};
@@ -187,22 +142,6 @@ Times on_one(const Options& options, Chain& chain, const std::string& size) {
     });
     print(size, 1, times, times, chain.residual(), how);
     return times;
-}
-
-using Transports = std::vector<std::shared_ptr<Transport>>;
-
-Transports connect(const Options& options, int ranks) {
-    Transports result(static_cast<std::size_t>(ranks));
-    LocalRanks local(ranks);
-    const auto begin = now();
-    on_devices(ranks, [&](int rank) {
-        const auto device = Device::parse(fmt::format("{}:{}", options.backend, rank));
-        auto made = std::make_shared<NcclTransport>(local.take(rank), device, NcclOptions{.library = options.library});
-        if (rank == 0) fmt::print("{} ranks by NCCL {}, in {:.2f} s\n", ranks, made->library(), now() - begin);
-        result[static_cast<std::size_t>(rank)] = std::move(made);
-    });
-    std::fflush(stdout);
-    return result;
 }
 
 void on_ranks(const Options& options, Chain& chain, const std::string& size, const Transports& transports, const Times& one,
@@ -218,7 +157,7 @@ void on_ranks(const Options& options, Chain& chain, const std::string& size, con
         at = comma + 1;
     }
     on_devices(ranks, [&](int rank) {
-        const auto device = Device::parse(fmt::format("{}:{}", options.backend, rank));
+        const auto device = device_of(options.backend, rank);
         const DeviceTools tools(device);
         const auto start = now();
         const auto trace = [&](const char* what) {
@@ -234,8 +173,8 @@ void on_ranks(const Options& options, Chain& chain, const std::string& size, con
         if (rank == 0)
             how = fmt::format("{} {} plan {:.1f} s", solver.plan().choice().tuning.schedule, fmt::join(spec.shards, ","), now() - start);
         const auto d = chain.d.upload(tools, first, blocks), e = chain.e.upload(tools, first, std::min(blocks, chain.horizon - 1 - first));
-        const auto b = doubles(tools, chain.b.data() + first * chain.n, blocks * chain.n),
-                   x = doubles(tools, chain.b.data(), blocks * chain.n);
+        const auto own = std::span(chain.b).subspan(static_cast<std::size_t>(first * chain.n), static_cast<std::size_t>(blocks * chain.n));
+        const auto b = upload(tools, own), x = upload(tools, own);
         const auto* D = static_cast<const double*>(d.get());
         trace("arrays");
         const auto* E = static_cast<const double*>(e.get());
@@ -280,14 +219,14 @@ void compile(const Options& options, std::int64_t horizon, std::int64_t n, const
     for (const auto ranks : options.ranks) {
         const Spec spec{.block = n, .horizon = options.weak ? horizon * ranks : horizon};
         if (ranks == 1) {
-            Plan(spec, Device::parse(options.backend + ":0")).report();
+            Plan(spec, device_of(options.backend, 0)).report();
             continue;
         }
         for (const auto& schedule : options.schedules)
             for (const auto& variant : options.variants)
                 on_devices(ranks, [&](int rank) {
-                    RankPlan(spec, transports.at(ranks)[static_cast<std::size_t>(rank)],
-                             Device::parse(fmt::format("{}:{}", options.backend, rank)), {.schedule = schedule, .variant = variant})
+                    RankPlan(spec, transports.at(ranks)[static_cast<std::size_t>(rank)], device_of(options.backend, rank),
+                             {.schedule = schedule, .variant = variant})
                         .report();
                 });
     }
@@ -298,7 +237,7 @@ void run_messages(const Transports& transports, const Options& options) {
     std::barrier barrier(2);
     for (const std::int64_t bytes : {64LL, 12'288LL, 98'304LL, 1'572'864LL, 6'291'456LL, 25'165'824LL, 100'663'296LL})
         on_devices(2, [&](int rank) {
-            const DeviceTools tools(Device::parse(fmt::format("{}:{}", options.backend, rank)));
+            const DeviceTools tools(device_of(options.backend, rank));
             const auto memory = tools.allocate(bytes);
             auto& transport = *transports[static_cast<std::size_t>(rank)];
             const Stream stream{tools.stream()};
@@ -311,7 +250,7 @@ void run_messages(const Transports& transports, const Options& options) {
                 }
             };
             constexpr double hops = 20;
-            const auto seconds = least_seconds(barrier, tools, options, call) / hops;
+            const auto seconds = least_seconds(barrier, tools, options.runs, call) / hops;
             if (rank == 0)
                 fmt::print("message of {:9} bytes: {:8.2f} us, {:7.2f} GB/s\n", bytes, seconds * 1e6,
                            static_cast<double>(bytes) / seconds / 1e9);
@@ -327,14 +266,14 @@ void run_batch(const Options& options) {
         std::vector<Times> times(static_cast<std::size_t>(devices));
         std::barrier barrier(devices);
         on_devices(devices, [&](int k) {
-            const auto device = Device::parse(fmt::format("{}:{}", options.backend, k));
+            const auto device = device_of(options.backend, k);
             const DeviceTools tools(device);
             const auto mine = members / devices;
             Solver solver(Plan({.block = n, .horizon = horizon, .batch = mine}, device));
             solver.prepare();
             Chain chain(mine * horizon, n);
             const auto d = chain.d.upload(tools, 0, mine * horizon), e = chain.e.upload(tools, 0, mine * horizon);
-            const auto b = doubles(tools, chain.b.data(), mine * horizon * n), x = doubles(tools, chain.b.data(), mine * horizon * n);
+            const auto b = upload(tools, chain.b), x = upload(tools, chain.b);
             const auto* D = static_cast<const double*>(d.get());
             const auto* E = static_cast<const double*>(e.get());
             const Stream stream{tools.stream()};
@@ -364,10 +303,10 @@ int main(int argc, char** argv) {
     app.add_option("--schedules", options.schedules, "of a rank's own blocks, separated by semicolons")->delimiter(';');
     app.add_option("--variants", options.variants, "with knobs, separated by semicolons")->delimiter(';');
     app.add_option("--shards", options.shards, "blocks of each rank, separated by commas");
-    app.add_option("--backend", options.backend, "cuda or hip");
+    app.add_option("--backend", options.backend, "cuda, hip or cpu");
     app.add_option("--library", options.library, "NCCL's file");
-    app.add_option("--runs", options.runs, "of which the least time counts");
-    app.add_option("--calls", options.calls, "that follow one another in a run");
+    app.add_option("--runs", options.runs.runs, "of which the least time counts");
+    app.add_option("--calls", options.runs.calls, "that follow one another in a run");
     app.add_flag("--trace", options.trace, "say where ranks are");
     app.add_flag("--weak", options.weak, "N blocks a GPU");
     app.add_flag("--messages", options.messages, "time messages between two GPUs");
@@ -376,7 +315,7 @@ int main(int argc, char** argv) {
     CLI11_PARSE(app, argc, argv);
     std::map<int, Transports> transports;
     for (const auto ranks : options.ranks)
-        if (ranks > 1 && !options.batch) transports.emplace(ranks, connect(options, ranks));
+        if (ranks > 1 && !options.batch) transports.emplace(ranks, connect(options.backend, options.library, ranks));
     if (options.messages && transports.contains(2)) run_messages(transports.at(2), options);
     if (options.batch) return run_batch(options), 0;
     for (const auto& size : options.sizes) {

@@ -1,4 +1,5 @@
 // trifold-mpi: `mpirun -n 4 trifold solve D.npy E.npy b.npy -o x.npy`, where each process reads and holds its part of the chain.
+// Or `mpirun -n 4 trifold solve --iterative A.mtx b.mtx -o x.mtx`, where each reads all and the first one writes.
 // `trifold` starts it in its place where it is one of several processes.
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -14,6 +15,9 @@
 
 #include "tools/formats/file.hpp"
 #include "tools/formats/npy.hpp"
+#include "tools/trifold/family.hpp"
+#include "tools/trifold/solve.hpp"
+#include "tools/trifold/sparse/verbs.hpp"
 
 namespace {
 
@@ -143,15 +147,12 @@ int solve(const Options& options, const Files& files, const std::shared_ptr<Tran
     std::_Exit(status);
 }
 
-int run(const Options& options) {
+/// Runs `work` with messages of MPI.
+int run(double time_limit, const std::function<int(const std::shared_ptr<Transport>&)>& work) {
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     try {
-        const auto limit = std::chrono::milliseconds(std::llround(1e3 * options.time_limit));
-        const auto transport = std::make_shared<MpiTransport>(MPI_COMM_WORLD, limit);
-        const Files files(options.files);
-        const bool single = options.precision.empty() ? files.d.precision() == Precision::f32 : options.precision == "f32";
-        return single ? solve<float>(options, files, transport) : solve<double>(options, files, transport);
+        return work(std::make_shared<MpiTransport>(MPI_COMM_WORLD, std::chrono::milliseconds(std::llround(1e3 * time_limit))));
     } catch (const InputError& error) {
         fail(rank, bad_input, error.what());
     } catch (const SpecError& error) {
@@ -161,24 +162,63 @@ int run(const Options& options) {
     }
 }
 
-}  // namespace
+void add_time_limit(CLI::App& verb, double& seconds) {
+    verb.add_option("--time-limit", seconds, "seconds that a rank waits for another")->check(CLI::PositiveNumber);
+}
 
-int main(int argc, char** argv) {
-    MPI_Init(&argc, &argv);
+int solve_chain(CLI::App& app, int argc, char** argv) {
     Options options;
-    CLI::App app{"Solves a chain over processes of MPI, each of which reads its part of the files"};
-    auto* verb = app.add_subcommand("solve", "D.npy E.npy b.npy");
+    auto* verb = app.add_subcommand("solve", "D.npy E.npy b.npy; or --iterative A.mtx b.mtx, whose options --iterative --help lists");
     verb->add_option("files", options.files, "D.npy E.npy b.npy: one chain, without a batch axis")->expected(3)->required();
     verb->add_option("-o,--output", options.output, "where x goes, a NumPy array that all ranks write into");
     verb->add_option("--precision", options.precision, "f32 or f64; that of D when it is not given")->check(CLI::IsMember({"f32", "f64"}));
     verb->add_option("--schedule", options.tuning.schedule, "of a rank's own blocks");
     verb->add_option("--variant", options.tuning.variant, "of the kernels, and knobs");
-    verb->add_option("--time-limit", options.time_limit, "seconds that a rank waits for another")->check(CLI::PositiveNumber);
+    add_time_limit(*verb, options.time_limit);
+    app.parse(argc, argv);
+    return run(options.time_limit, [&](const std::shared_ptr<Transport>& transport) {
+        const Files files(options.files);
+        const bool single = options.precision.empty() ? files.d.precision() == Precision::f32 : options.precision == "f32";
+        return single ? solve<float>(options, files, transport) : solve<double>(options, files, transport);
+    });
+}
+
+/// The part that the family has in `trifold solve`.
+int solve_sparse(CLI::App& app, int argc, char** argv) {
+    command::SolveOptions options;
+    bool json = false;
+    double time_limit = Options().time_limit;
+    auto* verb = app.add_subcommand("solve", "--iterative A.mtx b.mtx");
+    const auto family = command::sparse_verbs();
+    verb->add_flag(family.option, family.purpose);
+    verb->add_option("--block", "rows of its blocks");
+    verb->add_flag("--json", json, "one JSON object on standard output");
+    command::add_solve_options(*verb, options, "A.mtx b.mtx, which all processes read");
+    add_time_limit(*verb, time_limit);
+    const std::string found_block;
+    const auto solve = family.solve(*verb, options, found_block);
+    app.parse(argc, argv);
+    return run(time_limit, [&](const std::shared_ptr<Transport>& transport) {
+        if (std::ranges::find(options.files, "-") != options.files.end())
+            throw InputError("all processes read the files, and - is one's own; give their names");
+        options.transport = transport;
+        if (options.output.is_standard()) command::report_to_standard_error();
+        const auto report = solve();
+        if (transport->rank() == 0) command::finish(report, json);
+        return report.solved ? done : unsolved;
+    });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    MPI_Init(&argc, &argv);
+    const bool is_sparse = std::any_of(argv, argv + argc, [](const char* word) { return std::string_view(word) == "--iterative"; });
+    CLI::App app{"Solves a chain over processes of MPI, each of which reads its part of the files; or a sparse system"};
     app.require_subcommand(1);
     int status = done;
     try {
-        app.parse(argc, argv);
-        status = run(options);
+        status = (is_sparse ? solve_sparse : solve_chain)(app, argc, argv);
     } catch (const CLI::ParseError& error) {
         int rank = 0;
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);

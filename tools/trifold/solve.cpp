@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
+#include <thread>
+#include <trifold/error.hpp>
 
 #include "tools/trifold/family.hpp"
 #include "tools/trifold/text.hpp"
@@ -17,7 +20,9 @@ std::vector<Contents> SolveOptions::read() const { return looked_at ? std::move(
 
 int SolveOptions::workers_on(const Device& on) const {
     if (on.backend() != Backend::cpu) return 1;
-    return workers > 0 ? workers : all_workers();
+    // Each of several processes is given its own.
+    const int all = workers > 0 ? workers : transport != nullptr ? 1 : all_workers();
+    return std::max(1, all / ranks);
 }
 
 double SolveOptions::tolerance_of(Precision solved_in) const { return tolerance.value_or(solved_in == Precision::f32 ? 1e-6 : 1e-14); }
@@ -39,6 +44,60 @@ std::string kernels_word(const PlanReport& report) { return report.prebuilt ? "p
 std::string kernels_text(const PlanReport& report) {
     if (report.prebuilt) return "prebuilt";
     return report.cache_hit ? "from the cache" : fmt::format("compiled in {}", seconds_text(report.compile_seconds));
+}
+
+void add_solve_options(CLI::App& app, SolveOptions& options, const std::string& files) {
+    app.add_option("files", options.files, files + "One of them may be -, for standard input")->required()->expected(2, 3);
+    auto* output = app.add_option(
+        "-o,--output", options.output.name,
+        "Where x goes: a name in .npy or .mtx says the format, another has that of the input. - is standard output; then the report goes "
+        "to standard error. Without it x is not kept");
+    app.add_option("--format", options.output.format, "Of x, where its name does not say it: npy or mtx")
+        ->check(CLI::IsMember({"npy", "mtx"}))
+        ->needs(output);
+    app.add_option("--device", options.device, "auto, cpu, cuda, cuda:1, hip or hip:1")->capture_default_str();
+    app.add_option(
+        "--precision", options.precision,
+        "f32, f64, or mixed: factored in f32, refined to the accuracy of f64, and where that fails solved in f64. That of the arrays, "
+        "or f64, when it is not given");
+    app.add_option("--workers", options.workers, "CPU threads; one for each processor that may be used when it is not given")
+        ->check(number_of_workers());
+    app.add_option("--ranks", options.ranks, "Threads that share one long chain or one sparse system, as processes would")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    app.add_option("--tolerance", options.tolerance, "Largest relative residual (1e-14 for f64 and mixed, 1e-6 for f32)")
+        ->check(non_negative_number());
+    app.add_flag("--accept-nearly-singular", options.accept_nearly_singular,
+                 "Take x of systems that are singular to the precision, though it may have no right digit");
+    app.add_flag("--condition", options.condition,
+                 "Estimate the reciprocal condition number, by a few solutions more. It decides what is nearly singular, "
+                 "where the least pivot only hints");
+}
+
+Device SolveOptions::device_of(int rank) const {
+    if (all_ranks() == 1) return Device::parse(device);
+    if (device == "auto" || device == "cpu") return Device::cpu();
+    if (device.find(':') != std::string::npos)
+        throw SpecError(fmt::format("{} ranks need a GPU each; give --device cuda or hip in place of {}", all_ranks(), device));
+    return Device::parse(fmt::format("{}:{}", device, rank));
+}
+
+void on_ranks(int ranks, const std::function<void(std::shared_ptr<Transport>)>& work) {
+    LocalRanks all(ranks);
+    std::vector<std::exception_ptr> thrown(static_cast<std::size_t>(ranks));
+    {
+        std::vector<std::jthread> threads;
+        for (int rank = 0; rank < ranks; ++rank)
+            threads.emplace_back([&, rank, transport = all.take(rank)]() mutable {
+                try {
+                    work(std::move(transport));
+                } catch (...) {
+                    thrown[static_cast<std::size_t>(rank)] = std::current_exception();
+                }
+            });
+    }
+    for (const auto& error : thrown)
+        if (error != nullptr) std::rethrow_exception(error);
 }
 
 namespace {
@@ -101,28 +160,7 @@ Action add_solve(CLI::App& app, const bool& json, Families families) {
     std::string files;
     for (const auto& family : families)
         if (!family.files.empty()) files += family.files + ". ";
-    app.add_option("files", options->files, files + "One of them may be -, for standard input")->required()->expected(2, 3);
-    auto* output = app.add_option(
-        "-o,--output", options->output.name,
-        "Where x goes: a name in .npy or .mtx says the format, another has that of the input. - is standard output; then the report goes "
-        "to standard error. Without it x is not kept");
-    app.add_option("--format", options->output.format, "Of x, where its name does not say it: npy or mtx")
-        ->check(CLI::IsMember({"npy", "mtx"}))
-        ->needs(output);
-    app.add_option("--device", options->device, "auto, cpu, cuda, cuda:1, hip or hip:1")->capture_default_str();
-    app.add_option(
-        "--precision", options->precision,
-        "f32, f64, or mixed: factored in f32, refined to the accuracy of f64, and where that fails solved in f64. That of the arrays, "
-        "or f64, when it is not given");
-    app.add_option("--workers", options->workers, "CPU threads; one for each processor that may be used when it is not given")
-        ->check(number_of_workers());
-    app.add_option("--tolerance", options->tolerance, "Largest relative residual (1e-14 for f64 and mixed, 1e-6 for f32)")
-        ->check(non_negative_number());
-    app.add_flag("--accept-nearly-singular", options->accept_nearly_singular,
-                 "Take x of systems that are singular to the precision, though it may have no right digit");
-    app.add_flag("--condition", options->condition,
-                 "Estimate the reciprocal condition number, by a few solutions more. It decides what is nearly singular, "
-                 "where the least pivot only hints");
+    add_solve_options(app, *options, files);
     const auto look = std::make_shared<Look>();
     const auto solve = by_family<SolveOptions, Report>(app, families, &FamilyVerbs::solve, *options, [=](FamilyChoice& choice) {
         if (options->files.size() != 2) return;  // arrays of blocks

@@ -24,9 +24,9 @@ class PointBench {
   public:
     PointBench(Point point, Device device, MeasureOptions options);
     ~PointBench();
-    /// Fills in verdict, why, seconds, spread, runs, residual and kernels. `may_spill`: so does the default. What goes wrong is a verdict;
+    /// Fills in verdict, why, seconds, spread, runs, residual and kernels. `most_spills`: bytes. What goes wrong is a verdict;
     /// only a device that takes no more work is an exception as well: see works().
-    void measure(Trial& trial, const Round& round, bool may_spill);
+    void measure(Trial& trial, const Round& round, std::int64_t most_spills);
     /// All in turn; the first is the default, whose results the others' are compared with, and one that is there twice has two times.
     void measure_by_turns(std::vector<Trial>& trials, const Round& round);
     /// False after a launch has failed in such a way that the process must end.

@@ -117,7 +117,7 @@ void PointSearch::try_one(Trial& trial, const Round& round) {
     if (trial.verdict == Verdict::sound) {
         const Turn turn(workshop_);
         const auto begin = Clock::now();
-        bench_.measure(trial, round, may_spill());
+        bench_.measure(trial, round, most_spills(trial.candidate, trials_));
         trial.took += since(begin);
         if (!bench_.works()) {
             keep(trial);
@@ -152,13 +152,6 @@ void PointSearch::keep(const Trial& trial) {
     best_seconds_ = seconds;
     workshop_.ledger.show(to_string(point_),
                           fmt::format("{:.1f} us by {}, {}", seconds * 1e6, trial.candidate.schedule, trial.candidate.variant));
-}
-
-/// Whether the default does.
-bool PointSearch::may_spill() const {
-    const auto found =
-        std::ranges::find_if(trials_, [](const Trial& trial) { return trial.is_default && trial.verdict == Verdict::sound; });
-    return found == trials_.end() || spill_bytes(found->kernels) > 0;
 }
 
 void PointSearch::check_device(const Trial& trial) {

@@ -33,7 +33,6 @@ class PointSearch {
     void try_one(Trial& trial, const Round& round);
     void try_by_turns(std::vector<Trial>& trials, const Round& round);
     void keep(const Trial& trial);
-    bool may_spill() const;
     void check_device(const Trial& trial);
 
     const Workshop& workshop_;

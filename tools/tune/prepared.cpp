@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <trifold/error.hpp>
+
+#include "generator/program/knob.hpp"
 
 namespace trifold::tune {
 namespace {
@@ -58,6 +61,23 @@ std::int64_t spill_bytes(const nlohmann::ordered_json& kernels) {
     std::int64_t total = 0;
     for (const auto& kernel : kernels) total += std::max<std::int64_t>(0, kernel.at("spill_bytes"));  // -1: not known
     return total;
+}
+
+std::int64_t most_spills(const Candidate& candidate, const std::vector<Trial>& trials) {
+    constexpr auto any = std::numeric_limits<std::int64_t>::max();
+    const auto name = parse_variant(candidate.variant);
+    if (name.pinned.empty()) return any;
+    std::int64_t most = 0;
+    bool knows_default = false;
+    for (const auto& trial : trials) {
+        if (trial.verdict != Verdict::sound) continue;
+        const auto spilled = spill_bytes(trial.kernels);
+        if (trial.is_default && spilled > 0) return any;
+        knows_default |= trial.is_default;
+        const auto other = parse_variant(trial.candidate.variant);
+        if (other.pinned.empty() && other.name == name.name) most = std::max(most, spilled);
+    }
+    return knows_default ? most : any;
 }
 
 void check_memory(std::int64_t workspace_bytes, std::int64_t data_bytes, const Device& device) {

@@ -59,6 +59,9 @@ Timed timed_calls(DeviceTools& tools, std::int64_t sets, const std::function<voi
 nlohmann::ordered_json kernels_of(const Program& program, const std::vector<KernelResources>& resources);
 /// Spills of all kernels together, as kernels_of gives them.
 std::int64_t spill_bytes(const nlohmann::ordered_json& kernels);
+/// Bytes that a candidate may spill, after these trials of its point. A variant whose knobs are those of the device's rows may spill: time
+/// decides. With other knobs it may spill as much as then, and without limit where the default spills.
+std::int64_t most_spills(const Candidate& candidate, const std::vector<Trial>& trials);
 
 /// Throws TooLarge where workspace and data need nearly all of the device's memory, or more.
 void check_memory(std::int64_t workspace_bytes, std::int64_t data_bytes, const Device& device);

@@ -29,7 +29,7 @@ enum class Verdict {
     sound,
     refused,           ///< the generator does not take it
     does_not_compile,  ///< or its compiler crashed
-    spilled,           ///< registers, which the default does not
+    spilled,           ///< registers, because of its knobs
     too_large,         ///< for the device's memory
     fails,             ///< a launch
     times_out,         ///< in the compiler or on the device

@@ -18,6 +18,8 @@ struct ChainSizes : Sizes {
     std::int64_t lower_leading = 0;  ///< elements between columns of D and of R in shared memory
     std::int64_t ring = 2;           ///< blocks of a sweep that are on their way or at hand
     std::int64_t band_threads = 32;  ///< threads that have bands of 16 rows
+    std::int64_t teams = 1;          ///< teams of so many, which take fronts in turn
+    bool copier = false;             ///< one more warp has the copies of a sweep
     bool helper = false;             ///< one more warp has right-hand sides and reports
 };
 
@@ -40,14 +42,17 @@ ChainSizes sizes_of(const Problem& problem) {
     sizes.tile = 8;
     const auto lanes = warp_lanes(problem.target);
     const auto bands = (sizes.padded + 15) / 16;
-    sizes.sweep_threads = lanes;
+    sizes.copier = take(problem, "chain_copier", quantities_of(problem, sizes)) != 0;
+    sizes.sweep_threads = sizes.copier ? 2 * lanes : lanes;
     sizes.columns = std::min<std::int64_t>(spec.rhs, 4);
-    const auto of_warp = sizes.padded <= largest_of_warp ? std::min(bands, take(problem, "chain_bands", quantities_of(problem, sizes))) : 1;
+    sizes.teams = take(problem, "chain_teams", quantities_of(problem, sizes));
+    const bool shares = sizes.teams == 1 && sizes.padded <= largest_of_warp;
+    const auto of_warp = shares ? std::min(bands, take(problem, "chain_bands", quantities_of(problem, sizes))) : 1;
     sizes.band_threads = bands / of_warp * lanes;
-    sizes.helper = take(problem, "chain_helper", quantities_of(problem, sizes)) != 0;
-    sizes.threads = sizes.band_threads + (sizes.helper ? lanes : 0);
+    sizes.helper = sizes.teams == 1 && take(problem, "chain_helper", quantities_of(problem, sizes)) != 0;
+    sizes.threads = sizes.teams * sizes.band_threads + (sizes.helper ? lanes : 0);
     sizes.lower_leading = conflict_free(sizes.padded);
-    sizes.factor_shared = chains_shared::chain_bytes(sizes.padded, sizes.lower_leading, sizes.columns, sizes.real);
+    sizes.factor_shared = sizes.teams * chains_shared::chain_bytes(sizes.padded, sizes.lower_leading, sizes.columns, sizes.real);
     sizes.ring = take(problem, "chain_ring", quantities_of(problem, sizes));
     sizes.sweep_shared = chains_shared::sweep_bytes(sizes.padded, sizes.columns, sizes.ring, sizes.real);
     return sizes;
@@ -101,7 +106,9 @@ constexpr double factored_blocks = 3.5, swept_blocks = 1.5;
 
 /// How much longer a front takes than one of a block that few warps share: its warps meet for each tile, or one warp has all its bands.
 double slowdown(const Model& model, const Problem& problem, const ChainSizes& sizes) {
-    if (sizes.padded > largest_of_warp) return 1 + model.precise("meeting");
+    const double teams = sizes.teams > 1 ? model.precise("teams") : 1;
+    if (sizes.padded > largest_of_warp) return teams * (1 + model.precise("meeting"));
+    if (sizes.teams > 1) return teams;
     return sizes.band_threads > warp_lanes(problem.target) ? 1 : 1 + model.precise("single");
 }
 
@@ -117,7 +124,7 @@ double seconds(const Problem& problem, const KnownDevice& device) {
     const auto slots = [&](std::int64_t blocks) { return model.multiprocessors() * static_cast<double>(blocks); };
     const auto front =
         slowdown(model, problem, sizes) * (model("front") + model.precise("row") * rows + model.precise("element") * elements);
-    const auto sweep = model("sweep") + model("sweep_row") * rows;
+    const auto sweep = (sizes.copier ? model("copier") : 1) * (model("sweep") + model("sweep_row") * rows);
     const bool rides = problem.spec.rhs <= sizes.columns;
     double cycles = model("verdict");
     for (const auto& load : loads_of(problem)) {
@@ -138,23 +145,27 @@ std::vector<Constant> constants(const Design& design) {
     result.insert(
         result.end(),
         {constant("LOWER_LEADING", sizes.lower_leading), constant("BAND_THREADS", sizes.band_threads),
-         constant("FRONT_THREADS", sizes.threads), constant("BAND_REREADS", take(problem, "chain_rereads", quantities_of(problem, sizes))),
+         constant("FRONT_THREADS", sizes.threads), constant("BAND_TEAMS", sizes.teams),
+         constant("BAND_REREADS", take(problem, "chain_rereads", quantities_of(problem, sizes))),
          constant("BAND_DOUBLES", take(problem, "chain_doubles", quantities_of(problem, sizes))), constant("CHAIN_HELPER", sizes.helper),
-         constant("SWEEP_COLUMNS", sizes.columns), constant("SWEEP_RING", sizes.ring), constant("SHARED_FACTOR", sizes.factor_shared),
-         constant("SHARED_SWEEP", sizes.sweep_shared), constant("FACTOR_BLOCKS", factor_blocks(problem, sizes)),
-         constant("SWEEP_BLOCKS", sweep_blocks(problem, sizes))});
+         constant("SWEEP_COLUMNS", sizes.columns), constant("SWEEP_RING", sizes.ring), constant("SWEEP_COPIER", sizes.copier),
+         constant("SHARED_FACTOR", sizes.factor_shared), constant("SHARED_SWEEP", sizes.sweep_shared),
+         constant("FACTOR_BLOCKS", factor_blocks(problem, sizes)), constant("SWEEP_BLOCKS", sweep_blocks(problem, sizes))});
     return result;
 }
 
 std::vector<std::string> templates(const Design& design) { return entry_of(design, "chains"); }
 
-constexpr Knob knobs[] = {bake,
-                          {"chain_registers", "registers of a thread that factors a chain", {128, 168, 200, 255}},
-                          {"chain_bands", "bands of 16 rows that a warp has, of blocks up to 32", {1, 2}},
-                          {"chain_helper", "whether a warp of its own has right-hand sides and reports", {0, 1}},
-                          {"chain_rereads", "whether a thread's number is computed again at each use", {0, 1}},
-                          {"chain_doubles", "whether products in single precision are added up in double precision", {0, 1}},
-                          {"chain_ring", "blocks of a sweep that are on their way or at hand", {2, 3, 4}}};
+constexpr Knob knobs[] = {
+    bake,
+    {"chain_registers", "registers of a thread that factors a chain", {128, 168, 200, 255}},
+    {"chain_bands", "bands of 16 rows that a warp has, of blocks up to 32", {1, 2}},
+    {"chain_teams", "teams of warps, which take a chain's fronts in turn: one eliminates D, the other follows with R", {1, 2}},
+    {"chain_helper", "whether a warp of its own has right-hand sides and reports", {0, 1}},
+    {"chain_rereads", "whether a thread's number is computed again at each use", {0, 1}},
+    {"chain_doubles", "whether products in single precision are added up in double precision", {0, 1}},
+    {"chain_copier", "whether a warp of its own has the copies of a sweep", {0, 1}},
+    {"chain_ring", "blocks of a sweep that are on their way or at hand", {2, 3, 4}}};
 
 }  // namespace
 

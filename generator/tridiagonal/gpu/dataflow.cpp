@@ -244,7 +244,7 @@ MemoryPlan memory(const Design& design) {
     MemoryPlan plan;
     add_results(plan, design);
     add_factors(plan, design);
-    add_updates(plan, design, both, slots_of(design));
+    add_updates(plan, design, both, 0);  // fronts pull what updates them, so no blocks are kept for it
     add_verdicts(plan, design, 1);
     add_progress(plan, design, sizes.wide_levels > 0 ? 4 : 3, 1);
     // Fronts of a sweep send one another words of 8 bytes, which are stamped with the number of the run.
@@ -383,11 +383,12 @@ std::vector<Constant> constants(const Design& design) {
     add_reciprocal("WIDE_RECIPROCAL", wide);
     add_reciprocal("ABOVE_RECIPROCAL", sizes.wide_levels > 0 ? design.spec.horizon - wide : 1);
     if (sizes.wide_levels > 0)
-        result.insert(result.end(), {constant("SHARED_WIDE", sizes.wide_shared), constant("BAND_THREADS", wide_threads(sizes)),
-                                     constant("FRONT_THREADS", wide_threads(sizes)), constant("WIDE_BLOCKS", wide_blocks(problem, sizes)),
-                                     constant("BAND_REREADS", take(problem, "wide_rereads", of)), constant("BAND_DOUBLES", 1),
-                                     constant("WIDE_SHARES_FRONT", take(problem, "wide_shares_front", of)),
-                                     constant("WIDE_DIAGONAL_FIRST", take(problem, "wide_diagonal_first", of))});
+        result.insert(result.end(),
+                      {constant("SHARED_WIDE", sizes.wide_shared), constant("BAND_THREADS", wide_threads(sizes)),
+                       constant("FRONT_THREADS", wide_threads(sizes)), constant("BAND_TEAMS", 1),
+                       constant("WIDE_BLOCKS", wide_blocks(problem, sizes)), constant("BAND_REREADS", take(problem, "wide_rereads", of)),
+                       constant("BAND_DOUBLES", 1), constant("WIDE_SHARES_FRONT", take(problem, "wide_shares_front", of)),
+                       constant("WIDE_DIAGONAL_FIRST", take(problem, "wide_diagonal_first", of))});
     return result;
 }
 

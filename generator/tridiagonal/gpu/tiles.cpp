@@ -286,9 +286,12 @@ MemoryPlan memory(const Design& design) {
     add_results(plan, design);
     add_factors(plan, design);
     plan.add("halves", blocks, half_panels(problem) * design.lowered.storage.factor, sizes.real);
-    const auto passed = is_part(design.schedule) ? tiles_shared::passed_vectors * design.lowered.members : 0;
-    add_updates(plan, design, checked_add(checked_multiply(2, blocks, "right-hand sides of the batch"), passed, "right-hand sides"),
-                is_part(design.schedule) ? tiles_shared::passed_blocks * design.lowered.members : slots_of(design));
+    // Fronts pull what updates them. Only what comes from another rank has a place of its own.
+    const auto members = is_part(design.schedule) ? design.lowered.members : 0;
+    add_updates(plan, design,
+                checked_add(checked_multiply(2, blocks, "right-hand sides of the batch"), tiles_shared::passed_vectors * members,
+                            "right-hand sides"),
+                tiles_shared::passed_blocks * members);
     add_verdicts(plan, design, side);
     // Counts of finished tiles: one for each row of a block's panels, and one for each sweep.
     add_progress(plan, design, 3, 3 * side + 2);

@@ -83,10 +83,7 @@ struct Torch {
                                : Element::other;
     }
 };
-const Torch& torch() {
-    static const auto* const known = new Torch;
-    return *known;
-}
+const Torch& torch() { return looked_up<Torch>(); }
 
 struct Cupy {
     nb::object stream, f32, f64, i32, u8;
@@ -104,10 +101,7 @@ struct Cupy {
         return same(f64) ? Element::f64 : same(f32) ? Element::f32 : same(i32) ? Element::i32 : same(u8) ? Element::u8 : Element::other;
     }
 };
-const Cupy& cupy() {
-    static const auto* const known = new Cupy;
-    return *known;
-}
+const Cupy& cupy() { return looked_up<Cupy>(); }
 
 /// Which library's arrays a type has; nothing for other types. Types are compared by address, so a lookup costs nanoseconds.
 std::optional<Library> library_of(nb::handle type) {

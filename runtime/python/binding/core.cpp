@@ -344,16 +344,18 @@ void bind_sparse(nb::module_& module) {
             [](BoundSparse* self, nb::handle starts, nb::handle columns, nb::handle parts, nb::handle device, std::int64_t block,
                const std::string& dtype, const std::string& preconditioner, const std::string& method, const std::string& partition,
                const std::string& variant, std::int64_t restart, std::int64_t rhs, std::int64_t most_iterations, std::int64_t subdomain,
-               int workers) {
+               int workers, BoundTransport* transport) {
                 new (self) BoundSparse(
                     starts, columns, parts, device,
-                    {block, dtype, preconditioner, method, partition, variant, restart, rhs, most_iterations, subdomain, workers});
+                    {block, dtype, preconditioner, method, partition, variant, restart, rhs, most_iterations, subdomain, workers},
+                    transport == nullptr ? nullptr : transport->take());
             },
             "starts"_a, "columns"_a, "parts"_a.none(), "device"_a.none(), nb::kw_only(), "block"_a, "dtype"_a, "preconditioner"_a,
             "method"_a, "partition"_a, "variant"_a, "restart"_a, "rhs"_a, "most_iterations"_a, "subdomain"_a, "workers"_a,
+            "transport"_a.none() = nb::none(),
             nb::sig("def __init__(self, starts: Any, columns: Any, parts: Any, device: Any, *, block: int, dtype: str, "
                     "preconditioner: str, method: str, partition: str, variant: str, restart: int, rhs: int, most_iterations: int, "
-                    "subdomain: int, workers: int) -> None"),
+                    "subdomain: int, workers: int, transport: Transport | None = None) -> None"),
             guarded)
         .def("update", &BoundSparse::update, "values"_a, "shift"_a, nb::sig("def update(self, values: Any, shift: float) -> None"), guarded)
         .def("run", &BoundSparse::run, "operation"_a, "b"_a, "x"_a, "columns"_a,
@@ -452,7 +454,7 @@ NB_MODULE(_core, module) {
                                    s::selected_inverse, s::marginals, s::forward_quadratic, s::log_determinant, s::status, s::refinement,
                                    s::reciprocal_condition, s::check, s::synchronize});
             make_built_in(ranks, {s::factor, s::factor_solve, s::factor_forward, s::solve, s::forward, s::backward, r::selected_inverse,
-                                  r::log_determinant, r::quadratic, r::status, r::check, r::next_block});
+                                  r::refine, r::log_determinant, r::quadratic, r::status, r::check, r::next_block});
         },
         "plan"_a, "solver"_a, "ranks"_a, nb::sig("def show_signatures(plan: Any, solver: Any, ranks: Any) -> None"));
     module.def(

@@ -1,6 +1,7 @@
 #pragma once
 #include <nanobind/nanobind.h>
 
+#include <atomic>
 #include <cstdint>
 
 namespace trifold::python {
@@ -26,6 +27,15 @@ inline std::int64_t integer(nb::handle value) {
     const auto result = PyLong_AsLongLong(value.ptr());
     if (result == -1 && PyErr_Occurred() != nullptr) nb::raise_python_error();
     return result;
+}
+
+/// Names of a library, looked up once and never freed. A static that one thread initializes would be waited for by another one with
+/// Python's lock, which the first one needs. So two threads may both look, and one result is left.
+template <class Names>
+const Names& looked_up() {
+    static std::atomic<const Names*> known = nullptr;
+    if (known == nullptr) known = new Names;
+    return *known;
 }
 
 }  // namespace trifold::python

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "runtime/python/binding/objects.hpp"
 #include "runtime/python/binding/unlocked.hpp"
 
 namespace trifold::python {
@@ -17,17 +18,16 @@ Device cpu() {
 }
 
 /// NVRTC may be in a wheel that only Python finds.
-void find_nvrtc() {
-    static const bool once = (nb::module_::import_("trifold.toolkit").attr("load_nvrtc")(), true);
-    static_cast<void>(once);
-}
+struct Nvrtc {
+    Nvrtc() { nb::module_::import_("trifold.toolkit").attr("load_nvrtc")(); }
+};
 
 }  // namespace
 
 Device device_at(Library library, Place place) {
     const auto backend = backend_of(library, place);
     if (backend == Backend::cpu) return cpu();
-    find_nvrtc();
+    looked_up<Nvrtc>();
     return backend == Backend::hip ? Device::hip(place.ordinal) : Device::cuda(place.ordinal);
 }
 
@@ -36,7 +36,7 @@ Device device_of(nb::handle device) {
     if (text == "cpu") return cpu();
     constexpr std::string_view of_cupy = "<CUDA Device ";
     if (text.starts_with(of_cupy)) text = "cuda:" + text.substr(of_cupy.size(), text.size() - of_cupy.size() - 1);
-    if (!text.starts_with("hip")) find_nvrtc();
+    if (!text.starts_with("hip")) looked_up<Nvrtc>();
     const Unlocked unlocked;
     return Device::parse(text);
 }

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "runtime/device/gpu_driver.hpp"
 #include "runtime/python/binding/objects.hpp"
 #include "runtime/python/binding/plan.hpp"
 #include "runtime/python/binding/texts.hpp"
@@ -76,14 +77,38 @@ class PythonTransport final : public Transport {
     int rank_, ranks_;
 };
 
+/// The address of what C calls a pointer, of an integer of Python.
+void* address_of(nb::handle number) {
+    auto* const address = PyLong_Check(number.ptr()) ? PyLong_AsVoidPtr(number.ptr()) : nullptr;
+    if (address != nullptr) return address;
+    PyErr_Clear();
+    throw SpecError(
+        fmt::format("nccl = {} is no address of an ncclComm_t; give it as an integer above 0, such as CuPy's "
+                    "NcclCommunicator.comm",
+                    nb::repr(number).c_str()));
+}
+
+/// Makes the device's context current while it lives, as a message of the device needs it.
+struct OnDevice {
+    explicit OnDevice(const Device& device) : context(gpu::driver(device.backend()), device.ordinal()), current(context) {}
+    gpu::Context context;
+    gpu::Current current;
+};
+
 }  // namespace
 
-BoundLocalRanks::BoundLocalRanks(int ranks, double timeout) : all_(ranks, time_limit_of(timeout)) {}
+BoundLocalRanks::BoundLocalRanks(int ranks, double timeout) : time_limit_(time_limit_of(timeout)), all_(ranks, time_limit_) {}
 
-BoundTransport::BoundTransport(nb::handle object) : transport_(std::make_shared<PythonTransport>(object)) {}
+BoundTransport::BoundTransport(std::shared_ptr<Transport> transport, std::chrono::milliseconds time_limit)
+    : transport_(std::move(transport)), device_(device_of(nb::str("cpu"))) {
+    nccl_.time_limit = time_limit;
+}
+
+BoundTransport::BoundTransport(nb::handle object, double timeout)
+    : BoundTransport(std::make_shared<PythonTransport>(object), time_limit_of(timeout)) {}
 
 Transport& BoundTransport::there() const {
-    if (transport_ == nullptr) throw SpecError("this transport belongs to a RankSolver already; take another for each RankSolver");
+    if (transport_ == nullptr) throw SpecError("this transport belongs to a solver already; take another for each solver");
     return *transport_;
 }
 
@@ -96,6 +121,23 @@ std::vector<std::int64_t> BoundTransport::gather(std::int64_t mine) const {
     return numbers;
 }
 
+void BoundTransport::place(nb::handle device, nb::handle nccl) {
+    device_ = device_of(device);
+    if (!nccl.is_none()) nccl_.communicator = address_of(nccl);
+    if (device_.backend() == Backend::cpu && nccl_.communicator != nullptr)
+        throw SpecError("a communicator of NCCL is for GPUs; give device='cuda:0' or its like with it");
+    if (device_.backend() == Backend::cuda)
+        nccl_.library = nb::cast<std::string>(nb::module_::import_("trifold.toolkit").attr("nccl_path")());
+}
+
+std::shared_ptr<Transport> BoundTransport::take() {
+    there();
+    auto hosts = std::move(transport_);
+    if (device_.backend() == Backend::cpu || hosts->ranks() == 1) return hosts;
+    const Unlocked unlocked;
+    return std::make_shared<NcclTransport>(std::move(hosts), device_, nccl_);
+}
+
 /// The arrays of one call.
 struct BoundRanks::Inputs {
     explicit Inputs(const Members& of) : members(of) {}
@@ -105,14 +147,15 @@ struct BoundRanks::Inputs {
     std::int64_t columns = 0;
     bool has_columns = false;
 
-    RankOptions options(const Options& given) const {
+    RankOptions options(const Options& given, Stream stream) const {
         RankOptions options{.active = active.as<const int>(),
                             .pivot_floor = given.pivot_floor,
                             .accept_nearly_singular = given.accept_nearly_singular,
                             .members = members.count,
-                            .columns = columns};
+                            .columns = columns,
+                            .stream = stream};
         const auto any = [](const Array& array) {
-            return AnyArray(array.data(), true, array.element() == Element::f32 ? Precision::f32 : Precision::f64);
+            return AnyArray(array.data(), array.place().ordinal < 0, array.element() == Element::f32 ? Precision::f32 : Precision::f64);
         };
         if (diagonal) options.diagonal = any(diagonal);
         if (shift) options.shift = any(shift);
@@ -120,15 +163,21 @@ struct BoundRanks::Inputs {
     }
 };
 
-BoundRanks::BoundRanks(std::shared_ptr<Transport> transport, const Spec& spec, const Tuning& tuning, std::vector<std::int64_t> shards)
-    : Bound(fits_ranks), transport_(std::move(transport)) {
+BoundRanks::BoundRanks(BoundTransport& transport, const Spec& spec, const Tuning& tuning, std::vector<std::int64_t> shards)
+    : Bound(fits_ranks), device_(transport.device()), transport_(transport.take()) {
     element_ = spec.precision == Precision::f32 ? Element::f32 : Element::f64;
+    if (device_.backend() != Backend::cpu) place_.ordinal = device_.ordinal();
     const Unlocked unlocked;
-    solver_ = std::make_unique<RankSolver>(RankPlan(spec, transport_, Device::cpu(), tuning, std::move(shards)));
+    solver_ = std::make_unique<RankSolver>(RankPlan(spec, transport_, device_, tuning, std::move(shards)));
 }
 
+/// Other ranks of this process run on meanwhile, since NCCL may wait for them.
 BoundRanks::~BoundRanks() {
     if (was_forked()) static_cast<void>(solver_.release());
+    if (on_host()) return;
+    const Unlocked unlocked;
+    solver_.reset();
+    transport_.reset();
 }
 
 void BoundRanks::read(Array& array, nb::handle given, const char* name, const std::vector<std::int64_t>& shape) const {
@@ -143,8 +192,10 @@ void BoundRanks::read(Array& array, nb::handle given, const char* name, const st
 
 void BoundRanks::read_system(Inputs& in, nb::handle d, nb::handle e, const Options& options) {
     const auto n = spec().spec.block, blocks = spec().blocks(), batch = spec().spec.batch;
-    read_real(in.d, d, "D");
+    in.d.read(d, "D");
     library_ = in.d.library();
+    take_place(in.d);
+    expect_real(in.d);
     const auto dims = in.d.shape().size();
     const auto members = dims == 4 ? in.d.shape()[0] : 1;
     if (members < 1 || members > batch)
@@ -183,9 +234,11 @@ void BoundRanks::read_active(Inputs& in, nb::handle active) const {
     in.active.make_contiguous();
 }
 
-void BoundRanks::read_rhs(Inputs& in, nb::handle b, nb::handle out) {
-    read_real(in.b, b, "b");
-    library_ = in.b.library();
+void BoundRanks::read_right_side(Inputs& in, nb::handle b) {
+    in.b.read(b, "b");
+    if (!in.d || on_host()) library_ = in.b.library();
+    take_place(in.b);
+    expect_real(in.b);
     auto shape = in.members.shape({spec().blocks(), spec().spec.block});
     const auto given = in.b.shape();
     in.has_columns = given.size() == shape.size() + 1;
@@ -197,14 +250,26 @@ void BoundRanks::read_rhs(Inputs& in, nb::handle b, nb::handle out) {
                                     text, text, in.members.batched ? "a" : "no"));
     }
     in.b.make_contiguous();
-    in.result = read_or_make(in.x, out, "out", shape, element_, library_);
+}
+
+void BoundRanks::read_rhs(Inputs& in, nb::handle b, nb::handle out) {
+    read_right_side(in, b);
+    in.result = read_or_make(in.x, out, "out", in.b.shape(), element_, library_);
+}
+
+nb::object BoundRanks::give(const std::vector<double>& values, const std::vector<std::int64_t>& shape) const {
+    Array on_host;
+    on_host.read(make_array(Library::numpy, {}, shape, Element::f64), "out", true);
+    std::ranges::copy(values, on_host.as<double>());
+    return helper("placed")(on_host.object(), library_name(library_), place_.ordinal);
 }
 
 template <class Body>
 void BoundRanks::run(bool checked, Body body) {
     if (was_forked()) throw DeviceError("this process was forked from a rank, and only the rank can go on; start processes by 'spawn'");
+    const auto stream = this->stream();
     const Unlocked unlocked;
-    with_real([&](auto real) { body(*solver_, real); });
+    with_real([&](auto real) { body(*solver_, real, stream); });
     if (checked) solver_->check();
 }
 
@@ -212,8 +277,9 @@ void BoundRanks::factor(nb::handle d, nb::handle e, const Options& options) {
     Inputs in(members_);
     read_system(in, d, e, options);
     members_ = in.members;
-    run(checks(options.check),
-        [&]<class Real>(RankSolver& solver, Real) { solver.factor(in.d.as<const Real>(), in.e.as<const Real>(), in.options(options)); });
+    run(checks(options.check), [&]<class Real>(RankSolver& solver, Real, Stream stream) {
+        solver.factor(in.d.as<const Real>(), in.e.as<const Real>(), in.options(options, stream));
+    });
 }
 
 nb::object BoundRanks::factor_along(Operation operation, nb::handle d, nb::handle e, nb::handle b, nb::handle out, const Options& options) {
@@ -222,12 +288,12 @@ nb::object BoundRanks::factor_along(Operation operation, nb::handle d, nb::handl
     read_rhs(in, b, out);
     members_ = in.members;
     columns_ = in.has_columns;
-    run(checks(options.check), [&]<class Real>(RankSolver& solver, Real) {
+    run(checks(options.check), [&]<class Real>(RankSolver& solver, Real, Stream stream) {
         const auto *of_d = in.d.as<const Real>(), *of_e = in.e.as<const Real>(), *of_b = in.b.as<const Real>();
         if (operation == Operation::factor_forward)
-            solver.factor_forward(of_d, of_e, of_b, in.x.as<Real>(), in.options(options));
+            solver.factor_forward(of_d, of_e, of_b, in.x.as<Real>(), in.options(options, stream));
         else
-            solver.factor_solve(of_d, of_e, of_b, in.x.as<Real>(), in.options(options));
+            solver.factor_solve(of_d, of_e, of_b, in.x.as<Real>(), in.options(options, stream));
     });
     return finish(in.b, in.result);
 }
@@ -237,15 +303,15 @@ nb::object BoundRanks::sweep(Operation operation, nb::handle b, nb::handle out, 
     read_rhs(in, b, out);
     read_active(in, active);
     if (operation != Operation::backward) columns_ = in.has_columns;
-    run(checks(check), [&]<class Real>(RankSolver& solver, Real) {
+    run(checks(check), [&]<class Real>(RankSolver& solver, Real, Stream stream) {
         const auto* of_b = in.b.as<const Real>();
         auto* const of_x = in.x.as<Real>();
         if (operation == Operation::forward)
-            solver.forward(of_b, of_x, in.options({}));
+            solver.forward(of_b, of_x, in.options({}, stream));
         else if (operation == Operation::backward)
-            solver.backward(of_b, of_x, in.options({}));
+            solver.backward(of_b, of_x, in.options({}, stream));
         else
-            solver.solve(of_b, of_x, in.options({}));
+            solver.solve(of_b, of_x, in.options({}, stream));
     });
     return finish(in.b, in.result);
 }
@@ -257,34 +323,59 @@ nb::object BoundRanks::selected_inverse(nb::handle active, std::optional<bool> c
     Array lower;
     in.result = read_or_make(in.x, nb::none(), "out", in.members.shape({spec().blocks(), n, n}), element_, library_);
     const auto coupling = read_or_make(lower, nb::none(), "out", in.members.shape({couplings(), n, n}), element_, library_);
-    run(checks(check),
-        [&]<class Real>(RankSolver& solver, Real) { solver.selected_inverse(in.x.as<Real>(), lower.as<Real>(), in.options({})); });
+    run(checks(check), [&]<class Real>(RankSolver& solver, Real, Stream stream) {
+        solver.selected_inverse(in.x.as<Real>(), lower.as<Real>(), in.options({}, stream));
+    });
     return nb::make_tuple(in.result, coupling);
+}
+
+nb::object BoundRanks::refine(nb::handle d, nb::handle e, nb::handle b, nb::handle x, const Options& options) {
+    if (x.is_none()) throw SpecError("x is None; give the solution that is to be corrected");
+    Inputs in(members_);
+    in.d.read(d, "D");
+    const auto usual = element_;
+    if (in.d.element() == Element::f64) element_ = Element::f64;
+    try {
+        read_system(in, d, e, options);
+        read_right_side(in, b);
+        read_or_make(in.x, x, "x", in.b.shape(), element_, library_);
+    } catch (...) {
+        element_ = usual;
+        throw;
+    }
+    element_ = usual;
+    std::vector<Refinement> all;
+    run(false, [&](RankSolver& solver, auto, Stream stream) {
+        const auto refine = [&]<class Real>(Real) {
+            const auto *of_d = in.d.as<const Real>(), *of_e = in.e.as<const Real>(), *of_b = in.b.as<const Real>();
+            all = solver.refine(of_d, of_e, of_b, in.x.as<Real>(), in.options(options, stream));
+        };
+        if (in.d.element() == Element::f64)
+            refine(double{});
+        else
+            refine(float{});
+    });
+    const auto row = [](const Refinement& r) { return nb::make_tuple(r.iterations, r.converged, r.backward_error); };
+    return helper("refinement")(listed(all, row), in.members.batched);
 }
 
 nb::object BoundRanks::log_determinant() {
     std::vector<double> found;
-    run(false, [&](RankSolver& solver, auto) { found = solver.log_determinant(); });
-    Array values;
-    const auto result = read_or_make(values, nb::none(), "out", members_.shape({}), Element::f64, library_);
-    std::ranges::copy(found, values.as<double>());
-    return result;
+    run(false, [&](RankSolver& solver, auto, Stream) { found = solver.log_determinant(); });
+    return give(found, members_.shape({}));
 }
 
 nb::object BoundRanks::quadratic() {
     std::vector<double> found;
-    run(false, [&](RankSolver& solver, auto) { found = solver.quadratic(); });
+    run(false, [&](RankSolver& solver, auto, Stream) { found = solver.quadratic(); });
     auto shape = members_.shape({});
     if (columns_) shape.push_back(static_cast<std::int64_t>(found.size()) / members_.count);
-    Array values;
-    const auto result = read_or_make(values, nb::none(), "out", shape, Element::f64, library_);
-    std::ranges::copy(found, values.as<double>());
-    return result;
+    return give(found, shape);
 }
 
 nb::object BoundRanks::status() {
     std::vector<Outcome> outcomes;
-    run(false, [&](RankSolver& solver, auto) { outcomes = solver.status(); });
+    run(false, [&](RankSolver& solver, auto, Stream) { outcomes = solver.status(); });
     const auto row = [](const Outcome& o) {
         return nb::make_tuple(o.block, o.row, o.floors, o.solution, o.inverse, o.quadratic, o.least_pivot, o.nearly_singular);
     };
@@ -292,32 +383,32 @@ nb::object BoundRanks::status() {
 }
 
 void BoundRanks::check() {
-    run(true, [](RankSolver&, auto) {});
+    run(true, [](RankSolver&, auto, Stream) {});
 }
 
 nb::object BoundRanks::next_block(nb::handle b) {
     Inputs in(members_);
-    read_rhs(in, b, nb::none());
-    const auto each = spec().spec.block * in.columns, bytes = each * (element_ == Element::f32 ? 4 : 8);
+    read_right_side(in, b);
     const auto rank = spec().rank;
-    std::vector<char> first(static_cast<std::size_t>(in.members.count * bytes)), next(first.size());
-    for (std::int64_t m = 0; m < in.members.count; ++m)
-        std::memcpy(first.data() + m * bytes, in.b.as<char>() + m * spec().blocks() * bytes, static_cast<std::size_t>(bytes));
     const bool last = rank + 1 == spec().ranks();
-    run(false, [&](RankSolver&, auto) {
-        const auto count = static_cast<std::int64_t>(first.size());
-        // Where sending waits for the receiver, neighbours take turns.
-        if (rank % 2 == 1) transport_->send(rank - 1, first.data(), count);
-        if (!last) transport_->receive(rank + 1, next.data(), count);
-        if (rank % 2 == 0 && rank > 0) transport_->send(rank - 1, first.data(), count);
-    });
-    if (last) return nb::none();
     auto shape = in.members.shape({1, spec().spec.block});
     if (in.has_columns) shape.push_back(in.columns);
-    Array values;
-    const auto result = read_or_make(values, nb::none(), "out", shape, element_, library_);
-    std::memcpy(values.data(), next.data(), next.size());
-    return result;
+    Array first, next;
+    first.read(helper("first_blocks")(in.b.object(), in.members.batched), "b");
+    first.make_contiguous();
+    const auto result = read_or_make(next, nb::none(), "out", shape, element_, library_);
+    const auto bytes = first.size() * (element_ == Element::f32 ? 4 : 8);
+    run(false, [&](RankSolver&, auto, Stream stream) {
+        const auto current = device_.backend() == Backend::cpu ? nullptr : std::make_unique<OnDevice>(device_);
+        transport_->meet(bytes, "next_block");
+        transport_->begin_group();
+        // Where sending waits for the receiver, neighbours take turns.
+        if (rank % 2 == 1) transport_->send(rank - 1, first.data(), bytes, stream);
+        if (!last) transport_->receive(rank + 1, next.data(), bytes, stream);
+        if (rank % 2 == 0 && rank > 0) transport_->send(rank - 1, first.data(), bytes, stream);
+        transport_->end_group();
+    });
+    return last ? nb::none() : finish(in.b, result);
 }
 
 void bind_ranks(nb::module_& module) {
@@ -325,9 +416,12 @@ void bind_ranks(nb::module_& module) {
     const auto none = nb::none();
     nb::class_<BoundTransport>(module, "Transport", "Messages between the ranks of one chain.")
         .def(
-            "__init__", [](BoundTransport* self, nb::handle object) { new (self) BoundTransport(object); }, "object"_a,
-            nb::sig("def __init__(self, object: Any) -> None"), in_call)
+            "__init__", [](BoundTransport* self, nb::handle object, double timeout) { new (self) BoundTransport(object, timeout); },
+            "object"_a, "timeout"_a, nb::sig("def __init__(self, object: Any, timeout: float) -> None"), in_call)
         .def("gather", &BoundTransport::gather, "mine"_a, nb::sig("def gather(self, mine: int) -> list[int]"), in_call)
+        .def("place", &BoundTransport::place, "device"_a.none(), "nccl"_a.none(),
+             nb::sig("def place(self, device: Any, nccl: int | None) -> None"), "Where the arrays are, before a solver takes this.",
+             in_call)
         .def_prop_ro("rank", [](const BoundTransport& self) { return self.there().rank(); })
         .def_prop_ro("ranks", [](const BoundTransport& self) { return self.there().ranks(); });
     nb::class_<BoundLocalRanks>(module, "LocalRanks", text::local)
@@ -335,7 +429,7 @@ void bind_ranks(nb::module_& module) {
             "__init__", [](BoundLocalRanks* self, int ranks, double timeout) { new (self) BoundLocalRanks(ranks, timeout); }, "ranks"_a,
             "timeout"_a = 30.0, nb::sig("def __init__(self, ranks: int, timeout: float = 30.0) -> None"))
         .def(
-            "take", [](BoundLocalRanks& self, int rank) { return BoundTransport(self.take(rank)); }, "rank"_a,
+            "take", [](BoundLocalRanks& self, int rank) { return BoundTransport(self.take(rank), self.time_limit()); }, "rank"_a,
             nb::sig("def take(self, rank: int) -> Transport"), "The transport of a rank, for the thread that is it. Each rank once.");
 
     nb::class_<BoundRanks> solver(module, "RankSolver", text::whole);
@@ -347,7 +441,7 @@ void bind_ranks(nb::module_& module) {
             for (const auto count : shards) horizon += count;
             Spec spec{.block = block, .horizon = horizon, .precision = precision_of(dtype), .rhs = rhs, .batch = batch};
             if (!operations.empty()) spec.operations = parse_operations(operations);
-            new (self) BoundRanks(transport.take(), spec, {.schedule = schedule, .workers = workers}, std::move(shards));
+            new (self) BoundRanks(transport, spec, {.schedule = schedule, .workers = workers}, std::move(shards));
         },
         "transport"_a, nb::kw_only(), "block"_a, "horizon"_a, "shards"_a, "dtype"_a, "batch"_a, "rhs"_a, "schedule"_a, "operations"_a,
         "workers"_a, nb::sig(text::make.signature), in_call);
@@ -384,6 +478,12 @@ void bind_ranks(nb::module_& module) {
     solver
         .def("selected_inverse", &BoundRanks::selected_inverse, nb::kw_only(), "active"_a = none, "check"_a = none,
              nb::sig(text::selected_inverse.signature), text::selected_inverse.description, in_call)
+        .def(
+            "refine",
+            [](BoundRanks& self, nb::handle d, nb::handle e, nb::handle b, nb::handle x, nb::handle shift, nb::handle diagonal,
+               nb::handle active) { return self.refine(d, e, b, x, {shift, diagonal, active}); },
+            "D"_a.none(), "E"_a.none(), "b"_a.none(), "x"_a.none(), nb::kw_only(), "shift"_a = none, "diagonal"_a = none, "active"_a = none,
+            nb::sig(text::refine.signature), text::refine.description, in_call)
         .def("log_determinant", &BoundRanks::log_determinant, nb::sig(text::log_determinant.signature), text::log_determinant.description,
              in_call)
         .def("quadratic", &BoundRanks::quadratic, nb::sig(text::quadratic.signature), text::quadratic.description, in_call)

@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <memory>
 #include <string>
 #include <trifold/rank_solver.hpp>
@@ -14,30 +15,38 @@ class BoundLocalRanks {
   public:
     BoundLocalRanks(int ranks, double timeout);
     std::shared_ptr<Transport> take(int rank) { return all_.take(rank); }
+    std::chrono::milliseconds time_limit() const { return time_limit_; }
 
   private:
+    std::chrono::milliseconds time_limit_;
     LocalRanks all_;
 };
 
-/// trifold._core.Transport. A RankSolver takes it over.
+/// trifold._core.Transport: messages between hosts, and the device of the arrays that they are about. A solver takes it over.
 class BoundTransport {
   public:
-    explicit BoundTransport(std::shared_ptr<Transport> transport) : transport_(std::move(transport)) {}
+    BoundTransport(std::shared_ptr<Transport> transport, std::chrono::milliseconds time_limit);
     /// Takes an object of Python with rank, ranks, send(to, buffer) and receive(from, buffer).
-    explicit BoundTransport(nb::handle object);
+    BoundTransport(nb::handle object, double timeout);
     Transport& there() const;
     /// The number that each rank gives, on all of them.
     std::vector<std::int64_t> gather(std::int64_t mine) const;
-    std::shared_ptr<Transport> take() { return there(), std::move(transport_); }
+    /// Where arrays are. `nccl`: the address of an ncclComm_t, or None.
+    void place(nb::handle device, nb::handle nccl);
+    const Device& device() const { return device_; }
+    /// For a solver. All ranks call it together: GPUs then get messages of NCCL.
+    std::shared_ptr<Transport> take();
 
   private:
     std::shared_ptr<Transport> transport_;
+    Device device_;
+    NcclOptions nccl_;
 };
 
 /// trifold.RankSolver: the calls of a RankSolver on arrays of Python.
 class BoundRanks : Bound {
   public:
-    BoundRanks(std::shared_ptr<Transport> transport, const Spec& spec, const Tuning& tuning, std::vector<std::int64_t> shards);
+    BoundRanks(BoundTransport& transport, const Spec& spec, const Tuning& tuning, std::vector<std::int64_t> shards);
     ~BoundRanks();
 
     void factor(nb::handle d, nb::handle e, const Options& options);
@@ -46,6 +55,8 @@ class BoundRanks : Bound {
     /// The operation is forward, backward or solve.
     nb::object sweep(Operation operation, nb::handle b, nb::handle out, nb::handle active, std::optional<bool> check);
     nb::object selected_inverse(nb::handle active, std::optional<bool> check);
+    /// Corrects x. The arrays may be of float64 although the ranks' are of float32.
+    nb::object refine(nb::handle d, nb::handle e, nb::handle b, nb::handle x, const Options& options);
     nb::object log_determinant();
     nb::object quadratic();
     nb::object status();
@@ -63,10 +74,14 @@ class BoundRanks : Bound {
     void read_system(Inputs& in, nb::handle d, nb::handle e, const Options& options);
     void read_coupling(Inputs& in, nb::handle e);
     void read_active(Inputs& in, nb::handle active) const;
+    void read_right_side(Inputs& in, nb::handle b);
     void read_rhs(Inputs& in, nb::handle b, nb::handle out);
+    /// Numbers of float64 that the host has, as an array of the last call's library.
+    nb::object give(const std::vector<double>& values, const std::vector<std::int64_t>& shape) const;
     template <class Body>
     void run(bool checked, Body body);
 
+    Device device_;
     std::shared_ptr<Transport> transport_;
     std::unique_ptr<RankSolver> solver_;
     Members members_;       // the last factorization's

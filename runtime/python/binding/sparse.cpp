@@ -56,6 +56,9 @@ nb::tuple outcome_of(const SparseOutcome& outcome, const std::vector<double>& hi
     return nb::make_tuple(std::string(trifold::to_string(outcome.end)), outcome.iterations, outcome.residual, outcome.norm_b, residuals);
 }
 
+/// A GPU as Python names it.
+std::string name_of(Backend backend, int ordinal) { return fmt::format("{}:{}", backend == Backend::hip ? "hip" : "cuda", ordinal); }
+
 /// Solvers by number, for as long as somebody has them.
 class Numbered {
   public:
@@ -157,22 +160,33 @@ nb::tuple sparse_problem(const SparseFailed::Failure& failure) {
     return nb::make_tuple("singular", v.zero_row, v.zero_row);
 }
 
-BoundSparse::BoundSparse(nb::handle starts, nb::handle columns, nb::handle parts, nb::handle device, const SparseSettings& settings) {
+BoundSparse::BoundSparse(nb::handle starts, nb::handle columns, nb::handle parts, nb::handle device, const SparseSettings& settings,
+                         std::shared_ptr<Transport> transport) {
     const auto s = numbers_of(starts, "starts"), c = numbers_of(columns, "columns");
-    const auto spec = spec_of(settings);
+    auto spec = spec_of(settings);
+    if (transport != nullptr) spec.operations = {SparseOperation::solve};
     const auto partition = partition_of(settings, numbers_of(parts, "partition"));
     const auto where = device_of(device);
     const Unlocked unlocked;
     const SparsePattern pattern{std::span(s), std::span(c)};
     const SparseTuning tuning{.workers = settings.workers, .variant = settings.variant};
-    solver_ = std::make_shared<SharedSparse>(SparsePlan(spec, pattern, where, partition, tuning));
+    solver_ =
+        std::make_shared<SharedSparse>(transport == nullptr ? SparsePlan(spec, pattern, where, partition, tuning)
+                                                            : SparsePlan(spec, pattern, std::move(transport), where, partition, tuning));
     number_ = numbered().add(solver_);
+}
+
+/// Other ranks of this process run on meanwhile, since NCCL may wait for them.
+BoundSparse::~BoundSparse() {
+    if (solver_->plan().device().backend() == Backend::cpu) return;
+    const Unlocked unlocked;
+    solver_.reset();
 }
 
 std::string BoundSparse::device() const {
     const auto& device = solver_->plan().device();
     if (device.backend() == Backend::cpu) return "cpu";
-    return fmt::format("{}:{}", device.backend() == Backend::hip ? "hip" : "cuda", device.ordinal());
+    return name_of(device.backend(), device.ordinal());
 }
 
 Stream BoundSparse::stream_of(std::initializer_list<const Array*> arrays) const {
@@ -183,9 +197,10 @@ Stream BoundSparse::stream_of(std::initializer_list<const Array*> arrays) const 
                                         first.describe()));
     if (on_host(first)) return {};
     const auto& device = solver_->plan().device();
-    if (device.backend() != backend_of(first.library(), first.place()) || device.ordinal() != first.place().ordinal)
+    const auto backend = backend_of(first.library(), first.place());
+    if (device.backend() != backend || device.ordinal() != first.place().ordinal)
         throw SpecError(fmt::format("{} is {}, and the plan on {}; make it with device='{}', or copy the array there", first.name(),
-                                    first.describe(), this->device(), to_string(first.place())));
+                                    first.describe(), this->device(), name_of(backend, first.place().ordinal)));
     return current_stream(first.library(), first.place());
 }
 

@@ -57,8 +57,12 @@ std::shared_ptr<SharedSparse> shared_sparse(std::int64_t number);
 /// trifold.sparse.Solver is written with. Calls of several threads wait for one another.
 class BoundSparse {
   public:
-    /// `parts` is None, or the subdomain of each row.
-    BoundSparse(nb::handle starts, nb::handle columns, nb::handle parts, nb::handle device, const SparseSettings& settings);
+    /// `parts` is None, or the subdomain of each row. With a transport ranks share the iteration, and solve is the only call.
+    BoundSparse(nb::handle starts, nb::handle columns, nb::handle parts, nb::handle device, const SparseSettings& settings,
+                std::shared_ptr<Transport> transport = nullptr);
+    BoundSparse(const BoundSparse&) = delete;
+    BoundSparse& operator=(const BoundSparse&) = delete;
+    ~BoundSparse();
 
     /// Throws SparseFailed on values that cannot be factored.
     void update(nb::handle values, double shift);

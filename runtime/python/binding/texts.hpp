@@ -111,14 +111,18 @@ D: (blocks, n, n), this rank's own; E: (couplings, n, n), whose last block leads
 less. b, y, x: (blocks, n), or (blocks, n, m). With a batch axis in front of D there is one in front of all. The options are those of
 trifold.Solver; shift and active are the same on all ranks.
 
-Every call is one of all ranks, in the same order, with as many members and right-hand sides. So are those that return results, and
-these are the whole chain's. Raises RankError on every rank where one does not come within the timeout, and what a Solver's calls
-raise.)";
+Every call is one of all ranks, in the same order, with as many members, right-hand sides and checks. So are those that return results,
+and these are the whole chain's. Raises RankError on every rank where one does not come within the timeout, and what a Solver's calls
+raise. On a GPU calls wait until all ranks have come, and enqueue on the current stream of the arrays' library.)";
 constexpr Text make{
     R"(def __init__(self, transport: Transport, *, block: int, horizon: int, shards: list[int], dtype: Any, batch: int, rhs: int, schedule: str, operations: str, workers: int) -> None)"};
 constexpr Text selected_inverse{
     R"(def selected_inverse(self, *, active: ArrayLike | None = None, check: bool | None = None) -> tuple[Any, Any])",
     R"(Blocks (i, i) of the inverse, (blocks, n, n), and (i + 1, i), (couplings, n, n): those of this rank.)"};
+constexpr Text refine{
+    R"(def refine(self, D: ArrayLike, E: ArrayLike | None, b: ArrayLike, x: ArrayLike, *, shift: ArrayLike | None = None, diagonal: ArrayLike | None = None, active: ArrayLike | None = None) -> Refinement)",
+    R"(Corrects x, a solution for b, where it is, with the factors at hand; D, E and the options are what was factored. They may be of
+float64 although the chain is of float32: with copies in float32 for factor and solve that is mixed precision. Waits.)"};
 constexpr Text log_determinant{R"(def log_determinant(self) -> Any)", R"(log det A of the whole chain by member, in float64.)"};
 constexpr Text quadratic{R"(def quadratic(self) -> Any)",
                          R"(b' A^-1 b of the whole chain for each right-hand side of the last forward sweep, in float64.)"};

@@ -44,10 +44,7 @@ struct NamesOfTorch {
         return steal(PyObject_Vectorcall(empty_like.ptr(), arguments.data(), 1, empty_like_names.ptr()));
     }
 };
-const NamesOfTorch& names_of_torch() {
-    static const auto* const known = new NamesOfTorch;
-    return *known;
-}
+const NamesOfTorch& names_of_torch() { return looked_up<NamesOfTorch>(); }
 
 /// Whether derivatives in forward mode may be asked for: of that there is nothing, and autograd.Function says so.
 bool forward_mode() { return integer(get(names_of_torch().forward_ad, names_of_torch().forward_level)) >= 0; }

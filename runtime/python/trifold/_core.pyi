@@ -313,6 +313,7 @@ class SparseSystem:
         most_iterations: int,
         subdomain: int,
         workers: int,
+        transport: Transport | None = None,
     ) -> None: ...
     def update(self, values: Any, shift: float) -> None: ...
     def run(self, operation: str, b: Any, x: Any, columns: int) -> None: ...
@@ -374,8 +375,11 @@ def state_space(
 class Transport:
     """Messages between the ranks of one chain."""
 
-    def __init__(self, object: Any) -> None: ...
+    def __init__(self, object: Any, timeout: float) -> None: ...
     def gather(self, mine: int) -> list[int]: ...
+    def place(self, device: Any, nccl: int | None) -> None:
+        """Where the arrays are, before a solver takes this."""
+
     @property
     def rank(self) -> int: ...
     @property
@@ -398,9 +402,9 @@ class RankSolver:
     less. b, y, x: (blocks, n), or (blocks, n, m). With a batch axis in front of D there is one in front of all. The options are those of
     trifold.Solver; shift and active are the same on all ranks.
 
-    Every call is one of all ranks, in the same order, with as many members and right-hand sides. So are those that return results, and
-    these are the whole chain's. Raises RankError on every rank where one does not come within the timeout, and what a Solver's calls
-    raise.
+    Every call is one of all ranks, in the same order, with as many members, right-hand sides and checks. So are those that return results,
+    and these are the whole chain's. Raises RankError on every rank where one does not come within the timeout, and what a Solver's calls
+    raise. On a GPU calls wait until all ranks have come, and enqueue on the current stream of the arrays' library.
     """
 
     def __init__(
@@ -465,6 +469,22 @@ class RankSolver:
     def selected_inverse(self, *, active: ArrayLike | None = None, check: bool | None = None) -> tuple[Any, Any]:
         """
         Blocks (i, i) of the inverse, (blocks, n, n), and (i + 1, i), (couplings, n, n): those of this rank.
+        """
+
+    def refine(
+        self,
+        D: ArrayLike,
+        E: ArrayLike | None,
+        b: ArrayLike,
+        x: ArrayLike,
+        *,
+        shift: ArrayLike | None = None,
+        diagonal: ArrayLike | None = None,
+        active: ArrayLike | None = None,
+    ) -> Refinement:
+        """
+        Corrects x, a solution for b, where it is, with the factors at hand; D, E and the options are what was factored. They may be of
+        float64 although the chain is of float32: with copies in float32 for factor and solve that is mixed precision. Waits.
         """
 
     def log_determinant(self) -> Any:

@@ -1,4 +1,4 @@
-"""A chain over ranks in PyTorch, with gradients: trifold.torch.ranks. On CPUs.
+"""A chain over ranks in PyTorch, with gradients: trifold.torch.ranks.
 
     chain = trifold.torch.ranks(group, block=32, horizon=4096)
     x = chain.solve(D, E, b)
@@ -15,13 +15,11 @@ rank's loss must have them in the same way. There are first derivatives, in reve
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ._torch_derivatives import Likelihood, of_log_determinant, outer_blocks, spread
 from .errors import SpecError
 from .ranks import ranks as _ranks
-
-if TYPE_CHECKING:
-    from .torch import Likelihood
 
 torch: Any = importlib.import_module("torch")
 
@@ -39,8 +37,6 @@ class Ranks:
 
     def likelihood(self, D: Any, E: Any, b: Any, *, check: bool | None = None) -> Likelihood:
         """(A^-1 b, log det A, b' A^-1 b) from one factorization. The latter two are the whole chain's, in float64."""
-        from .torch import Likelihood
-
         return Likelihood(*_Likelihood.apply(self, check, *_tensors(D, E, b)))
 
     def factor_solve(self, D: Any, E: Any, b: Any, check: bool | None) -> tuple[Any, int]:
@@ -56,12 +52,10 @@ class Ranks:
 
     def outer(self, u: Any, x: Any, dims: int) -> tuple[Any, Any]:
         """This rank's blocks (i, i) and (i + 1, i) of u x' + x u'."""
-        from .torch import _outer  # pyright: ignore[reportPrivateUsage]
-
         columns, at = x.dim() == dims, dims - 3
         blocks = x.shape[at]
         of_u, of_x = (_with_next(array, self.solver.next_block(array), at) for array in (u, x))
-        diagonal, lower = _outer(of_u, of_x, columns)
+        diagonal, lower = outer_blocks(of_u, of_x, columns)
         return diagonal.narrow(at, 0, blocks), lower
 
 
@@ -107,13 +101,11 @@ class _Likelihood(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, gx: Any, gl: Any, gq: Any) -> Any:
-        from .torch import _of_log_determinant, _spread  # pyright: ignore[reportPrivateUsage]
-
         D, E, x = ctx.saved_tensors
         chain = ctx.chain
         chain.factored_again(ctx.factored, D, E)
         w = chain.solver.solve(gx.contiguous(), check=False)
-        scaled = x * _spread(gq, x, D.dim())
+        scaled = x * spread(gq, x, D.dim())
         diagonal, lower = chain.outer(-(w + scaled), x, D.dim())
-        inverse, of_E = _of_log_determinant(chain.solver.selected_inverse(check=False), gl)
+        inverse, of_E = of_log_determinant(chain.solver.selected_inverse(check=False), gl)
         return None, None, (diagonal + inverse) / 2, lower + of_E, w + 2 * scaled

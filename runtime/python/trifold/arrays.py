@@ -220,6 +220,22 @@ def full(library: str, shape: tuple[int, ...], dtype: str, ordinal: int, value: 
     return result
 
 
+def placed(values: Any, library: str, ordinal: int) -> Any:
+    """NumPy's array as one of that library there."""
+    if library == "torch":
+        tensor = sys.modules["torch"].from_numpy(values)
+        return tensor if ordinal < 0 else tensor.to(f"cuda:{ordinal}")
+    if library == "cupy":
+        with sys.modules["cupy"].cuda.Device(ordinal):
+            return sys.modules["cupy"].asarray(values)
+    return values
+
+
+def first_blocks(array: Any, batched: bool) -> Any:
+    """The first block of each member."""
+    return array[:, :1] if batched else array[:1]
+
+
 def copy_into(out: Any, array: Any) -> None:
     out[...] = array
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from struct import pack, unpack
 from typing import Any, NoReturn
@@ -34,33 +34,34 @@ def ranks(
     operations: str = "all",
     workers: int = 1,
     timeout: float | None = None,
+    device: Any = "cpu",
+    nccl: int | None = None,
 ) -> RankSolver:
-    """This rank's solver of a chain over all ranks of the communicator, which call it together. On CPUs.
+    """This rank's solver of a chain over all ranks of the communicator, which call it together.
 
     communicator: one of mpi4py, a process group of torch.distributed, what LocalRanks.take() gives, or any object with rank, ranks,
     send(to, buffer) and receive(from, buffer). horizon: blocks of the whole chain, which are shared out evenly; or blocks: this rank's
     own. operations: names separated by commas, or "all". timeout: seconds that a rank waits for another, by default 30; LocalRanks has its
-    own. The others are those of a Plan.
+    own. device: this rank's, as a Plan's; each rank has a GPU of its own. nccl: the address of a communicator of NCCL between these GPUs,
+    with the ranks in this order, which outlives the solver; by default one is made. The others are those of a Plan.
 
-    Raises SpecError on arguments that cannot be served, and RankError on all ranks where one does not come or does not agree.
+    Raises SpecError on arguments that cannot be served, DeviceError where the GPU or NCCL is missing, and RankError on all ranks where one
+    does not come or does not agree.
     """
-    transport = _transport_of(communicator, timeout)
-    try:
+    transport = transport_of(communicator, timeout)
+    with told(transport):
+        transport.place(device, nccl)
         mine = _EVEN if blocks is None else whole(blocks, "blocks", 1)
         if (horizon is None) == (blocks is None):
             raise SpecError("give horizon, for even shares of the chain, or blocks, how many this rank holds: one of the two")
         total = 0 if horizon is None else whole(horizon, "horizon", 1)
         sizes = [whole(size, name) for size, name in ((block, "block"), (batch, "batch"), (rhs, "rhs"), (workers, "workers"))]
         words = word(schedule, "schedule"), word(operations, "operations")
-    except Exception:
-        transport.gather(_REFUSED)
-        raise
-    counts = transport.gather(mine)
     return RankSolver(
         transport,
         block=sizes[0],
         horizon=total,
-        shards=_shards(counts),
+        shards=_shards(gather(transport, mine)),
         dtype=dtype,
         batch=sizes[1],
         rhs=sizes[2],
@@ -70,11 +71,27 @@ def ranks(
     )
 
 
+@contextmanager
+def told(transport: Transport) -> Generator[None]:
+    """Other ranks, which come to gather(), are told where this one's arguments are refused."""
+    try:
+        yield
+    except Exception:
+        transport.gather(_REFUSED)
+        raise
+
+
+def gather(transport: Transport, mine: int = 0) -> list[int]:
+    """The number that each rank gives, once all have read their arguments."""
+    numbers = transport.gather(mine)
+    if _REFUSED in numbers:
+        rank = numbers.index(_REFUSED)
+        raise RankError(f"rank {rank} has failed: its arguments were refused there", rank)
+    return numbers
+
+
 def _shards(counts: list[int]) -> list[int]:
     """Blocks of each rank; none where they are even."""
-    if _REFUSED in counts:
-        rank = counts.index(_REFUSED)
-        raise RankError(f"rank {rank} has failed: its arguments were refused there", rank)
     for rank, count in enumerate(counts):
         if (count == _EVEN) != (counts[0] == _EVEN):
             of = "the horizon" if count == _EVEN else "its own blocks"
@@ -82,7 +99,7 @@ def _shards(counts: list[int]) -> list[int]:
     return [] if counts[0] == _EVEN else counts
 
 
-def _transport_of(communicator: Any, timeout: float | None) -> Transport:
+def transport_of(communicator: Any, timeout: float | None) -> Transport:
     if isinstance(communicator, Transport):
         if timeout is not None:
             raise SpecError(f"timeout = {timeout} cannot be given here; give it to LocalRanks")
@@ -91,12 +108,12 @@ def _transport_of(communicator: Any, timeout: float | None) -> Transport:
     if not 0 < seconds < 1e9:
         raise SpecError(f"timeout = {seconds} is out of range; give seconds above 0")
     if hasattr(communicator, "Isend"):
-        return Transport(_Mpi(communicator, seconds))
+        return Transport(_Mpi(communicator, seconds), seconds)
     distributed = sys.modules.get("torch.distributed")
     if distributed is not None and distributed.is_available() and isinstance(communicator, distributed.ProcessGroup):
-        return Transport(_Gloo(distributed, communicator, seconds))
+        return Transport(_Gloo(distributed, communicator, seconds), seconds)
     if all(hasattr(communicator, name) for name in ("rank", "ranks", "send", "receive")):
-        return Transport(communicator)
+        return Transport(communicator, seconds)
     raise SpecError(
         f"a {type(communicator).__name__} is no communicator; give one of mpi4py, a process group of torch.distributed, or what "
         "LocalRanks.take() gives"

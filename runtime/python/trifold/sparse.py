@@ -3,6 +3,7 @@
     x, info = trifold.sparse.solve(A, b)
     P = trifold.sparse.ildu0(A); x, info = scipy.sparse.linalg.bicgstab(A, b, M=P)
     s = trifold.sparse.Solver(A); x, info = s.solve(b); s.update(A_with_new_values)
+    s = trifold.sparse.ranks(communicator, A); x, info = s.solve(b)    # an iteration that several processes share
 
 A: a square matrix of scipy.sparse or cupyx.scipy.sparse, in any format; with dense blocks of block x block entries, as csr or bsr. float32
 or float64. b and x: (n,), or (n, m) for m right-hand sides, of NumPy; or of CuPy, or torch on a GPU, where the solver is on that GPU. Rows
@@ -18,10 +19,11 @@ from typing import Annotated, Any, NamedTuple, TypedDict, Unpack
 
 import numpy
 
-from ._core import SparseSystem
+from ._core import SparseSystem, Transport
 from .arrays import adapt, is_hip, library_of
 from .errors import SparseFailed, SpecError
 from .options import Option, flag, known, read, real, takes, whole, word
+from .ranks import gather, told, transport_of
 
 try:
     import scipy as _scipy  # pyright: ignore[reportMissingTypeStubs, reportMissingImports]
@@ -29,7 +31,7 @@ try:
 except ImportError as error:
     raise ImportError("trifold.sparse takes matrices of SciPy, which is not installed: pip install scipy") from error
 
-__all__ = ["Outcome", "Preconditioner", "Solution", "Solver", "SparseFailed", "ildu0", "solve"]
+__all__ = ["Outcome", "Preconditioner", "Solution", "Solver", "SparseFailed", "ildu0", "ranks", "solve"]
 
 np: Any = numpy  # its stubs differ from version to version
 scipy: Any = _scipy
@@ -221,9 +223,21 @@ class Solver:
 
     @takes(ITERATION)
     def __init__(self, A: Any, *, maxiter: int = MOST_ITERATIONS, **options: Unpack[Iteration]) -> None:
-        self._prepare(A, read("Solver", options, ITERATION), maxiter)
+        self._make(*self._read(A, read("Solver", options, ITERATION), maxiter))
 
-    def _prepare(self, A: Any, settings: dict[str, Any], maxiter: int) -> None:
+    @classmethod
+    def shared(cls, transport: Transport, A: Any, maxiter: int, nccl: int | None, options: Iteration) -> Solver:
+        """What ranks() gives."""
+        solver = cls.__new__(cls)
+        with told(transport):
+            rows, settings = solver._read(A, read("ranks", options, ITERATION), maxiter)
+            transport.place(settings["device"], nccl)
+        gather(transport)
+        solver._make(rows, settings, transport)
+        return solver
+
+    def _read(self, A: Any, settings: dict[str, Any], maxiter: int) -> tuple[Any, dict[str, Any]]:
+        """The rows of A, and what a SparseSystem takes besides their pattern."""
         device = settings.pop("device")
         device = _where(A) if device is None else device
         rows = _rows(A, settings.pop("block"))
@@ -235,17 +249,20 @@ class Solver:
         self.maxiter: int = whole(maxiter, "maxiter", 1)
         self._starts, self._columns = rows.indptr.astype("int32"), rows.indices.astype("int32")
         words = isinstance(partition, str)
-        self.core = SparseSystem(
-            self._starts,
-            self._columns,
-            None if words else _parts(partition),
-            device,
+        settings.update(
+            parts=None if words else _parts(partition),
+            device=device,
             block=self.block,
             dtype=precision,
             partition=partition if words else "given",
             most_iterations=self.maxiter,
-            **settings,
         )
+        return rows, settings
+
+    def _make(self, rows: Any, settings: dict[str, Any], transport: Transport | None = None) -> None:
+        self.rank: int = 0 if transport is None else transport.rank
+        self.ranks: int = 1 if transport is None else transport.ranks
+        self.core = SparseSystem(self._starts, self._columns, **settings, transport=transport)
         self._take(rows)
 
     @property
@@ -464,6 +481,25 @@ class Preconditioner(scipy.sparse.linalg.LinearOperator):
 
     def _rmatmat(self, X: Any) -> Any:
         return self.solver.apply_transposed(X)
+
+
+@takes(ITERATION)
+def ranks(
+    communicator: Any,
+    A: Any,
+    *,
+    maxiter: int = MOST_ITERATIONS,
+    timeout: float | None = None,
+    nccl: int | None = None,
+    **options: Unpack[Iteration],
+) -> Solver:
+    """A Solver whose iterations the ranks of a communicator share. They make it together, and so are all its calls.
+
+    All ranks give the same A, b and options, and get all of x, with the iterations and the bits of one device. It has solve and update, by
+    bicgstab and cg; other calls raise SpecError. communicator, timeout, nccl: those of trifold.ranks. device: this rank's own GPU, or the
+    processor. The other options and errors are those of Solver, and RankError on all ranks where one does not come or does not agree.
+    """
+    return Solver.shared(transport_of(communicator, timeout), A, maxiter, nccl, options)
 
 
 @takes(OPTIONS)

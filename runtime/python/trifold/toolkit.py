@@ -1,4 +1,5 @@
-"""Where NVRTC is: in a CUDA toolkit, or in a wheel of PyPI (nvidia-cuda-nvrtc for CUDA 13, nvidia-cuda-nvrtc-cu12)."""
+"""Where NVRTC and NCCL are: in a CUDA toolkit, or in a wheel of PyPI (nvidia-cuda-nvrtc and nvidia-nccl-cu13 for CUDA 13,
+nvidia-cuda-nvrtc-cu12 and nvidia-nccl-cu12)."""
 
 from __future__ import annotations
 
@@ -11,17 +12,23 @@ from pathlib import Path
 
 def nvrtc_path() -> str | None:
     """The file; None where it is in neither."""
+    return _path_of("nvrtc", "cu13/lib/libnvrtc.so.13", "cuda_nvrtc/lib/libnvrtc.so.12")
+
+
+def nccl_path() -> str:
+    """The file; empty where it is in neither, or where TRIFOLD_NCCL says where it is."""
+    return "" if os.environ.get("TRIFOLD_NCCL") else _path_of("nccl", "nccl/lib/libnccl.so.2") or ""
+
+
+def _path_of(library: str, *in_wheels: str) -> str | None:
     try:
         pathfinder = importlib.import_module("cuda.pathfinder")
-        return pathfinder.load_nvidia_dynamic_lib("nvrtc").abs_path
+        return pathfinder.load_nvidia_dynamic_lib(library).abs_path
     except Exception:  # not installed, or it found nothing: each version has errors of its own
-        return _in_wheels()
-
-
-def _in_wheels() -> str | None:
+        pass
     spec = importlib.util.find_spec("nvidia")
     folders = list(spec.submodule_search_locations or []) if spec else []
-    for name in ("cu13/lib/libnvrtc.so.13", "cuda_nvrtc/lib/libnvrtc.so.12"):
+    for name in in_wheels:
         for folder in folders:
             if (path := Path(folder, name)).is_file():
                 return str(path)

@@ -48,6 +48,7 @@ from ._core import (
     torch_solve,
     torch_way,
 )
+from ._torch_derivatives import Likelihood, of_log_determinant, outer_blocks, spread
 from ._torch_ranks import Ranks as ranks
 from .arrays import Marginals
 from .batches import Together, fitting, itself
@@ -75,7 +76,6 @@ _MOST_COLUMNS = 64  # right-hand sides that a Plan solves at once
 _LARGEST_BLOCK = 1024
 _SMALL = {torch.float64: 2.0**-100, torch.float32: 2.0**-40}  # their squares are far below the rounding
 _RULES = 2  # goes up when a derivative changes: torch keeps compiled backward passes on disk, by the names of operators
-_SMALL_BLOCK = 16  # outer products up to here go by elements: 0.32 ms for 0.71 by matrix products, 4096 of 20 x 12, H200
 
 
 if TYPE_CHECKING:
@@ -91,14 +91,6 @@ def __getattr__(name: str) -> Any:
     if name == "sparse":
         return importlib.import_module("trifold._torch_sparse")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-class Likelihood(NamedTuple):
-    """What a Gaussian density asks of one factorization."""
-
-    x: Any  #: A^-1 b, as b
-    log_determinant: Any  #: log det A, float64: () or (batch,)
-    quadratic: Any  #: b' A^-1 b, float64: (), (m,), (batch,) or (batch, m)
 
 
 class Factor(NamedTuple):
@@ -334,28 +326,6 @@ def _fake_selected_inverse(D: Any, E: Any, value: Any) -> tuple[Any, Any]:
 # Derivatives
 
 
-def _spread(numbers: Any, like: Any, dims: int) -> Any:
-    """A number for each right-hand side (or member), as a factor of arrays like b (or D)."""
-    numbers = numbers.to(like.dtype)
-    return numbers[..., None, None, :] if like.dim() == dims else numbers[..., None, None]
-
-
-def _outer(u: Any, x: Any, columns: bool) -> tuple[Any, Any]:
-    """Blocks (i, i) and (i + 1, i) of u x' + x u'."""
-    if not columns:
-        u, x = u[..., None], x[..., None]
-        if u.shape[-2] <= _SMALL_BLOCK:
-            return _elementwise(u, x, u.mT, x.mT), _elementwise(
-                u[..., 1:, :, :], x[..., 1:, :, :], u.mT[..., :-1, :, :], x.mT[..., :-1, :, :]
-            )
-    left, right = torch.cat((u, x), -1), torch.cat((x, u), -1).mT
-    return left @ right, left[..., 1:, :, :] @ right[..., :-1, :, :]
-
-
-def _elementwise(u: Any, x: Any, row_u: Any, row_x: Any) -> Any:
-    return torch.addcmul(u * row_x, x, row_u)
-
-
 def _of_x(D: Any, E: Any, value: Any, b_needs: bool, x: Any, gx: Any, gq: Any) -> tuple[Any, Any]:
     """(gradient of b, what stands for w in the outer products) from the gradients of x and of b' x."""
     dims = D.dim()
@@ -363,7 +333,7 @@ def _of_x(D: Any, E: Any, value: Any, b_needs: bool, x: Any, gx: Any, gq: Any) -
     if gx is not None:
         of_b = outer = _solve(D, E, value, gx)
     if gq is not None:
-        scaled = x * _spread(gq, x, dims)
+        scaled = x * spread(gq, x, dims)
         of_b = 2 * scaled if of_b is None else of_b + 2 * scaled
         outer = scaled if outer is None else outer + scaled
     return (of_b if b_needs else None), outer
@@ -376,9 +346,9 @@ def _gradients(ctx: Any, gx: Any, gl: Any, gq: Any, inverse: Any = None, g_inver
     gb, u = _of_x(D, E, value, needs_b, x, gx, gq)
     if not (needs_D or needs_E):
         return None, None, gb, None
-    parts = [] if u is None else [_outer(-u, x, x.dim() == D.dim())]
+    parts = [] if u is None else [outer_blocks(-u, x, x.dim() == D.dim())]
     if gl is not None:
-        parts.append(_of_log_determinant(inverse or _selected_inverse(D, E, value), gl))
+        parts.append(of_log_determinant(inverse or _selected_inverse(D, E, value), gl))
     if any(g is not None for g in g_inverse):
         diagonal, lower = _of_inverse(D, E, inverse, *g_inverse)
         parts.append((2 * diagonal, lower))
@@ -386,12 +356,6 @@ def _gradients(ctx: Any, gx: Any, gl: Any, gq: Any, inverse: Any = None, g_inver
     for diagonal, lower in parts:
         gD, gE = (diagonal, lower) if gD is None else (gD + diagonal, gE + lower)
     return None if gD is None else gD / 2, gE, gb, None
-
-
-def _of_log_determinant(inverse: tuple[Any, Any], gl: Any) -> tuple[Any, Any]:
-    diagonal, lower = inverse
-    twice = 2 * gl.to(diagonal.dtype)[..., None, None, None]
-    return twice * diagonal, twice * lower
 
 
 def _keep(ctx: Any, *arrays: Any) -> None:
@@ -445,7 +409,7 @@ def _back_solve(ctx: Any, gx: Any) -> Any:
     gb, u = _of_x(D, E, value, needs_b, x, gx, None)
     if not (needs_D or needs_E):
         return None, None, None, gb
-    diagonal, gE = _outer(-u, x, x.dim() == D.dim())
+    diagonal, gE = outer_blocks(-u, x, x.dim() == D.dim())
     return diagonal / 2, gE, None, gb
 
 
@@ -466,7 +430,7 @@ def _back_log_determinant(ctx: Any, gl: Any) -> Any:
     if gl is None:
         return None, None, None
     D, E, value = ctx.saved_tensors
-    diagonal, lower = _of_log_determinant(_selected_inverse(D, E, value), gl)
+    diagonal, lower = of_log_determinant(_selected_inverse(D, E, value), gl)
     return diagonal / 2, lower, None
 
 

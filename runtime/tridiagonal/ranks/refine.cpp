@@ -257,8 +257,10 @@ std::vector<Refinement> RankSolver::Impl::refine_on_device(std::span<const AnyAr
 std::vector<Refinement> RankSolver::refine_arrays(std::initializer_list<AnyArray> arrays, const RankOptions& options) {
     const std::span given(arrays.begin(), arrays.size());
     const auto precision = given.front().precision;
-    for (const auto& array : given)
-        if (array.precision != precision || array.data == nullptr)
+    const auto& spec = plan().spec();
+    const bool has_e = spec.blocks() > 1 || spec.rank + 1 < spec.ranks();
+    for (std::size_t k = 0; k < given.size(); ++k)
+        if (given[k].precision != precision || (given[k].data == nullptr && (k != 1 || has_e)))
             throw SpecError("refine takes D, E, B and X in one precision, and none of them is a null pointer");
     const bool wide = precision == Precision::f64;
     if (!wide && plan().spec().spec.precision == Precision::f64)

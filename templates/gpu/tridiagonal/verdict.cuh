@@ -9,14 +9,15 @@ TRIFOLD_DEVICE double given_entry(const trifold_args& args, trifold_int member, 
     return static_cast<double>(ENTRY_OF_D(D_OF(args, member, block), r) + diagonal_term(args, member, block, r));
 }
 
-/* Prepares for a block's pivots. The floor follows from the largest magnitude on the diagonal of D as the caller gave it. The whole thread
- * block calls it. */
-TRIFOLD_DEVICE void start_pivots(Pivots& pivots, const trifold_args& args, trifold_int member, trifold_int block) {
-    if (thread_index() >= warp_lanes) return;
+/* Prepares for a block's pivots, by the first warp of those that call it. The floor follows from the largest magnitude on the diagonal of D
+ * as the caller gave it. */
+TRIFOLD_DEVICE void start_pivots(Pivots& pivots, const trifold_args& args, trifold_int member, trifold_int block,
+                                 int thread = thread_index()) {
+    if (thread >= warp_lanes) return;
     double floor = -infinity();
     if (args.pivot_floor > 0) {
         double most = 0;
-        for (int r = thread_index(); r < block_size; r += warp_lanes) {
+        for (int r = thread; r < block_size; r += warp_lanes) {
             const double entry = given_entry(args, member, block, r), size = entry < 0 ? -entry : entry;
             if (size > most && size <= static_cast<double>(largest)) most = size;
         }
@@ -26,7 +27,7 @@ TRIFOLD_DEVICE void start_pivots(Pivots& pivots, const trifold_args& args, trifo
         }
         floor = args.pivot_floor * most;
     }
-    if (thread_index() == 0) pivots.floor = floor, pivots.log_sum = 0, pivots.failed_row = -1, pivots.floors = 0;
+    if (thread == 0) pivots.floor = floor, pivots.log_sum = 0, pivots.failed_row = -1, pivots.floors = 0;
 }
 
 /* Sums up `count` pivots, by one warp: the sum of their logarithms, and the largest quotient of a diagonal entry, entry(r), and its pivot.

@@ -226,6 +226,7 @@ TEST_CASE("NVRTC compiles kernels of chains without spills") {
             for (const std::int64_t batch : {100, 2048})
                 check_compiles({.block = n, .horizon = 20, .precision = precision, .batch = batch}, "sm_90", "chains",
                                batch == 100 ? "twisted:2" : "sequential");
+    check_compiles({.block = 64, .horizon = 20, .batch = 60}, "sm_90", "chains", "twisted:2");
     check_compiles({.block = 28, .horizon = 20, .rhs = 4, .batch = 100}, "sm_100", "chains", "twisted:2");
 }
 

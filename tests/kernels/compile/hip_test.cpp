@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <trifold/error.hpp>
 #include <trifold/generate.hpp>
+#include <trifold/ranks.hpp>
 
 #include "runtime/base/files.hpp"
 #include "runtime/base/process.hpp"
@@ -120,6 +121,20 @@ TEST_CASE("Clang in process compiles for every architecture: registers, no spill
                              Case{"gfx1100", 100, Precision::f32, 1, "tile-dataflow"},
                              Case{"gfx1201", 33, Precision::f64, 1, "tile-dataflow"}})
         check_compiles(*clang, item);
+}
+
+TEST_CASE("Clang in process compiles the kernels of a rank of a chain: they have never run on AMD devices") {
+    const auto clang = usable(find_clang);
+    if (!clang) return;
+    for (const auto* arch : {"gfx90a", "gfx942", "gfx1100"}) {
+        const RankSpec rank{{.block = 32, .horizon = 13, .operations = all_operations()}, {4, 5, 4}, 1};
+        const auto program = generate(rank, choose(rank, {Backend::hip, arch}, {}));
+        for (const auto& unit : program.units) {
+            CAPTURE(unit.id);
+            const auto compiled = clang->compile(unit.source, unit.options);
+            check_resources(unit, resources_of(unit, compiled));
+        }
+    }
 }
 
 TEST_CASE("hiprtc compiles for the architectures it knows") {

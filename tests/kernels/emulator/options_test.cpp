@@ -163,7 +163,8 @@ TEST_CASE("emulated: chains have all that a call may ask for, and their failures
     };
     for (const auto& [order, coupling, schedule, variant] :
          {Way{trifold::Order::row_major, Coupling::upper, "twisted:2", "chains"},
-          Way{trifold::Order::column_major, Coupling::lower, "sequential", "chains:chain_helper=0"}}) {
+          Way{trifold::Order::column_major, Coupling::upper, "sequential", "chains:chain_teams=1"},
+          Way{trifold::Order::column_major, Coupling::lower, "sequential", "chains:chain_teams=1,chain_helper=0"}}) {
         const Spec spec{.block = 21, .horizon = 7, .batch = 3, .order = order, .coupling = coupling, .e = {.leading = 24}};
         Case test(spec, schedule, variant, 15);
         std::vector<double> diagonal(3 * 7 * 21, 0.5);
@@ -381,5 +382,6 @@ TEST_CASE("emulated: random walks without an anchor are nearly singular or not p
     check_walks_of<double>({.block = 9, .horizon = 7, .batch = 8}, "multi-stage", "dataflow", "hip:gfx942");
     check_walks_of<double>({.block = 2, .horizon = 7, .batch = 4}, "twisted:3", "tile-dataflow");
     check_walks_of<double>({.block = 17, .horizon = 5, .batch = 4}, "twisted:2", "chains");
-    check_walks_of<float>({.block = 18, .horizon = 5, .batch = 4}, "sequential", "chains:chain_helper=0");
+    check_walks_of<float>({.block = 18, .horizon = 5, .batch = 4}, "sequential", "chains:chain_teams=1,chain_helper=0");
+    check_walks_of<double>({.block = 33, .horizon = 4, .batch = 4}, "twisted:2", "chains:chain_teams=1");
 }

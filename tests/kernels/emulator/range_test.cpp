@@ -210,7 +210,8 @@ TEST_CASE("teams solve over the whole range of exponents on the emulated GPU") {
 
 TEST_CASE("chains solve over the whole range of exponents on the emulated GPU") {
     check_range({.block = 17, .horizon = 4, .rhs = 2}, "twisted:2", "chains", "cuda:sm_90");
-    check_range({.block = 20, .horizon = 3}, "sequential", "chains:chain_helper=0", "cuda:sm_90");
+    check_range({.block = 20, .horizon = 3}, "sequential", "chains:chain_teams=1,chain_helper=0", "cuda:sm_90");
+    check_range({.block = 17, .horizon = 4}, "twisted:2", "chains:chain_teams=1", "cuda:sm_90");
 }
 
 TEST_CASE("dataflow solves over the whole range of exponents on the emulated GPU") {

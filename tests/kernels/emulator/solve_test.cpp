@@ -105,8 +105,9 @@ TEST_CASE("knobs of launches by level solve on the emulated GPU") {
 
 TEST_CASE("knobs of chains solve on the emulated GPU") {
     check_knobs({.block = 20, .horizon = 5, .rhs = 2, .batch = 2}, "twisted:2", "chains");
-    check_solves({.block = 33, .horizon = 3, .batch = 2}, "twisted:2", "chains:chain_helper=1", "cuda:sm_90");
-    check_solves({.block = 50, .horizon = 3}, "sequential", "chains:chain_helper=0,chain_rereads=0", "cuda:sm_90");
+    check_solves({.block = 33, .horizon = 3, .batch = 2}, "twisted:2", "chains:chain_teams=1,chain_helper=1", "cuda:sm_90");
+    check_solves({.block = 50, .horizon = 3}, "sequential", "chains:chain_teams=1,chain_helper=0,chain_rereads=0", "cuda:sm_90");
+    check_solves({.block = 64, .horizon = 5}, "sequential", "chains:chain_copier=0", "cuda:sm_90");
 }
 
 TEST_CASE("knobs of tile dataflow solve on the emulated GPU") { check_knobs({.block = 33, .horizon = 3}, "twisted:2", "tile-dataflow"); }

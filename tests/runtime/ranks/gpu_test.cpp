@@ -7,6 +7,7 @@
 #include "runtime/compile/beside.hpp"
 #include "tests/runtime/device/emulation.hpp"
 #include "tests/runtime/ranks/fixture.hpp"
+#include "tests/runtime/ranks/from_c.hpp"
 #include "tests/support/drivers/nccl.hpp"
 
 using namespace trifold;
@@ -434,6 +435,56 @@ TEST_CASE("ranks on GPUs: a communicator of the caller's, and what is refused") 
                              SpecError);
         CHECK_THROWS_WITH_AS(NcclTransport(transport, Device::cpu()), doctest::Contains("is between GPUs"), SpecError);
     });
+}
+
+extern "C" {
+struct NcclId {
+    char bytes[128];
+};
+int ncclGetUniqueId(NcclId* id);
+int ncclCommInitRank(void** communicator, int ranks, NcclId id, int rank);
+int ncclCommDestroy(void* communicator);
+}
+
+TEST_CASE("ranks on GPUs: from C, by arrays of host and device, on a stream, with a communicator of the caller's, and refinement") {
+    const auto spec = spec_of(4, 8);
+    Tuning one_chain;
+    one_chain.schedule = "sequential";
+    const RankEmulation emulation(spec, {4, 4}, one_chain);
+    const Problem<double> problem(spec, 1, 11);
+    std::array<std::vector<double>, 2> solutions{problem.x, problem.x};
+    std::mutex mutex;
+    NcclId id{};
+    REQUIRE(ncclGetUniqueId(&id) == 0);
+    on_ranks(2, [&](const std::shared_ptr<Transport>& hosts) {
+        Shard<double> shard({spec, {4, 4}, hosts->rank()}, problem);
+        const auto keep = [&](std::size_t which) {
+            const std::scoped_lock lock(mutex);
+            shard.put_x(solutions[which]);
+        };
+        void* communicator = nullptr;
+        ncclCommInitRank(&communicator, 2, id, hosts->rank());
+        {
+            RanksFromC rank(*hosts, 4, 8, "cuda:0", communicator);
+            rank.solve_on_host(shard.d.data(), shard.e.data(), shard.b.data(), shard.x.data());
+            CHECK(rank.refine_on_host(shard.d.data(), shard.e.data(), shard.b.data(), shard.x.data()));
+            const DeviceArray<double> d(shard.d), e(shard.e), b(shard.b), x(shard.b);
+            const CallersStream stream;
+            rank.solve(d.data(), e.data(), b.data(), x.data(), stream.get());
+            CHECK(rank.refine(d.data(), e.data(), b.data(), x.data(), stream.get()));
+            keep(0);
+            x.read(shard.x);
+            keep(1);
+        }
+        const std::scoped_lock lock(mutex);
+        ncclCommDestroy(communicator);
+    });
+    CHECK(fake_nccl().aborted == 0);
+    CHECK(fake_nccl().sent > 0);
+    CHECK(solutions[0] == solutions[1]);
+    auto solved = problem;
+    solved.x = solutions[0];
+    CHECK(solved.residual() < 1e-13);
 }
 
 TEST_CASE("ranks on GPUs: a part of a chain has no races, whatever the order of its threads") {

@@ -13,11 +13,6 @@ using namespace trifold::test;
 
 namespace {
 
-void call_sparse(void* entry, const void* operand, const void* constants) {
-    reinterpret_cast<void (*)(trifold_sparse_args, trifold_sparse_launch)>(entry)(*static_cast<const trifold_sparse_args*>(operand),
-                                                                                  *static_cast<const trifold_sparse_launch*>(constants));
-}
-
 /// Ranks send messages between launches, so one GPU makes several too where bits are compared.
 const SparseTuning many_launches{.variant = "sweeps:one_launch=0"};
 

@@ -68,8 +68,8 @@ TEST_CASE("ranks: bad inputs are refused") {
 TEST_CASE("ranks: without NCCL the error says what was looked for, and how to say where it is") {
     CHECK_THROWS_WITH_AS(nccl::library(Backend::cuda, "/nowhere/libnccl.so.2"),
                          doctest::Contains("need NCCL, and '/nowhere/libnccl.so.2' cannot be opened"), DeviceError);
-    CHECK_THROWS_WITH_AS(nccl::library(Backend::hip, "/nowhere/librccl.so.1"), doctest::Contains("name its file in NcclOptions::library"),
-                         DeviceError);
+    CHECK_THROWS_WITH_AS(nccl::library(Backend::hip, "/nowhere/librccl.so.1"),
+                         doctest::Contains("install it, name its file in TRIFOLD_NCCL, or load it before"), DeviceError);
     CHECK(slower_than_fewer({small(), {6, 6}, 0}, choose(RankSpec{small(), {6, 6}, 0}, Device::cpu().target())).empty());
     const Target gpu{Backend::cuda, "sm_90"};
     const auto slower = slower_than_fewer({small(), {6, 6}, 0}, choose(RankSpec{small(), {6, 6}, 0}, gpu));

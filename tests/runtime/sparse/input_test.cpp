@@ -236,6 +236,48 @@ TEST_CASE("sparse: partitions cover all rows in subdomains of about the size tha
     }
 }
 
+TEST_CASE("sparse: rows that are the cells of a mesh are taken for one, and no others") {
+    const auto by_rows = [](const SparseMesh& mesh) {
+        const SparsePattern pattern(mesh);
+        return SparsePattern(pattern.starts(), pattern.columns());
+    };
+    for (const SparseMesh& mesh :
+         {SparseMesh{7, 1, 1, 5}, SparseMesh{2, 2, 1, 5}, SparseMesh{9, 5, 1, 5}, SparseMesh{2, 9, 1, 9}, SparseMesh{8, 3, 1, 9},
+          SparseMesh{2, 2, 2, 7}, SparseMesh{5, 2, 7, 7}, SparseMesh{3, 4, 5, 19}, SparseMesh{2, 3, 2, 27}, SparseMesh{4, 4, 4, 27}}) {
+        CAPTURE(mesh.width);
+        CAPTURE(mesh.points);
+        const auto pattern = by_rows(mesh);
+        CHECK(pattern.mesh() == nullptr);
+        CHECK(mesh_of(pattern) == mesh);
+        CHECK(mesh_of(SparsePattern(mesh)) == mesh);
+    }
+    // What looks the same from another side is another mesh of the same cells.
+    CHECK(mesh_of(by_rows({1, 9, 1, 5})) == SparseMesh{9, 1, 1, 5});
+    CHECK(mesh_of(by_rows({9, 1, 5, 7})) == SparseMesh{9, 5, 1, 5});
+    const SparseMesh boxed{30, 30, 5, 7};
+    CHECK(SparsePlan({}, by_rows(boxed), Device::cpu()).summary().partition ==
+          SparsePlan({}, SparsePattern(boxed), Device::cpu()).summary().partition);
+
+    const SparsePattern mesh(SparseMesh{6, 5, 4, 7});
+    const auto without = [&](std::int64_t row, std::int64_t column) {
+        std::vector<std::int64_t> starts{0};
+        std::vector<std::int32_t> columns;
+        for (std::int64_t i = 0; i < mesh.rows(); ++i) {
+            for (auto k = mesh.starts()[static_cast<std::size_t>(i)]; k < mesh.starts()[static_cast<std::size_t>(i) + 1]; ++k)
+                if (const auto j = mesh.columns()[static_cast<std::size_t>(k)]; i != row || j != column) columns.push_back(j);
+            starts.push_back(static_cast<std::int64_t>(columns.size()));
+        }
+        return SparsePattern(starts, columns);
+    };
+    for (const auto& pattern : {without(0, 1), without(0, 30), without(119, 118), without(60, 61)}) CHECK(!mesh_of(pattern));
+    const std::int64_t ring_starts[]{0, 3, 6, 9, 12};
+    const std::int32_t ring[]{0, 1, 3, 0, 1, 2, 1, 2, 3, 0, 2, 3};
+    CHECK(!mesh_of(SparsePattern(ring_starts, ring)));
+    CHECK(!mesh_of(SparsePattern(std::vector<std::int64_t>{0, 1}, std::vector<std::int64_t>{0})));
+    CHECK_THROWS_WITH_AS(SparsePlan({}, without(60, 61), Device::cpu(), {.by = SparsePartitioning::box}),
+                         doctest::Contains("not the cells of a mesh"), SpecError);
+}
+
 TEST_CASE("sparse: plans of large patterns are kept on disk, and made anew where a file is damaged or another plan's") {
     const PrivateDirectory place;
     const WithEnvironment here{{"TRIFOLD_CACHE_DIR", place.path().c_str()}, {"TRIFOLD_DISABLE", nullptr}};

@@ -34,8 +34,8 @@ TEST_CASE("sparse: ranks share an iteration, with its bits") {
             check_ranks<double>({.block = block, .preconditioner = preconditioner}, general, {.rows = 700});
             check_ranks<double>({.block = block, .preconditioner = preconditioner, .method = SparseMethod::cg}, symmetric, {.rows = 700});
         }
-        check_ranks<float>({.block = block, .rhs = 2}, general, {.rows = 900});
-        check_ranks<float>({.block = block, .method = SparseMethod::cg, .rhs = 2}, symmetric, {.rows = 900}, {.guess = true});
+        check_ranks<float>({.block = block, .rhs = 2}, general, {.rows = 90});
+        check_ranks<float>({.block = block, .method = SparseMethod::cg, .rhs = 2}, symmetric, {.rows = 90}, {.guess = true});
         check_ranks<double>({.block = block}, general, {.by = SparsePartitioning::greedy, .rows = 333}, {.renew = 2, .guess = true});
     }
 }
@@ -65,7 +65,8 @@ TEST_CASE("sparse: ranks refuse what they have not got, on all of them") {
         });
     };
     const SparseOperations solve{SparseOperation::solve};
-    refused({.operations = solve}, {.by = SparsePartitioning::whole}, "too few for 2 ranks");
+    refused({.operations = solve}, {.by = SparsePartitioning::whole},
+            "2 ranks need a subdomain each, and the partition has 1; give subdomains of about 50 rows");
     refused({.batch = 2, .operations = solve}, {.rows = 20}, "the batch is 2");
     refused({.method = SparseMethod::gmres, .operations = solve}, {.rows = 20}, "bicgstab and cg");
     refused({}, {.rows = 20}, "leave solve alone");

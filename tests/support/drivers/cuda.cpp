@@ -1,8 +1,11 @@
 #include <cuda.h>
 #include <dlfcn.h>
+#include <elf.h>
 #include <trifold/copy_args.h>
 #include <trifold/repeat_args.h>
+#include <trifold/sparse_args.h>
 #include <trifold/tridiagonal_args.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -29,14 +32,15 @@ void call_tridiagonal(void* entry, const void* operand, const void* constants) {
                                                                        *static_cast<const trifold_constants*>(constants));
 }
 
-namespace {
-
 void call_with_sizes(void* entry, const void* operand, const void* constants) {
     reinterpret_cast<void (*)(KernelArgs, trifold_constants)>(entry)(*static_cast<const KernelArgs*>(operand),
                                                                      *static_cast<const trifold_constants*>(constants));
 }
 
-}  // namespace
+void call_sparse(void* entry, const void* operand, const void* constants) {
+    reinterpret_cast<void (*)(trifold_sparse_args, trifold_sparse_launch)>(entry)(*static_cast<const trifold_sparse_args*>(operand),
+                                                                                  *static_cast<const trifold_sparse_launch*>(constants));
+}
 
 void FakeCuda::take_parameters_of(const Program& program) {
     call = takes_sizes_by_value(program) ? call_with_sizes : call_tridiagonal;
@@ -50,12 +54,27 @@ FakeCuda& fake_cuda() {
 
 }  // namespace trifold::test
 
+/// How the fake NVRTC's kernels are called, by the number that a unit has.
+struct Parameters {
+    void (*call)(void* entry, const void* operand, const void* constants);
+    std::size_t operand_bytes, constants_bytes;
+};
+const Parameters parameters_of_units[]{
+    {trifold::test::call_tridiagonal, sizeof(trifold_args), sizeof(trifold_constants)},
+    {trifold::test::call_with_sizes, sizeof(trifold::KernelArgs), sizeof(trifold_constants)},
+    {trifold::test::call_sparse, sizeof(trifold_sparse_args), sizeof(trifold_sparse_launch)},
+};
+
 struct CUctx_st {};
-struct CUmod_st {};
+struct CUmod_st {
+    std::shared_ptr<void> unit;              ///< of an image that is one of the fake NVRTC's; else kernels are those that the test gave
+    const Parameters* parameters = nullptr;  ///< that image's
+};
 struct CUevent_st {};
 struct CUfunc_st {
     void* entry;
     ::Emulator* emulator;
+    const Parameters* parameters = nullptr;  ///< null: as the test says
     int shared_limit = 48 * 1024;
     bool decides = false;  ///< it is the kernel that decides about another turn, of any family
     bool copies = false;   ///< it is the one that copies, likewise
@@ -91,7 +110,8 @@ CUctx_st primary;
 thread_local std::vector<CUcontext> stack;
 std::recursive_mutex one_at_a_time;  // ranks are threads
 std::map<CUdeviceptr, std::size_t> memory;
-std::map<std::string, CUfunc_st> functions;
+std::map<std::pair<CUmodule, std::string>, CUfunc_st> functions;
+::Emulator emulator;        // runs the fake NVRTC's units
 bool is_recording = false;  // a graph of the caller's, on some stream
 thread_local auto capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
@@ -120,6 +140,22 @@ void begin_on(CUstream stream) {
     if (at_work.size() > 1) ++fake_cuda().overtakes;
 }
 
+/// The fake NVRTC's shared library, of which each call loads a copy; null where the image is another.
+std::shared_ptr<void> load(const void* image) {
+    const auto* const head = static_cast<const Elf64_Ehdr*>(image);
+    if (std::memcmp(head->e_ident, ELFMAG, SELFMAG) != 0) return nullptr;
+    const auto bytes = head->e_shoff + std::size_t{head->e_shnum} * head->e_shentsize;  // the table of sections comes last
+    std::string path = "/tmp/trifold-unit-XXXXXX";
+    const int file = mkstemp(path.data());
+    const bool is_written = write(file, image, bytes) == static_cast<ssize_t>(bytes);
+    close(file);
+    void* const library = is_written ? dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
+    unlink(path.c_str());
+    return {library, [](void* loaded) {
+                if (loaded != nullptr) dlclose(loaded);
+            }};
+}
+
 void call_repeat(void* entry, const void* operand, const void*) {
     reinterpret_cast<void (*)(trifold_repeat_args)>(entry)(*static_cast<const trifold_repeat_args*>(operand));
 }
@@ -131,7 +167,9 @@ void call_copy(void* entry, const void* operand, const void*) {
 CUresult run(const Grid& grid) {
     if (grid.shared > static_cast<unsigned>(grid.function->shared_limit) || grid.x == 0 || grid.y == 0 || grid.y > 65535)
         return CUDA_ERROR_INVALID_VALUE;
-    auto* const call = grid.function->decides ? call_repeat : grid.function->copies ? call_copy : fake_cuda().call;
+    const auto* const own = grid.function->parameters;
+    auto* const usual = own != nullptr ? own->call : fake_cuda().call;
+    auto* const call = grid.function->decides ? call_repeat : grid.function->copies ? call_copy : usual;
     trifold::test::run_grid(*grid.function->emulator, [&] { call(grid.function->entry, grid.operand.data(), grid.constants.data()); },
                             {grid.x, grid.y, static_cast<int>(grid.threads), 32, grid.shared});
     return CUDA_SUCCESS;
@@ -139,6 +177,7 @@ CUresult run(const Grid& grid) {
 
 Grid grid_of(const CUDA_KERNEL_NODE_PARAMS& node) {
     const auto bytes = [](const void* from, std::size_t size) { return std::string(static_cast<const char*>(from), size); };
+    const auto* const own = node.func->parameters;
     Grid grid{node.func,
               node.gridDimX,
               node.gridDimY,
@@ -146,8 +185,11 @@ Grid grid_of(const CUDA_KERNEL_NODE_PARAMS& node) {
               node.sharedMemBytes,
               bytes(node.kernelParams[0], node.func->decides  ? sizeof(trifold_repeat_args)
                                           : node.func->copies ? sizeof(trifold_copy_args)
+                                          : own != nullptr    ? own->operand_bytes
                                                               : fake_cuda().operand_bytes),
-              node.func->decides || node.func->copies ? "" : bytes(node.kernelParams[1], fake_cuda().constants_bytes)};
+              node.func->decides || node.func->copies
+                  ? ""
+                  : bytes(node.kernelParams[1], own != nullptr ? own->constants_bytes : fake_cuda().constants_bytes)};
     return grid;
 }
 
@@ -236,24 +278,34 @@ CUresult cuCtxSynchronize() {
     return CUDA_SUCCESS;
 }
 
-CUresult cuModuleLoadData(CUmodule* module, const void*) {
+CUresult cuModuleLoadData(CUmodule* module, const void* image) {
     ENTER;
-    return ++fake_cuda().modules, *module = new CUmod_st, CUDA_SUCCESS;
+    *module = new CUmod_st{load(image)};
+    if (auto* const unit = (*module)->unit.get(); unit != nullptr) {
+        *static_cast<Emulator**>(dlsym(unit, "emulator")) = &emulator;
+        (*module)->parameters = &parameters_of_units[*static_cast<const int*>(dlsym(unit, "parameters"))];
+    }
+    return ++fake_cuda().modules, CUDA_SUCCESS;
 }
 CUresult cuModuleUnload(CUmodule module) {
     ENTER;
+    std::erase_if(functions, [&](const auto& known) { return known.first.first == module; });
     return --fake_cuda().modules, delete module, CUDA_SUCCESS;
 }
-CUresult cuModuleGetFunction(CUfunction* function, CUmodule, const char* name) {
+CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
     ENTER;
-    for (void* kernels : fake_cuda().kernels) {
+    auto all = fake_cuda().kernels;
+    if (module->unit != nullptr) all.assign(1, module->unit.get());
+    for (void* kernels : all) {
         auto* entry = dlsym(kernels, name);
         if (entry == nullptr) continue;
-        functions[name].entry = entry;
-        functions[name].copies = std::string_view(name) == "trifold_copy";
-        functions[name].decides = std::string_view(name) == "trifold_repeat";
-        functions[name].emulator = *static_cast<Emulator**>(dlsym(kernels, "emulator"));
-        return *function = &functions[name], CUDA_SUCCESS;
+        auto& found = functions[{module, name}];
+        found.entry = entry;
+        found.copies = std::string_view(name) == "trifold_copy";
+        found.decides = std::string_view(name) == "trifold_repeat";
+        found.emulator = *static_cast<Emulator**>(dlsym(kernels, "emulator"));
+        found.parameters = module->parameters;
+        return *function = &found, CUDA_SUCCESS;
     }
     return CUDA_ERROR_NOT_FOUND;
 }

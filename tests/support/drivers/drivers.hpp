@@ -9,6 +9,7 @@
 namespace trifold::test {
 
 void call_tridiagonal(void* entry, const void* operand, const void* constants);
+void call_sparse(void* entry, const void* operand, const void* constants);
 
 /// Settings and counts of the fake driver. It stands in for libcuda.so.1: one device, of compute
 /// capability 9.0 unless a test says otherwise, whose memory is the host's. Kernels are emulated host code; calls without the right context

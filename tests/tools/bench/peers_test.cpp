@@ -39,7 +39,7 @@ double residual_of(const Peer& peer, const formats::System& system, Precision pr
 }
 
 struct FakePeers {
-    FakePeers() { ::setenv("TRIFOLD_PEERS", "/nowhere:" FAKE_PEERS, 1); }
+    explicit FakePeers(const char* where = "/nowhere:" FAKE_PEERS) { ::setenv("TRIFOLD_PEERS", where, 1); }
     ~FakePeers() { ::unsetenv("TRIFOLD_PEERS"); }
 };
 
@@ -74,6 +74,22 @@ TEST_CASE("peers: cuDSS gets the lower triangle, phases in order, and a batch as
     }
     CHECK(!cudss().fits({.block = 2, .horizon = 3, .rhs = 2}));
     CHECK(!cudss().fits({.block = 1024, .horizon = 2048}));  // more entries than 32 bits count
+}
+
+TEST_CASE("peers: device functions of one shape are linked, and chains of theirs solve a batch") {
+    const FakePeers fakes(FAKE_MATHDX);
+    for (const int threads : {32, 128})
+        for (const auto& [horizon, block] : {std::pair<std::int64_t, std::int64_t>{1, 4}, {2, 1}, {5, 3}, {4, 8}}) {
+            INFO(horizon, " ", block, " ", threads);
+            CHECK(residual_of(mathdx(threads), problems::dominant({block, horizon, 1, 3}, 7), Precision::f64) < 1e-15);
+        }
+    const auto peer = mathdx(64);
+    CHECK(peer.name == "mathdx-64");
+    CHECK(peer.fits({.block = 96, .horizon = 5, .batch = 2}));
+    CHECK(!peer.fits({.block = 97, .horizon = 5, .batch = 2}));
+    CHECK(!peer.fits({.block = 4, .horizon = 5}));  // one system has one chain
+    CHECK(!peer.fits({.block = 4, .horizon = 5, .precision = Precision::f32, .batch = 2}));
+    CHECK(!peer.fits({.block = 4, .horizon = 5, .rhs = 2, .batch = 2}));
 }
 
 TEST_CASE("peers: cuDSS gets images, general ones as a whole and symmetric ones as the lower triangle") {

@@ -4,6 +4,7 @@
 #include "tests/tools/cli/command.hpp"
 #include "tools/formats/npy.hpp"
 #include "tools/formats/residual.hpp"
+#include "tools/problems/grid.hpp"
 #include "tools/problems/problems.hpp"
 
 using namespace trifold;
@@ -45,6 +46,41 @@ TEST_CASE("solve: processes of MPI each read and write their part of the files")
             CHECK(x.precision == precision);
             CHECK(relative_residuals(system, x.values).front() < (precision == Precision::f64 ? 1e-14 : 1e-5));
         }
+}
+
+TEST_CASE("solve --iterative: processes of MPI share the iteration, with the bits of one process") {
+    const Scratch scratch;
+    const auto a = to_sparse(problems::make_grid("grid-convection", 20, 15, 1, 1, 1));
+    DenseMatrix b{a.rows, 1, {}};
+    for (std::int64_t k = 0; k < a.rows; ++k) b.values.push_back(static_cast<double>(k * 37 % 101) / 50 - 1);
+    scratch.write("A.mtx", format_matrix_market(a));
+    scratch.write("b.mtx", format_matrix_market(b));
+    const std::string arguments = "solve A.mtx b.mtx --iterative --partition greedy --subdomain 40 -o x.npy --device cpu ";
+    const auto alone = run_processes(scratch, 2, arguments + "--ranks 1");
+    INFO(alone.err);
+    REQUIRE(alone.status == 0);
+    const auto x = scratch.read("x.npy");
+    for (const int processes : {2, 3}) {
+        CAPTURE(processes);
+        scratch.write("x.npy", "");
+        const auto ran = run_processes(scratch, processes, arguments + "--json");
+        INFO(ran.err);
+        REQUIRE(ran.status == 0);
+        CHECK(ran.json()["ranks"] == processes);
+        CHECK(ran.json()["status"] == "ok");
+        CHECK(scratch.read("x.npy") == x);
+    }
+    const auto refused = [&](const char* more, const char* words) {
+        const auto ran = run_processes(scratch, 2, arguments + more);
+        CHECK(ran.status != 0);
+        INFO(ran.err);
+        CHECK(ran.err.find(words) != std::string::npos);
+    };
+    refused("--method gmres", "bicgstab and cg");
+    refused("--block 7", "no multiple of blocks of 7");
+    refused("--schedule sequential", "--schedule");
+    CHECK(run_processes(scratch, 2, "solve - b.mtx --iterative").err.find("give their names") != std::string::npos);
+    CHECK(run_processes(scratch, 2, arguments + "--iterations 2").err.find("limit") != std::string::npos);
 }
 
 TEST_CASE("solve: processes of MPI name the row, the file or the number of ranks that is wrong") {

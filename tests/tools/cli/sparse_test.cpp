@@ -66,6 +66,37 @@ TEST_CASE("solve --iterative: Matrix Market, checked against the matrix itself")
     }
 }
 
+TEST_CASE("solve --iterative: ranks share the iteration, with the bits of one") {
+    const Scratch scratch;
+    write_flow(scratch, 3);
+    const auto solve = [&](const std::string& more) {
+        const auto ran = run_trifold(scratch.path, "solve A.mtx b.mtx --block 2 --partition greedy --subdomain 40 -o x.npy --json " + more);
+        INFO(ran.err);
+        REQUIRE(ran.status == 0);
+        auto json = ran.json();
+        return std::pair{json, scratch.read("x.npy")};
+    };
+    const auto [one, x] = solve("--iterative --device cpu");
+    CHECK(one["ranks"] == 1);
+    for (const auto* more : {"--ranks 2", "--ranks 3 --workers 2", "--ranks 4 --device cpu"}) {
+        CAPTURE(more);
+        const auto [json, shared] = solve(std::string("--iterative ") + more);
+        CHECK(json["ranks"] == more[8] - '0');
+        CHECK(json["systems"] == one["systems"]);
+        CHECK(json["history"] == one["history"]);
+        CHECK(shared == x);
+    }
+    const auto refused = [&](const std::string& arguments, const char* words) {
+        const auto ran = run_trifold(scratch.path, "solve A.mtx b.mtx --block 2 --iterative " + arguments);
+        CHECK(ran.status == 2);
+        CHECK(contains(ran.err, words));
+    };
+    refused("--ranks 2 --partition whole", "2 ranks need a subdomain each, and the partition has 1; give subdomains of about 218 rows");
+    refused("--ranks 2 --subdomain 40 --method gmres", "bicgstab and cg; take one of them in place of gmres");
+    refused("--ranks 2 --device cuda:0", "2 ranks need a GPU each; give --device cuda or hip in place of cuda:0");
+    refused("--ranks 0", "--ranks");
+}
+
 TEST_CASE("solve --iterative: what cannot be solved, and what cannot be asked") {
     const Scratch scratch;
     write_flow(scratch, 1);
@@ -194,6 +225,19 @@ TEST_CASE("solve: without a word on it the matrix says its family, and the repor
         CHECK(piped.out == scratch.read("x.npy"));
         CHECK(piped.err.starts_with("A is solved as "));
     }
+}
+
+TEST_CASE("solve: ranks share what A looks like, but for images") {
+    const Scratch scratch;
+    write_system(scratch, far_pairs(40, 7));
+    const auto small = run_trifold(scratch.path, "solve A.mtx b.mtx --ranks 2");
+    CHECK(small.status == 2);
+    CHECK(contains(small.err, "A is solved as sparse systems"));
+    CHECK(contains(small.err, "2 ranks need a subdomain each"));
+    write_system(scratch, image(13, 9, "grid-convection"));
+    const auto refused = run_trifold(scratch.path, "solve A.mtx b.mtx --ranks 2");
+    CHECK(refused.status == 2);
+    CHECK(contains(refused.err, "ranks share blocks or sparse systems, and this is solved as images; leave --ranks out"));
 }
 
 TEST_CASE("solve: blocks that need too many flops are taken only where they are asked for") {

@@ -33,7 +33,7 @@ Trial trial(const Point& point, const Candidate& candidate) {
 
 Trial measured(const Point& point, const Candidate& candidate, const MeasureOptions& options = {}) {
     auto result = trial(point, candidate);
-    PointBench(point, Device::cpu(), options).measure(result, first, true);
+    PointBench(point, Device::cpu(), options).measure(result, first, std::numeric_limits<std::int64_t>::max());
     return result;
 }
 
@@ -191,6 +191,30 @@ TEST_CASE("measure: what does not work is a verdict") {
     if (device.memory_bytes() == 0) return;
     const Plan plan(huge, device, {"sequential", "tile"});
     CHECK_THROWS_AS(check_memory(Solver::workspace_bytes(plan), 0, device), TooLarge);
+}
+
+TEST_CASE("measure: time decides about what a variant spills by itself, knobs may not spill more") {
+    const auto any = std::numeric_limits<std::int64_t>::max();
+    const auto of = [](const std::string& variant, std::int64_t bytes, bool is_default = false) {
+        auto result = trial(point_of(), {"sequential", variant});
+        result.is_default = is_default;
+        result.kernels = {{{"spill_bytes", -1}}, {{"spill_bytes", bytes}}};
+        return result;
+    };
+    const auto most = [](const std::string& variant, const std::vector<Trial>& trials) {
+        return most_spills({"twisted:2", variant}, trials);
+    };
+    const std::vector<Trial> trials{of("dataflow", 0, true), of("chains", 24), of("chains:chain_bands=1", 400), of("team", 0)};
+    CHECK(most("chains", trials) == any);
+    CHECK(most("chains", {of("dataflow", 0, true)}) == any);
+    CHECK(most("chains:chain_registers=128", trials) == 24);
+    CHECK(most("team:team_warps=4", trials) == 0);
+    CHECK(most("tiled:row_vectors=2", trials) == 0);
+    CHECK(most("team:team_warps=4", {of("dataflow", 8, true), of("team", 0)}) == any);
+    CHECK(most("team:team_warps=4", {}) == any);  // before the default was tried
+    auto wrong = of("team", 96);
+    wrong.verdict = Verdict::inaccurate;
+    CHECK(most("team:team_warps=4", {trials.front(), wrong}) == 0);
 }
 
 TEST_CASE("measure: a floor is below what any device takes") {

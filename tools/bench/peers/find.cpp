@@ -5,8 +5,13 @@ namespace trifold::bench {
 std::vector<Peer> find_peers(const Device& device, int workers) {
     std::vector<Peer> peers;
     if (device.backend() == Backend::cuda)
-        peers = {cudss(), cublas("cublas-cyclic", "multi-stage"), cublas("cublas-recursive", "recursive:3:8"),
-                 cublas("cublas-sequential", "sequential")};
+        peers = {cudss(),
+                 cublas("cublas-cyclic", "multi-stage"),
+                 cublas("cublas-recursive", "recursive:3:8"),
+                 cublas("cublas-sequential", "sequential"),
+                 mathdx(32),
+                 mathdx(64),
+                 mathdx(128)};
     peers.push_back(lapack(workers));
     return peers;
 }

@@ -17,6 +17,9 @@ SparsePeer cusparse();
 /// Fronts in the order of a schedule, one batched call of cuSOLVER or cuBLAS an operation: `multi-stage` is cyclic reduction,
 /// `recursive:J` what BlockDSS composes, `sequential` the sweep, which takes part in batches only, as the others do not. Double precision.
 Peer cublas(const std::string& name, const std::string& schedule);
+/// Batches on a GPU of Hopper's kind: a thread block of so many threads for each system, whose fronts are device functions of cuSolverDx
+/// and cuBLASDx, which libmathdx makes. Double precision.
+Peer mathdx(int threads);
 /// dpbtrf and dpbtrs of OpenBLAS, or of another LAPACK, on the host.
 Peer lapack(int workers);
 

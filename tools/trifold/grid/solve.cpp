@@ -225,6 +225,7 @@ GridSpec spec_of(const Images& images, const SolveOptions& options, const GridSo
 }
 
 Report run(const SolveOptions& options, const GridSolveOptions& own, const std::string& size) {
+    if (options.ranks > 1) throw SpecError("ranks share blocks or sparse systems, and this is solved as images; leave --ranks out");
     const auto& output = options.output.name;
     if (!output.empty()) check_outputs(options.files, {output});
     const auto images = read_images(options, size);

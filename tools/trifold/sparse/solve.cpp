@@ -72,31 +72,48 @@ std::vector<std::vector<double>> histories(SparseSolver& solver, const SparseSpe
     return result;
 }
 
-IterativeSolution solve_system(const BlockRows& a, const DenseMatrix& b, const SparseSpec& spec, const SolveOptions& options,
-                               const SparseSolveOptions& own) {
-    const auto device = Device::parse(options.device);
-    const SparsePattern pattern{std::span(a.starts), std::span(a.columns)};
-    const SparsePlan plan(spec, pattern, device, own.matrix.parts(false),
-                          {.workers = options.workers_on(device), .variant = own.matrix.variant});
+/// Where the plan has ranks this is a call of all of them, and all have the solution.
+IterativeSolution solve_by(const SparsePlan& plan, const BlockRows& a, const DenseMatrix& b, const SparseOptions& options) {
     SparseSolver solver(plan);
     IterativeSolution solution;
     solution.report = plan.report();
     solution.summary = plan.summary();
-    solution.target = to_string(device.target());
+    solution.target = to_string(plan.device().target());
     solution.workspace_bytes = plan.program().workspace_bytes;
-    const SparseOptions each{.columns = b.columns, .relative = options.tolerance.value_or(usual_tolerance), .shift = own.shift};
-    if (spec.precision == Precision::f32)
-        solve_as<float>(solver, a, b, each, solution);
+    if (plan.spec().precision == Precision::f32)
+        solve_as<float>(solver, a, b, options, solution);
     else
-        solve_as<double>(solver, a, b, each, solution);
+        solve_as<double>(solver, a, b, options, solution);
     solution.values = solver.values().front();
     solution.outcomes = solver.outcomes();
-    solution.history = histories(solver, spec, solution.outcomes);
+    solution.history = histories(solver, plan.spec(), solution.outcomes);
     try {
         solver.check();
     } catch (const Unsolvable& failed) {
         solution.complaint = failed.what();
     }
+    return solution;
+}
+
+IterativeSolution solve_system(const BlockRows& a, const DenseMatrix& b, const SparseSpec& spec, const SolveOptions& options,
+                               const SparseSolveOptions& own) {
+    const SparsePattern pattern{std::span(a.starts), std::span(a.columns)};
+    const auto partition = own.matrix.parts(false);
+    const SparseOptions each{.columns = b.columns, .relative = options.tolerance.value_or(usual_tolerance), .shift = own.shift};
+    IterativeSolution solution;
+    const auto solve_on = [&](const std::shared_ptr<Transport>& transport) {
+        const int rank = transport == nullptr ? 0 : transport->rank();
+        const auto device = options.device_of(rank);
+        const SparseTuning tuning{.workers = options.workers_on(device), .variant = own.matrix.variant};
+        auto mine = solve_by(transport == nullptr ? SparsePlan(spec, pattern, device, partition, tuning)
+                                                  : SparsePlan(spec, pattern, transport, device, partition, tuning),
+                             a, b, each);
+        if (rank == 0 || options.transport != nullptr) solution = std::move(mine);
+    };
+    if (options.ranks > 1)
+        on_ranks(options.ranks, solve_on);
+    else
+        solve_on(options.transport);
     for (std::int64_t column = 0; column < b.columns; ++column)
         solution.residual = std::max(solution.residual, relative_residual(a, solution.x, b.values, b.columns, column));
     return solution;
@@ -106,7 +123,7 @@ std::int64_t most_iterations(const IterativeSolution& solution) {
     return std::ranges::max_element(solution.outcomes, {}, &SparseOutcome::iterations)->iterations;
 }
 
-Json to_json(const BlockRows& a, const SparseSpec& spec, const IterativeSolution& solution, const std::string& output) {
+Json to_json(const BlockRows& a, const SparseSpec& spec, const IterativeSolution& solution, int ranks, const std::string& output) {
     auto systems = Json::array();
     for (const auto& outcome : solution.outcomes)
         systems.push_back({{"end", to_string(outcome.end)}, {"iterations", outcome.iterations}, {"relative_residual", outcome.relative()}});
@@ -117,6 +134,7 @@ Json to_json(const BlockRows& a, const SparseSpec& spec, const IterativeSolution
             {"preconditioner", to_string(spec.preconditioner)},
             {"method", to_string(spec.method)},
             {"device", solution.target},
+            {"ranks", ranks},
             {"partition", solution.summary.partition},
             {"subdomains", solution.summary.tiles},
             {"dropped", solution.summary.dropped},
@@ -131,11 +149,11 @@ Json to_json(const BlockRows& a, const SparseSpec& spec, const IterativeSolution
             {"seconds", seconds_json(solution.report, solution.update_seconds, solution.solve_seconds)}};
 }
 
-std::string to_text(const BlockRows& a, const SparseSpec& spec, const IterativeSolution& solution) {
+std::string to_text(const BlockRows& a, const SparseSpec& spec, const IterativeSolution& solution, int ranks) {
     const auto& summary = solution.summary;
     return fmt::format("{} rows of {}, {} blocks, {}, {}\n", a.rows(), spec.block, a.columns.size(), to_string(spec.precision),
                        plural(static_cast<std::int64_t>(solution.outcomes.size()), "right-hand side")) +
-           list({{"device", solution.target},
+           list({{"device", ranks == 1 ? solution.target : fmt::format("{}, {} ranks", solution.target, ranks)},
                  {"kernels", kernels_text(solution.report)},
                  {"subdomains",
                   fmt::format("{} of at most {} rows: {}; {:.1f} % of the entries dropped", summary.tiles, summary.largest_tile,
@@ -163,11 +181,12 @@ void refuse_foreign(const SolveOptions& options) {
 
 Report run(const CLI::App& app, const SolveOptions& options, const SparseSolveOptions& own, const std::string& found_block) {
     refuse_foreign(options);
+    const bool reports = options.transport == nullptr || options.transport->rank() == 0;
     const auto& output = options.output.name;
     std::vector<std::string> outputs;
     for (const auto& name : {output, own.plot})
         if (!name.empty()) outputs.push_back(name);
-    check_outputs(options.files, outputs);
+    if (reports) check_outputs(options.files, outputs);
     if (own.plot == standard_stream) throw InputError("standard output takes x alone, as -o -; give --plot the name of a file");
     const auto [matrix, b] = read_system(options);
     auto spec = own.matrix.spec();
@@ -179,10 +198,13 @@ Report run(const CLI::App& app, const SolveOptions& options, const SparseSolveOp
     validate(spec);
     const auto a = to_block_rows(matrix, spec.block);
     const auto solution = solve_system(a, b, spec, options, own);
-    write_solution(b, solution, spec.precision == Precision::f32 ? Precision::f32 : Precision::f64, options.output);
-    if (!own.plot.empty()) write_file(own.plot, convergence_svg(solution.history, options.tolerance.value_or(usual_tolerance)));
-    if (!solution.complaint.empty()) say(fmt::format("trifold solve: {}\n", solution.complaint));
-    return {to_json(a, spec, solution, output), to_text(a, spec, solution), solution.complaint.empty()};
+    if (reports) {
+        write_solution(b, solution, spec.precision == Precision::f32 ? Precision::f32 : Precision::f64, options.output);
+        if (!own.plot.empty()) write_file(own.plot, convergence_svg(solution.history, options.tolerance.value_or(usual_tolerance)));
+        if (!solution.complaint.empty()) say(fmt::format("trifold solve: {}\n", solution.complaint));
+    }
+    const auto ranks = options.all_ranks();
+    return {to_json(a, spec, solution, ranks, output), to_text(a, spec, solution, ranks), solution.complaint.empty()};
 }
 
 }  // namespace

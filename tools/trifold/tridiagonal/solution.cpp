@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <exception>
 #include <limits>
 #include <span>
-#include <thread>
 
 #include "tools/trifold/solve.hpp"
 
@@ -187,21 +185,8 @@ Solution solve_on_ranks(const System& system, const SolveRequest& request) {
     solution.x.resize(system.b.size());
     if (request.inverse) solution.inverse_diagonal.resize(system.d.size());
     if (request.inverse) solution.inverse_coupling.resize(system.e.size());
-    LocalRanks ranks(request.ranks);
-    std::vector<std::exception_ptr> thrown(static_cast<std::size_t>(request.ranks));
-    {
-        std::vector<std::jthread> threads;
-        for (int rank = 0; rank < request.ranks; ++rank)
-            threads.emplace_back([&, rank, transport = ranks.take(rank)]() mutable {
-                try {
-                    solve_rank<Real>(system, request, std::move(transport), solution);
-                } catch (...) {
-                    thrown[static_cast<std::size_t>(rank)] = std::current_exception();
-                }
-            });
-    }
-    for (const auto& error : thrown)
-        if (error != nullptr) std::rethrow_exception(error);
+    on_ranks(request.ranks,
+             [&](std::shared_ptr<Transport> transport) { solve_rank<Real>(system, request, std::move(transport), solution); });
     solution.quadratic = products(system, solution.x);
     return solution;
 }

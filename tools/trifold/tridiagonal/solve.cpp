@@ -18,7 +18,6 @@ namespace {
 struct BlockSolveOptions {
     std::vector<std::string> inverse;
     std::optional<std::int64_t> block;
-    int ranks = 1;
     Tuning tuning;
 };
 
@@ -39,15 +38,14 @@ struct Outcome {
 };
 
 SolveRequest make_request(const SolveOptions& options, const BlockSolveOptions& own, const Input& input) {
-    const bool shared = own.ranks > 1;
-    SolveRequest request{Device::parse(shared && options.device == "auto" ? "cpu" : options.device),
+    SolveRequest request{Device::parse(options.ranks > 1 && options.device == "auto" ? "cpu" : options.device),
                          input.precision,
                          own.tuning,
                          !own.inverse.empty(),
                          options.condition,
-                         own.ranks};
-    if (shared && options.condition) throw SpecError("ranks have no condition number; leave --condition or --ranks out");
-    request.tuning.workers = std::max(1, options.workers_on(request.device) / own.ranks);
+                         options.ranks};
+    if (options.ranks > 1 && options.condition) throw SpecError("ranks have no condition number; leave --condition or --ranks out");
+    request.tuning.workers = options.workers_on(request.device);
     return request;
 }
 
@@ -294,9 +292,6 @@ std::function<Report()> tridiagonal_solve(CLI::App& app, const SolveOptions& opt
     app.add_option("--block", own->block, "Block size n; inferred when it is not given");
     app.add_option("--schedule", own->tuning.schedule, schedule_names)->capture_default_str();
     app.add_option("--variant", own->tuning.variant, "Of the kernels, and knobs: name:knob=value,...; an unknown name lists them")
-        ->capture_default_str();
-    app.add_option("--ranks", own->ranks, "Threads that share one long chain as ranks do, each with its own run of blocks; on processors")
-        ->check(CLI::PositiveNumber)
         ->capture_default_str();
     app.add_option("--inverse", own->inverse, "Where the diagonal and lower neighbour blocks of the inverse go: diagonal.npy coupling.npy")
         ->expected(2);

@@ -71,7 +71,7 @@ std::string_view meaning(Verdict verdict) {
         case Verdict::does_not_compile:
             return "did not compile, or the compiler crashed";
         case Verdict::spilled:
-            return "spilled registers, which the default does not";
+            return "spilled registers because of its knobs";
         case Verdict::too_large:
             return "did not fit the device's memory";
         case Verdict::fails:

@@ -18,9 +18,12 @@
 
 constexpr int most_threads = front_threads <= 128 ? 128 : 256;
 constexpr int band_warps = band_threads / warp_lanes, warp_bands = bands / band_warps; /* a warp's */
-/* A thread's number. Values that are computed from it take registers, of which there are few. Where it is read again at each use, they are
- * computed again instead. */
-TRIFOLD_DEVICE int band_thread() { return band_rereads ? thread_opaque() & (most_threads - 1) : thread_index(); } /* its range is known */
+/* A thread's number among those of all teams, and in its team. Values that are computed from it take registers, of which there are few.
+ * Where it is read again at each use, they are computed again instead. */
+TRIFOLD_DEVICE int thread_of_teams() {
+    return band_rereads ? thread_opaque() & (most_threads - 1) : thread_index();
+} /* its range is known */
+TRIFOLD_DEVICE int band_thread() { return band_teams > 1 ? thread_of_teams() % band_threads : thread_of_teams(); }
 static_assert(front_threads <= most_threads && bands == band_warps * warp_bands && results_are_operands, "host and device disagree");
 
 /* Bands of 16 rows in patches of 8 columns. Element k of a lane is `down(k)` rows and k % 2 columns from its first, which is in row
@@ -39,7 +42,8 @@ struct BandLines {
  * diagonal. */
 TRIFOLD_DEVICE int band_row(int band) { return (band_thread() / warp_lanes % band_warps * warp_bands + band) * 16; }
 TRIFOLD_DEVICE bool is_whole(int band) {
-    return padded % 16 == 0 || (thread_index() / warp_lanes % band_warps * warp_bands + band) * 16 + 8 < padded;
+    const int thread = band_teams > 1 ? band_thread() : thread_index();
+    return padded % 16 == 0 || (thread / warp_lanes % band_warps * warp_bands + band) * 16 + 8 < padded;
 }
 TRIFOLD_DEVICE int reached_tiles(int band) { return band_row(band) / 8 + (is_whole(band) ? 2 : 1); }
 TRIFOLD_DEVICE constexpr int down(int k) { return k / 2 * 8; }
@@ -205,9 +209,9 @@ TRIFOLD_DEVICE void eliminate_tile(Shared& shared, real* to, int t) {
 }
 
 /* Column tile t of L by every test, where the quick way has met a pivot that needs them. */
-template <class Shared>
+template <bool Eliminates, class Shared>
 TRIFOLD_DEVICE void eliminate_slowly(Shared& shared, real* to, int t) {
-    if (band_thread() < warp_lanes) {
+    if (Eliminates && band_thread() < warp_lanes) {
         eliminate_one_by_one(shared.lower, lower_leading, t * 8, padded, 0, shared.pivots,
                              {shared.diagonal + t * 8, shared.reciprocal + t * 8});
         invert_tile<8>(shared, t);
@@ -228,21 +232,23 @@ TRIFOLD_DEVICE void leave_tile(Bands& bands, Shared& shared, int t) {
             if (k < 2 || is_whole(band)) at[band * 16 + down(k) + k % 2 * lower_leading] = static_cast<real>(item(bands.at[band][0], k));
     }
 }
-/* Every tile to where the one to its left was. */
+/* Every tile to where the one to its left was, of those before `End`. */
+template <int End>
 TRIFOLD_DEVICE void shift_tiles(Bands& bands) {
 #pragma unroll
     for (int band = 0; band < warp_bands; ++band)
 #pragma unroll
-        for (int k = 1; k < tiles; ++k) bands.at[band][k - 1] = bands.at[band][k];
+        for (int k = 1; k < End; ++k) bands.at[band][k - 1] = bands.at[band][k];
 }
 /* Moves the tiles from the second on to the left, and subtracts their products by column tile s of L; only the first `rest` tiles have any.
  * Several tiles go at once: a result has other registers than what it is added to, so a tile that is skipped would have to be moved. */
+template <int End>
 TRIFOLD_DEVICE void shift_and_subtract(Bands& bands, const BandLines& lines, const real* rows_at, int rest) {
 #pragma unroll
-    for (int first = 1; first + 1 < tiles; first += 3) {
+    for (int first = 1; first + 1 < End; first += 3) {
         if (first >= rest) return;
 #pragma unroll
-        for (int k = first; k < first + 3 && k + 1 < tiles; ++k) {
+        for (int k = first; k < first + 3 && k + 1 < End; ++k) {
             band_real rows[2];
             load_rows(rows, rows_at + (k < rest ? k : 0) * 8);
 #pragma unroll
@@ -254,25 +260,27 @@ TRIFOLD_DEVICE void shift_and_subtract(Bands& bands, const BandLines& lines, con
     }
 }
 
-/* D = L L', out to `to`; leave(t) when column tile t is there. The bands' first tile is the next to be eliminated: it takes the products of
- * a column tile before the others, which take theirs while it is. */
-template <class Shared, class Leave>
-TRIFOLD_DEVICE void factor_diagonal(Bands& bands, Shared& shared, real* to, const Leave& leave) {
+/* D = L L', out to `to`; leave(t) when column tile t is there, and beside(t) while it is eliminated. The bands' first tile is the next to
+ * be eliminated: it takes the products of a column tile before the others, which take theirs while it is. Warps that eliminate tiles may
+ * take another branch than others: then their bands end before tile `End`, and the others' code has no elimination. */
+template <int End = tiles, bool Eliminates = true, class Shared, class Leave, class Beside>
+TRIFOLD_DEVICE void factor_diagonal(Bands& bands, Shared& shared, real* to, const Leave& leave, const Beside& beside) {
     leave_tile(bands, shared, 0);
-    shift_tiles(bands);
+    shift_tiles<End>(bands);
 #pragma unroll 1
     for (int t = 0; t < tiles; ++t) {
         band_sync();
-        eliminate_tile(shared, to, t);
+        if (Eliminates) eliminate_tile(shared, to, t);
         const int rest = reached_tiles(warp_bands - 1) - t; /* tiles of the last band, from this one on */
         const auto column = [&](int s) { return shared.lower + s * 8 * lower_leading; };
         BandLines lines;
         if (t > 0 && rest > 1) {
             load_lines(lines, column(t - 1) + lines_place(lower_leading), lower_leading);
-            shift_and_subtract(bands, lines, column(t - 1) + t * 8 + rows_place(), rest);
+            shift_and_subtract<End>(bands, lines, column(t - 1) + t * 8 + rows_place(), rest);
         }
+        beside(t);
         band_sync();
-        if (shared.slowly) eliminate_slowly(shared, to, t);
+        if (shared.slowly) eliminate_slowly<Eliminates>(shared, to, t);
         leave(t);
         if (t + 1 == tiles) return;
         if (rest > 1) {
@@ -323,37 +331,53 @@ TRIFOLD_DEVICE void take_original(Bands& bands, const Shared& shared) {
 /* The bands of R or G, tile after tile: by products with the inverses of L's. Stored are elements so many rows and columns from a lane's
  * first one, whose place is patch_place(). */
 TRIFOLD_DEVICE int patch_place(int leading) { return band_row(0) + tensor_column() + result_row(0) * leading; }
+/* A lane's place in the inverse of a tile, or in a tile of 8 columns, whose rows such results are multiplied with. */
+TRIFOLD_DEVICE int result_place(int leading) {
+    const int lane = band_thread() % warp_lanes;
+    return leading == 8 ? lane / 4 * 8 + lane % 4 * 2 : lane / 4 + lane % 4 * 2 * leading;
+}
+/* The results of tile t; `lines` are what they become as operands, negated. */
 template <class Shared, class Store>
-TRIFOLD_DEVICE void solve_bands(Bands& bands, const Shared& shared, const Store& store) {
-    const int lane = band_thread() % warp_lanes, line = lane / 4, column = lane % 4 * 2;
-    const real* const inverse = shared.inverse[0] + line * 8 + column;
-    const real* const lower = shared.lower + line + column * lower_leading;
-    const auto take = [&](BandLines& lines, int band, BandPatch& patch, band_real sign) {
+TRIFOLD_DEVICE void solve_column(Bands& bands, BandLines& lines, const Shared& shared, int t, const Store& store) {
+    const auto take = [&](int band, BandPatch& patch, band_real sign) {
 #pragma unroll
         for (int k = 0; k < 4; ++k) lines.at[band][k / 2][k % 2] = sign * item(patch, k);
     };
+    const real* const inverse = shared.inverse[t] + result_place(8);
+    band_real rows[2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i) rows[i] = static_cast<band_real>(inverse[i]);
+#pragma unroll
+    for (int band = 0; band < warp_bands; ++band) {
+        BandPatch solved = {};
+        take(band, bands.at[band][t], 1);
+        tensor_multiply<2>(solved.at, lines.at[band], rows);
+        take(band, solved, -1);
+#pragma unroll
+        for (int k = 0; k < 4; ++k)
+            if (k < 2 || is_whole(band)) store(band * 16 + down(k), t * 8 + k % 2, static_cast<real>(item(solved, k)));
+    }
+}
+/* bands -= results of column tile t times the rows of that tile at `columns`, of the tiles s for which takes(s). */
+template <class Takes>
+TRIFOLD_DEVICE void subtract_results(Bands& bands, const BandLines& lines, const real* columns, int t, const Takes& takes) {
+    const real* const at = columns + result_place(lower_leading);
+#pragma unroll
+    for (int s = 0; s < tiles; ++s) {
+        if (!takes(s)) continue;
+        band_real rows[2];
+#pragma unroll
+        for (int i = 0; i < 2; ++i) rows[i] = static_cast<band_real>(at[s * 8 + (t * 8 + i) * lower_leading]);
+#pragma unroll
+        for (int band = 0; band < warp_bands; ++band) tensor_multiply<2>(bands.at[band][s].at, lines.at[band], rows);
+    }
+}
+template <class Shared, class Store>
+TRIFOLD_DEVICE void solve_bands(Bands& bands, const Shared& shared, const Store& store) {
 #pragma unroll
     for (int t = 0; t < tiles; ++t) {
         BandLines lines;
-        band_real rows[2];
-#pragma unroll
-        for (int i = 0; i < 2; ++i) rows[i] = static_cast<band_real>(inverse[t * 64 + i]);
-#pragma unroll
-        for (int band = 0; band < warp_bands; ++band) {
-            BandPatch solved = {};
-            take(lines, band, bands.at[band][t], 1);
-            tensor_multiply<2>(solved.at, lines.at[band], rows);
-            take(lines, band, solved, -1);
-#pragma unroll
-            for (int k = 0; k < 4; ++k)
-                if (k < 2 || is_whole(band)) store(band * 16 + down(k), t * 8 + k % 2, static_cast<real>(item(solved, k)));
-        }
-#pragma unroll
-        for (int s = t + 1; s < tiles; ++s) {
-#pragma unroll
-            for (int i = 0; i < 2; ++i) rows[i] = static_cast<band_real>(lower[s * 8 + (t * 8 + i) * lower_leading]);
-#pragma unroll
-            for (int band = 0; band < warp_bands; ++band) tensor_multiply<2>(bands.at[band][s].at, lines.at[band], rows);
-        }
+        solve_column(bands, lines, shared, t, store);
+        subtract_results(bands, lines, shared.lower, t, [&](int s) { return s > t; });
     }
 }

@@ -22,14 +22,14 @@ void TRIFOLD_KERNEL_FACTOR_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_
 #endif
 
 #ifdef TRIFOLD_KERNEL_FORWARD
-TRIFOLD_KERNEL(warp_lanes, Blocks::sweep)
+TRIFOLD_KERNEL(sweep_threads, Blocks::sweep)
 void TRIFOLD_KERNEL_FORWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
     each_member(args, [&](trifold_int member) { sweep_chain<true>(args, level, group_x(), member); });
 }
 #endif
 
 #ifdef TRIFOLD_KERNEL_BACKWARD
-TRIFOLD_KERNEL(warp_lanes, Blocks::sweep)
+TRIFOLD_KERNEL(sweep_threads, Blocks::sweep)
 void TRIFOLD_KERNEL_BACKWARD(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {
     each_member(args, [&](trifold_int member) { sweep_chain<false>(args, level, group_x(), member); });
 }

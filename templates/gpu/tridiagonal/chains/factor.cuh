@@ -14,11 +14,32 @@
 
 /* A multiprocessor has registers for two blocks of bands; larger ones load D when R is done. */
 constexpr bool loads_early = padded <= 64;
-static_assert(threads == band_threads + (has_helper ? warp_lanes : 0), "host and device disagree");
+static_assert(threads == band_teams * band_threads + (has_helper ? warp_lanes : 0), "host and device disagree");
+
+/* Named barriers: a team's warps that have bands meet at one; at one for each column tile the first of them arrives, and who follows waits.
+ * Where teams take turns, R is complete at another, and at the last one a warp hands right-hand sides over. */
+constexpr bool takes_turns = band_teams > 1;
+constexpr int team_barrier = 1, panel_barrier = 3, hand_over_barrier = 4, tile_barrier = takes_turns ? 5 : 2;
+static_assert(tile_barrier + tiles <= 16, "a thread block has 16");
+TRIFOLD_DEVICE void chain_sync(int barrier, int warps) { named_sync(chain_shared()->arrivals[barrier], barrier, warps * warp_lanes); }
+TRIFOLD_DEVICE void chain_arrive(int barrier, int warps) { named_arrive(chain_shared()->arrivals[barrier], barrier, warps * warp_lanes); }
+TRIFOLD_DEVICE int team_index() { return takes_turns ? thread_of_teams() / band_threads : 0; }
+TRIFOLD_DEVICE void sync_band_warps() {
+    if (has_helper || takes_turns)
+        chain_sync(team_barrier + team_index(), band_warps);
+    else
+        block_sync();
+}
+TRIFOLD_DEVICE void sync_chain() {
+    if (threads == warp_lanes)
+        warp_sync();
+    else
+        block_sync();
+}
 
 /* A chain on its way. */
 struct Walk {
-    trifold_int member, block, next; /* next: the block that the front leads to */
+    trifold_int member, number, block, next; /* number: of the front in its chain; next: the block that it leads to */
     bool last, has_next, fed, failed;
     Columns columns;
 };
@@ -101,8 +122,10 @@ TRIFOLD_DEVICE void take_running(Rows& rows, const ChainShared& shared, const tr
     if (has_separators && level.index > 0) subtract_updates(rows, args, walk.member, walk.block, walk.columns);
 }
 TRIFOLD_DEVICE void ride_tile(Rows& rows, ChainShared& shared, int t) {
-    solve_tile<true>(t, rows, shared.running, shared.solved, shared.lower, lower_leading,
-                     [&](real(&line)[8], int at, int j) { load_line(line, shared.inverse[at] + j * 8); });
+    TileLines lines;
+    load_tile_lines<true>(lines, t, shared.lower, lower_leading,
+                          [&](real(&line)[8], int at, int j) { load_line(line, shared.inverse[at] + j * 8); });
+    solve_tile<true>(t, rows, lines, shared.running, shared.solved);
 }
 /* y out to X, and what is told of the front. */
 template <bool Riders>
@@ -121,22 +144,28 @@ TRIFOLD_DEVICE void report(ChainShared& shared, const trifold_args& args, const 
     report_front(shared, args, walk.member, walk.block);
     if (lane_index() == 0) report_verdict(args, level.index, walk.member, walk.block, walk.fed, shared.pivots);
 }
-/* R y goes to the next front, or to the separator ahead. */
-TRIFOLD_DEVICE void pass_on(ChainShared& shared, const trifold_args& args, const trifold_level& level, const Walk& walk) {
+/* R y goes to the next front, whose team has R, or to the separator ahead. */
+TRIFOLD_DEVICE void pass_on(const ChainShared& shared, ChainShared& next, const trifold_args& args, const trifold_level& level,
+                            const Walk& walk) {
     Rows product;
-    multiply_vectors<false>(product, shared.pulled, lower_leading, shared.solved);
+    multiply_vectors<false>(product, next.pulled, lower_leading, shared.solved);
     if (walk.last)
         leave_update(product, args, level, walk.member, shared.chain, walk.columns);
     else
         each_row([&](int q, int row) {
 #pragma unroll
-            for (int c = 0; c < columns_at_once; ++c) shared.running[c][row] = shared.coming[c][row] - product.at[q][c];
+            for (int c = 0; c < columns_at_once; ++c) next.running[c][row] = shared.coming[c][row] - product.at[q][c];
         });
 }
 template <bool Riders>
-TRIFOLD_DEVICE void end_help(ChainShared& shared, const trifold_args& args, const trifold_level& level, const Walk& walk) {
-    report_chain(shared, args, walk.member, walk.block);
-    if (Riders) store_quadratics(args, walk.member, walk.block, walk.columns, [&](int, int row, int c) { return shared.squares[c][row]; });
+TRIFOLD_DEVICE void end_help(const ChainShared& shared, const trifold_args& args, const trifold_level& level, const Walk& walk) {
+    report_chain(args, walk.member, walk.block);
+    if (Riders)
+        store_quadratics(args, walk.member, walk.block, walk.columns, [&](int, int row, int c) {
+            double sum = 0;
+            for (int team = 0; team < band_teams; ++team) sum += chain_shared()[team].squares[c][row];
+            return sum;
+        });
     if (has_separators && lane_index() == 0) pass_poison(args, level, walk.member, shared.chain, walk.failed);
 }
 
@@ -145,19 +174,21 @@ TRIFOLD_DEVICE void end_help(ChainShared& shared, const trifold_args& args, cons
 /* An original coupling in shared memory. Lines of whole vectors are as far apart as in memory, so that one copy brings all. */
 constexpr int coupling_leading = (block_size + vector_width - 1) / vector_width * vector_width;
 
-/* Starts the copy of an original coupling. One copy arrives at the gate; where the caller's array does not allow it, many do without. */
-TRIFOLD_DEVICE void fetch_coupling(ChainShared& shared, const trifold_args& args, trifold_int member, trifold_int block) {
+/* Starts the copy of an original coupling, by `count` threads. One copy arrives at the gate; where the caller's array does not allow it,
+ * many do without. */
+TRIFOLD_DEVICE void fetch_coupling(ChainShared& shared, const trifold_args& args, trifold_int member, trifold_int block, int thread,
+                                   int count) {
     constexpr bool in_one = e_pitch == coupling_leading && E::step % vector_width == 0;
     const real* from = coupling_of(args, member, block);
     if (in_one && reinterpret_cast<unsigned long long>(args.e) % 16 == 0) {
         constexpr int bytes = block_size * coupling_leading * static_cast<int>(sizeof(real));
-        if (band_thread() != 0) return;
+        if (thread != 0) return;
         copy_range(shared.pulled, from, bytes, &shared.gate);
         gate_arrive_with(&shared.gate, bytes);
     } else {
-        if (band_thread() == 0) gate_arrive(&shared.gate);
+        if (thread == 0) gate_arrive(&shared.gate);
 #pragma unroll 1
-        for (int e = band_thread(); e < block_size * block_size; e += band_threads) {
+        for (int e = thread; e < block_size * block_size; e += count) {
             const int u = e % block_size, v = e / block_size;
             copy_element_async(shared.pulled + u + v * coupling_leading, from + u + v * e_pitch);
         }
@@ -193,10 +224,11 @@ template <class Use>
 TRIFOLD_DEVICE Walk each_front(const ChainShared& shared, const trifold_args& args, const trifold_level& level, trifold_int member,
                                const Use& use) {
     const Chain& chain = shared.chain;
-    Walk walk{member, block_at(level, chain.first), 0, false, false, false, false, columns_from(args, 0, columns_at_once)};
+    Walk walk{member, 0, block_at(level, chain.first), 0, false, false, false, false, columns_from(args, 0, columns_at_once)};
 #pragma unroll 1
     for (trifold_int k = 0; k < chain.length; ++k) {
         if (k > 0) walk.block = walk.next;
+        walk.number = k;
         walk.next = walk.block + level.scale * chain.step;
         walk.last = k + 1 == chain.length, walk.has_next = !walk.last || chain.ahead >= 0;
         use(walk);
@@ -221,14 +253,14 @@ TRIFOLD_DEVICE void help_chain(ChainShared& shared, const trifold_args& args, co
         if (Riders) take_running(rows, shared, args, level, walk);
 #pragma unroll unrolled_tiles
         for (int t = 0; t < tiles; ++t) {
-            named_sync(shared.arrivals[tile_barrier + t], tile_barrier + t, 2 * warp_lanes);
+            chain_sync(tile_barrier + t, 2);
             if (Riders) ride_tile(rows, shared, t);
         }
         judge(walk, shared, args, level);
         report<Riders>(shared, args, level, walk);
         if (walk.has_next) {
             block_sync(); /* R is there */
-            if (Riders) pass_on(shared, args, level, walk);
+            if (Riders) pass_on(shared, shared, args, level, walk);
         }
         block_sync();
     });
@@ -250,13 +282,15 @@ TRIFOLD_DEVICE void walk_chain(ChainShared& shared, const trifold_args& args, co
     load_bands(diagonal, args, member, first);
     if (has_separators && level.index > 0) take_updates(diagonal, args, member, first);
     const Walk end = each_front(shared, args, level, member, [&](Walk& walk) {
-        if (walk.has_next) fetch_coupling(shared, args, member, walk.block < walk.next ? walk.block : walk.next);
+        if (walk.has_next)
+            fetch_coupling(shared, args, member, walk.block < walk.next ? walk.block : walk.next, band_thread(), band_threads);
         if (helps) fetch_helped<Riders>(shared, args, walk);
         end_copies();
         start_pivots(shared.pivots, args, member, walk.block);
-        factor_diagonal(diagonal, shared, factor_of(args, member, walk.block), [&](int t) {
-            if (has_helper && band_thread() < warp_lanes) named_arrive(shared.arrivals[tile_barrier + t], tile_barrier + t, 2 * warp_lanes);
-        });
+        const auto leave = [&](int t) {
+            if (has_helper && band_thread() < warp_lanes) chain_arrive(tile_barrier + t, 2);
+        };
+        factor_diagonal(diagonal, shared, factor_of(args, member, walk.block), leave, [](int) {});
         diagonal = Bands{}; /* until make_next() registers are free */
         if (walk.has_next) gate_wait(&shared.gate, turn++);
         wait_copies<0>();
@@ -276,7 +310,7 @@ TRIFOLD_DEVICE void walk_chain(ChainShared& shared, const trifold_args& args, co
             make_next(diagonal, shared, args, walk);
             sync_chain();
             subtract_square(diagonal, shared);
-            if (Riders && helps) pass_on(shared, args, level, walk);
+            if (Riders && helps) pass_on(shared, shared, args, level, walk);
         }
         fence_shared_copies(); /* the next coupling takes R's place */
         sync_chain();
@@ -285,19 +319,153 @@ TRIFOLD_DEVICE void walk_chain(ChainShared& shared, const trifold_args& args, co
     if (has_separators && chain.ahead >= 0) leave_updates(diagonal, args, level, member, chain);
 }
 
+/* ---- teams that take turns ---- */
+
+/* The warp of a team that has no tile to eliminate where there are others, and right-hand sides and reports instead. */
+TRIFOLD_DEVICE bool is_helping() { return band_thread() >= band_threads - warp_lanes; }
+
+/* Starts the copy of the coupling of a front, by its number in the chain, where nobody needs R any more: by one warp. */
+TRIFOLD_DEVICE void fetch_ahead(ChainShared& own, const trifold_args& args, const trifold_level& level, trifold_int member,
+                                trifold_int number) {
+    const Chain& chain = own.chain;
+    if (number + (chain.ahead < 0 ? 1 : 0) < chain.length) {
+        const trifold_int block = block_at(level, chain.first) + number * level.scale * chain.step, next = block + level.scale * chain.step;
+        fence_shared_copies();
+        fetch_coupling(own, args, member, block < next ? block : next, lane_index(), warp_lanes);
+    }
+    end_copies();
+}
+
+/* D = L L', by one team. Its last warp has right-hand sides and reports, a tile behind. */
+template <bool Riders>
+TRIFOLD_DEVICE void lead(Bands& diagonal, ChainShared& own, ChainShared& other, const trifold_args& args, const trifold_level& level,
+                         Walk& walk) {
+    real* const out = factor_of(args, walk.member, walk.block);
+    Rows rows;
+    start_pivots(own.pivots, args, walk.member, walk.block, band_thread());
+    const auto leave = [&](int t) {
+        if (walk.has_next && band_thread() < warp_lanes) chain_arrive(tile_barrier + t, band_warps + 1);
+    };
+    const auto help = [&](int t) {
+        if (!is_helping()) return;
+        if (t == 0) return fetch_helped<Riders>(own, args, walk);
+        if (t == 1) {
+            wait_copies<0>();
+            warp_sync();
+            if (walk.number > 0) chain_sync(hand_over_barrier, 2);
+            fetch_ahead(own, args, level, walk.member, walk.number + 1);
+            if (Riders) take_running(rows, own, args, level, walk);
+        }
+        if (Riders) ride_tile(rows, own, t - 1);
+    };
+    constexpr int most = tiles < 2 * row_sets ? tiles : 2 * row_sets; /* tiles of the rows of warps that eliminate some */
+    if (band_thread() < row_sets * warp_lanes)
+        factor_diagonal<most, true>(diagonal, own, out, leave, [](int) {});
+    else
+        factor_diagonal<tiles, false>(diagonal, own, out, leave, help);
+    judge(walk, own, args, level);
+    if (walk.failed) {
+        band_sync();
+        spoil_factor(out);
+    }
+    if (!is_helping()) return;
+    if (Riders) ride_tile(rows, own, tiles - 1);
+    report<Riders>(own, args, level, walk);
+    if (!walk.has_next) return;
+    chain_sync(panel_barrier, band_warps + 1);
+    if (Riders) pass_on(own, other, args, level, walk);
+    if (!walk.last) chain_arrive(hand_over_barrier, 2);
+}
+
+/* R = E L'^-1 and the next D less R R' by the other team, a column tile behind. */
+TRIFOLD_DEVICE void follow(Bands& diagonal, ChainShared& own, const ChainShared& other, const trifold_args& args,
+                           const trifold_level& level, Walk& walk, unsigned& turn) {
+    if (walk.last)
+        diagonal = Bands{};
+    else
+        load_bands(diagonal, args, walk.member, walk.next);
+    gate_wait(&own.gate, turn++);
+    wait_copies<0>();
+    band_sync();
+    Bands coupling;
+    if (walk.next > walk.block)
+        take_original<true, coupling_leading>(coupling, own);
+    else
+        take_original<false, coupling_leading>(coupling, own);
+    real* const out = next_of(args, walk.member, walk.block);
+    real* const far = out + patch_place(padded);
+    real* const near = own.pulled + patch_place(lower_leading);
+#pragma unroll
+    for (int t = 0; t < tiles; ++t) {
+        BandLines lines;
+        chain_sync(tile_barrier + t, band_warps + 1); /* R takes E's place */
+        solve_column(coupling, lines, other, t, [&](int r, int c, real value) { near[r + c * lower_leading] = value; });
+        band_sync();
+        subtract_results(diagonal, lines, own.pulled, t, [&](int s) { return s < reached_tiles(warp_bands - 1); });
+        subtract_results(coupling, lines, other.lower, t, [&](int s) { return s > t; });
+#pragma unroll
+        for (int k = 0; k < 4; ++k)
+            if (k < 2 || is_whole(0)) far[down(k) + (t * 8 + k % 2) * padded] = static_cast<real>(-lines.at[0][k / 2][k % 2]);
+    }
+    chain_arrive(panel_barrier, band_warps + 1);
+    judge(walk, other, args, level);
+    if (walk.failed) {
+        band_sync();
+        spoil_factor(out);
+    }
+}
+
+/* While one team leads, the other follows; then it has the next D, and leads. `turn`: couplings that the team has waited for. */
+template <bool Riders>
+TRIFOLD_DEVICE void take_turns(const trifold_args& args, const trifold_level& level, trifold_int member, unsigned& turn) {
+    const int team = team_index();
+    ChainShared &own = chain_shared()[team], &other = chain_shared()[1 - team];
+    const Chain& chain = own.chain;
+    const trifold_int first = block_at(level, chain.first);
+    bool leads = team == 0;
+    Bands diagonal;
+    if (leads) {
+        if (is_helping()) {
+            start_report(own), start_report(other);
+            if (Riders) {
+                store_rows(other.running, {}), store_rows(other.coming, {});
+                start_riding(own, args, member, first, columns_from(args, 0, columns_at_once));
+            }
+        }
+        load_bands(diagonal, args, member, first);
+        if (has_separators && level.index > 0) take_updates(diagonal, args, member, first);
+    } else if (is_helping()) {
+        fetch_ahead(own, args, level, member, 0);
+    }
+    const Walk end = each_front(own, args, level, member, [&](Walk& walk) {
+        if (leads)
+            lead<Riders>(diagonal, own, other, args, level, walk);
+        else if (walk.has_next)
+            follow(diagonal, own, other, args, level, walk, turn);
+        leads = !leads;
+    });
+    if (leads) {
+        if (has_separators && chain.ahead >= 0) leave_updates(diagonal, args, level, member, chain);
+    } else if (is_helping()) {
+        end_help<Riders>(own, args, level, end);
+    }
+}
+
 TRIFOLD_DEVICE void start_chains() {
-    ChainShared& shared = *static_cast<ChainShared*>(shared_memory());
-    if (thread_index() < 16) shared.arrivals[thread_index()] = 0;
-    if (thread_index() == 0) make_gate(&shared.gate, 1);
+    ChainShared* const shared = chain_shared();
+    if (thread_index() < 16) shared->arrivals[thread_index()] = 0;
+    if (thread_index() < band_teams) make_gate(&shared[thread_index()].gate, 1);
     fence_shared_copies();
 }
 template <bool Riders>
 TRIFOLD_DEVICE void factor_chain(const trifold_args& args, const trifold_level& level, trifold_int number, trifold_int member,
                                  unsigned& turn) {
-    ChainShared& shared = *static_cast<ChainShared*>(shared_memory());
-    if (thread_index() == 0) shared.chain = find_chain(level, number);
+    ChainShared& shared = *chain_shared();
+    if (thread_index() < band_teams) chain_shared()[thread_index()].chain = find_chain(level, number);
     sync_chain();
-    if (has_helper && band_thread() >= band_threads)
+    if constexpr (takes_turns)
+        take_turns<Riders>(args, level, member, turn);
+    else if (has_helper && band_thread() >= band_threads)
         help_chain<Riders>(shared, args, level, member);
     else
         walk_chain<Riders>(shared, args, level, member, turn);

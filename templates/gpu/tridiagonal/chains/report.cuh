@@ -35,13 +35,16 @@ TRIFOLD_DEVICE void report_front(ChainShared& shared, const trifold_args& args, 
         multiply_by_pivot(shared.mantissa[row], shared.exponent[row], pivot);
     });
 }
-/* Leaves the sums of a chain to one of its blocks. Others have zero. */
-TRIFOLD_DEVICE void report_chain(const ChainShared& shared, const trifold_args& args, trifold_int member, trifold_int block) {
+/* Leaves the sums of a chain, of all teams, to one of its blocks. Others have zero. */
+TRIFOLD_DEVICE void report_chain(const trifold_args& args, trifold_int member, trifold_int block) {
     constexpr double logarithm_of_two = 0.693147180559945309417;
     double sum = 0, quotient = 0;
     each_row([&](int, int row) {
-        sum += natural_log(shared.mantissa[row]) + shared.exponent[row] * logarithm_of_two;
-        if (shared.quotient[row] > quotient) quotient = shared.quotient[row];
+        for (int team = 0; team < band_teams; ++team) {
+            const ChainShared& shared = chain_shared()[team];
+            sum += natural_log(shared.mantissa[row]) + shared.exponent[row] * logarithm_of_two;
+            if (shared.quotient[row] > quotient) quotient = shared.quotient[row];
+        }
     });
     for (int mask = warp_lanes / 2; mask > 0; mask /= 2) {
         sum += shuffle_xor(sum, mask);

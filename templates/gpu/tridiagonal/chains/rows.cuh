@@ -35,26 +35,35 @@ TRIFOLD_DEVICE real dot(const real (&a)[8], const real (&b)[8]) {
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-/* Tile t of solved = L^-1 rows, or of L^-T rows, which goes from the last tile to the first; the rows of other tiles take their products.
- * take_inverse(line, t, j) loads row j of the inverse of L's tile t, or column j. `lower` is L, column-major. */
+/* What tile t of a solution takes of L: a line of the tile's inverse, and lines of the tile's columns or rows. */
+struct TileLines {
+    real inverse[8], lines[row_sets][8];
+};
+template <bool Forward>
+TRIFOLD_DEVICE bool takes_tile(int row, int t) {
+    return Forward ? row >= t * 8 + 8 : row < t * 8;
+}
+/* take_inverse(line, t, j) loads row j of the inverse of L's tile t, or column j. `lower` is L, column-major. */
 template <bool Forward, class Take>
-TRIFOLD_DEVICE void solve_tile(int t, Rows& rows, real (*running)[padded], real (*solved)[padded], const real* lower, int leading,
-                               const Take& take_inverse) {
-    constexpr int together = warp_lanes / 8; /* right-hand sides whose tiles are solved side by side */
-    const int j = lane_index() % 8;
-    real inverse[8], lines[row_sets][8]; /* on their way first */
-    take_inverse(inverse, t, j);
-    const auto takes = [&](int row) { return Forward ? row >= t * 8 + 8 : row < t * 8; };
+TRIFOLD_DEVICE void load_tile_lines(TileLines& of, int t, const real* lower, int leading, const Take& take_inverse) {
+    take_inverse(of.inverse, t, lane_index() % 8);
     each_row([&](int q, int row) {
-        const int from = takes(row) ? row : t * 8; /* others load the tile, and use nothing of it */
+        const int from = takes_tile<Forward>(row, t) ? row : t * 8; /* others load the tile, and use nothing of it */
         const real* at = lower + (Forward ? from + t * 8 * leading : t * 8 + from * leading);
         if constexpr (Forward) {
 #pragma unroll
-            for (int k = 0; k < 8; ++k) lines[q][k] = at[k * leading];
+            for (int k = 0; k < 8; ++k) of.lines[q][k] = at[k * leading];
         } else {
-            load_line(lines[q], at);
+            load_line(of.lines[q], at);
         }
     });
+}
+/* Tile t of solved = L^-1 rows, or of L^-T rows, which goes from the last tile to the first; the rows of other tiles take their products.
+ */
+template <bool Forward>
+TRIFOLD_DEVICE void solve_tile(int t, Rows& rows, const TileLines& of, real (*running)[padded], real (*solved)[padded]) {
+    constexpr int together = warp_lanes / 8; /* right-hand sides whose tiles are solved side by side */
+    const int j = lane_index() % 8;
     each_row([&](int q, int row) {
         if (row / 8 == t)
 #pragma unroll
@@ -66,7 +75,7 @@ TRIFOLD_DEVICE void solve_tile(int t, Rows& rows, real (*running)[padded], real 
         const int c = first + lane_index() / 8;
         real values[8];
         load_line(values, running[c < columns_at_once ? c : 0] + t * 8);
-        const real sum = dot(inverse, values);
+        const real sum = dot(of.inverse, values);
         if (c < columns_at_once) solved[c][t * 8 + j] = sum;
     }
     warp_sync();
@@ -75,8 +84,8 @@ TRIFOLD_DEVICE void solve_tile(int t, Rows& rows, real (*running)[padded], real 
         real values[8];
         load_line(values, solved[c] + t * 8);
         each_row([&](int q, int row) {
-            const real product = dot(lines[q], values);
-            if (takes(row)) rows.at[q][c] -= product;
+            const real product = dot(of.lines[q], values);
+            if (takes_tile<Forward>(row, t)) rows.at[q][c] -= product;
         });
     }
 }

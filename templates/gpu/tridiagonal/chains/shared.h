@@ -12,8 +12,8 @@ TRIFOLD_SIZE long long chain_bytes(long long padded, long long lower_leading, lo
 TRIFOLD_SIZE int sweep_leading(int padded, int real) { return padded + 16 / real; }
 
 TRIFOLD_SIZE long long sweep_bytes(long long padded, long long columns, long long ring, long long real) {
-    const long long chain = 48, block = (padded + 16 / real) * padded, vectors = columns * padded; /* sweep_leading */
-    return chain + (ring * block + 2 * vectors) * real;
+    const long long chain = 48, arrivals = 16 * 4, block = (padded + 16 / real) * padded, vectors = columns * padded; /* sweep_leading */
+    return chain + arrivals + (ring * block + 2 * vectors) * real;
 }
 
 #ifdef TRIFOLD_DEVICE
@@ -41,31 +41,17 @@ struct ChainShared {
     alignas(16) real lower[lower_leading * padded];  /* L's column tiles as they are made; column-major */
     alignas(16) real pulled[lower_leading * padded]; /* the original coupling as it is in memory, then R */
 };
-static_assert(sizeof(ChainShared) == SharedBytes::factor &&
+static_assert(band_teams * sizeof(ChainShared) == SharedBytes::factor &&
                   sizeof(ChainShared) == chain_bytes(padded, lower_leading, columns_at_once, sizeof(real)),
               "host and device disagree");
 TRIFOLD_DEVICE real* inverse_of(ChainShared& shared, int t) { return shared.inverse[t]; }
-
-/* Named barriers: the warps that have bands meet at the first; at one for each column tile the first of them arrives, and the helper waits.
- */
-constexpr int bands_barrier = 1, tile_barrier = 2;
-static_assert(tile_barrier + tiles <= 16, "a thread block has 16");
-TRIFOLD_DEVICE void sync_band_warps() {
-    if (has_helper)
-        named_sync(static_cast<ChainShared*>(shared_memory())->arrivals[bands_barrier], bands_barrier, band_threads);
-    else
-        block_sync();
-}
-TRIFOLD_DEVICE void sync_chain() {
-    if (threads == warp_lanes)
-        warp_sync();
-    else
-        block_sync();
-}
+/* Each team has its own. */
+TRIFOLD_DEVICE ChainShared* chain_shared() { return static_cast<ChainShared*>(shared_memory()); }
 
 constexpr int factor_leading = sweep_leading(padded, sizeof(real));
 
 struct SweepShared {
+    unsigned arrivals[16]; /* counts of arrivals at the named barriers */
     Chain chain;
     alignas(16) real blocks[ring][factor_leading * padded];
     /* A tile's right-hand sides while it is solved; solutions of the front, which the next front of the sweep takes. */

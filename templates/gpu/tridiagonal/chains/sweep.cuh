@@ -1,5 +1,5 @@
 /* Sweeps of a chain by one warp, for schedules without fill. Blocks of L and R come in turn, and go around in a ring of places in shared
- * memory: copies fill a place again as soon as its block is done with.
+ * memory: copies fill a place again as soon as its block is done with. They are the warp's own, or another's.
  *
  *      forward      L of front 0, R, L of front 1, R, ...      y = L^-1 (b - R y of the front before)
  *      backward     ..., R, L of front 1, R, L of front 0      x = L'^-1 (y - R' x of the front behind it) */
@@ -42,6 +42,10 @@ TRIFOLD_DEVICE void fetch_block(real* to, const real* from, bool whole) {
     }
 }
 
+/* Named barriers: a place of the ring has a block; it is free again. */
+constexpr int full_barrier = 1, free_barrier = full_barrier + ring;
+static_assert(free_barrier + ring <= 16, "a thread block has 16");
+
 /* Data of a sweep. */
 template <bool Forward>
 struct Sweep {
@@ -60,15 +64,50 @@ struct Sweep {
         }
         end_copies();
     }
+    /* The warp that sweeps may take block p when it has begun it, and is done with it when it ends it. */
+    TRIFOLD_METHOD void begin(int p) const {
+        if (has_copier) {
+            meet(full_barrier + p % ring);
+        } else {
+            wait_copies<ring - 1>();
+            warp_sync();
+        }
+    }
+    TRIFOLD_METHOD void end(const Pieces<Forward>& pieces, int p) const {
+        warp_sync();
+        if (has_copier)
+            pass(free_barrier + p % ring);
+        else
+            fetch(pieces, p + ring);
+    }
+    TRIFOLD_METHOD void meet(int barrier) const { named_sync(shared.arrivals[barrier], barrier, sweep_threads); }
+    TRIFOLD_METHOD void pass(int barrier) const { named_arrive(shared.arrivals[barrier], barrier, sweep_threads); }
     TRIFOLD_METHOD void load(Rows& rows, int front) const { load_rows(rows, args.b, args.b_strides, member, block(front), columns); }
 };
+
+/* All copies of a sweep, by the warp that has nothing else to do. A block is on its way while the ones before it are used. */
+template <bool Forward>
+TRIFOLD_DEVICE void copy_pieces(const Sweep<Forward>& sweep) {
+    const Pieces<Forward> pieces(sweep.shared.chain);
+    for (int p = 0; p + 1 < ring; ++p) sweep.fetch(pieces, p);
+#pragma unroll 1
+    for (int p = 0; p < pieces.count; ++p) {
+        wait_copies<ring - 2>();
+        warp_sync();
+        sweep.pass(full_barrier + p % ring);
+        if (p > 0) sweep.meet(free_barrier + (p - 1) % ring);
+        sweep.fetch(pieces, p + ring - 1);
+    }
+    sweep.meet(free_barrier + (pieces.count - 1) % ring);
+}
 
 template <bool Forward>
 TRIFOLD_DEVICE void sweep_columns(const Sweep<Forward>& sweep) {
     SweepShared& shared = sweep.shared;
     const Chain& chain = shared.chain;
     const Pieces<Forward> pieces(chain);
-    for (int p = 0; p < ring; ++p) sweep.fetch(pieces, p);
+    if (!has_copier)
+        for (int p = 0; p < ring; ++p) sweep.fetch(pieces, p);
     Rows coming, product{}, rows;
     sweep.load(coming, Forward ? 0 : pieces.length - 1);
     if (!Forward && chain.ahead >= 0) {
@@ -81,8 +120,7 @@ TRIFOLD_DEVICE void sweep_columns(const Sweep<Forward>& sweep) {
     for (int p = 0; p < pieces.count; ++p) {
         const int front = pieces.front(p);
         const real* block = shared.blocks[p % ring];
-        wait_copies<ring - 1>();
-        warp_sync();
+        sweep.begin(p);
         if (pieces.is_panel(p)) {
             multiply_vectors<!Forward>(product, block, factor_leading, shared.solved);
         } else {
@@ -94,18 +132,25 @@ TRIFOLD_DEVICE void sweep_columns(const Sweep<Forward>& sweep) {
                 subtract_updates(rows, sweep.args, sweep.member, sweep.block(front), sweep.columns);
             const int next = Forward ? front + 1 : front - 1;
             if (next >= 0 && next < pieces.length) sweep.load(coming, next);
-#pragma unroll unrolled_tiles
-            for (int step = 0; step < tiles; ++step)
-                solve_tile<Forward>(Forward ? step : tiles - 1 - step, rows, shared.running, shared.solved, block, factor_leading,
-                                    [&](real(&line)[8], int t, int j) {
-                                        const real* at = block + t * 8 * (factor_leading + 1);
-                                        if constexpr (Forward) {
+            TileLines lines, next_lines;
+            const auto load_lines = [&](TileLines& of, int step) {
+                load_tile_lines<Forward>(of, Forward ? step : tiles - 1 - step, block, factor_leading, [&](real(&line)[8], int t, int j) {
+                    const real* at = block + t * 8 * (factor_leading + 1);
+                    if constexpr (Forward) {
 #pragma unroll
-                                            for (int k = 0; k < 8; ++k) line[k] = at[j + k * factor_leading];
-                                        } else {
-                                            load_line(line, at + j * factor_leading);
-                                        }
-                                    });
+                        for (int k = 0; k < 8; ++k) line[k] = at[j + k * factor_leading];
+                    } else {
+                        load_line(line, at + j * factor_leading);
+                    }
+                });
+            };
+            load_lines(next_lines, 0);
+#pragma unroll unrolled_tiles
+            for (int step = 0; step < tiles; ++step) { /* lines are on their way while the tile before is solved */
+                lines = next_lines;
+                if (step + 1 < tiles) load_lines(next_lines, step + 1);
+                solve_tile<Forward>(Forward ? step : tiles - 1 - step, rows, lines, shared.running, shared.solved);
+            }
             warp_sync();
             store_solved<Forward>(shared.solved, sweep.args, sweep.member, sweep.block(front), sweep.columns);
             if (Forward)
@@ -115,8 +160,7 @@ TRIFOLD_DEVICE void sweep_columns(const Sweep<Forward>& sweep) {
                         if (row < block_size) squares[q][c] += square_of(shared.solved[c][row]);
                 });
         }
-        warp_sync();
-        sweep.fetch(pieces, p + ring);
+        sweep.end(pieces, p);
     }
     if (!Forward) return;
     const trifold_int last = sweep.block(pieces.length - 1);
@@ -133,11 +177,22 @@ TRIFOLD_DEVICE void sweep_columns(const Sweep<Forward>& sweep) {
 template <bool Forward>
 TRIFOLD_DEVICE void sweep_chain(const trifold_args& args, const trifold_level& level, trifold_int number, trifold_int member) {
     SweepShared& shared = *static_cast<SweepShared*>(shared_memory());
-    if (lane_index() == 0) shared.chain = find_chain(level, number);
-    if (!Forward && lane_index() == 0 && begins_descent(level)) begin_result(args, member, Result::solution);
-    warp_sync();
+    const auto sync = [] {
+        if (has_copier)
+            block_sync();
+        else
+            warp_sync();
+    };
+    if (thread_index() < 16) shared.arrivals[thread_index()] = 0;
+    if (thread_index() == 0) shared.chain = find_chain(level, number);
+    if (!Forward && thread_index() == 0 && begins_descent(level)) begin_result(args, member, Result::solution);
+    sync();
     for (int first = 0; first < args.columns; first += columns_at_once) {
-        sweep_columns<Forward>({shared, args, level, member, columns_from(args, first, columns_at_once)});
-        warp_sync();
+        const Sweep<Forward> sweep{shared, args, level, member, columns_from(args, first, columns_at_once)};
+        if (thread_index() < warp_lanes)
+            sweep_columns(sweep);
+        else
+            copy_pieces(sweep);
+        sync();
     }
 }

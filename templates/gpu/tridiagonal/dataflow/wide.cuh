@@ -151,7 +151,7 @@ TRIFOLD_DEVICE void factor_wide(const trifold_args& args, trifold_int member) {
     const bool fed = pull_diagonal(bands, shared, args, member, front);
     if (front.level > 0) start_couplings(shared, args, member, front);
     band_sync();
-    factor_diagonal(bands, shared, factor_of(args, member, front.block), [](int) {});
+    factor_diagonal(bands, shared, factor_of(args, member, front.block), [](int) {}, [](int) {});
     pulled_all();
     const bool failed = fed || shared.pivots.failed_row >= 0;
     if (band_thread() == 0) {

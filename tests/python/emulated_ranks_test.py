@@ -1,0 +1,206 @@
+"""trifold.ranks on GPUs without a GPU: kernels are emulated, and the drivers and NCCL are the stand-ins of tests/support/drivers, in
+the folder that TRIFOLD_STAND_INS names. Each test is a process of its own, which loads them in place of CUDA's."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import trifold
+from problems import blocks_of_inverse, dense, make, rhs, solution
+from ranks_test import on_ranks, own, sound
+
+FOLDER = os.environ.get("TRIFOLD_STAND_INS", "")
+SECONDS = 300  # that a process may take, compilation included
+GPU = "cuda:0"  # all ranks have it: the driver has one device, whose memory is the host's
+PROGRAMS = {}
+
+
+def program(work):
+    """A test that runs in a process with the stand-ins."""
+    PROGRAMS[work.__name__] = work
+
+    @pytest.mark.skipif(not FOLDER, reason="TRIFOLD_STAND_INS names no folder")
+    def test():
+        files = {"TRIFOLD_NVRTC": f"{FOLDER}/libfake_nvrtc.so", "TRIFOLD_NCCL": f"{FOLDER}/libnccl.so.2"}
+        files["TRIFOLD_CACHE_DIR"] = f"{FOLDER}/kernels"  # of their own, since this NVRTC has the version of a true one
+        environment = {**os.environ, **files, "LD_LIBRARY_PATH": FOLDER}
+        words = [sys.executable, str(Path(__file__)), work.__name__]
+        done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=SECONDS)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.stdout.endswith("right\n")
+
+    test.__doc__ = work.__doc__
+    return test
+
+
+@program
+def test_all_calls(cupy):
+    D, E, b = *make(3, 7), rhs(3, 7, columns=2)
+    diagonal, lower = blocks_of_inverse(D, E)
+    close = dict(rtol=1e-10, atol=1e-12)
+
+    def work(transport):
+        chain = trifold.ranks(transport, block=3, horizon=7, rhs=2, device=GPU)
+        of_D, of_E, of_b = (cupy.asarray(array) for array in (own(chain, D), own(chain, E, True), own(chain, b)))
+        x = chain.factor_solve(of_D, of_E, of_b)
+        assert type(x) is cupy.ndarray
+        quadratic = chain.quadratic()
+        chain.factor(of_D, of_E, check=True)
+        for _ in range(3):  # the second is recorded, and the third is its graph
+            np.testing.assert_array_equal(chain.solve(of_b).get(), x.get())
+        np.testing.assert_allclose(chain.backward(chain.factor_forward(of_D, of_E, of_b)).get(), x.get(), **close)
+        np.testing.assert_allclose(chain.backward(chain.forward(of_b)).get(), x.get(), **close)
+        inverse = chain.selected_inverse()
+        assert chain.status().block == -1
+        np.testing.assert_allclose(inverse[0].get(), own(chain, diagonal), **close)
+        np.testing.assert_allclose(inverse[1].get(), own(chain, lower, True), **close)
+        following = chain.next_block(of_b)
+        if chain.rank < chain.ranks - 1:
+            np.testing.assert_array_equal(following.get(), b[chain.first + chain.blocks][None])
+        else:
+            assert following is None
+        logs = chain.log_determinant()
+        assert type(logs) is type(quadratic) is cupy.ndarray and logs.dtype == np.float64
+        return x.get(), logs.get(), quadratic.get()
+
+    expected = solution(D, E, b)
+    results = sound(on_ranks(3, work))
+    np.testing.assert_allclose(np.concatenate([x for x, _, _ in results]), expected, **close)
+    for _, logs, quadratic in results:
+        np.testing.assert_allclose(logs, np.linalg.slogdet(dense(D, E))[1], rtol=1e-12)
+        np.testing.assert_allclose(quadratic, np.einsum("ikm,ikm->m", b, expected), rtol=1e-10)
+
+
+@program
+def test_batches_of_single_precision(cupy):
+    """With shifts, a mask and refinement by arrays of float64."""
+    D, E, b = *make(3, 7, 3), rhs(3, 7, 3)
+    shift, active = np.array([0.0, 1, 2]), np.array([True, False, True])
+
+    def work(transport):
+        chain = trifold.ranks(transport, block=3, horizon=7, batch=4, dtype="float32", device=GPU)
+        mine = own(chain, D), own(chain, E, True), b[:, chain.first : chain.first + chain.blocks]
+        wide = [cupy.asarray(array) for array in mine]
+        out = cupy.asarray(np.full(mine[2].shape, 7, np.float32))
+        options = dict(shift=cupy.asarray(shift.astype(np.float32)), active=cupy.asarray(active))
+        chain.factor_solve(*(array.astype(np.float32) for array in wide), out, **options)
+        assert chain.status().floors.tolist() == [0, -1, 0]
+        x = out.astype(np.float64)
+        refined = chain.refine(*wide, x, shift=cupy.asarray(shift), active=cupy.asarray(active))
+        assert refined.converged.all() and (refined.iterations > 0).tolist() == [True, False, True]
+        return x.get()
+
+    x = np.concatenate(sound(on_ranks(2, work)), 1)
+    expected = solution(D + shift[:, None, None, None] * np.eye(3), E, b)
+    np.testing.assert_allclose(x[active], expected[active], rtol=1e-12, atol=1e-13)
+    assert (x[1] == 7).all()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("scipy") is None, reason="no SciPy")
+@program
+def test_sparse_systems(cupy):
+    """With vectors of CuPy and of NumPy; the bits of one GPU."""
+    import scipy.sparse
+    from trifold import sparse
+
+    line = scipy.sparse.diags_array([-1.2, 2.1, -0.8], offsets=[-1, 0, 1], shape=(9, 9))
+    A, b = scipy.sparse.kronsum(line, line, format="csr"), rhs(1, 81)[:, 0]
+    few = {"partition": np.arange(81) // 9 // 2, "device": GPU}
+    one = sparse.Solver(A, variant="sweeps:one_launch=0", **few).solve(b)
+
+    def work(transport):
+        solver = sparse.ranks(transport, A, **few)
+        on_host, on_device = solver.solve(b), solver.solve(cupy.asarray(b))
+        assert on_host.iterations == on_device.iterations == one.iterations > 3
+        np.testing.assert_array_equal(on_host.x, one.x)
+        np.testing.assert_array_equal(on_device.x.get(), one.x)
+        with pytest.raises(trifold.SpecError, match="ranks share solve alone; multiply is for a solver without ranks"):
+            solver.multiply(b)
+
+    sound(on_ranks(2, work))
+
+
+@program
+def test_errors(cupy):
+    D, E, b = *make(3, 7), rhs(3, 7)
+    D[5, 1, 1] = -1
+
+    def work(transport):
+        chain = trifold.ranks(transport, block=3, horizon=7, device=GPU)
+        arrays = own(chain, D), own(chain, E, True), own(chain, b)
+        with pytest.raises(trifold.SpecError, match="D is on the CPU and ranks are on GPU 0; copy the array there"):
+            chain.factor_solve(*arrays)
+        on_device = [cupy.asarray(array) for array in arrays]
+        with pytest.raises(trifold.SpecError, match="b is on the CPU and ranks are on GPU 0"):
+            chain.factor_solve(*on_device[:2], arrays[2])
+        x = chain.factor_solve(*on_device)  # on a GPU calls look at the status only where they are told to
+        assert np.isnan(x.get()).any()
+        chain.factor_solve(*on_device, check=True)
+
+    for error in on_ranks(2, work):
+        assert isinstance(error, trifold.NotPositiveDefinite)
+        assert (error.block, error.row) == (5, 1)
+
+
+@program
+def test_ranks_that_disagree(cupy):
+    def of_another_size(transport):
+        return trifold.ranks(transport, block=3 + transport.rank, horizon=7, device=GPU)
+
+    def on_a_processor(transport):
+        return trifold.ranks(transport, block=3, horizon=7, device=GPU if transport.rank == 0 else "cpu")
+
+    def without_a_device(transport):
+        return trifold.ranks(transport, block=3, horizon=7, device=f"cuda:{transport.rank}")
+
+    for work, words in ((of_another_size, "rank 1 has"), (without_a_device, "arguments were refused there"), (on_a_processor, "rank")):
+        for rank, error in enumerate(on_ranks(2, work, timeout=3.0)):
+            assert isinstance(error, trifold.DeviceError if work is without_a_device and rank == 1 else trifold.RankError), repr(error)
+            assert isinstance(error, trifold.DeviceError) or words in str(error)
+
+
+@program
+def test_a_rank_that_comes_no_more(cupy):
+    import threading
+
+    D, E, b = *make(3, 7), rhs(3, 7)
+    done = threading.Event()
+
+    def work(transport):
+        chain = trifold.ranks(transport, block=3, horizon=7, device=GPU)
+        arrays = [cupy.asarray(array) for array in (own(chain, D), own(chain, E, True), own(chain, b))]
+        chain.factor_solve(*arrays)
+        if chain.rank == 1:
+            return done.wait(60)
+        try:
+            return chain.factor_solve(*arrays)
+        finally:
+            done.set()
+
+    error, _ = on_ranks(2, work, timeout=2.0)
+    assert isinstance(error, trifold.RankError)
+    assert error.rank == 1
+
+
+@program
+def test_an_nccl_that_is_missing(cupy):
+    """Of the two, the second says what the first has found."""
+
+    def work(transport):
+        return trifold.ranks(transport, block=3, horizon=7, device=GPU)
+
+    os.environ["TRIFOLD_NCCL"] = "/nowhere/libnccl.so"
+    for error in on_ranks(2, work):
+        assert "ranks on GPUs need NCCL, and '/nowhere/libnccl.so' cannot be opened" in str(error)
+        assert isinstance(error, (trifold.DeviceError, trifold.RankError))
+
+
+if __name__ == "__main__":
+    from stand_in_cupy import install
+
+    PROGRAMS[sys.argv[1]](install())
+    print("right")
