@@ -75,7 +75,8 @@ Lowered lower(const Problem& problem) {
     const auto& [spec, target, schedule, workers, knobs] = problem;
     const auto n = spec.block, area = n * n;
     const auto rhs = checked_multiply(n, spec.rhs, "right-hand sides of a block");
-    const auto blocks = spec.operations.contains(Operation::inverse) ? 11 : 3;
+    constexpr std::int64_t of_factor = 3, of_inverse = 11;
+    const auto blocks = spec.operations.contains(Operation::inverse) ? of_inverse : of_factor;
     const auto vectors = checked_add(blocks * area + 2 * n, checked_multiply(6, rhs, "scratch of a worker"), "scratch of a worker");
     const auto scratch = checked_multiply(vectors, vector_bytes(target), "scratch of a worker");
     Lowered result{{}, {area, area, area, area, rhs}, round_up(scratch, workspace_alignment), spec.batch};
