@@ -91,6 +91,7 @@
 /* ---- cpu/tridiagonal/slices_constants.c ---- */
 /* ---- cpu/tridiagonal/slices.c ---- */
 /* ---- cpu/tridiagonal/intervals/columns.c ---- */
+/* ---- cpu/tridiagonal/intervals/groups.c ---- */
 /* ---- cpu/tridiagonal/finish.c ---- */
 /* ---- cpu/tridiagonal/intervals/entry.c ---- */
 

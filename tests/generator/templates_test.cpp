@@ -66,7 +66,7 @@ std::vector<Unit> units() {
     };
     add({.block = 8, .horizon = 9, .operations = all}, cpu, {.variant = "tile"});
     add({.block = 8, .horizon = 9, .batch = 8, .operations = all}, cpu, {.variant = "lanes"});
-    add({.block = 8, .horizon = 9}, cpu, {.variant = "intervals"});
+    add({.block = 8, .horizon = 9, .operations = all}, cpu, {.variant = "intervals"});
     add({.block = 8, .horizon = 9, .precision = Precision::mixed}, cpu, {.variant = "tile"});
     add({.block = 16, .horizon = 9, .operations = all}, sm_90, {.variant = "fused"});
     add({.block = 16, .horizon = 9, .operations = all}, gfx942, {.variant = "fused"});

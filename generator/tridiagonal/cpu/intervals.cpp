@@ -18,7 +18,8 @@ constexpr double flops_of_a_filled_front = 19.0 / 3;  // times n^3
 constexpr std::int64_t most_columns = 64;             // more in one call would leave the caches
 
 /// Right-hand sides that stand beside each other in the lanes of chains. More are faster in slices.
-std::int64_t most_beside(const Spec& spec) { return spec.block < 8 ? 2 : 4; }
+constexpr std::int64_t few_beside = 2, more_beside = 4, block_with_more_beside = 8;
+std::int64_t most_beside(const Spec& spec) { return spec.block < block_with_more_beside ? few_beside : more_beside; }
 
 std::int64_t lanes_of(const Spec& spec, const Target& target) { return vector_bytes(target) / element_bytes(spec.precision); }
 
@@ -74,7 +75,9 @@ Lowered lower(const Problem& problem) {
     const auto& [spec, target, schedule, workers, knobs] = problem;
     const auto n = spec.block, area = n * n;
     const auto rhs = checked_multiply(n, spec.rhs, "right-hand sides of a block");
-    const auto vectors = checked_add(3 * area + 2 * n, checked_multiply(6, rhs, "scratch of a worker"), "scratch of a worker");
+    constexpr std::int64_t of_factor = 3, of_inverse = 11;
+    const auto blocks = spec.operations.contains(Operation::inverse) ? of_inverse : of_factor;
+    const auto vectors = checked_add(blocks * area + 2 * n, checked_multiply(6, rhs, "scratch of a worker"), "scratch of a worker");
     const auto scratch = checked_multiply(vectors, vector_bytes(target), "scratch of a worker");
     Lowered result{{}, {area, area, area, area, rhs}, round_up(scratch, workspace_alignment), spec.batch};
     for (const auto phase : phases) result.shapes[phase].chains_per_task = lanes_of(spec, target);
@@ -102,7 +105,7 @@ MemoryPlan memory(const Design& design) {
     plan.add("update", 2 * groups, storage.update, real);
     plan.add("coupling", groups, storage.coupling, real);
     plan.add("rhs_update", 2 * groups, storage.vector, real);
-    plan.add("inverse_coupling", 0, storage.coupling, real);
+    plan.add("inverse_coupling", has_kernel(design, Phase::inverse) ? groups : 0, storage.coupling, real);
     plan.add("failure", records, 1, sizeof(trifold_int));
     plan.add("floors", records, 1, sizeof(int));
     plan.add("poison", 0, 1, sizeof(int));
@@ -138,7 +141,7 @@ constexpr Knob knobs[] = {bake};
 }  // namespace
 
 constinit const Variant intervals_variant{.name = "intervals",
-                                          .abilities = {.inverse = false, .largest_block = largest_block, .most_columns = most_columns},
+                                          .abilities = {.largest_block = largest_block, .most_columns = most_columns},
                                           .refuses = refuses,
                                           .seconds = seconds,
                                           .quantities = quantities,

@@ -39,9 +39,7 @@ typedef struct {
     integer row;
 } rows;
 INLINE rows kept(const real* y) { return (rows){y, SLICE}; }
-INLINE void load_row(across_columns* row, const real* y) {
-    EACH_VECTOR(v) row[v] = *(const loose_columns*)(y + v * PANEL_LANES);
-}
+INLINE void load_row(across_columns* row, const real* y) { EACH_VECTOR(v) row[v] = *(const loose_columns*)(y + v * PANEL_LANES); }
 
 /* c(i) -= sum over k < count of a(r + i, k) y(k); `a` is where row r of a stored block begins. */
 INLINE void subtract_rows(const int H, slice_tile c, const real* a, rows y, integer count) {

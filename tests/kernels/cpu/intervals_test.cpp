@@ -55,6 +55,7 @@ TEST_CASE("intervals: auto takes them for few systems of small blocks with long 
     CHECK(choice({.block = 4, .horizon = 9999}, narrowest) == "sequential lanes");
     CHECK(choice({.block = 4, .horizon = 8192}, wide, 2) == "segments:512 intervals");  // twice as many chains
     CHECK(choice({.block = 4, .horizon = 127}, wide, 2) == "twisted:2 tile");
+    CHECK(choice({.block = 3, .horizon = 256, .operations = all_operations()}, wide) == "segments:32 intervals");
     CHECK(choice({.block = 4, .horizon = 256, .operations = all_operations()}, wide) == "sequential tile");
     CHECK(choice({.block = 5, .horizon = 256, .rhs = 2}, wide) == "segments:32 intervals");
     CHECK(choice({.block = 5, .horizon = 256, .rhs = 3}, wide) == "sequential tile");

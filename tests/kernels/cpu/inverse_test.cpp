@@ -118,6 +118,18 @@ TEST_CASE("selected inverse: every schedule") {
         check_inverse<float>({.block = 3, .horizon = 16, .batch = 19}, "recursive:2:3", variant);
 }
 
+TEST_CASE("selected inverse: chains of one system in the lanes") {
+    const std::string intervals = "intervals:bake=0";  // open sizes: one compilation for all horizons
+    for (const std::string schedule : {"sequential", "segments:1", "segments:3", "segments:7", "segments:30"}) {
+        check_inverse<double>({.block = 5, .horizon = 37, .batch = 2}, schedule, intervals);
+        check_inverse<float>({.block = 3, .horizon = 59}, schedule, intervals);
+    }
+    for (const std::int64_t horizon : {1, 2, 3, 15, 16, 17, 64, 65})
+        check_inverse<double>({.block = 1, .horizon = horizon}, "auto", intervals);
+    for (const std::int64_t n : {9, 16}) check_inverse<double>({.block = n, .horizon = 23}, "auto", intervals);
+    check_inverse<double>({.block = 6, .horizon = 22}, "auto", intervals, {Backend::cpu, "x86-64"});
+}
+
 TEST_CASE("selected inverse: every block size") {
     int k = 0;
     for (const std::int64_t n : {1, 2, 3, 4, 6, 7, 8, 12, 16, 24, 31, 32, 33, 48, 65}) {
@@ -149,8 +161,9 @@ TEST_CASE("selected inverse: ill-conditioned systems") {
     // worst of several systems is held against the worst of Eigen's dense Cholesky in the same order of elimination.
     using Exact = Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic>;
     const Spec spec{.block = 6, .horizon = 9, .batch = 8, .operations = all_operations()};
-    for (const std::string variant : {"tile", "lanes"})
-        for (const std::string schedule : {"sequential", "partitioned:3", "multi-stage"}) {
+    for (const std::string variant : {"tile", "lanes", "intervals"})
+        for (const std::string schedule : {"sequential", variant == "intervals" ? "segments:2" : "partitioned:3", "multi-stage"}) {
+            if (variant == "intervals" && schedule == "multi-stage") continue;
             const CompiledProgram unit(choose(spec, host_target(), {.schedule = schedule, .variant = variant}));
             const auto order = elimination_order(unit.choice());
             for (const double condition : {1e6, 1e10}) {

@@ -13,7 +13,7 @@ typedef struct {
     integer columns;
     int chains, has_fill, has_contiguous_rows;
     trifold_strides in, out;
-    const real* b; /* of the first front of lane 0 */
+    const real* b; /* b and x: the first front of lane 0 */
     real* x;
     real* kept[2];
 } group_sweep;

@@ -3,12 +3,12 @@
 #include "cpu/tridiagonal/lanes/pivots.c"
 
 typedef struct {
-    vec d[AREA], e[AREA];                 /* pivot block and coupling as loaded */
-    vec left[AREA];                       /* G G' of all fronts so far */
-    vec b[n * m], y[2][n * m];            /* right-hand sides of this front; solved ones of this front and of the one before */
-    vec left_rhs[n * m];                  /* G y of all fronts so far */
-    double squares[m][LANES];             /* y' y of all fronts so far */
-    vec unit[2 * n];                      /* zeros around a one */
+    vec d[AREA], e[AREA];      /* pivot block and coupling as loaded */
+    vec left[AREA];            /* G G' of all fronts so far */
+    vec b[n * m], y[2][n * m]; /* right-hand sides of this front; solved ones of this front and of the one before */
+    vec left_rhs[n * m];       /* G y of all fronts so far */
+    double squares[m][LANES];  /* y' y of all fronts so far */
+    vec unit[2 * n];           /* zeros around a one */
 } factor_scratch;
 _Static_assert(sizeof(factor_scratch) <= SCRATCH_BYTES, "scratch");
 
