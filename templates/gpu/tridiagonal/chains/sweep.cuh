@@ -132,7 +132,6 @@ TRIFOLD_DEVICE void sweep_columns(const Sweep<Forward>& sweep) {
                 subtract_updates(rows, sweep.args, sweep.member, sweep.block(front), sweep.columns);
             const int next = Forward ? front + 1 : front - 1;
             if (next >= 0 && next < pieces.length) sweep.load(coming, next);
-            TileLines lines, next_lines;
             const auto load_lines = [&](TileLines& of, int step) {
                 load_tile_lines<Forward>(of, Forward ? step : tiles - 1 - step, block, factor_leading, [&](real(&line)[8], int t, int j) {
                     const real* at = block + t * 8 * (factor_leading + 1);
@@ -144,12 +143,14 @@ TRIFOLD_DEVICE void sweep_columns(const Sweep<Forward>& sweep) {
                     }
                 });
             };
-            load_lines(next_lines, 0);
+            TileLines lines[2];
+            load_lines(lines[0], 0);
 #pragma unroll unrolled_tiles
-            for (int step = 0; step < tiles; ++step) { /* lines are on their way while the tile before is solved */
-                lines = next_lines;
-                if (step + 1 < tiles) load_lines(next_lines, step + 1);
-                solve_tile<Forward>(Forward ? step : tiles - 1 - step, rows, lines, shared.running, shared.solved);
+            for (int step = 0; step < tiles; ++step) {
+                if (!has_copier && step > 0) load_lines(lines[0], step);
+                if (has_copier && step + 1 < tiles) load_lines(lines[1], step + 1); /* on their way while a tile is solved */
+                solve_tile<Forward>(Forward ? step : tiles - 1 - step, rows, lines[0], shared.running, shared.solved);
+                if (has_copier) lines[0] = lines[1];
             }
             warp_sync();
             store_solved<Forward>(shared.solved, sweep.args, sweep.member, sweep.block(front), sweep.columns);
@@ -189,7 +190,7 @@ TRIFOLD_DEVICE void sweep_chain(const trifold_args& args, const trifold_level& l
     sync();
     for (int first = 0; first < args.columns; first += columns_at_once) {
         const Sweep<Forward> sweep{shared, args, level, member, columns_from(args, first, columns_at_once)};
-        if (thread_index() < warp_lanes)
+        if (!has_copier || thread_index() < warp_lanes)
             sweep_columns(sweep);
         else
             copy_pieces(sweep);
