@@ -75,8 +75,8 @@ TEST_CASE("intervals: every block size solves") {
         for (const std::int64_t n : {1, 2}) check({.block = n, .horizon = 41, .rhs = 2}, precision);
         for (const std::int64_t n : {3, 4}) check({.block = n, .horizon = 41}, precision);
     }
-    for (const std::int64_t n : {5, 7, 8, 9}) check({.block = n, .horizon = 34}, f64);
-    for (const std::int64_t n : {6, 8, 16}) check({.block = n, .horizon = 34}, f32);
+    for (const std::int64_t n : {5, 6, 7, 8, 9, 13}) check({.block = n, .horizon = 34}, f64);
+    for (const std::int64_t n : {6, 8, 12, 16}) check({.block = n, .horizon = 34}, f32);
 }
 
 TEST_CASE("intervals: many right-hand sides, which go in slices, some of which are not full") {
@@ -105,25 +105,29 @@ TEST_CASE("intervals: fewer and more chains than lanes, a separator at the end, 
 
 TEST_CASE("intervals: narrower targets solve") {
     const Target narrow{Backend::cpu, "x86-64-v3"}, narrowest{Backend::cpu, "x86-64"};
-    check({.block = 1, .horizon = 22, .rhs = 2}, f64, "auto", narrowest);
+    for (const std::int64_t n : {1, 6}) check({.block = n, .horizon = 22, .rhs = 2}, f64, "auto", narrowest);
+    check({.block = 3, .horizon = 22, .rhs = 2}, f32, "auto", narrowest);
     check({.block = 10, .horizon = 22, .rhs = 5}, f32, "auto", narrowest);
     if (host_target().arch == "x86-64") return;
+    for (const std::int64_t n : {1, 6}) check({.block = n, .horizon = 22, .rhs = 2}, f64, "auto", narrow);
     check({.block = 13, .horizon = 22, .rhs = 8}, f64, "auto", narrow);
-    check({.block = 9, .horizon = 22, .rhs = 2}, f32, "auto", narrow);
+    for (const std::int64_t n : {3, 9}) check({.block = n, .horizon = 22, .rhs = 2}, f32, "auto", narrow);
 }
 
 TEST_CASE("intervals: any layout solves") {
-    Spec spec{.block = 10, .horizon = 37, .rhs = 2, .batch = 2};
-    spec.order = Order::column_major;
-    check(spec, f64);
-    spec.coupling = Coupling::upper;
-    spec.rhs_layout = RhsLayout::stacked;
-    check(spec, f32);
-    spec.d.leading = 13;
-    spec.e.leading = 11;
-    check(spec, f64);
-    spec.order = Order::row_major;
-    check(spec, f32);
+    for (const auto precision : {f64, f32}) {
+        Spec spec{.block = 10, .horizon = 37, .rhs = 2, .batch = 2};
+        spec.order = Order::column_major;
+        check(spec, precision);
+        spec.coupling = Coupling::upper;
+        spec.rhs_layout = RhsLayout::stacked;
+        check(spec, precision);
+        spec.d.leading = 13;
+        spec.e.leading = 11;
+        check(spec, precision);
+        spec.order = Order::row_major;
+        check(spec, precision);
+    }
 }
 
 TEST_CASE("intervals: sizes may be literals or not, with the same bits") {
@@ -159,10 +163,10 @@ TEST_CASE("intervals: members that are not active are left alone") {
 }
 
 TEST_CASE("intervals: the failing block and row are named, in chains and between them, and only that member fails") {
-    const Spec spec{.block = 5, .horizon = 39, .batch = 3};
+    const Spec spec{.block = 5, .horizon = 39, .rhs = 2, .batch = 3};
     for (const std::int64_t block : {0, 3, 4, 5, 9, 14, 33, 34, 37, 38}) {  // separators are 4, 9, 14 ...
         CAPTURE(block);
-        auto systems = random_systems(spec, 1, 5);
+        auto systems = random_systems(spec, 2, 5);
         systems[1].d[static_cast<std::size_t>(block)](block % 5, block % 5) = -1;
         auto call = call_of(spec, "segments:4", systems);
         call.run(Operation::factor_solve);
@@ -174,19 +178,19 @@ TEST_CASE("intervals: the failing block and row are named, in chains and between
             CHECK(call.status(m).block == -1);
             CHECK(call.residual(m) <= tolerance<double>);
         }
-        call.systems = random_systems(spec, 1, 5);  // what succeeds clears the failure
+        call.systems = random_systems(spec, 2, 5);  // what succeeds clears the failure
         const auto user = arrays<double>(spec, call.systems);
         call.args.d = user.d.data();
         call.run(Operation::factor_solve);
         CHECK(call.status(1).block == -1);
         CHECK(call.residual(1) <= tolerance<double>);
     }
-    auto systems = random_systems(spec, 1, 5);
+    auto systems = random_systems(spec, 2, 5);
     for (const std::size_t block : {4, 12, 22}) systems[0].d[block](3, 3) = -1;  // 4 is a separator, which is eliminated last
     auto call = call_of(spec, "segments:4", systems);
     call.run(Operation::factor);
     CHECK(call.status(0).block == 12);
-    systems = random_systems(spec, 1, 5);
+    systems = random_systems(spec, 2, 5);
     systems[2].e[17](4, 1) = std::numeric_limits<double>::quiet_NaN();
     auto with_nan = call_of(spec, "segments:4", systems);
     with_nan.run(Operation::factor_solve);
