@@ -10,6 +10,9 @@
 
 #if HAS_SLICES
 
+INLINE integer at(integer row, integer column);
+INLINE integer reciprocal_at(integer row);
+
 enum {
     ROWS = PANEL_ROWS, /* rows of a register tile */
     SLICE_VECTORS = PANEL_COLUMNS > PANEL_LANES ? 2 : 1,
