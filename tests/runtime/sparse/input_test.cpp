@@ -251,7 +251,7 @@ TEST_CASE("sparse: rows that are the cells of a mesh are taken for one, and no o
         CHECK(mesh_of(pattern) == mesh);
         CHECK(mesh_of(SparsePattern(mesh)) == mesh);
     }
-    // What looks the same from another side is another mesh of the same cells.
+    // Some look the same from another side: they are taken for another mesh of the same cells.
     CHECK(mesh_of(by_rows({1, 9, 1, 5})) == SparseMesh{9, 1, 1, 5});
     CHECK(mesh_of(by_rows({9, 1, 5, 7})) == SparseMesh{9, 5, 1, 5});
     const SparseMesh boxed{30, 30, 5, 7};

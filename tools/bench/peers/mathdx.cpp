@@ -159,7 +159,7 @@ struct Libraries {
 
 using List = std::vector<long long>;
 
-/// What is asked of a library: a number, or a list of them, for one of its operators.
+/// A number that is asked of a library for one of its operators, or a list of them.
 struct Asked {
     int name;
     std::variant<long long, List> value;

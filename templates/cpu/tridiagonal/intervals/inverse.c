@@ -1,17 +1,7 @@
-/* Variant "intervals": the selected inverse S, each chain from its last front to its first. With P = [R; G] L^-1 over the border (next,
- * behind):  S_border,i = -S_border,border P   and   S_ii = L^-T L^-1 - P' S_border,i. Where a lane has no front, R and G are zero. */
+/* Variant "intervals": the selected inverse S, each chain from its last front to its first. Where a lane has no front, R and G are zero. */
 #include "cpu/tridiagonal/intervals/factor.c"
 #include "cpu/tridiagonal/intervals/groups.c"
-
-typedef struct {
-    vec upper[AREA];                  /* L^-T */
-    vec p_next[AREA], p_behind[AREA]; /* P */
-    vec next_next[AREA], behind_behind[AREA];
-    vec across[2][AREA]; /* S(behind, next), then S(behind, i) */
-    vec next_i[AREA], i_i[2][AREA], turned[AREA];
-    vec unit[2 * n];
-} inverse_scratch;
-_Static_assert(sizeof(inverse_scratch) <= SCRATCH_BYTES, "scratch");
+#include "cpu/tridiagonal/lanes/inverse_front.c"
 
 /* Whether there is a separator behind a lane's chain (k = -1) or ahead of it. */
 INLINE int has_end(const trifold_args* args, const interval* g, int lane, integer k) {
@@ -82,45 +72,27 @@ KERNEL_PART void inverse_chains(const trifold_args* args, const trifold_level* l
     inverse_scratch* s = (inverse_scratch*)scratch;
     const int between = level->index == 0; /* chains that lie between separators */
     if (begins_descent(args, level)) set_range(&range_of(args, g->member)->inverse, 0);
-    for (integer k = 0; k < 2 * n; ++k) s->unit[k] = k == n ? spread(1) : (vec){};
-    const view identity = {s->unit + n, -1, 1};
+    begin_inverse(s);
     if (between) {
         gather_end(s->behind_behind, args, g, -1);
         gather_end(s->next_next, args, g, g->length);
-        load_across(s->across[0], args, g);
+        load_across(s->across[(g->length + 1) % 2], args, g);
     }
-    vec *next_next = s->next_next, *across = s->across[0], *across_i = s->across[1];
+    const vec* next_next = s->next_next;
     for (integer k = g->length; k-- > 0;) {
         const integer place = g->place + k;
         const int has_next = between || k + 1 < g->length;
-        const view upper = stored(s->upper);
-        vec* i_i = s->i_i[k % 2];
-        solve_panel(s->upper, identity, 0, 0, l_at(args, place));
-        multiply(i_i, 0, 1, upper, transposed(upper), 1);
-        if (has_next) multiply(s->p_next, 0, 1, stored(r_at(args, place)), transposed(upper), 0);
-        if (between) multiply(s->p_behind, 0, 1, stored(g_at(args, place)), transposed(upper), 0);
-        if (has_next) {
-            multiply(s->next_i, 0, -1, stored(next_next), stored(s->p_next), 0);
-            if (between) multiply(s->next_i, 1, -1, transposed(stored(across)), stored(s->p_behind), 0);
-            multiply(i_i, 1, -1, transposed(stored(s->p_next)), stored(s->next_i), 1);
-            if (between)
-                put_neighbour(args, g, k, s->next_i);
-            else
-                leave_across(args, g, k, s->next_i);
-        }
-        if (between) {
-            multiply(across_i, 0, -1, stored(s->behind_behind), stored(s->p_behind), 0);
-            multiply(across_i, 1, -1, stored(across), stored(s->p_next), 0);
-            multiply(i_i, 1, -1, transposed(stored(s->p_behind)), stored(across_i), 1);
-            vec* const swap = across;
-            across = across_i, across_i = swap;
-        }
+        vec* i_i = inverse_front(s, k, l_at(args, place), r_at(args, place), g_at(args, place), has_next, between, next_next);
+        if (between)
+            put_neighbour(args, g, k, s->next_i);
+        else if (has_next)
+            leave_across(args, g, k, s->next_i);
         put_diagonal(args, g, k, i_i);
         next_next = i_i;
     }
     if (!between) return;
     for (integer i = 0; i < n; ++i)
-        for (integer j = 0; j < n; ++j) s->turned[j * n + i] = across[i * n + j];
+        for (integer j = 0; j < n; ++j) s->turned[j * n + i] = s->across[1][i * n + j];
     put_neighbour(args, g, -1, s->turned);
 }
 
