@@ -35,7 +35,7 @@ TEST_CASE("pack: sizes, specs of files and images go into one layer") {
     CHECK(report["units"] == 4);
     CHECK(report["entries"] == 4);
     CHECK(report["left_out"].empty());
-    CHECK(prebuilt(scratch, "layer", "--block 5 --horizon 77 --batch 3 --precision f32 --any-size"));
+    CHECK(prebuilt(scratch, "layer", "--block 5 --horizon 40 --batch 3 --precision f32 --any-size"));
     CHECK_FALSE(prebuilt(scratch, "layer", "--block 4 --horizon 20 --any-size"));
     scratch.write("specs.jsonl", R"({"block": 4, "horizon": 9, "operations": ["factor", "solve"]})"
                                  "\n"

@@ -1,5 +1,5 @@
-/* The selected inverse S of a front in the lanes, for variants "lanes" and "intervals". With P = [R; G] L^-1 over the border (next, behind):
- * S_border,i = -S_border,border P   and   S_ii = L^-T L^-1 - P' S_border,i. */
+/* The selected inverse S of a front in the lanes, for variants "lanes" and "intervals". With P = [R; G] L^-1 over the border (next,
+ * behind): S_border,i = -S_border,border P   and   S_ii = L^-T L^-1 - P' S_border,i. */
 #include "cpu/tridiagonal/lanes/lanes.c"
 
 typedef struct {
@@ -16,8 +16,8 @@ INLINE void begin_inverse(inverse_scratch* s) {
     for (integer k = 0; k < 2 * n; ++k) s->unit[k] = k == n ? spread(1) : (vec){};
 }
 
-/* S of front i: (i, i), which it returns, (next, i) in next_i, and (behind, i) in across[(k + 1) % 2], of (next, next), (behind, behind), and
- * (behind, next) in across[k % 2]. Fronts take k in turn. */
+/* S of front i: (i, i), which it returns, (next, i) in next_i, and (behind, i) in across[(k + 1) % 2], of (next, next), (behind, behind),
+ * and (behind, next) in across[k % 2]. Fronts take k in turn. */
 INLINE vec* inverse_front(inverse_scratch* s, integer k, const vec* l, const vec* r, const vec* g, int has_next, int has_behind,
                           const vec* next_next) {
     const view upper = stored(s->upper), identity = {s->unit + n, -1, 1};
