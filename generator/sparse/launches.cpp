@@ -37,6 +37,8 @@ class Launches {
     }
     std::vector<Launch> solve(bool transposed) {
         begin(transposed);
+        launch_.weights = spec_.method == SparseMethod::cg ? launch_.scales : transposed ? launch_.column_scales : 0;
+        if (transposed && spec_.method != SparseMethod::cg) by_slices(Kernel::compare, trifold_sparse_plain, "sizes of the columns");
         by_slices(Kernel::begin, trifold_sparse_plain, "b and its norm");
         judge(trifold_sparse_plain);
         by_slices(Kernel::update, trifold_sparse_plain, "the first guess");
@@ -54,7 +56,10 @@ class Launches {
         if (spec_.method == SparseMethod::cg) turn_of_cg();
         if (spec_.method == SparseMethod::gmres) turn_of_gmres();
         repeat_.count = list_.size() - repeat_.first;
-        repeat_.most = spec_.most_iterations + 1;
+        // Some turns are no iterations: the last, one after a first guess that is dropped, and one of an x that is restored. A turn of
+        // conjugate gradients also ends where it sees that the true residual is wanted, and the next one is an iteration.
+        constexpr std::int64_t others = 3;
+        repeat_.most = (spec_.method == SparseMethod::cg ? 2 : 1) * spec_.most_iterations + others;
         by_slices(Kernel::deliver, trifold_sparse_plain, "solution");
         return list_;
     }
@@ -64,6 +69,7 @@ class Launches {
     void begin(bool transposed) {
         list_.clear();
         launch_.transposed = transposed ? 1 : 0;
+        launch_.weights = 0;
     }
     void add(Kernel kernel, LaunchGrid grid, trifold_sparse_step step, std::string what) {
         Launch launch;

@@ -10,6 +10,7 @@ namespace {
 
 std::int64_t vector_count(const SparseSpec& spec) {
     if (!solves(spec)) return 1;
+    // GMRES has no room for a best x: pointers to it are made, and not used.
     if (spec.method == SparseMethod::cg) return trifold_sparse_vectors_of_cg;
     if (spec.method == SparseMethod::bicgstab) return trifold_sparse_vectors_of_bicgstab;
     return trifold_sparse_basis + spec.restart + 1;
@@ -76,6 +77,10 @@ Layout layout_of(const SparseSpec& spec, const Arrangement& a, std::int64_t slic
     layout.contents = std::move(stored.contents);
     l.matrix_stride = round_up(checked_multiply(stored.matrix_elements, real, "values"), workspace_alignment);
     l.matrix = places.add("matrix", spec.batch, l.matrix_stride);
+    l.scale_stride = round_up(checked_multiply(a.rows(), spec.block * static_cast<std::int64_t>(sizeof(std::int32_t)), "scales"),
+                              workspace_alignment);
+    l.scales = places.add("scales", spec.batch, l.scale_stride);
+    if (needs_turned(spec)) l.column_scales = places.add("column_scales", spec.batch, l.scale_stride);
     l.factor_stride = round_up(checked_multiply(stored.factor_elements, factor_bytes(spec), "factors"), workspace_alignment);
     l.factors = places.add("factors", spec.batch, l.factor_stride);
     const auto systems = spec.batch * spec.rhs;
@@ -86,7 +91,7 @@ Layout layout_of(const SparseSpec& spec, const Arrangement& a, std::int64_t slic
     if (solves(spec)) {
         l.sums = places.add("sums", checked_multiply(systems, l.parts, "sums"), trifold_sparse_sums * wide);
         l.states = places.add("states", systems, sizeof(trifold_sparse_state));
-        l.history_length = spec.most_iterations + 1;
+        l.history_length = std::min(spec.most_iterations, max_sparse_history) + 1;
         l.history = places.add("history", checked_multiply(systems, l.history_length, "history"), wide);
         l.flag = places.add("flag", 2, wide);
         constexpr std::int64_t line = 128;  // counters of members are apart

@@ -98,7 +98,7 @@ std::int64_t sums_of(SparseMethod method, trifold_sparse_step step) {
         case trifold_sparse_second:
             return cg ? 1 : 5;
         default:
-            return 3;  // squares of b by their size, or those of a true residual
+            return step == trifold_sparse_plain ? 3 : 6;  // exponents of b, or sums of a true residual
     }
 }
 

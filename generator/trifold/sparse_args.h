@@ -19,7 +19,7 @@ typedef struct {
     trifold_int guesses;         /* 1: x holds a first guess */
     trifold_int most_iterations; /* of a solution */
     trifold_int renew;           /* iterations after which the true residual is computed; 0: only where the iteration seems to have ended */
-    double relative, absolute;   /* a solution ends where |b - A x| is at most relative |b|, or absolute */
+    double relative, absolute;   /* tolerances of a solution, as trifold::SparseOptions has them */
     double shift;                /* of a factorization: added to the diagonal, times its largest entry in the block */
     void* workspace;
 } trifold_sparse_args;
@@ -32,12 +32,13 @@ typedef enum {
     trifold_sparse_z, /* M^-1 p; of GMRES and conjugate gradients M^-1 of a vector */
     trifold_sparse_p, /* directions */
     trifold_sparse_v, /* A z */
+    trifold_sparse_best, /* the x whose residual was least; GMRES's residuals never grow, and it has none */
     trifold_sparse_vectors_of_cg,
     trifold_sparse_y = trifold_sparse_vectors_of_cg, /* M^-1 s */
     trifold_sparse_t,                                /* A y */
     trifold_sparse_shadow,                           /* the first residual */
     trifold_sparse_vectors_of_bicgstab,
-    trifold_sparse_basis = trifold_sparse_vectors_of_cg /* GMRES: the first of its vectors */
+    trifold_sparse_basis = trifold_sparse_best /* GMRES: the first of its vectors */
 } trifold_sparse_vector;
 
 /* Sums that a launch leaves for each part of a system: at most so many. */
@@ -139,13 +140,17 @@ typedef struct {
         level_records, outer_order;
     trifold_int ring;                  /* GPU: bytes of the ring; 0: factors do not go through one */
     trifold_int factor_rows, row_room; /* GPU: rows that a thread block factors at once, and numbers of a row's room in shared memory */
-    trifold_int matrix, matrix_stride; /* A, and bytes from member to member */
+    trifold_int matrix, matrix_stride; /* A with its rows scaled, and bytes from member to member */
+    /* 32-bit exponents of powers of two that make the largest entry of each row of A about 1, and, found by a transposed solution, of each
+     * column; bytes from member to member. Conjugate gradients leave rows as they are, so that A stays symmetric. */
+    trifold_int scales, column_scales, scale_stride;
+    trifold_int weights; /* place of the exponents that weigh residuals, where rows are not scaled by them; 0: all weigh the same */
     trifold_int factors, factor_stride;
     trifold_int vectors, vector_stride, vector_count; /* bytes from vector to vector; vectors of a system */
     trifold_int sums;                                 /* [member][system][part][sums] */
     trifold_int parts;                                /* the most that a launch has: tiles or slices */
     trifold_int records;                              /* a trifold_sparse_record a part, then one for the member */
-    trifold_int states, flag, history;                /* a trifold_sparse_state a system; the Repeat's flag; [system][most + 1] norms */
+    trifold_int states, flag, history;                /* a trifold_sparse_state a system; the Repeat's flag; [system][history_length] */
     trifold_int systems;                              /* right-hand sides of a member, at most */
     trifold_int history_length;
     trifold_int restart;    /* vectors between two restarts of GMRES */
@@ -169,7 +174,7 @@ typedef struct {
     trifold_int not_finite, bad_row, bad_column;      /* entries that are infinite or NaN, and the first of them */
     trifold_int unequal, unequal_row, unequal_column; /* entries that differ from their transposed ones, where that was looked for */
     double largest;                                   /* absolute value of the largest entry */
-    double scale;                                     /* of a member: a power of two by which A is multiplied before it is factored */
+    double scale; /* the largest scaled entry; of a member a power of two by which the scaled A is multiplied before it is factored */
 } trifold_sparse_record;
 
 typedef enum {
@@ -178,23 +183,31 @@ typedef enum {
     trifold_sparse_stagnated, /* the true residual has not become smaller between two looks at it */
     trifold_sparse_breakdown, /* the method divided by zero twice */
     trifold_sparse_not_a_number,
-    trifold_sparse_limit,   /* the most iterations have been made */
-    trifold_sparse_singular /* the factorization failed */
+    trifold_sparse_limit,       /* the most iterations have been made */
+    trifold_sparse_singular,    /* the factorization failed */
+    trifold_sparse_out_of_range /* x leaves the range of its type */
 } trifold_sparse_outcome;
 
-/* A solution on its way. Its vectors, and all norms but that of b, are those of b times `scale`, a power of two: so no square of a number
- * overflows. */
+/* The state of a solution. Its vectors are those of the scaled rows of b, times 2^scale: so no square of a number overflows. */
 typedef struct {
     double rho, alpha, omega, beta;
-    double scale;
-    double norm_b, norm, target; /* norm of b; of the last residual; below which the iteration ends */
-    double last_true, least;     /* the true residual when it was last computed, and the least of them */
+    double norm_b, plain_b;  /* |b|, and times 2^plain_scale */
+    double measure;          /* norm of b as the iteration weighs it */
+    double norm, target;     /* of the last residual, weighed alike; below which the iteration seems to have ended */
+    double plain;            /* |b - A x| 2^plain_scale, when the true residual was last computed */
+    double unit;             /* |b - A x| over the norm then */
+    double least, saved;     /* the least true residual; that of the x that was saved */
+    trifold_int scale, plain_scale;
     trifold_int iterations, outcome;
-    trifold_int renews;     /* 1: the next turn computes the true residual and begins anew */
+    trifold_int renews;     /* 1: the next turn computes the true residual */
     trifold_int since;      /* iterations since the true residual was computed */
     trifold_int begun;      /* 0: no true residual yet */
     trifold_int breakdowns; /* times that the method divided by zero */
     trifold_int pending;    /* 1: x still lacks the last steps */
+    trifold_int directed;   /* conjugate gradients: 1 where there is a direction to go on from */
+    trifold_int saves;      /* 1: x is saved when it has got its steps */
+    trifold_int restores;   /* what x becomes before the true residual is computed, as templates/sparse/steps.h has it */
+    trifold_int ending;     /* the outcome that waits for the true residual of a restored x; 0: none */
     trifold_int inner;      /* GMRES: vectors of this cycle */
     trifold_int reason;     /* of renews, as templates/sparse/steps.h has them */
     trifold_int stalls;     /* true residuals, one after another, that were not much smaller */

@@ -44,12 +44,12 @@ struct SparseSpec {
     std::int64_t restart = 30;             ///< gmres: vectors between two restarts, at most 32
     std::int64_t rhs = 1;                  ///< right-hand sides solved at once, at most 8; more go in panels of that many
     std::int64_t batch = 1;                ///< capacity: fewer sets of values may be active at a call
-    std::int64_t most_iterations = 10000;  ///< room for the history of residuals; a call may ask for fewer
+    std::int64_t most_iterations = 10000;  ///< a call may ask for fewer; the history has the first 10 000 at most
     SparseOperations operations = all_sparse_operations();
     bool operator==(const SparseSpec&) const = default;
 };
 
-inline constexpr std::int64_t max_sparse_block = 8, max_sparse_rhs = 8, max_sparse_restart = 32;
+inline constexpr std::int64_t max_sparse_block = 8, max_sparse_rhs = 8, max_sparse_restart = 32, max_sparse_history = 10000;
 
 /// Throws SpecError unless every size is in range.
 void validate(const SparseSpec& spec);

@@ -79,7 +79,7 @@ SparseOptions sparse_options_of(const trifold_call& call) {
     const auto& o = initialized(static_cast<const trifold_sparse_options*>(call.options), "trifold_sparse_options");
     return {.columns = o.columns,
             .members = o.members,
-            .relative = o.relative,
+            .relative = o.relative == TRIFOLD_SPARSE_USUAL_TOLERANCE ? std::optional<double>() : o.relative,
             .absolute = o.absolute,
             .most_iterations = o.most_iterations,
             .renew = o.renew,
@@ -156,7 +156,7 @@ void trifold_sparse_tuning_init(trifold_sparse_tuning* tuning) {
 }
 void trifold_sparse_options_init(trifold_sparse_options* options) {
     const SparseOptions o;
-    if (options != nullptr) *options = {sizeof *options, 0, 0, o.relative, o.absolute, 0, 0, 0, o.shift};
+    if (options != nullptr) *options = {sizeof *options, 0, 0, TRIFOLD_SPARSE_USUAL_TOLERANCE, o.absolute, 0, 0, 0, o.shift};
 }
 
 trifold_code trifold_sparse_plan_create(const trifold_sparse_spec* spec, const trifold_sparse_pattern* pattern, const char* device,

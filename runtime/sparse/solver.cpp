@@ -27,8 +27,13 @@ const std::vector<SparseValues>& SparseSolver::values() { return impl().values()
 const std::vector<SparseOutcome>& SparseSolver::outcomes() { return impl().outcomes(); }
 std::vector<double> SparseSolver::history(std::int64_t member, std::int64_t column) { return impl().history(member, column); }
 
+double usual_sparse_tolerance(Precision precision) {
+    constexpr double usual = 1e-8, of_floats = 1e-5;
+    return precision == Precision::f32 ? of_floats : usual;
+}
+
 std::string_view to_string(SparseEnd end) {
-    constexpr std::string_view names[]{"converged", "stagnated", "breakdown", "not_a_number", "limit", "singular"};
+    constexpr std::string_view names[]{"converged", "stagnated", "breakdown", "not_a_number", "limit", "singular", "out_of_range"};
     return names[static_cast<std::size_t>(end)];
 }
 
@@ -47,14 +52,19 @@ std::string describe(const SparseValues& values) {
 }
 
 std::string describe(const SparseOutcome& outcome) {
-    const auto reached = fmt::format("after {} iterations |b - A x| = {:.3g} |b|", outcome.iterations, outcome.relative());
+    auto reached = fmt::format("after {} iterations |b - A x| = {:.3g} |b|", outcome.iterations, outcome.relative());
+    if (outcome.by_rows > outcome.relative()) reached += fmt::format(", and {:.3g} with rows of A scaled to equal size", outcome.by_rows);
     switch (outcome.end) {
         case SparseEnd::stagnated:
-            return reached + ", and it does not become smaller; give a larger tolerance, or a stronger preconditioner such as ildu1";
+            return reached +
+                   ", and it does not become smaller; give a larger tolerance, or a stronger preconditioner such as ildu1, and f64 in place "
+                   "of f32. Where A is singular, as with Neumann conditions all around, b may be outside its range";
         case SparseEnd::breakdown:
             return reached + ", and the method divided by zero twice; take another method, such as gmres";
         case SparseEnd::limit:
             return reached + ", the most that were allowed; allow more, or take larger subdomains or a stronger preconditioner";
+        case SparseEnd::out_of_range:
+            return reached + ": x is too large or too small for its type; scale b or A";
         case SparseEnd::not_a_number:
             return reached + ": b, the first guess or an intermediate result is infinite or NaN";
         default:

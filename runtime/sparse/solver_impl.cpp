@@ -38,7 +38,8 @@ SparseOptions SparseSolver::Impl::resolve(const SparseOptions& options, const ch
     resolve_count(resolved.columns, spec.rhs, std::int64_t{1} << 32, "columns");
     resolve_count(resolved.members, spec.batch, spec.batch, "members");
     resolve_count(resolved.most_iterations, spec.most_iterations, spec.most_iterations, "most_iterations");
-    check_number(resolved.relative, "relative");
+    resolved.relative = options.relative.value_or(usual_sparse_tolerance(spec.precision));
+    check_number(*resolved.relative, "relative");
     check_number(resolved.absolute, "absolute");
     check_number(resolved.shift, "shift");
     if (resolved.renew < 0) throw SpecError(fmt::format("renew = {}; give a number of iterations, or 0", resolved.renew));
@@ -75,7 +76,7 @@ trifold_sparse_args SparseSolver::Impl::args_of(const SparseOptions& options, st
     args.guesses = options.guess ? 1 : 0;
     args.most_iterations = options.most_iterations;
     args.renew = options.renew;
-    args.relative = options.relative;
+    args.relative = *options.relative;
     args.absolute = options.absolute;
     args.shift = options.shift;
     args.workspace = session.workspace();
@@ -169,8 +170,9 @@ void SparseSolver::Impl::read_outcomes(Session::Call& call, std::int64_t end) {
             auto& outcome = outcomes_[static_cast<std::size_t>(member * last_.columns + column)];
             outcome.end = static_cast<SparseEnd>(state.outcome - trifold_sparse_converged);
             outcome.iterations = state.iterations;
-            outcome.residual = state.last_true / state.scale;
+            outcome.residual = std::ldexp(state.plain, -static_cast<int>(state.plain_scale));
             outcome.norm_b = state.norm_b;
+            outcome.by_rows = state.measure > 0 ? state.norm / state.measure : 0;
         }
     outcomes_pending_ = false;
 }
@@ -191,11 +193,11 @@ std::vector<double> SparseSolver::Impl::history(std::int64_t member, std::int64_
     if (member < 0 || member >= last_.members || column < first || column >= last_.columns)
         throw SpecError(fmt::format("no history of member {}, column {}; the last panel has columns {} to {} of {} members", member, column,
                                     first, last_.columns - 1, last_.members));
-    const auto length = spec.most_iterations + 1, system = member * spec.rhs + column - first;
+    const auto length = std::min(spec.most_iterations, max_sparse_history) + 1, system = member * spec.rhs + column - first;
     const auto iterations = outcomes_[static_cast<std::size_t>(member * last_.columns + column)].iterations;
     const auto all = call.read<double>("history", (system + 1) * length);
     const auto begin = all.begin() + system * length;
-    return {begin, begin + iterations + 1};
+    return {begin, begin + std::min(iterations + 1, length)};
 }
 
 const std::vector<SparseValues>& SparseSolver::Impl::values() {

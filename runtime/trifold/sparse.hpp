@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <trifold/call.hpp>
@@ -67,10 +68,17 @@ class SparsePlan {
     std::shared_ptr<const State> state_;
 };
 
+/// The relative tolerance of a solution that is given none.
+double usual_sparse_tolerance(Precision precision);
+
 struct SparseOptions {
     std::int64_t columns = 0;  ///< right-hand sides in B and X; 0: the Spec's rhs. More go in panels of that many.
     std::int64_t members = 0;  ///< sets of values of this call; 0: the Spec's batch
-    double relative = 1e-8;    ///< a solution ends where |b - A x| is at most `relative` |b|, or `absolute`
+    /// Tolerances, in the Euclidean norm: a solution has converged where |b - A x| is at most `relative` |b|, both as it stands and with
+    /// rows scaled by powers of two to equal size, so that none of them hides another; or where |b - A x| is at most `absolute`. x is what
+    /// is handed over, and b - A x is computed in about twice its digits. Nothing for `relative`: 1e-8, or 1e-5 in f32. Rounding keeps
+    /// residuals above about 2^-53 |A| |x|, in f32 2^-24 |A| |x|: where a tolerance is below that, a solution ends as stagnated.
+    std::optional<double> relative;
     double absolute = 0;
     std::int64_t most_iterations = 0;  ///< 0: the Spec's
     std::int64_t renew = 0;            ///< iterations after which the true residual is computed; 0: only where the end seems reached
@@ -90,14 +98,16 @@ struct SparseValues {
 };
 
 /// The end of an iteration. `stagnated`: the true residual did not become smaller between two looks. `breakdown`: the method divided by
-/// zero, after it had begun anew once. `singular`: the values are not ok().
-enum class SparseEnd { converged, stagnated, breakdown, not_a_number, limit, singular };
+/// zero, after it had begun again once. `singular`: the values are not ok(). `out_of_range`: x is beyond the range of its type. Where an
+/// iteration fails x is the one of the least residual that it came to.
+enum class SparseEnd { converged, stagnated, breakdown, not_a_number, limit, singular, out_of_range };
 std::string_view to_string(SparseEnd end);
 struct SparseOutcome {
     SparseEnd end = SparseEnd::converged;
     std::int64_t iterations = 0;
     double residual = 0;  ///< |b - A x|, computed from x
     double norm_b = 0;
+    double by_rows = 0;  ///< the residual over b where rows count as if they had equal size
     bool operator==(const SparseOutcome&) const = default;
     bool ok() const { return end == SparseEnd::converged; }
     double relative() const { return norm_b == 0 ? residual : residual / norm_b; }
@@ -218,7 +228,8 @@ class SparseSolver {
     const std::vector<SparseValues>& values();
     /// One entry for each right-hand side of the last solution, those of a member one behind the other.
     const std::vector<SparseOutcome>& outcomes();
-    /// |b - A x| as the iteration has it, after 0, 1, .. iterations of one right-hand side of the last panel.
+    /// |b - A x|, between true residuals as the iteration has it, after 0, 1, .. iterations of one right-hand side of the last panel; of the
+    /// first 10 000.
     std::vector<double> history(std::int64_t member = 0, std::int64_t column = 0);
     /// Whether check() would return.
     bool ok();

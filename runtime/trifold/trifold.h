@@ -517,7 +517,8 @@ typedef struct {
 } trifold_sparse_tuning;
 void trifold_sparse_tuning_init(trifold_sparse_tuning* tuning);
 
-/* As trifold::SparseOptions, of one call. Its _init sets relative to 1e-8. */
+/* As trifold::SparseOptions, of one call. `relative` is TRIFOLD_SPARSE_USUAL_TOLERANCE at first: 1e-8, or 1e-5 in single precision. */
+#define TRIFOLD_SPARSE_USUAL_TOLERANCE (-1.0)
 typedef struct {
     size_t size;
     int64_t columns, members; /* 0: the Spec's rhs and batch */
@@ -589,7 +590,8 @@ typedef enum {
     TRIFOLD_SPARSE_BREAKDOWN = 2,
     TRIFOLD_SPARSE_NOT_A_NUMBER = 3,
     TRIFOLD_SPARSE_LIMIT = 4,
-    TRIFOLD_SPARSE_SINGULAR = 5
+    TRIFOLD_SPARSE_SINGULAR = 5,
+    TRIFOLD_SPARSE_OUT_OF_RANGE = 6
 } trifold_sparse_end;
 /* As trifold::SparseOutcome. */
 typedef struct {

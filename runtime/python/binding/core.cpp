@@ -357,6 +357,7 @@ void bind_sparse(nb::module_& module) {
                     "preconditioner: str, method: str, partition: str, variant: str, restart: int, rhs: int, most_iterations: int, "
                     "subdomain: int, workers: int, transport: Transport | None = None) -> None"),
             guarded)
+        .def_prop_ro("usual_tolerance", &BoundSparse::usual_tolerance)
         .def("update", &BoundSparse::update, "values"_a, "shift"_a, nb::sig("def update(self, values: Any, shift: float) -> None"), guarded)
         .def("run", &BoundSparse::run, "operation"_a, "b"_a, "x"_a, "columns"_a,
              nb::sig("def run(self, operation: str, b: Any, x: Any, columns: int) -> None"), guarded)

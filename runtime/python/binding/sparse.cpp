@@ -183,6 +183,8 @@ BoundSparse::~BoundSparse() {
     solver_.reset();
 }
 
+double BoundSparse::usual_tolerance() const { return usual_sparse_tolerance(solver_->plan().spec().precision); }
+
 std::string BoundSparse::device() const {
     const auto& device = solver_->plan().device();
     if (device.backend() == Backend::cpu) return "cpu";

@@ -75,6 +75,7 @@ class BoundSparse {
     void solve_with(nb::handle values, nb::handle b, nb::handle x, std::int64_t columns, bool transposed, double rtol, double atol,
                     std::int64_t most_iterations, double shift);
     nb::dict summary() const;
+    double usual_tolerance() const;
     std::string device() const;                      ///< "cpu" or "cuda:0"
     std::int64_t number() const { return number_; }  ///< for shared_sparse
 

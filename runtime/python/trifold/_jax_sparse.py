@@ -40,7 +40,7 @@ _BCSR: Any = importlib.import_module("jax.experimental.sparse").BCSR
 
 
 @takes(ITERATION)
-def solve(A: Any, b: Any, *, rtol: float = 1e-8, atol: float = 0.0, maxiter: int | None = None, **options: Unpack[Iteration]) -> Any:
+def solve(A: Any, b: Any, *, rtol: float | None = None, atol: float = 0.0, maxiter: int | None = None, **options: Unpack[Iteration]) -> Any:
     """A^-1 b, with derivatives by the values of A and by b. The plan of A's pattern is made for this call alone: Solver keeps it."""
     b = _p.read_array(b, "b")
     if "rhs" not in options and b.ndim == 2:
@@ -90,7 +90,7 @@ class Solver:
         self.block, self.dtype, self.data_shape, self.shape = self.plan.block, values.dtype, values.shape, self.plan.shape
         self._rows, self._columns = rows, columns
 
-    def solve(self, A: Any, b: Any, *, rtol: float = 1e-8, atol: float = 0.0, maxiter: int | None = None) -> Any:
+    def solve(self, A: Any, b: Any, *, rtol: float | None = None, atol: float = 0.0, maxiter: int | None = None) -> Any:
         """A^-1 b. A: a BCSR of the pattern, which is not compared again, or its data alone."""
         values, b = _p.read_array(A.data if isinstance(A, _BCSR) else A, "A"), _p.read_array(b, "b")
         if values.shape != self.data_shape:

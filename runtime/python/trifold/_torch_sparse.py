@@ -26,7 +26,7 @@ torch: Any = importlib.import_module("torch")
 
 @takes(ITERATION)
 def solve(
-    A: Any, b: Any, *, rtol: float = 1e-8, atol: float = 0.0, maxiter: int | None = None, check: bool = True, **options: Unpack[Iteration]
+    A: Any, b: Any, *, rtol: float | None = None, atol: float = 0.0, maxiter: int | None = None, check: bool = True, **options: Unpack[Iteration]
 ) -> Any:
     """A^-1 b, with gradients to the values of A and to b. The plan of A's pattern is made for this call alone: Solver keeps it."""
     _expect(b, "b")
@@ -56,13 +56,13 @@ class Solver:
         counts = self.starts.diff()
         self.rows = torch.repeat_interleave(torch.arange(len(counts), device=A.device), counts)
 
-    def solve(self, A: Any, b: Any, *, rtol: float = 1e-8, atol: float = 0.0, maxiter: int | None = None, check: bool = True) -> Any:
+    def solve(self, A: Any, b: Any, *, rtol: float | None = None, atol: float = 0.0, maxiter: int | None = None, check: bool = True) -> Any:
         """A^-1 b. A: a tensor of the pattern, or its values alone, as A.values() has them. check: raise SparseFailed unless all right-hand
         sides have converged; else x is the last that was reached."""
         return self._solve(A, b, False, {"rtol": rtol, "atol": atol, "maxiter": maxiter, "check": check})
 
     def solve_transposed(
-        self, A: Any, b: Any, *, rtol: float = 1e-8, atol: float = 0.0, maxiter: int | None = None, check: bool = True
+        self, A: Any, b: Any, *, rtol: float | None = None, atol: float = 0.0, maxiter: int | None = None, check: bool = True
     ) -> Any:
         """A'^-1 b, likewise."""
         return self._solve(A, b, True, {"rtol": rtol, "atol": atol, "maxiter": maxiter, "check": check})

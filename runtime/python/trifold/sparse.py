@@ -76,11 +76,12 @@ OPTIONS, ITERATION = known(Options), known(Iteration)
 class Outcome(NamedTuple):
     """How the iteration of one right-hand side went."""
 
-    end: str  #: "converged", "stagnated", "breakdown", "not_a_number" or "limit"
+    end: str  #: "converged", "stagnated", "breakdown", "not_a_number", "limit" or "out_of_range"
     iterations: int
     residual: float  #: |b - A x|, computed from x
     norm_b: float
-    history: Any  #: |b - A x| as the iteration has it, after 0, 1, .. iterations; empty for right-hand sides of earlier panels
+    #: |b - A x|, between true residuals as the iteration has it, after 0, 1, .. iterations, of the first 10 000; empty for earlier panels
+    history: Any
 
 
 class Solution(tuple[Any, int]):
@@ -99,7 +100,7 @@ class Solution(tuple[Any, int]):
 
     @property
     def info(self) -> int:
-        """0: all have converged. Above 0: the iterations after which one ended without. Below: -1 for a breakdown, -2 for NaN."""
+        """0: all have converged. Above 0: the iterations after which one ended without. -1: a breakdown, -2: NaN, -3: out of range."""
         return self[1]
 
     @property
@@ -124,6 +125,8 @@ def _info(outcomes: tuple[Outcome, ...]) -> int:
         return -2
     if "breakdown" in ends:
         return -1
+    if "out_of_range" in ends:
+        return -3
     return max((max(one.iterations, 1) for one in outcomes if one.end != "converged"), default=0)
 
 
@@ -332,17 +335,19 @@ class Solver:
         return x
 
     def solve(
-        self, b: Any, *, rtol: float = 1e-8, atol: float = 0.0, maxiter: int | None = None, x0: Any = None, check: bool = False
+        self, b: Any, *, rtol: float | None = None, atol: float = 0.0, maxiter: int | None = None, x0: Any = None, check: bool = False
     ) -> Solution:
         """(x, info) of A x = b, where |b - A x| is at most rtol |b| or atol; with the outcomes of all right-hand sides as attributes.
 
-        info: 0 where all have converged, above 0 the iterations after which one ended without, below 0 a breakdown. x is then the last that
-        was reached. x0: a first guess, zero by default. check: raise SparseFailed unless all have converged.
+        rtol: 1e-8 by default, in float32 1e-5. It holds in the Euclidean norm, both of b - A x as it stands and with rows scaled to equal
+        size. info: 0 where all have converged, above 0 the iterations after which one ended without, -1 a breakdown, -2 infinities or NaN,
+        -3 an x beyond the range of its type. x is then the one with the least residual. x0: a first guess, zero by default; one that is
+        worse than zero is not used. check: raise SparseFailed unless all have converged.
         """
         return self._solution(b, rtol, atol, maxiter, x0, transposed=False, check=check)
 
     def solve_transposed(
-        self, b: Any, *, rtol: float = 1e-8, atol: float = 0.0, maxiter: int | None = None, x0: Any = None, check: bool = False
+        self, b: Any, *, rtol: float | None = None, atol: float = 0.0, maxiter: int | None = None, x0: Any = None, check: bool = False
     ) -> Solution:
         """The same of A' x = b, with the transposed preconditioner."""
         return self._solution(b, rtol, atol, maxiter, x0, transposed=True, check=check)
@@ -369,7 +374,8 @@ class Solver:
         most = self.maxiter if maxiter is None else whole(maxiter, "maxiter", 1)
         if most > self.maxiter:
             raise SpecError(f"maxiter = {most}, and this Solver was made for at most {self.maxiter}; make it with maxiter={most}")
-        return {"rtol": _tolerance(rtol, "rtol"), "atol": _tolerance(atol, "atol"), "most_iterations": most}
+        rtol = self.core.usual_tolerance if rtol is None else _tolerance(rtol, "rtol")
+        return {"rtol": rtol, "atol": _tolerance(atol, "atol"), "most_iterations": most}
 
     def apply(self, b: Any) -> Any:
         """M^-1 b, with the preconditioner M."""
@@ -517,7 +523,7 @@ def solve(
     A: Any,
     b: Any,
     *,
-    rtol: float = 1e-8,
+    rtol: float | None = None,
     atol: float = 0.0,
     maxiter: int | None = None,
     x0: Any = None,

@@ -69,19 +69,38 @@ INLINE void copy_scaled(real* to, const real* from, real scale, integer count) {
     for (integer k = 0; k < count; ++k) to[k] = scale * from[k];
 }
 
-/* Arrays of a call: x = M^-1 b. Factors are those of A times its scale. */
+/* Numbers of some rows times 2^e, or 2^-e, of the rows' exponents. */
+INLINE void scale_rows_by(const context* c, part rows, real* y, int sign) {
+    const int* scales = exponents_at(c, c->launch->scales, rows.member, rows.first);
+    for (integer k = 0; k < (rows.end - rows.first) * block; ++k) y[k] *= (real)power_of_two(sign * scales[k]);
+}
+
+/* Arrays of a call: x = M^-1 b. Factors are those of the scaled A times its scale. Without factors M is 1. */
 NOINLINE void apply_to_arrays(const context* c, part rows) {
-    const int* order = order_of(c);
+    const int *order = order_of(c), scales = scales_rows && HAS_FACTORS;
     real* y = (real*)c->scratch;
     const real scale = HAS_FACTORS ? scale_of(c, rows.member) : 1;
     for (integer column = 0; column < c->args->used_columns; ++column) {
         for (integer row = rows.first; row < rows.end; ++row)
             take_row(c, (const real*)c->args->b, outer_place(c, rows.member, order[row], column), y + (row - rows.first) * block);
+        if (scales && !c->launch->transposed) scale_rows_by(c, rows, y, 1);
         solve_tile(c, rows, y);
         copy_scaled(y, y, scale, (rows.end - rows.first) * block);
+        if (scales && c->launch->transposed) scale_rows_by(c, rows, y, 1);
         for (integer row = rows.first; row < rows.end; ++row)
             give_row(c, y + (row - rows.first) * block, (real*)c->args->x, outer_place(c, rows.member, order[row], column));
     }
+}
+
+/* a'b, where residuals weigh as the launch says. */
+INLINE double weighed_dot(const context* c, part rows, const real* a, const real* b, integer count) {
+    double sum = 0;
+    if (c->launch->weights == 0) return dot(a, b, count);
+    for (integer k = 0; k < count; ++k) {
+        const double weight = weight_of(c, rows.member, rows.first * block + k);
+        sum += weight * (double)a[k] * (weight * (double)b[k]);
+    }
+    return sum;
 }
 
 INLINE void copy_numbers(real* to, const real* from, integer count) { __builtin_memcpy(to, from, (unsigned long)count * sizeof(real)); }
@@ -90,7 +109,7 @@ INLINE void copy_numbers(real* to, const real* from, integer count) { __builtin_
 typedef struct {
     trifold_sparse_state* state;
     integer count; /* numbers */
-    real *b, *x, *r, *z, *p, *v, *y, *t, *shadow;
+    real *b, *x, *r, *z, *p, *v, *best, *y, *t, *shadow;
 } pieces;
 INLINE pieces pieces_of(const context* c, part rows, integer column) {
     const integer system = system_of(c, rows.member, column), at = rows.first * block;
@@ -102,6 +121,7 @@ INLINE pieces pieces_of(const context* c, part rows, integer column) {
                     vector_of(c, system, trifold_sparse_z) + at,
                     vector_of(c, system, trifold_sparse_p) + at,
                     vector_of(c, system, trifold_sparse_v) + at,
+                    vector_of(c, system, trifold_sparse_best) + at,
                     vector_of(c, system, trifold_sparse_y) + at,
                     vector_of(c, system, trifold_sparse_t) + at,
                     vector_of(c, system, trifold_sparse_shadow) + at};
@@ -116,6 +136,11 @@ INLINE real* solved_of(const context* c, part rows, const real* from, real* to, 
     return to;
 }
 
+/* Number k of a part is 2^e times that of x which the caller gets. */
+INLINE trifold_int exponent_of_x(const context* c, part rows, const pieces* w, integer k) {
+    return right_exponent(c, rows.member, rows.first * block + k) - w->state->scale;
+}
+
 #if METHOD == METHOD_BICGSTAB
 /* x += alpha z + omega y; r = s - omega t, where the last turn left that to do. p = r + beta (p - omega v); z = M^-1 p. */
 INLINE void first_of_tile(const context* c, part rows, const pieces* w) {
@@ -126,6 +151,7 @@ INLINE void first_of_tile(const context* c, part rows, const pieces* w) {
             w->x[k] += alpha * w->z[k] + omega * w->y[k];
             w->r[k] -= omega * w->t[k];
         }
+    if (s.saves) copy_numbers(w->best, w->x, w->count);
     if (s.beta == 0)
         copy_numbers(w->p, w->r, w->count);
     else
@@ -181,7 +207,7 @@ INLINE void renew_tile(const context* c, part rows, const pieces* w) {
         for (integer k = 0; k < w->count; ++k) w->z[k] += weight * from[k];
     }
     solved_of(c, rows, w->z, w->z, w->count);
-    for (integer k = 0; k < w->count; ++k) w->x[k] += w->z[k];
+    for (integer k = 0; k < w->count; ++k) w->x[k] = deliverable(w->x[k] + w->z[k], exponent_of_x(c, rows, w, k));
 }
 #endif
 
@@ -206,7 +232,7 @@ NOINLINE void precondition_tile(const context* c, part rows) {
         if (METHOD == METHOD_CG) {
             double* sums = sums_of(c, system_of(c, rows.member, column), rows.number);
             sums[0] = dot(w.r, w.z, w.count);
-            sums[1] = dot(w.r, w.r, w.count);
+            sums[1] = weighed_dot(c, rows, w.r, w.r, w.count);
         }
     }
 }

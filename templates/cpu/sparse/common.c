@@ -56,6 +56,25 @@ INLINE trifold_sparse_record* record_of(const context* c, integer member, intege
     return (trifold_sparse_record*)workspace_at(c, c->launch->records) + member * (c->launch->parts + 1) + number;
 }
 
+/* Exponents of the rows' or columns' scales, of a row's first number on. */
+INLINE int* exponents_at(const context* c, integer place, integer member, integer row) {
+    return (int*)workspace_at(c, place + member * c->launch->scale_stride) + row * block;
+}
+/* Exponents by which numbers are multiplied: b and x of rows that are stored scaled, b as A sees it, x as it sees A. */
+enum { scales_rows = METHOD != METHOD_CG };
+INLINE int left_exponent(const context* c, integer member, integer number) {
+    return scales_rows && !c->launch->transposed ? exponents_at(c, c->launch->scales, member, 0)[number] : 0;
+}
+INLINE int right_exponent(const context* c, integer member, integer number) {
+    return scales_rows && c->launch->transposed ? exponents_at(c, c->launch->scales, member, 0)[number] : 0;
+}
+INLINE int weight_at(const context* c, integer member, integer number) {
+    if (c->launch->weights == 0) return 0;
+    return weight_exponent(exponents_at(c, c->launch->weights, member, 0)[number], record_of(c, member, c->launch->parts)->largest);
+}
+/* What a residual's number is multiplied with before it is measured. */
+INLINE double weight_of(const context* c, integer member, integer number) { return power_of_two(weight_at(c, member, number)); }
+
 INLINE real scale_of(const context* c, integer member) { return (real)record_of(c, member, c->launch->parts)->scale; }
 
 INLINE part slice_at(const context* c, integer task) {

@@ -13,6 +13,16 @@
 #define STEP static inline __attribute__((unused)) /* functions of templates/sparse/steps.h */
 STEP double root_of(double x) { return __builtin_sqrt(x); }
 STEP double fabs_of(double x) { return __builtin_fabs(x); }
+STEP long long bits_of(double x) {
+    long long bits;
+    __builtin_memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+STEP double number_of(long long bits) {
+    double x;
+    __builtin_memcpy(&x, &bits, sizeof x);
+    return x;
+}
 
 enum { block = TRIFOLD_BLOCK, block_elements = block * block }; /* rows and columns of a block */
 typedef TRIFOLD_FACTOR factor;                                  /* an element of the factors */

@@ -10,8 +10,15 @@
 
 /* A task: as many rows as others have. */
 KERNEL(TRIFOLD_KERNEL_GATHER) { EACH_TASK gather_rows(c, slice_at(c, task)); }
-KERNEL(TRIFOLD_KERNEL_COMPARE) { EACH_TASK compare_rows(c, slice_at(c, task)); }
-KERNEL(TRIFOLD_KERNEL_ORDER) { EACH_TASK order_b(c, slice_at(c, task)); }
+KERNEL(TRIFOLD_KERNEL_COMPARE) {
+    EACH_TASK {
+        if (launch->transposed)
+            measure_columns(c, slice_at(c, task));
+        else
+            compare_rows(c, slice_at(c, task));
+    }
+}
+KERNEL(TRIFOLD_KERNEL_ORDER) { EACH_TASK order_factor(c, slice_at(c, task)); }
 KERNEL(TRIFOLD_KERNEL_PRODUCT) { EACH_TASK product_rows(c, slice_at(c, task)); }
 KERNEL(TRIFOLD_KERNEL_BEGIN) { EACH_TASK begin_rows(c, slice_at(c, task)); }
 KERNEL(TRIFOLD_KERNEL_UPDATE) { EACH_TASK update_rows(c, slice_at(c, task)); }

@@ -1,7 +1,7 @@
 /* The values of A in the order of the subdomains, and the factorization of a subdomain. */
 #include "cpu/sparse/common.c"
 
-INLINE trifold_sparse_record new_record(void) { return (trifold_sparse_record){0, -1, 0, -1, -1, 0, -1, -1, 0, 1}; }
+INLINE trifold_sparse_record new_record(void) { return (trifold_sparse_record){0, -1, 0, -1, -1, 0, -1, -1, 0, 0}; }
 
 INLINE void note_bad(trifold_sparse_record* record, integer row, integer column) {
     if (record->not_finite++ == 0 || row < record->bad_row) {
@@ -10,31 +10,89 @@ INLINE void note_bad(trifold_sparse_record* record, integer row, integer column)
     }
 }
 
-/* Copies the blocks of some rows, and looks for values that are no numbers. */
+/* The exponents that scale a row, of its largest entry and its least that is not 0. */
+INLINE void find_scales(const real* values, const int* sources, integer count, int* scales) {
+    for (int i = 0; i < block; ++i) {
+        double largest = 0, least = 0;
+        for (integer k = 0; k < count; ++k)
+            for (int j = 0; j < block; ++j) {
+                const double size = (double)size_of(values[(integer)sources[k] * block_elements + i * block + j]);
+                if (size > largest) largest = size;
+                if (size > 0 && (least == 0 || size < least)) least = size;
+            }
+        scales[i] = row_exponent(largest, least);
+    }
+}
+
+/* Copies the blocks of some rows, scaled, and looks for values that are no numbers. */
 NOINLINE void gather_rows(const context* c, part rows) {
     const integer* starts = starts_of(c);
     const int *sources = sources_of(c), *columns = columns_of(c), *order = order_of(c);
     const real* values = (const real*)c->args->values + rows.member * c->launch->values * block_elements;
     real* matrix = matrix_of(c, rows.member);
     trifold_sparse_record record = new_record();
-    for (integer row = rows.first; row < rows.end; ++row)
+    for (integer row = rows.first; row < rows.end; ++row) {
+        int* scales = exponents_at(c, c->launch->scales, rows.member, row);
+        real factors[block];
+        find_scales(values, sources + starts[row], starts[row + 1] - starts[row], scales);
+        UNROLL for (int i = 0; i < block; ++i) factors[i] = scales_rows ? (real)power_of_two(scales[i]) : 1;
         for (integer k = starts[row]; k < starts[row + 1]; ++k) {
             const real* from = values + (integer)sources[k] * block_elements;
             real* to = matrix + k * block_elements;
             int finite = 1;
-            real largest = 0;
+            real largest = 0, scaled = 0;
             UNROLL for (int i = 0; i < block; ++i) {
                 UNROLL for (int j = 0; j < block; ++j) {
-                    const real value = from[i * block + j];
-                    to[j * block + i] = value;
+                    const real value = from[i * block + j], number = factors[i] * value;
+                    to[j * block + i] = number;
                     finite &= is_finite(value);
                     largest = size_of(value) > largest ? size_of(value) : largest;
+                    scaled = size_of(number) > scaled ? size_of(number) : scaled;
                 }
             }
             if (!finite) note_bad(&record, order[row], order[columns[k]]);
             if ((double)largest > record.largest) record.largest = (double)largest;
+            if ((double)scaled > record.scale) record.scale = (double)scaled;
         }
+    }
     *record_of(c, rows.member, rows.number) = record;
+}
+
+/* The exponents that would scale the columns of A, for a transposed solution. */
+NOINLINE void measure_columns(const context* c, part rows) {
+    const integer* turned = turned_starts_of(c);
+    const int *turned_rows = turned_rows_of(c), *entries = turned_entries_of(c);
+    const real* matrix = matrix_of(c, rows.member);
+    for (integer column = rows.first; column < rows.end; ++column) {
+        int* to = exponents_at(c, c->launch->column_scales, rows.member, column);
+        for (int j = 0; j < block; ++j) {
+            int largest = no_exponent;
+            for (integer k = turned[column]; k < turned[column + 1]; ++k) {
+                const int* scales = exponents_at(c, c->launch->scales, rows.member, turned_rows[k]);
+                for (int i = 0; i < block; ++i) {
+                    const int e = exponent_of((double)matrix[(integer)entries[k] * block_elements + j * block + i]) - scales[i];
+                    largest = e > largest ? e : largest;
+                }
+            }
+            to[j] = largest < -exponent_bias - mantissa_bits ? 0 : -largest;
+        }
+    }
+}
+
+/* A number on the diagonal of A. */
+INLINE double diagonal_at(const context* c, const real* matrix, integer row, int i) {
+    const integer* starts = starts_of(c);
+    const int* columns = columns_of(c);
+    integer k = starts[row];
+    while (columns[k] != row) ++k;
+    return (double)matrix[k * block_elements + i * block + i];
+}
+/* Whether two numbers are each other's mirror images but for rounding: against themselves, or against what is on the diagonal. */
+INLINE int are_equal(const context* c, const real* matrix, double a, double b, integer row, int i, integer column, int j) {
+    const double rounding = REAL_BYTES == 4 ? 0x1p-18 : 0x1p-44, apart = __builtin_fabs(a - b);
+    if (apart <= rounding * (__builtin_fabs(a) + __builtin_fabs(b))) return 1;
+    return apart <= rounding * root_of(__builtin_fabs(diagonal_at(c, matrix, row, i))) *
+                        root_of(__builtin_fabs(diagonal_at(c, matrix, column, j)));
 }
 
 /* Counts blocks that are not their counterparts, transposed. */
@@ -42,7 +100,6 @@ NOINLINE void compare_rows(const context* c, part rows) {
     const integer *starts = starts_of(c), *turned = turned_starts_of(c);
     const int *columns = columns_of(c), *turned_rows = turned_rows_of(c), *entries = turned_entries_of(c), *order = order_of(c);
     const real* matrix = matrix_of(c, rows.member);
-    const double rounding = REAL_BYTES == 4 ? 0x1p-18 : 0x1p-44;
     trifold_sparse_record* record = record_of(c, rows.member, rows.number);
     for (integer row = rows.first; row < rows.end; ++row) {
         integer other = turned[row];
@@ -54,7 +111,7 @@ NOINLINE void compare_rows(const context* c, part rows) {
                 for (int j = 0; j < block; ++j) {
                     const double a = (double)matrix[k * block_elements + j * block + i];
                     const double b = is_there ? (double)matrix[(integer)entries[other] * block_elements + i * block + j] : 0;
-                    equal &= __builtin_fabs(a - b) <= rounding * (__builtin_fabs(a) + __builtin_fabs(b));
+                    equal &= are_equal(c, matrix, a, b, row, i, columns[k], j);
                 }
             if (!equal && (record->unequal++ == 0 || order[row] < record->unequal_row)) {
                 record->unequal_row = order[row];
@@ -224,10 +281,11 @@ NOINLINE void add_records(const context* c, integer member) {
             keep_first(record->not_finite, record->bad_row, record->bad_column, &all.not_finite, &all.bad_row, &all.bad_column);
             keep_first(record->unequal, record->unequal_row, record->unequal_column, &all.unequal, &all.unequal_row, &all.unequal_column);
             if (record->largest > all.largest) all.largest = record->largest;
+            if (record->scale > all.scale) all.scale = record->scale;
         }
         if (k < c->launch->tiles && HAS_FACTORS)
             keep_first(record->zero_pivots, record->zero_row, 0, &all.zero_pivots, &all.zero_row, &none);
     }
-    all.scale = scale_for(all.largest);
+    all.scale = scale_for(all.scale);
     *record_of(c, member, c->launch->parts) = all;
 }

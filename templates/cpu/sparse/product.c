@@ -37,33 +37,50 @@ NOINLINE void order_b(const context* c, part rows) {
             take_row(c, (const real*)c->args->b, outer_place(c, rows.member, order_of(c)[row], column), b + row * block);
     }
 }
+/* The stored A has its rows scaled: A = 2^-e A, and A' = A' 2^-e. */
+NOINLINE void order_factor(const context* c, part rows) {
+    order_b(c, rows);
+    if (!scales_rows || !c->launch->transposed) return;
+    for (integer column = 0; column < c->args->used_columns; ++column)
+        scale_rows_by(c, rows, vector_of(c, system_of(c, rows.member, column), trifold_sparse_b) + rows.first * block, -1);
+}
 NOINLINE void multiply_arrays(const context* c, part rows) {
     real* y = (real*)c->scratch;
     for (integer column = 0; column < c->args->used_columns; ++column) {
         product_of_rows(c, rows, vector_of(c, system_of(c, rows.member, column), trifold_sparse_b), y);
+        if (scales_rows && !c->launch->transposed) scale_rows_by(c, rows, y, -1);
         for (integer row = rows.first; row < rows.end; ++row)
             give_row(c, y + (row - rows.first) * block, (real*)c->args->x, outer_place(c, rows.member, order_of(c)[row], column));
     }
 }
 
-/* The beginning of a solution: b and its squares. */
+/* The beginning of a solution: b and its greatest exponents. */
 NOINLINE void begin_rows(const context* c, part rows) {
     order_b(c, rows);
     for (integer column = 0; column < c->args->used_columns; ++column) {
         const pieces w = pieces_of(c, rows, column);
-        double* sums = sums_of(c, system_of(c, rows.member, column), rows.number);
-        sums[usual_squares] = sums[small_squares] = sums[large_squares] = 0;
-        for (integer k = 0; k < w.count; ++k) add_square(sums, (double)w.b[k]);
+        double* greatest = sums_of(c, system_of(c, rows.member, column), rows.number);
+        greatest[greatest_weighed] = greatest[greatest_plain] = no_exponent;
+        greatest[greatest_unsound] = 0;
+        for (integer k = 0; k < w.count; ++k) {
+            const integer number = rows.first * block + k;
+            look_at_b(greatest, (double)w.b[k], left_exponent(c, rows.member, number) + weight_at(c, rows.member, number));
+        }
     }
 }
-/* The first guess, in the scale of b. */
+/* The first guess, in the scale of b. One that leaves the range is too large to be of use, and will be dropped. */
 INLINE void guess_rows(const context* c, part rows, const pieces* w, integer column) {
-    const real scale = c->args->guesses ? (real)w->state->scale : 0;
+    const real bound = sizeof(real) == 8 ? (real)0x1p500 : (real)0x1p60;
     for (integer row = rows.first; row < rows.end; ++row) {
         real* x = w->x + (row - rows.first) * block;
         if (c->args->guesses) take_row(c, (const real*)c->args->x, outer_place(c, rows.member, order_of(c)[row], column), x);
-        UNROLL for (int k = 0; k < block; ++k) x[k] = c->args->guesses ? scale * x[k] : 0;
+        for (int k = 0; k < block; ++k) {
+            const double guess = c->args->guesses ? (double)x[k] : 0;
+            const double y = times_power(guess, -exponent_of_x(c, rows, w, (row - rows.first) * block + k));
+            x[k] = is_finite_number(guess) && fabs_of(y) > (double)bound ? (y > 0 ? bound : -bound) : (real)y;
+        }
     }
+    if (saves_best) copy_numbers(w->best, w->x, w->count);
 }
 
 #if METHOD == METHOD_BICGSTAB
@@ -74,20 +91,20 @@ INLINE void add_pending(const pieces* w) {
 INLINE void keep_shadow(const pieces* w) {
     if (w->state->reason != renews_look) copy_numbers(w->shadow, w->r, w->count);
 }
-INLINE double shadow_product(const pieces* w) { return dot(w->shadow, w->r, w->count); }
+INLINE double shadow_product(const context* c, part rows, const pieces* w) { return weighed_dot(c, rows, w->shadow, w->r, w->count); }
 /* v = A z. */
 INLINE void first_product(const context* c, part rows, const pieces* w, integer system, double* sums) {
     product_of_rows(c, rows, vector_of(c, system, trifold_sparse_z), w->v);
-    sums[0] = dot(w->shadow, w->v, w->count);
+    sums[0] = weighed_dot(c, rows, w->shadow, w->v, w->count);
 }
 /* t = A y. */
 INLINE void second_product(const context* c, part rows, const pieces* w, integer system, double* sums) {
     product_of_rows(c, rows, vector_of(c, system, trifold_sparse_y), w->t);
-    sums[0] = dot(w->t, w->r, w->count);
-    sums[1] = dot(w->t, w->t, w->count);
-    sums[2] = dot(w->shadow, w->r, w->count);
-    sums[3] = dot(w->shadow, w->t, w->count);
-    sums[4] = dot(w->r, w->r, w->count);
+    sums[0] = weighed_dot(c, rows, w->t, w->r, w->count);
+    sums[1] = weighed_dot(c, rows, w->t, w->t, w->count);
+    sums[2] = weighed_dot(c, rows, w->shadow, w->r, w->count);
+    sums[3] = weighed_dot(c, rows, w->shadow, w->t, w->count);
+    sums[4] = weighed_dot(c, rows, w->r, w->r, w->count);
 }
 #elif METHOD == METHOD_CG
 INLINE void add_pending(const pieces* w) {
@@ -95,7 +112,9 @@ INLINE void add_pending(const pieces* w) {
     for (integer k = 0; k < w->count; ++k) w->x[k] += alpha * w->p[k];
 }
 INLINE void keep_shadow(const pieces* w) { (void)w; }
-INLINE double shadow_product(const pieces* w) {
+INLINE double shadow_product(const context* c, part rows, const pieces* w) {
+    (void)c;
+    (void)rows;
     (void)w;
     return 0;
 }
@@ -113,12 +132,14 @@ INLINE void second_product(const context* c, part rows, const pieces* w, integer
 }
 #elif METHOD == METHOD_GMRES
 INLINE void keep_shadow(const pieces* w) { (void)w; }
-INLINE double shadow_product(const pieces* w) {
+INLINE double shadow_product(const context* c, part rows, const pieces* w) {
+    (void)c;
+    (void)rows;
     (void)w;
     return 0;
 }
 INLINE void products_with_basis(const context* c, part rows, const pieces* w, integer system, double* sums) {
-    for (integer k = 0; k <= w->state->inner; ++k) sums[k] = dot(basis_of(c, system, k, rows), w->v, w->count);
+    for (integer k = 0; k <= w->state->inner; ++k) sums[k] = weighed_dot(c, rows, basis_of(c, system, k, rows), w->v, w->count);
 }
 /* v = A z. */
 INLINE void first_product(const context* c, part rows, const pieces* w, integer system, double* sums) {
@@ -143,9 +164,26 @@ INLINE void make_orthogonal(const context* c, part rows, const pieces* w, intege
     if (c->launch->step == trifold_sparse_second)
         products_with_basis(c, rows, w, system, sums);
     else
-        sums[0] = dot(w->v, w->v, w->count);
+        sums[0] = weighed_dot(c, rows, w->v, w->v, w->count);
 }
 #endif
+
+/* x before its true residual is computed. GMRES has given it its steps before. */
+INLINE void complete_x(const context* c, part rows, const pieces* w) {
+    if (w->state->restores == restores_zero)
+        for (integer k = 0; k < w->count; ++k) w->x[k] = 0;
+#if METHOD != METHOD_GMRES
+    else if (w->state->restores == restores_best)
+        copy_numbers(w->x, w->best, w->count);
+    else if (w->state->pending)
+        add_pending(w);
+    for (integer k = 0; k < w->count; ++k) w->x[k] = deliverable(w->x[k], exponent_of_x(c, rows, w, k));
+    if (w->state->saves || w->state->restores == restores_zero) copy_numbers(w->best, w->x, w->count);
+#else
+    (void)c;
+    (void)rows;
+#endif
+}
 
 /* Updates of vectors between products and preconditioners. */
 NOINLINE void update_rows(const context* c, part rows) {
@@ -157,11 +195,11 @@ NOINLINE void update_rows(const context* c, part rows) {
         }
 #if METHOD == METHOD_GMRES
         if (is_at_work(w.state)) make_orthogonal(c, rows, &w, system_of(c, rows.member, column));
-#else
-        if (c->launch->step == trifold_sparse_renews && is_renewing(w.state) && w.state->pending) add_pending(&w);
 #endif
+        if (c->launch->step == trifold_sparse_renews && is_renewing(w.state)) complete_x(c, rows, &w);
 #if METHOD == METHOD_CG
         if (c->launch->step == trifold_sparse_renews || !is_at_work(w.state)) continue;
+        if (w.state->saves) copy_numbers(w.best, w.x, w.count);
         const real beta = (real)w.state->beta;
         if (w.state->beta == 0)
             copy_numbers(w.p, w.z, w.count);
@@ -171,10 +209,46 @@ NOINLINE void update_rows(const context* c, part rows) {
     }
 }
 
-/* b'b in the scale of b. v has nothing to keep yet. */
-INLINE double scaled_square(const pieces* w) {
-    copy_scaled(w->v, w->b, (real)w->state->scale, w->count);
-    return dot(w->v, w->v, w->count);
+/* Number i of a row of b - A x, with about twice the digits of a double. */
+INLINE double exact_residual(const context* c, integer member, integer row, int i, double b, const real* x) {
+    const real* a = matrix_of(c, member);
+    exact_sum sum = {b, 0};
+    if (c->launch->transposed) {
+        const integer* starts = turned_starts_of(c);
+        const int *others = turned_rows_of(c), *entries = turned_entries_of(c);
+        for (integer k = starts[row]; k < starts[row + 1]; ++k)
+            for (int j = 0; j < block; ++j)
+                add_product(&sum, -(double)a[(integer)entries[k] * block_elements + i * block + j],
+                            (double)x[(integer)others[k] * block + j]);
+    } else {
+        const integer* starts = starts_of(c);
+        const int* columns = columns_of(c);
+        for (integer k = starts[row]; k < starts[row + 1]; ++k)
+            for (int j = 0; j < block; ++j)
+                add_product(&sum, -(double)a[k * block_elements + j * block + i], (double)x[(integer)columns[k] * block + j]);
+    }
+    return total_of_exact(&sum);
+}
+/* r = b - A x, and the sums that are taken of it. */
+NOINLINE void true_residual(const context* c, part rows, const pieces* w, integer system, double* sums) {
+    const real* x = vector_of(c, system, trifold_sparse_x);
+    const trifold_sparse_state* s = w->state;
+    sums[sum_of_residual] = sums[sum_of_plain] = sums[sum_of_b] = sums[sum_of_plain_b] = sums[sum_beyond_range] = 0;
+    for (integer k = 0; k < w->count; ++k) {
+        const integer number = rows.first * block + k;
+        const trifold_int left = left_exponent(c, rows.member, number) + s->scale;
+        const double weight = weight_of(c, rows.member, number), b = times_power((double)w->b[k], left);
+        const double r = exact_residual(c, rows.member, rows.first + k / block, (int)(k % block), b, x);
+        const double plain = times_power(r, s->plain_scale - left), plain_b = times_power((double)w->b[k], s->plain_scale);
+        w->r[k] = (real)r;
+        sums[sum_of_residual] += weight * r * (weight * r);
+        sums[sum_of_plain] += plain * plain;
+        sums[sum_of_b] += weight * b * (weight * b);
+        sums[sum_of_plain_b] += plain_b * plain_b;
+        sums[sum_beyond_range] += beyond_range(w->x[k], exponent_of_x(c, rows, w, k));
+    }
+    keep_shadow(w);
+    sums[sum_of_shadow] = shadow_product(c, rows, w);
 }
 
 NOINLINE void product_rows(const context* c, part rows) {
@@ -187,13 +261,7 @@ NOINLINE void product_rows(const context* c, part rows) {
         const pieces w = pieces_of(c, rows, column);
         double* sums = sums_of(c, system, rows.number);
         if (c->launch->step == trifold_sparse_renews) {
-            if (!is_renewing(w.state)) continue;
-            product_of_rows(c, rows, vector_of(c, system, trifold_sparse_x), w.r);
-            for (integer k = 0; k < w.count; ++k) w.r[k] = (real)w.state->scale * w.b[k] - w.r[k];
-            if (!w.state->begun) sums[2] = scaled_square(&w);
-            keep_shadow(&w);
-            sums[0] = dot(w.r, w.r, w.count);
-            sums[1] = shadow_product(&w);
+            if (is_renewing(w.state)) true_residual(c, rows, &w, system, sums);
         } else if (is_at_work(w.state)) {
             if (c->launch->step == trifold_sparse_first)
                 first_product(c, rows, &w, system, sums);
@@ -213,16 +281,23 @@ NOINLINE double sum_of(const double* numbers, integer apart, integer count) {
     return sum_of(numbers, apart, count / 2) + sum_of(numbers + count / 2 * apart, apart, count - count / 2);
 }
 
+/* The greatest of numbers that lie `apart`. */
+INLINE double greatest_of(const double* numbers, integer apart, integer count) {
+    double greatest = numbers[0];
+    for (integer k = 1; k < count; ++k) greatest = larger_of(greatest, numbers[k * apart]);
+    return greatest;
+}
+
 /* The next decision about a system. */
 INLINE void judge(const context* c, integer member, integer system, trifold_sparse_state* s, const double* sums) {
     const trifold_sparse_launch* launch = c->launch;
     double* history = history_of(c, system);
     if (launch->step == trifold_sparse_plain) {
         const trifold_sparse_record* record = record_of(c, member, launch->parts);
-        begin_step(s, sums, record->zero_pivots == 0 && record->not_finite == 0 && record->unequal == 0, history);
+        begin_step(s, sums, record->zero_pivots == 0 && record->not_finite == 0 && record->unequal == 0, history, launch);
         return;
     }
-    if (launch->step == trifold_sparse_renews) renew_step(s, sums, c->args, history);
+    if (launch->step == trifold_sparse_renews) renew_step(s, sums, c->args, launch, history);
 #if METHOD == METHOD_GMRES
     const small_matrices m = small_at(c, system);
     if (launch->step == trifold_sparse_renews) begin_cycle(s, &m);
@@ -230,8 +305,8 @@ INLINE void judge(const context* c, integer member, integer system, trifold_spar
     if (launch->step == trifold_sparse_second) second_step(s, sums, &m);
     if (launch->step == trifold_sparse_third) third_step(s, sums, c->args, launch, history, &m);
 #else
-    if (launch->step == trifold_sparse_first) first_step(s, sums, c->args, history);
-    if (launch->step == trifold_sparse_second) second_step(s, sums, c->args, history);
+    if (launch->step == trifold_sparse_first) first_step(s, sums, c->args, launch, history);
+    if (launch->step == trifold_sparse_second) second_step(s, sums, c->args, launch, history);
 #endif
 }
 
@@ -248,8 +323,12 @@ NOINLINE void judge_systems(const context* c) {
                 launch->step == trifold_sparse_plain || (launch->step == trifold_sparse_renews ? is_renewing(s) : is_at_work(s));
             if (wanted) {
                 double sums[trifold_sparse_sums];
-                const integer count = METHOD == METHOD_GMRES && launch->step >= trifold_sparse_first ? s->inner + 1 : 5;
-                for (integer k = 0; k < count; ++k) sums[k] = sum_of(sums_of(c, system, 0) + k, trifold_sparse_sums, parts);
+                const integer count = METHOD == METHOD_GMRES && launch->step >= trifold_sparse_first ? s->inner + 1 : renewal_sums;
+                for (integer k = 0; k < count; ++k) {
+                    const double* numbers = sums_of(c, system, 0) + k;
+                    sums[k] = launch->step == trifold_sparse_plain ? greatest_of(numbers, trifold_sparse_sums, parts)
+                                                                   : sum_of(numbers, trifold_sparse_sums, parts);
+                }
                 judge(c, member, system, s, sums);
             }
             running += s->outcome == trifold_sparse_running;
@@ -260,10 +339,13 @@ NOINLINE void judge_systems(const context* c) {
 NOINLINE void deliver_rows(const context* c, part rows) {
     for (integer column = 0; column < c->args->used_columns; ++column) {
         const pieces w = pieces_of(c, rows, column);
-        const real unscale = (real)(1 / w.state->scale);
+        const int is_zero = w.state->outcome == trifold_sparse_converged && w.state->begun == 0;
         for (integer row = rows.first; row < rows.end; ++row) {
             real x[block];
-            UNROLL for (int k = 0; k < block; ++k) x[k] = w.state->norm_b == 0 ? 0 : unscale * w.x[(row - rows.first) * block + k];
+            for (int k = 0; k < block; ++k) {
+                const integer at = (row - rows.first) * block + k;
+                x[k] = is_zero ? 0 : (real)times_power((double)w.x[at], exponent_of_x(c, rows, &w, at));
+            }
             give_row(c, x, (real*)c->args->x, outer_place(c, rows.member, order_of(c)[row], column));
         }
     }

@@ -331,7 +331,9 @@ TRIFOLD_DEVICE real next_number(const Context& c, const Part&, trifold_int, cons
     if (c.step == trifold_sparse_second) return w.r[k] = in.r - alpha * in.v;
     real r = in.r;
     if (s.pending) {
-        w.x[k] = in.x + (alpha * in.z + omega * in.y);
+        const real x = in.x + (alpha * in.z + omega * in.y);
+        w.x[k] = x;
+        if (s.saves) w.best[k] = x;
         r -= omega * in.t;
         w.r[k] = r;
     }
@@ -340,18 +342,30 @@ TRIFOLD_DEVICE real next_number(const Context& c, const Part&, trifold_int, cons
 constexpr int loads_together = 1;
 #endif
 
-/* Where M^-1 of the vector goes. Factors are those of A times its scale. Without factors M is 1 / scale, so that numbers stay in the
+/* Number k of a part is 2^e times that of x which the caller gets. */
+TRIFOLD_DEVICE trifold_int exponent_of_x(const Context& c, const Part& part, const trifold_sparse_state& s, int k) {
+    return right_exponent(c, part.first * block + k) - s.scale;
+}
+
+/* Where M^-1 of the vector goes. Factors are those of the scaled A times its scale. Without factors M is 1 / scale, so that numbers stay in the
  * range. */
-TRIFOLD_DEVICE void store_solved(const Context& c, const Part& part, const Pieces& w, const real* v, int threads, real scale) {
-    const bool renews = c.step == trifold_sparse_renews;
-    real* to = renews ? w.x : METHOD == METHOD_BICGSTAB && c.step == trifold_sparse_second ? w.y : w.z;
-    for (int k = thread_index(); k < part.count(); k += threads) to[k] = renews ? to[k] + scale * v[k] : scale * v[k];
+TRIFOLD_DEVICE void store_solved(const Context& c, const Part& part, const trifold_sparse_state& s, const Pieces& w, const real* v,
+                                 int threads, real scale) {
+#if METHOD == METHOD_GMRES
+    if (c.step == trifold_sparse_renews) {
+        for (int k = thread_index(); k < part.count(); k += threads)
+            w.x[k] = deliverable(w.x[k] + scale * v[k], exponent_of_x(c, part, s, k));
+        return;
+    }
+#endif
+    real* to = METHOD == METHOD_BICGSTAB && c.step == trifold_sparse_second ? w.y : w.z;
+    for (int k = thread_index(); k < part.count(); k += threads) to[k] = scale * v[k];
 }
 
 /* Sums that conjugate gradients take of r and z = M^-1 r. */
 TRIFOLD_DEVICE void leave_products(const Context& c, const Part& part, trifold_int system, const Pieces& w, real* v) {
     const double rz = static_cast<double>(scale_of(c)) * dot<sweep_threads>(w.r, v, part.count());
-    const double rr = dot<sweep_threads>(w.r, w.r, part.count());
+    const double rr = weighed_dot<sweep_threads>(c, part, w.r, w.r);
     block_sync();
     double* room = reinterpret_cast<double*>(v);
     leave_sum<sweep_threads>(c, system, 0, rz, room);
@@ -391,8 +405,12 @@ TRIFOLD_DEVICE Outer outer_number(const Context& c, const Part& part, trifold_in
 }
 struct Arriving {
     real number;
-    int inner;
+    int inner, exponent;
 };
+/* The exponent of a row's scale in M, which is made of scaled rows; of M' it is that of x. */
+TRIFOLD_DEVICE int outer_exponent(const Context& c, const Part& part, int inner, bool wanted) {
+    return scales_rows && has_factors && wanted ? exponents_at(c, c.launch.scales)[part.first * block + inner] : 0;
+}
 /* The vector of which M^-1 is wanted goes to shared memory. */
 template <bool plain>
 TRIFOLD_DEVICE void begin_column(const Context& c, const Part& part, const Chip& chip, trifold_int column, int threads) {
@@ -402,9 +420,9 @@ TRIFOLD_DEVICE void begin_column(const Context& c, const Part& part, const Chip&
             part, threads,
             [&](int k) {
                 const Outer outer = outer_number(c, part, column, k);
-                return Arriving{b[outer.place], outer.inner};
+                return Arriving{b[outer.place], outer.inner, outer_exponent(c, part, outer.inner, !c.launch.transposed)};
             },
-            [&](int, const Arriving& in) { chip.v[in.inner] = in.number; });
+            [&](int, const Arriving& in) { chip.v[in.inner] = static_cast<real>(power_of_two(in.exponent)) * in.number; });
     } else {
         const trifold_int system = system_of(c, column);
         const trifold_sparse_state& s = *state_of(c, system);
@@ -422,9 +440,14 @@ TRIFOLD_DEVICE void end_column(const Context& c, const Part& part, const Chip& c
         real* x = static_cast<real*>(c.args.x);
         for_numbers<places_together>(
             part, threads, [&](int k) { return outer_number(c, part, column, k); },
-            [&](int, const Outer& to) { x[to.place] = scale * chip.v[to.inner]; });
-    } else
-        store_solved(c, part, pieces_of(c, part, system_of(c, column)), chip.v, threads, scale_of(c));
+            [&](int, const Outer& to) {
+                const real factor = static_cast<real>(power_of_two(outer_exponent(c, part, to.inner, c.launch.transposed)));
+                x[to.place] = factor * (scale * chip.v[to.inner]);
+            });
+    } else {
+        const trifold_int system = system_of(c, column);
+        store_solved(c, part, *state_of(c, system), pieces_of(c, part, system), chip.v, threads, scale_of(c));
+    }
 }
 /* Where factors go through a ring, one thread of the last warp sends them on their way from the first moment on, and the others have all
  * else to do. */

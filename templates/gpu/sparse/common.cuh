@@ -32,6 +32,26 @@ TRIFOLD_DEVICE double* sums_of(const Context& c, trifold_int system, trifold_int
 TRIFOLD_DEVICE trifold_sparse_record* record_of(const Context& c, trifold_int member, trifold_int number) {
     return at<trifold_sparse_record>(c, c.launch.records) + member * (c.launch.parts + 1) + number;
 }
+/* Exponents of the rows' or columns' scales, of the member. */
+TRIFOLD_DEVICE int* exponents_at(const Context& c, trifold_int place) {
+    return at<int>(c, place + group_y() * c.launch.scale_stride);
+}
+/* Exponents by which numbers are multiplied: b and x of rows that are stored scaled, b as A sees it, x as it sees A. */
+constexpr bool scales_rows = METHOD != METHOD_CG;
+TRIFOLD_DEVICE int left_exponent(const Context& c, trifold_int number) {
+    return scales_rows && !c.launch.transposed ? exponents_at(c, c.launch.scales)[number] : 0;
+}
+TRIFOLD_DEVICE int right_exponent(const Context& c, trifold_int number) {
+    return scales_rows && c.launch.transposed ? exponents_at(c, c.launch.scales)[number] : 0;
+}
+TRIFOLD_DEVICE int weight_at(const Context& c, trifold_int number) {
+    if (c.launch.weights == 0) return 0;
+    return weight_exponent(exponents_at(c, c.launch.weights)[number], record_of(c, group_y(), c.launch.parts)->largest);
+}
+/* What a product of two residuals' numbers is multiplied with before it is added up. */
+TRIFOLD_DEVICE double weight_of(const Context& c, trifold_int number) {
+    return c.launch.weights == 0 ? 1 : power_of_two(2 * weight_at(c, number));
+}
 TRIFOLD_DEVICE real scale_of(const Context& c) { return static_cast<real>(record_of(c, group_y(), c.launch.parts)->scale); }
 #if METHOD == METHOD_GMRES
 TRIFOLD_DEVICE small_matrices small_at(const Context& c, trifold_int system) {
@@ -80,6 +100,17 @@ TRIFOLD_DEVICE double block_sum(double value, double* room) {
     block_sync();
     return total;
 }
+/* The greatest number of all threads. All threads get it. */
+TRIFOLD_DEVICE double block_greatest(double value, double* room) {
+#pragma unroll
+    for (int apart = warp_lanes / 2; apart > 0; apart /= 2) value = larger_of(value, shuffle_xor(value, apart));
+    if (lane_index() == 0) room[warp_index()] = value;
+    block_sync();
+    double greatest = room[0];
+    for (int k = 1; k < sparse_threads / warp_lanes; ++k) greatest = larger_of(greatest, room[k]);
+    block_sync();
+    return greatest;
+}
 /* A thread block leaves a sum of its part. */
 template <int threads = sparse_threads>
 TRIFOLD_DEVICE void leave_sum(const Context& c, trifold_int system, trifold_int k, double value, double* room) {
@@ -115,16 +146,25 @@ TRIFOLD_DEVICE double dot(const real* a, const real* b, int count) {
     for (int k = thread_index(); k < count; k += threads) sum += static_cast<double>(a[k]) * static_cast<double>(b[k]);
     return sum;
 }
+/* The same, where residuals weigh as the launch says. */
+template <int threads = sparse_threads>
+TRIFOLD_DEVICE double weighed_dot(const Context& c, const Part& part, const real* a, const real* b) {
+    double sum = 0;
+    for (int k = thread_index(); k < part.count(); k += threads)
+        sum += weight_of(c, part.first * block + k) * (static_cast<double>(a[k]) * static_cast<double>(b[k]));
+    return sum;
+}
 
 /* The vectors of a system, from a part's first row on. */
 struct Pieces {
-    real *b, *x, *r, *z, *p, *v, *y, *t, *shadow;
+    real *b, *x, *r, *z, *p, *v, *best, *y, *t, *shadow;
 };
 TRIFOLD_DEVICE Pieces pieces_of(const Context& c, const Part& part, trifold_int system) {
     const trifold_int first = part.first * block;
     return {vector_of(c, system, trifold_sparse_b) + first,     vector_of(c, system, trifold_sparse_x) + first,
             vector_of(c, system, trifold_sparse_r) + first,     vector_of(c, system, trifold_sparse_z) + first,
             vector_of(c, system, trifold_sparse_p) + first,     vector_of(c, system, trifold_sparse_v) + first,
+            vector_of(c, system, trifold_sparse_best) + first,
             vector_of(c, system, trifold_sparse_y) + first,     vector_of(c, system, trifold_sparse_t) + first,
             vector_of(c, system, trifold_sparse_shadow) + first};
 }

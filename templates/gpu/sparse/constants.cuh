@@ -32,6 +32,16 @@ constexpr int row_lanes = warp_lanes / block * block;
 
 #define STEP TRIFOLD_DEVICE /* functions of templates/sparse/steps.h */
 TRIFOLD_DEVICE double fabs_of(double x) { return x < 0 ? -x : x; }
+TRIFOLD_DEVICE long long bits_of(double x) {
+    long long bits;
+    copy_bits(bits, x);
+    return bits;
+}
+TRIFOLD_DEVICE double number_of(long long bits) {
+    double x;
+    copy_bits(x, bits);
+    return x;
+}
 /* By an approximation of 1 / sqrt(x) and two corrections. What is not above 0 or infinite stays as it is. */
 TRIFOLD_DEVICE double root_of(double x) {
     constexpr double tiny = 0x1p-900, large = 0x1p200;

@@ -13,12 +13,12 @@
 #define ROOM static_cast<double*>(shared_memory()) /* for sums */
 
 ROW_KERNEL(GATHER, gather_rows(c))
-SPARSE_KERNEL(COMPARE, compare_rows(c))
+SPARSE_KERNEL(COMPARE, c.launch.transposed ? measure_columns(c) : compare_rows(c))
 SPARSE_KERNEL_OF(FACTOR, sweep_threads, factor_blocks, c.step == trifold_sparse_plain ? factor_tile(c) : turn_tile(c))
 SPARSE_KERNEL(FINISH, add_records(c))
 SPARSE_KERNEL_OF(PRECONDITION, sweep_threads, precondition_blocks, precondition_tile<false>(c))
 SPARSE_KERNEL_OF(APPLY, sweep_threads, sweep_blocks, precondition_tile<true>(c))
-ROW_KERNEL(ORDER, order_b(c, slice_of(c)))
+ROW_KERNEL(ORDER, order_factor(c))
 ROW_KERNEL(PRODUCT, product_rows(c, ROOM))
 SPARSE_KERNEL(BEGIN, begin_rows(c, ROOM))
 SPARSE_KERNEL(UPDATE, update_rows(c, ROOM))

@@ -23,13 +23,14 @@ TRIFOLD_DEVICE void keep_first(trifold_int count, trifold_int row, trifold_int c
     if (all == 0 || row < first_row || (row == first_row && column < first_column)) first_row = row, first_column = column;
     all += count;
 }
-TRIFOLD_DEVICE trifold_sparse_record no_record() { return {0, -1, 0, -1, -1, 0, -1, -1, 0, 1}; }
+TRIFOLD_DEVICE trifold_sparse_record no_record() { return {0, -1, 0, -1, -1, 0, -1, -1, 0, 0}; }
 TRIFOLD_DEVICE void add_record(trifold_sparse_record& to, const trifold_sparse_record& from) {
     trifold_int none = -1;
     keep_first(from.zero_pivots, from.zero_row, -1, to.zero_pivots, to.zero_row, none);
     keep_first(from.not_finite, from.bad_row, from.bad_column, to.not_finite, to.bad_row, to.bad_column);
     keep_first(from.unequal, from.unequal_row, from.unequal_column, to.unequal, to.unequal_row, to.unequal_column);
     if (from.largest > to.largest) to.largest = from.largest;
+    if (from.scale > to.scale) to.scale = from.scale;
 }
 /* Adds up a record of each thread, for thread 0. */
 template <int threads = sparse_threads>
@@ -46,20 +47,41 @@ TRIFOLD_DEVICE trifold_sparse_record block_record(const trifold_sparse_record& m
     return all[0];
 }
 
-/* Takes the values of some rows, and looks for those that are no numbers. A lane has a component of a row. Blocks of some slots at a time
+/* The exponent that scales a component of a row, of its largest entry and its least that is not 0. */
+TRIFOLD_DEVICE int scale_exponent(const real* values, const int* sources, int slots, int i) {
+    real largest = 0, least = 0;
+#pragma unroll 4
+    for (int s = 0; s < slots; ++s) {
+        const int source = sources[s * sparse_chunk];
+        if (source < 0) continue;
+#pragma unroll
+        for (int j = 0; j < block; ++j) {
+            const real size = size_of(values[static_cast<trifold_int>(source) * square + i * block + j]);
+            largest = size > largest ? size : largest;
+            least = size > 0 && (least == 0 || size < least) ? size : least;
+        }
+    }
+    return row_exponent(static_cast<double>(largest), static_cast<double>(least));
+}
+
+/* Takes the values of some rows, scaled, and looks for those that are no numbers. A lane has a component of a row. Blocks of some slots at a time
  * are on their way. */
 TRIFOLD_DEVICE void gather_rows(const Context& c) {
     constexpr int together = block == 1 ? 8 : block == 2 ? 4 : block <= 4 ? 2 : 1;
     const Part part = slice_of(c);
     const int *sources = at<const int>(c, c.launch.source), *columns = at<const int>(c, c.launch.column), *order = order_of(c);
     const real* values = static_cast<const real*>(c.args.values) + group_y() * c.launch.values * square;
-    real *matrix = matrix_of(c), greatest = 0;
+    real *matrix = matrix_of(c), greatest = 0, greatest_scaled = 0;
+    int* scales = exponents_at(c, c.launch.scales);
     trifold_sparse_record record = no_record();
     const int count = (part.rows() + sparse_chunk - 1) / sparse_chunk * sparse_chunk * block;
     for (int q = thread_index(); q < count; q += sparse_threads) {
         const trifold_int row = part.first + q / block;
         const int i = q % block, slots = slots_of(c, row);
         const trifold_int first = first_slot(c, row) * sparse_chunk + row % sparse_chunk;
+        const int exponent = scale_exponent(values, sources + first, slots, i);
+        const real factor = scales_rows ? static_cast<real>(power_of_two(exponent)) : real(1);
+        if (row < c.launch.rows) scales[row * block + i] = exponent;
         for (int s = 0; s < slots; s += together) {
             int source[together];
             real value[together][block];
@@ -78,7 +100,9 @@ TRIFOLD_DEVICE void gather_rows(const Context& c) {
                 bool finite = true;
 #pragma unroll
                 for (int j = 0; j < block; ++j) {
-                    to[j * (block * sparse_chunk)] = value[n][j];
+                    const real number = factor * value[n][j];
+                    to[j * (block * sparse_chunk)] = number;
+                    greatest_scaled = size_of(number) > greatest_scaled ? size_of(number) : greatest_scaled;
                     finite = finite && value[n][j] - value[n][j] == 0;
                     greatest = size_of(value[n][j]) > greatest ? size_of(value[n][j]) : greatest;
                 }
@@ -87,8 +111,45 @@ TRIFOLD_DEVICE void gather_rows(const Context& c) {
         }
     }
     record.largest = static_cast<double>(greatest);
+    record.scale = static_cast<double>(greatest_scaled);
     const trifold_sparse_record all = block_record(record);
     if (thread_index() == 0) *record_of(c, group_y(), part_number(c)) = all;
+}
+
+/* The exponents that would scale the columns of A, for a transposed solution. A thread has a component of a column. */
+TRIFOLD_DEVICE void measure_columns(const Context& c) {
+    const Part part = slice_of(c);
+    const trifold_int* turned = at<const trifold_int>(c, c.launch.turned_starts);
+    const int *rows = at<const int>(c, c.launch.turned_rows), *entries = at<const int>(c, c.launch.turned_entries);
+    const real* matrix = matrix_of(c);
+    const int* scales = exponents_at(c, c.launch.scales);
+    for (int q = thread_index(); q < part.count(); q += sparse_threads) {
+        const trifold_int column = part.first + q / block;
+        int largest = no_exponent;
+        for (trifold_int k = turned[column]; k < turned[column + 1]; ++k)
+            for (int i = 0; i < block; ++i) {
+                const real a = matrix[entry_place(entries[k]) + q % block * (block * sparse_chunk) + i];
+                const int e = exponent_of(static_cast<double>(a)) - scales[static_cast<trifold_int>(rows[k]) * block + i];
+                largest = e > largest ? e : largest;
+            }
+        exponents_at(c, c.launch.column_scales)[part.first * block + q] =
+            largest < -exponent_bias - mantissa_bits ? 0 : -largest;
+    }
+}
+
+/* A number on the diagonal of A. */
+TRIFOLD_DEVICE double diagonal_at(const Context& c, const real* matrix, trifold_int row, int i) {
+    const int* columns = at<const int>(c, c.launch.column);
+    trifold_int entry = first_slot(c, row) * sparse_chunk + row % sparse_chunk;
+    while (columns[entry] != row) entry += sparse_chunk;
+    return static_cast<double>(matrix[entry_place(entry) + i * (block * sparse_chunk) + i]);
+}
+/* Whether two numbers are each other's mirror images but for rounding: against themselves, or against what is on the diagonal. */
+TRIFOLD_DEVICE bool are_equal(const Context& c, const real* matrix, double a, double b, trifold_int row, int i, trifold_int column, int j) {
+    const double rounding = sizeof(real) == 4 ? 0x1p-18 : 0x1p-44, apart = fabs_of(a - b);
+    if (apart <= rounding * (fabs_of(a) + fabs_of(b))) return true;
+    return apart <=
+           rounding * root_of(fabs_of(diagonal_at(c, matrix, row, i))) * root_of(fabs_of(diagonal_at(c, matrix, column, j)));
 }
 
 /* Counts blocks that are not their counterparts, transposed. A thread has a row. */
@@ -98,7 +159,6 @@ TRIFOLD_DEVICE void compare_rows(const Context& c) {
     const int *columns = at<const int>(c, c.launch.column), *sources = at<const int>(c, c.launch.source), *order = order_of(c);
     const int *turned_rows = at<const int>(c, c.launch.turned_rows), *entries = at<const int>(c, c.launch.turned_entries);
     const real* matrix = matrix_of(c);
-    const double rounding = sizeof(real) == 4 ? 0x1p-18 : 0x1p-44;
     trifold_sparse_record record = no_record();
     for (trifold_int row = part.first + thread_index(); row < part.end; row += sparse_threads) {
         trifold_int other = turned[row];
@@ -113,7 +173,7 @@ TRIFOLD_DEVICE void compare_rows(const Context& c) {
                     const double a = static_cast<double>(matrix[entry_place(entry) + j * (block * sparse_chunk) + i]);
                     const double b =
                         is_there ? static_cast<double>(matrix[entry_place(entries[other]) + i * (block * sparse_chunk) + j]) : 0;
-                    equal = equal && fabs_of(a - b) <= rounding * (fabs_of(a) + fabs_of(b));
+                    equal = equal && are_equal(c, matrix, a, b, row, i, columns[entry], j);
                 }
             if (!equal) keep_first(1, order[row], order[columns[entry]], record.unequal, record.unequal_row, record.unequal_column);
         }
@@ -421,11 +481,11 @@ TRIFOLD_DEVICE void add_records(const Context& c) {
     trifold_sparse_record mine = no_record();
     for (trifold_int k = thread_index(); k < c.launch.tiles || k < c.launch.slices; k += sparse_threads) {
         trifold_sparse_record record = *record_of(c, group_y(), k);
-        if (k >= c.launch.slices) record.not_finite = record.unequal = 0, record.largest = 0;
+        if (k >= c.launch.slices) record.not_finite = record.unequal = 0, record.largest = record.scale = 0;
         if (k >= c.launch.tiles || !has_factors) record.zero_pivots = 0;
         add_record(mine, record);
     }
     trifold_sparse_record all = block_record(mine);
-    all.scale = scale_for(all.largest);
+    all.scale = scale_for(all.scale);
     if (thread_index() == 0) *record_of(c, group_y(), c.launch.parts) = all;
 }

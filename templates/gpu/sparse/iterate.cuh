@@ -7,7 +7,7 @@
 /* Threads sweep in groups, each through every so-manyth level. While one computes a level, others have taken their parts of the next ones
  * already. */
 constexpr int iterate_threads = groups * sweepers;
-constexpr int iterate_sums = METHOD == METHOD_CG ? 3 : 5;
+constexpr int iterate_sums = renewal_sums;
 constexpr int member_counters = 16; /* numbers of 8 bytes: members have their counters in lines of their own */
 
 /* A thread block has this beside its vectors and factors. */
@@ -220,7 +220,7 @@ TRIFOLD_DEVICE void precondition(const Context& c, const System& system, const R
         system.part, iterate_threads, [&](int k) { return load_number(c, system.part, system.number, s, system.w, k); },
         [&](int k, const Loaded& in) { on.chip.v[k] = next_number(c, system.part, system.number, s, system.w, in, k); });
     sweep_resident(on);
-    store_solved(c, system.part, system.w, on.chip.v, iterate_threads, on.desk.scale);
+    store_solved(c, system.part, s, system.w, on.chip.v, iterate_threads, on.desk.scale);
 }
 TRIFOLD_DEVICE void multiply(const Context& c, const System& system, Desk& desk) {
     meet(c, desk);
@@ -229,12 +229,11 @@ TRIFOLD_DEVICE void multiply(const Context& c, const System& system, Desk& desk)
 }
 TRIFOLD_DEVICE void renew(const Context& of, const System& system, Desk& desk) {
     const Context c = {of.args, of.launch, trifold_sparse_renews};
-    if (desk.state.pending) add_steps<iterate_threads>(system.part, desk.state, system.w);
+    complete_x<iterate_threads>(c, system.part, desk.state, system.w);
     meet(c, desk);
-    true_residual<iterate_threads>(c, system.part, system.number, desk.state, system.w, desk.room,
-                                   [&](int k, const real* x) { return near_product(c, system.part, k, x); });
-    add_sums<3>(c, desk, system.number);
-    if (thread_index() == 0) renew_step(&desk.state, desk.sums, &c.args, system.history);
+    true_residual<iterate_threads>(c, system.part, system.number, desk.state, system.w, desk.room);
+    add_sums<renewal_sums>(c, desk, system.number);
+    if (thread_index() == 0) renew_step(&desk.state, desk.sums, &c.args, &c.launch, system.history);
     block_sync();
 }
 TRIFOLD_DEVICE void first_half(const Context& of, const System& system, const Resident& on) {
@@ -244,7 +243,7 @@ TRIFOLD_DEVICE void first_half(const Context& of, const System& system, const Re
     double sums[2] = {};
     for (int k = thread_index(); k < system.part.count(); k += iterate_threads) {
         sums[0] += times(system.w.r[k], system.w.z[k]);
-        sums[1] += times(system.w.r[k], system.w.r[k]);
+        sums[1] += weight_of(c, system.part.first * block + k) * times(system.w.r[k], system.w.r[k]);
     }
     /* Nobody met since the last sums were read: these go elsewhere. */
     leave_sums<2, iterate_threads>(c, system.number, sums, on.desk.room, iterate_sums);
@@ -253,7 +252,7 @@ TRIFOLD_DEVICE void first_half(const Context& of, const System& system, const Re
     multiply(c, system, on.desk);
     add_sums<1>(c, on.desk, system.number);
 #endif
-    if (thread_index() == 0) first_step(&on.desk.state, on.desk.sums, &c.args, system.history);
+    if (thread_index() == 0) first_step(&on.desk.state, on.desk.sums, &c.args, &c.launch, system.history);
     block_sync();
 }
 TRIFOLD_DEVICE void second_half(const Context& of, const System& system, const Resident& on) {
@@ -265,7 +264,7 @@ TRIFOLD_DEVICE void second_half(const Context& of, const System& system, const R
 #endif
     multiply(c, system, on.desk);
     add_sums<METHOD == METHOD_CG ? 1 : 5>(c, on.desk, system.number);
-    if (thread_index() == 0) second_step(&on.desk.state, on.desk.sums, &c.args, system.history);
+    if (thread_index() == 0) second_step(&on.desk.state, on.desk.sums, &c.args, &c.launch, system.history);
     block_sync();
 }
 

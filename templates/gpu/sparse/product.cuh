@@ -42,32 +42,57 @@ TRIFOLD_DEVICE void order_b(const Context& c, const Part& part) {
             b[k] = static_cast<const real*>(c.args.b)[outer_place(c, part, k, column)];
     }
 }
+/* The stored A has its rows scaled: A = 2^-e A, and A' = A' 2^-e. */
+TRIFOLD_DEVICE real unscaling(const Context& c, const Part& part, int k, bool wanted) {
+    if (!scales_rows || !wanted) return 1;
+    return static_cast<real>(power_of_two(-exponents_at(c, c.launch.scales)[part.first * block + k]));
+}
+TRIFOLD_DEVICE void order_factor(const Context& c) {
+    const Part part = slice_of(c);
+    order_b(c, part);
+    for (trifold_int column = 0; c.launch.transposed && column < c.args.used_columns; ++column) {
+        real* b = vector_of(c, system_of(c, column), trifold_sparse_b) + part.first * block;
+        for (int k = thread_index(); k < part.count(); k += sparse_threads) b[k] *= unscaling(c, part, k, true);
+    }
+}
 TRIFOLD_DEVICE void multiply_arrays(const Context& c, const Part& part) {
     for (trifold_int column = 0; column < c.args.used_columns; ++column) {
         const real* x = vector_of(c, system_of(c, column), trifold_sparse_b);
         for (int k = thread_index(); k < part.count(); k += sparse_threads)
-            static_cast<real*>(c.args.x)[outer_place(c, part, k, column)] = product_at(c, part, k, x);
+            static_cast<real*>(c.args.x)[outer_place(c, part, k, column)] =
+                unscaling(c, part, k, !c.launch.transposed) * product_at(c, part, k, x);
     }
 }
 
-/* The beginning of a solution: b and its squares. */
+/* The beginning of a solution: b and its greatest exponents. */
 TRIFOLD_DEVICE void begin_rows(const Context& c, double* room) {
     const Part part = slice_of(c);
     order_b(c, part);
     for (trifold_int column = 0; column < c.args.used_columns; ++column) {
         const trifold_int system = system_of(c, column);
         const Pieces w = pieces_of(c, part, system);
-        double sums[large_squares + 1] = {};
-        for (int k = thread_index(); k < part.count(); k += sparse_threads) add_square(sums, static_cast<double>(w.b[k]));
+        double greatest[greatest_numbers] = {no_exponent, no_exponent, 0};
+        for (int k = thread_index(); k < part.count(); k += sparse_threads) {
+            const trifold_int number = part.first * block + k;
+            look_at_b(greatest, static_cast<double>(w.b[k]), left_exponent(c, number) + weight_at(c, number));
+        }
 #pragma unroll
-        for (int n = 0; n <= large_squares; ++n) leave_sum(c, system, n, sums[n], room);
+        for (int n = 0; n < greatest_numbers; ++n) {
+            const double all = block_greatest(greatest[n], room);
+            if (thread_index() == 0) sums_of(c, system, n)[part_number(c)] = all;
+        }
     }
 }
-/* The first guess, in the scale of b. */
+/* The first guess, in the scale of b. One that leaves the range is too large to be of use, and will be dropped. */
 TRIFOLD_DEVICE void guess_rows(const Context& c, const Part& part, const trifold_sparse_state& s, const Pieces& w, trifold_int column) {
-    const real scale = static_cast<real>(s.scale);
-    for (int k = thread_index(); k < part.count(); k += sparse_threads)
-        w.x[k] = c.args.guesses ? scale * static_cast<const real*>(c.args.x)[outer_place(c, part, k, column)] : real(0);
+    const real bound = sizeof(real) == 8 ? static_cast<real>(0x1p500) : static_cast<real>(0x1p60);
+    for (int k = thread_index(); k < part.count(); k += sparse_threads) {
+        const double guess =
+            c.args.guesses ? static_cast<double>(static_cast<const real*>(c.args.x)[outer_place(c, part, k, column)]) : 0;
+        const double y = times_power(guess, -exponent_of_x(c, part, s, k));
+        w.x[k] = is_finite_number(guess) && fabs_of(y) > bound ? (y > 0 ? bound : -bound) : static_cast<real>(y);
+        if (saves_best) w.best[k] = w.x[k];
+    }
 }
 
 /* The number that a thread has at k of a vector that a launch computes, and the sums that it takes at the same time. */
@@ -77,29 +102,53 @@ TRIFOLD_DEVICE void compute(const Context& c, const Part& part, trifold_int syst
     for (int k = thread_index(); k < part.count(); k += threads) to[k] = value(k, sums);
     leave_sums<Sums, threads>(c, system, sums, room);
 }
-TRIFOLD_DEVICE double times(real a, real b) { return static_cast<double>(a) * static_cast<double>(b); }
 
-/* r = b - A x. Here and below product(k, x) is number k of the part's A x. */
-template <int threads = sparse_threads, class Product>
+/* Number i of a row of b - A x, with about twice the digits of a double. */
+TRIFOLD_DEVICE double exact_residual(const Context& c, trifold_int row, int i, double b, const real* x) {
+    const real* a = matrix_of(c);
+    exact_sum sum = {b, 0};
+    const trifold_int* turned = at<const trifold_int>(c, c.launch.turned_starts) + row;
+    const trifold_int first = c.launch.transposed ? turned[0] : first_slot(c, row) * sparse_chunk + row % sparse_chunk;
+    const int count = c.launch.transposed ? static_cast<int>(turned[1] - turned[0]) : slots_of(c, row);
+    for (int s = 0; s < count; ++s) {
+        const trifold_int entry =
+            c.launch.transposed ? at<const int>(c, c.launch.turned_entries)[first + s] : first + s * trifold_int(sparse_chunk);
+        const trifold_int other =
+            c.launch.transposed ? at<const int>(c, c.launch.turned_rows)[first + s] : at<const int>(c, c.launch.column)[entry];
+        const int row_step = c.launch.transposed ? block * sparse_chunk : 1, column_step = c.launch.transposed ? 1 : block * sparse_chunk;
+#pragma unroll 1
+        for (int j = 0; j < block; ++j)
+            add_product(&sum, -static_cast<double>(a[entry_place(entry) + i * row_step + j * column_step]),
+                        static_cast<double>(x[other * block + j]));
+    }
+    return total_of_exact(&sum);
+}
+TRIFOLD_DEVICE double times(real a, real b) { return static_cast<double>(a) * static_cast<double>(b); }
+/* r = b - A x, and the sums that are taken of it. */
+template <int threads = sparse_threads>
 TRIFOLD_DEVICE void true_residual(const Context& c, const Part& part, trifold_int system, const trifold_sparse_state& s, const Pieces& w,
-                                  double* room, const Product& product) {
+                                  double* room) {
     const real* x = vector_of(c, system, trifold_sparse_x);
-    const bool begins = s.reason != renews_look;
-    const real scale = static_cast<real>(s.scale);
-    compute<threads, 3>(c, part, system, w.r, room, [&](int k, double* sums) {
-        const real b = scale * w.b[k], r = b - product(k, x);
-        sums[0] += times(r, r);
-        sums[2] += times(b, b);
+    compute<threads, renewal_sums>(c, part, system, w.r, room, [&](int k, double* sums) {
+        const trifold_int number = part.first * block + k, left = left_exponent(c, number) + s.scale;
+        const double outer = static_cast<double>(w.b[k]), b = times_power(outer, left), weight = weight_of(c, number);
+        const double r = exact_residual(c, part.first + k / block, k % block, b, x);
+        const double plain = times_power(r, s.plain_scale - left), plain_b = times_power(outer, s.plain_scale);
+        sums[sum_of_residual] += weight * r * r;
+        sums[sum_of_plain] += plain * plain;
+        sums[sum_of_b] += weight * b * b;
+        sums[sum_of_plain_b] += plain_b * plain_b;
+        sums[sum_beyond_range] += beyond_range(w.x[k], exponent_of_x(c, part, s, k));
 #if METHOD == METHOD_BICGSTAB
-        if (begins) w.shadow[k] = r;
-        sums[1] += times(r, begins ? r : w.shadow[k]);
+        if (s.reason != renews_look) w.shadow[k] = static_cast<real>(r);
+        sums[sum_of_shadow] += weight * times(static_cast<real>(r), w.shadow[k]);
 #endif
-        return r;
+        return static_cast<real>(r);
     });
 }
 
 #if METHOD == METHOD_BICGSTAB
-/* v = A z, or t = A y. */
+/* v = A z, or t = A y. Here and below product(k, x) is number k of the part's A x. */
 template <int threads = sparse_threads, class Product>
 TRIFOLD_DEVICE void next_product(const Context& c, const Part& part, trifold_int system, const Pieces& w, double* room,
                                  const Product& product) {
@@ -107,7 +156,7 @@ TRIFOLD_DEVICE void next_product(const Context& c, const Part& part, trifold_int
         const real* z = vector_of(c, system, trifold_sparse_z);
         compute<threads, 1>(c, part, system, w.v, room, [&](int k, double* sums) {
             const real v = product(k, z);
-            sums[0] += times(w.shadow[k], v);
+            sums[0] += weight_of(c, part.first * block + k) * times(w.shadow[k], v);
             return v;
         });
         return;
@@ -115,11 +164,12 @@ TRIFOLD_DEVICE void next_product(const Context& c, const Part& part, trifold_int
     const real* y = vector_of(c, system, trifold_sparse_y);
     compute<threads, 5>(c, part, system, w.t, room, [&](int k, double* sums) {
         const real t = product(k, y), s = w.r[k], shadow = w.shadow[k];
-        sums[0] += times(t, s);
-        sums[1] += times(t, t);
-        sums[2] += times(shadow, s);
-        sums[3] += times(shadow, t);
-        sums[4] += times(s, s);
+        const double weight = weight_of(c, part.first * block + k);
+        sums[0] += weight * times(t, s);
+        sums[1] += weight * times(t, t);
+        sums[2] += weight * times(shadow, s);
+        sums[3] += weight * times(shadow, t);
+        sums[4] += weight * times(s, s);
         return t;
     });
 }
@@ -138,7 +188,7 @@ TRIFOLD_DEVICE void next_product(const Context& c, const Part& part, trifold_int
 #elif METHOD == METHOD_GMRES
 TRIFOLD_DEVICE void products_with_basis(const Context& c, const Part& part, trifold_int system, const trifold_sparse_state& s,
                                         const real* v, double* room) {
-    for (trifold_int k = 0; k <= s.inner; ++k) leave_sum(c, system, k, dot(basis_of(c, system, k, part), v, part.count()), room);
+    for (trifold_int k = 0; k <= s.inner; ++k) leave_sum(c, system, k, weighed_dot(c, part, basis_of(c, system, k, part), v), room);
 }
 /* v = A z. */
 template <class Product>
@@ -160,28 +210,34 @@ TRIFOLD_DEVICE void make_orthogonal(const Context& c, const Part& part, trifold_
     if (c.step == trifold_sparse_second)
         products_with_basis(c, part, system, s, w.v, room);
     else
-        leave_sum(c, system, 0, dot(w.v, w.v, part.count()), room);
+        leave_sum(c, system, 0, weighed_dot(c, part, w.v, w.v), room);
 }
 #endif
 
-#if METHOD != METHOD_GMRES
-/* Adds the last steps to x, which still lacks them. */
+/* x before its true residual is computed. GMRES has given it its steps before. */
 template <int threads = sparse_threads>
-TRIFOLD_DEVICE void add_steps(const Part& part, const trifold_sparse_state& s, const Pieces& w) {
+TRIFOLD_DEVICE void complete_x(const Context& c, const Part& part, const trifold_sparse_state& s, const Pieces& w) {
+    if (METHOD == METHOD_GMRES && s.restores != restores_zero) return;
     for (int k = thread_index(); k < part.count(); k += threads) {
-        if (METHOD == METHOD_CG)
-            w.x[k] += static_cast<real>(s.alpha) * w.p[k];
-        else
-            w.x[k] += static_cast<real>(s.alpha) * w.z[k] + static_cast<real>(s.omega) * w.y[k];
+        real x = s.restores == restores_zero ? real(0) : s.restores == restores_best ? w.best[k] : w.x[k];
+#if METHOD == METHOD_CG
+        if (s.restores == restores_none && s.pending) x += static_cast<real>(s.alpha) * w.p[k];
+#elif METHOD == METHOD_BICGSTAB
+        if (s.restores == restores_none && s.pending)
+            x += static_cast<real>(s.alpha) * w.z[k] + static_cast<real>(s.omega) * w.y[k];
+#endif
+        w.x[k] = x = deliverable(x, exponent_of_x(c, part, s, k));
+        if (saves_best && (s.saves || s.restores == restores_zero)) w.best[k] = x;
     }
 }
-#endif
 #if METHOD == METHOD_CG
 /* The next direction. */
 template <int threads = sparse_threads>
 TRIFOLD_DEVICE void turn_direction(const Part& part, const trifold_sparse_state& s, const Pieces& w) {
-    for (int k = thread_index(); k < part.count(); k += threads)
+    for (int k = thread_index(); k < part.count(); k += threads) {
         w.p[k] = s.beta == 0 ? w.z[k] : w.z[k] + static_cast<real>(s.beta) * w.p[k];
+        if (s.saves) w.best[k] = w.x[k];
+    }
 }
 #endif
 
@@ -198,11 +254,10 @@ TRIFOLD_DEVICE void update_rows(const Context& c, double* room) {
         }
 #if METHOD == METHOD_GMRES
         if (is_at_work(s)) make_orthogonal(c, part, system, s, w, room);
-#else
-        if (c.step == trifold_sparse_renews && is_renewing(s) && s.pending) add_steps(part, s, w);
+#endif
+        if (c.step == trifold_sparse_renews && is_renewing(s)) complete_x(c, part, s, w);
 #if METHOD == METHOD_CG
         if (c.step != trifold_sparse_renews && is_at_work(s)) turn_direction(part, s, w);
-#endif
 #endif
     }
 }
@@ -219,7 +274,7 @@ TRIFOLD_DEVICE void product_rows(const Context& c, double* room) {
         const trifold_sparse_state s = *state_of(c, system);
         const Pieces w = pieces_of(c, part, system);
         if (c.step == trifold_sparse_renews) {
-            if (is_renewing(s)) true_residual(c, part, system, s, w, room, product);
+            if (is_renewing(s)) true_residual(c, part, system, s, w, room);
         } else if (is_at_work(s))
             next_product(c, part, system, w, room, product);
     }
@@ -231,10 +286,10 @@ TRIFOLD_DEVICE void judge(const Context& c, trifold_int member, trifold_int syst
     double* history = history_of(c, system);
     if (step == trifold_sparse_plain) {
         const trifold_sparse_record& record = *record_of(c, member, c.launch.parts);
-        begin_step(s, sums, record.zero_pivots == 0 && record.not_finite == 0 && record.unequal == 0, history);
+        begin_step(s, sums, record.zero_pivots == 0 && record.not_finite == 0 && record.unequal == 0, history, &c.launch);
         return;
     }
-    if (step == trifold_sparse_renews) renew_step(s, sums, &c.args, history);
+    if (step == trifold_sparse_renews) renew_step(s, sums, &c.args, &c.launch, history);
 #if METHOD == METHOD_GMRES
     const small_matrices m = small_at(c, system);
     if (step == trifold_sparse_renews) begin_cycle(s, &m);
@@ -242,8 +297,8 @@ TRIFOLD_DEVICE void judge(const Context& c, trifold_int member, trifold_int syst
     if (step == trifold_sparse_second) second_step(s, sums, &m);
     if (step == trifold_sparse_third) third_step(s, sums, &c.args, &c.launch, history, &m);
 #else
-    if (step == trifold_sparse_first) first_step(s, sums, &c.args, history);
-    if (step == trifold_sparse_second) second_step(s, sums, &c.args, history);
+    if (step == trifold_sparse_first) first_step(s, sums, &c.args, &c.launch, history);
+    if (step == trifold_sparse_second) second_step(s, sums, &c.args, &c.launch, history);
 #endif
 }
 
@@ -256,13 +311,15 @@ TRIFOLD_DEVICE void judge_systems(const Context& c, double* room) {
         const trifold_int member = number / c.args.used_columns, system = member * c.launch.systems + number % c.args.used_columns;
         trifold_sparse_state* s = state_of(c, system);
         const bool wanted = step == trifold_sparse_plain || (step == trifold_sparse_renews ? is_renewing(*s) : is_at_work(*s));
-        const int count = METHOD == METHOD_GMRES && step >= trifold_sparse_first ? static_cast<int>(s->inner) + 1 : 5;
+        const int count = METHOD == METHOD_GMRES && step >= trifold_sparse_first ? static_cast<int>(s->inner) + 1 : renewal_sums;
         double* sums = room + sparse_threads / warp_lanes;
         for (int k = 0; wanted && k < count; ++k) {
             const double* all = sums_of(c, system, k);
-            double sum = 0;
-            for (trifold_int part = thread_index(); part < parts; part += sparse_threads) sum += all[part];
-            sum = block_sum(sum, room);
+            const bool greatest = step == trifold_sparse_plain;
+            double sum = greatest ? no_exponent : 0;
+            for (trifold_int part = thread_index(); part < parts; part += sparse_threads)
+                sum = greatest ? larger_of(sum, all[part]) : sum + all[part];
+            sum = greatest ? block_greatest(sum, room) : block_sum(sum, room);
             if (thread_index() == 0) sums[k] = sum;
         }
         block_sync(); /* all have read the state */
@@ -279,11 +336,12 @@ TRIFOLD_DEVICE void deliver_rows(const Context& c) {
     const Part part = slice_of(c);
     for (trifold_int column = 0; column < c.args.used_columns; ++column) {
         const trifold_int system = system_of(c, column);
-        const bool is_zero = state_of(c, system)->norm_b == 0;
-        const real unscale = static_cast<real>(1 / state_of(c, system)->scale);
+        const trifold_sparse_state& s = *state_of(c, system);
+        const bool is_zero = s.outcome == trifold_sparse_converged && s.begun == 0;
         const Pieces w = pieces_of(c, part, system);
         for (int k = thread_index(); k < part.count(); k += sparse_threads)
-            static_cast<real*>(c.args.x)[outer_place(c, part, k, column)] = is_zero ? real(0) : unscale * w.x[k];
+            static_cast<real*>(c.args.x)[outer_place(c, part, k, column)] = 
+                is_zero ? real(0) : static_cast<real>(times_power(static_cast<double>(w.x[k]), exponent_of_x(c, part, s, k)));
     }
 }
 

@@ -6,7 +6,7 @@ enum {
     sparse_fetch_threads = 32,
     sparse_gates = 16,        /* levels that are on their way at a time */
     sparse_group = 4,         /* numbers of a row that lie side by side in the record of a level */
-    sparse_desk_bytes = 1280, /* room of a thread block that makes a whole solution, beside its vectors and factors */
+    sparse_desk_bytes = 1536, /* room of a thread block that makes a whole solution, beside its vectors and factors */
     sparse_chunk = 32,        /* rows of A whose blocks lie side by side */
     sparse_slice_chunks = 8   /* such chunks of a thread block where rows do not depend on one another */
 };
