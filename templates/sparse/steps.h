@@ -36,7 +36,7 @@ STEP int row_exponent(double largest, double least) {
     const int most = sizeof(real) == 8 ? 1020 : 124, lowest = sizeof(real) == 8 ? -1022 : -126;
     if (!(largest > 0) || !is_finite_number(largest)) return 0;
     const int wanted = -exponent_of(largest), e = wanted > most ? most : wanted < -most ? -most : wanted;
-    return exponent_of(least) + e < lowest ? 0 : e;
+    return e < 0 && exponent_of(least) + e < lowest ? 0 : e;
 }
 /* The exponent of a row's weight, over that of the row with the largest entry of all; bounded, so that squares stay in the range. */
 STEP int weight_exponent(int row, double largest) {
@@ -72,15 +72,15 @@ STEP double total_of_exact(const exact_sum* s) { return s->sum + s->rest; }
 /* Number y of an iteration as x has it, 2^e y, and back: what is handed over is what the true residual is computed of. What overflows
  * stays. */
 STEP real deliverable(real y, trifold_int e) {
-    if (e > (sizeof(real) == 8 ? -900 : -60)) return y;
     const real x = (real)times_power((double)y, e);
     return is_finite_number((double)x) ? (real)times_power((double)x, -e) : y;
 }
-/* Whether x = 2^e y is beyond the range: a whole one where it overflows, a small part of one where numbers of y's usual size lose digits. */
-STEP double beyond_range(real y, trifold_int e) {
-    const int lowest = sizeof(real) == 8 ? -1022 + 53 : -126 + 24;
+/* Whether x = 2^e y is beyond the range: 1 where it overflows, a small part of it where numbers as large as y is at least, of the size of b
+ * over that of A, lose digits. */
+STEP double beyond_range(real y, trifold_int e, double largest) {
+    const int lowest = sizeof(real) == 8 ? -1022 + 53 : -126 + 24, usual = METHOD == METHOD_CG ? -exponent_of(largest) : 0;
     if (!is_finite_number((double)(real)times_power((double)y, e))) return 1;
-    return e < lowest ? 0x1p-40 : 0;
+    return e + usual < lowest ? 0x1p-40 : 0;
 }
 
 /* Where sums of a true residual lie: r'r; its product with the shadow residual; of b - A x as it stands; the first time the same two of b;

@@ -233,6 +233,7 @@ INLINE double exact_residual(const context* c, integer member, integer row, int 
 NOINLINE void true_residual(const context* c, part rows, const pieces* w, integer system, double* sums) {
     const real* x = vector_of(c, system, trifold_sparse_x);
     const trifold_sparse_state* s = w->state;
+    const double largest = record_of(c, rows.member, c->launch->parts)->largest;
     sums[sum_of_residual] = sums[sum_of_plain] = sums[sum_of_b] = sums[sum_of_plain_b] = sums[sum_beyond_range] = 0;
     for (integer k = 0; k < w->count; ++k) {
         const integer number = rows.first * block + k;
@@ -245,7 +246,7 @@ NOINLINE void true_residual(const context* c, part rows, const pieces* w, intege
         sums[sum_of_plain] += plain * plain;
         sums[sum_of_b] += weight * b * (weight * b);
         sums[sum_of_plain_b] += plain_b * plain_b;
-        sums[sum_beyond_range] += beyond_range(w->x[k], exponent_of_x(c, rows, w, k));
+        sums[sum_beyond_range] += beyond_range(w->x[k], exponent_of_x(c, rows, w, k), largest);
     }
     keep_shadow(w);
     sums[sum_of_shadow] = shadow_product(c, rows, w);

@@ -129,6 +129,7 @@ template <int threads = sparse_threads>
 TRIFOLD_DEVICE void true_residual(const Context& c, const Part& part, trifold_int system, const trifold_sparse_state& s, const Pieces& w,
                                   double* room) {
     const real* x = vector_of(c, system, trifold_sparse_x);
+    const double largest = record_of(c, group_y(), c.launch.parts)->largest;
     compute<threads, renewal_sums>(c, part, system, w.r, room, [&](int k, double* sums) {
         const trifold_int number = part.first * block + k, left = left_exponent(c, number) + s.scale;
         const double outer = static_cast<double>(w.b[k]), b = times_power(outer, left), weight = weight_of(c, number);
@@ -138,7 +139,7 @@ TRIFOLD_DEVICE void true_residual(const Context& c, const Part& part, trifold_in
         sums[sum_of_plain] += plain * plain;
         sums[sum_of_b] += weight * b * b;
         sums[sum_of_plain_b] += plain_b * plain_b;
-        sums[sum_beyond_range] += beyond_range(w.x[k], exponent_of_x(c, part, s, k));
+        sums[sum_beyond_range] += beyond_range(w.x[k], exponent_of_x(c, part, s, k), largest);
 #if METHOD == METHOD_BICGSTAB
         if (s.reason != renews_look) w.shadow[k] = static_cast<real>(r);
         sums[sum_of_shadow] += weight * times(static_cast<real>(r), w.shadow[k]);
