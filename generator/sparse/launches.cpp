@@ -91,7 +91,7 @@ class Launches {
             by_tiles(Kernel::precondition, trifold_sparse_renews, "x by the vectors of a cycle");
         else
             by_slices(Kernel::update, trifold_sparse_renews, "steps that x lacks");
-        by_slices(Kernel::product, trifold_sparse_renews, "true residual");
+        by_slices(Kernel::residual, trifold_sparse_renews, "true residual");
         judge(trifold_sparse_renews);
     }
     void turn_of_bicgstab() {

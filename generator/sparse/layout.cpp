@@ -77,8 +77,8 @@ Layout layout_of(const SparseSpec& spec, const Arrangement& a, std::int64_t slic
     layout.contents = std::move(stored.contents);
     l.matrix_stride = round_up(checked_multiply(stored.matrix_elements, real, "values"), workspace_alignment);
     l.matrix = places.add("matrix", spec.batch, l.matrix_stride);
-    l.scale_stride = round_up(checked_multiply(a.rows(), spec.block * static_cast<std::int64_t>(sizeof(std::int32_t)), "scales"),
-                              workspace_alignment);
+    l.scale_stride =
+        round_up(checked_multiply(a.rows(), spec.block * static_cast<std::int64_t>(sizeof(std::int32_t)), "scales"), workspace_alignment);
     l.scales = places.add("scales", spec.batch, l.scale_stride);
     if (needs_turned(spec)) l.column_scales = places.add("column_scales", spec.batch, l.scale_stride);
     l.factor_stride = round_up(checked_multiply(stored.factor_elements, factor_bytes(spec), "factors"), workspace_alignment);

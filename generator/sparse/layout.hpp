@@ -74,6 +74,7 @@ enum class Kernel {
     precondition,
     order,
     product,
+    residual,
     begin,
     update,
     judge,
@@ -82,9 +83,9 @@ enum class Kernel {
     apply,
     iterate
 };
-inline constexpr std::array<std::string_view, 14> kernel_names{"gather",  "compare",  "factor", "finish", "precondition",
-                                                               "order",   "product",  "begin",  "update", "judge",
-                                                               "deliver", "gradient", "apply",  "iterate"};
+inline constexpr std::array<std::string_view, 15> kernel_names{"gather", "compare", "factor",   "finish", "precondition",
+                                                               "order",  "product", "residual", "begin",  "update",
+                                                               "judge",  "deliver", "gradient", "apply",  "iterate"};
 
 /// Launches and repetitions of all operations.
 void add_launches(Program& program, const SparseSpec& spec, const trifold_sparse_launch& launch);

@@ -233,6 +233,7 @@ class OnRank {
             case Kernel::update:
                 return only(shares_.slices(rank_));
             case Kernel::product:
+            case Kernel::residual:
                 return add_product(launch);
             default:
                 break;
@@ -265,7 +266,7 @@ class OnRank {
         const bool cg = spec_.method == SparseMethod::cg;
         if (kernel == (cg ? Kernel::compare : Kernel::gather)) share_records(false);
         if (kernel == Kernel::factor) share_records(true);
-        if (kernel == Kernel::begin || kernel == Kernel::product) share_sums(false, step);
+        if (kernel == Kernel::begin || kernel == Kernel::product || kernel == Kernel::residual) share_sums(false, step);
         if (kernel == Kernel::update && step == trifold_sparse_renews) send_rows(around_slices_, {trifold_sparse_x});
         if (kernel == Kernel::update && step == trifold_sparse_second) send_rows(around_slices_, {trifold_sparse_p});
         if (kernel == Kernel::update && step != trifold_sparse_plain) return exchange_beside(inside_slices_);

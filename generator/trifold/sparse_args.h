@@ -26,12 +26,12 @@ typedef struct {
 
 /* Vectors of a solution, by number. A system is a member's right-hand side; its vectors follow one another. */
 typedef enum {
-    trifold_sparse_b, /* b, in the order of the subdomains, as all vectors */
-    trifold_sparse_x, /* x */
-    trifold_sparse_r, /* the residual, or what an iteration has for it */
-    trifold_sparse_z, /* M^-1 p; of GMRES and conjugate gradients M^-1 of a vector */
-    trifold_sparse_p, /* directions */
-    trifold_sparse_v, /* A z */
+    trifold_sparse_b,    /* b, in the order of the subdomains, as all vectors */
+    trifold_sparse_x,    /* x */
+    trifold_sparse_r,    /* the residual, or what an iteration has for it */
+    trifold_sparse_z,    /* M^-1 p; of GMRES and conjugate gradients M^-1 of a vector */
+    trifold_sparse_p,    /* directions */
+    trifold_sparse_v,    /* A z */
     trifold_sparse_best, /* the x whose residual was least; GMRES's residuals never grow, and it has none */
     trifold_sparse_vectors_of_cg,
     trifold_sparse_y = trifold_sparse_vectors_of_cg, /* M^-1 s */
@@ -191,12 +191,12 @@ typedef enum {
 /* The state of a solution. Its vectors are those of the scaled rows of b, times 2^scale: so no square of a number overflows. */
 typedef struct {
     double rho, alpha, omega, beta;
-    double norm_b, plain_b;  /* |b|, and times 2^plain_scale */
-    double measure;          /* norm of b as the iteration weighs it */
-    double norm, target;     /* of the last residual, weighed alike; below which the iteration seems to have ended */
-    double plain;            /* |b - A x| 2^plain_scale, when the true residual was last computed */
-    double unit;             /* |b - A x| over the norm then */
-    double least, saved;     /* the least true residual; that of the x that was saved */
+    double norm_b, plain_b; /* |b|, and times 2^plain_scale */
+    double measure;         /* norm of b as the iteration weighs it */
+    double norm, target;    /* of the last residual, weighed alike; below which the iteration seems to have ended */
+    double plain;           /* |b - A x| 2^plain_scale, when the true residual was last computed */
+    double unit;            /* |b - A x| over the norm then */
+    double least, saved;    /* the least true residual; that of the x that was saved */
     trifold_int scale, plain_scale;
     trifold_int iterations, outcome;
     trifold_int renews;     /* 1: the next turn computes the true residual */

@@ -57,7 +57,8 @@ std::string describe(const SparseOutcome& outcome) {
     switch (outcome.end) {
         case SparseEnd::stagnated:
             return reached +
-                   ", and it does not become smaller; give a larger tolerance, or a stronger preconditioner such as ildu1, and f64 in place "
+                   ", and it does not become smaller; give a larger tolerance, or a stronger preconditioner such as ildu1, and f64 in "
+                   "place "
                    "of f32. Where A is singular, as with Neumann conditions all around, b may be outside its range";
         case SparseEnd::breakdown:
             return reached + ", and the method divided by zero twice; take another method, such as gmres";

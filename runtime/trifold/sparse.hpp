@@ -228,8 +228,8 @@ class SparseSolver {
     const std::vector<SparseValues>& values();
     /// One entry for each right-hand side of the last solution, those of a member one behind the other.
     const std::vector<SparseOutcome>& outcomes();
-    /// |b - A x|, between true residuals as the iteration has it, after 0, 1, .. iterations of one right-hand side of the last panel; of the
-    /// first 10 000.
+    /// |b - A x|, between true residuals as the iteration has it, after 0, 1, .. iterations of one right-hand side of the last panel; of
+    /// the first 10 000.
     std::vector<double> history(std::int64_t member = 0, std::int64_t column = 0);
     /// Whether check() would return.
     bool ok();

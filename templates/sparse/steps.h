@@ -5,8 +5,8 @@
  * from there unless it has ended.
  *
  * Rows of A may have any size, so residuals are measured by rows of equal size: row i of r counts 2^e_i r_i, where 2^e_i times the row's
- * largest entry is about 1. Rows are stored so scaled. Conjugate gradients keep them, and a transposed solution would have to scale columns:
- * both weigh the sums instead, which comes to the same. */
+ * largest entry is about 1. Rows are stored so scaled. Conjugate gradients keep them, and a transposed solution would have to scale
+ * columns: both weigh the sums instead, which comes to the same. */
 
 /* Reasons to renew. */
 enum { renews_begin, renews_look, renews_claim, renews_breakdown, renews_far };
@@ -79,7 +79,7 @@ STEP real deliverable(real y, trifold_int e) {
  * over that of A, lose digits. */
 STEP double beyond_range(real y, trifold_int e, double largest) {
     const int lowest = sizeof(real) == 8 ? -1022 + 53 : -126 + 24, usual = METHOD == METHOD_CG ? -exponent_of(largest) : 0;
-    if (!is_finite_number((double)(real)times_power((double)y, e))) return 1;
+    if (is_finite_number((double)y) && !is_finite_number((double)(real)times_power((double)y, e))) return 1;
     return e + usual < lowest ? 0x1p-40 : 0;
 }
 
@@ -114,10 +114,10 @@ STEP void begin_step(trifold_sparse_state* s, const double* greatest, int sound,
     s->rho = s->alpha = s->omega = 1;
     s->scale = is_zero ? 0 : -(trifold_int)greatest[greatest_weighed];
     s->plain_scale = is_zero ? 0 : -(trifold_int)greatest[greatest_plain];
-    s->outcome = !sound                              ? trifold_sparse_singular
-                 : greatest[greatest_unsound] > 0    ? trifold_sparse_not_a_number
-                 : is_zero                           ? trifold_sparse_converged
-                                                     : trifold_sparse_running;
+    s->outcome = !sound                           ? trifold_sparse_singular
+                 : greatest[greatest_unsound] > 0 ? trifold_sparse_not_a_number
+                 : is_zero                        ? trifold_sparse_converged
+                                                  : trifold_sparse_running;
     note_norm(s, history, launch, 0);
     renew_for(s, renews_begin);
 }
@@ -137,8 +137,7 @@ STEP double excess(double norm, double most) { return norm <= most ? 1 : norm / 
 STEP double larger_of(double a, double b) { return a > b ? a : b; }
 /* That of a residual: by rows of equal size and as it stands, or as it stands by the absolute tolerance alone. */
 STEP double excess_of(const trifold_sparse_state* s, const trifold_sparse_args* args) {
-    const double relative =
-        larger_of(excess(s->norm, args->relative * s->measure), excess(s->plain, args->relative * s->plain_b));
+    const double relative = larger_of(excess(s->norm, args->relative * s->measure), excess(s->plain, args->relative * s->plain_b));
     const double absolute = excess(s->plain, times_power(args->absolute, s->plain_scale));
     return absolute < relative ? absolute : relative;
 }

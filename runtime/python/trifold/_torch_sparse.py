@@ -26,7 +26,14 @@ torch: Any = importlib.import_module("torch")
 
 @takes(ITERATION)
 def solve(
-    A: Any, b: Any, *, rtol: float | None = None, atol: float = 0.0, maxiter: int | None = None, check: bool = True, **options: Unpack[Iteration]
+    A: Any,
+    b: Any,
+    *,
+    rtol: float | None = None,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    check: bool = True,
+    **options: Unpack[Iteration],
 ) -> Any:
     """A^-1 b, with gradients to the values of A and to b. The plan of A's pattern is made for this call alone: Solver keeps it."""
     _expect(b, "b")

@@ -151,7 +151,6 @@ INLINE void first_of_tile(const context* c, part rows, const pieces* w) {
             w->x[k] += alpha * w->z[k] + omega * w->y[k];
             w->r[k] -= omega * w->t[k];
         }
-    if (s.saves) copy_numbers(w->best, w->x, w->count);
     if (s.beta == 0)
         copy_numbers(w->p, w->r, w->count);
     else

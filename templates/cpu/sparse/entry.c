@@ -20,6 +20,7 @@ KERNEL(TRIFOLD_KERNEL_COMPARE) {
 }
 KERNEL(TRIFOLD_KERNEL_ORDER) { EACH_TASK order_factor(c, slice_at(c, task)); }
 KERNEL(TRIFOLD_KERNEL_PRODUCT) { EACH_TASK product_rows(c, slice_at(c, task)); }
+KERNEL(TRIFOLD_KERNEL_RESIDUAL) { EACH_TASK residual_rows(c, slice_at(c, task)); }
 KERNEL(TRIFOLD_KERNEL_BEGIN) { EACH_TASK begin_rows(c, slice_at(c, task)); }
 KERNEL(TRIFOLD_KERNEL_UPDATE) { EACH_TASK update_rows(c, slice_at(c, task)); }
 KERNEL(TRIFOLD_KERNEL_DELIVER) { EACH_TASK deliver_rows(c, slice_at(c, task)); }

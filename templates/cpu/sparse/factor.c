@@ -91,8 +91,8 @@ INLINE double diagonal_at(const context* c, const real* matrix, integer row, int
 INLINE int are_equal(const context* c, const real* matrix, double a, double b, integer row, int i, integer column, int j) {
     const double rounding = REAL_BYTES == 4 ? 0x1p-18 : 0x1p-44, apart = __builtin_fabs(a - b);
     if (apart <= rounding * (__builtin_fabs(a) + __builtin_fabs(b))) return 1;
-    return apart <= rounding * root_of(__builtin_fabs(diagonal_at(c, matrix, row, i))) *
-                        root_of(__builtin_fabs(diagonal_at(c, matrix, column, j)));
+    return apart <=
+           rounding * root_of(__builtin_fabs(diagonal_at(c, matrix, row, i))) * root_of(__builtin_fabs(diagonal_at(c, matrix, column, j)));
 }
 
 /* Counts blocks that are not their counterparts, transposed. */

@@ -92,8 +92,9 @@ INLINE void keep_shadow(const pieces* w) {
     if (w->state->reason != renews_look) copy_numbers(w->shadow, w->r, w->count);
 }
 INLINE double shadow_product(const context* c, part rows, const pieces* w) { return weighed_dot(c, rows, w->shadow, w->r, w->count); }
-/* v = A z. */
+/* v = A z. x has its last steps by then, and is saved where it is the best. */
 INLINE void first_product(const context* c, part rows, const pieces* w, integer system, double* sums) {
+    if (w->state->saves) copy_numbers(w->best, w->x, w->count);
     product_of_rows(c, rows, vector_of(c, system, trifold_sparse_z), w->v);
     sums[0] = weighed_dot(c, rows, w->shadow, w->v, w->count);
 }
@@ -261,14 +262,18 @@ NOINLINE void product_rows(const context* c, part rows) {
         const integer system = system_of(c, rows.member, column);
         const pieces w = pieces_of(c, rows, column);
         double* sums = sums_of(c, system, rows.number);
-        if (c->launch->step == trifold_sparse_renews) {
-            if (is_renewing(w.state)) true_residual(c, rows, &w, system, sums);
-        } else if (is_at_work(w.state)) {
-            if (c->launch->step == trifold_sparse_first)
-                first_product(c, rows, &w, system, sums);
-            else
-                second_product(c, rows, &w, system, sums);
-        }
+        if (!is_at_work(w.state)) continue;
+        if (c->launch->step == trifold_sparse_first)
+            first_product(c, rows, &w, system, sums);
+        else
+            second_product(c, rows, &w, system, sums);
+    }
+}
+NOINLINE void residual_rows(const context* c, part rows) {
+    for (integer column = 0; column < c->args->used_columns; ++column) {
+        const integer system = system_of(c, rows.member, column);
+        const pieces w = pieces_of(c, rows, column);
+        if (is_renewing(w.state)) true_residual(c, rows, &w, system, sums_of(c, system, rows.number));
     }
 }
 

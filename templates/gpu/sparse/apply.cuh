@@ -331,9 +331,7 @@ TRIFOLD_DEVICE real next_number(const Context& c, const Part&, trifold_int, cons
     if (c.step == trifold_sparse_second) return w.r[k] = in.r - alpha * in.v;
     real r = in.r;
     if (s.pending) {
-        const real x = in.x + (alpha * in.z + omega * in.y);
-        w.x[k] = x;
-        if (s.saves) w.best[k] = x;
+        w.x[k] = in.x + (alpha * in.z + omega * in.y);
         r -= omega * in.t;
         w.r[k] = r;
     }
@@ -347,8 +345,8 @@ TRIFOLD_DEVICE trifold_int exponent_of_x(const Context& c, const Part& part, con
     return right_exponent(c, part.first * block + k) - s.scale;
 }
 
-/* Where M^-1 of the vector goes. Factors are those of the scaled A times its scale. Without factors M is 1 / scale, so that numbers stay in the
- * range. */
+/* Where M^-1 of the vector goes. Factors are those of the scaled A times its scale. Without factors M is 1 / scale, so that numbers stay in
+ * the range. */
 TRIFOLD_DEVICE void store_solved(const Context& c, const Part& part, const trifold_sparse_state& s, const Pieces& w, const real* v,
                                  int threads, real scale) {
 #if METHOD == METHOD_GMRES
@@ -405,11 +403,12 @@ TRIFOLD_DEVICE Outer outer_number(const Context& c, const Part& part, trifold_in
 }
 struct Arriving {
     real number;
-    int inner, exponent;
+    int inner;
 };
-/* The exponent of a row's scale in M, which is made of scaled rows; of M' it is that of x. */
-TRIFOLD_DEVICE int outer_exponent(const Context& c, const Part& part, int inner, bool wanted) {
-    return scales_rows && has_factors && wanted ? exponents_at(c, c.launch.scales)[part.first * block + inner] : 0;
+/* A row's scale in M, which is made of scaled rows; in M' it is that of x. */
+TRIFOLD_DEVICE real outer_scale(const Context& c, const Part& part, int inner, bool wanted) {
+    if (!scales_rows || !has_factors || !wanted) return 1;
+    return static_cast<real>(power_of_two(exponents_at(c, c.launch.scales)[part.first * block + inner]));
 }
 /* The vector of which M^-1 is wanted goes to shared memory. */
 template <bool plain>
@@ -420,9 +419,9 @@ TRIFOLD_DEVICE void begin_column(const Context& c, const Part& part, const Chip&
             part, threads,
             [&](int k) {
                 const Outer outer = outer_number(c, part, column, k);
-                return Arriving{b[outer.place], outer.inner, outer_exponent(c, part, outer.inner, !c.launch.transposed)};
+                return Arriving{b[outer.place], outer.inner};
             },
-            [&](int, const Arriving& in) { chip.v[in.inner] = static_cast<real>(power_of_two(in.exponent)) * in.number; });
+            [&](int, const Arriving& in) { chip.v[in.inner] = outer_scale(c, part, in.inner, !c.launch.transposed) * in.number; });
     } else {
         const trifold_int system = system_of(c, column);
         const trifold_sparse_state& s = *state_of(c, system);
@@ -440,10 +439,7 @@ TRIFOLD_DEVICE void end_column(const Context& c, const Part& part, const Chip& c
         real* x = static_cast<real*>(c.args.x);
         for_numbers<places_together>(
             part, threads, [&](int k) { return outer_number(c, part, column, k); },
-            [&](int, const Outer& to) {
-                const real factor = static_cast<real>(power_of_two(outer_exponent(c, part, to.inner, c.launch.transposed)));
-                x[to.place] = factor * (scale * chip.v[to.inner]);
-            });
+            [&](int, const Outer& to) { x[to.place] = outer_scale(c, part, to.inner, c.launch.transposed) * (scale * chip.v[to.inner]); });
     } else {
         const trifold_int system = system_of(c, column);
         store_solved(c, part, *state_of(c, system), pieces_of(c, part, system), chip.v, threads, scale_of(c));

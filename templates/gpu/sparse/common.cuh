@@ -33,9 +33,7 @@ TRIFOLD_DEVICE trifold_sparse_record* record_of(const Context& c, trifold_int me
     return at<trifold_sparse_record>(c, c.launch.records) + member * (c.launch.parts + 1) + number;
 }
 /* Exponents of the rows' or columns' scales, of the member. */
-TRIFOLD_DEVICE int* exponents_at(const Context& c, trifold_int place) {
-    return at<int>(c, place + group_y() * c.launch.scale_stride);
-}
+TRIFOLD_DEVICE int* exponents_at(const Context& c, trifold_int place) { return at<int>(c, place + group_y() * c.launch.scale_stride); }
 /* Exponents by which numbers are multiplied: b and x of rows that are stored scaled, b as A sees it, x as it sees A. */
 constexpr bool scales_rows = METHOD != METHOD_CG;
 TRIFOLD_DEVICE int left_exponent(const Context& c, trifold_int number) {
@@ -157,14 +155,17 @@ TRIFOLD_DEVICE double weighed_dot(const Context& c, const Part& part, const real
 
 /* The vectors of a system, from a part's first row on. */
 struct Pieces {
-    real *b, *x, *r, *z, *p, *v, *best, *y, *t, *shadow;
+    real *b, *x, *r, *z, *p, *v, *y, *t, *shadow;
 };
 TRIFOLD_DEVICE Pieces pieces_of(const Context& c, const Part& part, trifold_int system) {
     const trifold_int first = part.first * block;
     return {vector_of(c, system, trifold_sparse_b) + first,     vector_of(c, system, trifold_sparse_x) + first,
             vector_of(c, system, trifold_sparse_r) + first,     vector_of(c, system, trifold_sparse_z) + first,
             vector_of(c, system, trifold_sparse_p) + first,     vector_of(c, system, trifold_sparse_v) + first,
-            vector_of(c, system, trifold_sparse_best) + first,
             vector_of(c, system, trifold_sparse_y) + first,     vector_of(c, system, trifold_sparse_t) + first,
             vector_of(c, system, trifold_sparse_shadow) + first};
+}
+/* The x that is saved, which is seldom wanted. */
+TRIFOLD_DEVICE real* best_of(const Context& c, const Part& part, trifold_int system) {
+    return vector_of(c, system, trifold_sparse_best) + part.first * block;
 }

@@ -20,6 +20,7 @@ SPARSE_KERNEL_OF(PRECONDITION, sweep_threads, precondition_blocks, precondition_
 SPARSE_KERNEL_OF(APPLY, sweep_threads, sweep_blocks, precondition_tile<true>(c))
 ROW_KERNEL(ORDER, order_factor(c))
 ROW_KERNEL(PRODUCT, product_rows(c, ROOM))
+SPARSE_KERNEL(RESIDUAL, residual_rows(c, ROOM))
 SPARSE_KERNEL(BEGIN, begin_rows(c, ROOM))
 SPARSE_KERNEL(UPDATE, update_rows(c, ROOM))
 SPARSE_KERNEL(JUDGE, judge_systems(c, ROOM))

@@ -64,8 +64,8 @@ TRIFOLD_DEVICE int scale_exponent(const real* values, const int* sources, int sl
     return row_exponent(static_cast<double>(largest), static_cast<double>(least));
 }
 
-/* Takes the values of some rows, scaled, and looks for those that are no numbers. A lane has a component of a row. Blocks of some slots at a time
- * are on their way. */
+/* Takes the values of some rows, scaled, and looks for those that are no numbers. A lane has a component of a row. Blocks of some slots at
+ * a time are on their way. */
 TRIFOLD_DEVICE void gather_rows(const Context& c) {
     constexpr int together = block == 1 ? 8 : block == 2 ? 4 : block <= 4 ? 2 : 1;
     const Part part = slice_of(c);
@@ -132,8 +132,7 @@ TRIFOLD_DEVICE void measure_columns(const Context& c) {
                 const int e = exponent_of(static_cast<double>(a)) - scales[static_cast<trifold_int>(rows[k]) * block + i];
                 largest = e > largest ? e : largest;
             }
-        exponents_at(c, c.launch.column_scales)[part.first * block + q] =
-            largest < -exponent_bias - mantissa_bits ? 0 : -largest;
+        exponents_at(c, c.launch.column_scales)[part.first * block + q] = largest < -exponent_bias - mantissa_bits ? 0 : -largest;
     }
 }
 
@@ -148,8 +147,7 @@ TRIFOLD_DEVICE double diagonal_at(const Context& c, const real* matrix, trifold_
 TRIFOLD_DEVICE bool are_equal(const Context& c, const real* matrix, double a, double b, trifold_int row, int i, trifold_int column, int j) {
     const double rounding = sizeof(real) == 4 ? 0x1p-18 : 0x1p-44, apart = fabs_of(a - b);
     if (apart <= rounding * (fabs_of(a) + fabs_of(b))) return true;
-    return apart <=
-           rounding * root_of(fabs_of(diagonal_at(c, matrix, row, i))) * root_of(fabs_of(diagonal_at(c, matrix, column, j)));
+    return apart <= rounding * root_of(fabs_of(diagonal_at(c, matrix, row, i))) * root_of(fabs_of(diagonal_at(c, matrix, column, j)));
 }
 
 /* Counts blocks that are not their counterparts, transposed. A thread has a row. */

@@ -15,7 +15,8 @@ struct Desk {
     trifold_sparse_state state;
     double sums[iterate_sums], room[iterate_sums * iterate_threads / warp_lanes];
     real scale;
-    trifold_int met; /* the counter of its meetings when the last of them is complete; 0: there was none */
+    trifold_int column; /* that is solved for */
+    trifold_int met;    /* the counter of its meetings when the last of them is complete; 0: there was none */
     unsigned words[groups];
 };
 static_assert(sizeof(Desk) <= sparse_desk_bytes, "the host leaves room for it");
@@ -112,16 +113,19 @@ TRIFOLD_DEVICE real near_product(const Context& c, const Part& part, int k, cons
 TRIFOLD_DEVICE void copy_in(char* to, const char* from, int bytes) {
     for (int k = 16 * thread_index(); k < bytes; k += 16 * iterate_threads) copy_async(to + k, from + k);
 }
+TRIFOLD_DEVICE Resident resident_at(const Context& c, const Stream& stream) {
+    return {*reinterpret_cast<Desk*>(shared_place(0)),
+            {shared_place(0), reinterpret_cast<real*>(shared_place(sparse_desk_bytes)), nullptr, nullptr, nullptr},
+            reinterpret_cast<Stage*>(shared_place(c.launch.near_stages)),
+            stream.count,
+            stream.turn};
+}
+TRIFOLD_DEVICE Stream resident_stream(const Context& c) { return has_factors ? stream_of(c, tile_at(c)) : Stream{0, 0, 0, nullptr}; }
 /* Puts a subdomain's factors into shared memory, and the records and numbers of their levels. */
-TRIFOLD_DEVICE Resident make_resident(const Context& c, const Part& part) {
-    const Tile tile = tile_at(c);
-    const Stream stream = has_factors ? stream_of(c, tile) : Stream{0, 0, 0, nullptr};
+TRIFOLD_DEVICE void make_resident(const Context& c, const Part& part) {
+    const Stream stream = resident_stream(c);
+    const Resident on = resident_at(c, stream);
     Stage* stages = reinterpret_cast<Stage*>(shared_place(c.launch.near_stages));
-    const Resident on = {*reinterpret_cast<Desk*>(shared_place(0)),
-                         {shared_place(0), reinterpret_cast<real*>(shared_place(sparse_desk_bytes)), nullptr, nullptr, nullptr},
-                         stages,
-                         stream.count,
-                         stream.turn};
     if (thread_index() == 0) {
         on.desk.scale = scale_of(c);
         on.desk.met = 0;
@@ -144,7 +148,6 @@ TRIFOLD_DEVICE Resident make_resident(const Context& c, const Part& part) {
     end_copies();
     wait_copies<0>();
     block_sync();
-    return on;
 }
 
 /* A group of threads ends a level, and the next one waits for that. Of one group all threads wait for one another. */
@@ -213,6 +216,11 @@ struct System {
     Pieces w;
     double* history; /* null: another thread block writes it */
 };
+TRIFOLD_DEVICE System system_at(const Context& c, trifold_int column) {
+    const Part part = rows_of(tile_of(c));
+    const trifold_int number = system_of(c, column);
+    return {part, number, near_pieces(c, part, number), group_x() == 0 ? history_of(c, number) : nullptr};
+}
 /* M^-1 of the next vector. */
 TRIFOLD_DEVICE void precondition(const Context& c, const System& system, const Resident& on) {
     const trifold_sparse_state& s = on.desk.state;
@@ -224,12 +232,14 @@ TRIFOLD_DEVICE void precondition(const Context& c, const System& system, const R
 }
 TRIFOLD_DEVICE void multiply(const Context& c, const System& system, Desk& desk) {
     meet(c, desk);
-    next_product<iterate_threads>(c, system.part, system.number, system.w, desk.room,
+    next_product<iterate_threads>(c, system.part, system.number, desk.state.saves != 0, system.w, desk.room,
                                   [&](int k, const real* x) { return near_product(c, system.part, k, x); });
 }
-TRIFOLD_DEVICE void renew(const Context& of, const System& system, Desk& desk) {
-    const Context c = {of.args, of.launch, trifold_sparse_renews};
-    complete_x<iterate_threads>(c, system.part, desk.state, system.w);
+TRIFOLD_FUNCTION void renew(const trifold_sparse_args& args, const trifold_sparse_launch& launch) {
+    const Context c = {args, launch, trifold_sparse_renews};
+    Desk& desk = *reinterpret_cast<Desk*>(shared_place(0));
+    const System system = system_at(c, desk.column);
+    complete_x<iterate_threads>(c, system.part, system.number, desk.state, system.w);
     meet(c, desk);
     true_residual<iterate_threads>(c, system.part, system.number, desk.state, system.w, desk.room);
     add_sums<renewal_sums>(c, desk, system.number);
@@ -258,7 +268,7 @@ TRIFOLD_DEVICE void first_half(const Context& of, const System& system, const Re
 TRIFOLD_DEVICE void second_half(const Context& of, const System& system, const Resident& on) {
     const Context c = {of.args, of.launch, trifold_sparse_second};
 #if METHOD == METHOD_CG
-    turn_direction<iterate_threads>(system.part, on.desk.state, system.w);
+    turn_direction<iterate_threads>(c, system.part, system.number, on.desk.state, system.w);
 #else
     precondition(c, system, on);
 #endif
@@ -268,24 +278,31 @@ TRIFOLD_DEVICE void second_half(const Context& of, const System& system, const R
     block_sync();
 }
 
+/* Until the true residual is wanted. */
+TRIFOLD_DEVICE void iterate(const Context& c, trifold_int column) {
+    const Resident on = resident_at(c, resident_stream(c));
+    const System system = system_at(c, column);
+    while (is_at_work(on.desk.state)) {
+        first_half(c, system, on);
+        if (is_at_work(on.desk.state)) second_half(c, system, on);
+    }
+}
 TRIFOLD_DEVICE void iterate_systems(const Context& c) {
-    const Part part = rows_of(tile_of(c));
-    const Resident on = make_resident(c, part);
-    trifold_sparse_state& s = on.desk.state;
-    for (trifold_int column = 0; column < c.args.used_columns; ++column) {
-        const trifold_int number = system_of(c, column);
-        const bool writes = group_x() == 0;
-        const System system = {part, number, near_pieces(c, part, number), writes ? history_of(c, number) : nullptr};
+    make_resident(c, rows_of(tile_of(c)));
+    Desk& desk = *reinterpret_cast<Desk*>(shared_place(0));
+    for (trifold_int column = 0; column < c.args.used_columns; column = desk.column + 1) {
         block_sync(); /* all have read the state of the column before */
-        if (thread_index() == 0) s = *state_of(c, number);
-        block_sync();
-        const bool begins = s.outcome == trifold_sparse_running;
-        while (s.outcome == trifold_sparse_running) {
-            if (s.renews) renew(c, system, on.desk);
-            if (is_at_work(s)) first_half(c, system, on);
-            if (is_at_work(s)) second_half(c, system, on);
+        if (thread_index() == 0) {
+            desk.column = column;
+            desk.state = *state_of(c, system_of(c, column));
         }
-        if (thread_index() == 0 && writes && begins) *state_of(c, number) = s;
+        block_sync();
+        if (desk.state.outcome != trifold_sparse_running) continue;
+        while (desk.state.outcome == trifold_sparse_running) {
+            renew(c.args, c.launch);
+            iterate(c, desk.column);
+        }
+        if (thread_index() == 0 && group_x() == 0) *state_of(c, system_of(c, desk.column)) = desk.state;
     }
 }
 #endif

@@ -87,11 +87,10 @@ TRIFOLD_DEVICE void begin_rows(const Context& c, double* room) {
 TRIFOLD_DEVICE void guess_rows(const Context& c, const Part& part, const trifold_sparse_state& s, const Pieces& w, trifold_int column) {
     const real bound = sizeof(real) == 8 ? static_cast<real>(0x1p500) : static_cast<real>(0x1p60);
     for (int k = thread_index(); k < part.count(); k += sparse_threads) {
-        const double guess =
-            c.args.guesses ? static_cast<double>(static_cast<const real*>(c.args.x)[outer_place(c, part, k, column)]) : 0;
+        const double guess = c.args.guesses ? static_cast<double>(static_cast<const real*>(c.args.x)[outer_place(c, part, k, column)]) : 0;
         const double y = times_power(guess, -exponent_of_x(c, part, s, k));
         w.x[k] = is_finite_number(guess) && fabs_of(y) > bound ? (y > 0 ? bound : -bound) : static_cast<real>(y);
-        if (saves_best) w.best[k] = w.x[k];
+        if (saves_best) best_of(c, part, system_of(c, column))[k] = w.x[k];
     }
 }
 
@@ -110,6 +109,7 @@ TRIFOLD_DEVICE double exact_residual(const Context& c, trifold_int row, int i, d
     const trifold_int* turned = at<const trifold_int>(c, c.launch.turned_starts) + row;
     const trifold_int first = c.launch.transposed ? turned[0] : first_slot(c, row) * sparse_chunk + row % sparse_chunk;
     const int count = c.launch.transposed ? static_cast<int>(turned[1] - turned[0]) : slots_of(c, row);
+#pragma unroll 1
     for (int s = 0; s < count; ++s) {
         const trifold_int entry =
             c.launch.transposed ? at<const int>(c, c.launch.turned_entries)[first + s] : first + s * trifold_int(sparse_chunk);
@@ -124,37 +124,53 @@ TRIFOLD_DEVICE double exact_residual(const Context& c, trifold_int row, int i, d
     return total_of_exact(&sum);
 }
 TRIFOLD_DEVICE double times(real a, real b) { return static_cast<double>(a) * static_cast<double>(b); }
-/* r = b - A x, and the sums that are taken of it. */
+/* r = b - A x, and the sums that are taken of it. It is seldom: loops are short, so that an iteration has the registers. */
 template <int threads = sparse_threads>
 TRIFOLD_DEVICE void true_residual(const Context& c, const Part& part, trifold_int system, const trifold_sparse_state& s, const Pieces& w,
                                   double* room) {
     const real* x = vector_of(c, system, trifold_sparse_x);
-    const double largest = record_of(c, group_y(), c.launch.parts)->largest;
-    compute<threads, renewal_sums>(c, part, system, w.r, room, [&](int k, double* sums) {
+    double sums[renewal_sums] = {};
+#pragma unroll 1
+    for (int k = thread_index(); k < part.count(); k += threads) {
+        const double b = times_power(static_cast<double>(w.b[k]), left_exponent(c, part.first * block + k) + s.scale);
+        w.r[k] = static_cast<real>(exact_residual(c, part.first + k / block, k % block, b, x));
+        if (METHOD == METHOD_BICGSTAB && s.reason != renews_look) w.shadow[k] = w.r[k];
+    }
+#pragma unroll 1
+    for (int k = thread_index(); k < part.count(); k += threads) {
         const trifold_int number = part.first * block + k, left = left_exponent(c, number) + s.scale;
-        const double outer = static_cast<double>(w.b[k]), b = times_power(outer, left), weight = weight_of(c, number);
-        const double r = exact_residual(c, part.first + k / block, k % block, b, x);
-        const double plain = times_power(r, s.plain_scale - left), plain_b = times_power(outer, s.plain_scale);
+        const double r = static_cast<double>(w.r[k]), weight = weight_of(c, number), plain = times_power(r, s.plain_scale - left);
         sums[sum_of_residual] += weight * r * r;
         sums[sum_of_plain] += plain * plain;
-        sums[sum_of_b] += weight * b * b;
-        sums[sum_of_plain_b] += plain_b * plain_b;
-        sums[sum_beyond_range] += beyond_range(w.x[k], exponent_of_x(c, part, s, k), largest);
-#if METHOD == METHOD_BICGSTAB
-        if (s.reason != renews_look) w.shadow[k] = static_cast<real>(r);
-        sums[sum_of_shadow] += weight * times(static_cast<real>(r), w.shadow[k]);
-#endif
-        return static_cast<real>(r);
-    });
+        if (METHOD == METHOD_BICGSTAB) sums[sum_of_shadow] += weight * r * static_cast<double>(w.shadow[k]);
+        sums[sum_beyond_range] += beyond_range(w.x[k], exponent_of_x(c, part, s, k), record_of(c, group_y(), c.launch.parts)->largest);
+    }
+#pragma unroll 1
+    for (int k = thread_index(); !s.begun && k < part.count(); k += threads) {
+        const trifold_int number = part.first * block + k;
+        const double outer = static_cast<double>(w.b[k]), b = times_power(outer, left_exponent(c, number) + s.scale);
+        const double plain = times_power(outer, s.plain_scale);
+        sums[sum_of_b] += weight_of(c, number) * b * b;
+        sums[sum_of_plain_b] += plain * plain;
+    }
+    leave_sums<renewal_sums, threads>(c, system, sums, room);
 }
 
+/* x has its last steps by then, and is saved where it is the best. */
+template <int threads = sparse_threads>
+TRIFOLD_DEVICE void save_x(const Context& c, const Part& part, trifold_int system, const Pieces& w) {
+    real* best = best_of(c, part, system);
+#pragma unroll 1 /* it is seldom, and must not take registers from an iteration */
+    for (int k = thread_index(); k < part.count(); k += threads) best[k] = w.x[k];
+}
 #if METHOD == METHOD_BICGSTAB
 /* v = A z, or t = A y. Here and below product(k, x) is number k of the part's A x. */
 template <int threads = sparse_threads, class Product>
-TRIFOLD_DEVICE void next_product(const Context& c, const Part& part, trifold_int system, const Pieces& w, double* room,
+TRIFOLD_DEVICE void next_product(const Context& c, const Part& part, trifold_int system, bool saves, const Pieces& w, double* room,
                                  const Product& product) {
     if (c.step == trifold_sparse_first) {
         const real* z = vector_of(c, system, trifold_sparse_z);
+        if (saves) save_x<threads>(c, part, system, w);
         compute<threads, 1>(c, part, system, w.v, room, [&](int k, double* sums) {
             const real v = product(k, z);
             sums[0] += weight_of(c, part.first * block + k) * times(w.shadow[k], v);
@@ -177,7 +193,7 @@ TRIFOLD_DEVICE void next_product(const Context& c, const Part& part, trifold_int
 #elif METHOD == METHOD_CG
 /* v = A p. */
 template <int threads = sparse_threads, class Product>
-TRIFOLD_DEVICE void next_product(const Context& c, const Part& part, trifold_int system, const Pieces& w, double* room,
+TRIFOLD_DEVICE void next_product(const Context& c, const Part& part, trifold_int system, bool, const Pieces& w, double* room,
                                  const Product& product) {
     const real* p = vector_of(c, system, trifold_sparse_p);
     compute<threads, 1>(c, part, system, w.v, room, [&](int k, double* sums) {
@@ -193,7 +209,7 @@ TRIFOLD_DEVICE void products_with_basis(const Context& c, const Part& part, trif
 }
 /* v = A z. */
 template <class Product>
-TRIFOLD_DEVICE void next_product(const Context& c, const Part& part, trifold_int system, const Pieces& w, double* room,
+TRIFOLD_DEVICE void next_product(const Context& c, const Part& part, trifold_int system, bool, const Pieces& w, double* room,
                                  const Product& product) {
     const real* z = vector_of(c, system, trifold_sparse_z);
     for (int k = thread_index(); k < part.count(); k += sparse_threads) w.v[k] = product(k, z);
@@ -217,28 +233,27 @@ TRIFOLD_DEVICE void make_orthogonal(const Context& c, const Part& part, trifold_
 
 /* x before its true residual is computed. GMRES has given it its steps before. */
 template <int threads = sparse_threads>
-TRIFOLD_DEVICE void complete_x(const Context& c, const Part& part, const trifold_sparse_state& s, const Pieces& w) {
+TRIFOLD_DEVICE void complete_x(const Context& c, const Part& part, trifold_int system, const trifold_sparse_state& s, const Pieces& w) {
+    real* best = best_of(c, part, system);
     if (METHOD == METHOD_GMRES && s.restores != restores_zero) return;
     for (int k = thread_index(); k < part.count(); k += threads) {
-        real x = s.restores == restores_zero ? real(0) : s.restores == restores_best ? w.best[k] : w.x[k];
+        real x = s.restores == restores_zero ? real(0) : s.restores == restores_best ? best[k] : w.x[k];
 #if METHOD == METHOD_CG
         if (s.restores == restores_none && s.pending) x += static_cast<real>(s.alpha) * w.p[k];
 #elif METHOD == METHOD_BICGSTAB
-        if (s.restores == restores_none && s.pending)
-            x += static_cast<real>(s.alpha) * w.z[k] + static_cast<real>(s.omega) * w.y[k];
+        if (s.restores == restores_none && s.pending) x += static_cast<real>(s.alpha) * w.z[k] + static_cast<real>(s.omega) * w.y[k];
 #endif
         w.x[k] = x = deliverable(x, exponent_of_x(c, part, s, k));
-        if (saves_best && (s.saves || s.restores == restores_zero)) w.best[k] = x;
+        if (saves_best && (s.saves || s.restores == restores_zero)) best[k] = x;
     }
 }
 #if METHOD == METHOD_CG
 /* The next direction. */
 template <int threads = sparse_threads>
-TRIFOLD_DEVICE void turn_direction(const Part& part, const trifold_sparse_state& s, const Pieces& w) {
-    for (int k = thread_index(); k < part.count(); k += threads) {
+TRIFOLD_DEVICE void turn_direction(const Context& c, const Part& part, trifold_int system, const trifold_sparse_state& s, const Pieces& w) {
+    if (s.saves) save_x<threads>(c, part, system, w);
+    for (int k = thread_index(); k < part.count(); k += threads)
         w.p[k] = s.beta == 0 ? w.z[k] : w.z[k] + static_cast<real>(s.beta) * w.p[k];
-        if (s.saves) w.best[k] = w.x[k];
-    }
 }
 #endif
 
@@ -256,9 +271,9 @@ TRIFOLD_DEVICE void update_rows(const Context& c, double* room) {
 #if METHOD == METHOD_GMRES
         if (is_at_work(s)) make_orthogonal(c, part, system, s, w, room);
 #endif
-        if (c.step == trifold_sparse_renews && is_renewing(s)) complete_x(c, part, s, w);
+        if (c.step == trifold_sparse_renews && is_renewing(s)) complete_x(c, part, system, s, w);
 #if METHOD == METHOD_CG
-        if (c.step != trifold_sparse_renews && is_at_work(s)) turn_direction(part, s, w);
+        if (c.step != trifold_sparse_renews && is_at_work(s)) turn_direction(c, part, system, s, w);
 #endif
     }
 }
@@ -274,10 +289,15 @@ TRIFOLD_DEVICE void product_rows(const Context& c, double* room) {
         const trifold_int system = system_of(c, column);
         const trifold_sparse_state s = *state_of(c, system);
         const Pieces w = pieces_of(c, part, system);
-        if (c.step == trifold_sparse_renews) {
-            if (is_renewing(s)) true_residual(c, part, system, s, w, room);
-        } else if (is_at_work(s))
-            next_product(c, part, system, w, room, product);
+        if (is_at_work(s)) next_product(c, part, system, s.saves != 0, w, room, product);
+    }
+}
+TRIFOLD_DEVICE void residual_rows(const Context& c, double* room) {
+    const Part part = slice_of(c);
+    for (trifold_int column = 0; column < c.args.used_columns; ++column) {
+        const trifold_int system = system_of(c, column);
+        const trifold_sparse_state s = *state_of(c, system);
+        if (is_renewing(s)) true_residual(c, part, system, s, pieces_of(c, part, system), room);
     }
 }
 
@@ -341,7 +361,7 @@ TRIFOLD_DEVICE void deliver_rows(const Context& c) {
         const bool is_zero = s.outcome == trifold_sparse_converged && s.begun == 0;
         const Pieces w = pieces_of(c, part, system);
         for (int k = thread_index(); k < part.count(); k += sparse_threads)
-            static_cast<real*>(c.args.x)[outer_place(c, part, k, column)] = 
+            static_cast<real*>(c.args.x)[outer_place(c, part, k, column)] =
                 is_zero ? real(0) : static_cast<real>(times_power(static_cast<double>(w.x[k]), exponent_of_x(c, part, s, k)));
     }
 }
