@@ -345,8 +345,8 @@ double small_seconds(const Problem& problem, const DataflowSizes& sizes, const K
     return model.seconds(cycles + (rides ? 1 + model("riding") : 2) * sweep);
 }
 
-/// Larger blocks: a level takes as long as its costliest front, or as all its fronts, one after another on each multiprocessor; a level of a
-/// sweep likewise.
+/// Larger blocks: a level takes as long as its costliest front, or as all its fronts, one after another on each multiprocessor; a level of
+/// a sweep likewise.
 double large_seconds(const Problem& problem, const DataflowSizes& sizes, const KnownDevice& device) {
     const Model common(device, dataflow_variant.name, problem), model(device, "dataflow.large", problem);
     const auto rows = static_cast<double>(sizes.padded), elements = rows * rows;
@@ -359,7 +359,12 @@ double large_seconds(const Problem& problem, const DataflowSizes& sizes, const K
     if (!sizes.in_registers) slower *= model("stacked");
     if (!dataflow_shared::inverses_apart(sizes.padded, sizes.real)) slower *= model("tight");
     const auto front = slower * model("front"), products = slower * model.precise("element") * elements;
-    const auto taken = (fronts_together(problem, sizes, sizes.factor_shared) > 1 ? model("beside") : 1) / model.multiprocessors();
+    // Fronts of short systems wait for each other, and no front of another system has their place meanwhile.
+    const auto waiting = [&](double places) {
+        return problem.spec.batch == 1 ? 1 : 1 + std::min(1.0, places / static_cast<double>(problem.spec.horizon));
+    };
+    const auto together_fronts = fronts_together(problem, sizes, sizes.factor_shared);
+    const auto taken = (together_fronts > 1 ? model("beside") : 1) * waiting(slots(together_fronts)) / model.multiprocessors();
     const auto panels = static_cast<double>(panels_of(problem, sizes)), turns = std::ceil(panels / static_cast<double>(sizes.sharers));
     const auto sweep_level = model.precise("sweep_row") * rows;
     const auto sweep_front = panels * (model("sweep_front") + model("sweep_front_row") * rows) / slots(sweep_blocks(problem, sizes));
@@ -379,7 +384,8 @@ double large_seconds(const Problem& problem, const DataflowSizes& sizes, const K
     }
     if (sizes.wide_levels > 0) {
         const auto work = wide.fronts * model("wide_front") + wide.thirds * model("wide_element") * elements;
-        cycles += together(2, {static_cast<double>(sizes.wide_levels) * model("wide_level"), work / slots(wide_blocks(problem, sizes)),
+        const auto places = slots(wide_blocks(problem, sizes));
+        cycles += together(2, {static_cast<double>(sizes.wide_levels) * model("wide_level"), work / places * waiting(places),
                                memory(factored_blocks * wide.fronts)});
     }
     if (modelled_operation(problem) == Operation::factor) return model.seconds(cycles);

@@ -218,8 +218,7 @@ double seconds(const Problem& problem, const KnownDevice& device) {
         const auto fronts = load.longest - load.tail, after = model("tail") * load.tail;
         cycles += together(2, {fronts * front, work / model.multiprocessors()}) + after * front;
         const auto sweep_work = load.fronts * side * (model.precise("sweep_task") + model.precise("sweep_byte") * (1 + panels) * bytes);
-        swept += together(2, {model("sweep_level") + fronts * swept_front, sweep_work / model.multiprocessors()}) +
-                 after * swept_front;
+        swept += together(2, {model("sweep_level") + fronts * swept_front, sweep_work / model.multiprocessors()}) + after * swept_front;
     }
     if (solves) cycles += 2 * passes(problem, sizes) * swept + (is_baked(problem, tiles_variant) ? 0 : model("sweep_launch"));
     return model.seconds(cycles);

@@ -109,7 +109,8 @@ TEST_CASE("bench: pairs of schedule and variant that do not exist are left out")
           std::string::npos);
     std::set<std::string> measured;
     const auto all = ran.json();
-    for (const auto& result : all["results"]) measured.insert(result["schedule"].get<std::string>() + " " + result["variant"].get<std::string>());
+    for (const auto& result : all["results"])
+        measured.insert(result["schedule"].get<std::string>() + " " + result["variant"].get<std::string>());
     CHECK(measured == std::set<std::string>{"sequential tile", "multi-stage tile", "sequential intervals"});
     CHECK(all["failures"].empty());
     CHECK(run_trifold(scratch.path, "bench block --size 7x3 --schedule multi-stage --variant intervals" + brief).status == 2);
