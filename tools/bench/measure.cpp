@@ -1,6 +1,8 @@
 #include "tools/bench/measure.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <trifold/error.hpp>
 
 #include "runtime/tridiagonal/wisdom.hpp"
 #include "tools/bench/start.hpp"
@@ -165,6 +167,15 @@ class Case {
 
 }  // namespace
 
+std::string refusal_of(const Spec& spec, const Device& device, const Tuning& tuning) {
+    try {
+        choose(spec, device.target(), tuning);
+        return "";
+    } catch (const SpecError& error) {
+        return error.what();
+    }
+}
+
 void measure(const Suite& suite, const Size& size, const Request& request, const Listener& listener) {
     System system;
     for (const auto precision : request.precisions) {
@@ -180,8 +191,13 @@ void measure(const Suite& suite, const Size& size, const Request& request, const
                 listener.failure({std::string(suite.name), std::string(solver), size, precision, error.what()});
             }
         };
+        const auto refusal = [&](const Tuning& tuning) { return refusal_of(spec, request.device, tuning); };
+        const bool has_others = std::ranges::any_of(request.tunings, [&](const Tuning& tuning) { return refusal(tuning).empty(); });
         for (const auto& tuning : request.tunings)
-            attempt(our_name, [&] { suite.mode == Mode::compile ? one.run_compile(tuning) : one.run_ours(tuning); });
+            if (const auto why = refusal(tuning); has_others && !why.empty())
+                listener.left_out({std::string(suite.name), std::string(our_name), size, precision, why});
+            else
+                attempt(our_name, [&] { suite.mode == Mode::compile ? one.run_compile(tuning) : one.run_ours(tuning); });
         if (suite.mode == Mode::latency && precision == request.precisions.front()) attempt("no solver", [&] { one.run_alone(); });
         if (suite.mode != Mode::throughput || precision == Precision::mixed) continue;  // peers have no such thing
         for (const auto& peer : request.peers)

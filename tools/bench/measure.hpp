@@ -49,7 +49,11 @@ struct Failure {
 struct Listener {
     std::function<void(const Result&)> result;
     std::function<void(const Failure&)> failure;
+    std::function<void(const Failure&)> left_out;  ///< a tuning that does not exist for a case that has others
 };
+
+/// Why there are no such kernels; empty: there are.
+std::string refusal_of(const Spec& spec, const Device& device, const Tuning& tuning);
 
 /// Every solver on one size of a suite, in every precision. Throws SpecError where the size is none, DeviceError without a device.
 void measure(const Suite& suite, const Size& size, const Request& request, const Listener& listener);

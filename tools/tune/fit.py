@@ -1,6 +1,6 @@
 """Fits the constants of the variants' time models to trials of `trifold tune`, and prints them as generator/devices/*.json has them.
 
-    trifold tune --block 4,8,17,24,40,64,128 --horizon 8,50,512 --batch 1,16,256,4096 --precision f64,f32 \\
+    trifold tune --block 4,8,17,24,40,64,72,80,88,96,128 --horizon 8,50,512,4096 --batch 1,16,256,4096 --precision f64,f32 \\
         --operation factor+factor_solve --hot
     trifold tune export --trials trials.jsonl
     python tools/tune/fit.py build/lean/bin/trifold trials.jsonl [more.jsonl] [--variant team]

@@ -310,8 +310,7 @@ constexpr double factored_blocks = 4.5, swept_blocks = 2.5;
 
 /// A launch takes as long as its levels, one after another, or as all its fronts where they take turns on the multiprocessors. Wide levels
 /// come before the others.
-double seconds(const Problem& problem, const KnownDevice& device) {
-    const auto sizes = sizes_of(problem);
+double small_seconds(const Problem& problem, const DataflowSizes& sizes, const KnownDevice& device) {
     const Model model(device, dataflow_variant.name, problem);
     const auto rows = static_cast<double>(sizes.padded), elements = rows * rows;
     const auto memory = [&](double blocks) {
@@ -344,6 +343,59 @@ double seconds(const Problem& problem, const KnownDevice& device) {
                                                             panels * swept, memory(swept_blocks * fronts)});
     const bool rides = problem.spec.rhs <= sizes.riders && sizes.rides;
     return model.seconds(cycles + (rides ? 1 + model("riding") : 2) * sweep);
+}
+
+/// Larger blocks: a level takes as long as its costliest front, or as all its fronts, one after another on each multiprocessor; a level of
+/// a sweep likewise.
+double large_seconds(const Problem& problem, const DataflowSizes& sizes, const KnownDevice& device) {
+    const Model common(device, dataflow_variant.name, problem), model(device, "dataflow.large", problem);
+    const auto rows = static_cast<double>(sizes.padded), elements = rows * rows;
+    const auto memory = [&](double blocks) {
+        return model.memory_cycles(blocks * elements * static_cast<double>(sizes.real)) / common("share_of_bytes");
+    };
+    const auto slots = [&](std::int64_t blocks) { return model.multiprocessors() * static_cast<double>(blocks); };
+    double slower = 1;
+    if (sizes.padded > largest_wide) slower *= model("high");
+    if (!sizes.in_registers) slower *= model("stacked");
+    if (!dataflow_shared::inverses_apart(sizes.padded, sizes.real)) slower *= model("tight");
+    const auto front = slower * model("front"), products = slower * model.precise("element") * elements;
+    // Fronts of short systems wait for each other, and no front of another system has their place meanwhile.
+    const auto waiting = [&](double places) {
+        return problem.spec.batch == 1 ? 1 : 1 + std::min(1.0, places / static_cast<double>(problem.spec.horizon));
+    };
+    const auto together_fronts = fronts_together(problem, sizes, sizes.factor_shared);
+    const auto taken = (together_fronts > 1 ? model("beside") : 1) * waiting(slots(together_fronts)) / model.multiprocessors();
+    const auto panels = static_cast<double>(panels_of(problem, sizes)), turns = std::ceil(panels / static_cast<double>(sizes.sharers));
+    const auto sweep_level = model.precise("sweep_row") * rows;
+    const auto sweep_front = panels * (model("sweep_front") + model("sweep_front_row") * rows) / slots(sweep_blocks(problem, sizes));
+    auto cycles = common("launch"), sweep = model("sweep_launch") + (turns - 1) * sweep_level;
+    LevelLoad wide;
+    const auto loads = loads_of(problem);
+    for (std::size_t k = 0; k < loads.size(); ++k) {
+        const auto fronts = loads[k].fronts, full = loads[k].thirds / full_front_thirds;
+        sweep += together(3, {sweep_level, fronts * sweep_front, memory(swept_blocks * fronts)});
+        if (static_cast<std::int64_t>(k) < sizes.wide_levels) {
+            wide.fronts += fronts;
+            wide.thirds += full;
+        } else {
+            const auto costliest = loads[k].longest_thirds / full_front_thirds;
+            cycles += together(3, {front + products * costliest, taken * (fronts * front + full * products)});
+        }
+    }
+    if (sizes.wide_levels > 0) {
+        const auto work = wide.fronts * model("wide_front") + wide.thirds * model("wide_element") * elements;
+        const auto places = slots(wide_blocks(problem, sizes));
+        cycles += together(2, {static_cast<double>(sizes.wide_levels) * model("wide_level"), work / places * waiting(places),
+                               memory(factored_blocks * wide.fronts)});
+    }
+    if (modelled_operation(problem) == Operation::factor) return model.seconds(cycles);
+    const bool rides = problem.spec.rhs <= sizes.riders && sizes.rides;
+    return model.seconds(cycles + (rides ? 1 + common("riding") : 2) * sweep);
+}
+
+double seconds(const Problem& problem, const KnownDevice& device) {
+    const auto sizes = sizes_of(problem);
+    return (sizes.padded <= largest_with_messages ? small_seconds : large_seconds)(problem, sizes, device);
 }
 
 std::vector<Constant> constants(const Design& design) {

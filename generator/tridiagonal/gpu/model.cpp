@@ -23,8 +23,13 @@ std::vector<LevelLoad> loads_of(const Problem& problem) {
     for (std::size_t k = 0; k < counted.levels.size(); ++k) {
         const auto& level = problem.schedule.levels[k];
         const auto& count = counted.levels[k];
-        LevelLoad load{batch * static_cast<double>(count.chains), batch * static_cast<double>(count.fronts),
-                       static_cast<double>(level.longest()), batch * static_cast<double>(count.counts.thirds())};
+        LevelLoad load{.chains = batch * static_cast<double>(count.chains),
+                       .fronts = batch * static_cast<double>(count.fronts),
+                       .longest = static_cast<double>(level.longest()),
+                       .thirds = batch * static_cast<double>(count.counts.thirds()),
+                       .longest_thirds = static_cast<double>(count.longest_thirds)};
+        if (!level.runs.empty() && level.runs.back().count == 1)
+            load.tail = static_cast<double>(std::max<std::int64_t>(level.runs.back().length - level.runs.front().length, 0));
         for (const auto& run : level.runs) {
             const bool fill = has_fill(level, run);
             load.has_fill |= fill;

@@ -12,7 +12,9 @@ namespace trifold::gpu {
 struct LevelLoad {
     double chains = 0, fronts = 0;
     double longest = 0;             ///< fronts of its longest chain
+    double tail = 0;                ///< fronts that its last chain has more than the others
     double thirds = 0;              ///< flops in thirds of n^3
+    double longest_thirds = 0;      ///< flops of the chain that has most of them
     bool has_fill = false;          ///< some chains have a separator behind them,
     bool longest_has_fill = false;  ///< one of the longest too
 };

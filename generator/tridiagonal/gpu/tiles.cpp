@@ -199,29 +199,28 @@ bool has_short_numbers(const Problem& problem, std::int64_t edge) {
 /// Flops are counted for whole strips of 16 rows: products leave out the rest of a tile.
 constexpr std::int64_t strip = 16;
 
-/// A level takes as long as its longest chain, a column of tiles after another, or as the flops and tasks of all its tiles. Sweeps
-/// likewise.
+/// A level takes as long as its longest chain, a column of tiles after another, or as the flops and tasks of all its tiles. A chain at its
+/// end that is longer than the others goes on when these are done. Sweeps likewise.
 double seconds(const Problem& problem, const KnownDevice& device) {
     const auto sizes = sizes_of(problem);
     const Model model(device, tiles_variant.name, problem);
     const bool solves = modelled_operation(problem) == Operation::factor_solve;
     const auto number = [](std::int64_t value) { return static_cast<double>(value); };
-    const auto n = number(problem.spec.block), side = number(per_edge(problem.spec, sizes.tile));
-    const auto rows = number(round_up(problem.spec.block, strip)), bytes = rows * number(sizes.real);
-    const auto column = model.precise("column") + model.precise("column_row") * std::min(n, number(sizes.tile));
+    const auto side = number(per_edge(problem.spec, sizes.tile)), bytes = side * number(sizes.tile * sizes.real);
+    const auto rows = number(round_up(problem.spec.block, strip));
+    const auto front = side * model("column") + model.precise("row") * number(problem.spec.block);
+    const auto swept_front = side * model.precise("sweep_column");
     double cycles = model("launch"), swept = 0;
     for (const auto& load : loads_of(problem)) {
         const double panels = load.has_fill ? 2 : 1;
         const auto tasks = load.fronts * (side * (side + 1) / 2 + panels * side * side);
-        const auto work = load.thirds / 3 * rows * rows * rows * model.precise("flop") + tasks * model.precise("task");
-        const bool is_filled_chain = load.longest_has_fill && load.longest > 1;
-        const auto path = load.longest * side * column * (1 + (is_filled_chain ? model("fill") : 0));
-        cycles += together(3, {path, work / model.multiprocessors()});
-        const auto sweep_path = model("sweep_level") + load.longest * (model("sweep_column") * side + model("sweep_row") * n);
-        const auto sweep_task = model.precise("sweep_task") + model.precise("sweep_byte") * (1 + panels) * bytes;
-        swept += together(3, {sweep_path, load.fronts * side * sweep_task / model.multiprocessors()});
+        const auto work = together(1.5, {load.thirds / 3 * rows * rows * rows * model.precise("flop"), tasks * model.precise("task")});
+        const auto fronts = load.longest - load.tail, after = model("tail") * load.tail;
+        cycles += together(2, {fronts * front, work / model.multiprocessors()}) + after * front;
+        const auto sweep_work = load.fronts * side * (model.precise("sweep_task") + model.precise("sweep_byte") * (1 + panels) * bytes);
+        swept += together(2, {model("sweep_level") + fronts * swept_front, sweep_work / model.multiprocessors()}) + after * swept_front;
     }
-    if (solves) cycles += model("sweep_launch") + 2 * passes(problem, sizes) * swept;
+    if (solves) cycles += 2 * passes(problem, sizes) * swept + (is_baked(problem, tiles_variant) ? 0 : model("sweep_launch"));
     return model.seconds(cycles);
 }
 

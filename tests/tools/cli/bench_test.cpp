@@ -99,6 +99,24 @@ TEST_CASE("bench: several schedules and variants, and one that fits no size") {
     CHECK(run_trifold(scratch.path, "bench block --size 7x3 --variant chess" + brief).status == 2);
 }
 
+TEST_CASE("bench: pairs of schedule and variant that do not exist are left out") {
+    const Scratch scratch;
+    const std::string pairs = "bench block --size 7x3 --precision f64 --peers none --schedule sequential multi-stage --variant ";
+    const auto ran = run_trifold(scratch.path, pairs + "tile intervals --json" + brief);
+    INFO(ran.err);
+    CHECK(ran.status == 0);
+    CHECK(ran.err.find("block 7x3 f64: left out: variant 'intervals' is for the schedule segments:J, not for multi-stage") !=
+          std::string::npos);
+    std::set<std::string> measured;
+    const auto all = ran.json();
+    for (const auto& result : all["results"])
+        measured.insert(result["schedule"].get<std::string>() + " " + result["variant"].get<std::string>());
+    CHECK(measured == std::set<std::string>{"sequential tile", "multi-stage tile", "sequential intervals"});
+    CHECK(all["failures"].empty());
+    CHECK(run_trifold(scratch.path, "bench block --size 7x3 --schedule multi-stage --variant intervals" + brief).status == 2);
+    CHECK(run_trifold(scratch.path, pairs + "tile chess" + brief).status == 2);
+}
+
 TEST_CASE("bench: latency at a given rate") {
     const Scratch scratch;
     const auto all = bench(scratch, "latency --size 8x4 --rate 200 1000 --precision f64 --seconds 0.2");

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <map>
+
 #include "tools/bench/measure.hpp"
 #include "tools/trifold/text.hpp"
 #include "tools/trifold/tridiagonal/verbs.hpp"
@@ -44,19 +46,28 @@ Request make_request(const BlockBenchOptions& own) {
     return request;
 }
 
-/// A schedule or variant may not fit every size, but one that fits none is a mistake: its SpecError.
+/// Empty where some size has such kernels.
+std::string refusal_of_all(const Request& request, const std::vector<Size>& sizes, const Tuning& tuning) {
+    std::string why;
+    for (const auto& size : sizes) {
+        why = refusal_of({.block = size.block, .horizon = size.horizon, .rhs = request.rhs, .batch = size.batch}, request.device, tuning);
+        if (why.empty()) break;
+    }
+    return why;
+}
+
+/// Not every pair exists, but a schedule or a variant that no pair of any size has is a mistake: its SpecError.
 void check_tunings(const Request& request, const std::vector<Size>& sizes) {
+    std::map<std::string, std::string> whys;  // by schedules and variants; empty: some pair of it exists
     for (const auto& tuning : request.tunings) {
-        for (const auto& size : sizes) {
-            const Spec spec{.block = size.block, .horizon = size.horizon, .rhs = request.rhs, .batch = size.batch};
-            try {
-                generate(spec, request.device.target(), tuning);
-                break;
-            } catch (const SpecError&) {
-                if (&size == &sizes.back()) throw;
-            }
+        const auto why = refusal_of_all(request, sizes, tuning);
+        for (const auto& name : {"schedule " + tuning.schedule, "variant " + tuning.variant}) {
+            auto& first = whys.try_emplace(name, why).first->second;
+            if (why.empty()) first.clear();
         }
     }
+    for (const auto& [name, why] : whys)
+        if (!why.empty()) throw SpecError(why);
 }
 
 Size size_of(const Result& result) { return {result.spec.horizon, result.spec.block, result.spec.batch}; }
@@ -139,7 +150,10 @@ int run(const BlockBenchOptions& own) {
             report.result(name(one.suite, size_of(one), one.spec.precision), one.solver, one.residual, one.accurate, one.seconds,
                           to_json(one), row(one));
         },
-        [&](const Failure& one) { report.failure(name(one.suite, one.size, one.precision), one.solver, one.message, to_json(one)); }};
+        [&](const Failure& one) { report.failure(name(one.suite, one.size, one.precision), one.solver, one.message, to_json(one)); },
+        [&](const Failure& one) {
+            say(fmt::format("trifold bench: {}: left out: {}\n", name(one.suite, one.size, one.precision), one.message));
+        }};
     for (const auto* suite : chosen) {
         request.budget.seconds = options.budget(suite->mode == Mode::latency ? 10 : 0.2);
         report.text(head_of(*suite));
