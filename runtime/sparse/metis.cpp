@@ -85,8 +85,8 @@ void close_gaps(Parts& parts) {
 
 std::optional<Parts> metis_parts(const SparsePattern& pattern, std::int64_t rows, std::string& why) {
     auto count = static_cast<Index>((pattern.rows() + rows - 1) / rows), vertices = static_cast<Index>(pattern.rows());
+    if (count == 1) return whole(pattern);
     Parts parts{std::vector<std::int32_t>(static_cast<std::size_t>(vertices), 0), count, "METIS"};
-    if (count == 1) return parts;
     const auto cache = Cache::from_environment();
     const auto name = name_of(pattern, count);
     if (auto kept = find_parts(cache, name, pattern.rows())) return kept;
