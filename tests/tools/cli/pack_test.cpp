@@ -66,7 +66,7 @@ TEST_CASE("pack: a captured program's kernels, as it ran them") {
 
 TEST_CASE("pack: captured images and sparse systems, whose families have one schedule") {
     const Scratch scratch;
-    for (const std::string problem : {"grid-diffusion --grid 9x7", "sparse-laplacian --iterative --mesh 6x5x4"}) {
+    for (const std::string problem : {"grid-jumps --grid 9x7", "sparse-laplacian --iterative --mesh 6x5x4"}) {
         CAPTURE(problem);
         REQUIRE(run_trifold(scratch.path, "problem " + problem + " --force").status == 0);
         const bool sparse = problem.starts_with("sparse");
