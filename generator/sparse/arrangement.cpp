@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <trifold/error.hpp>
 
 #include "generator/sparse/threads.hpp"
 
@@ -62,8 +63,25 @@ bool has_triangles(SparsePreconditioner preconditioner) {
     return preconditioner != SparsePreconditioner::none && preconditioner != SparsePreconditioner::jacobi;
 }
 
+/// Fill-in of meshes is a few times their entries. More than this comes from rows that couple all others.
+constexpr std::int64_t most_fill = 32, always_taken = 1 << 20;  // times the subdomain's entries; entries
+
+[[noreturn]] void refuse_fill(const Arrangement& a, std::int64_t tile, SparsePreconditioner preconditioner, std::int64_t most) {
+    const auto first = a.tile_starts[at(tile)], end = a.tile_starts[at(tile) + 1];
+    auto longest = first;
+    const auto entries = [&](std::int64_t row) { return a.starts[at(row) + 1] - a.starts[at(row)]; };
+    for (auto row = first; row < end; ++row)
+        if (entries(row) > entries(longest)) longest = row;
+    throw SpecError(fmt::format(
+        "preconditioner {} would make more than {} entries of the {} that {} rows of a subdomain have: eliminating a row couples "
+        "all that it has entries of, and row {} has {}. Give {}, which adds none, or smaller subdomains",
+        to_string(preconditioner), most, a.starts[at(end)] - a.starts[at(first)], end - first, a.order[at(longest)], entries(longest),
+        to_string(SparsePreconditioner::ildu0)));
+}
+
 Shape shape_of(const Arrangement& a, std::int64_t tile, SparsePreconditioner preconditioner) {
     const auto first = a.tile_starts[at(tile)], end = a.tile_starts[at(tile) + 1];
+    const auto most = std::max(always_taken, most_fill * (a.starts[at(end)] - a.starts[at(first)]));
     Filling filling(end - first, fill_level(preconditioner));
     const bool diagonal_alone = !has_triangles(preconditioner);
     Shape shape;
@@ -76,6 +94,7 @@ Shape shape_of(const Arrangement& a, std::int64_t tile, SparsePreconditioner pre
                 columns.push_back(static_cast<std::int32_t>(column - first));
         }
         filling.add(columns, shape);
+        if (std::ssize(shape.columns) > most) refuse_fill(a, tile, preconditioner, most);
     }
     return shape;
 }

@@ -2,6 +2,7 @@
 
 #include <trifold/error.hpp>
 
+#include "runtime/base/metis_library.hpp"
 #include "runtime/compile/cache.hpp"
 #include "runtime/compile/compiler.hpp"
 
@@ -19,6 +20,14 @@ ToolReport probe_tool(std::shared_ptr<const Compiler> (*find)(ToolReport&)) {
         report.advice = error.what();
     }
     return report;
+}
+
+ToolReport probe_metis() {
+    const auto& library = metis_library();
+    const bool found = library.part_graph != nullptr;
+    return {"METIS",      "cuts sparse systems into subdomains; without it they grow greedily, which takes more iterations",
+            found,        found ? MetisLibrary::name : "",
+            library.path, found ? "" : "install libmetis5; on Debian: apt-get install libmetis5"};
 }
 
 CacheReport probe_cache() {
@@ -44,6 +53,7 @@ std::vector<std::string> probe_layers() {
 Environment probe_environment() {
     Environment environment;
     for (const auto find : {find_clang, find_cc, find_nvrtc, find_hiprtc}) environment.tools.push_back(probe_tool(find));
+    environment.tools.push_back(probe_metis());
     environment.cache = probe_cache();
     return environment;
 }

@@ -30,7 +30,8 @@ struct CacheReport {
 std::vector<std::string> probe_layers();
 
 struct Environment {
-    std::vector<ToolReport> tools;  ///< in-process Clang, system C compiler, NVRTC, hiprtc; the driver and devices are Device's to report
+    std::vector<ToolReport>
+        tools;  ///< in-process Clang, system C compiler, NVRTC, hiprtc, METIS; the driver and devices are Device's to report
     CacheReport cache;
 };
 

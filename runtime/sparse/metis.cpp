@@ -1,6 +1,5 @@
 #include "runtime/sparse/metis.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,26 +9,17 @@
 #include <numeric>
 
 #include "generator/program/sha256.hpp"
+#include "runtime/base/metis_library.hpp"
 #include "runtime/compile/cache.hpp"
 
 namespace trifold::sparse {
 namespace {
 
-constexpr const char* library_name = "libmetis.so.5";
 // Numbers of METIS 5 whose integers have 32 bits, as Debian builds it.
 using Index = std::int32_t;
 using PartGraph = int (*)(Index*, Index*, Index*, Index*, Index*, Index*, Index*, Index*, float*, float*, Index*, Index*, Index*);
 constexpr int metis_ok = 1;
 constexpr std::size_t metis_options = 40;
-
-/// METIS_PartGraphKway; null where the library is not installed.
-PartGraph part_graph() {
-    static const auto function = [] {
-        void* library = ::dlopen(library_name, RTLD_NOW | RTLD_LOCAL);  // never closed
-        return library == nullptr ? nullptr : reinterpret_cast<PartGraph>(::dlsym(library, "METIS_PartGraphKway"));
-    }();
-    return function;
-}
 
 /// Neighbours of each row in A or A', itself left out.
 struct Graph {
@@ -64,7 +54,7 @@ struct Graph {
 
 /// The name under which a partition is kept on disk: of all that decides it.
 std::string name_of(const SparsePattern& pattern, Index count) {
-    return sha256(fmt::format("{} partition 2 {} {}", library_name, count, pattern.hash()));
+    return sha256(fmt::format("{} partition 2 {} {}", MetisLibrary::name, count, pattern.hash()));
 }
 
 /// A partition that was kept. METIS takes longer than all else that a plan does.
@@ -95,14 +85,15 @@ void close_gaps(Parts& parts) {
 
 std::optional<Parts> metis_parts(const SparsePattern& pattern, std::int64_t rows, std::string& why) {
     auto count = static_cast<Index>((pattern.rows() + rows - 1) / rows), vertices = static_cast<Index>(pattern.rows());
+    if (count == 1) return whole(pattern);
     Parts parts{std::vector<std::int32_t>(static_cast<std::size_t>(vertices), 0), count, "METIS"};
-    if (count == 1) return parts;
     const auto cache = Cache::from_environment();
     const auto name = name_of(pattern, count);
     if (auto kept = find_parts(cache, name, pattern.rows())) return kept;
-    const auto function = part_graph();
+    const auto& library = metis_library();
+    const auto function = reinterpret_cast<PartGraph>(library.part_graph);
     if (function == nullptr) {
-        why = fmt::format("{} is not installed (Debian's package libmetis5)", library_name);
+        why = library.problem;
         return std::nullopt;
     }
     constexpr std::int64_t most = std::numeric_limits<Index>::max() / 2;

@@ -71,8 +71,7 @@ std::string describe(const std::vector<NotPositiveDefinite::Failure>& failures, 
     if (failures.size() > shown) text += fmt::format("; and {} more", failures.size() - shown);
     text +=
         " (counted from 0). Their X is NaN; the other members are solved. Add a shift or a pivot_floor, anchor what the matrix leaves "
-        "free, or "
-        "correct it";
+        "free, or correct it; an indefinite one is for a sparse system's GMRES or BiCGSTAB, or for the solvers of images";
     return text + (precision == Precision::mixed ? "; or solve in precision f64, where they may be positive definite." : ".");
 }
 

@@ -349,6 +349,7 @@ def test_devices_that_differ(torch):
         trifold.Plan(block=3, horizon=7, device="cuda:0").solver().factor(D.cpu(), E.cpu())
 
 
+@pytest.mark.alone
 def test_memory_does_not_grow(torch):
     D, E, b = on_torch(torch, *make(17, 32, 8), rhs(17, 32, 8))
     for _ in range(20):
@@ -362,6 +363,7 @@ def test_memory_does_not_grow(torch):
     assert before - torch.cuda.mem_get_info()[0] < 64 << 20
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("library", ["torch", "cupy"])
 def test_host_time_of_a_solver(library):
     module = pytest.importorskip(library)
@@ -489,6 +491,7 @@ def test_compiled(torch, tt):
                 torch.testing.assert_close(mine, theirs, rtol=1e-9, atol=1e-10)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("gradient", [False, True])
 def test_host_time_of_an_operator(torch, tt, gradient):
     """What eager, differentiable calls cost over an empty operator and the call of the C++ library."""
@@ -525,6 +528,7 @@ def device_time(torch, call, rounds=20, calls=20):
     return best
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(("n", "horizon", "batch"), [(12, 20, 4096), (24, 203, 64), (48, 100, 16)])
 def test_device_time_of_the_backward_pass(torch, tt, n, horizon, batch):
     """The backward pass of solve and quadratic against factor_solve, and of log det against selected inverse and solve."""
@@ -641,6 +645,7 @@ def test_jax_members_that_fail(jax):
     np.testing.assert_array_equal(tj.solve(D, E, b), tj.solve(D, E, b, accept_nearly_singular=True))
 
 
+@pytest.mark.alone
 def test_host_time_of_jax(torch, jax):
     """A jitted call of ours over one of the same shapes that does nothing, and over the call of the C++ library that it makes."""
     import trifold.jax as tj
@@ -692,6 +697,7 @@ print("seconds", time.perf_counter() - start)
 """
 
 
+@pytest.mark.alone
 def test_cold_start_of_jax(jax, tmp_path):
     """The first call with nothing in the cache of kernels, over the same with calls that do nothing."""
 

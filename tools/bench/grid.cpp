@@ -8,6 +8,7 @@
 #include <trifold/error.hpp>
 
 #include "generator/grid/levels.hpp"
+#include "tools/formats/residual.hpp"
 #include "tools/problems/grid.hpp"
 
 namespace trifold::bench {
@@ -52,9 +53,6 @@ formats::GridSystem rounded(formats::GridSystem system) {
     return system;
 }
 
-/// The larger of two, and NaN once there is one.
-double worse(double one, double other) { return !(other <= one) && !std::isnan(one) ? other : one; }
-
 /// One case: images in one precision, on which the solvers take turns.
 class GridCase {
   public:
@@ -91,7 +89,7 @@ class GridCase {
             results.push_back(std::move(result));
             if (!step.solves) continue;
             for (const auto residual : formats::relative_residuals(system_, spec_, contender.take_solution()))
-                worst = worse(worst, residual);
+                worst = formats::worse(worst, residual);
         }
         for (auto& result : results) result.residual = worst;
         return results;

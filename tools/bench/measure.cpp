@@ -33,8 +33,7 @@ void round_to_single(System& system) {
 
 double worst_residual(const System& system, const std::vector<double>& x) {
     double worst = 0;
-    for (const auto residual : formats::relative_residuals(system, x))
-        if (!(residual <= worst) && !std::isnan(worst)) worst = residual;
+    for (const auto residual : formats::relative_residuals(system, x)) worst = formats::worse(worst, residual);
     return worst;
 }
 

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "tools/formats/file.hpp"
+#include "tools/formats/residual.hpp"
 
 namespace trifold::formats {
 
@@ -85,18 +86,18 @@ double relative_residual(const BlockRows& a, const std::vector<double>& x, const
                          std::int64_t column) {
     const auto block = a.block;
     const auto at = [&](std::int64_t row, std::int64_t i) { return static_cast<std::size_t>((row * block + i) * columns + column); };
-    double error = 0, size = 0;
+    Wide error = 0, size = 0;
     for (std::int64_t row = 0; row < a.rows(); ++row)
         for (std::int64_t i = 0; i < block; ++i) {
-            double sum = b[at(row, i)];
+            Wide sum = b[at(row, i)];
             size += sum * sum;
             for (auto k = a.starts[static_cast<std::size_t>(row)]; k < a.starts[static_cast<std::size_t>(row) + 1]; ++k)
                 for (std::int64_t j = 0; j < block; ++j)
-                    sum -=
-                        a.values[static_cast<std::size_t>((k * block + i) * block + j)] * x[at(a.columns[static_cast<std::size_t>(k)], j)];
+                    sum -= Wide{a.values[static_cast<std::size_t>((k * block + i) * block + j)]} *
+                           x[at(a.columns[static_cast<std::size_t>(k)], j)];
             error += sum * sum;
         }
-    return std::sqrt(size > 0 ? error / size : error);
+    return static_cast<double>(std::sqrt(size > 0 ? error / size : error));
 }
 
 }  // namespace trifold::formats

@@ -19,7 +19,7 @@ std::int64_t infer_dense_block(const SparseMatrix& matrix, std::int64_t most);
 BlockRows to_block_rows(const SparseMatrix& matrix, std::int64_t block);
 /// Without the zeros that fill blocks.
 SparseMatrix to_sparse(const BlockRows& rows);
-/// |b - A x| / |b|, in double; |b - A x| where b is zero.
+/// |b - A x| / |b|; |b - A x| where b is zero. NaN where x is NaN.
 double relative_residual(const BlockRows& a, const std::vector<double>& x, const std::vector<double>& b, std::int64_t columns,
                          std::int64_t column);
 

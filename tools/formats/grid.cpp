@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "tools/formats/file.hpp"
+#include "tools/formats/residual.hpp"
 
 namespace trifold::formats {
 namespace {
@@ -139,30 +140,30 @@ std::vector<double> relative_residuals(const GridSystem& system, const GridSpec&
     std::vector<double> worst;
     for (std::int64_t member = 0; member < system.batch; ++member) {
         const auto* stencils = system.stencil.data() + member * pixels * entries;
-        double norm = 0, found = 0;
+        Wide norm = 0, found = 0;
         for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
-            double sum = 0;
+            Wide sum = 0;
             for (std::int64_t k = 0; k < entries; ++k)
                 if (Neighbour(system, pixel, k).inside) sum += std::abs(entry(system, spec, stencils, pixel, k));
             norm = std::max(norm, sum);
         }
         for (std::int64_t column = 0; column < system.rhs; ++column) {
             const auto at = [&](std::int64_t pixel) { return static_cast<std::size_t>((member * pixels + pixel) * system.rhs + column); };
-            double left = 0, of_x = 0, of_b = 0;
+            Wide left = 0, of_x = 0, of_b = 0;
             for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
-                double sum = -system.b[at(pixel)];
+                Wide sum = -system.b[at(pixel)];
                 for (std::int64_t k = 0; k < entries; ++k)
-                    if (const Neighbour to(system, pixel, k); to.inside) sum += entry(system, spec, stencils, pixel, k) * x[at(to.pixel)];
-                left = std::isnan(sum) ? sum : std::max(left, std::abs(sum));
+                    if (const Neighbour to(system, pixel, k); to.inside)
+                        sum += Wide{entry(system, spec, stencils, pixel, k)} * x[at(to.pixel)];
+                left = worse(left, std::abs(sum));
                 if (std::isnan(left)) break;
-                of_x = std::max(of_x, std::abs(x[at(pixel)]));
-                of_b = std::max(of_b, std::abs(system.b[at(pixel)]));
+                of_x = std::max(of_x, std::abs(Wide{x[at(pixel)]}));
+                of_b = std::max(of_b, std::abs(Wide{system.b[at(pixel)]}));
             }
             const auto scale = norm * of_x + of_b, residual = scale > 0 ? left / scale : left;
-            if (!(residual <= found)) found = residual;
-            if (std::isnan(found)) break;
+            found = worse(found, residual);
         }
-        worst.push_back(found);
+        worst.push_back(static_cast<double>(found));
     }
     return worst;
 }

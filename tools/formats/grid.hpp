@@ -33,7 +33,7 @@ GridSystem assemble_grid(const Array& a, const Array& b);
 /// Spec does not read do not count.
 void check_finite(const GridSystem& system, const GridSpec& spec);
 
-/// ||A x - b|| / (||A|| ||x|| + ||b||) by image, infinity norms, in double; the worst of its columns. NaN where x is NaN. Of the Spec the
+/// ||A x - b|| / (||A|| ||x|| + ||b||) by image, infinity norms; the worst of its columns. NaN where x is NaN. Of the Spec the
 /// matrix and the boundary count.
 std::vector<double> relative_residuals(const GridSystem& system, const GridSpec& spec, std::span<const double> x);
 

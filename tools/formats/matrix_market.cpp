@@ -103,8 +103,12 @@ class Scanner {
     std::int64_t line_number_ = 0;
 };
 
+enum class Triangles { general, symmetric, skew };
+
 struct Banner {
-    bool coordinate, symmetric, whole;
+    bool coordinate;
+    Triangles symmetry;
+    bool whole;
 };
 
 std::string lower(std::string_view text) {
@@ -126,12 +130,11 @@ Banner read_banner(Scanner& scanner, std::string_view foreign) {
     if (field == "complex" || field == "pattern")
         scanner.fail(fmt::format("a matrix of type '{}' has no real values; give real or integer", field));
     if (field != "real" && field != "integer" && field != "double") scanner.fail("the type of the values is neither 'real' nor 'integer'");
-    if (symmetry == "skew-symmetric" || symmetry == "hermitian")
+    const bool skew = symmetry == "skew-symmetric", coordinate = format == "coordinate";
+    if (symmetry == "hermitian" || (skew && coordinate))
         scanner.fail(fmt::format("a {} matrix cannot be solved; give a symmetric or general one", symmetry));
-    if (symmetry != "symmetric" && symmetry != "general") scanner.fail("the symmetry is neither 'symmetric' nor 'general'");
-    if (format == "array" && symmetry == "symmetric")
-        scanner.fail("symmetric array files are not read; give a coordinate file, or a general array for right-hand sides");
-    return {format == "coordinate", symmetry == "symmetric", field == "integer"};
+    if (symmetry != "symmetric" && symmetry != "general" && !skew) scanner.fail("the symmetry is neither 'symmetric' nor 'general'");
+    return {coordinate, skew ? Triangles::skew : symmetry == "symmetric" ? Triangles::symmetric : Triangles::general, field == "integer"};
 }
 
 void check_announced(const Scanner& scanner, std::int64_t count, std::int64_t bytes_each, std::string_view what) {
@@ -142,7 +145,7 @@ void check_announced(const Scanner& scanner, std::int64_t count, std::int64_t by
 }
 
 SparseMatrix read_coordinate(Scanner& scanner, const Banner& banner) {
-    const bool symmetric = banner.symmetric;
+    const bool symmetric = banner.symmetry == Triangles::symmetric;
     SparseMatrix matrix{scanner.whole_number("number of rows"), scanner.whole_number("number of columns"), symmetric, {}};
     const auto count = scanner.whole_number("number of entries");
     scanner.end_of_line();
@@ -165,21 +168,29 @@ SparseMatrix read_coordinate(Scanner& scanner, const Banner& banner) {
     return matrix;
 }
 
-DenseMatrix read_array(Scanner& scanner, bool whole) {
+/// Right-hand sides column by column. Where they are symmetric the file has the lower triangle, without its diagonal if that is zero.
+DenseMatrix read_array(Scanner& scanner, const Banner& banner) {
+    const bool general = banner.symmetry == Triangles::general, skew = banner.symmetry == Triangles::skew;
     DenseMatrix matrix{scanner.whole_number("number of rows"), scanner.whole_number("number of columns"), {}};
     scanner.end_of_line();
     if (matrix.rows < 1 || matrix.columns < 1)
         scanner.fail(fmt::format("the matrix is {} by {}; give at least 1 by 1", matrix.rows, matrix.columns));
-    std::int64_t count = 0;
-    if (__builtin_mul_overflow(matrix.rows, matrix.columns, &count))
+    if (!general && matrix.rows != matrix.columns)
+        scanner.fail(fmt::format("symmetric right-hand sides cannot be {} by {}", matrix.rows, matrix.columns));
+    std::int64_t all = 0, read = 0;
+    if (__builtin_mul_overflow(matrix.rows, matrix.columns, &all))
         scanner.fail(fmt::format("{} by {} values are too many for a 64-bit size", matrix.rows, matrix.columns));
+    const auto count = general ? all : skew ? (all - matrix.rows) / 2 : (all - matrix.rows) / 2 + matrix.rows;
     check_announced(scanner, count, 2, "values");
-    matrix.values.resize(static_cast<std::size_t>(count));
+    matrix.values.resize(static_cast<std::size_t>(all));
+    const auto at = [&](std::int64_t row, std::int64_t column) -> double& {
+        return matrix.values[static_cast<std::size_t>(row * matrix.columns + column)];
+    };
     for (std::int64_t column = 0; column < matrix.columns; ++column) {
-        for (std::int64_t row = 0; row < matrix.rows; ++row) {
-            if (!scanner.next_data_line())
-                scanner.fail(fmt::format("{} values are announced, but the file ends after {}", count, column * matrix.rows + row));
-            matrix.values[static_cast<std::size_t>(row * matrix.columns + column)] = scanner.value(whole, "a value");
+        for (auto row = general ? 0 : skew ? column + 1 : column; row < matrix.rows; ++row, ++read) {
+            if (!scanner.next_data_line()) scanner.fail(fmt::format("{} values are announced, but the file ends after {}", count, read));
+            const auto value = at(row, column) = scanner.value(banner.whole, "a value");
+            if (!general && row != column) at(column, row) = skew ? -value : value;
             scanner.end_of_line();
         }
     }
@@ -196,7 +207,7 @@ std::variant<SparseMatrix, DenseMatrix> parse_matrix_market(std::string_view tex
     if (banner.coordinate)
         result = read_coordinate(scanner, banner);
     else
-        result = read_array(scanner, banner.whole);
+        result = read_array(scanner, banner);
     if (scanner.next_data_line()) scanner.fail("there is more data than announced");
     return result;
 }

@@ -20,10 +20,10 @@ class Member {
           x_(x + member * horizon_ * n_ * m_) {}
 
     double worst() const {
-        std::vector<double> x_norm(at(m_)), b_norm(at(m_)), residual(at(m_));
-        double a_norm = 0;
+        std::vector<Wide> x_norm(at(m_)), b_norm(at(m_)), residual(at(m_));
+        Wide a_norm = 0;
         for (std::int64_t i = 0; i < horizon_; ++i) {
-            Rows rows{std::vector<double>(b_ + i * n_ * m_, b_ + (i + 1) * n_ * m_), std::vector<double>(at(n_))};
+            Rows rows{std::vector<Wide>(b_ + i * n_ * m_, b_ + (i + 1) * n_ * m_), std::vector<Wide>(at(n_))};
             for (auto& value : rows.values) value = -value;
             add_blocks(i, rows);
             for (const auto sum : rows.sums) a_norm = std::max(a_norm, sum);
@@ -35,28 +35,25 @@ class Member {
                 }
             }
         }
-        double worst = 0;
+        Wide worst = 0;
         for (std::size_t j = 0; j < residual.size(); ++j) {
             const auto size = a_norm * x_norm[j] + b_norm[j];
             raise(worst, size == 0 ? residual[j] : residual[j] / size);
         }
-        return worst;
+        return static_cast<double>(worst);
     }
 
   private:
     /// The rows of one block: A x - b, and the sums of A's magnitudes.
     struct Rows {
-        std::vector<double> values, sums;
+        std::vector<Wide> values, sums;
     };
     static std::size_t at(std::int64_t value) { return static_cast<std::size_t>(value); }
-    /// Keeps the larger magnitude; NaN stays.
-    static void raise(double& largest, double value) {
-        if (!(std::abs(value) <= largest) && !std::isnan(largest)) largest = std::abs(value);
-    }
+    static void raise(Wide& largest, Wide value) { largest = worse(largest, std::abs(value)); }
     /// Entry `a` of row r, whose column is row `from` of x.
     void add(Rows& rows, std::int64_t r, double a, std::int64_t from) const {
         rows.sums[at(r)] += std::abs(a);
-        for (std::int64_t j = 0; j < m_; ++j) rows.values[at(r * m_ + j)] += a * x_[from * m_ + j];
+        for (std::int64_t j = 0; j < m_; ++j) rows.values[at(r * m_ + j)] += Wide{a} * x_[from * m_ + j];
     }
     /// Every block of row i, in the order it is stored in: large ones do not fit a cache.
     void add_blocks(std::int64_t i, Rows& rows) const {

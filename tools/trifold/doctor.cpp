@@ -149,7 +149,7 @@ Json to_json(const Findings& findings) {
 std::string mark(bool good) { return good ? "found  " : "missing"; }
 
 std::string tools_text(const Findings& findings) {
-    std::string text = "Compilers\n";
+    std::string text = "Compilers and libraries\n";
     for (const auto& tool : findings.environment.tools) {
         text += fmt::format("  {}  {:<20} {}{}\n", mark(tool.found), tool.name, tool.found ? tool.version : tool.purpose,
                             tool.found ? "  " + tool.path : "");

@@ -63,7 +63,7 @@ void add_solve_options(CLI::App& app, SolveOptions& options, const std::string& 
     app.add_option("--workers", options.workers, "CPU threads; one for each processor that may be used when it is not given")
         ->check(number_of_workers());
     app.add_option("--ranks", options.ranks, "Threads that share one long chain or one sparse system, as processes would")
-        ->check(CLI::PositiveNumber)
+        ->check(positive_number())
         ->capture_default_str();
     app.add_option("--tolerance", options.tolerance, "Largest relative residual (1e-14 for f64 and mixed, 1e-6 for f32)")
         ->check(non_negative_number());

@@ -43,7 +43,7 @@ void check_operations(const Operations& operations) {
 }
 
 /// The exported code counts these with C's int.
-void check_sizes(const Spec& spec) {
+void check_export_sizes(const Spec& spec) {
     constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
     for (const auto& [value, what] : {std::pair{spec.horizon, "horizon N"}, {spec.batch, "batch"}, {spec.rhs, "rhs"}})
         if (value > most) throw SpecError(fmt::format("{} = {} is out of range for export; give at most {}", what, value, most));
@@ -69,7 +69,7 @@ void check(const GpuExportRequest& request, const std::vector<KernelCode>& code)
     if (request.spec.precision == Precision::mixed) throw SpecError("an exported solver has no mixed precision; give precision f32 or f64");
     check_layout(request.spec);
     check_operations(request.spec.operations);
-    check_sizes(request.spec);
+    check_export_sizes(request.spec);
     check_prefix(request.prefix);
     if (request.targets.empty()) throw SpecError("there is no target to export for; give one, such as cuda:sm_87");
     if (!code.empty() && code.size() != request.targets.size())

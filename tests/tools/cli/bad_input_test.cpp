@@ -140,7 +140,8 @@ TEST_CASE("bad input: a number out of range is told in few digits, and usage is 
     const Files files;
     for (const std::string arguments :
          {"solve A.mtx b.mtx --tolerance -1", "solve A.mtx b.mtx --tolerance nan", "bench block --tolerance -1", "bench block --seconds 0",
-          "cache prune --to -1", "export --block 4 --horizon 4 --rhs 0"}) {
+          "cache prune --to -1", "export --block 4 --horizon 4 --rhs 0", "solve A.mtx b.mtx --ranks 0",
+          "solve A.mtx b.mtx --iterative --subdomain -1"}) {
         const auto ran = run_trifold(files.path, arguments + " --json");
         INFO(arguments, "\n", ran.err);
         CHECK(ran.status == 2);
@@ -383,6 +384,7 @@ TEST_CASE("bad input: no driver, no NVRTC, no compiler") {
 TEST_CASE("bad input: not positive definite is exit status 1, with the place") {
     check_spoiled("A.mtx", head + "12 12 3\n1 1 1\n2 2 1\n3 3 -1\n", 1, "not positive definite: member 0, block 2, row 0 (from 0)");
     check_spoiled("D.npy", filled({4, 3, 3}, 0), 1, "not positive definite: member 0, block 0, row 0 (from 0)");
+    check_spoiled("A.mtx", head + "12 12 3\n1 1 1\n2 2 1\n3 3 -1\n", 1, "an indefinite A is for --iterative --method gmres or bicgstab");
 }
 
 TEST_CASE("bad input: a cache that cannot be used does not keep a solve from ending well") {

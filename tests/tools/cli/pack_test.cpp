@@ -64,6 +64,28 @@ TEST_CASE("pack: a captured program's kernels, as it ran them") {
     CHECK(ran.json()["cache"] == "prebuilt");
 }
 
+TEST_CASE("pack: captured images and sparse systems, whose families have one schedule") {
+    const Scratch scratch;
+    for (const std::string problem : {"grid-jumps --grid 9x7", "sparse-laplacian --iterative --mesh 6x5x4"}) {
+        CAPTURE(problem);
+        REQUIRE(run_trifold(scratch.path, "problem " + problem + " --force").status == 0);
+        const bool sparse = problem.starts_with("sparse");
+        const std::string solve = sparse ? "solve A.mtx b.mtx --iterative --device cpu" : "solve A.npy b.npy --grid 9x7 --device cpu";
+        REQUIRE(run_shell(scratch.path, fmt::format("TRIFOLD_CAPTURE=specs.jsonl {} {}", TRIFOLD_COMMAND, solve)).status == 0);
+        const auto ran = run_trifold(scratch.path, "pack specs.jsonl -o layer --json");
+        INFO(ran.err);
+        CHECK(ran.status == 0);
+        CHECK(ran.json()["left_out"].empty());
+        const auto again =
+            run_shell(scratch.path,
+                      fmt::format("env -u TRIFOLD_CACHE_DIR TRIFOLD_CACHE_DIR=none TRIFOLD_BINARIES=layer TRIFOLD_DISABLE=jit {} {} --json",
+                                  TRIFOLD_COMMAND, solve));
+        INFO(again.err);
+        REQUIRE(again.status == 0);
+        CHECK(again.json()["cache"] == "prebuilt");
+    }
+}
+
 TEST_CASE("pack: what cannot be made is left out and named, and the rest is there") {
     const Scratch scratch;
     const auto pack = [&](const std::string& switches, const std::string& words) {

@@ -201,6 +201,10 @@ TEST_CASE("doctor: compilers, devices, cache and advice") {
     const auto target = json["devices"][0]["target"].get<std::string>();
     CHECK((target.starts_with("cpu:x86-64") || target == "cpu:znver4"));
     CHECK(json["cache"]["from"] == "TRIFOLD_CACHE_DIR");
+    const auto& metis = json["tools"].back();
+    CHECK(metis["name"] == "METIS");
+    CHECK(metis["found"] == true);  // tools/setup installs it
+    CHECK(metis["path"].get<std::string>().find("libmetis.so.5") != std::string::npos);
     const auto text = run_trifold(scratch.path, "doctor");
     for (const auto* word : {"Compilers", "Devices", "Cache", "TRIFOLD_CACHE_DIR", "Solvers run on the CPU"})
         CHECK(text.out.find(word) != std::string::npos);

@@ -8,6 +8,7 @@
 
 #include "tests/tools/formats/dense.hpp"
 #include "tests/tools/formats/expect.hpp"
+#include "tools/formats/block_rows.hpp"
 #include "tools/formats/grid.hpp"
 #include "tools/formats/residual.hpp"
 #include "tools/problems/problems.hpp"
@@ -336,4 +337,29 @@ TEST_CASE("residual: agrees with a dense computation, by member and column") {
     CHECK(std::isnan(relative_residuals(system, x)[0]));
     CHECK_FALSE(std::isnan(relative_residuals(system, x)[1]));
     CHECK(relative_residuals({1, 1, 1, 1, 1, {1}, {}, {0}}, std::vector<double>{0})[0] == 0);
+}
+
+TEST_CASE("residual: of any scale, in all formats") {
+    // A = diag(4, 4) s, x = (1, 2) s, b = A x but for a thousandth of its first entry.
+    for (const double scale : {1e-150, 1e-100, 1.0, 1e100, 1e150}) {
+        CAPTURE(scale);
+        const double a = 4 * scale;
+        const std::vector<double> x{scale, 2 * scale}, b{1.001 * a * scale, 2 * a * scale};
+        CHECK(relative_residuals({1, 2, 1, 1, 2, {a, a}, {0}, b}, x)[0] == doctest::Approx(0.001 / 4).epsilon(1e-10));
+        CHECK(relative_residual({1, {0, 1, 2}, {0, 1}, {a, a}}, x, b, 1, 0) ==
+              doctest::Approx(0.001 / std::sqrt(1.001 * 1.001 + 4)).epsilon(1e-10));
+    }
+    const double large = 1e200, small = 1e-200;
+    CHECK(relative_residual({1, {0, 1}, {0}, {large}}, {2}, {large}, 1, 0) == 1);
+    CHECK(relative_residual({1, {0, 1}, {0}, {small}}, {2}, {small}, 1, 0) == 1);
+    CHECK(relative_residual({1, {0, 1}, {0}, {small}}, {2 * large}, {small}, 1, 0) == doctest::Approx(2e200));
+    CHECK(relative_residuals({1, 1, 1, 1, 1, {large}, {}, {large}}, std::vector<double>{2 * large})[0] == 1);
+    CHECK(std::isnan(relative_residual({1, {0, 1}, {0}, {1}}, {std::nan("")}, {1}, 1, 0)));
+    CHECK(std::isnan(worse(std::nan(""), 1.0)));
+    CHECK(std::isnan(worse(1.0, std::nan(""))));
+
+    GridSystem image{1, 1, 1, 1, std::vector<double>(9), {large}};
+    image.stencil[4] = large;
+    CHECK(relative_residuals(image, {.width = 1, .height = 1}, std::vector<double>{2 * large})[0] == 1);
+    CHECK(std::isnan(relative_residuals(image, {.width = 1, .height = 1}, std::vector<double>{std::nan("")})[0]));
 }

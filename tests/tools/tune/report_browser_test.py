@@ -3,7 +3,7 @@
 
 A made-up sweep is drawn; the page is opened from the disk and its document looked at after its script has run. The address chooses a map;
 for clicks, keys and sorting a copy of the page has a script more, which does what a user would do. There may be no message on the console.
-Says "skipped:" where there is no Chromium."""
+Fails where there is no Chromium, which tools/setup installs."""
 
 import html.parser
 import json
@@ -224,8 +224,8 @@ def main():
     make_report = pathlib.Path(sys.argv[1]).resolve()
     program = next(filter(None, map(shutil.which, NAMES)), None)
     if not program:
-        print("skipped: there is no Chromium here; tools/setup installs it")
-        return 0
+        print("there is no Chromium here; run tools/setup", file=sys.stderr)
+        return 1
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = pathlib.Path(name)
         subprocess.run([make_report, "sweep", "7", "384", "8", folder / "sweep.jsonl"], check=True)

@@ -7,6 +7,7 @@
 
 #include "tools/formats/file.hpp"
 #include "tools/formats/grid.hpp"
+#include "tools/formats/residual.hpp"
 #include "tools/trifold/grid/options.hpp"
 #include "tools/trifold/grid/verbs.hpp"
 #include "tools/trifold/text.hpp"
@@ -119,14 +120,10 @@ void blank_failed(const GridSystem& system, Solved& solved) {
 /// The worst of the images that did not fail; NaN where there is none.
 double worst_residual(const GridSystem& system, const GridSpec& spec, const Solved& solved) {
     const auto residuals = relative_residuals(system, spec, solved.x);
-    double worst = std::numeric_limits<double>::quiet_NaN();
-    bool found = false;
-    for (std::size_t k = 0; k < residuals.size(); ++k) {
-        if (!solved.outcomes[k].ok()) continue;
-        if (!found || !(residuals[k] <= worst)) worst = residuals[k];
-        found = true;
-    }
-    return worst;
+    std::optional<double> worst;
+    for (std::size_t k = 0; k < residuals.size(); ++k)
+        if (solved.outcomes[k].ok()) worst = formats::worse(worst.value_or(0), residuals[k]);
+    return worst.value_or(std::numeric_limits<double>::quiet_NaN());
 }
 
 Solved solve_images(const Images& images, const GridSpec& spec, const SolveOptions& options, int refine) {

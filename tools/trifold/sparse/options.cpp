@@ -9,6 +9,7 @@
 
 #include "tools/formats/file.hpp"
 #include "tools/trifold/input.hpp"
+#include "tools/trifold/spec_options.hpp"
 
 namespace trifold::command {
 namespace {
@@ -72,7 +73,7 @@ void SparseMatrixOptions::add_to(CLI::App& app) {
                    "number of each row's subdomain")
         ->capture_default_str();
     app.add_option("--subdomain", rows, "With --iterative: about so many rows of blocks in a subdomain; 0: by wisdom, or the device's rows")
-        ->check(CLI::NonNegativeNumber)
+        ->check(non_negative_number())
         ->capture_default_str();
     app.add_option("--mesh", mesh, "With --iterative: rows are the cells of such a box, x fastest: 128x128x64");
 }

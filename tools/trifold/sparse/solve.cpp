@@ -9,6 +9,7 @@
 #include "tools/formats/block_rows.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/formats/npy.hpp"
+#include "tools/formats/residual.hpp"
 #include "tools/trifold/sparse/options.hpp"
 #include "tools/trifold/sparse/svg.hpp"
 #include "tools/trifold/sparse/verbs.hpp"
@@ -147,7 +148,7 @@ IterativeSolution solve_system(const BlockRows& a, const DenseMatrix& b, const S
     else
         solve_on(options.transport);
     for (std::int64_t column = 0; column < b.columns; ++column)
-        solution.residual = std::max(solution.residual, relative_residual(a, solution.x, b.values, b.columns, column));
+        solution.residual = worse(solution.residual, relative_residual(a, solution.x, b.values, b.columns, column));
     return solution;
 }
 

@@ -80,9 +80,7 @@ void check_residual(Outcome& outcome) {
     for (const auto& left : outcome.solution.out_of_range) residuals[static_cast<std::size_t>(left.member)] = -1;
     std::erase(residuals, -1);
     outcome.residual = residuals.empty() ? std::numeric_limits<double>::quiet_NaN() : 0;
-    for (const auto residual : residuals) {
-        if (!(residual <= outcome.residual) && !std::isnan(outcome.residual)) outcome.residual = residual;
-    }
+    for (const auto residual : residuals) outcome.residual = formats::worse(outcome.residual, residual);
     outcome.accurate = residuals.empty() || outcome.residual <= outcome.tolerance;
 }
 
@@ -271,8 +269,11 @@ void warn(const Outcome& outcome) {
         say(fmt::format("trifold solve: not positive definite: member {}, block {}, row {} (from 0); its x is NaN\n", failure.member,
                         failure.block, failure.row));
     if (!outcome.solution.failed.empty())
-        say(fmt::format("trifold solve: a matrix that is singular but for rounding may end so too: anchor what it leaves free{}\n",
-                        outcome.input.precision == Precision::f32 ? ", or give --precision f64" : ""));
+        say(fmt::format(
+            "trifold solve: an indefinite A is for --iterative --method gmres or bicgstab, or for --grid where it is an image's; "
+            "both take files of Matrix Market. "
+            "A matrix that is singular but for rounding may end so too: anchor what it leaves free{}\n",
+            outcome.input.precision == Precision::f32 ? ", or give --precision f64" : ""));
     warn_nearly_singular(outcome);
     note_sound(outcome);
     for (const auto& left : outcome.solution.out_of_range)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tools/formats/residual.hpp"
 #include "tools/problems/grid.hpp"
 #include "tools/tune/grid/prepared.hpp"
 
@@ -84,8 +85,7 @@ std::vector<double> Images::solution() const { return solution_of(0); }
 double Images::residual() const {
     double worst = 0;
     for (const auto first : {std::int64_t{0}, spec_.batch - system_.batch})
-        for (const auto residual : formats::relative_residuals(system_, spec_, solution_of(first)))
-            if (!(residual <= worst) && !std::isnan(worst)) worst = residual;
+        for (const auto residual : formats::relative_residuals(system_, spec_, solution_of(first))) worst = formats::worse(worst, residual);
     return worst;
 }
 

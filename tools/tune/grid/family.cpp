@@ -102,7 +102,7 @@ GridOperation operation_named(std::string_view name) {
 GridTuning tuning_of(const Point& point, const Candidate& candidate) { return {.workers = point.workers, .variant = candidate.variant}; }
 
 GridChoice choice_of(const Point& point, const Target& target, const Candidate& candidate) {
-    if (candidate.schedule != ::trifold::grid::dissection)
+    if (!candidate.schedule.empty() && candidate.schedule != ::trifold::grid::dissection)  // captured programs name none
         throw SpecError(fmt::format("unknown schedule '{}' of a grid; give {}", candidate.schedule, ::trifold::grid::dissection));
     return choose(spec_of(point), target, tuning_of(point, candidate));
 }

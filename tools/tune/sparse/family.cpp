@@ -137,7 +137,7 @@ Point point_of(const SparseSpec& spec, const SparseMesh& mesh, int workers) {
 SparseTuning tuning_of(const Point& point, const Candidate& candidate) { return {.workers = point.workers, .variant = candidate.variant}; }
 
 SparseChoice choice_of(const Point& point, const Target& target, const Candidate& candidate) {
-    if (candidate.schedule != generator::subdomains)
+    if (!candidate.schedule.empty() && candidate.schedule != generator::subdomains)  // captured programs name none
         throw SpecError(fmt::format("unknown schedule '{}' of a sparse system; give {}", candidate.schedule, generator::subdomains));
     return choose(problem_of(point).spec, target, tuning_of(point, candidate));
 }

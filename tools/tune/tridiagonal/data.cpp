@@ -133,14 +133,10 @@ std::vector<double> Data::solution() const { return solution_of(0); }
 
 double Data::residual_of(std::int64_t first_member) const {
     double worst = 0;
-    for (const auto residual : formats::relative_residuals(system_, solution_of(first_member)))
-        if (!(residual <= worst) && !std::isnan(worst)) worst = residual;
+    for (const auto residual : formats::relative_residuals(system_, solution_of(first_member))) worst = formats::worse(worst, residual);
     return worst;
 }
 
-double Data::residual() const {
-    const auto first = residual_of(0), last = residual_of(spec_.batch - system_.batch);
-    return first <= last || std::isnan(last) ? last : first;
-}
+double Data::residual() const { return formats::worse(residual_of(0), residual_of(spec_.batch - system_.batch)); }
 
 }  // namespace trifold::tune::tridiagonal
