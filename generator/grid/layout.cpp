@@ -93,8 +93,8 @@ Layout layout_of(const GridSpec& spec, const std::vector<Level>& levels, const S
     const auto pixels = checked_multiply(spec.batch, spec.width * spec.height, "pixels");
     if (spec.operations.contains(GridOperation::refine) || can_be_rough(spec))
         layout.residual = memory.add("residual", checked_multiply(pixels, spec.rhs, "residuals"), real);
+    if (has_solutions(spec)) layout.kept_b = memory.add("kept_b", checked_multiply(pixels, spec.rhs, "right-hand sides"), real);
     if (can_be_rough(spec)) {
-        layout.kept_b = memory.add("kept_b", checked_multiply(pixels, spec.rhs, "right-hand sides"), real);
         layout.stencil = memory.add("stencil", checked_multiply(pixels, 9, "stencils"), real);
         layout.all_levels = memory.add("all_levels", static_cast<std::int64_t>(levels.size()), sizeof(trifold_grid_level));
     }
@@ -106,9 +106,8 @@ Layout layout_of(const GridSpec& spec, const std::vector<Level>& levels, const S
     return layout;
 }
 
-bool can_be_rough(const GridSpec& spec) {
-    return spec.matrix == GridMatrix::general && spec.operations != GridOperations{GridOperation::factor};
-}
+bool has_solutions(const GridSpec& spec) { return spec.operations != GridOperations{GridOperation::factor}; }
+bool can_be_rough(const GridSpec& spec) { return spec.matrix == GridMatrix::general && has_solutions(spec); }
 
 Limits limits_of(const GridSpec& spec) {
     // Found by experiment: see docs/users/grid.md. The error was seldom above ten times rounding times the growth.

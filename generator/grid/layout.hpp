@@ -48,7 +48,8 @@ struct Limits {
 };
 Limits limits_of(const GridSpec& spec);
 
-/// Whether images may be rough: their solutions then may need refinement. Pivots of a positive definite matrix do not grow.
+/// Whether the Program has solutions; and whether they may need refinement. Pivots of a positive definite matrix do not grow.
+bool has_solutions(const GridSpec& spec);
 bool can_be_rough(const GridSpec& spec);
 
 /// A launch with all that is the same for all launches of the Spec. It has no levels yet.

@@ -7,8 +7,6 @@
 #include <cstring>
 #include <trifold/error.hpp>
 
-#include "generator/grid/layout.hpp"
-
 namespace trifold {
 namespace {
 
@@ -163,9 +161,9 @@ void GridSolver::Impl::sweep(Session::Call& call, GridOperation operation, const
         run_whole(call, to_string(operation), args_of(b, x, options, first));
 }
 
-/// A solution that takes the place of b, which a refinement needs too.
+/// The last look at a solution needs b, whose place it may take.
 void GridSolver::Impl::run_whole(Session::Call& call, std::string_view operation, trifold_grid_args args) const {
-    args.in_place = args.b == args.x && grid::can_be_rough(plan.spec()) ? 1 : 0;
+    args.in_place = args.b == args.x ? 1 : 0;
     if (args.in_place != 0) run(call, "keep", args);
     run(call, operation, args);
 }

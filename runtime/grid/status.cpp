@@ -143,8 +143,8 @@ void check_range(const std::vector<GridOutcome>& outcomes, const GridSpec& spec)
     constexpr std::size_t most = 8;
     const auto shown = std::span(members).first(std::min(most, members.size()));
     throw OutOfRange(
-        fmt::format("X holds infinities or NaN in {} of {} images, the first of them {}: B does, or entries of X are beyond {}; "
-                    "look at B, or scale it",
+        fmt::format("X is out of range in {} of {} images, the first of them {}: B holds infinities or NaN, or X is above or below the "
+                    "normal range of {}; look at B, or scale it",
                     members.size(), outcomes.size(), fmt::join(shown, ", "), to_string(spec.precision)),
         std::move(failures));
 }

@@ -35,12 +35,12 @@ class Writer {
         for (std::size_t level = 0; level < levels_.size(); ++level) sweep(Kernel::forward, level);
         for (std::size_t level = levels_.size(); level-- > 0;) sweep(Kernel::backward, level);
         if (spec_.boundary == GridBoundary::fixed) whole(Kernel::ring, transposed, "ring of");
-        refine(transposed);
+        whole(Kernel::refine, transposed, "last look at");
         return list_;
     }
     std::vector<Launch> correct(bool transposed) {
         rows(Kernel::correct);
-        refine(transposed);
+        whole(Kernel::refine, transposed, "last look at");
         return list_;
     }
 
@@ -72,9 +72,6 @@ class Writer {
         auto launch = at(0, 0);
         launch.transposed = transposed ? 1 : 0;
         add(kernel, launch, 1, what, 0);
-    }
-    void refine(bool transposed) {
-        if (can_be_rough(spec_)) whole(Kernel::refine, transposed, "refinement of");
     }
     /// A launch with levels first .. last.
     trifold_grid_launch at(std::size_t first, std::size_t last) const {
@@ -173,7 +170,7 @@ void add_launches(Program& program, const GridSpec& spec, const Target& target, 
         operations["correct"] = writer.correct(false);
         operations["correct_transposed"] = writer.correct(true);
     }
-    if (can_be_rough(spec)) operations["keep"] = writer.rows(Kernel::keep);
+    if (has_solutions(spec)) operations["keep"] = writer.rows(Kernel::keep);
     program.scratch_bytes =
         round_up(checked_multiply(writer.scratch(), element_bytes(spec.precision), "scratch of a worker"), workspace_alignment);
 }

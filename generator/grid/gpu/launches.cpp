@@ -145,12 +145,11 @@ class Launches {
     /// The outcome of an image, from the record of its last front.
     void add_outcome() { add_early(Kernel::finish, 0, at(levels_.size() - 1), 1, "outcome, from level", levels_.size() - 1); }
 
-    /// Refines what misses the bound.
+    /// The last look at a solution, and refinement where it is needed.
     void add_refinement(bool transposed) {
-        if (!can_be_rough(spec_)) return;
         const auto widest = static_cast<std::size_t>(std::ranges::max_element(levels_, {}, &Level::eliminated) - levels_.begin());
         auto launch = at(0, transposed);
-        add_early(Kernel::refine, refine_bytes(target_, levels_[widest].eliminated, real_), launch, 1, "refinement, with level", widest);
+        add_early(Kernel::refine, refine_bytes(target_, levels_[widest].eliminated, real_), launch, 1, "last look, with level", widest);
     }
 
     /// A front gets a thread block. A small one gets a team of lanes, with at least one lane for each pixel that it eliminates.
@@ -315,7 +314,7 @@ void add_launches(Program& program, const GridSpec& spec, const Target& target, 
         operations["correct"] = launches.correct(false);
         operations["correct_transposed"] = launches.correct(true);
     }
-    if (can_be_rough(spec)) operations["keep"] = launches.pixels(trifold_grid_keep, false, "copy of B");
+    if (has_solutions(spec)) operations["keep"] = launches.pixels(trifold_grid_keep, false, "copy of B");
     add_units(program, spec, target, knobs, launches.launched());
 }
 

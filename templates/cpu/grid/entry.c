@@ -70,7 +70,7 @@ KERNEL(TRIFOLD_KERNEL_BACKWARD) {
 
 KERNEL(TRIFOLD_KERNEL_RING) { TASKS finish_ring(c, task); }
 
-KERNEL(TRIFOLD_KERNEL_REFINE) { TASKS refine_rough(c, task); }
+KERNEL(TRIFOLD_KERNEL_REFINE) { TASKS look_at_solution(c, task); }
 
 /* A task: a row of an image. */
 KERNEL(TRIFOLD_KERNEL_KEEP) { TASKS keep_row(c, task / (launch->pixels / launch->pitch), task % (launch->pixels / launch->pitch)); }

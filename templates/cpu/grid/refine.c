@@ -1,4 +1,5 @@
-/* Refinement of solutions that miss the bound of the backward error. A task has an image, which is seldom so rough. */
+/* A last look at solutions: whether they are in the normal range, and within the bound of the backward error, for which they are refined. A
+ * task has an image, which is seldom so rough. */
 #include "cpu/grid/columns.c"
 #include "cpu/grid/images.c"
 
@@ -51,7 +52,7 @@ NOINLINE int residual_is_small(const context* c, integer member) {
     return small;
 }
 
-NOINLINE void give_up(const context* c, integer member) {
+INLINE void give_up(const context* c, integer member) {
     const trifold_grid_launch* launch = c->launch;
     trifold_grid_status* status = status_of(c, member);
     if (status->rough > 1 || c->args->accepts || status->left != trifold_grid_all) return;
@@ -60,10 +61,19 @@ NOINLINE void give_up(const context* c, integer member) {
         for (integer column = 0; column < c->args->used_columns; ++column) x_at(c, member, pixel)[column] = NOT_A_NUMBER;
 }
 
+/* Whether all of a column of x is below the normal range, and not all of b is zero. The first element of most shows that it is not. */
+INLINE int vanishes(const context* c, integer member, integer column) {
+    const double least_normal = (double)power_of_two(-scale_most);
+    int given = 0;
+    for (integer pixel = 0; pixel < c->launch->pixels; ++pixel)
+        if (size_of((double)x_at(c, member, pixel)[column]) >= least_normal) return 0;
+    for (integer pixel = 0; pixel < c->launch->pixels; ++pixel) given |= original_b(c, member, pixel)[column] != 0;
+    return given;
+}
+
 /* Refines the solution of a rough image until it is within the bound. */
 NOINLINE void refine_rough(const context* c, integer member) {
     const trifold_grid_status* status = status_of(c, member);
-    if (!status->rough || c->args->step || grid_has_failed(&status->record, c->args->accepts)) return;
     trifold_grid_args args = *c->args;
     const context here = {&args, c->launch, c->scratch};
     args.stencil = workspace_at(c, c->launch->stencil);
@@ -72,4 +82,11 @@ NOINLINE void refine_rough(const context* c, integer member) {
         solve_residual(&here, member);
         for (integer row = 0; row < c->launch->pixels / c->launch->pitch; ++row) correct_row(&here, member, row);
     }
+}
+
+INLINE void look_at_solution(const context* c, integer member) {
+    const trifold_grid_status* status = status_of(c, member);
+    if (c->args->step || grid_has_failed(&status->record, c->args->accepts)) return;
+    for (integer column = 0; column < c->args->used_columns; ++column) watch(c, member, !vanishes(c, member, column));
+    if (status->rough) refine_rough(c, member);
 }

@@ -1,5 +1,5 @@
-/* Refinement of solutions that miss the bound of the backward error. An image is seldom so rough, so a thread block does it alone: others
- * only see that there is nothing to do. */
+/* A last look at solutions: whether they are in the normal range, and within the bound of the backward error, for which they are refined.
+ * An image is seldom so rough, so a thread block does it alone. */
 #include "gpu/grid/pixels.cuh"
 #include "gpu/grid/records.cuh"
 #include "gpu/grid/sweep.cuh"
@@ -142,16 +142,30 @@ TRIFOLD_DEVICE void give_up(const Context& c, trifold_int member) {
     });
 }
 
+/* Notes columns of x all of which are below the normal range, though not all of b is zero. A warp has a column. The first elements of most
+ * show that they are not. */
+TRIFOLD_DEVICE void note_vanished(const Context& c, trifold_int member) {
+    const double least_normal = static_cast<double>(power_of_two(-scale_most));
+    for (int column = warp_index(); column < c.args.used_columns; column += refine_warps) {
+        bool found = false, given = false;
+        for (trifold_int pixel = lane_index(); pixel - lane_index() < c.launch.pixels && !found; pixel += warp_lanes) {
+            const real value = pixel < c.launch.pixels ? x_at(c, member, pixel)[column] : real(0);
+            found = warp_most(size_of(static_cast<double>(value))) >= least_normal;
+        }
+        for (trifold_int pixel = lane_index(); pixel < c.launch.pixels && !found; pixel += warp_lanes)
+            given = given || original_b(c, member, pixel)[column] != 0;
+        note_left(c, member, given);
+    }
+}
+
 /* Refines the solution of a rough image until it is within the bound. */
-TRIFOLD_DEVICE void refine_rough(const Context& c) {
-    wait_for_launches();
-    const trifold_int member = group_y();
+TRIFOLD_DEVICE void refine_rough(const Context& c, trifold_int member) {
     const trifold_grid_status* const status = status_of(c, member);
-    if (!status->rough || c.args.step || grid_has_failed(&status->record, c.args.accepts)) return;
     trifold_grid_args args = c.args;
     const Context here = {args, c.launch};
     args.stencil = workspace_at(c, c.launch.stencil);
     for (int step = 0;; ++step) {
+        block_sync();
         const bool all = status->left == trifold_grid_all;
         if (!all || residual_is_small(here, member)) return;
         if (step == most_steps) return give_up(here, member);
@@ -160,6 +174,15 @@ TRIFOLD_DEVICE void refine_rough(const Context& c) {
     }
 }
 
+TRIFOLD_DEVICE void look_at_solution(const Context& c) {
+    wait_for_launches();
+    const trifold_int member = group_y();
+    const trifold_grid_status* const status = status_of(c, member);
+    if (c.args.step || grid_has_failed(&status->record, c.args.accepts)) return;
+    note_vanished(c, member);
+    if (!symmetric && status->rough) refine_rough(c, member);
+}
+
 #ifdef TRIFOLD_KERNEL_REFINE
-GRID_KERNEL(REFINE, refine_threads, refine_rough(c))
+GRID_KERNEL(REFINE, refine_threads, look_at_solution(c))
 #endif
