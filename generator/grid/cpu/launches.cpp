@@ -35,7 +35,8 @@ class Writer {
         for (std::size_t level = 0; level < levels_.size(); ++level) sweep(Kernel::forward, level);
         for (std::size_t level = levels_.size(); level-- > 0;) sweep(Kernel::backward, level);
         if (spec_.boundary == GridBoundary::fixed) whole(Kernel::ring, transposed, "ring of");
-        whole(Kernel::refine, transposed, "last look at");
+        // An image of one box has had its last look by the backward sweep.
+        if (spec_.boundary == GridBoundary::fixed || levels_.size() > 1) whole(Kernel::refine, transposed, "last look at");
         return list_;
     }
     std::vector<Launch> correct(bool transposed) {

@@ -84,7 +84,7 @@ NOINLINE void refine_rough(const context* c, integer member) {
     }
 }
 
-INLINE void look_at_solution(const context* c, integer member) {
+NOINLINE void look_at_solution(const context* c, integer member) {
     const trifold_grid_status* status = status_of(c, member);
     if (c->args->step || grid_has_failed(&status->record, c->args->accepts)) return;
     for (integer column = 0; column < c->args->used_columns; ++column) watch(c, member, !vanishes(c, member, column));

@@ -355,6 +355,11 @@ TEST_CASE("emulated images: singular ones solve to NaN, and what a solution come
                 b[b.size() / 2] = 1;
                 grid.run("solve_transposed", args);
                 CHECK(grid.status(0).left == 0);
+                for (const double size : {1e-320, 0.0}) {
+                    std::ranges::fill(b, size);
+                    grid.run("solve", args);
+                    CHECK(grid.status(0).left == (size > 0 ? trifold_grid_beyond_range : trifold_grid_all));
+                }
                 for (const auto& finding : grid.findings()) FAIL_CHECK(finding);
             }
 }

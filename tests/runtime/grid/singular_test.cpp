@@ -330,6 +330,41 @@ TEST_CASE("infinities and NaN in a solution, by B or by overflow, are out of ran
             }
 }
 
+TEST_CASE("a solution all of which is below the normal range is out of range, unless B is zero") {
+    const auto check = [](auto real, double size, double least) {
+        using Real = decltype(real);
+        auto spec = spec_of(9, 7);
+        spec.precision = sizeof(Real) == 8 ? Precision::f64 : Precision::f32;
+        spec.batch = 2;
+        spec.rhs = 2;
+        auto image = problem("poisson", 9, 7, 1);
+        for (auto& value : image.stencil) value *= size;
+        auto stencils = rounded<Real>(image.stencil);
+        stencils.insert(stencils.end(), stencils.begin(), stencils.begin() + 9 * 63);
+        for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric}) {
+            spec.matrix = matrix;
+            GridSolver solver{GridPlan(spec, tested_device())};
+            solver.factor(stencils);
+            const auto is_in_range = [&](double first, double second, bool in_place) {
+                std::vector<Real> b(4 * 63), x(b.size());
+                for (std::size_t k = 0; k < b.size(); ++k) b[k] = static_cast<Real>(k < 2 * 63 ? (k % 2 == 0 ? first : second) : 1);
+                in_place ? solver.solve_transposed(b, b) : solver.solve(b, x);
+                CHECK(solver.status()[1].solution);
+                return solver.status()[0].solution;
+            };
+            for (const bool in_place : {false, true}) {
+                CHECK(!is_in_range(size * least / 1e5, 1, in_place));
+                CHECK(!is_in_range(1, std::numeric_limits<Real>::denorm_min(), in_place));
+                CHECK(is_in_range(0, 1, in_place));
+                CHECK(is_in_range(0, 0, in_place));
+                CHECK(is_in_range(size * least * 1000, 1, in_place));
+            }
+        }
+    };
+    check(double(), 1e200, 2.3e-308);
+    check(float(), 1e20, 1.2e-38);
+}
+
 TEST_CASE("an image that is nearly singular is NaN in all that is asked of it, and another of its batch is not") {
     auto spec = spec_of(7, 5);
     spec.batch = 2;
