@@ -31,7 +31,7 @@ struct Shape {
 struct Layout {
     std::vector<Buffer> buffers;
     std::vector<trifold_grid_level> levels;
-    std::int64_t status = 0, scale = -1, edge = -1, residual = 0;
+    std::int64_t status = 0, scale = -1, edge = -1, residual = 0, kept_b = 0, stencil = -1, all_levels = 0;
     std::int64_t bytes = 0;  ///< the size of all buffers
 };
 
@@ -41,11 +41,16 @@ Layout layout_of(const GridSpec& spec, const std::vector<Level>& levels, const S
 /// Where a factorization is no good any more. A least pivot below the first means that the matrix is nearly singular, and below the second,
 /// if that is not 0, that it may be. A negative pivot of a symmetric matrix means the same below the third, and above it that the matrix is
 /// not positive definite. Pivots that grow above the fourth lose too many digits. Rows whose sums are at most the fifth of their entries
-/// sum to zero.
+/// sum to zero. Solutions are looked at where pivots grow above the sixth times the least, since their backward errors may be above the
+/// seventh.
 struct Limits {
-    double least_pivot, doubtful_pivot, negligible_pivot, growth, row_sum;
+    double least_pivot, doubtful_pivot, negligible_pivot, growth, row_sum, rough, backward_error;
 };
 Limits limits_of(const GridSpec& spec);
+
+/// Whether the Program has solutions; and whether they may need refinement. Pivots of a positive definite matrix do not grow.
+bool has_solutions(const GridSpec& spec);
+bool can_be_rough(const GridSpec& spec);
 
 /// A launch with all that is the same for all launches of the Spec. It has no levels yet.
 trifold_grid_launch launch_of(const GridSpec& spec, const Layout& layout);

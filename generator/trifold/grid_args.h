@@ -20,6 +20,8 @@ typedef struct {
     trifold_int begins;  /* 1: no panel of this call has been solved yet */
     trifold_int
         accepts; /* 1: the call accepts a factorization whose status would say that A is nearly singular, or its elimination unstable */
+    trifold_int in_place; /* 1: x takes the place of b, of which the workspace has a copy */
+    trifold_int step;     /* 1: x is a step of refinement, and is taken as it is */
     void* workspace;
 } trifold_grid_args;
 
@@ -80,7 +82,7 @@ typedef struct {
 } trifold_grid_factor;
 
 /* GPU: each thread has a pixel. */
-typedef enum { trifold_grid_ring, trifold_grid_residual, trifold_grid_correct, trifold_grid_gradient } trifold_grid_work;
+typedef enum { trifold_grid_ring, trifold_grid_keep, trifold_grid_residual, trifold_grid_correct, trifold_grid_gradient } trifold_grid_work;
 typedef struct {
     trifold_int work; /* a trifold_grid_work */
 } trifold_grid_pixels;
@@ -102,10 +104,14 @@ typedef struct {
     trifold_int status;        /* a trifold_grid_status a member */
     trifold_int scale;         /* A not symmetric: exponents of the unknowns' rows, 32-bit integers; see templates/grid/scale.h */
     trifold_int residual;      /* place of b - A x in the workspace: [batch][H][W] by the columns of this call */
-    trifold_int transposed;    /* 1: the system is A' x = b */
-    trifold_int leaves;        /* 1: the first level is that of the leaf tiles */
-    trifold_int number;        /* number of the last level, counted from the leaf tiles */
-    trifold_int kind;          /* a trifold_grid_kind */
+    trifold_int kept_b;        /* place of the copy of b, likewise */
+    trifold_int stencil;       /* place of the stencils of images that are rough, [batch][H][W][9]; -1: none can be */
+    trifold_int all_levels;    /* place of a trifold_grid_level a level, and how many there are */
+    trifold_int level_count;
+    trifold_int transposed; /* 1: the system is A' x = b */
+    trifold_int leaves;     /* 1: the first level is that of the leaf tiles */
+    trifold_int number;     /* number of the last level, counted from the leaf tiles */
+    trifold_int kind;       /* a trifold_grid_kind */
     union {
         trifold_grid_share share;
         trifold_grid_step step;
@@ -114,7 +120,8 @@ typedef struct {
         trifold_grid_pixels pixelwise;
         trifold_grid_task task;
     };
-    double least, negligible, growth, row_sum; /* limits of a record's pivots and sums; see templates/grid/outcome.h */
+    double least, negligible, growth, row_sum, rough; /* limits of a record's pivots and sums; see templates/grid/outcome.h */
+    double bound;                                     /* of a solution's backward error */
     trifold_int levels;
     trifold_grid_level level[trifold_grid_levels];
 } trifold_grid_launch;
@@ -143,11 +150,19 @@ typedef enum {
     trifold_grid_unstable   /* pivots grew so much that few digits are left */
 } trifold_grid_problem;
 
+/* What is left of the solution of the last call. */
+typedef enum {
+    trifold_grid_all,
+    trifold_grid_beyond_range, /* it has an infinity or NaN */
+    trifold_grid_inaccurate    /* its backward error stayed above the bound, so it is NaN now */
+} trifold_grid_left;
+
 /* The status of a member's factorization. */
 typedef struct {
     trifold_grid_record record; /* record of the first front with a problem; if there is none, sums and extremes of all fronts */
     trifold_int level, place;   /* that front, and its number among the boxes of the level */
-    trifold_int left;           /* 1: the solution of the last call has an infinity or NaN */
+    trifold_int left;           /* a trifold_grid_left */
+    trifold_int rough;          /* 1: its solutions are looked at, and refined; 2: and taken as they come */
 } trifold_grid_status;
 
 #endif

@@ -20,7 +20,7 @@ enum class GridPivoting { none, partial };
 /// hold.
 enum class GridBoundary { natural, fixed };
 
-/// What a caller can ask of a GridSolver. Log determinant and status come with every factorization; `refine` needs memory of its own.
+/// What a caller can ask of a GridSolver. Log determinant and status come with every factorization.
 enum class GridOperation { factor, solve, solve_transposed, factor_solve, gradient, refine };
 using GridOperations = std::set<GridOperation>;
 GridOperations all_grid_operations();

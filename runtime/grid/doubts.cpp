@@ -109,10 +109,10 @@ void GridSolver::Impl::solve_again(Session::Call& call, const void* stencil, con
     const std::array arrays{array_of({"B", 1}, any(b), options), array_of({"X", 1, Access::write}, any(x), options),
                             array_of(stencil_array, any(stencil), options)};
     call.bind_host(std::span(arrays).first(with_factors ? 2 : 3));
-    if (with_factors)
-        sweep(call, GridOperation::solve, call.at(0), call.at(1), options);
-    else
-        factor_solve(call, call.at(2), call.at(0), call.at(1), options);
+    auto args = args_of(call.at(0), call.at(1), options, 0);
+    args.step = 1;
+    if (!with_factors) args.stencil = call.at(2);
+    run(call, with_factors ? "solve" : "factor_solve", args);
     call.finish();
 }
 

@@ -158,15 +158,23 @@ void GridSolver::Impl::factor(Session::Call& call, const void* stencil, const Gr
 
 void GridSolver::Impl::sweep(Session::Call& call, GridOperation operation, const void* b, void* x, const GridOptions& options) {
     for (std::int64_t first = 0; first < options.columns; first += plan.spec().rhs)
-        run(call, to_string(operation), args_of(b, x, options, first));
+        run_whole(call, to_string(operation), args_of(b, x, options, first));
+}
+
+/// The last look at a solution needs b, whose place it may take.
+void GridSolver::Impl::run_whole(Session::Call& call, std::string_view operation, trifold_grid_args args) const {
+    args.in_place = args.b == args.x ? 1 : 0;
+    if (args.in_place != 0) run(call, "keep", args);
+    run(call, operation, args);
 }
 
 void GridSolver::Impl::factor_solve(Session::Call& call, const void* stencil, const void* b, void* x, const GridOptions& options) {
     auto args = args_of(b, x, options, 0);
     args.stencil = stencil;
-    run(call, "factor_solve", args);
+    run_whole(call, "factor_solve", args);
     factored = std::max(factored, options.members);
-    for (auto first = plan.spec().rhs; first < options.columns; first += plan.spec().rhs) run(call, "solve", args_of(b, x, options, first));
+    for (auto first = plan.spec().rhs; first < options.columns; first += plan.spec().rhs)
+        run_whole(call, "solve", args_of(b, x, options, first));
 }
 
 void GridSolver::Impl::refine(Session::Call& call, const void* stencil, const void* b, void* x, bool transposed,
@@ -178,8 +186,9 @@ void GridSolver::Impl::refine(Session::Call& call, const void* stencil, const vo
         run(call, transposed ? "residual_transposed" : "residual", args);
         auto step = args_of(residual, residual, {.columns = args.used_columns, .members = args.members}, 0);
         step.begins = args.begins;
+        step.step = 1;
         run(call, transposed ? "solve_transposed" : "solve", step);
-        run(call, "correct", args);
+        run(call, transposed ? "correct_transposed" : "correct", args);
     }
 }
 

@@ -54,6 +54,7 @@ struct GridSolver::Impl {
     void settle_doubts(Session::Call& call, const Real* stencil, Real* x, const GridOptions& options);
 
     void run(Session::Call& call, std::string_view operation, const trifold_grid_args& args) const;
+    void run_whole(Session::Call& call, std::string_view operation, trifold_grid_args args) const;
     /// In the host's memory, with the factors that are there, or where the Program has no solution alone, with new ones.
     void solve_again(Session::Call& call, const void* stencil, const void* b, void* x, const GridOptions& options);
     void mark(Session::Call& call, std::int64_t member, trifold_grid_problem problem);

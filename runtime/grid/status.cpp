@@ -30,7 +30,7 @@ bool is_last_pivot(const trifold_grid_status& status, const GridSpec& spec, cons
 GridProblem problem_of(const trifold_grid_status& status, const GridSpec& spec, const std::vector<grid::Level>& levels) {
     const auto& record = status.record;
     const auto at = record.problem;
-    if (at == trifold_grid_sound) return GridProblem::none;
+    if (at == trifold_grid_sound) return status.left == trifold_grid_inaccurate ? GridProblem::unstable : GridProblem::none;
     if (at == trifold_grid_beyond) return GridProblem::beyond_image;
     if (at == trifold_grid_no_number) return GridProblem::not_finite;
     if (at == trifold_grid_nearly) return GridProblem::nearly_singular;
@@ -93,12 +93,11 @@ GridOutcome GridSolver::Impl::outcome_of(const trifold_grid_status& status) cons
     GridOutcome outcome;
     outcome.least_pivot = record.least;
     outcome.growth = record.entry > 0 ? record.largest / record.entry : 0;
-    outcome.solution = record.problem != trifold_grid_sound || status.left == 0;
-    if (record.problem == trifold_grid_sound) return outcome;
+    outcome.solution = record.problem != trifold_grid_sound || status.left != trifold_grid_beyond_range;
     const std::int64_t origin = spec.boundary == GridBoundary::fixed ? 1 : 0, width = grid::unknown_width(spec);
     const auto& levels = plan.state().levels;
     outcome.problem = problem_of(status, spec, levels);
-    if (outcome.problem == GridProblem::nearly_singular || outcome.problem == GridProblem::unstable)
+    if (outcome.problem == GridProblem::none || outcome.problem == GridProblem::nearly_singular || outcome.problem == GridProblem::unstable)
         return outcome;  // no one pixel is to blame
     outcome.pixel_x = record.pixel % width + origin;
     outcome.pixel_y = record.pixel / width + origin;
@@ -144,8 +143,8 @@ void check_range(const std::vector<GridOutcome>& outcomes, const GridSpec& spec)
     constexpr std::size_t most = 8;
     const auto shown = std::span(members).first(std::min(most, members.size()));
     throw OutOfRange(
-        fmt::format("X holds infinities or NaN in {} of {} images, the first of them {}: B does, or entries of X are beyond {}; "
-                    "look at B, or scale it",
+        fmt::format("X is out of range in {} of {} images, the first of them {}: B holds infinities or NaN, or X is above or below the "
+                    "normal range of {}; look at B, or scale it",
                     members.size(), outcomes.size(), fmt::join(shown, ", "), to_string(spec.precision)),
         std::move(failures));
 }

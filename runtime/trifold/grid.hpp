@@ -43,7 +43,7 @@ struct GridOptions {
 };
 
 /// Problems of an image's matrix. `nearly_singular`: rounding decides its least pivot. `unstable`: pivots grew so much that few
-/// digits are left.
+/// digits are left, or the last solution missed the bound of the backward error, 1e-12 in f64 and 2e-5 in f32, and is NaN.
 enum class GridProblem { none, beyond_image, not_finite, pivot, nearly_singular, unstable };
 
 /// A rectangle of pixels, both ends included.
@@ -61,7 +61,7 @@ struct GridOutcome {
     /// The smallest pivot, over the size of its row; of a symmetric matrix over the diagonal entry that it began with. 0 where one failed.
     double least_pivot = 1;
     double growth = 0;     ///< the largest pivot over the size of its row; of a symmetric matrix over the largest entry of A
-    bool solution = true;  ///< X of the last solution holds no infinity and no NaN, or the matrix has a problem
+    bool solution = true;  ///< X of the last solution is in range, or the matrix has a problem
     bool operator==(const GridOutcome&) const = default;
     bool ok() const { return problem == GridProblem::none && solution; }
 };
@@ -188,7 +188,7 @@ class GridSolver {
     /// Whether check() would return.
     bool ok();
     /// Throws GridFailed naming images whose matrices failed, their fronts and what to do; and OutOfRange where the last solution of some
-    /// image has infinities or NaN, as it has where B does.
+    /// image has infinities or NaN, as it has where B does, or a column that is all below the normal range though B's is not zero.
     void check();
     /// One entry for each image that a factorization has covered.
     const std::vector<GridOutcome>& status();

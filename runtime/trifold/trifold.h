@@ -329,7 +329,7 @@ enum {
     TRIFOLD_GRID_SOLVE_TRANSPOSED = 1 << 2,
     TRIFOLD_GRID_FACTOR_SOLVE = 1 << 3,
     TRIFOLD_GRID_GRADIENT = 1 << 4,
-    TRIFOLD_GRID_REFINE = 1 << 5, /* needs memory of its own */
+    TRIFOLD_GRID_REFINE = 1 << 5,
     TRIFOLD_GRID_ALL = (1 << 6) - 1
 };
 
@@ -424,7 +424,7 @@ typedef struct {
     int64_t front_x0, front_x1, front_y0, front_y1; /* the pixels that it eliminates */
     int64_t pixel_x, pixel_y;                       /* where it failed */
     double least_pivot, growth;
-    int64_t range; /* 0, or TRIFOLD_RANGE_SOLUTION where x of the last solution holds infinities or NaN */
+    int64_t range; /* 0, or TRIFOLD_RANGE_SOLUTION where x of the last solution is out of range */
 } trifold_grid_outcome;
 /* det A = sign exp(log); log is NaN where the image failed. */
 typedef struct {

@@ -11,9 +11,25 @@
 namespace trifold::grid::cpu {
 
 /// The kernels of a unit.
-enum class Kernel { eliminate, assemble, pivots, panel, product, finish, forward, backward, ring, residual, correct, gradient };
-inline constexpr std::array<std::string_view, 12> kernel_names{"eliminate", "assemble", "pivots", "panel",    "product", "finish",
-                                                               "forward",   "backward", "ring",   "residual", "correct", "gradient"};
+enum class Kernel {
+    eliminate,
+    assemble,
+    pivots,
+    panel,
+    product,
+    finish,
+    forward,
+    backward,
+    ring,
+    refine,
+    keep,
+    residual,
+    correct,
+    gradient
+};
+inline constexpr std::array<std::string_view, 14> kernel_names{"eliminate", "assemble", "pivots",   "panel",   "product",
+                                                               "finish",    "forward",  "backward", "ring",    "refine",
+                                                               "keep",      "residual", "correct",  "gradient"};
 
 /// A register tile: strips of so many lanes, by columns.
 struct Tile {

@@ -34,10 +34,14 @@ class Writer {
         };
         for (std::size_t level = 0; level < levels_.size(); ++level) sweep(Kernel::forward, level);
         for (std::size_t level = levels_.size(); level-- > 0;) sweep(Kernel::backward, level);
-        if (spec_.boundary == GridBoundary::natural) return list_;
-        auto ring = at(0, 0);
-        ring.transposed = transposed ? 1 : 0;
-        add(Kernel::ring, ring, 1, "ring of", 0);
+        if (spec_.boundary == GridBoundary::fixed) whole(Kernel::ring, transposed, "ring of");
+        // An image of one box has had its last look by the backward sweep.
+        if (spec_.boundary == GridBoundary::fixed || levels_.size() > 1) whole(Kernel::refine, transposed, "last look at");
+        return list_;
+    }
+    std::vector<Launch> correct(bool transposed) {
+        rows(Kernel::correct);
+        whole(Kernel::refine, transposed, "last look at");
         return list_;
     }
 
@@ -64,6 +68,12 @@ class Writer {
     }
 
   private:
+    /// A launch with a task for each image.
+    void whole(Kernel kernel, bool transposed, std::string_view what) {
+        auto launch = at(0, 0);
+        launch.transposed = transposed ? 1 : 0;
+        add(kernel, launch, 1, what, 0);
+    }
     /// A launch with levels first .. last.
     trifold_grid_launch at(std::size_t first, std::size_t last) const {
         auto launch = launch_of(spec_, layout_);
@@ -158,8 +168,10 @@ void add_launches(Program& program, const GridSpec& spec, const Target& target, 
     if (needs(GridOperation::refine)) {
         operations["residual"] = writer.rows(Kernel::residual);
         operations["residual_transposed"] = writer.rows(Kernel::residual, true);
-        operations["correct"] = writer.rows(Kernel::correct);
+        operations["correct"] = writer.correct(false);
+        operations["correct_transposed"] = writer.correct(true);
     }
+    if (has_solutions(spec)) operations["keep"] = writer.rows(Kernel::keep);
     program.scratch_bytes =
         round_up(checked_multiply(writer.scratch(), element_bytes(spec.precision), "scratch of a worker"), workspace_alignment);
 }

@@ -55,6 +55,8 @@ class Assumptions {
                 return product(2 * grid_tile_rows, 8);
             case Kernel::finish:
                 return finish();
+            case Kernel::refine:
+                return refine();
             case Kernel::forward_small:
             case Kernel::backward_small:
                 return teams(grid_team_lanes);
@@ -132,7 +134,7 @@ class Assumptions {
               static_cast<int>(kind()));
         holds(made_.groups >= 1 && made_.groups <= 0x7fffffff, "{} thread blocks are not counted in 31 bits", made_.groups);
         holds(launch_.levels >= 1 && launch_.levels <= trifold_grid_levels, "{} levels", launch_.levels);
-        if (made_.kernel == Kernel::pixels) return;
+        if (made_.kernel == Kernel::pixels || made_.kernel == Kernel::refine) return;
         const auto& last = launch_.level[launch_.levels - 1];
         holds(last.x_halvings == level_.x_halvings && last.y_halvings == level_.y_halvings, "it has the boxes of another level");
         holds(last.eliminated >= level_.eliminated && last.kept >= level_.kept, "its boxes have more pixels than there is room for");
@@ -197,6 +199,12 @@ class Assumptions {
     void finish() const {
         holds(level_.boxes() == 1 && level_.kept == 0, "it gathers what the last front knows");
         threads(64);
+        groups(1);
+    }
+
+    void refine() const {
+        threads(grid_wide_threads);
+        shared(refine_bytes(target_, level_.eliminated, real_));
         groups(1);
     }
 

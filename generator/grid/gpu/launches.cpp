@@ -44,6 +44,13 @@ class Launches {
         for (std::size_t level = levels_.size(); level-- > 0;)
             placement_of(level) != nullptr ? sweep(false, level, transposed) : backward(level, transposed);
         if (spec_.boundary == GridBoundary::fixed) add_pixels(trifold_grid_ring, transposed, "ring");
+        add_refinement(transposed);
+        return list_;
+    }
+
+    std::vector<Launch> correct(bool transposed) {
+        pixels(trifold_grid_correct, transposed, "correction");
+        add_refinement(transposed);
         return list_;
     }
 
@@ -137,6 +144,13 @@ class Launches {
 
     /// The outcome of an image, from the record of its last front.
     void add_outcome() { add_early(Kernel::finish, 0, at(levels_.size() - 1), 1, "outcome, from level", levels_.size() - 1); }
+
+    /// The last look at a solution, and refinement where it is needed.
+    void add_refinement(bool transposed) {
+        const auto widest = static_cast<std::size_t>(std::ranges::max_element(levels_, {}, &Level::eliminated) - levels_.begin());
+        auto launch = at(0, transposed);
+        add_early(Kernel::refine, refine_bytes(target_, levels_[widest].eliminated, real_), launch, 1, "last look, with level", widest);
+    }
 
     /// A front gets a thread block. A small one gets a team of lanes, with at least one lane for each pixel that it eliminates.
     void sweep(bool forward, std::size_t level, bool transposed) {
@@ -297,8 +311,10 @@ void add_launches(Program& program, const GridSpec& spec, const Target& target, 
     if (needs(GridOperation::refine)) {
         operations["residual"] = launches.pixels(trifold_grid_residual, false, "residual");
         operations["residual_transposed"] = launches.pixels(trifold_grid_residual, true, "residual");
-        operations["correct"] = launches.pixels(trifold_grid_correct, false, "correction");
+        operations["correct"] = launches.correct(false);
+        operations["correct_transposed"] = launches.correct(true);
     }
+    if (has_solutions(spec)) operations["keep"] = launches.pixels(trifold_grid_keep, false, "copy of B");
     add_units(program, spec, target, knobs, launches.launched());
 }
 

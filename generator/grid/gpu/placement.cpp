@@ -29,6 +29,7 @@ std::int64_t threads_of(Kernel kernel, const Target& target) {
         case Kernel::forward_kept:
         case Kernel::backward_kept:
         case Kernel::pixels:
+        case Kernel::refine:
             return grid_wide_threads;
         case Kernel::step_few:
         case Kernel::step_1:
@@ -73,6 +74,10 @@ const OnChip* on_chip_of(const GridSpec& spec, const Target& target, const Level
     for (const auto& kernel : on_chip)
         if (level.eliminated <= kernel.width && level.kept <= kernel.kept && chip_bytes(spec, level, kernel) <= limit) return &kernel;
     return nullptr;
+}
+
+std::int64_t refine_bytes(const Target& target, std::int64_t eliminated, std::int64_t real) {
+    return grid_wide_threads / warp_lanes(target) * static_cast<std::int64_t>(sizeof(double)) + eliminated * real;
 }
 
 std::vector<Panel> panels_of(const Level& level, std::int64_t most_columns, bool small_blocks) {

@@ -32,6 +32,7 @@ enum class Kernel {
     product,
     wide_product,
     finish,
+    refine,
     forward_small,
     backward_small,
     forward,
@@ -44,7 +45,7 @@ enum class Kernel {
     backward_pivots_transposed,
     pixels
 };
-inline constexpr std::array<std::string_view, 28> kernel_names{"leaf",
+inline constexpr std::array<std::string_view, 29> kernel_names{"leaf",
                                                                "tiny",
                                                                "small",
                                                                "middle",
@@ -61,6 +62,7 @@ inline constexpr std::array<std::string_view, 28> kernel_names{"leaf",
                                                                "product",
                                                                "wide_product",
                                                                "finish",
+                                                               "refine",
                                                                "forward_small",
                                                                "backward_small",
                                                                "forward",
@@ -110,6 +112,8 @@ Kernel step_of(int row_groups);
 int row_groups_of(Kernel kernel);
 /// Shared memory of a step's kernel, with room for a panel where that stays on chip.
 std::int64_t step_bytes(const Target& target, std::int64_t real, int row_groups, bool on_chip);
+/// Shared memory of a refinement, whose widest front eliminates so many pixels.
+std::int64_t refine_bytes(const Target& target, std::int64_t eliminated, std::int64_t real);
 /// Whether shared memory has room for the panels of every step's kernel.
 bool panel_on_chip(const Target& target, std::int64_t real);
 

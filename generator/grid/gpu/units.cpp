@@ -39,8 +39,9 @@ const std::vector<Group>& groups() {
          {"gpu/grid/assemble.cuh", "gpu/grid/panel.cuh", "gpu/grid/product.cuh"}},
         {"wide_product", {Kernel::wide_product}, {"gpu/grid/product.cuh"}},
         {"sweeps",
-         {Kernel::forward_small, Kernel::backward_small, Kernel::forward, Kernel::backward, Kernel::forward_kept, Kernel::backward_kept},
-         {"gpu/grid/sweep_shared.cuh"}},
+         {Kernel::forward_small, Kernel::backward_small, Kernel::forward, Kernel::backward, Kernel::forward_kept, Kernel::backward_kept,
+          Kernel::refine},
+         {"gpu/grid/sweep_shared.cuh", "gpu/grid/refine.cuh"}},
         {"pivots", {Kernel::forward_pivots, Kernel::backward_pivots}, {"gpu/grid/sweep_shared.cuh"}},
         {"pivots_transposed", {Kernel::forward_pivots_transposed, Kernel::backward_pivots_transposed}, {"gpu/grid/sweep_shared.cuh"}},
         {"pixels", {Kernel::pixels}, {"gpu/grid/pixels.cuh"}}};
@@ -78,10 +79,11 @@ std::vector<std::string> options_of(const Target& target) {
     return {"-arch=" + target.arch, "-std=c++17", "--ptxas-options=-v", "--split-compile=4", "--diag-suppress=128,177"};
 }
 
-/// Thread blocks of a kernel for which a multiprocessor must have registers. The kernels of A' have no rows of their own.
+/// Thread blocks of a kernel for which a multiprocessor must have registers. The kernels of A' and refinement have no rows of their own.
 std::int64_t blocks_of(Kernel kernel, const GridSpec& spec, const Target& target, const Knobs& knobs) {
     const auto like = kernel == Kernel::forward_pivots_transposed    ? Kernel::forward_pivots
                       : kernel == Kernel::backward_pivots_transposed ? Kernel::backward_pivots
+                      : kernel == Kernel::refine                     ? Kernel::pixels
                                                                      : kernel;
     const double symmetric = spec.matrix == GridMatrix::symmetric ? 1 : 0, bytes = static_cast<double>(element_bytes(spec.precision));
     return take(knobs, device_of(target), blocks_knob(name_of(like)), {{"symmetric", symmetric}, {"bytes", bytes}});

@@ -56,7 +56,7 @@ class Status(NamedTuple):
     level: Any  #: of that front, 0 for the smallest; -1: no one front failed
     least_pivot: Any  #: the smallest, over the size of its row; of a symmetric A over the diagonal entry that it began with
     growth: Any  #: the largest pivot over the size of its row: where it is large, digits were lost. Of a symmetric A over its largest entry
-    solution: Any  #: False: A has no problem, but x of the last solution holds infinities or NaN
+    solution: Any  #: False: A has no problem, but x of the last solution is out of range
 
 
 class Determinant(NamedTuple):
@@ -76,8 +76,8 @@ def solve(stencil: ArrayLike, b: ArrayLike, out: ArrayLike | None = None, *, ref
     are read, and those that go to a fixed boundary. pivoting: "partial" or "none". boundary: "natural", or "fixed": the outer ring of
     pixels is data, whose rows of A are x = b. refine: steps of iterative refinement. workers: threads of the CPU, which change no bit.
 
-    check, by default True on the CPU: raise GridFailed when an image fails, and OutOfRange when an x holds infinities or NaN. Without it
-    the x of an image that fails is NaN. On a GPU the work is enqueued on the library's current stream, and only check=True waits for it.
+    check, by default True on the CPU: raise GridFailed when an image fails, and OutOfRange when an x holds infinities or NaN, or is all
+    below the normal range. Without it the x of an image that fails is NaN. On a GPU the work is enqueued on the library's current stream, and only check=True waits for it.
     accept_nearly_singular: take images that are nearly singular or unstable as they are, to refine them or to look at them.
     Raises SpecError on arrays or options that do not fit, DeviceError when there is no device or compiler.
     """
@@ -147,7 +147,7 @@ class Factor:
     def check(self) -> None:
         """Waits, and raises GridFailed when an image failed: its text names the pixels and says what to do.
 
-        Raises OutOfRange when the x of the last solution holds infinities or NaN, as it does where b does.
+        Raises OutOfRange when the x of the last solution holds infinities or NaN, as it does where b does, or is all below the normal range.
         """
         self._core.check()
 

@@ -219,3 +219,16 @@ NOINLINE void backward_front_of_many(const context* c, const front* f) {
 
 /* Whether a call's right-hand sides are treated in slices, for which the vectors must have room. */
 INLINE int are_many(const context* c) { return c->args->columns >= MANY_COLUMNS && c->launch->task.columns >= MANY_COLUMNS; }
+
+INLINE void sweep_forward(const context* c, const front* f, integer level) {
+    if (are_many(c))
+        forward_front_of_many(c, f, level);
+    else
+        forward_front(c, f, level);
+}
+INLINE void sweep_backward(const context* c, const front* f) {
+    if (are_many(c))
+        backward_front_of_many(c, f);
+    else
+        backward_front(c, f);
+}

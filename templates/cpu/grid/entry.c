@@ -1,6 +1,5 @@
 /* The kernels of a unit. Each does the tasks first .. last - 1 of a launch; those of a member follow one another. */
-#include "cpu/grid/columns.c"
-#include "cpu/grid/images.c"
+#include "cpu/grid/refine.c"
 
 #define KERNEL(name)                                                                                                                 \
     void name(const trifold_grid_args* args, const trifold_grid_launch* launch, trifold_int first, trifold_int last, void* scratch); \
@@ -58,26 +57,27 @@ KERNEL(TRIFOLD_KERNEL_FINISH) { TASKS add_level(c, task, launch->levels - 1, lau
 KERNEL(TRIFOLD_KERNEL_FORWARD) {
     TASKS {
         const share s = share_at(c, task, 1);
-        if (are_many(c))
-            forward_front_of_many(c, &s.f, s.level);
-        else
-            forward_front(c, &s.f, s.level);
+        sweep_forward(c, &s.f, s.level);
     }
 }
 
 KERNEL(TRIFOLD_KERNEL_BACKWARD) {
+    const trifold_grid_level* level = &launch->level[0];
+    const int alone = launch->leaves && level->x_halvings + level->y_halvings == 0 && launch->edge < 0;
     TASKS {
         const share s = share_at(c, task, 1);
-        if (are_many(c))
-            backward_front_of_many(c, &s.f);
-        else
-            backward_front(c, &s.f);
+        sweep_backward(c, &s.f);
+        if (alone) look_at_solution(c, task);
     }
 }
 
 KERNEL(TRIFOLD_KERNEL_RING) { TASKS finish_ring(c, task); }
 
+KERNEL(TRIFOLD_KERNEL_REFINE) { TASKS look_at_solution(c, task); }
+
 /* A task: a row of an image. */
+KERNEL(TRIFOLD_KERNEL_KEEP) { TASKS keep_row(c, task / (launch->pixels / launch->pitch), task % (launch->pixels / launch->pitch)); }
+
 KERNEL(TRIFOLD_KERNEL_RESIDUAL) { TASKS residual_row(c, task / (launch->pixels / launch->pitch), task % (launch->pixels / launch->pitch)); }
 
 KERNEL(TRIFOLD_KERNEL_CORRECT) { TASKS correct_row(c, task / (launch->pixels / launch->pitch), task % (launch->pixels / launch->pitch)); }

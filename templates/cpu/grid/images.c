@@ -36,25 +36,40 @@ INLINE real coupling(const context* c, integer member, integer x, integer y, int
     return other ? stencil_of(c, member, to_x, to_y)[8 - k] : stencil_of(c, member, x, y)[k];
 }
 
-/* b - A x of one row of the caller's image; zero on a ring. */
+/* Copies b of one row of the caller's image. */
+NOINLINE void keep_row(const context* c, integer member, integer row) {
+    const integer columns = c->args->used_columns, pitch = c->launch->pitch, first = row * pitch;
+    real* to = reals_at(c, c->launch->kept_b, (member * c->launch->pixels + first) * columns);
+    for (integer pixel = first; pixel < first + pitch; ++pixel)
+        for (integer column = 0; column < columns; ++column) *to++ = b_at(c, member, pixel)[column];
+}
+INLINE const real* original_b(const context* c, integer member, integer pixel) {
+    if (!c->args->in_place) return b_at(c, member, pixel);
+    return reals_at(c, c->launch->kept_b, (member * c->launch->pixels + pixel) * c->args->used_columns);
+}
+
+/* b - A x of one pixel; zero on a ring. Adds the sizes of its row's entries to `sizes`. */
+INLINE double residual_of(const context* c, integer member, integer x, integer y, integer column, double* sizes) {
+    if (!is_inside(c, x, y)) return 0;
+    double sum = (double)original_b(c, member, pixel_at(c, x, y))[column];
+    for (integer k = 0; k < 9; ++k) {
+        const integer to_x = x + k % 3 - 1, to_y = y + k / 3 - 1;
+        if (c->launch->edge < 0 && !is_inside(c, to_x, to_y)) continue;
+        const double entry = (double)coupling(c, member, x, y, k);
+        sum -= entry * (double)x_at(c, member, pixel_at(c, to_x, to_y))[column];
+        *sizes += size_of(entry);
+    }
+    return sum;
+}
+/* b - A x of one row of the caller's image. */
 NOINLINE void residual_row(const context* c, integer member, integer row) {
     const trifold_grid_launch* launch = c->launch;
     const integer columns = c->args->used_columns, rows = launch->pixels / launch->pitch, y = row - first_y(c);
     real* to = reals_at(c, launch->residual, (member * rows + row) * launch->pitch * columns);
-    for (integer pixel = 0; pixel < launch->pitch; ++pixel, to += columns) {
-        const integer x = pixel - first_x(c);
-        for (integer column = 0; column < columns; ++column) {
-            to[column] = 0;
-            if (!is_inside(c, x, y)) continue;
-            double sum = (double)b_at(c, member, pixel_at(c, x, y))[column];
-            for (integer k = 0; k < 9; ++k) {
-                const integer to_x = x + k % 3 - 1, to_y = y + k / 3 - 1;
-                if (launch->edge < 0 && !is_inside(c, to_x, to_y)) continue;
-                sum -= (double)coupling(c, member, x, y, k) * (double)x_at(c, member, pixel_at(c, to_x, to_y))[column];
-            }
-            to[column] = (real)sum;
-        }
-    }
+    double sizes = 0;
+    for (integer pixel = 0; pixel < launch->pitch; ++pixel, to += columns)
+        for (integer column = 0; column < columns; ++column)
+            to[column] = (real)residual_of(c, member, pixel - first_x(c), y, column, &sizes);
 }
 
 NOINLINE void correct_row(const context* c, integer member, integer row) {
@@ -124,5 +139,11 @@ NOINLINE void add_level(const context* c, integer member, integer level, int fir
             }
             add_record(&status->record, record);
         }
-    if (l->x_halvings + l->y_halvings == 0) status->record.problem = grid_problem_of(&status->record, c->launch, c->args->accepts);
+    if (l->x_halvings + l->y_halvings > 0) return;
+    status->record.problem = grid_problem_of(&status->record, c->launch, c->args->accepts);
+    status->rough = grid_roughness(&status->record, c->launch, c->args->accepts);
+    if (!status->rough) return;
+    const unsigned long bytes = (unsigned long)c->launch->pixels * 9 * sizeof(real);
+    __builtin_memcpy(workspace_at(c, c->launch->stencil) + (unsigned long)member * bytes,
+                     (const char*)c->args->stencil + (unsigned long)member * bytes, bytes);
 }

@@ -33,21 +33,33 @@ TRIFOLD_DEVICE real coupling(const Context& c, trifold_int member, trifold_int x
 TRIFOLD_DEVICE real* residual_at(const Context& c, trifold_int member, trifold_int x, trifold_int y) {
     return reals_at(c, c.launch.residual, (member * c.launch.pixels + pixel_at(c, x, y)) * c.args.used_columns);
 }
-/* b - A x of one pixel; zero on a ring. */
-TRIFOLD_DEVICE void take_residual(const Context& c, trifold_int member, trifold_int x, trifold_int y) {
-    for (int column = 0; column < c.args.used_columns; ++column) {
-        double sum = 0;
-        if (is_inside(c, x, y)) {
-            sum = static_cast<double>(b_at(c, member, pixel_at(c, x, y))[column]);
-            for (int k = 0; k < 9; ++k) {
-                const trifold_int to_x = x + k % 3 - 1, to_y = y + k / 3 - 1;
-                if (c.launch.edge < 0 && !is_inside(c, to_x, to_y)) continue;
-                sum -= static_cast<double>(coupling(c, member, x, y, k)) *
-                       static_cast<double>(x_at(c, member, pixel_at(c, to_x, to_y))[column]);
-            }
-        }
-        residual_at(c, member, x, y)[column] = static_cast<real>(sum);
+/* Copies b of one pixel. */
+TRIFOLD_DEVICE real* kept_b_at(const Context& c, trifold_int member, trifold_int pixel) {
+    return reals_at(c, c.launch.kept_b, (member * c.launch.pixels + pixel) * c.args.used_columns);
+}
+TRIFOLD_DEVICE void keep(const Context& c, trifold_int member, trifold_int pixel) {
+    for (int column = 0; column < c.args.used_columns; ++column) kept_b_at(c, member, pixel)[column] = b_at(c, member, pixel)[column];
+}
+TRIFOLD_DEVICE const real* original_b(const Context& c, trifold_int member, trifold_int pixel) {
+    return c.args.in_place ? kept_b_at(c, member, pixel) : b_at(c, member, pixel);
+}
+/* b - A x of one pixel; zero on a ring. Adds the sizes of its row's entries to `sizes`. */
+TRIFOLD_DEVICE double residual_of(const Context& c, trifold_int member, trifold_int x, trifold_int y, int column, double& sizes) {
+    if (!is_inside(c, x, y)) return 0;
+    double sum = static_cast<double>(original_b(c, member, pixel_at(c, x, y))[column]);
+    for (int k = 0; k < 9; ++k) {
+        const trifold_int to_x = x + k % 3 - 1, to_y = y + k / 3 - 1;
+        if (c.launch.edge < 0 && !is_inside(c, to_x, to_y)) continue;
+        const double entry = static_cast<double>(coupling(c, member, x, y, k));
+        sum -= entry * static_cast<double>(x_at(c, member, pixel_at(c, to_x, to_y))[column]);
+        sizes += size_of(entry);
     }
+    return sum;
+}
+TRIFOLD_DEVICE void take_residual(const Context& c, trifold_int member, trifold_int x, trifold_int y) {
+    double sizes = 0;
+    for (int column = 0; column < c.args.used_columns; ++column)
+        residual_at(c, member, x, y)[column] = static_cast<real>(residual_of(c, member, x, y, column, sizes));
 }
 TRIFOLD_DEVICE void correct(const Context& c, trifold_int member, trifold_int x, trifold_int y) {
     bool left = false;
@@ -87,6 +99,7 @@ TRIFOLD_DEVICE void treat_pixel(const Context& c) {
     const trifold_int x = pixel % c.launch.pitch - c.launch.origin % c.launch.pitch,
                       y = pixel / c.launch.pitch - c.launch.origin / c.launch.pitch;
     if (work_of(c) == trifold_grid_ring) finish_ring(c, group_y(), x, y);
+    if (work_of(c) == trifold_grid_keep) keep(c, group_y(), pixel);
     if (work_of(c) == trifold_grid_residual) take_residual(c, group_y(), x, y);
     if (work_of(c) == trifold_grid_correct) correct(c, group_y(), x, y);
     if (work_of(c) == trifold_grid_gradient) take_gradient(c, group_y(), x, y);
@@ -94,10 +107,11 @@ TRIFOLD_DEVICE void treat_pixel(const Context& c) {
 
 /* ---- a member's outcome ---- */
 
-/* Writes the outcome of a member, which is the thread block's number. The record of its last front sums up all others. */
+/* Writes the outcome of a member, which is the thread block's number. The record of its last front sums up all others. Later refinements
+ * need the stencils of a rough image. */
+template <int Threads>
 TRIFOLD_DEVICE void finish(const Context& c) {
     wait_for_launches();
-    if (thread_index() != 0) return;
     const Front f = front_of_launch(c, 0);
     trifold_grid_status outcome = {};
     outcome.record = *record_of(c, f);
@@ -107,11 +121,16 @@ TRIFOLD_DEVICE void finish(const Context& c) {
         outcome.place = outcome.record.place;
     }
     outcome.record.problem = grid_problem_of(&outcome.record, &c.launch, c.args.accepts);
-    *status_of(c, group_y()) = outcome;
+    outcome.rough = grid_roughness(&outcome.record, &c.launch, c.args.accepts);
+    if (thread_index() == 0) *status_of(c, group_y()) = outcome;
+    if (!outcome.rough) return;
+    const trifold_int elements = c.launch.pixels * 9, first = group_y() * elements;
+    const real* const from = global_pointer(static_cast<const real*>(c.args.stencil) + first);
+    for (trifold_int k = thread_index(); k < elements; k += Threads) reals_at(c, c.launch.stencil, first)[k] = from[k];
 }
 
 #ifdef TRIFOLD_KERNEL_FINISH
-GRID_KERNEL(FINISH, 64, finish(c))
+GRID_KERNEL(FINISH, 64, finish<64>(c))
 #endif
 #ifdef TRIFOLD_KERNEL_PIXELS
 GRID_KERNEL(PIXELS, grid_wide_threads, (treat_pixel<grid_wide_threads>(c)))

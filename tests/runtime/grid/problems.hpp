@@ -1,8 +1,10 @@
 #pragma once
 #include <Eigen/Dense>
 #include <Eigen/Sparse>
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <random>
 #include <string>
 #include <trifold/grid_spec.hpp>
@@ -133,6 +135,37 @@ inline Image flow(std::int64_t width, std::int64_t height, bool upwind, double s
             }
             image.at(x, y, 0, 0) += sink * (1.5 + uniform(generator));
         }
+    return image;
+}
+
+/// Pixels that are coupled in pairs of neighbours by 1 and more, as long as there are some, beside noise of such a size, which diagonals
+/// have as well: then A is conditioned well, but not what is eliminated first. `dominoes`: each pair lies above one another.
+inline Image pairs(std::int64_t width, std::int64_t height, double size, double diagonal, unsigned seed, bool dominoes = false) {
+    Image image(width, height);
+    std::mt19937 generator(seed);
+    std::normal_distribution<double> normal;
+    std::vector<std::int64_t> pixels(static_cast<std::size_t>(image.pixels())), mates(pixels.size(), -1);
+    std::iota(pixels.begin(), pixels.end(), 0);
+    std::ranges::shuffle(pixels, generator);
+    const auto each_neighbour = [&](std::int64_t p, const auto& work) {
+        for (std::int64_t k = 0; k < 9; ++k)
+            if (const auto x = p % width, y = p / width; image.holds(x + k % 3 - 1, y + k / 3 - 1))
+                work(p + (k / 3 - 1) * width + k % 3 - 1, image.at(x, y, k % 3 - 1, k / 3 - 1));
+    };
+    for (const auto p : pixels) {
+        auto& mate = mates[static_cast<std::size_t>(p)];
+        each_neighbour(p, [&](std::int64_t other, double) {
+            auto& others = mates[static_cast<std::size_t>(other)];
+            const bool fits = dominoes ? other == p + (p / width % 2 == 0 ? width : -width) : generator() % 2 == 0;
+            if (mate < 0 && others < 0 && other != p && fits) mate = other, others = p;
+        });
+    }
+    for (const auto p : pixels)
+        each_neighbour(p, [&](std::int64_t other, double& entry) {
+            const auto mate = mates[static_cast<std::size_t>(p)];
+            const bool large = other == (mate < 0 ? p : mate);
+            entry = large ? 1 + std::abs(normal(generator)) / 4 : (other == p ? diagonal : size) * normal(generator);
+        });
     return image;
 }
 

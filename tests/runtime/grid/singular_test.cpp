@@ -192,8 +192,8 @@ TEST_CASE("rows times powers of two change no bit of the factors, and none of A'
     solver.check();
 }
 
-TEST_CASE("pairs of pixels beside noise: right to a bound, or unstable") {
-    const auto pairs = [](double noise_size, unsigned seed) {
+TEST_CASE("pairs of pixels in rows beside noise: right to the bound, or unstable") {
+    const auto in_rows = [](double noise_size, unsigned seed) {
         Image image(6, 3);
         std::mt19937 generator(seed);
         std::normal_distribution<double> normal;
@@ -215,8 +215,8 @@ TEST_CASE("pairs of pixels beside noise: right to a bound, or unstable") {
     };
     for (unsigned seed = 1; seed <= 400; ++seed) {
         CAPTURE(seed);
-        for (const double size : {1e-6, 1e-9, 1e-13}) check(solve<double>(pairs(size, seed)), 1e-6);
-        for (const double size : {1e-2, 1e-4, 1e-6}) check(solve<float>(pairs(size, seed)), 3e-2);
+        for (const double size : {1e-6, 1e-9, 1e-13}) check(solve<double>(in_rows(size, seed)), 1e-12);
+        for (const double size : {1e-2, 1e-4, 1e-6}) check(solve<float>(in_rows(size, seed)), 2e-5);
     }
     CHECK(unstable >= 400);
 }
@@ -316,7 +316,8 @@ TEST_CASE("infinities and NaN in a solution, by B or by overflow, are out of ran
                 CHECK(is_left());
                 CHECK(solver.status()[1].problem == GridProblem::none);
                 CHECK(!solver.ok());
-                CHECK_THROWS_WITH_AS(solver.check(), doctest::Contains("in 1 of 3 images, the first of them 1: B does"), OutOfRange);
+                CHECK_THROWS_WITH_AS(solver.check(), doctest::Contains("in 1 of 3 images, the first of them 1: B holds infinities or NaN"),
+                                     OutOfRange);
                 solver.solve(good, x, {.columns = columns});
                 CHECK(solver.ok());
                 solver.solve_transposed(b, x, {.columns = columns});
@@ -327,6 +328,41 @@ TEST_CASE("infinities and NaN in a solution, by B or by overflow, are out of ran
                 if (std::isfinite(bad))
                     for (auto& value : stencils) value *= 1e3;
             }
+}
+
+TEST_CASE("a solution all of which is below the normal range is out of range, unless B is zero") {
+    const auto check = [](auto real, double size, double least) {
+        using Real = decltype(real);
+        auto spec = spec_of(9, 7);
+        spec.precision = sizeof(Real) == 8 ? Precision::f64 : Precision::f32;
+        spec.batch = 2;
+        spec.rhs = 2;
+        auto image = problem("poisson", 9, 7, 1);
+        for (auto& value : image.stencil) value *= size;
+        auto stencils = rounded<Real>(image.stencil);
+        stencils.insert(stencils.end(), stencils.begin(), stencils.begin() + 9 * 63);
+        for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric}) {
+            spec.matrix = matrix;
+            GridSolver solver{GridPlan(spec, tested_device())};
+            solver.factor(stencils);
+            const auto is_in_range = [&](double first, double second, bool in_place) {
+                std::vector<Real> b(4 * 63), x(b.size());
+                for (std::size_t k = 0; k < b.size(); ++k) b[k] = static_cast<Real>(k < 2 * 63 ? (k % 2 == 0 ? first : second) : 1);
+                in_place ? solver.solve_transposed(b, b) : solver.solve(b, x);
+                CHECK(solver.status()[1].solution);
+                return solver.status()[0].solution;
+            };
+            for (const bool in_place : {false, true}) {
+                CHECK(!is_in_range(size * least / 1e5, 1, in_place));
+                CHECK(!is_in_range(1, std::numeric_limits<Real>::denorm_min(), in_place));
+                CHECK(is_in_range(0, 1, in_place));
+                CHECK(is_in_range(0, 0, in_place));
+                CHECK(is_in_range(size * least * 1000, 1, in_place));
+            }
+        }
+    };
+    check(double(), 1e200, 2.3e-308);
+    check(float(), 1e20, 1.2e-38);
 }
 
 TEST_CASE("an image that is nearly singular is NaN in all that is asked of it, and another of its batch is not") {

@@ -30,6 +30,8 @@ EmulatedGrid::EmulatedGrid(const GridSpec& spec, const Target& target, const Gri
     auto place = reinterpret_cast<std::uintptr_t>(memory_.data());
     place = static_cast<std::uintptr_t>(round_up(static_cast<std::int64_t>(place), workspace_alignment));
     workspace_ = reinterpret_cast<char*>(place);
+    for (const auto& buffer : program_.buffers)
+        if (!buffer.contents.empty()) std::memcpy(workspace_ + buffer.offset, buffer.contents.data(), buffer.contents.size());
     for (const auto& unit : program_.units) {
         libraries_.push_back(compile_unit(unit.source, target.backend, warp_lanes(target), true));
         auto* library = libraries_.back().get();

@@ -333,6 +333,6 @@ TEST_CASE("solve --grid: singular images, what they are accepted for, and what l
     CHECK(ran.status == 1);
     CHECK(ran.json().at("status") == "range");
     CHECK(ran.json().at("failed").at(0).at("problem") == "range");
-    CHECK(has(ran.err, "X holds infinities or NaN in 1 of 1 images"));
+    CHECK(has(ran.err, "X is out of range in 1 of 1 images"));
     CHECK(!has(ran.err, "residual"));
 }
