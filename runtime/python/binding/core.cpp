@@ -435,6 +435,7 @@ NB_MODULE(_core, module) {
     using namespace trifold::python;
     nb::set_leak_warnings(false);  // a thread that is in a call while the interpreter ends keeps what it works on
     translate_errors();
+    handle_signals_in_calls();
     bind_plan(module);
     bind_solver(module);
     bind_addresses(module);

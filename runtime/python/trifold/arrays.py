@@ -116,6 +116,38 @@ def adapt(array: Any, name: str) -> Any:
     return result
 
 
+def plain(array: Any, name: str, instead: str = "trifold.torch") -> Any:
+    """An array of NumPy, CuPy or torch whose real numbers are all that it says: no mask and no gradient is lost.
+
+    instead: what has gradients, for the error.
+    """
+    library = library_of(type(array))
+    array = adapt(array, name) if library == "another" else array
+    if library == "torch":
+        array = without_gradient(array, name, instead)
+    return expect_real(array, name)
+
+
+def expect_real(array: Any, name: str) -> Any:
+    if kind_of(array) not in "fiub":
+        raise SpecError(f"{name} has elements of {array.dtype}; give real numbers")
+    return array
+
+
+def kind_of(array: Any) -> str:
+    """That of a type of NumPy, for arrays of any library; "?" for other types."""
+    try:
+        return str(np.dtype(str(array.dtype).rpartition(".")[2]).kind)
+    except TypeError:
+        return "?"
+
+
+def without_gradient(tensor: Any, name: str, instead: str) -> Any:
+    if tensor.requires_grad and sys.modules["torch"].is_grad_enabled():
+        raise SpecError(f"{name} requires a gradient, which this function does not pass on; use {instead}, or give {name}.detach()")
+    return tensor.detach()
+
+
 def floating(array: Any, name: str) -> Any:
     """Integers as float64, as numpy.linalg takes them; torch's are left to the error that torch.linalg has too."""
     if isinstance(array, (list, tuple)):

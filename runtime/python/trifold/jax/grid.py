@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy
 
-from . import _jax_primitives as _p
-from .errors import SpecError
-from .options import whole, word
+from .. import _jax_primitives as _p
+from ..errors import SpecError
+from ..options import whole, word
 
 _np: Any = numpy
 _jax: Any = importlib.import_module("jax")
