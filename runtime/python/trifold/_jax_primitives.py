@@ -518,6 +518,7 @@ for _primitive_of in (
 
 
 # Inside shard_map arrays vary over axes of the mesh. Arguments must agree on them, or cotangents would not be summed up over the others.
+# With custom_linear_solve they must agree before it, for it makes what it is given agree by itself when it is bound.
 
 
 def _varies_over(array: Any) -> frozenset[str]:

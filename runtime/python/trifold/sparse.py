@@ -241,10 +241,9 @@ class Solver:
         return self.core.summary()
 
     def update(self, A: Any) -> None:
-        """New values for the same pattern: a matrix; or A.data alone, in the order of the matrix that the Solver was made of, which may be on
-        the GPU.
+        """New values for the same pattern: a matrix, or A.data alone, which may be on the GPU.
 
-        That matrix was csr, csc, coo or bsr then. Entries that come twice are summed. Raises SpecError on another pattern or shape,
+        A.data has the order of the matrix that the Solver was made of, which was csr, csc, coo or bsr then. Entries that come twice are summed. Raises SpecError on another pattern or shape,
         SparseFailed on values that cannot be factored.
         """
         if hasattr(A, "dtype") and not hasattr(A, "nnz"):

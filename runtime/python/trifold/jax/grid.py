@@ -53,7 +53,7 @@ def solve(
     _check(stencil, b, boundary)
     *front, height, width, _ = stencil.shape
     images = (math.prod(front), height, width)
-    x = _solved(stencil.reshape(*images, 9), b.reshape(*images, -1), options)
+    x = _solved(*_p.same_axes(stencil.reshape(*images, 9), b.reshape(*images, -1)), options)
     return x.reshape(b.shape)
 
 

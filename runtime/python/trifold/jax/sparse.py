@@ -100,7 +100,8 @@ class Solver:
         for array, name in ((values, "A"), (b, "b")):
             if array.dtype != self.dtype:
                 raise SpecError(f"{name} is {array.dtype}, and the Solver {self.dtype}; convert it")
-        values, limits = self._placed(values), self.plan.limits(rtol, atol, maxiter)
+        limits = self.plan.limits(rtol, atol, maxiter)
+        values, b = _p.same_axes(self._placed(values), b)
 
         def iteration(transposed: bool) -> Any:
             def solve(_: Any, right: Any) -> Any:

@@ -46,7 +46,7 @@ def factor(stencil: Any, *, rhs: int = 1, **options: Unpack[Options]) -> Factor:
 
 
 class Factor:
-    """A factored, from factor(). The stencil must stay as it is while this, or a graph that it is in, is used. It pickles as its stencil."""
+    """A factored, from factor(). The stencil must stay as it is while this, or a graph that it is in, is used. Pickles as its stencil."""
 
     def __init__(self, stencil: Any, rhs: int, options: Options) -> None:
         self.stencil, self.rhs, self.options = stencil, rhs, options
