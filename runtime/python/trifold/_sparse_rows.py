@@ -145,7 +145,7 @@ def coordinates(A: Any, wanted: str) -> tuple[Any, Any, Any]:
 
 def _expect_numbers(A: Any) -> None:
     if A.dtype.kind not in "fiub" or A.dtype.itemsize > 8:
-        raise SpecError(f"A has elements of {A.dtype}; give real numbers, of float32 or float64")
+        raise SpecError(f"A is {A.dtype}; give real numbers, of float32 or float64")
     if has_mask(getattr(A, "data", None)):
         raise SpecError("A has masked entries, and here each entry counts; fill them in, or leave them out of its pattern")
 

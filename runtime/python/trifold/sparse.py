@@ -243,8 +243,8 @@ class Solver:
     def update(self, A: Any) -> None:
         """New values for the same pattern: a matrix, or A.data alone, which may be on the GPU.
 
-        A.data has the order of the matrix that the Solver was made of, which was csr, csc, coo or bsr then. Entries that come twice are summed. Raises SpecError on another pattern or shape,
-        SparseFailed on values that cannot be factored.
+        A.data has the order of the matrix that the Solver was made of, which was csr, csc, coo or bsr then. Entries that come twice are
+        summed. Raises SpecError on another pattern or shape, SparseFailed on values that cannot be factored.
         """
         if hasattr(A, "dtype") and not hasattr(A, "nnz"):
             return self.update_rows(self.places.put(self._array(A, "the array of values")))

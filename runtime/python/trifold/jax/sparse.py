@@ -88,7 +88,9 @@ class Solver:
         values = _np.zeros((self._entries, *A.data.shape[1:]), A.data.dtype)  # those of A may be traced
         self.plan = _Solver.of_pattern(matrix_of(starts, columns[: self._entries], values, _scalars(A)), maxiter, options)
         self.block, self.dtype, self.data_shape, self.shape = self.plan.block, values.dtype, A.data.shape, self.plan.shape
-        self._rows = _np.repeat(_np.arange(len(self.plan.starts) - 1), _np.diff(self.plan.starts))
+        # Unsigned, for JAX adds to signed indices, and may not where they vary over a mesh.
+        self._rows = _np.repeat(_np.arange(len(self.plan.starts) - 1, dtype=_np.uint32), _np.diff(self.plan.starts))
+        self._columns = self.plan.columns.astype(_np.uint32)
 
     def solve(self, A: Any, b: Any, *, rtol: float = 1e-8, atol: float = 0.0, maxiter: int | None = None) -> Any:
         """A^-1 b. A: a BCSR of the pattern, which is not compared again, or its data alone."""
@@ -101,7 +103,7 @@ class Solver:
             if array.dtype != self.dtype:
                 raise SpecError(f"{name} is {array.dtype}, and the Solver {self.dtype}; convert it")
         limits = self.plan.limits(rtol, atol, maxiter)
-        values, b = _p.same_axes(self._placed(values), b)
+        values, b, *pattern = _p.same_axes(self._placed(values), b, _jnp.asarray(self._rows), _jnp.asarray(self._columns))
 
         def iteration(transposed: bool) -> Any:
             def solve(_: Any, right: Any) -> Any:
@@ -109,7 +111,7 @@ class Solver:
 
             return solve
 
-        return _jax.lax.custom_linear_solve(functools.partial(self._times, values), b, iteration(False), iteration(True))
+        return _jax.lax.custom_linear_solve(functools.partial(self._times, values, *pattern), b, iteration(False), iteration(True))
 
     def _placed(self, values: Any) -> Any:
         """In the order of the plan."""
@@ -119,11 +121,10 @@ class Solver:
             values = _jax.ops.segment_sum(values.reshape(-1), places.at, math.prod(places.rows))
         return values.reshape(places.rows)
 
-    def _times(self, values: Any, x: Any) -> Any:
+    def _times(self, values: Any, rows: Any, columns: Any, x: Any) -> Any:
         """A x."""
-        blocks = values.reshape(-1, self.block, self.block)
-        parts = blocks @ x.reshape(-1, self.block, x.size // self.shape[0])[self.plan.columns]
-        return _jax.ops.segment_sum(parts, self._rows, self.shape[0] // self.block, indices_are_sorted=True).reshape(x.shape)
+        blocks, of_x = values.reshape(-1, self.block, self.block), x.reshape(-1, self.block, x.size // self.shape[0])
+        return _jnp.zeros_like(of_x).at[rows].add(blocks @ of_x[columns], indices_are_sorted=True).reshape(x.shape)
 
 
 def _expect(A: Any) -> None:
