@@ -74,7 +74,7 @@ def read_array(array: Any, name: str) -> Any:
     given = readable(array, name)
     try:
         result = jnp.asarray(given)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError) as error:
         raise SpecError(f"{name} is a {type(array).__name__}, of which no array can be made: {error}") from error
     if result.dtype not in (np.float32, np.float64):
         raise SpecError(f"{name} is {result.dtype}; convert it to float32 or float64")

@@ -144,9 +144,12 @@ def coordinates(A: Any, wanted: str) -> tuple[Any, Any, Any]:
 
 
 def _expect_numbers(A: Any) -> None:
+    data = getattr(A, "data", None)
+    if library_of(type(data)) == "torch":
+        raise SpecError("A is a matrix of SciPy whose data is a tensor; give a sparse tensor to trifold.torch.sparse, or data of NumPy")
     if A.dtype.kind not in "fiub" or A.dtype.itemsize > 8:
         raise SpecError(f"A is {A.dtype}; give real numbers, of float32 or float64")
-    if has_mask(getattr(A, "data", None)):
+    if has_mask(data):
         raise SpecError("A has masked entries, and here each entry counts; fill them in, or leave them out of its pattern")
 
 
@@ -190,6 +193,7 @@ def _with_diagonal(rows: Any) -> tuple[Any, Any, Any]:
     on_diagonal = np.arange(count, dtype=np.int64) * (count + 1)
     before = np.searchsorted(keys, on_diagonal)
     missing = before == len(keys) if not len(keys) else keys[np.minimum(before, len(keys) - 1)] != on_diagonal
+    missing &= np.diff(starts) > 0  # A is singular where a row is empty, as the core says
     if missing.any():
         columns = np.insert(columns, before[missing], np.flatnonzero(missing))
         values = np.insert(values, before[missing], 0, axis=0)

@@ -5,6 +5,7 @@ NumPy, torch and CuPy are read by the binding. JAX's arrays, and all that has ``
 
 from __future__ import annotations
 
+import functools
 import logging
 import sys
 from typing import Any, NamedTuple, Protocol
@@ -183,6 +184,22 @@ def has_mask(array: Any) -> bool:
     if isinstance(array, np.ma.MaskedArray):
         return bool(np.ma.getmaskarray(array).any())
     return hasattr(array, "get_mask")  # torch's, whose mask is False where an entry is missing
+
+
+def guarded(operator: Any) -> Any:
+    """A class of LinearOperators, for which SciPy reads vectors: none loses a mask or a gradient there."""
+    for name in ("dot", "rdot", "matvec", "rmatvec", "matmat", "rmatmat"):
+        if hasattr(operator, name):
+            setattr(operator, name, _guarded(getattr(operator, name)))
+    return operator
+
+
+def _guarded(method: Any) -> Any:
+    @functools.wraps(method)
+    def call(self: Any, x: Any) -> Any:
+        return method(self, adapt(x, "the vector") if has_mask(x) or library_of(type(x)) == "torch" else x)
+
+    return call
 
 
 def nan_where_masked(array: Any) -> Any:

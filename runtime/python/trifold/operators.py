@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy
 
-from .arrays import ArrayLike, adapt, kind_of, library_of, plain
+from .arrays import ArrayLike, adapt, guarded, kind_of, library_of, plain
 from .errors import SpecError
 from .factor import Factor
 from .grid import Factor as GridFactor
@@ -134,4 +134,4 @@ def _pickled(kind: Any) -> Any:
     def reduce(self: Any, protocol: Any = None) -> Any:
         return self.made
 
-    return type("Operator", (custom,), {"__reduce_ex__": reduce, "__module__": __name__})
+    return guarded(type("Operator", (custom,), {"__reduce_ex__": reduce, "__module__": __name__}))

@@ -21,7 +21,7 @@ import numpy
 
 from ._core import SparseSystem, Transport
 from ._sparse_rows import Rows, is_cupy, rows_of
-from .arrays import adapt, is_hip, library_of, on_host, plain
+from .arrays import adapt, guarded, is_hip, library_of, on_host, plain
 from .errors import SparseFailed, SpecError
 from .options import Option, flag, known, read, real, takes, whole, word
 from .ranks import gather, told, transport_of
@@ -413,6 +413,7 @@ def _tolerance(value: Any, name: str) -> float:
 _SCIPYS: Any = scipy.sparse.linalg.LinearOperator
 
 
+@guarded
 class Preconditioner(scipy.sparse.linalg.LinearOperator):
     """M^-1, for the M of SciPy's bicgstab, cg, gmres and their like; and of CuPy's, where the solver is on a GPU."""
 

@@ -121,6 +121,8 @@ class Factor(NamedTuple):
         generator: a torch.Generator of D's device; by default torch's own. mean: (N, n), with the batch axis of D; 0 by default. It has
         derivatives with respect to the mean only.
         """
+        if mean is not None and not isinstance(mean, torch.Tensor):
+            raise SpecError(f"mean is a {type(mean).__name__}; give a tensor")
         front = tuple(self.D.shape[:-1])
         z = normal(generator, shape_of(front, draws), str(self.D.dtype).split(".")[-1], "torch", self.D.device)
         return added(self.backward(z), mean, front)
