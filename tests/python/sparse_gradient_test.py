@@ -106,11 +106,6 @@ class TestTorch:
         other, b = problem(2, 3)
         with pytest.raises(trifold.SpecError, match="another pattern"):
             s.solve(self.tensors(other, b)[0](self.torch.from_numpy(other.data)), right)
-        unsorted = self.torch.sparse_csr_tensor(
-            self.torch.tensor([0, 2, 3]), self.torch.tensor([1, 0, 1]), self.torch.ones(3, dtype=self.torch.float64), (2, 2)
-        )
-        with pytest.raises(trifold.SpecError, match="do not ascend"):
-            self.sparse.Solver(unsorted)
         with pytest.raises(trifold.SparseFailed, match="limit: after 1 iteration"):
             self.sparse.solve(make(values), right, maxiter=1, subdomain=3)
         self.sparse.solve(make(values), right, maxiter=1, subdomain=3, check=False)

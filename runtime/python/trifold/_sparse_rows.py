@@ -59,8 +59,10 @@ class Places:
 
     def take(self, values: Any) -> Any:
         """Values of Rows in the order of A.data, and zeros in its room."""
-        if self.at is None or self.shape is None:
+        if self.shape is None:
             return values
+        if self.at is None:
+            return values.reshape(self.shape)
         size = math.prod(self.shape)
         taken = values.new_zeros(size) if library_of(type(values)) == "torch" else _module(values).zeros(size, values.dtype)
         taken[: len(self.at)] = values.reshape(-1)[self._at_on(values)]
