@@ -52,7 +52,10 @@ class Solver:
         self.starts, self.columns = A.crow_indices().detach(), A.col_indices().detach()
         starts, columns, data = [tensor.detach().cpu().numpy() for tensor in (self.starts, self.columns, values)]
         given: dict[str, Any] = {"device": str(A.device) if A.device.type != "cuda" else f"{_driver()}:{A.device.index}", **options}
-        self.current = CurrentValues(_Solver(matrix_of(starts, columns, data, tuple(A.shape)), maxiter=maxiter, **given))
+        matrix = matrix_of(starts, columns, data, tuple(A.shape))
+        if not matrix.has_canonical_format:  # torch's own gradients take that for granted
+            raise SpecError("the columns of a row of A do not ascend, or repeat; put them in order, each once, as torch expects them")
+        self.current = CurrentValues(_Solver(matrix, maxiter=maxiter, **given))
         self.shape, self.dtype, self.device = tuple(A.shape), A.dtype, A.device
         plan = self.current.solver
         at, to = (torch.as_tensor(array, device=A.device) for array in (plan.starts, plan.columns))
