@@ -98,6 +98,7 @@ class Solution(tuple[Any, int]):
 
     @property
     def x(self) -> Any:
+        """What was reached, in the shape and the library of b."""
         return self[0]
 
     @property
@@ -113,6 +114,7 @@ class Solution(tuple[Any, int]):
 
     @property
     def iterations(self) -> int:
+        """Those of the worst."""
         return self.worst.iterations
 
     @property
@@ -428,15 +430,19 @@ class Preconditioner(scipy.sparse.linalg.LinearOperator):
     # SciPy's own calls would have NumPy read arrays of CuPy.
 
     def matvec(self, x: Any) -> Any:
+        """M^-1 x. x: (n,), or (n, 1)."""
         return self.solver.apply(x) if is_cupy(x) else _SCIPYS.matvec(self, x)
 
     def rmatvec(self, x: Any) -> Any:
+        """M'^-1 x, likewise."""
         return self.solver.apply_transposed(x) if is_cupy(x) else _SCIPYS.rmatvec(self, x)
 
     def matmat(self, X: Any) -> Any:
+        """M^-1 X. X: (n, m)."""
         return self.solver.apply(X) if is_cupy(X) else _SCIPYS.matmat(self, X)
 
     def rmatmat(self, X: Any) -> Any:
+        """M'^-1 X, likewise."""
         return self.solver.apply_transposed(X) if is_cupy(X) else _SCIPYS.rmatmat(self, X)
 
     def _matvec(self, x: Any) -> Any:

@@ -56,9 +56,11 @@ class Factor:
         return Factor, (self.stencil, self.rhs, {**self.options, "check": False})
 
     def core_of(self, stencil: Any) -> GridFactor:
+        """The factor of a plain tensor."""
         return _factored(stencil.detach(), self.rhs, self.options)
 
     def checks(self, stencil: Any) -> bool:
+        """Whether images that fail raise."""
         check = self.options.get("check")
         return stencil.device.type == "cpu" if check is None else check
 
