@@ -124,7 +124,13 @@ class Solver:
         pivot_floor: float = 0.0,
         accept_nearly_singular: bool = False,
         check: bool | None = None,
-    ) -> None: ...
+    ) -> None:
+        """
+        Factors A, for the sweeps that follow. D: (N, n, n), E: (N - 1, n, n), with the batch axis of D in both or in none.
+
+        With check raises NotPositiveDefinite or NearlySingular; SpecError on arrays that do not fit.
+        """
+
     def factor_solve(
         self,
         D: ArrayLike,
