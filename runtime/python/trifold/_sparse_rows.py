@@ -31,8 +31,7 @@ class Rows(NamedTuple):
     def identity(self) -> Rows:
         """The same pattern with the values of the identity."""
         values = np.zeros_like(self.values)
-        on_diagonal = self.columns == np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
-        values[on_diagonal] = 1 if self.block == 1 else np.eye(self.block)
+        values[self.columns == _row_of_each(self.starts)] = 1 if self.block == 1 else np.eye(self.block)
         return self._replace(values=values)
 
 
@@ -181,24 +180,26 @@ def _block_of(A: Any, block: Any) -> int:
     return number
 
 
+def _row_of_each(starts: Any) -> Any:
+    return np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
+
+
 def _keys(starts: Any, columns: Any) -> Any:
     """The places of entries as numbers, which ascend where rows are in order."""
-    count = len(starts) - 1
-    return np.repeat(np.arange(count, dtype=np.int64), np.diff(starts)) * count + columns
+    return _row_of_each(starts).astype(np.int64) * (len(starts) - 1) + columns
 
 
 def _with_diagonal(rows: Any) -> tuple[Any, Any, Any]:
     """Starts, columns and values, with zeros where an entry of the diagonal is missing, for factors stand there."""
     starts, columns, values = rows.indptr, rows.indices, rows.data
     count = len(starts) - 1
-    keys = _keys(starts, columns)
-    on_diagonal = np.arange(count, dtype=np.int64) * (count + 1)
-    before = np.searchsorted(keys, on_diagonal)
-    missing = before == len(keys) if not len(keys) else keys[np.minimum(before, len(keys) - 1)] != on_diagonal
+    missing = np.ones(count, bool)
+    missing[columns[columns == _row_of_each(starts)]] = False
     missing &= np.diff(starts) > 0  # A is singular where a row is empty, as the core says
     if missing.any():
-        columns = np.insert(columns, before[missing], np.flatnonzero(missing))
-        values = np.insert(values, before[missing], 0, axis=0)
+        on_diagonal = np.flatnonzero(missing)
+        before = np.searchsorted(_keys(starts, columns), on_diagonal * (count + 1))
+        columns, values = np.insert(columns, before, on_diagonal), np.insert(values, before, 0, axis=0)
         starts = starts + np.concatenate([[0], np.cumsum(missing)])
     return starts.astype(np.int32), columns.astype(np.int32), values
 
