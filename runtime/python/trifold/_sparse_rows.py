@@ -205,8 +205,11 @@ def _with_diagonal(rows: Any) -> tuple[Any, Any, Any]:
 
 
 def _places(A: Any, block: int, starts: Any, columns: Any) -> Any:
+    keys, count = _keys(starts, columns), len(starts) - 1
+    if A.format == "bsr" and A.blocksize == (block, block):
+        at = np.searchsorted(keys, _keys(A.indptr, A.indices))
+        return (at[:, None] * block**2 + np.arange(block**2)).reshape(-1)
     entries = A.tocoo(copy=False)
     row, column = entries.row.astype(np.int64), entries.col.astype(np.int64)
-    count = len(starts) - 1
-    of_block = np.searchsorted(_keys(starts, columns), row // block * count + column // block)
-    return (of_block * block + row % block) * block + column % block
+    at = np.searchsorted(keys, row // block * count + column // block)
+    return (at * block + row % block) * block + column % block
