@@ -109,7 +109,9 @@ def rows_of(A: Any, block: Any) -> Rows:
     rows = A.tocsr() if block == 1 else A.tobsr(blocksize=(block, block))
     if not rows.has_canonical_format:
         rows = rows.copy()
-        rows.sum_duplicates()
+        rows.sort_indices()
+        if (np.diff(_keys(rows.indptr, rows.indices)) == 0).any():  # which takes SciPy long for blocks
+            rows.sum_duplicates()
     starts, columns, values = _with_diagonal(rows)
     if len(columns) > _MOST_INDEX:
         raise SpecError(f"A has {len(columns)} blocks; at most {_MOST_INDEX} can be indexed")
