@@ -101,7 +101,7 @@ def test_everything_public_is_described(name):
 
 def test_methods_of_a_solver_say_shapes_and_errors():
     for name in ("factor", "factor_solve", "factor_forward", "solve", "forward", "backward"):
-        text = inspect.getdoc(getattr(trifold.Solver, name))
+        text = " ".join(inspect.getdoc(getattr(trifold.Solver, name)).split())
         assert "(N, n" in text or "Shapes" in text
         assert "raises" in text or "errors are" in text
 

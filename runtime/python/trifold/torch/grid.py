@@ -16,6 +16,7 @@ import importlib
 from typing import Any, Unpack
 
 from .._core import GridFactor, torch_way
+from .._torch_derivatives import PLAIN, TRANSFORMED
 from ..errors import SpecError
 from ..grid import OPTIONS, Options, columns_at_a_time, factored
 from ..options import takes
@@ -23,7 +24,6 @@ from ..options import takes
 __all__ = ["Factor", "factor", "solve"]
 
 torch: Any = importlib.import_module("torch")
-_TRANSFORMED, _PLAIN = 1, 3  # answers of torch_way: within a transform of torch.func, and tensors that nothing follows
 
 
 @takes(OPTIONS)
@@ -50,7 +50,7 @@ class Factor:
 
     def __init__(self, stencil: Any, rhs: int, options: Options) -> None:
         self.stencil, self.rhs, self.options = stencil, rhs, options
-        self.core: GridFactor | None = None if torch_way(stencil) == _TRANSFORMED else self.core_of(stencil)
+        self.core: GridFactor | None = None if torch_way(stencil) == TRANSFORMED else self.core_of(stencil)
 
     def __reduce__(self) -> Any:
         return Factor, (self.stencil, self.rhs, {**self.options, "check": False})
@@ -111,7 +111,7 @@ class _Solve(torch.autograd.Function):
         factor: Factor = ctx.factor
         stencil, x = ctx.saved_tensors
         needs_stencil = ctx.needs_input_grad[1]
-        once = not torch.is_grad_enabled() and torch_way(x, by_x) == _PLAIN
+        once = not torch.is_grad_enabled() and torch_way(x, by_x) == PLAIN
         if needs_stencil and not ctx.transposed and once and factor.core is not None:
             by_b, by_stencil = factor.core.gradients(x.detach(), by_x.detach())
             return None, by_stencil, by_b, None

@@ -16,6 +16,7 @@ from typing import Any, Unpack
 
 from .._core import torch_way
 from .._sparse_values import CurrentValues, matrix_of
+from .._torch_derivatives import PLAIN
 from ..errors import SpecError
 from ..options import takes
 from ..sparse import ITERATION, MOST_AT_A_TIME, MOST_ITERATIONS, Iteration, Solver as _Solver
@@ -23,7 +24,6 @@ from ..sparse import ITERATION, MOST_AT_A_TIME, MOST_ITERATIONS, Iteration, Solv
 __all__ = ["Solver", "solve"]
 
 torch: Any = importlib.import_module("torch")
-_PLAIN = 3  # torch_way's answer for tensors that nothing follows
 
 
 @takes(ITERATION)
@@ -92,7 +92,7 @@ class Solver:
 
     def of_values(self, rows: Any, columns: Any) -> Any:
         """-rows[i] columns[j] where the plan has a value at (i, j), summed over right-hand sides."""
-        if not torch.is_grad_enabled() and torch_way(rows, columns) == _PLAIN:
+        if not torch.is_grad_enabled() and torch_way(rows, columns) == PLAIN:
             return torch.as_tensor(self.current.solver.gradient_rows(columns, rows))
         block = self.current.solver.block
         rows, columns = rows.reshape(self.shape[0] // block, block, -1), columns.reshape(self.shape[0] // block, block, -1)
