@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <trifold/error.hpp>
 
+#include "runtime/base/interruption.hpp"
+
 namespace trifold {
 namespace {
 
@@ -60,11 +62,13 @@ void HostGraph::run(const Steps& all, std::span<const Operand> operands) {
 }
 
 void HostGraph::run_each(std::span<const Step> steps) {
-    for (const auto& step : steps)
+    for (const auto& step : steps) {
+        look_for_interruption();
         if (step.work == Work::send || step.work == Work::receive)
             run_message(step);
         else
             share({&step, 1}, step.groups * divide_up(operands_.front().members, step.members_per_group));
+    }
 }
 
 void HostGraph::run_message(const Step& step) {

@@ -77,6 +77,38 @@ def test_torch_finite_differences(matrix, boundary, columns):
         assert torch.autograd.gradgradcheck(function, leaves, atol=1e-7, rtol=1e-6, fast_mode=True)
 
 
+@pytest.mark.parametrize(("matrix", "boundary"), [("general", "natural"), ("symmetric", "fixed")])
+def test_torch_transforms(matrix, boundary):
+    """vmap, grad, vjp and jacrev of torch.func, in each other, and of a factor that was made outside."""
+    torch, func = pytest.importorskip("torch"), pytest.importorskip("torch.func")
+    tt = pytest.importorskip("trifold.torch")
+    kind = {"matrix": matrix, "boundary": boundary}
+    stencil, b = torch.from_numpy(make(4, 5, **kind)), torch.from_numpy(rhs(4, 5))
+    stencils, many = torch.from_numpy(make(4, 5, (3,), **kind)), torch.from_numpy(rhs(4, 5, (3,)))
+    columns = torch.from_numpy(rhs(4, 5, (3,), columns=2))
+    f = tt.grid.factor(stencil, **kind)
+
+    def total(solve):
+        return lambda stencil, b: (solve(stencil, b) ** 3).sum()
+
+    def all_of(solve, again):
+        yield func.vmap(solve, (None, 0))(stencil, many)
+        yield func.vmap(again)(many)
+        yield func.vmap(again)(columns)
+        yield func.vmap(solve, (0, None))(stencils, b)
+        yield func.vmap(solve)(stencils, many)
+        yield from func.grad(total(solve), (0, 1))(stencil, b)
+        yield from func.vmap(func.grad(total(solve), (0, 1)))(stencils, many)
+        yield from func.vjp(solve, stencil, b)[1](b)
+        yield from func.jacrev(solve, (0, 1))(stencil, b)
+        yield func.jacrev(again)(b)
+
+    mine = all_of(functools.partial(tt.grid.solve, **kind), f.solve)
+    theirs = all_of(lambda stencil, b: torch_oracle(stencil, b, **kind), lambda b: torch_oracle(stencil, b, **kind))
+    for one, other in zip(mine, theirs, strict=True):
+        close(one, other, 1e-9)
+
+
 def test_torch_graphs():
     torch = pytest.importorskip("torch")
     import trifold.torch as tt

@@ -1,6 +1,7 @@
 """What help(), inspect.signature(), dir() and error texts say."""
 
 import ast
+import importlib
 import importlib.metadata
 import inspect
 import os
@@ -67,6 +68,42 @@ def test_help_has_text():
     assert all(len(kind.__doc__) > 200 for kind in shown)
     for function in (trifold.solve, trifold.factor, trifold.marginals, trifold.matvec, trifold.grid.solve):
         assert len(function.__doc__) > 100
+
+
+def described(kind):
+    """Names and members of a class that help() shows."""
+    for name, member in vars(kind).items():
+        member = getattr(member, "__func__", member)
+        if not name.startswith("_") and (callable(member) or isinstance(member, property)):
+            yield name, member
+
+
+MODULES = ["", *(f".{name}" for name in ("grid", "operators", "models", "errors", "sparse", "torch", "jax"))]
+MODULES += [f".{face}.{family}" for face in ("torch", "jax") for family in ("grid", "sparse")]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_everything_public_is_described(name):
+    """And each module is one that can be imported by its name."""
+    for needed in ("torch", "jax"):
+        if needed in name:
+            pytest.importorskip(needed)
+    if "sparse" in name:
+        pytest.importorskip("scipy")
+    module = importlib.import_module(f"trifold{name}")
+    assert module.__name__ == f"trifold{name}" and module.__doc__
+    for shown in module.__all__:
+        member = getattr(module, shown)
+        assert inspect.getdoc(member), shown
+        if inspect.isclass(member) and member.__module__.startswith("trifold"):
+            assert [one for one, of in described(member) if not inspect.getdoc(of)] == [], shown
+
+
+def test_methods_of_a_solver_say_shapes_and_errors():
+    for name in ("factor", "factor_solve", "factor_forward", "solve", "forward", "backward"):
+        text = " ".join(inspect.getdoc(getattr(trifold.Solver, name)).split())
+        assert "(N, n" in text or "Shapes" in text
+        assert "raises" in text or "errors are" in text
 
 
 def test_representations():

@@ -102,6 +102,9 @@ def test_not_positive_definite():
     np.testing.assert_allclose(x[[0, 2]], solution(D, E, b)[[0, 2]], rtol=1e-10, atol=1e-12)
     f = trifold.factor(D, E, check=False)
     assert list(f.status.block) == [-1, 4, -1]
+    np.testing.assert_array_equal(f.solve(b), x)  # it does not ask either, unless told to
+    with pytest.raises(trifold.NotPositiveDefinite):
+        f.solve(b, check=True)
     assert np.isnan(f.log_determinant()[1]) and not np.isnan(f.log_determinant()[0])
 
 

@@ -470,6 +470,39 @@ for one, other in zip(mine, jax.grad(loss(alone), (0, 1, 2))(D[0], E[0], b)):
     )
 
 
+@pytest.mark.parametrize("family", ["grid", "sparse"])
+def test_shard_map_of_other_families(family):
+    """Right-hand sides are shared out; the gradient of the one matrix is the sum over the devices."""
+    pytest.importorskip("scipy")
+    in_a_process(
+        f"""
+import numpy as np, jax, jax.numpy as jnp, scipy.sparse as sp
+jax.config.update("jax_enable_x64", True)
+import trifold.jax.grid, trifold.jax.sparse
+import grids
+from jax.experimental.sparse import BCSR
+from jax.sharding import PartitionSpec as P
+mesh = jax.sharding.Mesh(np.array(jax.devices()), ("i",))
+A = sp.diags_array([-1.0, 3.0, -0.7], offsets=[-1, 0, 1], shape=(30, 30)).tocsr()
+if {family!r} == "grid":
+    values, solve = jnp.asarray(grids.make(5, 6)), lambda v, c: trifold.jax.grid.solve(v, c.reshape(5, 6)).ravel()
+    dense = grids.dense(np.asarray(values))
+else:
+    S = trifold.jax.sparse.Solver(BCSR.from_scipy_sparse(A))
+    values, solve, dense = jnp.asarray(A.data), lambda v, c: S.solve(v, c, rtol=1e-13), A.toarray()
+b = np.random.default_rng(0).standard_normal((4, 30))
+many = jax.vmap(solve, (None, 0))
+shared = jax.shard_map(many, mesh=mesh, in_specs=(P(), P("i")), out_specs=P("i"))
+np.testing.assert_allclose(jax.jit(shared)(values, b), np.linalg.solve(dense, b.T).T, rtol=1e-9)
+mine, theirs = (jax.jit(jax.grad(lambda v, c, f=f: (f(v, c) ** 3).sum(), (0, 1)))(values, b) for f in (shared, many))
+for one, other in zip(mine, theirs):
+    np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+""",
+        JAX_PLATFORMS="cpu",
+        XLA_FLAGS="--xla_force_host_platform_device_count=2",
+    )
+
+
 def test_without_double_precision():
     in_a_process(
         """

@@ -44,6 +44,97 @@ def test_factors():
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(images)).solve(image), images.solve(image))
 
 
+def copies(given):
+    return pickle.loads(pickle.dumps(given)), copy.deepcopy(given), copy.copy(given)
+
+
+def test_solutions_of_sparse_systems():
+    sp, sparse = pytest.importorskip("scipy.sparse"), pytest.importorskip("trifold.sparse")
+    A = sp.diags_array([-1.0, 4.0, -0.5], offsets=[-1, 0, 3], shape=(12, 12)).tocsc()
+    b = np.arange(12.0)
+    s = sparse.Solver(A, method="gmres", shift=1e-3)
+    s.update(2 * A)
+    solution = s.solve(b)
+    for again in copies(solution):
+        np.testing.assert_array_equal(again.x, solution.x)
+        assert again.info == 0 and again.residual == solution.residual and again.worst.end == "converged"
+    for again in copies(s):
+        np.testing.assert_array_equal(again.solve(b).x, solution.x)
+        again.update(3 * A.data)
+        np.testing.assert_array_equal(again.multiply(b), sparse.Solver(3 * A).multiply(b))
+    for again in copies(sparse.ildu0(A)):
+        np.testing.assert_array_equal(again @ b, sparse.ildu0(A) @ b)
+    with pytest.raises(trifold.SparseFailed):
+        s.update(np.nan * A)
+    with pytest.raises(trifold.SpecError, match="update it before"):
+        pickle.dumps(s)
+
+
+@pytest.mark.parametrize("kind", ["chain", "grid", "sparse"])
+def test_structures(kind):
+    sp = pytest.importorskip("scipy.sparse")
+    line = sp.diags_array([-1.0 if kind == "chain" else -1.2, 3.0, -1.0], offsets=[-1, 0, 1], shape=(20, 20))
+    A = {"chain": line, "grid": sp.kronsum(line, line), "sparse": sp.csr_array(line + sp.eye_array(20, k=15))}[kind].tocsr()
+    solve, b = trifold.factorized(A), np.ones(A.shape[0])
+    assert solve.structure.kind == kind
+    for again in copies(solve):
+        np.testing.assert_array_equal(again(b), solve(b))
+        assert again.structure == solve.structure
+
+
+def test_operators():
+    pytest.importorskip("scipy.sparse")
+    D, E = make(3, 7)
+    stencil = grids.make(4, 5)
+    made = trifold.operators
+    for operator in (made.chain(D, E), made.grid(stencil), made.inverse(trifold.factor(D, E)), made.inverse(trifold.grid.factor(stencil))):
+        b = np.arange(1.0, operator.shape[0] + 1)
+        for again in copies(operator):
+            np.testing.assert_array_equal(again @ b, operator @ b)
+            np.testing.assert_array_equal(again.T @ b, operator.T @ b)
+
+
+def test_errors():
+    D, E = make(3, 7)
+    stencil = grids.make(4, 5)
+    sp = pytest.importorskip("scipy.sparse")
+    calls = [
+        lambda: trifold.sparse.Solver(sp.eye_array(3).tocsr() * np.inf),
+        lambda: trifold.solve(-D, E, rhs(3, 7)),
+        lambda: trifold.solve(D, E, rhs(3, 7) * np.nan),
+        lambda: trifold.solve(np.ones((2, 2, 2)), np.zeros((1, 2, 2)), np.ones((2, 2))),
+        lambda: trifold.grid.solve(stencil * np.nan, np.ones((4, 5))),
+        lambda: trifold.Plan(block=0, horizon=1),
+        lambda: trifold.Plan(block=3, horizon=7, device="cuda:63"),
+    ]
+    for call in calls:
+        with pytest.raises(trifold.Error) as raised:
+            call()
+        for again in copies(raised.value):
+            assert type(again) is type(raised.value) and str(again) == str(raised.value) and vars(again) == vars(raised.value)
+
+
+def test_what_torch_and_jax_hold():
+    sp, torch, _ = (pytest.importorskip(name) for name in ("scipy.sparse", "torch", "jax"))
+    import trifold.jax.sparse
+    import trifold.torch.sparse
+    from jax.experimental.sparse import BCSR
+
+    A = sp.diags_array([-1.0, 4.0, -0.5], offsets=[-1, 0, 3], shape=(12, 12)).tocsr().astype(np.float32)
+    index, values, b = [torch.from_numpy(part) for part in (A.indptr, A.indices)], torch.from_numpy(A.data), torch.ones(12)
+    stencil = torch.from_numpy(grids.make(4, 5))
+    layer = torch.nn.Module()
+    layer.solver = trifold.torch.sparse.Solver(torch.sparse_csr_tensor(*index, values, A.shape))
+    layer.image = trifold.torch.grid.factor(stencil)
+    for again in copies(layer):
+        assert torch.equal(again.solver.solve(values, b, rtol=1e-5), layer.solver.solve(values, b, rtol=1e-5))
+        assert torch.equal(again.image.solve(stencil[..., 0]), layer.image.solve(stencil[..., 0]))
+    b = np.ones(12, np.float32)
+    solver = trifold.jax.sparse.Solver(BCSR.from_scipy_sparse(A))
+    for again in copies(solver):
+        np.testing.assert_array_equal(again.solve(A.data, b, rtol=1e-5), solver.solve(A.data, b, rtol=1e-5))
+
+
 def test_in_another_process():
     D, E = make(3, 7)
     f = trifold.factor(D, E)

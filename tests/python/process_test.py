@@ -2,9 +2,11 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -27,6 +29,25 @@ def run_all(works):
     for thread in threads:
         thread.join()
     return errors
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_interruption_ends_a_long_call(workers):
+    """Python handles Ctrl-C when a call returns, so a long one looks for it; and the next call is as before."""
+    sp, sparse = pytest.importorskip("scipy.sparse"), pytest.importorskip("trifold.sparse")
+    line = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(300, 300))
+    A = sp.kronsum(line, line).tocsr()
+    s = sparse.Solver(A, method="cg", preconditioner="none", maxiter=10**6, workers=workers)
+    b = np.random.default_rng(0).standard_normal(A.shape[0])
+    expected = s.solve(b, maxiter=20).x
+    tell = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    tell.start()
+    with pytest.raises(KeyboardInterrupt):
+        while True:  # until it comes
+            began = time.monotonic()
+            s.solve(b, rtol=0)
+    assert time.monotonic() - began < 5
+    np.testing.assert_array_equal(s.solve(b, maxiter=20).x, expected)
 
 
 def test_threads_share_a_factor():

@@ -400,3 +400,21 @@ def test_mpi_ends_all_where_a_process_is_killed():
     codes, printed = on_processes("mpi", 3, "kill", "1")
     assert codes[0] != 0
     assert "is right" not in printed
+
+
+@needs_mpi
+def test_no_communicator():
+    code = """
+import trifold, trifold.sparse, scipy.sparse
+from mpi4py import MPI
+A = scipy.sparse.eye_array(4)
+for call in (lambda: trifold.ranks(MPI.COMM_NULL, block=2, horizon=8), lambda: trifold.sparse.ranks(MPI.COMM_NULL, A)):
+    try:
+        call()
+    except trifold.SpecError as error:
+        assert "MPI.COMM_NULL, which has no ranks" in str(error)
+    else:
+        raise AssertionError
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=SECONDS)
+    assert done.returncode == 0, done.stderr

@@ -38,6 +38,57 @@ class TestTorch:
 
         self.sparse = trifold.torch.sparse
 
+    def dense(self, A):
+        """A of its values, and a solution by it."""
+        torch = self.torch
+        entries = sp.csr_array(A.tocsr()).tocoo() if A.data.ndim == 1 else A.tocoo()
+        place = tuple(torch.from_numpy(part.astype(np.int64)) for part in entries.coords)
+        return lambda v, b: torch.linalg.solve(torch.zeros(A.shape, dtype=v.dtype).index_put(place, v.reshape(-1)), b)
+
+    @pytest.mark.parametrize("block", [1, 2])
+    def test_transforms(self, block):
+        """vmap, grad, vjp and jacrev of torch.func, in each other."""
+        func = pytest.importorskip("torch.func")
+        A, b = problem(block, 3)
+        make, values, b = (part.detach() if hasattr(part, "detach") else part for part in self.tensors(A, b))
+        s, dense = self.sparse.Solver(make(values)), self.dense(A)
+        many = b * self.torch.linspace(1, 2, 4, dtype=b.dtype)[:, None]
+        V, columns = self.torch.stack([values * factor for factor in (1, 1.5, 2, 3)]), many[..., None].expand(4, -1, 2)
+
+        def total(solve):
+            return lambda v, b: (solve(v, b) ** 3).sum()
+
+        def energy(solve):
+            return lambda v: (func.grad(total(solve))(v, b) ** 2).sum()
+
+        def all_of(solve):
+            yield func.vmap(solve, (None, 0))(values, many)
+            yield func.vmap(solve, (None, 0))(values, columns)
+            yield func.vmap(solve, (0, None))(V, b)
+            yield func.vmap(solve)(V, many)
+            yield from func.grad(total(solve), (0, 1))(values, b)
+            yield from func.vmap(func.grad(total(solve), (0, 1)))(V, many)
+            yield from func.vjp(solve, values, b)[1](b)
+            yield from func.jacrev(solve, (0, 1))(values, b)
+            yield func.grad(energy(solve))(values)
+
+        for mine, theirs in zip(all_of(lambda v, b: s.solve(v, b, **TIGHT)), all_of(dense), strict=True):
+            close(mine, theirs, 1e-8)
+
+    def test_no_diagonal(self):
+        """Gradients have the order of the values, where the plan has a diagonal that A has not."""
+        torch = self.torch
+        index = torch.tensor([0, 2, 4, 6]), torch.tensor([1, 2, 0, 2, 0, 1])
+        values, b = torch.tensor([4.0, 1, 1, 5, 3, 1], dtype=torch.float64, requires_grad=True), torch.arange(3.0, dtype=torch.float64)
+        rows, columns = torch.arange(3).repeat_interleave(2), index[1]
+        options = {"method": "gmres", "preconditioner": "none"}
+        x = self.sparse.solve(torch.sparse_csr_tensor(*index, values, (3, 3)), b, **options, **TIGHT)
+        dense = torch.zeros(3, 3, dtype=torch.float64).index_put((rows, columns), values)
+        expected = torch.linalg.solve(dense, b)
+        close(x.detach(), expected.detach())
+        mine, theirs = (torch.autograd.grad((of**2).sum(), values, retain_graph=True)[0] for of in (x, expected))
+        close(mine, theirs)
+
     def tensors(self, A, b):
         torch = self.torch
         index = [torch.from_numpy(np.asarray(a, np.int64)) for a in (A.indptr, A.indices)]
@@ -164,6 +215,25 @@ class TestJax:
         factors = np.array([1.0, 2.0])
         x = self.jax.vmap(lambda factor: s.solve(factor * A.data, b[:, 0], **TIGHT))(factors)
         close(x[0], 2 * np.asarray(x[1]))
+
+    @pytest.mark.parametrize("order", ["room", "unsorted", "no diagonal"])
+    def test_orders_of_values(self, order):
+        A, b = problem()
+        A = sp.csr_array(np.roll(A.toarray(), 1, 0)) if order == "no diagonal" else A
+        M, options = self.bcsr(A), {"method": "gmres", "preconditioner": "none", **TIGHT}
+        if order == "room":
+            M = self.BCSR.fromdense(self.jax.numpy.asarray(A.toarray()), nse=A.nnz + 3)
+        if order == "unsorted":
+            last = np.concatenate([np.arange(*A.indptr[i : i + 2])[::-1] for i in range(A.shape[0])])
+            M = self.BCSR((self.jax.numpy.asarray(A.data[last]), A.indices[last], A.indptr), shape=A.shape)
+        close(self.sparse.solve(M, b, **options), np.linalg.solve(A.toarray(), b))
+        s = self.sparse.Solver(M, method="gmres", preconditioner="none")
+        by_values = self.jax.grad(lambda v: (s.solve(v, b, **TIGHT) ** 2).sum())(M.data)
+        x = np.linalg.solve(A.toarray(), b)
+        rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+        expected = -np.linalg.solve(A.toarray().T, 2 * x)[rows] * x[np.asarray(M.indices)[: A.nnz]]
+        close(by_values[: A.nnz], expected)
+        assert not np.asarray(by_values[A.nnz :]).any()
 
     def test_no_way_by_python(self):
         """XLA calls the solver itself, with its own arrays."""

@@ -1,5 +1,7 @@
 """trifold.sparse on the CPU against SciPy: preconditioner, solutions, gradients, new values, bad input."""
 
+import copy
+
 import numpy as np
 import pytest
 import trifold
@@ -210,6 +212,86 @@ def test_wide_indices():
     close(sparse.ildu0(wide) @ rhs(A), sparse.ildu0(A) @ rhs(A), 0)
 
 
+def shuffled(A):
+    """Csr whose rows have their columns in any order."""
+    order = np.concatenate([np.random.default_rng(i).permutation(np.arange(*A.indptr[i : i + 2])) for i in range(A.shape[0])])
+    return sp.csr_array((A.data[order], A.indices[order], A.indptr), shape=A.shape)
+
+
+def repeated(A):
+    return sp.csr_array((np.repeat(A.data / 2, 2), np.repeat(A.indices, 2), 2 * A.indptr), shape=A.shape)
+
+
+def with_room(A):
+    A = A.copy()
+    A.data, A.indices = np.append(A.data, [7.0, 8.0]), np.append(A.indices, [0, 0]).astype(np.int32)
+    return A
+
+
+ORDERS = {
+    "csr": lambda A: A,
+    "unsorted": shuffled,
+    "repeated": repeated,
+    "with room": with_room,
+    "permuted": lambda A: A[np.random.default_rng(0).permutation(A.shape[0])][:, np.random.default_rng(0).permutation(A.shape[0])],
+    "product": lambda A: A @ sp.csr_array(A.T + sp.eye_array(A.shape[0])),
+    "no diagonal": lambda A: sp.csr_array(np.roll(A.toarray(), 1, 0)),
+    "csc": lambda A: A.tocsc(),
+    "coo": lambda A: sp.coo_array((A.tocoo().data[::-1], tuple(part[::-1] for part in A.tocoo().coords)), shape=A.shape),
+    "bsr": lambda A: A.tobsr(blocksize=(2, 2)),
+    "bsr of unsorted": lambda A: shuffled(A).tobsr(blocksize=(2, 2)),
+    "bsr of 1": lambda A: A.tobsr(blocksize=(1, 1)),
+}
+
+
+@pytest.mark.parametrize("block", [None, 1, 2])
+@pytest.mark.parametrize("order", ORDERS)
+def test_values_in_the_order_of_their_matrix(order, block):
+    """update(A.data) means A, whatever its order is; and gradients of values have that order."""
+    A = ORDERS[order](convection(6))
+    other = copy.deepcopy(A)  # with its room, which copy() drops
+    other.data = A.data * np.random.default_rng(5).uniform(0.5, 1.5, A.data.shape)
+    x = rhs(A)
+    s = sparse.Solver(A, preconditioner="none", block=block)
+    close(s.multiply(x), A @ x, 1e-14)
+    s.update(other.data)
+    close(s.multiply(x), other @ x, 1e-14)
+    s.update(other)
+    close(s.multiply(x), other @ x, 1e-14)
+    by_values = s.gradient_values(x, np.ones_like(x))
+    assert by_values.shape == A.data.shape
+    other.data = by_values
+    entries = other.tocsr() if order != "with room" else sp.csr_array((by_values[:-2], other.indices[:-2], other.indptr), shape=A.shape)
+    twice = 2 if order == "repeated" else 1  # each of the two has the whole derivative, and they are summed
+    close(entries.toarray()[A.toarray() != 0], -twice * np.tile(x, (A.shape[0], 1))[A.toarray() != 0], 1e-14)
+    with pytest.raises(trifold.SpecError, match="the array of values has shape"):
+        s.update(other.data[:-1])
+
+
+def test_values_in_no_order():
+    A = convection(6)
+    s = sparse.Solver(A.todia())
+    with pytest.raises(trifold.SpecError, match="A was given as dia.*give update.. the matrix"):
+        s.update(A.todia().data)
+    s.update(2 * A.todia())
+    P = sparse.ildu0(shuffled(A))
+    P.update(2 * shuffled(A).data)
+    close(P @ rhs(A), sparse.ildu0(2 * A) @ rhs(A), 0)
+
+
+def test_no_diagonal():
+    """A place that is not stored is zero, and takes part where the method needs it."""
+    swap = sp.csr_array(np.array([[0.0, 1], [1, 0]]))
+    x, info = sparse.solve(swap, [1.0, 2], method="gmres", preconditioner="none")
+    assert info == 0
+    close(x, [2, 1], 1e-12)
+    with pytest.raises(trifold.SparseFailed, match="singular"):
+        sparse.solve(swap, [1.0, 2])
+    saddle = sp.csr_array(np.array([[4.0, 1, 1], [1, 3, 2], [1, 2, 0]]))
+    saddle.eliminate_zeros()
+    close(sparse.solve(saddle, [1.0, 2, 3], preconditioner="ildu1", partition="whole").x, sla.spsolve(saddle.tocsc(), [1.0, 2, 3]), 1e-9)
+
+
 def with_column(column, block=1):
     A = convection(5, block)
     A.indices = A.indices.astype(np.int64)
@@ -314,12 +396,6 @@ def changed(at, value):
     return A
 
 
-def without_diagonal(row):
-    A = convection(5).tocoo()
-    keep = ~((A.coords[0] == row) & (A.coords[1] == row))
-    return sp.coo_array((A.data[keep], (A.coords[0][keep], A.coords[1][keep])), shape=A.shape)
-
-
 GOOD = convection(5)
 BAD = {
     "dense": (lambda: sparse.ildu0(np.eye(3)), r"A is a numpy.ndarray.*csr_array"),
@@ -327,7 +403,6 @@ BAD = {
     "empty": (lambda: sparse.ildu0(sp.csr_array((0, 0))), "A has no rows"),
     "complex": (lambda: sparse.ildu0(1j * GOOD), "A is complex128"),
     "empty row": (lambda: sparse.ildu0(sp.csr_array((3, 3))), "row 0 is empty"),
-    "no diagonal": (lambda: sparse.ildu0(without_diagonal(7)), "row 7 has no entry at column 7"),
     "column of 2^32": (lambda: sparse.ildu0(with_column(2**32 + 1)), "row 3 of A has the column 4294967297; columns are from 0 to 24"),
     "column of a block": (lambda: sparse.ildu0(with_column(25, 2)), "row 3 of A has the column 25; columns are from 0 to 24"),
     "negative column": (lambda: sparse.ildu0(with_column(-1)), "row 3 of A has the column -1"),
@@ -342,7 +417,7 @@ BAD = {
     "method": (lambda: sparse.solve(GOOD, np.ones(25), method="qmr"), "method 'qmr'"),
     "preconditioner": (lambda: sparse.solve(GOOD, np.ones(25), preconditioner="amg"), "preconditioner 'amg'"),
     "rows of b": (lambda: sparse.solve(GOOD, np.ones(24)), r"b has shape \(24,\); give \(25,\), or \(25, m\)"),
-    "complex b": (lambda: sparse.solve(GOOD, 1j * np.ones(25)), "b is complex128"),
+    "complex b": (lambda: sparse.solve(GOOD, 1j * np.ones(25)), "b has elements of complex128"),
     "x0": (lambda: sparse.solve(GOOD, np.ones(25), x0=np.ones((25, 1))), "x0 has shape"),
     "rtol": (lambda: sparse.solve(GOOD, np.ones(25), rtol=-1), "rtol = -1.0 is no tolerance"),
     "maxiter": (lambda: sparse.Solver(GOOD, maxiter=5).solve(np.ones(25), maxiter=6), "make it with maxiter=6"),

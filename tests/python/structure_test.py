@@ -119,6 +119,51 @@ def test_what_has_no_structure():
         trifold.solve_sparse(rotation, np.ones(7) * [1, -1, 1, -1, 2, 3, 4])
 
 
+@pytest.mark.parametrize(("dtype", "bound"), [(np.float64, 2.0**-44), (np.float32, 2.0**-18)])
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+def test_symmetry_is_a_matter_of_rounding(dtype, bound, unit):
+    """Of the diagonal, in any units: beyond it the lower triangle is not taken for A."""
+    line = sparse.diags_array([-1.0, 2.5, -1.0], offsets=[-1, 0, 1], shape=(30, 30)).tolil()
+    for part, symmetric in ((0.4, True), (4, False), (1e-3, True)):
+        line[3, 4] = -1 - part * bound * 2.5
+        A = sparse.csr_array(line.tocsr() * unit).astype(dtype)
+        if part == 1e-3:  # of an entry that is stored once
+            A = sparse.csr_array(A + sparse.coo_array(([part * bound * unit], ([5], [3])), shape=A.shape)).astype(dtype)
+        assert (trifold.structure_of(A).kind == "chain") is symmetric
+        x = rhs(1, 30).ravel().astype(dtype)
+        np.testing.assert_allclose(trifold.solve_sparse(A, A @ x), x, rtol=1e-10 if dtype == np.float64 else 1e-3)
+        if symmetric:
+            trifold.from_sparse(A, 2)
+        else:
+            with pytest.raises(trifold.SpecError, match=r"not symmetric: A\[4, 3\] = .* and A\[3, 4\]"):
+                trifold.from_sparse(A, 2)
+
+
+def test_what_is_said_of_images_and_others():
+    """As of chains: b that is not finite, and x beyond the range."""
+    line = sparse.diags_array([-1.2, 3.0, -1.0], offsets=[-1, 0, 1], shape=(20, 20))
+    image = sparse.kronsum(line, line).tocsr()
+    for A in (image, (line + line.T).tocsr(), sparse.csr_array(image + 1e-3 * sparse.eye_array(400, k=300))):
+        b = np.ones(A.shape[0])
+        solve = trifold.factorized(A)
+        for call in (solve, lambda b, A=A: trifold.solve_sparse(A, b)):
+            with pytest.raises(trifold.Unsolvable):
+                call(np.where(np.arange(len(b)) == 3, np.nan, b))
+        assert np.isfinite(solve(b)).all()
+    with pytest.raises(trifold.OutOfRange):
+        trifold.solve_sparse(1e-300 * image, np.full(400, 1e30))
+
+
+def test_room_behind_entries():
+    A = sparse.csr_array(chain(3, 5))
+    b = rhs(3, 5).ravel()
+    expected, blocks = trifold.solve_sparse(A, b), trifold.from_sparse(A, 3)
+    A.data, A.indices = np.append(A.data, [9.0, 9.0]), np.append(A.indices, [14, 14]).astype(np.int32)
+    np.testing.assert_array_equal(trifold.solve_sparse(A, b), expected)
+    for mine, theirs in zip(trifold.from_sparse(A, 3), blocks):
+        np.testing.assert_array_equal(mine, theirs)
+
+
 def test_what_does_not_fit():
     A = sparse.csr_array(chain(2, 3))
     for matrix, b, message in (
@@ -146,6 +191,7 @@ def test_operators_of_chains():
     np.testing.assert_allclose(A @ solution, x[:, 0], rtol=1e-8, atol=1e-10)
     values = linalg.eigsh(B, k=2, sigma=0, OPinv=M, return_eigenvectors=False)
     np.testing.assert_allclose(np.sort(values), np.linalg.eigvalsh(A)[:2])
+    np.testing.assert_allclose(B @ (x * (1 + 2j)), A @ x * (1 + 2j))
     assert trifold.operators.chain(D.astype(np.float32), E.astype(np.float32)).dtype == np.float32
     with pytest.raises(trifold.SpecError, match="without a batch"):
         trifold.operators.chain(*make(3, 7, 2))

@@ -15,12 +15,12 @@ namespace {
 
 std::size_t index(std::int64_t value) { return static_cast<std::size_t>(value); }
 
-/// Judges whether the triangles of A agree. Matrices that were computed, such as inverses, are off by their condition times the rounding,
-/// so about half the digits are granted, as in Python's models. Differences count beside sqrt(|a_ii a_jj|), the size of the two rows, which
-/// bounds a_ij of a positive definite A in any units.
+/// Judges whether the triangles of A agree but for rounding, for it is the lower one that is solved. Differences count beside
+/// sqrt(|a_ii a_jj|), the size of the two rows, which bounds a_ij of a positive definite A in any units, or beside the larger entry where
+/// that is more. Python's trifold/symmetry.py and the kernels of cg have the same rule.
 class Symmetry {
   public:
-    explicit Symmetry(Precision precision) : bound_(precision == Precision::f32 ? 1e-3 : 1e-8) {}
+    explicit Symmetry(Precision precision) : bound_(precision == Precision::f32 ? 0x1p-18 : 0x1p-44) {}
     /// Whether a_ij = `low` and a_ji = `high` agree, of rows with these entries on the diagonal.
     bool holds(double low, double high, double row, double column) {
         if (low == high) return true;
@@ -29,7 +29,7 @@ class Symmetry {
         if (difference <= bound_) largest_ = std::max(largest_, difference);
         return difference <= bound_;
     }
-    std::string limit() const { return fmt::format("they may differ by {:.0e} of the size of their rows", bound_); }
+    std::string limit() const { return fmt::format("they may differ by {:.1e} of the size of their rows", bound_); }
     void note(System& system) const {
         if (largest_ > 0)
             system.notes.push_back(

@@ -220,13 +220,13 @@ void bind_solver(nb::module_& module) {
     const auto bind_along = [&](const char* name, Operation operation, const Text& about) {
         solver.def(name, along(operation), "D"_a.none(), "E"_a.none(), "b"_a.none(), "out"_a = none, nb::kw_only(), "shift"_a = none,
                    "diagonal"_a = none, "active"_a = none, "pivot_floor"_a = 0.0, "accept_nearly_singular"_a = false, "check"_a = none,
-                   nb::sig(about.signature), guarded);
+                   nb::sig(about.signature), about.description, guarded);
     };
     bind_along("factor_solve", Operation::factor_solve, text::factor_solve);
     bind_along("factor_forward", Operation::factor_forward, text::factor_forward);
     const auto bind_sweep = [&](const char* name, Operation operation, const Text& about) {
         solver.def(name, sweep(operation), "b"_a.none(), "out"_a = none, nb::kw_only(), "active"_a = none, "check"_a = none,
-                   nb::sig(about.signature), guarded);
+                   nb::sig(about.signature), about.description, guarded);
     };
     bind_sweep("solve", Operation::solve, text::solve);
     bind_sweep("forward", Operation::forward, text::forward);
@@ -436,6 +436,7 @@ NB_MODULE(_core, module) {
     using namespace trifold::python;
     nb::set_leak_warnings(false);  // a thread that is in a call while the interpreter ends keeps what it works on
     translate_errors();
+    handle_signals_in_calls();
     bind_plan(module);
     bind_solver(module);
     bind_addresses(module);

@@ -29,7 +29,7 @@
 namespace trifold::python {
 namespace {
 
-/// Entries of the attribute `problem`, in this order. trifold/jax.py writes it.
+/// Entries of the attribute `problem`, in this order. trifold/jax/__init__.py writes it.
 enum Field : std::size_t { f_call, f_block, f_horizon, f_batch, f_rhs, f_bits, f_inverse, f_accept, f_rows, fields };
 
 Spec spec_of(const std::int64_t* problem) {
@@ -312,7 +312,7 @@ XLA_FFI_DEFINE_HANDLER(
 
 // Images: one call, which factors and solves.
 
-/// Entries of its attribute `problem`, in this order. trifold/_jax_grid.py writes it.
+/// Entries of its attribute `problem`, in this order. trifold/jax/grid.py writes it.
 enum GridField : std::size_t { g_matrix, g_pivoting, g_boundary, g_workers, g_transposed, grid_fields };
 constexpr std::int64_t most_columns_of_grid = 32;  // right-hand sides that are solved at once
 
@@ -370,7 +370,7 @@ XLA_FFI_DEFINE_HANDLER(
 
 // Sparse systems: one call, with a Solver of Python that the problem names by its number.
 
-/// Entries of its attribute `problem`, in this order. trifold/_jax_sparse.py writes it. Those that end with _bits are a double's.
+/// Entries of its attribute `problem`, in this order. trifold/jax/sparse.py writes it. Those that end with _bits are a double's.
 enum SparseField : std::size_t { s_number, s_transposed, s_most_iterations, s_rtol_bits, s_atol_bits, s_shift_bits, sparse_fields };
 
 void execute_sparse(Problem problem, const Buffers& buffers, int ordinal, Stream stream) {

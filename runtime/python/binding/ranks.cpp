@@ -450,7 +450,8 @@ void bind_ranks(nb::module_& module) {
         [](BoundRanks& self, nb::handle d, nb::handle e, nb::handle shift, nb::handle diagonal, nb::handle active, double pivot_floor,
            bool accept, std::optional<bool> check) { self.factor(d, e, {shift, diagonal, active, pivot_floor, accept, check}); },
         "D"_a.none(), "E"_a.none() = none, nb::kw_only(), "shift"_a = none, "diagonal"_a = none, "active"_a = none, "pivot_floor"_a = 0.0,
-        "accept_nearly_singular"_a = false, "check"_a = none, nb::sig(text_of_solver::factor.signature), in_call);
+        "accept_nearly_singular"_a = false, "check"_a = none, nb::sig(text_of_solver::factor.signature), text_of_solver::factor.description,
+        in_call);
     const auto bind_along = [&](const char* name, Operation operation, const Text& about) {
         solver.def(
             name,
@@ -460,7 +461,7 @@ void bind_ranks(nb::module_& module) {
             },
             "D"_a.none(), "E"_a.none(), "b"_a.none(), "out"_a = none, nb::kw_only(), "shift"_a = none, "diagonal"_a = none,
             "active"_a = none, "pivot_floor"_a = 0.0, "accept_nearly_singular"_a = false, "check"_a = none, nb::sig(about.signature),
-            in_call);
+            about.description, in_call);
     };
     bind_along("factor_solve", Operation::factor_solve, text_of_solver::factor_solve);
     bind_along("factor_forward", Operation::factor_forward, text_of_solver::factor_forward);
@@ -470,7 +471,8 @@ void bind_ranks(nb::module_& module) {
             [operation](BoundRanks& self, nb::handle b, nb::handle out, nb::handle active, std::optional<bool> check) {
                 return self.sweep(operation, b, out, active, check);
             },
-            "b"_a.none(), "out"_a = none, nb::kw_only(), "active"_a = none, "check"_a = none, nb::sig(about.signature), in_call);
+            "b"_a.none(), "out"_a = none, nb::kw_only(), "active"_a = none, "check"_a = none, nb::sig(about.signature), about.description,
+            in_call);
     };
     bind_sweep("solve", Operation::solve, text_of_solver::solve);
     bind_sweep("forward", Operation::forward, text_of_solver::forward);

@@ -49,19 +49,32 @@ factorization. out: where the result goes, contiguous; x may be b itself. Withou
 Options: shift (batch,) or a number, diagonal (batch, N, n), active (batch,), pivot_floor, accept_nearly_singular, as in trifold.solve.
 check, by default True on the CPU: raise NotPositiveDefinite, NearlySingular, OutOfRange or NotConverged; on a GPU that waits. Else a
 GPU's calls only enqueue, on the current stream of the arrays' library. Raises SpecError on arrays that do not fit.)";
-constexpr Text factor{R"(def factor(self, D: ArrayLike, E: ArrayLike | None = None, *, )" TRIFOLD_OPTIONS R"() -> None)"};
+constexpr Text factor{R"(def factor(self, D: ArrayLike, E: ArrayLike | None = None, *, )" TRIFOLD_OPTIONS R"() -> None)",
+                      R"(Factors A, for the sweeps that follow. D: (N, n, n), E: (N - 1, n, n), with the batch axis of D in both or in none.
+
+With check raises NotPositiveDefinite or NearlySingular; SpecError on arrays that do not fit.)"};
 constexpr Text factor_solve{
     R"(def factor_solve(self, D: ArrayLike, E: ArrayLike | None, b: ArrayLike, out: ArrayLike | None = None, *, )" TRIFOLD_OPTIONS
-    R"() -> Any)"};
+    R"() -> Any)",
+    R"(factor(D, E) and A^-1 b in one. b and the result: (N, n), or (N, n, m), with the batch axis of D.
+
+With check raises NotPositiveDefinite, NearlySingular, OutOfRange or NotConverged; SpecError on arrays that do not fit.)"};
 constexpr Text factor_forward{
     R"(def factor_forward(self, D: ArrayLike, E: ArrayLike | None, b: ArrayLike, out: ArrayLike | None = None, *, )" TRIFOLD_OPTIONS
-    R"() -> Any)"};
+    R"() -> Any)",
+    R"(factor(D, E) and forward(b) in one. Shapes and errors are those of factor_solve().)"};
 constexpr Text solve{
-    R"(def solve(self, b: ArrayLike, out: ArrayLike | None = None, *, active: ArrayLike | None = None, check: bool | None = None) -> Any)"};
+    R"(def solve(self, b: ArrayLike, out: ArrayLike | None = None, *, active: ArrayLike | None = None, check: bool | None = None) -> Any)",
+    R"(A^-1 b, of the last factorization. b and the result: (N, n), or (N, n, m), with the batch axis of what was factored.
+
+With check raises what factor_solve() does; SpecError on arrays that do not fit, or where nothing was factored.)"};
 constexpr Text forward{
-    R"(def forward(self, b: ArrayLike, out: ArrayLike | None = None, *, active: ArrayLike | None = None, check: bool | None = None) -> Any)"};
+    R"(def forward(self, b: ArrayLike, out: ArrayLike | None = None, *, active: ArrayLike | None = None, check: bool | None = None) -> Any)",
+    R"(y = L^-1 P b, where A is P' L L' P. The squares of y sum up to b' A^-1 b. Shapes and errors are those of solve().)"};
 constexpr Text backward{
-    R"(def backward(self, b: ArrayLike, out: ArrayLike | None = None, *, active: ArrayLike | None = None, check: bool | None = None) -> Any)"};
+    R"(def backward(self, b: ArrayLike, out: ArrayLike | None = None, *, active: ArrayLike | None = None, check: bool | None = None) -> Any)",
+    R"(P' L^-T b: with b of forward() the solution, with independent standard normal numbers a draw of covariance A^-1. Shapes and errors
+are those of solve().)"};
 constexpr Text sample{R"(def sample(self, generator: Any = None, mean: ArrayLike | None = None, draws: int | None = None) -> Any)",
                       R"(mean + L^-T z, as trifold.Factor has it. The Plan must have backward among its operations.)"};
 constexpr Text selected_inverse{

@@ -20,7 +20,7 @@ using namespace nb::literals;
 constexpr std::int64_t most_columns = 64;  // right-hand sides that a Plan solves at once
 constexpr std::size_t most_known = 256;
 
-/// How an operator is called: `_Operator.ways` of trifold/torch.py has them in this order.
+/// How an operator is called: `_Operator.ways` of trifold/torch/__init__.py has them in this order.
 enum Way { dispatched, transformed, with_gradient, plain };
 
 /// Names that are looked up once. Never freed, for modules outlive their interpreter's last call.

@@ -17,6 +17,9 @@ class InCall {
     InCall& operator=(const InCall&) = delete;
 };
 
+/// From now on a long call on the CPU ends with KeyboardInterrupt, or what else a signal's handler raises.
+void handle_signals_in_calls();
+
 /// For atexit.
 void finish_calls();
 

@@ -124,7 +124,13 @@ class Solver:
         pivot_floor: float = 0.0,
         accept_nearly_singular: bool = False,
         check: bool | None = None,
-    ) -> None: ...
+    ) -> None:
+        """
+        Factors A, for the sweeps that follow. D: (N, n, n), E: (N - 1, n, n), with the batch axis of D in both or in none.
+
+        With check raises NotPositiveDefinite or NearlySingular; SpecError on arrays that do not fit.
+        """
+
     def factor_solve(
         self,
         D: ArrayLike,
@@ -138,7 +144,13 @@ class Solver:
         pivot_floor: float = 0.0,
         accept_nearly_singular: bool = False,
         check: bool | None = None,
-    ) -> Any: ...
+    ) -> Any:
+        """
+        factor(D, E) and A^-1 b in one. b and the result: (N, n), or (N, n, m), with the batch axis of D.
+
+        With check raises NotPositiveDefinite, NearlySingular, OutOfRange or NotConverged; SpecError on arrays that do not fit.
+        """
+
     def factor_forward(
         self,
         D: ArrayLike,
@@ -152,12 +164,29 @@ class Solver:
         pivot_floor: float = 0.0,
         accept_nearly_singular: bool = False,
         check: bool | None = None,
-    ) -> Any: ...
-    def solve(self, b: ArrayLike, out: ArrayLike | None = None, *, active: ArrayLike | None = None, check: bool | None = None) -> Any: ...
-    def forward(self, b: ArrayLike, out: ArrayLike | None = None, *, active: ArrayLike | None = None, check: bool | None = None) -> Any: ...
-    def backward(
-        self, b: ArrayLike, out: ArrayLike | None = None, *, active: ArrayLike | None = None, check: bool | None = None
-    ) -> Any: ...
+    ) -> Any:
+        """
+        factor(D, E) and forward(b) in one. Shapes and errors are those of factor_solve().
+        """
+
+    def solve(self, b: ArrayLike, out: ArrayLike | None = None, *, active: ArrayLike | None = None, check: bool | None = None) -> Any:
+        """
+        A^-1 b, of the last factorization. b and the result: (N, n), or (N, n, m), with the batch axis of what was factored.
+
+        With check raises what factor_solve() does; SpecError on arrays that do not fit, or where nothing was factored.
+        """
+
+    def forward(self, b: ArrayLike, out: ArrayLike | None = None, *, active: ArrayLike | None = None, check: bool | None = None) -> Any:
+        """
+        y = L^-1 P b, where A is P' L L' P. The squares of y sum up to b' A^-1 b. Shapes and errors are those of solve().
+        """
+
+    def backward(self, b: ArrayLike, out: ArrayLike | None = None, *, active: ArrayLike | None = None, check: bool | None = None) -> Any:
+        """
+        P' L^-T b: with b of forward() the solution, with independent standard normal numbers a draw of covariance A^-1. Shapes and errors
+        are those of solve().
+        """
+
     def selected_inverse(
         self, out: tuple[Any, Any] | None = None, *, active: ArrayLike | None = None, check: bool | None = None
     ) -> tuple[Any, Any]:
@@ -433,7 +462,13 @@ class RankSolver:
         pivot_floor: float = 0.0,
         accept_nearly_singular: bool = False,
         check: bool | None = None,
-    ) -> None: ...
+    ) -> None:
+        """
+        Factors A, for the sweeps that follow. D: (N, n, n), E: (N - 1, n, n), with the batch axis of D in both or in none.
+
+        With check raises NotPositiveDefinite or NearlySingular; SpecError on arrays that do not fit.
+        """
+
     def factor_solve(
         self,
         D: ArrayLike,
@@ -447,7 +482,13 @@ class RankSolver:
         pivot_floor: float = 0.0,
         accept_nearly_singular: bool = False,
         check: bool | None = None,
-    ) -> Any: ...
+    ) -> Any:
+        """
+        factor(D, E) and A^-1 b in one. b and the result: (N, n), or (N, n, m), with the batch axis of D.
+
+        With check raises NotPositiveDefinite, NearlySingular, OutOfRange or NotConverged; SpecError on arrays that do not fit.
+        """
+
     def factor_forward(
         self,
         D: ArrayLike,
@@ -461,12 +502,29 @@ class RankSolver:
         pivot_floor: float = 0.0,
         accept_nearly_singular: bool = False,
         check: bool | None = None,
-    ) -> Any: ...
-    def solve(self, b: ArrayLike, out: ArrayLike | None = None, *, active: ArrayLike | None = None, check: bool | None = None) -> Any: ...
-    def forward(self, b: ArrayLike, out: ArrayLike | None = None, *, active: ArrayLike | None = None, check: bool | None = None) -> Any: ...
-    def backward(
-        self, b: ArrayLike, out: ArrayLike | None = None, *, active: ArrayLike | None = None, check: bool | None = None
-    ) -> Any: ...
+    ) -> Any:
+        """
+        factor(D, E) and forward(b) in one. Shapes and errors are those of factor_solve().
+        """
+
+    def solve(self, b: ArrayLike, out: ArrayLike | None = None, *, active: ArrayLike | None = None, check: bool | None = None) -> Any:
+        """
+        A^-1 b, of the last factorization. b and the result: (N, n), or (N, n, m), with the batch axis of what was factored.
+
+        With check raises what factor_solve() does; SpecError on arrays that do not fit, or where nothing was factored.
+        """
+
+    def forward(self, b: ArrayLike, out: ArrayLike | None = None, *, active: ArrayLike | None = None, check: bool | None = None) -> Any:
+        """
+        y = L^-1 P b, where A is P' L L' P. The squares of y sum up to b' A^-1 b. Shapes and errors are those of solve().
+        """
+
+    def backward(self, b: ArrayLike, out: ArrayLike | None = None, *, active: ArrayLike | None = None, check: bool | None = None) -> Any:
+        """
+        P' L^-T b: with b of forward() the solution, with independent standard normal numbers a draw of covariance A^-1. Shapes and errors
+        are those of solve().
+        """
+
     def selected_inverse(self, *, active: ArrayLike | None = None, check: bool | None = None) -> tuple[Any, Any]:
         """
         Blocks (i, i) of the inverse, (blocks, n, n), and (i + 1, i), (couplings, n, n): those of this rank.

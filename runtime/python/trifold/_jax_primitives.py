@@ -74,7 +74,7 @@ def read_array(array: Any, name: str) -> Any:
     given = readable(array, name)
     try:
         result = jnp.asarray(given)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError) as error:
         raise SpecError(f"{name} is a {type(array).__name__}, of which no array can be made: {error}") from error
     if result.dtype not in (np.float32, np.float64):
         raise SpecError(f"{name} is {result.dtype}; convert it to float32 or float64")
@@ -518,6 +518,7 @@ for _primitive_of in (
 
 
 # Inside shard_map arrays vary over axes of the mesh. Arguments must agree on them, or cotangents would not be summed up over the others.
+# With custom_linear_solve they must agree before it, for it makes what it is given agree by itself when it is bound.
 
 
 def _varies_over(array: Any) -> frozenset[str]:

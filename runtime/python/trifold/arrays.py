@@ -5,6 +5,7 @@ NumPy, torch and CuPy are read by the binding. JAX's arrays, and all that has ``
 
 from __future__ import annotations
 
+import functools
 import logging
 import sys
 from typing import Any, NamedTuple, Protocol
@@ -116,6 +117,38 @@ def adapt(array: Any, name: str) -> Any:
     return result
 
 
+def plain(array: Any, name: str, instead: str = "trifold.torch") -> Any:
+    """An array of NumPy, CuPy or torch whose real numbers are all that it says: no mask and no gradient is lost.
+
+    instead: what has gradients, for the error.
+    """
+    library = library_of(type(array))
+    array = adapt(array, name) if library == "another" else array
+    if library == "torch":
+        array = without_gradient(array, name, instead)
+    return expect_real(array, name)
+
+
+def expect_real(array: Any, name: str) -> Any:
+    if kind_of(array) not in "fiub":
+        raise SpecError(f"{name} has elements of {array.dtype}; give real numbers")
+    return array
+
+
+def kind_of(array: Any) -> str:
+    """That of a type of NumPy, for arrays of any library; "?" for other types."""
+    try:
+        return str(np.dtype(str(array.dtype).rpartition(".")[2]).kind)
+    except TypeError:
+        return "?"
+
+
+def without_gradient(tensor: Any, name: str, instead: str) -> Any:
+    if tensor.requires_grad and sys.modules["torch"].is_grad_enabled():
+        raise SpecError(f"{name} requires a gradient, which this function does not pass on; use {instead}, or give {name}.detach()")
+    return tensor.detach()
+
+
 def floating(array: Any, name: str) -> Any:
     """Integers as float64, as numpy.linalg takes them; torch's are left to the error that torch.linalg has too."""
     if isinstance(array, (list, tuple)):
@@ -151,6 +184,22 @@ def has_mask(array: Any) -> bool:
     if isinstance(array, np.ma.MaskedArray):
         return bool(np.ma.getmaskarray(array).any())
     return hasattr(array, "get_mask")  # torch's, whose mask is False where an entry is missing
+
+
+def guarded(operator: Any) -> Any:
+    """A class of LinearOperators, for which SciPy reads vectors: none loses a mask or a gradient there."""
+    for name in ("dot", "rdot", "matvec", "rmatvec", "matmat", "rmatmat"):
+        if hasattr(operator, name):
+            setattr(operator, name, _guarded(getattr(operator, name)))
+    return operator
+
+
+def _guarded(method: Any) -> Any:
+    @functools.wraps(method)
+    def call(self: Any, x: Any) -> Any:
+        return method(self, adapt(x, "the vector") if has_mask(x) or library_of(type(x)) == "torch" else x)
+
+    return call
 
 
 def nan_where_masked(array: Any) -> Any:

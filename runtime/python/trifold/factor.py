@@ -91,7 +91,7 @@ def factor(D: ArrayLike, E: ArrayLike | None, *, rhs: int = 1, **options: Unpack
     mixed = settings["mixed"]
     solver = _solver_for(D, None, "all", settings, whole(rhs, "rhs", 1))
     solver.factor(D, E, **settings)
-    return Factor(solver, D, mixed)
+    return Factor(solver, D, mixed, settings["check"])
 
 
 class Factor:
@@ -102,10 +102,10 @@ class Factor:
     wait for one another. It pickles, for machines where its Plan is the same.
     """
 
-    def __init__(self, solver: Solver, like: Any, mixed: bool) -> None:
+    def __init__(self, solver: Solver, like: Any, mixed: bool, check: bool | None) -> None:
         self._solver = solver
         self._like = like if is_jax(like) else None
-        self._mixed = mixed
+        self._mixed, self._check = mixed, check
         plan = solver.plan
         self._inner, self._batch = (plan.horizon, plan.block), plan.batch if solver.batched else None
 
@@ -130,9 +130,10 @@ class Factor:
         return self._solver.status()
 
     def solve(self, b: ArrayLike, out: ArrayLike | None = None, *, check: bool | None = None) -> Any:
-        """A^-1 b."""
+        """A^-1 b. check: by default that of factor()."""
         b, back, _ = self._fitting(floating(b, "b"), out)
-        return back(self._solver.solve(b, out, check=truth(check, "check")))
+        checks = truth(check, "check")
+        return back(self._solver.solve(b, out, check=self._check if checks is None else checks))
 
     def forward(self, b: ArrayLike, out: ArrayLike | None = None) -> Any:
         """y = L^-1 P b, whose squares sum up to b' A^-1 b."""

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy
 
-from .arrays import ArrayLike
+from ._sparse_rows import coordinates
+from .arrays import ArrayLike, plain
 from .errors import SpecError
 from .namespaces import Namespace, namespace_of
 from .options import flag, whole
+from .symmetry import agree
 
 np: Any = numpy
 
@@ -73,21 +75,19 @@ def from_sparse(A: Any, block: int | None = None) -> tuple[Any, Any]:
     block: n; by default that of a BSR matrix. The lower triangle may be stored alone; an upper one must be its mirror image.
     Raises SpecError where A is not symmetric, or has entries outside of the blocks beside the diagonal.
     """
-    if not hasattr(A, "tocoo"):
-        raise SpecError(f"A is a {type(A).__name__}; give a sparse matrix or array of SciPy")
+    entries = coordinates(A, "a sparse matrix or array of SciPy")
     if block is None and getattr(A, "format", "") != "bsr":
         raise SpecError("block is missing: only a BSR matrix says how large its blocks are; give n")
     n = whole(A.blocksize[0] if block is None else block, "block", 1)
     size = A.shape[0]
     if A.shape != (size, size) or size == 0 or size % n != 0:
         raise SpecError(f"A has shape {A.shape}, which are no blocks of {n} x {n}; give a square matrix of whole blocks")
-    entries = A.tocoo()
-    return from_entries(np.asarray(entries.row), np.asarray(entries.col), np.asarray(entries.data), size, n)
+    return from_entries(*entries, size, n)
 
 
 def from_banded(ab: ArrayLike, block: int, lower: bool = False) -> tuple[Any, Any]:
     """(D, E) of a matrix as scipy.linalg.solveh_banded takes it: diagonals as rows of ab. block: n. Errors are those of from_sparse()."""
-    bands, n, lower = np.asarray(ab), whole(block, "block", 1), flag(lower, "lower")
+    bands, n, lower = np.asarray(plain(ab, "ab")), whole(block, "block", 1), flag(lower, "lower")
     if bands.ndim != 2 or 0 in bands.shape or bands.shape[1] % n != 0:
         raise SpecError(f"ab has shape {bands.shape}; give (diagonals, N n) for blocks of {n}")
     diagonals, size = bands.shape
@@ -100,8 +100,6 @@ def from_banded(ab: ArrayLike, block: int, lower: bool = False) -> tuple[Any, An
 
 
 def from_entries(row: Any, column: Any, data: Any, size: int, n: int) -> tuple[Any, Any]:
-    if data.dtype.kind not in "fiub":
-        raise SpecError(f"the matrix has elements of {data.dtype}; give real numbers")
     at, beside = row // n, column // n
     far = (abs(at - beside) > 1) & (data != 0)
     if far.any():
@@ -114,6 +112,20 @@ def from_entries(row: Any, column: Any, data: Any, size: int, n: int) -> tuple[A
     D, E, above = blocks[0], blocks[1][:-1], blocks[-1][1:]
     if not (np.triu(D, 1).any() or above.any()):
         D = np.tril(D) + np.tril(D, -1).swapaxes(-1, -2)
-    elif not (np.allclose(D, D.swapaxes(-1, -2)) and np.allclose(E, above.swapaxes(-1, -2))):
-        raise SpecError("A is not symmetric; give its lower triangle alone, or both")
+    else:
+        _expect_symmetric(D, E, above)
     return D, E
+
+
+def _expect_symmetric(D: Any, E: Any, above: Any) -> None:
+    n = D.shape[-1]
+    diagonal = np.diagonal(D, 0, -2, -1)
+    for blocks, mirrored, of_row, of_column, below in ((D, D, diagonal, diagonal, 0), (E, above, diagonal[1:], diagonal[:-1], n)):
+        fits = agree(blocks, mirrored.swapaxes(-1, -2), of_row[:, :, None], of_column[:, None, :], D.dtype)
+        if not fits.all():
+            k, i, j = (int(part) for part in np.argwhere(~fits)[0])
+            row, column = k * n + below + i, k * n + j
+            raise SpecError(
+                f"A is not symmetric: A[{row}, {column}] = {blocks[k, i, j]} and A[{column}, {row}] = {mirrored[k, j, i]}; give its lower "
+                "triangle alone, or both, equal but for rounding"
+            )

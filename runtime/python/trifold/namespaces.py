@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy
 
-from .arrays import adapt, is_jax, library_of
+from .arrays import adapt, expect_real, is_jax, library_of
 from .errors import SpecError
 
 np: Any = numpy
@@ -82,7 +82,7 @@ class _Cupy(Namespace):
         self.xp = sys.modules["cupy"]
 
     def array(self, value: Any, name: str) -> Any:
-        return self.xp.asarray(value if library_of(type(value)) == "cupy" else _real(value, name), self.dtype)
+        return self.xp.asarray(expect_real(value, name) if library_of(type(value)) == "cupy" else _real(value, name), self.dtype)
 
     def constant(self, value: Any) -> Any:
         return self.xp.asarray(value, self.dtype)
@@ -108,8 +108,7 @@ class _Torch(Namespace):
         self.epsilon = float(self.xp.finfo(dtype).eps)
 
     def array(self, value: Any, name: str) -> Any:
-        if library_of(type(value)) != "torch":
-            value = np.array(_real(value, name), order="C")
+        value = expect_real(value, name) if library_of(type(value)) == "torch" else np.array(_real(value, name), order="C")
         return self.xp.as_tensor(value, dtype=self.dtype, device=self.device)
 
     def constant(self, value: Any) -> Any:
@@ -151,7 +150,7 @@ class _Jax(Namespace):
         super().__init__(dtype)
 
     def array(self, value: Any, name: str) -> Any:
-        return self.xp.asarray(value if is_jax(value) else _real(value, name), self.dtype)
+        return self.xp.asarray(expect_real(value, name) if is_jax(value) else _real(value, name), self.dtype)
 
     def constant(self, value: Any) -> Any:
         return self.xp.asarray(value, self.dtype)
@@ -221,10 +220,7 @@ def _of_jax() -> tuple[Any, Any]:
 
 
 def _real(value: Any, name: str) -> Any:
-    array = np.asarray(adapt(value, name))
-    if array.dtype.kind not in "fiub":
-        raise SpecError(f"{name} has elements of {array.dtype}; give real numbers")
-    return array
+    return expect_real(np.asarray(adapt(value, name)), name)
 
 
 def namespace_of(values: list[Any]) -> Namespace:

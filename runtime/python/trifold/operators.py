@@ -5,18 +5,19 @@
     x, info = scipy.sparse.linalg.cg(B, b, M=M)
 
 Vectors are those of the whole matrix: (N n,) of a chain, (H W,) of an image, row by row. Products with many vectors at once, of shape
-(N n, m), are one call.
+(N n, m), are one call. Complex vectors are two real ones. Operators pickle, as what they were made of.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable
 from typing import Any
 
 import numpy
 
-from .arrays import ArrayLike, adapt, library_of
+from .arrays import ArrayLike, adapt, guarded, kind_of, library_of, plain
 from .errors import SpecError
 from .factor import Factor
 from .grid import Factor as GridFactor
@@ -40,7 +41,7 @@ def chain(D: ArrayLike, E: ArrayLike | None) -> Any:
     def product(x: Any) -> Any:
         return matvec(blocks, below, x)
 
-    return _operator(blocks, inner, product, product)
+    return _operator((chain, (D, E)), blocks, inner, product, product)
 
 
 def grid(stencil: ArrayLike) -> Any:
@@ -56,19 +57,19 @@ def grid(stencil: ArrayLike) -> Any:
         around = _padded(given)
         return _sum_around(x, lambda k, rows, columns: around[rows, columns, len(_AROUND) - 1 - k])
 
-    return _operator(given, tuple(given.shape[:2]), product, transposed)
+    return _operator((grid, (stencil,)), given, tuple(given.shape[:2]), product, transposed)
 
 
 def inverse(factor: Factor | GridFactor) -> Any:
     """A^-1 of trifold.factor() or of trifold.grid.factor(), of one system: a preconditioner, or what shift-and-invert takes."""
     if isinstance(factor, GridFactor):
         stencil = _alone(factor.stencil, "the factor's stencil", 3)
-        return _operator(stencil, tuple(stencil.shape[:2]), factor.solve, factor.solve_transposed)
+        return _operator((inverse, (factor,)), stencil, tuple(stencil.shape[:2]), factor.solve, factor.solve_transposed)
     if not isinstance(factor, Factor):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise SpecError(f"factor is a {type(factor).__name__}; give what trifold.factor() or trifold.grid.factor() returns")
     if factor.batch is not None:
         raise SpecError(f"the factor has {factor.batch} members; an operator is of one")
-    return _operator(factor, (factor.plan.horizon, factor.plan.block), factor.solve, factor.solve)
+    return _operator((inverse, (factor,)), factor, (factor.plan.horizon, factor.plan.block), factor.solve, factor.solve)
 
 
 _AROUND = [(dy, dx) for dy in (-1, 0, 1) for dx in (-1, 0, 1)]
@@ -91,27 +92,46 @@ def _sum_around(x: Any, entries: Callable[[int, slice, slice], Any]) -> Any:
 
 
 def _alone(array: Any, name: str, axes: int) -> Any:
-    given = array if hasattr(array, "ndim") and library_of(type(array)) in ("numpy", "cupy") else np.asarray(adapt(array, name))
+    given = plain(array, name)
+    given = np.asarray(adapt(given, name)) if library_of(type(given)) == "torch" else given
     if given.ndim != axes:
         raise SpecError(f"{name} has shape {tuple(given.shape)}; an operator is of one system, without a batch axis")
     return given
 
 
-def _operator(like: Any, inner: tuple[int, ...], product: Callable[[Any], Any], transposed: Callable[[Any], Any]) -> Any:
-    """The LinearOperator of functions of arrays of the shape inner, or (*inner, m)."""
+def _operator(
+    made: tuple[Any, ...], like: Any, inner: tuple[int, ...], product: Callable[[Any], Any], transposed: Callable[[Any], Any]
+) -> Any:
+    """The LinearOperator of functions of arrays of the shape inner, or (*inner, m). made: what makes it again, for pickles."""
     of = like.value if isinstance(like, Factor) else like
     scipy = "cupyx.scipy" if library_of(type(of)) == "cupy" else "scipy"
-    kind = importlib.import_module(f"{scipy}.sparse.linalg").LinearOperator
+    kind = _pickled(importlib.import_module(f"{scipy}.sparse.linalg").LinearOperator)
     size = int(inner[0] * inner[1])
     narrow = like.plan.dtype == "float32" if isinstance(like, Factor) else like.dtype == np.float32
     dtype = np.dtype(np.float32 if narrow else np.float64)
 
     def flat(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def call(x: Any) -> Any:
+            if kind_of(x) == "c":
+                return call(x.real) + 1j * call(x.imag)
+            x = plain(x, "the vector")
             given = x.astype(dtype).reshape((*inner, *(() if x.ndim == 1 or x.shape[1:] == (1,) else x.shape[1:])))
             return function(given).reshape(x.shape)
 
         return call
 
     forward, backward = flat(product), flat(transposed)
-    return kind((size, size), matvec=forward, rmatvec=backward, matmat=forward, rmatmat=backward, dtype=dtype)
+    operator = kind((size, size), matvec=forward, rmatvec=backward, matmat=forward, rmatmat=backward, dtype=dtype)
+    operator.made = made
+    return operator
+
+
+@functools.cache
+def _pickled(kind: Any) -> Any:
+    """Operators that pickle as what made them, of SciPy or CuPy."""
+    custom = type(kind((1, 1), matvec=np.asarray, dtype=np.float64))
+
+    def reduce(self: Any, protocol: Any = None) -> Any:
+        return self.made
+
+    return guarded(type("Operator", (custom,), {"__reduce_ex__": reduce, "__module__": __name__}))

@@ -7,6 +7,8 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar, get_type_hints
 
+import numpy as np
+
 from .errors import SpecError
 
 _MOST = 2**31 - 1
@@ -25,8 +27,9 @@ def whole(value: Any, name: str, least: int | None = None) -> int:
 
 
 def real(value: Any, name: str) -> float:
+    """A number, whose imaginary part or gradient is not dropped."""
     try:
-        if not isinstance(value, str):
+        if not isinstance(value, str) and not np.iscomplexobj(value) and not getattr(value, "requires_grad", False):
             return float(value)
     except (TypeError, ValueError, OverflowError, RuntimeError):
         pass

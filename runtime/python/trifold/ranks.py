@@ -162,6 +162,8 @@ class _Mpi(_Messages):
         from mpi4py import MPI  # pyright: ignore
 
         self._MPI: Any = MPI
+        if communicator == MPI.COMM_NULL:
+            raise SpecError("communicator is MPI.COMM_NULL, which has no ranks; call this on processes of a communicator only")
         super().__init__(communicator.Get_rank(), communicator.Get_size(), seconds)
         self._waits_for: dict[int, int] = {}
         self._said: list[Any] = []  # as long as messages with it may be on their way

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from .arrays import library_of
+from .arrays import expect_real, library_of, plain
 from .errors import SpecError
 from .options import whole
 
@@ -17,7 +17,7 @@ def added(drawn: Any, mean: Any, front: tuple[int, ...]) -> Any:
     """Draws around a mean, which has the shape ``front``; draws may have an axis of their own behind it."""
     if mean is None:
         return drawn
-    if tuple(mean.shape) != tuple(front):
+    if tuple(expect_real(mean, "mean").shape) != tuple(front):
         raise SpecError(f"mean has shape {tuple(mean.shape)}; give {tuple(front)}")
     return drawn + (mean[..., None] if drawn.ndim > len(front) else mean)
 
@@ -44,6 +44,7 @@ def sample(solver: Any, generator: Any, mean: Any, draws: Any, members: int | No
     """For a Solver of trifold, whose last factorization had that many members."""
     plan = solver.plan
     front = (plan.horizon, plan.block) if members is None else (members, plan.horizon, plan.block)
+    mean = mean if mean is None else plain(mean, "mean", "trifold.torch")
     library = library_of(type(solver.value if mean is None else mean))
     library = "numpy" if library == "another" else library
     z = normal(generator, shape_of(front, draws), "float32" if plan.dtype == "float32" else "float64", library, plan.device)

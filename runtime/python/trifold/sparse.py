@@ -20,7 +20,8 @@ from typing import Annotated, Any, NamedTuple, TypedDict, Unpack
 import numpy
 
 from ._core import SparseSystem, Transport
-from .arrays import adapt, is_hip, library_of
+from ._sparse_rows import Rows, is_cupy, rows_of
+from .arrays import adapt, guarded, is_hip, library_of, on_host, plain
 from .errors import SparseFailed, SpecError
 from .options import Option, flag, known, read, real, takes, whole, word
 from .ranks import gather, told, transport_of
@@ -35,7 +36,6 @@ __all__ = ["Outcome", "Preconditioner", "Solution", "Solver", "SparseFailed", "i
 
 np: Any = numpy  # its stubs differ from version to version
 scipy: Any = _scipy
-_MOST_BLOCK = 8
 MOST_AT_A_TIME, MOST_ITERATIONS = 8, 10000  # right-hand sides; iterations where the caller leaves that open
 _MOST_INDEX = 2**31 - 1
 
@@ -94,8 +94,12 @@ class Solution(tuple[Any, int]):
         made.outcomes = outcomes
         return made
 
+    def __getnewargs__(self) -> tuple[Any, tuple[Outcome, ...]]:
+        return self.x, self.outcomes
+
     @property
     def x(self) -> Any:
+        """What was reached, in the shape and the library of b."""
         return self[0]
 
     @property
@@ -111,6 +115,7 @@ class Solution(tuple[Any, int]):
 
     @property
     def iterations(self) -> int:
+        """Those of the worst."""
         return self.worst.iterations
 
     @property
@@ -130,51 +135,9 @@ def _info(outcomes: tuple[Outcome, ...]) -> int:
     return max((max(one.iterations, 1) for one in outcomes if one.end != "converged"), default=0)
 
 
-def _rows(A: Any, block: Any) -> Any:
-    """A in rows of blocks, sorted: as csr for blocks of 1, else as bsr; on the processor."""
-    return _host_rows(A.get() if _is_cupy(A) and hasattr(A, "get") else A, block)
-
-
-def _host_rows(A: Any, block: Any) -> Any:
-    if not scipy.sparse.issparse(A):
-        kind = f"{type(A).__module__.partition('.')[0]}.{type(A).__name__}"
-        raise SpecError(f"A is a {kind}, no matrix of scipy.sparse; give scipy.sparse.csr_array(A)")
-    if len(A.shape) != 2 or A.shape[0] != A.shape[1]:
-        raise SpecError(f"A has shape {A.shape}; give a square matrix")
-    if A.shape[0] == 0:
-        raise SpecError("A has no rows; there is nothing to solve")
-    if A.dtype.kind not in "fiub" or A.dtype.itemsize > 8:
-        raise SpecError(f"A is {A.dtype}; convert it to float32 or float64")
-    _expect_columns(A)
-    block = _block_of(A, block)
-    rows = A.tocsr() if block == 1 else A.tobsr(blocksize=(block, block))
-    if not rows.has_canonical_format:
-        rows = rows.copy() if rows is A or np.may_share_memory(rows.data, A.data) else rows
-        rows.sum_duplicates()
-    if len(rows.indices) > _MOST_INDEX:
-        raise SpecError(f"A has {len(rows.indices)} blocks; at most {_MOST_INDEX} can be indexed")
-    return rows
-
-
-def _expect_columns(A: Any) -> None:
-    """SciPy looks at no index of a csr or bsr matrix, and its conversions trust them."""
-    if A.format not in ("csr", "bsr") or not len(A.indices):
-        return
-    count = A.shape[1] // getattr(A, "blocksize", (1, 1))[1]
-    if 0 <= A.indices.min() and A.indices.max() < count:
-        return
-    entry = int(np.argmax((A.indices < 0) | (A.indices >= count)))
-    row = int(np.searchsorted(A.indptr, entry, side="right")) - 1
-    raise SpecError(f"row {row} of A has the column {A.indices[entry]}; columns are from 0 to {count - 1}")
-
-
-def _is_cupy(A: Any) -> bool:
-    return type(A).__module__.partition(".")[0] in ("cupy", "cupyx")
-
-
 def _where(A: Any) -> str:
     """The device that a matrix is on."""
-    if not (_is_cupy(A) and hasattr(A, "data")):
+    if not (is_cupy(A) and hasattr(A, "data")):
         return "cpu"
     return f"{'hip' if is_hip('cupy') else 'cuda'}:{A.data.device.id}"
 
@@ -183,20 +146,6 @@ def _library(array: Any) -> Any:
     """The module whose array it is: numpy, cupy or torch."""
     name = library_of(type(array))
     return np if name == "numpy" else sys.modules[name]
-
-
-def _block_of(A: Any, block: Any) -> int:
-    if block is None:
-        shape = getattr(A, "blocksize", (1, 1))
-        if shape[0] != shape[1] or shape[0] > _MOST_BLOCK:
-            raise SpecError(f"A has blocks of {shape[0]} by {shape[1]}; give block=, 1 to {_MOST_BLOCK}, to read it in square blocks")
-        return int(shape[0])
-    number = whole(block, "block")
-    if not 1 <= number <= _MOST_BLOCK:
-        raise SpecError(f"block = {number} is out of range; give 1 to {_MOST_BLOCK}")
-    if A.shape[0] % number:
-        raise SpecError(f"block = {number} does not divide the {A.shape[0]} rows of A; give a block that does, or pad A")
-    return number
 
 
 def _precision(dtype: Any, A: Any) -> str:
@@ -239,18 +188,26 @@ class Solver:
         solver._make(rows, settings, transport)
         return solver
 
-    def _read(self, A: Any, settings: dict[str, Any], maxiter: int) -> tuple[Any, dict[str, Any]]:
+    @classmethod
+    def of_pattern(cls, A: Any, maxiter: int, options: Iteration) -> Solver:
+        """With the identity for values, until they come."""
+        solver = cls.__new__(cls)
+        rows, settings = solver._read(A, read("Solver", options, ITERATION), maxiter)
+        solver._make(rows.identity(), settings)
+        return solver
+
+    def _read(self, A: Any, settings: dict[str, Any], maxiter: int) -> tuple[Rows, dict[str, Any]]:
         """The rows of A, and what a SparseSystem takes besides their pattern."""
         device = settings.pop("device")
         device = _where(A) if device is None else device
-        rows = _rows(A, settings.pop("block"))
-        precision = _precision(settings.pop("dtype"), rows)
+        rows = rows_of(A, settings.pop("block"))
+        precision = _precision(settings.pop("dtype"), rows.values)
         partition, self.shift = settings.pop("partition"), settings.pop("shift")
         self.shape: tuple[int, int] = rows.shape
         self.dtype: Any = np.dtype("float32" if precision == "float32" else "float64")
-        self.block: int = getattr(rows, "blocksize", (1, 1))[0]
+        self.block: int = rows.block
         self.maxiter: int = whole(maxiter, "maxiter", 1)
-        self._starts, self._columns = rows.indptr.astype("int32"), rows.indices.astype("int32")
+        self.starts, self.columns, self.places = rows.starts, rows.columns, rows.places
         words = isinstance(partition, str)
         settings.update(
             parts=None if words else _parts(partition),
@@ -262,11 +219,26 @@ class Solver:
         )
         return rows, settings
 
-    def _make(self, rows: Any, settings: dict[str, Any], transport: Transport | None = None) -> None:
+    def _make(self, rows: Rows, settings: dict[str, Any], transport: Transport | None = None) -> None:
         self.rank: int = 0 if transport is None else transport.rank
         self.ranks: int = 1 if transport is None else transport.ranks
-        self.core = SparseSystem(self._starts, self._columns, **settings, transport=transport)
+        self._settings = settings
+        self.core = SparseSystem(self.starts, self.columns, **settings, transport=transport)
         self._take(rows)
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self.ranks > 1:
+            raise SpecError("a Solver that ranks share does not go into a pickle or a copy; make it on each rank")
+        if self._values is None:
+            raise SpecError("the last values of this Solver were refused, so there is none to copy; update it before")
+        values = self._values if library_of(type(self._values)) == "numpy" else on_host(self._values)
+        return {**vars(self), "core": None, "_values": values}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """The plan is made again, and A factored."""
+        vars(self).update(state)
+        self.core = SparseSystem(self.starts, self.columns, **self._settings)
+        self.update_rows(self._values)
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -274,43 +246,44 @@ class Solver:
         return self.core.summary()
 
     def update(self, A: Any) -> None:
-        """New values for the same pattern: a matrix, or A.data alone, as its csr or bsr has it, which may be on the GPU."""
+        """New values for the same pattern: a matrix, or A.data alone, which may be on the GPU.
+
+        A.data has the order of the matrix that the Solver was made of, which was csr, csc, coo or bsr then. Entries that come twice are
+        summed. Raises SpecError on another pattern or shape, SparseFailed on values that cannot be factored.
+        """
         if hasattr(A, "dtype") and not hasattr(A, "nnz"):
-            return self._take_values(A)
-        rows = _rows(A, self.block)
+            return self.update_rows(self.places.put(self._array(A, "the array of values")))
+        rows = rows_of(A, self.block)
         if rows.shape != self.shape:
             raise SpecError(f"A has shape {rows.shape} and the plan {self.shape}; make another Solver")
-        if not (np.array_equal(rows.indptr, self._starts) and np.array_equal(rows.indices, self._columns)):
+        if not (np.array_equal(rows.starts, self.starts) and np.array_equal(rows.columns, self.columns)):
             raise SpecError("A has another pattern than the matrix that the plan was made of; make another Solver, or store zeros")
         self._take(rows)
 
-    def _take(self, rows: Any) -> None:
-        self.core.update(np.ascontiguousarray(rows.data, self.dtype).ravel(), self.shift)
+    def _take(self, rows: Rows) -> None:
+        self.update_rows(np.ascontiguousarray(rows.values, self.dtype))
 
-    def _take_values(self, given: Any) -> None:
-        values = self._array(given, "the array of values")
-        expected = self._data_shape()
-        if tuple(values.shape) not in (expected, (len(self._columns), self.block, self.block)):
-            raise SpecError(f"the array of values has shape {tuple(values.shape)} and the pattern {expected}; give A.data of its pattern")
+    def update_rows(self, values: Any) -> None:
+        """New values in the order of the plan: of NumPy, or of the solver's GPU. A copy is kept, for pickles."""
+        self._values = None  # where the update fails
         self.core.update(values, self.shift)
+        self._values = values.clone() if library_of(type(values)) == "torch" else values.copy()
 
-    def _data_shape(self) -> tuple[int, ...]:
-        """That of A.data."""
-        entries = len(self._columns)
-        return (entries,) if self.block == 1 else (entries, self.block, self.block)
+    def holds(self, values: Any) -> bool:
+        """Whether these, in the order of the plan, are the current values."""
+        kept, values = self._values, self._array(values, "the array of values")
+        if library_of(type(kept)) != library_of(type(values)):
+            return False
+        return values.equal(kept) if library_of(type(values)) == "torch" else bool((values == kept).all())
 
     def _array(self, given: Any, name: str) -> Any:
         """Of NumPy, or of the solver's GPU, in the plan's type and without gaps."""
-        array = given if library_of(type(given)) != "another" else adapt(given, name)
+        array = plain(given, name, "trifold.torch.sparse")
         library = _library(array)
-        if library.__name__ == "torch":
-            array = array.detach()
-            if array.device.type == "cpu":
-                array, library = array.numpy(), np
+        if library.__name__ == "torch" and array.device.type == "cpu":
+            array, library = adapt(array, name), np
         if library is not np and self.core.device == "cpu":
             raise SpecError(f"{name} is on a GPU, and the Solver on the processor; make it with device='cuda:0', or copy {name}")
-        if _kind(array) not in "fiub":
-            raise SpecError(f"{name} is {array.dtype}; give real numbers")
         if library.__name__ == "torch":
             return array.to(getattr(library, self.dtype.name)).contiguous()
         return library.ascontiguousarray(array, self.dtype)
@@ -378,18 +351,19 @@ class Solver:
         return {"rtol": rtol, "atol": _tolerance(atol, "atol"), "most_iterations": most}
 
     def apply(self, b: Any) -> Any:
-        """M^-1 b, with the preconditioner M."""
+        """M^-1 b, with the preconditioner M. b: (n,), or (n, m) for m vectors. Raises SpecError on arrays that do not fit."""
         return self._run("apply", b, "b")
 
     def apply_transposed(self, b: Any) -> Any:
+        """M'^-1 b, with the transposed preconditioner. b: (n,), or (n, m); errors are those of apply()."""
         return self._run("apply_transposed", b, "b")
 
     def multiply(self, x: Any) -> Any:
-        """A x."""
+        """A x. x: (n,), or (n, m); errors are those of apply()."""
         return self._run("multiply", x)
 
     def multiply_transposed(self, x: Any) -> Any:
-        """A' x."""
+        """A' x, likewise."""
         return self._run("multiply_transposed", x)
 
     def gradient(self, x: Any, by_b: Any) -> Any:
@@ -398,17 +372,21 @@ class Solver:
         by_b: dE/db, which is solve_transposed(dE/dx).x. Right-hand sides are summed. Of arrays on a GPU the result stays there: its values
         alone, as A.data has them.
         """
-        values = self.gradient_values(x, by_b)
+        values = self.gradient_rows(x, by_b)
         if _library(values) is not np:
-            return values
+            return self.places.take(values)
         make = scipy.sparse.csr_array if self.block == 1 else scipy.sparse.bsr_array
-        return make((values, self._columns, self._starts), shape=self.shape)
+        return make((values, self.columns, self.starts), shape=self.shape)
 
     def gradient_values(self, x: Any, by_b: Any) -> Any:
-        """The values of gradient() alone, where x is."""
+        """The values of gradient() alone, where x is, in the order of update(A.data)."""
+        return self.places.take(self.gradient_rows(x, by_b))
+
+    def gradient_rows(self, x: Any, by_b: Any) -> Any:
+        """The same in the order of the plan."""
         x = self._vector(x, "x")
         by_b = self._like(by_b, "by_b", x)
-        shape = self._data_shape()
+        shape = self.places.rows
         values = x.new_empty(shape) if _library(x).__name__ == "torch" else _library(x).empty(shape, self.dtype)
         self.core.gradient(x, by_b, values, _columns(x))
         return values
@@ -418,20 +396,12 @@ class Solver:
         return Preconditioner(self)
 
 
-def _kind(array: Any) -> str:
-    """That of a type of NumPy, which "?" is none of."""
-    try:
-        return str(np.dtype(str(array.dtype).rpartition(".")[2]).kind)
-    except TypeError:
-        return "?"
-
-
 def _columns(array: Any) -> int:
     return array.shape[1] if array.ndim == 2 else 1
 
 
 def _parts(partition: Any) -> Any:
-    array = np.asarray(partition)
+    array = adapt(partition, "partition")
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise SpecError(
             f"partition = {partition!r} is no partition; give a word, such as 'metis', or the subdomain of each row as whole numbers"
@@ -451,6 +421,7 @@ def _tolerance(value: Any, name: str) -> float:
 _SCIPYS: Any = scipy.sparse.linalg.LinearOperator
 
 
+@guarded
 class Preconditioner(scipy.sparse.linalg.LinearOperator):
     """M^-1, for the M of SciPy's bicgstab, cg, gmres and their like; and of CuPy's, where the solver is on a GPU."""
 
@@ -465,16 +436,20 @@ class Preconditioner(scipy.sparse.linalg.LinearOperator):
     # SciPy's own calls would have NumPy read arrays of CuPy.
 
     def matvec(self, x: Any) -> Any:
-        return self.solver.apply(x) if _is_cupy(x) else _SCIPYS.matvec(self, x)
+        """M^-1 x. x: (n,), or (n, 1)."""
+        return self.solver.apply(x) if is_cupy(x) else _SCIPYS.matvec(self, x)
 
     def rmatvec(self, x: Any) -> Any:
-        return self.solver.apply_transposed(x) if _is_cupy(x) else _SCIPYS.rmatvec(self, x)
+        """M'^-1 x, likewise."""
+        return self.solver.apply_transposed(x) if is_cupy(x) else _SCIPYS.rmatvec(self, x)
 
     def matmat(self, X: Any) -> Any:
-        return self.solver.apply(X) if _is_cupy(X) else _SCIPYS.matmat(self, X)
+        """M^-1 X. X: (n, m)."""
+        return self.solver.apply(X) if is_cupy(X) else _SCIPYS.matmat(self, X)
 
     def rmatmat(self, X: Any) -> Any:
-        return self.solver.apply_transposed(X) if _is_cupy(X) else _SCIPYS.rmatmat(self, X)
+        """M'^-1 X, likewise."""
+        return self.solver.apply_transposed(X) if is_cupy(X) else _SCIPYS.rmatmat(self, X)
 
     def _matvec(self, x: Any) -> Any:
         return self.solver.apply(x)

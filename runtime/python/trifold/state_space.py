@@ -467,7 +467,7 @@ def _pad(space: Namespace, matrix: Any, size: int) -> Any:
 def _covariance(space: Namespace, matrix: Any, name: str) -> Any:
     _finite(space, matrix, name)
     diagonal = space.xp.abs(space.diagonal(matrix))
-    # Computed as inverses are, it is off by its condition times the rounding. The trifold command has the same bound.
+    # Computed as inverses are, it is off by its condition times the rounding.
     allowed = (1e-3 if space.epsilon > 1e-10 else 1e-8) * space.xp.sqrt(diagonal[..., :, None] * diagonal[..., None, :])
     _require(space, space.xp.abs(matrix - _t(matrix)) <= allowed, _NOT_SYMMETRIC.format(name))
     return matrix

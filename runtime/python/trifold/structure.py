@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import logging
 from collections.abc import Callable
@@ -12,10 +13,12 @@ from typing import Any, NamedTuple
 import numpy
 
 from . import grid
-from .arrays import ArrayLike, library_of
+from ._sparse_rows import coordinates, is_cupy
+from .arrays import ArrayLike, adapt, library_of, plain
 from .errors import GridFailed, SpecError, Unsolvable
-from .factor import factor
+from .factor import Factor, factor
 from .matrices import from_entries
+from .symmetry import is_symmetric
 
 np: Any = numpy
 _log = logging.getLogger("trifold")
@@ -44,7 +47,7 @@ class Structure(NamedTuple):
 
 
 class Factorized:
-    """A factored, from factorized(): call it with b for A^-1 b. ``structure`` says what A was taken for."""
+    """A factored, from factorized(): call it with b for A^-1 b. ``structure`` says what A was taken for. It pickles."""
 
     def __init__(self, structure: Structure, solve: Callable[[Any], Any]) -> None:
         self.structure, self._solve = structure, solve
@@ -66,6 +69,9 @@ class _Entries(NamedTuple):
     size: int
     give: Callable[[Any], Any]
 
+    def vectors(self) -> _Vectors:
+        return _Vectors(self.size, self.data.dtype, self.give)
+
 
 def structure_of(A: Any) -> Structure:
     """What solve_sparse() takes A for. Raises SpecError on what is no square sparse matrix of real numbers."""
@@ -78,7 +84,7 @@ def solve_sparse(A: Any, b: ArrayLike) -> Any:
     The structure is found: an image of nine neighbours, or a chain of blocks, whose bands are filled up, else any sparse matrix, which
     trifold.sparse solves by an iteration, for SciPy's matrices. The logger "trifold" says at level INFO what was taken; so does
     structure_of(A). A chain must be positive definite. Raises what trifold.solve() and trifold.grid.solve() raise, and Unsolvable where an
-    iteration does not converge.
+    iteration does not converge; on a GPU it waits to see. There are no gradients: a tensor that requires one is refused.
     """
     return factorized(A)(b)
 
@@ -96,32 +102,22 @@ def factorized(A: Any) -> Factorized:
 def _entries(A: Any) -> _Entries:
     if library_of(type(A)) == "torch":
         return _of_torch(A)
-    if not hasattr(A, "tocoo"):
-        raise SpecError(f"A is a {type(A).__name__}; give a sparse matrix of SciPy, CuPy or torch")
-    entries = A.tocoo()
-    if library_of(type(entries.data)) == "cupy":
-        return _checked(entries.row.get(), entries.col.get(), entries.data.get(), A.shape, __import__("cupy").asarray)
-    return _checked(np.asarray(entries.row), np.asarray(entries.col), np.asarray(entries.data), A.shape, np.asarray)
+    entries = coordinates(A, "a sparse matrix of SciPy, CuPy or torch")
+    return _checked(*entries, A.shape, __import__("cupy").asarray if is_cupy(A) else np.asarray)
 
 
 def _of_torch(A: Any) -> _Entries:
     torch: Any = __import__("torch")
     if A.layout == torch.strided:
         raise SpecError("A is a dense tensor; give a sparse one, or trifold.solve its blocks")
-    entries = A.detach().to_sparse_coo().coalesce()
+    entries = plain(A, "A", "trifold.torch.sparse").to_sparse_coo().coalesce()
     row, column = entries.indices().cpu().numpy()
-
-    def give(array: Any) -> Any:
-        return torch.as_tensor(array, device=A.device)
-
-    return _checked(row, column, entries.values().cpu().numpy(), tuple(A.shape), give)
+    return _checked(row, column, entries.values().cpu().numpy(), tuple(A.shape), functools.partial(torch.as_tensor, device=A.device))
 
 
 def _checked(row: Any, column: Any, data: Any, shape: Any, give: Callable[[Any], Any]) -> _Entries:
     if len(shape) != 2 or shape[0] != shape[1] or shape[0] == 0:
         raise SpecError(f"A has shape {tuple(shape)}; give a square matrix")
-    if data.dtype.kind not in "fiub":
-        raise SpecError(f"A has elements of {data.dtype}; give real numbers")
     data = data if data.dtype == np.float32 else data.astype(np.float64)
     there = data != 0
     return _Entries(row[there], column[there], data[there], int(shape[0]), give)
@@ -172,36 +168,44 @@ def _width_of_image(entries: _Entries) -> int:
 
 
 def _is_symmetric(entries: _Entries) -> bool:
-    """Whether each entry has its mirror image, but for rounding."""
-    one, other = _sums(entries, entries.row, entries.column), _sums(entries, entries.column, entries.row)
-    return one[0].shape == other[0].shape and bool((one[0] == other[0]).all()) and np.allclose(one[1], other[1], atol=0)
+    return is_symmetric(entries.row, entries.column, entries.data, entries.size)
 
 
-def _sums(entries: _Entries, row: Any, column: Any) -> tuple[Any, Any]:
-    """Places in order, and the sums of what stands there, for entries may come twice."""
-    places, which = np.unique(row.astype(np.int64) * entries.size + column, return_inverse=True)
-    return places, np.bincount(which.ravel(), entries.data, len(places))
+class _Vectors(NamedTuple):
+    """What b must be, and how arrays of NumPy go to A's library and device."""
+
+    size: int
+    dtype: Any
+    give: Callable[[Any], Any]
+
+    def read(self, b: Any) -> Any:
+        given = plain(b, "b")
+        like = self.give(np.zeros(0, self.dtype))
+        if library_of(type(given)) != library_of(type(like)):
+            given = self.give(adapt(given, "b"))
+        if len(given.shape) not in (1, 2) or given.shape[0] != self.size:
+            raise SpecError(f"b has shape {tuple(given.shape)}; give ({self.size},), or ({self.size}, m) for m right-hand sides")
+        return given.to(like.dtype) if library_of(type(like)) == "torch" else given.astype(self.dtype)
 
 
-def _iteration(A: Any, entries: _Entries, found: Structure) -> Callable[[Any], Any]:
-    if not type(A).__module__.startswith("scipy."):
-        raise SpecError(f"A is neither an image nor a chain: {found.why}. Give other matrices as those of SciPy, for trifold.sparse")
-    sparse: Any = importlib.import_module("trifold.sparse")
-    solver = sparse.Solver(A.astype(entries.data.dtype))
-    most = _BACKWARD[entries.data.dtype]
-    accurate = np.longdouble if entries.data.dtype == np.float64 else np.float64
-    exact = sparse.scipy.sparse.csr_array(A, dtype=accurate, copy=True)
-    sizes = abs(exact)
-    rows = np.asarray(sizes.max(axis=1).todense()).ravel()
+class _Iteration(NamedTuple):
+    vectors: _Vectors
+    solver: Any
+    exact: Any  #: A, in a type with more digits
+    why: str
 
-    def solve(b: Any) -> Any:
-        b = _right_hand_side(entries, b)
+    def __call__(self, b: Any) -> Any:
+        """Solves for what is missing from x, again and again, until x is as accurate as that of a direct solver."""
+        b, most = self.vectors.read(b), _BACKWARD[self.vectors.dtype]
+        sizes = abs(self.exact)
+        rows = np.asarray(sizes.max(axis=1).todense()).ravel()
         x, residual, error = np.zeros_like(b), b, np.inf
         for _ in range(_MOST_REFINEMENTS):
-            solution = solver.solve(residual.astype(b.dtype))
+            solution = self.solver.solve(residual.astype(b.dtype))
             better = x + solution.x
-            residual, before = b - exact @ better.astype(accurate), error
-            error = _backward_error(residual, sizes @ abs(better).astype(accurate), rows, b, better)
+            accurate = better.astype(self.exact.dtype)
+            residual, before = b - self.exact @ accurate, error
+            error = _backward_error(residual, sizes @ abs(accurate), rows, b, better)
             if error <= most:
                 return better
             if not error < before / 2:
@@ -209,13 +213,20 @@ def _iteration(A: Any, entries: _Entries, found: Structure) -> Callable[[Any], A
             x = better
         worst = solution.worst
         raise Unsolvable(
-            f"A is neither an image nor a chain: {found.why}; and the iteration of trifold.sparse, which ended with {worst.end!r} after "
+            f"A is neither an image nor a chain: {self.why}; and the iteration of trifold.sparse, which ended with {worst.end!r} after "
             f"{worst.iterations} steps, has a backward error of {error:.1e}, above the {most:.0e} of a direct solver. Call "
             "trifold.sparse.solve() with another method, a stronger preconditioner such as 'ildu2', or a larger subdomain; or a direct "
             "solver such as scipy.sparse.linalg.spsolve()"
         )
 
-    return solve
+
+def _iteration(A: Any, entries: _Entries, found: Structure) -> _Iteration:
+    if not type(A).__module__.startswith("scipy."):
+        raise SpecError(f"A is neither an image nor a chain: {found.why}. Give other matrices as those of SciPy, for trifold.sparse")
+    sparse: Any = importlib.import_module("trifold.sparse")
+    accurate = np.longdouble if entries.data.dtype == np.float64 else np.float64
+    exact = sparse.scipy.sparse.csr_array(A, dtype=accurate, copy=True)
+    return _Iteration(entries.vectors(), sparse.Solver(A.astype(entries.data.dtype)), exact, found.why)
 
 
 def _backward_error(residual: Any, sizes: Any, rows: Any, b: Any, x: Any) -> float:
@@ -233,36 +244,47 @@ def _backward_error(residual: Any, sizes: Any, rows: Any, b: Any, x: Any) -> flo
     return float(np.divide(abs(residual), size, out=np.zeros_like(size), where=size > 0).max(initial=0))
 
 
-def _chain(entries: _Entries, found: Structure) -> Callable[[Any], Any]:
+class _Chain(NamedTuple):
+    vectors: _Vectors
+    factor: Factor
+
+    def __call__(self, b: Any) -> Any:
+        b = self.vectors.read(b)
+        plan, columns = self.factor.plan, tuple(b.shape[1:])
+        size = plan.horizon * plan.block
+        whole = self.vectors.give(np.zeros((size, *columns), self.vectors.dtype))
+        whole[: len(b)] = b
+        x = self.factor.solve(whole.reshape((plan.horizon, plan.block, *columns)), check=True)
+        return x.reshape((size, *columns))[: len(b)]
+
+
+def _chain(entries: _Entries, found: Structure) -> _Chain:
     """Rows that fill the last block up are those of the identity."""
     size = found.horizon * found.block
     more = np.arange(entries.size, size)
     row, column = (np.concatenate([part, more]) for part in (entries.row, entries.column))
     data = np.concatenate([entries.data, np.ones(len(more), entries.data.dtype)])
     D, E = (entries.give(part) for part in from_entries(row, column, data, size, found.block))
-    f = factor(D, E)
-
-    def solve(b: Any) -> Any:
-        b = _right_hand_side(entries, b)
-        columns = tuple(b.shape[1:])
-        whole = entries.give(np.zeros((size, *columns), entries.data.dtype))
-        whole[: entries.size] = b
-        return f.solve(whole.reshape((found.horizon, found.block, *columns))).reshape((size, *columns))[: entries.size]
-
-    return solve
+    return _Chain(entries.vectors(), factor(D, E))
 
 
-def _grid(entries: _Entries, found: Structure) -> Callable[[Any], Any]:
+class _Image(NamedTuple):
+    vectors: _Vectors
+    factor: grid.Factor
+
+    def __call__(self, b: Any) -> Any:
+        b = self.vectors.read(b)
+        x = self.factor.solve(b.reshape((*self.factor.stencil.shape[:2], *b.shape[1:]))).reshape(b.shape)
+        self.factor.check()
+        return x
+
+
+def _grid(entries: _Entries, found: Structure) -> _Image:
     stencil = np.zeros((found.height, found.width, 9), entries.data.dtype)
     (y, x), (below, right) = divmod(entries.row, found.width), divmod(entries.column, found.width)
     np.add.at(stencil, (y, x, 3 * (below - y + 1) + right - x + 1), entries.data)
     f = _factor_image(entries.give(stencil), _is_symmetric(entries) and bool((stencil[..., 4] > 0).all()))
-
-    def solve(b: Any) -> Any:
-        b = _right_hand_side(entries, b)
-        return f.solve(b.reshape((found.height, found.width, *b.shape[1:]))).reshape(b.shape)
-
-    return solve
+    return _Image(entries.vectors(), f)
 
 
 def _factor_image(stencil: Any, symmetric: bool) -> grid.Factor:
@@ -273,12 +295,3 @@ def _factor_image(stencil: Any, symmetric: bool) -> grid.Factor:
         except GridFailed:
             pass
     return grid.factor(stencil, check=True)
-
-
-def _right_hand_side(entries: _Entries, b: Any) -> Any:
-    given = b if hasattr(b, "shape") and hasattr(b, "dtype") else np.asarray(b)
-    if len(given.shape) not in (1, 2) or given.shape[0] != entries.size:
-        raise SpecError(f"b has shape {tuple(given.shape)}; give ({entries.size},), or ({entries.size}, m) for m right-hand sides")
-    if library_of(type(given)) == "torch":
-        return given.to(entries.give(entries.data[:0]).dtype)
-    return given.astype(entries.data.dtype)

@@ -201,17 +201,17 @@ TEST_CASE("solve: how the input was taken is said in a line") {
     const Scratch scratch;
     const std::string head = "%%MatrixMarket matrix coordinate real general\n";
     scratch.write("b.mtx", "%%MatrixMarket matrix array real general\n3 1\n1\n2\n3\n");
-    scratch.write("A.mtx", head + "3 3 9\n1 1 4\n1 2 1\n2 1 1.0000000001\n2 2 4\n2 3 -1\n3 2 -1\n3 3 4\n1 3 0\n3 1 0\n");
+    scratch.write("A.mtx", head + "3 3 9\n1 1 4\n1 2 1\n2 1 1.0000000000001\n2 2 4\n2 3 -1\n3 2 -1\n3 3 4\n1 3 0\n3 1 0\n");
     for (const std::string block : {"", " --block 1"}) {
         const auto ran = run_trifold(scratch.path, "solve A.mtx b.mtx -o x.mtx --json --device cpu" + block);
         CHECK(ran.status == 0);
         CHECK(ran.json()["block"] == 1);
         CHECK(ran.err ==
-              "trifold solve: the triangles of A differ by up to 2.5e-11 of the size of their rows; the lower triangle is taken\n"
+              "trifold solve: the triangles of A differ by up to 2.5e-14 of the size of their rows; the lower triangle is taken\n"
               "trifold solve: zeros that A's file holds outside the blocks of 1 by 1 do not count: 2, the first at row 1 and column 3 "
               "(from 1)\n");
     }
-    const Eigen::Matrix3d lower = (Eigen::Matrix3d() << 4, 1.0000000001, 0, 1.0000000001, 4, -1, 0, -1, 4).finished();
+    const Eigen::Matrix3d lower = (Eigen::Matrix3d() << 4, 1.0000000000001, 0, 1.0000000000001, 4, -1, 0, -1, 4).finished();
     const Eigen::Vector3d expected = lower.llt().solve(Eigen::Vector3d(1, 2, 3));
     const auto x = std::get<DenseMatrix>(parse_matrix_market(scratch.read("x.mtx"), "x")).values;
     for (int k = 0; k < 3; ++k) CHECK(std::abs(x[static_cast<std::size_t>(k)] - expected(k)) <= 1e-15);

@@ -18,15 +18,16 @@ from __future__ import annotations
 
 import functools
 import importlib
+import math
 from typing import Any, NamedTuple, Unpack
 
 import numpy
 
-from . import _jax_primitives as _p
-from ._sparse_values import matrix_of
-from .errors import SpecError
-from .options import takes
-from .sparse import ITERATION, MOST_AT_A_TIME, MOST_ITERATIONS, Iteration, Solver as _Solver
+from .. import _jax_primitives as _p
+from .._sparse_values import matrix_of
+from ..errors import SpecError
+from ..options import takes
+from ..sparse import ITERATION, MOST_AT_A_TIME, MOST_ITERATIONS, Iteration, Solver as _Solver
 
 __all__ = ["Solver", "solve"]
 
@@ -83,12 +84,13 @@ class Solver:
         if options.get("device") is None:
             options["device"] = _where(A.indices)
         starts, columns = _np.asarray(A.indptr), _np.asarray(A.indices)
-        rows = _np.repeat(_np.arange(len(starts) - 1), _np.diff(starts))
-        values = _np.zeros(A.data.shape, A.data.dtype)  # the identity, since those of A may be traced
-        values[rows == columns] = _np.eye(values.shape[1], dtype=values.dtype) if values.ndim == 3 else 1
-        self.plan = _Solver(matrix_of(starts, columns, values, _scalars(A)), maxiter=maxiter, **options)
-        self.block, self.dtype, self.data_shape, self.shape = self.plan.block, values.dtype, values.shape, self.plan.shape
-        self._rows, self._columns = rows, columns
+        self._entries = int(starts[-1])  # those that are no room
+        values = _np.zeros((self._entries, *A.data.shape[1:]), A.data.dtype)  # those of A may be traced
+        self.plan = _Solver.of_pattern(matrix_of(starts, columns[: self._entries], values, _scalars(A)), maxiter, options)
+        self.block, self.dtype, self.data_shape, self.shape = self.plan.block, values.dtype, A.data.shape, self.plan.shape
+        # Unsigned, for JAX adds to signed indices, and may not where they vary over a mesh.
+        self._rows = _np.repeat(_np.arange(len(self.plan.starts) - 1, dtype=_np.uint32), _np.diff(self.plan.starts))
+        self._columns = self.plan.columns.astype(_np.uint32)
 
     def solve(self, A: Any, b: Any, *, rtol: float | None = None, atol: float = 0.0, maxiter: int | None = None) -> Any:
         """A^-1 b. A: a BCSR of the pattern, which is not compared again, or its data alone."""
@@ -101,6 +103,7 @@ class Solver:
             if array.dtype != self.dtype:
                 raise SpecError(f"{name} is {array.dtype}, and the Solver {self.dtype}; convert it")
         limits = self.plan.limits(rtol, atol, maxiter)
+        values, b, *pattern = _p.same_axes(self._placed(values), b, _jnp.asarray(self._rows), _jnp.asarray(self._columns))
 
         def iteration(transposed: bool) -> Any:
             def solve(_: Any, right: Any) -> Any:
@@ -108,13 +111,20 @@ class Solver:
 
             return solve
 
-        return _jax.lax.custom_linear_solve(functools.partial(self._times, values), b, iteration(False), iteration(True))
+        return _jax.lax.custom_linear_solve(functools.partial(self._times, values, *pattern), b, iteration(False), iteration(True))
 
-    def _times(self, values: Any, x: Any) -> Any:
+    def _placed(self, values: Any) -> Any:
+        """In the order of the plan."""
+        places = self.plan.places
+        values = values[: self._entries]
+        if places.at is not None:
+            values = _jax.ops.segment_sum(values.reshape(-1), places.at, math.prod(places.rows))
+        return values.reshape(places.rows)
+
+    def _times(self, values: Any, rows: Any, columns: Any, x: Any) -> Any:
         """A x."""
-        blocks = values.reshape(-1, self.block, self.block)
-        parts = blocks @ x.reshape(-1, self.block, x.size // self.shape[0])[self._columns]
-        return _jax.ops.segment_sum(parts, self._rows, self.shape[0] // self.block, indices_are_sorted=True).reshape(x.shape)
+        blocks, of_x = values.reshape(-1, self.block, self.block), x.reshape(-1, self.block, x.size // self.shape[0])
+        return _jnp.zeros_like(of_x).at[rows].add(blocks @ of_x[columns], indices_are_sorted=True).reshape(x.shape)
 
 
 def _expect(A: Any) -> None:

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy
 
-from . import _jax_primitives as _p
-from .errors import SpecError
-from .options import whole, word
+from .. import _jax_primitives as _p
+from ..errors import SpecError
+from ..options import whole, word
 
 _np: Any = numpy
 _jax: Any = importlib.import_module("jax")
@@ -53,7 +53,7 @@ def solve(
     _check(stencil, b, boundary)
     *front, height, width, _ = stencil.shape
     images = (math.prod(front), height, width)
-    x = _solved(stencil.reshape(*images, 9), b.reshape(*images, -1), options)
+    x = _solved(*_p.same_axes(stencil.reshape(*images, 9), b.reshape(*images, -1)), options)
     return x.reshape(b.shape)
 
 

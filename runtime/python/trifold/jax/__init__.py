@@ -21,13 +21,14 @@ import importlib
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import _jax_grid as grid, _jax_primitives as _p
-from .arrays import ArrayLike, Marginals
-from .batches import fitting, fitting_factor, itself
-from .errors import SpecError
-from .options import lower_alone, truth, whole
-from .samples import added
-from .toolkit import load_nvrtc
+from .. import _jax_primitives as _p
+from ..arrays import ArrayLike, Marginals
+from ..batches import fitting, fitting_factor, itself
+from ..errors import SpecError
+from ..options import lower_alone, truth, whole
+from ..samples import added
+from ..toolkit import load_nvrtc
+from . import grid
 
 _jax: Any = importlib.import_module("jax")
 _jnp: Any = importlib.import_module("jax.numpy")
@@ -56,7 +57,7 @@ _p.register()
 
 
 if TYPE_CHECKING:
-    from . import _jax_sparse as sparse  # noqa: F401  # pyright: ignore[reportUnusedImport]
+    from . import sparse as sparse  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
 
 def __dir__() -> list[str]:
@@ -66,7 +67,7 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> Any:
     """sparse is imported when it is first used: it needs SciPy, and the rest does not."""
     if name == "sparse":
-        return importlib.import_module("trifold._jax_sparse")
+        return importlib.import_module("trifold.jax.sparse")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

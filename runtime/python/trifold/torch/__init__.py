@@ -35,8 +35,7 @@ import functools
 import importlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import _torch_grid as grid
-from ._core import (
+from .._core import (
     Plan,
     torch_backward,
     torch_factor,
@@ -48,13 +47,14 @@ from ._core import (
     torch_solve,
     torch_way,
 )
-from ._torch_derivatives import Likelihood, of_log_determinant, outer_blocks, spread
-from ._torch_ranks import Ranks as ranks
-from .arrays import Marginals
-from .batches import Together, fitting, itself
-from .errors import SpecError
-from .options import lower_alone, truth
-from .samples import added, normal, shape_of
+from .._torch_derivatives import Likelihood, of_log_determinant, outer_blocks, spread
+from .._torch_ranks import Ranks as ranks
+from ..arrays import Marginals
+from ..batches import Together, fitting, itself
+from ..errors import SpecError
+from ..options import lower_alone, truth
+from ..samples import added, normal, shape_of
+from . import grid
 
 __all__ = [
     "Factor",
@@ -79,7 +79,7 @@ _RULES = 2  # goes up when a derivative changes: torch keeps compiled backward p
 
 
 if TYPE_CHECKING:
-    from . import _torch_sparse as sparse  # noqa: F401  # pyright: ignore[reportUnusedImport]
+    from . import sparse as sparse  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
 
 def __dir__() -> list[str]:
@@ -89,7 +89,7 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> Any:
     """sparse is imported when it is first used: it needs SciPy, and the rest does not."""
     if name == "sparse":
-        return importlib.import_module("trifold._torch_sparse")
+        return importlib.import_module("trifold.torch.sparse")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -121,6 +121,8 @@ class Factor(NamedTuple):
         generator: a torch.Generator of D's device; by default torch's own. mean: (N, n), with the batch axis of D; 0 by default. It has
         derivatives with respect to the mean only.
         """
+        if mean is not None and not isinstance(mean, torch.Tensor):
+            raise SpecError(f"mean is a {type(mean).__name__}; give a tensor")
         front = tuple(self.D.shape[:-1])
         z = normal(generator, shape_of(front, draws), str(self.D.dtype).split(".")[-1], "torch", self.D.device)
         return added(self.backward(z), mean, front)

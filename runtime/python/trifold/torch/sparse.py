@@ -14,10 +14,12 @@ from __future__ import annotations
 import importlib
 from typing import Any, Unpack
 
-from ._sparse_values import CurrentValues, matrix_of
-from .errors import SpecError
-from .options import takes
-from .sparse import ITERATION, MOST_AT_A_TIME, MOST_ITERATIONS, Iteration, Solver as _Solver
+from .._core import torch_way
+from .._sparse_values import CurrentValues, matrix_of
+from .._torch_derivatives import PLAIN
+from ..errors import SpecError
+from ..options import takes
+from ..sparse import ITERATION, MOST_AT_A_TIME, MOST_ITERATIONS, Iteration, Solver as _Solver
 
 __all__ = ["Solver", "solve"]
 
@@ -57,11 +59,18 @@ class Solver:
         self.starts, self.columns = A.crow_indices().detach(), A.col_indices().detach()
         starts, columns, data = [tensor.detach().cpu().numpy() for tensor in (self.starts, self.columns, values)]
         given: dict[str, Any] = {"device": str(A.device) if A.device.type != "cuda" else f"{_driver()}:{A.device.index}", **options}
-        self.current = CurrentValues(_Solver(matrix_of(starts, columns, data, tuple(A.shape)), maxiter=maxiter, **given))
-        self.has_blocks = values.dim() == 3
+        matrix = matrix_of(starts, columns, data, tuple(A.shape))
+        if not matrix.has_canonical_format:  # torch's own gradients take that for granted
+            raise SpecError("the columns of a row of A do not ascend, or repeat; put them in order, each once, as torch expects them")
+        self.current = CurrentValues(_Solver(matrix, maxiter=maxiter, **given))
         self.shape, self.dtype, self.device = tuple(A.shape), A.dtype, A.device
-        counts = self.starts.diff()
-        self.rows = torch.repeat_interleave(torch.arange(len(counts), device=A.device), counts)
+        plan = self.current.solver
+        at, to = (torch.as_tensor(array, device=A.device) for array in (plan.starts, plan.columns))
+        self.rows, self.row_of, self.column_of = (
+            plan.places.rows,
+            torch.arange(len(at) - 1, device=A.device).repeat_interleave(at.diff()),
+            to,
+        )
 
     def solve(self, A: Any, b: Any, *, rtol: float | None = None, atol: float = 0.0, maxiter: int | None = None, check: bool = True) -> Any:
         """A^-1 b. A: a tensor of the pattern, or its values alone, as A.values() has them. check: raise SparseFailed unless all right-hand
@@ -86,19 +95,15 @@ class Solver:
         for tensor, name in ((values, "A"), (b, "b")):
             if (tensor.dtype, tensor.device) != (self.dtype, self.device):
                 raise SpecError(f"{name} is {tensor.dtype} on {tensor.device}, and the Solver {self.dtype} on {self.device}; convert it")
-        return _Solve.apply(self, values, b, transposed, settings)
-
-    def values_alone(self, rows: Any, columns: Any) -> Any:
-        """What of_values gives, by one kernel, without derivatives."""
-        values = torch.as_tensor(self.current.solver.gradient_values(columns, rows))
-        return values.reshape(-1, self.current.solver.block, self.current.solver.block) if self.has_blocks else values
+        return _Solve.apply(self, self.current.solver.places.put(values), b, transposed, settings)
 
     def of_values(self, rows: Any, columns: Any) -> Any:
-        """-rows[i] columns[j] where A has a value at (i, j), summed over right-hand sides."""
+        """-rows[i] columns[j] where the plan has a value at (i, j), summed over right-hand sides."""
+        if not torch.is_grad_enabled() and torch_way(rows, columns) == PLAIN:
+            return torch.as_tensor(self.current.solver.gradient_rows(columns, rows))
         block = self.current.solver.block
         rows, columns = rows.reshape(self.shape[0] // block, block, -1), columns.reshape(self.shape[0] // block, block, -1)
-        blocks = -(rows[self.rows] @ columns[self.columns].mT)
-        return blocks if self.has_blocks else blocks[:, 0, 0]
+        return -(rows[self.row_of] @ columns[self.column_of].mT).reshape(self.rows)
 
 
 def _driver() -> str:
@@ -123,11 +128,13 @@ class _Solve(torch.autograd.Function):
     """A^-1 b or A'^-1 b, by the values of A. The backward pass of one is the other."""
 
     @staticmethod
-    def forward(ctx: Any, solver: Solver, values: Any, b: Any, transposed: bool, settings: dict[str, Any]) -> Any:
-        x = torch.as_tensor(solver.current.solve(values.detach(), b.detach(), transposed=transposed, **settings))
-        ctx.solver, ctx.transposed, ctx.settings = solver, transposed, settings
-        ctx.save_for_backward(values, x)
-        return x
+    def forward(solver: Solver, values: Any, b: Any, transposed: bool, settings: dict[str, Any]) -> Any:
+        return torch.as_tensor(solver.current.solve(values.detach(), b.detach(), transposed=transposed, **settings))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.solver, values, _, ctx.transposed, ctx.settings = inputs
+        ctx.save_for_backward(values, output)
 
     @staticmethod
     def backward(ctx: Any, by_x: Any) -> Any:
@@ -136,5 +143,14 @@ class _Solve(torch.autograd.Function):
         if not ctx.needs_input_grad[1]:
             return None, None, by_b, None, None
         rows, columns = (x, by_b) if ctx.transposed else (by_b, x)
-        by_values = ctx.solver.of_values if torch.is_grad_enabled() else ctx.solver.values_alone
-        return None, by_values(rows, columns), by_b, None, None
+        return None, ctx.solver.of_values(rows, columns), by_b, None, None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, solver: Solver, values: Any, b: Any, transposed: bool, settings: dict[str, Any]) -> Any:
+        """Mapped right-hand sides are more of them; mapped values are solved with one after the other."""
+        of_values, of_b = in_dims[1:3]
+        if of_values is None:
+            b = b.movedim(of_b, -1)
+            return _Solve.apply(solver, values, b.flatten(1), transposed, settings).reshape(b.shape), b.dim() - 1
+        pairs = ((values.select(of_values, k), b if of_b is None else b.select(of_b, k)) for k in range(info.batch_size))
+        return torch.stack([_Solve.apply(solver, *pair, transposed, settings) for pair in pairs]), 0

@@ -1,0 +1,34 @@
+"""Whether the triangles of A agree: one rule for chains, images and whatever else is found to be symmetric.
+
+Of A(i, j) and A(j, i) the difference counts beside sqrt(|A(i, i) A(j, j)|), which bounds them in a positive definite A in any units, or
+beside the larger of the two where that is more. The command and the kernels of cg have the same rule.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+np: Any = numpy
+_ROUNDING = {np.dtype(np.float64): 2.0**-44, np.dtype(np.float32): 2.0**-18}
+
+
+def agree(one: Any, mirrored: Any, row: Any, column: Any, dtype: Any) -> Any:
+    """Whether entries equal their mirror images but for rounding. row, column: the diagonal entries of theirs. dtype: that of A."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        size = np.maximum(np.maximum(abs(one), abs(mirrored)), np.sqrt(abs(row)) * np.sqrt(abs(column)))
+        return (one == mirrored) | (abs(one - mirrored) <= _ROUNDING[np.dtype(dtype)] * size)
+
+
+def is_symmetric(row: Any, column: Any, data: Any, size: int) -> bool:
+    """Of a matrix by its entries, which may come twice."""
+    places, which = np.unique(row.astype(np.int64) * size + column, return_inverse=True)
+    values = np.bincount(which.ravel(), data, len(places))
+    row, column = divmod(places, size)
+    diagonal = np.zeros(size)
+    diagonal[row[row == column]] = values[row == column]
+    mirror = column * size + row
+    found = np.minimum(np.searchsorted(places, mirror), max(len(places) - 1, 0))
+    mirrored = np.where(places[found] == mirror, values[found], 0)
+    return bool(agree(values, mirrored, diagonal[row], diagonal[column], data.dtype).all())
