@@ -147,7 +147,8 @@ class Factor:
     def check(self) -> None:
         """Waits, and raises GridFailed when an image failed: its text names the pixels and says what to do.
 
-        Raises OutOfRange when the x of the last solution holds infinities or NaN, as it does where b does, or is all below the normal range.
+        Raises OutOfRange when the x of the last solution holds infinities or NaN, as it does where b does, or is all below the
+        normal range.
         """
         self._core.check()
 
