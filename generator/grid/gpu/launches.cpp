@@ -148,8 +148,8 @@ class Launches {
     /// The last look at a solution, and refinement where it is needed.
     void add_refinement(bool transposed) {
         const auto widest = static_cast<std::size_t>(std::ranges::max_element(levels_, {}, &Level::eliminated) - levels_.begin());
-        auto launch = at(0, transposed);
-        add_early(Kernel::refine, refine_bytes(target_, levels_[widest].eliminated, real_), launch, 1, "last look, with level", widest);
+        add_early(Kernel::refine, refine_bytes(target_, levels_[widest].eliminated, real_), at(widest, transposed), 1,
+                  "last look, with level", widest);
     }
 
     /// A front gets a thread block. A small one gets a team of lanes, with at least one lane for each pixel that it eliminates.

@@ -77,7 +77,8 @@ def solve(stencil: ArrayLike, b: ArrayLike, out: ArrayLike | None = None, *, ref
     pixels is data, whose rows of A are x = b. refine: steps of iterative refinement. workers: threads of the CPU, which change no bit.
 
     check, by default True on the CPU: raise GridFailed when an image fails, and OutOfRange when an x holds infinities or NaN, or is all
-    below the normal range. Without it the x of an image that fails is NaN. On a GPU the work is enqueued on the library's current stream, and only check=True waits for it.
+    below the normal range. Without it the x of an image that fails is NaN. On a GPU the work is enqueued on the library's current stream,
+    and only check=True waits for it.
     accept_nearly_singular: take images that are nearly singular or unstable as they are, to refine them or to look at them.
     Raises SpecError on arrays or options that do not fit, DeviceError when there is no device or compiler.
     """
@@ -147,7 +148,8 @@ class Factor:
     def check(self) -> None:
         """Waits, and raises GridFailed when an image failed: its text names the pixels and says what to do.
 
-        Raises OutOfRange when the x of the last solution holds infinities or NaN, as it does where b does, or is all below the normal range.
+        Raises OutOfRange when the x of the last solution holds infinities or NaN, as it does where b does, or is all below the
+        normal range.
         """
         self._core.check()
 

@@ -242,27 +242,27 @@ TEST_CASE("emulated images: rows times powers of two change no bit of x, nor of 
 
 namespace {
 
-/// Seven images of pairs and a sound one: how many of their solutions miss the bound unless they are refined. None of the refined ones may.
+/// Images of pairs, the second a sound one: how many of their solutions miss the bound unless they are refined. None of the refined ones
+/// may.
 template <class Real>
 int missed_by_pairs(GridSpec spec, double noise_size, const Target& target = dialects.front()) {
-    spec.batch = 8;
     spec.precision = sizeof(Real) == 8 ? Precision::f64 : Precision::f32;
     EmulatedGrid grid(spec, target);
     std::vector<Real> stencils;
     std::vector<Sparse> matrices;
-    for (unsigned k = 0; k < 8; ++k) {
+    for (unsigned k = 0; k < spec.batch; ++k) {
         auto image =
-            k == 3 ? problem("dominant", spec.width, spec.height, k) : pairs(spec.width, spec.height, noise_size, noise_size, k + 1);
+            k == 1 ? problem("dominant", spec.width, spec.height, k) : pairs(spec.width, spec.height, noise_size, noise_size, k + 1);
         const auto given = rounded<Real>(with_nan_unread(image, spec));
         stencils.insert(stencils.end(), given.begin(), given.end());
         for (auto& value : image.stencil) value = static_cast<double>(static_cast<Real>(value));
         matrices.push_back(matrix_of(image, spec));
     }
     const auto pixels = spec.width * spec.height;
-    const auto b = rounded<Real>(noise(8 * pixels * spec.rhs, 7));
+    const auto b = rounded<Real>(noise(spec.batch * pixels * spec.rhs, 7));
     const auto errors = [&](const std::vector<Real>& x, bool transposed) {
-        std::vector<double> worst(8);
-        for (std::int64_t k = 0; k < 8; ++k)
+        std::vector<double> worst(static_cast<std::size_t>(spec.batch));
+        for (std::int64_t k = 0; k < spec.batch; ++k)
             for (std::int64_t c = 0; c < spec.rhs; ++c) {
                 const auto of = [&](const std::vector<Real>& values) { return column(values, k * pixels, pixels, spec.rhs, c); };
                 const auto& a = matrices[static_cast<std::size_t>(k)];
@@ -274,7 +274,7 @@ int missed_by_pairs(GridSpec spec, double noise_size, const Target& target = dia
     trifold_grid_args args{};
     args.stencil = stencils.data();
     args.columns = args.used_columns = spec.rhs;
-    args.members = 8;
+    args.members = spec.batch;
     args.begins = 1;
     const double bound = sizeof(Real) == 8 ? 1e-12 : 2e-5;
     int missed = 0;
@@ -296,7 +296,7 @@ int missed_by_pairs(GridSpec spec, double noise_size, const Target& target = dia
         grid.run(operation, own);
         const auto before = errors(raw, transposed), after = errors(x, transposed);
         const auto each = static_cast<std::ptrdiff_t>(pixels * spec.rhs);
-        for (std::size_t k = 0; k < 8; ++k) {
+        for (std::size_t k = 0; k < before.size(); ++k) {
             if (grid.status(static_cast<std::int64_t>(k)).record.problem != trifold_grid_sound) continue;
             CAPTURE(k);
             CHECK(grid.status(static_cast<std::int64_t>(k)).left == trifold_grid_all);
@@ -304,7 +304,7 @@ int missed_by_pairs(GridSpec spec, double noise_size, const Target& target = dia
             missed += before[k] > bound ? 1 : 0;
             const auto first = static_cast<std::ptrdiff_t>(k) * each;
             CHECK(std::equal(x.begin() + first, x.begin() + first + each, in_place.begin() + first));
-            if (k == 3) CHECK(std::equal(x.begin() + first, x.begin() + first + each, raw.begin() + first));
+            if (k == 1) CHECK(std::equal(x.begin() + first, x.begin() + first + each, raw.begin() + first));
         }
     }
     for (const auto& finding : grid.findings()) FAIL_CHECK(finding);
@@ -314,15 +314,16 @@ int missed_by_pairs(GridSpec spec, double noise_size, const Target& target = dia
 }  // namespace
 
 TEST_CASE("emulated images: solutions that miss the bound are refined, also in the place of B") {
-    auto small = spec_of(8, 7), ringed = spec_of(9, 11), shared = spec_of(37, 35);
-    small.rhs = 3;
+    auto small = spec_of(7, 6), ringed = spec_of(9, 11), shared = spec_of(35, 34);
+    small.rhs = 2;
+    small.batch = 4;
+    ringed.batch = 8;
+    shared.batch = 3;
     ringed.boundary = GridBoundary::fixed;
-    int missed = 0;
-    for (const auto& target : dialects)
-        missed += missed_by_pairs<double>(small, 1e-5, target) + missed_by_pairs<float>(small, 1e-3, target);
-    CHECK(missed >= 50);
-    CHECK(missed_by_pairs<double>(ringed, 1e-5) >= 3);
-    CHECK(missed_by_pairs<float>(shared, 0.1) >= 3);
+    CHECK(missed_by_pairs<double>(small, 1e-5) >= 3);
+    CHECK(missed_by_pairs<float>(small, 1e-3, dialects[1]) >= 3);
+    CHECK(missed_by_pairs<double>(ringed, 1e-5, dialects[2]) >= 1);
+    CHECK(missed_by_pairs<double>(shared, 1e-2) >= 1);
 }
 
 TEST_CASE("emulated images: singular ones solve to NaN, and what a solution comes to is watched") {
