@@ -203,10 +203,11 @@ STEP void break_down(trifold_sparse_state* s) {
     renew_for(s, renews_breakdown);
 }
 
-/* Saves an x whose residual is half that of the last one saved. Where the residual has grown beyond all digits, it begins from there. */
+/* Saves an x whose residual is an eighth of that of the last one saved: seldom, since x is copied. Where the residual has grown beyond all
+ * digits, it begins from there. */
 STEP void keep_best(trifold_sparse_state* s) {
     const double far = sizeof(real) == 8 ? 0x1p40 : 0x1p20;
-    s->saves = s->norm <= 0.5 * s->saved;
+    s->saves = s->norm <= 0.125 * s->saved;
     if (s->saves) s->saved = s->norm;
     if (s->norm <= far * s->saved) return;
     s->restores = restores_best;

@@ -196,11 +196,15 @@ INLINE void second_of_tile(const context* c, part rows, const pieces* w) {
     (void)rows;
     (void)w;
 }
-/* The end of a cycle: x += M^-1 V y. */
+/* The end of a cycle: x += M^-1 V y. Or a first guess is dropped. */
 INLINE void renew_tile(const context* c, part rows, const pieces* w) {
     const integer system = w->state - state_of(c, 0);
     const small_matrices m = small_at(c, system);
     for (integer k = 0; k < w->count; ++k) w->z[k] = 0;
+    if (w->state->restores == restores_zero) {
+        copy_numbers(w->x, w->z, w->count);
+        return;
+    }
     for (integer j = 0; j < w->state->inner; ++j) {
         const real weight = (real)m.solution[j], *from = basis_of(c, system, j, rows);
         for (integer k = 0; k < w->count; ++k) w->z[k] += weight * from[k];
@@ -221,7 +225,8 @@ NOINLINE void precondition_tile(const context* c, part rows) {
     for (integer column = 0; column < c->args->used_columns; ++column) {
         const pieces w = pieces_of(c, rows, column);
 #if METHOD == METHOD_GMRES
-        if (c->launch->step == trifold_sparse_renews && is_renewing(w.state) && w.state->pending) renew_tile(c, rows, &w);
+        if (c->launch->step == trifold_sparse_renews && is_renewing(w.state) && (w.state->pending || w.state->restores == restores_zero))
+            renew_tile(c, rows, &w);
 #endif
         if (!is_at_work(w.state) || c->launch->step == trifold_sparse_renews) continue;
         if (c->launch->step == trifold_sparse_first)

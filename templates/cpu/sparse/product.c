@@ -169,22 +169,19 @@ INLINE void make_orthogonal(const context* c, part rows, const pieces* w, intege
 }
 #endif
 
-/* x before its true residual is computed. GMRES has given it its steps before. */
+#if METHOD != METHOD_GMRES
+/* x before its true residual is computed. */
 INLINE void complete_x(const context* c, part rows, const pieces* w) {
     if (w->state->restores == restores_zero)
         for (integer k = 0; k < w->count; ++k) w->x[k] = 0;
-#if METHOD != METHOD_GMRES
     else if (w->state->restores == restores_best)
         copy_numbers(w->x, w->best, w->count);
     else if (w->state->pending)
         add_pending(w);
     for (integer k = 0; k < w->count; ++k) w->x[k] = deliverable(w->x[k], exponent_of_x(c, rows, w, k));
     if (w->state->saves || w->state->restores == restores_zero) copy_numbers(w->best, w->x, w->count);
-#else
-    (void)c;
-    (void)rows;
-#endif
 }
+#endif
 
 /* Updates of vectors between products and preconditioners. */
 NOINLINE void update_rows(const context* c, part rows) {
@@ -196,8 +193,9 @@ NOINLINE void update_rows(const context* c, part rows) {
         }
 #if METHOD == METHOD_GMRES
         if (is_at_work(w.state)) make_orthogonal(c, rows, &w, system_of(c, rows.member, column));
-#endif
+#else
         if (c->launch->step == trifold_sparse_renews && is_renewing(w.state)) complete_x(c, rows, &w);
+#endif
 #if METHOD == METHOD_CG
         if (c->launch->step == trifold_sparse_renews || !is_at_work(w.state)) continue;
         if (w.state->saves) copy_numbers(w.best, w.x, w.count);
@@ -235,12 +233,13 @@ NOINLINE void true_residual(const context* c, part rows, const pieces* w, intege
     const real* x = vector_of(c, system, trifold_sparse_x);
     const trifold_sparse_state* s = w->state;
     const double largest = record_of(c, rows.member, c->launch->parts)->largest;
+    const int is_zero = !s->begun && (!c->args->guesses || s->restores == restores_zero);
     sums[sum_of_residual] = sums[sum_of_plain] = sums[sum_of_b] = sums[sum_of_plain_b] = sums[sum_beyond_range] = 0;
     for (integer k = 0; k < w->count; ++k) {
         const integer number = rows.first * block + k;
         const trifold_int left = left_exponent(c, rows.member, number) + s->scale;
         const double weight = weight_of(c, rows.member, number), b = times_power((double)w->b[k], left);
-        const double r = exact_residual(c, rows.member, rows.first + k / block, (int)(k % block), b, x);
+        const double r = is_zero ? b : exact_residual(c, rows.member, rows.first + k / block, (int)(k % block), b, x);
         const double plain = times_power(r, s->plain_scale - left), plain_b = times_power((double)w->b[k], s->plain_scale);
         w->r[k] = (real)r;
         sums[sum_of_residual] += weight * r * (weight * r);

@@ -352,7 +352,7 @@ TRIFOLD_DEVICE void store_solved(const Context& c, const Part& part, const trifo
 #if METHOD == METHOD_GMRES
     if (c.step == trifold_sparse_renews) {
         for (int k = thread_index(); k < part.count(); k += threads)
-            w.x[k] = deliverable(w.x[k] + scale * v[k], exponent_of_x(c, part, s, k));
+            w.x[k] = s.restores == restores_zero ? real(0) : deliverable(w.x[k] + scale * v[k], exponent_of_x(c, part, s, k));
         return;
     }
 #endif
@@ -372,10 +372,10 @@ TRIFOLD_DEVICE void leave_products(const Context& c, const Part& part, trifold_i
 
 /* Whether a launch has to do with a system. */
 TRIFOLD_DEVICE bool concerns(const Context& c, const trifold_sparse_state& s) {
-    return c.step == trifold_sparse_renews ? is_renewing(s) && s.pending : is_at_work(s);
+    return c.step == trifold_sparse_renews ? is_renewing(s) && (s.pending || s.restores == restores_zero) : is_at_work(s);
 }
 
-constexpr int places_together = 2;
+constexpr int places_together = 6;
 /* Does something for the numbers of a part, of which a thread has every threads-th: first `load` for some of them, then `use`, so that what
  * is loaded is on its way at the same time. */
 template <int together, class Load, class Use>
@@ -396,18 +396,27 @@ struct Outer {
     trifold_int place;
     int inner;
 };
-/* The k-th number of a part in the order of the caller, so that neighbouring threads have neighbours. */
-TRIFOLD_DEVICE Outer outer_number(const Context& c, const Part& part, trifold_int column, int k) {
-    const int row = at<const unsigned short>(c, c.launch.outer_order)[part.first + k / block], inner = row * block + k % block;
-    return {outer_place(c, part, inner, column), inner};
+/* Does something for a thread's numbers of a part, in the order of the caller, so that neighbouring threads have neighbours. Places of some
+ * of them are loaded at the same time, without branches: those beyond the end are the last one's. */
+template <class Use>
+TRIFOLD_DEVICE void for_outer_numbers(const Context& c, const Part& part, trifold_int column, int threads, const Use& use) {
+    const int count = part.count();
+    for (int first = thread_index(); first < count; first += places_together * threads) {
+        Outer outer[places_together];
+#pragma unroll
+        for (int n = 0; n < places_together; ++n) {
+            const int k = first + n * threads < count ? first + n * threads : count - 1;
+            outer[n].inner = at<const unsigned short>(c, c.launch.outer_order)[part.first + k / block] * block + k % block;
+        }
+#pragma unroll
+        for (int n = 0; n < places_together; ++n) outer[n].place = outer_place(c, part, outer[n].inner, column);
+#pragma unroll
+        for (int n = 0; n < places_together; ++n)
+            if (first + n * threads < count) use(outer[n]);
+    }
 }
-struct Arriving {
-    real number;
-    int inner;
-};
 /* A row's scale in M, which is made of scaled rows; in M' it is that of x. */
-TRIFOLD_DEVICE real outer_scale(const Context& c, const Part& part, int inner, bool wanted) {
-    if (!scales_rows || !has_factors || !wanted) return 1;
+TRIFOLD_DEVICE real outer_scale(const Context& c, const Part& part, int inner) {
     return static_cast<real>(power_of_two(exponents_at(c, c.launch.scales)[part.first * block + inner]));
 }
 /* The vector of which M^-1 is wanted goes to shared memory. */
@@ -415,13 +424,11 @@ template <bool plain>
 TRIFOLD_DEVICE void begin_column(const Context& c, const Part& part, const Chip& chip, trifold_int column, int threads) {
     if constexpr (plain) {
         const real* b = static_cast<const real*>(c.args.b);
-        for_numbers<places_together>(
-            part, threads,
-            [&](int k) {
-                const Outer outer = outer_number(c, part, column, k);
-                return Arriving{b[outer.place], outer.inner};
-            },
-            [&](int, const Arriving& in) { chip.v[in.inner] = outer_scale(c, part, in.inner, !c.launch.transposed) * in.number; });
+        for_outer_numbers(c, part, column, threads, [&](const Outer& from) { copy_element_async(chip.v + from.inner, b + from.place); });
+        end_copies();
+        wait_copies<0>();
+        if (!scales_rows || !has_factors || c.launch.transposed) return;
+        for_outer_numbers(c, part, column, threads, [&](const Outer& of) { chip.v[of.inner] *= outer_scale(c, part, of.inner); });
     } else {
         const trifold_int system = system_of(c, column);
         const trifold_sparse_state& s = *state_of(c, system);
@@ -437,9 +444,11 @@ TRIFOLD_DEVICE void end_column(const Context& c, const Part& part, const Chip& c
     if constexpr (plain) {
         const real scale = has_factors ? scale_of(c) : real(1);
         real* x = static_cast<real*>(c.args.x);
-        for_numbers<places_together>(
-            part, threads, [&](int k) { return outer_number(c, part, column, k); },
-            [&](int, const Outer& to) { x[to.place] = outer_scale(c, part, to.inner, c.launch.transposed) * (scale * chip.v[to.inner]); });
+        const bool scales = scales_rows && has_factors && c.launch.transposed;
+        for_outer_numbers(c, part, column, threads, [&](const Outer& to) {
+            const real y = scale * chip.v[to.inner];
+            x[to.place] = scales ? outer_scale(c, part, to.inner) * y : y;
+        });
     } else {
         const trifold_int system = system_of(c, column);
         store_solved(c, part, *state_of(c, system), pieces_of(c, part, system), chip.v, threads, scale_of(c));

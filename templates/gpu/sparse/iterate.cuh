@@ -241,7 +241,7 @@ TRIFOLD_FUNCTION void renew(const trifold_sparse_args& args, const trifold_spars
     const System system = system_at(c, desk.column);
     complete_x<iterate_threads>(c, system.part, system.number, desk.state, system.w);
     meet(c, desk);
-    true_residual<iterate_threads>(c, system.part, system.number, desk.state, system.w, desk.room);
+    true_residual<iterate_threads, 1>(c, system.part, system.number, desk.state, system.w, desk.room);
     add_sums<renewal_sums>(c, desk, system.number);
     if (thread_index() == 0) renew_step(&desk.state, desk.sums, &c.args, &c.launch, system.history);
     block_sync();

@@ -102,14 +102,15 @@ TRIFOLD_DEVICE void compute(const Context& c, const Part& part, trifold_int syst
     leave_sums<Sums, threads>(c, system, sums, room);
 }
 
-/* Number i of a row of b - A x, with about twice the digits of a double. */
+/* Number i of a row of b - A x, with about twice the digits of a double; so many entries together. */
+template <int together>
 TRIFOLD_DEVICE double exact_residual(const Context& c, trifold_int row, int i, double b, const real* x) {
     const real* a = matrix_of(c);
     exact_sum sum = {b, 0};
     const trifold_int* turned = at<const trifold_int>(c, c.launch.turned_starts) + row;
     const trifold_int first = c.launch.transposed ? turned[0] : first_slot(c, row) * sparse_chunk + row % sparse_chunk;
     const int count = c.launch.transposed ? static_cast<int>(turned[1] - turned[0]) : slots_of(c, row);
-#pragma unroll 1
+#pragma unroll together
     for (int s = 0; s < count; ++s) {
         const trifold_int entry =
             c.launch.transposed ? at<const int>(c, c.launch.turned_entries)[first + s] : first + s * trifold_int(sparse_chunk);
@@ -124,16 +125,17 @@ TRIFOLD_DEVICE double exact_residual(const Context& c, trifold_int row, int i, d
     return total_of_exact(&sum);
 }
 TRIFOLD_DEVICE double times(real a, real b) { return static_cast<double>(a) * static_cast<double>(b); }
-/* r = b - A x, and the sums that are taken of it. It is seldom: loops are short, so that an iteration has the registers. */
-template <int threads = sparse_threads>
+/* r = b - A x, and the sums that are taken of it: in several loops, so that within a kernel that iterates it takes few registers. */
+template <int threads = sparse_threads, int together = 4>
 TRIFOLD_DEVICE void true_residual(const Context& c, const Part& part, trifold_int system, const trifold_sparse_state& s, const Pieces& w,
                                   double* room) {
     const real* x = vector_of(c, system, trifold_sparse_x);
+    const bool is_zero = !s.begun && (!c.args.guesses || s.restores == restores_zero);
     double sums[renewal_sums] = {};
 #pragma unroll 1
     for (int k = thread_index(); k < part.count(); k += threads) {
         const double b = times_power(static_cast<double>(w.b[k]), left_exponent(c, part.first * block + k) + s.scale);
-        w.r[k] = static_cast<real>(exact_residual(c, part.first + k / block, k % block, b, x));
+        w.r[k] = static_cast<real>(is_zero ? b : exact_residual<together>(c, part.first + k / block, k % block, b, x));
         if (METHOD == METHOD_BICGSTAB && s.reason != renews_look) w.shadow[k] = w.r[k];
     }
 #pragma unroll 1
@@ -231,22 +233,23 @@ TRIFOLD_DEVICE void make_orthogonal(const Context& c, const Part& part, trifold_
 }
 #endif
 
-/* x before its true residual is computed. GMRES has given it its steps before. */
+#if METHOD != METHOD_GMRES
+/* x before its true residual is computed. */
 template <int threads = sparse_threads>
 TRIFOLD_DEVICE void complete_x(const Context& c, const Part& part, trifold_int system, const trifold_sparse_state& s, const Pieces& w) {
     real* best = best_of(c, part, system);
-    if (METHOD == METHOD_GMRES && s.restores != restores_zero) return;
     for (int k = thread_index(); k < part.count(); k += threads) {
         real x = s.restores == restores_zero ? real(0) : s.restores == restores_best ? best[k] : w.x[k];
 #if METHOD == METHOD_CG
         if (s.restores == restores_none && s.pending) x += static_cast<real>(s.alpha) * w.p[k];
-#elif METHOD == METHOD_BICGSTAB
+#else
         if (s.restores == restores_none && s.pending) x += static_cast<real>(s.alpha) * w.z[k] + static_cast<real>(s.omega) * w.y[k];
 #endif
         w.x[k] = x = deliverable(x, exponent_of_x(c, part, s, k));
-        if (saves_best && (s.saves || s.restores == restores_zero)) best[k] = x;
+        if (s.saves || s.restores == restores_zero) best[k] = x;
     }
 }
+#endif
 #if METHOD == METHOD_CG
 /* The next direction. */
 template <int threads = sparse_threads>
@@ -270,10 +273,11 @@ TRIFOLD_DEVICE void update_rows(const Context& c, double* room) {
         }
 #if METHOD == METHOD_GMRES
         if (is_at_work(s)) make_orthogonal(c, part, system, s, w, room);
-#endif
+#else
         if (c.step == trifold_sparse_renews && is_renewing(s)) complete_x(c, part, system, s, w);
 #if METHOD == METHOD_CG
         if (c.step != trifold_sparse_renews && is_at_work(s)) turn_direction(c, part, system, s, w);
+#endif
 #endif
     }
 }
