@@ -103,8 +103,12 @@ void solve_as(GridSolver& solver, const GridSystem& system, const SolveOptions& 
     });
     solved.x.assign(x.begin(), x.end());
     const auto after = solver.status();
-    for (std::size_t k = 0; k < after.size(); ++k)
-        solved.outcomes[k].solution = solved.outcomes[k].problem != GridProblem::none || after[k].solution;
+    for (std::size_t k = 0; k < after.size(); ++k) {
+        auto& problem = solved.outcomes[k].problem;
+        if (problem == GridProblem::none && after[k].problem == GridProblem::unstable)
+            problem = after[k].problem;  // its solution was given up
+        solved.outcomes[k].solution = problem != GridProblem::none || after[k].solution;
+    }
 }
 
 /// An image that failed is NaN as a whole.
