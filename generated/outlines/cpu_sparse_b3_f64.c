@@ -9,9 +9,9 @@
 #define TRIFOLD_HAS_FACTORS 1
 #define TRIFOLD_KRYLOV 0
 #define TRIFOLD_SIZEOF_ARGS 120
-#define TRIFOLD_SIZEOF_LAUNCH 528
+#define TRIFOLD_SIZEOF_LAUNCH 560
 #define TRIFOLD_SIZEOF_RECORD 80
-#define TRIFOLD_SIZEOF_STATE 160
+#define TRIFOLD_SIZEOF_STATE 232
 #define TRIFOLD_LANES 4
 #define TRIFOLD_LOCAL_INDEX unsigned short
 #define TRIFOLD_KERNEL_GATHER sparse_gather_b3_f64_ildu_bicgstab
@@ -21,6 +21,7 @@
 #define TRIFOLD_KERNEL_PRECONDITION sparse_precondition_b3_f64_ildu_bicgstab
 #define TRIFOLD_KERNEL_ORDER sparse_order_b3_f64_ildu_bicgstab
 #define TRIFOLD_KERNEL_PRODUCT sparse_product_b3_f64_ildu_bicgstab
+#define TRIFOLD_KERNEL_RESIDUAL sparse_residual_b3_f64_ildu_bicgstab
 #define TRIFOLD_KERNEL_BEGIN sparse_begin_b3_f64_ildu_bicgstab
 #define TRIFOLD_KERNEL_UPDATE sparse_update_b3_f64_ildu_bicgstab
 #define TRIFOLD_KERNEL_JUDGE sparse_judge_b3_f64_ildu_bicgstab
@@ -48,6 +49,7 @@ kernel sparse_finish_b3_f64_ildu_bicgstab
 kernel sparse_precondition_b3_f64_ildu_bicgstab
 kernel sparse_order_b3_f64_ildu_bicgstab
 kernel sparse_product_b3_f64_ildu_bicgstab
+kernel sparse_residual_b3_f64_ildu_bicgstab
 kernel sparse_begin_b3_f64_ildu_bicgstab
 kernel sparse_update_b3_f64_ildu_bicgstab
 kernel sparse_judge_b3_f64_ildu_bicgstab

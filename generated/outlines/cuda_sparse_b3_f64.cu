@@ -7,9 +7,9 @@
 #define TRIFOLD_HAS_FACTORS 1
 #define TRIFOLD_KRYLOV 0
 #define TRIFOLD_SIZEOF_ARGS 120
-#define TRIFOLD_SIZEOF_LAUNCH 528
+#define TRIFOLD_SIZEOF_LAUNCH 560
 #define TRIFOLD_SIZEOF_RECORD 80
-#define TRIFOLD_SIZEOF_STATE 160
+#define TRIFOLD_SIZEOF_STATE 232
 #define TRIFOLD_ARCH 90
 #define TRIFOLD_TENSOR 0
 #define TRIFOLD_SWEEPERS 64
@@ -26,6 +26,7 @@
 #define TRIFOLD_KERNEL_PRECONDITION sparse_precondition_b3_f64_ildu_bicgstab
 #define TRIFOLD_KERNEL_ORDER sparse_order_b3_f64_ildu_bicgstab
 #define TRIFOLD_KERNEL_PRODUCT sparse_product_b3_f64_ildu_bicgstab
+#define TRIFOLD_KERNEL_RESIDUAL sparse_residual_b3_f64_ildu_bicgstab
 #define TRIFOLD_KERNEL_BEGIN sparse_begin_b3_f64_ildu_bicgstab
 #define TRIFOLD_KERNEL_UPDATE sparse_update_b3_f64_ildu_bicgstab
 #define TRIFOLD_KERNEL_JUDGE sparse_judge_b3_f64_ildu_bicgstab
@@ -57,10 +58,11 @@ kernel sparse_finish_b3_f64_ildu_bicgstab: 256 threads, 20480 bytes of shared me
 kernel sparse_precondition_b3_f64_ildu_bicgstab: 96 threads, 27792 bytes of shared memory
 kernel sparse_order_b3_f64_ildu_bicgstab: 256 threads, 2368 bytes of shared memory
 kernel sparse_product_b3_f64_ildu_bicgstab: 256 threads, 2368 bytes of shared memory
+kernel sparse_residual_b3_f64_ildu_bicgstab: 256 threads, 2368 bytes of shared memory
 kernel sparse_begin_b3_f64_ildu_bicgstab: 256 threads, 2368 bytes of shared memory
 kernel sparse_update_b3_f64_ildu_bicgstab: 256 threads, 2368 bytes of shared memory
 kernel sparse_judge_b3_f64_ildu_bicgstab: 256 threads, 2368 bytes of shared memory
 kernel sparse_deliver_b3_f64_ildu_bicgstab: 256 threads, 2368 bytes of shared memory
 kernel sparse_gradient_b3_f64_ildu_bicgstab: 256 threads, 2368 bytes of shared memory
 kernel sparse_apply_b3_f64_ildu_bicgstab: 96 threads, 27792 bytes of shared memory
-kernel sparse_iterate_b3_f64_ildu_bicgstab: 512 threads, 73424 bytes of shared memory
+kernel sparse_iterate_b3_f64_ildu_bicgstab: 512 threads, 73680 bytes of shared memory

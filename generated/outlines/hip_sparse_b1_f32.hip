@@ -7,9 +7,9 @@
 #define TRIFOLD_HAS_FACTORS 1
 #define TRIFOLD_KRYLOV 1
 #define TRIFOLD_SIZEOF_ARGS 120
-#define TRIFOLD_SIZEOF_LAUNCH 528
+#define TRIFOLD_SIZEOF_LAUNCH 560
 #define TRIFOLD_SIZEOF_RECORD 80
-#define TRIFOLD_SIZEOF_STATE 160
+#define TRIFOLD_SIZEOF_STATE 232
 #define TRIFOLD_WAVE 64
 #define TRIFOLD_TENSOR 0
 #define TRIFOLD_SWEEPERS 128
@@ -26,6 +26,7 @@
 #define TRIFOLD_KERNEL_PRECONDITION sparse_precondition_b1_f32_dilu_cg
 #define TRIFOLD_KERNEL_ORDER sparse_order_b1_f32_dilu_cg
 #define TRIFOLD_KERNEL_PRODUCT sparse_product_b1_f32_dilu_cg
+#define TRIFOLD_KERNEL_RESIDUAL sparse_residual_b1_f32_dilu_cg
 #define TRIFOLD_KERNEL_BEGIN sparse_begin_b1_f32_dilu_cg
 #define TRIFOLD_KERNEL_UPDATE sparse_update_b1_f32_dilu_cg
 #define TRIFOLD_KERNEL_JUDGE sparse_judge_b1_f32_dilu_cg
@@ -56,6 +57,7 @@ kernel sparse_finish_b1_f32_dilu_cg: 256 threads, 20480 bytes of shared memory
 kernel sparse_precondition_b1_f32_dilu_cg: 128 threads, 1344 bytes of shared memory
 kernel sparse_order_b1_f32_dilu_cg: 256 threads, 2368 bytes of shared memory
 kernel sparse_product_b1_f32_dilu_cg: 256 threads, 2368 bytes of shared memory
+kernel sparse_residual_b1_f32_dilu_cg: 256 threads, 2368 bytes of shared memory
 kernel sparse_begin_b1_f32_dilu_cg: 256 threads, 2368 bytes of shared memory
 kernel sparse_update_b1_f32_dilu_cg: 256 threads, 2368 bytes of shared memory
 kernel sparse_judge_b1_f32_dilu_cg: 256 threads, 2368 bytes of shared memory
