@@ -232,8 +232,10 @@ TRIFOLD_DEVICE void precondition(const Context& c, const System& system, const R
 }
 TRIFOLD_DEVICE void multiply(const Context& c, const System& system, Desk& desk) {
     meet(c, desk);
-    next_product<iterate_threads>(c, system.part, system.number, desk.state.saves != 0, system.w, desk.room,
-                                  [&](int k, const real* x) { return near_product(c, system.part, k, x); });
+    next_product<iterate_threads>(
+        c, system.part, system.number, desk.state.saves != 0, system.w, desk.room,
+        [&](int k, const real* x) { return near_product(c, system.part, k, x); },
+        [&](int k) { return weight_of(c, system.part.first * block + k); });
 }
 TRIFOLD_FUNCTION void renew(const trifold_sparse_args& args, const trifold_sparse_launch& launch) {
     const Context c = {args, launch, trifold_sparse_renews};

@@ -22,6 +22,7 @@ TRIFOLD_DEVICE real turned_row_product(const Context& c, trifold_int row, int i,
     const int *rows = at<const int>(c, c.launch.turned_rows), *entries = at<const int>(c, c.launch.turned_entries);
     const real* matrix = matrix_of(c);
     real sum = 0;
+#pragma unroll 2
     for (trifold_int k = starts[0]; k < starts[1]; ++k) {
         const real *from = x + static_cast<trifold_int>(rows[k]) * block,
                    *a = matrix + entry_place(entries[k]) + i * (block * sparse_chunk);
@@ -166,16 +167,16 @@ TRIFOLD_DEVICE void save_x(const Context& c, const Part& part, trifold_int syste
     for (int k = thread_index(); k < part.count(); k += threads) best[k] = w.x[k];
 }
 #if METHOD == METHOD_BICGSTAB
-/* v = A z, or t = A y. Here and below product(k, x) is number k of the part's A x. */
-template <int threads = sparse_threads, class Product>
+/* v = A z, or t = A y. Here and below product(k, x) is number k of the part's A x, and weight(k) that of its residual. */
+template <int threads = sparse_threads, class Product, class Weight>
 TRIFOLD_DEVICE void next_product(const Context& c, const Part& part, trifold_int system, bool saves, const Pieces& w, double* room,
-                                 const Product& product) {
+                                 const Product& product, const Weight& weight) {
     if (c.step == trifold_sparse_first) {
         const real* z = vector_of(c, system, trifold_sparse_z);
         if (saves) save_x<threads>(c, part, system, w);
         compute<threads, 1>(c, part, system, w.v, room, [&](int k, double* sums) {
             const real v = product(k, z);
-            sums[0] += weight_of(c, part.first * block + k) * times(w.shadow[k], v);
+            sums[0] += weight(k) * times(w.shadow[k], v);
             return v;
         });
         return;
@@ -183,20 +184,20 @@ TRIFOLD_DEVICE void next_product(const Context& c, const Part& part, trifold_int
     const real* y = vector_of(c, system, trifold_sparse_y);
     compute<threads, 5>(c, part, system, w.t, room, [&](int k, double* sums) {
         const real t = product(k, y), s = w.r[k], shadow = w.shadow[k];
-        const double weight = weight_of(c, part.first * block + k);
-        sums[0] += weight * times(t, s);
-        sums[1] += weight * times(t, t);
-        sums[2] += weight * times(shadow, s);
-        sums[3] += weight * times(shadow, t);
-        sums[4] += weight * times(s, s);
+        const double by = weight(k);
+        sums[0] += by * times(t, s);
+        sums[1] += by * times(t, t);
+        sums[2] += by * times(shadow, s);
+        sums[3] += by * times(shadow, t);
+        sums[4] += by * times(s, s);
         return t;
     });
 }
 #elif METHOD == METHOD_CG
 /* v = A p. */
-template <int threads = sparse_threads, class Product>
+template <int threads = sparse_threads, class Product, class Weight>
 TRIFOLD_DEVICE void next_product(const Context& c, const Part& part, trifold_int system, bool, const Pieces& w, double* room,
-                                 const Product& product) {
+                                 const Product& product, const Weight&) {
     const real* p = vector_of(c, system, trifold_sparse_p);
     compute<threads, 1>(c, part, system, w.v, room, [&](int k, double* sums) {
         const real v = product(k, p);
@@ -210,9 +211,9 @@ TRIFOLD_DEVICE void products_with_basis(const Context& c, const Part& part, trif
     for (trifold_int k = 0; k <= s.inner; ++k) leave_sum(c, system, k, weighed_dot(c, part, basis_of(c, system, k, part), v), room);
 }
 /* v = A z. */
-template <class Product>
+template <class Product, class Weight>
 TRIFOLD_DEVICE void next_product(const Context& c, const Part& part, trifold_int system, bool, const Pieces& w, double* room,
-                                 const Product& product) {
+                                 const Product& product, const Weight&) {
     const real* z = vector_of(c, system, trifold_sparse_z);
     for (int k = thread_index(); k < part.count(); k += sparse_threads) w.v[k] = product(k, z);
     products_with_basis(c, part, system, *state_of(c, system), w.v, room);
@@ -288,12 +289,20 @@ TRIFOLD_DEVICE void product_rows(const Context& c, double* room) {
         multiply_arrays(c, part);
         return;
     }
-    const auto product = [&](int k, const real* x) { return product_at(c, part, k, x); };
     for (trifold_int column = 0; column < c.args.used_columns; ++column) {
         const trifold_int system = system_of(c, column);
         const trifold_sparse_state s = *state_of(c, system);
         const Pieces w = pieces_of(c, part, system);
-        if (is_at_work(s)) next_product(c, part, system, s.saves != 0, w, room, product);
+        if (!is_at_work(s)) continue;
+        if (c.launch.transposed) /* then alone residuals have weights here */
+            next_product(
+                c, part, system, s.saves != 0, w, room,
+                [&](int k, const real* x) { return turned_row_product(c, part.first + k / block, k % block, x); },
+                [&](int k) { return weight_of(c, part.first * block + k); });
+        else
+            next_product(
+                c, part, system, s.saves != 0, w, room,
+                [&](int k, const real* x) { return row_product(c, part.first + k / block, k % block, x); }, [](int) { return 1.0; });
     }
 }
 TRIFOLD_DEVICE void residual_rows(const Context& c, double* room) {
