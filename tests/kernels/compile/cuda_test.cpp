@@ -243,7 +243,8 @@ TEST_CASE("variants that do not fit or do not exist are refused") {
     CHECK_THROWS_AS(generate(spec_of(97, Precision::f64, 1), {Backend::cuda, "sm_90"}, {.variant = "fused"}), SpecError);
     CHECK_THROWS_AS(generate(spec_of(4, Precision::f64, 1), {Backend::cuda, "sm_90"}, {.variant = "lanes"}), SpecError);
     CHECK(choose(spec_of(88, Precision::f64, 1), {Backend::cuda, "sm_90"}, {.variant = "fused"}).variant == "fused");
-    CHECK(choose(spec_of(96, Precision::f64, 1), {Backend::cuda, "sm_90"}).variant == "dataflow");
+    CHECK(choose(spec_of(96, Precision::f64, 1), {Backend::cuda, "sm_90"}, {.variant = "dataflow"}).variant == "dataflow");
+    CHECK_THROWS_AS(generate(spec_of(97, Precision::f64, 1), {Backend::cuda, "sm_90"}, {.variant = "dataflow"}), SpecError);
     CHECK(choose(spec_of(97, Precision::f64, 1), {Backend::cuda, "sm_90"}).variant == "tile-dataflow");
     CHECK(choose(spec_of(88, Precision::f64, 1), {Backend::cuda, "sm_120"}).variant == "tile-dataflow");
 }
