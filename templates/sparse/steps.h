@@ -69,6 +69,11 @@ STEP void add_product(exact_sum* to, double a, double x) {
 }
 STEP double total_of_exact(const exact_sum* s) { return s->sum + s->rest; }
 
+/* Number x of a first guess, as 2^-e x. One that leaves the range is too large to be of use, and will be dropped. */
+STEP real guessed(double x, trifold_int e) {
+    const double most = sizeof(real) == 8 ? 0x1p500 : 0x1p60, y = times_power(x, -e);
+    return (real)(is_finite_number(x) && fabs_of(y) > most ? (y > 0 ? most : -most) : y);
+}
 /* Number y of an iteration as x has it, 2^e y, and back: what is handed over is what the true residual is computed of. What overflows
  * stays. */
 STEP real deliverable(real y, trifold_int e) {

@@ -68,17 +68,13 @@ NOINLINE void begin_rows(const context* c, part rows) {
         }
     }
 }
-/* The first guess, in the scale of b. One that leaves the range is too large to be of use, and will be dropped. */
+/* The first guess, in the scale of b. */
 INLINE void guess_rows(const context* c, part rows, const pieces* w, integer column) {
-    const real bound = sizeof(real) == 8 ? (real)0x1p500 : (real)0x1p60;
     for (integer row = rows.first; row < rows.end; ++row) {
         real* x = w->x + (row - rows.first) * block;
         if (c->args->guesses) take_row(c, (const real*)c->args->x, outer_place(c, rows.member, order_of(c)[row], column), x);
-        for (int k = 0; k < block; ++k) {
-            const double guess = c->args->guesses ? (double)x[k] : 0;
-            const double y = times_power(guess, -exponent_of_x(c, rows, w, (row - rows.first) * block + k));
-            x[k] = is_finite_number(guess) && fabs_of(y) > (double)bound ? (y > 0 ? bound : -bound) : (real)y;
-        }
+        for (int k = 0; k < block; ++k)
+            x[k] = guessed(c->args->guesses ? (double)x[k] : 0, exponent_of_x(c, rows, w, (row - rows.first) * block + k));
     }
     if (saves_best) copy_numbers(w->best, w->x, w->count);
 }

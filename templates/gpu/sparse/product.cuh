@@ -84,13 +84,11 @@ TRIFOLD_DEVICE void begin_rows(const Context& c, double* room) {
         }
     }
 }
-/* The first guess, in the scale of b. One that leaves the range is too large to be of use, and will be dropped. */
+/* The first guess, in the scale of b. */
 TRIFOLD_DEVICE void guess_rows(const Context& c, const Part& part, const trifold_sparse_state& s, const Pieces& w, trifold_int column) {
-    const real bound = sizeof(real) == 8 ? static_cast<real>(0x1p500) : static_cast<real>(0x1p60);
     for (int k = thread_index(); k < part.count(); k += sparse_threads) {
         const double guess = c.args.guesses ? static_cast<double>(static_cast<const real*>(c.args.x)[outer_place(c, part, k, column)]) : 0;
-        const double y = times_power(guess, -exponent_of_x(c, part, s, k));
-        w.x[k] = is_finite_number(guess) && fabs_of(y) > bound ? (y > 0 ? bound : -bound) : static_cast<real>(y);
+        w.x[k] = guessed(guess, exponent_of_x(c, part, s, k));
         if (saves_best) best_of(c, part, system_of(c, column))[k] = w.x[k];
     }
 }
