@@ -195,7 +195,7 @@ TEST_CASE("what is needed is there, and no more") {
     CHECK_NOTHROW(buffer(generate(spec, avx2), "residual"));
     spec.matrix = GridMatrix::symmetric;  // is never refined by itself
     const auto few = generate(spec, avx2);
-    CHECK(few.operations.size() == 1);
+    CHECK(few.operations.size() == 2);
     CHECK_THROWS_AS(buffer(few, "residual"), SpecError);
     const auto all = generate(image(40, 30), avx2);
     for (const char* name : {"factor", "solve", "solve_transposed", "factor_solve", "gradient", "residual", "correct"})

@@ -361,7 +361,7 @@ TEST_CASE_FIXTURE(Fixture, "a host module refuses what is not a shared object, a
 TEST_CASE_FIXTURE(Fixture, "what doctor reports") {
     (void)obtain(unit);
     const auto environment_report = probe_environment();
-    REQUIRE(environment_report.tools.size() == 4);
+    REQUIRE(environment_report.tools.size() == 5);
     for (const auto& tool : environment_report.tools) {
         CAPTURE(tool.name);
         CHECK(tool.found == tool.advice.empty());
