@@ -95,10 +95,10 @@ class Case:
 
     def ours(self, **options):
         device = "cuda:0" if self.where.on_gpu else "cpu"
-        setup, solver = self.where.seconds(lambda: trifold.sparse.Solver(self.of_host, block=self.block, device=device, **options))
         rows = self.of_host
         if rows.format != "bsr" and self.block > 1:
             rows = scipy.sparse.bsr_array(rows, blocksize=(self.block, self.block))
+        setup, solver = self.where.seconds(lambda: trifold.sparse.Solver(rows, block=self.block, device=device, **options))
         values = self.where.xp.asarray(rows.data)
         solver.update(values)
         update, _ = self.where.seconds(lambda: solver.update(values))
