@@ -72,7 +72,7 @@ INLINE int weight_at(const context* c, integer member, integer number) {
     if (c->launch->weights == 0) return 0;
     return weight_exponent(exponents_at(c, c->launch->weights, member, 0)[number], record_of(c, member, c->launch->parts)->largest);
 }
-/* What a residual's number is multiplied with before it is measured. */
+/* The factor of a residual's number before it is measured. */
 INLINE double weight_of(const context* c, integer member, integer number) { return power_of_two(weight_at(c, member, number)); }
 
 INLINE real scale_of(const context* c, integer member) { return (real)record_of(c, member, c->launch->parts)->scale; }

@@ -46,7 +46,7 @@ TRIFOLD_DEVICE int weight_at(const Context& c, trifold_int number) {
     if (c.launch.weights == 0) return 0;
     return weight_exponent(exponents_at(c, c.launch.weights)[number], record_of(c, group_y(), c.launch.parts)->largest);
 }
-/* What a product of two residuals' numbers is multiplied with before it is added up. */
+/* The factor of a product of two residuals' numbers before it is added up. */
 TRIFOLD_DEVICE double weight_of(const Context& c, trifold_int number) {
     return c.launch.weights == 0 ? 1 : power_of_two(2 * weight_at(c, number));
 }
