@@ -23,7 +23,7 @@ Device tested_device() {
 template <class Real>
 constexpr double promised = sizeof(Real) == 8 ? 1e-12 : 2e-5;
 
-/// Of `pairs`.
+/// Options of `pairs`.
 struct Noise {
     double size, diagonal;
     bool dominoes = false;
