@@ -58,10 +58,12 @@ std::string describe(const SparseOutcome& outcome) {
         case SparseEnd::stagnated:
             return reached +
                    ", and it does not become smaller; give a larger tolerance, or a stronger preconditioner such as ildu1, and f64 in "
-                   "place "
-                   "of f32. Where A is singular, as with Neumann conditions all around, b may be outside its range";
+                   "place of f32. Where A is singular, as with Neumann conditions all around, b may be outside its range";
         case SparseEnd::breakdown:
-            return reached + ", and the method divided by zero twice; take another method, such as gmres";
+            return reached +
+                   ", and the method divided by zero twice; take gmres, or preconditioner jacobi. Conjugate gradients need A and its "
+                   "factors "
+                   "to be positive definite. Where A is singular, b may be outside its range";
         case SparseEnd::limit:
             return reached + ", the most that were allowed; allow more, or take larger subdomains or a stronger preconditioner";
         case SparseEnd::out_of_range:

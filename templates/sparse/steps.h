@@ -165,10 +165,12 @@ STEP trifold_int failure_of(trifold_sparse_state* s, const trifold_sparse_args* 
 }
 
 /* The true residual and what follows from it: see the sums above. A first guess that is worse than none is dropped. A solution that fails
- * hands over the x of the least residual, so that one more turn may compute its own. */
+ * hands over the x of the least residual: the one saved, or zero where rounding has spoiled that one too. One more turn computes its own.
+ */
 STEP void renew_step(trifold_sparse_state* s, const double* sums, const trifold_sparse_args* args, const trifold_sparse_launch* launch,
                      double* history) {
     const double rho = sums[sum_of_shadow];
+    const int restored = s->restores;
     if (!s->begun) {
         s->measure = root_of(sums[sum_of_b]);
         s->plain_b = root_of(sums[sum_of_plain_b]);
@@ -179,7 +181,7 @@ STEP void renew_step(trifold_sparse_state* s, const double* sums, const trifold_
     note_norm(s, history, launch, 1);
     s->norm = root_of(sums[sum_of_residual]);
     if (s->norm > 0) s->unit /= s->norm;
-    if (!s->begun && args->guesses && s->restores != restores_zero && s->norm > s->measure) {
+    if (!s->begun && args->guesses && restored != restores_zero && s->norm > s->measure) {
         s->restores = restores_zero;
         return;
     }
@@ -187,9 +189,11 @@ STEP void renew_step(trifold_sparse_state* s, const double* sums, const trifold_
     const double factor = excess_of(s, args);
     trifold_int end = factor == 1 ? (sums[sum_beyond_range] >= 1 ? trifold_sparse_out_of_range : trifold_sparse_converged)
                                   : failure_of(s, args, sums[sum_beyond_range]);
-    if (saves_best && factor != 1 && end != trifold_sparse_running && !s->ending && s->begun && !(s->norm <= 1.1 * s->saved)) {
+    const int has_best = saves_best && restored != restores_best;
+    if (factor != 1 && end != trifold_sparse_running && s->begun && restored != restores_zero &&
+        !(s->norm <= 1.1 * (has_best ? s->saved : s->measure))) {
         s->ending = end;
-        s->restores = restores_best;
+        s->restores = has_best ? restores_best : restores_zero;
         return;
     }
     s->outcome = end;
@@ -197,7 +201,7 @@ STEP void renew_step(trifold_sparse_state* s, const double* sums, const trifold_
     s->beta = s->reason == renews_look ? rho / s->rho * (s->alpha / s->omega) : 0;
     if (METHOD == METHOD_BICGSTAB) s->rho = rho;
     if (METHOD != METHOD_CG || s->reason != renews_look) s->directed = 0;
-    if (s->begun == 0 || (s->reason == renews_claim && s->saved < s->norm)) s->saved = s->norm;
+    if (s->begun == 0 || restored == restores_best || (s->reason == renews_claim && s->saved < s->norm)) s->saved = s->norm;
     s->least = s->begun == 0 || s->norm < s->least ? s->norm : s->least;
     s->begun = 1;
     s->renews = s->pending = s->since = s->inner = s->saves = 0;

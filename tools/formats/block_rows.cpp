@@ -21,14 +21,22 @@ BlockRows to_block_rows(const SparseMatrix& matrix, std::int64_t block) {
         std::int64_t column, place;
         double value;
     };
+    const auto count = matrix.rows / block;
+    std::vector<bool> is_empty(static_cast<std::size_t>(count), true);
+    for (const auto& entry : matrix.entries) {
+        is_empty[static_cast<std::size_t>(entry.row / block)] = false;
+        if (matrix.symmetric) is_empty[static_cast<std::size_t>(entry.column / block)] = false;
+    }
     const auto visit = [&](const auto& add) {
         for (const auto& entry : matrix.entries) {
             add(entry.row, entry.column, entry.value);
             if (matrix.symmetric && entry.row != entry.column) add(entry.column, entry.row, entry.value);
         }
+        for (std::int64_t row = 0; row < count; ++row)
+            if (!is_empty[static_cast<std::size_t>(row)]) add(row * block, row * block, 0.0);
     };
     // By row first, which takes no comparisons.
-    std::vector<std::int64_t> ends(static_cast<std::size_t>(matrix.rows / block) + 1, 0);
+    std::vector<std::int64_t> ends(static_cast<std::size_t>(count) + 1, 0);
     visit([&](std::int64_t row, std::int64_t, double) { ++ends[static_cast<std::size_t>(row / block) + 1]; });
     std::partial_sum(ends.begin(), ends.end(), ends.begin());
     std::vector<Placed> all(static_cast<std::size_t>(ends.back()));

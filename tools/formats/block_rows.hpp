@@ -15,7 +15,8 @@ struct BlockRows {
 
 /// The largest block of at most `most` rows with which a square matrix has rows of blocks, three quarters of whose entries it has.
 std::int64_t infer_dense_block(const SparseMatrix& matrix, std::int64_t most);
-/// Throws InputError where the matrix is not square, or its rows are no multiple of the block. Entries of one place are added up.
+/// Throws InputError where the matrix is not square, or its rows are no multiple of the block. Entries of one place are added up. A row
+/// that is not empty gets its block on the diagonal, if only as a zero, for factors stand there.
 BlockRows to_block_rows(const SparseMatrix& matrix, std::int64_t block);
 /// Without the zeros that fill blocks.
 SparseMatrix to_sparse(const BlockRows& rows);

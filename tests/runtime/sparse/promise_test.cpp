@@ -26,6 +26,26 @@ BlockMatrix line(std::int64_t rows, double diagonal = 2, double beside = -1) {
     return a;
 }
 
+/// The Laplacian of size x size pixels with Neumann conditions all around: each row sums to 0.
+BlockMatrix plate(std::int64_t size) {
+    BlockMatrix a;
+    for (std::int64_t row = 0; row < size * size; ++row) {
+        std::vector<std::int64_t> columns{row};
+        if (row >= size) columns.push_back(row - size);
+        if (row % size > 0) columns.push_back(row - 1);
+        if (row % size < size - 1) columns.push_back(row + 1);
+        if (row < size * (size - 1)) columns.push_back(row + size);
+        const auto neighbours = static_cast<double>(columns.size() - 1);
+        std::ranges::sort(columns);
+        for (const auto column : columns) {
+            a.columns.push_back(column);
+            a.values.push_back(column == row ? neighbours : -1);
+        }
+        a.starts.push_back(static_cast<std::int64_t>(a.columns.size()));
+    }
+    return a;
+}
+
 /// |b - A x| / |b| as it stands, and with rows scaled so that their largest entries are between 1 and 2.
 struct Residual {
     long double plain, by_rows;
@@ -263,6 +283,24 @@ TEST_CASE("sparse: of a b outside the range of A the x of least residual is hand
         CHECK(static_cast<double>(residual_in_long_double(a, a.values, x, b, false).plain) == doctest::Approx(outcome.relative()));
         CHECK_THROWS_AS(solver.check(), SparseFailed);
     }
+}
+
+TEST_CASE("sparse: an x whose residual only seemed small is not handed over") {
+    const auto a = plate(14);
+    for (const auto method : methods)
+        for (const auto preconditioner : {SparsePreconditioner::jacobi, SparsePreconditioner::ildu0, SparsePreconditioner::ildu1})
+            for (const unsigned seed : {1U, 2U, 3U}) {
+                CAPTURE(to_string(method));
+                CAPTURE(to_string(preconditioner));
+                CAPTURE(seed);
+                SparseSolver solver(SparsePlan({.preconditioner = preconditioner, .method = method}, a.pattern(), Device::cpu()));
+                solver.update(a.values);
+                const std::vector<double> b = random_vector(a.rows(), seed);
+                std::vector<double> x(a.rows());
+                solver.solve(b, x);
+                CHECK(!solver.outcomes().front().ok());
+                CHECK(residual_in_long_double(a, a.values, x, b, false).plain <= 1.1L);
+            }
 }
 
 TEST_CASE("sparse: conjugate gradients go on in their direction after a look at the true residual") {

@@ -130,8 +130,7 @@ TEST_CASE("solve --iterative: what cannot be solved, and what cannot be asked") 
     with("far.mtx", "3 3 3", "1 1 2\n2 3000000000 1\n3 3 1\n");
     with("twice.mtx", "3 3 5", "3 3 1\n2 2 1\n1 1 2\n1 1 2\n3 1 0\n");
     scratch.write("three.mtx", "%%MatrixMarket matrix array real general\n3 1\n1\n1\n1\n");
-    for (const auto& [file, message] : {std::pair{"no_diagonal.mtx", "row 1 has no entry at column 1; a factorization needs the diagonal"},
-                                        {"empty.mtx", "row 1 is empty"},
+    for (const auto& [file, message] : {std::pair{"empty.mtx", "row 1 is empty"},
                                         {"wide.mtx", "A has 3 rows and 4 columns; it must be square"},
                                         {"nan.mtx", "the value at (2, 2) is 'nan'"},
                                         {"far.mtx", "entry (2, 3000000000) is outside the 3 by 3 matrix"}}) {
@@ -140,6 +139,9 @@ TEST_CASE("solve --iterative: what cannot be solved, and what cannot be asked") 
         CHECK(ran.status == 2);
         CHECK(contains(ran.err, message));
     }
+    const auto no_diagonal = run_trifold(scratch.path, "solve no_diagonal.mtx three.mtx --iterative --device cpu");
+    CHECK(no_diagonal.status == 1);  // no entry is in column 2 either
+    CHECK(contains(no_diagonal.err, "1 pivot blocks are singular to the precision, the first in row 1"));
     const auto twice = run_trifold(scratch.path, "solve twice.mtx three.mtx --iterative --device cpu -o -");
     CHECK(twice.status == 0);  // unsorted, an entry twice, which is added up, and a zero
     CHECK(contains(twice.out, "0.25"));
@@ -224,6 +226,33 @@ TEST_CASE("solve: without a word on it the matrix says its family, and the repor
         CHECK(piped.status == 0);
         CHECK(piped.out == scratch.read("x.npy"));
         CHECK(piped.err.starts_with("A is solved as "));
+    }
+}
+
+TEST_CASE("solve: a saddle point problem stores no zeros on its diagonal, and needs none") {
+    const Scratch scratch;
+    constexpr std::int64_t speeds = 60, pressures = 20;
+    SparseMatrix a{speeds + pressures, speeds + pressures, false, {}};
+    for (std::int64_t k = 0; k < speeds; ++k) {
+        a.entries.push_back({k, k, 3});
+        if (k > 0) a.entries.push_back({k, k - 1, -1.3});
+        if (k + 1 < speeds) a.entries.push_back({k, k + 1, -0.7});
+    }
+    for (std::int64_t k = 0; k < pressures; ++k)
+        for (const auto& [column, value] : {std::pair{3 * k, 1.0}, std::pair{3 * k + 1, -1.0}}) {
+            a.entries.push_back({speeds + k, column, value});
+            a.entries.push_back({column, speeds + k, value});
+        }
+    DenseMatrix b{a.rows, 1, std::vector<double>(static_cast<std::size_t>(a.rows), 0)};
+    for (const auto& entry : a.entries) b.values[static_cast<std::size_t>(entry.row)] += entry.value;  // x is all ones
+    scratch.write("A.mtx", format_matrix_market(a));
+    scratch.write("b.mtx", format_matrix_market(b));
+    for (const auto* more : {"", "--iterative --method gmres --tolerance 1e-13"}) {
+        CAPTURE(more);
+        const auto ran = run_trifold(scratch.path, fmt::format("solve A.mtx b.mtx {} -o x.npy --device cpu", more));
+        INFO(ran.err);
+        REQUIRE(ran.status == 0);
+        for (const auto x : parse_npy(scratch.read("x.npy"), "x").values) CHECK(x == doctest::Approx(1).epsilon(1e-10));
     }
 }
 
