@@ -85,7 +85,7 @@ TEST_CASE("solve --grid --refine: what f32 leaves") {
     };
     const auto refined = residual("--refine 2");
     CHECK(refined <= 1e-7);
-    CHECK(refined <= residual(""));
+    CHECK(refined <= std::max(residual(""), 0x1p-24));  // rough factors are refined in any case, to the rounding unit
 }
 
 TEST_CASE("solve --grid: entries that are not read may hold anything") {
