@@ -23,8 +23,7 @@ using namespace trifold;
 
 namespace {
 
-/// How much of an output stands in generated/: all of it, its outline in outlines/, or nothing. Of the latter two hashes.txt has the
-/// SHA-256.
+/// How much of an output stands in generated/: the text, its outline, or nothing. Of the latter two hashes.txt has the SHA-256.
 enum class Kept { whole, outline, hash };
 
 struct Output {
@@ -110,18 +109,16 @@ const GoldenSparse golden_sparse[] = {
 struct GoldenExport {
     const char* folder;
     ExportRequest request;
-    Kept kept = Kept::hash;
 };
 
 /// Two blocks of two, with ones between them.
 const Prefactored small_matrix{.d = {4, 1, 1, 3, 5, 1, 1, 4}, .e = {1, 0, 0, 1}, .shifts = {0.1, 1}};
 
-// A model predictive controller of a mass with position and speed, to be read; one of a drone's size, a Kalman smoother, a matrix factored
-// ahead for two shifts, and three chains for three cores.
+// A model predictive controller of a mass with position and speed; one of a drone's size, a Kalman smoother, a matrix factored ahead for
+// two shifts, and three chains for three cores.
 const GoldenExport golden_exports[] = {
     {"c99_n2_N20_f32",
-     {.spec = {.block = 2, .horizon = 20, .precision = Precision::f32}, .target = {Backend::c99, "cortex-m7"}, .prefix = "mpc"},
-     Kept::whole},
+     {.spec = {.block = 2, .horizon = 20, .precision = Precision::f32}, .target = {Backend::c99, "cortex-m7"}, .prefix = "mpc"}},
     {"c99_n12_N20_f32",
      {.spec = {.block = 12, .horizon = 20, .precision = Precision::f32}, .target = {Backend::c99, "cortex-m7"}, .prefix = "mpc"}},
     {"c99_n6_N64_f64", {.spec = {.block = 6, .horizon = 64}, .target = {Backend::c99, "generic"}, .prefix = "kalman"}},
@@ -134,8 +131,7 @@ const GoldenExport golden_exports[] = {
      {.spec = {.block = 4, .horizon = 11}, .target = {Backend::c99, "generic"}, .prefix = "estimator", .schedule = "partitioned:3"}},
 };
 
-// Controllers for a Jetson, without compiled kernels, which have no place in a repository. Those of many small drones at once are to be
-// read.
+// Controllers for a Jetson, without compiled kernels.
 GpuExportRequest golden_gpu_export(std::int64_t block, std::int64_t horizon, std::int64_t batch) {
     GpuExportRequest request;
     request.spec = {.block = block, .horizon = horizon, .precision = Precision::f32, .batch = batch, .operations = export_operations()};
@@ -144,13 +140,21 @@ GpuExportRequest golden_gpu_export(std::int64_t block, std::int64_t horizon, std
     return request;
 }
 
+// A text and an outline to be read.
+const std::map<std::filesystem::path, Kept> golden_to_read = {{"c99_n2_N20_f32/mpc_solver.c", Kept::whole},
+                                                              {"cuda_grid_129x65_f32_0.cu", Kept::outline}};
+
 std::vector<Output> golden_outputs() {
     std::vector<Output> outputs;
-    const auto add_unit = [&](const std::string& name, const Unit& unit) {
-        outputs.push_back({name, unit.source, Kept::outline, outline_of(unit)});
+    const auto kept = [](const std::filesystem::path& name) {
+        const auto found = golden_to_read.find(name);
+        return found == golden_to_read.end() ? Kept::hash : found->second;
     };
-    const auto add_project = [&](const std::filesystem::path& folder, const std::vector<ExportedFile>& files, Kept kept) {
-        for (const auto& file : files) outputs.push_back({folder / file.name, file.text, kept});
+    const auto add_unit = [&](const std::string& name, const Unit& unit) {
+        outputs.push_back({name, unit.source, kept(name), outline_of(unit)});
+    };
+    const auto add_project = [&](const std::filesystem::path& folder, const std::vector<ExportedFile>& files) {
+        for (const auto& file : files) outputs.push_back({folder / file.name, file.text, kept(folder / file.name)});
     };
     for (const auto& [file, spec, target, tuning] : golden_units)
         add_unit(file, generate(spec, target, tuning, Packing::together).units.front());
@@ -164,9 +168,9 @@ std::vector<Output> golden_outputs() {
         const auto arrangement = sparse::arrange(mesh, sparse::whole(mesh), spec.preconditioner);
         add_unit(file, sparse::generate(spec, target, {}, mesh, arrangement).program.units.front());
     }
-    for (const auto& [folder, request, kept] : golden_exports) add_project(folder, export_project(request), kept);
-    add_project("cuda_n6_N10_f32_batch256", export_gpu_project(golden_gpu_export(6, 10, 256)), Kept::whole);
-    add_project("cuda_n12_N20_f32", export_gpu_project(golden_gpu_export(12, 20, 1)), Kept::hash);
+    for (const auto& [folder, request] : golden_exports) add_project(folder, export_project(request));
+    add_project("cuda_n6_N10_f32_batch256", export_gpu_project(golden_gpu_export(6, 10, 256)));
+    add_project("cuda_n12_N20_f32", export_gpu_project(golden_gpu_export(12, 20, 1)));
     return outputs;
 }
 
@@ -178,7 +182,7 @@ void write(const std::filesystem::path& path, const std::string& text) {
 const std::filesystem::path golden_folder(GOLDEN_DIRECTORY);
 const std::filesystem::path hashes("hashes.txt");
 
-/// The files that generated/ must hold beside its README. hashes.txt is as sha256sum writes it.
+/// The files that generated/ must hold, but for its README. hashes.txt is as sha256sum writes it.
 std::map<std::filesystem::path, std::string> golden_files(const std::vector<Output>& outputs) {
     std::map<std::filesystem::path, std::string> files;
     for (const auto& [name, text, kept, outline] : outputs) {
