@@ -33,7 +33,7 @@ struct Row {
 
 /// Whether all conditions of a row hold. Throws std::logic_error where it asks for a quantity that is not there.
 bool holds(const Row& row, const Quantities& quantities);
-/// Text for people: "row 1 of variant for cuda:sm_90, log-2026-11-22-gpu-teams.md".
+/// Text for people: "row 1 of variant for cuda:sm_90, history.md#2026-11-22-gpu-teams".
 std::string to_string(const Row& row);
 
 /// One architecture. It takes what it lacks from the device that it names as like itself. One that names none has facts of its own, numbers

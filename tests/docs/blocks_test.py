@@ -19,7 +19,7 @@ compiles serve the others. GPUs are hidden, so that "auto" is the processor.
 | python, also marked "(needs LIBRARY)" | parsed here; tests/python/docs_test.py runs it |
 
 Commands inside a sentence or table are parsed too. So are those in sh blocks of the pages for developers, which build what is not there
-yet. The logs of measurements are left out: they have the commands of their day."""
+yet. The history of measurements is left out: it has the commands of its days."""
 
 import argparse
 import functools
@@ -328,7 +328,7 @@ def main():
         for page in checker.run_pages:
             problems += checker.page(page, example, c_example)
         for page in [*options.root.glob("*.md"), *sorted((options.root / "docs").rglob("*.md"))]:
-            if not page.name.startswith(("log-", "CHANGELOG")):
+            if not page.name.startswith(("history", "CHANGELOG")):
                 problems += checker.commands(page)
     print("\n".join(problems) if problems else "all blocks are sound")
     return 1 if problems else 0

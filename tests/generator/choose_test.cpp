@@ -70,7 +70,7 @@ TEST_CASE("a choice says what made it") {
     CHECK(half.starts_with("schedule: pinned by the caller; variant: model, "));
     CHECK(half.find(" us, next best multi-stage with ") != std::string::npos);
     CHECK(choose({.block = 32, .horizon = 64, .operations = all_operations()}, h200, {.schedule = "multi-stage"}).reason ==
-          "schedule: pinned by the caller; variant: row 2 of variant for cuda:sm_90, log-2026-11-22-gpu-dataflow.md");
+          "schedule: pinned by the caller; variant: row 2 of variant for cuda:sm_90, history.md#2026-11-22-gpu-dataflow");
     const auto free = choose(spec, parse_target("cuda:sm_80"));
     CHECK(free.reason.starts_with("schedule: model, "));
     CHECK(free.reason.find(" us, next best ") != std::string::npos);

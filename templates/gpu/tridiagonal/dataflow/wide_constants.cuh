@@ -1,5 +1,5 @@
 /* Constants of the kernel of the wide levels. Those that were measured depend on the block size: see
- * docs/measurements/log-2026-11-22-gpu-dataflow.md. */
+ * docs/measurements/history.md#2026-11-22-gpu-dataflow. */
 #include "gpu/tridiagonal/bands/warp_constants.cuh"
 
 [[maybe_unused]] constexpr int wide_blocks = TRIFOLD_WIDE_BLOCKS; /* thread blocks that a multiprocessor must have room for */
