@@ -1,7 +1,24 @@
-/* The pivot block W of a front that several thread blocks share. Its columns are factored panel by panel, in a launch each.
+/* The pivot block W of a front that several thread blocks share, one for the columns of each panel. Columns are factored panel by panel, in
+ * a launch each. A launch applies the panel that the launch before it factored, and factors the next one:
  *
- * A launch applies the panel that the launch before it factored, and factors the next one. The thread block that has the next panel's
- * columns updates them first and factors them at once, so a panel never waits for the update of other columns. */
+ *   columns        launch 0     launch 1              launch 2              launch 3
+ *   panel 0        factor 0     -                     move rows             move rows
+ *   panel 1                     U, update, factor 1   -                     move rows
+ *   panel 2                     U, update             U, update, factor 2   -
+ *   panel 3                     U, update             U, update             U, update, factor 3
+ *   helper 0                    record pivots of 0    record pivots of 1    record pivots of 2
+ *   helpers 1, 2                invert tiles of L and of U (symmetric: of L alone) whose rows move no more
+ *
+ * Thread blocks wait for the launch before theirs (`wait_for_launches`), and never for one another. The one with the next panel updates it
+ * first and factors it at once, so a panel never waits for the update of other columns. "U" moves rows and solves them with the panel's
+ * triangle of L; rows move where there is pivoting, and symmetric matrices have no U.
+ *
+ * Within factor p a thread has a few rows, and warps wait for one another once a column, at B:
+ *
+ *   each warp | offers its best pivot |B| reads the best of all | next column, its best pivot | the other columns | offers it |B| ...
+ *
+ * A key has the leading digits of a candidate's size and, below these, its lane or warp: the largest key names the pivot and its owner.
+ * Offers of even and odd columns have places of their own, so that one barrier a column is enough. Rows move when all columns are done. */
 #include "gpu/grid/entry.cuh"
 #include "gpu/grid/moves.cuh"
 #include "gpu/grid/pivots.cuh"

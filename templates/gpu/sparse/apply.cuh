@@ -1,4 +1,24 @@
-/* The preconditioner of a subdomain, a thread block each: its vector is in shared memory. */
+/* The preconditioner of a subdomain, a thread block each. Its vector v is in shared memory, and M^-1 v takes its place, level by level of
+ * L, then of U. Levels come through a ring: one lane of the last warp fetches them, and all other warps, the sweepers, compute. In time:
+ *
+ *   fetching lane   | wait E(k - 2) | copy level k | wait E(k - 1)        | copy level k + 1 |
+ *                                                F(k)                                     F(k + 1)
+ *   sweepers        | finish k - 2, take k - 1 |B| finish k - 1 | take k   |B| finish k | take k + 1   |B|
+ *                                           E(k - 1)                       E(k)                         E(k + 1)
+ *
+ *   F(k)    gate `full`: the level and its record have come. Each warp that has a row of the level waits for it.
+ *   E(k)    gate `empty`: all sweepers have level k in registers. The last sweeper arrives for it behind the barrier, and the fetching lane
+ *           waits until as many levels have left as lie in the place of its next one (`needs`; in the drawing the ring holds two levels).
+ *   B       named barrier 1, of the sweepers: behind it rows of level k - 1 are known, and level k is in registers.
+ *
+ * `take` reads a row's values out of the ring, `finish` subtracts their products with v. Only v is left to be read behind a barrier. Two
+ * cases differ:
+ *   - before the first level of U is taken, one more B: D^-1 v needs all of L's result;
+ *   - where a row has more entries than its lane keeps, `finish` reads the ring too, so that the level leaves a barrier later.
+ * A barrier waits for no loads. So lanes fence theirs before B, or the copy engine would overwrite what they have not read yet.
+ *
+ * Without a ring (no bulk copies, or one application of M') all threads sweep, with a block barrier behind each level. No thread block
+ * waits for another. */
 #include "gpu/sparse/factor.cuh"
 
 /* The product that the blocks of a slot take from component i of the level's row t. */
