@@ -11,8 +11,8 @@
 namespace trifold::grid {
 namespace {
 
-/// Two buffers in turn, since only the next level reads what a level leaves. Each image has a part of its own, since images need not be at
-/// the same level at the same time.
+/// Two buffers that levels use alternately, since only the next level reads what a level leaves. Each image has a part of its own, since
+/// images need not be at the same level at the same time.
 class Generations {
   public:
     explicit Generations(std::string_view name) : name_(name) {}

@@ -16,14 +16,14 @@ struct Parts {
     std::string how;
 };
 
-/// Rows of a subdomain of a matrix with so many, where the caller leaves that open.
+/// Rows of a subdomain of a matrix with `rows` rows, if the caller leaves that open.
 std::int64_t usual_rows(const SparseSpec& spec, const Target& target, std::int64_t rows, const Knobs& knobs);
 /// The most subdomains of a small matrix, which are then all at work at the same time; 0: any number.
 std::int64_t most_parts(const SparseSpec& spec, const Target& target, std::int64_t rows, const Knobs& knobs);
 /// Boxes of cells, those at the end perhaps smaller.
 Parts parts_of_boxes(const SparseMesh& mesh, const std::array<std::int64_t, 3>& box);
-/// The box of at most so many cells that cuts the fewest couplings; or of those that make at most so many subdomains the one with the
-/// fewest cells, where cuts count too.
+/// The box of at most `rows` cells that cuts the fewest couplings; with `most_parts`, of the boxes that make at most as many subdomains the
+/// one with the fewest cells, where cuts count too.
 std::array<std::int64_t, 3> box_of(const SparseMesh& mesh, std::int64_t rows, std::int64_t most_parts = 0);
 /// Rows that are near one another in the pattern.
 Parts greedy_parts(const SparsePattern& pattern, std::int64_t rows);

@@ -6,7 +6,7 @@
 namespace trifold::sparse {
 namespace {
 
-/// Vectors that an iteration reads and writes beside those of its applications and products. Of GMRES on average over a cycle.
+/// Vectors that an iteration reads and writes, without those of its applications and products. For GMRES the mean over a cycle.
 std::int64_t vectors_of(const SparseSpec& spec) {
     if (spec.method == SparseMethod::bicgstab) return trifold_sparse_vectors_of_bicgstab + trifold_sparse_vectors_of_cg;
     if (spec.method == SparseMethod::cg) return trifold_sparse_vectors_of_cg;

@@ -15,7 +15,7 @@ inline constexpr std::string_view subdomains = "subdomains", sweeps = "sweeps";
 std::span<const Knob> knobs_for(const Target& target);
 /// The knobs that the tuning's variant pins. Throws SpecError where it is no variant, or has knobs or values that there are not.
 Knobs pinned_by(const SparseTuning& tuning, const Target& target);
-/// The value of a knob for a matrix with so many rows of blocks.
+/// The value of a knob for a matrix with `rows` rows of blocks.
 std::int64_t decide(const Knobs& knobs, const SparseSpec& spec, const Target& target, std::int64_t rows, std::string_view knob);
 
 }  // namespace trifold::sparse

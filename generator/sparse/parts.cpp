@@ -57,7 +57,7 @@ class Growing {
     std::span<const std::int64_t> starts_;
     std::span<const std::int32_t> columns_;
     std::int64_t most_, part_ = 0, filled_ = 0;
-    std::vector<std::int32_t> of_row_, queue_, edge_;  // edge: beside subdomains that are full
+    std::vector<std::int32_t> of_row_, queue_, edge_;  // edge: rows next to subdomains that are full
     std::size_t first_of_edge_ = 0, first_free_ = 0;
 };
 

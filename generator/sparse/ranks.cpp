@@ -251,7 +251,7 @@ class OnRank {
         launch.constants.assign(reinterpret_cast<const char*>(&constants), sizeof constants);
         return launch;
     }
-    /// Slices that need no other rank's rows are computed while these are on their way.
+    /// Computes slices that need no other rank's rows while the messages travel.
     void add_product(const Launch& launch) {
         const auto all = shares_.slices(rank_);
         if (!beside_) return append(on_range(launch, all));
@@ -341,7 +341,7 @@ class OnRank {
             fill(incoming_[at(other)], other, rank_);
         }
     }
-    /// Sends all parcels and receives those of others, perhaps on a stream of their own beside the slices that do not need them.
+    /// Sends all parcels and receives those of others; if asked on a stream of their own, while other slices are computed.
     void exchange_all(bool beside) {
         if (on_gpu_)
             exchange_on_gpu(beside);
@@ -451,7 +451,7 @@ class OnRank {
         list_.push_back(std::move(launch));
     }
 
-    /// Memory for a message on its way, before the workers' own.
+    /// Adds memory for a message in transit, before the workers' own.
     void add_room() {
         const auto scratch = program_.workers * program_.scratch_bytes,
                    first = round_up(program_.workspace_bytes - scratch, workspace_alignment);
@@ -461,7 +461,7 @@ class OnRank {
     }
 
     static constexpr int turns_together = 4;
-    /// Slices that are computed while messages are on their way, and the launch that both follow.
+    /// Slices that are computed while messages travel, and the launch that both follow.
     struct Beside {
         std::size_t before;
         Range inside;

@@ -8,8 +8,8 @@
 /// All cores of the host, for what is made of a pattern.
 namespace trifold::sparse {
 
-/// work(first, end) for parts of 0 .. count, each of at least so many numbers: fewer are done before a thread has begun. Throws what the
-/// first part throws that does.
+/// Calls work(first, end) for parts of 0 .. count, each of at least `least`, in threads of their own. Rethrows the exception of the first
+/// part that throws.
 template <class Work>
 void for_ranges(std::int64_t count, std::int64_t least, const Work& work) {
     const auto parts = std::clamp<std::int64_t>(count / least, 1, std::max(1U, std::thread::hardware_concurrency()));

@@ -20,7 +20,7 @@
 namespace trifold {
 namespace {
 
-/// All that texts of its units follow from, besides the sizes that they leave open.
+/// All that texts of its units follow from, without the sizes that they leave open.
 std::string specialization_of(const Design& design) {
     const auto& variant = variant_of(design);
     auto text = std::string(variant.name) + define(design, constants_of(design)) + define(design, variant.constants(design));

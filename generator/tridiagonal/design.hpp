@@ -105,7 +105,7 @@ struct Design {
     std::map<Operation, std::vector<Step>> operations;
 };
 
-/// The choice with sizes as literals of its texts, which need no arguments besides those that they document.
+/// The choice with sizes as literals of its texts, which need no other arguments than those that they document.
 Choice with_literal_sizes(Choice choice);
 bool is_wrapped(const Design& design);
 /// The Spec's operations, and those that treat the columns beyond the first `at_once` of an operation that factors.

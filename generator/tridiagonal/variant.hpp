@@ -43,20 +43,20 @@ struct Variant {
     std::string (*refuses)(const Problem&);
     /// Modelled seconds of the whole batch, with the numbers of a device: on GPUs of modelled_operation, on CPUs of a factorization.
     double (*seconds)(const Problem&, const KnownDevice&);
-    /// Quantities that rows of generator/devices may ask for, besides quantities_of.
+    /// Quantities that rows of generator/devices may ask for in addition to quantities_of.
     Quantities (*quantities)(const Problem&) = no_quantities;
     Lowered (*lower)(const Problem&);
     /// The workspace, its own buffers among those that all have.
     MemoryPlan (*memory)(const Design&);
     /// An operation as launches.
     std::vector<Step> (*steps)(const Design&, Operation);
-    /// Constants of its templates, besides constants_of.
+    /// Constants of its templates in addition to constants_of.
     std::vector<Constant> (*constants)(const Design&);
     /// The templates with its kernels; they name the others that they need.
     std::vector<std::string> (*templates)(const Design&);
     /// Numbers that a caller may pin and a tuner tries. Each is named as the list of rows that it is taken from.
     std::span<const Knob> knobs;
-    /// Options of the compiler, besides those that all units of the backend have.
+    /// Options of the compiler in addition to those that all units of the backend have.
     std::span<const char* const> options = {};
     /// Schedules of its own. Where a row takes it for some of them, `auto` compares these alone.
     std::vector<Schedule> (*schedules)(const Problem&) = nullptr;

@@ -39,7 +39,7 @@ struct Choice {
 
 /// Decides what the tuning leaves to `auto`. The target must be resolved. Throws SpecError.
 Choice choose(const Spec& spec, const Target& target, const Tuning& tuning = {});
-/// Spec and Tuning of a Plan that solves for so many right-hand sides at a time, from factors of the given one (Solver::take_factor): the
+/// Spec and Tuning of a Plan that solves for `columns` right-hand sides at a time, from factors of the given one (Solver::take_factor): the
 /// Spec with another rhs, and the Tuning with schedule and variant pinned. The Spec is the choice's own where more at a time take no less
 /// time each: for a few, and in mixed precision.
 struct Widened {

@@ -47,7 +47,7 @@ struct Piece {
 };
 
 /// A message as its sender gathers it and its receiver scatters it: its pieces, one after another. A message of a rank to itself stays in
-/// the buffer "message", which also holds the others on their way.
+/// the buffer "message", which also holds the others in transit.
 struct Message {
     int peer = -1;
     std::vector<Piece> pieces;
@@ -66,7 +66,7 @@ struct Launch {
     Work work = Work::kernel;        ///< of a kernel all above counts; of the others `operands` of a copy, and of a message the next line
     Message message = {};
     std::int64_t first_task = 0;  ///< CPU, without members: where its tasks begin, of which grid.groups run
-    /// GPU: it may run beside those that follow, until one comes after it by `after` that is not beside.
+    /// GPU: it may run at the same time as those that follow, up to the first that names it in `after` and has no such mark.
     bool beside = false;
 };
 

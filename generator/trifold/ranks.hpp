@@ -24,7 +24,7 @@ std::vector<std::int64_t> even_shards(std::int64_t horizon, int ranks);
 /// Shards with which all ranks are modelled to take the same time; on CPUs even ones.
 std::vector<std::int64_t> fitting_shards(const Spec& spec, int ranks, const Target& target, const Tuning& tuning = {});
 
-/// Throws SpecError unless every rank has a block and the shards are the chain; besides as validate(Spec).
+/// Throws SpecError unless every rank has a block and the shards are the chain, and where validate(Spec) does.
 void validate(const RankSpec& spec);
 
 /// A rank's own arrays, but for E: a Spec with its blocks for a horizon.

@@ -41,7 +41,7 @@ typedef enum {
     trifold_sparse_basis = trifold_sparse_best /* GMRES: the first of its vectors */
 } trifold_sparse_vector;
 
-/* Sums that a launch leaves for each part of a system: at most so many. */
+/* The largest number of sums that a launch leaves for each part of a system. */
 enum { trifold_sparse_sums = 40 };
 
 /* A part of the rows: a subdomain. */
@@ -60,7 +60,7 @@ typedef struct {
 
 /* GPU: triangles by levels, whose rows do not need one another. The rows of a level are sorted by their number of neighbours, so that
  * slot s holds neighbour s of its first rows. Places count elements. Component (i, j) of the block of the level's row t is at
- * j (block rows) + block t + i behind the place of a slot with so many rows, so that neighbouring lanes read neighbouring elements. */
+ * j (block rows) + block t + i behind the place of a slot with `rows` rows, so that neighbouring lanes read neighbouring elements. */
 typedef struct {
     int rows, slots;
     int first_row, first_slot; /* among the rows and slots of all shapes */
@@ -164,7 +164,7 @@ typedef struct {
     trifold_int near_all, near_bytes, near_vectors, near_stages, near_factors, near_records;
     trifold_int near_slots, near_kept, near_entries, near_matrix;
     trifold_int meetings;
-    /* GPU, between ranks: a list of so many 64-bit places of rows' numbers, and where these lie side by side for a message. */
+    /* GPU, between ranks: a list of `sent_count` 64-bit places of rows' numbers, and where these lie side by side for a message. */
     trifold_int sent, sent_count, message;
 } trifold_sparse_launch;
 

@@ -22,7 +22,7 @@ namespace [[gnu::visibility("default")]] trifold {
 enum class SparsePreconditioner { none, jacobi, dilu, ic0, ildu0, ildu1, ildu2 };
 /// `cg`: conjugate gradients, for a matrix that is symmetric and positive definite.
 enum class SparseMethod { bicgstab, cg, gmres };
-/// Calls of a SparseSolver, besides `update`, which all others need.
+/// Calls of a SparseSolver, without `update`, which all of them need.
 enum class SparseOperation { apply, apply_transposed, multiply, multiply_transposed, solve, solve_transposed, gradient };
 using SparseOperations = std::set<SparseOperation>;
 SparseOperations all_sparse_operations();
@@ -106,7 +106,7 @@ struct SparsePartition {
     SparsePartitioning by = SparsePartitioning::automatic;
     std::array<std::int64_t, 3> box{};  ///< cells in x, y, z
     std::vector<std::int32_t> parts;    ///< of each row, from 0
-    std::int64_t rows = 0;              ///< about so many in a subdomain; 0: by the device's model
+    std::int64_t rows = 0;              ///< of a subdomain, about; 0: by the device's model
 };
 
 /// Choices that change speed but not the problem. CPU threads change no bit; other subdomains make another preconditioner.

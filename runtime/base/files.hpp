@@ -72,7 +72,7 @@ Descriptor open_to_write(const std::filesystem::path& path, int flags);
 /// after a power cut keeps its checksum.
 void write_file(const std::filesystem::path& path, std::string_view text);
 
-/// A file that belongs to this library: beside the code, in the lib or bin directory next to it, or where it was installed;
+/// A file that belongs to this library: in the folder of the code, in the lib or bin directory next to it, or where it was installed;
 /// empty when there is none.
 std::filesystem::path find_part(const std::string& name);
 

@@ -4,8 +4,8 @@
 
 namespace trifold {
 
-/// How many forks are between this process and the first one: of what a parent's threads held, such as locks, a child has nobody to let
-/// go. Unlike getpid() it takes no system call. The first call must come before the fork that counts.
+/// Number of forks since the first process. A child must not wait for locks that threads of its parent held. Unlike getpid() it takes no
+/// system call. The first call must come before the fork that counts.
 int forks() noexcept;
 
 /// A T of this process. After a fork the child has a new one, and its parent's is never destroyed there: threads and locks of the parent

@@ -16,7 +16,7 @@ struct Gauges {
 };
 inline Gauges gauges;
 
-/// Counts as one, and as so many bytes, while it lives.
+/// Counts as one object, and as its number of bytes, while it lives.
 class Gauged {
   public:
     explicit Gauged(Gauge& gauge, std::int64_t bytes = 0) : gauge_(gauge), bytes_(bytes) {

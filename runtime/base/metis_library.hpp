@@ -3,8 +3,8 @@
 
 namespace trifold {
 
-/// METIS 5, which cuts a sparse pattern into subdomains: the library beside this one, as in wheels, else the system's. It is opened when it
-/// is first asked for, and stays open.
+/// METIS 5, which cuts a sparse pattern into subdomains: the library in this one's folder, as in wheels, else the system's. It is opened
+/// when it is first asked for, and stays open.
 struct MetisLibrary {
     static constexpr const char* name = "libmetis.so.5";
     void* part_graph = nullptr;  ///< METIS_PartGraphKway; null: there is no such library

@@ -43,7 +43,7 @@ class Cache {
     /// The layers that can be used, which are only read: those of TRIFOLD_BINARIES, then those of add_layer(). An entry found there is
     /// never moved or touched.
     static std::vector<Cache> layers();
-    /// Makes the directory (mode 0700) when there is none. An existing one is used only if this user owns it and nobody else may
+    /// Makes the directory (mode 0700) when there is none. An existing one is used only if this user owns it and no other user may
     /// write to it. A layer is made so: Cache(out).publish(binary, unit, Parts::kernels).
     explicit Cache(std::filesystem::path root, std::int64_t limit_bytes = unlimited);
     static constexpr std::int64_t unlimited = INT64_MAX;

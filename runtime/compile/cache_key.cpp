@@ -8,7 +8,7 @@
 namespace trifold {
 namespace {
 
-constexpr int key_version = 2;  // raise when the same text must be compiled anew, as when a compiler's fixed options change
+constexpr int key_version = 2;  // raise when the same text must be compiled again, as when a compiler's fixed options change
 
 void add_part(std::string& text, std::string_view part) { text.append(std::to_string(part.size())).append(":").append(part); }
 

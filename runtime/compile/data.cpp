@@ -24,7 +24,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t chunk_bytes = std::size_t{1} << 24;  // a thread sums so many at once
+constexpr std::size_t chunk_bytes = std::size_t{1} << 24;  // bytes that a thread sums at once
 constexpr std::size_t sum_digits = 64, length_digits = 16, trailer_bytes = sum_digits + length_digits;
 constexpr int most_threads = 16;
 
@@ -90,7 +90,7 @@ bool read_at(int file, std::span<std::byte> bytes, std::size_t at) {
     return true;
 }
 
-/// The list at the end of a file of so many bytes; null where it is not whole.
+/// Reads the list at the end of a file of `size` bytes; null if it is not whole.
 json read_list(int file, std::size_t size) {
     std::string trailer(trailer_bytes, ' ');
     if (size < trailer_bytes || !read_at(file, std::as_writable_bytes(std::span(trailer)), size - trailer_bytes)) return {};

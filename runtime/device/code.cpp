@@ -16,7 +16,7 @@ namespace {
 /// By device and key of the cache, of which the target is a part.
 auto& table = *new ForkSafeTable<std::string, const Code>;  // never destroyed: at exit threads may be in a call
 
-/// `obtain` gives the binary where nobody has it loaded, or nothing.
+/// `obtain` gives the binary if no plan has it loaded, or nothing.
 template <class Obtain>
 std::optional<LoadedCode> share(const Unit& unit, const Device& device, Obtain obtain) {
     const auto key = cache_key(unit);

@@ -77,7 +77,7 @@ class Driver {
     virtual bool is_capturing(void* stream) const = 0;
     virtual int device_of(void* stream) const = 0;
 
-    // Events serve to measure, and to let streams run beside one another. So they never fail: an old driver has none, and a call that goes
+    // Events serve to measure, and to let streams run at the same time. So they never fail: an old driver has none, and a call that goes
     // wrong gives no time.
     virtual void* create_event() const noexcept = 0;  ///< null when there is none
     virtual void destroy_event(void* event) const noexcept = 0;

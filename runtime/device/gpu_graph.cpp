@@ -206,7 +206,7 @@ void* Graph::stream_for(const Launch& launch, void* stream, bool& is_beside) con
     return stream;
 }
 
-/// The end of the messages from `first` on that do not wait for one another, which are on their way at once.
+/// The end of the messages from `first` on that do not wait for one another, which travel at the same time.
 std::size_t Graph::group_from(std::size_t first, std::size_t end) const {
     const auto waits = [&](const Launch& launch) { return std::ranges::any_of(launch.after, [&](std::size_t k) { return k >= first; }); };
     auto last = first + 1;
@@ -267,7 +267,7 @@ void Graph::forget_record() noexcept {
     record_.operands.clear();
 }
 
-/// Pieces are gathered in the buffer "message" on their way; one that is the whole message is sent from its place.
+/// Gathers pieces in the buffer "message"; a piece that is the whole message is sent from its place.
 void Graph::enqueue_message(const Node& node, std::int64_t members, char* workspace, void* stream) const {
     const auto& [peer, pieces] = node.launch->message;
     const bool stays = peer == transport_->rank(), sends = node.launch->work == Work::send;

@@ -60,7 +60,7 @@ class Graph {
     void add_repeat(const Repeat& repeat, std::span<const Operand> operands, void* workspace);
     void update(std::span<const Operand> operands, void* workspace);
     void note(std::span<const Operand> operands, void* workspace);
-    /// A second stream, where the Program has launches beside others, and events by which the two wait for one another.
+    /// A second stream, if the Program has launches that run at the same time as others, and events by which the two wait for one another.
     struct Beside {
         explicit Beside(const Driver& driver);
         ~Beside();

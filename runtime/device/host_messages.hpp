@@ -5,7 +5,7 @@
 
 namespace trifold {
 
-/// Runs a send or a receive of a Program: pieces of its workspace, gathered in `room` on their way.
+/// Runs a send or a receive of a Program: pieces of its workspace, gathered in `room`.
 void run_message(Work work, const Message& message, char* workspace, char* room, std::int64_t members, Transport& transport);
 
 /// The entry of a copy: its tasks are members.

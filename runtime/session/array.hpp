@@ -11,7 +11,7 @@ enum class Access : unsigned char { read, write, update };
 /// The arrays that a call may have.
 inline constexpr std::size_t most_arrays = 16;
 
-/// An array of a call. Of what is not named the zeros count: a call makes its list anew each time, and has no time for more.
+/// An array of a call. Fields left out are zero. It is built at every call, so it owns nothing and allocates nothing.
 struct CallArray {
     const char* name;  ///< in messages; also names the device's copy of a host array
     const void* data;

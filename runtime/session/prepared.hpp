@@ -32,10 +32,10 @@ struct Preparation {
     std::string described;             ///< for TRIFOLD_CAPTURE, the request and the choice: members of a JSON object; empty: not captured
     std::vector<std::string> asked{};  ///< operations that callers call; others are parts of these and not captured. Empty: all
     std::shared_ptr<Transport> transport{};  ///< carries the Program's messages; null: it has none
-    std::string first{};  ///< the operation whose code is compiled first, the rest beside the caller's work; empty: all is
+    std::string first{};  ///< operation to compile before the plan is returned; others compile in the background. Empty: compile all
 };
 
-/// A Program with its code on a device, which the sessions of one plan share. Nothing in it changes, but code may still be on its way.
+/// A Program with its code on a device, which the sessions of one plan share. Nothing in it changes, but code may still be compiling.
 struct Prepared {
     /// `codes`: of the Program's units, where they are loaded already; empty: they are obtained.
     Prepared(Preparation made, const Device& device, const FamilyWords& words, const std::vector<LoadedCode>& codes = {});

@@ -16,7 +16,7 @@ namespace trifold {
 /// call has, and reads what came of it. Knows no family.
 class Session {
   public:
-    /// `workspace`: the caller's, of so many bytes, or null. Throws SpecError where it does not fit.
+    /// `workspace`: the caller's, of `bytes` bytes, or null. Throws SpecError if it does not fit.
     Session(std::shared_ptr<const Prepared> prepared, std::span<const Operand> stand_in, void* workspace = nullptr, std::int64_t bytes = 0,
             Holds holds = Holds::nothing);
 
@@ -77,7 +77,7 @@ class Session::Call {
     /// Copies an array from memory of the device to the host, and back, after the last call.
     void fetch(std::span<std::byte> to, const void* from);
     void store(void* to, std::span<const std::byte> from);
-    /// Enqueues a copy of so many bytes of a buffer, from byte `from` on, to memory of the device.
+    /// Enqueues a copy of `bytes` bytes of a buffer, from byte `from` on, to memory of the device.
     void copy(std::string_view buffer, void* to, std::int64_t bytes, Stream stream, std::int64_t from = 0);
 
   private:

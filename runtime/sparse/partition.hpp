@@ -3,7 +3,8 @@
 
 namespace trifold::sparse {
 
-/// The subdomains of a pattern, of about so many rows, or at most so many of them, where the caller leaves that open. Throws SpecError.
+/// The subdomains of a pattern. `usual` is about how many rows one has, `most_parts` how many there are at most, if the caller leaves that
+/// open. Throws SpecError.
 Parts parts_of(const SparsePattern& pattern, const SparsePartition& partition, SparsePreconditioner preconditioner, std::int64_t usual,
                std::int64_t most_parts = 0);
 

@@ -47,7 +47,7 @@ std::string describe(const SparseChoice& choice, const sparse::Sizes& sizes) {
                        captured_text(choice.tuning.variant));
 }
 
-/// A solution in one launch has a thread block on each multiprocessor that such a device usually has. Not all have so many, and ranks send
+/// A solution in one launch has a thread block on each multiprocessor that such a device usually has. Not all have as many, and ranks send
 /// messages between launches.
 void refuse_one_launch(SparseTuning& tuning, const Device& device, bool has_ranks) {
     if (device.backend() != Backend::cuda) return;

@@ -24,7 +24,7 @@ struct Solver::Impl {
     using Sizes = std::array<std::int64_t, array_count>;
     void run_on_host(Request request, const Sizes& sizes);
 
-    /// Throws SpecError unless host arrays D and E fit a factorization of so many members.
+    /// Throws SpecError unless host arrays D and E fit a factorization of `members` members.
     template <class Real>
     void check_readable(Request request, std::span<const Real> d, std::span<const Real> e) const {
         check_precision(sizeof(Real) == 4 ? Precision::f32 : Precision::f64);

@@ -16,7 +16,7 @@ namespace trifold {
 /// The processes of a communicator, by their rank there. All of them make it together, between MPI_Init and MPI_Finalize, and let it end
 /// before MPI_Finalize. It has a communicator of its own, so its messages meet none of the caller's.
 ///
-/// While a rank waits it says whom for. So when time is up, all name the rank that waits for nobody.
+/// A waiting rank publishes the rank it waits for. On timeout the error names the rank that stopped.
 class MpiTransport final : public Transport {
   public:
     explicit MpiTransport(MPI_Comm communicator = MPI_COMM_WORLD, std::chrono::milliseconds time_limit = standard_time_limit)
@@ -150,7 +150,7 @@ class MpiTransport final : public Transport {
     std::chrono::milliseconds limit_;
     int rank_ = 0, ranks_ = 1;
     std::vector<int> waits_for_;
-    std::vector<std::unique_ptr<int>> said_;  // as long as messages with it may be on their way
+    std::vector<std::unique_ptr<int>> said_;  // kept as long as messages with it may be in transit
     int failed_ = -1;
     std::string failure_;
 };

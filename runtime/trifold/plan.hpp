@@ -13,7 +13,7 @@ class Plan {
     using tuning_type = Tuning;
     /// Throws SpecError, CompileError, CacheError, DeviceError. The other functions throw SpecError when the Plan has been moved from.
     Plan(const Spec& spec, const Device& device, const Tuning& tuning = {});
-    /// A Plan whose Solvers solve for so many right-hand sides at a time, from factors of this one's: Solver::take_factor. It is this one
+    /// A Plan whose Solvers solve for `columns` right-hand sides at a time, from factors of this one's: Solver::take_factor. It is this one
     /// where that gains nothing: widened() of its choice says when.
     Plan widened(std::int64_t columns) const;
     const Choice& choice() const;    ///< the Spec, and what was decided

@@ -87,7 +87,7 @@ class Solver {
     const Plan& plan() const;
     /// Waits until every operation can run. Without it the first call of an operation waits, where its code is still being compiled.
     void prepare();
-    /// CPU only: replaces the built-in thread pool. A Plan of one worker runs everything in the caller and asks nobody.
+    /// CPU only: replaces the built-in thread pool. A Plan of one worker runs everything in the caller and does not use it.
     void set_executor(Executor executor);
 
     template <class Real>

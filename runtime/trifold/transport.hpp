@@ -30,7 +30,7 @@ class Transport {
     virtual void send(int to, const void* data, std::int64_t bytes, Stream stream = {}) = 0;
     virtual void receive(int from, void* data, std::int64_t bytes, Stream stream = {}) = 0;
 
-    /// Messages between these two calls are on their way at once: none waits for another.
+    /// Messages between these two calls travel at the same time: none waits for another.
     virtual void begin_group() {}
     virtual void end_group() {}
 
@@ -50,7 +50,7 @@ class Transport {
     virtual void wait(Stream stream) { (void)stream; }
 };
 
-/// How long a rank waits for another before it throws, where nobody says otherwise.
+/// Time that a rank waits for another before it throws, unless the caller says otherwise.
 inline constexpr std::chrono::milliseconds standard_time_limit{30'000};
 
 /// Ranks that are threads of one process. Each thread takes the transport of its rank and gives it up when it ends; a rank whose transport

@@ -103,8 +103,8 @@ typedef struct trifold_solver trifold_solver;
 /* Generates, compiles or takes from the cache, and loads. `device` as trifold::Device::parse: "auto", "cpu", "cuda:1", "hip:0";
  * `tuning` may be NULL. A plan may be shared between threads, and destroyed before its solvers. */
 trifold_code trifold_plan_create(const trifold_spec* spec, const char* device, const trifold_tuning* tuning, trifold_plan** plan);
-/* A plan whose solvers solve for so many right-hand sides at a time, from factors of this one's: trifold_solver_take_factor. Where more at
- * a time gain nothing, it is the same plan again. */
+/* A plan whose solvers solve for `columns` right-hand sides at a time, from factors of this one's: trifold_solver_take_factor. Where more
+ * at a time gain nothing, it is the same plan again. */
 trifold_code trifold_plan_widened(const trifold_plan* plan, int64_t columns, trifold_plan** wide);
 void trifold_plan_destroy(trifold_plan* plan);
 int64_t trifold_plan_workspace_bytes(const trifold_plan* plan);
@@ -504,7 +504,7 @@ typedef struct {
     trifold_sparse_partitioning partitioning;
     int64_t box[3];       /* TRIFOLD_SPARSE_BOX: cells in x, y, z */
     const int32_t* parts; /* TRIFOLD_SPARSE_GIVEN: the subdomain of each row */
-    int64_t subdomain;    /* about so many rows in one; 0: by the device's model */
+    int64_t subdomain;    /* about how many rows one has; 0: by the device's model */
 } trifold_sparse_pattern;
 void trifold_sparse_pattern_init(trifold_sparse_pattern* pattern, int64_t rows, const int64_t* starts, const int32_t* columns);
 

@@ -167,7 +167,7 @@ TRIFOLD_DEVICE void spin() {}
 extern "C" __device__ void cudaGraphSetConditional(unsigned long long handle, unsigned value);
 TRIFOLD_DEVICE void set_condition(unsigned long long handle, bool again) { cudaGraphSetConditional(handle, again ? 1 : 0); }
 
-/* 16 bytes on their way from device to shared memory. They are there for this thread after it has ended a group of copies and
+/* Starts a copy of 16 bytes from device to shared memory. They are there for this thread after it has ended a group of copies and
  * waited until at most `Pending` later groups are under way; for others after a barrier. */
 TRIFOLD_DEVICE void copy_async(void* to, const void* from) {
 #if TRIFOLD_ARCH >= 80
@@ -177,7 +177,7 @@ TRIFOLD_DEVICE void copy_async(void* to, const void* from) {
     *static_cast<uint4*>(to) = *static_cast<const uint4*>(from);
 #endif
 }
-/* One element of 4 or 8 bytes on its way, as 16 bytes are by copy_async. */
+/* Starts a copy of one element of 4 or 8 bytes, as copy_async does of 16 bytes. */
 template <class T>
 TRIFOLD_DEVICE void copy_element_async(T* to, const T* from) {
 #if TRIFOLD_ARCH >= 80

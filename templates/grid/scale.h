@@ -1,6 +1,6 @@
 /* Scaling of rows. The rows of a matrix that is not symmetric are multiplied by powers of two, so that the largest entry of each is from
- * 1/2 to 1. Partial pivoting then compares rows of equal size, and no digit changes. Right-hand sides are multiplied on their way in; with
- * A' x = b, solutions on their way out. Both dialects name `real`, and `real_bits`, an unsigned integer of its size. */
+ * 1/2 to 1. Partial pivoting then compares rows of equal size, and no digit changes. Right-hand sides are multiplied before the sweeps;
+ * with A' x = b, solutions after them. Both dialects name `real`, and `real_bits`, an unsigned integer of its size. */
 
 enum {
     scale_digits = sizeof(real) == 8 ? 52 : 23,  /* bits of a mantissa */

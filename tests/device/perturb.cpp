@@ -1,6 +1,6 @@
-// Kernels whose thread blocks wait for one another, again and again beside other work that comes and goes on the same device, so that
+// Runs kernels whose thread blocks wait for one another again and again, while other work comes and goes on the same device, so that
 // blocks start late, in other numbers and on other multiprocessors: every run must give the bits of the first. No sanitizer sees the
-// fences and flags that this depends on. `perturb --runs 100000 --size 17x32` for each size in turn.
+// fences and flags that this depends on. `perturb --runs 100000 --size 17x32` for each size.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// Plans of any family share loaded code, and compilers work beside their callers.
+// Plans of any family share loaded code, and compilers work in the background.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>

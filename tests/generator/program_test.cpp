@@ -282,7 +282,8 @@ TEST_CASE("teams: auto takes them for long horizons of small blocks, with many c
 TEST_CASE("a launch of tiles has a task for each, which no more thread blocks share") {
     const Spec spec{.block = 130, .horizon = 5, .batch = 2};
     const auto program = design_of(spec, cuda, {.schedule = "multi-stage", .variant = "tile-dataflow"});
-    // Three tiles along an edge; levels of 3, 1 and 1 fronts with 2, 1 and 0 panels of nine tiles beside the six of the pivot block.
+    // Three tiles along an edge; levels of 3, 1 and 1 fronts with 2, 1 and 0 panels of nine tiles each, and the six tiles of the pivot
+    // block.
     CHECK(source_of(program).find(fmt::format("#define TRIFOLD_TASKS {}\n", 2 * (3 * (6 + 18) + (6 + 9) + 6))) != std::string::npos);
     CHECK(source_of(program).find(fmt::format("#define TRIFOLD_SWEEP_TASKS {}\n", 2 * 5 * 3)) != std::string::npos);
     CHECK(program.operations.at(Operation::factor)[0].level.chains == 186);

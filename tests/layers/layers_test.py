@@ -13,7 +13,7 @@ import sys
 
 # What a family may include in the runtime.
 HALL = ["runtime/base", "runtime/compile", "runtime/device", "runtime/session", "runtime/wisdom", "generator/program"]
-# What a folder may include beside itself. The first that fits a file counts, so that inner folders come before outer ones.
+# Folders that a folder may include in addition to itself. The first that fits a file counts, so that inner folders come before outer ones.
 ALLOWED = {
     "generator/trifold": [],
     "generator/program": [],

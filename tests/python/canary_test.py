@@ -1,4 +1,4 @@
-"""Guard zones around every output: whatever a call is told of members, batch axes and columns, nothing beside its results is written."""
+"""Guard zones around every output: whatever a call is told of members, batch axes and columns, nothing but its results is written."""
 
 import itertools
 import threading

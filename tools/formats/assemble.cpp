@@ -15,8 +15,8 @@ namespace {
 
 std::size_t index(std::int64_t value) { return static_cast<std::size_t>(value); }
 
-/// Judges whether the triangles of A agree but for rounding, for it is the lower one that is solved. Differences count beside
-/// sqrt(|a_ii a_jj|), the size of the two rows, which bounds a_ij of a positive definite A in any units, or beside the larger entry where
+/// Judges whether the triangles of A agree but for rounding, for it is the lower one that is solved. Differences are compared
+/// with sqrt(|a_ii a_jj|), the size of the two rows, which bounds a_ij of a positive definite A in any units, or with the larger entry if
 /// that is more. Python's trifold/symmetry.py and the kernels of cg have the same rule.
 class Symmetry {
   public:

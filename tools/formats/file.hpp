@@ -39,8 +39,8 @@ void check_writable(const std::filesystem::path& path);
 /// Throws OutputError when standard output cannot take it all.
 void write_standard_output(std::string_view bytes);
 
-/// Replaces the file as a whole: written beside it, flushed, renamed. A symbolic link is followed, and devices and pipes are
-/// written directly. Throws InputError (cannot be opened) or OutputError (could not be written in full).
+/// Replaces the file as a whole: written under another name in its folder, flushed, renamed. A symbolic link is followed, and devices and
+/// pipes are written directly. Throws InputError (cannot be opened) or OutputError (could not be written in full).
 void write_file(const std::filesystem::path& path, std::string_view bytes);
 
 }  // namespace trifold::formats

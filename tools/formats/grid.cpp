@@ -54,7 +54,7 @@ std::optional<std::int64_t> infer_width(const SparseMatrix& a) {
     std::int64_t reach = 0;
     for (const auto& [row, column, value] : a.entries)
         if (value != 0) reach = std::max(reach, std::abs(row - column));
-    // The furthest neighbour is the one below, or beside it.
+    // The furthest neighbour is the one below, or one to its left or right.
     for (auto width = std::max<std::int64_t>(reach - 1, 2); width <= reach + 1; ++width) {
         if (a.rows % width != 0) continue;
         const auto is_near = [&](const Entry& entry) {

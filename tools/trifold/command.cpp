@@ -123,13 +123,13 @@ std::string complaint_of_verb(const CLI::App& app, const std::string& word) {
                                     : fmt::format("did you mean {}?", near));
 }
 
-/// The verb to which a word that nobody knows was given: some verbs hand on what they do not know to those above.
+/// The verb to which an unknown word was given: some verbs hand on what they do not know to those above.
 const CLI::App& reader_of(const CLI::App& app) {
     const auto verbs = app.get_subcommands();
     return verbs.empty() || !verbs.back()->get_fallthrough() ? app : reader_of(*verbs.back());
 }
 
-/// Which option or verb nobody knows, and the one that is nearest; "" where all are known.
+/// Names the unknown option or verb, and the known one that is nearest; "" if all are known.
 std::string complaint_of_word(const CLI::App& app) {
     for (const auto* verb : app.get_subcommands())
         if (auto complaint = complaint_of_word(*verb); !complaint.empty()) return complaint;

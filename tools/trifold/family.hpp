@@ -67,7 +67,7 @@ class FamilyChoice {
     FamilyChoice(CLI::App& app, Families families);
     /// Adds the option that names the family; what it is given will be in the result.
     const std::string& name(const FamilyVerbs& family, bool is_listed);
-    /// Options that nobody owned before are the family's own, but for those that were there at the start.
+    /// Gives the family all options that no family owns yet, but for those that were there at the start.
     void own(const FamilyVerbs& family);
     /// A family's own options need the one that names it, and that one excludes the options of others.
     void keep_apart() const;

@@ -47,7 +47,7 @@ std::string with_open_sizes(const tune::TunedFamily& family, const Target& targe
     return to_string(variant);
 }
 
-/// Plans choose so where nobody pins a schedule or variant, and the user has no wisdom.
+/// The choice of a Plan with `auto` and no user wisdom.
 std::vector<tune::Candidate> standard(const tune::Point& point, const Target& target, const PackOptions& options) {
     const auto& family = tune::family_of(point);
     std::vector<tune::Candidate> result;

@@ -34,7 +34,7 @@ class Progress {
     ~Progress();
     /// The next step begins.
     void step(const std::string& what);
-    /// So many steps are done, and this is going on.
+    /// Shows how many steps are done, and what is going on.
     void show(int done, const std::string& what);
 
   private:

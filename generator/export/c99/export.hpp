@@ -72,7 +72,7 @@ struct OperationCounts {
 /// Arithmetic of the plain C. A solve has one multiply-subtract more for each element of X, and three additions: the test of X.
 OperationCounts exported_factor_counts(const ExportRequest& request);
 OperationCounts exported_solve_counts(const ExportRequest& request);
-/// Flops of one correction of a refined solution besides the solve: residual and sum, with fused products or without.
+/// Flops of one correction of a refined solution, without the solve: residual and sum, with fused products or without.
 std::int64_t correction_flops(const ExportRequest& request, bool fused);
 
 }  // namespace trifold

@@ -42,7 +42,7 @@ Json bytes_json(const ExportRequest& request, const ExportFacts& facts) {
     return bytes;
 }
 
-/// Adds all about numbers besides rounding.
+/// Adds all about numbers except rounding.
 Json numerics_json(const ExportRequest& request, Json numerics) {
     numerics["contraction_of_makefile"] = machine_of(request.target).contract;
     if (request.prefactored) {

@@ -36,7 +36,7 @@ std::vector<ExportedChain> exported_chains(const ExportRequest& request);
 /// Numbers that the header, the README and the manifest all state.
 struct ExportFacts {
     std::int64_t d_bytes, e_bytes, b_bytes;
-    std::int64_t workspace_bytes_32, workspace_bytes_64;  ///< with pointers of so many bits
+    std::int64_t workspace_bytes_32, workspace_bytes_64;  ///< with pointers of 32 and of 64 bits
     std::int64_t table_bytes;                             ///< bytes of the factors, where these are constants
     std::int64_t stack_bytes, code_bytes;
     std::int64_t factor_flops, solve_flops;  ///< for plain C99 those that the code performs, for kernels the nominal ones

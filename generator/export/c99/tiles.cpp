@@ -74,8 +74,8 @@ std::string take_pivot(Int k, Int columns, bool ldlt, std::string_view entries) 
     return text;
 }
 
-/// Parameters of a factorization besides its blocks: multipliers for ldlt. Chains need the diagonal entries that pivots began with, since a
-/// separator has had products subtracted.
+/// Parameters of a factorization other than its blocks: multipliers for ldlt. Chains need the diagonal entries that pivots began with,
+/// since a separator has had products subtracted.
 std::string parameters(bool ldlt, bool chains) { return ldlt ? "const real* scaled, real* own, " : chains ? "const real* entries, " : ""; }
 
 std::string corner(Int columns, bool ldlt, bool chains) {

@@ -31,7 +31,7 @@ inline constexpr std::array<std::string_view, 14> kernel_names{"eliminate", "ass
                                                                "finish",    "forward",  "backward", "ring",    "refine",
                                                                "keep",      "residual", "correct",  "gradient"};
 
-/// A register tile: strips of so many lanes, by columns.
+/// A register tile: its strips, the lanes of each, and its columns.
 struct Tile {
     std::int64_t lanes, strips, columns;
 };

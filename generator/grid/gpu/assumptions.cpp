@@ -87,7 +87,7 @@ class Assumptions {
     void at_most(std::int64_t value, std::int64_t most, std::string_view what) const {
         holds(value <= most, "{} are {}, and it takes at most {}", what, value, most);
     }
-    /// Exactly so many thread blocks: others have no box.
+    /// Requires exactly `expected` thread blocks: others have no box.
     void groups(std::int64_t expected) const { holds(made_.groups == expected, "thread blocks are {}, not {}", made_.groups, expected); }
     void threads(std::int64_t expected) const {
         holds(made_.needs.threads == expected, "threads are {}, not {}", made_.needs.threads, expected);

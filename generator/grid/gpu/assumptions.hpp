@@ -11,7 +11,7 @@ struct Needs {
     std::int64_t threads = 0, shared_bytes = 0;
 };
 
-/// A launch as it is made: of a level, by so many thread blocks for each image.
+/// A launch as it is made: of a level, with the number of thread blocks for each image.
 struct Made {
     Kernel kernel;
     const Needs& needs;

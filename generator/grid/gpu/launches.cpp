@@ -81,7 +81,7 @@ class Launches {
         launch.transposed = transposed ? 1 : 0;
         return launch;
     }
-    /// The same where so many thread blocks share a front.
+    /// Launch of a level where `parts` thread blocks share a front.
     trifold_grid_launch shared(std::size_t level, std::int64_t parts) const {
         auto launch = at(level);
         launch.kind = trifold_grid_shared;

@@ -112,7 +112,7 @@ Kernel step_of(int row_groups);
 int row_groups_of(Kernel kernel);
 /// Shared memory of a step's kernel, with room for a panel where that stays on chip.
 std::int64_t step_bytes(const Target& target, std::int64_t real, int row_groups, bool on_chip);
-/// Shared memory of a refinement, whose widest front eliminates so many pixels.
+/// Shared memory of a refinement whose widest front eliminates `eliminated` pixels.
 std::int64_t refine_bytes(const Target& target, std::int64_t eliminated, std::int64_t real);
 /// Whether shared memory has room for the panels of every step's kernel.
 bool panel_on_chip(const Target& target, std::int64_t real);

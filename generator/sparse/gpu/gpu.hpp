@@ -14,13 +14,13 @@ std::int64_t slice_rows();
 /// The thread block of a subdomain.
 struct Sweep {
     std::int64_t sweepers;      ///< threads that sweep through the subdomain, for as many rows as its widest level has
-    std::int64_t fetchers = 0;  ///< threads beside them that send factors through a ring
+    std::int64_t fetchers = 0;  ///< further threads, which send factors through a ring
     std::int64_t blocks = 1;    ///< that share a multiprocessor
     std::int64_t kept = 1;      ///< slots of a row that a lane takes into registers a level early
     bool keeps_all = false;     ///< these are all slots of every row
     std::int64_t ring = 0;      ///< bytes of the ring of shared memory; 0: there is no room, or no copy engine
     bool one_launch = false;    ///< a solution takes one, where its factors fit
-    std::int64_t groups = 1;    ///< groups of so many threads sweep through levels in turn in such a launch
+    std::int64_t groups = 1;    ///< groups of sweepers, which take alternate levels in such a launch
     std::int64_t threads() const { return sweepers + fetchers; }
 };
 Sweep sweep_of(const SparseSpec& spec, const Target& target, const Arrangement& arrangement, const Knobs& knobs);

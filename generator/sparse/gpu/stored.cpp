@@ -440,7 +440,7 @@ std::int64_t kept_slots(std::int64_t block, std::int64_t widest) {
 }  // namespace
 
 Sweep sweep_of(const SparseSpec& spec, const Target& target, const Arrangement& a, const Knobs& knobs) {
-    constexpr std::int64_t reserved = 1024, least = 8192, unit = 128;  // bytes that a thread block has beside its own; of a ring
+    constexpr std::int64_t reserved = 1024, least = 8192, unit = 128;  // bytes that the device reserves for each thread block; of a ring
     const auto& device = device_of(target);
     const auto lanes = std::int64_t{warp_lanes(target)}, row_lanes = lanes / spec.block, level = widest_level(a);
     Sweep sweep{round_up_warps((level + row_lanes - 1) / row_lanes, sparse_most_sweepers / lanes) * lanes};
@@ -449,7 +449,7 @@ Sweep sweep_of(const SparseSpec& spec, const Target& target, const Arrangement& 
     const bool is_small = a.tiles() == 1 || a.tiles() <= device.count("facts.multiprocessors") / spec.batch;
     sweep.one_launch =
         is_small && solves(spec) && spec.method != SparseMethod::gmres && decide(knobs, spec, target, a.rows(), "one_launch") != 0;
-    // Barriers of some of a thread block's threads are CUDA's. So many threads have 128 registers each, or 168.
+    // Only CUDA has barriers of some threads of a block. 512 threads have 128 registers each, 384 have 168.
     const std::int64_t few = 3, threads = spec.block <= few ? 512 : 384;
     if (target.backend == Backend::cuda) sweep.groups = std::max<std::int64_t>(1, threads / sweep.sweepers);
     if (target.backend != Backend::cuda || compute_capability(target) < 90 || !has_factors(spec)) return sweep;
@@ -460,7 +460,7 @@ Sweep sweep_of(const SparseSpec& spec, const Target& target, const Arrangement& 
     const auto others = sparse_vector_bytes(a.largest_tile(), spec.block, element_bytes(spec.precision)) + sparse_gate_bytes() + unit;
     const auto most = device.count("facts.block_shared_bytes"), all = device.count("facts.multiprocessor_shared_bytes");
     const auto ring_of = [&](std::int64_t blocks) { return (std::min(most, all / blocks - reserved) - others) / unit * unit; };
-    // As many thread blocks share a multiprocessor as leaves each of them a ring for one and a half of its levels.
+    // Occupancy: the most thread blocks of a multiprocessor for which each has a ring of 1.5 levels.
     const auto level_bytes = std::min<std::int64_t>(level, sparse_rows_at_once(sweep.sweepers, spec.block)) * row_bytes;
     while (sweep.blocks > 1 && (ring_of(sweep.blocks) < least || 2 * ring_of(sweep.blocks) < 3 * level_bytes)) --sweep.blocks;
     const auto ring = ring_of(sweep.blocks);

@@ -82,7 +82,7 @@ std::int64_t most_rows(const SparseSpec& spec, const Target& target) {
 }
 
 FactorRoom factor_room(const SparseSpec& spec, const Target& target, const Arrangement& a, const Sweep& sweep) {
-    constexpr std::int64_t banks = 16, reserved = 1024;  // banks of eight bytes; bytes that a thread block has beside its own
+    constexpr std::int64_t banks = 16, reserved = 1024;  // banks of eight bytes; bytes that the device reserves for each thread block
     const auto& device = device_of(target);
     const auto lanes = std::int64_t{warp_lanes(target)}, rows = sweep.sweepers / lanes * (lanes / spec.block);
     // Rows lie as far apart as lets equal elements of neighbouring lanes, which are those of a column, be in neighbouring banks.

@@ -17,7 +17,7 @@ constexpr std::int64_t largest_in_line = 8;           // larger fronts take long
 constexpr double flops_of_a_filled_front = 19.0 / 3;  // times n^3
 constexpr std::int64_t most_columns = 64;             // more in one call would leave the caches
 
-/// Right-hand sides that stand beside each other in the lanes of chains. More are faster in slices.
+/// Right-hand sides that the lanes of chains treat at the same time. More are faster in slices.
 constexpr std::int64_t few_beside = 2, more_beside = 4, block_with_more_beside = 8;
 std::int64_t most_beside(const Spec& spec) { return spec.block < block_with_more_beside ? few_beside : more_beside; }
 

@@ -67,9 +67,9 @@ Fetch fetch(const Problem& problem) {
     return {rate < number("two_lines_from") ? 1 : 2, step};
 }
 
-constexpr std::int64_t most_columns = 256;  // a panel has at most so many
-constexpr std::int64_t few_columns = 4;     // so many are treated one by one, at most
-constexpr std::int64_t most_beside = 2;     // kernels for so many have no slices
+constexpr std::int64_t most_columns = 256;  // largest number of columns in a panel
+constexpr std::int64_t few_columns = 4;     // largest number of columns that are treated one by one
+constexpr std::int64_t most_beside = 2;     // largest number of columns for which kernels have no slices
 
 /// Right-hand sides in a vector. Their rows are as many as a register tile of D has columns, with two vectors each.
 std::int64_t panel_lanes(const Problem& problem) {

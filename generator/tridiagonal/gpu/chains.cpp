@@ -16,9 +16,9 @@ namespace {
 
 struct ChainSizes : Sizes {
     std::int64_t lower_leading = 0;  ///< elements between columns of D and of R in shared memory
-    std::int64_t ring = 2;           ///< blocks of a sweep that are on their way or at hand
+    std::int64_t ring = 2;           ///< blocks of a sweep that are in flight or in shared memory
     std::int64_t band_threads = 32;  ///< threads that have bands of 16 rows
-    std::int64_t teams = 1;          ///< teams of so many, which take fronts in turn
+    std::int64_t teams = 1;          ///< teams of as many warps, which take alternate fronts
     bool copier = false;             ///< one more warp has the copies of a sweep
     bool helper = false;             ///< one more warp has right-hand sides and reports
 };

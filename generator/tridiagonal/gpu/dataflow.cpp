@@ -252,7 +252,7 @@ MemoryPlan memory(const Design& design) {
     plan.add("update_words", both, words, sizeof(std::uint64_t), true);
     plan.add("solution_words", blocks, words, sizeof(std::uint64_t), true);
     plan.add("forward_words", overlaps(design, sizes) ? blocks : 0, words, sizeof(std::uint64_t), true);
-    // Fronts of a factorization send one another R and G besides their flags.
+    // Fronts of a factorization send one another R and G in addition to their flags.
     const auto message = sizes.message_fronts * 2 * sizes.padded * (sizes.padded + sizes.riders) * sizes.real / 8;
     plan.add("message", design.lowered.members, message, sizeof(trifold_int), true);
     return plan;

@@ -78,7 +78,7 @@ std::int64_t members_per_group(const Spec& spec, std::int64_t together) {
     return (spec.batch + most_groups * together - 1) / (most_groups * together) * together;
 }
 
-// One thread block of full waves reads what every block of a member left: a few loads a thread, all on their way together.
+// One thread block of full waves reads what every block of a member left: a few loads a thread, all in flight together.
 // Few counts of them, so that few texts serve all horizons.
 std::int64_t finish_threads(const Spec& spec) {
     const auto threads = std::bit_ceil(static_cast<std::uint64_t>(round_up(spec.horizon, 256) / 4));

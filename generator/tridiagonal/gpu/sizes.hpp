@@ -27,7 +27,7 @@ bool fits(const Sizes& sizes, const Target& target);
 /// Message for a problem that does not fit.
 std::string too_large(std::string_view variant, const Sizes& sizes, const Problem& problem);
 
-/// Thread blocks that a multiprocessor can hold while each of their threads keeps so many registers.
+/// Thread blocks that a multiprocessor can hold if each of their threads has `registers` registers.
 std::int64_t blocks_for(const Target& target, std::int64_t threads, std::int64_t registers);
 std::int64_t multiprocessors(const Target& target);
 

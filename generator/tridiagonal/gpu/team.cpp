@@ -38,7 +38,7 @@ TeamSizes sizes_of(const Problem& problem) {
     sizes.panels = has_fill(schedule) ? 3 : 2;
     while (sizes.team < sizes.padded) sizes.team *= 2;
     const bool has_slots = schedule.levels.size() > 1;
-    const std::int64_t depth = has_slots ? 1 : 2;  // fronts on their way; where there are many chains, other teams work meanwhile
+    const std::int64_t depth = has_slots ? 1 : 2;  // fronts in flight; where there are many chains, other teams work meanwhile
     const auto pitch_of = [&](auto bytes_of) {
         return team_shared::team_pitch(bytes_of(sizes.padded, sizes.riders, sizes.panels, has_slots, depth, sizes.real), sizes.team,
                                        sizes.real);
@@ -66,7 +66,7 @@ std::string refuses(const Problem& problem) {
 /// Chains of a member that a thread block has side by side.
 std::int64_t chains_together(const TeamSizes& sizes) { return sizes.threads / sizes.team / sizes.members_together; }
 
-/// A team has a lane for each row, and a thread block whole teams: so many chains of so many members.
+/// Requires a lane of a team for each row, and whole teams in a thread block: whole chains of whole members.
 void require_teams(const Problem& problem, const TeamSizes& sizes) {
     const auto lanes = warp_lanes(problem.target);
     require(sizes.padded <= sizes.team && lanes % sizes.team == 0 && sizes.threads % lanes == 0,
@@ -125,7 +125,7 @@ double seconds(const Problem& problem, const KnownDevice& device) {
     };
     const auto fill = model(sizes.padded > largest_lean_block ? "large_fill" : "fill");
     const auto loads = loads_of(problem);
-    const auto ahead = loads.size() == 1 ? model("ahead") : 1;  // a chain alone has two fronts on their way
+    const auto ahead = loads.size() == 1 ? model("ahead") : 1;  // a chain alone has two fronts in flight
     double cycles = 0;
     for (std::size_t k = 0; k < loads.size(); ++k) {
         const auto& load = loads[k];

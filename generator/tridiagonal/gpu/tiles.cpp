@@ -40,7 +40,7 @@ Schedule with_tasks(const Schedule& schedule) {
     return result;
 }
 
-/// Blocks of the largest panel of a level, besides the pivot block. Of two blocks that are left, the lower one has their coupling.
+/// Blocks of the largest panel of a level, without the pivot block. Of two blocks that are left, the lower one has their coupling.
 std::int64_t panels(const Level& level, bool is_left) {
     if (is_left) return level.size - 1;
     std::int64_t most = 0;
@@ -52,7 +52,8 @@ std::int64_t panels(const Level& level, bool is_left) {
     return most;
 }
 
-/// Chains of one front in a level that has longer ones too. Thread blocks claim the longer ones in turn, and these are spread between them.
+/// Chains of one front in a level that has longer ones too. Thread blocks claim the longer ones one after another, and these are spread
+/// between them.
 struct Singles {
     std::int64_t first = 0, count = 0;  ///< numbers of chains
 };
@@ -148,7 +149,7 @@ std::int64_t level_room(const Problem& problem) {
 
 /// The sizes with tiles of one edge; Sizes::tile is that edge.
 struct TileSizes : Sizes {
-    std::int64_t stage_columns = 0, stages = 0;  ///< columns of operands that come in one copy; copies that are on their way
+    std::int64_t stage_columns = 0, stages = 0;  ///< columns of operands that come in one copy; copies that are in flight
 };
 
 Quantities quantities_of(const Problem& problem, const TileSizes& sizes) {

@@ -71,8 +71,8 @@ std::vector<std::int64_t> numbers_of(std::string_view list) {
     return result;
 }
 
-/// So many chains at the first level. Between two separators they share the gaps; a chain at an end of the whole has no fill, and as many
-/// more blocks as it then takes the same flops.
+/// Lengths of `count` chains at the first level. Between two separators they share the gaps; a chain at an end of the whole has no fill,
+/// and as many more blocks as it then takes the same flops.
 Lengths chains(const Path& path, std::int64_t count) {
     constexpr std::int64_t plain_thirds = 7, filled_thirds = 19;
     const auto gaps = path.level.size - 1;

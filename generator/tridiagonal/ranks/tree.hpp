@@ -21,7 +21,7 @@ struct Interval {
 };
 
 int turn_of(int separator);
-/// The separators beside s when it is eliminated, and what becomes of it.
+/// The separators on both sides of s when it is eliminated, and what becomes of it.
 Interval joint_interval(int separator, int ranks);
 /// The interval of a rank's own blocks.
 Interval own_interval(int rank, int ranks);

@@ -10,7 +10,7 @@
 
 namespace trifold::python {
 
-/// Properties of A besides its entries, as text of a GridSpec.
+/// Properties of A other than its entries, as text of a GridSpec.
 struct GridSettings {
     std::string matrix = "general", pivoting = "partial", boundary = "natural";
     std::int64_t rhs = 1;  ///< right-hand sides solved at once
@@ -30,7 +30,7 @@ class BoundGrid : Bound {
     BoundGrid(nb::handle stencil, const GridSettings& settings, const GridOperations& operations);
 
     void factor(std::optional<bool> check);
-    /// Factors and solves; then so many steps of refinement.
+    /// Factors and solves; then makes `refine` steps of refinement.
     nb::object factor_solve(nb::handle b, nb::handle out, int refine, std::optional<bool> check);
     nb::object solve(nb::handle b, nb::handle out, bool transposed);
     /// X after one step, in `out` or a new array; `out` may be X.

@@ -8,7 +8,7 @@
 
 namespace trifold::python {
 
-/// Options of a factorization besides D and E; None where one is not given.
+/// Options of a factorization other than D and E; None if one is not given.
 struct Options {
     nb::handle shift = Py_None, diagonal = Py_None, active = Py_None;
     double pivot_floor = 0;
@@ -49,8 +49,8 @@ class BoundSolver : Bound {
     /// For D, E and what was added to them when they were factored.
     nb::object reciprocal_condition(nb::handle d, nb::handle e, const Options& options);
     void check();
-    /// Seconds that one call of the C++ library takes the host, of so many without Python between them: what the binding is measured
-    /// against. The first is of a Solver with memory of its own, the second of one on a value, which it factors into afresh.
+    /// Seconds that one call of the C++ library takes the host, of `repeats` calls without Python between them: the binding is measured
+    /// against it. The first is of a Solver with memory of its own, the second of one on a value, which it factors into again.
     double seconds_of_solve(nb::handle b, nb::handle out, int repeats);
     double seconds_of_factor_solve(nb::handle d, nb::handle e, nb::handle b, nb::handle out, int repeats);
     void synchronize();

@@ -17,7 +17,7 @@ namespace {
 
 using Index = std::int64_t;
 
-/// An argument: a matrix or a vector, of so many axes, for each member and time, of which there may be one for all. None holds nothing.
+/// An argument: a matrix or a vector, by its number of axes, for each member and time, or one for all. None holds nothing.
 template <class Real>
 struct Series {
     Series(nb::handle given, const char* name, Index elements, std::size_t axes, bool has_times = true) : each(elements) {

@@ -405,7 +405,7 @@ def _marginals_jvp(primals: Any, tangents: Any, *, inverse: bool, accept: bool) 
 def _change_of_inverse(D: Any, E: Any, scale: Any, dD: Any, dE: Any) -> list[Any]:
     """The blocks of -A^-1 V A^-1, where V has the symmetric blocks dD and dE.
 
-    The matrix [[A, e V], [e V, A]] has them in its inverse, times e, beside the diagonal. All that is computed there is odd in e, so it has
+    The matrix [[A, e V], [e V, A]] has them in its inverse, times e, next to the diagonal. All that is computed there is odd in e, so it has
     no rounding of anything larger. Terms of e^3 are below the rounding. scale: about the largest entry of A^-1, by member; the result does
     not depend on it.
     """

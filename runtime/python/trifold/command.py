@@ -1,4 +1,4 @@
-"""The command ``trifold``, which lies beside this file."""
+"""Runs the command ``trifold``, which lies in the folder of this file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes wrong, and what each error says besides its text."""
+"""Errors, and the attributes that each has in addition to its text."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class LaunchError(Error, RuntimeError):
 
 
 class RankError(Error, RuntimeError):
-    """A rank has ended, does not answer in time, or does not fit the others. ``rank`` is that rank; -1 where nobody knows which."""
+    """A rank has ended, does not answer in time, or does not fit the others. ``rank`` is that rank; -1 if it is not known."""
 
     def __init__(self, message: str, rank: int) -> None:
         super().__init__(message, rank)

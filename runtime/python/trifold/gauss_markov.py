@@ -188,7 +188,7 @@ def _steps(space: Namespace, times: Any) -> Any:
 
 
 def _batches(*arrays: tuple[Any, int]) -> set[int]:
-    """Lengths of the axes in front of so many others."""
+    """Lengths of the axis in front of an array's own ``axes``."""
     return {int(array.shape[0]) for array, axes in arrays if array.ndim > axes}
 
 

@@ -73,7 +73,7 @@ def from_sparse(A: Any, block: int | None = None) -> tuple[Any, Any]:
     """(D, E) of a sparse matrix or array of SciPy: BSR, CSR, or any other format. float32 stays, and all else is float64.
 
     block: n; by default that of a BSR matrix. The lower triangle may be stored alone; an upper one must be its mirror image.
-    Raises SpecError where A is not symmetric, or has entries outside of the blocks beside the diagonal.
+    Raises SpecError where A is not symmetric, or has entries outside of the diagonal blocks and their neighbours.
     """
     entries = coordinates(A, "a sparse matrix or array of SciPy")
     if block is None and getattr(A, "format", "") != "bsr":

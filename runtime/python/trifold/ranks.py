@@ -166,7 +166,7 @@ class _Mpi(_Messages):
             raise SpecError("communicator is MPI.COMM_NULL, which has no ranks; call this on processes of a communicator only")
         super().__init__(communicator.Get_rank(), communicator.Get_size(), seconds)
         self._waits_for: dict[int, int] = {}
-        self._said: list[Any] = []  # as long as messages with it may be on their way
+        self._said: list[Any] = []  # kept as long as messages with it may be in transit
         self._own: Any = None
         own, request = communicator.Idup()
         begin = time.monotonic()

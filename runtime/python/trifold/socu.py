@@ -46,7 +46,7 @@ def __dir__() -> list[str]:
 
 
 def calculate_recursive_iterations(horizon: int) -> int:
-    """Levels of socu's recursion for a chain of so many blocks."""
+    """Levels of socu's recursion for a chain of ``horizon`` blocks."""
     return horizon.bit_length()
 
 
@@ -256,7 +256,7 @@ def _system(L: Any, E: Any, dtype: Any, device: Any, stream: Any, use_cuda_graph
     return system
 
 
-_AXES = 4  # L has so many with a batch axis
+_AXES = 4  # axes of L with a batch axis
 
 
 def _with_batch(array: Any, name: str, shape: tuple[int, ...], dtype: Any, device: Any) -> Any:

@@ -197,7 +197,7 @@ class Solver:
         return solver
 
     def _read(self, A: Any, settings: dict[str, Any], maxiter: int) -> tuple[Rows, dict[str, Any]]:
-        """The rows of A, and what a SparseSystem takes besides their pattern."""
+        """The rows of A, and the arguments of a SparseSystem other than their pattern."""
         device = settings.pop("device")
         device = _where(A) if device is None else device
         rows = rows_of(A, settings.pop("block"))

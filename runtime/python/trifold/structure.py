@@ -140,7 +140,7 @@ def _reach(entries: _Entries) -> int:
 
 
 def _block_of_chain(entries: _Entries) -> int:
-    """The smallest block with which all entries are in blocks beside the diagonal: half of the reach at least, and the reach at most."""
+    """The smallest block with which A is block tridiagonal: half of the reach at least, and the reach at most."""
     reach = _reach(entries)
     high, low = np.maximum(entries.row, entries.column), np.minimum(entries.row, entries.column)
     furthest = np.arange(entries.size)

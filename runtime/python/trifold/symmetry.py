@@ -1,7 +1,7 @@
 """Whether the triangles of A agree: one rule for chains, images and whatever else is found to be symmetric.
 
-Of A(i, j) and A(j, i) the difference counts beside sqrt(|A(i, i) A(j, j)|), which bounds them in a positive definite A in any units, or
-beside the larger of the two where that is more. The command and the kernels of cg have the same rule.
+The difference of A(i, j) and A(j, i) is compared with sqrt(|A(i, i) A(j, j)|), which bounds them in a positive definite A in any units, or
+with the larger of the two if that is more. The command and the kernels of cg have the same rule.
 """
 
 from __future__ import annotations

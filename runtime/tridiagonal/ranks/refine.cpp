@@ -164,7 +164,7 @@ std::vector<double> worst_errors(const std::vector<Rows>& all, std::int64_t memb
     return worst;
 }
 
-/// Who goes on after so many corrections, and how the others have ended.
+/// Decides which members go on after a number of corrections, and how the others have ended.
 void judge(std::vector<Refinement>& results, std::vector<int>& runs, const std::vector<double>& errors, std::int64_t round, double bound) {
     for (std::size_t m = 0; m < results.size(); ++m) {
         if (runs[m] == 0) continue;

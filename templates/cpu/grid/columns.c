@@ -1,8 +1,8 @@
 /* Sweeps with many right-hand sides, which are products of matrices: slices of LANES of them, whose columns are in vector lanes. Elements
- * of W, Y and Z are broadcast. Row k of a slice is LANES reals. A column's sums have one order, whatever stands beside it. */
+ * of W, Y and Z are broadcast. Row k of a slice is LANES reals. A column's sums have one order, whatever its neighbours are. */
 #include "cpu/grid/sweep.c"
 
-enum { MANY_COLUMNS = 2 }; /* from so many on a slice takes less time than one after another; measured */
+enum { MANY_COLUMNS = 2 }; /* from this number on a slice takes less time than one column after another; measured */
 
 INLINE void load_slice_rows(vec* c, const real* x) { UNROLL for (int i = 0; i < LANES; ++i) c[i] = load(x + i * LANES); }
 INLINE void store_slice_rows(const vec* c, real* x) { UNROLL for (int i = 0; i < LANES; ++i) store(x + i * LANES, c[i]); }

@@ -68,7 +68,7 @@ TILES(2)
 TILES(3)
 #endif
 
-/* Strips of the next tile of so many that are left. */
+/* Strips of the next tile if `strips` are left. */
 INLINE integer tile_height(integer strips) {
     if (TILE_STRIPS >= 3 && (strips > 4 || strips == 3)) return 3;
     return TILE_STRIPS >= 2 && strips >= 2 ? 2 : 1;

@@ -131,7 +131,7 @@ INLINE int all_finite(const real* x, integer count) {
     for (integer k = 0, y = (f)->box.ey0, pixel = pixel_at(c, (f)->box.ex0, y); y <= (f)->box.ey1; \
          ++y, k += width, pixel += c->launch->pitch)
 
-/* Scales the vector by the powers of two of its rows: on its way in, or with A' x = b on its way out. */
+/* Scales the vector by the powers of two of its rows: b before the sweeps, or with A' x = b the solution after them. */
 INLINE void scale_eliminated(const context* c, const front* f, real* w) {
     const integer width = f->box.ex1 - f->box.ex0 + 1;
     for (integer y = f->box.ey0; y <= f->box.ey1; ++y, w += width) {

@@ -1,7 +1,7 @@
 /* Slices: right-hand sides of a front in the lanes of vectors, for sweeps of any variant.
  *
  * Elements of L, R and G are broadcast: each multiplies a whole row of a slice. A block of a slice is n rows of SLICE reals. A column's
- * sums have one order, whatever its place and whatever stands beside it.
+ * sums have one order, whatever its place and its neighbours are.
  *
  * A variant says where in a stored block element (r, c) is, by at(r, c), and the reciprocal of L's element (r, r), by reciprocal_at(r).
  * Element (r, c + 1) is LANES further on. A register tile begins at a row whose at(r + i, c) is at(r, c) + at(i, 0). */
@@ -86,7 +86,7 @@ INLINE void subtract_columns(const int H, slice_tile c, const real* a, rows x, i
         for (integer r = n - n % ROWS - ROWS; r >= 0; r -= ROWS) WORK(ROWS, r); \
     } while (0)
 
-/* Where the rows of a slice come from, and where they go besides: the user's arrays, or the slice itself. */
+/* Source of the rows of a slice, and where they are copied too: the user's arrays, or the slice itself. */
 typedef struct {
     const real* from;
     real* to;

@@ -5,7 +5,7 @@ typedef enum {
     BTD_NOT_POSITIVE_DEFINITE = 1,
     /* X or the inverse of a system has left the range of the precision: it holds infinities or NaN. So end NaN and infinity in B too. */
     BTD_OUT_OF_RANGE = 2,
-    /* There is no factor of so many systems: no call has factored them. */
+    /* There is no factor of all these systems: no call has factored them. */
     BTD_NOT_FACTORED = 3,
     /* A null pointer, one that is not aligned to its elements (the workspace: to BTD_ALIGNMENT), an option out of range, or a solver
      * that was not created. */

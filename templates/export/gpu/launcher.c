@@ -106,7 +106,7 @@ static btd_code build_graph(btd_solver* solver, int operation) {
     return code;
 }
 
-/* Puts other arguments into the graph, without making it anew. */
+/* Puts other arguments into the graph, without making it again. */
 static btd_code update(btd_solver* solver, int operation, const btd_arguments* given) {
     btd_graph* graph = &solver->graph[operation];
     trifold_args args;

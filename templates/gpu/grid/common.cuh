@@ -169,7 +169,7 @@ TRIFOLD_DEVICE real power_of_two(int exponent) {
     copy_bits(power, bits);
     return power;
 }
-/* Exponents of the scale of a pixel's row: for b on its way in, and with A' x = b for x on its way out. 0: it is not scaled there. */
+/* Exponents of the scale of a pixel's row: for b before the sweeps, and with A' x = b for x after them. 0: it is not scaled there. */
 TRIFOLD_DEVICE int exponent_in(const Context& c, const Front& f, grid_pixel pixel) {
     return symmetric || c.launch.transposed ? 0 : *scale_at(c, f.member, pixel);
 }

@@ -43,7 +43,7 @@ TRIFOLD_DEVICE Chip<Width> chip_of(const Front& f) {
     return chip;
 }
 
-/* Brings W, Y and Z to shared memory. Lanes read neighbours in memory, and each has several loads on their way. */
+/* Brings W, Y and Z to shared memory. Lanes read neighbours in memory, and each has several loads in flight. */
 template <int Threads, int Width>
 TRIFOLD_DEVICE void gather_small() {
     const Task& task = task_of_block();

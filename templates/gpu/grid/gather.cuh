@@ -114,7 +114,7 @@ TRIFOLD_DEVICE Places column_offsets(const Sources& sources, Places column) {
     return {column.first < 0 ? nowhere : column.first * sources.first_R,
             column.second < 0 ? nowhere : column.second * sources.second_R + sources.apart};
 }
-/* Gathers elements. All loads of the parts that have one are on their way together. Where no part has it, the first element is read but not
+/* Gathers elements. All loads of the parts that have one are in flight together. Where no part has it, the first element is read but not
  * used. Few elements are in both parts, and these take a second round. */
 template <int Count>
 TRIFOLD_DEVICE void gather_elements(const Sources& sources, const Places (&at)[Count], real (&values)[Count]) {

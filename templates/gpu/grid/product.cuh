@@ -121,7 +121,7 @@ TRIFOLD_DEVICE void store_update(const Context& c) {
         if (row >= tile.rows || column >= tile.columns || (symmetric && top + row + 1 < left + column)) return;
 #pragma unroll
         for (int v = 0; v < 2; ++v) pair[v] = before[row + v + j * Tile::leading] - pair[v];
-        /* The second row of a pair may be padding, or above the diagonal, where nobody reads it. */
+        /* The second row of a pair may be padding, or above the diagonal, where no kernel reads it. */
         store_pair_of(d + row + trifold_int(column) * f.R, pair);
     });
 }

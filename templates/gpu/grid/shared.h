@@ -72,7 +72,7 @@ TRIFOLD_SIZE long long grid_team_reals(long long eliminated, long long kept, lon
     return eliminated * (grid_pitch(eliminated, real) + grid_pitch(kept, real)) + kept + (1 + warps) * grid_tile_width;
 }
 
-/* Bytes of Triangle: `columns` of the `eliminated` columns of a front, and a ring of stages for tiles that are on their way. */
+/* Bytes of Triangle: `columns` of the `eliminated` columns of a front, and a ring of stages for tiles that are in flight. */
 TRIFOLD_SIZE int grid_chain_stages(bool async) { return async ? 4 : 2; }
 TRIFOLD_SIZE long long grid_triangle_bytes(long long columns, long long eliminated, bool async, long long real) {
     const long long reals =
@@ -80,7 +80,7 @@ TRIFOLD_SIZE long long grid_triangle_bytes(long long columns, long long eliminat
     return (reals > eliminated ? reals : eliminated) * real;
 }
 
-/* Bytes of PanelChip: a ring of stages for columns and tiles that are on their way; if it has several stages, also the columns solved last.
+/* Bytes of PanelChip: a ring of stages for columns and tiles that are in flight; if it has several stages, also the columns solved last.
  */
 TRIFOLD_SIZE int grid_panel_stages(bool async) { return async ? 3 : 1; }
 TRIFOLD_SIZE long long grid_panel_bytes(bool async, long long real) {
@@ -88,7 +88,7 @@ TRIFOLD_SIZE long long grid_panel_bytes(bool async, long long real) {
                     triangle = grid_tile_width * grid_leading(grid_tile_width, real);
     return (grid_panel_stages(async) * (columns + triangle) + (async ? columns : 0)) * real + 8 * grid_tile_rows + 48;
 }
-/* Bytes of ProductTile::Chip: a ring of stages for columns of Y and Z' that are on their way; places, Updates, a pointer. */
+/* Bytes of ProductTile::Chip: a ring of stages for columns of Y and Z' that are in flight; places, Updates, a pointer. */
 TRIFOLD_SIZE int grid_product_stages(bool async) { return async ? 4 : 2; }
 TRIFOLD_SIZE long long grid_product_bytes(long long side, bool async, long long real) {
     return grid_product_stages(async) * 2 * grid_stage_depth * grid_leading(side, real) * real + 16 * side + 32;

@@ -177,7 +177,7 @@ TRIFOLD_DEVICE void forward_small(const Context& c) {
 }
 
 /* Brings the solution of a front's kept pixels to shared memory. With A' it takes back the scale that stored solutions have. Several loads
- * are on their way together. */
+ * are in flight together. */
 template <int lanes>
 TRIFOLD_DEVICE void gather_kept(const Context& c, const Team<lanes>& team, int column) {
     constexpr int together = 2;

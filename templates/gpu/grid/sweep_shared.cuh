@@ -353,7 +353,7 @@ TRIFOLD_DEVICE Factor factor_of(const Context& c, const Front& f, const real* pa
 }
 TRIFOLD_DEVICE real* eliminated_at(const Context& c, const Front& f, int k) { return solution_at(c, f, grid_eliminated_pixel(&f.box, k)); }
 
-/* Computes some rows of d <- d - Y w. A thread has vectors of several columns on their way, and loads a new one as soon as one is used. */
+/* Computes some rows of d <- d - Y w. A thread has vectors of several columns in flight, and loads a new one as soon as one is used. */
 constexpr int kept_rows = grid_kept_rows, row_vectors = kept_rows / vector_width, row_groups = wide_threads / row_vectors, rows_ahead = 8;
 TRIFOLD_DEVICE void forward_kept(const Context& c) {
     start_dependents();

@@ -24,7 +24,7 @@ TRIFOLD_DEVICE Places element_at(const Sources& sources, const TinyChip& chip, P
     const Places column = chip.columns[k];
     return symmetric ? offsets_at(sources, row, column) : Places{row.first + column.first, row.second + column.second};
 }
-/* Gathers the lane's row. All loads are on their way together. Bit k of `both`: both parts have the pixel of column k, which is rare. */
+/* Gathers the lane's row. All loads are in flight together. Bit k of `both`: both parts have the pixel of column k, which is rare. */
 TRIFOLD_DEVICE void gather_row(const Sources& sources, const TinyChip& chip, Places row, int pixels, unsigned both,
                                real (&a)[tiny_columns]) {
 #pragma unroll

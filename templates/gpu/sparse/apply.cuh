@@ -117,7 +117,7 @@ TRIFOLD_DEVICE Chip make_chip(const Context& c) {
     return chip;
 }
 
-/* One lane of the last warp sends the levels of L and U on their way, each when those before it have left its place. `before`: levels that
+/* Fetches the levels of L and U, by one lane of the last warp, each when those before it have left its place. `before`: levels that
  * have been sent by earlier solutions of this launch. */
 TRIFOLD_DEVICE void fetch_levels(const Context& c, const Stream& stream, const Chip& chip, unsigned before) {
     const int first = stream.first, count = stream.count;
@@ -396,8 +396,8 @@ TRIFOLD_DEVICE bool concerns(const Context& c, const trifold_sparse_state& s) {
 }
 
 constexpr int places_together = 6;
-/* Does something for the numbers of a part, of which a thread has every threads-th: first `load` for some of them, then `use`, so that what
- * is loaded is on its way at the same time. */
+/* Does something for the numbers of a part, of which a thread has every threads-th: first `load` for some of them, then `use`, so that
+ * these loads are in flight at the same time. */
 template <int together, class Load, class Use>
 TRIFOLD_DEVICE void for_numbers(const Part& part, int threads, const Load& load, const Use& use) {
     const int count = part.count();
@@ -474,8 +474,8 @@ TRIFOLD_DEVICE void end_column(const Context& c, const Part& part, const Chip& c
         store_solved(c, part, *state_of(c, system), pieces_of(c, part, system), chip.v, threads, scale_of(c));
     }
 }
-/* Where factors go through a ring, one thread of the last warp sends them on their way from the first moment on, and the others have all
- * else to do. */
+/* Solves for one column. If factors go through a ring, one thread of the last warp fetches them from the first moment on, and the others do
+ * all else. */
 template <bool plain>
 TRIFOLD_DEVICE void precondition_column(const Context& c, const Part& part, const Chip& chip, trifold_int column, unsigned round) {
     const bool by_ring = goes_through_ring<plain>(c);

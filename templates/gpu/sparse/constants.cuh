@@ -25,7 +25,7 @@ constexpr int row_blocks = block <= (has_bulk_copies ? 3 : 2) ? 4 : block == 3 ?
 constexpr int kept_slots = TRIFOLD_KEPT_SLOTS; /* slots whose blocks a lane takes into registers a level early */
 constexpr bool keeps_all = TRIFOLD_KEEPS_ALL;  /* no row has more */
 #define ONE_LAUNCH TRIFOLD_ONE_LAUNCH          /* there is a kernel that makes a whole solution */
-constexpr int groups = TRIFOLD_GROUPS;         /* its threads take levels in turn, in so many groups */
+constexpr int groups = TRIFOLD_GROUPS;         /* groups of its threads, which take alternate levels */
 
 /* Lanes of a warp that have work: a row's lanes, one for each component, are in one warp. */
 constexpr int row_lanes = warp_lanes / block * block;

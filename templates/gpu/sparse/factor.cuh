@@ -64,8 +64,8 @@ TRIFOLD_DEVICE int scale_exponent(const real* values, const int* sources, int sl
     return row_exponent(static_cast<double>(largest), static_cast<double>(least));
 }
 
-/* Takes the values of some rows, scaled, and looks for those that are no numbers. A lane has a component of a row. Blocks of some slots at
- * a time are on their way. */
+/* Takes the values of some rows, scaled, and looks for those that are no numbers. A lane has a component of a row. Blocks of some slots are
+ * in flight at a time. */
 TRIFOLD_DEVICE void gather_rows(const Context& c) {
     constexpr int together = block == 1 ? 8 : block == 2 ? 4 : block <= 4 ? 2 : 1;
     const Part part = slice_of(c);
@@ -278,7 +278,7 @@ TRIFOLD_DEVICE Pattern pattern_of(const Context& c, const trifold_sparse_schedul
 /* Component (i, j) of an entry's block. */
 TRIFOLD_DEVICE int place_in(const trifold_sparse_reference& r, int i, int j) { return r.place + j * (block * r.rows) + i; }
 
-/* A row on its way. Its blocks are in shared memory, by columns; a lane has a row i of each. */
+/* A row that is being factored. Its blocks are in shared memory, by columns; a lane has a row i of each. */
 struct Row {
     trifold_sparse_row at;
     int i;
@@ -290,7 +290,7 @@ TRIFOLD_DEVICE void set_zero(const Row& r, int e) {
     for (int j = 0; j < block; ++j) r.entry(e)[j * block + r.i] = 0;
 }
 
-/* The entries that A has; others are zero. All of them are on their way at the same time. Slots behind a row's last entry name the row's
+/* The entries that A has; others are zero. All of them are in flight at the same time. Slots behind a row's last entry name the row's
  * own column, which has been met by then. */
 TRIFOLD_DEVICE void fetch_entries(const Context& c, const Tile& tile, const Pattern& pattern, const Row& r) {
     constexpr int together = 8; /* slots of which the columns are asked for at a time */

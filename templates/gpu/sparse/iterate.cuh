@@ -10,7 +10,7 @@ constexpr int iterate_threads = groups * sweepers;
 constexpr int iterate_sums = renewal_sums;
 constexpr int member_counters = 16; /* numbers of 8 bytes: members have their counters in lines of their own */
 
-/* A thread block has this beside its vectors and factors. */
+/* State and sums that a thread block has in addition to its vectors and factors. */
 struct Desk {
     trifold_sparse_state state;
     double sums[iterate_sums], room[iterate_sums * iterate_threads / warp_lanes];
@@ -81,7 +81,7 @@ TRIFOLD_DEVICE void keep_matrix(const Context& c, const Part& part) {
 constexpr int slots_together = block == 1                                        ? 6
                                : block == 2 || (block == 3 && sizeof(real) == 8) ? 3
                                : block <= 4                                      ? 2
-                                                                                 : 1; /* those that are on their way at a time */
+                                                                                 : 1; /* those that are in flight at a time */
 /* Number k of the part's product. */
 TRIFOLD_DEVICE real near_product(const Context& c, const Part& part, int k, const real* x) {
     const int rows = part.rows(), count = part.count(), slots = static_cast<int>(c.launch.near_slots);
@@ -257,7 +257,7 @@ TRIFOLD_DEVICE void first_half(const Context& of, const System& system, const Re
         sums[0] += times(system.w.r[k], system.w.z[k]);
         sums[1] += weight_of(c, system.part.first * block + k) * times(system.w.r[k], system.w.r[k]);
     }
-    /* Nobody met since the last sums were read: these go elsewhere. */
+    /* Thread blocks have not met since the last sums were read: these go elsewhere. */
     leave_sums<2, iterate_threads>(c, system.number, sums, on.desk.room, iterate_sums);
     add_sums<2>(c, on.desk, system.number, iterate_sums);
 #else

@@ -101,7 +101,7 @@ TRIFOLD_DEVICE void compute(const Context& c, const Part& part, trifold_int syst
     leave_sums<Sums, threads>(c, system, sums, room);
 }
 
-/* Number i of a row of b - A x, with about twice the digits of a double; so many entries together. */
+/* Number i of a row of b - A x, with about twice the digits of a double; `together` entries at a time. */
 template <int together>
 TRIFOLD_DEVICE double exact_residual(const Context& c, trifold_int row, int i, double b, const real* x) {
     const real* a = matrix_of(c);

@@ -26,7 +26,7 @@ TRIFOLD_DEVICE View inverse_across(const trifold_args& args, const trifold_level
     return chain.step < 0 ? view.transposed() : view;
 }
 
-/* Two blocks of a chain's own, which its fronts use in turns for the inverse between them and the separator behind. */
+/* Two blocks of a chain's own, which its fronts use alternately for the inverse between them and the separator behind. */
 TRIFOLD_DEVICE View inverse_scratch(const trifold_args& args, trifold_int member, trifold_int number, trifold_int k) {
     return {buffer<real>(args, offset_scratch(args)) + ((member * scratch_chains_of(args) + number) * 2 + k % 2) * storage, block_size, 1};
 }

@@ -67,7 +67,7 @@ TRIFOLD_DEVICE void report_diagonal(const trifold_args& args, trifold_int member
     report_diagonal(args, block_size, pivots, block_index(args, member, block),
                     [&](int r) { return static_cast<double>(entries[r] + diagonal_term(args, member, block, r)); });
 }
-/* D's diagonal on its way to shared memory, by `count` threads. */
+/* Starts copies of D's diagonal to shared memory, by `count` threads. */
 TRIFOLD_DEVICE void fetch_entries(real* to, const trifold_args& args, trifold_int member, trifold_int block, int thread, int count) {
     const real* d = D_OF(args, member, block);
     for (int r = thread; r < block_size; r += count) copy_element_async(to + r, &ENTRY_OF_D(d, r));

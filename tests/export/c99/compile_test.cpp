@@ -216,7 +216,7 @@ TEST_CASE("export: kernels compile without warnings, within what the manifest st
 TEST_CASE("export: cppcheck finds nothing") {
     for (const auto& one : cases) {
         const Project project(request_of(one));
-        // Nobody calls the interface here.
+        // Nothing calls the interface here.
         check_runs(
             project,
             "cppcheck -q --std=c99 --enable=all --suppress=missingIncludeSystem --suppress=unusedFunction --error-exitcode=1 btd_solver.c" +

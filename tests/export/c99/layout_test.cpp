@@ -71,7 +71,7 @@ TEST_CASE("export: the example of every layout is good, and a baked-in problem t
     const auto user = arrays<double>({.block = 5, .horizon = 6}, {system});
     asked.data = ProblemData{user.d, user.e, user.b};
     for (auto& value : asked.data->d)
-        if (std::isnan(value)) value = 1e300;  // above the diagonals, where nobody may look
+        if (std::isnan(value)) value = 1e300;  // above the diagonals, which the solver may not read
     const Project project(asked);
     const auto ran = project.run("make -s run");
     CHECK_MESSAGE(ran.out.find(": good") != std::string::npos, ran.out);

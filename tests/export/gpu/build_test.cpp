@@ -150,7 +150,7 @@ TEST_CASE(EXPORT_BACKEND " export: the project's own rules compile its kernels")
 
 TEST_CASE(EXPORT_BACKEND " export: cppcheck finds nothing") {
     const auto project = project_of(request_for());
-    // Nobody calls the interface here, and kernels read the structures.
+    // Nothing calls the interface here, and kernels read the structures.
     check_runs(project,
                "cppcheck -q --std=c99 --enable=all --suppress=missingIncludeSystem --suppress=unusedFunction --suppress=unusedStructMember "
                "--error-exitcode=1 btd_solver.c");

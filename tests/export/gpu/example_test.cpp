@@ -1,4 +1,4 @@
-// The example beside an exported solver, run against the fake driver.
+// The example in the project of an exported solver, run against the fake driver.
 #include <cuda.h>
 
 #include "tests/export/gpu/exported.hpp"

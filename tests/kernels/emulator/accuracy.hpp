@@ -10,7 +10,7 @@ namespace trifold::test {
 /// where the unit is right. The oracle is Eigen, in double.
 using Errors = std::map<std::string, double>;
 
-/// Runs every operation of the unit in the Spec's precision, with so many of the batch's members, or all.
+/// Runs every operation of the unit in the Spec's precision, with `members` of the batch's members, or all.
 Errors errors_of(const EmulatedUnit& unit, const Running& running, unsigned seed = 7, std::int64_t members = 0);
 
 }  // namespace trifold::test

@@ -136,7 +136,7 @@ TEST_CASE("a missing arrival at a named barrier is a race or a wait without end"
             check_fault(kernel("if (t < warp_lanes) { if (!planted) named_sync(word, 1, 2 * warp_lanes); memory[t] = shared[t]; }\n"
                                "else { shared[t - warp_lanes] = t; if (!planted) named_arrive(word, 1, 2 * warp_lanes); }"),
                         {.threads = 2 * lanes}, "race on shared memory");
-            // Again and again: nobody goes on before all have come that time.
+            // Three times: no thread goes on before all have come that time.
             check_fault(kernel("int* all = reinterpret_cast<int*>(memory);\nfor (int k = 0; k < 3; ++k) {\n"
                                "  all[t] = k;\n  if (!planted) named_sync(word, 1, 3 * warp_lanes);\n"
                                "  all[200 + t] = all[(t + warp_lanes) % (3 * warp_lanes)];\n  named_sync(word, 1, 3 * warp_lanes);\n}"),

@@ -1,4 +1,4 @@
-// What a call may ask for beside the solution, and what becomes of matrices that are not positive definite.
+// Results of a call other than the solution, and matrices that are not positive definite.
 #include <doctest/doctest.h>
 
 #include <cmath>

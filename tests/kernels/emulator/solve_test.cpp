@@ -167,7 +167,8 @@ TEST_CASE("teams have chains of every schedule on the emulated GPU") {
         check_solves({.block = n, .horizon = 11, .rhs = 1 + k % 2}, k++ % 2 == 0 ? "recursive:2" : "twisted:3", "team", "cuda:sm_90");
     for (const std::int64_t horizon : {1, 2, 3, 31, 32, 33})
         check_solves({.block = 4, .horizon = horizon}, "recursive:3", "team", "cuda:sm_75");
-    check_solves({.block = 4, .horizon = 9, .batch = 19}, "recursive:2", "team", "cuda:sm_90");  // chains beside members
+    check_solves({.block = 4, .horizon = 9, .batch = 19}, "recursive:2", "team",
+                 "cuda:sm_90");  // several chains and members in a thread block
 }
 
 TEST_CASE("teams have chains on emulated GPUs of AMD's") {
@@ -252,7 +253,7 @@ TEST_CASE("tile dataflow solves by every schedule on the emulated GPU") {
     for (const std::string schedule : {"sequential", "multi-stage", "partitioned:3", "twisted:3", "recursive:2:2"})
         check_solves({.block = 5, .horizon = 6, .rhs = schedule == "sequential" ? 5 : 1}, schedule, "tile-dataflow", "cuda:sm_90");
     check_solves({.block = 5, .horizon = 23, .batch = 2}, "flanked:4,2", "tile-dataflow",
-                 "cuda:sm_90");  // longer chains beside single fronts, at two levels
+                 "cuda:sm_90");  // longer chains and single fronts, at two levels
 }
 
 TEST_CASE("tile dataflow solves blocks of several tiles on the emulated GPU") {

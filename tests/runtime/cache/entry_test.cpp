@@ -31,7 +31,7 @@ struct Fixture {
     WithEnvironment quiet{{"TRIFOLD_LOG", "off"}};
 
     void publish() const { cache.publish(binary, unit); }
-    /// The entry as it is now is a miss, goes to quarantine, and can be made anew.
+    /// The entry as it is now is a miss, goes to quarantine, and can be made again.
     void check_bad() const {
         CHECK_FALSE(cache.find(binary.key));
         CHECK_FALSE(fs::exists(entry));

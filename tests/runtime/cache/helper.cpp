@@ -1,7 +1,7 @@
 // A process of its own for the cache's tests: obtains cpu_unit(NUMBER), runs it, and prints "hit" or "miss", the result and the key.
 //   cache_helper obtain NUMBER      the whole path
 //   cache_helper full NUMBER        no file may grow beyond 64 bytes: publishing must fail quietly
-//   cache_helper nobody DIRECTORY   as user nobody (when started by root), with DIRECTORY read-only
+//   cache_helper stranger DIRECTORY as a user without rights (when started by root), with DIRECTORY read-only
 //   cache_helper descriptors NUMBER the whole path with ever more file descriptors, until it works; prints how often it failed. Every
 //                                   failure must be an Error that names the limit
 //   cache_helper again NUMBER       the same, once the compiler has been opened and has compiled something else
@@ -9,7 +9,7 @@
 //   cache_helper errors NUMBER      looks for the entry while files of it cannot be opened; prints which of them hid it
 //   cache_helper memory NUMBER      looks for the entry with little memory
 //   cache_helper c NUMBER           as descriptors, through the C interface
-//   cache_helper processes NUMBER   as user nobody, who may start no thread and no process: prints the errors
+//   cache_helper processes NUMBER   as a user without rights, who may start no thread and no process: prints the errors
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -173,7 +173,7 @@ int main(int count, char** arguments) try {
     const std::string verb = arguments[1];
     if (verb == "obtain") return obtain_and_run(std::stoi(arguments[2]));
     if (verb == "full") return publish_to_full_disk(std::stoi(arguments[2]));
-    if (verb == "nobody") return as_nobody(arguments[2]);
+    if (verb == "stranger") return as_nobody(arguments[2]);
     if (verb == "descriptors") return obtain_with_few_descriptors(std::stoi(arguments[2]));
     if (verb == "again") return obtain_and_run(std::stoi(arguments[2]) + 1) + obtain_with_few_descriptors(std::stoi(arguments[2]));
     if (verb == "find") return find_with_few_descriptors(std::stoi(arguments[2]));

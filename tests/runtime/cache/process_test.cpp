@@ -266,7 +266,7 @@ TEST_CASE_FIXTURE(Fixture, "a read-only cache is read, and not being able to wri
     fs::permissions(directory.path(), fs::perms::group_exec | fs::perms::others_exec, fs::perm_options::add);
     fs::create_directory(root);
     fs::permissions(root, fs::perms::owner_all);
-    CHECK(run({"nobody", root}) == miss);
+    CHECK(run({"stranger", root}) == miss);
     CHECK(fs::is_empty(root));
 }
 

@@ -192,7 +192,7 @@ TEST_CASE("new pointers go into the graph, the same ones cost no update, capture
 TEST_CASE("an operation whose code comes late: its first call loads it, also into a graph of the caller's, and prepare() loads all") {
     const Spec spec{.block = 4, .horizon = 7};
     const Emulation emulation(spec, tuning("twisted:2"));
-    ::setenv("TRIFOLD_NVRTC", "/nowhere/libnvrtc.so", 1);  // so that nothing is compiled beside
+    ::setenv("TRIFOLD_NVRTC", "/nowhere/libnvrtc.so", 1);  // so that nothing is compiled in the background
     all_cached = false;
     Problem<double> problem(spec, 1, 4);
     auto& fake = fake_cuda();

@@ -28,7 +28,7 @@ TEST_CASE("the same bits with any number of threads, and wherever in a batch an 
         const auto b = noise(image.pixels(), 1);
         const auto x = solution(spec, 1, image.stencil, b);
         for (const int workers : {2, 5}) CHECK(solution(spec, workers, image.stencil, b) == x);
-        spec.batch = 17;  // so many boxes that no front is shared
+        spec.batch = 17;  // enough boxes that no front is shared
         std::vector<double> stencils, all;
         for (std::int64_t member = 0; member < spec.batch; ++member) {
             stencils.insert(stencils.end(), image.stencil.begin(), image.stencil.end());

@@ -138,8 +138,8 @@ inline Image flow(std::int64_t width, std::int64_t height, bool upwind, double s
     return image;
 }
 
-/// Pixels that are coupled in pairs of neighbours by 1 and more, as long as there are some, beside noise of such a size, which diagonals
-/// have as well: then A is conditioned well, but not what is eliminated first. `dominoes`: each pair lies above one another.
+/// Pixels that are coupled in pairs of neighbours by 1 and more, as long as there are some, with noise of `size`, which diagonals have as
+/// well: then A is conditioned well, but not what is eliminated first. `dominoes`: each pair lies above one another.
 inline Image pairs(std::int64_t width, std::int64_t height, double size, double diagonal, unsigned seed, bool dominoes = false) {
     Image image(width, height);
     std::mt19937 generator(seed);

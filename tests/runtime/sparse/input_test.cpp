@@ -126,7 +126,7 @@ TEST_CASE("sparse: a pattern that has changed under a plan is told with its row"
 
 TEST_CASE("sparse: entries that are zero count as entries, and change no solution") {
     const auto a = scattered(80, 3, 2, 7);
-    // Each row gets zero blocks beside its own: those of the rows before and behind it.
+    // Each row gets zero blocks in addition to its own: those of the rows before and behind it.
     BlockMatrix padded{2, {0}, {}, {}};
     for (std::int64_t row = 0; row < a.rows(); ++row) {
         std::map<std::int64_t, std::int64_t> sources;
@@ -232,7 +232,7 @@ TEST_CASE("sparse: a partition by METIS is kept on disk, by the pattern's hash")
     CHECK(again.summary().tiles == first.tiles);
     CHECK(again.summary().dropped == first.dropped);
     CHECK(SparsePlan({}, a.pattern(), Device::cpu(), {.by = SparsePartitioning::metis, .rows = 90}).summary().partition == "METIS");
-    // A damaged file is not used, and made anew.
+    // A damaged file is not used, and made again.
     auto bytes = *read_file(kept.front());
     bytes.back() ^= 1;
     write_file(kept.front(), bytes);

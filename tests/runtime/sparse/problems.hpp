@@ -83,7 +83,7 @@ inline BlockMatrix random_on(const SparsePattern& pattern, std::int64_t block, u
                          seed, weight, symmetric);
 }
 
-/// Rows with about so many random neighbours, symmetric in its pattern where asked; triangles among them.
+/// Rows with about `neighbours` random neighbours each, symmetric in its pattern where asked; triangles among them.
 inline BlockMatrix scattered(std::int64_t rows, std::int64_t neighbours, std::int64_t block, unsigned seed, bool symmetric = false) {
     std::mt19937 random(seed);
     std::vector<std::vector<std::int64_t>> of_row(static_cast<std::size_t>(rows));

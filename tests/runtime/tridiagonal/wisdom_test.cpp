@@ -161,7 +161,7 @@ TEST_CASE_FIXTURE(WisdomFixture, "wisdom that has nothing for the device says so
     CHECK(chosen().rung == Rung::model);
     const auto target = to_string(Device::cpu().target());
     CHECK(logged() == fmt::format("trifold: warning: wisdom {} has 1 rows, none for {} ({})\n", file.string(), processor_name(), target));
-    // One that nobody named, and that is for GPUs alone, is silent for a processor.
+    // One that was not named, and that is for GPUs alone, is silent for a processor.
     fs::create_directories(directory.path() / "trifold");
     fs::copy(file, directory.path() / "trifold" / "wisdom");
     const auto place = directory.path().string();

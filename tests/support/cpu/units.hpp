@@ -28,7 +28,7 @@ inline System scaled(System system, const Units& units, const Spec& spec) {
     return system;
 }
 
-/// Exponents over what is promised, in so many parts either way: 1e-36 to 1e36 in f32, 1e-300 to 1e300 in f64; of a block's units half of
+/// Exponents over what is promised, in equal parts either way: 1e-36 to 1e36 in f32, 1e-300 to 1e300 in f64; of a block's units half of
 /// that.
 template <class Real>
 std::vector<Units> promised(int parts) {

@@ -133,7 +133,7 @@ CUresult enter(const char* call) {
     const std::scoped_lock entered_alone(one_at_a_time); \
     if (const auto entered = enter(__func__); entered != CUDA_SUCCESS) return entered
 
-/// Notes work on a stream. Here it is done at once, but a device would do it later, beside that of other streams.
+/// Notes work on a stream. Here it is done at once, but a device would do it later, at the same time as that of other streams.
 void begin_on(CUstream stream) {
     auto& at_work = fake_cuda().streams_at_work;
     at_work.insert(stream);

@@ -49,7 +49,7 @@ std::mutex mutex;
 std::map<std::string, std::shared_ptr<Hub>> hubs;
 int ids = 0;
 
-/// A thread's messages that are on their way at once: what it sends does not wait for what it receives.
+/// A thread's messages that travel at the same time: what it sends does not wait for what it receives.
 struct Group {
     int depth = 0;
     std::vector<std::function<int()>> receives;

@@ -65,7 +65,7 @@ Arena::Arena(const Choice& choice, const Program& program, const std::vector<Buf
     }
 }
 
-/// Room for so many bytes, aligned as device memory is, with a gap on either side.
+/// Room for `bytes` bytes, aligned as device memory is, with a gap on either side.
 char* Arena::room(std::int64_t bytes) {
     memory_.emplace_back(new char[static_cast<std::size_t>(bytes + 2 * gap_ + workspace_alignment)]);
     auto* const begin = memory_.back().get() + gap_;

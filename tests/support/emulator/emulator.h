@@ -21,7 +21,7 @@ struct Emulator {
     void (*copy)(void* to, const void* from, int bytes, const void* here); /* lands at the wait for its group */
     void (*end_copies)();
     void (*wait_copies)(int pending);
-    void (*access)(const void* at, long bytes, int writes, const void* here); /* in watched units; null: nobody looks */
+    void (*access)(const void* at, long bytes, int writes, const void* here); /* in watched units; null: accesses are not watched */
     void (*endless)(const void* here);                                        /* no steps are left */
     void (*fail)(const char* what, const void* here);
 };

@@ -15,7 +15,7 @@ std::vector<std::set<std::uint32_t>> all_that_end(const std::vector<Launch>& lau
     return all_before(late);
 }
 
-/// The launch that the first blocks of this one may stand beside, of a chain of early ones.
+/// The first launch of a chain of early ones that may be at work at the same time as this one.
 std::size_t begin_of(const std::vector<Launch>& launches, std::size_t k) {
     while (launches[k].early) k = launches[k].after.at(0);
     return k;

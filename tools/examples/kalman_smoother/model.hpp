@@ -7,7 +7,7 @@
 
 namespace kalman {
 
-/// State: level and slope of each series in turn. See the definition for how Q, R and the prior were chosen.
+/// State: level and slope of each series, one series after another. See the definition for how Q, R and the prior were chosen.
 Model local_linear_trend(const std::vector<Series>& series, const Eigen::MatrixXd& values);
 
 /// The state at time 0 of the line through the first and last value of each series.

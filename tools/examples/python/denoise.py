@@ -54,7 +54,7 @@ def system(image, strength, smallest=1e-2):
 
 
 def denoise(noisy, strength, steps, workers=1):
-    """The image after so many systems."""
+    """The image after ``steps`` systems."""
     clean = noisy
     for _ in range(steps):
         clean = trifold.grid.solve(system(clean, strength), noisy, matrix="symmetric", workers=workers)

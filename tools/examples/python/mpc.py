@@ -1,4 +1,4 @@
-"""A fleet under model predictive control: a batch of quadratic programs with bounded inputs, solved by ADMM in torch, at each step anew.
+"""A fleet under model predictive control: a batch of quadratic programs with bounded inputs, solved by ADMM in torch at each step.
 
     python tools/examples/python/mpc.py                        on the CPU, in seconds
     python tools/examples/python/mpc.py --device cuda --fleet 4096 --picture mpc.png

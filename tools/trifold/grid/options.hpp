@@ -8,7 +8,7 @@
 
 namespace trifold::command {
 
-/// What a command line says of A, besides the size of an image.
+/// Options of a command line that describe A, without the size of an image.
 struct GridMatrixOptions {
     std::string matrix = "general", boundary = "natural", variant = GridTuning().variant;
     void add_to(CLI::App& app);

@@ -9,7 +9,7 @@
 
 namespace trifold::command {
 
-/// Options that describe a sparse system, besides its files.
+/// Options that describe a sparse system, without its files.
 struct SparseMatrixOptions {
     std::string preconditioner = "ildu0", method = "bicgstab", partition = "automatic", mesh, variant = "auto";
     std::int64_t restart = 30, rows = 0;

@@ -8,7 +8,7 @@
 namespace trifold::command {
 namespace {
 
-/// An iteration is given so many flops for each entry of A, about: blocks that need more are taken only where they are asked for.
+/// About how many flops an iteration has for each entry of A: blocks that need more are taken only if they are asked for.
 constexpr double most_flops = 1e4;
 
 double flops_of(double rows, double block) { return 7.0 / 3 * rows * block * block; }

@@ -449,7 +449,7 @@ def _of_inverse(D: Any, E: Any, inverse: tuple[Any, Any], g_diagonal: Any, g_low
     """The blocks of -A^-1 V A^-1, where V has the blocks of the gradients, symmetric. E stands for two blocks of A, with half of g_lower
     each.
 
-    The matrix [[A, e V], [e V, A]] has them in its inverse, times e, beside the diagonal. All that is computed there is odd in e, so it has
+    The matrix [[A, e V], [e V, A]] has them in its inverse, times e, next to the diagonal. All that is computed there is odd in e, so it has
     no rounding of anything larger. Terms of e^3 are below the rounding. inverse: for the size of its entries.
     """
     n = D.shape[-1]

@@ -190,7 +190,7 @@ KERNEL_PART void backward_columns(const trifold_args* args, const trifold_level*
     if (__builtin_expect(any, 0)) set_range(&range_of(args, g->member)->solution, 1);
 }
 
-/* The first call takes few right-hand sides beside each other in the lanes of chains. Later calls treat the last of many, whose results
+/* The first call takes few right-hand sides at the same time, in the lanes of chains. Later calls treat the last of many, whose results
  * depend on no number of columns. */
 INLINE int is_beside(const trifold_args* args) { return args->columns <= MOST_BESIDE && args->first_column == 0; }
 KERNEL_PART void forward_any(const trifold_args* args, const trifold_level* level, const interval* g, void* scratch) {

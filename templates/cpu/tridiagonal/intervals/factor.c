@@ -81,7 +81,7 @@ COLD void record_chains(const trifold_args* args, const trifold_level* level, co
         *reduction_of(args, g->member, record) = (double)p->reduction[lane];
     }
 }
-/* Separators beside a chain that failed have no verdict of their own. */
+/* Separators next to a chain that failed have no verdict of their own. */
 COLD verdict first_verdict(const trifold_args* args, const trifold_level* level, const interval* g) {
     verdict v = {};
     integer failure = SOUND;

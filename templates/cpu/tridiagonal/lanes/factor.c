@@ -167,7 +167,7 @@ COLD void end_chain(const trifold_args* args, const trifold_level* level, const 
     multiply(joint, 0, -1, stored(up ? r : fill), transposed(stored(up ? fill : r)), 0);
 }
 
-/* The front at a position of the first level, on its way. */
+/* Pointers of the front at a position of the first level, whose data are fetched ahead. */
 INLINE ahead ahead_of(const trifold_args* args, const trifold_level* level, const lanes* g, integer position, integer step) {
     const integer block = block_at(level, position), coupling = smaller(block, block_at(level, position + step));
     return (ahead){(const char*)d_of(args, g->member[0], block),

@@ -17,7 +17,7 @@ INLINE void begin_inverse(inverse_scratch* s) {
 }
 
 /* S of front i: (i, i), which it returns, (next, i) in next_i, and (behind, i) in across[(k + 1) % 2], of (next, next), (behind, behind),
- * and (behind, next) in across[k % 2]. Fronts take k in turn. */
+ * and (behind, next) in across[k % 2]. k counts the fronts. */
 INLINE vec* inverse_front(inverse_scratch* s, integer k, const vec* l, const vec* r, const vec* g, int has_next, int has_behind,
                           const vec* next_next) {
     const view upper = stored(s->upper), identity = {s->unit + n, -1, 1};

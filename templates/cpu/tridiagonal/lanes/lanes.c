@@ -32,8 +32,8 @@ INLINE view stored(const vec* p) { return (view){p, n, 1}; }
 INLINE view transposed(view a) { return (view){a.p, a.column, a.row}; }
 INLINE view part(view a, integer r, integer c) { return (view){a.p + r * a.row + c * a.column, a.row, a.column}; }
 
-/* The source of a block: vectors, or the members' own arrays, `member` elements apart, whose elements become vectors on their way to
- * registers. */
+/* The source of a block: vectors, or the members' own arrays, `member` elements apart, whose elements become vectors when they are
+ * loaded. */
 typedef struct {
     view vectors;
     const real* array; /* 0: vectors */

@@ -6,7 +6,7 @@
 
 #if HAS_SLICES
 
-enum { FEW_COLUMNS = 2 * SLICE_VECTORS }; /* so many take longer as a slice than one by one; measured */
+enum { FEW_COLUMNS = 2 * SLICE_VECTORS }; /* largest number that takes longer as a slice than one by one; measured */
 
 /* ---- squares ---- */
 

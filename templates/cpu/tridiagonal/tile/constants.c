@@ -3,7 +3,7 @@
 
 #define TILE_WIDTH TRIFOLD_WIDTH                          /* columns of a register tile */
 #define HALF_VECTORS TRIFOLD_HALVES                       /* 1: the processor carries out a vector in two halves */
-#define MOST_FEW_STRIPS TRIFOLD_FEW_STRIPS                /* blocks of up to so many strips are treated strip by strip; 0: none; measured */
+#define MOST_FEW_STRIPS TRIFOLD_FEW_STRIPS                /* the most strips of a block that is treated strip by strip; 0: none; measured */
 #define FETCHED_LINES TRIFOLD_FETCH_LINES                 /* lines of the next front that are fetched at a time; 0: none */
 #define FETCH_COLUMNS TRIFOLD_FETCH_COLUMNS               /* columns of products between two fetches */
 #define HAS_FILL TRIFOLD_FILL                             /* 1: some chain has a neighbour behind, so that its fronts have a G */

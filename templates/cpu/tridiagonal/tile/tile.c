@@ -215,7 +215,7 @@ PANEL_TILE(2, TAIL, tail_2)
 PANEL_TILE(3, TAIL, tail_3)
 #endif
 
-/* Strips in the next tile of so many: three fill the registers, and none is left alone if it can be helped. */
+/* Strips of the next tile if `strips` are left. Three fill the registers; avoids a last tile of one. */
 INLINE integer tile_height(integer strips) {
     if (VECTORS >= 3 && (strips > 4 || strips == 3)) return 3;
     return VECTORS >= 2 && strips >= 2 ? 2 : 1;

@@ -130,7 +130,7 @@ TRIFOLD_DEVICE void pull_lines(real* to, const real* from) {
         }
     }
 }
-/* An original coupling on its way, in pieces of 16 bytes where the caller's array allows. */
+/* Starts the copy of an original coupling, in pieces of 16 bytes where the caller's array allows. */
 template <class Shared>
 TRIFOLD_DEVICE void pull_original(Shared& shared, const trifold_args& args, trifold_int member, trifold_int block) {
     constexpr bool in_pieces = block_size % vector_width == 0 && e_pitch % vector_width == 0 && E::step % vector_width == 0;
@@ -260,11 +260,11 @@ TRIFOLD_DEVICE void shift_and_subtract(Bands& bands, const BandLines& lines, con
     }
 }
 
-/* D = L L', out to `to`; leave(t) when column tile t is there, and beside(t) while it is eliminated. The bands' first tile is the next to
- * be eliminated: it takes the products of a column tile before the others, which take theirs while it is. Warps that eliminate tiles may
+/* D = L L', out to `to`; leave(t) when column tile t is there, and meanwhile(t) while it is eliminated. The bands' first tile is the next
+ * to be eliminated: it takes the products of a column tile before the others, which take theirs while it is. Warps that eliminate tiles may
  * take another branch than others: then their bands end before tile `End`, and the others' code has no elimination. */
-template <int End = tiles, bool Eliminates = true, class Shared, class Leave, class Beside>
-TRIFOLD_DEVICE void factor_diagonal(Bands& bands, Shared& shared, real* to, const Leave& leave, const Beside& beside) {
+template <int End = tiles, bool Eliminates = true, class Shared, class Leave, class Meanwhile>
+TRIFOLD_DEVICE void factor_diagonal(Bands& bands, Shared& shared, real* to, const Leave& leave, const Meanwhile& meanwhile) {
     leave_tile(bands, shared, 0);
     shift_tiles<End>(bands);
 #pragma unroll 1
@@ -278,7 +278,7 @@ TRIFOLD_DEVICE void factor_diagonal(Bands& bands, Shared& shared, real* to, cons
             load_lines(lines, column(t - 1) + lines_place(lower_leading), lower_leading);
             shift_and_subtract<End>(bands, lines, column(t - 1) + t * 8 + rows_place(), rest);
         }
-        beside(t);
+        meanwhile(t);
         band_sync();
         if (shared.slowly) eliminate_slowly<Eliminates>(shared, to, t);
         leave(t);
@@ -328,8 +328,8 @@ TRIFOLD_DEVICE void take_original(Bands& bands, const Shared& shared) {
                     item(bands.at[band][t], k + i) = inside(column + right + i) ? static_cast<band_real>(pair[i]) : 0;
             }
 }
-/* The bands of R or G, tile after tile: by products with the inverses of L's. Stored are elements so many rows and columns from a lane's
- * first one, whose place is patch_place(). */
+/* The bands of R or G, tile after tile: by products with the inverses of L's. Stored are elements by their distance in rows and columns
+ * from a lane's first one, whose place is patch_place(). */
 TRIFOLD_DEVICE int patch_place(int leading) { return band_row(0) + tensor_column() + result_row(0) * leading; }
 /* A lane's place in the inverse of a tile, or in a tile of 8 columns, whose rows such results are multiplied with. */
 TRIFOLD_DEVICE int result_place(int leading) {

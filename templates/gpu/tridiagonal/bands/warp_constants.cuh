@@ -3,7 +3,7 @@
 
 constexpr int band_threads = TRIFOLD_BAND_THREADS;   /* threads that have a front's bands */
 constexpr int front_threads = TRIFOLD_FRONT_THREADS; /* ... with those that have its other work */
-constexpr int band_teams = TRIFOLD_BAND_TEAMS;       /* teams of so many threads, which take fronts of a chain in turn */
+constexpr int band_teams = TRIFOLD_BAND_TEAMS;       /* teams of warps, which take alternate fronts of a chain */
 constexpr bool band_rereads = TRIFOLD_BAND_REREADS;  /* a thread's number is read again at each use, which frees registers; measured */
 /* Numbers of bands: of double precision also where elements are of single precision, or elements. */
 template <bool Doubles>

@@ -9,7 +9,7 @@ constexpr bool has_helper = TRIFOLD_CHAIN_HELPER;      /* one more warp has righ
 constexpr int columns_at_once = TRIFOLD_SWEEP_COLUMNS; /* right-hand sides that ride, and that a sweep treats together */
 constexpr bool has_copier = TRIFOLD_SWEEP_COPIER;      /* a second warp of a sweep has its copies */
 constexpr int sweep_threads = has_copier ? 2 * warp_lanes : warp_lanes;
-constexpr int ring = TRIFOLD_SWEEP_RING; /* blocks of a sweep that are on their way or at hand */
+constexpr int ring = TRIFOLD_SWEEP_RING; /* blocks of a sweep that are in flight or in shared memory */
 
 /* Bytes of shared memory: ChainShared and SweepShared. */
 struct SharedBytes {

@@ -2,8 +2,8 @@
  * stays in shared memory, and the next front's D takes the product R R' in registers. Some warps have the bands of D and R. Right-hand
  * sides and reports are the helper's, a warp of its own; where many chains share a multiprocessor, the first warp does its work too.
  *
- *      warps with bands        E on its way    D = L L', out      R = E L'^-1, out    next D -= R R'
- *                                              tile by tile       next D on its way
+ *      warps with bands        E comes         D = L L', out      R = E L'^-1, out    next D -= R R'
+ *                                              tile by tile       next D comes
  *      helper                  next b          y, tile by tile    reports             next b -= R y */
 #include "gpu/tridiagonal/bands/bands.cuh"
 #include "gpu/tridiagonal/chains/report.cuh"
@@ -38,7 +38,7 @@ TRIFOLD_DEVICE void sync_chain() {
         block_sync();
 }
 
-/* A chain on its way. */
+/* State of a chain that is eliminated. */
 struct Walk {
     trifold_int member, number, block, next; /* number: of the front in its chain; next: the block that it leads to */
     bool last, has_next, fed, failed;
@@ -325,7 +325,7 @@ TRIFOLD_DEVICE void walk_chain(ChainShared& shared, const trifold_args& args, co
 /* The warp of a team that has no tile to eliminate where there are others, and right-hand sides and reports instead. */
 TRIFOLD_DEVICE bool is_helping() { return band_thread() >= band_threads - warp_lanes; }
 
-/* Starts the copy of the coupling of a front, by its number in the chain, where nobody needs R any more: by one warp. */
+/* Starts the copy of the coupling of a front, by its number in the chain, where R is needed no more: by one warp. */
 TRIFOLD_DEVICE void fetch_ahead(ChainShared& own, const trifold_args& args, const trifold_level& level, trifold_int member,
                                 trifold_int number) {
     const Chain& chain = own.chain;

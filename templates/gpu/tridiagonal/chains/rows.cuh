@@ -129,7 +129,7 @@ TRIFOLD_DEVICE void each_place(const void* from, const trifold_strides& strides,
             if (c < columns.count) use(q, row, c, static_cast<const real*>(from) + rhs_at(strides, member, block, row, columns.first + c));
     });
 }
-/* A block's right-hand sides; and their copies on their way, which leave the padding as it is. */
+/* Loads a block's right-hand sides; and starts their copies, which leave the padding as it is. */
 TRIFOLD_DEVICE void load_rows(Rows& rows, const void* from, const trifold_strides& strides, trifold_int member, trifold_int block,
                               Columns columns) {
     rows = Rows{};
@@ -171,7 +171,7 @@ TRIFOLD_DEVICE void leave_update(const Rows& rows, const trifold_args& args, con
 template <bool Transposed>
 TRIFOLD_DEVICE void multiply_vectors(Rows& product, const real* block, int leading, const real (*vectors)[padded]) {
     constexpr int parts = columns_at_once > 2 ? 1 : columns_at_once > 1 ? 2 : 4;
-    constexpr int together = padded <= 32 ? tiles : 4; /* lines on their way */
+    constexpr int together = padded <= 32 ? tiles : 4; /* lines in flight */
     product = Rows{};
     each_row([&](int q, int row) {
         const real* at = block + (Transposed ? row * leading : row);

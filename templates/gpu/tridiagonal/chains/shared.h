@@ -36,7 +36,7 @@ struct ChainShared {
     alignas(16) real inverse[tiles][64]; /* inverses of L's diagonal tiles, row-major */
     real reciprocal[padded];             /* reciprocals of L's diagonal */
     real entry[padded];                  /* the diagonal of D as the caller gave it */
-    /* Right-hand sides: of this front, less its updates; of the next one, on its way; y. */
+    /* Right-hand sides: of this front, less its updates; of the next one, which are being fetched; y. */
     real running[columns_at_once][padded], coming[columns_at_once][padded], solved[columns_at_once][padded];
     alignas(16) real lower[lower_leading * padded];  /* L's column tiles as they are made; column-major */
     alignas(16) real pulled[lower_leading * padded]; /* the original coupling as it is in memory, then R */

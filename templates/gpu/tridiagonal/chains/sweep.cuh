@@ -1,4 +1,4 @@
-/* Sweeps of a chain by one warp, for schedules without fill. Blocks of L and R come in turn, and go around in a ring of places in shared
+/* Sweeps of a chain by one warp, for schedules without fill. Blocks of L and R come one after another, into a ring of places in shared
  * memory: copies fill a place again as soon as its block is done with. They are the warp's own, or another's.
  *
  *      forward      L of front 0, R, L of front 1, R, ...      y = L^-1 (b - R y of the front before)
@@ -85,7 +85,7 @@ struct Sweep {
     TRIFOLD_METHOD void load(Rows& rows, int front) const { load_rows(rows, args.b, args.b_strides, member, block(front), columns); }
 };
 
-/* All copies of a sweep, by the warp that has nothing else to do. A block is on its way while the ones before it are used. */
+/* All copies of a sweep, by the warp that has nothing else to do. A block is fetched while the ones before it are used. */
 template <bool Forward>
 TRIFOLD_DEVICE void copy_pieces(const Sweep<Forward>& sweep) {
     const Pieces<Forward> pieces(sweep.shared.chain);
@@ -148,7 +148,7 @@ TRIFOLD_DEVICE void sweep_columns(const Sweep<Forward>& sweep) {
 #pragma unroll unrolled_tiles
             for (int step = 0; step < tiles; ++step) {
                 if (!has_copier && step > 0) load_lines(lines[0], step);
-                if (has_copier && step + 1 < tiles) load_lines(lines[1], step + 1); /* on their way while a tile is solved */
+                if (has_copier && step + 1 < tiles) load_lines(lines[1], step + 1); /* in flight while a tile is solved */
                 solve_tile<Forward>(Forward ? step : tiles - 1 - step, rows, lines[0], shared.running, shared.solved);
                 if (has_copier) lines[0] = lines[1];
             }

@@ -36,13 +36,14 @@ constexpr bool sweeps_reread = TRIFOLD_SWEEP_REREADS;  /* they read a thread's n
 /* Columns of the diagonal tiles whose inverses a front makes and uses: of a front that waits for its neighbours, and of others;
  * measured. */
 constexpr int long_inverse = TRIFOLD_LONG_INVERSE, short_inverse = TRIFOLD_SHORT_INVERSE;
-constexpr trifold_int waiting_fronts = TRIFOLD_WAITING_FRONTS; /* fronts wait at levels of no more than so many, of all members; measured */
+constexpr trifold_int waiting_fronts =
+    TRIFOLD_WAITING_FRONTS; /* fronts wait at levels of at most this number of fronts of all members; measured */
 
 /* Places in the workspace through which fronts communicate, in bytes from its start. */
 struct FlowOffset {
     OFFSET(ticket, TRIFOLD_OFFSET_TICKET)   /* counters from which fronts are claimed */
     OFFSET(flag, TRIFOLD_OFFSET_FLAG)       /* state of each block's front: what it has left */
-    OFFSET(message, TRIFOLD_OFFSET_MESSAGE) /* [R; G] on its way */
+    OFFSET(message, TRIFOLD_OFFSET_MESSAGE) /* messages with [R; G] */
     OFFSET(update_words, TRIFOLD_OFFSET_UPDATE_WORDS)
     OFFSET(forward_words, TRIFOLD_OFFSET_FORWARD_WORDS)
     OFFSET(solution_words, TRIFOLD_OFFSET_SOLUTION_WORDS)

@@ -118,8 +118,8 @@ TRIFOLD_DEVICE real* neighbour_rhs_of(const trifold_args& args, trifold_int memb
     return buffer<real>(args, Offset::rhs_update(args)) + (side * fronts_of(args) + block_index(args, member, block)) * vector_storage;
 }
 
-/* A number on its way between thread blocks: words with 32 bits of it below the number of the run that wrote them. Whoever finds
- * its own run's number has the content as well, since a word is never torn: no flag, no fence, no second load. A place is written
+/* A message: 64-bit words of (run number, 32 bits of payload). A reader that sees the current run number has valid payload, since a
+ * word is written atomically: no flag, no fence, no second load. A place is written
  * once a run, by one kind of kernel, and starts at zero. */
 constexpr int message_words = static_cast<int>(sizeof(real)) / 4;
 struct Message {
@@ -133,7 +133,7 @@ TRIFOLD_DEVICE void send(trifold_word* to, real value, trifold_int run) {
     for (int k = 0; k < message_words; ++k) message.words[k] = static_cast<trifold_word>(run) << 32 | content[k];
     store_words(to, message.words);
 }
-/* Reads a message once. The first read may come long before the message is needed, so that several reads are on their way together. */
+/* Reads a message once. The first read may come long before the message is needed, so that several reads are in flight together. */
 TRIFOLD_DEVICE Message look(const trifold_word* at) {
     Message message;
     load_words(message.words, at);

@@ -58,7 +58,7 @@ TRIFOLD_DEVICE void each_lower_square(BandSquare (&squares)[Pulling<By>::rounds]
 }
 
 /* The updates of D by the fronts eliminated before whose flags tell, and if the last pair is among them, its operands for the
- * couplings on their way to where they are needed. Returns whether one of those fronts failed. */
+ * couplings are fetched. Returns whether one of those fronts failed. */
 template <Crew By, bool Riders>
 TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     constexpr int leading = Pulling<By>::leading, workers = Pulling<By>::count * warp_lanes;
@@ -160,7 +160,7 @@ TRIFOLD_DEVICE void each_place(const Use& use) {
     }
 }
 
-/* The lower triangle of D, the identity in the padding, on its way. */
+/* Starts copies of the lower triangle of D, with the identity in the padding. */
 TRIFOLD_DEVICE void fetch_diagonal(real* to, const trifold_args& args, trifold_int member, trifold_int block) {
     constexpr bool by_columns = D::row == 1;
     constexpr int u_to = by_columns ? 1 : lower_leading, v_to = by_columns ? lower_leading : 1;
@@ -177,7 +177,7 @@ TRIFOLD_DEVICE void fetch_diagonal(real* to, const trifold_args& args, trifold_i
             to[du * u_to + dv * v_to] = r == c ? real(1) : real(0);
     });
 }
-/* The original coupling A(neighbour, block), zeros in the padding, on its way. */
+/* Starts copies of the original coupling A(neighbour, block), with zeros in the padding. */
 template <bool Below> /* then it is E of the block, else the neighbour's transposed */
 TRIFOLD_DEVICE void fetch_coupling(real* to, const trifold_args& args, trifold_int member, trifold_int block) {
     constexpr bool by_columns = E::row == 1;

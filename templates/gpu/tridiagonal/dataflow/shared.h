@@ -53,7 +53,7 @@ constexpr int factor_leading = sweep_leading(padded);
 struct SweepShared {
     trifold_int ticket;
     alignas(16) real factor[factor_leading * padded]; /* L, column-major, its diagonal tiles of 8 inverted; above it wider inverses */
-    real running[columns_at_once][padded];            /* right-hand sides on their way to solutions */
+    real running[columns_at_once][padded];            /* right-hand sides, which become solutions */
     real solved[columns_at_once][2 * padded];         /* forward: y; backward: x of the next and behind, then of the front */
 };
 static_assert(sizeof(SweepShared) == SharedBytes::sweep && sizeof(SweepShared) == sweep_bytes(padded, columns_at_once, sizeof(real)),

@@ -9,7 +9,7 @@
 #include "gpu/tridiagonal/dataflow/message.cuh"
 #include "gpu/tridiagonal/dataflow/panel.cuh"
 
-/* A block on its way to shared memory, by all threads of a front; all such blocks are there. */
+/* Starts the copy of a block to shared memory, by all threads of a front; waits for all such copies. */
 TRIFOLD_DEVICE void pull_block(real* to, const real* from) { copy_block(to, lower_leading, from, band_thread(), band_threads); }
 TRIFOLD_DEVICE void pulled_all() {
     end_copies();
@@ -59,7 +59,7 @@ TRIFOLD_DEVICE bool pull_diagonal(Bands& bands, WideShared& shared, const trifol
 TRIFOLD_DEVICE void multiply_coupling(Bands& bands, const WideShared& shared, const real* own) {
     bands = Bands{};
     const int line = lines_place(padded), row = rows_place();
-#pragma unroll /* their loads on their way together */
+#pragma unroll /* their loads are in flight together */
     for (int k = 0; k < padded; k += 8) {
         BandLines lines;
         load_lines(lines, global_pointer(own) + k * padded + line, padded);
@@ -163,7 +163,7 @@ TRIFOLD_DEVICE void factor_wide(const trifold_args& args, trifold_int member) {
     else
         solve_couplings(bands, shared, args, member, front);
     band_sync();
-    if (band_thread() / warp_lanes == band_warps - 1) { /* while stores are on their way */
+    if (band_thread() / warp_lanes == band_warps - 1) { /* while stores are in flight */
         if (padded > 16)
             report_wide(shared, buffer<double>(args, Offset::block_log_determinant(args)) + block_index(args, member, front.block),
                         buffer<double>(args, Offset::reduction(args)) + block_index(args, member, front.block));

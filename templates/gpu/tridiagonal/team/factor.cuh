@@ -71,8 +71,8 @@ TRIFOLD_DEVICE void fetch_pieces(real* to, const real* from, bool exists) {
     }
 }
 
-/* D's lower triangle, the coupling to the next block, the updates of the chains below and the right-hand sides on their way; padding is the
- * identity, or zeros. */
+/* Starts loads of D's lower triangle, the coupling to the next block, the updates of the chains below and the right-hand sides; padding is
+ * the identity, or zeros. */
 template <bool Riders>
 TRIFOLD_DEVICE void fetch_front(FactorShared& shared, const trifold_args& args, const trifold_level& level, const Task& task,
                                 trifold_int k) {

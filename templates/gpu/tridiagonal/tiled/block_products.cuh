@@ -61,7 +61,7 @@ TRIFOLD_DEVICE void multiply_chunk(P& part, const real* a, const real* b) {
     }
 }
 
-/* A chunk on its way from the workspace to shared memory, `Rows` rows of which the first `rows` exist. */
+/* A chunk that is copied from the workspace to shared memory, `Rows` rows of which the first `rows` exist. */
 template <int Rows>
 struct Chunk {
     static constexpr int vectors = Rows / vector_width, each = vectors * chunk / threads;

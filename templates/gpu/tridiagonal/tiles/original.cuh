@@ -33,7 +33,7 @@ TRIFOLD_DEVICE void add_diagonal(Part& part, const trifold_args& args, const Tas
     });
 }
 
-/* part = original, on its way. */
+/* Starts the loads of part = original. */
 TRIFOLD_DEVICE void load_original(Part& part, const trifold_args& args, const Task& task) {
     const Original original = original_of(args, task);
     part.clear();

@@ -194,7 +194,7 @@ TRIFOLD_DEVICE void start_stages(Cursor& cursor, Pipeline& pipeline, TileShared&
     }
 }
 
-/* Starts copies until `wanted` stages that are not yet multiplied are on their way; by all warps, of which one does it. */
+/* Starts copies until `wanted` stages that are not yet multiplied are in flight; by all warps, of which one does it. */
 TRIFOLD_DEVICE void start_stages(Cursor& cursor, Pipeline& pipeline, unsigned wanted, TileShared& shared, const trifold_args& args) {
     if (thread_index() / warp_lanes != starter) return;
     for (;;) {

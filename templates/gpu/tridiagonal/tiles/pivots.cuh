@@ -121,7 +121,7 @@ TRIFOLD_DEVICE void invert_tile(real* square, int row, Pivots& pivots, double* d
     block_sync();
 #pragma unroll 1
     for (int t = 0; t < end; ++t) {
-        const int turn = t % warps; /* all parts of a multiprocessor get their share, since warps are assigned to them in turn */
+        const int turn = t % warps; /* all parts of a multiprocessor get their share, since warps are assigned to them by their index */
         if (warp == turn) {
             eliminate(square, t, row, pivots, diagonal);
         } else if (t > 0) {

@@ -62,7 +62,7 @@ TRIFOLD_DEVICE void each_element(Part& part, const Use& use) {
         [&](int c, int q, int v) { use(part.value(c, q, v), part_row(thread, q) + v, part_column(thread, c)); });
 }
 
-/* Columns of an instruction, in quads: in double precision few, so that operands of the next are on their way while these are multiplied;
+/* Columns of an instruction, in quads: in double precision few, so that operands of the next are in flight while these are multiplied;
  * in single precision as many as have sums of their own. */
 constexpr int quads = sizeof(real) == 8 ? 2 : 4, step_columns = 4 * quads;
 
