@@ -38,11 +38,11 @@ struct Layout {
 /// Throws SpecError when a size leaves 63 bits.
 Layout layout_of(const GridSpec& spec, const std::vector<Level>& levels, const Shape& shape);
 
-/// Where a factorization is no good any more. A least pivot below the first means that the matrix is nearly singular, and below the second,
-/// if that is not 0, that it may be. A negative pivot of a symmetric matrix means the same below the third, and above it that the matrix is
-/// not positive definite. Pivots that grow above the fourth lose too many digits. Rows whose sums are at most the fifth of their entries
-/// sum to zero. Solutions are looked at where pivots grow above the sixth times the least, since their backward errors may be above the
-/// seventh.
+/// Limits beyond which a factorization is no good. A least pivot below the first means that the matrix is nearly singular, and below the
+/// second, if that is not 0, that it may be. A negative pivot of a symmetric matrix means the same below the third, and above it that the
+/// matrix is not positive definite. Pivots that grow above the fourth lose too many digits. Rows whose sums are at most the fifth of their
+/// entries sum to zero. Solutions are looked at where pivots grow above the sixth times the least, since their backward errors may be above
+/// the seventh.
 struct Limits {
     double least_pivot, doubtful_pivot, negligible_pivot, growth, row_sum, rough, backward_error;
 };

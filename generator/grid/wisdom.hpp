@@ -17,7 +17,7 @@ bool is_grid(const ProblemKey& key);
 
 /// A problem whose variant is open, as wisdom is told of it. Throws SpecError where the GridSpec or the target is wrong.
 std::unique_ptr<const WisdomProblem> wisdom_problem(const GridSpec& spec, const Target& target, const GridTuning& tuning);
-/// As choose(spec, target, tuning), with the row that was found.
+/// Chooses as choose(spec, target, tuning) does, with the row that was found.
 GridChoice choose_with(const WisdomAnswer& answer, const GridSpec& spec, const Target& target, const GridTuning& tuning);
 /// The ladder: what the caller pinned, then what look_up finds in the files, then rows of the device. Throws SpecError.
 GridChoice choose(const GridSpec& spec, const Target& target, const GridTuning& tuning, std::string_view device,

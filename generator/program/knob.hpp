@@ -43,7 +43,7 @@ struct VariantName {
 };
 /// Throws SpecError where the text is none. Whether there are such a variant and knobs is not looked at.
 VariantName parse_variant(std::string_view text);
-/// The same for the same variant and values, in whatever order they were given.
+/// Text of a variant with its values, whatever the order in which they were given.
 std::string to_string(const VariantName& variant);
 
 /// Throws SpecError with the knobs of a variant where it has none of a name, or with the candidates where a value is none of them.

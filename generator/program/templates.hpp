@@ -20,7 +20,7 @@ bool reads_template_folder();
 /// Its path from the repository's root, for messages.
 std::string template_path(std::string_view name);
 
-/// Where templates find their texts: template_text, or a function of a test.
+/// Source of templates' texts: template_text, or a function of a test.
 using TemplateReader = std::string_view (*)(std::string_view name);
 
 /// Dialect of a unit. It decides which header takes the place of "gpu/platform.cuh", which every GPU kernel needs.
@@ -45,7 +45,7 @@ struct TemplateLine {
     std::size_t line = 0;  ///< from 1
 };
 
-/// Where each line of a unit comes from. Lines behind an edited or unknown marker come from no template.
+/// Template and line that each line of a unit comes from. Lines behind an edited or unknown marker come from no template.
 std::vector<TemplateLine> places_of(std::string_view unit, TemplateReader read = template_text);
 
 }  // namespace trifold

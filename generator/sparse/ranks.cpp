@@ -45,7 +45,7 @@ class Shares {
         return {rows.first / slice_rows_, (rows.end + slice_rows_ - 1) / slice_rows_};
     }
     Range slice_rows(int rank) const { return rows_in(slices(rank)); }
-    /// Those that count as the rank's.
+    /// Slices that count as the rank's.
     Range own_slices(int rank) const { return {slices(rank).first, rank + 1 < ranks() ? slices(rank + 1).first : slices(rank).end}; }
     Range own_slice_rows(int rank) const { return rows_in(own_slices(rank)); }
 

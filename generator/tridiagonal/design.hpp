@@ -114,7 +114,7 @@ Operations planned_operations(const Spec& spec, std::int64_t at_once);
 Design design(const Choice& choice);
 /// The knobs that its variant asked for, each with all values where it asked more than once, such as for different kernels.
 std::vector<Turned> knobs_of(const Choice& choice);
-/// As units, buffers and operations.
+/// Writes a design as units, buffers and operations.
 Program write_down(const Design& design, Packing packing);
 
 bool has_kernel(const Design& design, Phase phase);

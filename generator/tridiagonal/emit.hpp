@@ -18,7 +18,7 @@ std::string header_comment(const Design& design);
 std::vector<Constant> constants_of(const Design& design);
 /// A row's, a column's, a stage's and a member's stride: PREFIX_ROW and so on. All blocks begin at multiples of PREFIX_STEP.
 void add_strides(std::vector<Constant>& constants, std::string_view prefix, const Strides& strides);
-/// As #define lines. Open sizes are places in the arguments of a call, unless the design has its sizes as literals.
+/// Writes constants as #define lines. Open sizes are places in the arguments of a call, unless the design has its sizes as literals.
 std::string define(const Design& design, std::span<const Constant> constants);
 /// The open sizes of all its texts, by their places; 0 where it has none of a name.
 std::vector<std::int64_t> open_sizes_of(const Design& design);

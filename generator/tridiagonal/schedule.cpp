@@ -78,7 +78,7 @@ Level between_ends(const Level& remaining, std::int64_t head, std::int64_t inner
     return level;
 }
 
-/// The same, then one chain of the separators.
+/// Level of between_ends, then one chain of the separators.
 Schedule two_levels(std::string name, std::int64_t horizon, std::int64_t head, std::int64_t inner, std::int64_t count, std::int64_t tail) {
     const auto level = between_ends({0, 1, horizon, {}}, head, inner, count, tail);
     Schedule schedule{std::move(name), horizon, {level}};

@@ -14,7 +14,7 @@ struct Tuning {
     std::string schedule = "auto";  ///< see parse_schedule
     std::string variant = "auto";   ///< variant of the kernels; each backend lists its own
     int workers = 1;                ///< CPU threads a call may use, at most max_workers
-    /// How long the CPU's idle threads stay awake after a call, in microseconds: no choice of code, and of no bit. A call that finds them
+    /// Time that the CPU's idle threads stay awake after a call, in microseconds: no choice of code, and of no bit. A call that finds them
     /// asleep waits 50 to 100 us longer or does their work itself; while they are awake they keep their cores busy. 0 is for loops that
     /// leave the processor to others between calls. standard_spin: TRIFOLD_SPIN, or 1000.
     int spin_microseconds = standard_spin;
@@ -52,7 +52,7 @@ double modelled_seconds(const Choice& choice);
 /// factor_solve; factor on CPUs, and where the Spec has no operation that solves.
 Operation modelled_operation(const Choice& choice);
 
-/// How kernels are put into units. apart: each kernel that takes long to compile has a unit of its own, so that all compile at the same
+/// Packing of kernels into units. apart: each kernel that takes long to compile has a unit of its own, so that all compile at the same
 /// time. together: one unit, for those who want one file.
 enum class Packing { apart, together };
 

@@ -28,7 +28,7 @@ struct Unit {
     std::string source;                ///< self-contained
 };
 
-/// How the work of a launch is cut. GPU: `groups` by ceil(members / members_per_group) thread blocks; CPU: as many tasks. A call says how
+/// Shape of the work of a launch. GPU: `groups` by ceil(members / members_per_group) thread blocks; CPU: as many tasks. A call says how
 /// many members are active.
 struct LaunchGrid {
     std::int64_t groups = 1;

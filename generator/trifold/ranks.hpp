@@ -29,7 +29,7 @@ void validate(const RankSpec& spec);
 
 /// A rank's own arrays, but for E: a Spec with its blocks for a horizon.
 Spec shard_of(const RankSpec& spec);
-/// The same with the neighbour's first block behind its own, where there is one: E is that of this Spec.
+/// Spec of a rank's path: its blocks and the neighbour's first one, if there is one. E is that of this Spec.
 Spec path_of(const RankSpec& spec);
 
 /// Decides what the tuning leaves open, the same for all ranks. The tuning's schedule is that of a rank's own blocks: auto or sequential

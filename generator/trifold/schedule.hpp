@@ -54,7 +54,7 @@ Schedule recursive(std::int64_t horizon, std::int64_t length, std::int64_t rest)
 /// `chains` chains, the first longer because it carries no fill (socu Alg. 2 and Prop. 1), then one of separators.
 /// Fewer chains are made where the horizon is below 2 chains - 1.
 Schedule partitioned(std::int64_t horizon, std::int64_t chains);
-/// The same with the last chain running backwards, so that neither end chain carries fill.
+/// Chains as of `partitioned`, with the last one running backwards, so that neither end chain carries fill.
 Schedule twisted(std::int64_t horizon, std::int64_t chains);
 
 /// Segments of length 1 (socu Alg. 4 and 6), at level k between two end chains of up to ends[k] blocks, which carry no fill and so save

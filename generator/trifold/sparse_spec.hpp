@@ -64,7 +64,7 @@ struct SparseMesh {
     std::int64_t entries() const;  ///< blocks of A. Throws SpecError where it is no mesh
 };
 
-/// Where A has blocks. Immutable; copies share it.
+/// Places of the blocks of A. Immutable; copies share it.
 class SparsePattern {
   public:
     /// Rows of blocks in compressed form: row i has the columns from starts[i] to before starts[i + 1], ascending, its own among them.
@@ -80,7 +80,7 @@ class SparsePattern {
     std::int64_t values() const;
     std::span<const std::int64_t> starts() const;
     std::span<const std::int32_t> columns() const;
-    /// Where each entry's block is among the values. Empty: entry k is number k.
+    /// Place of each entry's block among the values. Empty: entry k is number k.
     std::span<const std::int32_t> sources() const;
     const SparseMesh* mesh() const;  ///< null: rows in compressed form
     std::string hash() const;        ///< of all that defines it
@@ -92,7 +92,7 @@ class SparsePattern {
 /// The mesh of a pattern: the one that it was made of, or the one whose cells its rows are, x first, then y, then z.
 std::optional<SparseMesh> mesh_of(const SparsePattern& pattern);
 
-/// How rows are put into subdomains.
+/// Partition of rows into subdomains.
 ///   automatic  boxes of a mesh, also where rows turn out to be the cells of one; else metis, or greedy where its library is not installed
 ///   box        boxes of `box` cells of a mesh
 ///   metis      METIS, with equal numbers of rows

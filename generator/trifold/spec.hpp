@@ -9,7 +9,7 @@ namespace [[gnu::visibility("default")]] trifold {
 
 /// Storage order of one n by n block of D and E.
 enum class Order { row_major, column_major };
-/// Which half E holds: `lower`: E_i = A(i+1, i); `upper`: E_i = A(i, i+1).
+/// Half of A that E holds: `lower`: E_i = A(i+1, i); `upper`: E_i = A(i, i+1).
 enum class Coupling { lower, upper };
 /// `staged`: [batch][N][n][m], row-major in (n, m). `stacked`: one (N n) by m column-major matrix per member.
 enum class RhsLayout { staged, stacked };

@@ -9,8 +9,8 @@ namespace [[gnu::visibility("default")]] trifold {
 enum class Backend { cpu, cuda, hip, c99 };
 std::string_view to_string(Backend backend);
 
-/// Where the code will run: `cpu:x86-64-v3`, `cuda:sm_90`, `hip:gfx942`, `c99:cortex-m7`. The architecture is always explicit once
-/// resolved; only the runtime turns `cpu:native` into the machine at hand (the generator never probes).
+/// Architecture that the code will run on: `cpu:x86-64-v3`, `cuda:sm_90`, `hip:gfx942`, `c99:cortex-m7`. The architecture is always
+/// explicit once resolved; only the runtime turns `cpu:native` into the machine at hand (the generator never probes).
 struct Target {
     Backend backend = Backend::cpu;
     std::string arch = "native";

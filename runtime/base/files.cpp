@@ -36,7 +36,7 @@ fs::path make_private(const fs::path& parent) {
     return ::mkdtemp(pattern.data()) == nullptr ? fs::path() : fs::path(pattern);
 }
 
-/// Where private directories are made, whichever takes files.
+/// Candidates for the place of private directories: the first that takes files is used.
 std::vector<fs::path> temporary_places() {
     std::vector<fs::path> result{"/tmp", "/dev/shm"};
     const fs::path asked = switch_value("TMPDIR");
@@ -52,7 +52,7 @@ Descriptor hold(const fs::path& directory) {
     return held;
 }
 
-/// As mkdtemp makes of "trifold-XXXXXX".
+/// Whether a name is one that mkdtemp makes of "trifold-XXXXXX".
 bool is_private_name(const std::string& name) {
     constexpr std::string_view start = "trifold-";
     const auto is_letter_or_digit = [](unsigned char letter) { return std::isalnum(letter) != 0; };

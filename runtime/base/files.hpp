@@ -62,7 +62,7 @@ std::optional<std::string> read_file(const Descriptor& directory, const std::str
 /// To the end; nothing, and errno, when that fails.
 std::optional<std::string> read_all(int fd);
 
-/// The same file as a descriptor above 2: the host may have closed 0 to 2, and somebody's messages would be written into it.
+/// Moves a file to a descriptor above 2: the host may have closed 0 to 2, and messages for these would be written into the file.
 Descriptor above_standard(Descriptor file);
 
 /// Opens or creates a file of this user alone, above_standard.

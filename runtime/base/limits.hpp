@@ -10,7 +10,7 @@ std::string why_refused(int error);
 
 /// Throws DeviceError, such as "cannot make a pipe: no file descriptors left: the limit is 64 (ulimit -n)".
 [[noreturn]] void throw_refused(const std::string& what, int error);
-/// The same of an error of the standard library, for public functions, which throw errors of Trifold only.
+/// Throws the error of the standard library as a DeviceError, for public functions, which throw errors of Trifold only.
 [[noreturn]] void throw_refused(const std::system_error& error);
 
 /// Throws DeviceError where hardly any file descriptor is left: that is why `what` failed. For what fails without an error number, such as

@@ -20,7 +20,7 @@ struct Pipe {
 /// do: compilers start others, which do not get it.
 class ProcessGroup {
   public:
-    /// Where no shell can be started the group begins with its first child, and is killed only by this process.
+    /// If no shell can be started the group begins with its first child, and is killed only by this process.
     ProcessGroup();
     ProcessGroup(const ProcessGroup&) = delete;
     ProcessGroup& operator=(const ProcessGroup&) = delete;

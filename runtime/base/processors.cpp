@@ -48,7 +48,7 @@ bool has_word(std::string_view list, std::string_view word) {
     return false;
 }
 
-/// Where the groups are mounted that hold quotas of processor time, and which of them the mount shows first.
+/// Mount of the groups that hold quotas of processor time, and the group that it shows first.
 struct Mount {
     bool second_version;
     std::string shown, place;

@@ -88,7 +88,7 @@ void with_reals(const trifold_call* given_call, Body body) {
 
 [[noreturn]] void refuse_operation(const trifold_call& call, const char* like);
 
-/// As C has a Spec and a Tuning, and what came of a member.
+/// Conversions from C structs to Spec and Tuning, and from outcomes to C.
 Spec spec_of(const trifold_spec& given_spec);
 Tuning tuning_of(const trifold_tuning* given_tuning);
 trifold_outcome outcome_of(const Outcome& outcome);

@@ -63,7 +63,7 @@ class Queue {
             } catch (const std::exception&) {
                 // Whoever needs it obtains it again, and is told.
             }
-            // Where the main thread knows nothing of this, the last that was registered comes first: before compilers end.
+            // atexit handlers run in reverse order: this one runs before compilers are destroyed.
             std::atexit(end_queue);
         }
     }

@@ -41,7 +41,7 @@ std::pair<int, int> parse_version(const std::string& text) {
     return version;
 }
 
-/// Where ROCm and the distributions put their libraries. The files are looked at, not loaded: that would cost 60 ms.
+/// Folders in which ROCm and the distributions put their libraries. The files are looked at, not loaded: that would cost 60 ms.
 std::vector<fs::path> directories() {
     if (const auto asked = switch_value("TRIFOLD_HIPRTC"); !asked.empty()) return {asked};
     std::vector<fs::path> result;

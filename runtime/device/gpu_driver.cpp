@@ -56,7 +56,7 @@ bool may_have_device(Backend backend, const std::filesystem::path& root) {
         const auto found = node->path().filename().string();
         if (std::ranges::any_of(names, [&](std::string_view name) { return found.starts_with(name); })) return true;
     }
-    // Where the nodes are made at first use, the kernel's driver is there before them.
+    // The nodes may be made at first use only; the kernel's driver is there before them.
     return backend == Backend::cuda && std::filesystem::exists(root / "proc/driver/nvidia", ignored);
 }
 

@@ -34,7 +34,7 @@ class Graph {
     bool can_launch() const { return !has_copies_ && (repeats_.empty() || driver_.can_repeat()); }
     /// Puts in what has changed since the last launch, without a new capture, and launches.
     void launch(std::span<const Operand> operands, void* workspace, void* stream);
-    /// The same launches one by one, as a stream under capture or a debugger wants them. Where they are repeated, the host waits for the
+    /// Enqueues the launches one by one, as a stream under capture or a debugger wants them. If they are repeated, the host waits for the
     /// stream after some turns to see whether there is another one; unless the stream is `recording`, which then has as many turns as there
     /// can be. From the first message on, a call that all ranks repeat is recorded, and launched as a graph, if `may_record`.
     void enqueue(std::span<const Operand> operands, void* workspace, void* stream, bool recording, bool may_record = false);

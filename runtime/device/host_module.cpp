@@ -37,7 +37,7 @@ void load_from_memory(Loaded& loaded, const Binary& binary) {
     loaded.handle = ::dlopen(fmt::format("/proc/self/fd/{}", loaded.memory.get()).c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 
-/// Where memory may not hold executable files, or /proc is not mounted.
+/// Loads from a file, for systems whose memory may not hold executable files, or where /proc is not mounted.
 void load_from_file(Loaded& loaded, const Binary& binary) {
     loaded.memory = Descriptor();
     const PrivateDirectory directory;

@@ -28,7 +28,7 @@ constexpr std::size_t room_of_operation = 256;                          // bytes
 constexpr std::string_view opening = R"({"trifold_capture":1,"id":")";  // 1: the version of this format
 constexpr std::size_t id_place = 1 + opening.size();
 
-/// Those that live. Never destroyed, since at exit some of them live on.
+/// Captures that live. Never destroyed, since at exit some of them live on.
 struct Captures {
     Captures();
     std::mutex mutex;

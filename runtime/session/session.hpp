@@ -12,8 +12,8 @@
 
 namespace trifold {
 
-/// The hall of all families: a workspace and launches on one device, one call at a time. A family's solver says which arrays and operands a
-/// call has, and reads what came of it. Knows no family.
+/// The shared part of all families' solvers: a workspace and launches on one device, one call at a time. A family's solver says which
+/// arrays and operands a call has, and reads what came of it. Knows no family.
 class Session {
   public:
     /// `workspace`: the caller's, of `bytes` bytes, or null. Throws SpecError if it does not fit.
@@ -25,7 +25,7 @@ class Session {
     std::size_t operation(std::string_view name) const;
     const Program& program() const { return prepared_->program; }
     void* workspace() const { return engine_->workspace(); }
-    /// Where a buffer is, as the device sees it.
+    /// Address of a buffer, as the device sees it.
     void* place(std::string_view buffer) const;
 
     /// Goes on in a workspace that another session of the plan has used, by work that is on the stream.
@@ -58,7 +58,7 @@ class Session::Call {
     /// The call's arrays in memory of the host. Waits for the last call, which may be on another stream, and copies what is read to the
     /// device. The list must outlive the call.
     void bind_host(std::span<const CallArray> arrays);
-    /// Where the device sees an array, by its place in the list.
+    /// Address at which the device sees an array, by its place in the list.
     void* at(std::size_t k) const { return places_[k]; }
     /// Enqueues an operation.
     void run(std::size_t operation, std::span<const Operand> operands);

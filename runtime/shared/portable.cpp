@@ -11,7 +11,7 @@ HIDDEN unsigned arc4random() noexcept {
     return value;
 }
 
-// The same function has another version from 2.35 on.
+// hypot has another version from 2.35 on.
 extern "C" double first_hypot(double, double);
 #ifdef __x86_64__
 __asm__(".symver first_hypot, hypot@GLIBC_2.2.5");

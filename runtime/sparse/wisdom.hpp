@@ -6,8 +6,8 @@
 
 namespace trifold::sparse {
 
-/// As choose(spec, target, tuning), by the user's wisdom and what is built in. An empty device is one that is not known. What is wrong with
-/// wisdom is reported once in the log and never an error. Throws SpecError as choose does.
+/// Chooses by the user's wisdom and what is built in, else as choose(spec, target, tuning) does. An empty device is one that is not known.
+/// What is wrong with wisdom is reported once in the log and never an error. Throws SpecError as choose does.
 SparseChoice choose_by_wisdom(const Problem& problem, const Target& target, const SparseTuning& tuning, std::string_view device);
 
 }  // namespace trifold::sparse

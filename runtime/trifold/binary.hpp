@@ -25,7 +25,7 @@ struct Binary {
 /// at once. Throws CompileError; CacheError when compiling is disabled and the binary is missing; DeviceError when the compiler is not
 /// installed.
 Binary obtain(const Unit& unit);
-/// Those of all units, in their order. Units that have to be compiled are, all at the same time. Throws as obtain() of a Unit does.
+/// Binaries of all units, in their order. Units that have to be compiled are, all at the same time. Throws as obtain() of a Unit does.
 std::vector<Binary> obtain_all(const Program& program);
 
 /// Adds a layer: a directory of kernels that `trifold pack` made, which is only read. Layers come before the cache, those of

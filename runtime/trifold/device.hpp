@@ -8,8 +8,8 @@
 
 namespace [[gnu::visibility("default")]] trifold {
 
-/// Where a Plan runs. A CUDA device is its primary context; the caller's current context, or device of HIP, is restored after every
-/// call.
+/// A device that a Plan runs on. A CUDA device is its primary context; the caller's current context, or device of HIP, is restored after
+/// every call.
 class Device {
   public:
     /// This machine's processor; `target().arch` is the highest psABI level it has.

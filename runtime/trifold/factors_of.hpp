@@ -39,8 +39,8 @@ class FactorsOf {
     /// A Solver that goes on from a value into which `members` (0: the Spec's batch) have been factored. Throws SpecError on more than
     /// that.
     Borrowed filled(void* value, Stream stream = {}, std::int64_t members = 0);
-    /// The same for a copy of `value` at another place, `copy`: enqueues that copy first. `value` need not be aligned, and must not
-    /// overlap the copy.
+    /// A Solver that goes on from a copy of `value` at another place, `copy`: enqueues that copy first. `value` need not be aligned, and
+    /// must not overlap the copy.
     Borrowed copied(const void* value, void* copy, Stream stream = {}, std::int64_t members = 0);
     /// Makes a Solver ready for the first call, which is then as fast as others: on a GPU that takes milliseconds. Before a capture begins
     /// there must be one.

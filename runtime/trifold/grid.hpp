@@ -52,7 +52,7 @@ struct GridPixels {
     bool operator==(const GridPixels&) const = default;
 };
 
-/// How an image fared. Pixels count in the caller's image, from 0.
+/// Outcome of an image. Pixels count in the caller's image, from 0.
 struct GridOutcome {
     GridProblem problem = GridProblem::none;
     std::int64_t level = -1;                  ///< level of the failing front; 0: a leaf tile. -1: no one front failed
@@ -99,8 +99,8 @@ void check(const std::vector<GridOutcome>& outcomes, const GridSpec& spec);
 class GridSolver {
   public:
     explicit GridSolver(const GridPlan& plan);
-    /// With the caller's workspace: device memory, 64-byte aligned, of at least workspace_bytes(plan), which must outlive the solver and
-    /// the work it has enqueued. Throws SpecError when it is not that.
+    /// Solver in the caller's workspace: device memory, 64-byte aligned, of at least workspace_bytes(plan), which must outlive the solver
+    /// and the work it has enqueued. Throws SpecError when it is not that.
     GridSolver(const GridPlan& plan, void* workspace, std::int64_t bytes);
     GridSolver(GridSolver&&) noexcept;
     GridSolver& operator=(GridSolver&&) noexcept;

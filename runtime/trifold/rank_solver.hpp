@@ -31,7 +31,7 @@ class RankPlan {
     std::shared_ptr<const State> state_;
 };
 
-/// As FactorOptions and SweepOptions, of a rank's own blocks.
+/// Options of FactorOptions and SweepOptions, for a rank's own blocks.
 struct RankOptions {
     std::optional<AnyArray> diagonal{};  ///< [batch][blocks][n], added to the diagonal by a factorization
     std::optional<AnyArray> shift{};     ///< [batch]; the same on all ranks
@@ -96,7 +96,7 @@ class RankSolver {
         return refine_arrays({d, e, b, x}, options);
     }
 
-    /// As Solver's, of the whole chain; a block is counted from the chain's first one.
+    /// Results as of a Solver, of the whole chain; a block is counted from the chain's first one.
     const std::vector<Outcome>& status();
     bool ok();
     void check();

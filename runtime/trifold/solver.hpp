@@ -28,7 +28,7 @@ struct SweepOptions {
     std::int64_t members = 0;
 };
 
-/// How a member fared.
+/// Outcome of a member.
 struct Outcome {
     std::int64_t block = -1;       ///< first failing block, original order, from 0; -1: the factorization succeeded
     std::int64_t row = 0;          ///< failing row within it, from 0
@@ -77,7 +77,7 @@ struct Refinement {
 class Solver {
   public:
     explicit Solver(const Plan& plan);
-    /// With the caller's workspace: device memory, 64-byte aligned, of at least workspace_bytes(plan), which must outlive
+    /// Solver in the caller's workspace: device memory, 64-byte aligned, of at least workspace_bytes(plan), which must outlive
     /// the Solver and the work it has enqueued. Throws SpecError when it is not that.
     Solver(const Plan& plan, void* workspace, std::int64_t bytes);
     Solver(Solver&&) noexcept;
@@ -193,7 +193,7 @@ class Solver {
     /// Synchronizes. b' A^-1 b of the last forward sweep, [member][column]; NaN for a failed member, and where it leaves the range of f64.
     /// Throws SpecError when that sweep had more columns than the Spec's rhs, and in mixed precision.
     const std::vector<double>& quadratic();
-    /// The same two, enqueued as copies to memory of the device (on the CPU ordinary memory), which do not synchronize: log det A of that
+    /// Enqueues the last two as copies to memory of the device (on the CPU ordinary memory), which do not synchronize: log det A of that
     /// many members; and b' A^-1 b of the last forward sweep, as [members][columns], where 0 stands for the Spec's rhs. They throw
     /// SpecError where there is not as much.
     void copy_log_determinant(double* to, std::int64_t members, Stream stream = {});

@@ -88,7 +88,7 @@ struct SparseOptions {
     double shift = 0;
 };
 
-/// How values fared. Rows and columns of blocks count in the caller's matrix, from 0; -1: none.
+/// Outcome of a set of values. Rows and columns of blocks count in the caller's matrix, from 0; -1: none.
 struct SparseValues {
     std::int64_t zero_pivots = 0, zero_row = -1;                      ///< blocks that could not be inverted, and the first of them
     std::int64_t not_finite = 0, bad_row = -1, bad_column = -1;       ///< infinite or NaN

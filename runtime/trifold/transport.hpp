@@ -67,7 +67,7 @@ class LocalRanks {
     std::shared_ptr<Hub> hub_;
 };
 
-/// Where NCCL (on AMD devices RCCL) comes from, and how long ranks wait for it.
+/// Source of NCCL (on AMD devices RCCL), and the time that ranks wait for it.
 struct NcclOptions {
     void* communicator = nullptr;  ///< an ncclComm_t of the caller's, of these ranks in this order; null: one is made
     std::string library{};         ///< NCCL's file where none is loaded yet; empty: TRIFOLD_NCCL, then libnccl.so.2

@@ -58,7 +58,7 @@ enum {
     TRIFOLD_USUAL = (1 << 6) - 1
 };
 
-/* As trifold::Spec in trifold/spec.hpp. A leading dimension or stride of -1 follows from the shape, a stride of 0 shares
+/* Counterpart of trifold::Spec in trifold/spec.hpp. A leading dimension or stride of -1 follows from the shape, a stride of 0 shares
  * one block. */
 typedef struct {
     size_t size;
@@ -73,7 +73,7 @@ typedef struct {
 } trifold_spec;
 void trifold_spec_init(trifold_spec* spec, int64_t block, int64_t horizon);
 
-/* As trifold::Tuning; NULL stands for "auto". */
+/* Counterpart of trifold::Tuning; NULL stands for "auto". */
 typedef struct {
     size_t size;
     const char* schedule;
@@ -207,8 +207,9 @@ trifold_code trifold_outcomes(trifold_solver* solver, trifold_outcome* outcomes,
 trifold_code trifold_log_determinant(trifold_solver* solver, double* values, int64_t capacity, int64_t* count);
 trifold_code trifold_quadratic(trifold_solver* solver, double* values, int64_t capacity, int64_t* count);
 
-/* As Solver::reciprocal_condition, from the host's D and E that were factored: one entry for each member of the options, or the spec.
- * The functions are trifold_reciprocal_condition_host_f32 and _f64; of the call below them, arrays, precision and options count. */
+/* Condition numbers as of Solver::reciprocal_condition, from the host's D and E that were factored: one entry for each member of the
+ * options, or the spec. The functions are trifold_reciprocal_condition_host_f32 and _f64; of the call below them, arrays, precision and
+ * options count. */
 trifold_code trifold_reciprocal_condition(trifold_solver* solver, const trifold_call* call, double* values, int64_t capacity,
                                           int64_t* count);
 #define TRIFOLD_CONDITION(family, suffix, bits, name, parameters, in)                                                        \
@@ -226,12 +227,12 @@ typedef struct {
     int64_t converged;  /* 1, or 0: X is NaN */
     double backward_error;
 } trifold_refinement;
-/* The same for the last solution in mixed precision; otherwise TRIFOLD_BAD_ARGUMENT. */
+/* Refinements of the last solution in mixed precision; otherwise TRIFOLD_BAD_ARGUMENT. */
 trifold_code trifold_refinements(trifold_solver* solver, trifold_refinement* refinements, int64_t capacity, int64_t* count);
 
 /* ---- one chain over several ranks: trifold/rank_solver.hpp says what the calls do ---- */
 
-/* How this rank's messages travel: by the caller's MPI, for one. Both functions return 0, or another number where they have failed: also
+/* Transport of this rank's messages: by the caller's MPI, for one. Both functions return 0, or another number where they have failed: also
  * where the other rank does not come in time. They return when the bytes have been taken or are there. Messages from one rank to another
  * arrive in order. `user` is passed on; `stream` is NULL. On GPUs NCCL carries the messages of a chain, and these functions what it needs
  * to begin, and results: all of it in the memory of the host. The last three are for NCCL alone. */
@@ -308,7 +309,7 @@ TRIFOLD_RANKS_REFINE(float, f32, TRIFOLD_F32)
 TRIFOLD_RANKS_REFINE(double, f64, TRIFOLD_F64)
 #undef TRIFOLD_RANKS_REFINE
 
-/* As trifold_check, trifold_outcomes and so on; blocks are counted from the chain's first one. */
+/* Results as by trifold_check, trifold_outcomes and so on; blocks are counted from the chain's first one. */
 trifold_code trifold_ranks_check(trifold_ranks_solver* solver);
 trifold_code trifold_ranks_outcomes(trifold_ranks_solver* solver, trifold_outcome* outcomes, int64_t capacity, int64_t* count);
 trifold_code trifold_ranks_log_determinant(trifold_ranks_solver* solver, double* values, int64_t capacity, int64_t* count);
@@ -333,8 +334,8 @@ enum {
     TRIFOLD_GRID_ALL = (1 << 6) - 1
 };
 
-/* As trifold::GridSpec in trifold/grid_spec.hpp. Stencils are [batch][height][width][9], where entry 3 (dy + 1) + dx + 1 of pixel (x, y)
- * is what its row of A has at (x + dx, y + dy), and zero beyond the image; B and X are [batch][height][width][rhs]. */
+/* Counterpart of trifold::GridSpec in trifold/grid_spec.hpp. Stencils are [batch][height][width][9], where entry 3 (dy + 1) + dx + 1 of
+ * pixel (x, y) is what its row of A has at (x + dx, y + dy), and zero beyond the image; B and X are [batch][height][width][rhs]. */
 typedef struct {
     size_t size;
     int64_t width, height, rhs, batch;
@@ -347,7 +348,7 @@ typedef struct {
 /* In f64, general, with partial pivoting, natural, one right-hand side and image, all operations. */
 void trifold_grid_spec_init(trifold_grid_spec* spec, int64_t width, int64_t height);
 
-/* As trifold::GridTuning. */
+/* Counterpart of trifold::GridTuning. */
 typedef struct {
     size_t size;
     int workers;
@@ -368,7 +369,7 @@ void trifold_grid_options_init(trifold_grid_options* options);
 typedef struct trifold_grid_plan trifold_grid_plan;
 typedef struct trifold_grid_solver trifold_grid_solver;
 
-/* As trifold_plan_create. */
+/* Creates a plan as trifold_plan_create does. */
 trifold_code trifold_grid_plan_create(const trifold_grid_spec* spec, const char* device, const trifold_grid_tuning* tuning,
                                       trifold_grid_plan** plan);
 void trifold_grid_plan_destroy(trifold_grid_plan* plan);
@@ -417,7 +418,7 @@ typedef enum {
     TRIFOLD_GRID_NEARLY_SINGULAR = 4,
     TRIFOLD_GRID_UNSTABLE = 5 /* pivots grew so much that few digits are left */
 } trifold_grid_problem;
-/* As trifold::GridOutcome. Pixels count in the caller's image, from 0, both ends included; -1 where none is to blame. */
+/* Counterpart of trifold::GridOutcome. Pixels count in the caller's image, from 0, both ends included; -1 where none is to blame. */
 typedef struct {
     trifold_grid_problem problem;
     int64_t level;                                  /* level of the failing front; -1: none failed */
@@ -468,7 +469,8 @@ enum {
     TRIFOLD_SPARSE_UPDATE = 1 << 7
 };
 
-/* As trifold::SparseSpec in trifold/sparse_spec.hpp. Values are [batch][entries][block][block]; B and X are [batch][rows][block][columns].
+/* Counterpart of trifold::SparseSpec in trifold/sparse_spec.hpp. Values are [batch][entries][block][block]; B and X are
+ * [batch][rows][block][columns].
  */
 typedef struct {
     size_t size;
@@ -491,7 +493,7 @@ typedef enum {
     TRIFOLD_SPARSE_WHOLE = 5
 } trifold_sparse_partitioning;
 
-/* Where A has blocks, and how its rows are put into subdomains. Arrays are copied.
+/* Places of the blocks of A, and the way its rows are put into subdomains. Arrays are copied.
  * Rows of blocks in compressed form: row i has columns[starts[i]] to before columns[starts[i + 1]], ascending, its own among them.
  * Or, where `points` is not 0, a mesh of width x height x depth cells as trifold::SparseMesh; then starts and columns are NULL. */
 typedef struct {
@@ -508,7 +510,7 @@ typedef struct {
 } trifold_sparse_pattern;
 void trifold_sparse_pattern_init(trifold_sparse_pattern* pattern, int64_t rows, const int64_t* starts, const int32_t* columns);
 
-/* As trifold::SparseTuning. */
+/* Counterpart of trifold::SparseTuning. */
 typedef struct {
     size_t size;
     int workers;
@@ -517,7 +519,8 @@ typedef struct {
 } trifold_sparse_tuning;
 void trifold_sparse_tuning_init(trifold_sparse_tuning* tuning);
 
-/* As trifold::SparseOptions, of one call. `relative` is TRIFOLD_SPARSE_USUAL_TOLERANCE at first: 1e-8, or 1e-5 in single precision. */
+/* Counterpart of trifold::SparseOptions, for one call. `relative` is TRIFOLD_SPARSE_USUAL_TOLERANCE at first: 1e-8, or 1e-5 in single
+ * precision. */
 #define TRIFOLD_SPARSE_USUAL_TOLERANCE (-1.0)
 typedef struct {
     size_t size;
@@ -532,7 +535,7 @@ void trifold_sparse_options_init(trifold_sparse_options* options);
 typedef struct trifold_sparse_plan trifold_sparse_plan;
 typedef struct trifold_sparse_solver trifold_sparse_solver;
 
-/* As trifold_plan_create. */
+/* Creates a plan as trifold_plan_create does. */
 trifold_code trifold_sparse_plan_create(const trifold_sparse_spec* spec, const trifold_sparse_pattern* pattern, const char* device,
                                         const trifold_sparse_tuning* tuning, trifold_sparse_plan** plan);
 /* A plan of an iteration that ranks share, each with the same pattern, values, B and options; all get the whole X. All ranks make their
@@ -577,7 +580,7 @@ TRIFOLD_CALLS(double, f64, TRIFOLD_F64)
  * trifold_last_error() names what failed, how far it came and what to try. */
 trifold_code trifold_sparse_check(trifold_sparse_solver* solver);
 
-/* As trifold::SparseValues. Rows and columns of blocks, from 0; -1: none. */
+/* Counterpart of trifold::SparseValues. Rows and columns of blocks, from 0; -1: none. */
 typedef struct {
     int64_t zero_pivots, zero_row;
     int64_t not_finite, bad_row, bad_column;
@@ -593,7 +596,7 @@ typedef enum {
     TRIFOLD_SPARSE_SINGULAR = 5,
     TRIFOLD_SPARSE_OUT_OF_RANGE = 6
 } trifold_sparse_end;
-/* As trifold::SparseOutcome. */
+/* Counterpart of trifold::SparseOutcome. */
 typedef struct {
     trifold_sparse_end end;
     int64_t iterations;

@@ -60,7 +60,7 @@ const OpenedWisdom& opened_once(const std::string& path) {
     return *place;
 }
 
-/// Where the user's wisdom is, and the variable that says so; without TRIFOLD_WISDOM, as the XDG rules have it.
+/// Place of the user's wisdom, and the variable that says so; without TRIFOLD_WISDOM, as the XDG rules have it.
 std::optional<WisdomSource> users_place() {
     constexpr const char* variables[] = {"TRIFOLD_WISDOM", "XDG_DATA_HOME", "HOME"};
     for (const std::string name : variables) {

@@ -88,8 +88,8 @@ STEP double beyond_range(real y, trifold_int e, double largest) {
     return e + usual < lowest ? 0x1p-40 : 0;
 }
 
-/* Where sums of a true residual lie: r'r; its product with the shadow residual; of b - A x as it stands; the first time the same two of b;
- * numbers of x beyond the range. */
+/* Numbers of the sums of a true residual: r'r; its product with the shadow residual; of b - A x as it stands; the first time the same two
+ * of b; numbers of x beyond the range. */
 enum { sum_of_residual, sum_of_shadow, sum_of_plain, sum_of_b, sum_of_plain_b, sum_beyond_range, renewal_sums };
 /* The begin has the greatest exponents instead: of b as it is weighed, and as it stands; and whether it holds infinities or NaN. */
 enum { greatest_weighed, greatest_plain, greatest_unsound, greatest_numbers };
@@ -111,7 +111,7 @@ STEP void renew_for(trifold_sparse_state* s, int reason) {
     s->reason = reason;
 }
 
-/* Where b is zero, so is x. */
+/* Begins a solution. If b is zero, so is x. */
 STEP void begin_step(trifold_sparse_state* s, const double* greatest, int sound, double* history, const trifold_sparse_launch* launch) {
     const int is_zero = greatest[greatest_plain] == no_exponent;
     const trifold_sparse_state none = {0};
@@ -318,7 +318,7 @@ STEP void begin_cycle(trifold_sparse_state* s, const small_matrices* m) {
 STEP void first_step(trifold_sparse_state* s, const double* sums, const small_matrices* m) {
     for (trifold_int k = 0; k <= s->inner; ++k) m->solution[k] = m->triangle[s->inner * m->length + k] = sums[k];
 }
-/* Those that rounding left: what is to be subtracted once more. */
+/* sums: products that rounding left, to be subtracted once more. */
 STEP void second_step(trifold_sparse_state* s, const double* sums, const small_matrices* m) {
     for (trifold_int k = 0; k <= s->inner; ++k) {
         m->solution[k] = sums[k];

@@ -1,4 +1,4 @@
-// The hall on a real GPU, by the tests' family, whose iteration ends by data: it does this for any family.
+// The shared runtime on a real GPU, by the tests' family, whose iteration ends by data: it does this for any family.
 #include <cstdlib>
 #include <random>
 

@@ -88,7 +88,7 @@ Results<Real> on_one(const Spec& spec, const Problem<Real>& problem) {
     return results;
 }
 
-/// The same by two ranks, in arrays on the devices. A call that is repeated is enqueued, then recorded, then launched as a graph.
+/// Results of two ranks, in arrays on the devices. A call that is repeated is enqueued, then recorded, then launched as a graph.
 template <class Real>
 Results<Real> on_two(const Spec& spec, const Problem<Real>& problem,
                      const std::function<std::shared_ptr<Transport>(std::shared_ptr<Transport>)>& make) {

@@ -268,10 +268,10 @@ TEST_CASE("teams: auto takes them for long horizons of small blocks, with many c
         CHECK(shape.members_per_task == 1);
     }
     CHECK(design_of({.block = 4, .horizon = 512}, cuda).variant == "dataflow");
-    // As measured on an H100: docs/measurements/history.md#2026-11-26-chains.
+    // Measured on an H100: docs/measurements/history.md#2026-11-26-chains.
     CHECK(design_of({.block = 17, .horizon = 262144}, cuda).variant == "team");
     CHECK(design_of({.block = 17, .horizon = 16384}, cuda).variant == "dataflow");
-    // As measured on an H200, where the first levels are wide: docs/measurements/history.md#2026-11-22-gpu-dataflow.
+    // Measured on an H200, where the first levels are wide: docs/measurements/history.md#2026-11-22-gpu-dataflow.
     for (const std::int64_t horizon : {16384, 32768, 65536})
         CHECK(design_of({.block = 16, .horizon = horizon}, cuda).variant == "dataflow");
     for (const std::int64_t n : {8, 12}) CHECK(design_of({.block = n, .horizon = 16384}, cuda).variant == "dataflow");

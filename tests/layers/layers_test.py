@@ -211,7 +211,7 @@ def twice(root):
     ]
 
 
-# Where each family has a folder of its name.
+# Folders in which each family has one of its name.
 WINGS = ("generator", "templates/cpu", "templates/gpu", "templates", "runtime", "tools/trifold", "tools/tune", "tests/runtime")
 
 

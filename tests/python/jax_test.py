@@ -164,7 +164,7 @@ def dense_blocks(D, E):
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-12), (np.float32, 2e-5)])
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
 def test_derivatives_of_the_selected_inverse(dtype, tolerance, scale):
-    """As accurate as the inverse itself, whatever the scale of A is."""
+    """Derivatives are as accurate as the inverse itself, whatever the scale of A is."""
     D, E, _ = problem(4, 6)
     D, E = (scale * D).astype(dtype), (scale * E).astype(dtype)
 

@@ -65,7 +65,7 @@ def weighted(parts, weights, sum_of):
 
 @pytest.mark.parametrize(("batch", "columns"), CASES)
 def test_gradients(batch, columns):
-    """Those of a sum of all five, by torch and JAX, against what separate calls say, which are tested elsewhere."""
+    """Gradients of a sum of all five, by torch and JAX, against what separate calls say, which are tested elsewhere."""
     torch, tt, jax, tj = libraries()
     arrays = *make(3, 6, batch), rhs(3, 6, batch, columns)
     random = np.random.default_rng(5)

@@ -359,7 +359,7 @@ def test_bad_processes():
 
 
 def parameters(varying, missing, batch):
-    """As functions of numbers that are free: covariances stay positive definite."""
+    """Parameters as functions of free numbers: covariances stay positive definite."""
     return problem(3, 2, 9, varying=varying, missing=missing, batch=batch)
 
 
@@ -467,7 +467,7 @@ def test_jax_vmap_and_bad_input():
 
 
 def test_complete_series_in_jax():
-    """Where nothing is missing R is factored once, in compiled code too; that is said, for it cannot be seen."""
+    """If nothing is missing R is factored once, in compiled code too; that is said, for it cannot be seen."""
     jax = pytest.importorskip("jax")
     pytest.importorskip("trifold.jax")
     jax.config.update("jax_enable_x64", True)

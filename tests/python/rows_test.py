@@ -41,7 +41,7 @@ def test_solutions(n, horizon, columns, dtype):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_gradients(dtype):
-    """Those of a matrix of which every entry counts, forward and backward."""
+    """Gradients of a matrix of which every entry counts, forward and backward."""
     D, E = make(3, 6, None, dtype)
     S, b = rows(D, E), rhs(3, 6, None, None, dtype)
 

@@ -16,7 +16,7 @@ def device(request):
 
 
 def on_warp(device, D, E, b):
-    """As socu has them: E with room for its recursion."""
+    """Arrays as socu has them: E with room for its recursion."""
     room = socu.calculate_off_diag_storage_len(D.shape[-3]) - E.shape[-3]
     E = np.concatenate([E, np.full((*D.shape[:-3], room, *D.shape[-2:]), 7, D.dtype)], -3)
     dtype = wp.float32 if D.dtype == np.float32 else wp.float64

@@ -313,7 +313,7 @@ def test_explicit_zeros():
 
 
 def test_blocks_of_csr():
-    """The same with blocks that are found in the rows of csr."""
+    """The preconditioner with blocks that are found in the rows of csr."""
     A = convection(8, 3)
     b = rhs(A)
     close(sparse.ildu0(A.tocsr(), block=3) @ b, sparse.ildu0(A) @ b, 0)

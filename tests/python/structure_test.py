@@ -140,7 +140,7 @@ def test_symmetry_is_a_matter_of_rounding(dtype, bound, unit):
 
 
 def test_what_is_said_of_images_and_others():
-    """As of chains: b that is not finite, and x beyond the range."""
+    """Errors as of chains: b that is not finite, and x beyond the range."""
     line = sparse.diags_array([-1.2, 3.0, -1.0], offsets=[-1, 0, 1], shape=(20, 20))
     image = sparse.kronsum(line, line).tocsr()
     for A in (image, (line + line.T).tocsr(), sparse.csr_array(image + 1e-3 * sparse.eye_array(400, k=300))):

@@ -51,7 +51,7 @@ def oracle(D, E, b):
 
 
 def parts(D, E, b):
-    """The same from one factor, in parts."""
+    """Solution, log determinant and quadratic from one factor, in parts."""
     f = tt.factor(D, E, columns=b.shape[-1] if b.dim() == D.dim() else 1)
     return f.solve(b), f.log_determinant(), f.quadratic(b)
 
@@ -112,7 +112,7 @@ def test_second_derivatives_of_the_log_determinant():
 
 
 def test_the_gradient_of_a_triangle():
-    """As the page says: symmetric, or with triangle="lower" zero above, and twice as large below."""
+    """Gradients of D as the page says: symmetric, or with triangle="lower" zero above, and twice as large below."""
     D, E, b = system(3, 2)
     x = tt.solve(D, E, b)
     g = torch.ones_like(x)
@@ -151,7 +151,7 @@ def test_gradients_of_ported_code(function):
 
 
 def test_derivatives_of_the_selected_inverse_in_float32():
-    """As accurate as the inverse itself, whatever the scale of A is."""
+    """Derivatives are as accurate as the inverse itself, whatever the scale of A is."""
     D, E, _ = (a.detach() for a in system(8, 32))
     for scale in (1e-6, 1.0, 1e6):
         for dtype, tolerance in ((torch.float64, 1e-12), (torch.float32, 2e-5)):

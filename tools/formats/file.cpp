@@ -44,7 +44,7 @@ bool write_all(int descriptor, std::string_view bytes) {
     return true;
 }
 
-/// Where the bytes go: what `path` points to when it is a link, even one whose target does not exist yet.
+/// File that the bytes go to: what `path` points to when it is a link, even one whose target does not exist yet.
 fs::path resolve(fs::path path) {
     std::error_code ignored;
     constexpr int most_links = 40;  // as the kernel has it

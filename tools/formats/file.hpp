@@ -27,7 +27,7 @@ std::string read_file(const std::filesystem::path& path);
 /// All of standard input. Throws InputError (closed, a terminal or another device, empty, unreadable).
 std::string read_standard_input();
 
-/// Where a file is of a kind that cannot be read, but is easily made one that can: what it is and what to do, as a clause. Otherwise "".
+/// Text about a file that cannot be read, but is easily made one that can: what it is and what to do, as a clause. Otherwise "".
 std::string_view foreign_kind(std::string_view bytes);
 
 /// A directory of that name, made with those above it where there is none. Throws InputError.

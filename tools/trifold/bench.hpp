@@ -27,7 +27,7 @@ struct BenchOptions {
     std::uint64_t seed_or_new() const;
     /// Seconds for one operation, where `standard` are the suite's.
     double budget(double standard) const { return seconds > 0 ? seconds : quick ? 0.02 : standard; }
-    /// Those of `sizes`, read by `parse`; else the suite's, made small by `make_quick` for --quick.
+    /// Sizes of `sizes`, read by `parse`; else the suite's, made small by `make_quick` for --quick.
     template <class Size>
     std::vector<Size> sizes_or(const std::vector<Size>& of_suite, Size (*parse)(std::string_view),
                                std::vector<Size> (*make_quick)(const std::vector<Size>&)) const {
@@ -36,7 +36,7 @@ struct BenchOptions {
         for (const auto& size : sizes) given.push_back(parse(size));
         return given;
     }
-    /// Those of `find()` that --peers names, in its order. `refuse` gives the error for a name that there is not.
+    /// Peers of `find()` that --peers names, in its order. `refuse` gives the error for a name that there is not.
     template <class Find, class Refuse>
     auto chosen_peers(Find find, Refuse refuse) const {
         decltype(find()) found, chosen;

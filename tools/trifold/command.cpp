@@ -86,7 +86,7 @@ std::string nearest(const std::string& word, const std::vector<std::string>& nam
     return best != names.end() && distance(*best) <= (word.size() + 2) / 3 ? *best : "";
 }
 
-/// Those of the verbs above too, where they may stand after this one.
+/// Options of a verb, and of the verbs above it that may stand after this one.
 std::vector<std::string> options_of(const CLI::App& app) {
     std::vector<std::string> names;
     for (const auto* at = &app; at != nullptr; at = at->get_fallthrough() ? at->get_parent() : nullptr)

@@ -30,11 +30,11 @@ void check_same_kind(const std::vector<Contents>& files, bool arrays, std::strin
 /// A and b from Matrix Market files, whose memory is let go as it is read. Throws InputError.
 std::pair<formats::SparseMatrix, formats::DenseMatrix> read_matrix_market(Contents& a, Contents& b);
 
-/// Where x goes: a file, or `-` for standard output; nowhere where it is empty.
+/// Destination of x: a file, or `-` for standard output; empty: none.
 struct Output {
     std::string name, format;  ///< format: npy, mtx, or empty where it was not given
     bool is_standard() const { return name == standard_stream; }
-    /// As the format says, else as the name ends, .npy or .mtx, else as that of the input. Throws InputError where the two differ.
+    /// Kind that the format says, else that of the name's end, .npy or .mtx, else that of the input. Throws InputError if the two differ.
     Kind kind(Kind input) const;
     void write(std::string_view bytes) const;
 };

@@ -32,7 +32,7 @@ struct SolveOptions {
     std::optional<Precision> asked_precision() const;
     /// How many share the problem.
     int all_ranks() const { return transport != nullptr ? transport->ranks() : ranks; }
-    /// Where a rank computes: `auto` is the processor where there are several, and of GPUs each has the one with its number.
+    /// Device on which a rank computes: `auto` is the processor if there are several ranks, and of GPUs each has the one with its number.
     Device device_of(int rank) const;
     /// Threads of the CPU that a rank has; a GPU's solver has one.
     int workers_on(const Device& device) const;

@@ -7,7 +7,7 @@
 
 namespace trifold::command {
 
-/// Where the kernels of a unit are: nowhere, so that they have to be compiled, or in a layer that `trifold pack` made.
+/// Place of the kernels of a unit: nowhere, so that they have to be compiled, or in a layer that `trifold pack` made.
 enum class Place { nowhere, cache, layer };
 
 /// A text that a Program needs.

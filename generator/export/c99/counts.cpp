@@ -51,7 +51,7 @@ OperationCounts operator*(std::int64_t times, OperationCounts counts) {
     return counts;
 }
 
-/// Where a chain of templates/export/c99/partitioned.c stands.
+/// Neighbours of a chain in templates/export/c99/partitioned.c: whether it has one on either side.
 struct Place {
     bool behind, ahead;
 };

@@ -75,7 +75,7 @@ class Launches {
         for (auto k = level > 0 ? level - 1 : 0; k <= level; ++k) launch.level[launch.levels++] = layout_.levels[k];
         return launch;
     }
-    /// The same in a sweep.
+    /// Launch of a level in a sweep.
     trifold_grid_launch at(std::size_t level, bool transposed) const {
         auto launch = at(level);
         launch.transposed = transposed ? 1 : 0;

@@ -429,7 +429,7 @@ std::int64_t round_up_warps(std::int64_t warps, std::int64_t most) {
     return most;
 }
 
-/// As many slots of a row as there are registers for; three where no row has more.
+/// Entries of a row kept in registers, by block size. At most 3 if no row has more.
 std::int64_t kept_slots(std::int64_t block, std::int64_t widest) {
     constexpr std::array<std::int64_t, 5> most{0, 6, 4, 3, 2};
     const auto fitting = block < static_cast<std::int64_t>(most.size()) ? most.at(at(block)) : 1;

@@ -43,7 +43,7 @@ Quantities quantities(const Problem& problem) {
             {"halved", number(device_of(problem.target).has("halved"))}};
 }
 
-/// As many chains as there are lanes, or some times as many for several workers.
+/// Schedules with as many chains as there are lanes, or some times as many for several workers.
 std::vector<Schedule> schedules(const Problem& problem) {
     const auto horizon = problem.spec.horizon;
     std::vector<Schedule> result;

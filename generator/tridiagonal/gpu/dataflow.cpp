@@ -337,7 +337,7 @@ double small_seconds(const Problem& problem, const DataflowSizes& sizes, const K
     if (modelled_operation(problem) == Operation::factor) return model.seconds(cycles);
     const auto fronts = wide.fronts + above.fronts;
     const auto swept = fronts * (model("sweep_front") + model("sweep_row") * rows) / slots(sweep_blocks(problem, sizes));
-    // Where a thread block has several panels, they follow one another through the levels.
+    // If a thread block has several panels, they follow one another through the levels.
     const auto panels = static_cast<double>(panels_of(problem, sizes)), turns = std::ceil(panels / static_cast<double>(sizes.sharers));
     const auto sweep = model("sweep_launch") + together(2, {(levels + turns - 1) * (model("sweep_level") + model("sweep_level_row") * rows),
                                                             panels * swept, memory(swept_blocks * fronts)});

@@ -184,7 +184,7 @@ std::string refuses(const Problem& problem) {
     if (sizes.stages * sizes.stage_columns < sizes.tile)  // a tile is multiplied from the memory of the stages
         return fmt::format("variant 'tile-dataflow' needs stages times stage_columns of at least {} here, not {} times {}", sizes.tile,
                            sizes.stages, sizes.stage_columns);
-    // Where one warp copies whole ranges, the inverse of a diagonal tile has the place of both operands.
+    // If one warp copies whole ranges, the inverse of a diagonal tile has the place of both operands.
     if (device_of(problem.target).has("early_launches") && 2 * sizes.stage_columns > sizes.tile)
         return fmt::format("variant 'tile-dataflow' has tiles of {} here, which takes stage_columns of at most {}", sizes.tile,
                            sizes.tile / 2);

@@ -18,7 +18,7 @@ namespace nb = nanobind;
 enum class Library { numpy, torch, cupy };
 enum class Element { f32, f64, i32, u8, other };
 
-/// Where memory is: the processor's when the ordinal is negative, else a GPU's.
+/// Place of memory: the processor's when the ordinal is negative, else a GPU's.
 struct Place {
     int ordinal = -1;
     bool operator==(const Place&) const = default;

@@ -27,7 +27,7 @@ class Bound {
     static void expect_shape(const Array& array, std::span<const std::int64_t> shape);
     /// An argument that is read, with the solver's place and type.
     void read_real(Array& array, nb::handle given, const char* name) const;
-    /// Where a result goes: what was given, or else a new array of that library.
+    /// Array for a result: the given one, or else a new array of that library.
     nb::object read_or_make(Array& array, nb::handle given, const char* name, std::span<const std::int64_t> shape, Element element,
                             Library library) const;
     /// A result, in the library of the argument that it belongs to.

@@ -80,7 +80,7 @@ std::string describe(const BoundPlan& bound) {
                        bound.plan().choice().schedule.name);
 }
 
-/// Where the caller does not say whether there is a batch axis, there is one for more than one system.
+/// Batch axis by default: there is one if the plan has more than one system.
 Members members_of(const Spec& spec, std::int64_t members, std::optional<bool> batched) {
     const auto count = members == 0 ? spec.batch : members;
     return {count, batched.value_or(count != 1)};
@@ -176,10 +176,10 @@ void bind_plan(nb::module_& module) {
         .def_prop_ro("schedule", [](const BoundPlan& self) { return self.plan().choice().schedule.name; })
         .def_prop_ro("variant", [](const BoundPlan& self) { return self.plan().choice().variant; })
         .def_prop_ro(
-            "reason", [](const BoundPlan& self) { return self.plan().choice().reason; }, "What chose the schedule and the variant.")
+            "reason", [](const BoundPlan& self) { return self.plan().choice().reason; }, "Reason for the schedule and the variant.")
         .def_prop_ro(
             "rung", [](const BoundPlan& self) { return std::string(to_string(self.plan().choice().rung)); },
-            "Who chose them: \"pinned\", \"wisdom: exact\", \"wisdom: nearest\" or \"model\".")
+            "Source of that choice: \"pinned\", \"wisdom: exact\", \"wisdom: nearest\" or \"model\".")
         .def_prop_ro(
             "row", [](const BoundPlan& self) { return self.plan().choice().row; },
             "The row of wisdom that was taken, with its file; empty where none was.")
@@ -365,16 +365,16 @@ void bind_sparse(nb::module_& module) {
              "most_iterations"_a, "check"_a = false,
              nb::sig("def solve(self, b: Any, x: Any, columns: int, *, transposed: bool, guess: bool, rtol: float, atol: "
                      "float, most_iterations: int, check: bool = False) -> list[tuple[str, int, float, float, list[float]]]"),
-             "For each right-hand side how it ended, iterations, |b - A x|, |b|, and the history of the last panel's.", guarded)
+             "Returns for each right-hand side how it ended, iterations, |b - A x|, |b|, and the history of the last panel's.", guarded)
         .def("gradient", &BoundSparse::gradient, "x"_a, "by_b"_a, "by_values"_a, "columns"_a,
              nb::sig("def gradient(self, x: Any, by_b: Any, by_values: Any, columns: int) -> None"), guarded)
         .def("solve_with", &BoundSparse::solve_with, "values"_a, "b"_a, "x"_a, "columns"_a, "transposed"_a, "rtol"_a, "atol"_a,
              "most_iterations"_a, "shift"_a,
              nb::sig("def solve_with(self, values: Any, b: Any, x: Any, columns: int, transposed: bool, rtol: float, atol: float, "
                      "most_iterations: int, shift: float) -> None"),
-             "With these values of A, for arrays of the processor. What fails is NaN.", guarded)
+             "Solves with these values of A, for arrays of the processor. Results that fail are NaN.", guarded)
         .def("summary", &BoundSparse::summary, nb::sig("def summary(self) -> dict[str, Any]"))
-        .def_prop_ro("number", &BoundSparse::number, nb::sig("def number(self) -> int"), "By which XLA calls it.")
+        .def_prop_ro("number", &BoundSparse::number, nb::sig("def number(self) -> int"), "Number by which XLA calls it.")
         .def_prop_ro("device", &BoundSparse::device, nb::sig("def device(self) -> str"), "cpu or cuda:0.");
 }
 

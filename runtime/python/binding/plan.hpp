@@ -7,9 +7,9 @@
 
 namespace trifold::python {
 
-/// Where "cuda:1" and its like is, or any object that says so as text, such as torch.device and cupy.cuda.Device.
+/// Device of a name such as "cuda:1", or of any object with such a text, such as torch.device and cupy.cuda.Device.
 Device device_of(nb::handle device);
-/// Where arrays of this library are.
+/// Device on which arrays of this library lie.
 Device device_at(Library library, Place place);
 /// "float32", "float64" or "mixed", or a dtype of NumPy or torch, or a type of NumPy or jax.numpy.
 Precision precision_of(nb::handle dtype);

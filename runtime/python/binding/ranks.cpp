@@ -402,7 +402,7 @@ nb::object BoundRanks::next_block(nb::handle b) {
         const auto current = device_.backend() == Backend::cpu ? nullptr : std::make_unique<OnDevice>(device_);
         transport_->meet(bytes, "next_block");
         transport_->begin_group();
-        // Where sending waits for the receiver, neighbours take turns.
+        // Sending may wait for the receiver, so one of two neighbours sends first.
         if (rank % 2 == 1) transport_->send(rank - 1, first.data(), bytes, stream);
         if (!last) transport_->receive(rank + 1, next.data(), bytes, stream);
         if (rank % 2 == 0 && rank > 0) transport_->send(rank - 1, first.data(), bytes, stream);
@@ -420,8 +420,8 @@ void bind_ranks(nb::module_& module) {
             "object"_a, "timeout"_a, nb::sig("def __init__(self, object: Any, timeout: float) -> None"), in_call)
         .def("gather", &BoundTransport::gather, "mine"_a, nb::sig("def gather(self, mine: int) -> list[int]"), in_call)
         .def("place", &BoundTransport::place, "device"_a.none(), "nccl"_a.none(),
-             nb::sig("def place(self, device: Any, nccl: int | None) -> None"), "Where the arrays are, before a solver takes this.",
-             in_call)
+             nb::sig("def place(self, device: Any, nccl: int | None) -> None"),
+             "Sets the device of the arrays, before a solver takes this.", in_call)
         .def_prop_ro("rank", [](const BoundTransport& self) { return self.there().rank(); })
         .def_prop_ro("ranks", [](const BoundTransport& self) { return self.there().ranks(); });
     nb::class_<BoundLocalRanks>(module, "LocalRanks", text::local)
@@ -496,12 +496,12 @@ void bind_ranks(nb::module_& module) {
         .def_prop_ro(
             "rank", [](const BoundRanks& self) { return self.spec().rank; }, "This rank, from 0.")
         .def_prop_ro(
-            "ranks", [](const BoundRanks& self) { return self.spec().ranks(); }, "How many ranks there are.")
+            "ranks", [](const BoundRanks& self) { return self.spec().ranks(); }, "Number of ranks.")
         .def_prop_ro(
             "first", [](const BoundRanks& self) { return self.spec().first_block(); }, "The first block of this rank.")
         .def_prop_ro(
-            "blocks", [](const BoundRanks& self) { return self.spec().blocks(); }, "How many blocks of D this rank holds.")
-        .def_prop_ro("couplings", &BoundRanks::couplings, "How many blocks of E this rank holds.")
+            "blocks", [](const BoundRanks& self) { return self.spec().blocks(); }, "Number of blocks of D that this rank holds.")
+        .def_prop_ro("couplings", &BoundRanks::couplings, "Number of blocks of E that this rank holds.")
         .def_prop_ro(
             "horizon", [](const BoundRanks& self) { return self.spec().spec.horizon; }, "Blocks of the whole chain.")
         .def_prop_ro(

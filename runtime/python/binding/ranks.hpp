@@ -31,7 +31,7 @@ class BoundTransport {
     Transport& there() const;
     /// The number that each rank gives, on all of them.
     std::vector<std::int64_t> gather(std::int64_t mine) const;
-    /// Where arrays are. `nccl`: the address of an ncclComm_t, or None.
+    /// Sets the device of the arrays. `nccl`: the address of an ncclComm_t, or None.
     void place(nb::handle device, nb::handle nccl);
     const Device& device() const { return device_; }
     /// For a solver. All ranks call it together: GPUs then get messages of NCCL.

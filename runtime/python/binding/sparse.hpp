@@ -71,7 +71,7 @@ class BoundSparse {
     nb::list solve(nb::handle b, nb::handle x, std::int64_t columns, bool transposed, bool guess, double rtol, double atol,
                    std::int64_t most_iterations, bool check);
     void gradient(nb::handle x, nb::handle by_b, nb::handle by_values, std::int64_t columns);
-    /// As SharedSparse::solve has it, for arrays of the host.
+    /// Solves as SharedSparse::solve does, for arrays of the host.
     void solve_with(nb::handle values, nb::handle b, nb::handle x, std::int64_t columns, bool transposed, double rtol, double atol,
                     std::int64_t most_iterations, double shift);
     nb::dict summary() const;

@@ -30,7 +30,7 @@ struct Series {
     }
     explicit operator bool() const { return data != nullptr; }
     const Real* at(Index member, Index time) const { return data + (place(member, time))*each; }
-    /// Where it is among those that are given.
+    /// Index of an argument's matrix among those that are given.
     Index place(Index member, Index time) const { return (members > 1 ? member * times : 0) + (times > 1 ? time : 0); }
     Index count() const { return members * times; }
 
@@ -395,7 +395,7 @@ std::unique_ptr<StateSpace> make(const Arguments& given, Index batch, Index hori
 
 void bind_state_space(nb::module_& module) {
     using namespace nb::literals;
-    nb::class_<StateSpace>(module, "StateSpace", "What trifold/state_space.py makes of a model of NumPy's arrays.")
+    nb::class_<StateSpace>(module, "StateSpace", "Arrays that trifold/state_space.py makes of a model of NumPy's arrays.")
         .def_ro("D", &StateSpace::d, nb::sig("def D(self, /) -> Any"))
         .def_ro("E", &StateSpace::e, nb::sig("def E(self, /) -> Any"))
         .def_ro("b", &StateSpace::b, nb::sig("def b(self, /) -> Any"))

@@ -85,7 +85,7 @@ constexpr Text forward_quadratic{
     R"(forward(b), and b' A^-1 b in float64: (), (m,), (batch,) or (batch, m). b has as many right-hand sides as the Plan.)"};
 constexpr Text marginals{
     R"(def marginals(self, D: ArrayLike, E: ArrayLike | None, b: ArrayLike, *, )" TRIFOLD_OPTIONS R"() -> Marginals)",
-    R"(What trifold.marginals() returns. The Plan must have all operations, and b has as many right-hand sides as the Plan at most.)"};
+    R"(Result of trifold.marginals(). The Plan must have all operations, and b has as many right-hand sides as the Plan at most.)"};
 constexpr Text log_determinant{R"(def log_determinant(self, out: ArrayLike | None = None) -> Any)",
                                R"(log det A in float64: (), or (batch,). Does not wait on a GPU.)"};
 constexpr Text status{R"(def status(self) -> Status)", R"(Waits, and says how each member fared.)"};
@@ -108,7 +108,7 @@ constexpr Text solve{R"(def solve(self, b: ArrayLike, out: ArrayLike | None, tra
 constexpr Text refine{R"(def refine(self, b: ArrayLike, x: ArrayLike, out: ArrayLike | None, transposed: bool) -> Any)"};
 constexpr Text gradients{R"(def gradients(self, x: ArrayLike, by_x: ArrayLike) -> tuple[Any, Any])"};
 constexpr Text log_determinant{R"(def log_determinant(self) -> list[tuple[float, int]])"};
-constexpr Text status{R"(def status(self) -> list[tuple[Any, ...]])", R"(For each image what trifold.grid.Status has.)"};
+constexpr Text status{R"(def status(self) -> list[tuple[Any, ...]])", R"(Fields of trifold.grid.Status for each image.)"};
 constexpr Text reciprocal_condition{R"(def reciprocal_condition(self) -> list[float])"};
 constexpr Text check{R"(def check(self) -> None)"};
 }  // namespace text_of_grid
@@ -139,7 +139,7 @@ float64 although the chain is of float32: with copies in float32 for factor and 
 constexpr Text log_determinant{R"(def log_determinant(self) -> Any)", R"(log det A of the whole chain by member, in float64.)"};
 constexpr Text quadratic{R"(def quadratic(self) -> Any)",
                          R"(b' A^-1 b of the whole chain for each right-hand side of the last forward sweep, in float64.)"};
-constexpr Text status{R"(def status(self) -> Status)", R"(How each member fared; blocks are counted from the chain's first one.)"};
+constexpr Text status{R"(def status(self) -> Status)", R"(Outcome of each member; blocks are counted from the chain's first one.)"};
 constexpr Text check{R"(def check(self) -> None)", R"(Raises NotPositiveDefinite, NearlySingular or OutOfRange where a member failed.)"};
 constexpr Text next_block{R"(def next_block(self, b: ArrayLike) -> Any)",
                           R"(The next rank's first block of b, with an axis of length 1 for it; None on the last rank.)"};

@@ -67,12 +67,12 @@ class Plan:
     def variant(self) -> str: ...
     @property
     def reason(self) -> str:
-        """What chose the schedule and the variant."""
+        """Reason for the schedule and the variant."""
 
     @property
     def rung(self) -> str:
         """
-        Who chose them: "pinned", "wisdom: exact", "wisdom: nearest" or "model".
+        Source of that choice: "pinned", "wisdom: exact", "wisdom: nearest" or "model".
         """
 
     @property
@@ -208,7 +208,7 @@ class Solver:
         check: bool | None = None,
     ) -> Marginals:
         """
-        What trifold.marginals() returns. The Plan must have all operations, and b has as many right-hand sides as the Plan at most.
+        Result of trifold.marginals(). The Plan must have all operations, and b has as many right-hand sides as the Plan at most.
         """
 
     def forward_quadratic(self, b: ArrayLike, out: ArrayLike | None = None, quadratic: Any = None) -> tuple[Any, Any]:
@@ -297,7 +297,7 @@ class GridFactor:
     def gradients(self, x: ArrayLike, by_x: ArrayLike) -> tuple[Any, Any]: ...
     def log_determinant(self) -> list[tuple[float, int]]: ...
     def status(self) -> list[tuple[Any, ...]]:
-        """For each image what trifold.grid.Status has."""
+        """Fields of trifold.grid.Status for each image."""
 
     def reciprocal_condition(self) -> list[float]: ...
     def check(self) -> None: ...
@@ -361,7 +361,7 @@ class SparseSystem:
         check: bool = False,
     ) -> list[tuple[str, int, float, float, list[float]]]:
         """
-        For each right-hand side how it ended, iterations, |b - A x|, |b|, and the history of the last panel's.
+        Returns for each right-hand side how it ended, iterations, |b - A x|, |b|, and the history of the last panel's.
         """
 
     def gradient(self, x: Any, by_b: Any, by_values: Any, columns: int) -> None: ...
@@ -369,20 +369,20 @@ class SparseSystem:
         self, values: Any, b: Any, x: Any, columns: int, transposed: bool, rtol: float, atol: float, most_iterations: int, shift: float
     ) -> None:
         """
-        With these values of A, for arrays of the processor. What fails is NaN.
+        Solves with these values of A, for arrays of the processor. Results that fail are NaN.
         """
 
     def summary(self) -> dict[str, Any]: ...
     @property
     def number(self) -> int:
-        """By which XLA calls it."""
+        """Number by which XLA calls it."""
 
     @property
     def device(self) -> str:
         """cpu or cuda:0."""
 
 class StateSpace:
-    """What trifold/state_space.py makes of a model of NumPy's arrays."""
+    """Arrays that trifold/state_space.py makes of a model of NumPy's arrays."""
 
     @property
     def D(self, /) -> Any: ...
@@ -408,7 +408,7 @@ class Transport:
     def __init__(self, object: Any, timeout: float) -> None: ...
     def gather(self, mine: int) -> list[int]: ...
     def place(self, device: Any, nccl: int | None) -> None:
-        """Where the arrays are, before a solver takes this."""
+        """Sets the device of the arrays, before a solver takes this."""
 
     @property
     def rank(self) -> int: ...
@@ -555,7 +555,7 @@ class RankSolver:
         """
 
     def status(self) -> Status:
-        """How each member fared; blocks are counted from the chain's first one."""
+        """Outcome of each member; blocks are counted from the chain's first one."""
 
     def check(self) -> None:
         """
@@ -573,7 +573,7 @@ class RankSolver:
 
     @property
     def ranks(self) -> int:
-        """How many ranks there are."""
+        """Number of ranks."""
 
     @property
     def first(self) -> int:
@@ -581,11 +581,11 @@ class RankSolver:
 
     @property
     def blocks(self) -> int:
-        """How many blocks of D this rank holds."""
+        """Number of blocks of D that this rank holds."""
 
     @property
     def couplings(self) -> int:
-        """How many blocks of E this rank holds."""
+        """Number of blocks of E that this rank holds."""
 
     @property
     def horizon(self) -> int:

@@ -66,7 +66,7 @@ def register() -> None:
 
 
 def real() -> Any:
-    """Of what is summed up over a member: float64, or float32 where JAX has no other."""
+    """Type of sums over a member: float64, or float32 where JAX has no other."""
     return np.dtype(np.float64 if jax.config.jax_enable_x64 else np.float32)
 
 
@@ -405,7 +405,7 @@ def _marginals_jvp(primals: Any, tangents: Any, *, inverse: bool, accept: bool) 
 def _change_of_inverse(D: Any, E: Any, scale: Any, dD: Any, dE: Any) -> list[Any]:
     """The blocks of -A^-1 V A^-1, where V has the symmetric blocks dD and dE.
 
-    The matrix [[A, e V], [e V, A]] has them in its inverse, times e, next to the diagonal. All that is computed there is odd in e, so it has
+    The matrix [[A, e V], [e V, A]] has them in its inverse, times e, off the diagonal. All that is computed there is odd in e, so it has
     no rounding of anything larger. Terms of e^3 are below the rounding. scale: about the largest entry of A^-1, by member; the result does
     not depend on it.
     """
@@ -448,7 +448,7 @@ def _change_of_inverse_transpose(cotangents: Any, D: Any, E: Any, scale: Any, dD
 
 
 def _triangle_jvp(primitive: Any, primals: Any, tangents: Any, *, inverse: bool) -> Any:
-    """Of forward and backward, which are linear in b."""
+    """Differentiates forward and backward, which are linear in b."""
     value, D, E, _ = primals
     _, dD, dE, db = tangents
     if not _all_zero(dD, dE):

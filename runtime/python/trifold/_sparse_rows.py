@@ -29,14 +29,14 @@ class Rows(NamedTuple):
     places: Places
 
     def identity(self) -> Rows:
-        """The same pattern with the values of the identity."""
+        """The pattern with the values of the identity."""
         values = np.zeros_like(self.values)
         values[self.columns == _row_of_each(self.starts)] = 1 if self.block == 1 else np.eye(self.block)
         return self._replace(values=values)
 
 
 class Places:
-    """Where the values of A.data, in the caller's order, stand among those of Rows.
+    """Places of the values of A.data, in the caller's order, among those of Rows.
 
     ``at`` has the place of each of the first values; the rest of A.data is room. None: they stand as they are. Places that come twice are
     summed, and those that no value goes to are zero.

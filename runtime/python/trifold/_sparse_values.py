@@ -1,4 +1,4 @@
-"""What the solutions with gradients of trifold.torch.sparse and trifold.jax.sparse share."""
+"""Shared parts of the solutions with gradients of trifold.torch.sparse and trifold.jax.sparse."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ ArrayLike = numpy.typing.ArrayLike | Exchanged
 
 
 class Status(NamedTuple):
-    """How each member fared: one NumPy array for each question, without an axis when there was no batch axis."""
+    """Outcomes of members: one NumPy array for each question, without an axis when there was no batch axis."""
 
     block: Any  #: first failing block, from 0; -1: the factorization succeeded
     row: Any  #: failing row within it
@@ -51,7 +51,7 @@ class Refinement(NamedTuple):
 
 
 class Marginals(NamedTuple):
-    """What a Gaussian of precision A and information b has, of one factorization: marginals() returns it."""
+    """Moments of a Gaussian of precision A and information b, from one factorization: marginals() returns it."""
 
     x: Any  #: A^-1 b, the mean: as b
     log_determinant: Any  #: log det A: () or (batch,)
@@ -82,7 +82,7 @@ def by_member(values: list[float], batched: bool) -> Any:
 
 
 def library_of(kind: Any) -> str:
-    """Which library's arrays a type has: numpy, torch, cupy, or another. An array with a mask is of another: adapt() looks at it."""
+    """Library whose arrays a type has: numpy, torch, cupy, or another. An array with a mask is of another: adapt() looks at it."""
     if issubclass(kind, np.ma.MaskedArray) or hasattr(kind, "get_mask"):
         return "another"
     if issubclass(kind, np.ndarray):
@@ -136,7 +136,7 @@ def expect_real(array: Any, name: str) -> Any:
 
 
 def kind_of(array: Any) -> str:
-    """That of a type of NumPy, for arrays of any library; "?" for other types."""
+    """Kind of a type of NumPy, for arrays of any library; "?" for other types."""
     try:
         return str(np.dtype(str(array.dtype).rpartition(".")[2]).kind)
     except TypeError:
@@ -160,7 +160,7 @@ def floating(array: Any, name: str) -> Any:
 
 
 def readable(array: Any, name: str) -> Any:
-    """What other libraries can read: an array of the processor that has ``__dlpack__`` alone is an object to them, so NumPy reads it."""
+    """Reads by NumPy what is an object to other libraries: an array of the processor that has ``__dlpack__`` alone."""
     if array is None:
         raise SpecError(f"{name} is None; give an array")
     if has_mask(array):
@@ -203,7 +203,7 @@ def _guarded(method: Any) -> Any:
 
 
 def nan_where_masked(array: Any) -> Any:
-    """With NaN for each masked entry, of an array or in a list of arrays."""
+    """Puts NaN for each masked entry, of an array or in a list of arrays."""
     if not has_mask(array):
         return array
     if issubclass(type(array), (list, tuple)):
@@ -310,7 +310,7 @@ def is_capturing(library: str) -> bool:
 
 
 def columns_alone(call: Any, b: Any, columns_at: int, at_once: int = 1) -> Any:
-    """What ``call`` gives for each right-hand side alone, where b has more than it takes at once, on the axis ``columns_at``."""
+    """Results of ``call`` for each right-hand side alone, where b has more than it takes at once, on the axis ``columns_at``."""
     if library_of(type(b)) == "another" and not is_jax(b):
         b = adapt(b, "b")
     if b.ndim != columns_at + 1 or b.shape[-1] <= at_once:

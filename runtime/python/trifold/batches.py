@@ -23,8 +23,8 @@ class Together(NamedTuple):
     D: Any
     E: Any
     b: Any
-    back: Callable[[Any], Any]  #: of x
-    back_columns: Callable[[Any], Any]  #: of what there is one of for each right-hand side
+    back: Callable[[Any], Any]  #: brings x back
+    back_columns: Callable[[Any], Any]  #: brings results back of which each right-hand side has one
 
 
 def itself(result: Any) -> Any:

@@ -116,7 +116,7 @@ class Factor:
 
     @property
     def batch(self) -> int | None:
-        """How many systems there are; None where D had no batch axis."""
+        """Number of systems; None if D had no batch axis."""
         return self._batch
 
     @property
@@ -126,7 +126,7 @@ class Factor:
 
     @property
     def status(self) -> Status:
-        """How each member fared. On a GPU this waits for the factorization."""
+        """Outcome of each member. On a GPU this waits for the factorization."""
         return self._solver.status()
 
     def solve(self, b: ArrayLike, out: ArrayLike | None = None, *, check: bool | None = None) -> Any:

@@ -47,13 +47,13 @@ OPTIONS = known(Options)
 
 
 class Status(NamedTuple):
-    """How each image fared: arrays of NumPy with the axes of images, or one entry where there are none. Pixels count from 0."""
+    """Outcomes of images: arrays of NumPy with the axes of images, or one entry where there are none. Pixels count from 0."""
 
     problem: Any  #: "none", "beyond_image", "not_finite", "pivot", "nearly_singular" or "unstable"
     x: Any  #: the pixel where it failed: its column, or -1 where none is to blame,
     y: Any  #: and its row
     front: Any  #: the pixels that the failing front eliminates: first x, last x, first y, last y, as (..., 4)
-    level: Any  #: of that front, 0 for the smallest; -1: no one front failed
+    level: Any  #: level of that front, 0 for the smallest; -1: no one front failed
     least_pivot: Any  #: the smallest, over the size of its row; of a symmetric A over the diagonal entry that it began with
     growth: Any  #: the largest pivot over the size of its row: where it is large, digits were lost. Of a symmetric A over its largest entry
     solution: Any  #: False: A has no problem, but x of the last solution is out of range
@@ -88,7 +88,7 @@ def solve(stencil: ArrayLike, b: ArrayLike, out: ArrayLike | None = None, *, ref
 
 
 def columns_at_a_time(stencil: Any, b: Any) -> int:
-    """How many right-hand sides are solved at once."""
+    """Number of right-hand sides that are solved at once."""
     columns = b.shape[-1] if len(b.shape) == len(stencil.shape) > 0 else 1
     return min(max(int(columns), 1), _MOST_AT_A_TIME)
 
@@ -130,7 +130,7 @@ class Factor:
 
     @property
     def stencil(self) -> Any:
-        """What was factored."""
+        """Stencils that were factored."""
         return self._stencil
 
     def __repr__(self) -> str:
@@ -142,7 +142,7 @@ class Factor:
 
     @property
     def status(self) -> Status:
-        """How each image fared. On a GPU this waits for the factorization."""
+        """Outcome of each image. On a GPU this waits for the factorization."""
         return Status(*(self._by_image(column) for column in zip(*self._core.status())))
 
     def check(self) -> None:

@@ -1,4 +1,4 @@
-"""What this installation can compile and run, and what this process holds."""
+"""Facts of this installation: what it can compile and run, and what this process holds."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def truth(value: Any, name: str) -> bool | None:
 
 
 def lower_alone(triangle: Any) -> bool:
-    """Which entries of D gradients are for."""
+    """Whether gradients are for the lower entries of D alone."""
     if triangle not in ("both", "lower"):
         raise SpecError(f'triangle = {triangle!r}; give "both" for symmetric gradients of D, or "lower" for those of its lower triangles')
     return triangle == "lower"
@@ -64,7 +64,7 @@ def flag(value: Any, name: str) -> bool:
 
 
 class Option(NamedTuple):
-    """What a TypedDict of options says of each, in Annotated."""
+    """Default and reader of an option in a TypedDict of options, in Annotated."""
 
     default: Any
     read: Callable[[Any, str], Any]  #: checks a value, given its name
@@ -84,7 +84,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def takes(options: Mapping[str, Option]) -> Callable[[_Function], _Function]:
-    """For a function that takes them as ``**options``: what help() shows has each of them, with its default."""
+    """Decorates a function that takes them as ``**options``: what help() shows has each of them, with its default."""
 
     def show(function: _Function) -> _Function:
         signature = inspect.signature(function)

@@ -1,4 +1,4 @@
-"""How Plans, Solvers and factors come back from a pickle."""
+"""Functions that bring Plans, Solvers and factors back from a pickle."""
 
 from __future__ import annotations
 

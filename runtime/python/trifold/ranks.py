@@ -124,7 +124,7 @@ _OTHER_CALLS = "all ranks must make the same calls, with as many members and col
 
 
 class _Messages:
-    """What transports share. After a failure all calls raise it."""
+    """Messages, as all transports have them. After a failure all calls raise it."""
 
     def __init__(self, rank: int, ranks: int, seconds: float) -> None:
         self.rank, self.ranks, self.seconds = rank, ranks, seconds

@@ -41,7 +41,7 @@ def normal(generator: Any, shape: tuple[int, ...], dtype: str, library: str, dev
 
 
 def sample(solver: Any, generator: Any, mean: Any, draws: Any, members: int | None) -> Any:
-    """For a Solver of trifold, whose last factorization had that many members."""
+    """Draws by a Solver of trifold whose last factorization had that many members."""
     plan = solver.plan
     front = (plan.horizon, plan.block) if members is None else (members, plan.horizon, plan.block)
     mean = mean if mean is None else plain(mean, "mean", "trifold.torch")

@@ -17,7 +17,7 @@ def show() -> None:
 
 
 def _with_keywords(text: str) -> inspect.Signature:
-    """Of a constructor ``def __init__(self, *, ...) -> None``."""
+    """Signature of a constructor ``def __init__(self, *, ...) -> None``."""
     function: Any = ast.parse(f"{text}: ...").body[0]
     arguments = function.args
     parameters = [

@@ -128,7 +128,7 @@ create_cholesky_backward_substitution_launch = _launcher_of(
 
 
 class FactorLaunch:
-    """What create_cholesky_factor_launch() returns: call it to factor. ``status`` is the array that statuses are written to, or None."""
+    """Result of create_cholesky_factor_launch(): call it to factor. ``status`` is the array that statuses are written to, or None."""
 
     def __init__(self, system: "_System", x: Any, stream: Any, status: Any) -> None:
         self._system, self._x, self._stream = system, x, stream

@@ -63,7 +63,7 @@ class Options(TypedDict, total=False):
 
 
 class Iteration(Options, total=False):
-    """Those of Solver() and solve()."""
+    """Options of Solver() and solve()."""
 
     preconditioner: Annotated[str, Option("ildu0", word)]
     method: Annotated[str, Option("bicgstab", word)]
@@ -74,7 +74,7 @@ OPTIONS, ITERATION = known(Options), known(Iteration)
 
 
 class Outcome(NamedTuple):
-    """How the iteration of one right-hand side went."""
+    """Outcome of the iteration of one right-hand side."""
 
     end: str  #: "converged", "stagnated", "breakdown", "not_a_number", "limit" or "out_of_range"
     iterations: int
@@ -99,7 +99,7 @@ class Solution(tuple[Any, int]):
 
     @property
     def x(self) -> Any:
-        """What was reached, in the shape and the library of b."""
+        """Solution that was reached, in the shape and the library of b."""
         return self[0]
 
     @property
@@ -115,7 +115,7 @@ class Solution(tuple[Any, int]):
 
     @property
     def iterations(self) -> int:
-        """Those of the worst."""
+        """Iterations of the worst."""
         return self.worst.iterations
 
     @property
@@ -179,7 +179,7 @@ class Solver:
 
     @classmethod
     def shared(cls, transport: Transport, A: Any, maxiter: int, nccl: int | None, options: Iteration) -> Solver:
-        """What ranks() gives."""
+        """Result of ranks()."""
         solver = cls.__new__(cls)
         with told(transport):
             rows, settings = solver._read(A, read("ranks", options, ITERATION), maxiter)
@@ -190,7 +190,7 @@ class Solver:
 
     @classmethod
     def of_pattern(cls, A: Any, maxiter: int, options: Iteration) -> Solver:
-        """With the identity for values, until they come."""
+        """Makes a solver with the identity for values, until they come."""
         solver = cls.__new__(cls)
         rows, settings = solver._read(A, read("Solver", options, ITERATION), maxiter)
         solver._make(rows.identity(), settings)
@@ -242,7 +242,7 @@ class Solver:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """What the plan made of the pattern: subdomains, rows of the largest, blocks of A and of the factors, dropped ones, levels."""
+        """Counts of the plan: subdomains, rows of the largest, blocks of A and of the factors, dropped ones, levels."""
         return self.core.summary()
 
     def update(self, A: Any) -> None:
@@ -277,7 +277,7 @@ class Solver:
         return values.equal(kept) if library_of(type(values)) == "torch" else bool((values == kept).all())
 
     def _array(self, given: Any, name: str) -> Any:
-        """Of NumPy, or of the solver's GPU, in the plan's type and without gaps."""
+        """Returns an array of NumPy, or of the solver's GPU, in the plan's type and without gaps."""
         array = plain(given, name, "trifold.torch.sparse")
         library = _library(array)
         if library.__name__ == "torch" and array.device.type == "cpu":
@@ -322,7 +322,7 @@ class Solver:
     def solve_transposed(
         self, b: Any, *, rtol: float | None = None, atol: float = 0.0, maxiter: int | None = None, x0: Any = None, check: bool = False
     ) -> Solution:
-        """The same of A' x = b, with the transposed preconditioner."""
+        """Solves A' x = b, with the transposed preconditioner."""
         return self._solution(b, rtol, atol, maxiter, x0, transposed=True, check=check)
 
     def _solution(self, b: Any, rtol: Any, atol: Any, maxiter: Any, x0: Any, *, transposed: bool, check: bool) -> Solution:
@@ -343,7 +343,7 @@ class Solver:
         return Solution(x, tuple(Outcome(*row[:4], np.array(row[4])) for row in rows))
 
     def limits(self, rtol: Any, atol: Any, maxiter: Any) -> dict[str, Any]:
-        """Where an iteration ends, as the core takes it."""
+        """Limits of an iteration, as the core takes them."""
         most = self.maxiter if maxiter is None else whole(maxiter, "maxiter", 1)
         if most > self.maxiter:
             raise SpecError(f"maxiter = {most}, and this Solver was made for at most {self.maxiter}; make it with maxiter={most}")
@@ -383,7 +383,7 @@ class Solver:
         return self.places.take(self.gradient_rows(x, by_b))
 
     def gradient_rows(self, x: Any, by_b: Any) -> Any:
-        """The same in the order of the plan."""
+        """The values of gradient() in the order of the plan."""
         x = self._vector(x, "x")
         by_b = self._like(by_b, "by_b", x)
         shape = self.places.rows

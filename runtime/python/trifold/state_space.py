@@ -163,7 +163,7 @@ def sample(
 
 
 class _Terms(NamedTuple):
-    """What _density() is a function of."""
+    """Arguments of _density()."""
 
     y: Any
     H: Any
@@ -354,7 +354,7 @@ class _Model:
         return _density(self.space, self._times(), self._terms(), None)
 
     def least(self, x: Any) -> Any:
-        """The same at the smoothed states. There it is least, and nothing cancels."""
+        """-2 log p at the smoothed states. There it is least, and nothing cancels."""
         return self.space.at_least(functools.partial(_density, self.space, self._times()), self._terms(), x)
 
     def _times(self) -> Front:
@@ -419,7 +419,7 @@ def _has_digits(space: Namespace, growth: Any) -> None:
 
 
 def _whiten(space: Namespace, matrices: dict[str, Any]) -> list[tuple[Any, Any]]:
-    """Of each (..., times, k, k): W with W' W the inverse, and log determinants."""
+    """Returns for each (..., times, k, k) W with W' W the inverse, and log determinants."""
     for name, matrix in matrices.items():
         _require(space, space.diagonal(matrix) > 0, _SINGULAR.format(name))
     results: list[tuple[Any, Any]] = []
@@ -431,7 +431,7 @@ def _whiten(space: Namespace, matrices: dict[str, Any]) -> list[tuple[Any, Any]]
 
 
 def _inverse_factors(space: Namespace, matrices: dict[str, Any]) -> list[tuple[Any, Any]]:
-    """What _whiten() returns. Constant matrices are padded and factored in one call, for on a GPU a small one costs as much as three."""
+    """Returns as _whiten(). Constant matrices are padded and factored in one call, for on a GPU a small one costs as much as three."""
     groups: dict[Any, list[str]] = {}
     for name, matrix in matrices.items():
         alone = space.name == "numpy" or matrix.shape[-3] > 1

@@ -29,14 +29,14 @@ _NARROW = 16  # blocks up to here make a chain of an image, too: a row of them i
 
 
 class Structure(NamedTuple):
-    """What a sparse matrix is taken for."""
+    """Structure that a sparse matrix is taken for."""
 
     kind: str  #: "chain", "grid", or "sparse" for any other
     block: int = 0  #: n of a chain
     horizon: int = 0  #: N of a chain, of which the last block may be filled up
     height: int = 0  #: H of a grid
     width: int = 0  #: W of a grid
-    why: str = ""  #: of another matrix: why it is neither
+    why: str = ""  #: reason why another matrix is neither
 
     def __str__(self) -> str:
         if self.kind == "chain":
@@ -74,7 +74,7 @@ class _Entries(NamedTuple):
 
 
 def structure_of(A: Any) -> Structure:
-    """What solve_sparse() takes A for. Raises SpecError on what is no square sparse matrix of real numbers."""
+    """Returns the structure that solve_sparse() takes A for. Raises SpecError on what is no square sparse matrix of real numbers."""
     return _find(_entries(A))
 
 
@@ -172,7 +172,7 @@ def _is_symmetric(entries: _Entries) -> bool:
 
 
 class _Vectors(NamedTuple):
-    """What b must be, and how arrays of NumPy go to A's library and device."""
+    """Size, type and place that b must have, and the way of NumPy's arrays to A's library and device."""
 
     size: int
     dtype: Any
@@ -288,7 +288,7 @@ def _grid(entries: _Entries, found: Structure) -> _Image:
 
 
 def _factor_image(stencil: Any, symmetric: bool) -> grid.Factor:
-    """As a positive definite one where it may be that, which is seen when it is factored."""
+    """Factors a symmetric image as a positive definite one first; whether it is one is seen then."""
     if symmetric:
         try:
             return grid.factor(stencil, matrix="symmetric", check=True)

@@ -22,7 +22,7 @@ def agree(one: Any, mirrored: Any, row: Any, column: Any, dtype: Any) -> Any:
 
 
 def is_symmetric(row: Any, column: Any, data: Any, size: int) -> bool:
-    """Of a matrix by its entries, which may come twice."""
+    """Whether a matrix is symmetric, by its entries, which may come twice."""
     places, which = np.unique(row.astype(np.int64) * size + column, return_inverse=True)
     values = np.bincount(which.ravel(), data, len(places))
     row, column = divmod(places, size)

@@ -1,4 +1,4 @@
-"""Where NVRTC and NCCL are: in a CUDA toolkit, or in a wheel of PyPI (nvidia-cuda-nvrtc and nvidia-nccl-cu13 for CUDA 13,
+"""Places of NVRTC and NCCL: in a CUDA toolkit, or in a wheel of PyPI (nvidia-cuda-nvrtc and nvidia-nccl-cu13 for CUDA 13,
 nvidia-cuda-nvrtc-cu12 and nvidia-nccl-cu12)."""
 
 from __future__ import annotations

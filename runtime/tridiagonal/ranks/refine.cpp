@@ -97,7 +97,7 @@ class Residuals {
     void add_neighbours(std::vector<Rows>& all) {
         const auto n = static_cast<std::size_t>(shard_.block);
         std::vector<double> down(all.size() * 2 * n), up(all.size() * n);
-        // Where sending waits for the receiver, neighbours take turns.
+        // Sending may wait for the receiver, so one of two neighbours sends first.
         if (transport_.rank() % 2 == 0 && has_next_) exchange_with_next(all, down, up);
         if (transport_.rank() > 0) {
             transport_.receive(transport_.rank() - 1, down.data(), bytes_of(down));

@@ -264,7 +264,7 @@ void RankSolver::Impl::add_failure(Session::Call& call, bool is_joint, RankVerdi
     verdict.row = worst % n;
 }
 
-/// Those of this rank's blocks.
+/// Verdicts of this rank's blocks.
 std::vector<RankVerdict> RankSolver::Impl::verdicts(Session::Call& call) {
     std::vector<RankVerdict> result(static_cast<std::size_t>(factored_));
     for (const bool is_joint : {false, true}) {
@@ -293,7 +293,7 @@ std::vector<RankVerdict> RankSolver::Impl::verdicts(Session::Call& call) {
     return result;
 }
 
-/// Those of the whole chain, in the order of the ranks.
+/// Verdicts of the whole chain, in the order of the ranks.
 std::vector<RankVerdict> RankSolver::Impl::joined_verdicts() {
     Session::Call call(session);
     require_factor("status");

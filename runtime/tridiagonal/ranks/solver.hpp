@@ -11,7 +11,7 @@
 
 namespace trifold {
 
-/// How a member fared on one rank, or on all.
+/// Outcome of a member on one rank, or on all.
 struct RankVerdict {
     std::int64_t floors = 0, level = 0, block = -1, row = 0;
     double least_pivot = 1, log_determinant = 0;
@@ -27,7 +27,7 @@ struct RankSolver::Impl {
     /// Arrays of a Real in the host's memory: D, E, B and X.
     template <class Real>
     std::vector<Refinement> refine(std::span<const AnyArray> arrays, const RankOptions& options);
-    /// The same with arrays in the memory of the device, by copies.
+    /// Refines with arrays in the memory of the device, by copies.
     template <class Real>
     std::vector<Refinement> refine_on_device(std::span<const AnyArray> arrays, const RankOptions& options);
     bool on_gpu() const { return plan.choice().target.backend != Backend::cpu; }

@@ -21,7 +21,7 @@ typedef enum {
     BTD_NEARLY_SINGULAR = 8
 } btd_code;
 
-/* The same in words; a constant text, whatever the code. */
+/* Text of a code: a constant string, whatever the code. */
 const char* btd_message(btd_code code);
 
 /* What btd_check finds. `member`, `block` and `row` count from 0 and are -1 where the outcome concerns none. */

@@ -17,7 +17,7 @@ TRIFOLD_DEVICE Parts parts_of(const Context& c, const Front& f) {
     parts.second_update = update_of(c, parts.second);
     return parts;
 }
-/* The same as grid_place_in_part(), but without branches, because neighbouring lanes have pixels on different sides. */
+/* Computes grid_place_in_part(), but without branches, because neighbouring lanes have pixels on different sides. */
 TRIFOLD_DEVICE int place_in_part(const grid_box& part, int x, int y) {
     const bool below = part.bottom != 0 && y == part.y0, above = part.top != 0 && y == part.y1, before = part.left != 0 && x == part.x0;
     const int width = grid_row(&part), height = grid_column(&part);
@@ -34,7 +34,7 @@ TRIFOLD_DEVICE Places places_eliminated(const Parts& parts, const Front& f, int 
     const bool column = f.box.ex0 == f.box.ex1;
     return places_of(parts, {f.box.ex0 + (column ? 0 : k), f.box.ey0 + (column ? k : 0)});
 }
-/* The same as grid_kept_pixel(), but without branches. */
+/* Computes grid_kept_pixel(), but without branches. */
 TRIFOLD_DEVICE grid_pixel kept_pixel(const Front& f, int k) {
     const grid_box& b = f.box;
     const int width = grid_row(&b), height = grid_column(&b), rows = (b.bottom + b.top) * width, in_column = k - rows;

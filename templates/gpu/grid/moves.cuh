@@ -23,8 +23,8 @@ struct StepChip {
     int from[2 * Columns], to[2 * Columns], entries[2 * Columns];
 };
 
-/* Where a panel writes which rows it moves, as pairs (to, from) with -1 for no move: first the pivot rows, then the rows that they push
- * away. Two panels take turns in two places, because a launch reads one panel's moves while it writes the next one's. */
+/* Place where a panel writes which rows it moves, as pairs (to, from) with -1 for no move: first the pivot rows, then the rows that they
+ * push away. Two panels take turns in two places, because a launch reads one panel's moves while it writes the next one's. */
 TRIFOLD_DEVICE int* moves_of(const Context& c, const Front& f, trifold_int panel) {
     return pivots_of(c, f) + f.level->eliminated + panel % 2 * 4 * tile_width;
 }

@@ -2,7 +2,7 @@
 #include "gpu/grid/pivots.cuh"
 #include "gpu/grid/records.cuh"
 
-/* The same front, with its box and sizes held in registers. */
+/* A front with its box and sizes held in registers. */
 TRIFOLD_DEVICE Front kept_front(Front f) {
     grid_box& b = f.box;
     b.x0 = kept_number(b.x0), b.x1 = kept_number(b.x1), b.y0 = kept_number(b.y0), b.y1 = kept_number(b.y1);

@@ -30,7 +30,7 @@ TRIFOLD_DEVICE real slot_product(const Context& c, const Tile& tile, const trifo
     for (int j = 0; j < block; ++j) sum += static_cast<real>(a[j * (block * slot.rows)]) * v[column + j];
     return sum;
 }
-/* The same of transposed blocks, whose places are listed. */
+/* The product with a transposed block, whose place is listed. */
 TRIFOLD_DEVICE real turned_product(const Tile& tile, const trifold_sparse_reference& r, int i, const real* x) {
     real sum = 0;
 #pragma unroll
@@ -365,7 +365,7 @@ TRIFOLD_DEVICE trifold_int exponent_of_x(const Context& c, const Part& part, con
     return right_exponent(c, part.first * block + k) - s.scale;
 }
 
-/* Where M^-1 of the vector goes. Factors are those of the scaled A times its scale. Without factors M is 1 / scale, so that numbers stay in
+/* Stores M^-1 of the vector. Factors are those of the scaled A times its scale. Without factors M is 1 / scale, so that numbers stay in
  * the range. */
 TRIFOLD_DEVICE void store_solved(const Context& c, const Part& part, const trifold_sparse_state& s, const Pieces& w, const real* v,
                                  int threads, real scale) {

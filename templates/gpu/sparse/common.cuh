@@ -76,7 +76,7 @@ TRIFOLD_DEVICE const trifold_sparse_tile& tile_of(const Context& c) {
 }
 TRIFOLD_DEVICE Part rows_of(const trifold_sparse_tile& tile) { return {tile.first_row, tile.first_row + tile.rows}; }
 
-/* Where the number k of a part is in the caller's arrays. */
+/* Place of the number k of a part in the caller's arrays. */
 TRIFOLD_DEVICE trifold_int outer_place(const Context& c, const Part& part, int k, trifold_int column) {
     const trifold_int row = order_of(c)[part.first + k / block];
     return ((group_y() * c.launch.rows + row) * block + k % block) * c.args.columns + c.args.first_column + column;
@@ -144,7 +144,7 @@ TRIFOLD_DEVICE double dot(const real* a, const real* b, int count) {
     for (int k = thread_index(); k < count; k += threads) sum += static_cast<double>(a[k]) * static_cast<double>(b[k]);
     return sum;
 }
-/* The same, where residuals weigh as the launch says. */
+/* A dot product in which residuals weigh as the launch says. */
 template <int threads = sparse_threads>
 TRIFOLD_DEVICE double weighed_dot(const Context& c, const Part& part, const real* a, const real* b) {
     double sum = 0;

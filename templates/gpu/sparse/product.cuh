@@ -16,7 +16,7 @@ TRIFOLD_DEVICE real row_product(const Context& c, trifold_int row, int i, const 
     }
     return sum;
 }
-/* The same of A'. */
+/* Component i of a row's product with A'. */
 TRIFOLD_DEVICE real turned_row_product(const Context& c, trifold_int row, int i, const real* x) {
     const trifold_int* starts = at<const trifold_int>(c, c.launch.turned_starts) + row;
     const int *rows = at<const int>(c, c.launch.turned_rows), *entries = at<const int>(c, c.launch.turned_entries);

@@ -49,19 +49,19 @@ TRIFOLD_DEVICE void sum_up(int count, const T* pivots, const Entry& entry, doubl
     *log_sum = sum;
     *largest_quotient = reduction;
 }
-/* The same to place `place` of the results of blocks, or of their parts. */
+/* Writes the sums to place `place` of the results of blocks, or of their parts. */
 template <class T, class Entry>
 TRIFOLD_DEVICE void report_diagonal(const trifold_args& args, int count, const T* pivots, trifold_int place, const Entry& entry) {
     sum_up(count, pivots, entry, buffer<double>(args, Offset::block_log_determinant(args)) + place,
            buffer<double>(args, Offset::reduction(args)) + place);
 }
-/* The same of a whole front, from D as it is in the caller's memory. */
+/* Reports a whole front, from D as it is in the caller's memory. */
 template <class T>
 TRIFOLD_DEVICE void report_diagonal(const trifold_args& args, trifold_int member, trifold_int block, const T* pivots) {
     report_diagonal(args, block_size, pivots, block_index(args, member, block), [&](int r) { return given_entry(args, member, block, r); });
 }
-/* The same from a copy of D's diagonal, which fetch_entries() has made: at the end of a front nothing is left that a look at memory could
- * hide behind. */
+/* Reports a whole front from a copy of D's diagonal, which fetch_entries() has made: at the end of a front nothing is left that a look at
+ * memory could hide behind. */
 template <class T>
 TRIFOLD_DEVICE void report_diagonal(const trifold_args& args, trifold_int member, trifold_int block, const T* pivots, const real* entries) {
     report_diagonal(args, block_size, pivots, block_index(args, member, block),

@@ -240,7 +240,7 @@ Build with(Build build, Factorization factorization, std::int64_t corrections, c
     return build;
 }
 
-/// Those that are baked in, the first at scale 1.
+/// Units of the problems that are baked in, the first at scale 1.
 template <class Real>
 std::vector<Units> baked_units() {
     const int most = most_exponent<Real>, half = most / 2;

@@ -140,7 +140,7 @@ TEST_CASE_FIXTURE(Fixture,
                   "a compiler and what it has started end with a process that is killed, and what they leave is found by its age") {
     const auto compiler = directory.path() / "cc", temporary = directory.path() / "temporary", pid = directory.path() / "pid";
     fs::create_directory(temporary);
-    // As cc starts cc1, and waits for it; its temporary files are where TMPDIR says.
+    // A compiler that starts a child as cc starts cc1, and waits for it; its temporary files are where TMPDIR says.
     write_file(compiler, "#!/bin/sh\n[ \"$1\" = --version ] && exec echo toy 1.0\necho half > \"$TMPDIR/cc.s\"\n" +
                              std::string("sh -c 'echo $$ > \"$0.new\" && mv \"$0.new\" \"$0\" && exec sleep 60' ") + pid.string() +
                              " &\nwait\n");

@@ -47,7 +47,7 @@ void check_levels(const sparse::Arrangement& a) {
         }
 }
 
-/// The same system with row k at place[k].
+/// The system with row k at place[k].
 BlockMatrix permuted(const BlockMatrix& a, const std::vector<std::int64_t>& place) {
     std::vector<std::int64_t> from(place.size());
     for (std::size_t k = 0; k < place.size(); ++k) from[at(place[k])] = static_cast<std::int64_t>(k);

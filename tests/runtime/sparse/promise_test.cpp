@@ -341,7 +341,7 @@ TEST_CASE("sparse: a first guess that is worse than none, beside a b of any size
 }
 
 TEST_CASE("sparse: cg takes a matrix that is symmetric but for rounding, against its diagonal") {
-    // As assembled finite elements are: zeros that are not quite, of either sign.
+    // A matrix as of assembled finite elements: zeros that are not quite, of either sign.
     const BlockMatrix a{1, {0, 3, 6, 9}, {0, 1, 2, 0, 1, 2, 0, 1, 2}, {4, -1, 1e-18, -1, 4, -1, -1e-18, -1, 4}};
     SparseSolver solver(SparsePlan({.method = SparseMethod::cg}, a.pattern(), Device::cpu()));
     std::vector<double> b{1, 2, 3}, x(3);

@@ -31,7 +31,7 @@ void check_bits(Spec spec, const std::string& variant, const std::string& schedu
     const auto open = solution_of(spec, {.schedule = schedule, .variant = variant + ":bake=0"}, user);
     CHECK(open == solution_of(spec, {.schedule = schedule, .variant = variant + ":bake=1"}, user));
     CHECK(open == solution_of(spec, {.schedule = schedule, .variant = variant, .any_size = true}, user));
-    // The same member alone, in a batch of another size.
+    // One member alone, in a batch of another size.
     auto alone = spec;
     alone.batch = 1;
     const auto first = solution_of(alone, {.schedule = schedule, .variant = variant}, arrays<Real>(alone, {systems.front()}));

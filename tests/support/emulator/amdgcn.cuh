@@ -57,7 +57,7 @@ TRIFOLD_MACHINE T machine_load(const T* flag, int order) {
 #define __hip_atomic_store(flag, value, order, scope) machine_store(flag, value, order)
 #define __hip_atomic_load(flag, order, scope) machine_load(flag, order)
 
-/* As inaccurate as the hardware's. */
+/* Approximations are as inaccurate as the hardware's. */
 #define __builtin_amdgcn_rsq(d) (1 / sqrt(d) * (1 + 1e-7))
 #define __builtin_amdgcn_rsqf(d) (1 / sqrtf(d) * (1 + 1e-7f))
 #define __builtin_amdgcn_rcp(d) (1 / (d) * (1 + 1e-6))

@@ -35,7 +35,7 @@ class Detector {
     void arrive(Clock& clock, std::uint32_t block, std::uint32_t thread);
     void learn(const Clock& clock, std::uint32_t block, std::uint32_t thread);
     void release(const void* flag, std::uint32_t block, std::uint32_t thread);
-    /// The same by adding to the flag: who acquires it knows what all who added knew.
+    /// Releases by adding to the flag: who acquires it knows what all who added knew.
     void release_more(const void* flag, std::uint32_t block, std::uint32_t thread);
     void acquire(const void* flag, std::uint32_t block, std::uint32_t thread);
 

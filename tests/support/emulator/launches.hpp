@@ -8,7 +8,7 @@
 
 namespace trifold::test {
 
-/// Where a unit's own data stands is nothing that the detector looks at.
+/// Tells the detector to ignore a unit's own data.
 void ignore_image(void* library, Detector& detector);
 /// The launches that have ended before each one of an operation begins.
 std::vector<std::set<std::uint32_t>> all_before(const std::vector<Launch>& launches);

@@ -181,7 +181,7 @@ TRIFOLD_MACHINE void copy_range(void* to, const void* from, int bytes, trifold_g
 TRIFOLD_DEVICE void fence_device_copies() {}
 TRIFOLD_DEVICE void fence_shared_copies() {}
 
-/* As inaccurate as the hardware's, to which subnormal numbers are zero. */
+/* Approximations are as inaccurate as the hardware's, to which subnormal numbers are zero. */
 TRIFOLD_DEVICE double approximate_rsqrt(double d) { return fabs(d) < 0x1p-1022 ? INFINITY : 1 / sqrt(d) * (1 + 1e-7); }
 TRIFOLD_DEVICE float approximate_rsqrt(float d) { return fabsf(d) < 0x1p-126f ? INFINITY : 1 / sqrtf(d) * (1 + 1e-7f); }
 TRIFOLD_DEVICE double approximate_reciprocal(double d) { return fabs(d) < 0x1p-1022 ? INFINITY : 1 / d * (1 + 1e-6); }

@@ -34,7 +34,7 @@ TEST_CASE("Matrix Market: array files are column by column") {
     const auto b = dense(array + "2 3\n1\n2\n3\n4\n5\n6\n");
     CHECK(b.values == std::vector<double>{1, 3, 5, 2, 4, 6});
     CHECK(dense(array + "1 1\n5").values == std::vector<double>{5});
-    // As scipy.io.mmwrite has right-hand sides that are symmetric, such as the identity: the lower triangle.
+    // Right-hand sides that are symmetric, such as the identity, as scipy.io.mmwrite writes them: the lower triangle.
     const std::string kind = "%%MatrixMarket matrix array real ";
     CHECK(dense(kind + "symmetric\n1 1\n5\n").values == std::vector<double>{5});
     CHECK(dense(kind + "symmetric\n3 3\n1\n2\n3\n4\n5\n6\n").values == std::vector<double>{1, 2, 3, 2, 4, 5, 3, 5, 6});

@@ -136,7 +136,7 @@ TEST_CASE("sparse problems: patterns, blocks and seeds") {
 }
 
 TEST_CASE("sparse problems: elements know constants, slopes and rigid motions") {
-    // Where nothing is held: a moved or turned body has no stress.
+    // A body that is not held: moved or turned it has no stress.
     const Cells cells{4, 3, 3};
     const auto elastic = as_dense(make_sparse("sparse-elasticity", cells, 3, 1, 2).a);
     Eigen::VectorXd moved(elastic.rows()), turned(elastic.rows());

@@ -39,7 +39,7 @@ def lamps(size, count):
 
 
 def stencils(log_c):
-    """Those of -div(c grad): a pixel gives its neighbour on a side heat by the mean of both c."""
+    """Stencils of -div(c grad): a pixel gives its neighbour on a side heat by the mean of both c."""
     c = torch.exp(log_c)
     down, right = (c[1:] + c[:-1]) / 2, (c[:, 1:] + c[:, :-1]) / 2
     pad = torch.nn.functional.pad

@@ -62,7 +62,7 @@ def denoise(noisy, strength, steps, workers=1):
 
 
 def decibels(image, truth):
-    """Of the peak over the error: 6 more is half the error."""
+    """Decibels of the peak over the error: 6 more is half the error."""
     return -10 * np.log10(np.square(np.clip(image, 0, 1) - truth).mean())
 
 

@@ -105,7 +105,7 @@ class Captured:
 
 
 def steps_of(control: Controller, iterations: int, device: str) -> Callable[[torch.Tensor], torch.Tensor]:
-    """From states (fleet, 12) to inputs (fleet, 3), as fast as the device can."""
+    """Returns a function from states (fleet, 12) to inputs (fleet, 3), as fast as the device can."""
     return Captured(control, iterations) if device.startswith("cuda") else lambda x: control.step(x, iterations)
 
 

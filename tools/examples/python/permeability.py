@@ -2,7 +2,7 @@
 
     python tools/examples/python/permeability.py --output out
 
-One pump after another presses water into one cell, and wells all over the rock measure the pressure, with noise. The sides of the rock have no
+One pump at a time presses water into one cell, and wells all over the rock measure the pressure, with noise. The sides of the rock have no
 pressure. Sought is the permeability k of each cell: L-BFGS changes log k until the measurements are met, with a wish for smoothness. All
 pumps are right-hand sides of one matrix, and a gradient by all its values is one more solution, with the transposed preconditioner:
 trifold.torch.sparse. Needs torch, SciPy and matplotlib.

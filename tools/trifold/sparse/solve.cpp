@@ -100,7 +100,7 @@ std::vector<std::vector<double>> histories(SparseSolver& solver, const SparseSpe
     return result;
 }
 
-/// Where the plan has ranks this is a call of all of them, and all have the solution.
+/// Solves by a plan. If it has ranks this is a call of all of them, and all have the solution.
 IterativeSolution solve_by(const SparsePlan& plan, const BlockRows& a, const DenseMatrix& b, const SparseOptions& options, bool refines) {
     SparseSolver solver(plan);
     IterativeSolution solution;

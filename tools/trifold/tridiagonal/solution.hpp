@@ -41,7 +41,7 @@ double least_condition(Precision precision);
 /// that are not positive definite are in `failed`, as the request's schedule met them. What is nearly singular has results all the same.
 Solution solve(const formats::System& system, const SolveRequest& request);
 
-/// Where a textbook factorization from the first row on fails (LAPACK's info): the failed members again, sequentially.
+/// Finds the row at which a textbook factorization from the first row on fails (LAPACK's info), by factoring failed members sequentially.
 /// A member that rounding lets pass that way keeps the place it has.
 void locate_sequentially(const formats::System& system, const SolveRequest& request, std::vector<NotPositiveDefinite::Failure>& failed);
 

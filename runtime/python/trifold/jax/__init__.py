@@ -72,7 +72,7 @@ def __getattr__(name: str) -> Any:
 
 
 class Likelihood(NamedTuple):
-    """What likelihood() returns."""
+    """Result of likelihood()."""
 
     x: Any  #: A^-1 b, with the shape of b
     log_determinant: Any  #: log det A, by member
@@ -201,7 +201,7 @@ def selected_inverse(D: ArrayLike, E: ArrayLike | None, *, accept_nearly_singula
 
 
 class Factor:
-    """What factor() returns: a pytree, which may go into and out of compiled functions. With vmap only the whole batch may go on."""
+    """Result of factor(): a pytree, which may go into and out of compiled functions. With vmap only the whole batch may go on."""
 
     def __init__(self, value: Any, D: Any, E: Any, batched: bool) -> None:
         self.value, self.D, self.E, self.batched = value, D, E, batched

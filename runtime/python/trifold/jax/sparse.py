@@ -50,7 +50,7 @@ def solve(A: Any, b: Any, *, rtol: float | None = None, atol: float = 0.0, maxit
 
 
 class Call(NamedTuple):
-    """What is the same for all values and right-hand sides of an operation of XLA. It holds the Solver for as long as XLA has the code."""
+    """Data that all values and right-hand sides of an operation of XLA share. It holds the Solver for as long as XLA has the code."""
 
     solver: Solver
     transposed: bool
@@ -59,7 +59,7 @@ class Call(NamedTuple):
     most_iterations: int
 
     def problem(self) -> Any:
-        """As SparseField of binding/jax.cpp has it."""
+        """The fields of SparseField of binding/jax.cpp, in its order."""
         doubles = _np.array([self.rtol, self.atol, self.solver.plan.shift]).view(_np.int64)
         return _np.array([self.solver.plan.core.number, self.transposed, self.most_iterations, *doubles], _np.int64)
 

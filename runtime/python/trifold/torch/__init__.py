@@ -203,7 +203,7 @@ def _checks(D: Any, check: bool | None) -> bool:
 
 
 def _fitting(D: Any, E: Any, b: Any) -> Together:
-    """What vmap's rules rely on: tensors, with a batch axis in all or in none. The rest is checked where a call is made."""
+    """Requires what vmap's rules rely on: tensors, with a batch axis in all or in none. The rest is checked where a call is made."""
     try:
         dims, of_b = D.dim(), b.dim()
         same = E.dim() == dims and -1 <= of_b - dims <= 0 and b.shape[: dims - 1] == D.shape[: dims - 1]
@@ -342,7 +342,7 @@ def _of_x(D: Any, E: Any, value: Any, b_needs: bool, x: Any, gx: Any, gq: Any) -
 
 
 def _gradients(ctx: Any, gx: Any, gl: Any, gq: Any, inverse: Any = None, g_inverse: Any = (None, None)) -> tuple[Any, Any, Any, None]:
-    """Of D, E and b. inverse: the blocks of A^-1, where the forward pass has made them, and g_inverse their gradients."""
+    """Gradients of D, E and b. inverse: the blocks of A^-1, where the forward pass has made them, and g_inverse their gradients."""
     D, E, value, x = ctx.saved_tensors[:4]
     needs_D, needs_E, needs_b = ctx.needs_input_grad[:3]
     gb, u = _of_x(D, E, value, needs_b, x, gx, gq)
@@ -366,7 +366,7 @@ def _keep(ctx: Any, *arrays: Any) -> None:
 
 
 def _keep_first(ctx: Any, inputs: Any, output: Any) -> None:
-    """Of factor_solve and likelihood."""
+    """Saves the arrays of factor_solve and likelihood."""
     D, E = inputs[:2]
     _keep(ctx, D, E, output[-1], output[0])
 
@@ -416,7 +416,7 @@ def _back_solve(ctx: Any, gx: Any) -> Any:
 
 
 def _back_triangle(adjoint: Any) -> Any:
-    """Of forward and backward, which are linear in b, and each the transpose of the other."""
+    """Makes the derivatives of forward and backward, which are linear in b, and each the transpose of the other."""
 
     def back(ctx: Any, g: Any) -> Any:
         if any(ctx.needs_input_grad[:2]):
@@ -449,7 +449,7 @@ def _of_inverse(D: Any, E: Any, inverse: tuple[Any, Any], g_diagonal: Any, g_low
     """The blocks of -A^-1 V A^-1, where V has the blocks of the gradients, symmetric. E stands for two blocks of A, with half of g_lower
     each.
 
-    The matrix [[A, e V], [e V, A]] has them in its inverse, times e, next to the diagonal. All that is computed there is odd in e, so it has
+    The matrix [[A, e V], [e V, A]] has them in its inverse, times e, off the diagonal. All that is computed there is odd in e, so it has
     no rounding of anything larger. Terms of e^3 are below the rounding. inverse: for the size of its entries.
     """
     n = D.shape[-1]
@@ -507,7 +507,7 @@ def _vmap_factor(info: Any, in_dims: Any, D: Any, E: Any, columns: int, check: b
 
 
 def _vmap_along(op: Any, info: Any, in_dims: Any, D: Any, E: Any, b: Any, check: bool) -> Any:
-    """Of factor_solve, likelihood and marginals."""
+    """Batches factor_solve, likelihood and marginals."""
     of_D, of_E, of_b = in_dims[:3]
     dims = _dims(D, of_D)
     if of_D is None and of_E is None:

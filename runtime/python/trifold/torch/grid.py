@@ -151,6 +151,6 @@ def _of_stencil(rows: Any, columns: Any, factor: Factor) -> Any:
 
 
 def _neighbour(padded: Any, k: int, at: int) -> Any:
-    """What each pixel has at its neighbour k, of an array with one more pixel on each side. ``at``: the axis of H."""
+    """Values of each pixel's neighbour k, of an array with one more pixel on each side. ``at``: the axis of H."""
     height, width = padded.shape[at] - 2, padded.shape[at + 1] - 2
     return padded.narrow(at, k // 3, height).narrow(at + 1, k % 3, width)

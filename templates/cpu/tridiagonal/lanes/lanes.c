@@ -8,7 +8,7 @@
 /* m: the most right-hand sides of a call that is not in slices. Those of a block are stored n by as many as the call has, row-major. */
 enum { m = MOST_BESIDE, AREA = n * n, TILE = TILE_SIDE, RHS_TILE = m < TILE ? m : TILE };
 
-/* Those of a call. */
+/* Right-hand sides of a call. */
 INLINE int width_of(const trifold_args* args) { return (int)columns_of(args); }
 
 _Static_assert(INTERLEAVE == LANES, "groups fill their vectors");

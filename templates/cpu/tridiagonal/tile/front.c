@@ -272,7 +272,7 @@ INLINE vec larger_quotients(vec most, const real* d, const real* reciprocal, con
     const bits quotient = (bits)(entry * scale * scale), greater = quotient > (bits)most; /* positive numbers are ordered as integers are */
     return (vec)((greater & quotient) | (~greater & (bits)most));
 }
-/* The same with the terms that options add. */
+/* larger_quotients with the terms that options add. */
 COLD vec larger_quotients_with_terms(vec most, const trifold_args* args, integer member, integer block, const real* reciprocal) {
     for (integer k = 0; k < n; ++k) {
         const real entry = d_of(args, member, block)[k * (D_ROW + D_COLUMN)] + diagonal_term(args, member, block, k);
@@ -280,8 +280,8 @@ COLD vec larger_quotients_with_terms(vec most, const trifold_args* args, integer
     }
     return most;
 }
-/* The same for all entries of a factored front. The chain does this one front late. The entries are in the cache by then, and the processor
- * overlaps the work with the next front's pivots. */
+/* larger_quotients for all entries of a factored front. The chain does this one front late. The entries are in the cache by then, and the
+ * processor overlaps the work with the next front's pivots. */
 INLINE vec larger_reductions(vec most, const trifold_args* args, integer member, integer block, const real* factor) {
     const real *d = d_of(args, member, block), *reciprocal = factor + n * LD;
     if (__builtin_expect(args->diagonal || args->shift, 0)) return larger_quotients_with_terms(most, args, member, block, reciprocal);
