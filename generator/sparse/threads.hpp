@@ -8,8 +8,7 @@
 /// All cores of the host, for what is made of a pattern.
 namespace trifold::sparse {
 
-/// Calls work(first, end) for parts of 0 .. count, each of at least `least`, in threads of their own. Rethrows the exception of the first
-/// part that throws.
+/// Calls work(first, end) in threads, for parts of 0 .. count of at least `least` each. Rethrows the exception of the first that throws.
 template <class Work>
 void for_ranges(std::int64_t count, std::int64_t least, const Work& work) {
     const auto parts = std::clamp<std::int64_t>(count / least, 1, std::max(1U, std::thread::hardware_concurrency()));

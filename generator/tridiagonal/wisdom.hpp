@@ -36,8 +36,7 @@ bool is_open(const Tuning& tuning);
 Resolved resolve(const Spec& spec, const Target& target, const Tuning& tuning, std::string_view device,
                  std::span<const Wisdom* const> files);
 
-/// Chooses as choose(spec, target, tuning) does, with what `resolve` found. The Program is the one of the same schedule and variant pinned
-/// by hand.
+/// Chooses as choose(spec, target, tuning) does, with what `resolve` found. The Program is that of the pinned schedule and variant.
 Choice choose(const Spec& spec, const Target& target, const Resolved& resolved);
 
 }  // namespace trifold

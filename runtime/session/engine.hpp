@@ -47,8 +47,7 @@ class Engine {
 
     /// The stream that the copies of a host call and its launches share.
     virtual Stream host_stream() const = 0;
-    /// Address at which the device sees an array of the host: itself on the CPU, else memory kept for arrays of this name, grown where
-    /// needed.
+    /// Address of a host's array as the device sees it: itself on the CPU, else memory kept for arrays of this name, grown where needed.
     virtual void* device_array(std::string_view name, const void* host, std::int64_t bytes) = 0;
     virtual void upload(void* device, const void* host, std::int64_t bytes) = 0;
     virtual void download(void* host, const void* device, std::int64_t bytes) = 0;

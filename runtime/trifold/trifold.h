@@ -207,9 +207,8 @@ trifold_code trifold_outcomes(trifold_solver* solver, trifold_outcome* outcomes,
 trifold_code trifold_log_determinant(trifold_solver* solver, double* values, int64_t capacity, int64_t* count);
 trifold_code trifold_quadratic(trifold_solver* solver, double* values, int64_t capacity, int64_t* count);
 
-/* Condition numbers as of Solver::reciprocal_condition, from the host's D and E that were factored: one entry for each member of the
- * options, or the spec. The functions are trifold_reciprocal_condition_host_f32 and _f64; of the call below them, arrays, precision and
- * options count. */
+/* Results of Solver::reciprocal_condition, from the host's D and E that were factored: an entry for each member of the options, or the
+ * spec. The functions are trifold_reciprocal_condition_host_f32 and _f64; of the call below them, arrays, precision and options count. */
 trifold_code trifold_reciprocal_condition(trifold_solver* solver, const trifold_call* call, double* values, int64_t capacity,
                                           int64_t* count);
 #define TRIFOLD_CONDITION(family, suffix, bits, name, parameters, in)                                                        \
@@ -470,8 +469,7 @@ enum {
 };
 
 /* Counterpart of trifold::SparseSpec in trifold/sparse_spec.hpp. Values are [batch][entries][block][block]; B and X are
- * [batch][rows][block][columns].
- */
+ * [batch][rows][block][columns]. */
 typedef struct {
     size_t size;
     int64_t block, rhs, batch;
@@ -519,8 +517,7 @@ typedef struct {
 } trifold_sparse_tuning;
 void trifold_sparse_tuning_init(trifold_sparse_tuning* tuning);
 
-/* Counterpart of trifold::SparseOptions, for one call. `relative` is TRIFOLD_SPARSE_USUAL_TOLERANCE at first: 1e-8, or 1e-5 in single
- * precision. */
+/* Counterpart of trifold::SparseOptions. `relative` is TRIFOLD_SPARSE_USUAL_TOLERANCE at first: 1e-8, or 1e-5 in single precision. */
 #define TRIFOLD_SPARSE_USUAL_TOLERANCE (-1.0)
 typedef struct {
     size_t size;

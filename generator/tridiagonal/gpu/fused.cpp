@@ -30,8 +30,7 @@ LevelSizes sizes_of(const Problem& problem) {
 
 std::string refuses(const Problem& problem) {
     const auto sizes = sizes_of(problem);
-    if (sizes.threads == warp_lanes(problem.target) &&
-        sizes.padded > sizes.tile)  // no other warp updates what is behind while one factors a tile
+    if (sizes.threads == warp_lanes(problem.target) && sizes.padded > sizes.tile)  // no warp is left to update what is behind a tile
         return fmt::format("variant 'fused' needs more than one warp for n = {}; give fused_warps of at least 2", problem.spec.block);
     return fits(sizes, problem.target) ? "" : too_large(fused_variant.name, sizes, problem);
 }

@@ -52,8 +52,8 @@ std::int64_t panels(const Level& level, bool is_left) {
     return most;
 }
 
-/// Chains of one front in a level that has longer ones too. Thread blocks claim the longer ones one after another, and these are spread
-/// between them.
+/// Chains of one front in a level that has longer ones too. Thread blocks claim the longer ones in order, and these are spread between
+/// them.
 struct Singles {
     std::int64_t first = 0, count = 0;  ///< numbers of chains
 };

@@ -11,8 +11,7 @@ extern "C" {
 typedef void (*trifold_clang_result)(void* context, const char* object, size_t object_bytes, const char* log, size_t log_bytes);
 
 /* Compiles one unit of C, or of HIP where the options have an --offload-arch, and links it into a shared object. `directory` is private to
- * the caller, for temporary files. `threads` limits how many threads generate code. Returns 0 on success. May be called from many threads.
- */
+ * the caller, for temporary files. At most `threads` threads generate code. Returns 0 on success. May be called from many threads. */
 int trifold_clang_compile(const char* source, size_t source_bytes, const char* const* options, size_t option_count, const char* directory,
                           trifold_clang_result result, void* context, unsigned threads);
 /* The version of the Clang that is loaded, such as "19.1.7". */

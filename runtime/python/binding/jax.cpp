@@ -184,8 +184,7 @@ Factors::Borrowed borrowed_for(Factors& factors, Call call, const Buffers& buffe
     return through(factors, buffers, stream);
 }
 
-/// D and E of a call. Rows of blocks [A(i, i - 1), A(i, i), A(i, i + 1)] have both: D is the middle third, and E the first one from row 1
-/// on.
+/// D and E of a call. Rows of blocks [A(i, i - 1), A(i, i), A(i, i + 1)] have both: E is the first third from row 1 on, D the second.
 template <class Real>
 std::pair<const Real*, const Real*> matrix_of(const Spec& spec, const Buffers& buffers) {
     const auto* const d = buffers.read<Real>(0);

@@ -1,6 +1,5 @@
 /* The pivot block W of a front that several thread blocks share, one for the columns of each panel. Columns are factored panel by panel, in
  * a launch each. A launch applies the panel that the launch before it factored, and factors the next one:
- *
  *   columns        launch 0     launch 1              launch 2              launch 3
  *   panel 0        factor 0     -                     move rows             move rows
  *   panel 1                     U, update, factor 1   -                     move rows
@@ -11,12 +10,9 @@
  *
  * Thread blocks wait for the launch before theirs (`wait_for_launches`), and never for one another. The one with the next panel updates it
  * first and factors it at once, so a panel never waits for the update of other columns. "U" moves rows and solves them with the panel's
- * triangle of L; rows move where there is pivoting, and symmetric matrices have no U.
- *
- * Within factor p a thread has a few rows, and warps wait for one another once a column, at B:
- *
+ * triangle of L; rows move where there is pivoting, and symmetric matrices have no U. Within factor p a thread has a few rows, and warps
+ * wait for one another once a column, at B:
  *   each warp | offers its best pivot |B| reads the best of all | next column, its best pivot | the other columns | offers it |B| ...
- *
  * A key has the leading digits of a candidate's size and, below these, its lane or warp: the largest key names the pivot and its owner.
  * Offers of even and odd columns have places of their own, so that one barrier a column is enough. Rows move when all columns are done. */
 #include "gpu/grid/entry.cuh"
@@ -257,9 +253,7 @@ TRIFOLD_DEVICE void factor_panel(const Context& c, const Front& f, StepChip<Colu
     }
 }
 
-/* Treats one step with the thread blocks (box, tile) of a launch. A tile has `Columns` columns of W. In tiles before the panel rows are
- * moved. Tiles behind it are updated, and the first of these is the next panel, which is factored. Further thread blocks note the panel's
- * pivots, and invert the diagonal tiles whose rows move no more. */
+/* Treats one step with the thread blocks (box, tile) of a launch: a tile has `Columns` columns of W, and the helpers come last. */
 template <int Columns, int Rows, int Threads>
 TRIFOLD_DEVICE void step(const Context& c) {
     static_assert(sizeof(StepChip<Columns, Rows, Threads>) <=

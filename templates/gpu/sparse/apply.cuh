@@ -1,6 +1,5 @@
 /* The preconditioner of a subdomain, a thread block each. Its vector v is in shared memory, and M^-1 v takes its place, level by level of
  * L, then of U. Levels come through a ring: one lane of the last warp fetches them, and all other warps, the sweepers, compute. In time:
- *
  *   fetching lane   | wait E(k - 2) | copy level k | wait E(k - 1)        | copy level k + 1 |
  *                                                F(k)                                     F(k + 1)
  *   sweepers        | finish k - 2, take k - 1 |B| finish k - 1 | take k   |B| finish k | take k + 1   |B|
@@ -11,14 +10,10 @@
  *           waits until as many levels have left as lie in the place of its next one (`needs`; in the drawing the ring holds two levels).
  *   B       named barrier 1, of the sweepers: behind it rows of level k - 1 are known, and level k is in registers.
  *
- * `take` reads a row's values out of the ring, `finish` subtracts their products with v. Only v is left to be read behind a barrier. Two
- * cases differ:
- *   - before the first level of U is taken, one more B: D^-1 v needs all of L's result;
- *   - where a row has more entries than its lane keeps, `finish` reads the ring too, so that the level leaves a barrier later.
- * A barrier waits for no loads. So lanes fence theirs before B, or the copy engine would overwrite what they have not read yet.
- *
- * Without a ring (no bulk copies, or one application of M') all threads sweep, with a block barrier behind each level. No thread block
- * waits for another. */
+ * `take` reads a row's values out of the ring, `finish` subtracts their products with v. Before the first level of U is taken there is one
+ * more B: D^-1 v needs all of L's result. If a row has more entries than its lane keeps, `finish` reads the ring too, and the level leaves
+ * a barrier later. A barrier waits for no loads, so lanes fence theirs before B: the copy engine would overwrite what they have not read.
+ * Without a ring (no bulk copies, or one application of M') all threads sweep, with a block barrier behind each level. */
 #include "gpu/sparse/factor.cuh"
 
 /* The product that the blocks of a slot take from component i of the level's row t. */
@@ -117,8 +112,7 @@ TRIFOLD_DEVICE Chip make_chip(const Context& c) {
     return chip;
 }
 
-/* Fetches the levels of L and U, by one lane of the last warp, each when those before it have left its place. `before`: levels that
- * have been sent by earlier solutions of this launch. */
+/* Fetches the levels of L and U, by one lane of the last warp. `before`: levels that earlier solutions of this launch have fetched. */
 TRIFOLD_DEVICE void fetch_levels(const Context& c, const Stream& stream, const Chip& chip, unsigned before) {
     const int first = stream.first, count = stream.count;
     const char* records = at<const char>(c, c.launch.level_records);
@@ -242,8 +236,7 @@ TRIFOLD_DEVICE void finish(const Taken& taken, const Chip& chip, const Stage& l,
     chip.v[taken.own + i] = sum;
 }
 
-/* L and U level by level. Before the barrier that ends a level, each lane takes its part of the next one out of the ring, so that behind
- * the barrier only other rows' numbers remain to be read; and the ring is free for those behind it early. */
+/* Sweeps L and U level by level, as drawn on top: behind a barrier only other rows' numbers remain to be read. */
 TRIFOLD_DEVICE void sweep_levels(const Context& c, const Stream& stream, const Chip& chip, unsigned before) {
     const int first = stream.first, turn = stream.turn, count = stream.count;
     const Lane lane = lane_at<sweep_threads>(0);
@@ -365,8 +358,7 @@ TRIFOLD_DEVICE trifold_int exponent_of_x(const Context& c, const Part& part, con
     return right_exponent(c, part.first * block + k) - s.scale;
 }
 
-/* Stores M^-1 of the vector. Factors are those of the scaled A times its scale. Without factors M is 1 / scale, so that numbers stay in
- * the range. */
+/* Stores M^-1 of the vector. Factors are of the scaled A times its scale. Without them M is 1 / scale, so numbers stay in the range. */
 TRIFOLD_DEVICE void store_solved(const Context& c, const Part& part, const trifold_sparse_state& s, const Pieces& w, const real* v,
                                  int threads, real scale) {
 #if METHOD == METHOD_GMRES
@@ -474,8 +466,7 @@ TRIFOLD_DEVICE void end_column(const Context& c, const Part& part, const Chip& c
         store_solved(c, part, *state_of(c, system), pieces_of(c, part, system), chip.v, threads, scale_of(c));
     }
 }
-/* Solves for one column. If factors go through a ring, one thread of the last warp fetches them from the first moment on, and the others do
- * all else. */
+/* Solves for one column. If factors go through a ring, one thread of the last warp fetches them meanwhile, and the others do all else. */
 template <bool plain>
 TRIFOLD_DEVICE void precondition_column(const Context& c, const Part& part, const Chip& chip, trifold_int column, unsigned round) {
     const bool by_ring = goes_through_ring<plain>(c);

@@ -36,8 +36,7 @@ constexpr bool sweeps_reread = TRIFOLD_SWEEP_REREADS;  /* they read a thread's n
 /* Columns of the diagonal tiles whose inverses a front makes and uses: of a front that waits for its neighbours, and of others;
  * measured. */
 constexpr int long_inverse = TRIFOLD_LONG_INVERSE, short_inverse = TRIFOLD_SHORT_INVERSE;
-constexpr trifold_int waiting_fronts =
-    TRIFOLD_WAITING_FRONTS; /* fronts wait at levels of at most this number of fronts of all members; measured */
+constexpr trifold_int waiting_fronts = TRIFOLD_WAITING_FRONTS; /* fronts wait at levels of at most as many, of all members; measured */
 
 /* Places in the workspace through which fronts communicate, in bytes from its start. */
 struct FlowOffset {

@@ -109,8 +109,7 @@ TRIFOLD_DEVICE real sum_of_eight(const real* row, int row_step, const real* valu
     return sum[0] + sum[1];
 }
 
-/* Solves right-hand sides, which are dealt out to the warps of the stack, a row a lane. All lanes read a tile's results in shared memory.
- */
+/* Solves right-hand sides, dealt out to the warps of the stack, a row a lane. All lanes read a tile's results in shared memory. */
 TRIFOLD_DEVICE bool owns_rider_row() { return thread_index() % warp_lanes < padded; }
 TRIFOLD_DEVICE int first_rider() { return front_thread() / warp_lanes - pivot_warps; }
 TRIFOLD_DEVICE RiderLook look_at_rider(const trifold_args& args, trifold_int member, const Front& front, int c) {
