@@ -49,7 +49,9 @@ def stokes(cells):
 
 
 def simplices(dimensions, count, local, block=1, free=False):
-    """Linear elements on triangles or tetrahedra between random points, zero at the hull unless free. local: of gradients [i, axis] and volume."""
+    """Linear elements on triangles or tetrahedra between random points, zero at the hull unless free.
+
+    local: the matrix of one, from its gradients [i, axis] and its volume."""
     points = np.random.default_rng(3).random((count, dimensions))
     mesh = Delaunay(points)
     edges = points[mesh.simplices[:, 1:]] - points[mesh.simplices[:, :1]]
