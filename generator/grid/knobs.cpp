@@ -7,41 +7,13 @@
 namespace trifold::grid {
 namespace {
 
-constexpr std::string_view blocks_of = "thread blocks of the kernel for which a multiprocessor has registers";
-
 // Arrays of braces alone: then the lists of values live as long as they do.
 constexpr Knob cpu_knobs[] = {{"leaf_cells", "most cells of a leaf tile each way", {4, 5, 6, 8, 16}}};
 
 constexpr Knob gpu_knobs[] = {{"leaf_cells", "most cells of a leaf tile each way", {4}},
                               {"product_side", "rows and columns of a large front's update that a thread block computes", {64, 128}},
                               {"step_rows", "rows of a pivot block that its smallest thread blocks take", {128, 512}},
-                              {"panel_columns", "most columns of a large pivot block that are factored at a time", {2, 4, 8, 16, 32}},
-                              {"leaf_blocks", blocks_of, {12, 16, 20, 24}},
-                              {"tiny_blocks", blocks_of, {12, 16, 20, 24}},
-                              {"small_blocks", blocks_of, {16, 20, 24, 28}},
-                              {"middle_blocks", blocks_of, {3, 4, 5, 6}},
-                              {"large_blocks", blocks_of, {1, 2, 3}},
-                              {"huge_blocks", blocks_of, {1, 2}},
-                              {"assemble_blocks", blocks_of, {1, 2, 3, 4}},
-                              {"step_few_blocks", blocks_of, {2, 3, 4}},
-                              {"step_1_blocks", blocks_of, {1, 2}},
-                              {"step_2_blocks", blocks_of, {1, 2}},
-                              {"step_4_blocks", blocks_of, {1, 2}},
-                              {"step_8_blocks", blocks_of, {1, 2}},
-                              {"step_16_blocks", blocks_of, {1, 2}},
-                              {"panel_blocks", blocks_of, {1, 2, 3}},
-                              {"product_blocks", blocks_of, {2, 3, 4}},
-                              {"wide_product_blocks", blocks_of, {1, 2}},
-                              {"finish_blocks", blocks_of, {1, 2}},
-                              {"forward_small_blocks", blocks_of, {4, 5, 6, 8}},
-                              {"backward_small_blocks", blocks_of, {4, 6, 8, 10}},
-                              {"forward_blocks", blocks_of, {4, 5, 6, 8}},
-                              {"backward_blocks", blocks_of, {4, 6, 8, 10}},
-                              {"forward_pivots_blocks", blocks_of, {1, 2}},
-                              {"forward_kept_blocks", blocks_of, {1, 2, 3, 4}},
-                              {"backward_pivots_blocks", blocks_of, {1, 2}},
-                              {"backward_kept_blocks", blocks_of, {1, 2, 3, 4}},
-                              {"pixels_blocks", blocks_of, {1, 2, 4}}};
+                              {"panel_columns", "most columns of a large pivot block that are factored at a time", {2, 4, 8, 16, 32}}};
 
 }  // namespace
 

@@ -142,8 +142,8 @@ TEST_CASE("knobs of grids: rows decide what is not pinned, and every row takes o
     CHECK(values(decided(avx512), "leaf_cells") == Numbers{4});
     CHECK(values(decided(sm_90), "tiny_blocks") == Numbers{20});
     CHECK(values(decided(sm_90, "auto", 64), "step_rows") == Numbers{128, 512});  // many boxes below, few on top
-    CHECK(values(decided(sm_90, "fronts:step_rows=512,leaf_blocks=16", 64), "step_rows") == Numbers{512});
-    CHECK(values(decided(sm_90, "fronts:step_rows=512,leaf_blocks=16"), "leaf_blocks") == Numbers{16});
+    CHECK(values(decided(sm_90, "fronts:step_rows=512,product_side=64", 64), "step_rows") == Numbers{512});
+    CHECK(values(decided(sm_90, "fronts:step_rows=512,product_side=64", 64), "product_side") == Numbers{64});
     for (const auto& target : {avx512, sm_90, gfx942}) {
         const auto asked = decided(target);
         for (const auto& one : asked) CHECK(one.row != nullptr);

@@ -464,12 +464,9 @@ constexpr Knob knobs[] = {
     {"wide_diagonal_first", "whether it factors the next diagonal tile before the rest of an update", {0, 1}},
     {"sweep_registers", "registers of a thread that sweeps", {56, 64, 72, 80, 96, 128}},
     {"sweep_columns", "right-hand sides of a panel, at most", {1, 2, 4, 8}},
-    {"sweep_waves", "waves of thread blocks, at least, into which panels of right-hand sides part a sweep", {1, 2, 4, 8, 16}},
     {"sweep_rereads", "whether sweeps compute a thread's number again at each use", {0, 1}},
     {"sweep_is_full", "whether sweeps have more fronts than the device holds", {0, 1}},
-    {"waiting_fronts", "fronts of a level, at most, that make long inverses while they wait", {0, 256, 512, 1024, 2048, 4096}},
-    {"long_inverse", "columns of a long inverse", {8, 16, 32}},
-    {"short_inverse", "columns of the inverse of a front that does not wait", {8, 16, 32}}};
+    {"waiting_fronts", "fronts of a level, at most, that make long inverses while they wait", {0, 256, 512, 1024, 2048, 4096}}};
 
 }  // namespace
 

@@ -52,8 +52,7 @@ std::vector<std::string> templates(const Design& design) { return entry_of(desig
 
 constexpr Knob knobs[] = {bake,
                           {"fused_warps", "warps that share a front", {1, 2, 4, 8}},
-                          {"level_registers", "registers of a thread that factors", {64, 96, 128, 168, 255}},
-                          {"level_sweep_registers", "registers of a thread that sweeps", {64, 96, 128, 168, 255}}};
+                          {"level_registers", "registers of a thread that factors", {64, 96, 128, 168, 255}}};
 
 }  // namespace
 

@@ -44,8 +44,7 @@ std::vector<std::string> templates(const Design& design) { return entry_of(desig
 
 constexpr Knob knobs[] = {bake,
                           {"row_vectors", "vectors of rows that a thread has of a tile", {1, 2}},
-                          {"level_registers", "registers of a thread that factors", {64, 96, 128, 168, 255}},
-                          {"level_sweep_registers", "registers of a thread that sweeps", {64, 96, 128, 168, 255}}};
+                          {"level_registers", "registers of a thread that factors", {64, 96, 128, 168, 255}}};
 
 }  // namespace
 

@@ -336,8 +336,7 @@ constexpr Knob knobs[] = {bake,
                           {"stages", "copies that are on their way", {1, 2, 3, 4, 6, 8}},
                           {"rank_levels", "last levels whose sums are those of twice as many ranks each", {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
                           {"tile_blocks", "thread blocks that share a multiprocessor while they factor", {1, 2, 3, 4}},
-                          {"tile_sweep_registers", "registers of a thread that sweeps", {64, 80, 96, 128, 168}},
-                          {"group_bytes", "bytes of counters that fronts which go side by side have", {2048, 4096, 8192, 16384, 32768}}};
+                          {"tile_sweep_registers", "registers of a thread that sweeps", {64, 80, 96, 128, 168}}};
 
 }  // namespace
 
