@@ -46,21 +46,22 @@ def pieces_of_scripts(text):
             yield number, found[1]
 
 
-def pieces(suffix, text):
+def pieces(name, text):
+    suffix = pathlib.PurePath(name).suffix
     if suffix in C_LIKE:
         return pieces_of_c(text)
     if suffix in (".py", ".pyi") or re.match(r"#!.*python", text):
         return pieces_of_python(text)
-    if suffix in (".txt", ".cmake") or text.startswith("#!"):
+    if suffix in (".txt", ".cmake") or name.endswith("Makefile") or text.startswith("#!"):
         return pieces_of_scripts(text)
     return ()
 
 
-def comments(suffix, text):
+def comments(name, text):
     """Lines and words of comments. Lines of comment below one another are one comment."""
     gathered, end = [], 0
     lines = text.splitlines()
-    for number, piece in pieces(suffix, text):
+    for number, piece in pieces(name, text):
         words = " ".join(re.sub(r"^\s*(?:///?<?|/\*+<?|\*+/?|#+:?|r?\"\"\")? ?|\s*\*/$|\"\"\"$", "", line) for line in piece.split("\n"))
         is_alone = lines[number - 1].strip().startswith(piece.split("\n", maxsplit=1)[0])
         goes_on = gathered and is_alone and number == end + 1 and piece.startswith(("//", "#"))
@@ -75,7 +76,7 @@ def comments(suffix, text):
 
 def problems_of(path, text):
     is_clean = path.startswith(CLEAN) and not path.startswith(LATER)
-    for number, words in comments(pathlib.PurePath(path).suffix, text):
+    for number, words in comments(path, text):
         if BEGINNINGS.match(words) or (is_clean and CLAUSES.match(words)):
             yield f"{path}:{number}: a comment begins: {words[:80]}"
         for found in IDIOMS.finditer(words):
