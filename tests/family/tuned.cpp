@@ -2,13 +2,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <cstdlib>
+#include <thread>
 #include <trifold/error.hpp>
 
 #include "tests/family/solver.hpp"
 #include "tools/tune/family.hpp"
 #include "tools/tune/grid/family.hpp"
-#include "tools/tune/registry.hpp"
 #include "tools/tune/sparse/family.hpp"
 #include "tools/tune/tridiagonal/family.hpp"
 
@@ -42,68 +44,68 @@ std::int64_t group_rows(const Candidate& candidate) {
     return pinned == variant.pinned.end() ? 3 : pinned->second;
 }
 
-/// L and x of a batch, of ones and of 1 / (1 + column).
+/// For tests of what becomes of a candidate that ends its process, or never ends: the one with tasks of 8 rows does what TEST_TRIAL says.
+void misbehave(std::int64_t rows) {
+    const auto* how = std::getenv("TEST_TRIAL");
+    if (how == nullptr || rows != 8) return;
+    if (std::string_view(how) == "crash") std::abort();
+    for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
+}
+
+/// y = L' L x of ones and of 1 / (1 + column); y is "x", where results go.
 struct TriangularData : PointData {
-    explicit TriangularData(const json& tree) : spec(spec_of(tree)) {
-        const auto n = static_cast<std::size_t>(spec.block), members = static_cast<std::size_t>(spec.batch);
-        l.assign(n * n * members, 1);
-        for (std::size_t k = 0; k < n * members; ++k) x.push_back(1 / (1.0 + static_cast<double>(k % n)));
+    TriangularData(const json& tree, DeviceTools& tools, std::int64_t sets) : PointData(tools, Precision::f64, sets), spec(spec_of(tree)) {
+        const auto n = spec.block;
+        std::vector<double> ones(1, 1.0);
+        for (std::int64_t k = 0; k < n; ++k) member.push_back(1 / (1.0 + static_cast<double>(k)));
+        arrays.add("l", ones, n * n * spec.batch);
+        arrays.add("given", member, n * spec.batch);
+        arrays.add_zeros("x", n * spec.batch, true);
     }
     std::unique_ptr<tune::Prepared> prepare(const Point& point, const Candidate& candidate, const Device& device) const override;
+    std::vector<double> result(const std::string& array) const override { return arrays.read(array, 0, spec.block); }
+    /// Row r of y is the sum of the prefix sums of x from r on.
+    double residual() const override {
+        const auto y = result("x");
+        double worst = 0;
+        for (std::size_t row = 0; row < y.size(); ++row) {
+            double expected = 0, prefix = 0;
+            for (std::size_t k = 0; k < y.size(); ++k) {
+                prefix += member[k];
+                if (k >= row) expected += prefix;
+            }
+            worst = std::max(worst, std::abs(y[row] / expected - 1));
+        }
+        return worst;
+    }
     TriangularSpec spec;
-    std::vector<double> l, x;
+    std::vector<double> member;
 };
 
 class PreparedTriangular : public tune::Prepared {
   public:
-    PreparedTriangular(const TriangularData& data, std::shared_ptr<const trifold::Prepared> prepared)
-        : data_(data), prepared_(std::move(prepared)), solver_(data.spec, prepared_), y_(data.x.size()) {}
-    const Program& program() const override { return prepared_->program; }
+    PreparedTriangular(const TriangularData& data, std::shared_ptr<const trifold::Prepared> prepared, std::int64_t rows)
+        : data_(data), prepared_(std::move(prepared)), solver_(data.spec, prepared_), rows_(rows) {}
     const std::vector<KernelResources>& resources() const override { return prepared_->report().kernels; }
-    /// Row r of y is the sum of the prefix sums of x from r on.
-    double residual() override {
-        apply();
-        double worst = 0;
-        for (std::int64_t row = 0; row < data_.spec.block; ++row) {
-            double expected = 0, prefix = 0;
-            for (std::int64_t k = 0; k < data_.spec.block; ++k) {
-                prefix += data_.x[static_cast<std::size_t>(k)];
-                if (k >= row) expected += prefix;
-            }
-            worst = std::max(worst, std::abs(y_[static_cast<std::size_t>(row)] / expected - 1));
-        }
-        return worst;
+    void run(const std::string&, std::int64_t set) override {
+        misbehave(rows_);
+        const auto array = [&](const char* name) { return static_cast<double*>(data_.arrays.pointer(name, set)); };
+        solver_.apply_on_host(array("l"), array("given"), array("x"), data_.spec.batch);
     }
-    Outputs outputs() override {
-        apply();
-        return {{{"apply", y_}}, {"ok"}};
-    }
-    Timed timed(const std::string&) override {
-        return [this] {
-            const auto begin = std::chrono::steady_clock::now();
-            apply();
-            return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-        };
-    }
+    void check() override {}
+    Outputs numbers(const std::string&) override { return {{}, {"ok"}}; }
 
   private:
-    void apply() { solver_.apply_on_host(data_.l.data(), data_.x.data(), y_.data(), data_.spec.batch); }
     const TriangularData& data_;
     std::shared_ptr<const trifold::Prepared> prepared_;
     TriangularSolver solver_;
-    std::vector<double> y_;
+    std::int64_t rows_;
 };
 
 std::unique_ptr<tune::Prepared> TriangularData::prepare(const Point& point, const Candidate& candidate, const Device& device) const {
-    return std::make_unique<PreparedTriangular>(*this, prepare_triangular(spec, device, point.workers, group_rows(candidate)));
+    const auto rows = group_rows(candidate);
+    return std::make_unique<PreparedTriangular>(*this, prepare_triangular(spec, device, point.workers, rows), rows);
 }
-
-/// It has none of its own: problems come from files.
-struct NoRanges : SpecRanges {
-    void add_to(CLI::App&) override {}
-    bool given() const override { return false; }
-    std::vector<json> specs(const CommonRanges&) const override { return {}; }
-};
 
 ProblemKey key_of(const Point& point, const Target& target) {
     return {.target = target,
@@ -118,11 +120,10 @@ ProblemKey key_of(const Point& point, const Target& target) {
 const TunedFamily triangular{
     .name = "triangular",
     .operations = {"apply"},
-    .sizes = {{"block", "n"}, {"rhs", "m"}},
-    .member = "system",
+    .sizes = {"block", "rhs"},
+    .usual = {{"apply", 1}},
     .parse = parse,
     .notes = [](const json&) { return std::string(); },
-    .ranges = []() -> std::unique_ptr<SpecRanges> { return std::make_unique<NoRanges>(); },
     .standard = [](const Point&, const Target&, std::string_view) { return Candidate{"rows", "plain"}; },
     .others = [](const Point&, const Target&, bool) { return std::vector<Candidate>(); },
     .complete = [](const Point&, const Target&, const Candidate& candidate) { return group_rows(candidate), candidate; },
@@ -133,12 +134,11 @@ const TunedFamily triangular{
         [](const Point& point, const Target& target, const Candidate& candidate) {
             return generate_triangular(spec_of(point.spec), target, point.workers, group_rows(candidate));
         },
-    .modelled = nullptr,
+    .experiments = {{{"apply"}}},
     .data_bytes = [](const json& spec) { return 8 * spec.at("batch").get<std::int64_t>() * spec.at("block").get<std::int64_t>(); },
-    .data = [](const json& spec, std::uint64_t, DeviceTools&, std::int64_t) -> std::unique_ptr<PointData> {
-        return std::make_unique<TriangularData>(spec);
+    .data = [](const json& spec, std::uint64_t, DeviceTools& tools, std::int64_t sets) -> std::unique_ptr<PointData> {
+        return std::make_unique<TriangularData>(spec, tools, sets);
     },
-    .work = [](const json&, std::string_view) { return std::optional<bench::Work>(); },
     .owns = [](const ProblemKey& key) { return key.kind == "triangular"; },
     .key = key_of,
     .spec = [](const ProblemKey& key) { return parse({{"block", std::stoll(key.size)}, {"batch", key.batch}}); }};

@@ -74,17 +74,43 @@ TEST_CASE("another family in the command's table: a verb that it has not got say
 TEST_CASE("another family in the tuner's table: its knob is searched, and what was decided is a row of wisdom") {
     const Scratch scratch;
     scratch.write("points.jsonl", "{\"family\": \"triangular\", \"block\": 8, \"batch\": 2}\n{\"block\": 2, \"horizon\": 3}\n");
-    const auto run = [&](const std::string& arguments) { return run_trifold(scratch.path, "tune " + arguments, "TRIFOLD_WISDOM=wisdom"); };
-    const auto ran = run("points.jsonl --device cpu --hot --database t.db --json");
+    const auto run = [&](const std::string& arguments, const std::string& environment = "") {
+        return run_trifold(scratch.path, "tune " + arguments, "TRIFOLD_WISDOM=wisdom " + environment);
+    };
+    const auto ran = run("points.jsonl --device cpu --hot --log t.jsonl --json");
     INFO(ran.err);
     REQUIRE(ran.status == 0);
     const auto json = ran.json();
     CHECK(json.at("decided") == 2);
-    CHECK(json.at("results").at(0).at("point") == "8x1x2 f64 apply");
+    CHECK(json.at("results").at(0).at("point") == "8x1x2 f64");
     CHECK(json.at("results").at(0).at("decision").at("trials") == 3);  // of 1, 3 and 8 rows
     CHECK(has(scratch.read("wisdom"), "\ttriangular\t"));
-    CHECK(run("show --database t.db --family triangular --json").json().at("decisions").size() == 1);
-    CHECK(run("import wisdom --database other.db --json").json().at("decisions") == 2);
+    CHECK(run("show --log t.jsonl --family triangular --json").json().at("decisions").size() == 1);
     scratch.write("bad.jsonl", "{\"family\": \"triangular\", \"rows\": 8}\n");
-    CHECK(has(run("bad.jsonl --device cpu --database t.db").err, "a triangular system has no 'rows'"));
+    CHECK(has(run("bad.jsonl --device cpu --log t.jsonl").err, "a triangular system has no 'rows'"));
+}
+
+TEST_CASE("tune: a candidate that ends its process, or never ends, fails alone, and is not tried again") {
+    const Scratch scratch;
+    scratch.write("points.jsonl", "{\"family\": \"triangular\", \"block\": 8}\n");
+    for (const auto& [how, verdict, why] : {std::tuple("crash", "fails", "the process that measured it was killed by signal 6"),
+                                            std::tuple("hang", "times_out", "it had not ended after 0.5 s on the device")}) {
+        const auto run = [&](const std::string& more) {
+            return run_trifold(
+                scratch.path,
+                fmt::format("tune points.jsonl --device cpu --hot --timeout 0.5 --no-export --log {}.jsonl --json {}", how, more),
+                fmt::format("TEST_TRIAL={}", how));
+        };
+        const auto ran = run("");
+        INFO(ran.err);
+        REQUIRE(ran.status == 0);
+        CHECK(ran.json().at("complete") == true);
+        CHECK(ran.json().at("decided") == 1);
+        CHECK(ran.json().at("failures") == nlohmann::json{{verdict, 1}});
+        const auto failed = run_trifold(scratch.path, fmt::format("tune show --failures --log {}.jsonl --json", how)).json().at("failures");
+        REQUIRE(failed.size() == 1);
+        CHECK(failed.at(0).at("variant") == "plain:group_rows=8");
+        CHECK(has(failed.at(0).at("why"), why));
+        CHECK(run("--effort full").json().at("failures").empty());
+    }
 }

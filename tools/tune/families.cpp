@@ -5,7 +5,6 @@
 #include <trifold/error.hpp>
 
 #include "tools/tune/family.hpp"
-#include "tools/tune/registry.hpp"
 
 namespace trifold::tune {
 namespace {
@@ -49,6 +48,11 @@ Objective ordered(const Objective& objective, const TunedFamily& family) {
     return result;
 }
 
+bool has_operation(const nlohmann::json& spec, std::string_view name) {
+    const auto& names = spec.at("operations");
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 void check_key(const WisdomRow& row) { family_of(row.key).spec(row.key); }
 
 std::string refusal_of(const WisdomRow& row) try {
@@ -58,6 +62,17 @@ std::string refusal_of(const WisdomRow& row) try {
     return {};
 } catch (const SpecError& error) {
     return error.what();
+}
+
+WisdomRow row_of(const Decision& decision) {
+    const auto driver = decision.machine.driver.empty() ? "" : fmt::format("driver {}; ", decision.machine.driver);
+    return {.device = decision.machine.device,
+            .key = family_of(decision.point).key(decision.point, parse_target(decision.machine.target)),
+            .objective = to_string(decision.point.objective),
+            .pins = {decision.winner.schedule, decision.winner.variant},
+            .seconds = decision.seconds,
+            .default_seconds = decision.standard_seconds,
+            .measured = fmt::format("generator {}; {}effort {}; {} trials", decision.generator, driver, decision.effort, decision.trials)};
 }
 
 }  // namespace trifold::tune

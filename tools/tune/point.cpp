@@ -58,7 +58,7 @@ Objective parse_objective(std::string_view text) {
 std::string to_string(const Point& point) {
     const auto& family = family_of(point);
     const auto batch = number_in(point, "batch"), rhs = number_in(point, "rhs");
-    auto text = fmt::format("{}x{}", number_in(point, family.sizes[0].field), number_in(point, family.sizes[1].field));
+    auto text = fmt::format("{}x{}", number_in(point, family.sizes[0]), number_in(point, family.sizes[1]));
     if (batch != 1) text += fmt::format("x{}", batch);
     text += fmt::format(" {}", to_string(precision_of(point)));
     if (rhs != 1) text += fmt::format(" m={}", rhs);

@@ -38,11 +38,6 @@ json take_field(json& object, const char* name) {
 /// A Spec of whichever family it names.
 json parsed(const json& spec) { return family_of(spec).parse(spec); }
 
-bool has_operation(const json& spec, std::string_view name) {
-    const auto& names = spec.at("operations");
-    return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 /// The family's usual objective; where the Spec has not all its operations, the first of those.
 Objective usual_of(const json& spec) {
     const auto& usual = family_of(spec).usual;

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <iterator>
 #include <set>
@@ -75,17 +76,26 @@ std::string usual_objectives() {
     return fmt::format("{}", fmt::join(all, ", "));
 }
 
-/// A Spec of ranges, with whatever an objective asks for.
-Point point_with(nlohmann::json spec, const Objective& objective, int workers) {
+/// The Spec of options, with whatever an objective asks for.
+Point point_with(const nlohmann::json& spec, const Objective& objective, int workers) {
     const auto& family = family_of(spec);
     const auto in_order = ordered(objective, family);
     try {
         return with_operations({family.parse(spec), workers, in_order});
     } catch (const SpecError& error) {
-        throw SpecError(fmt::format("{}x{} {} cannot be tuned: {}", spec.at(family.sizes[0].field).get<std::int64_t>(),
-                                    spec.at(family.sizes[1].field).get<std::int64_t>(), spec.at("precision").get<std::string>(),
-                                    error.what()));
+        throw SpecError(fmt::format("{} cannot be tuned: {}", spec.dump(), error.what()));
     }
+}
+
+const SpecOption block{"--block", "block", "Block sizes", "", true};
+const std::array common{SpecOption{"--batch", "batch", "Systems or images solved at once", "1", true},
+                        SpecOption{"--rhs", "rhs", "Right-hand sides m", "1", true},
+                        SpecOption{"--precision", "precision", "f32, f64, mixed", "f64"}};
+
+void check_count(std::size_t first, std::size_t second) {
+    if (first * second > most_points)
+        throw SpecError(fmt::format("these options make {} points or more, and at most {} are tuned at once; give larger steps",
+                                    first * second, most_points));
 }
 
 }  // namespace
@@ -108,33 +118,48 @@ Point with_operations(Point point) {
     return point;
 }
 
-void check_count(std::initializer_list<std::size_t> sizes) {
-    double count = 1;
-    for (const auto size : sizes) count *= static_cast<double>(size);
-    if (count > static_cast<double>(most_points))
-        throw SpecError(
-            fmt::format("these ranges make {:.0f} points, and at most {} are tuned at once; give larger steps", count, most_points));
+/// Each of these Specs with each value of an option.
+std::vector<nlohmann::json> PointOptions::crossed(const std::vector<nlohmann::json>& specs, const SpecOption& option) const {
+    const auto& text = given_.at(option.name);
+    if (text.empty()) return specs;
+    std::vector<nlohmann::json> values, result;
+    if (option.is_number)
+        for (const auto number : parse_range(text, option.name)) values.emplace_back(number);
+    else
+        values = parse_list(text, [](std::string_view word) { return nlohmann::json(word); });
+    check_count(specs.size(), values.size());
+    for (const auto& spec : specs)
+        for (const auto& value : values) {
+            result.push_back(spec);
+            result.back()[option.field] = value;
+        }
+    return result;
 }
 
-PointOptions::PointOptions() {
-    for (const auto* family : families()) ranges_.push_back(family->ranges());
+std::vector<nlohmann::json> PointOptions::specs_of(const TunedFamily& family) const {
+    std::vector<nlohmann::json> specs{{{"family", family.name}}};
+    const bool lacks_blocks = family.usual_block && given_.at(block.name).empty();
+    if (lacks_blocks && *family.usual_block == 0)
+        throw SpecError(fmt::format("{} needs the sizes of blocks; give --block, such as 4:64:4", family.options.front().name));
+    if (lacks_blocks) specs.front()["block"] = *family.usual_block;
+    if (family.usual_block) specs = crossed(specs, block);
+    for (const auto& option : family.options) specs = crossed(specs, option);
+    for (const auto& option : common) specs = crossed(specs, option);
+    if (family.of_options != nullptr) std::ranges::transform(specs, specs.begin(), family.of_options);
+    return specs;
 }
 
-/// Every combination once; what stands later on the command line varies faster.
-std::vector<Point> PointOptions::ranged() const {
-    const auto blocks = block_.empty() ? std::vector<std::int64_t>() : parse_range(block_, "--block");
-    const CommonRanges common{blocks, parse_range(batch_, "--batch"), parse_range(rhs_, "--rhs"), parse_list(precision_, parse_precision)};
+std::vector<Point> PointOptions::of_options() const {
     const auto asked = operation_.empty() ? std::vector<Objective>() : parse_list(operation_, parse_objective);
     const auto workers = parse_workers(workers_);
     std::vector<Point> points;
-    bool has_blocks = common.blocks.empty();
-    for (const auto& ranges : ranges_) {
-        if (!ranges->given()) continue;
-        const auto specs = ranges->specs(common);
-        if (specs.empty()) continue;
-        const auto objectives = asked.empty() ? std::vector<Objective>(1, family_of(specs.front()).usual) : asked;
-        check_count({specs.size(), objectives.size(), workers.size()});
-        has_blocks = has_blocks || specs.front().contains("block");
+    bool has_blocks = given_.at(block.name).empty();
+    for (const auto* family : families()) {
+        if (family->options.empty() || given_.at(family->options.front().name).empty()) continue;
+        has_blocks = has_blocks || family->usual_block;
+        const auto specs = specs_of(*family);
+        const auto objectives = asked.empty() ? std::vector<Objective>(1, family->usual) : asked;
+        check_count(specs.size(), objectives.size() * workers.size());
         for (const auto& spec : specs)
             for (const auto& objective : objectives)
                 for (const auto count : workers) points.push_back(point_with(spec, objective, static_cast<int>(count)));
@@ -144,19 +169,27 @@ std::vector<Point> PointOptions::ranged() const {
 }
 
 void PointOptions::add_to(CLI::App& app) {
-    const auto range = [&](const char* name, std::string& value, const std::string& what) {
-        app.add_option(name, value, what)->capture_default_str();
+    const std::string numbers = ": numbers and ranges first:last:step, with commas between";
+    const auto add = [&](const SpecOption& option, const std::string& before = "") {
+        auto& text = given_[option.name] = option.usual;
+        const auto what = before + option.help + (option.is_number ? numbers : "; several with commas between");
+        return app.add_option(option.name, text, what)->capture_default_str();
     };
     app.add_option("files", files_, "Specs, a JSON object a line, or what TRIFOLD_CAPTURE has written");
-    app.add_option("--block", block_, std::string("Block sizes") + range_words);
-    for (const auto& ranges : ranges_) ranges->add_to(app);
-    range("--batch", batch_, std::string("Systems or images solved at once") + range_words);
-    range("--rhs", rhs_, std::string("Right-hand sides m") + range_words);
-    range("--precision", precision_, "f32, f64, mixed, with commas between");
+    add(block);
+    for (const auto* family : families())
+        for (const auto& option : family->options) {
+            const auto& first = family->options.front().name;
+            if (option.name == first)
+                add(option);
+            else
+                add(option, fmt::format("With {}: ", first))->needs(first);
+        }
+    for (const auto& option : common) add(option);
     app.add_option(
         "--operation", operation_,
         fmt::format("What is to be fast: operations with weights, such as factor_solve,factor+3*solve; by default {}", usual_objectives()));
-    range("--workers", workers_, std::string("CPU threads of a call") + range_words);
+    app.add_option("--workers", workers_, "CPU threads of a call" + numbers)->capture_default_str();
 }
 
 std::vector<Point> PointOptions::points(std::vector<std::string>& warnings, std::string_view what) const {
@@ -164,7 +197,7 @@ std::vector<Point> PointOptions::points(std::vector<std::string>& warnings, std:
     for (const auto& file : files_) files.read(formats::read_file(file), file);
     warnings.insert(warnings.end(), files.warnings().begin(), files.warnings().end());
     auto points = files.points();
-    std::ranges::copy(ranged(), std::back_inserter(points));
+    std::ranges::copy(of_options(), std::back_inserter(points));
     if (points.empty())
         throw SpecError(files_.empty()
                             ? fmt::format("there is nothing to {}; give a file of specs or a capture, or sizes: --block and --horizon, "

@@ -1,9 +1,6 @@
 #pragma once
 #include <CLI/CLI.hpp>
-#include <initializer_list>
 #include <map>
-#include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,7 +9,7 @@
 
 namespace trifold::tune {
 
-inline constexpr std::size_t most_points = 10'000;  ///< that ranges may make, and that one range may name
+inline constexpr std::size_t most_points = 10'000;  ///< that options may make, and that one range may name
 
 /// "16", "4:64:4" (first:last:step, both ends included), and several of them with commas between. In the order given, each once. `name` is
 /// for the message. Throws SpecError.
@@ -23,11 +20,6 @@ std::string identity_of(const Point& point);
 
 /// The point whose Spec has the operations of its objective too.
 Point with_operations(Point point);
-
-/// Goes on after a list of sizes' name in an option's text.
-inline constexpr const char* range_words = ": numbers and ranges first:last:step, with commas between";
-/// Throws SpecError where lists of so many values make more than most_points.
-void check_count(std::initializer_list<std::size_t> sizes);
 
 /// Files of specs and captures, read one after another.
 ///
@@ -52,22 +44,22 @@ class PointFiles {
     std::vector<std::string> warnings_;
 };
 
-/// What to tune, as command-line options: files, or ranges, or both.
+/// What to tune, as command-line options: files, or sizes and kinds of families, or both.
 class PointOptions {
   public:
-    PointOptions();
     void add_to(CLI::App& app);
-    /// The files' points, then those of the ranges, each once. What is odd about a file is added to `warnings`. Throws SpecError,
-    /// InputError; also where there is nothing.
-    /// `what` is to be done with them, for messages.
+    /// The files' points, then every combination of the options, of which the last vary fastest; each once. What is odd about a file is
+    /// added to `warnings`. `what` is to be done with them, for messages. Throws SpecError, InputError; also where there is nothing.
     std::vector<Point> points(std::vector<std::string>& warnings, std::string_view what = "tune") const;
 
   private:
-    std::vector<Point> ranged() const;
+    std::vector<Point> of_options() const;
+    std::vector<nlohmann::json> specs_of(const TunedFamily& family) const;
+    std::vector<nlohmann::json> crossed(const std::vector<nlohmann::json>& specs, const SpecOption& option) const;
 
     std::vector<std::string> files_;
-    std::vector<std::unique_ptr<SpecRanges>> ranges_;  // of each family
-    std::string block_, batch_ = "1", rhs_ = "1", precision_ = "f64", operation_, workers_ = "1";
+    std::map<std::string, std::string> given_;  // the values of fields, by option
+    std::string operation_, workers_ = "1";
 };
 
 }  // namespace trifold::tune

@@ -3,99 +3,98 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
-#include <trifold/error.hpp>
-
-#include "generator/program/knob.hpp"
+#include <cmath>
 
 namespace trifold::tune {
 namespace {
 
-constexpr double usable_share = 0.9;
+constexpr std::int64_t alignment = 256, most_made = 16, most_made_bytes = 128 << 20;
+constexpr double rounding = 1e3;  // times the tolerance of a residual: what conditions of the test problems make of it
 
-/// The part of a kernel's name that says what it does: names of blocks' kernels go on with _n32_.
-std::string purpose_of(const std::string& kernel) {
-    for (auto at = kernel.find("_n"); at != std::string::npos; at = kernel.find("_n", at + 1)) {
-        const auto end = kernel.find_first_not_of("0123456789", at + 2);
-        if (end != at + 2 && end != std::string::npos && kernel[end] == '_') return kernel.substr(0, at);
+/// The largest difference over the largest value. NaN where one of them is, and infinity where they have not as many.
+double relative(const std::vector<double>& first, const std::vector<double>& second) {
+    if (first.size() != second.size()) return INFINITY;
+    double largest = 0, worst = 0;
+    for (std::size_t k = 0; k < first.size(); ++k) {
+        if (std::isnan(first[k]) || std::isnan(second[k])) return NAN;
+        largest = std::max(largest, std::abs(first[k]));
+        worst = std::max(worst, std::abs(first[k] - second[k]));
     }
-    return kernel;
+    return worst == 0 ? 0 : worst / largest;
+}
+
+/// In mixed precision only solutions have the accuracy of f64.
+Precision precision_of(const std::string& name, Precision precision) {
+    const bool is_solution = name.find("solve") != std::string::npos;
+    return precision == Precision::mixed && !is_solution ? Precision::f32 : precision;
 }
 
 }  // namespace
 
-Timed enqueued_calls(DeviceTools& tools, std::int64_t sets, const std::function<void(std::int64_t)>& call) {
-    return [tools = &tools, call, next = std::make_shared<std::int64_t>(0), sets] {
-        const auto set = (*next)++ % sets;
-        tools->start();
-        call(set);
-        return tools->stop() * 1e-3;
+void Arrays::add(const std::string& name, std::vector<double>& values, std::int64_t elements) { place(name, values, elements, sets_); }
+
+void Arrays::add_zeros(const std::string& name, std::int64_t elements, bool in_every_set) {
+    std::vector<double> zero(1, 0.0);
+    place(name, zero, elements, in_every_set ? sets_ : 1);
+}
+
+void Arrays::place(const std::string& name, std::vector<double>& values, std::int64_t elements, std::int64_t sets) {
+    const auto real = element_bytes(precision_), given = static_cast<std::int64_t>(values.size()) * real, all = elements * real;
+    const auto room = (all + alignment - 1) / alignment * alignment;
+    const Place place{tools_.allocate(room * sets), room, sets};
+    auto* bytes = static_cast<char*>(place.memory.get());
+    if (precision_ == Precision::f32) {
+        const std::vector<float> single(values.begin(), values.end());
+        std::ranges::copy(single, values.begin());  // what the device has is what its solutions are checked against
+        tools_.upload(bytes, single.data(), std::min(given, all));
+    } else {
+        tools_.upload(bytes, values.data(), std::min(given, all));
+    }
+    for (auto filled = given; filled < all && filled > 0; filled *= 2) tools_.copy(bytes + filled, bytes, std::min(filled, all - filled));
+    for (std::int64_t set = 1; set < sets; ++set) tools_.copy(bytes + set * room, bytes, all);
+    tools_.synchronize();
+    places_[name] = place;
+}
+
+void* Arrays::pointer(const std::string& name, std::int64_t set) const {
+    const auto& place = places_.at(name);
+    return static_cast<char*>(place.memory.get()) + set % place.sets * place.bytes;
+}
+
+AnyArray Arrays::at(const std::string& name, std::int64_t set) const {
+    return {pointer(name, set), false, precision_ == Precision::f32 ? Precision::f32 : Precision::f64};
+}
+
+std::vector<double> Arrays::read(const std::string& name, std::int64_t first, std::int64_t count) const {
+    const auto real = element_bytes(precision_);
+    const auto download = [&](auto values) {
+        tools_.download(values.data(), static_cast<const char*>(places_.at(name).memory.get()) + first * real, count * real);
+        return std::vector<double>(values.begin(), values.end());
     };
+    const auto size = static_cast<std::size_t>(count);
+    return precision_ == Precision::f32 ? download(std::vector<float>(size)) : download(std::vector<double>(size));
 }
 
-Timed timed_calls(DeviceTools& tools, std::int64_t sets, const std::function<void(std::int64_t)>& call) {
-    if (tools.stream() == nullptr) return enqueued_calls(tools, sets, call);
-    const auto next = std::make_shared<std::int64_t>(0);
-    std::vector<std::function<double()>> replays;
-    for (std::int64_t set = 0; set < sets; ++set) replays.push_back(tools.capture_timed([call, set] { call(set); }));
-    return [replays, next] { return replays[static_cast<std::size_t>((*next)++) % replays.size()]() * 1e-3; };
+void Arrays::poison(const std::string& name) const {
+    const auto& place = places_.at(name);
+    const std::vector<char> ones(static_cast<std::size_t>(place.bytes), '\xff');  // a NaN in both precisions
+    tools_.upload(place.memory.get(), ones.data(), place.bytes);
 }
 
-nlohmann::ordered_json kernels_of(const Program& program, const std::vector<KernelResources>& known) {
-    auto result = nlohmann::ordered_json::array();
-    for (const auto& unit : program.units)
-        for (const auto& kernel : unit.kernels) {
-            const auto found = std::ranges::find(known, kernel.name, &KernelResources::kernel);
-            const auto resources = found == known.end() ? KernelResources{} : *found;
-            result.push_back({{"kernel", purpose_of(kernel.name)},
-                              {"threads", kernel.threads},
-                              {"dynamic_shared_bytes", kernel.shared_bytes},
-                              {"static_shared_bytes", resources.shared_bytes},
-                              {"registers", resources.registers},
-                              {"spill_bytes", resources.spill_bytes}});
-        }
-    return result;
-}
+double tolerance_of(Precision precision) { return precision == Precision::f32 ? 1e-6 : 1e-14; }
 
-std::int64_t spill_bytes(const nlohmann::ordered_json& kernels) {
-    std::int64_t total = 0;
-    for (const auto& kernel : kernels) total += std::max<std::int64_t>(0, kernel.at("spill_bytes"));  // -1: not known
-    return total;
-}
-
-std::int64_t most_spills(const Candidate& candidate, const std::vector<Trial>& trials) {
-    constexpr auto any = std::numeric_limits<std::int64_t>::max();
-    const auto name = parse_variant(candidate.variant);
-    if (name.pinned.empty()) return any;
-    std::int64_t most = 0;
-    bool knows_default = false;
-    for (const auto& trial : trials) {
-        if (trial.verdict != Verdict::sound) continue;
-        const auto spilled = spill_bytes(trial.kernels);
-        if (trial.is_default && spilled > 0) return any;
-        knows_default |= trial.is_default;
-        const auto other = parse_variant(trial.candidate.variant);
-        if (other.pinned.empty() && other.name == name.name) most = std::max(most, spilled);
+std::string difference(const Outputs& first, const Outputs& second, Precision precision, double (*tolerance)(Precision)) {
+    for (const auto& [name, values] : first.values) {
+        const auto found = second.values.find(name);
+        if (found == second.values.end()) return name + ", which is not there";
+        const auto worst = relative(values, found->second);
+        if (!(worst <= rounding * tolerance(precision_of(name, precision)))) return fmt::format("{}, by {:.1e}", name, worst);
     }
-    return knows_default ? most : any;
+    return first.status == second.status ? "" : "status";
 }
 
-void check_memory(std::int64_t workspace_bytes, std::int64_t data_bytes, const Device& device) {
-    const auto needed = static_cast<double>(workspace_bytes + data_bytes);
-    if (device.memory_bytes() > 0 && needed > usable_share * static_cast<double>(device.memory_bytes()))
-        throw TooLarge(fmt::format("it needs {:.1f} GB of the device's memory", needed * 1e-9));
-}
-
-bool still_works(const DeviceTools& tools) {
-    try {
-        const auto memory = tools.allocate(8);
-        const double value = 0;
-        tools.upload(memory.get(), &value, 8);
-        tools.synchronize();
-        return true;
-    } catch (const DeviceError&) {
-        return false;
-    }
+std::int64_t different_members(std::int64_t batch, std::int64_t bytes_of_each) {
+    return std::min(batch, std::clamp<std::int64_t>(most_made_bytes / bytes_of_each, 1, most_made));
 }
 
 }  // namespace trifold::tune

@@ -1,72 +1,93 @@
 #pragma once
+#include <functional>
+#include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
+#include <trifold/call.hpp>
 #include <trifold/device.hpp>
-#include <trifold/program.hpp>
 #include <trifold/resources.hpp>
 #include <vector>
 
 #include "tools/bench/device_tools.hpp"
-#include "tools/tune/outputs.hpp"
-#include "tools/tune/point.hpp"
-#include "tools/tune/series.hpp"
 #include "tools/tune/trial.hpp"
 
+/// What a family gives the tuner so that it can measure: random data, and a candidate that runs on them.
 namespace trifold::tune {
 
-/// Thrown where a candidate does not fit into the device's memory.
-class TooLarge : public std::runtime_error {
-    using std::runtime_error::runtime_error;
+/// Arrays on a device by name, each in `sets` copies, which calls take one after the other.
+class Arrays {
+  public:
+    Arrays(DeviceTools& tools, Precision precision, std::int64_t sets) : tools_(tools), precision_(precision), sets_(sets) {}
+    /// Rounds the values to the precision, and repeats them until a set has all its elements.
+    void add(const std::string& name, std::vector<double>& values, std::int64_t elements);
+    /// An array for results. Those that are looked at alone need no copy in every set.
+    void add_zeros(const std::string& name, std::int64_t elements, bool in_every_set = false);
+    /// An array of one set.
+    void* pointer(const std::string& name, std::int64_t set) const;
+    AnyArray at(const std::string& name, std::int64_t set) const;
+    std::vector<double> read(const std::string& name, std::int64_t first, std::int64_t count) const;  ///< of the first set
+    void poison(const std::string& name) const;                                                       ///< the first set becomes NaN
+    std::int64_t sets() const { return sets_; }
+
+  private:
+    struct Place {
+        std::shared_ptr<void> memory;
+        std::int64_t bytes = 0, sets = 1;  // the former of a set
+    };
+    void place(const std::string& name, std::vector<double>& values, std::int64_t elements, std::int64_t sets);
+    DeviceTools& tools_;
+    Precision precision_;
+    std::int64_t sets_;
+    std::map<std::string, Place> places_;
 };
 
-/// A candidate that is ready to run on the data of its point. The data must outlive it.
+/// Results of the operations of a Spec, by name: solutions of the first members, log determinants and the like.
+struct Outputs {
+    std::map<std::string, std::vector<double>> values;
+    std::vector<std::string> status;  ///< how each member fared, in words that are the same whatever the order of elimination
+};
+
+/// A candidate that is ready to run on the data of its point, which must outlive it.
 class Prepared {
   public:
     Prepared() = default;
     Prepared(const Prepared&) = delete;
     Prepared& operator=(const Prepared&) = delete;
     virtual ~Prepared() = default;
-    virtual const Program& program() const = 0;
     virtual const std::vector<KernelResources>& resources() const = 0;
-    /// The relative residual of a solution of the first set of data, the worst of the members that are looked at; 0 where nothing in the
-    /// Spec solves.
-    virtual double residual() = 0;
-    /// The results of every operation of the Spec on the first set.
-    virtual Outputs outputs() = 0;
-    /// A call of an operation, which takes the next set of the data each time. Factors first where the operation needs it.
-    virtual Timed timed(const std::string& operation) = 0;
+    /// Puts an operation on a set of the arrays into the stream.
+    virtual void run(const std::string& operation, std::int64_t set) = 0;
+    /// Waits, and throws what the library throws about its results.
+    virtual void check() = 0;
+    /// How members fared, and what of an operation's results is in no array.
+    virtual Outputs numbers(const std::string& operation) = 0;
 };
 
-/// Random arrays of a point on a device.
+/// Random arrays of a point on a device; "x" is where solutions go. A large batch repeats: a few members are made.
 class PointData {
   public:
-    PointData() = default;
-    PointData(const PointData&) = delete;
-    PointData& operator=(const PointData&) = delete;
+    PointData(DeviceTools& tools, Precision precision, std::int64_t sets) : arrays(tools, precision, sets) {}
     virtual ~PointData() = default;
-    /// Throws TooLarge and what the library throws.
     virtual std::unique_ptr<Prepared> prepare(const Point&, const Candidate&, const Device&) const = 0;
+    /// An array of the first set, of the members that differ.
+    virtual std::vector<double> result(const std::string& array) const = 0;
+    /// The relative residual of X, the worst of the members that are looked at.
+    virtual double residual() const = 0;
+    Arrays arrays;
 };
 
-/// Seconds of call(set), of one set after another, with no graph around them.
-Timed enqueued_calls(DeviceTools& tools, std::int64_t sets, const std::function<void(std::int64_t set)>& call);
-/// The same; on a GPU each set has a graph of its own, which has its pointers in it.
-Timed timed_calls(DeviceTools& tools, std::int64_t sets, const std::function<void(std::int64_t set)>& call);
+/// Thrown where a candidate does not fit into the device's memory.
+class TooLarge : public std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
 
-/// Registers, shared memory and spills of all kernels.
-nlohmann::ordered_json kernels_of(const Program& program, const std::vector<KernelResources>& resources);
-/// Spills of all kernels together, as kernels_of gives them.
-std::int64_t spill_bytes(const nlohmann::ordered_json& kernels);
-/// Bytes that a candidate may spill, after these trials of its point. A variant whose knobs are those of the device's rows may spill: time
-/// decides. With other knobs it may spill as much as then, and without limit where the default spills.
-std::int64_t most_spills(const Candidate& candidate, const std::vector<Trial>& trials);
+/// The largest relative residual that is taken, of families whose solutions are exact but for rounding.
+double tolerance_of(Precision precision);
+/// How the second differ from the first by more than solutions with such residuals do: "inverse, by 3e-2". Empty: they agree.
+std::string difference(const Outputs& first, const Outputs& second, Precision precision, double (*tolerance)(Precision) = tolerance_of);
 
-/// Throws TooLarge where workspace and data need nearly all of the device's memory, or more.
-void check_memory(std::int64_t workspace_bytes, std::int64_t data_bytes, const Device& device);
-
-/// Whether the device still takes work: a launch that failed leaves a context in which nothing runs any more.
-bool still_works(const DeviceTools& tools);
+/// How many members are made where each needs so many bytes.
+std::int64_t different_members(std::int64_t batch, std::int64_t bytes_of_each);
 
 }  // namespace trifold::tune

@@ -5,9 +5,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <utility>
 
 #include "runtime/base/files.hpp"
 #include "runtime/base/limits.hpp"
@@ -18,19 +20,37 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t most_output = 4096;  // the last words are what matters
+constexpr std::size_t most_output = 4096, most_line = 1 << 20;  // the last words are what matters
+constexpr double most_seconds = 1e9;                            // in the range of the clock
 constexpr int slice_milliseconds = 20;
 
-/// What there is to read within a slice of time. False at the end.
-bool read_some(int from, std::string& output) {
-    pollfd waiting{from, POLLIN, 0};
-    if (::poll(&waiting, 1, slice_milliseconds) <= 0) return true;
-    std::array<char, 4096> bytes{};
-    const auto count = ::read(from, bytes.data(), bytes.size());
-    if (count > 0) output.append(bytes.data(), static_cast<std::size_t>(count));
-    if (output.size() > 2 * most_output) output.erase(0, output.size() - most_output);
-    return count > 0 || (count < 0 && errno == EINTR);
-}
+/// The output of a process: its lines are handed on, and its end is kept.
+class Output {
+  public:
+    explicit Output(const std::function<void(const std::string&)>& take) : take_(take) {}
+    /// What there is to read within so many milliseconds. False at the end.
+    bool read_some(int from, int milliseconds) {
+        pollfd waiting{from, POLLIN, 0};
+        if (::poll(&waiting, 1, milliseconds) <= 0) return milliseconds > 0;
+        std::array<char, 4096> bytes{};
+        const auto count = ::read(from, bytes.data(), bytes.size());
+        for (ssize_t k = 0; k < count; ++k) add(bytes[static_cast<std::size_t>(k)]);
+        return count > 0 || (count < 0 && errno == EINTR);
+    }
+    std::string end() const { return text_.size() > most_output ? text_.substr(text_.size() - most_output) : text_; }
+
+  private:
+    void add(char letter) {
+        text_ += letter;
+        if (text_.size() > 2 * most_output) text_.erase(0, text_.size() - most_output);
+        if (letter == '\n')
+            take_(std::exchange(line_, {}));
+        else if (line_.size() < most_line)
+            line_ += letter;
+    }
+    const std::function<void(const std::string&)>& take_;
+    std::string text_, line_;
+};
 
 bool has_ended(pid_t child, int& status) {
     const auto ended = ::waitpid(child, &status, WNOHANG);
@@ -47,7 +67,8 @@ std::string Finished::describe() const {
     return fmt::format("exited with status {}", WEXITSTATUS(status));
 }
 
-Finished run_limited(const std::vector<std::string>& arguments, double seconds, const std::stop_token& stop) {
+Finished run_limited(const std::vector<std::string>& arguments, double seconds, const std::stop_token& stop,
+                     const std::function<double(const std::string&)>& seen) {
     Pipe pipe(arguments.front());
     Finished finished;
     ProcessGroup group;
@@ -57,7 +78,12 @@ Finished run_limited(const std::vector<std::string>& arguments, double seconds, 
     finished.started = child != 0;
     if (!finished.started) finished.output = why_refused(error);
     if (!finished.started) return finished;
-    const auto end = Clock::now() + std::chrono::duration<double>(seconds);
+    const auto in = [](double from_now) { return Clock::now() + std::chrono::duration<double>(std::min(from_now, most_seconds)); };
+    auto end = in(seconds);
+    const std::function<void(const std::string&)> take = [&](const std::string& line) {
+        if (seen) end = in(seen(line));
+    };
+    Output output(take);
     for (bool open = true; !has_ended(child, finished.status);) {
         finished.timed_out = Clock::now() >= end;
         finished.stopped = stop.stop_requested();
@@ -68,16 +94,14 @@ Finished run_limited(const std::vector<std::string>& arguments, double seconds, 
             break;
         }
         if (open)
-            open = read_some(pipe.read_end.get(), finished.output);
+            open = output.read_some(pipe.read_end.get(), slice_milliseconds);
         else
             ::usleep(slice_milliseconds * 1000);
     }
     group.kill();  // what it may have started and left behind
-    while (read_some(pipe.read_end.get(), finished.output)) {
-        pollfd waiting{pipe.read_end.get(), POLLIN, 0};
-        if (::poll(&waiting, 1, 0) <= 0) break;
+    while (output.read_some(pipe.read_end.get(), 0)) {
     }
-    if (finished.output.size() > most_output) finished.output.erase(0, finished.output.size() - most_output);
+    finished.output = output.end();
     return finished;
 }
 

@@ -1,5 +1,3 @@
-#include "tools/tune/registry.hpp"
-
 #include "tools/tune/grid/family.hpp"
 #include "tools/tune/sparse/family.hpp"
 #include "tools/tune/tridiagonal/family.hpp"

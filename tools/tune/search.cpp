@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <random>
+#include <map>
 #include <set>
 #include <trifold/error.hpp>
 
@@ -16,8 +16,9 @@ namespace {
 
 constexpr int few_runs = 5, more_runs = 10, final_runs = 20;
 constexpr std::size_t finalists = 5;
-constexpr double far_behind = 1.3;  // times slower than the best: it does not go on
-constexpr double is_better = 0.99;  // of the time so far: a knob is kept
+constexpr double far_behind = 1.3;   // times slower than the best: it does not go on
+constexpr double is_better = 0.99;   // of the time so far: a knob is kept
+constexpr double least_gain = 0.02;  // of a winner
 constexpr std::array<std::string_view, 3> efforts{"quick", "full", "exhaustive"};
 
 std::string key_of(const Candidate& candidate) { return candidate.schedule + " " + candidate.variant; }
@@ -28,14 +29,15 @@ class Search {
     Search(const Space& space, const Strategy& strategy, const Measure& measure) : space_(space), strategy_(strategy), measure_(measure) {}
 
     std::optional<Decision> run() {
-        try_out(first_candidates(space_, strategy_), {"first", few_runs});
-        if (!strategy_.random) {
-            halve();
-            const auto starts = best(std::max<std::size_t>(strategy_.tuned_pairs, space_.pairs.empty() ? 1 : 0), true);
-            for (std::size_t k = 0; k < starts.size(); ++k) {
-                if (strategy_.two_knobs) vary_two(starts[k]);
-                descend(starts[k], left() / (starts.size() - k));
-            }
+        std::vector<Candidate> first{space_.standard};
+        for (const auto& pair : space_.pairs)
+            if (first.size() <= strategy_.most_pairs) first.push_back(pair);
+        try_out(first, {"first", few_runs});
+        halve();
+        const auto starts = best(std::max<std::size_t>(strategy_.tuned_pairs, space_.pairs.empty() ? 1 : 0), true);
+        for (std::size_t k = 0; k < starts.size(); ++k) {
+            if (strategy_.two_knobs) vary_two(starts[k]);
+            descend(starts[k], left() / (starts.size() - k));
         }
         auto decision = finish();
         if (decision) {
@@ -159,17 +161,18 @@ class Search {
     std::vector<Trial> sound_;  // the last of each candidate, the fastest first
 };
 
-/// The default, then others of all that the space has, in random order.
-std::vector<Candidate> drawn(const Space& space, const Strategy& strategy) {
-    auto all = space.pairs;
-    for (const auto& start : {std::vector{space.standard}, space.pairs})
-        for (const auto& pair : start)
-            for (const auto& values : space.knobs(pair)) std::ranges::copy(values.candidates, std::back_inserter(all));
-    std::mt19937_64 random(strategy.seed);
-    for (auto k = all.size(); k > 1; --k) std::swap(all[k - 1], all[random() % k]);  // std::shuffle may differ between libraries
-    if (all.size() + 1 > strategy.most_trials) all.resize(strategy.most_trials - 1);
-    all.insert(all.begin(), space.standard);
-    return all;
+/// Whether a candidate is slower than a round's first one by 2 %, or by more than equal runs of that one differ.
+bool loses(const Candidate& candidate, const std::vector<Trial>& round) {
+    std::vector<double> defaults;
+    double own = 0;
+    for (const auto& trial : round) {
+        if (trial.verdict != Verdict::sound || trial.seconds.empty()) continue;
+        if (trial.candidate == round.front().candidate) defaults.push_back(objective_seconds(trial));
+        if (trial.candidate == candidate) own = objective_seconds(trial);
+    }
+    if (defaults.empty()) return false;
+    const auto [least, most] = std::ranges::minmax(defaults);
+    return own > (least + most) / 2 * (1 + std::max(least_gain, (most - least) / least));
 }
 
 }  // namespace
@@ -182,8 +185,8 @@ Effort parse_effort(std::string_view text) {
     return static_cast<Effort>(found - efforts.begin());
 }
 
-Strategy strategy_of(Effort effort, std::uint64_t seed) {
-    Strategy strategy{.name = std::string(to_string(effort)), .most_pairs = 4, .most_trials = 5, .seed = seed};
+Strategy strategy_of(Effort effort) {
+    Strategy strategy{.name = std::string(to_string(effort)), .most_pairs = 4, .most_trials = 5};
     if (effort == Effort::quick) return strategy;
     strategy.most_pairs = 9;
     strategy.most_trials = 25;
@@ -195,16 +198,64 @@ Strategy strategy_of(Effort effort, std::uint64_t seed) {
     return strategy;
 }
 
-std::vector<Candidate> first_candidates(const Space& space, const Strategy& strategy) {
-    if (strategy.random) return drawn(space, strategy);
-    std::vector<Candidate> result{space.standard};
-    for (const auto& pair : space.pairs)
-        if (result.size() <= strategy.most_pairs) result.push_back(pair);
-    return result;
-}
-
 std::optional<Decision> search(const Space& space, const Strategy& strategy, const Measure& measure) {
     return Search(space, strategy, measure).run();
+}
+
+std::optional<Decision> decide(const std::vector<Trial>& trials, const std::vector<Trial>& cached) {
+    if (trials.empty()) return std::nullopt;
+    const auto& standard = trials.front();
+    const bool is_measured = standard.verdict == Verdict::sound;
+    Decision decision;
+    decision.standard = standard.candidate;
+    const Trial* best = nullptr;
+    std::vector<double> defaults;
+    for (const auto& trial : trials) {
+        if (trial.verdict != Verdict::sound) continue;
+        if (trial.candidate == standard.candidate) {
+            defaults.push_back(objective_seconds(trial));
+        } else if (loses(trial.candidate, cached)) {
+            continue;
+        } else if (best == nullptr || objective_seconds(trial) < objective_seconds(*best)) {
+            best = &trial;
+        }
+    }
+    if (!is_measured && best == nullptr) return std::nullopt;
+    if (!is_measured) {
+        decision.winner = best->candidate;
+        decision.seconds = decision.standard_seconds = objective_seconds(*best);
+        return decision;
+    }
+    const auto [least, most] = std::ranges::minmax(defaults);
+    decision.spread = (most - least) / least;
+    decision.standard_seconds = (least + most) / 2;
+    const auto bound = decision.standard_seconds * (1 - std::max(least_gain, decision.spread));
+    const bool is_faster = best != nullptr && objective_seconds(*best) < bound;
+    decision.winner = is_faster ? best->candidate : standard.candidate;
+    decision.seconds = is_faster ? objective_seconds(*best) : decision.standard_seconds;
+    return decision;
+}
+
+std::function<double(const std::string&, const std::string&)> promise_of(const std::vector<Trial>& trials) {
+    // The last sound trial of each candidate, by point and schedule, then by variant.
+    std::map<std::string, std::map<std::string, double>> seconds;
+    for (const auto& trial : trials)
+        if (trial.verdict == Verdict::sound && trial.round != "final")
+            seconds[trial.point.spec.dump() + to_string(trial.point) + trial.candidate.schedule][trial.candidate.variant] =
+                objective_seconds(trial);
+    std::map<std::string, std::pair<double, int>> sums;  // of logarithms, by variant and knob
+    for (const auto& [place, variants] : seconds)
+        for (const auto& [variant, own] : variants) {
+            const auto name = parse_variant(variant);
+            if (name.pinned.size() != 1 || !variants.contains(name.name)) continue;
+            auto& [sum, count] = sums[name.name + ":" + name.pinned.begin()->first];
+            sum += std::log(variants.at(name.name) / own);
+            ++count;
+        }
+    return [sums](const std::string& variant, const std::string& knob) {
+        const auto found = sums.find(variant + ":" + knob);
+        return found == sums.end() ? 0 : found->second.first / found->second.second;
+    };
 }
 
 }  // namespace trifold::tune

@@ -15,31 +15,27 @@ Effort parse_effort(std::string_view text);
 struct Round {
     std::string name;       ///< of Trial::round
     int runs = 5;           ///< of each operation, at least
-    bool by_turns = false;  ///< all candidates in turn, again and again, in alternating order; and every operation of the Spec is compared
-                            ///< with what the first candidate computes
+    bool by_turns = false;  ///< all candidates one after another, again and again, in alternating order; and what every operation of the
+                            ///< Spec gives is compared with what the first candidate computes
     bool cached = false;    ///< the same arrays again and again, which stay in the caches where they fit. Nothing of it is recorded
     bool operator==(const Round&) const = default;
 };
 
-/// Trials of these candidates, in their order. A candidate that nothing is known of, as in a replay, may be left out.
+/// Trials of these candidates, in their order. By turns those that failed before are left out.
 using Measure = std::function<std::vector<Trial>(const std::vector<Candidate>&, const Round&)>;
 
 /// How much is tried.
 struct Strategy {
     std::string name;
-    std::size_t most_pairs = 0;   ///< beside the default
+    std::size_t most_pairs = 0;   ///< without the default
     std::size_t most_trials = 0;  ///< candidates, the default among them
     std::size_t tuned_pairs = 0;  ///< of these the knobs are varied; of the default in any case where there are no other pairs
     bool two_knobs = false;       ///< all values of two knobs at once
-    bool random = false;          ///< in place of all that: candidates drawn at random, to compare with
-    std::uint64_t seed = 0;       ///< of the draws
     /// What a knob of a variant is worth, from earlier searches: the larger, the earlier it is tried. Empty: by the model.
     std::function<double(const std::string& variant, const std::string& knob)> promise = {};
 };
-Strategy strategy_of(Effort effort, std::uint64_t seed = 0);
+Strategy strategy_of(Effort effort);
 
-/// What a search measures first: the default, then pairs.
-std::vector<Candidate> first_candidates(const Space& space, const Strategy& strategy);
 /// The search itself: halves of pairs, then knobs, then the best by turns with the default. Nothing where no candidate is sound. The caller
 /// fills in machine, generator, point.
 std::optional<Decision> search(const Space& space, const Strategy& strategy, const Measure& measure);
@@ -49,8 +45,8 @@ std::optional<Decision> search(const Space& space, const Strategy& strategy, con
 /// caches: who is slower than the default there by as much cannot win. Nothing where no trial is sound.
 std::optional<Decision> decide(const std::vector<Trial>& trials, const std::vector<Trial>& cached = {});
 
-/// What earlier trials say about knobs: of the points where a candidate with one pinned knob was measured beside the one without it, the
-/// mean logarithm of how many times faster it was; 0 where nothing is known.
+/// What earlier trials say about knobs: of the points where a candidate with one pinned knob and the one without it were measured, the mean
+/// logarithm of how many times faster it was; 0 where nothing is known.
 std::function<double(const std::string& variant, const std::string& knob)> promise_of(const std::vector<Trial>& trials);
 
 }  // namespace trifold::tune

@@ -4,20 +4,20 @@
 #include <map>
 #include <optional>
 
-#include "tools/tune/database.hpp"
+#include "tools/tune/log.hpp"
 #include "tools/tune/measure.hpp"
 #include "tools/tune/search.hpp"
 
 namespace trifold::tune {
 
 struct TuneOptions {
+    std::string device = "auto";
     Effort effort = Effort::quick;
-    std::uint64_t seed = 0;
-    double budget_seconds = 0;        ///< 0: no end
-    int processes = 1;                ///< that compile at the same time
-    std::vector<std::string> worker;  ///< CompilePool::Options::worker
-    double compile_seconds = 60;      ///< of one unit
-    double trial_seconds = 30;        ///< on the device, after which the process ends
+    double budget_seconds = 0;         ///< 0: no end
+    int processes = 1;                 ///< that compile at the same time
+    std::vector<std::string> command;  ///< `trifold tune`: the program whose hidden verbs search a point and compile a candidate
+    double compile_seconds = 60;       ///< of a candidate
+    double trial_seconds = 30;         ///< of a candidate on the device
     MeasureOptions measuring = {};
     const std::atomic<bool>* stop = nullptr;  ///< set: end soon, and keep everything
 };
@@ -33,10 +33,9 @@ struct PointResult {
 /// How far a sweep is.
 struct SweepState {
     std::size_t points = 0, done = 0, trials = 0;
-    double seconds = 0;  ///< since it began
-    std::map<Verdict, std::size_t> failures;
-    std::string now;   ///< what is measured
-    std::string best;  ///< so far, of that point
+    double seconds = 0;                           ///< since it began
+    std::map<std::string, std::size_t> failures;  ///< by verdict
+    std::string now;                              ///< what was measured last
 };
 
 struct SweepReport {
@@ -50,15 +49,26 @@ struct SweepListener {
     std::function<void(const PointResult&)> done = {};     ///< a point
 };
 
-/// Searches all points, the costly ones first, on this device. Every trial goes into the database when it is made, and what is there
-/// already is not measured again. Points that another process has claimed are left to it.
-///
-/// On GPUs several points are in search at the same time: one is measured while others are compiled. On the processor nothing compiles
-/// while something is measured.
-///
-/// Throws DeviceError after a launch that left a device in which nothing runs any more; a candidate that never ends on the device ends the
-/// process with status 3. Both are in the database then, and another run goes on behind them.
-SweepReport sweep(std::vector<Point> points, const Device& device, Database& database, const TuneOptions& options,
-                  const SweepListener& listener);
+/// Searches all points, the costly ones first. Every trial is in the log as soon as it is made, and what is there already is not measured
+/// again. A point is searched by a process of its own: where a candidate ends it, or keeps it longer than trial_seconds, the candidate is
+/// logged as one that failed, and the next process goes on behind it. On GPUs several points are in search at the same time: one is
+/// measured while others are compiled.
+SweepReport sweep(std::vector<Point> points, const Log& log, const TuneOptions& options, const SweepListener& listener);
+
+/// Tells who waits for a search how far it is: {"limit": 30, "trial": ..} when a trial begins that may end the process or never end,
+/// {"limit": 0} when what goes on takes as long as it takes, {"kept": verdict, "now": text} after a trial.
+using Tell = std::function<void(const nlohmann::json& event)>;
+/// The search of a point in this process: answers from the log what is there, and compiles and measures the rest. The decision is logged.
+/// Throws DeviceError where the device takes no more work.
+PointResult search_point(const Point& point, const Log& log, const TuneOptions& options, const Tell& tell = [](const auto&) {});
+/// The decision about a point that stands for one of this effort.
+std::optional<Decision> known_decision(const Records& records, const Machine& machine, const Point& point, Effort effort);
+/// What the hidden verb is given for a point.
+std::string task_text(const Point& point, const Log& log, const TuneOptions& options);
+/// What the process of a point does, as the hidden verb of a sweep starts it: events and the end are lines on standard output.
+void search_point_aloud(const std::string& text);
+
+/// Compiles a candidate into the cache, as the other hidden verb does. Ends the process after so many seconds.
+void compile_candidate(const std::string& text, int most_seconds);
 
 }  // namespace trifold::tune

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "generator/program/sha256.hpp"
@@ -20,28 +21,39 @@ constexpr std::array<std::string_view, 9> verdicts{"sound", "refused",   "does_n
 
 using Json = nlohmann::ordered_json;
 
-Json common_json(const Machine& machine, const std::string& generator, const Point& point) {
-    return {{"device", machine.device},
-            {"target", machine.target},
-            {"driver", machine.driver},
-            {"generator", generator},
-            {"spec", point.spec},
-            {"workers", point.workers},
-            {"objective", to_string(point.objective)},
-            {"weight", point.seconds}};
+template <class Record>
+Json common_json(const Record& record, const Candidate& candidate) {
+    return {{"device", record.machine.device},
+            {"target", record.machine.target},
+            {"driver", record.machine.driver},
+            {"generator", record.generator},
+            {"spec", record.point.spec},
+            {"workers", record.point.workers},
+            {"objective", to_string(record.point.objective)},
+            {"schedule", candidate.schedule},
+            {"variant", candidate.variant}};
 }
 
 /// JSON has no infinity and no NaN: both are written as null.
-double number_of(const Json& tree) { return tree.is_null() ? std::numeric_limits<double>::quiet_NaN() : tree.get<double>(); }
+double number_of(const nlohmann::json& tree) { return tree.is_null() ? std::numeric_limits<double>::quiet_NaN() : tree.get<double>(); }
 
-Machine machine_of(const Json& tree) { return {tree.at("device"), tree.at("target"), tree.at("driver")}; }
+double time_of(const nlohmann::json& tree) {
+    const auto seconds = number_of(tree);
+    if (!std::isfinite(seconds) || seconds <= 0) throw formats::InputError(fmt::format("{} is no time in seconds above 0", tree.dump()));
+    return seconds;
+}
 
-Point point_of(const Json& tree) {
-    const nlohmann::json spec = tree.at("spec");
-    const auto& family = family_of(spec);
-    const auto objective = parse_objective(tree.at("objective").get<std::string>());
-    ordered(objective, family);  // throws where it has none of a name
-    return {family.parse(spec), tree.at("workers"), objective, tree.at("weight")};
+template <class Record>
+Record common_of(const nlohmann::json& tree, Candidate Record::* candidate) {
+    Record record;
+    record.machine = {tree.at("device"), tree.at("target"), tree.at("driver")};
+    parse_target(record.machine.target);
+    record.generator = tree.at("generator");
+    const auto& family = family_of(tree.at("spec"));
+    record.point = {family.parse(tree.at("spec")), tree.at("workers"), parse_objective(tree.at("objective").get<std::string>())};
+    ordered(record.point.objective, family);  // throws where it has none of a name
+    record.*candidate = {tree.at("schedule"), tree.at("variant")};
+    return record;
 }
 
 }  // namespace
@@ -61,70 +73,53 @@ double objective_seconds(const Trial& trial) {
 }
 
 nlohmann::ordered_json to_json(const Trial& trial) {
-    auto tree = common_json(trial.machine, trial.generator, trial.point);
-    tree["schedule"] = trial.candidate.schedule;
-    tree["variant"] = trial.candidate.variant;
-    tree["modelled_seconds"] = trial.candidate.modelled_seconds;
-    tree["is_default"] = trial.is_default;
-    tree["round"] = trial.round;
-    tree["verdict"] = to_string(trial.verdict);
-    tree["why"] = trial.why;
-    tree["seconds"] = trial.seconds;
-    tree["spread"] = trial.spread;
-    tree["runs"] = trial.runs;
-    tree["residual"] = trial.residual;
-    tree["kernels"] = trial.kernels;
-    tree["took"] = trial.took;
+    auto tree = common_json(trial, trial.candidate);
+    tree.update({{"is_default", trial.is_default},
+                 {"round", trial.round},
+                 {"verdict", to_string(trial.verdict)},
+                 {"why", trial.why},
+                 {"seconds", trial.seconds},
+                 {"spread", trial.spread},
+                 {"runs", trial.runs},
+                 {"residual", trial.residual},
+                 {"spill_bytes", trial.spill_bytes}});
     return tree;
 }
 
-Trial parse_trial(std::string_view line) {
-    const auto tree = nlohmann::ordered_json::parse(line);
-    Trial trial;
-    trial.machine = machine_of(tree);
-    trial.generator = tree.at("generator");
-    trial.point = point_of(tree);
-    trial.candidate = {tree.at("schedule"), tree.at("variant"), number_of(tree.at("modelled_seconds"))};
+Trial trial_of(const nlohmann::json& tree) {
+    auto trial = common_of(tree, &Trial::candidate);
     trial.is_default = tree.at("is_default");
     trial.round = tree.at("round");
     trial.verdict = parse_verdict(tree.at("verdict").get<std::string>());
     trial.why = tree.at("why");
-    for (const auto& [operation, seconds] : tree.at("seconds").get<std::map<std::string, Json>>())
-        trial.seconds[operation] = number_of(seconds);
+    for (const auto& [operation, seconds] : tree.at("seconds").items()) trial.seconds[operation] = time_of(seconds);
+    for (const auto& [operation, weight] : trial.point.objective)
+        if (trial.verdict == Verdict::sound && !trial.seconds.contains(operation))
+            throw formats::InputError(fmt::format("it is sound, and has no seconds for {}", operation));
     trial.spread = number_of(tree.at("spread"));
     trial.runs = tree.at("runs");
     trial.residual = number_of(tree.at("residual"));
-    trial.kernels = tree.at("kernels");
-    trial.took = number_of(tree.at("took"));
+    trial.spill_bytes = tree.value("spill_bytes", std::int64_t{0});  // older lines say it of each kernel
     return trial;
 }
 
 nlohmann::ordered_json to_json(const Decision& decision) {
-    auto tree = common_json(decision.machine, decision.generator, decision.point);
-    tree["schedule"] = decision.winner.schedule;
-    tree["variant"] = decision.winner.variant;
-    tree["modelled_seconds"] = decision.winner.modelled_seconds;
-    tree["standard_schedule"] = decision.standard.schedule;
-    tree["standard_variant"] = decision.standard.variant;
-    tree["standard_modelled_seconds"] = decision.standard.modelled_seconds;
-    tree["seconds"] = decision.seconds;
-    tree["standard_seconds"] = decision.standard_seconds;
-    tree["spread"] = decision.spread;
-    tree["trials"] = decision.trials;
-    tree["effort"] = decision.effort;
+    auto tree = common_json(decision, decision.winner);
+    tree.update({{"standard_schedule", decision.standard.schedule},
+                 {"standard_variant", decision.standard.variant},
+                 {"seconds", decision.seconds},
+                 {"standard_seconds", decision.standard_seconds},
+                 {"spread", decision.spread},
+                 {"trials", decision.trials},
+                 {"effort", decision.effort}});
     return tree;
 }
 
-Decision parse_decision(std::string_view line) {
-    const auto tree = nlohmann::ordered_json::parse(line);
-    Decision decision;
-    decision.machine = machine_of(tree);
-    decision.generator = tree.at("generator");
-    decision.point = point_of(tree);
-    decision.winner = {tree.at("schedule"), tree.at("variant"), number_of(tree.at("modelled_seconds"))};
-    decision.standard = {tree.at("standard_schedule"), tree.at("standard_variant"), number_of(tree.at("standard_modelled_seconds"))};
-    decision.seconds = tree.at("seconds");
-    decision.standard_seconds = tree.at("standard_seconds");
+Decision decision_of(const nlohmann::json& tree) {
+    auto decision = common_of(tree, &Decision::winner);
+    decision.standard = {tree.at("standard_schedule"), tree.at("standard_variant")};
+    decision.seconds = time_of(tree.at("seconds"));
+    decision.standard_seconds = time_of(tree.at("standard_seconds"));
     decision.spread = number_of(tree.at("spread"));
     decision.trials = tree.at("trials");
     decision.effort = tree.at("effort");

@@ -54,16 +54,10 @@ struct Trial {
     double spread = 0;                           ///< of the objective, relative: between the quartiles, over the median
     int runs = 0;                                ///< behind the medians
     double residual = 0;                         ///< relative, the worst of the systems that were looked at
-    nlohmann::ordered_json kernels = nlohmann::ordered_json::array();  ///< registers, shared memory, spills
-    double took = 0;                                                   ///< seconds that the trial took, compilation included
+    std::int64_t spill_bytes = 0;                ///< of all kernels together
 };
 /// Seconds of the objective. Of a trial that is sound.
 double objective_seconds(const Trial& trial);
-
-/// All of a trial; the same text for the same trial. A number that is not finite comes back as NaN.
-nlohmann::ordered_json to_json(const Trial& trial);
-/// Throws nlohmann::json::exception, SpecError, InputError.
-Trial parse_trial(std::string_view line);
 
 /// What a search decided about a point. The winner is the default where nothing was faster than it by enough.
 struct Decision {
@@ -78,9 +72,12 @@ struct Decision {
     std::string effort;           ///< "quick", "full", "exhaustive"
     double gain() const { return standard_seconds / seconds; }
 };
+/// As lines of a record have them; the same for the same trial or decision. A number that is not finite comes back as NaN.
+nlohmann::ordered_json to_json(const Trial& trial);
 nlohmann::ordered_json to_json(const Decision& decision);
-/// Throws nlohmann::json::exception, SpecError.
-Decision parse_decision(std::string_view line);
+/// Throw nlohmann::json::exception, SpecError, InputError: a sound trial has times, and a decision.
+Trial trial_of(const nlohmann::json& line);
+Decision decision_of(const nlohmann::json& line);
 
 /// Names what kernels and models a program has: its version and a digest of the templates and devices that are built into it. Trials of
 /// another version are of other kernels.

@@ -1,49 +1,254 @@
-#include "tools/trifold/tune/records.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <iterator>
+#include <map>
+#include <set>
+#include <trifold/error.hpp>
 
+#include "runtime/wisdom/wisdom.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/trifold/text.hpp"
-#include "tools/tune/database.hpp"
+#include "tools/trifold/tune/verbs.hpp"
+#include "tools/tune/family.hpp"
+#include "tools/tune/report.hpp"
 
 namespace trifold::command {
 namespace {
 
-void append(tune::Records& all, tune::Records more) {
-    std::ranges::move(more.trials, std::back_inserter(all.trials));
-    std::ranges::move(more.decisions, std::back_inserter(all.decisions));
+/// Which log, and which lines of it.
+struct LogOptions {
+    std::string log, device, generator, precision, family;
+    std::map<std::string, std::int64_t> numbers;  // wanted, by a field of Specs: sizes of all families, and the batch
+
+    void add_to(CLI::App& app) {
+        add_log_option(app, log);
+        app.add_option("--device", device, "Only of devices whose name or target has this part, such as H200 or cpu:");
+        app.add_option("--generator", generator, "Only of this generator version");
+        std::set<std::string> fields{"batch"};
+        std::vector<std::string> names;
+        for (const auto* one : tune::families()) {
+            names.emplace_back(one->name);
+            fields.insert(one->sizes.begin(), one->sizes.end());
+        }
+        for (const auto& field : fields)
+            app.add_option_function<std::int64_t>(
+                "--" + field, [this, field](const std::int64_t& value) { numbers[field] = value; }, "Only of this " + field);
+        app.add_option("--family", family, "Only of this family")->check(CLI::IsMember(names));
+        app.add_option("--precision", precision, "Only of f32, f64 or mixed");
+    }
+
+    template <class Record>
+    bool takes(const Record& record) const {
+        const auto& spec = record.point.spec;
+        // Capital letters or not.
+        const auto has_part = [&](const std::string& text) {
+            const auto same = [](unsigned char left, unsigned char right) { return std::tolower(left) == std::tolower(right); };
+            return std::search(text.begin(), text.end(), device.begin(), device.end(), same) != text.end();
+        };
+        return (has_part(record.machine.device) || has_part(record.machine.target)) &&
+               (generator.empty() || record.generator == generator) && (family.empty() || family_of(record.point).name == family) &&
+               (precision.empty() || precision_of(record.point) == parse_precision(precision)) &&
+               std::ranges::all_of(numbers,
+                                   [&](const auto& wanted) { return spec.contains(wanted.first) && spec[wanted.first] == wanted.second; });
+    }
+
+    tune::Records read() const {
+        if (!precision.empty()) parse_precision(precision);
+        const tune::Log file(log);
+        if (!std::filesystem::exists(file.path()))
+            throw formats::InputError(
+                fmt::format("there is no log '{}'; `trifold tune` makes one, or give another with --log", file.path().string()));
+        auto records = file.read();
+        if (records.unreadable > 0)
+            say(fmt::format("trifold tune: {} could not be read and {} left out: damaged, or of a later Trifold\n",
+                            plural(static_cast<std::int64_t>(records.unreadable), "line"), records.unreadable == 1 ? "is" : "are"));
+        std::erase_if(records.trials, [&](const auto& one) { return !takes(one); });
+        std::erase_if(records.decisions, [&](const auto& one) { return !takes(one); });
+        return records;
+    }
+};
+
+/// Rows of the decisions, and how many gave none.
+struct ExportedRows {
+    std::map<std::string, WisdomRow> by_key;
+    std::int64_t of_other_generators = 0, replaced = 0;
+    std::vector<std::string> unusable;  ///< point and reason
+};
+
+ExportedRows rows_of(const std::vector<tune::Decision>& decisions, bool any_generator) {
+    ExportedRows result;
+    for (const auto& decision : decisions) {
+        if (!any_generator && decision.generator != tune::generator_version()) {
+            ++result.of_other_generators;
+            continue;
+        }
+        const auto row = tune::row_of(decision);
+        if (const auto problem = tune::refusal_of(row); !problem.empty())
+            result.unusable.push_back(fmt::format("{} on {}: {}", to_string(decision.point), decision.machine.device, problem));
+        else if (!result.by_key.insert_or_assign(key_of(row), row).second)
+            ++result.replaced;
+    }
+    return result;
 }
 
-tune::Records read_file_of_records(const std::string& file) {
-    const auto lines = formats::read_file(file);
+/// Adds what the user's file has about other problems; returns how many rows that is.
+std::int64_t keep_rows_of(const std::string& path, std::map<std::string, WisdomRow>& rows) {
+    std::int64_t kept = 0;
+    if (!std::filesystem::exists(path)) return 0;
     try {
-        return tune::parse_records(lines);
-    } catch (const formats::InputError& error) {
-        throw formats::InputError(fmt::format("{}: {}", file, error.what()));
+        for (auto& row : read_wisdom(formats::read_file(path), tune::check_key)) kept += rows.emplace(key_of(row), row).second ? 1 : 0;
+    } catch (const SpecError& error) {
+        throw formats::InputError(
+            fmt::format("'{}' is there, and its rows cannot be kept: {}; move it aside, or write to another file "
+                        "with -o",
+                        path, error.what()));
     }
+    return kept;
+}
+
+std::string users_file() {
+    const auto path = users_wisdom_file();
+    if (path.empty())
+        throw formats::InputError("none of TRIFOLD_WISDOM, XDG_DATA_HOME and HOME names a place for the wisdom file; give one with -o");
+    if (const auto folder = std::filesystem::path(path).parent_path(); !folder.empty()) formats::make_directory(folder.string());
+    return path;
+}
+
+/// Without an output the user's file is written, whose other rows are kept. What was written, as it is printed for machines.
+Json export_wisdom(const std::vector<tune::Decision>& decisions, const std::string& output, bool any_generator) {
+    auto rows = rows_of(decisions, any_generator);
+    if (rows.of_other_generators > 0)
+        say(
+            fmt::format("trifold tune export: {} of other generator versions {} left out: other kernels were measured. --any-generator "
+                        "takes them\n",
+                        plural(rows.of_other_generators, "decision"), rows.of_other_generators == 1 ? "was" : "were"));
+    for (const auto& text : rows.unusable) say(fmt::format("trifold tune export: left out: {}\n", text));
+    if (rows.by_key.empty())
+        throw formats::InputError("there is no decision to export; `trifold tune` makes them, and `trifold tune show` lists them");
+    const auto count = rows.by_key.size();
+    const auto path = output.empty() ? users_file() : output;
+    const auto kept = output.empty() ? keep_rows_of(path, rows.by_key) : 0;
+    std::vector<WisdomRow> all;
+    for (const auto& [key, row] : rows.by_key) all.push_back(row);
+    formats::write_file(path, write_wisdom(all));
+    return {{"file", path},
+            {"rows", all.size()},
+            {"exported", count},
+            {"kept", kept},
+            {"replaced_by_later", rows.replaced},
+            {"of_other_generators", rows.of_other_generators},
+            {"unusable", rows.unusable}};
+}
+
+void show_failures(const std::vector<tune::Trial>& trials, bool json) {
+    auto list = Json::array();
+    std::vector<std::vector<std::string>> rows{{"point", "device", "schedule", "variant", "verdict", "why"}};
+    for (const auto& trial : trials) {
+        if (trial.verdict == tune::Verdict::sound) continue;
+        list.push_back(tune::to_json(trial));
+        rows.push_back({to_string(trial.point), trial.machine.device, trial.candidate.schedule, trial.candidate.variant,
+                        std::string(to_string(trial.verdict)), trial.why.substr(0, trial.why.find('\n'))});
+    }
+    if (json)
+        print(Json{{"failures", list}});
+    else
+        print(list.empty() ? "no failures\n" : table(rows));
+}
+
+void show(const tune::Records& records, bool json) {
+    const auto decisions = tune::last_decisions(records.decisions);
+    const auto failed = std::ranges::count_if(records.trials, [](const auto& trial) { return trial.verdict != tune::Verdict::sound; });
+    Json all{{"decisions", Json::array()}, {"trials", records.trials.size()}, {"failures", failed}};
+    std::vector<std::vector<std::string>> rows{{"point", "device", "target", "winner", "time", "gain", "trials"}};
+    for (const auto& decision : decisions) {
+        all["decisions"].push_back(to_json(decision));
+        all["decisions"].back()["gain"] = decision.gain();
+        rows.push_back(
+            {to_string(decision.point), decision.machine.device, decision.machine.target,
+             decision.winner.schedule + " " + decision.winner.variant + (decision.winner == decision.standard ? " (default)" : ""),
+             seconds_text(decision.seconds), fmt::format("{:.2f}", decision.gain()), std::to_string(decision.trials)});
+    }
+    if (json) return print(all);
+    print((decisions.empty() ? "" : table(rows)) +
+          fmt::format("{} decided{}; {}, of which {} failed\n", plural(static_cast<std::int64_t>(decisions.size()), "point"),
+                      decisions.empty() ? "" : fmt::format(", gain {:.3f} in the geometric mean", tune::mean_gain(decisions)),
+                      plural(static_cast<std::int64_t>(records.trials.size()), "trial"), failed));
 }
 
 }  // namespace
 
-void RecordSource::add_to(CLI::App& app) {
-    app.add_option("--trials", files_, "Files of records, a line of JSON each, as `export --trials` and the report's page give them");
-    app.add_option("--database", database_, "Of trials; your own when neither this nor --trials is given");
+void add_log_option(CLI::App& app, std::string& log) {
+    app.add_option("--log,--database", log,
+                   "The file of all trials ($XDG_DATA_HOME/trifold/tuning.jsonl, or ~/.local/share/trifold/tuning.jsonl)");
 }
 
-tune::Records RecordSource::read() const {
-    tune::Records all;
-    if (!database_.empty() || files_.empty()) {
-        const tune::Database database(database_.empty() ? tune::default_database() : std::filesystem::path(database_),
-                                      tune::Database::Access::read);
-        all = {database.all_trials(), database.all_decisions()};
-        if (const auto lost = database.unreadable())
-            say(fmt::format("trifold tune: {} of the database cannot be read, and are left out\n", plural(lost, "record")));
-    }
-    for (const auto& file : files_) append(all, read_file_of_records(file));
-    return all;
+Json export_to_user(const tune::Log& log) { return export_wisdom(log.read().decisions, "", false); }
+
+std::string export_text(const Json& written) {
+    const auto kept = written.at("kept").get<std::int64_t>();
+    return fmt::format("{}: {}{}\n", written.at("file").get<std::string>(), plural(written.at("exported").get<std::int64_t>(), "row"),
+                       kept > 0 ? fmt::format(", and {} that it had of other problems", kept) : "");
+}
+
+Action add_tune_export(CLI::App& app, const bool& json) {
+    struct Options : LogOptions {
+        std::string output;
+        bool any_generator = false;
+    };
+    const auto options = std::make_shared<Options>();
+    options->add_to(app);
+    app.add_option("-o,--output", options->output, "Write the wisdom to this file; else to the user's, whose other rows are kept");
+    app.add_flag("--any-generator", options->any_generator, "Decisions of other generator versions too");
+    app.footer(
+        "A point gives a row also where the default was the fastest: then the row says that this was measured. The last decision about a "
+        "problem counts.");
+    return [options, &json] {
+        const auto written = export_wisdom(options->read().decisions, options->output, options->any_generator);
+        if (json)
+            print(written);
+        else
+            print(export_text(written));
+        return 0;
+    };
+}
+
+Action add_tune_show(CLI::App& app, const bool& json) {
+    struct Options : LogOptions {
+        bool failures = false;
+    };
+    const auto options = std::make_shared<Options>();
+    options->add_to(app);
+    app.add_flag("--failures", options->failures, "The trials that failed, and why");
+    return [options, &json] {
+        const auto records = options->read();
+        if (options->failures)
+            show_failures(records.trials, json);
+        else
+            show(records, json);
+        return 0;
+    };
+}
+
+Action add_tune_report(CLI::App& app, const bool& json) {
+    struct Options : LogOptions {
+        std::string output = "report.html";
+    };
+    const auto options = std::make_shared<Options>();
+    options->add_to(app);
+    app.add_option("-o,--output", options->output, "The page")->capture_default_str();
+    return [options, &json] {
+        formats::check_writable(options->output);
+        const auto records = options->read();
+        formats::write_file(options->output, tune::report_html(records));
+        if (json)
+            print(Json{{"output", options->output}, {"trials", records.trials.size()}, {"decisions", records.decisions.size()}});
+        else
+            print(fmt::format("{}: {}, {}\n", options->output, plural(static_cast<std::int64_t>(records.decisions.size()), "decision"),
+                              plural(static_cast<std::int64_t>(records.trials.size()), "trial")));
+        return 0;
+    };
 }
 
 }  // namespace trifold::command

@@ -2,16 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 #include <trifold/error.hpp>
 
 #include "generator/grid/knobs.hpp"
 #include "generator/grid/spec_json.hpp"
 #include "generator/grid/wisdom.hpp"
-#include "tools/tune/grid/data.hpp"
-#include "tools/tune/grid/spec.hpp"
-#include "tools/tune/points.hpp"
 
 namespace trifold::tune::grid {
 namespace {
@@ -24,66 +20,20 @@ std::string notes(const nlohmann::json& tree) {
     return unpivoted ? text + " unpivoted" : text;
 }
 
-/// "129x65".
-std::pair<std::int64_t, std::int64_t> parse_size(std::string_view text) {
+/// --grid "129x65" as width and height.
+nlohmann::json of_options(nlohmann::json fields) {
+    const auto text = fields.at("size").get<std::string>();
     std::int64_t width = 0, height = 0;
     const auto* const end = text.data() + text.size();
     const auto first = std::from_chars(text.data(), end, width);
-    if (first.ec == std::errc() && first.ptr != end && *first.ptr == 'x') {
-        const auto second = std::from_chars(first.ptr + 1, end, height);
-        if (second.ec == std::errc() && second.ptr == end) return {width, height};
-    }
-    throw SpecError(
-        fmt::format("--grid '{}' is no size of an image; give WIDTHxHEIGHT, such as 129x65, with commas between several", text));
+    const bool has_two = first.ec == std::errc() && first.ptr != end && *first.ptr == 'x';
+    if (const auto second = std::from_chars(has_two ? first.ptr + 1 : end, end, height); second.ec != std::errc() || second.ptr != end)
+        throw SpecError(
+            fmt::format("--grid '{}' is no size of an image; give WIDTHxHEIGHT, such as 129x65, with commas between several", text));
+    fields.erase("size");
+    fields.update({{"width", width}, {"height", height}});
+    return fields;
 }
-
-/// --grid, and the kinds of matrices.
-class ImageRanges : public SpecRanges {
-  public:
-    void add_to(CLI::App& app) override {
-        auto* grid = app.add_option("--grid", sizes_, "Sizes of images, WIDTHxHEIGHT, with commas between")->delimiter(',');
-        const auto words = [&](const char* name, std::vector<std::string>& value, const std::vector<std::string>& all, const char* what) {
-            app.add_option(name, value, what)->delimiter(',')->check(CLI::IsMember(all))->needs(grid)->capture_default_str();
-        };
-        words("--matrix", matrices_, {"general", "symmetric"}, "With --grid: general, symmetric");
-        words("--pivoting", pivotings_, {"partial", "none"}, "With --grid: partial, none; of general matrices");
-        words("--boundary", boundaries_, {"natural", "fixed"}, "With --grid: natural, fixed");
-    }
-    bool given() const override { return !sizes_.empty(); }
-    std::vector<nlohmann::json> specs(const CommonRanges& common) const override {
-        check_count({sizes_.size(), matrices_.size(), pivotings_.size(), boundaries_.size(), common.batches.size(), common.rhs.size(),
-                     common.precisions.size()});
-        std::vector<nlohmann::json> result;
-        for (const auto& size : sizes_) {
-            const auto [width, height] = parse_size(size);
-            for (const auto& kind : kinds())
-                for (const auto batch : common.batches)
-                    for (const auto rhs : common.rhs)
-                        for (const auto precision : common.precisions) {
-                            auto spec = kind;
-                            spec.update({{"width", width},
-                                         {"height", height},
-                                         {"batch", batch},
-                                         {"rhs", rhs},
-                                         {"precision", to_string(precision)}});
-                            result.push_back(std::move(spec));
-                        }
-        }
-        return result;
-    }
-
-  private:
-    std::vector<nlohmann::json> kinds() const {
-        std::vector<nlohmann::json> result;
-        for (const auto& matrix : matrices_)
-            for (const auto& pivoting : pivotings_)
-                for (const auto& boundary : boundaries_)
-                    result.push_back({{"family", "grid"}, {"matrix", matrix}, {"pivoting", pivoting}, {"boundary", boundary}});
-        return result;
-    }
-
-    std::vector<std::string> sizes_, matrices_{"general"}, pivotings_{"partial"}, boundaries_{"natural"};
-};
 
 Candidate candidate_of(const GridChoice& choice) { return {std::string(::trifold::grid::dissection), choice.tuning.variant}; }
 
@@ -93,18 +43,10 @@ GridSpec spec_of(const Point& point) { return parse_grid_json(point.spec); }
 
 Point point_of(const GridSpec& spec, int workers) { return {.spec = to_json(spec), .workers = workers}; }
 
-GridOperation operation_named(std::string_view name) {
-    for (const auto operation : all_grid_operations())
-        if (to_string(operation) == name) return operation;
-    throw SpecError(fmt::format("'{}' is no operation of grids", name));
-}
-
-GridTuning tuning_of(const Point& point, const Candidate& candidate) { return {.workers = point.workers, .variant = candidate.variant}; }
-
 GridChoice choice_of(const Point& point, const Target& target, const Candidate& candidate) {
     if (!candidate.schedule.empty() && candidate.schedule != ::trifold::grid::dissection)  // captured programs name none
         throw SpecError(fmt::format("unknown schedule '{}' of a grid; give {}", candidate.schedule, ::trifold::grid::dissection));
-    return choose(spec_of(point), target, tuning_of(point, candidate));
+    return choose(spec_of(point), target, {.workers = point.workers, .variant = candidate.variant});
 }
 
 const TunedFamily& family() {
@@ -116,11 +58,14 @@ const TunedFamily& family() {
                 for (const auto operation : all_grid_operations()) names.push_back(to_string(operation));
                 return names;
             }(),
-        .sizes = {{"width", "width"}, {"height", "height"}},
-        .member = "image",
+        .sizes = {"width", "height"},
+        .options = {{"--grid", "size", "Sizes of images, WIDTHxHEIGHT"},
+                    {"--matrix", "matrix", "general, symmetric", "general"},
+                    {"--pivoting", "pivoting", "partial, none; of general matrices", "partial"},
+                    {"--boundary", "boundary", "natural, fixed", "natural"}},
+        .of_options = of_options,
         .parse = [](const nlohmann::json& spec) { return to_json(parse_grid_json(spec)); },
         .notes = notes,
-        .ranges = []() -> std::unique_ptr<SpecRanges> { return std::make_unique<ImageRanges>(); },
         .standard =
             [](const Point& point, const Target& target, std::string_view device) {
                 return candidate_of(choose(spec_of(point), target, GridTuning{.workers = point.workers}, device, shipped_wisdom()));
@@ -137,12 +82,12 @@ const TunedFamily& family() {
                       const Candidate& candidate) { return ::trifold::grid::decided(choice_of(point, target, candidate)); },
         .program = [](const Point& point, const Target& target,
                       const Candidate& candidate) { return generate(choice_of(point, target, candidate)); },
-        .modelled = nullptr,
+        .factors = {"factor", "factor_solve"},
+        .experiments =
+            {{{"factor_solve"}}, {{"solve"}}, {{"solve_transposed"}}, {{"solve", "refine"}}, {{"solve", "gradient"}, "gradient"}},
         .data_bytes = [](const nlohmann::json& spec) { return data_bytes(parse_grid_json(spec)); },
-        .data = [](const nlohmann::json& spec, std::uint64_t seed, DeviceTools& tools, std::int64_t sets) -> std::unique_ptr<PointData> {
-            return std::make_unique<Images>(parse_grid_json(spec), seed, tools, sets);
-        },
-        .work = [](const nlohmann::json&, std::string_view) { return std::optional<bench::Work>(); },  // of nested dissection none is known
+        .data = [](const nlohmann::json& spec, std::uint64_t seed, DeviceTools& tools,
+                   std::int64_t sets) { return make_data(parse_grid_json(spec), seed, tools, sets); },
         .owns = is_grid,
         .key = [](const Point& point, const Target& target) { return key_of(spec_of(point), target, point.workers); },
         .spec = [](const ProblemKey& key) { return to_json(grid_of(key)); }};

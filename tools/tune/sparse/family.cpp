@@ -10,8 +10,6 @@
 #include "generator/sparse/knobs.hpp"
 #include "generator/sparse/spec_json.hpp"
 #include "runtime/sparse/partition.hpp"
-#include "tools/tune/points.hpp"
-#include "tools/tune/sparse/data.hpp"
 
 namespace trifold::tune::sparse {
 namespace {
@@ -27,62 +25,13 @@ std::string notes(const nlohmann::json& tree) {
     return text;
 }
 
-/// --sparse, and what goes around the matrix.
-class MeshRanges : public SpecRanges {
-  public:
-    void add_to(CLI::App& app) override {
-        auto* sparse =
-            app.add_option("--sparse", meshes_, "Meshes of sparse systems, WIDTHxHEIGHTxDEPTH, with commas between")->delimiter(',');
-        const auto words = [&](const char* name, std::vector<std::string>& value, const char* what) {
-            app.add_option(name, value, what)->delimiter(',')->needs(sparse)->capture_default_str();
-        };
-        words("--preconditioner", preconditioners_, "With --sparse: ildu0, ildu1, ildu2, dilu, ic0, jacobi, none");
-        words("--method", methods_, "With --sparse: bicgstab, cg, gmres");
-        app.add_option("--points", points_, "With --sparse: 7, 19 or 27; 5 or 9 where all cells lie in a plane")->needs(sparse);
-    }
-    bool given() const override { return !meshes_.empty(); }
-    std::vector<nlohmann::json> specs(const CommonRanges& common) const override {
-        const auto blocks = common.blocks.empty() ? std::vector<std::int64_t>{1} : common.blocks;
-        check_count({meshes_.size(), preconditioners_.size(), methods_.size(), blocks.size(), common.batches.size(), common.rhs.size(),
-                     common.precisions.size()});
-        std::vector<nlohmann::json> result;
-        for (const auto& mesh : meshes_)
-            for (const auto& kind : kinds())
-                for (const auto block : blocks)
-                    for (const auto batch : common.batches)
-                        for (const auto rhs : common.rhs)
-                            for (const auto precision : common.precisions) {
-                                auto spec = kind;
-                                spec.update({{"mesh", mesh},
-                                             {"rows", generator::sizes_of(generator::parse_mesh(mesh, points_of(mesh))).rows},
-                                             {"points", points_of(mesh)},
-                                             {"block", block},
-                                             {"batch", batch},
-                                             {"rhs", rhs},
-                                             {"precision", to_string(precision)}});
-                                result.push_back(std::move(spec));
-                            }
-        return result;
-    }
-
-  private:
-    /// A mesh of two sides lies in a plane.
-    int points_of(const std::string& mesh) const {
-        if (points_ > 0) return points_;
-        constexpr int flat = 5, solid = 7;
-        return generator::parse_mesh(mesh, solid).depth == 1 ? flat : solid;
-    }
-    std::vector<nlohmann::json> kinds() const {
-        std::vector<nlohmann::json> result;
-        for (const auto& preconditioner : preconditioners_)
-            for (const auto& method : methods_)
-                result.push_back({{"family", "sparse"}, {"preconditioner", preconditioner}, {"method", method}});
-        return result;
-    }
-
-    std::vector<std::string> meshes_, preconditioners_{"ildu0"}, methods_{"bicgstab"};
-    int points_ = 0;
-};
+/// A mesh of two sides lies in a plane, and has points of one.
+nlohmann::json of_options(nlohmann::json fields) {
+    constexpr int flat = 5, solid = 7;
+    const auto mesh = fields.at("mesh").get<std::string>();
+    if (!fields.contains("points")) fields["points"] = generator::parse_mesh(mesh, solid).depth == 1 ? flat : solid;
+    return fields;
+}
 
 /// The arrangement of the last problem that was asked for: knobs that leave subdomains as they are need no other.
 class Arranged {
@@ -120,6 +69,12 @@ Candidate standard(const Point& point, const Target& target, std::string_view de
     return candidate_of(generator::choose_with(answer, problem.spec, target, tuning));
 }
 
+SparseChoice choice_of(const Point& point, const Target& target, const Candidate& candidate) {
+    if (!candidate.schedule.empty() && candidate.schedule != generator::subdomains)  // captured programs name none
+        throw SpecError(fmt::format("unknown schedule '{}' of a sparse system; give {}", candidate.schedule, generator::subdomains));
+    return choose(problem_of(point).spec, target, {.workers = point.workers, .variant = candidate.variant});
+}
+
 std::vector<std::string_view> operations() {
     std::vector<std::string_view> names{"update"};
     for (const auto operation : all_sparse_operations()) names.push_back(to_string(operation));
@@ -132,14 +87,6 @@ Problem problem_of(const Point& point) { return generator::parse_sparse_json(poi
 
 Point point_of(const SparseSpec& spec, const SparseMesh& mesh, int workers) {
     return {.spec = generator::to_json({spec, generator::sizes_of(mesh)}), .workers = workers, .objective = family().usual};
-}
-
-SparseTuning tuning_of(const Point& point, const Candidate& candidate) { return {.workers = point.workers, .variant = candidate.variant}; }
-
-SparseChoice choice_of(const Point& point, const Target& target, const Candidate& candidate) {
-    if (!candidate.schedule.empty() && candidate.schedule != generator::subdomains)  // captured programs name none
-        throw SpecError(fmt::format("unknown schedule '{}' of a sparse system; give {}", candidate.schedule, generator::subdomains));
-    return choose(problem_of(point).spec, target, tuning_of(point, candidate));
 }
 
 std::pair<Program, std::vector<Turned>> program_of(const Point& point, const Target& target, const Candidate& candidate) {
@@ -169,13 +116,18 @@ const TunedFamily& family() {
     static const TunedFamily one{
         .name = "sparse",
         .operations = operations(),
-        .sizes = {{"rows", "rows"}, {"block", "n"}},
-        .member = "matrix",
+        .sizes = {"rows", "block"},
         .usual = {{"update", 1}, {"solve", 1}},
         .tolerance = [](Precision precision) { return 2 * asked_of(precision); },
+        .options =
+            {{"--sparse", "mesh", "Meshes of sparse systems, WIDTHxHEIGHTxDEPTH"},
+             {"--preconditioner", "preconditioner", "ildu0, ildu1, ildu2, dilu, ic0, jacobi, none", "ildu0"},
+             {"--method", "method", "bicgstab, cg, gmres", "bicgstab"},
+             {.name = "--points", .field = "points", .help = "7, 19 or 27; 5 or 9 where all cells lie in a plane", .is_number = true}},
+        .usual_block = 1,
+        .of_options = of_options,
         .parse = [](const nlohmann::json& spec) { return generator::to_json(generator::parse_sparse_json(spec)); },
         .notes = notes,
-        .ranges = []() -> std::unique_ptr<SpecRanges> { return std::make_unique<MeshRanges>(); },
         .standard = standard,
         .others = [](const Point&, const Target&, bool) { return std::vector<Candidate>(); },  // there is one way to factor
         .complete = [](const Point& point, const Target& target,
@@ -189,12 +141,14 @@ const TunedFamily& family() {
                       const Candidate& candidate) { return program_of(point, target, candidate).second; },
         .program = [](const Point& point, const Target& target,
                       const Candidate& candidate) { return program_of(point, target, candidate).first; },
-        .modelled = nullptr,
+        .factors = {"update"},
+        // Other subdomains make another preconditioner: what it alone gives is left out.
+        .experiments =
+            {{{"solve_transposed"}}, {{"solve"}}, {{"multiply_transposed"}}, {{"multiply"}}, {{"multiply", "gradient"}, "gradient"}},
+        .uncaptured = {"solve", "solve_transposed"},  // they repeat their launches as often as their data need
         .data_bytes = [](const nlohmann::json& spec) { return data_bytes(generator::parse_sparse_json(spec)); },
-        .data = [](const nlohmann::json& spec, std::uint64_t seed, DeviceTools& tools, std::int64_t sets) -> std::unique_ptr<PointData> {
-            return std::make_unique<Systems>(generator::parse_sparse_json(spec), seed, tools, sets);
-        },
-        .work = [](const nlohmann::json&, std::string_view) { return std::optional<bench::Work>(); },  // how often it repeats is not known
+        .data = [](const nlohmann::json& spec, std::uint64_t seed, DeviceTools& tools,
+                   std::int64_t sets) { return make_data(generator::parse_sparse_json(spec), seed, tools, sets); },
         .owns = generator::is_sparse,
         .key = [](const Point& point, const Target& target) { return generator::key_of(problem_of(point), target, point.workers); },
         .spec = [](const ProblemKey& key) { return generator::to_json(generator::problem_of(key)); }};

@@ -1,5 +1,3 @@
-#include "tools/tune/tridiagonal/pairs.hpp"
-
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -7,12 +5,37 @@
 #include <trifold/error.hpp>
 
 #include "generator/tridiagonal/variant.hpp"
+#include "tools/tune/tridiagonal/family.hpp"
 
 namespace trifold::tune::tridiagonal {
 namespace {
 
 /// Times slower than the best, by the model; a variant's fastest pair may be slower by the second.
 constexpr double far_slower = 6, hopeless = 30;
+
+/// A schedule with a variant that takes it.
+struct Pair {
+    Candidate candidate;
+    std::int64_t thirds = 0;  ///< flops of one system, in thirds of n^3
+};
+
+/// Names of schedules that differ in one number. Of each kind a variant has one candidate, the fastest by the model.
+using Kind = std::vector<std::string>;
+
+std::vector<Kind> kinds_of(bool all) {
+    const std::vector<Kind> usual{{"auto"},
+                                  {"sequential"},
+                                  {"twisted:2"},
+                                  {"twisted:4", "partitioned:4", "partitioned:8", "partitioned:16"},
+                                  {"multi-stage"},
+                                  {"single-stage"},
+                                  {"recursive:2", "recursive:4", "recursive:8"}};
+    if (!all) return usual;
+    std::vector<Kind> result;
+    for (const auto& kind : usual)
+        for (const auto& name : kind) result.push_back({name});
+    return result;
+}
 
 double modelled(const Pair& pair) { return pair.candidate.modelled_seconds; }
 
@@ -48,7 +71,7 @@ std::vector<Pair> pairs_of(std::string_view variant, const Spec& spec, const Tar
 }
 
 /// One of each list, the fastest first, then the next of each.
-std::vector<Pair> in_turn(std::vector<std::vector<Pair>> lists) {
+std::vector<Pair> alternating(std::vector<std::vector<Pair>> lists) {
     std::erase_if(lists, [](const auto& list) { return list.empty(); });
     std::ranges::stable_sort(lists, {}, [](const auto& list) { return modelled(list.front()); });
     std::vector<Pair> result;
@@ -78,26 +101,21 @@ void prune(std::vector<Pair>& all) {
 
 }  // namespace
 
-const std::vector<Kind>& usual_kinds() {
-    static const std::vector<Kind> all{{"sequential"},  {"twisted:2"},    {"twisted:4", "partitioned:4", "partitioned:8", "partitioned:16"},
-                                       {"multi-stage"}, {"single-stage"}, {"recursive:2", "recursive:4", "recursive:8"}};
-    return all;
-}
-
-std::vector<Pair> pairs(const Spec& spec, const Target& target, int workers, const std::vector<Kind>& kinds) {
+std::vector<Candidate> pairs(const Spec& spec, const Target& target, int workers, bool all) {
     std::vector<std::vector<Pair>> lists;
     for (const auto* variant : variants_of(target.backend)) {
-        auto own = kinds;
+        auto own = kinds_of(all);
         if (variant->schedules != nullptr) own.push_back({"auto"});
         lists.push_back(pairs_of(variant->name, spec, target, workers, own));
     }
-    auto others = in_turn(std::move(lists));
+    auto others = alternating(std::move(lists));
     prune(others);
     const auto chosen = pair_of(spec, target, {"auto", "auto", workers});
     if (!chosen) return {};
-    std::erase_if(others, [&](const Pair& one) { return one.candidate == chosen->candidate; });
-    others.insert(others.begin(), *chosen);
-    return others;
+    std::vector<Candidate> result{chosen->candidate};
+    for (const auto& one : others)
+        if (!(one.candidate == chosen->candidate)) result.push_back(one.candidate);
+    return result;
 }
 
 }  // namespace trifold::tune::tridiagonal
