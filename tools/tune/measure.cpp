@@ -170,9 +170,9 @@ Outputs PointBench::outputs(Prepared& prepared, const Candidate& candidate) cons
         prepared.check();
         const auto name = array == "x" ? fmt::format("{}", fmt::join(operations, " and ")) : array;
         result.values[name] = data_->result(array);
-        for (const auto& [number, values] : prepared.numbers(operations.front()).values) result.values[number + " of " + name] = values;
+        for (const auto& [number, values] : prepared.numbers_of(operations.front())) result.values[number + " of " + name] = values;
     }
-    const auto numbers = prepared.numbers("");
+    const auto numbers = prepared.numbers();
     result.values.insert(numbers.values.begin(), numbers.values.end());
     result.status = numbers.status;
     if (options_.spoil) options_.spoil(candidate, result);
@@ -232,7 +232,9 @@ void PointBench::measure(std::vector<Trial>& trials, const Round& round, std::in
         const bool again = k > 0 && prepared[0] && trials[k].candidate == trials[0].candidate;
         attempt(trials[k], [&] {
             prepared[k] = again ? prepared[0] : prepare(trials[k].candidate, round.cached);
-            if (!again) check(trials[k], *prepared[k], most_spills);
+            if (!again) return check(trials[k], *prepared[k], most_spills);
+            trials[k].residual = trials[0].residual;
+            trials[k].spill_bytes = trials[0].spill_bytes;
         });
     }
     if (round.by_turns) compare(trials, prepared);

@@ -56,24 +56,6 @@ bool is_compiled(const Program& program) {
     return std::ranges::all_of(program.units, [&](const Unit& unit) { return cache.find(cache_key(unit)).has_value(); });
 }
 
-/// Bytes that a candidate may spill, after these trials of its point. A variant whose knobs are those of the device's rows may spill: time
-/// decides. With other knobs it may spill as much as then, and without limit where the default spills.
-std::int64_t most_spills(const Candidate& candidate, const std::vector<Trial>& trials) {
-    constexpr auto any = std::numeric_limits<std::int64_t>::max();
-    const auto name = parse_variant(candidate.variant);
-    if (name.pinned.empty()) return any;
-    std::int64_t most = 0;
-    bool knows_default = false;
-    for (const auto& trial : trials) {
-        if (trial.verdict != Verdict::sound) continue;
-        if (trial.is_default && trial.spill_bytes > 0) return any;
-        knows_default |= trial.is_default;
-        const auto other = parse_variant(trial.candidate.variant);
-        if (other.pinned.empty() && other.name == name.name) most = std::max(most, trial.spill_bytes);
-    }
-    return knows_default ? most : any;
-}
-
 class PointSearch {
   public:
     PointSearch(const Point& point, const Log& log, const TuneOptions& options, const Tell& tell)
@@ -222,6 +204,22 @@ class PointSearch {
 };
 
 }  // namespace
+
+std::int64_t most_spills(const Candidate& candidate, const std::vector<Trial>& trials) {
+    constexpr auto any = std::numeric_limits<std::int64_t>::max();
+    const auto name = parse_variant(candidate.variant);
+    if (name.pinned.empty()) return any;
+    std::int64_t most = 0;
+    bool knows_default = false;
+    for (const auto& trial : trials) {
+        if (trial.verdict != Verdict::sound) continue;
+        if (trial.is_default && trial.spill_bytes > 0) return any;
+        knows_default |= trial.is_default;
+        const auto other = parse_variant(trial.candidate.variant);
+        if (other.pinned.empty() && other.name == name.name) most = std::max(most, trial.spill_bytes);
+    }
+    return knows_default ? most : any;
+}
 
 std::optional<Decision> known_decision(const Records& records, const Machine& machine, const Point& point, Effort effort) {
     for (const auto& one : last_decisions(records.decisions))

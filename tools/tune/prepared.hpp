@@ -60,8 +60,10 @@ class Prepared {
     virtual void run(const std::string& operation, std::int64_t set) = 0;
     /// Waits, and throws what the library throws about its results.
     virtual void check() = 0;
-    /// How members fared, and what of an operation's results is in no array.
-    virtual Outputs numbers(const std::string& operation) = 0;
+    /// How members fared, and what of the factorization is in no array.
+    virtual Outputs numbers() = 0;
+    /// The same of the last call of an operation.
+    virtual std::map<std::string, std::vector<double>> numbers_of(const std::string&) { return {}; }
 };
 
 /// Random arrays of a point on a device; "x" is where solutions go. A large batch repeats: a few members are made.

@@ -63,6 +63,9 @@ using Tell = std::function<void(const nlohmann::json& event)>;
 PointResult search_point(const Point& point, const Log& log, const TuneOptions& options, const Tell& tell = [](const auto&) {});
 /// The decision about a point that stands for one of this effort.
 std::optional<Decision> known_decision(const Records& records, const Machine& machine, const Point& point, Effort effort);
+/// Bytes that a candidate may spill, after these trials of its point. A variant whose knobs are those of the device's rows may spill: time
+/// decides. With other knobs it may spill as much as then, and without limit where the default spills.
+std::int64_t most_spills(const Candidate& candidate, const std::vector<Trial>& trials);
 /// What the hidden verb is given for a point.
 std::string task_text(const Point& point, const Log& log, const TuneOptions& options);
 /// What the process of a point does, as the hidden verb of a sweep starts it: events and the end are lines on standard output.

@@ -95,7 +95,7 @@ class PreparedGrid : public Prepared {
         solver_.check();
     }
 
-    Outputs numbers(const std::string&) override {
+    Outputs numbers() override {
         Outputs outputs;
         for (const auto& determinant : solver_.log_determinant()) outputs.values["log determinant"].push_back(determinant.log);
         for (const auto& outcome : solver_.status()) outputs.status.push_back(fared(outcome));

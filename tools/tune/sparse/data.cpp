@@ -121,7 +121,7 @@ class PreparedSparse : public Prepared {
         solver_.check();
     }
 
-    Outputs numbers(const std::string&) override { return {{}, {solver_.ok() ? "sound" : "failed"}}; }
+    Outputs numbers() override { return {{}, {solver_.ok() ? "sound" : "failed"}}; }
 
   private:
     const Systems& systems_;

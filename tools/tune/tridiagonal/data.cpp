@@ -129,13 +129,17 @@ class PreparedSolver : public Prepared {
         solver_.check();
     }
 
-    Outputs numbers(const std::string& operation) override {
+    Outputs numbers() override {
         Outputs outputs;
         for (const auto& outcome : solver_.status()) outputs.status.push_back(fared(outcome));
         outputs.values["log determinant"] = solver_.log_determinant();
-        const bool has_quadratic = operation == "forward" || operation == "factor_forward";
-        if (has_quadratic && systems_.spec().precision != Precision::mixed) outputs.values["quadratic form"] = solver_.quadratic();
         return outputs;
+    }
+
+    std::map<std::string, std::vector<double>> numbers_of(const std::string& operation) override {
+        const bool has_quadratic = operation == "forward" || operation == "factor_forward";
+        if (!has_quadratic || systems_.spec().precision == Precision::mixed) return {};
+        return {{"quadratic form", solver_.quadratic()}};
     }
 
   private:

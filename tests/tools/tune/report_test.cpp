@@ -1,0 +1,91 @@
+#include "tools/tune/report.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "generator/tridiagonal/design.hpp"
+#include "tests/tools/tune/records.hpp"
+
+using namespace trifold;
+using namespace trifold::tune;
+
+namespace {
+
+const Target h200{Backend::cuda, "sm_90"};
+
+Trial trial(std::int64_t horizon, const std::string& variant, double seconds) {
+    return test::made_up(tune::tridiagonal::point_of({.block = 24, .horizon = horizon, .batch = 64}), {"multi-stage", variant}, seconds);
+}
+
+/// The row that decides about a knob at these points, and another value of it.
+std::pair<const Row*, std::int64_t> wide_registers() {
+    const auto plain = trial(100, "dataflow", 1);
+    for (const auto& turned : knobs_of(tune::tridiagonal::choice_of(plain.point, h200, plain.candidate)))
+        if (turned.list == "wide_registers") return {turned.row, turned.value == 168 ? 128 : 168};
+    return {};
+}
+
+}  // namespace
+
+TEST_CASE("report: a value of a knob that is faster at enough points, and nowhere slower, is better than its row's") {
+    const auto [row, other] = wide_registers();
+    REQUIRE(row != nullptr);
+    const auto pinned = "dataflow:wide_registers=" + std::to_string(other);
+    std::vector<Trial> trials;
+    for (const std::int64_t horizon : {100, 200, 300}) {
+        trials.push_back(trial(horizon, "dataflow", 1e-3));
+        trials.push_back(trial(horizon, "dataflow", 2e-3));  // disturbed: the least time counts
+        trials.push_back(trial(horizon, pinned, 0.9e-3));
+    }
+    const auto all = effects_of(trials);
+    REQUIRE(all.size() == 1);
+    CHECK(all[0].row == row);
+    CHECK(all[0].value == other);
+    CHECK(all[0].ratios.size() == 3);
+    CHECK(all[0].mean() == doctest::Approx(0.9));
+    CHECK(all[0].is_better());
+    auto two = trials;
+    two.resize(6);
+    CHECK(!effects_of(two).at(0).is_better());
+    trials.back().seconds["factor_solve"] = 1.1e-3;  // one loss is too much
+    CHECK(!effects_of(trials).at(0).is_better());
+}
+
+TEST_CASE("report: only pairs that differ in one knob, of one point, schedule and device, tell of it") {
+    const auto pinned = "dataflow:wide_registers=" + std::to_string(wide_registers().second);
+    const auto plain = trial(100, "dataflow", 1e-3);
+    CHECK(effects_of({plain}).empty());
+    CHECK(effects_of({plain, trial(200, pinned, 1e-3)}).empty());
+    CHECK(effects_of({plain, trial(100, pinned + ",rides=0", 1e-3)}).empty());
+    auto failed = trial(100, pinned, 1e-3), elsewhere = failed;
+    failed.verdict = Verdict::inaccurate;
+    elsewhere.machine.device = "another";
+    CHECK(effects_of({plain, failed}).empty());
+    CHECK(effects_of({plain, elsewhere}).empty());
+    // With rides pinned on both sides the pair differs in one knob again.
+    CHECK(effects_of({trial(100, "dataflow:rides=0", 1e-3), trial(100, "dataflow:rides=0" + pinned.substr(8).replace(0, 1, ","), 1e-3)})
+              .size() == 1);
+}
+
+TEST_CASE("report: the page has a bar for each point that changed, all decisions, and what failed, with no markup of theirs") {
+    auto failed = trial(100, "dataflow", 1);
+    failed.verdict = Verdict::does_not_compile;
+    failed.why = "error: expected <type> & more";
+    const auto won = test::a_decision(0);
+    auto kept = test::a_decision(1);
+    kept.winner = kept.standard;
+    kept.seconds = kept.standard_seconds;
+    const auto page = report_html({{failed}, {won, won, kept}});
+    const auto count = [&](std::string_view part) {
+        std::size_t found = 0;
+        for (auto at = page.find(part); at != std::string::npos; at = page.find(part, at + 1)) ++found;
+        return found;
+    };
+    CHECK(count("<rect") == 1);
+    CHECK(page.find("30.0 %") != std::string::npos);
+    CHECK(count("<tr><td>16x4 f64</td>") == 1);      // of two decisions the last
+    CHECK(page.find("1.140") != std::string::npos);  // sqrt(1.3)
+    CHECK(page.find("expected &lt;type> &amp; more") != std::string::npos);
+    CHECK(report_html({}).find("fastest at every point") != std::string::npos);
+}

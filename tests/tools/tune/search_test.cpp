@@ -1,0 +1,200 @@
+#include "tools/tune/search.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <trifold/cost.hpp>
+#include <trifold/error.hpp>
+
+#include "generator/tridiagonal/design.hpp"
+#include "tests/tools/tune/records.hpp"
+#include "tools/tune/model.hpp"
+
+using namespace trifold;
+using namespace trifold::tune;
+
+namespace {
+
+const Point point = tune::tridiagonal::point_of({.block = 8, .horizon = 16});
+
+Trial trial(const Candidate& candidate, double seconds, const std::string& round = "first", bool is_default = false) {
+    return test::made_up(point, candidate, seconds, round, is_default);
+}
+
+/// A made-up device: each schedule has a time, which knobs change by factors.
+struct MadeUp {
+    std::vector<Candidate> asked;
+    std::map<std::string, int> rounds;  ///< candidates of each
+
+    double seconds(const Candidate& candidate) const {
+        auto result = candidate.schedule == "sequential" ? 10e-6 : candidate.schedule == "twisted:2" ? 8e-6 : 9e-6;
+        if (candidate.variant.find("a=2") != std::string::npos) result *= 0.8;
+        if (candidate.variant.find("a=3") != std::string::npos) result *= 1.2;
+        if (candidate.variant.find("b=1") != std::string::npos) result *= 0.9;
+        return result;
+    }
+
+    Measure measure() {
+        return [this](const std::vector<Candidate>& candidates, const Round& round) {
+            std::vector<Trial> result;
+            for (const auto& candidate : candidates) {
+                asked.push_back(candidate);
+                ++rounds[round.name];
+                result.push_back(trial(candidate, seconds(candidate), round.name));
+            }
+            return result;
+        };
+    }
+};
+
+/// Three schedules of one variant with two knobs.
+Space made_up_space() {
+    Space space{{"sequential", "v", 1e-6}, {{"twisted:2", "v", 2e-6}, {"multi-stage", "v", 3e-6}}, {}};
+    space.knobs = [](const Candidate& from) {
+        std::vector<KnobValues> knobs;
+        for (const auto& [knob, values] : {std::pair{"a", std::vector{2, 3}}, {"b", std::vector{1}}}) {
+            auto name = parse_variant(from.variant);
+            if (name.pinned.contains(knob)) continue;
+            auto& one = knobs.emplace_back(KnobValues{knob, {}});
+            for (const auto value : values) {
+                name.pinned[knob] = value;
+                one.candidates.push_back({from.schedule, to_string(name), 1e-6});
+            }
+        }
+        return knobs;
+    };
+    return space;
+}
+
+std::vector<Trial> last_round(double first_default, double other, double second_default) {
+    const Candidate standard{"sequential", "v"}, winner{"twisted:2", "v"};
+    return {trial(standard, first_default, "final", true), trial(winner, other, "final"), trial(standard, second_default, "final", true)};
+}
+
+}  // namespace
+
+TEST_CASE("search: a winner is 2 % faster, or by more than equal runs differ") {
+    const auto won = [](double first, double other, double second) {
+        return decide(last_round(first, other, second))->winner.schedule == "twisted:2";
+    };
+    CHECK(won(1, 0.97, 1));
+    CHECK(!won(1, 0.985, 1));    // less than 2 %
+    CHECK(!won(1, 0.97, 1.10));  // less than what equal runs differ by: 10 % of 1.05
+    CHECK(won(1, 0.90, 1.10));
+    CHECK(!won(1, 1.5, 1));
+    const auto decision = decide(last_round(1, 0.985, 1.01));
+    CHECK(decision->gain() == 1);
+    CHECK(decision->spread == doctest::Approx(0.01));
+}
+
+TEST_CASE("search: what is slower than the default where data stay in the caches cannot win") {
+    const auto won = [](const std::vector<Trial>& cached) { return decide(last_round(1, 0.8, 1), cached)->winner.schedule == "twisted:2"; };
+    CHECK(won(last_round(0.5, 0.505, 0.5)));  // within 2 %
+    CHECK(won(last_round(0.5, 0.52, 0.55)));  // within what equal runs differ by
+    CHECK(!won(last_round(0.5, 0.52, 0.5)));
+    auto cached = last_round(0.5, 1.0, 0.5);
+    cached[1].verdict = Verdict::fails;  // not measured there
+    CHECK(won(cached));
+}
+
+TEST_CASE("search: what failed cannot win, and where the default fails the best of the others is taken") {
+    auto trials = last_round(1, 0.5, 1);
+    trials[1].verdict = Verdict::disagrees;
+    trials.insert(trials.begin() + 2, trial({"multi-stage", "v"}, 0.8, "final"));
+    CHECK(decide(trials)->winner.schedule == "multi-stage");
+    trials[0].verdict = trials[3].verdict = Verdict::does_not_compile;
+    CHECK(decide(trials)->winner.schedule == "multi-stage");
+    CHECK(decide(trials)->gain() == 1);
+    for (auto& one : trials) one.verdict = Verdict::disagrees;
+    CHECK(!decide(trials));
+    CHECK(!decide({}));
+}
+
+TEST_CASE("search: a planted best is found; quick tries pairs, full also knobs, and the default comes first") {
+    MadeUp device;
+    const auto space = made_up_space();
+    const auto quick = search(space, strategy_of(Effort::quick), device.measure());
+    REQUIRE(quick);
+    CHECK(quick->winner == Candidate{"twisted:2", "v"});
+    CHECK(quick->gain() == doctest::Approx(10.0 / 8));
+    CHECK(quick->trials == 3);
+    CHECK(device.asked.front() == space.standard);
+    for (const auto effort : {Effort::full, Effort::exhaustive}) {
+        const auto best = search(space, strategy_of(effort), device.measure());
+        REQUIRE(best);
+        CHECK(best->winner == Candidate{"twisted:2", "v:a=2,b=1"});
+        CHECK(best->seconds == doctest::Approx(8e-6 * 0.8 * 0.9));
+        CHECK(best->effort == to_string(effort));
+    }
+    CHECK(parse_effort("full") == Effort::full);
+    CHECK_THROWS_WITH_AS(parse_effort("hard"), doctest::Contains("'hard' is no effort"), SpecError);
+}
+
+TEST_CASE("search: the better half goes on, with more runs, and the last round has the default twice") {
+    MadeUp device;
+    auto space = made_up_space();
+    space.pairs.clear();
+    space.knobs = [](const Candidate&) { return std::vector<KnobValues>(); };
+    for (int k = 0; k < 9; ++k) space.pairs.push_back({k == 6 ? "twisted:2" : fmt::format("s{}", k), "v"});
+    std::vector<Round> rounds;
+    const auto decision = search(space, strategy_of(Effort::full), [&](const std::vector<Candidate>& candidates, const Round& round) {
+        rounds.push_back(round);
+        device.rounds[round.name] = 0;
+        return device.measure()(candidates, round);
+    });
+    REQUIRE(decision);
+    CHECK(decision->winner.schedule == "twisted:2");
+    CHECK(device.rounds == std::map<std::string, int>{{"first", 10}, {"again", 5}, {"final", 7}, {"cached", 7}});
+    CHECK(rounds[1].runs == 2 * rounds[0].runs);
+    CHECK(rounds[2].by_turns);
+    CHECK(rounds[3].cached);
+    CHECK(device.asked.back() == space.standard);
+}
+
+TEST_CASE("search: candidates that fail are not asked for again") {
+    int asked = 0;
+    const auto decision =
+        search(made_up_space(), strategy_of(Effort::quick), [&](const std::vector<Candidate>& candidates, const Round& round) {
+            std::vector<Trial> result;
+            for (const auto& candidate : candidates) {
+                result.push_back(trial(candidate, 1, round.name));
+                if (candidate.schedule == "sequential") continue;
+                result.back().verdict = Verdict::fails;
+                ++asked;
+            }
+            return result;
+        });
+    REQUIRE(decision);
+    CHECK(decision->winner == made_up_space().standard);
+    CHECK(asked == 2);
+}
+
+TEST_CASE("search: knobs that helped elsewhere are tried first") {
+    const auto promise =
+        promise_of({trial({"multi-stage", "v"}, 1), trial({"multi-stage", "v:a=3"}, 1.1), trial({"multi-stage", "v:b=1"}, 0.7)});
+    CHECK(promise("v", "b") == doctest::Approx(std::log(1 / 0.7)));
+    CHECK(promise("v", "a") == doctest::Approx(std::log(1 / 1.1)));
+    CHECK(promise("w", "a") == 0);
+    auto strategy = strategy_of(Effort::full);
+    strategy.promise = promise;
+    MadeUp device;
+    search(made_up_space(), strategy, device.measure());
+    const auto pinned = std::ranges::find_if(device.asked, [](const Candidate& one) { return one.variant != "v"; });
+    REQUIRE(pinned != device.asked.end());
+    CHECK(pinned->variant == "v:b=1");
+}
+
+TEST_CASE("models answer for trials with other numbers too") {
+    const auto one = trial({"twisted:2", "team"}, 1e-6);
+    const Target h200{Backend::cuda, "sm_90"};
+    const auto numbers = model_numbers(h200, "team");
+    REQUIRE(numbers.contains("models.team.front"));
+    const auto usual = modelled({one}, {}).at(0).at("factor_solve");
+    CHECK(usual == doctest::Approx(modelled_seconds(tune::tridiagonal::choice_of(point, h200, {"twisted:2", "team"}))));
+    CHECK(modelled({one}, numbers).at(0).at("factor_solve") == usual);
+    auto slower = numbers;
+    slower["models.team.front"] *= 1000;
+    CHECK(modelled({one}, slower).at(0).at("factor_solve") > usual);
+    CHECK_THROWS_WITH_AS(model_numbers(h200, "no-such"), doctest::Contains("no time model of a variant"), SpecError);
+}
