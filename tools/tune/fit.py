@@ -1,9 +1,8 @@
 """Fits the constants of the variants' time models to trials of `trifold tune`, and prints them as generator/devices/*.json has them.
 
     trifold tune --block 4,8,17,24,40,64,72,80,88,96,128 --horizon 8,50,512,4096 --batch 1,16,256,4096 --precision f64,f32 \\
-        --operation factor+factor_solve --hot
-    trifold tune export --trials trials.jsonl
-    python tools/tune/fit.py build/lean/bin/trifold trials.jsonl [more.jsonl] [--variant team]
+        --operation factor+factor_solve --hot --log fit.jsonl
+    python tools/tune/fit.py build/lean/bin/trifold fit.jsonl [more.jsonl] [--variant team]
 
 Needs SciPy. Trials without pinned knobs count. A third of the points of the first file is held out: how well the fit predicts those is
 printed, not used. Further files are fitted to as a whole. Records near the best of their point count most, since these are compared."""
@@ -38,7 +37,7 @@ def read(path):
     return [
         record
         for record in records
-        if record["verdict"] == "sound" and ":" not in record["variant"] and set(OPERATIONS) <= set(record["seconds"])
+        if record.get("verdict") == "sound" and ":" not in record["variant"] and set(OPERATIONS) <= set(record["seconds"])
     ]
 
 

@@ -147,7 +147,8 @@ Action add_sweep(CLI::App& app, const bool& json) {
 
 /// Prints the numbers of a model, then for each line of numbers on standard input the modelled seconds of the variant's sound trials.
 void run_model(const std::string& file, const std::string& variant) {
-    auto trials = tune::parse_records(formats::read_file(file)).trials;
+    auto [trials, decisions, unreadable] = tune::parse_records(formats::read_file(file));
+    if (unreadable > 0) throw formats::InputError(fmt::format("'{}' has {} lines that are no trials", file, unreadable));
     std::erase_if(trials,
                   [&](const tune::Trial& trial) { return trial.verdict != tune::Verdict::sound || trial.candidate.variant != variant; });
     if (trials.empty()) throw formats::InputError(fmt::format("there is no sound trial of variant '{}'", variant));
