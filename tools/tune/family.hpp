@@ -36,12 +36,12 @@ struct TunedFamily {
     std::string_view name;
     std::vector<std::string_view> operations;       ///< that an objective may have, in the order in which it has them
     std::array<std::string, 2> sizes;               ///< the fields that people write: N x n
-    Objective usual = {{"factor_solve", 1}};        ///< what is to be fast where nobody says it
+    Objective usual = {{"factor_solve", 1}};        ///< it is to be fast where no other is asked for
     double (*tolerance)(Precision) = tolerance_of;  ///< the largest relative residual that is taken
 
     /// The first says that the family is wanted, and the others need it. Without one there are points in files only.
     std::vector<SpecOption> options;
-    /// What --block is where it is not given: 0 where it must be, nothing for a family without blocks.
+    /// The block where --block is not given: 0 where it must be, nothing for a family without blocks.
     std::optional<std::int64_t> usual_block;
     /// The Spec of the options' fields, for `parse`; null where they are its fields.
     nlohmann::json (*of_options)(nlohmann::json fields) = nullptr;

@@ -11,7 +11,7 @@ namespace trifold::tune {
 /// $XDG_DATA_HOME/trifold/tuning.jsonl, else ~/.local/share/trifold/tuning.jsonl. Throws InputError where neither variable is set.
 std::filesystem::path default_log();
 
-/// What was measured and decided.
+/// Trials and decisions of a log.
 struct Records {
     std::vector<Trial> trials;
     std::vector<Decision> decisions;
@@ -43,7 +43,7 @@ Records parse_records(std::string_view text);
 
 /// The last decision about each problem, in the order of the problems' first ones.
 std::vector<Decision> last_decisions(const std::vector<Decision>& decisions);
-/// The same text for the same problem on the same machine, by the same generator.
+/// A text that is equal for the same problem on the same machine, by the same generator.
 std::string key_of(const Machine& machine, const std::string& generator, const Point& point);
 
 }  // namespace trifold::tune

@@ -115,7 +115,7 @@ PointBench::PointBench(Point point, Device device, MeasureOptions options)
 
 PointBench::~PointBench() = default;
 
-/// What goes wrong is the trial's verdict.
+/// Whatever goes wrong is the trial's verdict.
 void PointBench::attempt(Trial& trial, const std::function<void()>& work) {
     const auto judge = [&](Verdict verdict, const char* why) {
         trial.verdict = verdict;

@@ -73,7 +73,7 @@ std::vector<double> take_series(const Timed& timed, const Repeats& repeats, doub
 /// Throws TooLarge where workspace and data need nearly all of the device's memory, or more.
 void check_memory(std::int64_t workspace_bytes, std::int64_t data_bytes, const Device& device);
 
-/// What trials of this device are filed under: what wisdom calls it, its target, and its driver.
+/// The device as trials name it: by wisdom's name of it, its target, and its driver.
 Machine machine_of(const Device& device);
 
 }  // namespace trifold::tune

@@ -45,7 +45,7 @@ Objective usual_of(const json& spec) {
     return {{spec.at("operations").front().get<std::string>(), 1}};
 }
 
-/// What a captured program did of one operation.
+/// The use that a captured program made of one operation.
 struct Used {
     double calls = 0, seconds = 0;
 };
@@ -96,7 +96,7 @@ Point finished(Total total) {
     return std::move(total.point);
 }
 
-/// What is the matter with a line, with its place.
+/// The complaint about a line, with its place.
 std::string at_line(const std::string& name, std::size_t number, std::string_view what) {
     return fmt::format("{}:{}: {}", name, number, what);
 }

@@ -136,7 +136,7 @@ class PointSearch {
         return result;
     }
 
-    /// As many at a time as there may be processes; nothing is measured meanwhile.
+    /// Compiles as many at a time as there may be processes; nothing is measured meanwhile.
     void compile(std::vector<Trial>& trials) {
         std::vector<Trial*> waiting;
         for (auto& trial : trials) try {

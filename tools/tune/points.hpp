@@ -15,7 +15,7 @@ inline constexpr std::size_t most_points = 10'000;  ///< that options may make, 
 /// for the message. Throws SpecError.
 std::vector<std::int64_t> parse_range(std::string_view text, std::string_view name);
 
-/// The same text for the same Spec, workers and objective.
+/// A text that is equal for the same Spec, workers and objective.
 std::string identity_of(const Point& point);
 
 /// The point whose Spec has the operations of its objective too.
@@ -30,8 +30,8 @@ class PointFiles {
     /// `text` is what the file `name` holds. Throws InputError with file, line and what is wrong. But where a program captures, lines may
     /// be damaged: they are left out with a warning, and a last line that was cut off is left out without one.
     void read(std::string_view text, const std::string& name);
-    /// What programs spent most time in comes first. Captures of one Spec and number of workers are one point: its objective has the
-    /// operations by their share of the calls. Then what was asked for, in the order of the lines, each once.
+    /// The points in which programs spent most time come first. Captures of one Spec and number of workers are one point: its objective has
+    /// the operations by their share of the calls. Then what was asked for, in the order of the lines, each once.
     std::vector<Point> points() const;
     const std::vector<std::string>& warnings() const { return warnings_; }
 
@@ -44,7 +44,7 @@ class PointFiles {
     std::vector<std::string> warnings_;
 };
 
-/// What to tune, as command-line options: files, or sizes and kinds of families, or both.
+/// The points to tune, as command-line options: files, or sizes and kinds of families, or both.
 class PointOptions {
   public:
     void add_to(CLI::App& app);

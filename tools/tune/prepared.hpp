@@ -12,7 +12,7 @@
 #include "tools/bench/device_tools.hpp"
 #include "tools/tune/trial.hpp"
 
-/// What a family gives the tuner so that it can measure: random data, and a candidate that runs on them.
+/// A family gives the tuner two things to measure: random data, and a candidate that runs on them.
 namespace trifold::tune {
 
 /// Arrays on a device by name, each in `sets` copies, which calls take one after the other.
@@ -62,7 +62,7 @@ class Prepared {
     virtual void check() = 0;
     /// How members fared, and what of the factorization is in no array.
     virtual Outputs numbers() = 0;
-    /// The same of the last call of an operation.
+    /// Numbers of the last call of an operation.
     virtual std::map<std::string, std::vector<double>> numbers_of(const std::string&) { return {}; }
 };
 
@@ -89,7 +89,7 @@ double tolerance_of(Precision precision);
 /// How the second differ from the first by more than solutions with such residuals do: "inverse, by 3e-2". Empty: they agree.
 std::string difference(const Outputs& first, const Outputs& second, Precision precision, double (*tolerance)(Precision) = tolerance_of);
 
-/// How many members are made where each needs so many bytes.
+/// The number of members that are made, by the bytes of each.
 std::int64_t different_members(std::int64_t batch, std::int64_t bytes_of_each);
 
 }  // namespace trifold::tune

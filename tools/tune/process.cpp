@@ -28,7 +28,7 @@ constexpr int slice_milliseconds = 20;
 class Output {
   public:
     explicit Output(const std::function<void(const std::string&)>& take) : take_(take) {}
-    /// What there is to read within so many milliseconds. False at the end.
+    /// Reads what comes within that many milliseconds. False at the end.
     bool read_some(int from, int milliseconds) {
         pollfd waiting{from, POLLIN, 0};
         if (::poll(&waiting, 1, milliseconds) <= 0) return milliseconds > 0;

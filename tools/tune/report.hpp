@@ -7,7 +7,7 @@
 
 namespace trifold::tune {
 
-/// What a value of a knob does to the time in place of the value that a row of the device gives it: time over time, all else being equal.
+/// The effect of a knob's value in place of the one that a row of the device gives it: time over time, all else being equal.
 struct Effect {
     std::string target;
     const Row* row = nullptr;

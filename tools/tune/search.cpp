@@ -85,7 +85,7 @@ class Search {
         }
     }
 
-    /// One knob after the other, from the best so far, with about so many trials.
+    /// One knob after the other, from the best so far, within a share of the trials.
     void descend(const Candidate& start, std::size_t share) {
         auto current = start;
         std::set<std::string> done;

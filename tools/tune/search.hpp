@@ -31,7 +31,7 @@ struct Strategy {
     std::size_t most_trials = 0;  ///< candidates, the default among them
     std::size_t tuned_pairs = 0;  ///< of these the knobs are varied; of the default in any case where there are no other pairs
     bool two_knobs = false;       ///< all values of two knobs at once
-    /// What a knob of a variant is worth, from earlier searches: the larger, the earlier it is tried. Empty: by the model.
+    /// The worth of a variant's knob in earlier searches: the larger, the earlier it is tried. Empty: by the model.
     std::function<double(const std::string& variant, const std::string& knob)> promise = {};
 };
 Strategy strategy_of(Effort effort);
@@ -45,8 +45,8 @@ std::optional<Decision> search(const Space& space, const Strategy& strategy, con
 /// caches: who is slower than the default there by as much cannot win. Nothing where no trial is sound.
 std::optional<Decision> decide(const std::vector<Trial>& trials, const std::vector<Trial>& cached = {});
 
-/// What earlier trials say about knobs: of the points where a candidate with one pinned knob and the one without it were measured, the mean
-/// logarithm of how many times faster it was; 0 where nothing is known.
+/// The worth of knobs in earlier trials: of the points where a candidate with one pinned knob and the one without it were measured, the
+/// mean logarithm of how many times faster it was; 0 where nothing is known.
 std::function<double(const std::string& variant, const std::string& knob)> promise_of(const std::vector<Trial>& trials);
 
 }  // namespace trifold::tune

@@ -13,7 +13,7 @@ struct KnobValues {
     std::vector<Candidate> candidates;
 };
 
-/// Where a search looks.
+/// The candidates of a search.
 struct Space {
     Candidate standard;            ///< what is taken without wisdom of the user: by shipped wisdom, or by the model
     std::vector<Candidate> pairs;  ///< the others, the most promising first

@@ -22,7 +22,7 @@ struct TuneOptions {
     const std::atomic<bool>* stop = nullptr;  ///< set: end soon, and keep everything
 };
 
-/// What became of a point.
+/// The end of a point's search.
 struct PointResult {
     Point point;
     std::optional<Decision> decision;
@@ -66,12 +66,12 @@ std::optional<Decision> known_decision(const Records& records, const Machine& ma
 /// Bytes that a candidate may spill, after these trials of its point. A variant whose knobs are those of the device's rows may spill: time
 /// decides. With other knobs it may spill as much as then, and without limit where the default spills.
 std::int64_t most_spills(const Candidate& candidate, const std::vector<Trial>& trials);
-/// What the hidden verb is given for a point.
+/// The argument of the hidden verb for a point.
 std::string task_text(const Point& point, const Log& log, const TuneOptions& options);
-/// What the process of a point does, as the hidden verb of a sweep starts it: events and the end are lines on standard output.
+/// The hidden verb of a point's process: events and the end are lines on standard output.
 void search_point_aloud(const std::string& text);
 
-/// Compiles a candidate into the cache, as the other hidden verb does. Ends the process after so many seconds.
+/// Compiles a candidate into the cache, as the other hidden verb does. Ends the process after that many seconds.
 void compile_candidate(const std::string& text, int most_seconds);
 
 }  // namespace trifold::tune

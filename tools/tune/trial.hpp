@@ -9,7 +9,7 @@
 
 namespace trifold::tune {
 
-/// What trials are made on. Times of one machine say nothing of another.
+/// The machine that trials are made on. Times of one machine say nothing of another.
 struct Machine {
     std::string device;  ///< "NVIDIA H200"; of a processor its family and model
     std::string target;  ///< "cuda:sm_90"
@@ -59,7 +59,7 @@ struct Trial {
 /// Seconds of the objective. Of a trial that is sound.
 double objective_seconds(const Trial& trial);
 
-/// What a search decided about a point. The winner is the default where nothing was faster than it by enough.
+/// The decision of a search about a point. The winner is the default where nothing was faster than it by enough.
 struct Decision {
     Machine machine;
     std::string generator;
@@ -72,7 +72,7 @@ struct Decision {
     std::string effort;           ///< "quick", "full", "exhaustive"
     double gain() const { return standard_seconds / seconds; }
 };
-/// As lines of a record have them; the same for the same trial or decision. A number that is not finite comes back as NaN.
+/// The JSON of a line of a log; the same for the same trial or decision. A number that is not finite comes back as NaN.
 nlohmann::ordered_json to_json(const Trial& trial);
 nlohmann::ordered_json to_json(const Decision& decision);
 /// Throw nlohmann::json::exception, SpecError, InputError: a sound trial has times, and a decision.

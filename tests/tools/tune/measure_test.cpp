@@ -188,7 +188,7 @@ TEST_CASE("measure: medians, spread and turns of a made-up clock") {
         };
     };
     const auto trials = by_turns(tune::tridiagonal::point_of(small_spec()), options);
-    // Of each three calls the first warms up: 4.1 and 4.2 ms count, as often as each other.
+    // The first of each three calls warms up: 4.1 and 4.2 ms count, as often as each other.
     CHECK(trials[0].seconds.at("factor_solve") == doctest::Approx(4.15e-3));
     CHECK(trials[1].seconds.at("factor_solve") == doctest::Approx(3.15e-3));
     CHECK(trials[1].spread > 0);

@@ -189,7 +189,7 @@ TEST_CASE("captures and specs in one file: damaged lines are left out and said, 
     CHECK(files.warnings()[1].starts_with("specs.jsonl:4: "));
     CHECK(files.warnings()[2].find("'inverse' is no operation of its spec") != std::string::npos);
     CHECK(files.warnings()[3].find("'calls' is -2") != std::string::npos);
-    // What is asked for in such a file is still checked.
+    // Specs in such a file are still checked.
     CHECK_THROWS_WITH_AS(files.read(good + "{\"block\": 4}\n", "other.jsonl"), doctest::Contains("other.jsonl:2: "), InputError);
     auto newer = nlohmann::json::parse(good);
     newer["trifold_capture"] = 2;

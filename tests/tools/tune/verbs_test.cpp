@@ -129,7 +129,7 @@ TEST_CASE("explain names who decided about each knob of a grid") {
     bool has_row = false;
     for (const auto& one : json["knobs"]) {
         if (one["knob"] == "step_rows") CHECK(one["decided_by"] == "pinned");
-        has_row = has_row || one["decided_by"] == "row 1 of leaf_blocks for cuda:sm_90, log-2026-11-25-grid.md";
+        has_row = has_row || one["decided_by"] == "row 1 of leaf_blocks for cuda:sm_90, history.md#2026-11-25-grid";
     }
     CHECK(has_row);
     CHECK(of("--target cuda:sm_90").out.find("variant fronts, chosen by model") != std::string::npos);

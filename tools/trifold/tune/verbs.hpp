@@ -11,7 +11,7 @@ Action add_tune_report(CLI::App& app, const bool& json);
 
 void add_log_option(CLI::App& app, std::string& log);
 
-/// What `tune export` does without options, with this log: the decisions go to the user's wisdom file. Returns what was written, for
+/// Exports as `tune export` does without options: the decisions of this log go to the user's wisdom file. Returns what was written, for
 /// machines; the text is for people. Throws as it does.
 Json export_to_user(const tune::Log& log);
 std::string export_text(const Json& written);

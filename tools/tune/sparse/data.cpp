@@ -21,7 +21,7 @@ std::vector<double> random_numbers(std::int64_t count, std::uint64_t seed) {
     return all;
 }
 
-/// Where the value of an entry stands.
+/// The place of an entry's value.
 std::int64_t source_of(const SparsePattern& pattern, std::int64_t entry) {
     return pattern.sources().empty() ? entry : pattern.sources()[at(entry)];
 }

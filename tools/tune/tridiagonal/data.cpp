@@ -11,7 +11,7 @@
 namespace trifold::tune::tridiagonal {
 namespace {
 
-/// Where blocks are shared, the sums of the rows are no longer what the diagonals were made for.
+/// Raises diagonals: where blocks are shared, the sums of the rows are no longer what the diagonals were made for.
 void raise_diagonals(formats::System& system) {
     const auto n = system.block;
     for (std::int64_t block = 0; block < system.batch * system.horizon; ++block)

@@ -14,7 +14,7 @@ Point point_of(const Spec& spec, int workers = 1);
 /// The chooser's choice for a candidate. Throws SpecError where the generator refuses it.
 Choice choice_of(const Point& point, const Target& target, const Candidate& candidate);
 
-/// What a measurement should compare the chooser's choice with, which is the first: of every variant and every kind of schedule the one of
+/// The chooser's choice, then pairs to compare it with: of every variant and every kind of schedule the one of
 /// least modelled time, the variants by turns; with `all` every schedule is its own kind. What the model takes for six times slower than
 /// the best (a variant's fastest: for thirty times) is left out, but only where another pair is both faster by the model and has no more
 /// flops: so some stay that the model may be wrong about. Empty where the chooser finds nothing.

@@ -50,7 +50,7 @@ std::optional<Pair> pair_of(const Spec& spec, const Target& target, const Tuning
     }
 }
 
-/// What a variant could take, the fastest by the model first. Of a horizon's schedules that are the same one, the first counts.
+/// The pairs that a variant could take, the fastest by the model first. Of a horizon's schedules that are the same one, the first counts.
 std::vector<Pair> pairs_of(std::string_view variant, const Spec& spec, const Target& target, int workers, const std::vector<Kind>& kinds) {
     std::vector<Pair> result;
     std::vector<std::vector<Level>> seen;
