@@ -2,8 +2,6 @@
 
 import importlib
 import json
-import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -26,7 +24,7 @@ def bench(monkeypatch):
     yield load
     if "jax" in sys.modules:
         sys.modules["jax"].config.update("jax_default_device", None)
-    for name in ("measure", "smoother", "gradients", "mpc", "second_moments", "sparse_systems", "state_space"):
+    for name in ("measure", "smoother", "gradients", "mpc", "sparse_systems"):
         sys.modules.pop(name, None)
 
 
@@ -45,7 +43,7 @@ def test_smoother(bench, tmp_path):
     ]
     for row in rows:
         assert row["value_off"] < 1e-12 and row["gradient_off"] < 1e-10
-        assert 0 < row["call_s"] < 10 and row["operations"] > 20
+        assert 0 < row["call_s"] < 10
     assert json.loads((tmp_path / "rows").read_text(encoding="utf-8"))["tables"][0]["rows"] == rows
 
 
@@ -69,29 +67,6 @@ def test_smoother_sees_what_is_wrong(bench):
         wrong = value, {"F": np.full((2, 2), slope), "Q": right[1]["Q"]}
         with pytest.raises(AssertionError, match="of other"):
             smoother.compare("other", wrong, right)
-
-
-def test_operations_of_compiled_code(bench):
-    smoother = bench("smoother")
-    text = """HloModule m
-
-%body.1 (p: (s32[], f64[3])) -> (s32[], f64[3]) {
-  %dot.1 = f64[3]{0} dot(%a, %b)
-  %f.2 = (f64[3]{0}, u8[4]{0}) fusion(%dot.1), kind=kLoop
-}
-
-%inner.2 (p: f64[3]) -> f64[3] {
-  ROOT %copy.3 = f64[3]{0} copy(%p)
-}
-
-ENTRY %main (x: f64[3]) -> f64[3] {
-  %x = f64[3]{0} parameter(0)
-  %while.1 = (s32[], f64[3]{0}) while(%t), condition=%c, body=%body.1, backend_config={"known_trip_count":{"n":"7"}}
-  %call.1 = f64[3]{0} call(%x), to_apply=%inner.2
-  %custom.1 = (f64[3]{0}, u8[4]{0}) custom-call(%x), custom_call_target="trifold"
-}
-"""
-    assert smoother.operations(text) == {"dot": 7, "fusion": 7, "copy": 1, "custom-call": 1}
 
 
 @pytest.mark.parametrize("library", ["torch", "jax"])
@@ -164,25 +139,6 @@ def test_mpc_sees_plans_that_are_not_optimal(bench, monkeypatch):
         mpc.check_optimal("cpu")
 
 
-def test_second_moments(bench):
-    second_moments = bench("second_moments", "jax", "trifold.jax", "dynamax")
-    rows = second_moments.main(["--small", "--device", device("jax")])
-    assert [(row["T_x_D"], row["program"]) for row in rows] == [
-        (size, program) for size in ("6 x 3", "4 x 1") for program in ("dynamax", "trifold")
-    ]
-    assert all(row["values_off"] < 1e-12 and row["gradients_off"] < 1e-12 and row["smoother_off"] < 1e-8 for row in rows)
-
-
-def test_state_space(bench):
-    state_space = bench("state_space", "statsmodels")
-    smoothing, draws = state_space.main(["--small"])
-    assert [row["program"] for row in draws] == ["trifold", "CFA", "KFS"]
-    assert all(row["CFA_off"] < 1e-12 for row in draws) and smoothing[0]["off"] < 1e-9
-    p = state_space.model_of(20, 2, 0)
-    with pytest.raises(AssertionError, match="mean of 40 draws"):
-        state_space.check_moments("trifold", state_space.programs(p, 40)["trifold"]() + 3, p)
-
-
 def test_sparse(bench, tmp_path):
     sparse = bench("sparse_systems", "scipy")
     file = tmp_path / "A.mtx"
@@ -205,11 +161,3 @@ def test_medians_are_of_new_data(bench):
     seconds, last = measure.median(seen.append, lambda i: (i,), lambda _: None, 4, warm=2)
     assert seen == list(range(6)) and last is None and 0 <= seconds < 1
     assert [measure.duration(s) for s in (2.5, 0.0123456, 7.2e-6, 3e-9)] == ["2.5 s", "12.3 ms", "7.2 us", "3 ns"]
-
-
-def test_ranks():
-    pytest.importorskip("torch")
-    words = ["-m", "torch.distributed.run", "--nproc-per-node", "2", str(FOLDER / "ranks.py"), "24x3", "--device", "cpu"]
-    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert re.fullmatch(r"24 x 3: alone [\d.]+ ms, 2 ranks [\d.]+ ms, [\d.]+ times; X differs by .*\n", done.stdout)

@@ -1,5 +1,6 @@
 // trifold-mpi: `mpirun -n 4 trifold solve D.npy E.npy b.npy -o x.npy`, where each process reads and holds its part of the chain.
 // Or `mpirun -n 4 trifold solve --iterative A.mtx b.mtx -o x.mtx`, where each reads all and the first one writes.
+// Or `mpirun -n 4 trifold bench block --size 4096x64`, where all make the same data, and the first one prints.
 // `trifold` starts it in its place where it is one of several processes.
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -7,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -18,6 +20,7 @@
 #include "tools/trifold/family.hpp"
 #include "tools/trifold/solve.hpp"
 #include "tools/trifold/sparse/verbs.hpp"
+#include "tools/trifold/tridiagonal/verbs.hpp"
 
 namespace {
 
@@ -35,8 +38,6 @@ struct Options {
     Tuning tuning;
     double time_limit = 30;
 };
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 /// The files of a chain: D [N][n][n], E [N - 1][n][n], b [N][n] or [N][n][columns].
 struct Files {
@@ -112,14 +113,17 @@ int solve(const Options& options, const Files& files, const std::shared_ptr<Tran
     const auto d = part<Real>(files.d, first, blocks), e = part<Real>(files.e, first, std::min(blocks, spec.horizon - 1 - first)),
                b = part<Real>(files.b, first, blocks);
     auto x = b;
-    const auto start = now();
-    solver.factor(d, e);
-    const auto status = solver.status();
-    const auto factored = now();
+    std::vector<Outcome> status;
+    const auto factor_seconds = command::seconds_of([&] {
+        solver.factor(d, e);
+        status = solver.status();
+    });
     const RankOptions sweep{.columns = files.columns()};
-    solver.solve(b, x, sweep);
-    const auto log_determinant = solver.log_determinant().front();
-    const auto solved = now();
+    double log_determinant = 0;
+    const auto solve_seconds = command::seconds_of([&] {
+        solver.solve(b, x, sweep);
+        log_determinant = solver.log_determinant().front();
+    });
     const bool sound = status.front().block < 0;
     const auto refined = sound ? solver.refine(d, e, b, x, sweep).front() : Refinement{};
     if (!options.output.empty()) write(options.output, files.b.shape(), x, first, *transport);
@@ -132,7 +136,7 @@ int solve(const Options& options, const Files& files, const std::shared_ptr<Tran
         return unsolved;
     }
     fmt::print("schedule         {}\nvariant          {}\nfactor           {:.3g} ms\nsolve            {:.3g} ms\n",
-               solver.plan().choice().tuning.schedule, solver.plan().choice().variant, 1e3 * (factored - start), 1e3 * (solved - factored));
+               solver.plan().choice().tuning.schedule, solver.plan().choice().variant, 1e3 * factor_seconds, 1e3 * solve_seconds);
     fmt::print("corrections      {}\nbackward error   {:.2e}\nlog determinant  {:.10g}\n", refined.iterations, refined.backward_error,
                log_determinant);
     if (!refined.converged) fmt::print(stderr, "trifold solve: x is not as accurate as {} allows\n", to_string(spec.precision));
@@ -141,7 +145,7 @@ int solve(const Options& options, const Files& files, const std::shared_ptr<Tran
 
 /// Ends all processes, since others may wait for this one.
 [[noreturn]] void fail(int rank, Exit status, const std::string& why) {
-    fmt::print(stderr, "trifold solve: rank {}: {}\n", rank, why);
+    fmt::print(stderr, "trifold: rank {}: {}\n", rank, why);
     std::fflush(stderr);
     MPI_Abort(MPI_COMM_WORLD, status);
     std::_Exit(status);
@@ -209,16 +213,34 @@ int solve_sparse(CLI::App& app, int argc, char** argv) {
     });
 }
 
+/// The suites of chains and of sparse systems.
+int run_bench(CLI::App& app, int argc, char** argv) {
+    auto* verb = app.add_subcommand("bench", "times of problems that all processes share");
+    const std::array families{command::tridiagonal_verbs(), command::sparse_verbs()};
+    bool json = false;
+    double time_limit = Options().time_limit;
+    verb->add_flag("--json", json, "one JSON object on standard output");
+    add_time_limit(*verb, time_limit);
+    std::shared_ptr<Transport> shared;
+    const auto action = command::add_bench_of_rank(*verb, json, families, shared);
+    app.parse(argc, argv);
+    return run(time_limit, [&](const std::shared_ptr<Transport>& transport) {
+        shared = transport;
+        return action();
+    });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     const bool is_sparse = std::any_of(argv, argv + argc, [](const char* word) { return std::string_view(word) == "--iterative"; });
-    CLI::App app{"Solves a chain over processes of MPI, each of which reads its part of the files; or a sparse system"};
+    CLI::App app{"Solves a chain over processes of MPI, each of which reads its part of the files; or a sparse system; or measures both"};
     app.require_subcommand(1);
     int status = done;
     try {
-        status = (is_sparse ? solve_sparse : solve_chain)(app, argc, argv);
+        const bool is_bench = argc > 1 && std::string_view(argv[1]) == "bench";
+        status = (is_bench ? run_bench : is_sparse ? solve_sparse : solve_chain)(app, argc, argv);
     } catch (const CLI::ParseError& error) {
         int rank = 0;
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);

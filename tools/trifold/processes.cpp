@@ -20,9 +20,9 @@ bool is_one_of_several(int argc, char** argv) {
         const char* value = std::getenv(name);
         return value != nullptr && std::atoi(value) > 1;
     });
-    const bool solves = argc > 1 && std::string_view(argv[1]) == "solve";
+    const bool shares = argc > 1 && (std::string_view(argv[1]) == "solve" || std::string_view(argv[1]) == "bench");
     const bool alone = std::any_of(argv, argv + argc, [](const char* word) { return std::string_view(word).starts_with("--ranks"); });
-    return several && solves && !alone;
+    return several && shares && !alone;
 }
 
 int become_mpi_command(char** argv) {
@@ -30,10 +30,10 @@ int become_mpi_command(char** argv) {
     const auto program = std::filesystem::read_symlink("/proc/self/exe", problem).parent_path() / "trifold-mpi";
     ::execv(program.c_str(), argv);
     constexpr int bad_environment = 3;
-    say(fmt::format(
-        "trifold solve: this is one of several processes of MPI, and there is no '{}' for them; build Trifold where CMake finds "
-        "an MPI, or give --ranks 1 where each process is for itself\n",
-        program.string()));
+    say(
+        fmt::format("trifold: this is one of several processes of MPI, and there is no '{}' for them; build Trifold where CMake finds "
+                    "an MPI, or give --ranks 1 where each process is for itself\n",
+                    program.string()));
     return bad_environment;
 }
 
