@@ -3,25 +3,26 @@
 #include <list>
 #include <memory>
 #include <mutex>
-#include <utility>
 
 #include "runtime/base/forks.hpp"
 
 namespace trifold {
 
-/// One value for each key, made at the first call and kept while it is among the most recently used ones. A child of a fork begins with
-/// none.
+/// One value for each key, made at the first call, which all who ask for it share. A child of a fork begins with none. Keeps the `most`
+/// values that were used most recently, or, where that is not given, those that somebody holds.
 template <class Key, class Value>
 class ForkSafeCache {
   public:
-    explicit ForkSafeCache(std::size_t most) : most_(most) {}
-    /// `make()` gives the value. Others may make theirs at the same time; whoever wants this one waits.
+    explicit ForkSafeCache(std::size_t most = 0) : most_(most) {}
+    /// `make()` gives a value that is not there. Others may make theirs at the same time; whoever wants this one waits.
     template <class Make>
     std::shared_ptr<Value> get(const Key& key, Make make) {
         const auto entry = entry_of(key);
         const std::scoped_lock lock(entry->making);
-        if (!entry->value) entry->value = make();
-        return entry->value;
+        auto value = entry->shared.lock();
+        if (value == nullptr) entry->shared = value = make();
+        if (most_ > 0) entry->kept = value;
+        return value;
     }
 
   private:
@@ -29,7 +30,8 @@ class ForkSafeCache {
         explicit Entry(const Key& of) : key(of) {}
         Key key;
         std::mutex making;
-        std::shared_ptr<Value> value;
+        std::shared_ptr<Value> kept;
+        std::weak_ptr<Value> shared;
     };
     struct Entries {
         std::mutex mutex;
@@ -39,13 +41,20 @@ class ForkSafeCache {
         auto& entries = *entries_;
         const std::scoped_lock lock(entries.mutex);
         auto& all = entries.all;
+        if (most_ == 0) std::erase_if(all, is_unused);
         const auto found = std::ranges::find_if(all, [&](const auto& entry) { return entry->key == key; });
         if (found == all.end())
             all.push_front(std::make_shared<Entry>(key));
         else
             all.splice(all.begin(), all, found);
-        if (all.size() > most_) all.pop_back();
+        if (most_ > 0 && all.size() > most_) all.pop_back();
         return all.front();
+    }
+    static bool is_unused(const std::shared_ptr<Entry>& entry) {
+        if (entry.use_count() > 1) return false;  // whoever is in get() holds the entry too
+        // The lock is free. It is taken so that what the last one in get() wrote is seen.
+        const std::scoped_lock lock(entry->making);
+        return entry->shared.expired();
     }
     const std::size_t most_;
     PerProcess<Entries> entries_;

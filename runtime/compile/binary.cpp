@@ -19,11 +19,9 @@
 #include "runtime/compile/beside.hpp"
 #include "runtime/compile/cache.hpp"
 #include "runtime/compile/compiler.hpp"
-#include "runtime/compile/dump.hpp"
 #include "runtime/compile/entry.hpp"
-#include "runtime/compile/external.hpp"
 #include "runtime/compile/resources.hpp"
-#include "runtime/compile/template_lines.hpp"
+#include "runtime/compile/sources.hpp"
 
 namespace trifold {
 namespace {

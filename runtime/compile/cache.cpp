@@ -22,7 +22,6 @@
 #include "runtime/base/limits.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/switches.hpp"
-#include "runtime/compile/data.hpp"
 #include "runtime/compile/entry.hpp"
 
 namespace trifold {

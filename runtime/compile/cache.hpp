@@ -27,12 +27,6 @@ struct CacheEntry {
     bool set_aside = false;  ///< it was damaged, and is in quarantine now
 };
 
-/// Bytes that take long to make and are no binary, in pieces. Those that were found lie in `memory`.
-struct CacheData {
-    std::vector<std::span<const std::byte>> pieces;
-    std::shared_ptr<const std::byte[]> memory;
-};
-
 /// Binaries on disk, addressed by the content they were made from. One directory an entry:
 /// ab/<key>/{kernel.c|kernel.cu, kernel.so|kernel.cubin, log.txt, meta.json}. Other data that takes long to make has a file an entry.
 /// Lookups and publications never throw: what goes wrong is a miss, reported once. Safe between threads and processes.

@@ -1,5 +1,3 @@
-#include "runtime/compile/data.hpp"
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -18,6 +16,7 @@
 #include "generator/program/sha256.hpp"
 #include "runtime/base/limits.hpp"
 #include "runtime/base/processors.hpp"
+#include "runtime/compile/entry.hpp"
 
 namespace trifold {
 namespace {

@@ -1,9 +1,9 @@
-#include "runtime/compile/elf.hpp"
-
 #include <elf.h>
 
 #include <cstring>
 #include <optional>
+
+#include "runtime/compile/resources.hpp"
 
 namespace trifold {
 namespace {

@@ -1,7 +1,12 @@
 #pragma once
+#include <cstddef>
 #include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <trifold/binary.hpp>
+#include <vector>
 
 #include "runtime/base/files.hpp"
 
@@ -41,5 +46,16 @@ std::string binary_extension(Backend backend);
 /// The files of an entry, such as "kernel.c" and "kernel.so".
 std::string source_file(Backend backend);
 std::string binary_file(Backend backend);
+
+/// Bytes that take long to make and are no binary, in pieces. Those that were found lie in `memory`.
+struct CacheData {
+    std::vector<std::span<const std::byte>> pieces;
+    std::shared_ptr<const std::byte[]> memory;
+};
+/// A file of data of the cache: pieces of bytes, then a list of their checksums with the key, then the list's own checksum and length.
+/// Several threads read, write and sum. `problem` says what is wrong with a file that is there. Nothing where there is none.
+std::optional<CacheData> read_data(const std::filesystem::path& path, const std::string& key, std::string& problem);
+/// Throws DeviceError.
+void write_data(const std::filesystem::path& path, const std::string& key, const std::vector<std::span<const std::byte>>& pieces);
 
 }  // namespace trifold

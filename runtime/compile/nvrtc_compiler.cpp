@@ -3,6 +3,7 @@
 
 #include "runtime/base/files.hpp"
 #include "runtime/base/switches.hpp"
+#include "runtime/base/symbols.hpp"
 #include "runtime/compile/compiler.hpp"
 
 #ifdef TRIFOLD_HAS_CUDA
@@ -16,30 +17,15 @@ namespace trifold {
 #ifdef TRIFOLD_HAS_CUDA
 namespace {
 
-/// The entry points used; their types come from nvrtc.h, their addresses from the library found at run time.
+// Types come from nvrtc.h, addresses from the library found at run time.
+// clang-format off: it indents every line further
+#define TRIFOLD_NVRTC_FUNCTIONS(X) \
+    X(version, nvrtcVersion) X(error_string, nvrtcGetErrorString) X(create, nvrtcCreateProgram) X(destroy, nvrtcDestroyProgram) \
+    X(compile, nvrtcCompileProgram) X(cubin_size, nvrtcGetCUBINSize) X(cubin, nvrtcGetCUBIN) X(ptx_size, nvrtcGetPTXSize) \
+    X(ptx, nvrtcGetPTX) X(log_size, nvrtcGetProgramLogSize) X(log, nvrtcGetProgramLog)
+// clang-format on
 struct Nvrtc {
-    decltype(&nvrtcVersion) version;
-    decltype(&nvrtcGetErrorString) error_string;
-    decltype(&nvrtcCreateProgram) create;
-    decltype(&nvrtcDestroyProgram) destroy;
-    decltype(&nvrtcCompileProgram) compile;
-    decltype(&nvrtcGetCUBINSize) cubin_size;
-    decltype(&nvrtcGetCUBIN) cubin;
-    decltype(&nvrtcGetPTXSize) ptx_size;
-    decltype(&nvrtcGetPTX) ptx;
-    decltype(&nvrtcGetProgramLogSize) log_size;
-    decltype(&nvrtcGetProgramLog) log;
-
-    bool open(void* library) {
-        const auto bind = [library](auto& function, const char* name) {
-            function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name));
-            return function != nullptr;
-        };
-        return bind(version, "nvrtcVersion") && bind(error_string, "nvrtcGetErrorString") && bind(create, "nvrtcCreateProgram") &&
-               bind(destroy, "nvrtcDestroyProgram") && bind(compile, "nvrtcCompileProgram") && bind(cubin_size, "nvrtcGetCUBINSize") &&
-               bind(cubin, "nvrtcGetCUBIN") && bind(ptx_size, "nvrtcGetPTXSize") && bind(ptx, "nvrtcGetPTX") &&
-               bind(log_size, "nvrtcGetProgramLogSize") && bind(log, "nvrtcGetProgramLog");
-    }
+    TRIFOLD_SYMBOLS(TRIFOLD_NVRTC_FUNCTIONS)
 };
 
 class NvrtcCompiler : public Compiler {
@@ -71,7 +57,7 @@ class NvrtcCompiler : public Compiler {
         if (outcome != NVRTC_SUCCESS) throw CompileError(fmt::format("NVRTC {}: {}", what, nvrtc_.error_string(outcome)), log);
     }
     template <class Size, class Get>
-    static std::string text(nvrtcProgram program, Size size, Get get, bool terminated = true) {
+    static std::string text(nvrtcProgram program, const Size& size, const Get& get, bool terminated = true) {
         std::size_t bytes = 0;
         if (size(program, &bytes) != NVRTC_SUCCESS || bytes == 0) return {};
         std::string result(bytes, '\0');
@@ -134,10 +120,10 @@ std::shared_ptr<const Compiler> find_nvrtc(ToolReport& report) {
         void* library = ::dlopen(candidate.c_str(), RTLD_LAZY | RTLD_LOCAL);  // never closed: it does not survive that
         Nvrtc nvrtc{};
         int major = 0, minor = 0;
-        if (library == nullptr || !nvrtc.open(library) || nvrtc.version(&major, &minor) != NVRTC_SUCCESS) continue;
+        if (library == nullptr || !find_all(nvrtc, library).empty() || nvrtc.version(&major, &minor) != NVRTC_SUCCESS) continue;
         report.found = true;
         report.version = fmt::format("{}.{}", major, minor);
-        report.path = path_of(reinterpret_cast<const void*>(nvrtc.version));
+        report.path = path_of(reinterpret_cast<const void*>(nvrtc.version.address));
         report.advice.clear();
         return std::make_shared<NvrtcCompiler>(nvrtc, "nvrtc " + report.version);
     }

@@ -2,7 +2,7 @@
 #include <trifold/binary.hpp>
 
 #include "runtime/base/limits.hpp"
-#include "runtime/compile/external.hpp"
+#include "runtime/compile/sources.hpp"
 
 namespace trifold {
 

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "runtime/compile/elf.hpp"
 #include "runtime/compile/ptx.hpp"
 
 namespace trifold {

@@ -4,17 +4,27 @@
 
 #include <chrono>
 
-#include "runtime/base/fork_safe_table.hpp"
+#include "runtime/base/fork_safe_cache.hpp"
 #include "runtime/compile/beside.hpp"
 #include "runtime/compile/cache.hpp"
 #include "runtime/device/gpu_module.hpp"
-#include "runtime/device/host_module.hpp"
 
 namespace trifold {
 namespace {
 
+/// Code of a CPU.
+class HostCode final : public Code {
+  public:
+    /// Throws CompileError when the binary cannot be loaded here.
+    explicit HostCode(const Binary& binary) : Code(binary), module_(binary) {}
+    void* function(const Kernel& kernel) const override { return module_.symbol(kernel.name); }
+
+  private:
+    HostModule module_;
+};
+
 /// By device and key of the cache, of which the target is a part.
-auto& table = *new ForkSafeTable<std::string, const Code>;  // never destroyed: at exit threads may be in a call
+auto& table = *new ForkSafeCache<std::string, const Code>;  // never destroyed: at exit threads may be in a call
 
 /// `obtain` gives the binary if no plan has it loaded, or nothing.
 template <class Obtain>

@@ -46,7 +46,4 @@ class OwnStream {
     void* stream_;
 };
 
-/// Enqueues what a workspace needs before its first launch; `whole`: all of it is NaN at first.
-void clear_workspace(const Driver& driver, const Program& program, void* memory, bool whole, void* stream);
-
 }  // namespace trifold::gpu

@@ -1,4 +1,6 @@
 #pragma once
+#include <trifold/error.hpp>
+
 #include "runtime/device/gpu_driver.hpp"
 #include "runtime/device/stream_timer.hpp"
 
@@ -8,13 +10,31 @@ namespace trifold::gpu {
 class EventTimer final : public StreamTimer {
   public:
     /// Needs the context to be current.
-    explicit EventTimer(const Context& context);
-    ~EventTimer() override;
+    explicit EventTimer(const Context& context)
+        : context_(context), driver_(context.driver()), first_(driver_.create_event()), last_(driver_.create_event()) {}
+    ~EventTimer() override {
+        try {
+            const Current current(context_);
+            driver_.destroy_event(first_);
+            driver_.destroy_event(last_);
+        } catch (const Error&) {
+            // The driver has shut down and freed everything.
+        }
+    }
     EventTimer(const EventTimer&) = delete;
     EventTimer& operator=(const EventTimer&) = delete;
-    void start(void* stream) noexcept override;
-    void stop(void* stream) noexcept override;
-    std::optional<double> seconds() noexcept override;
+    void start(void* stream) noexcept override {
+        stopped_ = false;
+        started_ = first_ != nullptr && last_ != nullptr && driver_.record(first_, stream);
+    }
+    void stop(void* stream) noexcept override { stopped_ = started_ && driver_.record(last_, stream); }
+    std::optional<double> seconds() noexcept override try {
+        if (!stopped_) return std::nullopt;
+        const Current current(context_);
+        return driver_.seconds_between(first_, last_);
+    } catch (const Error&) {
+        return std::nullopt;
+    }
 
   private:
     const Context& context_;

@@ -7,9 +7,9 @@
 #include <string>
 #include <trifold/device.hpp>
 #include <trifold/program.hpp>
+#include <trifold/transport.hpp>
 #include <vector>
 
-#include "runtime/device/host_messages.hpp"
 #include "runtime/device/operand.hpp"
 #include "runtime/device/pool.hpp"
 #include "runtime/device/units.hpp"
@@ -79,5 +79,11 @@ class HostGraph {
     std::function<void(std::int64_t, int)> run_piece_;
     std::optional<Pool> pool_;  // last, so that its threads end first
 };
+
+/// Runs a send or a receive of a Program: pieces of its workspace, gathered in `room`.
+void run_message(Work work, const Message& message, char* workspace, char* room, std::int64_t members, Transport& transport);
+
+/// The entry of a copy: its tasks are members.
+void copy_members(const void* block_copy, const void* constants, long long first, long long last, void* scratch);
 
 }  // namespace trifold

@@ -1,6 +1,6 @@
-#include "runtime/device/host_messages.hpp"
-
 #include <cstring>
+
+#include "runtime/device/host_graph.hpp"
 
 namespace trifold {
 namespace {

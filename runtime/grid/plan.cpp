@@ -4,7 +4,7 @@
 
 #include "generator/grid/layout.hpp"
 #include "generator/grid/spec_json.hpp"
-#include "runtime/grid/plan_state.hpp"
+#include "runtime/grid/solver_impl.hpp"
 #include "runtime/grid/wisdom.hpp"
 #include "runtime/session/capture.hpp"
 

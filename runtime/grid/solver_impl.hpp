@@ -2,13 +2,24 @@
 #include <trifold/grid_args.h>
 
 #include <array>
+#include <memory>
 #include <span>
 #include <string_view>
+#include <trifold/grid.hpp>
+#include <vector>
 
-#include "runtime/grid/plan_state.hpp"
+#include "generator/grid/levels.hpp"
+#include "runtime/session/prepared.hpp"
 #include "runtime/session/session.hpp"
 
 namespace trifold {
+
+/// The part of a plan that solvers share. Immutable once built.
+struct GridPlan::State {
+    GridChoice choice;
+    std::vector<grid::Level> levels;
+    std::shared_ptr<const Prepared> prepared;
+};
 
 /// An array of an operation: its elements for each pixel (0: one for each right-hand side), and what the operation does with it.
 struct GridArray {

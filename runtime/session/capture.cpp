@@ -1,12 +1,15 @@
 #include "runtime/session/capture.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <pthread.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -15,7 +18,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "runtime/base/append.hpp"
+#include "runtime/base/files.hpp"
 #include "runtime/base/forks.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/switches.hpp"
@@ -95,6 +98,29 @@ void complain(const std::filesystem::path& path, const char* why) noexcept try {
                                        "file in a directory that exists and has room",
                                        path.string(), why));
 } catch (...) {
+}
+
+/// A pipe would hold up its writer, or end it.
+const char* problem_of(const Descriptor& file) {
+    struct stat about{};
+    if (!file || ::fstat(file.get(), &about) != 0) return std::strerror(errno);
+    return S_ISREG(about.st_mode) || S_ISCHR(about.st_mode) ? nullptr : "it is no file";
+}
+
+/// Appends to a file, which is made where there is none, by one write: so lines of several processes stay whole. Waits for nothing and
+/// allocates nothing. Null, or why not all of it was written.
+const char* append_line(const std::filesystem::path& path, std::string_view line) {
+    const auto file = open_to_write(path, O_WRONLY | O_APPEND | O_NONBLOCK);
+    if (const auto* why = problem_of(file)) return why;
+    while (!line.empty()) {
+        const auto count = ::write(file.get(), line.data(), line.size());
+        if (count > 0) {
+            line.remove_prefix(static_cast<std::size_t>(count));
+        } else if (count == 0 || errno != EINTR) {
+            return count == 0 ? "nothing more is taken" : std::strerror(errno);
+        }
+    }
+    return nullptr;
 }
 
 }  // namespace

@@ -1,5 +1,3 @@
-#include "runtime/sparse/metis.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include "generator/program/sha256.hpp"
 #include "runtime/base/metis_library.hpp"
 #include "runtime/compile/cache.hpp"
+#include "runtime/sparse/partition.hpp"
 
 namespace trifold::sparse {
 namespace {

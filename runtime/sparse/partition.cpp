@@ -4,8 +4,6 @@
 
 #include <trifold/error.hpp>
 
-#include "runtime/sparse/metis.hpp"
-
 namespace trifold::sparse {
 namespace {
 

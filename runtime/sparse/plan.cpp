@@ -13,7 +13,7 @@
 #include "runtime/session/capture.hpp"
 #include "runtime/sparse/kept.hpp"
 #include "runtime/sparse/partition.hpp"
-#include "runtime/sparse/plan_state.hpp"
+#include "runtime/sparse/solver_impl.hpp"
 #include "runtime/sparse/wisdom.hpp"
 
 namespace trifold {

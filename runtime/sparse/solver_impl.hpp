@@ -1,13 +1,25 @@
 #pragma once
 #include <trifold/sparse_args.h>
 
+#include <memory>
 #include <span>
+#include <trifold/sparse.hpp>
 #include <vector>
 
+#include "generator/sparse/generate.hpp"
+#include "runtime/session/prepared.hpp"
 #include "runtime/session/session.hpp"
-#include "runtime/sparse/plan_state.hpp"
 
 namespace trifold {
+
+/// The part of a plan that solvers share. Immutable once built.
+struct SparsePlan::State {
+    SparseChoice choice;
+    SparsePattern pattern;
+    SparseSummary summary;
+    std::vector<sparse::Content> contents;  ///< first contents of the workspace of each solver
+    std::shared_ptr<const Prepared> prepared;
+};
 
 /// The work behind every overload, for all precisions.
 struct SparseSolver::Impl {

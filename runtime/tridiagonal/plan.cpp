@@ -5,7 +5,7 @@
 
 #include "generator/tridiagonal/spec_json.hpp"
 #include "runtime/session/capture.hpp"
-#include "runtime/tridiagonal/plan_state.hpp"
+#include "runtime/tridiagonal/solver_impl.hpp"
 #include "runtime/tridiagonal/wisdom.hpp"
 
 namespace trifold {

@@ -1,14 +1,22 @@
 #pragma once
 #include <array>
+#include <memory>
 #include <span>
+#include <trifold/plan.hpp>
 #include <trifold/solver.hpp>
 
 #include "generator/tridiagonal/operands.hpp"
+#include "runtime/session/prepared.hpp"
 #include "runtime/session/session.hpp"
-#include "runtime/tridiagonal/plan_state.hpp"
 #include "runtime/tridiagonal/request.hpp"
 
 namespace trifold {
+
+/// The part of a Plan that Solvers share. Immutable once built.
+struct Plan::State {
+    Choice choice;
+    std::shared_ptr<const Prepared> prepared;
+};
 
 /// The work behind every overload, for both precisions.
 struct Solver::Impl {

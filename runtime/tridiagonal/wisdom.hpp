@@ -8,8 +8,13 @@ namespace trifold {
 
 /// Chooses by the user's wisdom and what is built in, else as choose(spec, target, tuning) does. An empty device is one that is not known.
 /// What is wrong with wisdom is reported once in the log and never an error. Throws SpecError as choose does.
-Choice choose_by_wisdom(const Spec& spec, const Target& target, const Tuning& tuning, std::string_view device);
+inline Choice choose_by_wisdom(const Spec& spec, const Target& target, const Tuning& tuning, std::string_view device) {
+    if (!is_open(tuning)) return choose(spec, target, tuning);
+    return choose(spec, target, resolved_by(ask_wisdom(*wisdom_problem(spec, target, tuning), device), tuning));
+}
 /// On a device of this machine.
-Choice choose_by_wisdom(const Spec& spec, const Device& device, const Tuning& tuning);
+inline Choice choose_by_wisdom(const Spec& spec, const Device& device, const Tuning& tuning) {
+    return choose_by_wisdom(spec, device.target(), tuning, wisdom_device(device));
+}
 
 }  // namespace trifold

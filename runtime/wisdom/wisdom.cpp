@@ -11,8 +11,8 @@
 
 #include "runtime/base/files.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/base/processors.hpp"
 #include "runtime/base/switches.hpp"
-#include "runtime/device/processor.hpp"
 
 namespace trifold {
 namespace {

@@ -238,7 +238,7 @@ def check_itself():
         ("runtime/device/gpu_graph.cpp", "runtime/tridiagonal/request.hpp"),
         ("runtime/device/gpu_graph.cpp", "trifold/tridiagonal_args.h"),
         ("runtime/session/session.cpp", "trifold/solver.hpp"),
-        ("runtime/session/session.cpp", "runtime/grid/plan_state.hpp"),
+        ("runtime/session/session.cpp", "runtime/grid/solver_impl.hpp"),
         ("runtime/grid/solver.cpp", "trifold/plan.hpp"),
         ("runtime/trifold/grid.hpp", "trifold/solver.hpp"),
         ("generator/trifold/spec.hpp", "trifold/grid_spec.hpp"),

@@ -1,6 +1,8 @@
 #pragma once
+#include <map>
 #include <trifold/grid_spec.hpp>
 
+#include "generator/grid/gpu/placement.hpp"
 #include "generator/grid/layout.hpp"
 #include "generator/program/knob.hpp"
 
@@ -16,5 +18,12 @@ Shape shape_of(const GridSpec& spec, const Target& target, const std::vector<Lev
 /// Units and launches of all operations.
 void add_launches(Program& program, const GridSpec& spec, const Target& target, const Knobs& knobs, const std::vector<Level>& levels,
                   const Layout& layout);
+
+/// The kernels that launches need, each with the most shared memory of a launch.
+using SharedBytes = std::map<Kernel, std::int64_t>;
+
+/// Makes the units of the launched kernels, and tells the launches where these are. So far a launch has its kernel's number. A unit always
+/// has all its kernels, so that its text is the same whatever the size of the images.
+void add_units(Program& program, const GridSpec& spec, const Target& target, const Knobs& knobs, const SharedBytes& launched);
 
 }  // namespace trifold::grid::gpu

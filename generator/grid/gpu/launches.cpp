@@ -7,7 +7,6 @@
 #include "generator/grid/gpu/assumptions.hpp"
 #include "generator/grid/gpu/gpu.hpp"
 #include "generator/grid/gpu/placement.hpp"
-#include "generator/grid/gpu/units.hpp"
 #include "generator/grid/knobs.hpp"
 #include "generator/program/device.hpp"
 #include "generator/program/require.hpp"

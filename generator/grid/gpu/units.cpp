@@ -1,5 +1,3 @@
-#include "generator/grid/gpu/units.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <tuple>
 
 #include "generator/grid/emit.hpp"
+#include "generator/grid/gpu/gpu.hpp"
 #include "generator/grid/knobs.hpp"
 #include "generator/program/device.hpp"
 #include "generator/program/templates.hpp"

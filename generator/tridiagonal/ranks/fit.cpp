@@ -1,5 +1,3 @@
-#include "generator/tridiagonal/ranks/fit.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>

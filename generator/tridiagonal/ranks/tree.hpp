@@ -1,5 +1,7 @@
 #pragma once
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <trifold/ranks.hpp>
 #include <trifold/schedule.hpp>
 #include <vector>
@@ -34,5 +36,11 @@ Interval right_child(int separator, int ranks);
 Schedule own_schedule(const RankSpec& spec, std::string_view name);
 /// A path of three blocks, of which the middle one is eliminated: the separator, and its neighbours where it has them.
 Schedule joint_schedule(const Interval& interval);
+
+/// Modelled seconds of the rank that takes longest for its own blocks, by the schedule of that name.
+double own_seconds(const RankSpec& spec, const Choice& agreed, std::string_view schedule);
+
+/// The schedule of own blocks with the least modelled time.
+std::string fastest_schedule(const RankSpec& spec, const Choice& agreed);
 
 }  // namespace trifold::ranks

@@ -13,18 +13,13 @@
 
 #include "runtime/compile/environment.hpp"
 #include "runtime/python/binding/addresses.hpp"
-#include "runtime/python/binding/errors.hpp"
 #include "runtime/python/binding/grid.hpp"
-#include "runtime/python/binding/jax.hpp"
-#include "runtime/python/binding/memory.hpp"
-#include "runtime/python/binding/methods.hpp"
+#include "runtime/python/binding/parts.hpp"
 #include "runtime/python/binding/plan.hpp"
 #include "runtime/python/binding/ranks.hpp"
 #include "runtime/python/binding/solver.hpp"
 #include "runtime/python/binding/sparse.hpp"
-#include "runtime/python/binding/state_space.hpp"
 #include "runtime/python/binding/texts.hpp"
-#include "runtime/python/binding/torch.hpp"
 #include "runtime/python/binding/unlocked.hpp"
 
 namespace nb = nanobind;

@@ -1,5 +1,3 @@
-#include "runtime/python/binding/errors.hpp"
-
 #include <nanobind/nanobind.h>
 
 #include <new>
@@ -9,6 +7,7 @@
 #include <trifold/transport.hpp>
 
 #include "runtime/python/binding/grid.hpp"
+#include "runtime/python/binding/parts.hpp"
 #include "runtime/python/binding/sparse.hpp"
 
 namespace nb = nanobind;

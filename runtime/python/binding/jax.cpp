@@ -1,11 +1,10 @@
 // XLA's side of trifold.jax: one handler for all operations on blocks, which are functions of buffers without state, as a factor is a
 // value; one that solves images; and one that solves sparse systems.
-#include "runtime/python/binding/jax.hpp"
-
 #include <trifold/factors.hpp>
 #include <trifold/generate.hpp>
 
 #include "runtime/python/binding/grid_pool.hpp"
+#include "runtime/python/binding/parts.hpp"
 #include "runtime/python/binding/plan.hpp"
 #include "runtime/python/binding/sparse.hpp"
 #include "runtime/python/binding/unlocked.hpp"

@@ -1,5 +1,3 @@
-#include "runtime/python/binding/memory.hpp"
-
 #include <nanobind/ndarray.h>
 #include <sys/mman.h>
 
@@ -8,6 +6,8 @@
 #include <mutex>
 #include <new>
 #include <vector>
+
+#include "runtime/python/binding/parts.hpp"
 
 namespace nb = nanobind;
 

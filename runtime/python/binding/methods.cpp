@@ -1,10 +1,10 @@
-#include "runtime/python/binding/methods.hpp"
-
 #include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "runtime/python/binding/parts.hpp"
 
 namespace trifold::python {
 namespace {

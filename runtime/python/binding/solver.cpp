@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/base/log.hpp"
-#include "runtime/python/binding/memory.hpp"
+#include "runtime/python/binding/parts.hpp"
 #include "runtime/python/binding/unlocked.hpp"
 
 namespace trifold::python {

@@ -1,5 +1,3 @@
-#include "runtime/python/binding/state_space.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "runtime/python/binding/array.hpp"
+#include "runtime/python/binding/parts.hpp"
 #include "runtime/python/binding/unlocked.hpp"
 
 namespace trifold::python {

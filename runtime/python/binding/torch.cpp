@@ -1,5 +1,3 @@
-#include "runtime/python/binding/torch.hpp"
-
 #include <algorithm>
 #include <array>
 #include <list>
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "runtime/python/binding/objects.hpp"
+#include "runtime/python/binding/parts.hpp"
 #include "runtime/python/binding/plan.hpp"
 #include "runtime/python/binding/solver.hpp"
 #include "runtime/python/binding/unlocked.hpp"

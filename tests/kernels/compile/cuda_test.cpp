@@ -9,7 +9,6 @@
 #include <trifold/grid_spec.hpp>
 
 #include "runtime/compile/compiler.hpp"
-#include "runtime/compile/elf.hpp"
 #include "runtime/compile/resources.hpp"
 
 using namespace trifold;

@@ -47,6 +47,18 @@ TEST_CASE("a cache keeps one value for each key, those that were used last") {
     CHECK(made == 4);
 }
 
+TEST_CASE("a cache of no number keeps the values that somebody holds") {
+    ForkSafeCache<std::string, int> cache;
+    int made = 0;
+    const auto get = [&](const char* key) { return cache.get(key, [&] { return std::make_shared<int>(++made); }); };
+    const auto first = get("a"), second = get("b");
+    CHECK(get("a") == first);
+    CHECK(get("b") == second);
+    CHECK(*get("c") == 3);
+    CHECK(*get("c") == 4);  // nobody held it
+    CHECK(get("a") == first);
+}
+
 TEST_CASE("a value that could not be made is made at the next call") {
     ForkSafeCache<int, int> cache(2);
     CHECK_THROWS_AS(cache.get(1, []() -> std::shared_ptr<int> { throw std::runtime_error("no"); }), std::runtime_error);

@@ -6,7 +6,6 @@
 #include <thread>
 #include <trifold/error.hpp>
 
-#include "runtime/compile/elf.hpp"
 #include "runtime/compile/resources.hpp"
 #include "tests/runtime/cache/unit.hpp"
 

@@ -1,10 +1,10 @@
-#include "runtime/compile/template_lines.hpp"
-
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <trifold/generate.hpp>
+
+#include "runtime/compile/sources.hpp"
 
 using namespace trifold;
 

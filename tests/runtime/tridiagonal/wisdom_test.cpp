@@ -12,7 +12,7 @@
 #include <thread>
 #include <trifold/trifold.hpp>
 
-#include "runtime/device/processor.hpp"
+#include "runtime/base/processors.hpp"
 #include "tests/runtime/cache/unit.hpp"
 #include "tests/runtime/tridiagonal/fixture.hpp"
 

@@ -6,7 +6,6 @@
 
 #include "generator/sparse/generate.hpp"
 #include "generator/sparse/knobs.hpp"
-#include "runtime/sparse/metis.hpp"
 #include "runtime/sparse/partition.hpp"
 #include "runtime/sparse/wisdom.hpp"
 
