@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
 #include <trifold/sparse_spec.hpp>
 #include <vector>
@@ -8,6 +9,8 @@
 
 /// A pattern, cut into subdomains and put into their order.
 namespace trifold::sparse {
+
+inline std::size_t at(std::int64_t k) { return static_cast<std::size_t>(k); }
 
 /// The subdomain of each row, and how that was found, for people.
 struct Parts {
@@ -39,7 +42,15 @@ struct Shape {
     std::int64_t rows() const { return static_cast<std::int64_t>(diagonals.size()); }
     std::int64_t entries() const { return static_cast<std::int64_t>(columns.size()); }
     std::int64_t lower() const;  ///< entries left of the diagonal
+    /// Columns of a row left and right of the diagonal.
+    std::span<const std::int32_t> left(std::size_t row) const { return columns_from(starts[row], diagonals[row]); }
+    std::span<const std::int32_t> right(std::size_t row) const { return columns_from(diagonals[row] + 1, starts[row + 1]); }
     bool operator==(const Shape&) const = default;
+
+  private:
+    std::span<const std::int32_t> columns_from(std::int32_t first, std::int32_t end) const {
+        return std::span(columns).subspan(at(first), at(end - first));
+    }
 };
 
 /// Levels of a triangle of a shape: a row's level is one more than the highest of those that it needs.
@@ -47,8 +58,7 @@ struct Levels {
     std::vector<std::int32_t> of_row;
     std::int64_t count = 0;
 };
-Levels lower_levels(const Shape& shape);
-Levels upper_levels(const Shape& shape);
+Levels levels_of(const Shape& shape, bool upper);
 
 struct Arrangement {
     std::vector<std::int32_t> order;             ///< the caller's row of each row
@@ -64,6 +74,7 @@ struct Arrangement {
     std::int64_t entries() const { return static_cast<std::int64_t>(columns.size()); }
     std::int64_t tiles() const { return static_cast<std::int64_t>(tile_shapes.size()); }
     std::int64_t largest_tile() const;
+    std::int64_t widest_row() const;  ///< the most entries of a row of a factorization
 };
 
 /// Rows within a subdomain: as the caller has them, or level after level of L where the preconditioner has no fill. Both give the same

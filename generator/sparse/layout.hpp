@@ -40,11 +40,19 @@ struct Content {
 
 /// Patterns and sizes of A and its factors, as a backend stores them.
 struct Stored {
-    std::vector<Content> contents;                          ///< the pattern, by names of buffers that `layout_of` knows
+    using Place = trifold_int trifold_sparse_launch::*;
+    std::vector<Content> contents;                          ///< the pattern
+    std::vector<Place> places;                              ///< where launches have the place of each content
     std::int64_t matrix_elements = 0, factor_elements = 0;  ///< elements of a member
     template <class T>
-    void add(std::string buffer, std::vector<T> list) {
+    void add(std::string buffer, Place place, std::vector<T> list) {
         contents.push_back({std::move(buffer), ListBytes(std::move(list))});
+        places.push_back(place);
+    }
+    void add(Turned turned) {
+        add("turned_starts", &trifold_sparse_launch::turned_starts, std::move(turned.starts));
+        add("turned_rows", &trifold_sparse_launch::turned_rows, std::move(turned.rows));
+        add("turned_entries", &trifold_sparse_launch::turned_entries, std::move(turned.entries));
     }
 };
 
@@ -86,6 +94,11 @@ enum class Kernel {
 inline constexpr std::array<std::string_view, 15> kernel_names{"gather", "compare", "factor",   "finish", "precondition",
                                                                "order",  "product", "residual", "begin",  "update",
                                                                "judge",  "deliver", "gradient", "apply",  "iterate"};
+
+/// Whether a thread block has a subdomain, and not some of all rows.
+constexpr bool has_subdomain(Kernel kernel) {
+    return kernel == Kernel::factor || kernel == Kernel::precondition || kernel == Kernel::apply || kernel == Kernel::iterate;
+}
 
 /// Launches and repetitions of all operations.
 void add_launches(Program& program, const SparseSpec& spec, const trifold_sparse_launch& launch);

@@ -12,8 +12,6 @@
 namespace trifold::sparse {
 namespace {
 
-std::size_t at(std::int64_t k) { return static_cast<std::size_t>(k); }
-
 struct Range {
     std::int64_t first, end;
     std::int64_t count() const { return end - first; }

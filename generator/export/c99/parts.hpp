@@ -12,13 +12,13 @@ namespace trifold {
 /// How an export for one architecture is compiled and run, and what its compiler was seen to need.
 struct Machine {
     std::string_view arch;
-    std::string_view compiler, flags, link, run, size;  ///< for the Makefile
-    std::string_view contract;                          ///< value of -ffp-contract; off gives the same bits on every machine
-    std::int64_t stack_bytes[2];                        ///< at most, f32 and f64, GCC 12 from -Os to -O3
-    std::int64_t code_bytes[2];                         ///< at most, f32 and f64, GCC 12 -Os and -O2; 5/6 where code is optimized for size
-    std::string_view kernels = {};                      ///< CPU architecture whose kernels do the work; empty: plain C99 does
-    std::string_view report =
-        {};  ///< how `make report` counts instructions, a section of templates/export/c99/report.c and of its Makefile; empty: it cannot
+    std::string_view compiler = "cc", flags, link = {}, run = {}, size = "size";  ///< for the Makefile
+    std::string_view contract = "fast";  ///< value of -ffp-contract; off gives the same bits on every machine
+    std::int64_t stack_bytes[2];         ///< at most, f32 and f64, GCC 12 from -Os to -O3
+    std::int64_t code_bytes[2];          ///< at most, f32 and f64, GCC 12 -Os and -O2; 5/6 where code is optimized for size
+    std::string_view kernels = {};       ///< CPU architecture whose kernels do the work; empty: plain C99 does
+    /// How `make report` counts instructions, a section of templates/export/c99/report.c and of its Makefile; empty: it cannot.
+    std::string_view report = "host";
     bool is_cortex_m() const { return arch.starts_with("cortex-m"); }
     bool has_report() const { return !report.empty(); }
     bool has_kernels() const { return !kernels.empty(); }

@@ -18,8 +18,7 @@ std::string c99_factorization(const ExportRequest& request);
 std::string c99_sweeps(const ExportRequest& request);
 /// The C of a solution by both sweeps over all blocks, one after another.
 std::string c99_solution(const ExportRequest& request);
-/// The C of a block times right-hand sides, and of it and a block times a block, as chains need them.
-std::string c99_vector_products(const ExportRequest& request);
+/// The C of a block times a block, and of it times right-hand sides, as chains need them.
 std::string c99_products(const ExportRequest& request);
 
 }  // namespace trifold

@@ -68,18 +68,15 @@ Stored stored_by(const SparseSpec& spec, const Arrangement& a) {
     Stored stored;
     stored.factor_elements = has_factors(spec) ? checked_multiply(blocks, square, "factors") : 0;
     stored.matrix_elements = checked_multiply(a.entries() + 1, square, "values");
-    stored.add("starts", a.starts);
-    stored.add("columns", a.columns);
-    stored.add("sources", a.sources);
-    stored.add("tiles", std::move(tiles));
-    stored.add("shapes", std::move(lists.shapes));
-    stored.add("local_starts", std::move(lists.starts));
-    stored.add("local_columns", std::move(lists.columns));
-    if (!needs_turned(spec)) return stored;
-    auto turned = turn(a);
-    stored.add("turned_starts", std::move(turned.starts));
-    stored.add("turned_rows", std::move(turned.rows));
-    stored.add("turned_entries", std::move(turned.entries));
+    using Launch = trifold_sparse_launch;
+    stored.add("starts", &Launch::starts, a.starts);
+    stored.add("columns", &Launch::column, a.columns);
+    stored.add("sources", &Launch::source, a.sources);
+    stored.add("tiles", &Launch::tile, std::move(tiles));
+    stored.add("shapes", &Launch::shape, std::move(lists.shapes));
+    stored.add("local_starts", &Launch::local_starts, std::move(lists.starts));
+    stored.add("local_columns", &Launch::local_columns, std::move(lists.columns));
+    if (needs_turned(spec)) stored.add(turn(a));
     return stored;
 }
 
@@ -96,13 +93,9 @@ std::int64_t slice_rows(const SparseSpec& spec, const Target& target, std::int64
 std::int64_t scratch_bytes(const SparseSpec& spec, const Arrangement& a, std::int64_t slice_rows) {
     constexpr std::int64_t line = 64, place = 4;
     const auto real = element_bytes(spec.precision);
-    std::int32_t longest = 0;
-    for (const auto& shape : a.shapes)
-        for (std::size_t row = 0; row < shape.diagonals.size(); ++row)
-            longest = std::max(longest, shape.starts[row + 1] - shape.starts[row]);
     const auto rows = a.largest_tile();
     const auto vector = (std::max(rows, slice_rows) + 1) * spec.block * real;
-    const auto factor = round_up(rows * place, line) + (longest + 1) * spec.block * spec.block * real;
+    const auto factor = round_up(rows * place, line) + (a.widest_row() + 1) * spec.block * spec.block * real;
     return round_up(std::max(vector, factor) + line, workspace_alignment);
 }
 

@@ -39,16 +39,6 @@ std::vector<std::string> options_of(const Target& target) {
     return {"-arch=" + target.arch, "-std=c++17", "--ptxas-options=-v", "--split-compile=4"};
 }
 
-/// Entries of the longest row of a factorization.
-std::int64_t widest_row(const Arrangement& a) {
-    std::int64_t widest = 0;
-    for (const auto& shape : a.shapes)
-        for (std::size_t row = 0; row < shape.diagonals.size(); ++row)
-            widest = std::max<std::int64_t>(widest, shape.starts[row + 1] - shape.starts[row]);
-    return widest;
-}
-
-bool has_subdomain(Kernel kernel) { return kernel == Kernel::factor || kernel == Kernel::precondition || kernel == Kernel::apply; }
 std::int64_t threads_of(Kernel kernel, const Sweep& sweep) {
     if (kernel == Kernel::iterate) return sweep.groups * sweep.sweepers;
     return has_subdomain(kernel) ? sweep.threads() : std::int64_t{sparse_threads};
@@ -86,7 +76,7 @@ FactorRoom factor_room(const SparseSpec& spec, const Target& target, const Arran
     const auto& device = device_of(target);
     const auto lanes = std::int64_t{warp_lanes(target)}, rows = sweep.sweepers / lanes * (lanes / spec.block);
     // Rows lie as far apart as lets equal elements of neighbouring lanes, which are those of a column, be in neighbouring banks.
-    const auto numbers = round_up(widest_row(a) * spec.block * spec.block - spec.block, banks) + spec.block;
+    const auto numbers = round_up(a.widest_row() * spec.block * spec.block - spec.block, banks) + spec.block;
     const auto bytes =
         std::min(device.count("facts.block_shared_bytes"), device.count("facts.multiprocessor_shared_bytes") / sweep.blocks - reserved);
     return {std::clamp<std::int64_t>(bytes / (numbers * element_bytes(spec.precision)), 1, rows), numbers};
@@ -100,11 +90,11 @@ void check(const SparseSpec& spec, const Target& target, const Arrangement& a) {
                         a.largest_tile(), spec.block, to_string(spec.precision), to_string(target), most, most));
     const auto bytes = device_of(target).count("facts.block_shared_bytes");
     const auto each = spec.block * spec.block * element_bytes(spec.precision);
-    if (const auto most = bytes / each - 1; has_factors(spec) && widest_row(a) > most)
+    if (const auto most = bytes / each - 1; has_factors(spec) && a.widest_row() > most)
         throw SpecError(
             fmt::format("a row has {} entries of {} rows in {} within its subdomain, and the shared memory of {} holds {}; give smaller "
                         "subdomains, or preconditioner jacobi or none",
-                        widest_row(a), spec.block, to_string(spec.precision), to_string(target), most));
+                        a.widest_row(), spec.block, to_string(spec.precision), to_string(target), most));
     if (a.entries() / sparse_chunk > most_slots)
         throw SpecError(fmt::format("{} entries are more than kernels of GPUs count", a.entries()));
 }
