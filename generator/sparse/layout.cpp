@@ -27,16 +27,15 @@ bool needs_turned(const SparseSpec& spec) {
 bool has_factors(const SparseSpec& spec) { return spec.preconditioner != SparsePreconditioner::none; }
 std::int64_t factor_bytes(const SparseSpec& spec) { return spec.precision == Precision::f64 ? 8 : 4; }
 
-Layout layout_of(const SparseSpec& spec, const Arrangement& a, std::int64_t slice_rows, Stored stored, const trifold_sparse_launch& near) {
+Layout layout_of(const SparseSpec& spec, const Arrangement& a, Stored stored, const trifold_sparse_launch& launch) {
     constexpr std::int64_t wide = 8, padding = 1;  // a block behind the last one, which vectors reach into
     const auto real = element_bytes(spec.precision);
-    Layout layout{{}, 0, near, {}};
+    Layout layout{{}, 0, launch, {}};
     Places places;
     auto& l = layout.launch;
     l.rows = a.rows();
     l.entries = a.entries();
     l.tiles = a.tiles();
-    l.slice_rows = slice_rows;
     l.slices = (l.rows + l.slice_rows - 1) / l.slice_rows;
     l.parts = std::max(l.tiles, l.slices);
     l.systems = spec.rhs;

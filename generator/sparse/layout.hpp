@@ -69,9 +69,21 @@ bool solves(const SparseSpec& spec);
 bool needs_turned(const SparseSpec& spec);
 bool has_factors(const SparseSpec& spec);
 std::int64_t factor_bytes(const SparseSpec& spec);
-/// `near`: what is decided about shared memory already. Throws SpecError when a size leaves 63 bits.
-Layout layout_of(const SparseSpec& spec, const Arrangement& arrangement, std::int64_t slice_rows, Stored stored,
-                 const trifold_sparse_launch& near);
+/// `launch`: what a backend has decided. Throws SpecError when a size leaves 63 bits.
+Layout layout_of(const SparseSpec& spec, const Arrangement& arrangement, Stored stored, const trifold_sparse_launch& launch);
+
+/// A backend's part of a Program.
+struct Backing {
+    Unit unit;
+    Stored stored;
+    trifold_sparse_launch launch{};  ///< rows of a slice, and all about shared memory
+    std::int64_t scratch_bytes = 0;  ///< CPU: of a worker
+};
+/// A task has a subdomain, or as many rows as others have. L, then D and U of each subdomain lie row after row.
+Backing cpu_backing(const SparseSpec& spec, const Target& target, const Arrangement& arrangement, const Knobs& knobs);
+/// A thread block has a subdomain, with its vector in shared memory, or some chunks of rows. A lies in chunks of rows; L, then D and U of
+/// each subdomain level by level. Throws SpecError where a subdomain does not fit the device's shared memory, with the size that does.
+Backing gpu_backing(const SparseSpec& spec, const Target& target, const Arrangement& arrangement, const Knobs& knobs);
 
 /// The kernels of a unit. `iterate`: GPU, where solutions take one launch.
 enum class Kernel {

@@ -1,5 +1,3 @@
-#include "generator/sparse/cpu/cpu.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,8 +9,10 @@
 #include "generator/program/templates.hpp"
 #include "generator/sparse/emit.hpp"
 #include "generator/sparse/knobs.hpp"
+#include "generator/sparse/layout.hpp"
 
-namespace trifold::sparse::cpu {
+namespace trifold::sparse {
+namespace cpu {
 namespace {
 
 /// Whether 16 bits are enough for a row within a subdomain.
@@ -80,14 +80,8 @@ Stored stored_by(const SparseSpec& spec, const Arrangement& a) {
     return stored;
 }
 
-}  // namespace
-
 Stored stored_of(const SparseSpec& spec, const Arrangement& a) {
     return is_short(a) ? stored_by<std::uint16_t>(spec, a) : stored_by<std::int32_t>(spec, a);
-}
-
-std::int64_t slice_rows(const SparseSpec& spec, const Target& target, std::int64_t rows, const Knobs& knobs) {
-    return std::max<std::int64_t>(1, decide(knobs, spec, target, rows, "slice_scalars") / spec.block);
 }
 
 std::int64_t scratch_bytes(const SparseSpec& spec, const Arrangement& a, std::int64_t slice_rows) {
@@ -116,4 +110,14 @@ Unit unit_of(const SparseSpec& spec, const Target& target, const Arrangement& a)
     return unit;
 }
 
-}  // namespace trifold::sparse::cpu
+}  // namespace
+}  // namespace cpu
+
+Backing cpu_backing(const SparseSpec& spec, const Target& target, const Arrangement& a, const Knobs& knobs) {
+    Backing made{cpu::unit_of(spec, target, a), cpu::stored_of(spec, a)};
+    made.launch.slice_rows = std::max<std::int64_t>(1, decide(knobs, spec, target, a.rows(), "slice_scalars") / spec.block);
+    made.scratch_bytes = cpu::scratch_bytes(spec, a, made.launch.slice_rows);
+    return made;
+}
+
+}  // namespace trifold::sparse

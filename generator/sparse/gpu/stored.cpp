@@ -485,8 +485,6 @@ Sweep sweep_of(const SparseSpec& spec, const Target& target, const Arrangement& 
     return sweep;
 }
 
-std::int64_t slice_rows() { return sparse_chunk * sparse_slice_chunks; }
-
 namespace {
 
 /// A by columns, its entries as numbered in chunks.
