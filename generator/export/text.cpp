@@ -40,7 +40,7 @@ void check_prefix(std::string_view prefix) {
         fmt::format("prefix '{}' cannot begin the names of the C code; give a letter, then letters, digits and _, at most 32", prefix));
 }
 
-std::string filled(std::string_view text, const std::map<std::string, std::string>& values) {
+std::string filled(std::string_view text, const Values& values) {
     std::string result(text);
     for (const auto& [key, value] : values) {
         const auto mark = "@" + key + "@";
@@ -48,6 +48,42 @@ std::string filled(std::string_view text, const std::map<std::string, std::strin
             result.replace(at, mark.size(), value);
     }
     return result;
+}
+
+ArrayBytes array_bytes(const Spec& spec) {
+    const auto real = element_bytes(spec.precision);
+    return {diagonal_extent(spec, spec.batch) * real, coupling_extent(spec, spec.batch) * real,
+            rhs_extent(spec, spec.batch, spec.rhs) * real};
+}
+
+Values common_values(const Spec& spec, const std::string& target, const std::string& command) {
+    const auto bytes = array_bytes(spec);
+    Values values{{"PRECISION", std::string(to_string(spec.precision))}, {"TARGET", target}, {"COMMAND", command}};
+    for (const auto& [key, number] : {std::pair{"N", spec.horizon},
+                                      {"BLOCK", spec.block},
+                                      {"RHS", spec.rhs},
+                                      {"D_BYTES", bytes.d},
+                                      {"E_BYTES", bytes.e},
+                                      {"B_BYTES", bytes.b}})
+        values[key] = fmt::format("{}", number);
+    return values;
+}
+
+std::string header_file(std::string_view comment, std::string_view includes, std::string_view for_cpp, std::string_view for_c,
+                        std::string_view text) {
+    return fmt::format(
+        "{}#ifndef BTD_SOLVER_H\n"
+        "#define BTD_SOLVER_H\n\n"
+        "{}#include <stddef.h>\n\n"
+        "#ifdef __cplusplus\n"
+        "extern \"C\" {{\n{}{}"
+        "#endif\n\n"
+        "{}\n"
+        "#ifdef __cplusplus\n"
+        "}}\n"
+        "#endif\n\n"
+        "#endif\n",
+        comment, includes, for_cpp, for_c, text);
 }
 
 }  // namespace trifold

@@ -21,7 +21,19 @@ void check_prefix(std::string_view prefix);
 
 inline bool is_single(const Spec& spec) { return spec.precision == Precision::f32; }
 
+using Values = std::map<std::string, std::string>;
 /// The text with each @KEY@ replaced by its value.
-std::string filled(std::string_view text, const std::map<std::string, std::string>& values);
+std::string filled(std::string_view text, const Values& values);
+
+/// Bytes of the arrays of a call.
+struct ArrayBytes {
+    std::int64_t d, e, b;
+};
+ArrayBytes array_bytes(const Spec& spec);
+/// Values that the templates of every project have: sizes, target and command.
+Values common_values(const Spec& spec, const std::string& target, const std::string& command);
+/// btd_solver.h, with what it includes, and macros for C++ and for C.
+std::string header_file(std::string_view comment, std::string_view includes, std::string_view for_cpp, std::string_view for_c,
+                        std::string_view text);
 
 }  // namespace trifold

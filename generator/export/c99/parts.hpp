@@ -1,5 +1,4 @@
 #pragma once
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,7 +34,7 @@ std::vector<ExportedChain> exported_chains(const ExportRequest& request);
 
 /// Numbers that the header, the README and the manifest all state.
 struct ExportFacts {
-    std::int64_t d_bytes, e_bytes, b_bytes;
+    ArrayBytes arrays;
     std::int64_t workspace_bytes_32, workspace_bytes_64;  ///< with pointers of 32 and of 64 bits
     std::int64_t table_bytes;                             ///< bytes of the factors, where these are constants
     std::int64_t stack_bytes, code_bytes;
@@ -48,7 +47,7 @@ ExportFacts export_facts(const ExportRequest& request);
 bool is_dense(const Spec& spec);
 bool has_square_roots(const ExportRequest& request);
 /// Values for templates: what a factor holds, and which pivots pass.
-std::map<std::string, std::string> factor_words(const ExportRequest& request);
+Values factor_words(const ExportRequest& request);
 
 /// The kernels of the CPU target that does the work where there is one, for one chain of all blocks.
 Design kernel_design(const ExportRequest& request);
