@@ -209,7 +209,7 @@ std::int64_t count_kept(const Arrangement& a) {
 
 std::int64_t Shape::lower() const {
     std::int64_t count = 0;
-    for (std::size_t row = 0; row < diagonals.size(); ++row) count += std::ssize(left(row));
+    for (std::size_t row = 0; row < diagonals.size(); ++row) count += std::ssize(side(row, false));
     return count;
 }
 
@@ -232,7 +232,7 @@ Levels levels_of(const Shape& shape, bool upper) {
     for (std::size_t k = 0; k < rows; ++k) {
         const auto row = upper ? rows - 1 - k : k;
         auto& level = levels.of_row[row];
-        for (const auto column : upper ? shape.right(row) : shape.left(row)) level = std::max(level, levels.of_row[at(column)] + 1);
+        for (const auto column : shape.side(row, upper)) level = std::max(level, levels.of_row[at(column)] + 1);
         levels.count = std::max<std::int64_t>(levels.count, level + 1);
     }
     return levels;

@@ -42,15 +42,13 @@ struct Shape {
     std::int64_t rows() const { return static_cast<std::int64_t>(diagonals.size()); }
     std::int64_t entries() const { return static_cast<std::int64_t>(columns.size()); }
     std::int64_t lower() const;  ///< entries left of the diagonal
-    /// Columns of a row left and right of the diagonal.
-    std::span<const std::int32_t> left(std::size_t row) const { return columns_from(starts[row], diagonals[row]); }
-    std::span<const std::int32_t> right(std::size_t row) const { return columns_from(diagonals[row] + 1, starts[row + 1]); }
-    bool operator==(const Shape&) const = default;
-
-  private:
-    std::span<const std::int32_t> columns_from(std::int32_t first, std::int32_t end) const {
-        return std::span(columns).subspan(at(first), at(end - first));
+    /// First entry of a row right of the diagonal, or left of it; and the columns there.
+    std::int32_t first(std::size_t row, bool upper) const { return upper ? diagonals[row] + 1 : starts[row]; }
+    std::span<const std::int32_t> side(std::size_t row, bool upper) const {
+        const auto from = first(row, upper), end = upper ? starts[row + 1] : diagonals[row];
+        return std::span(columns).subspan(at(from), at(end - from));
     }
+    bool operator==(const Shape&) const = default;
 };
 
 /// Levels of a triangle of a shape: a row's level is one more than the highest of those that it needs.

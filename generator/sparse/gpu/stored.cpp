@@ -71,8 +71,8 @@ struct Triangle {
     Triangle(const Shape& shape, bool upper, bool transposed)
         : rows(shape.diagonals.size()), scales(upper != transposed), turned(transposed) {
         for (std::size_t row = 0; row < rows.size(); ++row) {
-            auto entry = upper ? shape.diagonals[row] + 1 : shape.starts[row];
-            for (const auto column : upper ? shape.right(row) : shape.left(row)) {
+            auto entry = shape.first(row, upper);
+            for (const auto column : shape.side(row, upper)) {
                 const auto number = static_cast<std::int32_t>(row);
                 if (turned)
                     rows[at(column)].push_back({number, entry++});
@@ -87,18 +87,7 @@ struct Triangle {
 /// Lists of all shapes, one behind the other.
 class Lists {
   public:
-    Lists(const SparseSpec& spec, const Sweep& sweep)
-        : square_(spec.block * spec.block),
-          block_(spec.block),
-          bytes_(factor_bytes(spec)),
-          alignment_(16 / bytes_),
-          ring_(sweep.ring),
-          ring_part_(sweep.ring / ring_parts(sweep.keeps_all)),
-          rows_at_once_(sparse_rows_at_once(sweep.sweepers, spec.block)),
-          keeps_all_(sweep.keeps_all),
-          has_records_(sweep.ring > 0 || sweep.one_launch),
-          diagonal_alone_(spec.preconditioner == SparsePreconditioner::dilu),
-          copies_turned_(sweep.ring > 0 && spec.operations.contains(SparseOperation::solve_transposed)) {}
+    Lists(const SparseSpec& spec, const Sweep& sweep) : spec_(spec), sweep_(sweep) {}
 
     void add(const Shape& shape, bool with_turned) {
         trifold_sparse_schedule schedule{};
@@ -192,8 +181,8 @@ class Lists {
     /// The rows of a level that are taken at once: as many as there are threads for, and as a part of the ring holds.
     std::size_t part_of(std::span<const std::int32_t> rows, const Triangle& triangle) const {
         if (!has_records_ || (triangle.turned && !copies_turned_)) return rows.size();
-        auto count = std::min(rows.size(), at(rows_at_once_));
-        while (ring_ > 0 && count > 1 && ring_bytes(rows.first(count), triangle) > ring_part_) --count;
+        auto count = std::min(rows.size(), at(sparse_rows_at_once(sweep_.sweepers, spec_.block)));
+        while (ring_ > 0 && count > 1 && ring_bytes(rows.first(count), triangle) > ring_ / ring_parts(sweep_.keeps_all)) --count;
         return count;
     }
     void sweep(const Shape& shape, const Triangle& triangle) {
@@ -259,7 +248,7 @@ class Lists {
                 const int end = earlier.ring + earlier.bytes + earlier.record_bytes;
                 if (earlier.ring < place + size && end > place) level.needs = other - first + 1;
             }
-            require(keeps_all_ || level.needs < std::max(1, k - first), "a level waits for the one before it to leave the ring");
+            require(sweep_.keeps_all || level.needs < std::max(1, k - first), "a level waits for the one before it to leave the ring");
             place += size;
         }
     }
@@ -274,12 +263,13 @@ class Lists {
         }
         const auto count = static_cast<std::int64_t>(rows.size()), place = take(count);
         for (std::size_t t = 0; t < rows.size(); ++t)
-            references[base_ + at(entry_of(rows[t]))] = {static_cast<int>(place + block_ * static_cast<std::int64_t>(t)),
+            references[base_ + at(entry_of(rows[t]))] = {static_cast<int>(place + spec_.block * static_cast<std::int64_t>(t)),
                                                          static_cast<int>(count)};
         return place;
     }
-    /// Rows in the order of their levels, with the eliminations of each.
+    /// Rows in the order of their levels, with the eliminations of each. DILU changes only the diagonal of a row.
     void find_eliminations(const Shape& shape, std::span<const std::uint16_t> in_order) {
+        const bool diagonal_alone = spec_.preconditioner == SparsePreconditioner::dilu;
         std::vector<std::int32_t> place(shape.diagonals.size(), -1);
         for (const auto row : in_order) {
             const auto first = shape.starts[row], diagonal = shape.diagonals[row], end = shape.starts[at(row) + 1];
@@ -291,7 +281,7 @@ class Lists {
                 e.next = static_cast<int>(pairs.size());
                 for (auto q = shape.diagonals[pivot] + 1; q < shape.starts[pivot + 1]; ++q) {
                     const auto target = place[at(shape.columns[at(q)])];
-                    if (target < 0 || (diagonal_alone_ && target != diagonal - first)) continue;
+                    if (target < 0 || (diagonal_alone && target != diagonal - first)) continue;
                     const trifold_sparse_pair pair{references[base_ + at(q)], target};
                     if (e.pair.target < 0)
                         e.pair = pair;
@@ -305,11 +295,12 @@ class Lists {
         }
     }
 
-    std::int64_t square_, block_, bytes_, alignment_, ring_, ring_part_, rows_at_once_, stream_ = 0, turned_stream_ = 0;
-    bool keeps_all_;       // lanes keep all slots of a row
-    bool has_records_;     // levels have records
-    bool diagonal_alone_;  // only the diagonal of each row is changed
-    bool copies_turned_;   // solutions with A' have their factors by levels of their own
+    const SparseSpec& spec_;
+    const Sweep& sweep_;
+    std::int64_t square_ = spec_.block * spec_.block, bytes_ = factor_bytes(spec_), alignment_ = 16 / bytes_, ring_ = sweep_.ring;
+    bool has_records_ = ring_ > 0 || sweep_.one_launch;
+    bool copies_turned_ = ring_ > 0 && spec_.operations.contains(SparseOperation::solve_transposed);  // factors of A' by its own levels
+    std::int64_t stream_ = 0, turned_stream_ = 0;
     std::size_t base_ = 0;
 };
 
@@ -324,32 +315,22 @@ std::vector<std::uint16_t> outer_order(const Arrangement& a) {
     }
     return rows;
 }
-/// A list of all shapes that becomes a buffer: its name there, and where launches have its place.
-template <class List>
-struct Listed {
-    const char* buffer;
-    Stored::Place place;
-    List Lists::* list;
-};
-template <class List>
-Listed(const char*, Stored::Place, List Lists::*) -> Listed<List>;
-
-/// Calls use(listed) for each list that becomes a buffer, in the buffers' order.
+/// Calls use(buffer, place, list) for each list that becomes a buffer, in the buffers' order.
 template <class Use>
 void for_lists(const Use& use) {
     using Launch = trifold_sparse_launch;
-    use(Listed{"shapes", &Launch::shape, &Lists::schedules});
-    use(Listed{"levels", &Launch::levels, &Lists::levels});
-    use(Listed{"slots", &Launch::slots, &Lists::slots});
-    use(Listed{"level_rows", &Launch::level_rows, &Lists::level_rows});
-    use(Listed{"slot_columns", &Launch::slot_columns, &Lists::slot_columns});
-    use(Listed{"references", &Launch::references, &Lists::references});
-    use(Listed{"turned_references", &Launch::turned_references, &Lists::turned_references});
-    use(Listed{"row_patterns", &Launch::row_patterns, &Lists::rows});
-    use(Listed{"entry_columns", &Launch::entry_columns, &Lists::columns});
-    use(Listed{"eliminations", &Launch::eliminations, &Lists::eliminations});
-    use(Listed{"pairs", &Launch::pairs, &Lists::pairs});
-    use(Listed{"level_records", &Launch::level_records, &Lists::records});
+    use("shapes", &Launch::shape, &Lists::schedules);
+    use("levels", &Launch::levels, &Lists::levels);
+    use("slots", &Launch::slots, &Lists::slots);
+    use("level_rows", &Launch::level_rows, &Lists::level_rows);
+    use("slot_columns", &Launch::slot_columns, &Lists::slot_columns);
+    use("references", &Launch::references, &Lists::references);
+    use("turned_references", &Launch::turned_references, &Lists::turned_references);
+    use("row_patterns", &Launch::row_patterns, &Lists::rows);
+    use("entry_columns", &Launch::entry_columns, &Lists::columns);
+    use("eliminations", &Launch::eliminations, &Lists::eliminations);
+    use("pairs", &Launch::pairs, &Lists::pairs);
+    use("level_records", &Launch::level_records, &Lists::records);
 }
 
 /// Moves a field of all elements, which are places in a list that gets behind another.
@@ -387,52 +368,43 @@ void move_behind(Lists& more, const Lists& all) {
 Lists all_of(std::vector<Lists> parts) {
     auto all = std::move(parts.front());
     const auto others = std::span(parts).subspan(1);
-    const auto append = [](auto& list, const auto& more) { list.insert(list.end(), more.begin(), more.end()); };
-    for_lists([&](const auto& listed) {
-        auto count = (all.*listed.list).size();
-        for (const auto& part : others) count += (part.*listed.list).size();
-        (all.*listed.list).reserve(count);
+    for_lists([&](auto, auto, auto list) {
+        auto count = (all.*list).size();
+        for (const auto& part : others) count += (part.*list).size();
+        (all.*list).reserve(count);
     });
     for (auto& part : others) {
         move_behind(part, all);
-        for_lists([&](const auto& listed) { append(all.*listed.list, part.*listed.list); });
-        append(all.elements, part.elements);
+        const auto append = [&](auto, auto, auto list) { (all.*list).insert((all.*list).end(), (part.*list).begin(), (part.*list).end()); };
+        for_lists(append);
+        append("", nullptr, &Lists::elements);
     }
     return all;
 }
 
-/// The largest of shapes' numbers.
-template <class NumberOf>
-std::int64_t largest_of(const std::vector<Shape>& shapes, const NumberOf& number_of) {
-    const auto all = results_of_ranges(static_cast<std::int64_t>(shapes.size()), std::int64_t{1},
-                                       [&](std::int64_t& largest, std::int64_t first, std::int64_t end) {
-                                           for (auto k = first; k < end; ++k) largest = std::max(largest, number_of(shapes[at(k)]));
-                                       });
-    return std::ranges::max(all);
-}
-/// The most rows of a level of L or U.
-std::int64_t widest_level(const Arrangement& a) {
-    return largest_of(a.shapes, [](const Shape& shape) {
-        std::int64_t widest = 1;
-        for (const auto& levels : {levels_of(shape, false), levels_of(shape, true)}) {
-            std::vector<std::int64_t> rows(at(levels.count), 0);
-            for (const auto level : levels.of_row) widest = std::max(widest, ++rows[at(level)]);
+/// The most rows of a level of L or U, and entries of a row or column of a triangle, one for its diagonal among them.
+struct Widths {
+    std::int64_t level = 1, triangle = 1;
+    void include(const Widths& other) { *this = {std::max(level, other.level), std::max(triangle, other.triangle)}; }
+    void include(const Shape& shape) {
+        for (const bool upper : {false, true}) {
+            const auto levels = levels_of(shape, upper);
+            std::vector<std::int64_t> rows(at(levels.count), 0), columns(shape.diagonals.size(), 1);
+            for (const auto of_row : levels.of_row) level = std::max(level, ++rows[at(of_row)]);
+            for (std::size_t row = 0; row < columns.size(); ++row) {
+                triangle = std::max(triangle, std::ssize(shape.side(row, upper)) + 1);
+                for (const auto column : shape.side(row, upper)) triangle = std::max(triangle, ++columns[at(column)]);
+            }
         }
-        return widest;
-    });
-}
-/// The most entries of a row or column of a triangle, and one for its diagonal.
-std::int64_t widest_triangle(const Arrangement& a) {
-    return largest_of(a.shapes, [](const Shape& shape) {
-        std::int64_t widest = 1;
-        std::vector<std::int64_t> below(shape.diagonals.size(), 1), above(below);  // entries of columns
-        for (std::size_t row = 0; row < shape.diagonals.size(); ++row) {
-            widest = std::max({widest, std::ssize(shape.left(row)) + 1, std::ssize(shape.right(row)) + 1});
-            for (const auto column : shape.left(row)) widest = std::max(widest, ++below[at(column)]);
-            for (const auto column : shape.right(row)) widest = std::max(widest, ++above[at(column)]);
-        }
-        return widest;
-    });
+    }
+};
+Widths widths_of(const std::vector<Shape>& shapes) {
+    Widths widest;
+    for (const auto& part : results_of_ranges(std::ssize(shapes), widest, [&](Widths& some, std::int64_t first, std::int64_t end) {
+             for (auto k = first; k < end; ++k) some.include(shapes[at(k)]);
+         }))
+        widest.include(part);
+    return widest;
 }
 /// Warps that sweep: a few numbers of them, so that few texts differ in nothing else.
 std::int64_t round_up_warps(std::int64_t warps, std::int64_t most) {
@@ -454,7 +426,8 @@ std::int64_t kept_slots(std::int64_t block, std::int64_t widest) {
 Sweep sweep_of(const SparseSpec& spec, const Target& target, const Arrangement& a, const Knobs& knobs) {
     constexpr std::int64_t reserved = 1024, least = 8192, unit = 128;  // bytes that the device reserves for each thread block; of a ring
     const auto& device = device_of(target);
-    const auto lanes = std::int64_t{warp_lanes(target)}, row_lanes = lanes / spec.block, level = widest_level(a);
+    const auto widest = widths_of(a.shapes);
+    const auto lanes = std::int64_t{warp_lanes(target)}, row_lanes = lanes / spec.block, level = widest.level;
     Sweep sweep{round_up_warps((level + row_lanes - 1) / row_lanes, sparse_most_sweepers / lanes) * lanes};
     const auto resident = decide(knobs, spec, target, a.rows(), "resident_threads");
     sweep.blocks = std::max<std::int64_t>(1, resident / (sweep.sweepers + sparse_fetch_threads));
@@ -465,7 +438,7 @@ Sweep sweep_of(const SparseSpec& spec, const Target& target, const Arrangement& 
     const std::int64_t few = 3, threads = spec.block <= few ? 512 : 384;
     if (target.backend == Backend::cuda) sweep.groups = std::max<std::int64_t>(1, threads / sweep.sweepers);
     if (target.backend != Backend::cuda || compute_capability(target) < 90 || !has_factors(spec)) return sweep;
-    const auto row = widest_triangle(a);
+    const auto row = widest.triangle;
     sweep.kept = kept_slots(spec.block, row - 1);
     sweep.keeps_all = row - 1 <= sweep.kept;
     const auto row_bytes = row * spec.block * spec.block * factor_bytes(spec);
@@ -562,7 +535,7 @@ Stored stored_of(const SparseSpec& spec, const Arrangement& a, const Sweep& swee
     stored.matrix_elements = checked_multiply(static_cast<std::int64_t>(chunks.columns.size()), spec.block * spec.block, "values");
     using Launch = trifold_sparse_launch;
     stored.add("tiles", &Launch::tile, std::move(tiles));
-    for_lists([&](const auto& listed) { stored.add(listed.buffer, listed.place, std::move(lists.*listed.list)); });
+    for_lists([&](auto buffer, auto place, auto list) { stored.add(buffer, place, std::move(lists.*list)); });
     stored.add("outer_order", &Launch::outer_order, outer_order(a));
     if (needs_turned(spec)) add_turned(stored, a, chunks);
     stored.add("starts", &Launch::starts, std::move(chunks.starts));
