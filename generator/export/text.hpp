@@ -21,6 +21,10 @@ void check_prefix(std::string_view prefix);
 
 inline bool is_single(const Spec& spec) { return spec.precision == Precision::f32; }
 
+/// A part of a file of templates/export/c99: what follows its line "@@ NAME: when it is taken", up to the next such line. Without a name
+/// the whole file. A line that is one @KEY@ alone loses its end, because the lines that are filled in bring theirs.
+std::string section(std::string_view file, std::string_view name = {});
+
 using Values = std::map<std::string, std::string>;
 /// The text with each @KEY@ replaced by its value.
 std::string filled(std::string_view text, const Values& values);

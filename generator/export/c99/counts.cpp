@@ -49,7 +49,7 @@ std::vector<CountedRow> counted_rows(const ExportRequest& request) {
 }
 
 OperationCounts factor_counts(std::int64_t n, const CountedRow& row) {
-    const OperationCounts product{.multiply_subtract = n * n * n};  // of two blocks
+    const OperationCounts product{.multiply_subtract = n * n * n};  // two blocks
     const auto front = [&](std::int64_t width) {
         return block_counts(n, width, row.ldlt) + row.behind * (panel_counts(n, width, false) + product);
     };

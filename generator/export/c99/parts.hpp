@@ -52,10 +52,6 @@ Values factor_words(const ExportRequest& request);
 /// The kernels of the CPU target that does the work where there is one, for one chain of all blocks.
 Design kernel_design(const ExportRequest& request);
 
-/// A part of a file of templates/export/c99: what follows its line "@@ NAME: when it is taken", up to the next such line. Without a name
-/// the whole file. A line that is one @KEY@ alone loses its end, because the lines that are filled in bring theirs.
-std::string section(std::string_view file, std::string_view name = {});
-
 /// The C texts, with the templates' prefix btd.
 std::string c99_header(const ExportRequest& request);
 std::string c99_source(const ExportRequest& request);

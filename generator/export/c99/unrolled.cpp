@@ -157,7 +157,7 @@ class Writer {
     }
 
   private:
-    /// Parameters of a factorization besides its blocks: multipliers for ldlt. Chains need the diagonal entries that pivots began with,
+    /// Further parameters of a factorization: multipliers for ldlt. Chains need the diagonal entries that pivots began with,
     /// since a separator has had products subtracted.
     std::string parameters() const { return ldlt_ ? "const real* scaled, real* own, " : chains_ ? "const real* entries, " : ""; }
     std::string entries() const { return chains_ ? "entries" : "d"; }
@@ -284,7 +284,8 @@ class Writer {
         const auto unroll = rows == n_ ? n_ : tiling_.sweep_rows, rest = n_ % unroll;
         const auto many = [&](Int count, int indent) { return subtract_many("a", x, rows, count, transposed, false, indent); };
         const auto where_wide = [&](Int count) {
-            return width == "n" ? many(count, 4) : fmt::format("    if ({} > 0) {{\n{}    }}\n", width, many(count, 8));
+            if (width == "n") return many(count, 4);
+            return fmt::format("    if ({} > 0) {{\n{}    }}\n", width, many(count, 8));
         };
         if (unroll == n_) return where_wide(n_);
         const auto text = fmt::format("    for (int k = 0; k < {}; k += {}) {{\n{}        a += {};\n        {} += {} * m;\n    }}\n",

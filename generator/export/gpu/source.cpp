@@ -208,8 +208,13 @@ std::string gpu_example(const GpuExport& project) {
         "#include <stdlib.h>\n\n"
         "#include \"btd_solver.h\"\n\n"
         "static const double tolerance = {};\n\n"
-        "{}\n{}",
-        is_single(project.spec()) ? "1e-5" : "1e-14", piece(fmt::format("example_{}.c", project.backend_name())), piece("example_main.c"));
+        "/* Element (r, c) of block i of D, and of E. */\n"
+        "#define BTD_D(i, r, c) (((i) * BTD_BLOCK + (r)) * BTD_BLOCK + (c))\n"
+        "#define BTD_E BTD_D\n\n"
+        "/* ---- the check ---- */\n\n"
+        "{}\n{}\n{}",
+        is_single(project.spec()) ? "1e-5" : "1e-14", section("example.c", "check"),
+        piece(fmt::format("example_{}.c", project.backend_name())), piece("example_main.c"));
     return with_prefix(text, project.request.prefix);
 }
 
