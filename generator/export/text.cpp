@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <stdexcept>
 #include <trifold/error.hpp>
 
@@ -14,8 +13,7 @@ namespace {
 
 bool is_identifier(std::string_view text) {
     const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-    const auto inner = [&](char c) { return letter(c) || c == '_' || (c >= '0' && c <= '9'); };
-    return !text.empty() && text.size() <= 32 && letter(text.front()) && std::ranges::all_of(text, inner);
+    return !text.empty() && text.size() <= 32 && letter(text.front()) && std::ranges::all_of(text, is_inner);
 }
 
 std::string_view lines_of_section(std::string_view text, std::string_view file, std::string_view name) {
@@ -37,10 +35,9 @@ bool is_one_key(std::string_view line) {
 std::string with_prefix(std::string_view text, std::string_view prefix) {
     std::string capitals(prefix), result;
     std::ranges::transform(capitals, capitals.begin(), [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
-    const auto inside = [](char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0; };
     for (std::size_t k = 0; k < text.size(); ++k) {
         const auto word = text.substr(k, 4);
-        const bool starts = k == 0 || !inside(text[k - 1]);
+        const bool starts = k == 0 || !is_inner(text[k - 1]);
         if (starts && (word == "btd_" || word == "BTD_")) {
             result += word == "btd_" ? std::string(prefix) : capitals;
             k += 2;  // the underscore follows

@@ -11,6 +11,8 @@ struct ExportedFile {
     std::string name, text;
 };
 
+/// Whether an identifier may go on with it.
+constexpr bool is_inner(char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
 /// Identifiers btd_... and BTD_... get the prefix, the latter in capitals.
 std::string with_prefix(std::string_view text, std::string_view prefix);
 /// C text in whose file scope every name begins with btd_ or BTD_, by macros in front of it for its other names, which get the prefix

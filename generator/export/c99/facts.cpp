@@ -6,7 +6,6 @@
 #include <trifold/error.hpp>
 
 #include "generator/export/c99/parts.hpp"
-#include "generator/export/c99/unrolled.hpp"
 
 namespace trifold {
 namespace {

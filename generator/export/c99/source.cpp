@@ -4,7 +4,6 @@
 #include <trifold/generate.hpp>
 
 #include "generator/export/c99/parts.hpp"
-#include "generator/export/c99/unrolled.hpp"
 #include "generator/export/text.hpp"
 #include "generator/tridiagonal/backend.hpp"
 

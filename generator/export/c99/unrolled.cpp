@@ -1,5 +1,3 @@
-#include "generator/export/c99/unrolled.hpp"
-
 #include <fmt/format.h>
 
 #include <functional>
