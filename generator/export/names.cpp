@@ -8,8 +8,6 @@
 namespace trifold {
 namespace {
 
-bool is_inner(char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
-
 /// The identifier that ends before `end`, blanks aside.
 std::string_view word_before(std::string_view text, std::size_t end) {
     end = std::min(end, text.size());

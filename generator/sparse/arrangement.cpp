@@ -14,8 +14,6 @@ namespace {
 
 constexpr std::int64_t least_of_thread = 4096;  // rows; fewer are done before another thread has begun
 
-std::size_t at(std::int64_t k) { return static_cast<std::size_t>(k); }
-
 /// Fill-in of one subdomain. An entry's fill level is 0 in A. Eliminating row k gives (i, j) the sum of those of (i, k) and (k, j), plus 1.
 class Filling {
   public:
@@ -100,7 +98,7 @@ Shape shape_of(const Arrangement& a, std::int64_t tile, SparsePreconditioner pre
 }
 
 /// The level of each row within its subdomain: one more than the highest of rows before it that either has an entry of the other.
-std::vector<std::int32_t> levels_of(const SparsePattern& pattern, const Parts& parts) {
+std::vector<std::int32_t> row_levels(const SparsePattern& pattern, const Parts& parts) {
     std::vector<std::int32_t> levels(parts.of_row.size(), 0);
     const auto starts = pattern.starts();
     const auto columns = pattern.columns();
@@ -211,7 +209,7 @@ std::int64_t count_kept(const Arrangement& a) {
 
 std::int64_t Shape::lower() const {
     std::int64_t count = 0;
-    for (std::size_t row = 0; row < diagonals.size(); ++row) count += diagonals[row] - starts[row];
+    for (std::size_t row = 0; row < diagonals.size(); ++row) count += std::ssize(side(row, false));
     return count;
 }
 
@@ -221,22 +219,21 @@ std::int64_t Arrangement::largest_tile() const {
     return most;
 }
 
-Levels lower_levels(const Shape& shape) {
-    Levels levels{std::vector<std::int32_t>(shape.diagonals.size(), 0), 0};
-    for (std::size_t row = 0; row < shape.diagonals.size(); ++row) {
-        for (auto k = shape.starts[row]; k < shape.diagonals[row]; ++k)
-            levels.of_row[row] = std::max(levels.of_row[row], levels.of_row[at(shape.columns[at(k)])] + 1);
-        levels.count = std::max<std::int64_t>(levels.count, levels.of_row[row] + 1);
-    }
-    return levels;
+std::int64_t Arrangement::widest_row() const {
+    std::int32_t most = 0;
+    for (const auto& shape : shapes)
+        for (std::size_t row = 0; row < shape.diagonals.size(); ++row) most = std::max(most, shape.starts[row + 1] - shape.starts[row]);
+    return most;
 }
 
-Levels upper_levels(const Shape& shape) {
-    Levels levels{std::vector<std::int32_t>(shape.diagonals.size(), 0), 0};
-    for (auto row = shape.diagonals.size(); row-- > 0;) {
-        for (auto k = shape.diagonals[row] + 1; k < shape.starts[row + 1]; ++k)
-            levels.of_row[row] = std::max(levels.of_row[row], levels.of_row[at(shape.columns[at(k)])] + 1);
-        levels.count = std::max<std::int64_t>(levels.count, levels.of_row[row] + 1);
+Levels levels_of(const Shape& shape, bool upper) {
+    const auto rows = shape.diagonals.size();
+    Levels levels{std::vector<std::int32_t>(rows, 0), 0};
+    for (std::size_t k = 0; k < rows; ++k) {
+        const auto row = upper ? rows - 1 - k : k;
+        auto& level = levels.of_row[row];
+        for (const auto column : shape.side(row, upper)) level = std::max(level, levels.of_row[at(column)] + 1);
+        levels.count = std::max<std::int64_t>(levels.count, level + 1);
     }
     return levels;
 }
@@ -248,7 +245,7 @@ Arrangement arrange(const SparsePattern& pattern, const Parts& parts, SparsePrec
     a.how = parts.how;
     order_rows(a, parts);
     if (row_order == RowOrder::by_levels && has_triangles(preconditioner) && fill_level(preconditioner) == 0)
-        order_by_levels(a, levels_of(pattern, parts));
+        order_by_levels(a, row_levels(pattern, parts));
     order_entries(a, pattern);
     find_shapes(a, preconditioner);
     a.kept = count_kept(a);

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
 #include <trifold/sparse_spec.hpp>
 #include <vector>
@@ -8,6 +9,8 @@
 
 /// A pattern, cut into subdomains and put into their order.
 namespace trifold::sparse {
+
+inline std::size_t at(std::int64_t k) { return static_cast<std::size_t>(k); }
 
 /// The subdomain of each row, and how that was found, for people.
 struct Parts {
@@ -39,6 +42,12 @@ struct Shape {
     std::int64_t rows() const { return static_cast<std::int64_t>(diagonals.size()); }
     std::int64_t entries() const { return static_cast<std::int64_t>(columns.size()); }
     std::int64_t lower() const;  ///< entries left of the diagonal
+    /// First entry of a row right of the diagonal, or left of it; and the columns there.
+    std::int32_t first(std::size_t row, bool upper) const { return upper ? diagonals[row] + 1 : starts[row]; }
+    std::span<const std::int32_t> side(std::size_t row, bool upper) const {
+        const auto from = first(row, upper), end = upper ? starts[row + 1] : diagonals[row];
+        return std::span(columns).subspan(at(from), at(end - from));
+    }
     bool operator==(const Shape&) const = default;
 };
 
@@ -47,8 +56,7 @@ struct Levels {
     std::vector<std::int32_t> of_row;
     std::int64_t count = 0;
 };
-Levels lower_levels(const Shape& shape);
-Levels upper_levels(const Shape& shape);
+Levels levels_of(const Shape& shape, bool upper);
 
 struct Arrangement {
     std::vector<std::int32_t> order;             ///< the caller's row of each row
@@ -64,6 +72,7 @@ struct Arrangement {
     std::int64_t entries() const { return static_cast<std::int64_t>(columns.size()); }
     std::int64_t tiles() const { return static_cast<std::int64_t>(tile_shapes.size()); }
     std::int64_t largest_tile() const;
+    std::int64_t widest_row() const;  ///< the most entries of a row of a factorization
 };
 
 /// Rows within a subdomain: as the caller has them, or level after level of L where the preconditioner has no fill. Both give the same

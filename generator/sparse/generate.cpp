@@ -5,8 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "generator/program/sha256.hpp"
-#include "generator/sparse/cpu/cpu.hpp"
-#include "generator/sparse/gpu/gpu.hpp"
 #include "generator/sparse/knobs.hpp"
 
 namespace trifold::sparse {
@@ -47,28 +45,17 @@ Generated generate(const SparseSpec& spec, const Target& target, const SparseTun
     auto knobs = pinned_by(chosen, target);
     knobs.asked = asked;
     const bool on_cpu = target.backend == Backend::cpu;
-    if (!on_cpu) gpu::check(spec, target, a);
+    auto backing = (on_cpu ? cpu_backing : gpu_backing)(spec, target, a, knobs);
     auto about = identity(spec, target, chosen, a, pattern.hash());
     Generated made;
     auto& program = made.program;
     program.id = sha256(about.dump()).substr(0, 8);
     program.name = fmt::format("sparse_{}x{}_{}_{}", a.rows(), spec.block, to_string(spec.precision), program.id);
     program.workers = on_cpu ? tuning.workers : 1;
-    const auto slice = on_cpu ? cpu::slice_rows(spec, target, a.rows(), knobs) : gpu::slice_rows();
-    const auto sweep = on_cpu ? gpu::Sweep{} : gpu::sweep_of(spec, target, a, knobs);
-    gpu::Kept kept;
-    auto stored = on_cpu ? cpu::stored_of(spec, a) : gpu::stored_of(spec, a, sweep, kept);
-    const auto near = on_cpu ? trifold_sparse_launch{} : gpu::near_of(spec, target, a, sweep, kept);
-    auto layout = layout_of(spec, a, slice, std::move(stored), near);
-    layout.launch.ring = sweep.ring;
-    if (!on_cpu) {
-        const auto room = gpu::factor_room(spec, target, a, sweep);
-        layout.launch.factor_rows = room.rows;
-        layout.launch.row_room = room.numbers;
-    }
+    auto layout = layout_of(spec, a, std::move(backing.stored), backing.launch);
     layout.launch.values = pattern.values();
-    program.units = {on_cpu ? cpu::unit_of(spec, target, a) : gpu::unit_of(spec, target, a, sweep, near.near_all)};
-    if (on_cpu) program.scratch_bytes = cpu::scratch_bytes(spec, a, slice);
+    program.units = {std::move(backing.unit)};
+    program.scratch_bytes = backing.scratch_bytes;
     add_launches(program, spec, layout.launch);
     if (target.backend == Backend::cuda && !program.repeats.empty()) {
         for (auto& [operation, repeats] : program.repeats)

@@ -10,45 +10,45 @@ class Launches {
 
     std::vector<Launch> update() {
         list_.clear();
-        by_slices(Kernel::gather, trifold_sparse_plain, "values in the order of the subdomains");
-        if (spec_.method == SparseMethod::cg) by_slices(Kernel::compare, trifold_sparse_plain, "whether A is symmetric");
+        add(Kernel::gather, "values in the order of the subdomains");
+        if (spec_.method == SparseMethod::cg) add(Kernel::compare, "whether A is symmetric");
         if (has_factors(spec_)) {
-            add(Kernel::finish, {1, 1}, trifold_sparse_plain, "the scale of A");
-            by_tiles(Kernel::factor, trifold_sparse_plain, "factorization of the subdomains");
+            add(Kernel::finish, "the scale of A");
+            add(Kernel::factor, "factorization of the subdomains");
         }
-        add(Kernel::finish, {1, 1}, trifold_sparse_plain, "records");
+        add(Kernel::finish, "records");
         return list_;
     }
     std::vector<Launch> apply(bool transposed) {
         begin(transposed);
-        by_tiles(Kernel::apply, trifold_sparse_plain, "preconditioner");
+        add(Kernel::apply, "preconditioner");
         return list_;
     }
     std::vector<Launch> multiply(bool transposed) {
         begin(transposed);
-        by_slices(Kernel::order, trifold_sparse_plain, "vector in the order of the subdomains");
-        by_slices(Kernel::product, trifold_sparse_plain, "product");
+        add(Kernel::order, "vector in the order of the subdomains");
+        add(Kernel::product, "product");
         return list_;
     }
     std::vector<Launch> gradient() {
         begin(false);
-        by_slices(Kernel::gradient, trifold_sparse_plain, "gradient");
+        add(Kernel::gradient, "gradient");
         return list_;
     }
     std::vector<Launch> solve(bool transposed) {
         begin(transposed);
         launch_.weights = spec_.method == SparseMethod::cg ? launch_.scales : transposed ? launch_.column_scales : 0;
-        if (transposed && spec_.method != SparseMethod::cg) by_slices(Kernel::compare, trifold_sparse_plain, "sizes of the columns");
-        by_slices(Kernel::begin, trifold_sparse_plain, "b and its norm");
+        if (transposed && spec_.method != SparseMethod::cg) add(Kernel::compare, "sizes of the columns");
+        add(Kernel::begin, "b and its norm");
         judge(trifold_sparse_plain);
-        by_slices(Kernel::update, trifold_sparse_plain, "the first guess");
+        add(Kernel::update, "the first guess");
         if (transposed && launch_.ring > 0 && has_factors(spec_))
-            by_tiles(Kernel::factor, trifold_sparse_second, "factors of A' by levels of their own");
+            add(trifold_sparse_second, Kernel::factor, "factors of A' by levels of their own");
         repeat_ = {.first = list_.size(), .flag = "flag"};
         if (launch_.near_all > 0 && (!transposed || launch_.ring > 0 || !has_factors(spec_))) {
-            by_tiles(Kernel::iterate, trifold_sparse_plain, "all iterations");
+            add(Kernel::iterate, "all iterations");
             list_.back().together = launch_.tiles > 1;
-            by_slices(Kernel::deliver, trifold_sparse_plain, "solution");
+            add(Kernel::deliver, "solution");
             return list_;
         }
         renew();
@@ -60,7 +60,7 @@ class Launches {
         // conjugate gradients also ends where it sees that the true residual is wanted, and the next one is an iteration.
         constexpr std::int64_t others = 3;
         repeat_.most = (spec_.method == SparseMethod::cg ? 2 : 1) * spec_.most_iterations + others;
-        by_slices(Kernel::deliver, trifold_sparse_plain, "solution");
+        add(Kernel::deliver, "solution");
         return list_;
     }
     const Repeat& repeat() const { return repeat_; }  ///< without launches: none is repeated
@@ -71,51 +71,55 @@ class Launches {
         launch_.transposed = transposed ? 1 : 0;
         launch_.weights = 0;
     }
-    void add(Kernel kernel, LaunchGrid grid, trifold_sparse_step step, std::string what) {
+    /// A decision is one task for all members, of which the last decides about another turn.
+    LaunchGrid grid_of(Kernel kernel) const {
+        if (kernel == Kernel::judge) return {1, spec_.batch};
+        if (kernel == Kernel::finish) return {1, 1};
+        return {has_subdomain(kernel) ? launch_.tiles : launch_.slices, 1};
+    }
+    void add(Kernel kernel, std::string what) { add(trifold_sparse_plain, kernel, std::move(what)); }
+    void add(trifold_sparse_step step, Kernel kernel, std::string what) {
         Launch launch;
         launch.kernel = static_cast<std::size_t>(kernel);
-        launch.grid = grid;
+        launch.grid = grid_of(kernel);
         launch_.step = step;
         launch.constants.assign(reinterpret_cast<const char*>(&launch_), sizeof launch_);
         if (!list_.empty()) launch.after = {list_.size() - 1};
         launch.what = std::move(what);
         list_.push_back(std::move(launch));
     }
-    void by_slices(Kernel kernel, trifold_sparse_step step, std::string what) { add(kernel, {launch_.slices, 1}, step, std::move(what)); }
-    void by_tiles(Kernel kernel, trifold_sparse_step step, std::string what) { add(kernel, {launch_.tiles, 1}, step, std::move(what)); }
-    /// One task for all members: the last one decides about another turn.
-    void judge(trifold_sparse_step step) { add(Kernel::judge, {1, spec_.batch}, step, "decision"); }
+    void judge(trifold_sparse_step step) { add(step, Kernel::judge, "decision"); }
 
     void renew() {
         if (spec_.method == SparseMethod::gmres)
-            by_tiles(Kernel::precondition, trifold_sparse_renews, "x by the vectors of a cycle");
+            add(trifold_sparse_renews, Kernel::precondition, "x by the vectors of a cycle");
         else
-            by_slices(Kernel::update, trifold_sparse_renews, "steps that x lacks");
-        by_slices(Kernel::residual, trifold_sparse_renews, "true residual");
+            add(trifold_sparse_renews, Kernel::update, "steps that x lacks");
+        add(trifold_sparse_renews, Kernel::residual, "true residual");
         judge(trifold_sparse_renews);
     }
     void turn_of_bicgstab() {
-        by_tiles(Kernel::precondition, trifold_sparse_first, "p and M^-1 p");
-        by_slices(Kernel::product, trifold_sparse_first, "A M^-1 p");
+        add(trifold_sparse_first, Kernel::precondition, "p and M^-1 p");
+        add(trifold_sparse_first, Kernel::product, "A M^-1 p");
         judge(trifold_sparse_first);
-        by_tiles(Kernel::precondition, trifold_sparse_second, "s and M^-1 s");
-        by_slices(Kernel::product, trifold_sparse_second, "A M^-1 s");
+        add(trifold_sparse_second, Kernel::precondition, "s and M^-1 s");
+        add(trifold_sparse_second, Kernel::product, "A M^-1 s");
         judge(trifold_sparse_second);
     }
     void turn_of_cg() {
-        by_tiles(Kernel::precondition, trifold_sparse_first, "r and M^-1 r");
+        add(trifold_sparse_first, Kernel::precondition, "r and M^-1 r");
         judge(trifold_sparse_first);
-        by_slices(Kernel::update, trifold_sparse_second, "p");
-        by_slices(Kernel::product, trifold_sparse_second, "A p");
+        add(trifold_sparse_second, Kernel::update, "p");
+        add(trifold_sparse_second, Kernel::product, "A p");
         judge(trifold_sparse_second);
     }
     void turn_of_gmres() {
-        by_tiles(Kernel::precondition, trifold_sparse_first, "the next vector and M^-1 of it");
-        by_slices(Kernel::product, trifold_sparse_first, "A M^-1 v");
+        add(trifold_sparse_first, Kernel::precondition, "the next vector and M^-1 of it");
+        add(trifold_sparse_first, Kernel::product, "A M^-1 v");
         judge(trifold_sparse_first);
-        by_slices(Kernel::update, trifold_sparse_second, "what is orthogonal to the vectors so far");
+        add(trifold_sparse_second, Kernel::update, "what is orthogonal to the vectors so far");
         judge(trifold_sparse_second);
-        by_slices(Kernel::update, trifold_sparse_third, "again, for what rounding left");
+        add(trifold_sparse_third, Kernel::update, "again, for what rounding left");
         judge(trifold_sparse_third);
     }
 

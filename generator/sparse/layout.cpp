@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "generator/program/places.hpp"
-#include "generator/program/require.hpp"
 
 namespace trifold::sparse {
 namespace {
@@ -14,36 +13,6 @@ std::int64_t vector_count(const SparseSpec& spec) {
     if (spec.method == SparseMethod::cg) return trifold_sparse_vectors_of_cg;
     if (spec.method == SparseMethod::bicgstab) return trifold_sparse_vectors_of_bicgstab;
     return trifold_sparse_basis + spec.restart + 1;
-}
-
-/// The place that launches have of a buffer with contents.
-trifold_int& field_of(trifold_sparse_launch& l, const std::string& name) {
-    const std::pair<const char*, trifold_int*> fields[]{{"order", &l.order},
-                                                        {"starts", &l.starts},
-                                                        {"columns", &l.column},
-                                                        {"sources", &l.source},
-                                                        {"turned_starts", &l.turned_starts},
-                                                        {"turned_rows", &l.turned_rows},
-                                                        {"turned_entries", &l.turned_entries},
-                                                        {"tiles", &l.tile},
-                                                        {"shapes", &l.shape},
-                                                        {"local_starts", &l.local_starts},
-                                                        {"local_columns", &l.local_columns},
-                                                        {"levels", &l.levels},
-                                                        {"slots", &l.slots},
-                                                        {"level_rows", &l.level_rows},
-                                                        {"slot_columns", &l.slot_columns},
-                                                        {"references", &l.references},
-                                                        {"turned_references", &l.turned_references},
-                                                        {"row_patterns", &l.row_patterns},
-                                                        {"entry_columns", &l.entry_columns},
-                                                        {"eliminations", &l.eliminations},
-                                                        {"pairs", &l.pairs},
-                                                        {"level_records", &l.level_records},
-                                                        {"outer_order", &l.outer_order}};
-    const auto* found = std::ranges::find(fields, name, [](const auto& field) { return std::string_view(field.first); });
-    require(found != std::end(fields), "no launch knows the buffer {}", name);
-    return *found->second;
 }
 
 }  // namespace
@@ -58,22 +27,24 @@ bool needs_turned(const SparseSpec& spec) {
 bool has_factors(const SparseSpec& spec) { return spec.preconditioner != SparsePreconditioner::none; }
 std::int64_t factor_bytes(const SparseSpec& spec) { return spec.precision == Precision::f64 ? 8 : 4; }
 
-Layout layout_of(const SparseSpec& spec, const Arrangement& a, std::int64_t slice_rows, Stored stored, const trifold_sparse_launch& near) {
+Layout layout_of(const SparseSpec& spec, const Arrangement& a, Stored stored, const trifold_sparse_launch& launch) {
     constexpr std::int64_t wide = 8, padding = 1;  // a block behind the last one, which vectors reach into
     const auto real = element_bytes(spec.precision);
-    Layout layout{{}, 0, near, {}};
+    Layout layout{{}, 0, launch, {}};
     Places places;
     auto& l = layout.launch;
     l.rows = a.rows();
     l.entries = a.entries();
     l.tiles = a.tiles();
-    l.slice_rows = slice_rows;
     l.slices = (l.rows + l.slice_rows - 1) / l.slice_rows;
     l.parts = std::max(l.tiles, l.slices);
     l.systems = spec.rhs;
     l.restart = spec.restart;
-    stored.add("order", a.order);
-    for (const auto& [name, bytes] : stored.contents) field_of(l, name) = places.add(name, bytes.size(), 1);
+    stored.add("order", &trifold_sparse_launch::order, a.order);
+    for (std::size_t k = 0; k < stored.contents.size(); ++k) {
+        const auto& [name, bytes] = stored.contents[k];
+        l.*stored.places[k] = places.add(name, bytes.size(), 1);
+    }
     layout.contents = std::move(stored.contents);
     l.matrix_stride = round_up(checked_multiply(stored.matrix_elements, real, "values"), workspace_alignment);
     l.matrix = places.add("matrix", spec.batch, l.matrix_stride);

@@ -40,11 +40,19 @@ struct Content {
 
 /// Patterns and sizes of A and its factors, as a backend stores them.
 struct Stored {
-    std::vector<Content> contents;                          ///< the pattern, by names of buffers that `layout_of` knows
+    using Place = trifold_int trifold_sparse_launch::*;
+    std::vector<Content> contents;                          ///< the pattern
+    std::vector<Place> places;                              ///< where launches have the place of each content
     std::int64_t matrix_elements = 0, factor_elements = 0;  ///< elements of a member
     template <class T>
-    void add(std::string buffer, std::vector<T> list) {
+    void add(std::string buffer, Place place, std::vector<T> list) {
         contents.push_back({std::move(buffer), ListBytes(std::move(list))});
+        places.push_back(place);
+    }
+    void add(Turned turned) {
+        add("turned_starts", &trifold_sparse_launch::turned_starts, std::move(turned.starts));
+        add("turned_rows", &trifold_sparse_launch::turned_rows, std::move(turned.rows));
+        add("turned_entries", &trifold_sparse_launch::turned_entries, std::move(turned.entries));
     }
 };
 
@@ -61,9 +69,21 @@ bool solves(const SparseSpec& spec);
 bool needs_turned(const SparseSpec& spec);
 bool has_factors(const SparseSpec& spec);
 std::int64_t factor_bytes(const SparseSpec& spec);
-/// `near`: what is decided about shared memory already. Throws SpecError when a size leaves 63 bits.
-Layout layout_of(const SparseSpec& spec, const Arrangement& arrangement, std::int64_t slice_rows, Stored stored,
-                 const trifold_sparse_launch& near);
+/// `launch`: what a backend has decided. Throws SpecError when a size leaves 63 bits.
+Layout layout_of(const SparseSpec& spec, const Arrangement& arrangement, Stored stored, const trifold_sparse_launch& launch);
+
+/// A backend's part of a Program.
+struct Backing {
+    Unit unit;
+    Stored stored;
+    trifold_sparse_launch launch{};  ///< rows of a slice, and all about shared memory
+    std::int64_t scratch_bytes = 0;  ///< CPU: of a worker
+};
+/// A task has a subdomain, or as many rows as others have. L, then D and U of each subdomain lie row after row.
+Backing cpu_backing(const SparseSpec& spec, const Target& target, const Arrangement& arrangement, const Knobs& knobs);
+/// A thread block has a subdomain, with its vector in shared memory, or some chunks of rows. A lies in chunks of rows; L, then D and U of
+/// each subdomain level by level. Throws SpecError where a subdomain does not fit the device's shared memory, with the size that does.
+Backing gpu_backing(const SparseSpec& spec, const Target& target, const Arrangement& arrangement, const Knobs& knobs);
 
 /// The kernels of a unit. `iterate`: GPU, where solutions take one launch.
 enum class Kernel {
@@ -86,6 +106,11 @@ enum class Kernel {
 inline constexpr std::array<std::string_view, 15> kernel_names{"gather", "compare", "factor",   "finish", "precondition",
                                                                "order",  "product", "residual", "begin",  "update",
                                                                "judge",  "deliver", "gradient", "apply",  "iterate"};
+
+/// Whether a thread block has a subdomain, and not some of all rows.
+constexpr bool has_subdomain(Kernel kernel) {
+    return kernel == Kernel::factor || kernel == Kernel::precondition || kernel == Kernel::apply || kernel == Kernel::iterate;
+}
 
 /// Launches and repetitions of all operations.
 void add_launches(Program& program, const SparseSpec& spec, const trifold_sparse_launch& launch);

@@ -56,13 +56,6 @@ void check_rows(std::span<const Start> starts, std::span<const Column> columns) 
     }
 }
 
-template <class Start, class Column>
-std::pair<std::vector<std::int64_t>, std::vector<std::int32_t>> checked_rows(std::span<const Start> starts,
-                                                                             std::span<const Column> columns) {
-    check_rows(starts, columns);
-    return {{starts.begin(), starts.end()}, {columns.begin(), columns.end()}};
-}
-
 struct MeshStep {
     int x, y, z;
 };
@@ -135,18 +128,16 @@ std::int64_t SparseMesh::entries() const {
     return count;
 }
 
-SparsePattern::SparsePattern(std::span<const std::int64_t> starts, std::span<const std::int64_t> columns) {
-    auto [s, c] = checked_rows(starts, columns);
-    data_ = std::make_shared<const Data>(Data{std::move(s), std::move(c), {}, false, {}});
+template <class Start, class Column>
+std::shared_ptr<const SparsePattern::Data> SparsePattern::checked(std::span<const Start> starts, std::span<const Column> columns) {
+    check_rows(starts, columns);
+    return std::make_shared<const Data>(Data{{starts.begin(), starts.end()}, {columns.begin(), columns.end()}});
 }
-SparsePattern::SparsePattern(std::span<const std::int32_t> starts, std::span<const std::int32_t> columns) {
-    auto [s, c] = checked_rows(starts, columns);
-    data_ = std::make_shared<const Data>(Data{std::move(s), std::move(c), {}, false, {}});
-}
-SparsePattern::SparsePattern(std::span<const std::int64_t> starts, std::span<const std::int32_t> columns) {
-    auto [s, c] = checked_rows(starts, columns);
-    data_ = std::make_shared<const Data>(Data{std::move(s), std::move(c), {}, false, {}});
-}
+using Wide = std::span<const std::int64_t>;
+using Narrow = std::span<const std::int32_t>;
+SparsePattern::SparsePattern(Wide starts, Wide columns) : data_(checked(starts, columns)) {}
+SparsePattern::SparsePattern(Narrow starts, Narrow columns) : data_(checked(starts, columns)) {}
+SparsePattern::SparsePattern(Wide starts, Narrow columns) : data_(checked(starts, columns)) {}
 
 SparsePattern::SparsePattern(const SparseMesh& mesh) {
     check_mesh(mesh);

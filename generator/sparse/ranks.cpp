@@ -12,8 +12,6 @@
 namespace trifold::sparse {
 namespace {
 
-std::size_t at(std::int64_t k) { return static_cast<std::size_t>(k); }
-
 struct Range {
     std::int64_t first, end;
     std::int64_t count() const { return end - first; }
@@ -185,14 +183,17 @@ class OnRank {
     std::vector<Launch> launches_of(const std::string& operation) {
         list_.clear();
         const auto& whole = program_.operations.at(operation);
-        auto* repeat = program_.repeats.contains(operation) ? &program_.repeats.at(operation).front() : nullptr;
+        const auto found = program_.repeats.find(operation);
+        const auto repeated = found != program_.repeats.end() ? found->second.front().first : whole.size();
         for (std::size_t k = 0; k < whole.size(); ++k) {
-            if (repeat == nullptr || k != repeat->first) {
+            if (k != repeated) {
                 add(whole[k]);
                 continue;
             }
-            k += repeat->count - 1;
-            add_turns(std::span(whole).subspan(repeat->first, repeat->count), *repeat);
+            auto& repeat = found->second.front();
+            const auto turn = std::span(whole).subspan(repeated, repeat.count);
+            add_turns(turn, repeat);
+            k += turn.size() - 1;
         }
         return std::move(list_);
     }
@@ -219,26 +220,24 @@ class OnRank {
 
     /// The launch on the rank's own part of the work. What decides runs on all, and so does what leaves the result.
     void add_own(const Launch& launch) {
-        const auto only = [&](Range range) { append(on_range(launch, range)); };
         switch (static_cast<Kernel>(launch.kernel)) {
             case Kernel::factor:
             case Kernel::precondition:
-                return only(shares_.tiles(rank_));
-            case Kernel::gather:
-                // Conjugate gradients compare A with its transposed matrix, of which other ranks have rows.
-                if (spec_.method == SparseMethod::cg) break;
-                return only(shares_.slices(rank_));
-            case Kernel::compare:
-            case Kernel::begin:
-            case Kernel::update:
-                return only(shares_.slices(rank_));
+                return append(on_range(launch, shares_.tiles(rank_)));
             case Kernel::product:
             case Kernel::residual:
                 return add_product(launch);
+            case Kernel::gather:
+                // Conjugate gradients compare A with its transposed matrix, of which other ranks have rows.
+                if (spec_.method == SparseMethod::cg) return append(launch);
+                [[fallthrough]];
+            case Kernel::compare:
+            case Kernel::begin:
+            case Kernel::update:
+                return append(on_range(launch, shares_.slices(rank_)));
             default:
-                break;
+                return append(launch);
         }
-        append(launch);
     }
     Launch on_range(Launch launch, Range range) const {
         launch.grid.groups = range.count();

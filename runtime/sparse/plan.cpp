@@ -25,7 +25,7 @@ SparseSummary summary_of(const sparse::Arrangement& a) {
     SparseSummary summary{
         a.how, a.tiles(), a.largest_tile(), static_cast<std::int64_t>(a.shapes.size()), a.entries(), a.entries() - a.kept, a.filled};
     for (const auto& shape : a.shapes)
-        summary.levels = std::max(summary.levels, sparse::lower_levels(shape).count + sparse::upper_levels(shape).count);
+        summary.levels = std::max(summary.levels, sparse::levels_of(shape, false).count + sparse::levels_of(shape, true).count);
     return summary;
 }
 

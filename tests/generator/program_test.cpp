@@ -13,6 +13,7 @@
 #include <trifold/error.hpp>
 #include <trifold/generate.hpp>
 
+#include "generator/sparse/ranks.hpp"
 #include "generator/tridiagonal/emit.hpp"
 #include "generator/tridiagonal/open_sizes.hpp"
 #include "tests/generator/designs.hpp"
@@ -568,6 +569,24 @@ TEST_CASE("JSON carries the whole Program but its sources") {
             CHECK(json.at("operations").at(name).size() == program.operations.at(name).size());
         }
         CHECK(json.dump(2) == to_json(program));
+    }
+}
+
+TEST_CASE("sparse: a rank leaves its result once, after all turns, however many messages come before them") {
+    const SparsePattern pattern(SparseMesh{40, 1, 1, 5});
+    const auto arrangement = sparse::arrange(pattern, sparse::greedy_parts(pattern, 4), SparsePreconditioner::ildu0);
+    for (const auto method : {SparseMethod::bicgstab, SparseMethod::cg}) {
+        const SparseSpec spec{.method = method, .operations = {SparseOperation::solve}};
+        const auto whole = sparse::generate(spec, cuda, {.variant = "sweeps:one_launch=0"}, pattern, arrangement);
+        for (int ranks = 1; ranks <= 5; ++ranks)
+            for (int rank = 0; rank < ranks; ++rank) {
+                const auto program = sparse::on_rank(whole, spec, arrangement, rank, ranks).program;
+                const auto& launches = program.operations.at("solve");
+                const auto& turns = program.repeats.at("solve").front();
+                REQUIRE(turns.first + turns.count <= launches.size());
+                CHECK(launches.back().what == "solution");
+                CHECK(std::ranges::count(launches, "solution", &Launch::what) == 1);
+            }
     }
 }
 

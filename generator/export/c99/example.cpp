@@ -92,7 +92,8 @@ std::string c99_example(const ExportRequest& request) {
         "static const double tolerance = {};\n"
         "{}{}\n{}\n{}",
         single ? "uint32_t" : "uint64_t", single ? "1e-5" : "1e-14", size_of_x, problem(request),
-        section("example.c", request.corrections > 0 ? "refined" : calls(request)), section("example.c", "main"));
+        section("example.c", request.corrections > 0 ? "refined" : calls(request)),
+        section("example.c", "check") + "\n" + section("example.c", "main"));
 }
 
 std::string c99_report(const ExportRequest& request) {

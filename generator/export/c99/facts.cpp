@@ -6,7 +6,6 @@
 #include <trifold/error.hpp>
 
 #include "generator/export/c99/parts.hpp"
-#include "generator/export/c99/unrolled.hpp"
 
 namespace trifold {
 namespace {
@@ -87,9 +86,7 @@ ExportFacts export_facts(const ExportRequest& request) {
     const bool refines = request.corrections > 0;
     const std::size_t precision = spec.precision == Precision::f64;
     const auto code_bytes = request.optimize == Optimize::size ? machine.code_bytes[precision] * 5 / 6 : machine.code_bytes[precision];
-    return {.d_bytes = diagonal_extent(spec, 1) * bytes,
-            .e_bytes = coupling_extent(spec, 1) * bytes,
-            .b_bytes = rhs_extent(spec, 1, spec.rhs) * bytes,
+    return {.arrays = array_bytes(spec),
             .workspace_bytes_32 = workspace(4),
             .workspace_bytes_64 = workspace(8),
             .table_bytes = checked_multiply(shifts, blocks(spec.horizon + std::max<std::int64_t>(spec.horizon - 1, 1)), "size of a solver"),
@@ -107,7 +104,7 @@ bool is_dense(const Spec& spec) {
 
 bool has_square_roots(const ExportRequest& request) { return !request.prefactored && request.factorization == Factorization::llt; }
 
-std::map<std::string, std::string> factor_words(const ExportRequest& request) {
+Values factor_words(const ExportRequest& request) {
     const bool ldlt = request.factorization == Factorization::ldlt;
     return {{"FACTORS", ldlt ? "L P, with 1 / P on the diagonal, A = L P L'" : "L, with 1 / L(k, k) on the diagonal"},
             {"PIVOTS", "(1 / largest finite, largest finite]"},

@@ -19,27 +19,18 @@ std::string_view dialect(const ExportRequest& request) {
     return machine_of(request.target).has_kernels() ? "kernels" : "plain";
 }
 
-using Values = std::map<std::string, std::string>;
-
 Values sizes_and_costs(const ExportRequest& request) {
     const auto facts = export_facts(request);
-    const auto& spec = request.spec;
-    const auto number = [](std::int64_t value) { return fmt::format("{}", value); };
-    return {{"N", number(spec.horizon)},
-            {"BLOCK", number(spec.block)},
-            {"RHS", number(spec.rhs)},
-            {"PRECISION", std::string(to_string(spec.precision))},
-            {"COMMAND", facts.command},
-            {"D_BYTES", number(facts.d_bytes)},
-            {"E_BYTES", number(facts.e_bytes)},
-            {"B_BYTES", number(facts.b_bytes)},
-            {"TABLES", number(facts.table_bytes)},
-            {"WORKSPACE_32", number(facts.workspace_bytes_32)},
-            {"WORKSPACE_64", number(facts.workspace_bytes_64)},
-            {"STACK", number(facts.stack_bytes)},
-            {"CODE", number(facts.code_bytes)},
-            {"FACTOR_FLOPS", number(facts.factor_flops)},
-            {"SOLVE_FLOPS", number(facts.solve_flops)}};
+    auto values = common_values(request.spec, to_string(request.target), facts.command);
+    for (const auto& [key, number] : {std::pair{"TABLES", facts.table_bytes},
+                                      {"WORKSPACE_32", facts.workspace_bytes_32},
+                                      {"WORKSPACE_64", facts.workspace_bytes_64},
+                                      {"STACK", facts.stack_bytes},
+                                      {"CODE", facts.code_bytes},
+                                      {"FACTOR_FLOPS", facts.factor_flops},
+                                      {"SOLVE_FLOPS", facts.solve_flops}})
+        values[key] = fmt::format("{}", number);
+    return values;
 }
 
 Values how_to_build(const ExportRequest& request) {
@@ -52,8 +43,7 @@ Values how_to_build(const ExportRequest& request) {
     if (request.prefactored || request.data) add("btd_data");
     if (bare) objects += " startup_cortex_m.o";
     const std::string_view counted = request.prefactored ? "of a solve" : "of a factorization and a solve";
-    return {{"TARGET", to_string(request.target)},
-            {"COMPILER", std::string(machine.compiler)},
+    return {{"COMPILER", std::string(machine.compiler)},
             {"MACHINE", std::string(machine.flags)},
             {"LINK", std::string(machine.link)},
             {"RUN", std::string(machine.run)},
@@ -69,14 +59,6 @@ Values how_to_build(const ExportRequest& request) {
             {"STANDARD", machine.has_kernels() ? "11" : "99"},
             {"EXTENSIONS", machine.has_kernels() ? "ON" : "OFF"},
             {"ARCHITECTURE", machine.has_kernels() ? std::string(machine.flags.substr(machine.flags.find(' '))) : ""}};
-}
-
-Values refine_values(const ExportRequest& request) {
-    const auto flops = [&](bool fused) { return fmt::format("{}", correction_flops(request, fused)); };
-    return {{"CORRECTIONS", fmt::format("{}", request.corrections)},
-            {"FUSED_FLOPS", flops(true)},
-            {"SPLIT_FLOPS", flops(false)},
-            {"B_BYTES", fmt::format("{}", export_facts(request).b_bytes)}};
 }
 
 Values values_of(const ExportRequest& request) {
@@ -98,7 +80,10 @@ Values values_of(const ExportRequest& request) {
     values["REFINE_RULE"] = refines ? "\n# Its sums rely on each rounding.\nbtd_refine.o: override CONTRACT = off\n" : "";
     values["REFINE_OPTIONS"] =
         refines ? "    set_source_files_properties(btd_refine.c PROPERTIES COMPILE_OPTIONS -ffp-contract=off)\n" : "";
-    values["REFINE"] = refines ? filled(section("README.md", "refine"), refine_values(request)) : "";
+    values["CORRECTIONS"] = fmt::format("{}", request.corrections);
+    values["FUSED_FLOPS"] = fmt::format("{}", correction_flops(request, true));
+    values["SPLIT_FLOPS"] = fmt::format("{}", correction_flops(request, false));
+    values["REFINE"] = refines ? filled(section("README.md", "refine"), values) : "";
     values["DIALECT"] = filled(section("README.md", dialect(request)), values);
     values["REPORT"] = filled(report_rules(machine_of(request.target)), values);
     values["USE"] = filled(section("README.md", tables ? "prefactored" : "solver"), values);

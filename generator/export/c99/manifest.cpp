@@ -28,9 +28,9 @@ Json operations_json(const ExportRequest& request, const ExportFacts& facts) {
 
 Json bytes_json(const ExportRequest& request, const ExportFacts& facts) {
     Json bytes;
-    if (!request.prefactored) bytes = {{"d", facts.d_bytes}, {"e", facts.e_bytes}};
-    bytes["b"] = facts.b_bytes;
-    bytes["x"] = facts.b_bytes;
+    if (!request.prefactored) bytes = {{"d", facts.arrays.d}, {"e", facts.arrays.e}};
+    bytes["b"] = facts.arrays.b;
+    bytes["x"] = facts.arrays.b;
     if (request.prefactored) {
         bytes["constants"] = facts.table_bytes;
     } else {
@@ -112,7 +112,7 @@ std::string export_manifest(const ExportRequest& request, const std::vector<Expo
         manifest["refinement"] = {{"corrections", request.corrections},
                                   {"flops_of_a_correction_beside_a_solve", correction_flops(request, false)},
                                   {"with_fused_products", correction_flops(request, true)},
-                                  {"bytes_of_residual", facts.b_bytes}};
+                                  {"bytes_of_residual", facts.arrays.b}};
     if (request.prefactored) manifest["shifts"] = request.prefactored->shifts;
     return manifest.dump(2) + "\n";
 }

@@ -1,5 +1,4 @@
 #pragma once
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,13 +11,13 @@ namespace trifold {
 /// How an export for one architecture is compiled and run, and what its compiler was seen to need.
 struct Machine {
     std::string_view arch;
-    std::string_view compiler, flags, link, run, size;  ///< for the Makefile
-    std::string_view contract;                          ///< value of -ffp-contract; off gives the same bits on every machine
-    std::int64_t stack_bytes[2];                        ///< at most, f32 and f64, GCC 12 from -Os to -O3
-    std::int64_t code_bytes[2];                         ///< at most, f32 and f64, GCC 12 -Os and -O2; 5/6 where code is optimized for size
-    std::string_view kernels = {};                      ///< CPU architecture whose kernels do the work; empty: plain C99 does
-    std::string_view report =
-        {};  ///< how `make report` counts instructions, a section of templates/export/c99/report.c and of its Makefile; empty: it cannot
+    std::string_view compiler = "cc", flags, link = {}, run = {}, size = "size";  ///< for the Makefile
+    std::string_view contract = "fast";  ///< value of -ffp-contract; off gives the same bits on every machine
+    std::int64_t stack_bytes[2];         ///< at most, f32 and f64, GCC 12 from -Os to -O3
+    std::int64_t code_bytes[2];          ///< at most, f32 and f64, GCC 12 -Os and -O2; 5/6 where code is optimized for size
+    std::string_view kernels = {};       ///< CPU architecture whose kernels do the work; empty: plain C99 does
+    /// How `make report` counts instructions, a section of templates/export/c99/report.c and of its Makefile; empty: it cannot.
+    std::string_view report = "host";
     bool is_cortex_m() const { return arch.starts_with("cortex-m"); }
     bool has_report() const { return !report.empty(); }
     bool has_kernels() const { return !kernels.empty(); }
@@ -35,7 +34,7 @@ std::vector<ExportedChain> exported_chains(const ExportRequest& request);
 
 /// Numbers that the header, the README and the manifest all state.
 struct ExportFacts {
-    std::int64_t d_bytes, e_bytes, b_bytes;
+    ArrayBytes arrays;
     std::int64_t workspace_bytes_32, workspace_bytes_64;  ///< with pointers of 32 and of 64 bits
     std::int64_t table_bytes;                             ///< bytes of the factors, where these are constants
     std::int64_t stack_bytes, code_bytes;
@@ -48,14 +47,10 @@ ExportFacts export_facts(const ExportRequest& request);
 bool is_dense(const Spec& spec);
 bool has_square_roots(const ExportRequest& request);
 /// Values for templates: what a factor holds, and which pivots pass.
-std::map<std::string, std::string> factor_words(const ExportRequest& request);
+Values factor_words(const ExportRequest& request);
 
 /// The kernels of the CPU target that does the work where there is one, for one chain of all blocks.
 Design kernel_design(const ExportRequest& request);
-
-/// A part of a file of templates/export/c99: what follows its line "@@ NAME: when it is taken", up to the next such line. Without a name
-/// the whole file. A line that is one @KEY@ alone loses its end, because the lines that are filled in bring theirs.
-std::string section(std::string_view file, std::string_view name = {});
 
 /// The C texts, with the templates' prefix btd.
 std::string c99_header(const ExportRequest& request);
@@ -75,6 +70,22 @@ std::string c99_report(const ExportRequest& request);
 
 /// README, Makefile, CMakeLists.txt, and what the example needs to run.
 std::vector<ExportedFile> build_files(const ExportRequest& request);
+
+/// How many sums the plain C keeps in registers.
+struct Tiling {
+    std::int64_t rows, columns;  ///< size of a tile of the factorization. It takes `columns` pivots at a time, a multiple of `rows`
+    std::int64_t sweep_rows;     ///< rows that a sweep sums at once, with as many products of each in one turn of its loop
+};
+Tiling tiling_of(const ExportRequest& request);
+
+/// The C of a factorization: tiles, pivots, a block, a panel.
+std::string c99_factorization(const ExportRequest& request);
+/// The C of both sweeps over a block.
+std::string c99_sweeps(const ExportRequest& request);
+/// The C of a solution by both sweeps over all blocks, one after another.
+std::string c99_solution(const ExportRequest& request);
+/// The C of a block times a block, and of it times right-hand sides, as chains need them.
+std::string c99_products(const ExportRequest& request);
 
 std::string export_manifest(const ExportRequest& request, const std::vector<ExportedFile>& files);
 

@@ -4,7 +4,6 @@
 #include <trifold/generate.hpp>
 
 #include "generator/export/c99/parts.hpp"
-#include "generator/export/c99/unrolled.hpp"
 #include "generator/export/text.hpp"
 #include "generator/tridiagonal/backend.hpp"
 
@@ -55,10 +54,10 @@ std::string work_comment(const ExportRequest& request, const ExportFacts& facts)
 std::string memory_comment(const ExportRequest& request, const ExportFacts& facts) {
     if (request.prefactored)
         return fmt::format(" * Memory: constants {} bytes, B and X {} each; stack at most {}; nothing else is written.\n",
-                           facts.table_bytes, facts.b_bytes, facts.stack_bytes);
+                           facts.table_bytes, facts.arrays.b, facts.stack_bytes);
     return fmt::format(
         " * Memory: D {} bytes, E {}, B and X {} each; the workspace {} with pointers of 32 bits, {} with 64; stack at most {}.\n",
-        facts.d_bytes, facts.e_bytes, facts.b_bytes, facts.workspace_bytes_32, facts.workspace_bytes_64, facts.stack_bytes);
+        facts.arrays.d, facts.arrays.e, facts.arrays.b, facts.workspace_bytes_32, facts.workspace_bytes_64, facts.stack_bytes);
 }
 
 std::string header_comment(const ExportRequest& request) {
@@ -245,25 +244,11 @@ Design kernel_design(const ExportRequest& request) {
 
 std::string c99_header(const ExportRequest& request) {
     const bool has_kernels = machine_of(request.target).has_kernels();
-    auto text = header_comment(request) +
-                "#ifndef BTD_SOLVER_H\n"
-                "#define BTD_SOLVER_H\n\n"
-                "#include <stddef.h>\n\n"
-                "#ifdef __cplusplus\n"
-                "extern \"C\" {\n"
-                "#define BTD_RESTRICT __restrict\n"
-                "#else\n"
-                "#define BTD_RESTRICT restrict\n"
-                "#endif\n\n" +
-                sizes(request.spec) + (has_kernels ? kernel_sizes(kernel_design(request)) : "") +
+    auto text = sizes(request.spec) + (has_kernels ? kernel_sizes(kernel_design(request)) : "") +
                 (request.prefactored ? shift_list(*request.prefactored) : "") + chain_count(request) +
                 filled(section("solver.h", "status"), factor_words(request)) + "\n" + interface(request);
     if (request.data || request.prefactored) text += c99_data_declarations(request);
-    return text +
-           "\n#ifdef __cplusplus\n"
-           "}\n"
-           "#endif\n\n"
-           "#endif\n";
+    return header_file(header_comment(request), "", "#define BTD_RESTRICT __restrict\n", "#else\n#define BTD_RESTRICT restrict\n", text);
 }
 
 std::string c99_source(const ExportRequest& request) {

@@ -108,37 +108,28 @@ std::string kernel_file(std::string_view prefix, const Target& target, std::stri
     return fmt::format("{}_kernels_{}.{}", prefix, target.arch, suffix);
 }
 
-std::map<std::string, std::string> values_of(const GpuExport& project) {
+Values values_of(const GpuExport& project) {
     const auto& spec = project.spec();
-    const auto bytes = element_bytes(spec.precision);
     const bool on_hip = project.backend() == Backend::hip;
     std::vector<std::string> archs;
     for (const auto& target : project.request.targets) archs.push_back(target.arch);
-    const auto number = [](std::int64_t value) { return fmt::format("{}", value); };
     const auto file = [&](const char* suffix) {
         return std::string(template_text(fmt::format("export/gpu/paths_{}.{}", project.backend_name(), suffix)));
     };
-    return {{"PATHS", file("mk")},
-            {"CMAKE_PATHS", file("cmake")},
-            {"ARCHS", fmt::format("{}", fmt::join(archs, " "))},
-            {"SOURCE", std::string(source_suffix(project.backend()))},
-            {"BINARY", std::string(binary_suffix(project.backend()))},
-            {"N", number(spec.horizon)},
-            {"BLOCK", number(spec.block)},
-            {"RHS", number(spec.rhs)},
-            {"BATCH", number(spec.batch)},
-            {"PRECISION", std::string(to_string(spec.precision))},
-            {"TARGET", targets_text(project.request)},
-            {"COMMAND", project.command},
-            {"OPERATIONS", to_string(spec.operations)},
-            {"MISSING", project.code.empty() ? "; not there yet: the build makes them" : ""},
-            {"FACTS", project.code.empty() ? "" : ", and the registers, shared memory, spills and code of each kernel"},
-            {"DRIVER", on_hip ? "HIP's module and graph calls (`libamdhip64`)" : "CUDA's driver (`libcuda`)"},
-            {"README_BUILD", std::string(template_text(fmt::format("export/gpu/readme_{}.md", project.backend_name())))},
-            {"D_BYTES", number(diagonal_extent(spec, spec.batch) * bytes)},
-            {"E_BYTES", number(coupling_extent(spec, spec.batch) * bytes)},
-            {"B_BYTES", number(rhs_extent(spec, spec.batch, spec.rhs) * bytes)},
-            {"WORKSPACE", number(project.workspace_bytes())}};
+    auto values = common_values(spec, targets_text(project.request), project.command);
+    values.merge(Values{{"PATHS", file("mk")},
+                        {"CMAKE_PATHS", file("cmake")},
+                        {"ARCHS", fmt::format("{}", fmt::join(archs, " "))},
+                        {"SOURCE", std::string(source_suffix(project.backend()))},
+                        {"BINARY", std::string(binary_suffix(project.backend()))},
+                        {"BATCH", fmt::format("{}", spec.batch)},
+                        {"OPERATIONS", to_string(spec.operations)},
+                        {"MISSING", project.code.empty() ? "; not there yet: the build makes them" : ""},
+                        {"FACTS", project.code.empty() ? "" : ", and the registers, shared memory, spills and code of each kernel"},
+                        {"DRIVER", on_hip ? "HIP's module and graph calls (`libamdhip64`)" : "CUDA's driver (`libcuda`)"},
+                        {"README_BUILD", std::string(template_text(fmt::format("export/gpu/readme_{}.md", project.backend_name())))},
+                        {"WORKSPACE", fmt::format("{}", project.workspace_bytes())}});
+    return values;
 }
 
 /// Adds the kernels as they are, by their own names.

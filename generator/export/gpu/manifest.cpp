@@ -68,13 +68,11 @@ Json program_json(const GpuExport& project, std::size_t index) {
 }
 
 Json bytes_json(const GpuExport& project) {
-    const auto& spec = project.spec();
-    const auto real = element_bytes(spec.precision);
-    const auto vector = rhs_extent(spec, spec.batch, spec.rhs) * real;
-    return {{"d", diagonal_extent(spec, spec.batch) * real},
-            {"e", coupling_extent(spec, spec.batch) * real},
-            {"b", vector},
-            {"x", vector},
+    const auto bytes = array_bytes(project.spec());
+    return {{"d", bytes.d},
+            {"e", bytes.e},
+            {"b", bytes.b},
+            {"x", bytes.b},
             {"workspace", project.workspace_bytes()},
             {"host_stack_at_most", project.backend() == Backend::hip ? 8192 : 4608}};
 }

@@ -27,7 +27,7 @@ std::string programs_comment(const GpuExport& project) {
 
 std::string header_comment(const GpuExport& project) {
     const auto& spec = project.spec();
-    const auto bytes = element_bytes(spec.precision);
+    const auto bytes = array_bytes(spec);
     return fmt::format(
         "/* Factors and solves A X = B, A symmetric positive definite and block tridiagonal: {} blocks of {} by {}, {} right-hand "
         "side(s),\n"
@@ -39,8 +39,7 @@ std::string header_comment(const GpuExport& project) {
         " * Work and launches depend on no number but the sizes; manifest.json has them{}.\n"
         " */\n",
         spec.horizon, spec.block, spec.block, spec.rhs, to_string(spec.precision), spec.batch, targets_text(project.request),
-        project.command, diagonal_extent(spec, spec.batch) * bytes, coupling_extent(spec, spec.batch) * bytes,
-        rhs_extent(spec, spec.batch, spec.rhs) * bytes, project.workspace_bytes(), programs_comment(project),
+        project.command, bytes.d, bytes.e, bytes.b, project.workspace_bytes(), programs_comment(project),
         project.code.empty() ? "" : ", and the registers, shared memory and spills of each kernel");
 }
 
@@ -181,23 +180,9 @@ std::string all_tables(const GpuExport& project) {
 
 std::string gpu_header(const GpuExport& project) {
     const auto include = project.backend() == Backend::hip ? "hip/hip_runtime_api.h" : "cuda.h";
-    const auto text = header_comment(project) +
-                      fmt::format(
-                          "#ifndef BTD_SOLVER_H\n"
-                          "#define BTD_SOLVER_H\n\n"
-                          "#include <{}>\n"
-                          "#include <stddef.h>\n\n"
-                          "#ifdef __cplusplus\n"
-                          "extern \"C\" {{\n"
-                          "#endif\n\n",
-                          include) +
-                      sizes(project) + piece(fmt::format("driver_{}.h", project.backend_name())) + "\n" + piece("api.h") +
-                      image_declarations(project) +
-                      "\n#ifdef __cplusplus\n"
-                      "}\n"
-                      "#endif\n\n"
-                      "#endif\n";
-    return with_prefix(text, project.request.prefix);
+    const auto text =
+        sizes(project) + piece(fmt::format("driver_{}.h", project.backend_name())) + "\n" + piece("api.h") + image_declarations(project);
+    return with_prefix(header_file(header_comment(project), fmt::format("#include <{}>\n", include), "", "", text), project.request.prefix);
 }
 
 std::string gpu_source(const GpuExport& project) {
@@ -223,8 +208,13 @@ std::string gpu_example(const GpuExport& project) {
         "#include <stdlib.h>\n\n"
         "#include \"btd_solver.h\"\n\n"
         "static const double tolerance = {};\n\n"
-        "{}\n{}",
-        is_single(project.spec()) ? "1e-5" : "1e-14", piece(fmt::format("example_{}.c", project.backend_name())), piece("example_main.c"));
+        "/* Element (r, c) of block i of D, and of E. */\n"
+        "#define BTD_D(i, r, c) (((i) * BTD_BLOCK + (r)) * BTD_BLOCK + (c))\n"
+        "#define BTD_E BTD_D\n\n"
+        "/* ---- the check ---- */\n\n"
+        "{}\n{}\n{}",
+        is_single(project.spec()) ? "1e-5" : "1e-14", section("example.c", "check"),
+        piece(fmt::format("example_{}.c", project.backend_name())), piece("example_main.c"));
     return with_prefix(text, project.request.prefix);
 }
 

@@ -1,5 +1,3 @@
-#include "generator/sparse/cpu/cpu.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,8 +9,10 @@
 #include "generator/program/templates.hpp"
 #include "generator/sparse/emit.hpp"
 #include "generator/sparse/knobs.hpp"
+#include "generator/sparse/layout.hpp"
 
-namespace trifold::sparse::cpu {
+namespace trifold::sparse {
+namespace cpu {
 namespace {
 
 /// Whether 16 bits are enough for a row within a subdomain.
@@ -68,41 +68,28 @@ Stored stored_by(const SparseSpec& spec, const Arrangement& a) {
     Stored stored;
     stored.factor_elements = has_factors(spec) ? checked_multiply(blocks, square, "factors") : 0;
     stored.matrix_elements = checked_multiply(a.entries() + 1, square, "values");
-    stored.add("starts", a.starts);
-    stored.add("columns", a.columns);
-    stored.add("sources", a.sources);
-    stored.add("tiles", std::move(tiles));
-    stored.add("shapes", std::move(lists.shapes));
-    stored.add("local_starts", std::move(lists.starts));
-    stored.add("local_columns", std::move(lists.columns));
-    if (!needs_turned(spec)) return stored;
-    auto turned = turn(a);
-    stored.add("turned_starts", std::move(turned.starts));
-    stored.add("turned_rows", std::move(turned.rows));
-    stored.add("turned_entries", std::move(turned.entries));
+    using Launch = trifold_sparse_launch;
+    stored.add("starts", &Launch::starts, a.starts);
+    stored.add("columns", &Launch::column, a.columns);
+    stored.add("sources", &Launch::source, a.sources);
+    stored.add("tiles", &Launch::tile, std::move(tiles));
+    stored.add("shapes", &Launch::shape, std::move(lists.shapes));
+    stored.add("local_starts", &Launch::local_starts, std::move(lists.starts));
+    stored.add("local_columns", &Launch::local_columns, std::move(lists.columns));
+    if (needs_turned(spec)) stored.add(turn(a));
     return stored;
 }
-
-}  // namespace
 
 Stored stored_of(const SparseSpec& spec, const Arrangement& a) {
     return is_short(a) ? stored_by<std::uint16_t>(spec, a) : stored_by<std::int32_t>(spec, a);
 }
 
-std::int64_t slice_rows(const SparseSpec& spec, const Target& target, std::int64_t rows, const Knobs& knobs) {
-    return std::max<std::int64_t>(1, decide(knobs, spec, target, rows, "slice_scalars") / spec.block);
-}
-
 std::int64_t scratch_bytes(const SparseSpec& spec, const Arrangement& a, std::int64_t slice_rows) {
     constexpr std::int64_t line = 64, place = 4;
     const auto real = element_bytes(spec.precision);
-    std::int32_t longest = 0;
-    for (const auto& shape : a.shapes)
-        for (std::size_t row = 0; row < shape.diagonals.size(); ++row)
-            longest = std::max(longest, shape.starts[row + 1] - shape.starts[row]);
     const auto rows = a.largest_tile();
     const auto vector = (std::max(rows, slice_rows) + 1) * spec.block * real;
-    const auto factor = round_up(rows * place, line) + (longest + 1) * spec.block * spec.block * real;
+    const auto factor = round_up(rows * place, line) + (a.widest_row() + 1) * spec.block * spec.block * real;
     return round_up(std::max(vector, factor) + line, workspace_alignment);
 }
 
@@ -123,4 +110,14 @@ Unit unit_of(const SparseSpec& spec, const Target& target, const Arrangement& a)
     return unit;
 }
 
-}  // namespace trifold::sparse::cpu
+}  // namespace
+}  // namespace cpu
+
+Backing cpu_backing(const SparseSpec& spec, const Target& target, const Arrangement& a, const Knobs& knobs) {
+    Backing made{cpu::unit_of(spec, target, a), cpu::stored_of(spec, a)};
+    made.launch.slice_rows = std::max<std::int64_t>(1, decide(knobs, spec, target, a.rows(), "slice_scalars") / spec.block);
+    made.scratch_bytes = cpu::scratch_bytes(spec, a, made.launch.slice_rows);
+    return made;
+}
+
+}  // namespace trifold::sparse

@@ -2,15 +2,8 @@
 #include "generator/sparse/layout.hpp"
 #include "templates/gpu/sparse/shared.h"
 
-/// Sparse systems on GPUs. A thread block has a subdomain, with its vector in shared memory, or some chunks of rows.
 namespace trifold::sparse::gpu {
 
-/// Throws SpecError where a subdomain does not fit the device's shared memory, with the size that does.
-void check(const SparseSpec& spec, const Target& target, const Arrangement& arrangement);
-/// The most rows of a subdomain.
-std::int64_t most_rows(const SparseSpec& spec, const Target& target);
-/// Rows of a thread block where they do not depend on one another.
-std::int64_t slice_rows();
 /// The thread block of a subdomain.
 struct Sweep {
     std::int64_t sweepers;      ///< threads that sweep through the subdomain, for as many rows as its widest level has
@@ -24,21 +17,14 @@ struct Sweep {
     std::int64_t threads() const { return sweepers + fetchers; }
 };
 Sweep sweep_of(const SparseSpec& spec, const Target& target, const Arrangement& arrangement, const Knobs& knobs);
-/// Shared memory of rows that a thread block factors at once: how many, and numbers of each.
-struct FactorRoom {
-    std::int64_t rows, numbers;
-};
-FactorRoom factor_room(const SparseSpec& spec, const Target& target, const Arrangement& arrangement, const Sweep& sweep);
 /// Sizes that a thread block keeps in shared memory for a whole solution: bytes of factors and of levels' records, levels, and blocks of a
 /// row of A, at most.
 struct Kept {
     std::int64_t factors = 0, records = 0, levels = 0, slots = 0;
 };
-/// A in chunks of rows. L, then D and U of each subdomain, level by level.
 Stored stored_of(const SparseSpec& spec, const Arrangement& arrangement, const Sweep& sweep, Kept& kept);
 /// The shared memory of solutions in one launch, where that is wanted and there is room.
 trifold_sparse_launch near_of(const SparseSpec& spec, const Target& target, const Arrangement& arrangement, const Sweep& sweep,
                               const Kept& kept);
-Unit unit_of(const SparseSpec& spec, const Target& target, const Arrangement& arrangement, const Sweep& sweep, std::int64_t near_bytes);
 
 }  // namespace trifold::sparse::gpu

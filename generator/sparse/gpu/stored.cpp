@@ -21,8 +21,6 @@ namespace {
 std::int64_t ring_parts(bool keeps_all) { return keeps_all ? 2 : 3; }
 constexpr std::int64_t least_of_thread = 1 << 15;  // entries; fewer are done before another thread has begun
 
-std::size_t at(std::int64_t k) { return static_cast<std::size_t>(k); }
-
 /// A in chunks: slot s of a chunk has entry s of each of its rows.
 struct Chunks {
     std::vector<std::int64_t> starts{0};  // slots
@@ -64,40 +62,34 @@ struct Chunks {
 struct Neighbour {
     std::int32_t row, entry;
 };
-using Triangle = std::vector<std::vector<Neighbour>>;
+/// A triangle of a shape, or of the transposed one. L and U' are swept from the first row on; D U and D L' from the last one, and their
+/// rows are scaled.
+struct Triangle {
+    std::vector<std::vector<Neighbour>> rows;
+    bool scales, turned;
 
-Triangle triangle_of(const Shape& shape, bool upper, bool turned) {
-    Triangle triangle(shape.diagonals.size());
-    for (std::size_t row = 0; row < shape.diagonals.size(); ++row) {
-        const auto first = upper ? shape.diagonals[row] + 1 : shape.starts[row], end = upper ? shape.starts[row + 1] : shape.diagonals[row];
-        for (auto k = first; k < end; ++k) {
-            const auto column = at(shape.columns[at(k)]);
-            if (turned)
-                triangle[column].push_back({static_cast<std::int32_t>(row), k});
-            else
-                triangle[row].push_back({static_cast<std::int32_t>(column), k});
+    Triangle(const Shape& shape, bool upper, bool transposed)
+        : rows(shape.diagonals.size()), scales(upper != transposed), turned(transposed) {
+        for (std::size_t row = 0; row < rows.size(); ++row) {
+            auto entry = shape.first(row, upper);
+            for (const auto column : shape.side(row, upper)) {
+                const auto number = static_cast<std::int32_t>(row);
+                if (turned)
+                    rows[at(column)].push_back({number, entry++});
+                else
+                    rows[row].push_back({column, entry++});
+            }
         }
     }
-    return triangle;
-}
+    std::size_t neighbours(std::int32_t row) const { return rows[at(row)].size(); }
+};
 
 /// Lists of all shapes, one behind the other.
 class Lists {
   public:
-    Lists(const SparseSpec& spec, const Sweep& sweep)
-        : square_(spec.block * spec.block),
-          block_(spec.block),
-          bytes_(factor_bytes(spec)),
-          alignment_(16 / bytes_),
-          ring_(sweep.ring),
-          ring_part_(sweep.ring / ring_parts(sweep.keeps_all)),
-          rows_at_once_(sparse_rows_at_once(sweep.sweepers, spec.block)),
-          keeps_all_(sweep.keeps_all),
-          has_records_(sweep.ring > 0 || sweep.one_launch),
-          diagonal_alone_(spec.preconditioner == SparsePreconditioner::dilu),
-          copies_turned_(sweep.ring > 0 && spec.operations.contains(SparseOperation::solve_transposed)) {}
+    Lists(const SparseSpec& spec, const Sweep& sweep) : spec_(spec), sweep_(sweep) {}
 
-    void add(const Shape& shape, bool turned) {
+    void add(const Shape& shape, bool with_turned) {
         trifold_sparse_schedule schedule{};
         schedule.row = static_cast<int>(rows.size());
         schedule.entry = static_cast<int>(references.size());
@@ -105,56 +97,22 @@ class Lists {
         stream_ = turned_stream_ = 0;
         references.resize(base_ + shape.columns.size());
         for (const auto column : shape.columns) columns.push_back(static_cast<std::uint16_t>(column));
-        schedule.levels[trifold_sparse_l] = next_level();
-        sweep(shape, triangle_of(shape, false, false), true, false, false);
-        schedule.levels[trifold_sparse_u] = next_level();
-        schedule.first = first_with_slots(schedule.levels[trifold_sparse_l]);
-        sweep(shape, triangle_of(shape, true, false), false, true, false);
-        if (ring_ > 0) place_in_ring(schedule.first);
-        elements.push_back(round_up(stream_, alignment_));
-        schedule.levels[trifold_sparse_u_turned] = next_level();
-        if (turned) sweep(shape, triangle_of(shape, true, true), true, false, true);
-        schedule.levels[trifold_sparse_l_turned] = next_level();
-        schedule.first_turned = first_with_slots(schedule.levels[trifold_sparse_u_turned]);
-        if (turned) sweep(shape, triangle_of(shape, false, true), false, true, true);
-        if (copies_turned_) place_in_ring(schedule.first_turned);
-        turned_elements.push_back(copies_turned_ ? round_up(turned_stream_, alignment_) : 0);
+        for (const bool turned : {false, true}) {
+            auto* starts = schedule.levels + (turned ? trifold_sparse_u_turned : trifold_sparse_l);
+            auto& first = turned ? schedule.first_turned : schedule.first;
+            const bool sweeps = with_turned || !turned;
+            starts[0] = next_level();
+            if (sweeps) sweep(shape, Triangle(shape, turned, turned));
+            starts[1] = next_level();
+            first = first_with_slots(starts[0]);
+            if (sweeps) sweep(shape, Triangle(shape, !turned, turned));
+            if (turned ? copies_turned_ : ring_ > 0) place_in_ring(first);
+        }
+        elements.push_back({round_up(stream_, alignment_), copies_turned_ ? round_up(turned_stream_, alignment_) : 0});
         schedule.levels[trifold_sparse_sweeps] = next_level();
         schedules.push_back(schedule);
         const auto in_order = std::span(level_rows).subspan(at(levels[at(schedule.levels[trifold_sparse_l])].first_row));
         find_eliminations(shape, in_order.first(shape.diagonals.size()));
-    }
-
-    /// Puts the lists of further shapes behind these.
-    void append(const Lists& more) {
-        const auto first_level = next_level();
-        for (auto schedule : more.schedules) {
-            append_levels(more, schedule);
-            schedule.row += static_cast<int>(rows.size());
-            schedule.entry += static_cast<int>(references.size());
-            for (auto* level : {&schedule.first, &schedule.first_turned}) *level += first_level;
-            for (auto& level : schedule.levels) level += first_level;
-            schedules.push_back(schedule);
-        }
-        for (auto row : more.rows) {
-            row.elimination += static_cast<int>(eliminations.size());
-            rows.push_back(row);
-        }
-        for (auto elimination : more.eliminations) {
-            elimination.next += static_cast<int>(pairs.size());
-            elimination.end += static_cast<int>(pairs.size());
-            eliminations.push_back(elimination);
-        }
-        const auto behind = [](auto& list, const auto& others) { list.insert(list.end(), others.begin(), others.end()); };
-        behind(level_rows, more.level_rows);
-        behind(slot_columns, more.slot_columns);
-        behind(columns, more.columns);
-        behind(records, more.records);
-        behind(references, more.references);
-        behind(turned_references, more.turned_references);
-        behind(pairs, more.pairs);
-        behind(elements, more.elements);
-        behind(turned_elements, more.turned_elements);
     }
 
     /// The most of any shape.
@@ -175,29 +133,10 @@ class Lists {
     std::vector<trifold_sparse_row> rows;
     std::vector<trifold_sparse_elimination> eliminations;
     std::vector<trifold_sparse_pair> pairs;
-    std::vector<std::int64_t> elements, turned_elements;  // elements of a subdomain's factors, and of those of A', by shape
+    /// Elements of a subdomain's factors, and of those of A', by shape.
+    std::vector<std::array<std::int64_t, 2>> elements;
 
   private:
-    /// Levels of a shape, whose places among all lists move behind those that are there. Lists of their rows and columns follow later.
-    void append_levels(const Lists& more, const trifold_sparse_schedule& schedule) {
-        const auto first_reference = static_cast<int>(turned_references.size());
-        for (auto k = schedule.levels[trifold_sparse_l]; k < schedule.levels[trifold_sparse_sweeps]; ++k) {
-            auto level = more.levels[at(k)];
-            const bool turned = k >= schedule.levels[trifold_sparse_u_turned], scales = k >= schedule.levels[trifold_sparse_l_turned];
-            const auto first_slot = static_cast<int>(slots.size());
-            for (int s = 0; s < level.slots; ++s) {
-                auto slot = more.slots[at(level.first_slot + s)];
-                slot.columns += static_cast<int>(slot_columns.size());
-                if (turned) slot.place += first_reference;
-                slots.push_back(slot);
-            }
-            level.first_slot = first_slot;
-            level.first_row += static_cast<int>(level_rows.size());
-            if (scales) level.diagonal += first_reference;
-            if (level.record_bytes > 0) level.record += static_cast<int>(records.size() * sizeof records[0]);
-            levels.push_back(level);
-        }
-    }
     void grow(Kept& most, int first, int end) const {
         if (first == end) return;
         const auto &begin = levels[at(first)], &last = levels[at(end - 1)];
@@ -218,61 +157,63 @@ class Lists {
         return place;
     }
     /// Rows by levels; in a level those with most neighbours first.
-    static std::vector<std::vector<std::int32_t>> by_levels(const Triangle& triangle, bool ascending) {
-        std::vector<std::int32_t> of_row(triangle.size(), 0);
+    static std::vector<std::vector<std::int32_t>> by_levels(const Triangle& triangle) {
+        std::vector<std::int32_t> of_row(triangle.rows.size(), 0);
         std::vector<std::vector<std::int32_t>> result;
-        for (std::size_t k = 0; k < triangle.size(); ++k) {
-            const auto row = ascending ? k : triangle.size() - 1 - k;
-            for (const auto& neighbour : triangle[row]) of_row[row] = std::max(of_row[row], of_row[at(neighbour.row)] + 1);
+        for (std::size_t k = 0; k < triangle.rows.size(); ++k) {
+            const auto row = triangle.scales ? triangle.rows.size() - 1 - k : k;
+            for (const auto& neighbour : triangle.rows[row]) of_row[row] = std::max(of_row[row], of_row[at(neighbour.row)] + 1);
             if (result.size() <= at(of_row[row])) result.resize(at(of_row[row]) + 1);
             result[at(of_row[row])].push_back(static_cast<std::int32_t>(row));
         }
         for (auto& rows : result)
-            std::ranges::stable_sort(rows, std::greater{}, [&](std::int32_t row) { return triangle[at(row)].size(); });
+            std::ranges::stable_sort(rows, std::greater{}, [&](std::int32_t row) { return triangle.neighbours(row); });
         return result;
     }
     /// Bytes in the ring of a level of such rows.
-    std::int64_t ring_bytes(std::span<const std::int32_t> rows, const Triangle& triangle, bool scales) const {
-        const auto slots = static_cast<std::int64_t>(triangle[at(rows.front())].size()), count = static_cast<std::int64_t>(rows.size());
+    std::int64_t ring_bytes(std::span<const std::int32_t> rows, const Triangle& triangle) const {
+        const auto slots = static_cast<std::int64_t>(triangle.neighbours(rows.front())), count = static_cast<std::int64_t>(rows.size());
         std::int64_t neighbours = 0;
-        for (const auto row : rows) neighbours += static_cast<std::int64_t>(triangle[at(row)].size());
+        for (const auto row : rows) neighbours += static_cast<std::int64_t>(triangle.neighbours(row));
         const auto numbers = round_up(slots, 8) + (slots / sparse_group + 1) * sparse_group * count;  // at most
-        return round_up((neighbours + (scales ? count : 0)) * square_ * bytes_, 16) + round_up(numbers, 8) * 2;
+        return round_up((neighbours + (triangle.scales ? count : 0)) * square_ * bytes_, 16) + round_up(numbers, 8) * 2;
     }
     /// The rows of a level that are taken at once: as many as there are threads for, and as a part of the ring holds.
-    std::size_t part_of(std::span<const std::int32_t> rows, const Triangle& triangle, bool scales, bool turned) const {
-        if (!has_records_ || (turned && !copies_turned_)) return rows.size();
-        auto count = std::min(rows.size(), at(rows_at_once_));
-        while (ring_ > 0 && count > 1 && ring_bytes(rows.first(count), triangle, scales) > ring_part_) --count;
+    std::size_t part_of(std::span<const std::int32_t> rows, const Triangle& triangle) const {
+        if (!has_records_ || (triangle.turned && !copies_turned_)) return rows.size();
+        auto count = std::min(rows.size(), at(sparse_rows_at_once(sweep_.sweepers, spec_.block)));
+        while (ring_ > 0 && count > 1 && ring_bytes(rows.first(count), triangle) > ring_ / ring_parts(sweep_.keeps_all)) --count;
         return count;
     }
-    void sweep(const Shape& shape, const Triangle& triangle, bool ascending, bool scales, bool turned) {
-        for (const auto& all : by_levels(triangle, ascending))
+    void sweep(const Shape& shape, const Triangle& triangle) {
+        for (const auto& all : by_levels(triangle))
             for (std::span<const std::int32_t> left(all); !left.empty();) {
-                const auto count = part_of(left, triangle, scales, turned);
-                add_level(shape, left.first(count), triangle, scales, turned);
+                const auto count = part_of(left, triangle);
+                add_level(shape, left.first(count), triangle);
                 left = left.subspan(count);
             }
     }
-    void add_level(const Shape& shape, std::span<const std::int32_t> rows, const Triangle& triangle, bool scales, bool turned) {
-        const auto most = triangle[at(rows.front())].size();
+    void add_level(const Shape& shape, std::span<const std::int32_t> rows, const Triangle& triangle) {
+        const auto most = triangle.neighbours(rows.front());
         trifold_sparse_level level{static_cast<int>(rows.size()), static_cast<int>(most), static_cast<int>(level_rows.size()),
                                    static_cast<int>(slots.size())};
         for (const auto row : rows) level_rows.push_back(static_cast<std::uint16_t>(row));
-        auto& stream = turned ? turned_stream_ : stream_;
+        auto& stream = triangle.turned ? turned_stream_ : stream_;
         stream = round_up(stream, alignment_);
         level.begin = static_cast<int>(stream);
-        if (scales) level.diagonal = static_cast<int>(lay_out(rows, turned, [&](std::int32_t row) { return shape.diagonals[at(row)]; }));
+        if (triangle.scales)
+            level.diagonal = static_cast<int>(lay_out(rows, triangle.turned, [&](std::int32_t row) { return shape.diagonals[at(row)]; }));
         for (std::size_t s = 0; s < most; ++s) {
-            const auto count = std::ranges::count_if(rows, [&](std::int32_t row) { return triangle[at(row)].size() > s; });
+            const auto count = std::ranges::count_if(rows, [&](std::int32_t row) { return triangle.neighbours(row) > s; });
             const auto first = rows.first(at(count));
             trifold_sparse_slot slot{static_cast<int>(count), 0, static_cast<int>(slot_columns.size())};
-            for (const auto row : first) slot_columns.push_back(static_cast<std::uint16_t>(triangle[at(row)][s].row));
-            slot.place = static_cast<int>(lay_out(first, turned, [&](std::int32_t row) { return triangle[at(row)][s].entry; }));
+            for (const auto row : first) slot_columns.push_back(static_cast<std::uint16_t>(triangle.rows[at(row)][s].row));
+            slot.place =
+                static_cast<int>(lay_out(first, triangle.turned, [&](std::int32_t row) { return triangle.rows[at(row)][s].entry; }));
             slots.push_back(slot);
         }
         level.bytes = static_cast<int>(round_up((stream - level.begin) * bytes_, 16));
-        if (turned ? copies_turned_ : has_records_) add_record(level);
+        if (triangle.turned ? copies_turned_ : has_records_) add_record(level);
         levels.push_back(level);
     }
     void add_record(trifold_sparse_level& level) {
@@ -307,7 +248,7 @@ class Lists {
                 const int end = earlier.ring + earlier.bytes + earlier.record_bytes;
                 if (earlier.ring < place + size && end > place) level.needs = other - first + 1;
             }
-            require(keeps_all_ || level.needs < std::max(1, k - first), "a level waits for the one before it to leave the ring");
+            require(sweep_.keeps_all || level.needs < std::max(1, k - first), "a level waits for the one before it to leave the ring");
             place += size;
         }
     }
@@ -322,12 +263,13 @@ class Lists {
         }
         const auto count = static_cast<std::int64_t>(rows.size()), place = take(count);
         for (std::size_t t = 0; t < rows.size(); ++t)
-            references[base_ + at(entry_of(rows[t]))] = {static_cast<int>(place + block_ * static_cast<std::int64_t>(t)),
+            references[base_ + at(entry_of(rows[t]))] = {static_cast<int>(place + spec_.block * static_cast<std::int64_t>(t)),
                                                          static_cast<int>(count)};
         return place;
     }
-    /// Rows in the order of their levels, with the eliminations of each.
+    /// Rows in the order of their levels, with the eliminations of each. DILU changes only the diagonal of a row.
     void find_eliminations(const Shape& shape, std::span<const std::uint16_t> in_order) {
+        const bool diagonal_alone = spec_.preconditioner == SparsePreconditioner::dilu;
         std::vector<std::int32_t> place(shape.diagonals.size(), -1);
         for (const auto row : in_order) {
             const auto first = shape.starts[row], diagonal = shape.diagonals[row], end = shape.starts[at(row) + 1];
@@ -339,7 +281,7 @@ class Lists {
                 e.next = static_cast<int>(pairs.size());
                 for (auto q = shape.diagonals[pivot] + 1; q < shape.starts[pivot + 1]; ++q) {
                     const auto target = place[at(shape.columns[at(q)])];
-                    if (target < 0 || (diagonal_alone_ && target != diagonal - first)) continue;
+                    if (target < 0 || (diagonal_alone && target != diagonal - first)) continue;
                     const trifold_sparse_pair pair{references[base_ + at(q)], target};
                     if (e.pair.target < 0)
                         e.pair = pair;
@@ -353,11 +295,12 @@ class Lists {
         }
     }
 
-    std::int64_t square_, block_, bytes_, alignment_, ring_, ring_part_, rows_at_once_, stream_ = 0, turned_stream_ = 0;
-    bool keeps_all_;       // lanes keep all slots of a row
-    bool has_records_;     // levels have records
-    bool diagonal_alone_;  // only the diagonal of each row is changed
-    bool copies_turned_;   // solutions with A' have their factors by levels of their own
+    const SparseSpec& spec_;
+    const Sweep& sweep_;
+    std::int64_t square_ = spec_.block * spec_.block, bytes_ = factor_bytes(spec_), alignment_ = 16 / bytes_, ring_ = sweep_.ring;
+    bool has_records_ = ring_ > 0 || sweep_.one_launch;
+    bool copies_turned_ = ring_ > 0 && spec_.operations.contains(SparseOperation::solve_transposed);  // factors of A' by its own levels
+    std::int64_t stream_ = 0, turned_stream_ = 0;
     std::size_t base_ = 0;
 };
 
@@ -372,55 +315,96 @@ std::vector<std::uint16_t> outer_order(const Arrangement& a) {
     }
     return rows;
 }
+/// Calls use(buffer, place, list) for each list that becomes a buffer, in the buffers' order.
+template <class Use>
+void for_lists(const Use& use) {
+    using Launch = trifold_sparse_launch;
+    use("shapes", &Launch::shape, &Lists::schedules);
+    use("levels", &Launch::levels, &Lists::levels);
+    use("slots", &Launch::slots, &Lists::slots);
+    use("level_rows", &Launch::level_rows, &Lists::level_rows);
+    use("slot_columns", &Launch::slot_columns, &Lists::slot_columns);
+    use("references", &Launch::references, &Lists::references);
+    use("turned_references", &Launch::turned_references, &Lists::turned_references);
+    use("row_patterns", &Launch::row_patterns, &Lists::rows);
+    use("entry_columns", &Launch::entry_columns, &Lists::columns);
+    use("eliminations", &Launch::eliminations, &Lists::eliminations);
+    use("pairs", &Launch::pairs, &Lists::pairs);
+    use("level_records", &Launch::level_records, &Lists::records);
+}
+
+/// Moves a field of all elements, which are places in a list that gets behind another.
+template <class Element>
+void shift(std::vector<Element>& elements, int Element::* field, const auto& other) {
+    for (auto& element : elements) element.*field += static_cast<int>(other.size());
+}
+
+/// Moves all places in the lists of `more` to where they are once these stand behind those of `all`.
+void move_behind(Lists& more, const Lists& all) {
+    const auto references = static_cast<int>(all.turned_references.size()), first_level = static_cast<int>(all.levels.size());
+    for (auto& schedule : more.schedules) {
+        for (auto k = schedule.levels[trifold_sparse_u_turned]; k < schedule.levels[trifold_sparse_sweeps]; ++k) {
+            auto& level = more.levels[at(k)];
+            if (k >= schedule.levels[trifold_sparse_l_turned]) level.diagonal += references;
+            for (auto& slot : std::span(more.slots).subspan(at(level.first_slot), at(level.slots))) slot.place += references;
+        }
+        for (auto& level : schedule.levels) level += first_level;
+    }
+    for (auto& level : more.levels)
+        if (level.record_bytes > 0) level.record += static_cast<int>(all.records.size() * sizeof all.records[0]);
+    for (const auto first : {&trifold_sparse_schedule::first, &trifold_sparse_schedule::first_turned})
+        shift(more.schedules, first, all.levels);
+    shift(more.schedules, &trifold_sparse_schedule::row, all.rows);
+    shift(more.schedules, &trifold_sparse_schedule::entry, all.references);
+    shift(more.levels, &trifold_sparse_level::first_slot, all.slots);
+    shift(more.levels, &trifold_sparse_level::first_row, all.level_rows);
+    shift(more.slots, &trifold_sparse_slot::columns, all.slot_columns);
+    shift(more.rows, &trifold_sparse_row::elimination, all.eliminations);
+    for (const auto place : {&trifold_sparse_elimination::next, &trifold_sparse_elimination::end})
+        shift(more.eliminations, place, all.pairs);
+}
+
 /// The lists of all parts, one behind the other.
 Lists all_of(std::vector<Lists> parts) {
     auto all = std::move(parts.front());
-    const auto make_room = [&](auto list) {
+    const auto others = std::span(parts).subspan(1);
+    for_lists([&](auto, auto, auto list) {
         auto count = (all.*list).size();
-        for (const auto& part : parts) count += (part.*list).size();
+        for (const auto& part : others) count += (part.*list).size();
         (all.*list).reserve(count);
-    };
-    for (const auto list : {&Lists::level_rows, &Lists::slot_columns, &Lists::columns, &Lists::records}) make_room(list);
-    for (const auto list : {&Lists::references, &Lists::turned_references}) make_room(list);
-    make_room(&Lists::eliminations);
-    make_room(&Lists::pairs);
-    for (const auto& part : std::span(parts).subspan(1)) all.append(part);
+    });
+    for (auto& part : others) {
+        move_behind(part, all);
+        const auto append = [&](auto, auto, auto list) { (all.*list).insert((all.*list).end(), (part.*list).begin(), (part.*list).end()); };
+        for_lists(append);
+        append("", nullptr, &Lists::elements);
+    }
     return all;
 }
 
-/// The largest of shapes' numbers.
-template <class NumberOf>
-std::int64_t largest_of(const std::vector<Shape>& shapes, const NumberOf& number_of) {
-    const auto all = results_of_ranges(static_cast<std::int64_t>(shapes.size()), std::int64_t{1},
-                                       [&](std::int64_t& largest, std::int64_t first, std::int64_t end) {
-                                           for (auto k = first; k < end; ++k) largest = std::max(largest, number_of(shapes[at(k)]));
-                                       });
-    return std::ranges::max(all);
-}
-/// The most rows of a level of L or U.
-std::int64_t widest_level(const Arrangement& a) {
-    return largest_of(a.shapes, [](const Shape& shape) {
-        std::int64_t widest = 1;
-        for (const auto& levels : {lower_levels(shape), upper_levels(shape)}) {
-            std::vector<std::int64_t> rows(at(levels.count), 0);
-            for (const auto level : levels.of_row) widest = std::max(widest, ++rows[at(level)]);
+/// The most rows of a level of L or U, and entries of a row or column of a triangle, one for its diagonal among them.
+struct Widths {
+    std::int64_t level = 1, triangle = 1;
+    void include(const Widths& other) { *this = {std::max(level, other.level), std::max(triangle, other.triangle)}; }
+    void include(const Shape& shape) {
+        for (const bool upper : {false, true}) {
+            const auto levels = levels_of(shape, upper);
+            std::vector<std::int64_t> rows(at(levels.count), 0), columns(shape.diagonals.size(), 1);
+            for (const auto of_row : levels.of_row) level = std::max(level, ++rows[at(of_row)]);
+            for (std::size_t row = 0; row < columns.size(); ++row) {
+                triangle = std::max(triangle, std::ssize(shape.side(row, upper)) + 1);
+                for (const auto column : shape.side(row, upper)) triangle = std::max(triangle, ++columns[at(column)]);
+            }
         }
-        return widest;
-    });
-}
-/// The most entries of a row or column of a triangle, and one for its diagonal.
-std::int64_t widest_triangle(const Arrangement& a) {
-    return largest_of(a.shapes, [](const Shape& shape) {
-        std::int64_t widest = 1;
-        std::vector<std::int64_t> below(shape.diagonals.size(), 1), above(below);  // entries of columns
-        for (std::size_t row = 0; row < shape.diagonals.size(); ++row) {
-            const auto first = shape.starts[row], diagonal = shape.diagonals[row], end = shape.starts[row + 1];
-            widest = std::max<std::int64_t>({widest, diagonal - first + 1, end - diagonal});
-            for (auto k = first; k < diagonal; ++k) widest = std::max(widest, ++below[at(shape.columns[at(k)])]);
-            for (auto k = diagonal + 1; k < end; ++k) widest = std::max(widest, ++above[at(shape.columns[at(k)])]);
-        }
-        return widest;
-    });
+    }
+};
+Widths widths_of(const std::vector<Shape>& shapes) {
+    Widths widest;
+    for (const auto& part : results_of_ranges(std::ssize(shapes), widest, [&](Widths& some, std::int64_t first, std::int64_t end) {
+             for (auto k = first; k < end; ++k) some.include(shapes[at(k)]);
+         }))
+        widest.include(part);
+    return widest;
 }
 /// Warps that sweep: a few numbers of them, so that few texts differ in nothing else.
 std::int64_t round_up_warps(std::int64_t warps, std::int64_t most) {
@@ -442,7 +426,8 @@ std::int64_t kept_slots(std::int64_t block, std::int64_t widest) {
 Sweep sweep_of(const SparseSpec& spec, const Target& target, const Arrangement& a, const Knobs& knobs) {
     constexpr std::int64_t reserved = 1024, least = 8192, unit = 128;  // bytes that the device reserves for each thread block; of a ring
     const auto& device = device_of(target);
-    const auto lanes = std::int64_t{warp_lanes(target)}, row_lanes = lanes / spec.block, level = widest_level(a);
+    const auto widest = widths_of(a.shapes);
+    const auto lanes = std::int64_t{warp_lanes(target)}, row_lanes = lanes / spec.block, level = widest.level;
     Sweep sweep{round_up_warps((level + row_lanes - 1) / row_lanes, sparse_most_sweepers / lanes) * lanes};
     const auto resident = decide(knobs, spec, target, a.rows(), "resident_threads");
     sweep.blocks = std::max<std::int64_t>(1, resident / (sweep.sweepers + sparse_fetch_threads));
@@ -453,7 +438,7 @@ Sweep sweep_of(const SparseSpec& spec, const Target& target, const Arrangement& 
     const std::int64_t few = 3, threads = spec.block <= few ? 512 : 384;
     if (target.backend == Backend::cuda) sweep.groups = std::max<std::int64_t>(1, threads / sweep.sweepers);
     if (target.backend != Backend::cuda || compute_capability(target) < 90 || !has_factors(spec)) return sweep;
-    const auto row = widest_triangle(a);
+    const auto row = widest.triangle;
     sweep.kept = kept_slots(spec.block, row - 1);
     sweep.keeps_all = row - 1 <= sweep.kept;
     const auto row_bytes = row * spec.block * spec.block * factor_bytes(spec);
@@ -473,8 +458,6 @@ Sweep sweep_of(const SparseSpec& spec, const Target& target, const Arrangement& 
     return sweep;
 }
 
-std::int64_t slice_rows() { return sparse_chunk * sparse_slice_chunks; }
-
 namespace {
 
 /// A by columns, its entries as numbered in chunks.
@@ -486,9 +469,7 @@ void add_turned(Stored& stored, const Arrangement& a, const Chunks& chunks) {
             turned.entries[at(k)] = chunks.entry(row, turned.entries[at(k)] - a.starts[at(row)]);
         }
     });
-    stored.add("turned_starts", std::move(turned.starts));
-    stored.add("turned_rows", std::move(turned.rows));
-    stored.add("turned_entries", std::move(turned.entries));
+    stored.add(std::move(turned));
 }
 
 /// The most entries of a row, those of its chunk, and of a column, where columns are lists too.
@@ -542,34 +523,24 @@ Stored stored_of(const SparseSpec& spec, const Arrangement& a, const Sweep& swee
     std::vector<trifold_sparse_tile> tiles;
     std::int64_t elements = 0;
     for (std::size_t k = 0; k < a.tile_shapes.size(); ++k) {
-        const auto shape = at(a.tile_shapes[k]);
-        const auto turned = elements + round_up(lists.elements[shape], line);
+        const auto [own, of_turned] = lists.elements[at(a.tile_shapes[k])];
+        const auto turned = elements + round_up(own, line);
         tiles.push_back({a.tile_starts[k], a.tile_starts[k + 1] - a.tile_starts[k], a.tile_shapes[k], elements, turned});
-        elements = checked_add(turned, round_up(lists.turned_elements[shape], line), "factors");
+        elements = checked_add(turned, round_up(of_turned, line), "factors");
     }
     Chunks chunks(a);
     kept.slots = widest_entries(a, chunks, needs_turned(spec));
     Stored stored;
     stored.factor_elements = has_factors(spec) ? elements : 0;
     stored.matrix_elements = checked_multiply(static_cast<std::int64_t>(chunks.columns.size()), spec.block * spec.block, "values");
-    stored.add("tiles", std::move(tiles));
-    stored.add("shapes", std::move(lists.schedules));
-    stored.add("levels", std::move(lists.levels));
-    stored.add("slots", std::move(lists.slots));
-    stored.add("level_rows", std::move(lists.level_rows));
-    stored.add("slot_columns", std::move(lists.slot_columns));
-    stored.add("references", std::move(lists.references));
-    stored.add("turned_references", std::move(lists.turned_references));
-    stored.add("row_patterns", std::move(lists.rows));
-    stored.add("entry_columns", std::move(lists.columns));
-    stored.add("eliminations", std::move(lists.eliminations));
-    stored.add("pairs", std::move(lists.pairs));
-    stored.add("level_records", std::move(lists.records));
-    stored.add("outer_order", outer_order(a));
+    using Launch = trifold_sparse_launch;
+    stored.add("tiles", &Launch::tile, std::move(tiles));
+    for_lists([&](auto buffer, auto place, auto list) { stored.add(buffer, place, std::move(lists.*list)); });
+    stored.add("outer_order", &Launch::outer_order, outer_order(a));
     if (needs_turned(spec)) add_turned(stored, a, chunks);
-    stored.add("starts", std::move(chunks.starts));
-    stored.add("columns", std::move(chunks.columns));
-    stored.add("sources", std::move(chunks.sources));
+    stored.add("starts", &Launch::starts, std::move(chunks.starts));
+    stored.add("columns", &Launch::column, std::move(chunks.columns));
+    stored.add("sources", &Launch::source, std::move(chunks.sources));
     return stored;
 }
 

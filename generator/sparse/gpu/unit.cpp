@@ -10,7 +10,8 @@
 #include "generator/sparse/gpu/gpu.hpp"
 #include "generator/sparse/ranks.hpp"
 
-namespace trifold::sparse::gpu {
+namespace trifold::sparse {
+namespace gpu {
 namespace {
 
 std::string define(std::string_view name, std::int64_t value) { return fmt::format("#define TRIFOLD_{} {}\n", name, value); }
@@ -39,20 +40,15 @@ std::vector<std::string> options_of(const Target& target) {
     return {"-arch=" + target.arch, "-std=c++17", "--ptxas-options=-v", "--split-compile=4"};
 }
 
-/// Entries of the longest row of a factorization.
-std::int64_t widest_row(const Arrangement& a) {
-    std::int64_t widest = 0;
-    for (const auto& shape : a.shapes)
-        for (std::size_t row = 0; row < shape.diagonals.size(); ++row)
-            widest = std::max<std::int64_t>(widest, shape.starts[row + 1] - shape.starts[row]);
-    return widest;
-}
-
-bool has_subdomain(Kernel kernel) { return kernel == Kernel::factor || kernel == Kernel::precondition || kernel == Kernel::apply; }
 std::int64_t threads_of(Kernel kernel, const Sweep& sweep) {
     if (kernel == Kernel::iterate) return sweep.groups * sweep.sweepers;
     return has_subdomain(kernel) ? sweep.threads() : std::int64_t{sparse_threads};
 }
+
+/// Shared memory of rows that a thread block factors at once: how many, and numbers of each.
+struct FactorRoom {
+    std::int64_t rows, numbers;
+};
 
 std::int64_t shared_bytes(Kernel kernel, const SparseSpec& spec, const Arrangement& a, const Sweep& sweep, const FactorRoom& room) {
     const auto threads = threads_of(kernel, sweep), real = element_bytes(spec.precision);
@@ -74,8 +70,7 @@ std::int64_t shared_bytes(Kernel kernel, const SparseSpec& spec, const Arrangeme
     }
 }
 
-}  // namespace
-
+/// The most rows of a subdomain.
 std::int64_t most_rows(const SparseSpec& spec, const Target& target) {
     const auto bytes = device_of(target).count("facts.block_shared_bytes") / 16 * 16;
     return std::min<std::int64_t>(bytes / (spec.block * element_bytes(spec.precision)), std::numeric_limits<std::uint16_t>::max());
@@ -86,7 +81,7 @@ FactorRoom factor_room(const SparseSpec& spec, const Target& target, const Arran
     const auto& device = device_of(target);
     const auto lanes = std::int64_t{warp_lanes(target)}, rows = sweep.sweepers / lanes * (lanes / spec.block);
     // Rows lie as far apart as lets equal elements of neighbouring lanes, which are those of a column, be in neighbouring banks.
-    const auto numbers = round_up(widest_row(a) * spec.block * spec.block - spec.block, banks) + spec.block;
+    const auto numbers = round_up(a.widest_row() * spec.block * spec.block - spec.block, banks) + spec.block;
     const auto bytes =
         std::min(device.count("facts.block_shared_bytes"), device.count("facts.multiprocessor_shared_bytes") / sweep.blocks - reserved);
     return {std::clamp<std::int64_t>(bytes / (numbers * element_bytes(spec.precision)), 1, rows), numbers};
@@ -100,18 +95,18 @@ void check(const SparseSpec& spec, const Target& target, const Arrangement& a) {
                         a.largest_tile(), spec.block, to_string(spec.precision), to_string(target), most, most));
     const auto bytes = device_of(target).count("facts.block_shared_bytes");
     const auto each = spec.block * spec.block * element_bytes(spec.precision);
-    if (const auto most = bytes / each - 1; has_factors(spec) && widest_row(a) > most)
+    if (const auto most = bytes / each - 1; has_factors(spec) && a.widest_row() > most)
         throw SpecError(
             fmt::format("a row has {} entries of {} rows in {} within its subdomain, and the shared memory of {} holds {}; give smaller "
                         "subdomains, or preconditioner jacobi or none",
-                        widest_row(a), spec.block, to_string(spec.precision), to_string(target), most));
+                        a.widest_row(), spec.block, to_string(spec.precision), to_string(target), most));
     if (a.entries() / sparse_chunk > most_slots)
         throw SpecError(fmt::format("{} entries are more than kernels of GPUs count", a.entries()));
 }
 
-Unit unit_of(const SparseSpec& spec, const Target& target, const Arrangement& a, const Sweep& sweep, std::int64_t near_bytes) {
+Unit unit_of(const SparseSpec& spec, const Target& target, const Arrangement& a, const Sweep& sweep, const FactorRoom& room,
+             std::int64_t near_bytes) {
     auto text = title_of(spec, target) + constants_of(spec, target, sweep, near_bytes > 0);
-    const auto room = factor_room(spec, target, a, sweep);
     Unit unit{target, "sparse_" + kind_of(spec), {}, options_of(target), {}};
     for (std::size_t k = 0; k < kernel_names.size(); ++k) {
         const auto name = fmt::format("sparse_{}_{}", kernel_names.at(k), kind_of(spec));
@@ -124,6 +119,8 @@ Unit unit_of(const SparseSpec& spec, const Target& target, const Arrangement& a,
     unit.source = with_constants(text, paste({"gpu/sparse/entry.cuh"}, platform_of(target)));
     return unit;
 }
+
+}  // namespace
 
 std::int64_t row_words(const SparseSpec& spec) {
     constexpr std::int64_t word = 4;
@@ -143,4 +140,20 @@ Unit message_unit(const SparseSpec& spec, const Target& target) {
     return unit;
 }
 
-}  // namespace trifold::sparse::gpu
+}  // namespace gpu
+
+Backing gpu_backing(const SparseSpec& spec, const Target& target, const Arrangement& a, const Knobs& knobs) {
+    gpu::check(spec, target, a);
+    const auto sweep = gpu::sweep_of(spec, target, a, knobs);
+    const auto room = gpu::factor_room(spec, target, a, sweep);
+    gpu::Kept kept;
+    Backing made{.stored = gpu::stored_of(spec, a, sweep, kept), .launch = gpu::near_of(spec, target, a, sweep, kept)};
+    made.unit = gpu::unit_of(spec, target, a, sweep, room, made.launch.near_all);
+    made.launch.slice_rows = sparse_chunk * sparse_slice_chunks;
+    made.launch.ring = sweep.ring;
+    made.launch.factor_rows = room.rows;
+    made.launch.row_room = room.numbers;
+    return made;
+}
+
+}  // namespace trifold::sparse

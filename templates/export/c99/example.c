@@ -95,47 +95,52 @@ static const double shifts[PROBLEMS] = BTD_SHIFT_LIST;
 
 static btd_status run_example(int problem) { return btd_solve(problem, b, x); }
 
-@@ main: always
-/* Row (i, r) of (A + shift I) x in double precision, for column c of X; and the sum of the row's absolute values. */
-static double multiply_row(double shift, int i, int r, int c, double* sum) {
+@@ check: always; exports for GPUs too
+/* Row r of block i of (A + shift I) x, for the column at which x points; and the sum of the row's absolute values. */
+static double multiply_row(const btd_real* d_, const btd_real* e_, const btd_real* x_, double shift, size_t i, size_t r, double* sum) {
     double value = 0;
-    int k;
+    size_t k;
     for (k = 0; k < BTD_BLOCK; ++k) {
-        const int row = r > k ? r : k, column = r > k ? k : r; /* the lower triangle counts */
-        const double a = (double)d[BTD_D(i, row, column)] + (r == k ? shift : 0);
-        value += a * (double)x[(i * BTD_BLOCK + k) * BTD_RHS + c];
+        const size_t row = r > k ? r : k, column = r > k ? k : r; /* the lower triangle counts */
+        const double a = (double)d_[BTD_D(i, row, column)] + (r == k ? shift : 0);
+        value += a * (double)x_[(i * BTD_BLOCK + k) * BTD_RHS];
         *sum += fabs(a);
         if (i > 0) {
-            const double before = (double)e[BTD_E(i - 1, r, k)];
-            value += before * (double)x[((i - 1) * BTD_BLOCK + k) * BTD_RHS + c];
+            const double before = (double)e_[BTD_E(i - 1, r, k)];
+            value += before * (double)x_[((i - 1) * BTD_BLOCK + k) * BTD_RHS];
             *sum += fabs(before);
         }
         if (i + 1 < BTD_HORIZON) {
-            const double after = (double)e[BTD_E(i, k, r)];
-            value += after * (double)x[((i + 1) * BTD_BLOCK + k) * BTD_RHS + c];
+            const double after = (double)e_[BTD_E(i, k, r)];
+            value += after * (double)x_[((i + 1) * BTD_BLOCK + k) * BTD_RHS];
             *sum += fabs(after);
         }
     }
     return value;
 }
 
-static double larger(double a, double b_) { return a > b_ ? a : b_; }
+/* NaN counts as the largest. */
+static double larger(double a, double b_) { return a > b_ || a != a ? a : b_; }
 
-/* ||A x - b|| / (||A|| ||x|| + ||b||), the largest elements; norms of A by rows. */
-static double relative_residual(double shift) {
+/* ||A x - b|| / (||A|| ||x|| + ||b||), A with the shift, in double precision: the largest elements; norms of A by rows. */
+static double relative_residual(const btd_real* d_, const btd_real* e_, const btd_real* b_, const btd_real* x_, double shift) {
     double residual = 0, norm_a = 0, norm_x = 0, norm_b = 0;
-    int i;
-    for (i = 0; i < SIZE; ++i) {
-        double sum = 0;
-        const double ax = multiply_row(shift, i / BTD_RHS / BTD_BLOCK, i / BTD_RHS % BTD_BLOCK, i % BTD_RHS, &sum);
-        residual = larger(residual, fabs(ax - (double)b[i]));
-        norm_a = larger(norm_a, sum);
-        norm_x = larger(norm_x, fabs((double)x[i]));
-        norm_b = larger(norm_b, fabs((double)b[i]));
+    size_t row, c;
+    for (row = 0; row < (size_t)BTD_HORIZON * BTD_BLOCK; ++row) {
+        for (c = 0; c < BTD_RHS; ++c) {
+            const size_t k = row * BTD_RHS + c;
+            double sum = 0;
+            const double ax = multiply_row(d_, e_, x_ + c, shift, row / BTD_BLOCK, row % BTD_BLOCK, &sum);
+            residual = larger(fabs(ax - (double)b_[k]), residual);
+            norm_a = larger(sum, norm_a);
+            norm_x = larger(fabs((double)x_[k]), norm_x);
+            norm_b = larger(fabs((double)b_[k]), norm_b);
+        }
     }
     return residual / (norm_a * norm_x + norm_b);
 }
 
+@@ main: always
 /* FNV-1a over the bits of X, value by value from the lowest byte. */
 static uint32_t checksum(uint32_t hash) {
     int i;
@@ -158,7 +163,7 @@ static int solve(int problem, uint32_t* hash) {
         printf("status %d at block %d, row %d\n", (int)status.code, status.block, status.row);
         return 0;
     }
-    residual = relative_residual(shifts[problem]);
+    residual = relative_residual(d, e, b, x, shifts[problem]);
     printf("n = %d, N = %d, m = %d: x[0] = %.9g\n", BTD_BLOCK, BTD_HORIZON, BTD_RHS, (double)x[0]);
     printf("relative residual %.1e: %s\n", residual, residual <= tolerance ? "good" : "too large");
     *hash = checksum(*hash);

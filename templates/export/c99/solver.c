@@ -1,6 +1,6 @@
 /* The parts of btd_solver.c in plain C, in their order there. Each begins at a line @@ NAME: when it is taken.
- * "Factoring" are all projects but those whose factors are constants. Loops over the rows and columns of a tile are unrolled: tiles.cpp and
- * sweeps.cpp in generator/export/c99 write the lines. */
+ * "Factoring" are all projects but those whose factors are constants. Loops over the rows and columns of a tile are unrolled:
+ * generator/export/c99/unrolled.cpp writes the lines. */
 
 @@ blocks: always
 /* Operations on one block. A block is row-major, n by n. */

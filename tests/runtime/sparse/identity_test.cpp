@@ -41,7 +41,7 @@ std::vector<std::int32_t> levels_by_force(const sparse::Shape& shape, bool upper
 void check_levels(const sparse::Arrangement& a) {
     for (const auto& shape : a.shapes)
         for (const bool upper : {false, true}) {
-            const auto levels = upper ? sparse::upper_levels(shape) : sparse::lower_levels(shape);
+            const auto levels = sparse::levels_of(shape, upper);
             CHECK(levels.of_row == levels_by_force(shape, upper));
             CHECK(levels.count == *std::ranges::max_element(levels.of_row) + 1);
         }
@@ -115,7 +115,7 @@ TEST_CASE("sparse: levels are those of their definition") {
     // The levels of a box of a 7-point mesh are its diagonal planes.
     const SparsePattern box(SparseMesh{16, 16, 8, 7});
     const auto a = sparse::arrange(box, sparse::whole(box), SparsePreconditioner::ildu0);
-    CHECK(sparse::lower_levels(a.shapes.front()).count == 38);
+    CHECK(sparse::levels_of(a.shapes.front(), false).count == 38);
 }
 
 TEST_CASE("sparse: costs are those of the entries and vectors that operations move") {
