@@ -94,11 +94,11 @@ TEST_CASE("tune: a candidate that ends its process, or never ends, fails alone, 
     const Scratch scratch;
     scratch.write("points.jsonl", "{\"family\": \"triangular\", \"block\": 8}\n");
     for (const auto& [how, verdict, why] : {std::tuple("crash", "fails", "the process that measured it was killed by signal 6"),
-                                            std::tuple("hang", "times_out", "it had not ended after 0.5 s on the device")}) {
+                                            std::tuple("hang", "times_out", "it had not ended after 2 s on the device")}) {
         const auto run = [&](const std::string& more) {
             return run_trifold(
                 scratch.path,
-                fmt::format("tune points.jsonl --device cpu --hot --timeout 0.5 --no-export --log {}.jsonl --json {}", how, more),
+                fmt::format("tune points.jsonl --device cpu --hot --timeout 2 --no-export --log {}.jsonl --json {}", how, more),
                 fmt::format("TEST_TRIAL={}", how));
         };
         const auto ran = run("");

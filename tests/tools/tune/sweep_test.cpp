@@ -121,12 +121,13 @@ TEST_CASE("sweep: an interruption and the end of a budget keep what was measured
 }
 
 TEST_CASE("sweep: a compiler that crashes or hangs is a verdict with its last words, and never tried again") {
-    for (const auto& [lines, verdict, why] : {std::tuple{"echo before the end >&2; kill -SEGV $$", "does_not_compile", "before the end"},
-                                              {"sleep 1000", "times_out", "had not ended in time"}}) {
+    for (const auto& [lines, seconds, verdict, why] :
+         {std::tuple{"echo before the end >&2; kill -SEGV $$", 60.0, "does_not_compile", "before the end"},
+          {"sleep 1000", 1.0, "times_out", "had not ended in time"}}) {
         const Folder folder;
         const Compiler compiler(folder, lines);
         auto options = options_of();
-        options.compile_seconds = 1;
+        options.compile_seconds = seconds;
         const auto report = run(folder, {tiny()}, options);
         CHECK(report.complete);
         CHECK(!report.results.at(0).decision);

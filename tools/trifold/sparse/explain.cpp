@@ -18,7 +18,7 @@ std::string levels_text(const sparse::Arrangement& a) {
     for (std::size_t k = 0; k < a.shapes.size(); ++k) {
         const auto& shape = a.shapes[k];
         rows.push_back({fmt::format("{}", k), fmt::format("{}", shape.rows()), fmt::format("{}", shape.entries()),
-                        fmt::format("{}", sparse::lower_levels(shape).count), fmt::format("{}", sparse::upper_levels(shape).count),
+                        fmt::format("{}", sparse::levels_of(shape, false).count), fmt::format("{}", sparse::levels_of(shape, true).count),
                         fmt::format("{}", std::ranges::count(a.tile_shapes, static_cast<std::int32_t>(k)))});
     }
     return table(rows);
