@@ -19,7 +19,7 @@ constexpr double most_regret = 1.03, most_mean_regret = 1.01;
 /// What auto takes: of a device by its shipped wisdom, without one by the model.
 Choice chosen_for(const Spec& spec, const std::string& device) {
     const auto target = parse_target("cuda:sm_90");
-    return device.empty() ? choose(spec, target, {}) : choose(spec, target, resolve(spec, target, {}, device, shipped_wisdom()));
+    return device.empty() ? choose(spec, target, Tuning{}) : choose(spec, target, resolve(spec, target, {}, device, shipped_wisdom()));
 }
 
 /// How many times longer than the fastest pair of a line takes what auto takes; infinity where the line has no time of it.
