@@ -61,7 +61,9 @@ Values how_to_build(const ExportRequest& request) {
             {"ARCHITECTURE", machine.has_kernels() ? std::string(machine.flags.substr(machine.flags.find(' '))) : ""}};
 }
 
-Values values_of(const ExportRequest& request) {
+}  // namespace
+
+Values project_values(const ExportRequest& request) {
     auto values = sizes_and_costs(request);
     values.merge(how_to_build(request));
     const bool tables = request.prefactored.has_value();
@@ -90,10 +92,8 @@ Values values_of(const ExportRequest& request) {
     return values;
 }
 
-}  // namespace
-
 std::vector<ExportedFile> build_files(const ExportRequest& request) {
-    const auto values = values_of(request);
+    const auto values = project_values(request);
     std::vector<ExportedFile> files{{"CMakeLists.txt", filled(section("CMakeLists.txt"), values)},
                                     {"Makefile", filled(section("Makefile", "makefile"), values)},
                                     {"README.md", filled(section("README.md", "readme"), values)}};

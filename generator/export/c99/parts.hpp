@@ -68,6 +68,8 @@ std::string c99_data(const ExportRequest& request);
 std::string c99_example(const ExportRequest& request);
 std::string c99_report(const ExportRequest& request);
 
+/// Values for the templates of a project.
+Values project_values(const ExportRequest& request);
 /// README, Makefile, CMakeLists.txt, and what the example needs to run.
 std::vector<ExportedFile> build_files(const ExportRequest& request);
 

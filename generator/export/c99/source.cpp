@@ -10,68 +10,21 @@
 namespace trifold {
 namespace {
 
-std::string_view precision_words(const Spec& spec) { return is_single(spec) ? "single precision" : "double precision"; }
-
-/// Comment that says how plain C99 rounds, and when results are the same everywhere.
-std::string rounding_comment(const Spec& spec) {
-    return fmt::format(
-        " * Rounding: each multiply, subtract, divide and square root rounds once, to nearest, in {}. Compiled without contraction\n"
-        " *   (-ffp-contract=off) results are the same to the bit on every machine with IEEE 754 arithmetic.\n",
-        precision_words(spec));
-}
-
-std::string refine_comment(const ExportRequest& request) {
-    if (request.corrections == 0) return "";
-    return fmt::format(" *   A correction: a solve, and {} flops with fused products, {} without.\n", correction_flops(request, true),
-                       correction_flops(request, false));
-}
-
-std::string work_comment(const ExportRequest& request, const ExportFacts& facts) {
-    if (machine_of(request.target).has_kernels())
-        return fmt::format(
-            " * Work: factor {} flops, solve {}, nominal: kernels pad blocks to whole vectors. It depends on no number but the sizes.\n"
-            "{}"
-            " * Rounding: to nearest, in {}; sums run in vectors and fuse, so the last bits are this compiler's and this target's.\n",
-            facts.factor_flops, facts.solve_flops, refine_comment(request), precision_words(request.spec));
-    const auto factor = exported_factor_counts(request), solve = exported_solve_counts(request);
-    if (request.prefactored)
-        return fmt::format(
-            " * Work: solve {} flops ({} multiply-subtract, {} multiply, {} add). It depends on no number but the sizes: every loop runs "
-            "a\n"
-            " *   fixed number of times.\n"
-            "{}",
-            facts.solve_flops, solve.multiply_subtract, solve.multiply, solve.add, rounding_comment(request.spec));
-    return fmt::format(
-        " * Work: factor {} flops ({} multiply-subtract, {} multiply, {} divide, {} square root);\n"
-        " *   solve {} flops ({} multiply-subtract, {} multiply, {} add).\n"
-        "{}"
-        " *   It depends on no number but the sizes: every loop runs a fixed number of times, and only a call that fails ends sooner.\n"
-        "{}",
-        facts.factor_flops, factor.multiply_subtract, factor.multiply, factor.divide, factor.square_root, facts.solve_flops,
-        solve.multiply_subtract, solve.multiply, solve.add, refine_comment(request), rounding_comment(request.spec));
-}
-
-std::string memory_comment(const ExportRequest& request, const ExportFacts& facts) {
-    if (request.prefactored)
-        return fmt::format(" * Memory: constants {} bytes, B and X {} each; stack at most {}; nothing else is written.\n",
-                           facts.table_bytes, facts.arrays.b, facts.stack_bytes);
-    return fmt::format(
-        " * Memory: D {} bytes, E {}, B and X {} each; the workspace {} with pointers of 32 bits, {} with 64; stack at most {}.\n",
-        facts.arrays.d, facts.arrays.e, facts.arrays.b, facts.workspace_bytes_32, facts.workspace_bytes_64, facts.stack_bytes);
-}
-
+/// Comment at the top of the header: sections of solver.h, of which one says the memory and one the work.
 std::string header_comment(const ExportRequest& request) {
-    const auto& spec = request.spec;
-    const auto facts = export_facts(request);
-    return fmt::format(
-        "/* {} A X = B, A symmetric positive definite and block tridiagonal: {} blocks of {} by {}, {} right-hand side(s), {}.\n"
-        " * Made by Trifold for {}; do not edit. To make it again:\n"
-        " *   {}\n"
-        " *\n"
-        "{}{}"
-        " */\n",
-        request.prefactored ? "Solves" : "Factors and solves", spec.horizon, spec.block, spec.block, spec.rhs, to_string(spec.precision),
-        to_string(request.target), facts.command, memory_comment(request, facts), work_comment(request, facts));
+    const bool has_kernels = machine_of(request.target).has_kernels(), is_prefactored = request.prefactored.has_value();
+    const auto factor = exported_factor_counts(request), solve = exported_solve_counts(request);
+    auto values = project_values(request);
+    const auto fill = [&](std::string_view name) { return filled(section("solver.h", name), values); };
+    values["WORDS"] = is_single(request.spec) ? "single precision" : "double precision";
+    values["FACTOR_COUNTS"] = fmt::format("{} multiply-subtract, {} multiply, {} divide, {} square root", factor.multiply_subtract,
+                                          factor.multiply, factor.divide, factor.square_root);
+    values["SOLVE_COUNTS"] = fmt::format("{} multiply-subtract, {} multiply, {} add", solve.multiply_subtract, solve.multiply, solve.add);
+    values["CORRECTION"] = request.corrections > 0 ? fill("correction") : "";
+    values["ROUNDING"] = fill("rounding");
+    values["MEMORY"] = fill(is_prefactored ? "memory_prefactored" : "memory");
+    values["WORK"] = fill(has_kernels ? "work_kernels" : is_prefactored ? "work_prefactored" : "work");
+    return fill("comment");
 }
 
 std::string index_macro(std::string_view name, const Strides& strides, std::int64_t extent) {

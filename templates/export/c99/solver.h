@@ -1,5 +1,44 @@
 /* The parts of btd_solver.h. Each begins at a line @@ NAME: when it is taken. */
 
+@@ comment: always
+/* @PURPOSE@ A X = B, A symmetric positive definite and block tridiagonal: @N@ blocks of @BLOCK@ by @BLOCK@, @RHS@ right-hand side(s), @PRECISION@.
+ * Made by Trifold for @TARGET@; do not edit. To make it again:
+ *   @COMMAND@
+ *
+@MEMORY@
+@WORK@
+ */
+
+@@ memory: in comment, but for factors that are constants
+ * Memory: D @D_BYTES@ bytes, E @E_BYTES@, B and X @B_BYTES@ each; the workspace @WORKSPACE_32@ with pointers of 32 bits, @WORKSPACE_64@ with 64; stack at most @STACK@.
+
+@@ memory_prefactored: in comment, for factors that are constants
+ * Memory: constants @TABLES@ bytes, B and X @B_BYTES@ each; stack at most @STACK@; nothing else is written.
+
+@@ work: in comment, for plain C that factors
+ * Work: factor @FACTOR_FLOPS@ flops (@FACTOR_COUNTS@);
+ *   solve @SOLVE_FLOPS@ flops (@SOLVE_COUNTS@).
+@CORRECTION@
+ *   It depends on no number but the sizes: every loop runs a fixed number of times, and only a call that fails ends sooner.
+@ROUNDING@
+
+@@ work_prefactored: in comment, for factors that are constants
+ * Work: solve @SOLVE_FLOPS@ flops (@SOLVE_COUNTS@). It depends on no number but the sizes: every loop runs a
+ *   fixed number of times.
+@ROUNDING@
+
+@@ work_kernels: in comment, for targets that have kernels
+ * Work: factor @FACTOR_FLOPS@ flops, solve @SOLVE_FLOPS@, nominal: kernels pad blocks to whole vectors. It depends on no number but the sizes.
+@CORRECTION@
+ * Rounding: to nearest, in @WORDS@; sums run in vectors and fuse, so the last bits are this compiler's and this target's.
+
+@@ correction: in work, with corrections
+ *   A correction: a solve, and @FUSED_FLOPS@ flops with fused products, @SPLIT_FLOPS@ without.
+
+@@ rounding: in work, for plain C
+ * Rounding: each multiply, subtract, divide and square root rounds once, to nearest, in @WORDS@. Compiled without contraction
+ *   (-ffp-contract=off) results are the same to the bit on every machine with IEEE 754 arithmetic.
+
 @@ status: always
 /* The outcome of a call. `block` and `row` count from 0 and are -1 where the outcome concerns none. */
 typedef enum {
