@@ -11,20 +11,32 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/symbols.hpp"
-
 namespace {
 
 constexpr unsigned patience_seconds = 120;  // then SIGALRM ends this process
 
-// Types come from hiprtc.h, addresses from the library.
-// clang-format off: it indents every line further
-#define TRIFOLD_HIPRTC_FUNCTIONS(X) \
-    X(error_string, hiprtcGetErrorString) X(create, hiprtcCreateProgram) X(compile, hiprtcCompileProgram) \
-    X(log_size, hiprtcGetProgramLogSize) X(log, hiprtcGetProgramLog) X(code_size, hiprtcGetCodeSize) X(code, hiprtcGetCode)
-// clang-format on
+template <class Function>
+bool bind(void* library, Function& function, const char* name) {
+    function = reinterpret_cast<Function>(::dlsym(library, name));
+    return function != nullptr;
+}
+
+/// The entry points used; their types come from hiprtc.h, their addresses from the library.
 struct Hiprtc {
-    TRIFOLD_SYMBOLS(TRIFOLD_HIPRTC_FUNCTIONS)
+    decltype(&hiprtcGetErrorString) error_string;
+    decltype(&hiprtcCreateProgram) create;
+    decltype(&hiprtcCompileProgram) compile;
+    decltype(&hiprtcGetProgramLogSize) log_size;
+    decltype(&hiprtcGetProgramLog) log;
+    decltype(&hiprtcGetCodeSize) code_size;
+    decltype(&hiprtcGetCode) code;
+
+    bool open(void* library) {
+        return bind(library, error_string, "hiprtcGetErrorString") && bind(library, create, "hiprtcCreateProgram") &&
+               bind(library, compile, "hiprtcCompileProgram") && bind(library, log_size, "hiprtcGetProgramLogSize") &&
+               bind(library, log, "hiprtcGetProgramLog") && bind(library, code_size, "hiprtcGetCodeSize") &&
+               bind(library, code, "hiprtcGetCode");
+    }
 };
 
 std::string log_of(const Hiprtc& hiprtc, hiprtcProgram program) {
@@ -67,7 +79,7 @@ int main(int count, char** words) {
     ::alarm(patience_seconds);
     void* library = ::dlopen(words[1], RTLD_NOW | RTLD_LOCAL);
     Hiprtc hiprtc{};
-    if (library == nullptr || !trifold::find_all(hiprtc, library).empty()) {
+    if (library == nullptr || !hiprtc.open(library)) {
         std::printf("no hiprtc in %s: %s\n", words[1], library == nullptr ? ::dlerror() : "functions are missing");
         return 2;
     }
