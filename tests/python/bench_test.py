@@ -2,8 +2,6 @@
 
 import importlib
 import json
-import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -205,11 +203,3 @@ def test_medians_are_of_new_data(bench):
     seconds, last = measure.median(seen.append, lambda i: (i,), lambda _: None, 4, warm=2)
     assert seen == list(range(6)) and last is None and 0 <= seconds < 1
     assert [measure.duration(s) for s in (2.5, 0.0123456, 7.2e-6, 3e-9)] == ["2.5 s", "12.3 ms", "7.2 us", "3 ns"]
-
-
-def test_ranks():
-    pytest.importorskip("torch")
-    words = ["-m", "torch.distributed.run", "--nproc-per-node", "2", str(FOLDER / "ranks.py"), "24x3", "--device", "cpu"]
-    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert re.fullmatch(r"24 x 3: alone [\d.]+ ms, 2 ranks [\d.]+ ms, [\d.]+ times; X differs by .*\n", done.stdout)

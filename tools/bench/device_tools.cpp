@@ -1,8 +1,8 @@
 #include "tools/bench/device_tools.hpp"
 
 #include <dlfcn.h>
+#include <time.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -46,10 +46,18 @@ class Driver {
 struct DeviceTools::Impl {
     std::unique_ptr<Driver> driver;
     void *context = nullptr, *stream = nullptr, *events[2] = {nullptr, nullptr};
-    std::chrono::steady_clock::time_point begin;
+    clockid_t clock = CLOCK_MONOTONIC;
+    double begin = 0;
+
+    double host_milliseconds() const {
+        timespec t{};
+        clock_gettime(clock, &t);
+        return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_nsec) * 1e-6;
+    }
 };
 
-DeviceTools::DeviceTools(const Device& device) : impl_(std::make_unique<Impl>()) {
+DeviceTools::DeviceTools(const Device& device, bool one_thread) : impl_(std::make_unique<Impl>()) {
+    if (one_thread) impl_->clock = CLOCK_THREAD_CPUTIME_ID;
     if (device.backend() == Backend::cpu) return;
     if (device.backend() == Backend::hip)
         throw DeviceError("times are taken of CUDA devices and the processor; HIP's events are not read yet");
@@ -163,11 +171,11 @@ void DeviceTools::start() {
     if (impl_->driver)
         impl_->driver->call("cuEventRecord", impl_->events[0], impl_->stream);
     else
-        impl_->begin = std::chrono::steady_clock::now();
+        impl_->begin = impl_->host_milliseconds();
 }
 
 double DeviceTools::stop() {
-    if (!impl_->driver) return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - impl_->begin).count();
+    if (!impl_->driver) return impl_->host_milliseconds() - impl_->begin;
     impl_->driver->call("cuEventRecord", impl_->events[1], impl_->stream);
     impl_->driver->call("cuEventSynchronize", impl_->events[1]);
     return milliseconds();

@@ -10,7 +10,8 @@ namespace trifold {
 /// the host's clock. Throws DeviceError.
 class DeviceTools {
   public:
-    explicit DeviceTools(const Device& device);
+    /// `one_thread`: on a CPU times are those of the calling thread's own clock, which keeps most of what else runs there out of them.
+    explicit DeviceTools(const Device& device, bool one_thread = false);
     ~DeviceTools();
     std::shared_ptr<void> allocate(std::int64_t bytes) const;
     void upload(void* to, const void* from, std::int64_t bytes) const;

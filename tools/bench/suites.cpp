@@ -42,8 +42,10 @@ std::vector<Suite> make_suites() {
          "dominant",
          {{16, 2, 65536}, {16, 4, 65536}, {32, 8, 16384}, {32, 12, 1024}, {32, 12, 16384}, {31, 13, 16384}, {64, 16, 8192}, {8, 32, 8192}}},
         {"kalman", "Kalman smoothing, N = 100, n = 256", Mode::throughput, "kalman", {{100, 256}}},
+        {"cpu", "N = 128, n from 4 to 128", Mode::throughput, "dominant", sizes({128}, {4, 8, 12, 16, 20, 24, 32, 48, 64, 96, 128})},
         {"compile", "making a Plan with an empty cache, and from the cache", Mode::compile, "dominant",
          sizes({128}, {4, 8, 12, 32, 64, 128})},
+        {"messages", "messages that all ranks send to the next one at once; give --ranks", Mode::messages, "dominant", {{1, 1}}},
     };
 }
 
@@ -68,18 +70,29 @@ std::string to_string(const Size& size) {
 }
 
 Size parse_size(std::string_view text) {
-    Size size{0, 0, 1};
+    if (const auto numbers = parse_numbers(text, 2)) return {(*numbers)[0], (*numbers)[1], (*numbers)[2]};
+    throw SpecError(fmt::format("size '{}' is not Nxn or Nxnxbatch, such as 512x32 (N blocks of n by n) or 32x12x1024 (systems)", text));
+}
+
+std::optional<std::array<std::int64_t, 3>> parse_numbers(std::string_view text, int least) {
+    std::array<std::int64_t, 3> numbers{1, 1, 1};
     const auto* at = text.data();
     const auto* const end = at + text.size();
     int given = 0;
-    for (auto* value : {&size.horizon, &size.block, &size.batch}) {
-        const auto [next, error] = std::from_chars(at, end, *value);
-        if (error != std::errc{} || *value < 1) break;
+    for (auto& number : numbers) {
+        const auto [next, error] = std::from_chars(at, end, number);
+        if (error != std::errc{} || number < 1) break;
         at = next, ++given;
-        if (at == end && given >= 2) return size;
+        if (at == end && given >= least) return numbers;
         if (at == end || *at++ != 'x') break;
     }
-    throw SpecError(fmt::format("size '{}' is not Nxn or Nxnxbatch, such as 512x32 (N blocks of n by n) or 32x12x1024 (systems)", text));
+    return std::nullopt;
+}
+
+const std::vector<std::array<std::int64_t, 3>>& image_sizes() {
+    static const std::vector<std::array<std::int64_t, 3>> all{{65, 65, 64},  {129, 129, 1}, {257, 257, 1},
+                                                              {513, 513, 1}, {509, 521, 1}, {1025, 1025, 1}};
+    return all;
 }
 
 std::vector<Size> quick(const std::vector<Size>& sizes) {

@@ -1,5 +1,7 @@
 #pragma once
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,9 +16,12 @@ struct Size {
 std::string to_string(const Size& size);
 /// "512x32" or "32x12x16384": N, n and the batch. Throws SpecError.
 Size parse_size(std::string_view text);
+/// `least` to three positive numbers with an x between them; the third is 1 where it is not given. Nothing where the text is something else.
+std::optional<std::array<std::int64_t, 3>> parse_numbers(std::string_view text, int least);
 
-/// What is timed: operations one after another; single calls at a given rate, by the host's clock; or the making of a Plan.
-enum class Mode { throughput, latency, compile };
+/// What is timed: operations one after another; single calls at a given rate, by the host's clock; the making of a
+/// Plan; or messages between ranks.
+enum class Mode { throughput, latency, compile, messages };
 
 struct Suite {
     std::string_view name, purpose;
@@ -27,6 +32,9 @@ struct Suite {
 const std::vector<Suite>& suites();
 /// Throws SpecError listing the suites.
 const Suite& find_suite(std::string_view name);
+
+/// Width, height and the batch of images. Sides of 2^k + 1, which halve evenly, and primes, which do not; a batch of small images.
+const std::vector<std::array<std::int64_t, 3>>& image_sizes();
 
 /// The same sizes with N or, in a batch, the number of systems divided by 64, each once.
 std::vector<Size> quick(const std::vector<Size>& sizes);

@@ -1,25 +1,31 @@
 #pragma once
 #include <functional>
+#include <trifold/transport.hpp>
 #include <vector>
 
 #include "tools/bench/contender.hpp"
 
 namespace trifold::bench {
 
-/// How long is measured. Each step is called to warm up, then until `seconds` have gone or `most_runs` were made, whichever is first, but
-/// at least `least_runs` times.
-struct Budget {
-    double seconds = 0.2;
-    std::size_t least_runs = 5, most_runs = 2000;
-};
+/// Seconds of a clock that only goes on.
+double now();
 
 /// Seconds of each run by the device's clock. On a GPU a short call has one before it that is not timed: the device is still at it while
 /// the host enqueues the timed one, so that only kernels are timed.
 std::vector<double> time_step(DeviceTools& tools, const Step& step, const Budget& budget);
 
+/// The same on a processor for steps of several solvers, in rounds of all of them: what disturbs one disturbs all. Each works for a
+/// millisecond before its time is taken, so that its data are back in the caches.
+std::vector<std::vector<double>> time_by_turns(DeviceTools& tools, const std::vector<Step>& steps, const Budget& budget);
+
 /// Seconds of each call as `timed` returns them, one begun every `period` seconds. A call that lasts longer than that delays the next ones.
 std::vector<double> time_calls(const std::function<double()>& timed, double period, const Budget& budget);
 /// A call for that, by the host's clock: from the call to its end on the device.
 std::function<double()> by_host_clock(const DeviceTools& tools, std::function<void()> call);
+
+/// The largest of the ranks' numbers, on all of them.
+double largest(Transport& hosts, double mine);
+/// Seconds of runs that all ranks make together, each as long as that of the slowest.
+std::vector<double> time_together(Transport& hosts, const DeviceTools& tools, const Step& step, const Budget& budget);
 
 }  // namespace trifold::bench

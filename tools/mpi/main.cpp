@@ -1,5 +1,6 @@
 // trifold-mpi: `mpirun -n 4 trifold solve D.npy E.npy b.npy -o x.npy`, where each process reads and holds its part of the chain.
 // Or `mpirun -n 4 trifold solve --iterative A.mtx b.mtx -o x.mtx`, where each reads all and the first one writes.
+// Or `mpirun -n 4 trifold bench block --size 4096x64`, where all make the same data, and the first one prints.
 // `trifold` starts it in its place where it is one of several processes.
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -7,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -18,6 +20,7 @@
 #include "tools/trifold/family.hpp"
 #include "tools/trifold/solve.hpp"
 #include "tools/trifold/sparse/verbs.hpp"
+#include "tools/trifold/tridiagonal/verbs.hpp"
 
 namespace {
 
@@ -209,16 +212,34 @@ int solve_sparse(CLI::App& app, int argc, char** argv) {
     });
 }
 
+/// The suites of chains and of sparse systems.
+int bench(CLI::App& app, int argc, char** argv) {
+    auto* verb = app.add_subcommand("bench", "times of problems that all processes share");
+    const std::array families{command::tridiagonal_verbs(), command::sparse_verbs()};
+    bool json = false;
+    double time_limit = Options().time_limit;
+    verb->add_flag("--json", json, "one JSON object on standard output");
+    add_time_limit(*verb, time_limit);
+    std::shared_ptr<Transport> shared;
+    const auto action = command::add_bench_of_rank(*verb, json, families, shared);
+    app.parse(argc, argv);
+    return run(time_limit, [&](const std::shared_ptr<Transport>& transport) {
+        shared = transport;
+        return action();
+    });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     const bool is_sparse = std::any_of(argv, argv + argc, [](const char* word) { return std::string_view(word) == "--iterative"; });
-    CLI::App app{"Solves a chain over processes of MPI, each of which reads its part of the files; or a sparse system"};
+    CLI::App app{"Solves a chain over processes of MPI, each of which reads its part of the files; or a sparse system; or measures both"};
     app.require_subcommand(1);
     int status = done;
     try {
-        status = (is_sparse ? solve_sparse : solve_chain)(app, argc, argv);
+        const bool is_bench = argc > 1 && std::string_view(argv[1]) == "bench";
+        status = (is_bench ? bench : is_sparse ? solve_sparse : solve_chain)(app, argc, argv);
     } catch (const CLI::ParseError& error) {
         int rank = 0;
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);

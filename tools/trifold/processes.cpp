@@ -20,9 +20,9 @@ bool is_one_of_several(int argc, char** argv) {
         const char* value = std::getenv(name);
         return value != nullptr && std::atoi(value) > 1;
     });
-    const bool solves = argc > 1 && std::string_view(argv[1]) == "solve";
+    const bool shares = argc > 1 && (std::string_view(argv[1]) == "solve" || std::string_view(argv[1]) == "bench");
     const bool alone = std::any_of(argv, argv + argc, [](const char* word) { return std::string_view(word).starts_with("--ranks"); });
-    return several && solves && !alone;
+    return several && shares && !alone;
 }
 
 int become_mpi_command(char** argv) {
@@ -31,7 +31,7 @@ int become_mpi_command(char** argv) {
     ::execv(program.c_str(), argv);
     constexpr int bad_environment = 3;
     say(fmt::format(
-        "trifold solve: this is one of several processes of MPI, and there is no '{}' for them; build Trifold where CMake finds "
+        "trifold: this is one of several processes of MPI, and there is no '{}' for them; build Trifold where CMake finds "
         "an MPI, or give --ranks 1 where each process is for itself\n",
         program.string()));
     return bad_environment;

@@ -1,9 +1,11 @@
 #pragma once
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
+#include <trifold/transport.hpp>
 
 namespace trifold::command {
 
@@ -24,6 +26,8 @@ Action add_export(CLI::App& app, const bool& json, Families families);
 Action add_explain(CLI::App& app, const bool& json, Families families);
 Action add_problem(CLI::App& app, const bool& json, Families families);
 Action add_bench(CLI::App& app, const bool& json, Families families);
+/// The same for one of several ranks, whose transport is there by the time the action runs.
+Action add_bench_of_rank(CLI::App& app, const bool& json, Families families, const std::shared_ptr<Transport>& transport);
 /// These know no family.
 Action add_cache(CLI::App& app, const bool& json);
 Action add_doctor(CLI::App& app, const bool& json);

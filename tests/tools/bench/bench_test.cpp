@@ -85,10 +85,10 @@ TEST_CASE("suites: all that were asked for, sizes once and in range") {
         }
         for (const auto& size : quick(suite.sizes)) CHECK(size.horizon * size.batch <= 16384);
     }
-    CHECK(names == std::set<std::string_view>{"table1", "latency", "long", "horizon", "block", "batch", "kalman", "compile"});
+    CHECK(names == std::set<std::string_view>{"table1", "latency", "long", "horizon", "block", "batch", "kalman", "cpu", "compile", "messages"});
     for (const auto& size : find_suite("table1").sizes) CHECK(size.horizon * size.block == 262144);
     CHECK_THROWS_WITH_AS(find_suite("chess"),
-                         "there is no suite 'chess'; give some of table1, latency, long, horizon, block, batch, kalman, compile",
+                         "there is no suite 'chess'; give some of table1, latency, long, horizon, block, batch, kalman, cpu, compile, messages",
                          SpecError);
 }
 
@@ -128,4 +128,36 @@ TEST_CASE("timing: calls begin at the given rate") {
     CHECK(seconds.size() <= 41);  // one every 5 ms
     CHECK(taken.count() >= 5e-3 * (static_cast<double>(seconds.size()) - 1));
     CHECK(summarize(seconds).median < 5e-3);  // the gap is not part of a call
+}
+
+TEST_CASE("timing: by turns every step has its rounds, and steps that are prepared are not repeated") {
+    DeviceTools tools(Device::cpu(), true);
+    int prepared = 0, called = 0, other = 0;
+    const std::vector<Step> steps{{.operation = "a", .call = [&] { ++called; }, .prepare = [&] { ++prepared; }},
+                                  {.operation = "b", .call = [&] { ++other; }}};
+    const auto seconds = time_by_turns(tools, steps, {.seconds = 0, .least_runs = 4});
+    CHECK(seconds[0].size() == 4);
+    CHECK(seconds[1].size() == 4);
+    CHECK(prepared == called);
+    CHECK(called == 5);  // one to learn how long it takes
+    CHECK(other > 100);
+}
+
+TEST_CASE("timing: ranks agree on the number of runs, and each lasts as long as that of the slowest") {
+    using namespace std::chrono_literals;
+    LocalRanks ranks(2);
+    std::vector<std::vector<double>> seconds(2);
+    {
+        std::vector<std::jthread> threads;
+        for (int rank = 0; rank < 2; ++rank)
+            threads.emplace_back([&, rank] {
+                const auto transport = ranks.take(rank);
+                const DeviceTools tools(Device::cpu());
+                const Step step{.operation = "nap", .call = [rank] { std::this_thread::sleep_for(rank == 0 ? 0ms : 4ms); }};
+                seconds[static_cast<std::size_t>(rank)] = time_together(*transport, tools, step, {.seconds = 0.02, .least_runs = 3});
+            });
+    }
+    CHECK(seconds[0] == seconds[1]);
+    CHECK(seconds[0].size() >= 3);
+    CHECK(summarize(seconds[0]).minimum >= 4e-3);
 }

@@ -1,122 +1,93 @@
 #include "tools/bench/peers/peers.hpp"
 
 #include <doctest/doctest.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <map>
-#include <trifold/error.hpp>
 
-#include "tools/bench/peers/library.hpp"
-#include "tools/formats/residual.hpp"
-#include "tools/problems/grid.hpp"
-#include "tools/problems/problems.hpp"
+#include "tools/bench/measure.hpp"
+#include "tools/bench/ours.hpp"
+#include "tools/bench/suites.hpp"
 
 using namespace trifold;
 using namespace trifold::bench;
 
 namespace {
 
+struct FakePeers {
+    FakePeers() { ::setenv("TRIFOLD_PEERS", "/nowhere:" FAKE_PEERS, 1); }
+    ~FakePeers() { ::unsetenv("TRIFOLD_PEERS"); }
+};
+
+Problem chain(std::int64_t horizon, std::int64_t block, std::int64_t batch = 1, Precision precision = Precision::f64) {
+    return make_chain("dominant", {.block = block, .horizon = horizon, .precision = precision, .batch = batch}, 7);
+}
+
+Problem image(std::int64_t width, std::int64_t height, std::int64_t batch, GridMatrix matrix, Precision precision = Precision::f64) {
+    GridSpec spec{.width = width, .height = height, .precision = precision, .matrix = matrix};
+    spec.batch = batch;
+    return make_image(matrix == GridMatrix::general ? "grid-random" : "grid-anisotropic", spec, 9);
+}
+
 /// Every step twice, since benchmarks repeat them; the worst residual of the solutions.
-double residual_of(const Peer& peer, const formats::System& system, Precision precision) {
+double residual_of(const Peer& peer, const Problem& problem) {
     REQUIRE(peer.problem == "");
+    CHECK(peer.fits(problem));
     const DeviceTools tools(Device::cpu());
-    const auto contender = peer.make(system, precision, tools);
+    const auto contender = peer.make(problem, tools);
     double worst = -1;
     for (const auto& step : contender->steps()) {
         for (int k = 0; k < 2; ++k) {
             if (step.prepare) step.prepare();
             step.call();
         }
-        if (!step.solves) continue;
-        for (const auto residual : formats::relative_residuals(system, contender->take_solution())) worst = std::max(worst, residual);
-        const auto taken = contender->take_solution();
-        CHECK((peer.name == "lapack" || std::ranges::all_of(taken, [](double x) { return std::isnan(x); })));  // nothing stale is checked
+        if (step.solves) worst = std::max(worst, bench::residual_of(problem, contender->take_solution()));
     }
     return worst;
 }
 
-struct FakePeers {
-    explicit FakePeers(const char* where = "/nowhere:" FAKE_PEERS) { ::setenv("TRIFOLD_PEERS", where, 1); }
-    ~FakePeers() { ::unsetenv("TRIFOLD_PEERS"); }
-};
+/// Peers by their names, as on a processor.
+Peer peer_of(Family family, const std::string& name, int workers = 1) {
+    const auto all = find_peers(family, Device::cpu(), workers);
+    const auto found = std::ranges::find(all, name, &Peer::name);
+    REQUIRE(found != all.end());
+    return *found;
+}
 
 }  // namespace
 
 TEST_CASE("peers: the batched composition solves, in any order of elimination") {
     const FakePeers fakes;
-    for (const auto* schedule : {"multi-stage", "recursive:3:8", "recursive:2", "recursive:1:1", "sequential", "single-stage"}) {
-        for (const std::int64_t horizon : {1, 2, 3, 4, 7, 8, 16, 23, 33}) {
+    for (const auto* schedule : {"multi-stage", "recursive:3:8", "recursive:2", "recursive:1:1", "single-stage"})
+        for (const std::int64_t horizon : {1, 2, 3, 7, 16, 33})
             for (const std::int64_t block : {1, 3, 8}) {
                 INFO(schedule, " ", horizon, " ", block);
-                CHECK(residual_of(cublas("composition", schedule), problems::dominant({block, horizon}, 5), Precision::f64) < 1e-15);
+                CHECK(residual_of(cublas("composition", schedule), chain(horizon, block)) < 1e-15);
             }
-        }
-        CHECK(residual_of(cublas("composition", schedule), problems::socu({5, 13, 1, 3}, 6), Precision::f64) < 1e-15);
-    }
-    const Spec one{.block = 4, .horizon = 5}, many{.block = 4, .horizon = 5, .batch = 2};
-    CHECK(cublas("composition", "multi-stage").fits(one));
-    CHECK(!cublas("composition", "multi-stage").fits(many));
-    CHECK(!cublas("composition", "sequential").fits(one));
-    CHECK(cublas("composition", "sequential").fits(many));
+    CHECK(residual_of(cublas("composition", "sequential"), chain(13, 5, 3)) < 1e-15);
+    CHECK(!cublas("composition", "multi-stage").fits(chain(5, 4, 2)));
+    CHECK(!cublas("composition", "sequential").fits(chain(5, 4)));
 }
 
-TEST_CASE("peers: cuDSS gets the lower triangle, phases in order, and a batch as one") {
+TEST_CASE("peers: cuDSS gets triangles of symmetric matrices and the whole of others, phases in order, and a batch as one") {
     const FakePeers fakes;
-    for (const std::int64_t batch : {1, 3}) {
-        for (const auto& [horizon, block] : {std::pair<std::int64_t, std::int64_t>{1, 1}, {1, 4}, {2, 1}, {9, 3}, {6, 8}}) {
-            INFO(horizon, " ", block, " ", batch);
-            CHECK(residual_of(cudss(), problems::dominant({block, horizon, 1, batch}, 7), Precision::f64) < 1e-15);
-            CHECK(residual_of(cudss(), problems::dominant({block, horizon, 1, batch}, 7), Precision::f32) < 1e-6);
-        }
-    }
-    CHECK(!cudss().fits({.block = 2, .horizon = 3, .rhs = 2}));
-    CHECK(!cudss().fits({.block = 1024, .horizon = 2048}));  // more entries than 32 bits count
-}
-
-TEST_CASE("peers: device functions of one shape are linked, and chains of theirs solve a batch") {
-    const FakePeers fakes(FAKE_MATHDX);
-    for (const int threads : {32, 128})
-        for (const auto& [horizon, block] : {std::pair<std::int64_t, std::int64_t>{1, 4}, {2, 1}, {5, 3}, {4, 8}}) {
-            INFO(horizon, " ", block, " ", threads);
-            CHECK(residual_of(mathdx(threads), problems::dominant({block, horizon, 1, 3}, 7), Precision::f64) < 1e-15);
-        }
-    const auto peer = mathdx(64);
-    CHECK(peer.name == "mathdx-64");
-    CHECK(peer.fits({.block = 96, .horizon = 5, .batch = 2}));
-    CHECK(!peer.fits({.block = 97, .horizon = 5, .batch = 2}));
-    CHECK(!peer.fits({.block = 4, .horizon = 5}));  // one system has one chain
-    CHECK(!peer.fits({.block = 4, .horizon = 5, .precision = Precision::f32, .batch = 2}));
-    CHECK(!peer.fits({.block = 4, .horizon = 5, .rhs = 2, .batch = 2}));
-}
-
-TEST_CASE("peers: cuDSS gets images, general ones as a whole and symmetric ones as the lower triangle") {
-    const FakePeers fakes;
-    const DeviceTools tools(Device::cpu());
-    const auto peer = cudss_of_images();
-    REQUIRE(peer.problem == "");
-    for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric})
-        for (const auto precision : {Precision::f64, Precision::f32})
-            for (const auto& size : {ImageSize{2, 2}, {7, 4}, {5, 9, 3}}) {
-                CAPTURE(to_string(size));
-                GridSpec spec{.width = size.width, .height = size.height};
-                spec.matrix = matrix;
-                spec.precision = precision;
-                const auto* name = matrix == GridMatrix::general ? "grid-random" : "grid-anisotropic";
-                const auto system = problems::make_grid(name, size.width, size.height, 1, size.batch, 9);
-                const auto contender = peer.make(system, spec, tools);
-                for (const auto& step : contender->steps()) {
-                    step.call();
-                    if (!step.solves) continue;
-                    const auto residuals = formats::relative_residuals(system, spec, contender->take_solution());
-                    CHECK(std::ranges::max(residuals) < (precision == Precision::f64 ? 1e-15 : 1e-6));
-                }
+    for (const auto precision : {Precision::f64, Precision::f32}) {
+        const auto most = precision == Precision::f64 ? 1e-15 : 1e-6;
+        for (const std::int64_t batch : {1, 3})
+            for (const auto& [horizon, block] : {std::pair<std::int64_t, std::int64_t>{1, 1}, {1, 4}, {2, 1}, {9, 3}, {6, 8}}) {
+                INFO(horizon, " ", block, " ", batch);
+                CHECK(residual_of(cudss(), chain(horizon, block, batch, precision)) < most);
             }
-    CHECK(!peer.fits({.width = 9, .height = 9, .rhs = 2}));
-    CHECK(!peer.fits({.width = 16384, .height = 16384}));  // more entries than 32 bits count
-    CHECK(find_grid_peers(Device::cpu()).empty());
+        for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric})
+            for (const auto& [width, height, batch] : {std::tuple<std::int64_t, std::int64_t, std::int64_t>{2, 2, 1}, {7, 4, 1}, {5, 9, 3}})
+                CHECK(residual_of(cudss(), image(width, height, batch, matrix, precision)) < most);
+    }
+    const Problem large = ChainProblem{{.block = 1024, .horizon = 2048}, {}}, wide = ImageProblem{{.width = 16384, .height = 16384}, {}};
+    CHECK(!cudss().fits(large));  // more entries than 32 bits count
+    CHECK(!cudss().fits(wide));
+    CHECK(!cudss().fits(ChainProblem{{.block = 2, .horizon = 3, .rhs = 2}, {}}));
 }
 
 TEST_CASE("peers: cuSPARSE's factors of subdomains give what ours give, and cuDSS solves rows of blocks") {
@@ -128,12 +99,21 @@ TEST_CASE("peers: cuSPARSE's factors of subdomains give what ours give, and cuDS
             if (form == MeshForm::mesh) partition = {.by = SparsePartitioning::box, .box = {4, 3, 5}};
             SparseSpec spec;
             spec.block = block;
-            SparseRequest request{.device = Device::cpu(), .peers = {cusparse(), cudss_of_rows()}, .budget = {.seconds = 0}};
-            std::map<std::string, SparseResult> seen;
-            measure_sparse(case_of_mesh({7, 6, 5, 7}, spec, partition, form, 3), request,
-                           {[](const SparseSummary& summary) { CHECK(summary.dropped > 0); },
-                            [&](const SparseResult& result) { seen[result.solver + " " + result.operation] = result; },
-                            [](const std::string& peer, const std::string& message) { FAIL(peer, ": ", message); }});
+            const Problem problem = make_mesh({7, 6, 5, 7}, spec, partition, form, 3);
+            const auto& one = std::get<SparseProblem>(problem);
+            const auto planned = [](const SparseSummary& summary) { CHECK(summary.dropped > 0); };
+            Contest contest{.problem = problem,
+                            .entries = {{"trifold",
+                                         [&](DeviceTools& tools) { return our_sparse(one, Device::cpu(), {.workers = 1}, planned, tools); }}},
+                            .tolerance = 2e-8,
+                            .budget = {.seconds = 0}};
+            const std::vector<Peer> peers{cusparse(), cudss()};
+            for (auto& peer : entries_of(peers, problem)) contest.entries.push_back(peer);
+            std::map<std::string, Result> seen;
+            DeviceTools tools(Device::cpu());
+            measure(contest, tools,
+                    {[&](const Result& result) { seen[result.solver + " " + result.operation] = result; },
+                     [](const std::string& peer, const std::string& message) { FAIL(peer, ": ", message); }});
             for (const auto* name : {"cusparse bsrsv2, subdomains", "cusparse SpSV, subdomains"}) {
                 CAPTURE(name);
                 REQUIRE(seen.at(name).apart);
@@ -145,26 +125,44 @@ TEST_CASE("peers: cuSPARSE's factors of subdomains give what ours give, and cuDS
             CHECK(*seen.at("trifold solve").residual < 1e-8);
         }
     SparseSpec spec;
-    const SparsePattern pattern(SparseMesh{4, 4, 4, 7});
-    CHECK(cusparse().fits(spec, pattern));
     spec.preconditioner = SparsePreconditioner::ildu1;
-    CHECK(!cusparse().fits(spec, pattern));
-    CHECK(cudss_of_rows().fits(spec, pattern));
-    spec.precision = Precision::f32;
-    CHECK(!cudss_of_rows().fits(spec, pattern));
-    CHECK(find_sparse_peers(Device::cpu()).empty());
+    CHECK(!cusparse().fits(make_mesh({4, 4, 4, 7}, spec, {}, MeshForm::mesh, 1)));
 }
 
-TEST_CASE("peers: LAPACK's band") {
-    const auto peer = lapack(1);
-    for (const std::int64_t batch : {1, 2}) {
-        for (const auto& [horizon, block] : {std::pair<std::int64_t, std::int64_t>{1, 1}, {1, 5}, {2, 1}, {9, 4}, {17, 7}}) {
+TEST_CASE("peers: solvers of the host") {
+    for (const auto precision : {Precision::f64, Precision::f32})
+        for (const auto& [horizon, block, batch] :
+             {std::tuple<std::int64_t, std::int64_t, std::int64_t>{1, 1, 1}, {1, 5, 1}, {2, 1, 2}, {9, 4, 1}, {17, 7, 2}}) {
             INFO(horizon, " ", block, " ", batch);
-            CHECK(residual_of(peer, problems::dominant({block, horizon, 1, batch}, 8), Precision::f64) < 1e-15);
-            CHECK(residual_of(peer, problems::dominant({block, horizon, 1, batch}, 8), Precision::f32) < 1e-6);
+            const auto most = precision == Precision::f64 ? 1e-15 : 1e-6;
+            const auto problem = chain(horizon, block, batch, precision);
+            CHECK(residual_of(lapack(1), problem) < most);
+            if (batch > 1) CHECK(residual_of(peer_of(Family::tridiagonal, "one-by-one"), problem) < most);
+            if (precision == Precision::f64 && batch == 1) CHECK(residual_of(openblas(), problem) < most);
         }
+    CHECK(residual_of(peer_of(Family::tridiagonal, "one-thread", 2), chain(16, 4)) < 1e-15);
+    CHECK(residual_of(exported("gcc", "c99:generic", "-O1"), chain(3, 5)) < 1e-15);
+    const auto refused = exported("false", "c99:generic", "");
+    CHECK_THROWS_WITH_AS(refused.make(chain(2, 2), DeviceTools(Device::cpu())), doctest::Contains("give another --compilers or --flags"), Error);
+}
+
+TEST_CASE("peers: those of the module solve where they were built, and else say what to install") {
+    SparseSpec spec;
+    const Problem sparse = make_mesh({6, 5, 4, 7}, spec, {}, MeshForm::mesh, 3);
+    for (const auto& [family, name, package, problem] :
+         {std::tuple{Family::grid, "umfpack-metis", "libsuitesparse-dev", image(9, 8, 1, GridMatrix::general)},
+          {Family::grid, "cholmod", "libsuitesparse-dev", image(9, 8, 1, GridMatrix::symmetric)},
+          {Family::sparse, "eigen", "libeigen3-dev", sparse},
+          {Family::sparse, "dune", "libdune-istl-dev", sparse}}) {
+        CAPTURE(name);
+        const auto peer = peer_of(family, name);
+        CHECK(peer.by_name);
+        if (peer.problem.empty())
+            CHECK(residual_of(peer, problem) < 1e-8);
+        else
+            CHECK(peer.problem == std::string("not installed; install ") + package + " and build Trifold again");
     }
-    CHECK(!peer.fits({.block = 1024, .horizon = 256}));
+    CHECK(residual_of(peer_of(Family::sparse, "eigen"), sparse) < 1e-8);  // the fakes of these tests need it too
 }
 
 TEST_CASE("peers: what is missing is named") {
@@ -174,4 +172,32 @@ TEST_CASE("peers: what is missing is named") {
     const Library library({"libcublas.so.13"});
     CHECK_THROWS_WITH_AS(library.find<int()>("cublasBrew"), "libcublas.so.13 has no cublasBrew", Error);
     CHECK_THROWS_WITH_AS(library.call("cublasDestroy_v2", static_cast<void*>(nullptr)), "cublasDestroy_v2 failed with status 7", Error);
+}
+
+TEST_CASE("residuals: a wrong x is seen, in every family") {
+    SparseSpec spec;
+    for (const auto& problem : {chain(5, 3, 2), image(7, 5, 1, GridMatrix::general), Problem(make_mesh({5, 4, 3, 7}, spec, {}, MeshForm::mesh, 1))}) {
+        CAPTURE(problem.index());
+        DeviceTools tools(Device::cpu());
+        const auto solver = std::visit(
+            [&](const auto& one) -> std::unique_ptr<Contender> {
+                using One = std::decay_t<decltype(one)>;
+                if constexpr (std::same_as<One, ChainProblem>) return our_chain(one, Device::cpu(), {}, {}, tools);
+                if constexpr (std::same_as<One, ImageProblem>) return our_image(one, Device::cpu(), {}, tools);
+                if constexpr (std::same_as<One, SparseProblem>) return our_sparse(one, Device::cpu(), {}, [](const SparseSummary&) {}, tools);
+            },
+            problem);
+        std::vector<double> x;
+        for (const auto& step : solver->steps()) {
+            if (step.call) step.call();
+            if (step.solves) x = solver->take_solution();
+        }
+        const auto right = bench::residual_of(problem, x);
+        CHECK(right < 1e-8);
+        x[x.size() / 2] *= 1 + 1e-3;
+        CHECK(bench::residual_of(problem, x) > 1e3 * right);
+        CHECK(bench::residual_of(problem, x) > 1e-7);
+        x.back() = std::nan("");
+        CHECK(!(bench::residual_of(problem, x) < 1));
+    }
 }

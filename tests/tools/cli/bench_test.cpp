@@ -77,16 +77,49 @@ TEST_CASE("bench: every suite of throughput, with what each result says") {
 TEST_CASE("bench: peers found here solve the same systems") {
     const Scratch scratch;
     const auto all = bench(scratch, "horizon --size 9x5 5x3x4 --precision f64");
-    REQUIRE(all["peers"].size() == 1);
-    CHECK(all["peers"][0] == nlohmann::json{{"name", "lapack"}, {"problem", ""}});
-    const auto peers = results_of(all, "lapack");
-    REQUIRE(peers.size() == 4);
-    for (const auto& result : peers) {
-        CHECK(result["relative_residual"].get<double>() < 1e-15);
-        CHECK(result["gigaflops_per_second"].get<double>() > 0);
-        CHECK(result["schedule"] == "");
-    }
+    const auto peers = nlohmann::json::array({{{"name", "lapack"}, {"problem", ""}}, {{"name", "openblas"}, {"problem", ""}}});
+    CHECK(all["peers"] == peers);
+    CHECK(results_of(all, "lapack").size() == 4);
+    CHECK(results_of(all, "openblas").size() == 3);  // one system, as a batch is no sweep
+    for (const auto* peer : {"lapack", "openblas"})
+        for (const auto& result : results_of(all, peer)) {
+            CHECK(result["relative_residual"].get<double>() < 1e-15);
+            CHECK(result["gigaflops_per_second"].get<double>() > 0);
+            CHECK(result["schedule"] == "");
+        }
     CHECK(bench(scratch, "horizon --size 9x5 --precision f64 --peers none")["peers"].empty());
+    const auto named = bench(scratch, "batch --size 6x4x3 --precision f64 --peers one-by-one --order column --rhs 2 1 --panel 1");
+    CHECK(results_of(named, "one-by-one").size() == 2 * 2);
+    CHECK(results_of(named, "trifold").size() == 2 * 3);
+    const auto exported = bench(scratch, "block --size 3x5 --precision f32 --peers none --export c99:generic --compilers gcc --flags -O1");
+    CHECK(results_of(exported, "exported-gcc").size() == 2);
+    for (const auto& result : exported["results"]) CHECK(result["accurate"] == true);
+    const auto text = run_trifold(scratch.path, "bench block --size 9x5 --precision f64 --peers openblas" + brief);
+    CHECK(text.out.find(" of ours") != std::string::npos);
+}
+
+TEST_CASE("bench: ranks share a chain, a batch and a sparse system, and send messages") {
+    const Scratch scratch;
+    const std::string ranks = " --ranks 1 2 --peers none --precision f64 --seed 3";
+    for (const auto* what : {"block --size 16x4", "batch --size 5x3x5"}) {
+        CAPTURE(what);
+        const auto all = bench(scratch, what + ranks);
+        CHECK(all["failures"].empty());
+        CHECK(results_of(all, "trifold").size() == 3);
+        const auto shared = results_of(all, "trifold, 2 ranks");
+        REQUIRE(shared.size() == 3);
+        for (const auto& result : shared) CHECK(result["relative_residual"].get<double>() < 1e-15);
+    }
+    const auto shards = results_of(bench(scratch, "block --size 16x4 --shards 10 6" + ranks), "trifold, 2 ranks");
+    CHECK(shards.front()["shards"] == std::vector{10, 6});
+    const auto sparse = results_of(bench(scratch, "sparse --size 8x7x6 --forward --quick" + ranks), "trifold, 2 ranks");
+    REQUIRE(sparse.size() == 3);
+    CHECK(sparse[1]["operation"] == "solve");
+    CHECK(sparse[1]["same_bits"] == true);
+    const auto messages = results_of(bench(scratch, "messages --ranks 2 --peers none"), "trifold, 2 ranks");
+    REQUIRE(messages.size() > 3);
+    for (const auto& result : messages) CHECK(result["gigabytes_per_second"].get<double>() > 0);
+    CHECK(run_trifold(scratch.path, "bench grid --size 9x9 --ranks 2" + brief).status == 2);
 }
 
 TEST_CASE("bench: several schedules and variants, and one that fits no size") {
@@ -202,7 +235,7 @@ TEST_CASE("bench: bad input") {
     check("block --size 4x2000 --device cpu", 2, "n = 2000 is out of range");
     check("kalman --size 4x3 --device cpu", 2, "n = 3 is odd");
     check("block --precision f16 --device cpu", 2, "unknown precision 'f16'");
-    check("block --peers nobody --device cpu", 2, "there is no peer 'nobody'; give some of lapack, all or none");
+    check("block --peers nobody --device cpu", 2, "there is no peer 'nobody' here; give some of lapack, openblas, one-thread, one-by-one, all or none");
     check("latency --rate 0 --device cpu", 2, "--rate 0");
     check("block --workers 0 --device cpu", 2, "--workers");
     check("block --seconds 0 --device cpu", 2, "--seconds");

@@ -412,8 +412,8 @@ TEST_CASE("bench sparse: operations as parts of what copies reach in the same ru
         ++seen[operation];
         CAPTURE(operation);
         const bool is_counted = operation != "tables" && operation != "solve";
-        CHECK(result.at("copy_fraction").is_null() == !is_counted);
-        if (is_counted) CHECK(result.at("copy_fraction").get<double>() > 0);
+        CHECK(result.at("floor_fraction").is_null() == !is_counted);
+        if (is_counted) CHECK(result.at("floor_fraction").get<double>() > 0);
         CHECK(result.at("samples").size() == result.at("runs"));
         CHECK(result.at("points") == (result.at("depth") == 1 ? 5 : 7));
         if (operation == "solve") {
@@ -433,7 +433,7 @@ TEST_CASE("bench sparse: operations as parts of what copies reach in the same ru
     const auto strict =
         run_trifold(scratch.path, "bench sparse --size 6x6x6 --quick --precision f64 --device cpu --forward --block 1 --tolerance 0");
     CHECK(strict.status == 1);
-    CHECK(contains(strict.out, "of copies"));
+    CHECK(contains(strict.out, "the floor is that of copies"));
     CHECK(contains(strict.err, "above the tolerance"));
     // A problem and a file of it: the same matrix.
     REQUIRE(run_trifold(scratch.path, "problem sparse-rock --iterative --mesh 6x5x4 --seed 1 --force").status == 0);
@@ -458,7 +458,7 @@ TEST_CASE("bench sparse: operations as parts of what copies reach in the same ru
                                              {"sparse grid", "run it alone"},
                                              {"sparse --matrix general", "--matrix says nothing about sparse systems"},
                                              {"sparse --rhs 2", "leave --rhs out"},
-                                             {"sparse --peers cudss", "there is no peer 'cudss' for sparse systems"},
+                                             {"sparse --peers cudss", "there is no peer 'cudss' here; give some of eigen, dune, all or none"},
                                              {"sparse --file /nowhere/A.mtx", "/nowhere/A.mtx"},
                                              {"sparse --file A.mtx --size 4x4", "leave --size and --problem out"},
                                              {"sparse --problem sparse-milk --size 4x4", "unknown problem 'sparse-milk'"},

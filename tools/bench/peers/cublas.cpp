@@ -3,7 +3,6 @@
 #include <memory>
 #include <trifold/schedule.hpp>
 
-#include "tools/bench/peers/library.hpp"
 #include "tools/bench/peers/peers.hpp"
 
 namespace trifold::bench {
@@ -228,19 +227,14 @@ class Composition : public Contender {
 }  // namespace
 
 Peer cublas(const std::string& name, const std::string& schedule) {
-    Peer peer{.name = name};
-    try {
-        const Libraries libraries;
-        peer.fits = [sweep = schedule == "sequential"](const Spec& spec) {
-            return spec.rhs == 1 && spec.precision == Precision::f64 && sweep == (spec.batch > 1);
+    return opened({.name = name, .families = {Family::tridiagonal}}, [&](Peer& peer) {
+        peer.fits = of_family<ChainProblem>([sweep = schedule == "sequential"](const ChainProblem& one) {
+            return one.spec.rhs == 1 && one.spec.precision == Precision::f64 && sweep == (one.spec.batch > 1);
+        });
+        peer.make = [libraries = Libraries(), schedule](const Problem& problem, const DeviceTools& tools) {
+            return std::make_unique<Composition>(libraries, schedule, std::get<ChainProblem>(problem).system, tools);
         };
-        peer.make = [libraries, schedule](const formats::System& system, Precision, const DeviceTools& tools) {
-            return std::make_unique<Composition>(libraries, schedule, system, tools);
-        };
-    } catch (const Error& error) {
-        peer.problem = error.what();
-    }
-    return peer;
+    });
 }
 
 }  // namespace trifold::bench

@@ -3,7 +3,6 @@
 #include <memory>
 
 #include "runtime/base/switches.hpp"
-#include "tools/bench/peers/library.hpp"
 #include "tools/bench/peers/peers.hpp"
 
 namespace trifold::bench {
@@ -31,7 +30,8 @@ struct Rows {
     const std::vector<double>* b = nullptr;
 };
 
-Rows rows_of(const formats::System& system) {
+Rows rows_of(const ChainProblem& problem) {
+    const auto& system = problem.system;
     const auto n = system.block, horizon = system.horizon;
     Rows rows{positive_definite, horizon * n, system.batch, {0}, {}, {}, &system.b};
     rows.columns.reserve(static_cast<std::size_t>(entries(horizon, n)));
@@ -56,10 +56,11 @@ Rows rows_of(const formats::System& system) {
 }
 
 /// Zeros of a stencil have places too: images of a batch share the pattern.
-Rows rows_of(const formats::GridSystem& system, GridMatrix matrix) {
+Rows rows_of(const ImageProblem& problem) {
+    const auto& system = problem.system;
     constexpr std::int64_t entries = 9, own = 4;
     const auto pixels = system.width * system.height;
-    const bool is_lower = matrix == GridMatrix::symmetric;
+    const bool is_lower = problem.spec.matrix == GridMatrix::symmetric;
     Rows rows{is_lower ? positive_definite : general, pixels, system.batch, {0}, {}, {}, &system.b};
     for (std::int64_t image = 0; image < system.batch; ++image) {
         for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
@@ -76,9 +77,9 @@ Rows rows_of(const formats::GridSystem& system, GridMatrix matrix) {
 }
 
 /// Numbers of full blocks.
-Rows rows_of(const SparseSystem& system) {
-    const auto& a = system.a;
-    Rows rows{general, a.rows() * a.block, 1, {0}, {}, {}, &system.b};
+Rows rows_of(const SparseProblem& problem) {
+    const auto& a = problem.a;
+    Rows rows{general, a.rows() * a.block, 1, {0}, {}, {}, &problem.b};
     rows.columns.reserve(a.values.size());
     rows.values.reserve(a.values.size());
     for (std::int64_t row = 0; row < rows.size; ++row) {
@@ -168,48 +169,33 @@ Library open_version_1() {
 
 constexpr std::int64_t most_entries = (std::int64_t{1} << 31) - 1;  // indices have 32 bits
 
+/// Entries that one member has here.
+std::int64_t entries_of(const ChainProblem& one) { return entries(one.spec.horizon, one.spec.block); }
+std::int64_t entries_of(const ImageProblem& one) { return 9 * one.spec.width * one.spec.height; }
+std::int64_t entries_of(const SparseProblem& one) { return one.pattern.entries() * one.spec.block * one.spec.block; }
+
 }  // namespace
 
 Peer cudss() {
-    Peer peer{.name = "cudss"};
-    try {
-        peer.fits = [](const Spec& spec) { return spec.rhs == 1 && entries(spec.horizon, spec.block) <= most_entries; };
-        peer.make = [library = open_version_1()](const formats::System& system, Precision precision, const DeviceTools& tools) {
-            return std::make_unique<Cudss>(library, rows_of(system), precision, tools);
+    return opened({.name = "cudss", .families = {Family::tridiagonal, Family::grid, Family::sparse}}, [](Peer& peer) {
+        peer.fits = [](const Problem& problem) {
+            return std::visit(
+                [](const auto& one) {
+                    return one.spec.rhs == 1 && entries_of(one) <= most_entries &&
+                           (!std::same_as<std::decay_t<decltype(one)>, SparseProblem> ||
+                            (one.spec.precision != Precision::f32 && one.spec.batch == 1));
+                },
+                problem);
         };
-    } catch (const Error& error) {
-        peer.problem = error.what();
-    }
-    return peer;
-}
-
-GridPeer cudss_of_images() {
-    GridPeer peer{.name = "cudss"};
-    try {
-        peer.fits = [](const GridSpec& spec) { return spec.rhs == 1 && 9 * spec.width * spec.height <= most_entries; };
-        peer.make = [library = open_version_1()](const formats::GridSystem& system, const GridSpec& spec, const DeviceTools& tools) {
-            return std::make_unique<Cudss>(library, rows_of(system, spec.matrix), spec.precision, tools);
+        peer.make = [library = open_version_1()](const Problem& problem, const DeviceTools& tools) {
+            return std::visit(
+                [&](const auto& one) {
+                    const auto precision = one.spec.precision == Precision::f32 ? Precision::f32 : Precision::f64;
+                    return std::make_unique<Cudss>(library, rows_of(one), precision, tools);
+                },
+                problem);
         };
-    } catch (const Error& error) {
-        peer.problem = error.what();
-    }
-    return peer;
-}
-
-SparsePeer cudss_of_rows() {
-    SparsePeer peer{.name = "cudss"};
-    try {
-        peer.fits = [](const SparseSpec& spec, const SparsePattern& pattern) {
-            return spec.precision != Precision::f32 && spec.batch == 1 && spec.rhs == 1 &&
-                   pattern.entries() * spec.block * spec.block <= most_entries;
-        };
-        peer.make = [library = open_version_1()](const SparseSystem& system, const DeviceTools& tools) {
-            return std::make_unique<Cudss>(library, rows_of(system), Precision::f64, tools);
-        };
-    } catch (const Error& error) {
-        peer.problem = error.what();
-    }
-    return peer;
+    });
 }
 
 }  // namespace trifold::bench

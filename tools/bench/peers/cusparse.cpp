@@ -1,6 +1,6 @@
+#include <cmath>
 #include <memory>
 
-#include "tools/bench/peers/library.hpp"
 #include "tools/bench/peers/peers.hpp"
 
 namespace trifold::bench {
@@ -210,15 +210,16 @@ class NumberFactors {
 
 class Cusparse : public Contender {
   public:
-    Cusparse(const Library& library, const SparseSystem& system, const DeviceTools& tools)
+    Cusparse(const Library& library, const SparseProblem& one, const DeviceTools& tools)
         : library_(library),
-          b_(tools, system.b, Precision::f64),
-          between_(tools, system.b, Precision::f64),
-          x_(tools, system.b, Precision::f64),
+          ours_(one.ours),
+          b_(tools, one.b, Precision::f64),
+          between_(tools, one.b, Precision::f64),
+          x_(tools, one.b, Precision::f64),
           handle_(create(library, tools)),
           place_{library_, tools, handle_, b_.as<double>(), between_.as<double>(), x_.as<double>()},
-          whole_(place_, system.a),
-          dropped_(place_, within(system.a, system.parts)),
+          whole_(place_, one.a),
+          dropped_(place_, within(one.a, one.ours->parts)),
           numbers_(place_) {
         x_.take();
     }
@@ -237,6 +238,16 @@ class Cusparse : public Contender {
                 {.operation = "SpSV, subdomains", .call = [this] { numbers_.solve(); }, .solves = true}};
     }
     std::vector<double> take_solution() override { return x_.take(); }
+    /// |x - y| / |y|, where y is what our preconditioner gives.
+    void check(const Problem&, Result& result) override {
+        const auto x = take_solution();
+        double error = 0, size = 0;
+        for (std::size_t k = 0; k < x.size(); ++k) {
+            error += (x[k] - ours_->applied[k]) * (x[k] - ours_->applied[k]);
+            size += ours_->applied[k] * ours_->applied[k];
+        }
+        result.apart = std::sqrt(error / size);
+    }
 
   private:
     static void* create(const Library& library, const DeviceTools& tools) {
@@ -246,6 +257,7 @@ class Cusparse : public Contender {
         return handle;
     }
     Library library_;
+    std::shared_ptr<const OurSparseResult> ours_;
     Array b_, between_, x_;
     void* handle_;
     Place place_;
@@ -258,20 +270,19 @@ constexpr std::int64_t most_numbers = (std::int64_t{1} << 31) - 1;  // indices h
 }  // namespace
 }  // namespace of_cusparse
 
-SparsePeer cusparse() {
-    SparsePeer peer{.name = "cusparse", .preconditions = true};
-    try {
-        peer.fits = [](const SparseSpec& spec, const SparsePattern& pattern) {
+Peer cusparse() {
+    return opened({.name = "cusparse", .families = {Family::sparse}}, [](Peer& peer) {
+        peer.fits = of_family<SparseProblem>([](const SparseProblem& one) {
+            const auto& spec = one.spec;
             return spec.precision != Precision::f32 && spec.preconditioner == SparsePreconditioner::ildu0 && spec.batch == 1 &&
-                   spec.rhs == 1 && pattern.entries() * spec.block * spec.block <= of_cusparse::most_numbers;
+                   spec.rhs == 1 && one.pattern.entries() * spec.block * spec.block <= of_cusparse::most_numbers;
+        });
+        peer.make = [library = Library({"libcusparse.so.12"})](const Problem& problem, const DeviceTools& tools) {
+            const auto& one = std::get<SparseProblem>(problem);
+            if (one.ours->parts.empty()) throw Error("it is compared with our preconditioner, which was not measured");
+            return std::make_unique<of_cusparse::Cusparse>(library, one, tools);
         };
-        peer.make = [library = Library({"libcusparse.so.12"})](const SparseSystem& system, const DeviceTools& tools) {
-            return std::make_unique<of_cusparse::Cusparse>(library, system, tools);
-        };
-    } catch (const Error& error) {
-        peer.problem = error.what();
-    }
-    return peer;
+    });
 }
 
 }  // namespace trifold::bench

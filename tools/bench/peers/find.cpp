@@ -1,29 +1,25 @@
+#include <algorithm>
+#include <cstdlib>
+
+#include "tools/bench/ours.hpp"
 #include "tools/bench/peers/peers.hpp"
 
 namespace trifold::bench {
 
-std::vector<Peer> find_peers(const Device& device, int workers) {
+std::vector<Peer> find_peers(Family family, const Device& device, int workers) {
+    // OpenBLAS starts a thread for each core when it is loaded, wanted or not, and they spin where ours should run.
+    ::setenv("OPENBLAS_NUM_THREADS", std::to_string(workers).c_str(), 0);
     std::vector<Peer> peers;
     if (device.backend() == Backend::cuda)
-        peers = {cudss(),
-                 cublas("cublas-cyclic", "multi-stage"),
-                 cublas("cublas-recursive", "recursive:3:8"),
-                 cublas("cublas-sequential", "sequential"),
-                 mathdx(32),
-                 mathdx(64),
-                 mathdx(128)};
+        peers = {cudss(), cusparse(), cublas("cublas-cyclic", "multi-stage"), cublas("cublas-recursive", "recursive:3:8"),
+                 cublas("cublas-sequential", "sequential")};
     peers.push_back(lapack(workers));
+    if (device.backend() == Backend::cpu) {
+        peers.push_back(openblas());
+        for (auto& more : {our_peers(workers), host_peers(workers)}) peers.insert(peers.end(), more.begin(), more.end());
+    }
+    std::erase_if(peers, [&](const Peer& peer) { return std::ranges::find(peer.families, family) == peer.families.end(); });
     return peers;
-}
-
-std::vector<GridPeer> find_grid_peers(const Device& device) {
-    if (device.backend() == Backend::cuda) return {cudss_of_images()};
-    return {};
-}
-
-std::vector<SparsePeer> find_sparse_peers(const Device& device) {
-    if (device.backend() == Backend::cuda) return {cusparse(), cudss_of_rows()};
-    return {};
 }
 
 }  // namespace trifold::bench

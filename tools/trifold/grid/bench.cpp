@@ -1,88 +1,82 @@
 #include <fmt/format.h>
 
-#include "tools/bench/grid.hpp"
+#include "tools/bench/suites.hpp"
+#include "tools/trifold/bench.hpp"
 #include "tools/trifold/grid/verbs.hpp"
-#include "tools/trifold/text.hpp"
 
 namespace trifold::command {
 namespace {
 
 using namespace bench;
+using ImageSize = std::array<std::int64_t, 3>;
 
-SpecError no_grid_peer(const std::string& name, const Device& device) {
-    return SpecError(
-        fmt::format("there is no peer '{}' for images on {}; give all or none, or cudss on CUDA. UMFPACK and CHOLMOD "
-                    "are in the program bench_grid",
-                    name, device.name()));
+ImageSize parse_image(std::string_view text) {
+    if (const auto numbers = parse_numbers(text, 2)) return *numbers;
+    throw SpecError(
+        fmt::format("size '{}' is no size of images; give WIDTHxHEIGHT or WIDTHxHEIGHTxIMAGES, such as 513x513 or 129x65x16", text));
 }
 
-GridRequest make_request(const BenchOptions& options, const std::string& matrix) {
+/// An eighth of the sides.
+std::vector<ImageSize> quick_images(const std::vector<ImageSize>& sizes) {
+    constexpr std::int64_t part = 8;
+    std::vector<ImageSize> result;
+    for (const auto& [width, height, batch] : sizes) {
+        const ImageSize scaled{width / part + 1, height / part + 1, (batch + part - 1) / part};
+        if (std::ranges::find(result, scaled) == result.end()) result.push_back(scaled);
+    }
+    return result;
+}
+
+/// What is solved. Throws SpecError where there is no such image, or no kernels for the device.
+std::vector<GridSpec> specs_of(const BenchOptions& options, const std::string& matrices, const Device& device, const GridTuning& tuning) {
     if (options.precision == "mixed") throw SpecError("images have no mixed precision; give f32, f64 or both, and see GridSolver::refine");
-    GridRequest request{.device = Device::parse(options.device)};
-    const auto& device = request.device;
-    if (options.precision != "both") request.precisions = {parse_precision(options.precision)};
-    if (matrix == "general") request.matrices = {GridMatrix::general};
-    if (matrix == "symmetric") request.matrices = {GridMatrix::symmetric};
-    request.tuning.workers = options.workers_on(device);
-    request.peers = options.chosen_peers([&] { return find_grid_peers(device); },
-                                         [&](const std::string& name, const auto&) { return no_grid_peer(name, device); });
-    request.budget.seconds = options.budget(request.budget.seconds);
-    request.rhs = options.rhs;
-    request.seed = options.seed_or_new();
-    request.tolerance = options.tolerance;
-    return request;
+    if (options.has_ranks()) throw SpecError("ranks share blocks or sparse systems, and these are images; leave --ranks out");
+    std::vector<GridSpec> specs;
+    for (const auto& [width, height, batch] : options.sizes_or<ImageSize>(image_sizes(), parse_image, quick_images))
+        for (const auto rhs : options.rhs)
+            for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric})
+                for (const auto precision : options.precisions()) {
+                    if (matrices != "both" && matrices != to_string(matrix)) continue;
+                    GridSpec spec{.width = width, .height = height, .precision = precision, .matrix = matrix};
+                    spec.rhs = rhs;
+                    spec.batch = batch;
+                    spec.operations = {GridOperation::factor, GridOperation::solve, GridOperation::factor_solve};
+                    generate(spec, device.target(), tuning);
+                    specs.push_back(spec);
+                }
+    return specs;
 }
 
-Json spec_json(const GridSpec& spec) {
-    return {{"width", spec.width},
-            {"height", spec.height},
-            {"batch", spec.batch},
-            {"rhs", spec.rhs},
-            {"precision", to_string(spec.precision)},
-            {"matrix", to_string(spec.matrix)}};
-}
-
-std::string case_text(const GridSpec& spec) {
-    return fmt::format("{} {} {}", to_string(ImageSize{spec.width, spec.height, spec.batch}), to_string(spec.precision),
-                       to_string(spec.matrix));
-}
-
-Json to_json(const GridResult& result) {
-    Json item{{"suite", "grid"}, {"solver", result.solver}, {"operation", result.operation}, {"problem", result.problem}};
-    item.update(spec_json(result.spec));
-    item["runs"] = result.seconds.sorted.size();
-    item["seconds"] = statistics_json(result.seconds);
-    item["relative_residual"] = result.residual ? Json(*result.residual) : Json(nullptr);
-    item["accurate"] = result.accurate;
-    item["gigaflops_per_second"] = result.flops ? Json(*result.flops / result.seconds.median * 1e-9) : Json(nullptr);
-    return item;
-}
-
-std::string row(const GridResult& result) {
-    const auto& [spec, seconds] = std::tie(result.spec, result.seconds);
-    return fmt::format("{:<14} {:<4} {:<9} {:<8} {:<12} {:>9} {:>9} {:>9} {:>8} {:>8.1e}\n",
-                       to_string(ImageSize{spec.width, spec.height, spec.batch}), to_string(spec.precision), to_string(spec.matrix),
-                       result.solver, result.operation, seconds_text(seconds.median), seconds_text(seconds.minimum),
-                       seconds_text(seconds.spread), result.flops ? fmt::format("{:.1f}", *result.flops / seconds.median * 1e-9) : "-",
-                       result.residual.value_or(0));
-}
-
-int run(const BenchOptions& options, const std::string& matrix) {
-    const auto request = make_request(options, matrix);
-    const auto sizes = options.sizes_or<ImageSize>(image_sizes(), parse_image, quick);
-    for (const auto& size : sizes) grid_specs(size, request);  // before minutes are spent on others
-    BenchReport report(options, request, request.tuning.workers);
-    report.text(fmt::format("{}, {}\n\n{:<14} {:<4} {:<9} {:<8} {:<12} {:>9} {:>9} {:>9} {:>8} {:>8}\n", request.device.name(),
-                            plural(request.tuning.workers, "worker"), "pixels", "", "matrix", "solver", "operation", "median", "minimum",
-                            "spread", "GFLOP/s", "residual"));
-    const GridListener listener{
-        [&](const GridResult& one) {
-            report.result(case_text(one.spec), one.solver, one.residual, one.accurate, one.seconds, to_json(one), row(one));
-        },
-        [&](const GridFailure& one) { report.failure(case_text(one.spec), one.solver, one.message, spec_json(one.spec)); }};
-    for (const auto& size : sizes) {
-        measure_grid(size, request, listener);
-        report.save();
+int run(const BenchOptions& options, const std::string& matrices) {
+    const auto device = options.one_device();
+    const GridTuning tuning{.workers = options.workers_on(device)};
+    const auto specs = specs_of(options, matrices, device, tuning);
+    const auto peers = options.chosen_peers(Family::grid);
+    const auto seed = options.seed_or_new();
+    BenchReport report(options, device, seed, peers);
+    report.head("grid: images, by width and height", false);
+    DeviceTools tools(device, tuning.workers == 1);
+    for (const auto& spec : specs) {
+        const std::string name = !options.problem.empty() ? options.problem : spec.matrix == GridMatrix::symmetric ? "grid-anisotropic" : "grid-convection";
+        const Problem problem = make_image(name, spec, seed);
+        const auto size = fmt::format("{}x{}{}", spec.width, spec.height, spec.batch == 1 ? "" : fmt::format("x{}", spec.batch));
+        Contest contest{
+            .problem = problem,
+            .entries = {{"trifold",
+                         [&](DeviceTools& on) { return our_image(std::get<ImageProblem>(problem), device, tuning, on); }}},
+            .tolerance = options.tolerance.value_or(spec.precision == Precision::f32 ? 1e-6 : 1e-14),
+            .budget = options.budget(0.2)};
+        for (auto& peer : entries_of(peers, problem)) contest.entries.push_back(std::move(peer));
+        report.measure({"grid",
+                        fmt::format("{} {} {}", size, to_string(spec.precision), to_string(spec.matrix)),
+                        {{"problem", name},
+                         {"width", spec.width},
+                         {"height", spec.height},
+                         {"batch", spec.batch},
+                         {"rhs", spec.rhs},
+                         {"precision", to_string(spec.precision)},
+                         {"matrix", to_string(spec.matrix)}}},
+                       contest, tools);
     }
     return report.end();
 }
@@ -90,7 +84,7 @@ int run(const BenchOptions& options, const std::string& matrix) {
 }  // namespace
 
 std::function<int()> grid_bench(CLI::App& app, const BenchOptions& options, const std::string&) {
-    const auto matrix = std::make_shared<std::string>();
+    const auto matrix = std::make_shared<std::string>("both");
     app.add_option("--matrix", *matrix, "In suite grid: general, symmetric or both")
         ->check(CLI::IsMember({"general", "symmetric", "both"}));
     return [matrix, &options] { return run(options, *matrix); };

@@ -1,8 +1,11 @@
+#include "tools/trifold/bench.hpp"
+
 #include <fmt/format.h>
 
 #include <map>
 
-#include "tools/bench/measure.hpp"
+#include "tools/bench/peers/peers.hpp"
+#include "tools/bench/suites.hpp"
 #include "tools/trifold/text.hpp"
 #include "tools/trifold/tridiagonal/verbs.hpp"
 
@@ -11,168 +14,174 @@ namespace {
 
 using namespace bench;
 
-struct BlockBenchOptions {
-    explicit BlockBenchOptions(const BenchOptions& common) : all(common) {}
+struct ChainBenchOptions {
+    explicit ChainBenchOptions(const BenchOptions& common) : all(common) {}
     const BenchOptions& all;
-    std::vector<std::string> schedules{"auto"}, variants{"auto"};
+    std::vector<std::string> schedules{"auto"}, variants{"auto"}, compilers{"gcc", "clang-19"};
     std::vector<double> rates{500};
+    std::vector<std::int64_t> shards;
+    std::string order = "row", target, flags = "-O3 -march=native -ffp-contract=fast -fno-math-errno";
+    std::int64_t panel = 0;
 };
 
-std::vector<Size> sizes_of(const Suite& suite, const BenchOptions& options) {
-    return options.sizes_or<Size>(suite.sizes, parse_size, quick);
-}
-
-SpecError no_peer(const std::string& name, const std::vector<Peer>& found) {
-    std::string names;
-    for (const auto& known : found) names += known.name + ", ";
-    return SpecError(fmt::format("there is no peer '{}'; give some of {}all or none", name, names));
-}
-
-Request make_request(const BlockBenchOptions& own) {
-    const auto& options = own.all;
-    const auto device = Device::parse(options.device);
-    const int workers = options.workers_on(device);
-    Request request{.device = device,
-                    .device_name = options.device,
-                    .peers = options.chosen_peers([&] { return find_peers(device, workers); }, no_peer),
-                    .calls_per_second = own.rates,
-                    .rhs = options.rhs,
-                    .seed = options.seed_or_new(),
-                    .tolerance = options.tolerance};
-    request.precisions =
-        options.precision == "both" ? std::vector{Precision::f64, Precision::f32} : std::vector{parse_precision(options.precision)};
-    for (const auto& schedule : own.schedules)
-        for (const auto& variant : own.variants) request.tunings.push_back({schedule, variant, workers});
-    return request;
-}
-
-/// Empty where some size has such kernels.
-std::string refusal_of_all(const Request& request, const std::vector<Size>& sizes, const Tuning& tuning) {
-    std::string why;
-    for (const auto& size : sizes) {
-        why = refusal_of({.block = size.block, .horizon = size.horizon, .rhs = request.rhs, .batch = size.batch}, request.device, tuning);
-        if (why.empty()) break;
+/// A run of the verb: its suites, one problem after another.
+class ChainBench {
+  public:
+    explicit ChainBench(const ChainBenchOptions& own)
+        : own_(own),
+          options_(own.all),
+          device_(options_.one_device()),
+          workers_(options_.workers_on(device_)),
+          form_{own.order == "column" ? Order::column_major : Order::row_major, own.panel},
+          peers_(options_.chosen_peers(Family::tridiagonal)),
+          seed_(options_.seed_or_new()),
+          tools_(device_, workers_ == 1 && !options_.has_ranks()) {
+        for (const auto rate : own.rates)
+            if (!(rate > 0)) throw SpecError(fmt::format("--rate {} is not a number of calls a second; give one above 0", rate));
+        for (const auto& schedule : own.schedules)
+            for (const auto& variant : own.variants) tunings_.push_back({schedule, variant, workers_});
+        for (const auto& compiler : own.compilers)
+            if (!own.target.empty()) peers_.push_back(exported(compiler, own.target, own.flags));
     }
-    return why;
-}
+    int run() {
+        std::vector<const Suite*> chosen;
+        for (const auto& name : options_.suites) chosen.push_back(&find_suite(name));
+        for (const auto* suite : chosen) check_tunings(sizes_of(*suite));
+        report_.emplace(options_, device_, seed_, peers_);
+        for (const auto* suite : chosen) {
+            report_->head(fmt::format("{}: {}", suite->name, suite->purpose), suite->mode == Mode::latency);
+            is_first_ = true;
+            for (const auto& size : sizes_of(*suite))
+                for (const auto rhs : options_.rhs)
+                    for (const auto precision : options_.precisions()) run(*suite, size, rhs, precision);
+        }
+        return report_->end();
+    }
 
-/// Not every pair exists, but a schedule or a variant that no pair of any size has is a mistake: its SpecError.
-void check_tunings(const Request& request, const std::vector<Size>& sizes) {
-    std::map<std::string, std::string> whys;  // by schedules and variants; empty: some pair of it exists
-    for (const auto& tuning : request.tunings) {
-        const auto why = refusal_of_all(request, sizes, tuning);
-        for (const auto& name : {"schedule " + tuning.schedule, "variant " + tuning.variant}) {
-            auto& first = whys.try_emplace(name, why).first->second;
-            if (why.empty()) first.clear();
+  private:
+    std::vector<Size> sizes_of(const Suite& suite) const { return options_.sizes_or<Size>(suite.sizes, parse_size, quick); }
+
+    std::string refusal_of(const Spec& spec, const Tuning& tuning) const {
+        try {
+            if (!options_.has_ranks()) choose(spec, device_.target(), tuning);  // ranks have schedules of their own
+            return "";
+        } catch (const SpecError& error) {
+            return error.what();
         }
     }
-    for (const auto& [name, why] : whys)
-        if (!why.empty()) throw SpecError(why);
-}
 
-Size size_of(const Result& result) { return {result.spec.horizon, result.spec.block, result.spec.batch}; }
+    /// Not every pair exists, but a schedule or a variant that no pair of any size has is a mistake: its SpecError.
+    void check_tunings(const std::vector<Size>& sizes) const {
+        std::map<std::string, std::string> whys;  // by schedules and variants; empty: some pair of it exists
+        for (const auto& tuning : tunings_) {
+            std::string why;
+            for (const auto& size : sizes) {
+                why = refusal_of({.block = size.block, .horizon = size.horizon, .rhs = options_.rhs.front(), .batch = size.batch}, tuning);
+                if (why.empty()) break;
+            }
+            for (const auto& name : {"schedule " + tuning.schedule, "variant " + tuning.variant}) {
+                auto& first = whys.try_emplace(name, why).first->second;
+                if (why.empty()) first.clear();
+            }
+        }
+        for (const auto& [name, why] : whys)
+            if (!why.empty()) throw SpecError(why);
+    }
 
-Json to_json(const Result& result) {
-    const auto& [spec, seconds] = std::tie(result.spec, result.seconds);
-    const auto maybe = [](const auto& value) { return value ? Json(*value) : Json(nullptr); };
-    return {{"suite", result.suite},
-            {"solver", result.solver},
-            {"operation", result.operation},
-            {"horizon", spec.horizon},
-            {"block", spec.block},
-            {"batch", spec.batch},
-            {"rhs", spec.rhs},
-            {"precision", to_string(spec.precision)},
-            {"schedule", result.schedule},
-            {"variant", result.variant},
-            {"rung", result.rung},
-            {"row", result.row},
-            {"runs", seconds.sorted.size()},
-            {"seconds", statistics_json(seconds)},
-            {"relative_residual", maybe(result.residual)},
-            {"accurate", result.accurate},
-            {"gigabytes_per_second", result.work ? Json(result.work->bytes / seconds.median * 1e-9) : Json(nullptr)},
-            {"gigaflops_per_second", result.work ? Json(result.work->flops / seconds.median * 1e-9) : Json(nullptr)},
-            {"floor_seconds", maybe(result.floor_seconds)},
-            {"floor_fraction", result.floor_seconds ? Json(*result.floor_seconds / seconds.median) : Json(nullptr)},
-            {"calls_per_second", maybe(result.calls_per_second)}};
-}
+    void run(const Suite& suite, const Size& size, std::int64_t rhs, Precision precision) {
+        Spec spec{.block = size.block, .horizon = size.horizon, .precision = precision, .rhs = rhs, .batch = size.batch};
+        spec.operations = {Operation::factor, Operation::solve, Operation::factor_solve};
+        validate(spec);
+        if (suite.mode == Mode::messages && precision != options_.precisions().front()) return;
+        BenchCase one{std::string(suite.name), fmt::format("{} {}", to_string(size), to_string(precision)),
+                      {{"horizon", spec.horizon}, {"block", spec.block}, {"batch", spec.batch}, {"rhs", rhs},
+                       {"precision", to_string(precision)}, {"schedule", ""}, {"variant", ""}}};
+        if (options_.rhs.size() > 1) one.name += fmt::format(" m={}", rhs);
+        const Problem problem = make_chain(options_.problem.empty() ? suite.problem : options_.problem, spec, seed_);
+        const auto& chain = std::get<ChainProblem>(problem);
+        Contest contest{.problem = problem,
+                        .entries = ours(suite, one, chain),
+                        .tolerance = options_.tolerance.value_or(precision == Precision::f32 ? 1e-6 : 1e-14),
+                        .budget = options_.budget(suite.mode == Mode::latency ? 10 : 0.2)};
+        if (suite.mode == Mode::throughput) {
+            if (precision != Precision::mixed)  // peers have no such thing
+                for (auto& peer : entries_of(peers_, problem)) contest.entries.push_back(std::move(peer));
+            contest.by_turns = device_.backend() == Backend::cpu && !options_.has_ranks();
+            contest.work = [&](const std::string& operation) {
+                for (const auto each : spec.operations)
+                    if (precision != Precision::mixed && to_string(each) == operation) return work(spec, each);
+                return bench::Work{};
+            };
+            if (const auto known = rates(device_))
+                contest.floor_seconds = [=](const bench::Work& least) { return std::optional(floor_seconds(least, *known, precision)); };
+        }
+        report_->measure(one, contest, tools_);
+        is_first_ = false;
+    }
 
-Json to_json(const Failure& failure) {
-    return {{"suite", failure.suite},
-            {"horizon", failure.size.horizon},
-            {"block", failure.size.block},
-            {"batch", failure.size.batch},
-            {"precision", to_string(failure.precision)}};
-}
+    std::vector<Entry> ours(const Suite& suite, const BenchCase& one, const ChainProblem& chain) {
+        std::vector<Entry> entries;
+        const bool has_others = std::ranges::any_of(tunings_, [&](const Tuning& t) { return refusal_of(chain.spec, t).empty(); });
+        for (const auto& tuning : tunings_) {
+            if (const auto why = refusal_of(chain.spec, tuning); has_others && !why.empty())
+                say(fmt::format("trifold bench: {} {}: left out: {}\n", one.suite, one.name, why));
+            else
+                add(entries, suite, chain, tuning);
+        }
+        if (suite.mode == Mode::latency && is_first_)
+            entries.push_back({"no solver", [this](DeviceTools& tools) { return copy_at_rates(own_.rates, tools); }});
+        return entries;
+    }
 
-std::string head_of(const Suite& suite) {
-    const std::string head =
-        suite.mode == Mode::latency
-            ? fmt::format("{:>9} {:>9} {:>9} {:>9} {:>9} {:>6}", "calls/s", "p50", "p99", "p99.9", "maximum", "runs")
-            : fmt::format("{:>9} {:>9} {:>9} {:>8} {:>8} {:>6}", "median", "minimum", "spread", "GB/s", "GFLOP/s", "floor");
-    return fmt::format("\n{}: {}\n{:<14} {:<4} {:<18} {:<12} {} {:>8}  {}\n", suite.name, suite.purpose, "N x n", "", "solver", "operation",
-                       head, "residual", "schedule, variant");
-}
-
-std::string row(const Result& result) {
-    const auto& seconds = result.seconds;
-    const auto text = [](double value) { return seconds_text(value); };
-    const auto numbers =
-        result.calls_per_second
-            ? fmt::format("{:>9.0f} {:>9} {:>9} {:>9} {:>9} {:>6}", *result.calls_per_second, text(seconds.median), text(seconds.p99),
-                          text(seconds.p999), text(seconds.maximum), seconds.sorted.size())
-            : fmt::format("{:>9} {:>9} {:>9} {:>8} {:>8} {:>6}", text(seconds.median), text(seconds.minimum), text(seconds.spread),
-                          result.work ? fmt::format("{:.1f}", result.work->bytes / seconds.median * 1e-9) : "-",
-                          result.work ? fmt::format("{:.0f}", result.work->flops / seconds.median * 1e-9) : "-",
-                          result.floor_seconds ? fmt::format("{:.1f}%", 100 * *result.floor_seconds / seconds.median) : "-");
-    return fmt::format("{:<14} {:<4} {:<18} {:<12} {} {:>8}  {}{}{}\n", to_string(size_of(result)), to_string(result.spec.precision),
-                       result.solver, result.operation, numbers, result.residual ? fmt::format("{:.1e}", *result.residual) : "-",
-                       result.schedule, result.variant.empty() ? "" : ", ", result.variant);
-}
-
-int run(const BlockBenchOptions& own) {
-    const auto& options = own.all;
-    std::vector<const Suite*> chosen;
-    for (const auto& name : options.suites) chosen.push_back(&find_suite(name));
-    for (const auto rate : own.rates)
-        if (!(rate > 0)) throw SpecError(fmt::format("--rate {} is not a number of calls a second; give one above 0", rate));
-    auto request = make_request(own);
-    for (const auto* suite : chosen) check_tunings(request, sizes_of(*suite, options));
-    const auto workers = request.tunings.front().workers;
-    BenchReport report(options, request, workers);
-    report.text(fmt::format("{}, {}\n", request.device.name(), plural(workers, "worker")));
-    const auto name = [](const std::string& suite, const Size& size, Precision precision) {
-        return fmt::format("{} {} {}", suite, to_string(size), to_string(precision));
-    };
-    const Listener listener{
-        [&](const Result& one) {
-            report.result(name(one.suite, size_of(one), one.spec.precision), one.solver, one.residual, one.accurate, one.seconds,
-                          to_json(one), row(one));
-        },
-        [&](const Failure& one) { report.failure(name(one.suite, one.size, one.precision), one.solver, one.message, to_json(one)); },
-        [&](const Failure& one) {
-            say(fmt::format("trifold bench: {}: left out: {}\n", name(one.suite, one.size, one.precision), one.message));
-        }};
-    for (const auto* suite : chosen) {
-        request.budget.seconds = options.budget(suite->mode == Mode::latency ? 10 : 0.2);
-        report.text(head_of(*suite));
-        for (const auto& size : sizes_of(*suite, options)) {
-            measure(*suite, size, request, listener);
-            report.save();
+    void add(std::vector<Entry>& entries, const Suite& suite, const ChainProblem& chain, const Tuning& tuning) {
+        const auto alone = [this, &chain, tuning](DeviceTools& tools) { return our_chain(chain, device_, tuning, form_, tools); };
+        if (suite.mode == Mode::compile) {
+            entries.push_back({"trifold", [this, &chain, tuning](DeviceTools&) { return starts(chain, options_.device, tuning); }});
+        } else if (suite.mode == Mode::latency) {
+            entries.push_back({"trifold", [this, alone](DeviceTools& tools) { return at_rates(alone(tools), own_.rates, tools); }});
+        } else {
+            for (const auto& ranks : options_.all_ranks()) {
+                const auto name = ranks.count == 1 ? "trifold" : fmt::format("trifold, {} ranks", ranks.count);
+                const auto budget = options_.budget(0.2);
+                if (suite.mode == Mode::messages)
+                    entries.push_back({name, [ranks, budget](DeviceTools&) { return messages(ranks, budget); }});
+                else if (ranks.count == 1)
+                    entries.push_back({name, alone});
+                else
+                    entries.push_back({name, [this, &chain, tuning, ranks, budget](DeviceTools&) {
+                                           return our_chain(chain, ranks, tuning, own_.shards, budget);
+                                       }});
+            }
         }
     }
-    return report.end();
-}
+
+    const ChainBenchOptions& own_;
+    const BenchOptions& options_;
+    Device device_;
+    int workers_;
+    ChainForm form_;
+    std::vector<Tuning> tunings_;
+    std::vector<Peer> peers_;
+    std::uint64_t seed_;
+    DeviceTools tools_;
+    std::optional<BenchReport> report_;
+    bool is_first_ = true;
+};
 
 }  // namespace
 
 std::function<int()> tridiagonal_bench(CLI::App& app, const BenchOptions& options, const std::string&) {
-    const auto own = std::make_shared<BlockBenchOptions>(options);
+    const auto own = std::make_shared<ChainBenchOptions>(options);
     app.add_option("--schedule", own->schedules, "One or more, each is measured")->capture_default_str();
     app.add_option("--variant", own->variants, "Of the kernels, one or more; suite compile takes auto")->capture_default_str();
     app.add_option("--rate", own->rates, "Calls a second in suite latency, one or more")->capture_default_str();
-    return [own] { return run(*own); };
+    app.add_option("--order", own->order, "How the blocks of D and E are stored")->check(CLI::IsMember({"row", "column"}))->capture_default_str();
+    app.add_option("--panel", own->panel, "Right-hand sides that kernels take at once; all of a call when it is not given");
+    app.add_option("--shards", own->shards, "Blocks of each rank; by the model when they are not given");
+    app.add_option("--export", own->target, "Measures exported C beside it, for this target, such as c99:avx2");
+    app.add_option("--compilers", own->compilers, "Of exported C")->capture_default_str();
+    app.add_option("--flags", own->flags, "For these compilers")->capture_default_str();
+    return [own] { return ChainBench(*own).run(); };
 }
 
 }  // namespace trifold::command

@@ -1,48 +1,46 @@
-#include "tools/bench/suitesparse.hpp"
-
-#ifdef TRIFOLD_HAS_SUITESPARSE
 #include <cholmod.h>
 #include <umfpack.h>
 
 #include <array>
-#include <memory>
 #include <stdexcept>
-#endif
+#include <string>
+
+#include "tools/bench/peers/module/module.hpp"
 
 namespace trifold::bench {
-
-#ifndef TRIFOLD_HAS_SUITESPARSE
-std::vector<std::string> suitesparse_names(bool) { return {}; }
-Rival suitesparse_rival(std::size_t, const formats::SparseMatrix&, bool) { return {}; }
-#else
 namespace {
 
 /// By columns; with `lower` the lower triangle alone.
 struct Columns {
-    Columns(const formats::SparseMatrix& a, bool lower) : starts(static_cast<std::size_t>(a.columns + 1)) {
-        const auto counts = [&](const formats::Entry& entry) { return !lower || entry.row >= entry.column; };
-        for (const auto& entry : a.entries)
-            if (counts(entry)) ++starts[static_cast<std::size_t>(entry.column + 1)];
+    Columns(const formats::BlockRows& a, bool lower) : starts(static_cast<std::size_t>(a.rows() + 1)) {
+        const auto walk = [&](const auto& visit) {  // row by row, so that rows of a column rise
+            for (std::int64_t row = 0; row < a.rows(); ++row)
+                for (auto k = a.starts[static_cast<std::size_t>(row)]; k < a.starts[static_cast<std::size_t>(row) + 1]; ++k)
+                    if (const auto column = a.columns[static_cast<std::size_t>(k)]; !lower || row >= column)
+                        visit(row, static_cast<std::size_t>(column), a.values[static_cast<std::size_t>(k)]);
+        };
+        walk([&](std::int64_t, std::size_t column, double) { ++starts[column + 1]; });
         for (std::size_t k = 1; k < starts.size(); ++k) starts[k] += starts[k - 1];
         rows.resize(static_cast<std::size_t>(starts.back()));
         values.resize(rows.size());
         auto next = starts;
-        for (const auto& entry : a.entries) {  // row by row, so that rows of a column rise
-            if (!counts(entry)) continue;
-            const auto k = static_cast<std::size_t>(next[static_cast<std::size_t>(entry.column)]++);
-            rows[k] = static_cast<int>(entry.row);
-            values[k] = entry.value;
-        }
+        walk([&](std::int64_t row, std::size_t column, double value) {
+            const auto k = static_cast<std::size_t>(next[column]++);
+            rows[k] = static_cast<int>(row);
+            values[k] = value;
+        });
     }
     std::vector<int> starts, rows;
     std::vector<double> values;
 };
 
+/// Its analysis is done when it is made, as that of the next one.
 class Umfpack {
   public:
-    Umfpack(const formats::SparseMatrix& a, double ordering) : order_(static_cast<int>(a.rows)), columns_(a, false) {
+    Umfpack(const formats::BlockRows& a, bool metis) : order_(static_cast<int>(a.rows())), columns_(a, false) {
         umfpack_di_defaults(control_.data());
-        control_[UMFPACK_ORDERING] = ordering;
+        control_[UMFPACK_ORDERING] = metis ? UMFPACK_ORDERING_METIS : UMFPACK_ORDERING_AMD;
+        control_[UMFPACK_IRSTEP] = 0;
         check(umfpack_di_symbolic(order_, order_, columns_.starts.data(), columns_.rows.data(), columns_.values.data(), &symbolic_,
                                   control_.data(), nullptr));
     }
@@ -57,12 +55,10 @@ class Umfpack {
         check(umfpack_di_numeric(columns_.starts.data(), columns_.rows.data(), columns_.values.data(), symbolic_, &numeric_,
                                  control_.data(), nullptr));
     }
-    std::vector<double> solve(const std::vector<double>& b) {
-        std::vector<double> x(b.size());
-        control_[UMFPACK_IRSTEP] = 0;
+    void solve(const std::vector<double>& b, std::vector<double>& x) {
+        x.resize(b.size());
         check(umfpack_di_solve(UMFPACK_A, columns_.starts.data(), columns_.rows.data(), columns_.values.data(), x.data(), b.data(),
                                numeric_, control_.data(), nullptr));
-        return x;
     }
 
   private:
@@ -77,12 +73,12 @@ class Umfpack {
 
 class Cholmod {
   public:
-    Cholmod(const formats::SparseMatrix& a, int ordering) : columns_(a, true) {
+    Cholmod(const formats::BlockRows& a, bool metis) : columns_(a, true) {
         cholmod_start(&common_);
         common_.nmethods = 1;
-        common_.method[0].ordering = ordering;
+        common_.method[0].ordering = metis ? CHOLMOD_METIS : CHOLMOD_AMD;
         common_.supernodal = CHOLMOD_SUPERNODAL;
-        matrix_.nrow = matrix_.ncol = static_cast<std::size_t>(a.rows);
+        matrix_.nrow = matrix_.ncol = static_cast<std::size_t>(a.rows());
         matrix_.nzmax = columns_.rows.size();
         matrix_.p = columns_.starts.data();
         matrix_.i = columns_.rows.data();
@@ -103,18 +99,18 @@ class Cholmod {
     void factor() {
         if (cholmod_factorize(&matrix_, factor_, &common_) == 0 || common_.status != CHOLMOD_OK) throw std::runtime_error("CHOLMOD failed");
     }
-    std::vector<double> solve(std::vector<double> b) {
+    void solve(const std::vector<double>& b, std::vector<double>& x) {
+        auto copy = b;
         cholmod_dense rhs{};
         rhs.nrow = rhs.d = rhs.nzmax = b.size();
         rhs.ncol = 1;
-        rhs.x = b.data();
+        rhs.x = copy.data();
         rhs.xtype = CHOLMOD_REAL;
         rhs.dtype = CHOLMOD_DOUBLE;
-        auto* x = cholmod_solve(CHOLMOD_A, factor_, &rhs, &common_);
-        const auto* values = static_cast<const double*>(x->x);
-        std::vector<double> result(values, values + b.size());
-        cholmod_free_dense(&x, &common_);
-        return result;
+        auto* found = cholmod_solve(CHOLMOD_A, factor_, &rhs, &common_);
+        const auto* values = static_cast<const double*>(found->x);
+        x.assign(values, values + b.size());
+        cholmod_free_dense(&found, &common_);
     }
 
   private:
@@ -125,22 +121,24 @@ class Cholmod {
 };
 
 template <class Solver>
-Rival rival(std::shared_ptr<Solver> solver) {
-    return {[solver] { solver->factor(); }, [solver](const std::vector<double>& b) { return solver->solve(b); }};
+std::function<HostSolver(const HostProblem&)> maker(bool metis) {
+    return [metis](const HostProblem& problem) {
+        HostSolver host;
+        const auto solver = std::make_shared<Solver>(problem.a, metis);
+        host.steps = {{"factor", [solver] { solver->factor(); }},
+                      {"solve", [solver, &b = problem.b, x = host.x] { solver->solve(b, *x); }, true}};
+        return host;
+    };
 }
 
 }  // namespace
 
-std::vector<std::string> suitesparse_names(bool positive_definite) {
-    const std::string name = positive_definite ? "CHOLMOD" : "UMFPACK";
-    return {name + ", AMD", name + ", METIS"};
+void add_suitesparse(HostPeers& peers) {
+    for (const bool metis : {false, true}) {
+        const std::string order = metis ? "-metis" : "";
+        peers["umfpack" + order] = maker<Umfpack>(metis);
+        peers["cholmod" + order] = maker<Cholmod>(metis);
+    }
 }
-
-Rival suitesparse_rival(std::size_t place, const formats::SparseMatrix& a, bool positive_definite) {
-    const bool metis = place == 1;
-    if (positive_definite) return rival(std::make_shared<Cholmod>(a, metis ? CHOLMOD_METIS : CHOLMOD_AMD));
-    return rival(std::make_shared<Umfpack>(a, metis ? UMFPACK_ORDERING_METIS : UMFPACK_ORDERING_AMD));
-}
-#endif
 
 }  // namespace trifold::bench
