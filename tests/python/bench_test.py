@@ -24,7 +24,7 @@ def bench(monkeypatch):
     yield load
     if "jax" in sys.modules:
         sys.modules["jax"].config.update("jax_default_device", None)
-    for name in ("measure", "smoother", "gradients", "mpc", "second_moments", "sparse_systems", "state_space"):
+    for name in ("measure", "smoother", "gradients", "mpc", "sparse_systems"):
         sys.modules.pop(name, None)
 
 
@@ -43,7 +43,7 @@ def test_smoother(bench, tmp_path):
     ]
     for row in rows:
         assert row["value_off"] < 1e-12 and row["gradient_off"] < 1e-10
-        assert 0 < row["call_s"] < 10 and row["operations"] > 20
+        assert 0 < row["call_s"] < 10
     assert json.loads((tmp_path / "rows").read_text(encoding="utf-8"))["tables"][0]["rows"] == rows
 
 
@@ -67,29 +67,6 @@ def test_smoother_sees_what_is_wrong(bench):
         wrong = value, {"F": np.full((2, 2), slope), "Q": right[1]["Q"]}
         with pytest.raises(AssertionError, match="of other"):
             smoother.compare("other", wrong, right)
-
-
-def test_operations_of_compiled_code(bench):
-    smoother = bench("smoother")
-    text = """HloModule m
-
-%body.1 (p: (s32[], f64[3])) -> (s32[], f64[3]) {
-  %dot.1 = f64[3]{0} dot(%a, %b)
-  %f.2 = (f64[3]{0}, u8[4]{0}) fusion(%dot.1), kind=kLoop
-}
-
-%inner.2 (p: f64[3]) -> f64[3] {
-  ROOT %copy.3 = f64[3]{0} copy(%p)
-}
-
-ENTRY %main (x: f64[3]) -> f64[3] {
-  %x = f64[3]{0} parameter(0)
-  %while.1 = (s32[], f64[3]{0}) while(%t), condition=%c, body=%body.1, backend_config={"known_trip_count":{"n":"7"}}
-  %call.1 = f64[3]{0} call(%x), to_apply=%inner.2
-  %custom.1 = (f64[3]{0}, u8[4]{0}) custom-call(%x), custom_call_target="trifold"
-}
-"""
-    assert smoother.operations(text) == {"dot": 7, "fusion": 7, "copy": 1, "custom-call": 1}
 
 
 @pytest.mark.parametrize("library", ["torch", "jax"])
@@ -160,25 +137,6 @@ def test_mpc_sees_plans_that_are_not_optimal(bench, monkeypatch):
     monkeypatch.setattr(mpc, "optimal", with_another_weight)
     with pytest.raises(AssertionError, match="ADMM"):
         mpc.check_optimal("cpu")
-
-
-def test_second_moments(bench):
-    second_moments = bench("second_moments", "jax", "trifold.jax", "dynamax")
-    rows = second_moments.main(["--small", "--device", device("jax")])
-    assert [(row["T_x_D"], row["program"]) for row in rows] == [
-        (size, program) for size in ("6 x 3", "4 x 1") for program in ("dynamax", "trifold")
-    ]
-    assert all(row["values_off"] < 1e-12 and row["gradients_off"] < 1e-12 and row["smoother_off"] < 1e-8 for row in rows)
-
-
-def test_state_space(bench):
-    state_space = bench("state_space", "statsmodels")
-    smoothing, draws = state_space.main(["--small"])
-    assert [row["program"] for row in draws] == ["trifold", "CFA", "KFS"]
-    assert all(row["CFA_off"] < 1e-12 for row in draws) and smoothing[0]["off"] < 1e-9
-    p = state_space.model_of(20, 2, 0)
-    with pytest.raises(AssertionError, match="mean of 40 draws"):
-        state_space.check_moments("trifold", state_space.programs(p, 40)["trifold"]() + 3, p)
 
 
 def test_sparse(bench, tmp_path):

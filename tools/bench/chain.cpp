@@ -84,21 +84,22 @@ template <class Real>
 class OneByOne : public Contender {
   public:
     OneByOne(const ChainProblem& problem, const Device& device)
-        : system_(problem.system), d_(system_.d.begin(), system_.d.end()), e_(system_.e.begin(), system_.e.end()),
-          b_(system_.b.begin(), system_.b.end()), x_(b_.size()) {
+        : system_(problem.system),
+          d_(system_.d.begin(), system_.d.end()),
+          e_(system_.e.begin(), system_.e.end()),
+          b_(system_.b.begin(), system_.b.end()),
+          x_(b_.size()) {
         auto spec = problem.spec;
         spec.batch = 1;
         const Plan plan(spec, device, {"auto", "auto", 1});
         for (std::int64_t member = 0; member < system_.batch; ++member) solvers_.emplace_back(plan);
     }
     std::vector<Step> steps() override {
-        return {{"factor", [this] { each([](Solver& s, const Real* d, const Real* e, const Real*, Real*) { s.factor(d, e); }); }},
-                {.operation = "factor_solve",
-                 .call =
-                     [this] {
-                         each([](Solver& s, const Real* d, const Real* e, const Real* b, Real* x) { s.factor_solve(d, e, b, x); });
-                     },
-                 .solves = true}};
+        return {
+            {"factor", [this] { each([](Solver& s, const Real* d, const Real* e, const Real*, Real*) { s.factor(d, e); }); }},
+            {.operation = "factor_solve",
+             .call = [this] { each([](Solver& s, const Real* d, const Real* e, const Real* b, Real* x) { s.factor_solve(d, e, b, x); }); },
+             .solves = true}};
     }
     std::vector<double> take_solution() override { return {x_.begin(), x_.end()}; }
 
@@ -162,7 +163,8 @@ std::string output_of(const std::string& command) {
 class Starts : public Contender {
   public:
     Starts(const ChainProblem& problem, const std::string& device, const Tuning& tuning)
-        : choice_(choose_by_wisdom(problem.spec, Device::parse(device), {tuning.schedule, "auto", tuning.workers})), path_(directory_.path()) {
+        : choice_(choose_by_wisdom(problem.spec, Device::parse(device), {tuning.schedule, "auto", tuning.workers})),
+          path_(directory_.path()) {
         const auto& [spec, system] = problem;
         const auto n = system.block, horizon = system.horizon, batch = system.batch;
         const auto write = [&](const char* name, const std::vector<std::int64_t>& shape, const std::vector<double>& values) {
@@ -172,7 +174,8 @@ class Starts : public Contender {
         write("E.npy", {batch, horizon - 1, n, n}, system.e);
         write("b.npy", {batch, horizon, n, system.rhs}, system.b);
         command_ = fmt::format(
-            "cd '{}' && CUDA_CACHE_DISABLE=1 TRIFOLD_CACHE_DIR=cache '{}' solve D.npy E.npy b.npy --json --device {} --schedule {}{}{} 2>&1",
+            "cd '{}' && CUDA_CACHE_DISABLE=1 TRIFOLD_CACHE_DIR=cache '{}' solve D.npy E.npy b.npy --json --device {} --schedule {}{}{} "
+            "2>&1",
             path_.string(), std::filesystem::read_symlink("/proc/self/exe").string(), device, tuning.schedule,
             spec.precision == Precision::mixed ? " --precision mixed" : "",
             tuning.workers > 1 ? fmt::format(" --workers {}", tuning.workers) : "");
@@ -220,13 +223,13 @@ std::unique_ptr<Contender> our_chain(const ChainProblem& problem, const Device& 
 
 std::vector<Peer> our_peers(int workers) {
     const auto peer = [](const char* name, const auto& fits, const auto& make) {
-        return Peer{.name = name,
-                    .families = {Family::tridiagonal},
-                    .by_name = true,
-                    .fits = [fits](const Problem& problem) { return fits(std::get<ChainProblem>(problem).spec); },
-                    .make = [make](const Problem& problem, const DeviceTools& tools) {
-                        return std::unique_ptr<Contender>(make(std::get<ChainProblem>(problem), tools));
-                    }};
+        return Peer{
+            .name = name,
+            .families = {Family::tridiagonal},
+            .by_name = true,
+            .fits = [fits](const Problem& problem) { return fits(std::get<ChainProblem>(problem).spec); },
+            .make = [make](const Problem& problem,
+                           const DeviceTools& tools) { return std::unique_ptr<Contender>(make(std::get<ChainProblem>(problem), tools)); }};
     };
     return {peer(
                 "one-thread", [workers](const Spec&) { return workers > 1; },

@@ -23,10 +23,10 @@ struct Budget {
 struct Step {
     std::string operation;
     std::function<void()> call;
-    std::function<void()> prepare = {};  ///< what has to be done before each call and is not timed
-    bool solves = false;                 ///< the call leaves a solution
-    bool once = false;                   ///< too long to repeat: the first call is what counts
-    Work work = {};                      ///< the least that it moves and computes; 0: not counted
+    std::function<void()> prepare = {};                              ///< what has to be done before each call and is not timed
+    bool solves = false;                                             ///< the call leaves a solution
+    bool once = false;                                               ///< too long to repeat: the first call is what counts
+    Work work = {};                                                  ///< the least that it moves and computes; 0: not counted
     std::function<std::vector<double>(const Budget&)> samples = {};  ///< in place of timed calls: the seconds of each run
 };
 
@@ -35,8 +35,8 @@ struct Result {
     std::string solver, operation;
     Statistics seconds;
     Work work = {};
-    std::optional<double> residual;       ///< the worst of the solver's solutions; none where nothing is solved
-    std::optional<double> apart = {};     ///< of a solver that preconditions: how far its result is from ours
+    std::optional<double> residual;    ///< the worst of the solver's solutions; none where nothing is solved
+    std::optional<double> apart = {};  ///< of a solver that preconditions: how far its result is from ours
     std::optional<double> calls_per_second = {};
     std::optional<double> floor_seconds = {};  ///< where the device's rates are known
     bool accurate = true;

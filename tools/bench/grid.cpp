@@ -12,7 +12,8 @@ class OurImage : public Contender {
           b_(tools, system.b, plan.spec().precision),
           x_(tools, system.b, plan.spec().precision),
           stream_{tools.stream()} {
-        for (const auto& level : grid::levels_of(plan.spec(), grid::leaf_cells_of(plan.tuning(), plan.device().target()))) flops_ += level.flops;
+        for (const auto& level : grid::levels_of(plan.spec(), grid::leaf_cells_of(plan.tuning(), plan.device().target())))
+            flops_ += level.flops;
         flops_ *= static_cast<double>(plan.spec().batch);
         x_.take();
     }
@@ -22,9 +23,7 @@ class OurImage : public Contender {
         };
         return {{.operation = "factor", .call = call(GridOperation::factor, {a_.any()}), .work = {0, flops_}},
                 {.operation = "solve", .call = call(GridOperation::solve, {b_.any(), x_.any()}), .solves = true},
-                {.operation = "factor_solve",
-                 .call = call(GridOperation::factor_solve, {a_.any(), b_.any(), x_.any()}),
-                 .solves = true}};
+                {.operation = "factor_solve", .call = call(GridOperation::factor_solve, {a_.any(), b_.any(), x_.any()}), .solves = true}};
     }
     std::vector<double> take_solution() override { return x_.take(); }
     void complete(std::vector<Result>&) override { solver_.check(); }
@@ -38,7 +37,8 @@ class OurImage : public Contender {
 
 }  // namespace
 
-std::unique_ptr<Contender> our_image(const ImageProblem& problem, const Device& device, const GridTuning& tuning, const DeviceTools& tools) {
+std::unique_ptr<Contender> our_image(const ImageProblem& problem, const Device& device, const GridTuning& tuning,
+                                     const DeviceTools& tools) {
     return std::make_unique<OurImage>(GridPlan(problem.spec, device, tuning), problem.system, tools);
 }
 

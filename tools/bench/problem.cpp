@@ -85,7 +85,8 @@ void shuffle(SparseProblem& one, std::uint64_t seed) {
     std::vector<std::pair<std::int64_t, std::int64_t>> entries;  // of a row: the column, and the old place
     for (const auto old : old_of) {
         entries.clear();
-        for (auto k = before.starts[at(old)]; k < before.starts[at(old) + 1]; ++k) entries.emplace_back(new_of[at(before.columns[at(k)])], k);
+        for (auto k = before.starts[at(old)]; k < before.starts[at(old) + 1]; ++k)
+            entries.emplace_back(new_of[at(before.columns[at(k)])], k);
         std::ranges::sort(entries);
         for (const auto& [column, place] : entries) {
             after.columns.push_back(column);
@@ -104,7 +105,8 @@ void shuffle(SparseProblem& one, std::uint64_t seed) {
 
 double residual_of(const Problem& problem, const std::vector<double>& x) {
     if (const auto* chain = std::get_if<ChainProblem>(&problem)) return worst_of(formats::relative_residuals(chain->system, x));
-    if (const auto* image = std::get_if<ImageProblem>(&problem)) return worst_of(formats::relative_residuals(image->system, image->spec, x));
+    if (const auto* image = std::get_if<ImageProblem>(&problem))
+        return worst_of(formats::relative_residuals(image->system, image->spec, x));
     const auto& sparse = std::get<SparseProblem>(problem);
     return formats::relative_residual(sparse.a, x, sparse.b, 1, 0);
 }
@@ -126,8 +128,8 @@ SparseProblem make_mesh(const SparseMesh& mesh, const SparseSpec& spec, const Sp
     SparsePattern pattern(mesh);
     auto a = mesh_rows(pattern, spec, seed);
     if (form != MeshForm::mesh) pattern = SparsePattern(pattern.starts(), pattern.columns());
-    auto one = make_rows(fmt::format("{}x{}x{} {} points", mesh.width, mesh.height, mesh.depth, mesh.points), std::move(a), spec, partition,
-                         seed);
+    auto one =
+        make_rows(fmt::format("{}x{}x{} {} points", mesh.width, mesh.height, mesh.depth, mesh.points), std::move(a), spec, partition, seed);
     one.pattern = pattern;
     one.mesh = mesh;
     one.mesh_values = in_order_of(pattern, one.a);

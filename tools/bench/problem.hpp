@@ -60,7 +60,8 @@ ImageProblem make_image(std::string_view name, const GridSpec& spec, std::uint64
 /// How a mesh is given: as such, or as rows in compressed form, in its order or in a random one.
 enum class MeshForm { mesh, rows, random_rows };
 /// -Laplace with some convection, and random coupling within blocks; for cg without convection, and symmetric.
-SparseProblem make_mesh(const SparseMesh& mesh, const SparseSpec& spec, const SparsePartition& partition, MeshForm form, std::uint64_t seed);
+SparseProblem make_mesh(const SparseMesh& mesh, const SparseSpec& spec, const SparsePartition& partition, MeshForm form,
+                        std::uint64_t seed);
 /// Rows of a problem or of a file, whose block is that of `spec`; b is random.
 SparseProblem make_rows(std::string name, formats::BlockRows a, const SparseSpec& spec, const SparsePartition& partition,
                         std::uint64_t seed);

@@ -96,8 +96,8 @@ class OurRank : public Contender {
         const auto& choice = solver_.plan().choice();
         for (auto& result : results) {
             result.more = {{"schedule", choice.tuning.schedule}, {"variant", choice.variant}, {"shards", solver_.plan().spec().shards}};
-            result.remark = fmt::format("{}, {}, shards of {}", choice.tuning.schedule, choice.variant,
-                                        fmt::join(solver_.plan().spec().shards, " "));
+            result.remark =
+                fmt::format("{}, {}, shards of {}", choice.tuning.schedule, choice.variant, fmt::join(solver_.plan().spec().shards, " "));
         }
     }
 
@@ -138,7 +138,8 @@ class Messages : public Contender {
     std::vector<Step> steps() override {
         std::vector<Step> all;
         for (std::size_t k = 0; k < bytes_.size(); ++k)
-            all.push_back({.operation = fmt::format("{} bytes", bytes_[k]), .call = [this, k] { pass(k); },
+            all.push_back({.operation = fmt::format("{} bytes", bytes_[k]),
+                           .call = [this, k] { pass(k); },
                            .work = {static_cast<double>(bytes_[k]), 0}});
         return all;
     }
@@ -170,13 +171,13 @@ std::unique_ptr<Contender> on_ranks(const Ranks& ranks, const Budget& budget, bo
 
 std::unique_ptr<Contender> our_chain(const ChainProblem& problem, const Ranks& ranks, const Tuning& tuning,
                                      const std::vector<std::int64_t>& shards, const Budget& budget) {
-    return on_ranks(ranks, budget, true,
-                    [&](const std::shared_ptr<Transport>& transport, const Device& device,
-                        const DeviceTools& tools) -> std::unique_ptr<Contender> {
-                        if (problem.spec.batch == 1)
-                            return std::make_unique<OurRank>(RankPlan(problem.spec, transport, device, tuning, shards), problem.system, tools);
-                        return our_chain(share_of(problem, transport->rank(), transport->ranks()), device, tuning, {}, tools);
-                    });
+    return on_ranks(
+        ranks, budget, true,
+        [&](const std::shared_ptr<Transport>& transport, const Device& device, const DeviceTools& tools) -> std::unique_ptr<Contender> {
+            if (problem.spec.batch == 1)
+                return std::make_unique<OurRank>(RankPlan(problem.spec, transport, device, tuning, shards), problem.system, tools);
+            return our_chain(share_of(problem, transport->rank(), transport->ranks()), device, tuning, {}, tools);
+        });
 }
 
 std::unique_ptr<Contender> messages(const Ranks& ranks, const Budget& budget) {

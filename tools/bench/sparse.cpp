@@ -37,9 +37,8 @@ class OurSparse : public Contender {
     std::vector<Step> steps() override {
         std::vector<Step> all;
         if (ranks_ == 1) all.push_back({.operation = "tables", .samples = [this](const Budget&) { return std::vector{tables_}; }});
-        all.push_back({.operation = "update",
-                       .call = [this] { solver_.update(a_.any(), stream_); },
-                       .work = {3 * matrix() + factors(), 0}});
+        all.push_back(
+            {.operation = "update", .call = [this] { solver_.update(a_.any(), stream_); }, .work = {3 * matrix() + factors(), 0}});
         using enum SparseOperation;
         for (const auto& [operation, bytes] :
              {std::pair{apply, factors()}, {apply_transposed, factors()}, {multiply, matrix()}, {multiply_transposed, matrix()}})
@@ -79,8 +78,7 @@ class OurSparse : public Contender {
         Result each{"", "iteration", found.seconds};
         for (auto& seconds : each.seconds.sorted) seconds /= static_cast<double>(std::max<std::int64_t>(1, outcome.iterations));
         each.seconds = summarize(std::move(each.seconds.sorted));
-        if (one_.spec.method == SparseMethod::bicgstab && ranks_ == 1)
-            each.work.bytes = 2 * (matrix() + factors()) + vectors * vector();
+        if (one_.spec.method == SparseMethod::bicgstab && ranks_ == 1) each.work.bytes = 2 * (matrix() + factors()) + vectors * vector();
         results.push_back(std::move(each));
     }
     void call(SparseOperation operation) {

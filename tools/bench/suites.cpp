@@ -45,6 +45,8 @@ std::vector<Suite> make_suites() {
         {"cpu", "N = 128, n from 4 to 128", Mode::throughput, "dominant", sizes({128}, {4, 8, 12, 16, 20, 24, 32, 48, 64, 96, 128})},
         {"compile", "making a Plan with an empty cache, and from the cache", Mode::compile, "dominant",
          sizes({128}, {4, 8, 12, 32, 64, 128})},
+        {"accuracy", "the worst residual of every schedule and problem of the field", Mode::accuracy, "",
+         sizes({1, 2, 3, 4, 5, 7, 8, 16, 31, 64, 100}, {1, 2, 3, 4, 6, 7, 8, 12, 16, 24, 31, 32, 33, 48, 64, 96, 128})},
         {"messages", "messages that all ranks send to the next one at once; give --ranks", Mode::messages, "dominant", {{1, 1}}},
     };
 }

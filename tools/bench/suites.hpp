@@ -16,12 +16,13 @@ struct Size {
 std::string to_string(const Size& size);
 /// "512x32" or "32x12x16384": N, n and the batch. Throws SpecError.
 Size parse_size(std::string_view text);
-/// `least` to three positive numbers with an x between them; the third is 1 where it is not given. Nothing where the text is something else.
+/// `least` to three positive numbers with an x between them; the third is 1 where it is not given. Nothing where the text is something
+/// else.
 std::optional<std::array<std::int64_t, 3>> parse_numbers(std::string_view text, int least);
 
-/// What is timed: operations one after another; single calls at a given rate, by the host's clock; the making of a
-/// Plan; or messages between ranks.
-enum class Mode { throughput, latency, compile, messages };
+/// What is timed: operations one after another; single calls at a given rate, by the host's clock; the making of a Plan; messages between
+/// ranks. Of accuracy nothing is, and residuals count.
+enum class Mode { throughput, latency, compile, messages, accuracy };
 
 struct Suite {
     std::string_view name, purpose;

@@ -12,8 +12,8 @@ using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
 constexpr int warm_up = 3;
-constexpr double short_call = 2e-3;  // seconds: longer ones do not notice how fast the host enqueues them
-constexpr double warm = 1e-3;        // seconds of work after which data are in the caches
+constexpr double short_call = 2e-3;   // seconds: longer ones do not notice how fast the host enqueues them
+constexpr double warm = 1e-3;         // seconds of work after which data are in the caches
 constexpr double long_enough = 3e-4;  // seconds of a run by the processor's clock
 
 double time_once(DeviceTools& tools, const Step& step, int repeats = 1) {

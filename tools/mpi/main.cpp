@@ -39,8 +39,6 @@ struct Options {
     double time_limit = 30;
 };
 
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
 /// The files of a chain: D [N][n][n], E [N - 1][n][n], b [N][n] or [N][n][columns].
 struct Files {
     explicit Files(const std::vector<std::string>& names) : d(names[0]), e(names[1]), b(names[2]) {
@@ -115,14 +113,17 @@ int solve(const Options& options, const Files& files, const std::shared_ptr<Tran
     const auto d = part<Real>(files.d, first, blocks), e = part<Real>(files.e, first, std::min(blocks, spec.horizon - 1 - first)),
                b = part<Real>(files.b, first, blocks);
     auto x = b;
-    const auto start = now();
-    solver.factor(d, e);
-    const auto status = solver.status();
-    const auto factored = now();
+    std::vector<Outcome> status;
+    const auto factor_seconds = command::seconds_of([&] {
+        solver.factor(d, e);
+        status = solver.status();
+    });
     const RankOptions sweep{.columns = files.columns()};
-    solver.solve(b, x, sweep);
-    const auto log_determinant = solver.log_determinant().front();
-    const auto solved = now();
+    double log_determinant = 0;
+    const auto solve_seconds = command::seconds_of([&] {
+        solver.solve(b, x, sweep);
+        log_determinant = solver.log_determinant().front();
+    });
     const bool sound = status.front().block < 0;
     const auto refined = sound ? solver.refine(d, e, b, x, sweep).front() : Refinement{};
     if (!options.output.empty()) write(options.output, files.b.shape(), x, first, *transport);
@@ -135,7 +136,7 @@ int solve(const Options& options, const Files& files, const std::shared_ptr<Tran
         return unsolved;
     }
     fmt::print("schedule         {}\nvariant          {}\nfactor           {:.3g} ms\nsolve            {:.3g} ms\n",
-               solver.plan().choice().tuning.schedule, solver.plan().choice().variant, 1e3 * (factored - start), 1e3 * (solved - factored));
+               solver.plan().choice().tuning.schedule, solver.plan().choice().variant, 1e3 * factor_seconds, 1e3 * solve_seconds);
     fmt::print("corrections      {}\nbackward error   {:.2e}\nlog determinant  {:.10g}\n", refined.iterations, refined.backward_error,
                log_determinant);
     if (!refined.converged) fmt::print(stderr, "trifold solve: x is not as accurate as {} allows\n", to_string(spec.precision));
@@ -144,7 +145,7 @@ int solve(const Options& options, const Files& files, const std::shared_ptr<Tran
 
 /// Ends all processes, since others may wait for this one.
 [[noreturn]] void fail(int rank, Exit status, const std::string& why) {
-    fmt::print(stderr, "trifold solve: rank {}: {}\n", rank, why);
+    fmt::print(stderr, "trifold: rank {}: {}\n", rank, why);
     std::fflush(stderr);
     MPI_Abort(MPI_COMM_WORLD, status);
     std::_Exit(status);
@@ -213,7 +214,7 @@ int solve_sparse(CLI::App& app, int argc, char** argv) {
 }
 
 /// The suites of chains and of sparse systems.
-int bench(CLI::App& app, int argc, char** argv) {
+int run_bench(CLI::App& app, int argc, char** argv) {
     auto* verb = app.add_subcommand("bench", "times of problems that all processes share");
     const std::array families{command::tridiagonal_verbs(), command::sparse_verbs()};
     bool json = false;
@@ -239,7 +240,7 @@ int main(int argc, char** argv) {
     int status = done;
     try {
         const bool is_bench = argc > 1 && std::string_view(argv[1]) == "bench";
-        status = (is_bench ? bench : is_sparse ? solve_sparse : solve_chain)(app, argc, argv);
+        status = (is_bench ? run_bench : is_sparse ? solve_sparse : solve_chain)(app, argc, argv);
     } catch (const CLI::ParseError& error) {
         int rank = 0;
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -134,8 +134,9 @@ void BenchReport::text(const std::string& line) const {
 }
 
 void BenchReport::head(const std::string& title, bool rates) const {
-    const auto numbers = rates ? fmt::format("{:>9} {:>9} {:>9} {:>9} {:>9} {:>6}", "calls/s", "p50", "p99", "p99.9", "maximum", "runs")
-                               : fmt::format("{:>9} {:>9} {:>9} {:>8} {:>8} {:>6}", "median", "minimum", "spread", "GB/s", "GFLOP/s", "floor");
+    const auto numbers =
+        rates ? fmt::format("{:>9} {:>9} {:>9} {:>9} {:>9} {:>6}", "calls/s", "p50", "p99", "p99.9", "maximum", "runs")
+              : fmt::format("{:>9} {:>9} {:>9} {:>8} {:>8} {:>6}", "median", "minimum", "spread", "GB/s", "GFLOP/s", "floor");
     text(fmt::format("\n{}\n{:<24} {:<18} {:<20} {} {:>8}\n", title, "", "solver", "operation", numbers, "residual"));
 }
 
@@ -151,13 +152,29 @@ void BenchReport::add(const BenchCase& one, const bench::Result& result, double 
     auto item = to_json(one, result);
     if (options_.samples) item["samples"] = result.seconds.sorted;
     all_["results"].push_back(std::move(item));
-    if (!result.accurate) {
-        sound_ = sound_ && !is_ours(result.solver);
-        say(fmt::format("trifold bench: {} {}: the relative residual {:.2e} of {} is above the tolerance, {:.0e}\n", one.suite, one.name,
-                        result.residual.value_or(result.apart.value_or(0)), result.solver, tolerance));
-    }
+    tell(one, result, tolerance);
     const auto [first, is_first] = ours_.try_emplace({one.suite + one.name, result.operation}, result.seconds.median);
     text(row(one.name, result, is_first ? "" : fmt::format("{:.2f} of ours  ", result.seconds.median / first->second)));
+}
+
+void BenchReport::tell(const BenchCase& one, const bench::Result& result, double tolerance) {
+    if (result.accurate) return;
+    sound_ = sound_ && !is_ours(result.solver);
+    say(fmt::format("trifold bench: {} {}: the relative residual {:.2e} of {} is above the tolerance, {:.0e}\n", one.suite, one.name,
+                    result.residual.value_or(result.apart.value_or(0)), result.solver, tolerance));
+}
+
+void BenchReport::judge(const BenchCase& one, const std::string& where, const bench::Contest& contest, DeviceTools& tools) {
+    auto& worst = worst_.try_emplace(one.name, Worst{one, where}).first->second;
+    const BenchCase here{one.suite, fmt::format("{}, {}", one.name, where), one.json};
+    bench::measure(contest, tools,
+                   {[&](const bench::Result& result) {
+                        if (result.operation != "factor_solve") return;  // its residual is the worst of all operations
+                        tell(here, result, contest.tolerance);
+                        ++worst.solutions;
+                        if (!(*result.residual <= worst.residual)) worst.residual = *result.residual, worst.where = where;
+                    },
+                    [&](const std::string& solver, const std::string& message) { fail(here, solver, message); }});
 }
 
 void BenchReport::fail(const BenchCase& one, const std::string& solver, const std::string& message) {
@@ -170,7 +187,15 @@ void BenchReport::fail(const BenchCase& one, const std::string& solver, const st
     say(fmt::format("trifold bench: {} {}: {} failed: {}\n", one.suite, one.name, solver, message));
 }
 
-int BenchReport::end() const {
+int BenchReport::end() {
+    for (const auto& [name, worst] : worst_) {
+        Json item{{"suite", worst.of.suite}, {"solver", "trifold"}};
+        item.update(worst.of.json);
+        item.update({{"solutions", worst.solutions}, {"relative_residual", worst.residual}, {"where", worst.where}});
+        all_["results"].push_back(std::move(item));
+        text(fmt::format("{:<24} {:>6} solved, the worst residual {:.2e}: {}\n", name, worst.solutions, worst.residual, worst.where));
+    }
+    if (!options_.output.empty() && is_shown_) formats::write_file(options_.output, all_.dump(1) + "\n");
     if (options_.json && is_shown_) print(all_);
     return sound_ ? 0 : 1;
 }

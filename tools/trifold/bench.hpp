@@ -29,8 +29,8 @@ struct BenchOptions {
     std::shared_ptr<Transport> transport;  ///< this process is one of several ranks
 
     bool has_ranks() const { return transport != nullptr || ranks != std::vector{1}; }
-    /// Of one device, or of the first rank.
-    Device one_device() const { return device_of(0); }
+    /// Of one device, or of the first rank that is here.
+    Device one_device() const { return device_of(transport != nullptr ? transport->rank() : 0); }
     Device device_of(int rank) const;
     int workers_on(const Device& device) const;
     /// How many ranks are measured, one after the other; those of MPI are what they are.
@@ -67,13 +67,23 @@ class BenchReport {
     void head(const std::string& title, bool rates) const;
     /// Measures a problem, prints its results, and writes down all that was measured so far: a run that is cut off leaves it.
     void measure(const BenchCase& one, const bench::Contest& contest, DeviceTools& tools);
+    /// The same where times do not count: of all solutions of `one` the worst is in the results, with how many there were.
+    void judge(const BenchCase& one, const std::string& where, const bench::Contest& contest, DeviceTools& tools);
     /// Returns the exit status.
-    int end() const;
+    int end();
 
   private:
+    struct Worst {
+        BenchCase of;
+        std::string where;
+        double residual = 0;
+        std::int64_t solutions = 0;
+    };
     void add(const BenchCase& one, const bench::Result& result, double tolerance);
+    void tell(const BenchCase& one, const bench::Result& result, double tolerance);
     void fail(const BenchCase& one, const std::string& solver, const std::string& message);
     const BenchOptions& options_;
+    std::map<std::string, Worst> worst_;  ///< by names of cases
     bool sound_ = true, is_shown_;
     Json all_;
     std::map<std::pair<std::string, std::string>, double> ours_;  ///< median seconds by case and operation

@@ -30,10 +30,10 @@ int become_mpi_command(char** argv) {
     const auto program = std::filesystem::read_symlink("/proc/self/exe", problem).parent_path() / "trifold-mpi";
     ::execv(program.c_str(), argv);
     constexpr int bad_environment = 3;
-    say(fmt::format(
-        "trifold: this is one of several processes of MPI, and there is no '{}' for them; build Trifold where CMake finds "
-        "an MPI, or give --ranks 1 where each process is for itself\n",
-        program.string()));
+    say(
+        fmt::format("trifold: this is one of several processes of MPI, and there is no '{}' for them; build Trifold where CMake finds "
+                    "an MPI, or give --ranks 1 where each process is for itself\n",
+                    program.string()));
     return bad_environment;
 }
 

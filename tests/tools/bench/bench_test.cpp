@@ -85,11 +85,13 @@ TEST_CASE("suites: all that were asked for, sizes once and in range") {
         }
         for (const auto& size : quick(suite.sizes)) CHECK(size.horizon * size.batch <= 16384);
     }
-    CHECK(names == std::set<std::string_view>{"table1", "latency", "long", "horizon", "block", "batch", "kalman", "cpu", "compile", "messages"});
+    CHECK(names == std::set<std::string_view>{"table1", "latency", "long", "horizon", "block", "batch", "kalman", "cpu", "compile",
+                                              "accuracy", "messages"});
     for (const auto& size : find_suite("table1").sizes) CHECK(size.horizon * size.block == 262144);
-    CHECK_THROWS_WITH_AS(find_suite("chess"),
-                         "there is no suite 'chess'; give some of table1, latency, long, horizon, block, batch, kalman, cpu, compile, messages",
-                         SpecError);
+    CHECK_THROWS_WITH_AS(
+        find_suite("chess"),
+        "there is no suite 'chess'; give some of table1, latency, long, horizon, block, batch, kalman, cpu, compile, accuracy, messages",
+        SpecError);
 }
 
 TEST_CASE("suites: sizes as text") {

@@ -102,11 +102,12 @@ TEST_CASE("peers: cuSPARSE's factors of subdomains give what ours give, and cuDS
             const Problem problem = make_mesh({7, 6, 5, 7}, spec, partition, form, 3);
             const auto& one = std::get<SparseProblem>(problem);
             const auto planned = [](const SparseSummary& summary) { CHECK(summary.dropped > 0); };
-            Contest contest{.problem = problem,
-                            .entries = {{"trifold",
-                                         [&](DeviceTools& tools) { return our_sparse(one, Device::cpu(), {.workers = 1}, planned, tools); }}},
-                            .tolerance = 2e-8,
-                            .budget = {.seconds = 0}};
+            Contest contest{
+                .problem = problem,
+                .entries = {{"trifold",
+                             [&](DeviceTools& tools) { return our_sparse(one, Device::cpu(), {.workers = 1}, planned, tools); }}},
+                .tolerance = 2e-8,
+                .budget = {.seconds = 0}};
             const std::vector<Peer> peers{cusparse(), cudss()};
             for (auto& peer : entries_of(peers, problem)) contest.entries.push_back(peer);
             std::map<std::string, Result> seen;
@@ -143,7 +144,8 @@ TEST_CASE("peers: solvers of the host") {
     CHECK(residual_of(peer_of(Family::tridiagonal, "one-thread", 2), chain(16, 4)) < 1e-15);
     CHECK(residual_of(exported("gcc", "c99:generic", "-O1"), chain(3, 5)) < 1e-15);
     const auto refused = exported("false", "c99:generic", "");
-    CHECK_THROWS_WITH_AS(refused.make(chain(2, 2), DeviceTools(Device::cpu())), doctest::Contains("give another --compilers or --flags"), Error);
+    CHECK_THROWS_WITH_AS(refused.make(chain(2, 2), DeviceTools(Device::cpu())), doctest::Contains("give another --compilers or --flags"),
+                         Error);
 }
 
 TEST_CASE("peers: those of the module solve where they were built, and else say what to install") {
@@ -176,7 +178,8 @@ TEST_CASE("peers: what is missing is named") {
 
 TEST_CASE("residuals: a wrong x is seen, in every family") {
     SparseSpec spec;
-    for (const auto& problem : {chain(5, 3, 2), image(7, 5, 1, GridMatrix::general), Problem(make_mesh({5, 4, 3, 7}, spec, {}, MeshForm::mesh, 1))}) {
+    for (const auto& problem :
+         {chain(5, 3, 2), image(7, 5, 1, GridMatrix::general), Problem(make_mesh({5, 4, 3, 7}, spec, {}, MeshForm::mesh, 1))}) {
         CAPTURE(problem.index());
         DeviceTools tools(Device::cpu());
         const auto solver = std::visit(
@@ -184,7 +187,8 @@ TEST_CASE("residuals: a wrong x is seen, in every family") {
                 using One = std::decay_t<decltype(one)>;
                 if constexpr (std::same_as<One, ChainProblem>) return our_chain(one, Device::cpu(), {}, {}, tools);
                 if constexpr (std::same_as<One, ImageProblem>) return our_image(one, Device::cpu(), {}, tools);
-                if constexpr (std::same_as<One, SparseProblem>) return our_sparse(one, Device::cpu(), {}, [](const SparseSummary&) {}, tools);
+                if constexpr (std::same_as<One, SparseProblem>)
+                    return our_sparse(one, Device::cpu(), {}, [](const SparseSummary&) {}, tools);
             },
             problem);
         std::vector<double> x;

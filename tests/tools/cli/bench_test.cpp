@@ -112,7 +112,7 @@ TEST_CASE("bench: ranks share a chain, a batch and a sparse system, and send mes
     }
     const auto shards = results_of(bench(scratch, "block --size 16x4 --shards 10 6" + ranks), "trifold, 2 ranks");
     CHECK(shards.front()["shards"] == std::vector{10, 6});
-    const auto sparse = results_of(bench(scratch, "sparse --size 8x7x6 --forward --quick" + ranks), "trifold, 2 ranks");
+    const auto sparse = results_of(bench(scratch, "sparse --size 8x7x6 --partition 4x7x6 --forward --quick" + ranks), "trifold, 2 ranks");
     REQUIRE(sparse.size() == 3);
     CHECK(sparse[1]["operation"] == "solve");
     CHECK(sparse[1]["same_bits"] == true);
@@ -235,7 +235,8 @@ TEST_CASE("bench: bad input") {
     check("block --size 4x2000 --device cpu", 2, "n = 2000 is out of range");
     check("kalman --size 4x3 --device cpu", 2, "n = 3 is odd");
     check("block --precision f16 --device cpu", 2, "unknown precision 'f16'");
-    check("block --peers nobody --device cpu", 2, "there is no peer 'nobody' here; give some of lapack, openblas, one-thread, one-by-one, all or none");
+    check("block --peers nobody --device cpu", 2,
+          "there is no peer 'nobody' here; give some of lapack, openblas, one-thread, one-by-one, all or none");
     check("latency --rate 0 --device cpu", 2, "--rate 0");
     check("block --workers 0 --device cpu", 2, "--workers");
     check("block --seconds 0 --device cpu", 2, "--seconds");

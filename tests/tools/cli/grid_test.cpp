@@ -242,14 +242,15 @@ TEST_CASE("bench grid: one matrix, new data each time, and the table") {
 
 TEST_CASE("bench grid: what is wrong is named") {
     const Scratch scratch;
-    for (const auto& [arguments, reason] : {std::pair{"bench grid --size 9", "WIDTHxHEIGHTxIMAGES"},
-                                            {"bench grid --size 1x9", "1 pixel"},
-                                            {"bench grid horizon", "run it alone"},
-                                            {"bench grid --schedule sequential", "--schedule says nothing about images"},
-                                            {"bench grid --precision mixed", "no mixed precision"},
-                                            {"bench grid --peers lapack", "give some of umfpack, cholmod, umfpack-metis, cholmod-metis, all or none"},
-                                            {"bench grid --matrix square", "--matrix"},
-                                            {"bench horizon --matrix general", "belongs to suite grid"}}) {
+    for (const auto& [arguments, reason] :
+         {std::pair{"bench grid --size 9", "WIDTHxHEIGHTxIMAGES"},
+          {"bench grid --size 1x9", "1 pixel"},
+          {"bench grid horizon", "run it alone"},
+          {"bench grid --schedule sequential", "--schedule says nothing about images"},
+          {"bench grid --precision mixed", "no mixed precision"},
+          {"bench grid --peers lapack", "give some of umfpack, cholmod, umfpack-metis, cholmod-metis, all or none"},
+          {"bench grid --matrix square", "--matrix"},
+          {"bench horizon --matrix general", "belongs to suite grid"}}) {
         CAPTURE(arguments);
         const auto ran = run_trifold(scratch.path, fmt::format("{} --device cpu --seconds 0.001", arguments));
         CAPTURE(ran.err);

@@ -98,3 +98,20 @@ TEST_CASE("solve: processes of MPI name the row, the file or the number of ranks
     const auto alone = run_processes(scratch, 2, "solve D.npy E.npy b.npy --ranks 1");
     CHECK(alone.err.find("member 0, block 6, row 1") != std::string::npos);
 }
+
+TEST_CASE("bench: processes of MPI share a chain, and the first one prints") {
+    const Scratch scratch;
+    for (const auto* what : {"block --size 12x4", "sparse --size 8x7x6 --partition 4x7x6 --quick"}) {
+        CAPTURE(what);
+        const auto ran = run_processes(scratch, 2, fmt::format("bench {} --precision f64 --seconds 0.002 --json", what));
+        INFO(ran.err);
+        REQUIRE(ran.status == 0);
+        const auto all = ran.json();
+        CHECK(all["failures"].empty());
+        REQUIRE(all["results"].size() == 3);
+        for (const auto& result : all["results"]) {
+            CHECK(result["solver"] == "trifold, 2 ranks");
+            CHECK(result["relative_residual"].get<double>() < 1e-8);
+        }
+    }
+}

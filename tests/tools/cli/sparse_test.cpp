@@ -454,17 +454,18 @@ TEST_CASE("bench sparse: operations as parts of what copies reach in the same ru
     CHECK(shuffled.status == 0);
     CHECK(contains(shuffled.out, "in random order"));
     CHECK(contains(shuffled.out, "8 subdomains of at most 27 rows"));
-    for (const auto& [arguments, message] : {std::pair{"sparse --size 9", "'9' is no number of cells"},
-                                             {"sparse grid", "run it alone"},
-                                             {"sparse --matrix general", "--matrix says nothing about sparse systems"},
-                                             {"sparse --rhs 2", "leave --rhs out"},
-                                             {"sparse --peers cudss", "there is no peer 'cudss' here; give some of eigen, dune, all or none"},
-                                             {"sparse --file /nowhere/A.mtx", "/nowhere/A.mtx"},
-                                             {"sparse --file A.mtx --size 4x4", "leave --size and --problem out"},
-                                             {"sparse --problem sparse-milk --size 4x4", "unknown problem 'sparse-milk'"},
-                                             {"sparse --size 4x4x4 --partition 2x", "'2x' is no number of cells"},
-                                             {"sparse --method qmr", "unknown method 'qmr'"},
-                                             {"horizon --by-rows", "belongs to suite sparse"}}) {
+    for (const auto& [arguments, message] :
+         {std::pair{"sparse --size 9", "'9' is no number of cells"},
+          {"sparse grid", "run it alone"},
+          {"sparse --matrix general", "--matrix says nothing about sparse systems"},
+          {"sparse --rhs 2", "leave --rhs out"},
+          {"sparse --peers cudss", "there is no peer 'cudss' here; give some of eigen, dune, all or none"},
+          {"sparse --file /nowhere/A.mtx", "/nowhere/A.mtx"},
+          {"sparse --file A.mtx --size 4x4", "leave --size and --problem out"},
+          {"sparse --problem sparse-milk --size 4x4", "unknown problem 'sparse-milk'"},
+          {"sparse --size 4x4x4 --partition 2x", "'2x' is no number of cells"},
+          {"sparse --method qmr", "unknown method 'qmr'"},
+          {"horizon --by-rows", "belongs to suite sparse"}}) {
         CAPTURE(arguments);
         const auto refused = run_trifold(scratch.path, fmt::format("bench {} --device cpu --seconds 0.001", arguments));
         INFO(refused.err);

@@ -28,8 +28,8 @@ class Exported : public Contender {
         const PrivateDirectory directory;
         const std::filesystem::path path(directory.path());
         for (const auto& file : export_project({problem.spec, target})) formats::write_file(path / file.name, file.text);
-        const auto command = fmt::format("cd '{}' && {} -std=gnu11 {} -I. -shared -fPIC -o solver.so btd_solver.c -lm", path.string(),
-                                         compiler, flags);
+        const auto command =
+            fmt::format("cd '{}' && {} -std=gnu11 {} -I. -shared -fPIC -o solver.so btd_solver.c -lm", path.string(), compiler, flags);
         if (std::system(command.c_str()) == 0) library_ = ::dlopen((path / "solver.so").c_str(), RTLD_NOW | RTLD_LOCAL);
         if (library_ == nullptr) throw Error(fmt::format("'{}' made no library; give another --compilers or --flags", command));
         const auto bytes = find<std::size_t()>("btd_workspace_size")();
@@ -37,13 +37,11 @@ class Exported : public Contender {
         find<void*(void*)>("btd_init")(memory_.get());
     }
     std::vector<Step> steps() override {
-        return {{"factor",
-                 [this, call = find<Status(void*, const Real*, const Real*)>("btd_factor")] { check(call(memory_.get(), d_.data(), e_.data())); }},
+        return {{"factor", [this, call = find<Status(void*, const Real*, const Real*)>(
+                                      "btd_factor")] { check(call(memory_.get(), d_.data(), e_.data())); }},
                 {.operation = "factor_solve",
-                 .call =
-                     [this, call = find<Status(void*, const Real*, const Real*, const Real*, Real*)>("btd_factor_solve")] {
-                         check(call(memory_.get(), d_.data(), e_.data(), b_.data(), x_.data()));
-                     },
+                 .call = [this, call = find<Status(void*, const Real*, const Real*, const Real*, Real*)>(
+                                    "btd_factor_solve")] { check(call(memory_.get(), d_.data(), e_.data(), b_.data(), x_.data())); },
                  .solves = true}};
     }
     std::vector<double> take_solution() override { return {x_.begin(), x_.end()}; }

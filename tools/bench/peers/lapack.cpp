@@ -199,9 +199,8 @@ Peer lapack(int workers) {
 
 Peer openblas() {
     return opened({.name = "openblas", .families = {Family::tridiagonal}}, [](Peer& peer) {
-        peer.fits = of_family<ChainProblem>([](const ChainProblem& one) {
-            return fits(one) && one.spec.precision == Precision::f64 && one.spec.batch == 1;
-        });
+        peer.fits = of_family<ChainProblem>(
+            [](const ChainProblem& one) { return fits(one) && one.spec.precision == Precision::f64 && one.spec.batch == 1; });
         peer.make = [library = Library({"libopenblas.so.0"})](const Problem& problem, const DeviceTools&) {
             library.find<void(int)>("openblas_set_num_threads")(1);
             return std::make_unique<Sweep>(library, std::get<ChainProblem>(problem).system);

@@ -4,8 +4,8 @@
 
 namespace trifold::bench {
 
-/// NVIDIA's sparse direct solver, version 1. Chains and symmetric images: Cholesky of the lower triangle in rows, a batch as a uniform batch.
-/// General images and rows of blocks: LU of the whole matrix.
+/// NVIDIA's sparse direct solver, version 1. Chains and symmetric images: Cholesky of the lower triangle in rows, a batch as a uniform
+/// batch. General images and rows of blocks: LU of the whole matrix.
 Peer cudss();
 /// NVIDIA's incomplete factorization of rows of blocks, and its triangular solves by blocks and by numbers: of the whole matrix, and of
 /// what our preconditioner keeps of it.

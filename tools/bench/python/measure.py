@@ -33,18 +33,23 @@ def jax_on(device):
     return jax, chosen
 
 
+def seconds(call, wait=lambda _: None):
+    """(seconds, result) of call(); wait(result) ends the clock."""
+    start = time.perf_counter()
+    result = call()
+    wait(result)
+    return time.perf_counter() - start, result
+
+
 def median(call, make, wait, repeats, warm=2):
     """(median seconds, last result) of call(*make(i)): data are new and ready each time; wait(result) ends the clock."""
-    seconds, result = [], None
+    times, result = [], None
     for i in range(warm + repeats):
         arguments = make(i)
         wait(arguments)
-        start = time.perf_counter()
-        result = call(*arguments)
-        wait(result)
-        if i >= warm:
-            seconds.append(time.perf_counter() - start)
-    return statistics.median(seconds), result
+        time_of_call, result = seconds(lambda: call(*arguments), wait)  # noqa: B023
+        times.append(time_of_call)
+    return statistics.median(times[warm:]), result
 
 
 def close(name, actual, expected, tolerance):

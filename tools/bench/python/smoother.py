@@ -13,17 +13,13 @@ gradient, median; "stream" is a call of many that are enqueued together. Agreeme
 
 from __future__ import annotations
 
-import collections
 import functools
 import math
-import re
 import statistics
-import time
 
 import measure
 
 LOG_2_PI = math.log(2 * math.pi)
-KERNELS = ("fusion", "dot", "custom-call", "reduce", "copy", "transpose", "concatenate", "sort", "scatter", "gather")
 
 
 def make_parameters(jax, n, m, front, key):
@@ -135,24 +131,6 @@ def contenders(jax):
     }
 
 
-def operations(text):
-    """How many operations of compiled code are kernels or calls of libraries, by kind. Loops count as often as they go round."""
-    parts = re.split(r"\n(?=(?:ENTRY )?%\S+ \()", text)
-    bodies = {part.removeprefix("ENTRY ").split(" ", 1)[0]: part for part in parts}
-    return collections.Counter(_kinds(next(part for part in parts if part.startswith("ENTRY ")), bodies))
-
-
-def _kinds(body, bodies):
-    for line in body.splitlines():
-        kind = re.search(r"[])}] ([a-z][a-z-]*)\(", line.split(" = ", 1)[-1])
-        inside = re.search(r"(?:body|to_apply)=(%[^,\s]+)", line)
-        if kind and kind[1] in ("while", "call") and inside and inside[1] in bodies:
-            rounds = re.search(r'known_trip_count":\{"n":"(\d+)"', line)
-            yield from list(_kinds(bodies[inside[1]], bodies)) * int(rounds[1] if rounds else 1)
-        elif kind and kind[1] in KERNELS:
-            yield kind[1]
-
-
 def compare(name, result, expected):
     """Differences of a value and of gradients from those of trifold. Raises where they are not the same."""
     value = measure.close(f"value of {name}", result[0], expected[0], 1e-8)
@@ -161,18 +139,13 @@ def compare(name, result, expected):
 
 def stream_seconds(call, data, wait, calls):
     """Of one call among many that are enqueued before the device has done them."""
-    start = time.perf_counter()
-    results = [call(*data[i % len(data)]) for i in range(calls)]
-    wait(results)
-    return (time.perf_counter() - start) / calls
+    return measure.seconds(lambda: [call(*data[i % len(data)]) for i in range(calls)], wait)[0] / calls
 
 
 def measured(jax, function, make, repeats):
     """(numbers of a row, result of make(0))."""
-    start = time.perf_counter()
-    call = jax.jit(function).lower(*make(0)).compile()
-    row = {"compile_s": time.perf_counter() - start, "kinds": operations(call.as_text())}
-    row["operations"] = sum(row["kinds"].values())
+    compile_seconds, call = measure.seconds(lambda: jax.jit(function).lower(*make(0)).compile())
+    row = {"compile_s": compile_seconds}
     result = jax.block_until_ready(call(*make(0)))
     row["call_s"] = measure.median(call, make, jax.block_until_ready, repeats)[0]
     few, data = max(2, min(repeats, int(0.5 / row["call_s"]))), [make(i) for i in range(4)]
@@ -201,14 +174,10 @@ def main(arguments=None):
     jax, device = measure.jax_on(options.device)
     sizes = (3, 2, 5) if options.small else (24, 8, 203)
     batches = options.batches or ([1, 3] if options.small else [1, 64])
-    columns = ["N x n", "series", "what", "call", "of trifold", "stream", "operations", "compile", "value off", "gradient off"]
+    columns = ["N x n", "series", "what", "call", "of trifold", "stream", "compile", "value off", "gradient off"]
     table = measure.Table(f"Value and gradient of a log likelihood, float64, {device.device_kind}", columns)
     for batch in batches:
         run(jax, table, sizes, batch, options.repeats or (3 if options.small else 30))
-    print()
-    for row in table.rows:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in row["kinds"].most_common())
-        print(f"operations of {row['what']}, {row['series']} series: {kinds}")
     measure.write(options.json, options, [table])
     return table.rows
 

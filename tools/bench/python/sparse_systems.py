@@ -44,10 +44,7 @@ class Where:
 
     def seconds(self, call):
         self.wait()
-        begin = time.perf_counter()
-        result = call()
-        self.wait()
-        return time.perf_counter() - begin, result
+        return measure.seconds(call, lambda _: self.wait())
 
 
 def mesh(cells, block, random):

@@ -1,7 +1,8 @@
+#include "tools/trifold/bench.hpp"
+
 #include <fmt/format.h>
 
 #include "tools/bench/suites.hpp"
-#include "tools/trifold/bench.hpp"
 #include "tools/trifold/grid/verbs.hpp"
 
 namespace trifold::command {
@@ -57,13 +58,14 @@ int run(const BenchOptions& options, const std::string& matrices) {
     report.head("grid: images, by width and height", false);
     DeviceTools tools(device, tuning.workers == 1);
     for (const auto& spec : specs) {
-        const std::string name = !options.problem.empty() ? options.problem : spec.matrix == GridMatrix::symmetric ? "grid-anisotropic" : "grid-convection";
+        const std::string name = !options.problem.empty()               ? options.problem
+                                 : spec.matrix == GridMatrix::symmetric ? "grid-anisotropic"
+                                                                        : "grid-convection";
         const Problem problem = make_image(name, spec, seed);
         const auto size = fmt::format("{}x{}{}", spec.width, spec.height, spec.batch == 1 ? "" : fmt::format("x{}", spec.batch));
         Contest contest{
             .problem = problem,
-            .entries = {{"trifold",
-                         [&](DeviceTools& on) { return our_image(std::get<ImageProblem>(problem), device, tuning, on); }}},
+            .entries = {{"trifold", [&](DeviceTools& on) { return our_image(std::get<ImageProblem>(problem), device, tuning, on); }}},
             .tolerance = options.tolerance.value_or(spec.precision == Precision::f32 ? 1e-6 : 1e-14),
             .budget = options.budget(0.2)};
         for (auto& peer : entries_of(peers, problem)) contest.entries.push_back(std::move(peer));

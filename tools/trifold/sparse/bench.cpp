@@ -1,8 +1,9 @@
+#include "tools/trifold/bench.hpp"
+
 #include <fmt/format.h>
 
 #include "tools/bench/timing.hpp"
 #include "tools/problems/sparse.hpp"
-#include "tools/trifold/bench.hpp"
 #include "tools/trifold/input.hpp"
 #include "tools/trifold/sparse/options.hpp"
 #include "tools/trifold/sparse/verbs.hpp"
@@ -73,7 +74,8 @@ SparseProblem problem_of(const std::string& size, Precision precision, const Ben
 }
 
 BenchCase case_of(const SparseProblem& one, const std::string& size, const std::string& file) {
-    BenchCase result{"sparse", fmt::format("{} {}", size.empty() ? file : size, to_string(one.spec.precision)),
+    BenchCase result{"sparse",
+                     fmt::format("{} {}", size.empty() ? file : size, to_string(one.spec.precision)),
                      {{"case", one.name},
                       {"rows", one.pattern.rows()},
                       {"by_rows", one.pattern.mesh() == nullptr},
@@ -132,10 +134,10 @@ int run(const BenchOptions& options, const SparseBenchOptions& own) {
             Contest contest{.problem = problem, .entries = {}, .tolerance = 2 * one.rtol, .budget = budget};
             for (const auto& ranks : options.all_ranks())
                 if (ranks.count == 1)
-                    contest.entries.push_back({"trifold", [&](DeviceTools& on) {
-                                                   return our_sparse(one, device, tuning,
-                                                                     [&](const SparseSummary& s) { report.text(summary_text(s)); }, on);
-                                               }});
+                    contest.entries.push_back(
+                        {"trifold", [&](DeviceTools& on) {
+                             return our_sparse(one, device, tuning, [&](const SparseSummary& s) { report.text(summary_text(s)); }, on);
+                         }});
                 else
                     contest.entries.push_back({fmt::format("trifold, {} ranks", ranks.count),
                                                [&, ranks](DeviceTools&) { return our_sparse(one, ranks, tuning, budget); }});

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <map>
 
 #include "tools/bench/peers/peers.hpp"
@@ -46,9 +47,14 @@ class ChainBench {
     int run() {
         std::vector<const Suite*> chosen;
         for (const auto& name : options_.suites) chosen.push_back(&find_suite(name));
-        for (const auto* suite : chosen) check_tunings(sizes_of(*suite));
+        for (const auto* suite : chosen)
+            if (suite->mode != Mode::accuracy) check_tunings(sizes_of(*suite));
         report_.emplace(options_, device_, seed_, peers_);
         for (const auto* suite : chosen) {
+            if (suite->mode == Mode::accuracy) {
+                judge(*suite);
+                continue;
+            }
             report_->head(fmt::format("{}: {}", suite->name, suite->purpose), suite->mode == Mode::latency);
             is_first_ = true;
             for (const auto& size : sizes_of(*suite))
@@ -93,9 +99,15 @@ class ChainBench {
         spec.operations = {Operation::factor, Operation::solve, Operation::factor_solve};
         validate(spec);
         if (suite.mode == Mode::messages && precision != options_.precisions().front()) return;
-        BenchCase one{std::string(suite.name), fmt::format("{} {}", to_string(size), to_string(precision)),
-                      {{"horizon", spec.horizon}, {"block", spec.block}, {"batch", spec.batch}, {"rhs", rhs},
-                       {"precision", to_string(precision)}, {"schedule", ""}, {"variant", ""}}};
+        BenchCase one{std::string(suite.name),
+                      fmt::format("{} {}", to_string(size), to_string(precision)),
+                      {{"horizon", spec.horizon},
+                       {"block", spec.block},
+                       {"batch", spec.batch},
+                       {"rhs", rhs},
+                       {"precision", to_string(precision)},
+                       {"schedule", ""},
+                       {"variant", ""}}};
         if (options_.rhs.size() > 1) one.name += fmt::format(" m={}", rhs);
         const Problem problem = make_chain(options_.problem.empty() ? suite.problem : options_.problem, spec, seed_);
         const auto& chain = std::get<ChainProblem>(problem);
@@ -117,6 +129,57 @@ class ChainBench {
         }
         report_->measure(one, contest, tools_);
         is_first_ = false;
+    }
+
+    static bool has(std::string_view problem, std::int64_t block) {
+        return problem == "blockdss" ? block >= 8 : problem != "kalman" || block % 2 == 0;  // blockdss is rarely definite for small ones
+    }
+
+    /// Every problem that is defined for a size, by every schedule. With --quick every size and schedule, but not every pair of them.
+    void judge(const Suite& suite) {
+        constexpr std::array schedules{"auto",      "sequential", "single-stage", "multi-stage",   "partitioned:2", "partitioned:5",
+                                       "twisted:2", "twisted:5",  "recursive:2",  "recursive:4:3", "segments:3,2",  "segments:7"};
+        const auto sizes = options_.sizes_or<Size>(suite.sizes, parse_size, [](const std::vector<Size>& all) { return all; });
+        report_->text(fmt::format("{}: {}\n", suite.name, suite.purpose));
+        Progress progress(static_cast<int>(sizes.size()));
+        for (std::size_t k = 0; k < sizes.size(); ++k) {
+            const auto& size = sizes[k];
+            progress.step(to_string(size));
+            if (options_.quick && k % 7 != 0) continue;
+            std::vector<std::string> named;
+            for (std::size_t s = 0; s < schedules.size(); ++s)
+                if (!options_.quick || (k + s) % 6 == 0) named.emplace_back(schedules[s]);
+            if (own_.schedules != std::vector<std::string>{"auto"}) named = own_.schedules;
+            for (const auto* name : {"socu", "blockdss", "kalman"})
+                for (const auto precision : options_.precisions())
+                    if (has(name, size.block)) judge(suite, size, name, precision, named);
+        }
+    }
+
+    void judge(const Suite& suite, const Size& size, const std::string& name, Precision precision,
+               const std::vector<std::string>& schedules) {
+        Spec spec{.block = size.block, .horizon = size.horizon, .precision = precision, .rhs = options_.rhs.front(), .batch = size.batch};
+        const Problem problem = make_chain(name, spec, seed_);
+        std::vector<std::vector<Level>> done;  // short horizons turn different names into the same schedule
+        for (const auto& schedule : schedules) {
+            if (schedule != "auto") {
+                auto levels = parse_schedule(schedule, size.horizon).levels;
+                if (std::ranges::find(done, levels) != done.end()) continue;
+                done.push_back(std::move(levels));
+            }
+            const Tuning tuning{schedule, own_.variants.front(), workers_};
+            const Contest contest{.problem = problem,
+                                  .entries = {{"trifold",
+                                               [&](DeviceTools& tools) {
+                                                   return our_chain(std::get<ChainProblem>(problem), device_, tuning, form_, tools);
+                                               }}},
+                                  .tolerance = options_.tolerance.value_or(precision == Precision::f32 ? 1e-6 : 1e-14),
+                                  .budget = {.seconds = 0, .least_runs = 1}};
+            report_->judge({std::string(suite.name),
+                            fmt::format("{} {}", name, to_string(precision)),
+                            {{"problem", name}, {"precision", to_string(precision)}}},
+                           fmt::format("{} {}", to_string(size), schedule), contest, tools_);
+        }
     }
 
     std::vector<Entry> ours(const Suite& suite, const BenchCase& one, const ChainProblem& chain) {
@@ -175,7 +238,9 @@ std::function<int()> tridiagonal_bench(CLI::App& app, const BenchOptions& option
     app.add_option("--schedule", own->schedules, "One or more, each is measured")->capture_default_str();
     app.add_option("--variant", own->variants, "Of the kernels, one or more; suite compile takes auto")->capture_default_str();
     app.add_option("--rate", own->rates, "Calls a second in suite latency, one or more")->capture_default_str();
-    app.add_option("--order", own->order, "How the blocks of D and E are stored")->check(CLI::IsMember({"row", "column"}))->capture_default_str();
+    app.add_option("--order", own->order, "How the blocks of D and E are stored")
+        ->check(CLI::IsMember({"row", "column"}))
+        ->capture_default_str();
     app.add_option("--panel", own->panel, "Right-hand sides that kernels take at once; all of a call when it is not given");
     app.add_option("--shards", own->shards, "Blocks of each rank; by the model when they are not given");
     app.add_option("--export", own->target, "Measures exported C beside it, for this target, such as c99:avx2");

@@ -58,10 +58,13 @@ HostSolver make_with(const HostProblem& problem) {
     for (const int fill : {0, 1}) {
         const auto factors = std::make_shared<std::unique_ptr<typename Dunes<Block>::Factors>>();
         const auto name = "fill " + std::to_string(fill), solve = "BiCGSTAB, " + name;
-        solver.steps.push_back({"ILU, " + name, [=] { *factors = std::make_unique<typename Dunes<Block>::Factors>(all->a, fill, 1.0); }, false, true});
-        solver.steps.push_back({solve, [=, rtol = problem.rtol, x = solver.x, iterations = solver.iterations] {
+        solver.steps.push_back(
+            {"ILU, " + name, [=] { *factors = std::make_unique<typename Dunes<Block>::Factors>(all->a, fill, 1.0); }, false, true});
+        solver.steps.push_back({solve,
+                                [=, rtol = problem.rtol, x = solver.x, iterations = solver.iterations] {
                                     (*iterations)[solve] = all->solve(**factors, rtol, *x);
-                                }, true, true});
+                                },
+                                true, true});
     }
     return solver;
 }

@@ -21,7 +21,8 @@ std::shared_ptr<Rows> rows_of(const formats::BlockRows& a) {
         for (auto k = a.starts[static_cast<std::size_t>(row)]; k < a.starts[static_cast<std::size_t>(row) + 1]; ++k)
             for (std::int64_t i = 0; i < n; ++i)
                 for (std::int64_t j = 0; j < n; ++j)
-                    all.emplace_back(static_cast<int>(row * n + i), static_cast<int>(a.columns[static_cast<std::size_t>(k)] * n + j), *value++);
+                    all.emplace_back(static_cast<int>(row * n + i), static_cast<int>(a.columns[static_cast<std::size_t>(k)] * n + j),
+                                     *value++);
     rows->setFromTriplets(all.begin(), all.end());
     return rows;
 }
@@ -37,18 +38,21 @@ HostSolver make(const HostProblem& problem) {
     HostSolver solver;
     const auto a = rows_of(problem.a);
     const auto& b = problem.b;
-    for (const auto& [name, drop, fill] : {Strength{"drop 1e-2, fill 2", 1e-2, 2}, {"drop 1e-3, fill 4", 1e-3, 4}, {"drop 1e-4, fill 8", 1e-4, 8}}) {
+    for (const auto& [name, drop, fill] :
+         {Strength{"drop 1e-2, fill 2", 1e-2, 2}, {"drop 1e-3, fill 4", 1e-3, 4}, {"drop 1e-4, fill 8", 1e-4, 8}}) {
         const auto one = std::make_shared<Solver>();
         one->preconditioner().setDroptol(drop);
         one->preconditioner().setFillfactor(fill);
         one->setTolerance(problem.rtol);
         solver.steps.push_back({"ILUT, " + name, [a, one] { one->compute(*a); }, false, true});
         const auto solve = "BiCGSTAB, " + name;
-        solver.steps.push_back({solve, [=, &b, x = solver.x, iterations = solver.iterations] {
+        solver.steps.push_back({solve,
+                                [=, &b, x = solver.x, iterations = solver.iterations] {
                                     const Eigen::VectorXd found = one->solve(Vector(b.data(), static_cast<Eigen::Index>(b.size())));
                                     x->assign(found.begin(), found.end());
                                     (*iterations)[solve] = one->iterations();
-                                }, true, true});
+                                },
+                                true, true});
     }
     return solver;
 }
