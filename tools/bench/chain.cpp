@@ -22,8 +22,8 @@ void tell(std::vector<Result>& results, const Choice& choice, const std::string&
     }
 }
 
-/// E by columns.
-std::vector<double> turned(const formats::System& system, Order order) {
+/// E with its blocks by rows or by columns.
+std::vector<double> by_order(const formats::System& system, Order order) {
     auto e = system.e;
     const auto n = system.block, square = n * n;
     for (std::int64_t k = 0; order == Order::column_major && k < static_cast<std::int64_t>(e.size()); ++k) {
@@ -40,7 +40,7 @@ class OurChain : public Contender {
           precision_(plan.choice().spec.precision),
           columns_(system.rhs),
           d_(tools, system.d, precision_),
-          e_(tools, turned(system, order), precision_),
+          e_(tools, by_order(system, order), precision_),
           b_(tools, system.b, precision_),
           x_(tools, system.b, precision_),
           stream_{tools.stream()} {
@@ -148,7 +148,7 @@ class AtRates : public Contender {
     DeviceTools& tools_;
 };
 
-/// What a shell command writes to standard output.
+/// Standard output of a shell command.
 std::string output_of(const std::string& command) {
     std::string text;
     auto* pipe = ::popen(command.c_str(), "r");

@@ -54,7 +54,7 @@ class Contender {
     virtual std::vector<double> take_solution() = 0;
     /// After all steps: adds what else is known, and throws where a solution failed.
     virtual void complete(std::vector<Result>&) {}
-    /// Of the solution of the last step.
+    /// Takes the residual of the last step's solution.
     virtual void check(const Problem& problem, Result& result) { result.residual = residual_of(problem, take_solution()); }
 };
 
@@ -66,7 +66,7 @@ struct Peer {
     std::function<bool(const Problem&)> fits = {};
     std::function<std::unique_ptr<Contender>(const Problem&, const DeviceTools&)> make = {};
 };
-/// All that could run beside a device; those on the host with this many threads.
+/// All peers that could run on a device or on its host, there with this many threads.
 std::vector<Peer> find_peers(Family family, const Device& device, int workers);
 
 /// An array on the device in a precision, `mixed` as f64.

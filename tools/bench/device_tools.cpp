@@ -28,7 +28,7 @@ class Driver {
         if (result != 0) throw DeviceError(std::string(name) + " failed with error " + std::to_string(result));
     }
 
-    /// The same where nobody could be told of an error: a launch that failed makes every later call fail.
+    /// A call where no caller could be told of an error: a launch that failed makes every later call fail.
     template <class... Arguments>
     void release(const char* name, Arguments... arguments) const noexcept {
         try {

@@ -11,14 +11,13 @@ struct ChainForm {
 };
 std::unique_ptr<Contender> our_chain(const ChainProblem& problem, const Device& device, const Tuning& tuning, const ChainForm& form,
                                      const DeviceTools& tools);
-/// Each system of a batch by a solver of its own, one after another, or on one thread what others do on several: what a batch and threads
-/// are compared with, as peers.
+/// Our own solvers as peers: `one-thread`, and `one-by-one` for a batch, whose systems have a solver each.
 std::vector<Peer> our_peers(int workers);
-/// Calls of a solver's last operation at each rate, and of its kernels alone.
+/// Calls a solver's last operation at each rate; on a GPU times are also taken of its kernels alone.
 std::unique_ptr<Contender> at_rates(std::unique_ptr<Contender> solver, const std::vector<double>& calls_per_second, DeviceTools& tools);
 /// The least that a call can be, at the same rates: its tail is that of the driver and the host.
 std::unique_ptr<Contender> copy_at_rates(const std::vector<double>& calls_per_second, DeviceTools& tools);
-/// What it takes until a new process has its kernels: generated and compiled, or read from the cache, and loaded.
+/// Measures how long a new process waits for its kernels: generated and compiled, or read from the cache, and loaded.
 std::unique_ptr<Contender> starts(const ChainProblem& problem, const std::string& device, const Tuning& tuning);
 
 std::unique_ptr<Contender> our_image(const ImageProblem& problem, const Device& device, const GridTuning& tuning, const DeviceTools& tools);

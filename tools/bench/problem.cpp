@@ -16,7 +16,7 @@ namespace {
 
 std::size_t at(std::int64_t k) { return static_cast<std::size_t>(k); }
 
-/// What a device holds in single precision is what its solution is checked against.
+/// A device holds rounded values in single precision, and its solution is checked against these.
 void round_to(Precision precision, std::initializer_list<std::vector<double>*> arrays) {
     if (precision != Precision::f32) return;
     for (auto* values : arrays)

@@ -11,7 +11,7 @@
 #include "tools/formats/block_rows.hpp"
 #include "tools/formats/grid.hpp"
 
-/// What solvers are measured on: systems as the device has them, in double.
+/// Problems that solvers are measured on: systems as the device has them, in double.
 namespace trifold::bench {
 
 struct ChainProblem {
@@ -24,7 +24,7 @@ struct ImageProblem {
     formats::GridSystem system;
 };
 
-/// What our solver has found, for others to be compared with.
+/// Results of our solver that others are compared with.
 struct OurSparseResult {
     std::vector<std::int32_t> parts;          ///< the subdomain of each row of blocks
     std::vector<double> applied, x, history;  ///< M^-1 b, and the solution

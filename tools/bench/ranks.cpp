@@ -27,7 +27,7 @@ std::vector<double> gathered(Transport& hosts, std::vector<double> mine) {
     return mine;
 }
 
-/// What was measured already.
+/// Results that ranks have measured together.
 class Measured : public Contender {
   public:
     std::vector<Step> steps() override {

@@ -3,7 +3,7 @@
 
 namespace trifold::bench {
 
-/// What one rank does.
+/// Makes the contender of one rank.
 using MakeRank = std::function<std::unique_ptr<Contender>(const std::shared_ptr<Transport>&, const Device&, const DeviceTools&)>;
 
 /// Measures steps that all ranks make together; the contender has the results. `gathers`: each rank has a part of the solution, else all

@@ -14,7 +14,7 @@ double now();
 /// the host enqueues the timed one, so that only kernels are timed.
 std::vector<double> time_step(DeviceTools& tools, const Step& step, const Budget& budget);
 
-/// The same on a processor for steps of several solvers, in rounds of all of them: what disturbs one disturbs all. Each works for a
+/// Times steps of several solvers on a processor in rounds of all of them: what disturbs one disturbs all. Each works for a
 /// millisecond before its time is taken, so that its data are back in the caches.
 std::vector<std::vector<double>> time_by_turns(DeviceTools& tools, const std::vector<Step>& steps, const Budget& budget);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
 #include <random>
 
 #include "tools/bench/timing.hpp"
@@ -172,7 +173,8 @@ void BenchReport::judge(const BenchCase& one, const std::string& where, const be
                         if (result.operation != "factor_solve") return;  // its residual is the worst of all operations
                         tell(here, result, contest.tolerance);
                         ++worst.solutions;
-                        if (!(*result.residual <= worst.residual)) worst.residual = *result.residual, worst.where = where;
+                        if (!(*result.residual <= worst.residual) && !std::isnan(worst.residual))
+                            worst.residual = *result.residual, worst.where = where;
                     },
                     [&](const std::string& solver, const std::string& message) { fail(here, solver, message); }});
 }

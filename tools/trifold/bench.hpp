@@ -29,7 +29,7 @@ struct BenchOptions {
     std::shared_ptr<Transport> transport;  ///< this process is one of several ranks
 
     bool has_ranks() const { return transport != nullptr || ranks != std::vector{1}; }
-    /// Of one device, or of the first rank that is here.
+    /// The device, or that of the first rank that is here.
     Device one_device() const { return device_of(transport != nullptr ? transport->rank() : 0); }
     Device device_of(int rank) const;
     int workers_on(const Device& device) const;
@@ -38,7 +38,7 @@ struct BenchOptions {
     std::uint64_t seed_or_new() const;
     bench::Budget budget(double standard) const;
     std::vector<Precision> precisions() const;
-    /// Those of `sizes`, read by `parse`; else the suite's, made small by `make_quick` for --quick.
+    /// Sizes of `sizes`, read by `parse`; else the suite's, made small by `make_quick` for --quick.
     template <class Size>
     std::vector<Size> sizes_or(const std::vector<Size>& of_suite, Size (*parse)(std::string_view),
                                std::vector<Size> (*make_quick)(const std::vector<Size>&)) const {
@@ -47,11 +47,11 @@ struct BenchOptions {
         for (const auto& size : sizes) given.push_back(parse(size));
         return given;
     }
-    /// Those that --peers names, in its order. Throws SpecError for a name that there is not.
+    /// Peers that --peers names, in its order. Throws SpecError for a name that there is not.
     std::vector<bench::Peer> chosen_peers(bench::Family family) const;
 };
 
-/// What a row of results is about.
+/// A problem as results name it.
 struct BenchCase {
     std::string suite, name;
     Json json;  ///< the problem
@@ -67,7 +67,7 @@ class BenchReport {
     void head(const std::string& title, bool rates) const;
     /// Measures a problem, prints its results, and writes down all that was measured so far: a run that is cut off leaves it.
     void measure(const BenchCase& one, const bench::Contest& contest, DeviceTools& tools);
-    /// The same where times do not count: of all solutions of `one` the worst is in the results, with how many there were.
+    /// Solves a problem for its residual alone: the worst of all solutions of `one` is in the results, with how many there were.
     void judge(const BenchCase& one, const std::string& where, const bench::Contest& contest, DeviceTools& tools);
     /// Returns the exit status.
     int end();

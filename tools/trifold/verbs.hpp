@@ -26,7 +26,7 @@ Action add_export(CLI::App& app, const bool& json, Families families);
 Action add_explain(CLI::App& app, const bool& json, Families families);
 Action add_problem(CLI::App& app, const bool& json, Families families);
 Action add_bench(CLI::App& app, const bool& json, Families families);
-/// The same for one of several ranks, whose transport is there by the time the action runs.
+/// `bench` for one of several ranks, whose transport is there by the time the action runs.
 Action add_bench_of_rank(CLI::App& app, const bool& json, Families families, const std::shared_ptr<Transport>& transport);
 /// These know no family.
 Action add_cache(CLI::App& app, const bool& json);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "tests/tools/cli/command.hpp"
@@ -148,6 +149,27 @@ TEST_CASE("bench: pairs of schedule and variant that do not exist are left out")
     CHECK(all["failures"].empty());
     CHECK(run_trifold(scratch.path, "bench block --size 7x3 --schedule multi-stage --variant intervals" + brief).status == 2);
     CHECK(run_trifold(scratch.path, pairs + "tile chess" + brief).status == 2);
+}
+
+TEST_CASE("bench: accuracy has the worst residual of each problem, over sizes and schedules") {
+    const Scratch scratch;
+    const std::string sizes = "accuracy --size 5x8 7x3 --schedule sequential multi-stage --peers none --seed 1";
+    const auto all = bench(scratch, sizes);
+    std::map<std::string, int> solutions;
+    for (const auto& result : all["results"]) {
+        const auto precision = result["precision"].get<std::string>();
+        solutions[result["problem"].get<std::string>() + " " + precision] = result["solutions"].get<int>();
+        CHECK(result["relative_residual"].get<double>() > 0);
+        CHECK(result["relative_residual"].get<double>() <= (precision == "f64" ? 1e-14 : 1e-6));
+        CHECK(result["where"].get<std::string>().find('x') == 1);
+    }
+    CHECK(solutions ==
+          std::map<std::string, int>{
+              {"blockdss f32", 2}, {"blockdss f64", 2}, {"kalman f32", 2}, {"kalman f64", 2}, {"socu f32", 4}, {"socu f64", 4}});
+    const auto strict = run_trifold(scratch.path, "bench " + sizes + " --precision f64 --tolerance 0" + brief);
+    CHECK(strict.status == 1);
+    CHECK(strict.err.find("above the tolerance") != std::string::npos);
+    CHECK(strict.out.find("solved, the worst residual") != std::string::npos);
 }
 
 TEST_CASE("bench: latency at a given rate") {

@@ -33,7 +33,7 @@ class OnHost : public Contender {
     HostSolver solver_;
 };
 
-/// The module beside the program, which is built where some of the headers are found.
+/// Opens the module in the program's folder, which has the peers whose headers were found.
 HostPeers load() {
     HostPeers peers;
     try {

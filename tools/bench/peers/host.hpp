@@ -30,7 +30,7 @@ struct HostSolver {
 };
 
 using HostPeers = std::map<std::string, std::function<HostSolver(const HostProblem&)>>;
-/// What the module has under the name "trifold_bench_peers".
+/// The module's function "trifold_bench_peers".
 using AddHostPeers = void(HostPeers&);
 
 }  // namespace trifold::bench
