@@ -20,8 +20,8 @@ Size parse_size(std::string_view text);
 /// else.
 std::optional<std::array<std::int64_t, 3>> parse_numbers(std::string_view text, int least);
 
-/// How a suite is timed: operations one after another; single calls at a given rate, by the host's clock; the making of a Plan; messages between
-/// ranks. In `accuracy` only residuals count.
+/// How a suite is timed: operations one after another; single calls at a given rate, by the host's clock; the making of a Plan; messages
+/// between ranks. In `accuracy` only residuals count.
 enum class Mode { throughput, latency, compile, messages, accuracy };
 
 struct Suite {
