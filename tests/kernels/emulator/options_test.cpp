@@ -277,17 +277,18 @@ TEST_CASE("emulated: diagonals and shifts are added where D is loaded") {
 
 TEST_CASE("emulated: pivots below the floor are raised and counted") {
     for (const auto& [variant, schedule] : ways({"sequential"})) {
-        // A block of ones has one good pivot; the rest of it is zero. The second block is sound.
+        // A block of ones has one good pivot, and another where an entry is 2, its largest; the rest is zero. The second block is sound.
         Case test({.block = 9, .horizon = 2}, schedule, variant, 9);
         for (std::int64_t r = 0; r < 9; ++r)
             for (std::int64_t c = 0; c <= r; ++c) test.d(0, 0, r, c) = 1;
+        test.d(0, 0, 4, 4) = 2;
         for (auto& value : test.user.e) value = 0;
         auto args = test.args();
         args.pivot_floor = 1e-3;
         test.unit.run(Operation::factor, args);
         CHECK(test.status(0).block == -1);
-        CHECK(test.status(0).floors == 8);
-        const double expected = 8 * std::log(1e-3) + 2 * test.systems[0].d[1].llt().matrixLLT().diagonal().array().log().sum();
+        CHECK(test.status(0).floors == 7);
+        const double expected = 7 * std::log(2e-3) + 2 * test.systems[0].d[1].llt().matrixLLT().diagonal().array().log().sum();
         CHECK(test.log_determinant(0) == doctest::Approx(expected).epsilon(1e-13));
     }
 }

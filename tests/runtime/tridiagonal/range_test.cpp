@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <trifold/trifold.h>
 
+#include <array>
 #include <cfenv>
 #include <cmath>
 #include <limits>
@@ -99,6 +100,33 @@ TEST_CASE("the C interface tells the range") {
     CHECK(trifold_solve_host_f64(solver, &tiny, &x, nullptr) == TRIFOLD_OK);
     CHECK(trifold_outcomes(solver, &outcome, 1, nullptr) == TRIFOLD_OK);
     CHECK(outcome.range == TRIFOLD_RANGE_QUADRATIC);  // 1e-400
+    trifold_solver_destroy(solver);
+    trifold_plan_destroy(plan);
+}
+
+TEST_CASE("the C interface tells raised pivots, and an inverse beyond the range") {
+    trifold_spec spec;
+    trifold_spec_init(&spec, 1, 2);
+    spec.operations |= TRIFOLD_INVERSE;
+    trifold_options options;
+    trifold_options_init(&options);
+    options.pivot_floor = 0.25;
+    trifold_plan* plan = nullptr;
+    trifold_solver* solver = nullptr;
+    REQUIRE(trifold_plan_create(&spec, "cpu", nullptr, &plan) == TRIFOLD_OK);
+    REQUIRE(trifold_solver_create(plan, nullptr, 0, &solver) == TRIFOLD_OK);
+    trifold_outcome outcome{};
+    const std::array indefinite{1.0, -1.0}, tiny{1e-306, 1.001e-304};
+    const double none = 0, coupling = 1e-305;
+    CHECK(trifold_factor_host_f64(solver, indefinite.data(), &none, &options) == TRIFOLD_OK);
+    CHECK(trifold_outcomes(solver, &outcome, 1, nullptr) == TRIFOLD_OK);
+    CHECK(outcome.floors == 1);
+    std::array<double, 2> diagonal{};
+    double below = 0;
+    CHECK(trifold_factor_host_f64(solver, tiny.data(), &coupling, nullptr) == TRIFOLD_OK);
+    CHECK(trifold_selected_inverse_host_f64(solver, diagonal.data(), &below, nullptr) == TRIFOLD_OK);
+    CHECK(trifold_outcomes(solver, &outcome, 1, nullptr) == TRIFOLD_OK);
+    CHECK(outcome.range == TRIFOLD_RANGE_INVERSE);  // 1e309
     trifold_solver_destroy(solver);
     trifold_plan_destroy(plan);
 }
