@@ -11,7 +11,7 @@ import sys
 import tokenize
 
 FOLDERS = ("generator", "runtime", "templates", "tests", "tools")
-EXEMPT = ("tools/bench/", "tests/tools/bench/", "tools/problems/")
+EXEMPT = ()
 IDIOMS = re.compile(r"so many|anew|nobody|beside|on (?:its|their) way|in turn", re.IGNORECASE)
 BEGINNINGS = re.compile(r"(?:Those|Where|As|The same)\b")
 # Folders where comments begin with neither of these either, and those in them that still have such comments.
