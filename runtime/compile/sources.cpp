@@ -105,8 +105,7 @@ std::string external_source(const Unit& unit) {
     const auto path = switch_value("TRIFOLD_EXTERNAL_SOURCE");
     if (path.empty()) return {};
     std::error_code missing;
-    const fs::path file =
-        fs::is_directory(path, missing) ? path + "/" + unit.id + source_extension(unit.target.backend) : path;
+    const fs::path file = fs::is_directory(path, missing) ? path + "/" + unit.id + source_extension(unit.target.backend) : path;
     if (file != path && !fs::exists(file, missing)) return {};
     auto text = read_file(file);
     if (!text) throw SpecError(fmt::format("TRIFOLD_EXTERNAL_SOURCE names '{}', which cannot be read", file.string()));

@@ -150,7 +150,7 @@ class DriverOver : public Driver {
     void call(const Symbol<Function>& symbol, Given... given) const {
         check(symbol(given...), symbol.name);
     }
-    /// What a function writes to its first argument.
+    /// The result that a function writes to its first argument.
     template <class Made, class... Parameters, class... Given>
     Made made_by(const Symbol<typename Api::Result(Made*, Parameters...)>& symbol, Given... given) const {
         Made made{};

@@ -23,7 +23,7 @@ class DeviceTools {
     void synchronize() const;
     /// What `work` puts on the stream, captured in a graph of ours; each call of the result replays it. On the CPU: `work`.
     std::function<void()> capture(std::function<void()> work) const;
-    /// The same with events around it in the graph: each call of the result replays it, waits, and returns the milliseconds between them,
+    /// Captures with events around the work: each call of the result replays it, waits, and returns the milliseconds between them,
     /// in which the host has no part.
     std::function<double()> capture_timed(std::function<void()> work);
     /// Milliseconds between the two: events on the stream, so that no host work is timed.

@@ -4,7 +4,7 @@
 /// Our solvers as contenders.
 namespace trifold::bench {
 
-/// How a chain is given to our solver, besides its Spec.
+/// Options by which our solver is given a chain, other than its Spec.
 struct ChainForm {
     Order order = Order::row_major;
     std::int64_t panel = 0;  ///< the Spec's rhs, where a call has more of them; 0: all

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws the JSON of `trifold bench`: our curves, the peers' and the floor, and published numbers beside them."""
+"""Draws the JSON of `trifold bench`: our curves, the peers' and the floor, and published numbers with them."""
 
 import argparse
 import io
@@ -51,7 +51,7 @@ def size_text(key):
 
 
 class Axis:
-    """N or n where only that varies, else the sizes one beside the other."""
+    """N or n where only that varies, else the sizes, one after the other."""
 
     def __init__(self, results):
         self.sizes = list(dict.fromkeys(size(result) for result in results))
@@ -185,7 +185,7 @@ def draw(suite, results, published):
 
 
 def save(figure, path):
-    """The same results give the same bytes. A PNG is a picture of a page: 32 colours do for lines, and keep it below 60 KB."""
+    """Saves a figure: equal results give equal bytes. A PNG is a picture of a page: 32 colours do for lines, and keep it below 60 KB."""
     if not path.endswith(".png"):
         figure.savefig(path, metadata={"Date": None})
         return

@@ -37,7 +37,7 @@ const Suite& find_suite(std::string_view name);
 /// Width, height and the batch of images. Sides of 2^k + 1, which halve evenly, and primes, which do not; a batch of small images.
 const std::vector<std::array<std::int64_t, 3>>& image_sizes();
 
-/// The same sizes with N or, in a batch, the number of systems divided by 64, each once.
+/// Sizes as given, but with N or, in a batch, the number of systems divided by 64, each once.
 std::vector<Size> quick(const std::vector<Size>& sizes);
 
 }  // namespace trifold::bench

@@ -138,7 +138,7 @@ Matrix random_orthogonal(std::int64_t n, Random& random) {
     return u;
 }
 
-/// The same model at every step.
+/// A model that is the same at every step.
 struct KalmanModel {
     std::int64_t n, observations;
     Matrix transition, observe, noise_root, precision;  // G, H, a root of Q, Q^-1

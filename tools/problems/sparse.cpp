@@ -22,7 +22,7 @@ class Assembly {
         matrix_.rows = matrix_.columns = cells.count() * block;
     }
     std::int64_t row(std::int64_t x, std::int64_t y, std::int64_t z = 0) const { return x + cells.width * (y + cells.height * z); }
-    /// The same number for each component.
+    /// Adds a number for each component.
     void add(std::int64_t row, std::int64_t column, double value) {
         for (std::int64_t i = 0; i < block_; ++i) add(row, i, column, i, value);
     }
@@ -104,7 +104,7 @@ void convection(Assembly& a) {
     for (std::int64_t y = 0; y < c.height; ++y) a.add(a.row(0, y), a.row(0, y), 1);  // held where the flow comes in
 }
 
-/// Permeabilities of cells: each layer has a mean of its own and a sum of waves around it, which are long beside a cell.
+/// Permeabilities of cells: each layer has a mean of its own and a sum of waves around it, which are much longer than a cell.
 std::vector<double> permeabilities(Assembly& a) {
     constexpr int waves = 12;
     constexpr double deviation_of_layers = 1.5, deviation = 1.5;

@@ -55,7 +55,7 @@ TEST_CASE("a cache of no number keeps the values that somebody holds") {
     CHECK(get("a") == first);
     CHECK(get("b") == second);
     CHECK(*get("c") == 3);
-    CHECK(*get("c") == 4);  // nobody held it
+    CHECK(*get("c") == 4);  // it was not held
     CHECK(get("a") == first);
 }
 

@@ -195,7 +195,7 @@ struct Vector {
     double* values = nullptr;
 };
 
-/// The same numbers by rows: where each is in an array of blocks.
+/// Numbers by rows, each with its place in an array of blocks.
 struct Places {
     std::vector<int> starts{0}, columns, places;
     Places(int rows, const int* of_rows, const int* of_blocks, int block) {

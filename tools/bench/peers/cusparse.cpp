@@ -42,7 +42,7 @@ formats::BlockRows within(const formats::BlockRows& a, const std::vector<std::in
     return kept;
 }
 
-/// Where all triangular solves read and write, and what they need.
+/// Arrays that all triangular solves read and write, and what they need.
 struct Place {
     const Library& library;
     const DeviceTools& tools;
@@ -149,7 +149,7 @@ class BlockFactors {
     std::vector<std::shared_ptr<void>> rooms_;  // of the factorization, L and U
 };
 
-/// The same factors as rows of numbers, by SpSV.
+/// Factors as rows of numbers, by SpSV.
 class NumberFactors {
   public:
     explicit NumberFactors(const Place& place) : place_(place) {}

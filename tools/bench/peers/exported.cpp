@@ -12,7 +12,7 @@
 namespace trifold::bench {
 namespace {
 
-/// As in an exported header.
+/// Has the members that it has in an exported header.
 struct Status {
     int code, block, row;
 };

@@ -171,7 +171,7 @@ def check_dense(library, horizon, n):
     x, w = (np.linalg.solve(A, vector.reshape(-1)) for vector in (b, weights))
 
     def gradients(whole):
-        """Those of D, which are symmetric, and of E, from that of all entries of A."""
+        """Gradients by D, which are symmetric, and by E, from that by all entries of A."""
         blocks = (whole + whole.T).reshape(horizon, n, horizon, n)
         mine = np.stack([blocks[i, :, i] / 2 for i in range(horizon)])
         return mine, np.stack([blocks[i + 1, :, i] for i in range(horizon - 1)]) if horizon > 1 else E

@@ -1,4 +1,4 @@
-"""Whole solutions of sparse systems: trifold.sparse beside bicgstab with spilu's factors and with a Jacobi preconditioner.
+"""Whole solutions of sparse systems: trifold.sparse next to bicgstab with spilu's factors and with a Jacobi preconditioner.
 
     trifold problem sparse-rock --iterative --mesh 60x220x85 -o rock
     python tools/bench/python/sparse_systems.py --device cuda rock/A.mtx:1 128x128x128:3
