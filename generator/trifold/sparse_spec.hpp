@@ -88,7 +88,8 @@ class SparsePattern {
   private:
     struct Data;
     template <class Start, class Column>
-    static std::shared_ptr<const Data> checked(std::span<const Start> starts, std::span<const Column> columns);
+    [[gnu::visibility("hidden")]] static std::shared_ptr<const Data> checked(std::span<const Start> starts,
+                                                                             std::span<const Column> columns);
     std::shared_ptr<const Data> data_;
 };
 /// The mesh of a pattern: the one that it was made of, or the one whose cells its rows are, x first, then y, then z.

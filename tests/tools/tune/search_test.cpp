@@ -111,7 +111,7 @@ TEST_CASE("search: what failed cannot win, and where the default fails the best 
     CHECK(!decide({}));
 }
 
-TEST_CASE("search: a planted best is found; quick tries pairs, full also knobs, and the default comes first") {
+TEST_CASE("search: a planted best is found, quick tries pairs, full also knobs, and the default comes first") {
     MadeUp device;
     const auto space = made_up_space();
     const auto quick = search(space, strategy_of(Effort::quick), device.measure());

@@ -38,7 +38,7 @@ struct Case {
 
 }  // namespace
 
-TEST_CASE("tune export: the user's wisdom file, with what it had of other problems; other generators are left out") {
+TEST_CASE("tune export: the user's wisdom file, with what it had of other problems, other generators are left out") {
     const Case a;
     auto old = usable(64, "sequential", 5e-4);
     old.generator = "0.0.1-00000000";
