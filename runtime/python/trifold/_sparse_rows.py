@@ -101,12 +101,12 @@ def compressed(A: Any) -> Any:
 
 
 def rows_of(A: Any, block: Any) -> Rows:
-    A = A.get() if is_cupy(A) and hasattr(A, "get") else A
-    _expect_matrix(A)
-    given, A = A, compressed(A)
-    _expect_columns(A)
-    block = _block_of(A, block)
-    rows = A.tocsr() if block == 1 else A.tobsr(blocksize=(block, block))
+    given: Any = A.get() if is_cupy(A) and hasattr(A, "get") else A
+    _expect_matrix(given)
+    matrix: Any = compressed(given)
+    _expect_columns(matrix)
+    block = _block_of(matrix, block)
+    rows = matrix.tocsr() if block == 1 else matrix.tobsr(blocksize=(block, block))
     if not rows.has_canonical_format:
         rows = rows.copy()
         rows.sort_indices()
@@ -116,8 +116,8 @@ def rows_of(A: Any, block: Any) -> Rows:
     if len(columns) > _MOST_INDEX:
         raise SpecError(f"A has {len(columns)} blocks; at most {_MOST_INDEX} can be indexed")
     listed = given.format in _LISTED
-    as_it_is = rows is A is given and len(columns) == len(rows.indices)
-    at = _places(A, block, starts, columns) if listed and not as_it_is else None
+    as_it_is = rows is matrix is given and len(columns) == len(rows.indices)
+    at = _places(matrix, block, starts, columns) if listed and not as_it_is else None
     if at is not None and len(at) == given.data.size == values.size and (at == np.arange(len(at))).all():
         at = None
     return Rows(starts, columns, values, block, rows.shape, Places(given.format, given.data.shape if listed else None, at, values.shape))

@@ -129,7 +129,7 @@ def _operator(
 @functools.cache
 def _pickled(kind: Any) -> Any:
     """Operators that pickle as what made them, of SciPy or CuPy."""
-    custom = type(kind((1, 1), matvec=np.asarray, dtype=np.float64))
+    custom: Any = kind((1, 1), matvec=np.asarray, dtype=np.float64).__class__
 
     def reduce(self: Any, protocol: Any = None) -> Any:
         return self.made

@@ -162,7 +162,7 @@ class _Mpi(_Messages):
         from mpi4py import MPI  # pyright: ignore
 
         self._MPI: Any = MPI
-        if communicator == MPI.COMM_NULL:
+        if communicator == MPI.COMM_NULL:  # pyright: ignore
             raise SpecError("communicator is MPI.COMM_NULL, which has no ranks; call this on processes of a communicator only")
         super().__init__(communicator.Get_rank(), communicator.Get_size(), seconds)
         self._waits_for: dict[int, int] = {}

@@ -200,9 +200,10 @@ class _Iteration(NamedTuple):
         sizes = abs(self.exact)
         rows = np.asarray(sizes.max(axis=1).todense()).ravel()
         x, residual, error = np.zeros_like(b), b, np.inf
+        worst: Any = None
         for _ in range(_MOST_REFINEMENTS):
             solution = self.solver.solve(residual.astype(b.dtype))
-            better = x + solution.x
+            better, worst = x + solution.x, solution.worst
             accurate = better.astype(self.exact.dtype)
             residual, before = b - self.exact @ accurate, error
             error = _backward_error(residual, sizes @ abs(accurate), rows, b, better)
@@ -211,7 +212,6 @@ class _Iteration(NamedTuple):
             if not error < before / 2:
                 break
             x = better
-        worst = solution.worst
         raise Unsolvable(
             f"A is neither an image nor a chain: {self.why}; and the iteration of trifold.sparse, which ended with {worst.end!r} after "
             f"{worst.iterations} steps, has a backward error of {error:.1e}, above the {most:.0e} of a direct solver. Call "
