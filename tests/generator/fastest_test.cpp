@@ -16,7 +16,7 @@ namespace {
 
 constexpr double most_regret = 1.03, most_mean_regret = 1.01;
 
-/// What auto takes: of a device by its shipped wisdom, without one by the model.
+/// Choice of auto: for a device by its shipped wisdom, without one by the model.
 Choice chosen_for(const Spec& spec, const std::string& device) {
     const auto target = parse_target("cuda:sm_90");
     return device.empty() ? choose(spec, target, Tuning{}) : choose(spec, target, resolve(spec, target, {}, device, shipped_wisdom()));

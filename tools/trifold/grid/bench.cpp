@@ -28,7 +28,7 @@ std::vector<ImageSize> quick_images(const std::vector<ImageSize>& sizes) {
     return result;
 }
 
-/// What is solved. Throws SpecError where there is no such image, or no kernels for the device.
+/// Problem that is solved. Throws SpecError where there is no such image, or no kernels for the device.
 std::vector<GridSpec> specs_of(const BenchOptions& options, const std::string& matrices, const Device& device, const GridTuning& tuning) {
     if (options.precision == "mixed") throw SpecError("images have no mixed precision; give f32, f64 or both, and see GridSolver::refine");
     if (options.has_ranks()) throw SpecError("ranks share blocks or sparse systems, and these are images; leave --ranks out");
