@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import trifold
-import trifold.sparse
 
 scipy = pytest.importorskip("scipy")
 import scipy.sparse as sp  # noqa: E402
+import trifold.sparse  # noqa: E402
 from scipy.spatial import Delaunay  # noqa: E402
 
 
