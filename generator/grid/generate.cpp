@@ -37,11 +37,11 @@ nlohmann::json grid_level_json(const grid::Level& level) {
     return {{"boxes", level.boxes()},
             {"eliminated", level.eliminated},
             {"kept", level.kept},
-            {"least_kept", level.least_kept},
+            {"min_kept", level.min_kept},
             {"flops", level.flops}};
 }
 
-Program generate(const GridChoice& choice, std::vector<Turned>* asked) {
+Program generate(const GridChoice& choice, std::vector<KnobDecision>* asked) {
     const auto& [spec, target, tuning, rung, row] = choice;
     auto knobs = grid::pinned_by(tuning, target);
     knobs.asked = asked;
@@ -75,7 +75,7 @@ GridChoice choose(const GridSpec& spec, const Target& target, const GridTuning& 
     if (tuning.workers < 1 || tuning.workers > max_workers)
         throw SpecError(fmt::format("workers = {} is out of range; give 1 to {}", tuning.workers, max_workers));
     const auto knobs = grid::pinned_by(tuning, target);
-    GridChoice choice{spec, target, tuning, tuning.variant == "auto" ? Rung::model : Rung::pinned, {}};
+    GridChoice choice{spec, target, tuning, tuning.variant == "auto" ? DecisionSource::model : DecisionSource::pinned, {}};
     choice.tuning.variant = to_string(VariantName{std::string(grid::fronts), knobs.pinned});
     return choice;
 }
@@ -84,8 +84,8 @@ Program generate(const GridChoice& choice) { return generate(choice, nullptr); }
 
 Program generate(const GridSpec& spec, const Target& target, const GridTuning& tuning) { return generate(choose(spec, target, tuning)); }
 
-std::vector<Turned> grid::decided(const GridChoice& choice) {
-    std::vector<Turned> asked;
+std::vector<KnobDecision> grid::decided(const GridChoice& choice) {
+    std::vector<KnobDecision> asked;
     generate(choice, &asked);
     return asked;
 }

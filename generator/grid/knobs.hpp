@@ -18,7 +18,7 @@ std::span<const Knob> knobs_for(const Target& target);
 /// The knobs that the tuning's variant pins. Throws SpecError where it is no variant, or has knobs or values that there are not.
 Knobs pinned_by(const GridTuning& tuning, const Target& target);
 /// The knobs that a Program of the choice asks for, each with all values where it asks more than once, such as for different levels.
-std::vector<Turned> decided(const GridChoice& choice);
+std::vector<KnobDecision> decided(const GridChoice& choice);
 
 /// The list of rows with the thread blocks of a kernel that a multiprocessor must have registers for: "leaf_blocks".
 std::string blocks_knob(std::string_view kernel);

@@ -111,7 +111,7 @@ bool can_be_rough(const GridSpec& spec) { return spec.matrix == GridMatrix::gene
 
 Limits limits_of(const GridSpec& spec) {
     // Found by experiment: see docs/users/grid.md. The error was seldom above ten times rounding times the growth.
-    constexpr double entries = 9, least_f32 = 8, growth_f32 = 0x1p15, growth_f64 = 0x1p28, each = 64, by_side = 16;
+    constexpr double entries = 9, min_f32 = 8, growth_f32 = 0x1p15, growth_f64 = 0x1p28, each = 64, by_side = 16;
     const bool symmetric = spec.matrix == GridMatrix::symmetric, is_f32 = spec.precision == Precision::f32;
     const double rounding = is_f32 ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
     const double pixels = static_cast<double>(unknown_width(spec)) * static_cast<double>(unknown_height(spec));
@@ -120,7 +120,7 @@ Limits limits_of(const GridSpec& spec) {
     // promised, which costs a step more at most, so that the promise holds in other norms as well.
     constexpr double error_f32 = 2e-5, error_f64 = 1e-12, safety = 16, tighter = 8;
     const double error = is_f32 ? error_f32 : error_f64;
-    return {.least_pivot = is_f32 ? least_f32 * rounding : certain,
+    return {.least_pivot = is_f32 ? min_f32 * rounding : certain,
             .doubtful_pivot = is_f32 ? doubtful : 0,
             .negligible_pivot = doubtful,
             .growth = is_f32 ? growth_f32 : growth_f64,

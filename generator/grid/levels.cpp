@@ -37,7 +37,7 @@ std::vector<std::pair<int, std::int64_t>> places(int pixels, int halved) {
 
 Level level_of(const GridSpec& spec, int x_halvings, int y_halvings, int made) {
     const auto width = static_cast<int>(unknown_width(spec)), height = static_cast<int>(unknown_height(spec));
-    Level level{.x_halvings = x_halvings, .y_halvings = y_halvings, .least_kept = std::int64_t{1} << 62};
+    Level level{.x_halvings = x_halvings, .y_halvings = y_halvings, .min_kept = std::int64_t{1} << 62};
     const bool symmetric = spec.matrix == GridMatrix::symmetric;
     for (const auto& [i, columns] : places(width, x_halvings))
         for (const auto& [j, rows] : places(height, y_halvings)) {
@@ -47,7 +47,7 @@ Level level_of(const GridSpec& spec, int x_halvings, int y_halvings, int made) {
                 level.shapes.emplace_back(s, r);
             level.eliminated = std::max<std::int64_t>(level.eliminated, s);
             level.kept = std::max<std::int64_t>(level.kept, r);
-            level.least_kept = std::min<std::int64_t>(level.least_kept, r);
+            level.min_kept = std::min<std::int64_t>(level.min_kept, r);
             level.width_cells = std::max<std::int64_t>(level.width_cells, box.x1 - box.x0);
             level.height_cells = std::max<std::int64_t>(level.height_cells, box.y1 - box.y0);
             const auto n = static_cast<double>(s), m = static_cast<double>(r), count = static_cast<double>(columns * rows);

@@ -14,7 +14,7 @@ namespace trifold::grid {
 struct Level {
     int x_halvings = 0, y_halvings = 0;                         ///< the level has 2^x_halvings by 2^y_halvings boxes
     std::int64_t eliminated = 0, kept = 0;                      ///< pixels of the largest box
-    std::int64_t least_kept = 0;                                ///< kept pixels of the box that keeps fewest
+    std::int64_t min_kept = 0;                                  ///< kept pixels of the box that keeps fewest
     std::int64_t width_cells = 0, height_cells = 0;             ///< cells of the largest box
     std::vector<std::pair<std::int64_t, std::int64_t>> shapes;  ///< eliminated and kept pixels of its boxes, each pair once
     double flops = 0;            ///< for one image: 2/3 s^3 + 2 s^2 r + 2 s r^2 a box, half of it if symmetric

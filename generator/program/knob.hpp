@@ -20,17 +20,17 @@ struct Knob {
 };
 
 /// A decision about a knob, and who made it.
-struct Turned {
+struct KnobDecision {
     std::string list;
     std::int64_t value = 0;
     const Row* row = nullptr;  ///< null: the caller
-    bool operator==(const Turned&) const = default;
+    bool operator==(const KnobDecision&) const = default;
 };
 
 /// The knobs that a caller has pinned, by name; and where somebody wants to know it, what was decided about all that were asked for.
 struct Knobs {
     std::map<std::string, std::int64_t, std::less<>> pinned;
-    std::vector<Turned>* asked = nullptr;
+    std::vector<KnobDecision>* asked = nullptr;
 };
 
 /// The number that the caller has pinned, or that of the first row of the device that holds; noted where somebody wants to know it.

@@ -35,7 +35,7 @@ std::string describe(const Found& found) {
                        row.default_seconds * 1e6, row.measured);
 }
 
-WisdomAnswer taken(const Found& found, Rung rung, std::vector<std::string> ignored) {
+WisdomAnswer taken(const Found& found, DecisionSource rung, std::vector<std::string> ignored) {
     return {found.row.pins, rung, describe(found), std::move(ignored)};
 }
 
@@ -101,7 +101,7 @@ std::optional<WisdomAnswer> exact(const Asked& asked, std::span<const Wisdom* co
         for (const auto& found : rows_of(asked, *file, columns, ignored)) {
             if (distance_of(found.row.key, asked.key) != 0) continue;
             const auto problem = asked.problem.refusal(found.row);
-            if (problem.empty()) return taken(found, Rung::exact, ignored);
+            if (problem.empty()) return taken(found, DecisionSource::exact, ignored);
             ignored.push_back(fmt::format("{}: {}", found.where, problem));
         }
     return {};
@@ -118,7 +118,7 @@ std::optional<WisdomAnswer> nearest(const Asked& asked, std::span<const Wisdom* 
     std::optional<double> of_model;
     for (const auto& found : near_rows(asked, files, ignored)) {
         if (!asked.problem.refusal(found.row).empty()) continue;  // it need not fit another size than its own
-        if (is_promising(asked, found, of_model)) return taken(found, Rung::nearest, ignored);
+        if (is_promising(asked, found, of_model)) return taken(found, DecisionSource::nearest, ignored);
     }
     return {};
 }
@@ -145,15 +145,15 @@ class OneScheduleProblem : public WisdomProblem {
 
 }  // namespace
 
-std::string_view to_string(Rung rung) {
+std::string_view to_string(DecisionSource rung) {
     switch (rung) {
-        case Rung::pinned:
+        case DecisionSource::pinned:
             return "pinned";
-        case Rung::exact:
+        case DecisionSource::exact:
             return "wisdom: exact";
-        case Rung::nearest:
+        case DecisionSource::nearest:
             return "wisdom: nearest";
-        case Rung::model:
+        case DecisionSource::model:
             break;
     }
     return "model";
@@ -164,7 +164,7 @@ WisdomAnswer look_up(const WisdomProblem& problem, std::string_view device, std:
     std::vector<std::string> ignored;
     if (auto found = exact(asked, files, ignored)) return *found;
     if (auto found = nearest(asked, files, ignored)) return *found;
-    return {{}, Rung::model, {}, ignored};
+    return {{}, DecisionSource::model, {}, ignored};
 }
 
 std::span<const Wisdom* const> shipped_wisdom() {

@@ -34,7 +34,7 @@ class WisdomProblem {
 /// The result of looking into wisdom.
 struct WisdomAnswer {
     std::optional<Pins> pins;  ///< nothing: no row was taken
-    Rung rung = Rung::model;
+    DecisionSource rung = DecisionSource::model;
     std::string row;                   ///< for people: file, line, device, times; empty: no row was taken
     std::vector<std::string> ignored;  ///< rows that would have been taken, and why they were not, for a log
 };

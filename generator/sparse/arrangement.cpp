@@ -12,23 +12,23 @@
 namespace trifold::sparse {
 namespace {
 
-constexpr std::int64_t least_of_thread = 4096;  // rows; fewer are done before another thread has begun
+constexpr std::int64_t min_of_thread = 4096;  // rows; fewer are done before another thread has begun
 
 /// Fill-in of one subdomain. An entry's fill level is 0 in A. Eliminating row k gives (i, j) the sum of those of (i, k) and (k, j), plus 1.
 class Filling {
   public:
-    Filling(std::int64_t rows, int most) : most_(most), level_(at(rows), -1), upper_(at(rows)) {}
+    Filling(std::int64_t rows, int most) : max_(most), level_(at(rows), -1), upper_(at(rows)) {}
 
     /// Adds the next row, whose columns in A these are.
     void add(std::span<const std::int32_t> columns, Shape& shape) {
         const auto row = static_cast<std::int32_t>(shape.diagonals.size());
         found_.assign(columns.begin(), columns.end());
         for (const auto column : columns) level_[at(column)] = 0;
-        for (std::size_t k = 0; most_ > 0 && k < found_.size() && found_[k] < row; ++k) {
+        for (std::size_t k = 0; max_ > 0 && k < found_.size() && found_[k] < row; ++k) {
             const auto pivot = found_[k];
             for (const auto& [column, level] : upper_[at(pivot)]) {
                 const int sum = level_[at(pivot)] + level + 1;
-                if (sum > most_) continue;
+                if (sum > max_) continue;
                 if (level_[at(column)] < 0) {
                     found_.insert(std::lower_bound(found_.begin() + static_cast<std::ptrdiff_t>(k), found_.end(), column), column);
                     level_[at(column)] = sum;
@@ -46,7 +46,7 @@ class Filling {
     }
 
   private:
-    int most_;
+    int max_;
     std::vector<int> level_;  // fill levels of the row's entries; -1: none
     std::vector<std::int32_t> found_;
     std::vector<std::vector<std::pair<std::int32_t, int>>> upper_;
@@ -62,7 +62,7 @@ bool has_triangles(SparsePreconditioner preconditioner) {
 }
 
 /// Fill-in of meshes is a few times their entries. More than this comes from rows that couple all others.
-constexpr std::int64_t most_fill = 32, always_taken = 1 << 20;  // times the subdomain's entries; entries
+constexpr std::int64_t max_fill = 32, always_taken = 1 << 20;  // times the subdomain's entries; entries
 
 [[noreturn]] void refuse_fill(const Arrangement& a, std::int64_t tile, SparsePreconditioner preconditioner, std::int64_t most) {
     const auto first = a.tile_starts[at(tile)], end = a.tile_starts[at(tile) + 1];
@@ -79,7 +79,7 @@ constexpr std::int64_t most_fill = 32, always_taken = 1 << 20;  // times the sub
 
 Shape shape_of(const Arrangement& a, std::int64_t tile, SparsePreconditioner preconditioner) {
     const auto first = a.tile_starts[at(tile)], end = a.tile_starts[at(tile) + 1];
-    const auto most = std::max(always_taken, most_fill * (a.starts[at(end)] - a.starts[at(first)]));
+    const auto most = std::max(always_taken, max_fill * (a.starts[at(end)] - a.starts[at(first)]));
     Filling filling(end - first, fill_level(preconditioner));
     const bool diagonal_alone = !has_triangles(preconditioner);
     Shape shape;
@@ -139,7 +139,7 @@ void order_entries(Arrangement& a, const SparsePattern& pattern) {
     }
     a.columns.resize(columns.size());
     a.sources.resize(columns.size());
-    for_ranges(rows, least_of_thread, [&](std::int64_t first, std::int64_t end) {
+    for_ranges(rows, min_of_thread, [&](std::int64_t first, std::int64_t end) {
         std::vector<std::pair<std::int32_t, std::int32_t>> entries;
         for (auto row = first; row < end; ++row) {
             const auto from = a.order[at(row)];
@@ -252,8 +252,8 @@ Arrangement arrange(const SparsePattern& pattern, const Parts& parts, SparsePrec
     return a;
 }
 
-Turned turn(const Arrangement& a) {
-    Turned turned;
+KnobDecision turn(const Arrangement& a) {
+    KnobDecision turned;
     turned.starts.assign(at(a.rows()) + 1, 0);
     for (const auto column : a.columns) ++turned.starts[at(column) + 1];
     std::partial_sum(turned.starts.begin(), turned.starts.end(), turned.starts.begin());

@@ -22,12 +22,12 @@ struct Parts {
 /// Rows of a subdomain of a matrix with `rows` rows, if the caller leaves that open.
 std::int64_t usual_rows(const SparseSpec& spec, const Target& target, std::int64_t rows, const Knobs& knobs);
 /// The most subdomains of a small matrix, which are then all at work at the same time; 0: any number.
-std::int64_t most_parts(const SparseSpec& spec, const Target& target, std::int64_t rows, const Knobs& knobs);
+std::int64_t max_parts(const SparseSpec& spec, const Target& target, std::int64_t rows, const Knobs& knobs);
 /// Boxes of cells, those at the end perhaps smaller.
 Parts parts_of_boxes(const SparseMesh& mesh, const std::array<std::int64_t, 3>& box);
-/// The box of at most `rows` cells that cuts the fewest couplings; with `most_parts`, of the boxes that make at most as many subdomains the
+/// The box of at most `rows` cells that cuts the fewest couplings; with `max_parts`, of the boxes that make at most as many subdomains the
 /// one with the fewest cells, where cuts count too.
-std::array<std::int64_t, 3> box_of(const SparseMesh& mesh, std::int64_t rows, std::int64_t most_parts = 0);
+std::array<std::int64_t, 3> box_of(const SparseMesh& mesh, std::int64_t rows, std::int64_t max_parts = 0);
 /// Rows that are near one another in the pattern.
 Parts greedy_parts(const SparsePattern& pattern, std::int64_t rows);
 Parts whole(const SparsePattern& pattern);
@@ -84,10 +84,10 @@ Arrangement arrange(const SparsePattern& pattern, const Parts& parts, SparsePrec
                     RowOrder row_order = RowOrder::kept);
 
 /// A by columns.
-struct Turned {
+struct KnobDecision {
     std::vector<std::int64_t> starts;
     std::vector<std::int32_t> rows, entries;
 };
-Turned turn(const Arrangement& arrangement);
+KnobDecision turn(const Arrangement& arrangement);
 
 }  // namespace trifold::sparse

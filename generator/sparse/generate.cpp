@@ -40,7 +40,7 @@ nlohmann::json identity(const SparseSpec& spec, const Target& target, const Spar
 }  // namespace
 
 Generated generate(const SparseSpec& spec, const Target& target, const SparseTuning& tuning, const SparsePattern& pattern,
-                   const Arrangement& a, std::vector<trifold::Turned>* asked) {
+                   const Arrangement& a, std::vector<trifold::KnobDecision>* asked) {
     const auto chosen = choose(spec, target, tuning).tuning;
     auto knobs = pinned_by(chosen, target);
     knobs.asked = asked;

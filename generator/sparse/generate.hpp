@@ -14,6 +14,6 @@ struct Generated {
 
 /// The whole generator. Pure: same input, same bytes. `asked`, where it is not null, gets the knobs that were asked for. Throws SpecError.
 Generated generate(const SparseSpec& spec, const Target& target, const SparseTuning& tuning, const SparsePattern& pattern,
-                   const Arrangement& arrangement, std::vector<trifold::Turned>* asked = nullptr);
+                   const Arrangement& arrangement, std::vector<trifold::KnobDecision>* asked = nullptr);
 
 }  // namespace trifold::sparse

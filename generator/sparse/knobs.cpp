@@ -54,7 +54,7 @@ SparseChoice choose(const SparseSpec& spec, const Target& target, const SparseTu
     if (tuning.workers < 1 || tuning.workers > max_workers)
         throw SpecError(fmt::format("workers = {} is out of range; give 1 to {}", tuning.workers, max_workers));
     const auto knobs = sparse::pinned_by(tuning, target);
-    SparseChoice choice{spec, target, tuning, tuning.variant == "auto" ? Rung::model : Rung::pinned, {}};
+    SparseChoice choice{spec, target, tuning, tuning.variant == "auto" ? DecisionSource::model : DecisionSource::pinned, {}};
     choice.tuning.variant = to_string(VariantName{std::string(sparse::sweeps), knobs.pinned});
     return choice;
 }

@@ -20,7 +20,7 @@ std::int64_t vector_count(const SparseSpec& spec) {
 bool solves(const SparseSpec& spec) {
     return spec.operations.contains(SparseOperation::solve) || spec.operations.contains(SparseOperation::solve_transposed);
 }
-bool needs_turned(const SparseSpec& spec) {
+bool needs_transposed(const SparseSpec& spec) {
     return spec.method == SparseMethod::cg || spec.operations.contains(SparseOperation::solve_transposed) ||
            spec.operations.contains(SparseOperation::multiply_transposed);
 }
@@ -51,7 +51,7 @@ Layout layout_of(const SparseSpec& spec, const Arrangement& a, Stored stored, co
     l.scale_stride =
         round_up(checked_multiply(a.rows(), spec.block * static_cast<std::int64_t>(sizeof(std::int32_t)), "scales"), workspace_alignment);
     l.scales = places.add("scales", spec.batch, l.scale_stride);
-    if (needs_turned(spec)) l.column_scales = places.add("column_scales", spec.batch, l.scale_stride);
+    if (needs_transposed(spec)) l.column_scales = places.add("column_scales", spec.batch, l.scale_stride);
     l.factor_stride = round_up(checked_multiply(stored.factor_elements, factor_bytes(spec), "factors"), workspace_alignment);
     l.factors = places.add("factors", spec.batch, l.factor_stride);
     const auto systems = spec.batch * spec.rhs;

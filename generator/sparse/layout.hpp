@@ -49,10 +49,10 @@ struct Stored {
         contents.push_back({std::move(buffer), ListBytes(std::move(list))});
         places.push_back(place);
     }
-    void add(Turned turned) {
-        add("turned_starts", &trifold_sparse_launch::turned_starts, std::move(turned.starts));
-        add("turned_rows", &trifold_sparse_launch::turned_rows, std::move(turned.rows));
-        add("turned_entries", &trifold_sparse_launch::turned_entries, std::move(turned.entries));
+    void add(KnobDecision turned) {
+        add("transposed_starts", &trifold_sparse_launch::transposed_starts, std::move(turned.starts));
+        add("transposed_rows", &trifold_sparse_launch::transposed_rows, std::move(turned.rows));
+        add("transposed_entries", &trifold_sparse_launch::transposed_entries, std::move(turned.entries));
     }
 };
 
@@ -66,7 +66,7 @@ struct Layout {
 
 bool solves(const SparseSpec& spec);
 /// Whether A' is needed as lists of columns.
-bool needs_turned(const SparseSpec& spec);
+bool needs_transposed(const SparseSpec& spec);
 bool has_factors(const SparseSpec& spec);
 std::int64_t factor_bytes(const SparseSpec& spec);
 /// `launch`: what a backend has decided. Throws SpecError when a size leaves 63 bits.

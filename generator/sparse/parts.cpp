@@ -19,15 +19,15 @@ std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b;
 /// between go to whichever subdomain comes to them.
 class Growing {
   public:
-    Growing(const SparsePattern& pattern, std::int64_t rows) : starts_(pattern.starts()), columns_(pattern.columns()), most_(rows) {
+    Growing(const SparsePattern& pattern, std::int64_t rows) : starts_(pattern.starts()), columns_(pattern.columns()), max_(rows) {
         of_row_.assign(static_cast<std::size_t>(pattern.rows()), -1);
     }
     std::vector<std::int32_t> grow() {
         for (std::int32_t seed; (seed = next_seed()) >= 0;) {
             queue_.assign(1, seed);
-            for (std::size_t k = 0; k < queue_.size() && filled_ < most_; ++k) take(queue_[k]);
+            for (std::size_t k = 0; k < queue_.size() && filled_ < max_; ++k) take(queue_[k]);
             edge_.insert(edge_.end(), queue_.begin(), queue_.end());
-            if (filled_ < most_) continue;
+            if (filled_ < max_) continue;
             ++part_;
             filled_ = 0;
         }
@@ -56,7 +56,7 @@ class Growing {
 
     std::span<const std::int64_t> starts_;
     std::span<const std::int32_t> columns_;
-    std::int64_t most_, part_ = 0, filled_ = 0;
+    std::int64_t max_, part_ = 0, filled_ = 0;
     std::vector<std::int32_t> of_row_, queue_, edge_;  // edge: rows next to subdomains that are full
     std::size_t first_of_edge_ = 0, first_free_ = 0;
 };
@@ -94,22 +94,22 @@ std::int64_t usual_rows(const SparseSpec& spec, const Target& target, std::int64
     const auto [most, least, each] = small_of(spec, target, rows, knobs);
     return std::max<std::int64_t>(1, std::clamp(each, least, most));
 }
-std::int64_t most_parts(const SparseSpec& spec, const Target& target, std::int64_t rows, const Knobs& knobs) {
+std::int64_t max_parts(const SparseSpec& spec, const Target& target, std::int64_t rows, const Knobs& knobs) {
     const auto [most, least, each] = small_of(spec, target, rows, {knobs.pinned});
     return each > least && each < most ? device_of(target).count("facts.multiprocessors") / spec.batch : 0;
 }
 
-std::array<std::int64_t, 3> box_of(const SparseMesh& mesh, std::int64_t rows, std::int64_t most_parts) {
+std::array<std::int64_t, 3> box_of(const SparseMesh& mesh, std::int64_t rows, std::int64_t max_parts) {
     std::array<std::int64_t, 3> best{1, 1, 1};
     double least = std::numeric_limits<double>::max();
     for (const auto z : lengths_of(mesh.depth))
         for (const auto y : lengths_of(mesh.height))
             for (const auto x : lengths_of(mesh.width)) {
                 const auto parts = divide_up(mesh.width, x) * divide_up(mesh.height, y) * divide_up(mesh.depth, z);
-                if (most_parts > 0 ? parts > most_parts : x * y * z > rows) continue;
+                if (max_parts > 0 ? parts > max_parts : x * y * z > rows) continue;
                 // Couplings that are cut, of those along each side.
                 const double cuts = cuts_of(mesh.width, x) + cuts_of(mesh.height, y) + cuts_of(mesh.depth, z);
-                const double cost = most_parts > 0 ? static_cast<double>(x * y * z) * (1 + cuts) : cuts;
+                const double cost = max_parts > 0 ? static_cast<double>(x * y * z) * (1 + cuts) : cuts;
                 if (cost < least) {
                     least = cost;
                     best = {x, y, z};

@@ -18,7 +18,7 @@ struct SparsePattern::Data {
 
 namespace {
 
-constexpr std::int64_t most_index = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t max_index = std::numeric_limits<std::int32_t>::max();
 
 /// Throws SpecError with the first thing that is wrong.
 template <class Start, class Column>
@@ -27,8 +27,8 @@ void check_rows(std::span<const Start> starts, std::span<const Column> columns) 
         throw SpecError(
             fmt::format("a pattern's starts have {} elements; give one more than rows, of which there must be one", starts.size()));
     const auto rows = static_cast<std::int64_t>(starts.size()) - 1, entries = static_cast<std::int64_t>(columns.size());
-    if (rows > most_index || entries > most_index)
-        throw SpecError(fmt::format("the matrix has {} rows and {} entries; at most {} of each can be indexed", rows, entries, most_index));
+    if (rows > max_index || entries > max_index)
+        throw SpecError(fmt::format("the matrix has {} rows and {} entries; at most {} of each can be indexed", rows, entries, max_index));
     if (starts.front() != 0) throw SpecError(fmt::format("a pattern's starts begin with {}, not 0", starts.front()));
     if (starts.back() != entries)
         throw SpecError(fmt::format("a pattern's starts end with {}, but there are {} columns", starts.back(), entries));
@@ -63,9 +63,9 @@ struct MeshStep {
 /// The neighbours of a cell, in the order of their rows.
 std::vector<MeshStep> steps_of(const SparseMesh& mesh) {
     const int away = mesh.points == 19 || mesh.points == 9 ? 2 : mesh.points == 27 ? 3 : 1;  // coordinates that may differ
-    const int z_most = mesh.depth > 1 || mesh.points == 7 || mesh.points == 19 || mesh.points == 27 ? 1 : 0;
+    const int z_max = mesh.depth > 1 || mesh.points == 7 || mesh.points == 19 || mesh.points == 27 ? 1 : 0;
     std::vector<MeshStep> steps;
-    for (int z = -z_most; z <= z_most; ++z)
+    for (int z = -z_max; z <= z_max; ++z)
         for (int y = -1; y <= 1; ++y)
             for (int x = -1; x <= 1; ++x)
                 if (std::abs(x) + std::abs(y) + std::abs(z) <= away) steps.push_back({x, y, z});
@@ -74,10 +74,10 @@ std::vector<MeshStep> steps_of(const SparseMesh& mesh) {
 
 /// Says why this is no mesh; empty: it is one.
 std::string flaw_of(const SparseMesh& mesh) {
-    constexpr std::int64_t most_side = 1 << 20;
+    constexpr std::int64_t max_side = 1 << 20;
     for (const auto side : {mesh.width, mesh.height, mesh.depth})
-        if (side < 1 || side > most_side)
-            return fmt::format("a mesh of {} x {} x {} cells; each side must be 1 to {}", mesh.width, mesh.height, mesh.depth, most_side);
+        if (side < 1 || side > max_side)
+            return fmt::format("a mesh of {} x {} x {} cells; each side must be 1 to {}", mesh.width, mesh.height, mesh.depth, max_side);
     constexpr std::array flat{5, 9};
     constexpr std::array solid{7, 19, 27};
     if (std::ranges::find(flat, mesh.points) == flat.end() && std::ranges::find(solid, mesh.points) == solid.end())
@@ -85,8 +85,8 @@ std::string flaw_of(const SparseMesh& mesh) {
     if (mesh.depth > 1 && std::ranges::find(flat, mesh.points) != flat.end())
         return fmt::format("a mesh of depth {} with {} points a row; give 7, 19 or 27", mesh.depth, mesh.points);
     const auto rows = checked_multiply(checked_multiply(mesh.width, mesh.height, "cells"), mesh.depth, "cells");
-    if (checked_multiply(rows, mesh.points, "values") > most_index)
-        return fmt::format("a mesh of {} cells with {} points each; at most {} blocks can be indexed", rows, mesh.points, most_index);
+    if (checked_multiply(rows, mesh.points, "values") > max_index)
+        return fmt::format("a mesh of {} cells with {} points each; at most {} blocks can be indexed", rows, mesh.points, max_index);
     return "";
 }
 

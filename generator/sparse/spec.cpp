@@ -49,12 +49,12 @@ SparsePartitioning parse_sparse_partitioning(std::string_view text) {
 }
 
 void validate(const SparseSpec& spec) {
-    constexpr std::int64_t most_batch = 65535, most_history = 1 << 24;
+    constexpr std::int64_t max_batch = 65535, max_history = 1 << 24;
     check_count(spec.block, max_sparse_block, "block");
     check_count(spec.rhs, max_sparse_rhs, "rhs");
-    check_count(spec.batch, most_batch, "batch");
+    check_count(spec.batch, max_batch, "batch");
     check_count(spec.restart, max_sparse_restart, "restart");
-    check_count(spec.most_iterations, most_history, "most_iterations");
+    check_count(spec.most_iterations, max_history, "most_iterations");
     if (spec.operations.empty()) throw SpecError("a SparseSpec without operations has no use; give at least one");
     const bool symmetric = spec.method == SparseMethod::cg;
     if (spec.preconditioner == SparsePreconditioner::ic0 && !symmetric)

@@ -8,7 +8,7 @@
 namespace trifold {
 namespace {
 
-constexpr std::int64_t most_threads = 1024, most_groups = 0x7fffffff, most_member_groups = 65535;  // limits of every GPU
+constexpr std::int64_t max_threads = 1024, max_groups = 0x7fffffff, max_member_groups = 65535;  // limits of every GPU
 
 /// The assumptions about one launch.
 class Assumptions {
@@ -69,12 +69,12 @@ class Assumptions {
     void thread_blocks() const {
         const auto& [threads, shared] = std::pair(kernel_.shape.threads, kernel_.shape.shared_bytes);
         const auto limit = device_of(design_.target).count("facts.block_shared_bytes"), lanes = std::int64_t{warp_lanes(design_.target)};
-        holds(threads >= 1 && threads % lanes == 0 && threads <= most_threads, "{} threads are no whole warps of {}, up to {}", threads,
-              lanes, most_threads);
+        holds(threads >= 1 && threads % lanes == 0 && threads <= max_threads, "{} threads are no whole warps of {}, up to {}", threads,
+              lanes, max_threads);
         holds(shared >= 0 && shared <= limit, "it needs {} bytes of shared memory, and there are {}", shared, limit);
         const auto groups = groups_of(design_, step_), each = kernel_.shape.members_per_task;
-        holds(groups >= 1 && groups <= most_groups, "{} thread blocks are not counted in 31 bits", groups);
-        holds((design_.lowered.members + each - 1) / each <= most_member_groups, "groups of {} members are too many", each);
+        holds(groups >= 1 && groups <= max_groups, "{} thread blocks are not counted in 31 bits", groups);
+        holds((design_.lowered.members + each - 1) / each <= max_member_groups, "groups of {} members are too many", each);
     }
 
     const Design& design_;

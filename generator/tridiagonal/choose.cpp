@@ -92,15 +92,15 @@ std::vector<Schedule> candidates(const Problem& base, std::string_view pinned) {
     const auto horizon = base.spec.horizon;
     const bool on_cpu = base.target.backend == Backend::cpu;
     if (auto own = own_schedules(base, pinned); !own.empty()) return own;
-    const auto most_chains = on_cpu ? base.workers : 2 * device_of(base.target).count("facts.multiprocessors");
+    const auto max_chains = on_cpu ? base.workers : 2 * device_of(base.target).count("facts.multiprocessors");
     std::vector<Schedule> result{sequential(horizon)};
-    for (std::int64_t chains = 2; chains <= std::min(most_chains, (horizon + 1) / 2); chains += std::max<std::int64_t>(1, chains / 4)) {
+    for (std::int64_t chains = 2; chains <= std::min(max_chains, (horizon + 1) / 2); chains += std::max<std::int64_t>(1, chains / 4)) {
         result.push_back(twisted(horizon, chains));
         result.push_back(partitioned(horizon, chains));
     }
-    if (most_chains == 1) return result;
-    result.push_back(twisted(horizon, most_chains));
-    result.push_back(partitioned(horizon, most_chains));
+    if (max_chains == 1) return result;
+    result.push_back(twisted(horizon, max_chains));
+    result.push_back(partitioned(horizon, max_chains));
     result.push_back(multi_stage(horizon));
     if (tries_end_chains(base, result.back(), pinned))
         for (std::int64_t ends = 4; ends <= horizon / 6; ends *= 2)
@@ -198,7 +198,7 @@ Choice choose(const Spec& spec, const Target& target, const Tuning& tuning) {
     if (tuning.any_size) name.pinned.emplace(bake.name, 0);
     choice.variant = to_string(name);
     choice.reason = reason_of(best, tuning);
-    choice.rung = tuning.schedule == "auto" && tuning.variant == "auto" ? Rung::model : Rung::pinned;
+    choice.rung = tuning.schedule == "auto" && tuning.variant == "auto" ? DecisionSource::model : DecisionSource::pinned;
     return choice;
 }
 

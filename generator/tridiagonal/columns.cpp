@@ -13,7 +13,7 @@ namespace trifold {
 namespace {
 
 constexpr std::int64_t classes[] = {1, 2, 4, 8, 16, 32, 64};
-constexpr std::int64_t most_panels = 31;  // each has a bit of an int that says whether X has left the range
+constexpr std::int64_t max_panels = 31;  // each has a bit of an int that says whether X has left the range
 
 }  // namespace
 
@@ -28,13 +28,13 @@ std::int64_t columns_at_once(const Choice& choice) {
     const auto rhs = choice.spec.rhs, workers = std::int64_t{choice.tuning.workers};
     const auto& can = variant_named(choice.target, choice.variant).abilities;
     const auto kernels = kernel_spec(choice.spec, choice.variant).rhs;
-    if (can.most_columns == 0) return kernels;
+    if (can.max_columns == 0) return kernels;
     if (choice.target.backend != Backend::cpu) {
         const bool exact = kernels == rhs && parse_variant(choice.variant).pinned.contains(bake.name);
-        return exact ? kernels : std::min(static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(rhs))), can.most_columns);
+        return exact ? kernels : std::min(static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(rhs))), can.max_columns);
     }
-    const auto panel = panel_columns(rhs, can.most_columns, workers), panels = (rhs + panel - 1) / panel;
-    return can.shares_columns ? panel * std::min({panels, workers, most_panels}) : panel;
+    const auto panel = panel_columns(rhs, can.max_columns, workers), panels = (rhs + panel - 1) / panel;
+    return can.shares_columns ? panel * std::min({panels, workers, max_panels}) : panel;
 }
 
 Widened widened(const Choice& choice, std::int64_t columns) {

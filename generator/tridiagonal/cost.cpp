@@ -35,7 +35,7 @@ class Workers {
     void take(std::int64_t chains, std::int64_t thirds) {
         const auto workers = static_cast<std::int64_t>(loads_.size());
         while (chains > 0) {
-            if (chains >= workers && most_ - loads_.top() <= thirds) {  // then everyone takes one before anyone takes two
+            if (chains >= workers && max_ - loads_.top() <= thirds) {  // then everyone takes one before anyone takes two
                 rounds_ += chains / workers * thirds;
                 chains %= workers;
                 continue;
@@ -43,15 +43,15 @@ class Workers {
             const auto load = loads_.top() + thirds;
             loads_.pop();
             loads_.push(load);
-            most_ = std::max(most_, load);
+            max_ = std::max(max_, load);
             chains -= 1;
         }
     }
-    std::int64_t makespan() const { return rounds_ + most_; }
+    std::int64_t makespan() const { return rounds_ + max_; }
 
   private:
     std::priority_queue<std::int64_t, std::vector<std::int64_t>, std::greater<>> loads_;
-    std::int64_t rounds_ = 0, most_ = 0;  // every load is rounds_ higher than it says
+    std::int64_t rounds_ = 0, max_ = 0;  // every load is rounds_ higher than it says
 };
 
 /// Elements moved by a group of chains of level `index`, in whole blocks and in triangles.

@@ -140,7 +140,7 @@ std::vector<Phase> phases_without_fronts(Operation operation) {
     return {};
 }
 
-Design design(const Choice& choice, std::vector<Turned>* asked) {
+Design design(const Choice& choice, std::vector<KnobDecision>* asked) {
     Design result;
     result.caller = choice.spec;
     result.spec = kernel_spec(choice.spec, choice.variant);
@@ -178,8 +178,8 @@ Design design(const Choice& choice, std::vector<Turned>* asked) {
 
 Design design(const Choice& choice) { return design(choice, nullptr); }
 
-std::vector<Turned> knobs_of(const Choice& choice) {
-    std::vector<Turned> asked;
+std::vector<KnobDecision> knobs_of(const Choice& choice) {
+    std::vector<KnobDecision> asked;
     const auto result = design(choice, &asked);
     variant_of(result).constants(result);
     return asked;

@@ -113,7 +113,7 @@ Operations planned_operations(const Spec& spec, std::int64_t at_once);
 /// Works out a choice; of a mixed one, what factors and sweeps the copies in f32. Throws SpecError.
 Design design(const Choice& choice);
 /// The knobs that its variant asked for, each with all values where it asked more than once, such as for different kernels.
-std::vector<Turned> knobs_of(const Choice& choice);
+std::vector<KnobDecision> knobs_of(const Choice& choice);
 /// Writes a design as units, buffers and operations.
 Program write_down(const Design& design, Packing packing);
 

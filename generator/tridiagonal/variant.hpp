@@ -29,7 +29,7 @@ struct Abilities {
     bool rides = true;               ///< a kernel factors with the forward sweep; otherwise one follows the other
     bool finishes = true;            ///< kernels of their own gather the verdict on a member; otherwise its kernels do
     std::int64_t largest_block = 0;  ///< 0: any
-    std::int64_t most_columns = 0;   ///< right-hand sides of a panel, at most; 0: the Spec's rhs
+    std::int64_t max_columns = 0;    ///< right-hand sides of a panel, at most; 0: the Spec's rhs
     bool shares_columns = false;     ///< workers share several panels
 };
 

@@ -187,7 +187,7 @@ bool is_open(const Tuning& tuning) { return tuning.schedule == "auto" && tuning.
 
 Resolved resolve(const Spec& spec, const Target& target, const Tuning& tuning, std::string_view device,
                  std::span<const Wisdom* const> files) {
-    if (!is_open(tuning)) return {tuning, Rung::pinned, {}, {}};
+    if (!is_open(tuning)) return {tuning, DecisionSource::pinned, {}, {}};
     return resolved_by(look_up(*wisdom_problem(spec, target, tuning), device, files), tuning);
 }
 

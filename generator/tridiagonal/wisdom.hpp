@@ -21,7 +21,7 @@ std::string problem_of(const WisdomRow& row);
 /// How schedule and variant came about, and what to give to `choose`.
 struct Resolved {
     Tuning tuning;  ///< with what the row says, where a row was taken
-    Rung rung = Rung::model;
+    DecisionSource rung = DecisionSource::model;
     std::string row;                   ///< see WisdomAnswer
     std::vector<std::string> ignored;  ///< see WisdomAnswer
 };

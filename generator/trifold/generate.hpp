@@ -33,7 +33,7 @@ struct Choice {
     Schedule schedule;
     std::string variant;
     std::string reason;  ///< why this schedule and this variant: who pinned them, or which row or model chose
-    Rung rung = Rung::model;
+    DecisionSource rung = DecisionSource::model;
     std::string row;  ///< the row of wisdom that decided, with its file; empty: none did
 };
 

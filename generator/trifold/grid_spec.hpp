@@ -65,7 +65,7 @@ struct GridChoice {
     GridSpec spec;
     Target target;
     GridTuning tuning;  ///< its variant is "fronts", with what the caller or wisdom has pinned
-    Rung rung = Rung::model;
+    DecisionSource rung = DecisionSource::model;
     std::string row;  ///< of wisdom, with its file; empty: none decided
 };
 

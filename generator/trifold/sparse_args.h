@@ -104,13 +104,13 @@ typedef struct {
 typedef enum {
     trifold_sparse_l,
     trifold_sparse_u,
-    trifold_sparse_u_turned,
-    trifold_sparse_l_turned,
+    trifold_sparse_u_transposed,
+    trifold_sparse_l_transposed,
     trifold_sparse_sweeps
 } trifold_sparse_sweep;
 typedef struct {
     int levels[trifold_sparse_sweeps + 1];
-    int first, first_turned; /* the first levels of L and of U' that have slots */
+    int first, first_transposed; /* the first levels of L and of U' that have slots */
     int row, entry;
 } trifold_sparse_schedule;
 
@@ -128,16 +128,16 @@ typedef struct {
     trifold_int rows, entries, values; /* blocks of rows, of A, and of a member's values */
     trifold_int tiles, slices;         /* subdomains, and parts of equal numbers of rows */
     trifold_int slice_rows;
-    trifold_int first_part;                                 /* GPU: the subdomain or the slice of the first thread block */
-    trifold_int order;                                      /* 32-bit: the caller's row of each row */
-    trifold_int starts, column, source;                     /* A by rows: 64-bit starts, 32-bit columns and blocks of the caller's values */
-    trifold_int turned_starts, turned_rows, turned_entries; /* A by columns: 64-bit starts, 32-bit rows and entries */
+    trifold_int first_part;             /* GPU: the subdomain or the slice of the first thread block */
+    trifold_int order;                  /* 32-bit: the caller's row of each row */
+    trifold_int starts, column, source; /* A by rows: 64-bit starts, 32-bit columns and blocks of the caller's values */
+    trifold_int transposed_starts, transposed_rows, transposed_entries; /* A by columns: 64-bit starts, 32-bit rows and entries */
     trifold_int tile, shape, local_starts, local_columns;
     /* GPU: lists of trifold_sparse_level, _slot, 16-bit rows and columns; references of entries, and of blocks of transposed triangles;
      * trifold_sparse_row, 16-bit columns of entries, trifold_sparse_elimination and _pair; records of levels; 16-bit rows of each
      * subdomain, counted in it, in the order that the caller has them in. */
-    trifold_int levels, slots, level_rows, slot_columns, references, turned_references, row_patterns, entry_columns, eliminations, pairs,
-        level_records, outer_order;
+    trifold_int levels, slots, level_rows, slot_columns, references, transposed_references, row_patterns, entry_columns, eliminations,
+        pairs, level_records, outer_order;
     trifold_int ring;                  /* GPU: bytes of the ring; 0: factors do not go through one */
     trifold_int factor_rows, row_room; /* GPU: rows that a thread block factors at once, and numbers of a row's room in shared memory */
     trifold_int matrix, matrix_stride; /* A with its rows scaled, and bytes from member to member */

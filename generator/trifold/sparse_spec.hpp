@@ -127,7 +127,7 @@ struct SparseChoice {
     SparseSpec spec;
     Target target;
     SparseTuning tuning;  ///< its variant is "sweeps", with what the caller or wisdom has pinned
-    Rung rung = Rung::model;
+    DecisionSource rung = DecisionSource::model;
     std::string row;  ///< of wisdom, with its file; empty: none decided
 };
 

@@ -68,8 +68,8 @@ std::vector<double> inverse_norm_estimates(std::int64_t n, std::int64_t systems,
     std::vector<double> x(size * static_cast<std::size_t>(systems));
     std::vector<Estimate> all;
     for (std::size_t k = 0; k < x.size(); k += size) all.emplace_back(std::span(x).subspan(k, size));
-    constexpr int most_steps = 6;
-    for (int step = 0; step < most_steps && std::ranges::any_of(all, &Estimate::goes_on); ++step) {
+    constexpr int max_steps = 6;
+    for (int step = 0; step < max_steps && std::ranges::any_of(all, &Estimate::goes_on); ++step) {
         solve(x);
         for (auto& one : all) one.take_norm();
         if (std::ranges::none_of(all, &Estimate::goes_on)) break;

@@ -13,7 +13,7 @@ namespace trifold {
 template <class Key, class Value>
 class ForkSafeCache {
   public:
-    explicit ForkSafeCache(std::size_t most = 0) : most_(most) {}
+    explicit ForkSafeCache(std::size_t most = 0) : max_(most) {}
     /// `make()` gives a value that is not there. Others may make theirs at the same time; whoever wants this one waits.
     template <class Make>
     std::shared_ptr<Value> get(const Key& key, Make make) {
@@ -21,7 +21,7 @@ class ForkSafeCache {
         const std::scoped_lock lock(entry->making);
         auto value = entry->shared.lock();
         if (value == nullptr) entry->shared = value = make();
-        if (most_ > 0) entry->kept = value;
+        if (max_ > 0) entry->kept = value;
         return value;
     }
 
@@ -41,13 +41,13 @@ class ForkSafeCache {
         auto& entries = *entries_;
         const std::scoped_lock lock(entries.mutex);
         auto& all = entries.all;
-        if (most_ == 0) std::erase_if(all, is_unused);
+        if (max_ == 0) std::erase_if(all, is_unused);
         const auto found = std::ranges::find_if(all, [&](const auto& entry) { return entry->key == key; });
         if (found == all.end())
             all.push_front(std::make_shared<Entry>(key));
         else
             all.splice(all.begin(), all, found);
-        if (most_ > 0 && all.size() > most_) all.pop_back();
+        if (max_ > 0 && all.size() > max_) all.pop_back();
         return all.front();
     }
     static bool is_unused(const std::shared_ptr<Entry>& entry) {
@@ -56,7 +56,7 @@ class ForkSafeCache {
         const std::scoped_lock lock(entry->making);
         return entry->shared.expired();
     }
-    const std::size_t most_;
+    const std::size_t max_;
     PerProcess<Entries> entries_;
 };
 

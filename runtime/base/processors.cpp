@@ -103,7 +103,7 @@ double quota_of_group(const std::filesystem::path& group, bool second_version) {
 }
 
 /// The least quota of the groups from the mount down to `group`. A container often sees its own group as the mount.
-double least_quota(const std::filesystem::path& root, const Mount& mount, std::string group) {
+double min_quota(const std::filesystem::path& root, const Mount& mount, std::string group) {
     if (mount.shown != "/") group = group.starts_with(mount.shown) ? group.substr(mount.shown.size()) : "";
     auto place = root / mount.place.substr(1);
     auto least = quota_of_group(place, mount.second_version);
@@ -125,7 +125,7 @@ double quota_of_processors(const std::filesystem::path& root) {
         if (!mount) continue;
         std::ifstream groups(root / "proc/self/cgroup");
         for (std::string entry; std::getline(groups, entry);) {
-            if (const auto group = group_of(entry, mount->second_version)) least = std::min(least, least_quota(root, *mount, *group));
+            if (const auto group = group_of(entry, mount->second_version)) least = std::min(least, min_quota(root, *mount, *group));
         }
     }
     return least;

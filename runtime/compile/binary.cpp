@@ -16,7 +16,7 @@
 #include "runtime/base/limits.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/switches.hpp"
-#include "runtime/compile/beside.hpp"
+#include "runtime/compile/async.hpp"
 #include "runtime/compile/cache.hpp"
 #include "runtime/compile/compiler.hpp"
 #include "runtime/compile/entry.hpp"
@@ -183,7 +183,7 @@ class Memory {
         const auto bytes = static_cast<std::int64_t>(binary.code.size() + binary.log.size());
         known_.at(key).kept = std::make_unique<Gauged>(gauges.binaries, bytes);
         // A binary that is larger than all that may be kept goes too: whoever needs it has it.
-        while (kept_bytes() > most_bytes) known_.erase(least_recently_used());
+        while (kept_bytes() > max_bytes) known_.erase(min_recently_used());
     }
     std::int64_t kept_bytes() const {
         std::int64_t bytes = 0;
@@ -191,7 +191,7 @@ class Memory {
             if (known.kept != nullptr) bytes += known.kept->bytes();
         return bytes;
     }
-    std::map<std::string, Known>::iterator least_recently_used() {
+    std::map<std::string, Known>::iterator min_recently_used() {
         auto least = known_.end();
         for (auto one = known_.begin(); one != known_.end(); ++one)
             if (one->second.kept != nullptr && (least == known_.end() || one->second.used < least->second.used)) least = one;
@@ -201,7 +201,7 @@ class Memory {
         const std::scoped_lock lock(mutex_);
         known_.erase(key);
     }
-    static constexpr std::int64_t most_bytes = std::int64_t{8} << 20;  // sweeps over thousands of variants should not keep them all
+    static constexpr std::int64_t max_bytes = std::int64_t{8} << 20;  // sweeps over thousands of variants should not keep them all
     std::mutex mutex_;
     std::map<std::string, Known> known_;
     std::uint64_t clock_ = 0;

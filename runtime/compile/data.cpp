@@ -25,7 +25,7 @@ using nlohmann::json;
 
 constexpr std::size_t chunk_bytes = std::size_t{1} << 24;  // bytes that a thread sums at once
 constexpr std::size_t sum_digits = 64, length_digits = 16, trailer_bytes = sum_digits + length_digits;
-constexpr int most_threads = 16;
+constexpr int max_threads = 16;
 
 std::string_view text_of(std::span<const std::byte> bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
@@ -37,7 +37,7 @@ void for_each_chunk(std::size_t count, const Work& work) {
         for (auto k = next++; k < count; k = next++) work(k);
     };
     std::vector<std::jthread> others;
-    const auto wanted = std::min({count, static_cast<std::size_t>(most_threads), static_cast<std::size_t>(usable_processors())});
+    const auto wanted = std::min({count, static_cast<std::size_t>(max_threads), static_cast<std::size_t>(usable_processors())});
     try {
         for (std::size_t k = 1; k < wanted; ++k) others.emplace_back(run);
     } catch (const std::system_error&) {  // those that there are do it all

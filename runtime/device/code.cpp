@@ -5,7 +5,7 @@
 #include <chrono>
 
 #include "runtime/base/fork_safe_cache.hpp"
-#include "runtime/compile/beside.hpp"
+#include "runtime/compile/async.hpp"
 #include "runtime/compile/cache.hpp"
 #include "runtime/device/gpu_module.hpp"
 

@@ -69,10 +69,10 @@ struct Cuda : Needed, Events {
     static constexpr auto backend = Backend::cuda;
     static constexpr auto success = CUDA_SUCCESS, out_of_memory = CUDA_ERROR_OUT_OF_MEMORY, lacks_device = CUDA_ERROR_NO_DEVICE,
                           invalid_device = CUDA_ERROR_INVALID_DEVICE, not_found = CUDA_ERROR_NOT_FOUND, not_ready = CUDA_ERROR_NOT_READY;
-    static constexpr auto most_shared_bytes = CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+    static constexpr auto max_shared_bytes = CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
                           multiprocessors = CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
                           reads_host_memory = CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS;
-    static constexpr auto most_threads = CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, own_shared_bytes = CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES;
+    static constexpr auto max_threads = CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, own_shared_bytes = CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES;
     static constexpr auto relaxed = CU_STREAM_CAPTURE_MODE_RELAXED, thread_local_mode = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
     static constexpr auto not_capturing = CU_STREAM_CAPTURE_STATUS_NONE;
     static constexpr unsigned non_blocking = CU_STREAM_NON_BLOCKING;

@@ -29,7 +29,7 @@ class DriverOver : public Driver {
     int relax() const noexcept override { return exchange_mode(Api::relaxed); }
     void restore(int old) const noexcept override { exchange_mode(static_cast<typename Api::CaptureMode>(old)); }
 
-    long long most_shared_bytes(int ordinal) const override { return attribute(ordinal, Api::most_shared_bytes); }
+    long long max_shared_bytes(int ordinal) const override { return attribute(ordinal, Api::max_shared_bytes); }
     int multiprocessors(int ordinal) const override { return attribute(ordinal, Api::multiprocessors); }
     bool reads_host_memory(int ordinal) const override { return attribute(ordinal, Api::reads_host_memory) != 0; }
 
@@ -51,7 +51,7 @@ class DriverOver : public Driver {
         return found;
     }
     Limits limits(void* function) const override {
-        return {made_by(api_.function_attribute, Api::most_threads, function),
+        return {made_by(api_.function_attribute, Api::max_threads, function),
                 made_by(api_.function_attribute, Api::own_shared_bytes, function)};
     }
 
@@ -69,7 +69,7 @@ class DriverOver : public Driver {
     }
 
     void* create_stream() const override { return made_by(api_.create_stream, Api::non_blocking); }
-    void* create_urgent_stream() const override { return made_by(api_.create_urgent_stream, Api::non_blocking, most_urgent); }
+    void* create_urgent_stream() const override { return made_by(api_.create_urgent_stream, Api::non_blocking, max_urgent); }
     void destroy_stream(void* stream) const noexcept override { (void)api_.destroy_stream(stream); }
     void synchronize_stream(void* stream) const override { call(api_.synchronize_stream, stream); }
     bool is_done(void* stream) const override {
@@ -94,7 +94,7 @@ class DriverOver : public Driver {
     bool record(void* event, void* stream) const noexcept override { return api_.record(event, stream) == Api::success; }
     void wait_for(void* event, void* stream) const override { call(api_.wait_for, stream, event, 0U); }
     std::optional<double> seconds_between(void* first, void* last) const noexcept override {
-        // In the usual mode a query would spoil the graph that another thread is recording.
+        // In the usual mode a query would poison the graph that another thread is recording.
         auto mode = Api::relaxed;
         if (api_.exchange_mode(&mode) != Api::success) return std::nullopt;
         float milliseconds = 0;

@@ -26,7 +26,7 @@ struct Limits {
 };
 
 /// A stream's priority: drivers take the nearest that they have.
-inline constexpr int most_urgent = -100;
+inline constexpr int max_urgent = -100;
 
 /// The driver of CUDA or HIP, opened at run time. Handles are the driver's own, as pointers. Calls throw DeviceError (out of
 /// memory, no device) or LaunchError, naming the driver's function and its reason; those of a device need it to be current.
@@ -44,12 +44,12 @@ class Driver {
     virtual void* enter(int ordinal, void* context) const = 0;
     virtual void leave(void* previous) const noexcept = 0;
     virtual void synchronize_device() const = 0;
-    /// Lets this thread do what would spoil a graph that a caller is recording, such as loading code. Returns what restore() takes.
+    /// Lets this thread do what would poison a graph that a caller is recording, such as loading code. Returns what restore() takes.
     virtual int relax() const noexcept = 0;
     virtual void restore(int mode) const noexcept = 0;
 
     virtual std::string device_name(int ordinal) const = 0;
-    virtual long long most_shared_bytes(int ordinal) const = 0;
+    virtual long long max_shared_bytes(int ordinal) const = 0;
     virtual int multiprocessors(int ordinal) const = 0;
     virtual bool reads_host_memory(int ordinal) const = 0;
     /// Whether a device can read there.
@@ -154,7 +154,7 @@ class Current {
     void* previous_;
 };
 
-/// Loading code spoils no graph that a caller is recording, in this scope.
+/// Loading code poisons no graph that a caller is recording, in this scope.
 class Relaxed {
   public:
     explicit Relaxed(const Driver& driver) : driver_(driver), mode_(driver.relax()) {}

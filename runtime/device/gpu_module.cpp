@@ -17,27 +17,26 @@ void check_block(const Kernel& kernel, void* function, const Context& context) {
         throw DeviceError(fmt::format("{} needs {} threads a block and its registers allow {} on {}; give another variant", kernel.name,
                                       kernel.threads, limits.threads, driver.device_name(context.ordinal())));
     const auto shared = kernel.shared_bytes + limits.own_shared_bytes;
-    const auto most_shared = driver.most_shared_bytes(context.ordinal());
-    if (shared > most_shared)
+    const auto max_shared = driver.max_shared_bytes(context.ordinal());
+    if (shared > max_shared)
         throw DeviceError(fmt::format("{} needs {} bytes of shared memory a block and {} has {}; give another variant", kernel.name, shared,
-                                      driver.device_name(context.ordinal()), most_shared));
+                                      driver.device_name(context.ordinal()), max_shared));
 }
 
 /// Limits of a launch: groups along x, where HIP counts threads with 32 bits, and members along y.
 void check_grid(const Program& program, const Launch& launch, std::int64_t members) {
-    constexpr std::int64_t most_along_y = 65535;
+    constexpr std::int64_t max_along_y = 65535;
     const auto& kernel = kernel_of(program, launch);
     const auto backend = program.units[launch.unit].target.backend;
-    const auto most_groups = backend == Backend::hip
-                                 ? std::numeric_limits<std::uint32_t>::max() / static_cast<std::uint32_t>(kernel.threads)
-                                 : static_cast<std::uint32_t>(std::numeric_limits<std::int32_t>::max());
+    const auto max_groups = backend == Backend::hip ? std::numeric_limits<std::uint32_t>::max() / static_cast<std::uint32_t>(kernel.threads)
+                                                    : static_cast<std::uint32_t>(std::numeric_limits<std::int32_t>::max());
     const auto [groups, each] = launch.grid;
-    if ((members + each - 1) / each > most_along_y)
+    if ((members + each - 1) / each > max_along_y)
         throw SpecError(fmt::format("a batch of {} is too large for one {} launch; give at most {}", members, backend_name(backend),
-                                    most_along_y * each));
-    if (groups > most_groups)
+                                    max_along_y * each));
+    if (groups > max_groups)
         throw SpecError(fmt::format("the launch '{}' has {} groups of threads; {} launches at most {}", launch.what, groups,
-                                    backend_name(backend), most_groups));
+                                    backend_name(backend), max_groups));
 }
 
 }  // namespace

@@ -55,10 +55,10 @@ struct Hip : Needed, Events {
     static constexpr auto backend = Backend::hip;
     static constexpr auto success = hipSuccess, out_of_memory = hipErrorOutOfMemory, lacks_device = hipErrorNoDevice,
                           invalid_device = hipErrorInvalidDevice, not_found = hipErrorNotFound, not_ready = hipErrorNotReady;
-    static constexpr auto most_shared_bytes = hipDeviceAttributeMaxSharedMemoryPerBlock,
+    static constexpr auto max_shared_bytes = hipDeviceAttributeMaxSharedMemoryPerBlock,
                           multiprocessors = hipDeviceAttributeMultiprocessorCount,
                           reads_host_memory = hipDeviceAttributePageableMemoryAccess;
-    static constexpr auto most_threads = HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, own_shared_bytes = HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES;
+    static constexpr auto max_threads = HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, own_shared_bytes = HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES;
     static constexpr auto relaxed = hipStreamCaptureModeRelaxed, thread_local_mode = hipStreamCaptureModeThreadLocal;
     static constexpr auto not_capturing = hipStreamCaptureStatusNone;
     static constexpr unsigned non_blocking = hipStreamNonBlocking;

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "runtime/base/switches.hpp"
-#include "runtime/compile/beside.hpp"
+#include "runtime/compile/async.hpp"
 #include "runtime/compile/ptx.hpp"
 #include "runtime/device/gpu.hpp"
 

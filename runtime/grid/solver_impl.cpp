@@ -123,9 +123,9 @@ void GridSolver::Impl::run(GridOperation operation, std::span<const AnyArray> gi
     if (!on_host || (operation != GridOperation::factor && operation != GridOperation::factor_solve)) return;
     auto* x = operation == GridOperation::factor ? nullptr : const_cast<void*>(given[2].data);
     if (plan.spec().precision == Precision::f32)
-        settle_doubts(call, static_cast<const float*>(given[0].data), static_cast<float*>(x), resolved);
+        verify_near_singular(call, static_cast<const float*>(given[0].data), static_cast<float*>(x), resolved);
     else
-        settle_doubts(call, static_cast<const double*>(given[0].data), static_cast<double*>(x), resolved);
+        verify_near_singular(call, static_cast<const double*>(given[0].data), static_cast<double*>(x), resolved);
 }
 
 void GridSolver::Impl::enqueue(Session::Call& call, GridOperation operation, const GridOptions& options, bool transposed) {

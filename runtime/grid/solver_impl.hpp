@@ -62,7 +62,7 @@ struct GridSolver::Impl {
     /// Decides by a step of refinement whether images of f32 are singular whose least pivots are small: a pivot that is rounding alone
     /// leaves the whole solution to the next step. Those are marked, and their X, if it is given, is NaN.
     template <class Real>
-    void settle_doubts(Session::Call& call, const Real* stencil, Real* x, const GridOptions& options);
+    void verify_near_singular(Session::Call& call, const Real* stencil, Real* x, const GridOptions& options);
 
     void run(Session::Call& call, std::string_view operation, const trifold_grid_args& args) const;
     void run_whole(Session::Call& call, std::string_view operation, trifold_grid_args args) const;

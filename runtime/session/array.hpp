@@ -9,7 +9,7 @@ namespace trifold {
 enum class Access : unsigned char { read, write, update };
 
 /// The arrays that a call may have.
-inline constexpr std::size_t most_arrays = 16;
+inline constexpr std::size_t max_arrays = 16;
 
 /// An array of a call. Fields left out are zero. It is built at every call, so it owns nothing and allocates nothing.
 struct CallArray {

@@ -18,8 +18,8 @@ namespace trifold {
 
 /// Solvers that one plan keeps on a GPU. Each has graphs that hold the address of its value, and giving them another costs a microsecond
 /// for each of their kernels; on the CPU an address costs nothing.
-inline constexpr std::size_t most_seats = 8;
-inline constexpr std::size_t most_shared = 256;
+inline constexpr std::size_t max_slots = 8;
+inline constexpr std::size_t max_shared = 256;
 
 /// Bytes between two addresses.
 inline std::int64_t apart(const void* a, const void* b) {
@@ -28,7 +28,7 @@ inline std::int64_t apart(const void* a, const void* b) {
 }
 
 template <class Plan, class Solver>
-struct FactorsOf<Plan, Solver>::Seat {
+struct FactorsOf<Plan, Solver>::Slot {
     Solver solver;
     bool busy = false;
     std::uint64_t used = 0;  // by the clock of State
@@ -36,13 +36,13 @@ struct FactorsOf<Plan, Solver>::Seat {
 
 template <class Plan, class Solver>
 struct FactorsOf<Plan, Solver>::State {
-    struct Seats {
+    struct Slots {
         std::mutex mutex;
         std::condition_variable freed;
-        std::list<Seat> all;
+        std::list<Slot> all;
         std::uint64_t clock = 0;
     };
-    PerProcess<Seats> seats;
+    PerProcess<Slots> slots;
 };
 
 template <class Plan, class Solver>
@@ -62,32 +62,32 @@ std::int64_t FactorsOf<Plan, Solver>::bytes() const {
 
 /// The Solver that had this value before; else one that waits, unless it is better to make another.
 template <class Plan, class Solver>
-typename FactorsOf<Plan, Solver>::Seat& FactorsOf<Plan, Solver>::take(void* value, Stream stream, std::int64_t members) {
+typename FactorsOf<Plan, Solver>::Slot& FactorsOf<Plan, Solver>::take(void* value, Stream stream, std::int64_t members) {
     if (value == nullptr) throw SpecError(fmt::format("the factor is a null pointer; it must hold {} bytes", bytes()));
     if (const auto batch = batch_of(plan_); members < 0 || members > batch)
         throw SpecError(fmt::format("members = {} is out of range; give 1 to {}, or 0 for {}", members, batch, batch));
-    auto& seats = *state_->seats;
-    std::unique_lock lock(seats.mutex);
-    const auto holds_value = [&](Seat& seat) { return seat.solver.impl().session.workspace() == value; };
-    auto seat = std::ranges::find_if(seats.all, holds_value);
-    while (seat != seats.all.end() && seat->busy) {
-        seats.freed.wait(lock);
-        seat = std::ranges::find_if(seats.all, holds_value);
+    auto& slots = *state_->slots;
+    std::unique_lock lock(slots.mutex);
+    const auto holds_value = [&](Slot& slot) { return slot.solver.impl().session.workspace() == value; };
+    auto slot = std::ranges::find_if(slots.all, holds_value);
+    while (slot != slots.all.end() && slot->busy) {
+        slots.freed.wait(lock);
+        slot = std::ranges::find_if(slots.all, holds_value);
     }
-    if (seat == seats.all.end()) {
-        for (auto other = seats.all.begin(); other != seats.all.end(); ++other)
-            if (!other->busy && (seat == seats.all.end() || other->used < seat->used)) seat = other;
+    if (slot == slots.all.end()) {
+        for (auto other = slots.all.begin(); other != slots.all.end(); ++other)
+            if (!other->busy && (slot == slots.all.end() || other->used < slot->used)) slot = other;
         const bool on_cpu = plan_.device().backend() == Backend::cpu;
-        const bool enough = on_cpu || seats.all.size() >= most_seats;
-        if (seat == seats.all.end() || (!enough && !seat->solver.impl().session.captures(stream))) {
-            seats.all.push_back({Solver(std::make_unique<typename Solver::Impl>(plan_, value, bytes(), Holds::results))});
-            seat = std::prev(seats.all.end());
+        const bool enough = on_cpu || slots.all.size() >= max_slots;
+        if (slot == slots.all.end() || (!enough && !slot->solver.impl().session.captures(stream))) {
+            slots.all.push_back({Solver(std::make_unique<typename Solver::Impl>(plan_, value, bytes(), Holds::results))});
+            slot = std::prev(slots.all.end());
         }
     }
-    seat->solver.impl().adopt(value, stream, members);
-    seat->busy = true;
-    seat->used = ++seats.clock;
-    return *seat;
+    slot->solver.impl().adopt(value, stream, members);
+    slot->busy = true;
+    slot->used = ++slots.clock;
+    return *slot;
 }
 
 template <class Plan, class Solver>
@@ -119,24 +119,24 @@ void FactorsOf<Plan, Solver>::prepare(void* value) {
 
 template <class Plan, class Solver>
 Solver& FactorsOf<Plan, Solver>::Borrowed::operator*() const {
-    return seat_->solver;
+    return slot_->solver;
 }
 
 template <class Plan, class Solver>
 FactorsOf<Plan, Solver>::Borrowed::~Borrowed() {
-    if (seat_ == nullptr) return;
-    auto& seats = *state_.seats;
+    if (slot_ == nullptr) return;
+    auto& slots = *state_.slots;
     {
-        const std::scoped_lock lock(seats.mutex);
-        seat_->busy = false;
+        const std::scoped_lock lock(slots.mutex);
+        slot_->busy = false;
     }
-    seats.freed.notify_all();
+    slots.freed.notify_all();
 }
 
 template <class Plan, class Solver>
 std::shared_ptr<FactorsOf<Plan, Solver>> FactorsOf<Plan, Solver>::shared(const Spec& spec, const Device& device, const Tuning& tuning) {
     // Never destroyed: at exit there may be work in flight, and threads in a call.
-    static auto& all = *new ForkSafeCache<std::string, FactorsOf>(most_shared);
+    static auto& all = *new ForkSafeCache<std::string, FactorsOf>(max_shared);
     return all.get(key_of(spec, device, tuning), [&] { return std::make_shared<FactorsOf>(Plan(spec, device, tuning)); });
 }
 

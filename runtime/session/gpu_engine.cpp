@@ -221,7 +221,7 @@ class GpuEngine final : public Engine {
     const Driver& driver_;
     bool as_graph_;
     Calls calls_;
-    std::array<const void*, most_arrays> checked_{};  // the last arrays that were found to be readable, by their places in a call
+    std::array<const void*, max_arrays> checked_{};  // the last arrays that were found to be readable, by their places in a call
     std::optional<Resources> resources_;
     Gauged gauged_;
 };

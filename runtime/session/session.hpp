@@ -86,7 +86,7 @@ class Session::Call {
     Session& session_;
     OneCall guard_;
     std::span<const CallArray> on_host_;
-    std::array<void*, most_arrays> places_;  // set for arrays that are bound
+    std::array<void*, max_arrays> places_;  // set for arrays that are bound
     Stream stream_{};
 };
 

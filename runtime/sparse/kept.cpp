@@ -17,7 +17,7 @@
 namespace trifold::sparse {
 namespace {
 
-constexpr std::int64_t least_entries = 1 << 17;  // smaller patterns take less time than a file does
+constexpr std::int64_t min_entries = 1 << 17;  // smaller patterns take less time than a file does
 
 /// One walk over values writes and reads them: `Archive` is a Writer or a Reader.
 class Writer {
@@ -123,7 +123,7 @@ void value(Archive& archive, SparseSummary& summary) {
 }  // namespace
 
 std::string kept_name(const SparseChoice& choice, const SparsePattern& pattern, const Parts& parts) {
-    if (pattern.entries() < least_entries) return {};
+    if (pattern.entries() < min_entries) return {};
     if (reads_template_folder() && !switch_value(templates_switch).empty()) return {};
     return sha256(fmt::format("plan {} {} {} {} {} {} {} {}", generator_hash(), to_json({choice.spec, sizes_of(pattern)}).dump(),
                               to_string(choice.target), choice.tuning.workers, choice.tuning.variant, pattern.hash(),

@@ -18,9 +18,9 @@ Parts parts_by_metis(const SparsePattern& pattern, std::int64_t rows) {
 }  // namespace
 
 Parts parts_of(const SparsePattern& pattern, const SparsePartition& partition, SparsePreconditioner preconditioner, std::int64_t usual,
-               std::int64_t most_parts) {
+               std::int64_t max_parts) {
     const bool is_local = preconditioner == SparsePreconditioner::none || preconditioner == SparsePreconditioner::jacobi;
-    const auto rows = partition.rows > 0 ? partition.rows : usual, most = partition.rows > 0 ? 0 : most_parts;
+    const auto rows = partition.rows > 0 ? partition.rows : usual, most = partition.rows > 0 ? 0 : max_parts;
     if (partition.rows < 0)
         throw SpecError(fmt::format("a subdomain of {} rows; give at least 1, or 0 for the usual number", partition.rows));
     switch (partition.by) {

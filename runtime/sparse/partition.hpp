@@ -6,9 +6,9 @@
 
 namespace trifold::sparse {
 
-/// The subdomains of a pattern. If the caller leaves that open, of about `usual` rows, or at most `most_parts` of them. Throws SpecError.
+/// The subdomains of a pattern. If the caller leaves that open, of about `usual` rows, or at most `max_parts` of them. Throws SpecError.
 Parts parts_of(const SparsePattern& pattern, const SparsePartition& partition, SparsePreconditioner preconditioner, std::int64_t usual,
-               std::int64_t most_parts = 0);
+               std::int64_t max_parts = 0);
 
 /// Subdomains by METIS, whose library is opened at run time. None where it is not installed, and `why` says what to install; or where it
 /// failed.

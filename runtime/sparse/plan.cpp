@@ -109,7 +109,7 @@ void SparsePlan::make(const SparseSpec& spec, const SparsePattern& pattern, cons
         refuse_one_launch(state.choice.tuning, device, transport != nullptr);
         const auto knobs = sparse::pinned_by(state.choice.tuning, target);
         const auto usual = sparse::usual_rows(spec, target, pattern.rows(), knobs);
-        const auto most = sparse::most_parts(spec, target, pattern.rows(), knobs);
+        const auto most = sparse::max_parts(spec, target, pattern.rows(), knobs);
         const auto parts = sparse::parts_of(pattern, partition, spec.preconditioner, usual, most);
         auto [made, summary] = made_of(state.choice, pattern, parts, transport.get());
         state.summary = std::move(summary);

@@ -47,10 +47,10 @@ class FactorsOf {
     void prepare(void* value);
 
     struct [[gnu::visibility("hidden")]] State;
-    struct [[gnu::visibility("hidden")]] Seat;
+    struct [[gnu::visibility("hidden")]] Slot;
 
   private:
-    [[gnu::visibility("hidden")]] Seat& take(void* value, Stream stream, std::int64_t members);
+    [[gnu::visibility("hidden")]] Slot& take(void* value, Stream stream, std::int64_t members);
     std::unique_ptr<State> state_;
     Plan plan_;
 };
@@ -60,7 +60,7 @@ class FactorsOf {
 template <class Plan, class Solver>
 class FactorsOf<Plan, Solver>::Borrowed {
   public:
-    Borrowed(Borrowed&& other) noexcept : state_(other.state_), seat_(std::exchange(other.seat_, nullptr)) {}
+    Borrowed(Borrowed&& other) noexcept : state_(other.state_), slot_(std::exchange(other.slot_, nullptr)) {}
     Borrowed& operator=(Borrowed&&) = delete;
     ~Borrowed();
     Solver& operator*() const;
@@ -68,9 +68,9 @@ class FactorsOf<Plan, Solver>::Borrowed {
 
   private:
     friend class FactorsOf;
-    Borrowed(State& state, Seat& seat) : state_(state), seat_(&seat) {}
+    Borrowed(State& state, Slot& slot) : state_(state), slot_(&slot) {}
     State& state_;
-    Seat* seat_;  // null: moved from
+    Slot* slot_;  // null: moved from
 };
 
 }  // namespace trifold

@@ -16,12 +16,12 @@ enum { saves_best = METHOD != METHOD_GMRES };
 
 STEP int is_finite_number(double x) { return x - x == 0; }
 
-enum { no_exponent = -9999, most_exponent = 1022, mantissa_bits = 52, exponent_bias = 1023, exponent_mask = 2047 };
+enum { no_exponent = -9999, max_exponent = 1022, mantissa_bits = 52, exponent_bias = 1023, exponent_mask = 2047 };
 /* 2^e for |e| up to 1022. */
 STEP double power_of_two(int e) { return number_of((long long)(e + exponent_bias) << mantissa_bits); }
 /* x 2^e, where e beyond 2044 counts as that. */
 STEP double times_power(double x, trifold_int e) {
-    const int most = 2 * most_exponent, bounded = e > most ? most : e < -most ? -most : (int)e, half = bounded / 2;
+    const int most = 2 * max_exponent, bounded = e > most ? most : e < -most ? -most : (int)e, half = bounded / 2;
     return x * power_of_two(half) * power_of_two(bounded - half);
 }
 STEP int biased_exponent(double x) { return (int)(bits_of(x) >> mantissa_bits) & exponent_mask; }
@@ -165,7 +165,7 @@ STEP trifold_int failure_of(trifold_sparse_state* s, const trifold_sparse_args* 
 }
 
 /* The true residual and what follows from it: see the sums above. A first guess that is worse than none is dropped. A solution that fails
- * hands over the x of the least residual: the one saved, or zero where rounding has spoiled that one too. One more turn computes its own.
+ * hands over the x of the least residual: the one saved, or zero where rounding has poisoned that one too. One more turn computes its own.
  */
 STEP void renew_step(trifold_sparse_state* s, const double* sums, const trifold_sparse_args* args, const trifold_sparse_launch* launch,
                      double* history) {

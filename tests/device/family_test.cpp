@@ -71,7 +71,7 @@ TEST_CASE("gpu: a repetition in a graph that the caller records makes all its tu
     const auto shrink = [&] { solver.shrink(l.get(), x.get(), y.get(), batch, {tools.stream()}); };
     shrink();
     std::int64_t turns = 0;
-    const auto expected = shrunk(values, batch, batch, spec.most_turns, turns);
+    const auto expected = shrunk(values, batch, batch, spec.max_turns, turns);
     CHECK(turns > 5);
     CHECK(y.host() == expected);
     const auto replay = tools.capture(shrink);

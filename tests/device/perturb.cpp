@@ -45,7 +45,7 @@ class Work {
                                                 {tools_.stream()});
     }
     /// In the order of the stream: a copy from the host may still be under way when the call returns.
-    void spoil() {
+    void poison() {
         tools_.copy(x_.get(), nothing_.get(), static_cast<std::int64_t>(length_ * static_cast<std::size_t>(slots_) * sizeof(Real)));
     }
     /// All solutions, one behind another.
@@ -104,7 +104,7 @@ std::int64_t differences(const Device& device, const bench::Size& size, const st
     std::vector<Real> first;
     std::int64_t different = 0, unwritten = 0;
     for (std::int64_t done = 0; done < runs; done += slots) {
-        work.spoil();
+        work.poison();
         work.run();
         const auto all = work.solutions();
         if (first.empty()) first.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(work.length()));

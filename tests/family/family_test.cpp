@@ -259,11 +259,11 @@ std::vector<double> first_of(const std::vector<double>& y, std::size_t count) {
 
 TEST_CASE("a repetition that its Program cannot have is an internal error, not a launch out of bounds") {
     const Problem problem(3, 2);
-    const auto check = [&](const std::function<void(Repeat&)>& spoil) {
+    const auto check = [&](const std::function<void(Repeat&)>& poison) {
         for (const Target& target : {Target{Backend::cpu, "x86-64"}, Target{Backend::cuda, "sm_90"}}) {
             auto program = generate_triangular(problem.spec, target);
             CHECK_NOTHROW(check_repeats(program));
-            spoil(program.repeats.at("shrink").front());
+            poison(program.repeats.at("shrink").front());
             CHECK_THROWS_AS(check_repeats(program), std::logic_error);
         }
     };
@@ -286,7 +286,7 @@ TEST_CASE("launches are repeated until data ends it, on CPU threads") {
     for (const std::int64_t most : {1, 4, 30})
         for (const int workers : {1, 3}) {
             Problem problem(7, 5);
-            problem.spec.most_turns = most;
+            problem.spec.max_turns = most;
             TriangularSolver solver(problem.spec, prepare_triangular(problem.spec, Device::cpu(), workers));
             for (const double scale : {1.0, 1e-4, 100.0}) {
                 auto x = problem.x;
@@ -307,7 +307,7 @@ TEST_CASE("launches are repeated until data ends it, on a GPU: by the graph itse
             CAPTURE(mode);
             CAPTURE(most);
             Problem problem(7, 5);
-            problem.spec.most_turns = most;
+            problem.spec.max_turns = most;
             if (mode == std::string("blocks")) ::setenv("TRIFOLD_DISABLE", "graph", 1);
             const FakeGpu gpu(problem.spec);
             TriangularSolver solver(problem.spec, gpu.prepared());

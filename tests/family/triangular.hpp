@@ -11,8 +11,8 @@ namespace trifold::test {
 
 struct TriangularSpec {
     std::int64_t block = 1, batch = 1;
-    std::vector<double> weights;   ///< w, n of them
-    std::int64_t most_turns = 30;  ///< of the iteration
+    std::vector<double> weights;  ///< w, n of them
+    std::int64_t max_turns = 30;  ///< of the iteration
 };
 
 /// What a call gives to kernels; their text has its own copy.
@@ -122,7 +122,7 @@ inline Program generate_triangular(const TriangularSpec& spec, const Target& tar
     add_launch("shrink", true);
     add_launch("shrink", true);
     program.repeats["shrink"] = {
-        {.first = 1, .count = 2, .most = spec.most_turns, .look = 3, .flag = "again", .unit = program.units.size()}};
+        {.first = 1, .count = 2, .most = spec.max_turns, .look = 3, .flag = "again", .unit = program.units.size()}};
     if (target.backend == Backend::cuda) program.units.push_back(repeat_unit(target));
     return program;
 }

@@ -129,7 +129,7 @@ const TunedFamily triangular{
     .complete = [](const Point&, const Target&, const Candidate& candidate) { return group_rows(candidate), candidate; },
     .knobs = [](const Target&, const std::string&) { return std::vector<Knob>(std::begin(knobs), std::end(knobs)); },
     .decided = [](const Point&, const Target&,
-                  const Candidate& candidate) { return std::vector{Turned{"group_rows", group_rows(candidate)}}; },
+                  const Candidate& candidate) { return std::vector{KnobDecision{"group_rows", group_rows(candidate)}}; },
     .program =
         [](const Point& point, const Target& target, const Candidate& candidate) {
             return generate_triangular(spec_of(point.spec), target, point.workers, group_rows(candidate));

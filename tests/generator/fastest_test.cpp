@@ -14,7 +14,7 @@ using namespace trifold;
 
 namespace {
 
-constexpr double most_regret = 1.03, most_mean_regret = 1.01;
+constexpr double max_regret = 1.03, max_mean_regret = 1.01;
 
 /// Choice of auto: for a device by its shipped wisdom, without one by the model.
 Choice chosen_for(const Spec& spec, const std::string& device) {
@@ -38,7 +38,7 @@ double regret_of(const std::string& line, const std::string& device) {
         if (schedule == chosen.schedule.name && variant == chosen.variant) taken = microseconds;
     }
     INFO(line, "\nauto takes ", chosen.schedule.name, " ", chosen.variant, "; where the line has no time of it, measure it");
-    CHECK(taken <= most_regret * least);
+    CHECK(taken <= max_regret * least);
     return taken / least;
 }
 
@@ -59,5 +59,5 @@ TEST_CASE("auto takes what was measured to be within 3 % of the fastest of faste
         ++problems;
     }
     CHECK(problems >= 60);
-    CHECK(std::exp(logarithms / problems) <= most_mean_regret);
+    CHECK(std::exp(logarithms / problems) <= max_mean_regret);
 }

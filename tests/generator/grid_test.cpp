@@ -110,7 +110,7 @@ TEST_CASE("one unit serves images of every size, batch and boundary") {
 TEST_CASE("a few units serve images of every size, batch, boundary and number of right-hand sides on a GPU, and one on a CPU") {
     // Leaf tiles, two for other small fronts, three for panels that a step factors, other kernels of shared fronts, sweeps, triangles,
     // triangles of A' unless A is symmetric, pixels. Larger images need further steps, and wide products.
-    constexpr std::size_t most_units = 11, most_of_symmetric = 10;
+    constexpr std::size_t max_units = 11, max_of_symmetric = 10;
     const std::vector<std::pair<std::int64_t, std::int64_t>> sizes{{2, 2},    {3, 3},     {5, 3},     {9, 9},     {33, 17},  {64, 64},
                                                                    {129, 65}, {257, 257}, {300, 300}, {513, 513}, {600, 400}};
     for (const auto& target : {Target{Backend::cuda, "sm_90"}, Target{Backend::hip, "gfx942"}, avx2})
@@ -139,7 +139,7 @@ TEST_CASE("a few units serve images of every size, batch, boundary and number of
                 const auto label = fmt::format("{} {} {}", to_string(target), to_string(precision), kind);
                 CAPTURE(label);
                 CHECK(ids.size() == texts.size());
-                CHECK(texts.size() == (target.backend == Backend::cpu ? 1 : kind == 0 ? most_of_symmetric : most_units));
+                CHECK(texts.size() == (target.backend == Backend::cpu ? 1 : kind == 0 ? max_of_symmetric : max_units));
             }
 }
 
@@ -147,7 +147,7 @@ TEST_CASE("a Program asks for the knobs of the kernels that it launches, and of 
     const Target sm_90{Backend::cuda, "sm_90"};
     const auto asked = [&](std::int64_t side, std::string_view knob) {
         const auto all = grid::decided(choose(image(side, side), sm_90));
-        return std::ranges::any_of(all, [&](const Turned& turned) { return turned.list == knob; });
+        return std::ranges::any_of(all, [&](const KnobDecision& turned) { return turned.list == knob; });
     };
     CHECK(asked(9, "tiny_blocks"));
     CHECK(!asked(5, "tiny_blocks"));

@@ -21,7 +21,7 @@ const Target avx512 = parse_target("cpu:x86-64-v4"), sm_90 = parse_target("cuda:
 
 std::int64_t taken(const Choice& choice, std::string_view knob) {
     const auto all = knobs_of(choice);
-    const auto found = std::ranges::find(all, knob, &Turned::list);
+    const auto found = std::ranges::find(all, knob, &KnobDecision::list);
     REQUIRE(found != all.end());
     return found->value;
 }
@@ -74,7 +74,7 @@ TEST_CASE("a pinned knob is taken, said, and part of the name of the kernels") {
     CHECK(generate(usual).id != generate(pinned).id);
     CHECK(generate(usual).units.front().source != generate(pinned).units.front().source);
     const auto rows = knobs_of(usual);
-    CHECK(std::ranges::all_of(rows, [](const Turned& turned) { return turned.row != nullptr && turned.row->list == turned.list; }));
+    CHECK(std::ranges::all_of(rows, [](const KnobDecision& turned) { return turned.row != nullptr && turned.row->list == turned.list; }));
     // In another order they are the same kernels.
     const auto one = choose(spec, sm_90, {.variant = "dataflow:rides=0,crowds=0"}),
                other = choose(spec, sm_90, {.variant = "dataflow:crowds=0,rides=0"});
@@ -131,7 +131,7 @@ TEST_CASE("knobs of grids: rows decide what is not pinned, and every row takes o
         spec.batch = batch;
         return grid::decided(choose(spec, target, GridTuning{.variant = variant}));
     };
-    const auto values = [](const std::vector<Turned>& all, std::string_view knob) {
+    const auto values = [](const std::vector<KnobDecision>& all, std::string_view knob) {
         std::vector<std::int64_t> result;
         for (const auto& one : all)
             if (one.list == knob) result.push_back(one.value);
@@ -158,7 +158,7 @@ TEST_CASE("knobs of grids: rows decide what is not pinned, and every row takes o
 
 TEST_CASE("knobs of sparse systems: rows decide what is not pinned, and every row takes one of the candidates") {
     const auto usual = [](const Target& target, const std::string& variant, std::int64_t block = 3) {
-        std::vector<Turned> asked;
+        std::vector<KnobDecision> asked;
         auto knobs = sparse::pinned_by({.variant = variant}, target);
         knobs.asked = &asked;
         const auto rows = sparse::usual_rows({.block = block}, target, 1 << 24, knobs);

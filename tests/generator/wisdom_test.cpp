@@ -244,8 +244,8 @@ TEST_CASE("a file of 2000 rows opens in a millisecond") {
         REQUIRE(file.rows() == 2000);
     }
     MESSAGE(fmt::format("{} bytes in {:.3f} ms", text.size(), best * 1e3));
-    constexpr double least_optimized = 30;  // builds for debugging and with sanitizers on a busy machine
-    CHECK(best < least_optimized * 1e-3);
+    constexpr double min_optimized = 30;  // builds for debugging and with sanitizers on a busy machine
+    CHECK(best < min_optimized * 1e-3);
 }
 
 TEST_CASE("wisdom counts its rows by target and device") {
@@ -282,12 +282,12 @@ TEST_CASE("what the caller pins is taken, whatever the wisdom") {
     const std::vector<SpecRow> rows{row_of(spec, "multi-stage", "dataflow")};
     for (const auto& tuning : {Tuning{.schedule = "twisted:2"}, Tuning{.variant = "fused"}}) {
         const auto resolved = resolved_with(rows, spec, "NVIDIA H200", tuning);
-        CHECK(resolved.rung == Rung::pinned);
+        CHECK(resolved.rung == DecisionSource::pinned);
         CHECK(resolved.tuning == tuning);
-        CHECK(choose(spec, h200, resolved).rung == Rung::pinned);
-        CHECK(choose(spec, h200, tuning).rung == Rung::pinned);
+        CHECK(choose(spec, h200, resolved).rung == DecisionSource::pinned);
+        CHECK(choose(spec, h200, tuning).rung == DecisionSource::pinned);
     }
-    CHECK(choose(spec, h200).rung == Rung::model);
+    CHECK(choose(spec, h200).rung == DecisionSource::model);
 }
 
 TEST_CASE("a row of the very problem and device is taken, the user's before the shipped one") {
@@ -296,7 +296,7 @@ TEST_CASE("a row of the very problem and device is taken, the user's before the 
     const Wisdom first("the user's", users), second("the shipped", shipped);
     const Wisdom* const files[] = {&first, &second};
     const auto resolved = resolve(spec, h200, {.spin_microseconds = 5}, "NVIDIA H200", files);
-    CHECK(resolved.rung == Rung::exact);
+    CHECK(resolved.rung == DecisionSource::exact);
     CHECK(resolved.tuning == Tuning{"multi-stage", "dataflow:rides=0", 1, 5});
     CHECK(resolved.row.find("line 3 of the user's: NVIDIA H200") == 0);
     CHECK(resolve(spec, h200, {}, "NVIDIA H200", std::span(files).subspan(1)).tuning.schedule == "twisted:2");
@@ -310,14 +310,14 @@ TEST_CASE("a row of the very problem and device is taken, the user's before the 
 
 TEST_CASE("an exact row wins over the model even where that disagrees, a near one does not") {
     const std::vector<SpecRow> rows{row_of({.block = 12, .horizon = 512}, "sequential", "fused")};
-    CHECK(resolved_with(rows, {.block = 12, .horizon = 512}).rung == Rung::exact);
-    CHECK(resolved_with(rows, {.block = 12, .horizon = 500}).rung == Rung::model);
+    CHECK(resolved_with(rows, {.block = 12, .horizon = 512}).rung == DecisionSource::exact);
+    CHECK(resolved_with(rows, {.block = 12, .horizon = 500}).rung == DecisionSource::model);
 }
 
 TEST_CASE("what another device of the architecture measured of this very problem wins over the model") {
     const std::vector<SpecRow> rows{row_of({.block = 12, .horizon = 512}, "sequential", "fused", "NVIDIA H100")};
-    CHECK(resolved_with(rows, {.block = 12, .horizon = 512}).rung == Rung::nearest);
-    CHECK(resolved_with(rows, {.block = 12, .horizon = 500}).rung == Rung::model);
+    CHECK(resolved_with(rows, {.block = 12, .horizon = 512}).rung == DecisionSource::nearest);
+    CHECK(resolved_with(rows, {.block = 12, .horizon = 500}).rung == DecisionSource::model);
 }
 
 TEST_CASE("a near row is taken where the model does not hold it for slower") {
@@ -328,7 +328,7 @@ TEST_CASE("a near row is taken where the model does not hold it for slower") {
     auto at = spec;
     at.batch = 300;
     const auto resolved = resolved_with({near(at)}, spec);
-    CHECK(resolved.rung == Rung::nearest);
+    CHECK(resolved.rung == DecisionSource::nearest);
     CHECK(resolved.tuning.variant == own.variant);
     CHECK(choose(spec, h200, resolved).reason.find("wisdom: nearest; line 3 of a file") == 0);
     // The own device first, then the distance.
@@ -336,7 +336,7 @@ TEST_CASE("a near row is taken where the model does not hold it for slower") {
     far.batch = 400;
     CHECK(resolved_with({near(at, "NVIDIA H100"), near(far)}, spec).row.find("400 systems") != std::string::npos);
     CHECK(resolved_with({near(at), near(far)}, spec).row.find("300 systems") != std::string::npos);
-    CHECK(resolved_with({near(spec, "NVIDIA H100")}, spec).rung == Rung::nearest);
+    CHECK(resolved_with({near(spec, "NVIDIA H100")}, spec).rung == DecisionSource::nearest);
     // Not near: another n, too many systems, another precision, other operations.
     for (const auto& change :
          {+[](Spec& other) { other.block = 13; }, +[](Spec& other) { other.batch = 600; },
@@ -344,11 +344,11 @@ TEST_CASE("a near row is taken where the model does not hold it for slower") {
           +[](Spec& other) { other.rhs_layout = RhsLayout::stacked; }}) {
         auto other = spec;
         change(other);
-        CHECK(resolved_with({near(other)}, spec).rung == Rung::model);
+        CHECK(resolved_with({near(other)}, spec).rung == DecisionSource::model);
     }
     auto default_won = near(at);
     default_won.default_seconds = default_won.seconds;
-    CHECK(resolved_with({default_won}, spec).rung == Rung::model);
+    CHECK(resolved_with({default_won}, spec).rung == DecisionSource::model);
 }
 
 TEST_CASE("a near row whose schedule would be another one at this horizon is not taken") {
@@ -363,10 +363,11 @@ TEST_CASE("a near row whose schedule would be another one at this horizon is not
         const Wisdom* const files[] = {&file};
         return resolve(asked, target, {}, "AMD", files).rung;
     };
-    CHECK(rung_by("sequential", 30) == Rung::nearest);
-    CHECK(rung_by("segments:19", 19) == Rung::nearest);  // one chain at either
-    CHECK(rung_by("segments:19", 30) == Rung::model);
-    CHECK(resolved_with({row_of({.block = 12, .horizon = 10}, "twisted:5", "fused")}, {.block = 12, .horizon = 5}).rung == Rung::model);
+    CHECK(rung_by("sequential", 30) == DecisionSource::nearest);
+    CHECK(rung_by("segments:19", 19) == DecisionSource::nearest);  // one chain at either
+    CHECK(rung_by("segments:19", 30) == DecisionSource::model);
+    CHECK(resolved_with({row_of({.block = 12, .horizon = 10}, "twisted:5", "fused")}, {.block = 12, .horizon = 5}).rung ==
+          DecisionSource::model);
 }
 
 TEST_CASE("a row that no kernels can be made by is ignored, and the reason told") {
@@ -375,7 +376,7 @@ TEST_CASE("a row that no kernels can be made by is ignored, and the reason told"
           std::tuple{"zigzag", "dataflow", "unknown schedule 'zigzag'"}}) {
         const auto row = row_of(spec, schedule, variant);
         const auto resolved = resolved_with({row}, spec);
-        CHECK(resolved.rung == Rung::model);
+        CHECK(resolved.rung == DecisionSource::model);
         CHECK(resolved.tuning == Tuning{});
         REQUIRE_FALSE(resolved.ignored.empty());
         CHECK(resolved.ignored.front().find(why) != std::string::npos);
@@ -389,8 +390,8 @@ TEST_CASE("a row that no kernels can be made by is ignored, and the reason told"
 
 TEST_CASE("where the device is not known, any of the architecture counts") {
     const std::vector<SpecRow> rows{row_of(spec, "twisted:2", "fused")};
-    CHECK(resolved_with(rows, spec, "").rung == Rung::exact);
-    CHECK(resolved_with(rows, spec, "NVIDIA H100").rung != Rung::exact);
+    CHECK(resolved_with(rows, spec, "").rung == DecisionSource::exact);
+    CHECK(resolved_with(rows, spec, "NVIDIA H100").rung != DecisionSource::exact);
 }
 
 TEST_CASE("a row of a grid names image and kind, and is found for that image alone or a near one") {
@@ -417,23 +418,23 @@ TEST_CASE("a row of a grid names image and kind, and is found for that image alo
         return choose(grid, h200, tuning, "NVIDIA H200", files);
     };
     const auto choice = chosen(image);
-    CHECK(choice.rung == Rung::exact);
+    CHECK(choice.rung == DecisionSource::exact);
     CHECK(choice.row.find("NVIDIA H200, 513x257, m = 2, 4 systems") != std::string::npos);
     CHECK(choice.tuning.variant == "fronts:step_rows=128");
     CHECK(to_json(generate(choice)) == to_json(generate(image, h200, {.variant = "fronts:step_rows=128"})));
-    CHECK(chosen(image, {.variant = "fronts"}).rung == Rung::pinned);
+    CHECK(chosen(image, {.variant = "fronts"}).rung == DecisionSource::pinned);
     auto near = image;
     near.width = 300;
-    CHECK(chosen(near).rung == Rung::nearest);
+    CHECK(chosen(near).rung == DecisionSource::nearest);
     near.width = 200;
-    CHECK(chosen(near).rung == Rung::model);
+    CHECK(chosen(near).rung == DecisionSource::model);
     for (const auto& change :
          {+[](GridSpec& other) { other.matrix = GridMatrix::general; }, +[](GridSpec& other) { other.boundary = GridBoundary::fixed; },
           +[](GridSpec& other) { other.precision = Precision::f32; },
           +[](GridSpec& other) { other.operations = {GridOperation::factor}; }}) {
         auto other = image;
         change(other);
-        CHECK(chosen(other).rung == Rung::model);
+        CHECK(chosen(other).rung == DecisionSource::model);
     }
     for (const auto* variant : {"fronts:leaf_cells=8", "fronts:step_rows=7", "tile", "fronts:"}) {
         const auto bad = write_wisdom({with(image, variant)});

@@ -332,14 +332,14 @@ def test_bad_input_of_a_factor():
 @pytest.mark.parametrize("boundary", ["natural", "fixed"])
 def test_entries_that_are_not_read_may_hold_anything(boundary):
     stencil = diffusion(5, 7)
-    spoiled = stencil.copy()
+    poisoned = stencil.copy()
     if boundary == "natural":
-        spoiled[..., 5:] = np.nan
+        poisoned[..., 5:] = np.nan
     else:
-        spoiled[[0, -1]] = spoiled[:, [0, -1]] = np.nan
-        spoiled[2, 2:4, 5:] = np.nan  # the neighbours of these are no ring
+        poisoned[[0, -1]] = poisoned[:, [0, -1]] = np.nan
+        poisoned[2, 2:4, 5:] = np.nan  # the neighbours of these are no ring
     options = {"matrix": "symmetric", "boundary": boundary, "refine": 1}
-    np.testing.assert_array_equal(grid.solve(spoiled, rhs(5, 7), **options), grid.solve(stencil, rhs(5, 7), **options))
+    np.testing.assert_array_equal(grid.solve(poisoned, rhs(5, 7), **options), grid.solve(stencil, rhs(5, 7), **options))
 
 
 @pytest.mark.parametrize(

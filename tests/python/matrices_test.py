@@ -43,14 +43,14 @@ def test_gradients_are_symmetric():
     D, E = make(3, 4, dtype=np.float32)
     x = rhs(3, 4, dtype=np.float32)
     expected = (x[:, :, None] + x[:, None, :]) / 2
-    spoilt = D + np.triu(np.full((3, 3), np.nan, np.float32), 1)
+    poisoned = D + np.triu(np.full((3, 3), np.nan, np.float32), 1)
     tensor = torch.from_numpy(D).requires_grad_()
     trifold.matvec(tensor, torch.from_numpy(E), torch.from_numpy(x)).sum().backward()
     np.testing.assert_allclose(tensor.grad, expected, rtol=1e-5, atol=1e-6)
     gradient = jax.grad(lambda D: trifold.matvec(D, E, x).sum())(jax.numpy.asarray(D))
     np.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-6)
     for give in (np.asarray, torch.from_numpy, jax.numpy.asarray):
-        np.testing.assert_allclose(trifold.to_dense(give(spoilt), give(E)), dense(D, E), rtol=1e-6)
+        np.testing.assert_allclose(trifold.to_dense(give(poisoned), give(E)), dense(D, E), rtol=1e-6)
 
 
 @pytest.mark.parametrize("form", ["bsr", "csr", "coo"])

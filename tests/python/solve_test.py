@@ -133,8 +133,8 @@ def test_one_block_needs_no_coupling():
 def test_only_lower_triangles_are_read():
     D, E = make(3, 7)
     b = rhs(3, 7)
-    spoilt = D + np.triu(np.full((3, 3), np.nan), 1)
-    np.testing.assert_array_equal(trifold.solve(spoilt, E, b), trifold.solve(D, E, b))
+    poisoned = D + np.triu(np.full((3, 3), np.nan), 1)
+    np.testing.assert_array_equal(trifold.solve(poisoned, E, b), trifold.solve(D, E, b))
 
 
 def test_shift_and_diagonal():

@@ -12,11 +12,11 @@
 
 namespace trifold::bench {
 
-/// How long is measured. Each step is called to warm up, then until `seconds` have gone or `most_runs` were made, whichever is first, but
-/// at least `least_runs` times.
+/// How long is measured. Each step is called to warm up, then until `seconds` have gone or `max_runs` were made, whichever is first, but
+/// at least `min_runs` times.
 struct Budget {
     double seconds = 0.2;
-    std::size_t least_runs = 5, most_runs = 2000;
+    std::size_t min_runs = 5, max_runs = 2000;
 };
 
 /// One operation of a solver.

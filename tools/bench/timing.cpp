@@ -34,7 +34,7 @@ std::vector<double> time_step(DeviceTools& tools, const Step& step, const Budget
     for (int k = 0; k < warm_up && last < budget.seconds; ++k) last = time_once(tools, step);
     const bool ahead = tools.stream() != nullptr && last < short_call;
     std::vector<double> seconds;
-    for (double total = 0; seconds.size() < budget.least_runs || (total < budget.seconds && seconds.size() < budget.most_runs);) {
+    for (double total = 0; seconds.size() < budget.min_runs || (total < budget.seconds && seconds.size() < budget.max_runs);) {
         if (ahead) {
             if (step.prepare) step.prepare();
             step.call();
@@ -54,7 +54,7 @@ std::vector<std::vector<double>> time_by_turns(DeviceTools& tools, const std::ve
         repeats.push_back(repeats_alone ? std::max(1, static_cast<int>(long_enough / std::max(first, 1e-9))) : 1);
     }
     const auto end = now() + budget.seconds * static_cast<double>(steps.size());
-    for (std::size_t round = 0; round < budget.least_runs || (now() < end && round < budget.most_runs); ++round)
+    for (std::size_t round = 0; round < budget.min_runs || (now() < end && round < budget.max_runs); ++round)
         for (std::size_t k = 0; k < steps.size(); ++k) {
             const auto awake = now() + warm;
             while (!steps[k].prepare && now() < awake) steps[k].call();
@@ -69,7 +69,7 @@ std::vector<double> time_calls(const std::function<double()>& timed, double peri
     for (int k = 0; k < warm_up; ++k) timed();
     auto due = Clock::now();
     const auto end = due + std::chrono::duration_cast<Clock::duration>(Seconds(budget.seconds));
-    while (seconds.size() < budget.least_runs || due < end) {
+    while (seconds.size() < budget.min_runs || due < end) {
         due = std::max(due + gap, Clock::now());
         std::this_thread::sleep_until(due);
         seconds.push_back(timed());
@@ -113,8 +113,8 @@ std::vector<double> time_together(Transport& hosts, const DeviceTools& tools, co
     run(1);
     const auto once = std::max(run(1), 1e-9);  // the same on all ranks, and so is what follows from it
     const int calls = static_cast<int>(std::clamp(short_call / once, 1.0, 20.0));
-    const auto runs = std::clamp<std::size_t>(static_cast<std::size_t>(budget.seconds / once / calls), budget.least_runs,
-                                              std::max(budget.least_runs, budget.most_runs));
+    const auto runs = std::clamp<std::size_t>(static_cast<std::size_t>(budget.seconds / once / calls), budget.min_runs,
+                                              std::max(budget.min_runs, budget.max_runs));
     std::vector<double> seconds;
     for (std::size_t k = 0; k < runs; ++k) seconds.push_back(run(calls));
     return seconds;

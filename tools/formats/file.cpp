@@ -47,8 +47,8 @@ bool write_all(int descriptor, std::string_view bytes) {
 /// File that the bytes go to: what `path` points to when it is a link, even one whose target does not exist yet.
 fs::path resolve(fs::path path) {
     std::error_code ignored;
-    constexpr int most_links = 40;  // as the kernel has it
-    for (int k = 0; k < most_links && fs::is_symlink(path, ignored); ++k) path = path.parent_path() / fs::read_symlink(path, ignored);
+    constexpr int max_links = 40;  // as the kernel has it
+    for (int k = 0; k < max_links && fs::is_symlink(path, ignored); ++k) path = path.parent_path() / fs::read_symlink(path, ignored);
     return path;
 }
 

@@ -11,20 +11,20 @@ namespace trifold::command {
 namespace {
 
 /// A row of the device, or who decided about the variant.
-std::string decided_by(const Turned& turned, Rung rung, const std::string& row) {
+std::string decided_by(const KnobDecision& turned, DecisionSource rung, const std::string& row) {
     if (turned.row != nullptr) return to_string(*turned.row);
     return row.empty() ? "pinned" : std::string(to_string(rung));
 }
 
-const Knob& knob_of(const Turned& turned, std::span<const Knob> knobs) { return *std::ranges::find(knobs, turned.list, &Knob::name); }
+const Knob& knob_of(const KnobDecision& turned, std::span<const Knob> knobs) { return *std::ranges::find(knobs, turned.list, &Knob::name); }
 
 }  // namespace
 
-std::string by_whom(Rung rung, const std::string& row) {
+std::string by_whom(DecisionSource rung, const std::string& row) {
     return row.empty() ? std::string(to_string(rung)) : fmt::format("{}, {}", to_string(rung), row);
 }
 
-std::string knobs_text(const std::vector<Turned>& decided, std::span<const Knob> knobs, Rung rung, const std::string& row) {
+std::string knobs_text(const std::vector<KnobDecision>& decided, std::span<const Knob> knobs, DecisionSource rung, const std::string& row) {
     std::vector<std::vector<std::string>> rows{{"knob", "value", "of", "decided by", "what"}};
     for (const auto& one : decided) {
         const auto& knob = knob_of(one, knobs);
@@ -34,7 +34,7 @@ std::string knobs_text(const std::vector<Turned>& decided, std::span<const Knob>
     return table(rows);
 }
 
-Json knobs_json(const std::vector<Turned>& decided, std::span<const Knob> knobs, Rung rung, const std::string& row) {
+Json knobs_json(const std::vector<KnobDecision>& decided, std::span<const Knob> knobs, DecisionSource rung, const std::string& row) {
     auto list = Json::array();
     for (const auto& one : decided)
         list.push_back({{"knob", one.list},

@@ -1,6 +1,6 @@
 #include "tools/trifold/units.hpp"
 
-#include "runtime/compile/beside.hpp"
+#include "runtime/compile/async.hpp"
 #include "runtime/compile/cache.hpp"
 #include "tools/trifold/text.hpp"
 

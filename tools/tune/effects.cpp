@@ -71,9 +71,9 @@ double Effect::mean() const { return geometric_mean(ratios); }
 double Effect::worst() const { return ratios.empty() ? 1 : *std::ranges::max_element(ratios); }
 
 bool Effect::is_better() const {
-    constexpr double least_gain = 0.01, most_loss = 0.03;
-    constexpr std::size_t least_points = 3;
-    return ratios.size() >= least_points && mean() <= 1 - least_gain && worst() <= 1 + most_loss;
+    constexpr double min_gain = 0.01, max_loss = 0.03;
+    constexpr std::size_t min_points = 3;
+    return ratios.size() >= min_points && mean() <= 1 - min_gain && worst() <= 1 + max_loss;
 }
 
 std::vector<Effect> effects_of(const std::vector<Trial>& trials) {

@@ -58,7 +58,7 @@ struct TunedFamily {
     /// The candidate with its modelled seconds, if there is a model, and the variant's name as the generator writes it.
     Candidate (*complete)(const Point&, const Target&, const Candidate&);
     std::vector<Knob> (*knobs)(const Target&, const std::string& variant);
-    std::vector<Turned> (*decided)(const Point&, const Target&, const Candidate&);
+    std::vector<KnobDecision> (*decided)(const Point&, const Target&, const Candidate&);
     Program (*program)(const Point&, const Target&, const Candidate&);
     /// Modelled seconds of an operation, with the numbers of a device; null where the family has no models.
     double (*modelled)(const Point&, const Target&, const Candidate&, std::string_view operation, const KnownDevice&) = nullptr;

@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 
 import numpy as np
-from scipy.optimize import least_squares
+from scipy.optimize import min_squares
 
 OPERATIONS = {"factor_solve": 1.0, "factor": 0.6}  # with their weights
 OURS = ("fit_weight", "held_out", "is_of_first", "modelled")  # fields that are added to trials
@@ -83,7 +83,7 @@ def fit(program, records):
     def residuals(logarithms):
         return (weights * errors(program, names, logarithms, records)).ravel()
 
-    found = least_squares(residuals, start, loss="soft_l1", f_scale=0.15, bounds=(start - 4, start + 4), diff_step=1e-4, max_nfev=40)
+    found = min_squares(residuals, start, loss="soft_l1", f_scale=0.15, bounds=(start - 4, start + 4), diff_step=1e-4, max_nfev=40)
     return names, found.x
 
 

@@ -17,21 +17,21 @@
 namespace trifold::tune {
 namespace {
 
-constexpr std::int64_t most_sets_on_gpus = 16, most_sets = 4096;            // on a GPU each has a graph of its own
-constexpr std::int64_t gpu_caches = 256 << 20;                              // twice the largest second-level cache
-constexpr std::int64_t unknown_caches = 64 << 20, most_caches = 128 << 20;  // of a processor; a virtual one may name its host's
-constexpr double launch_seconds = 0.5e-6;                                   // of a graph with one kernel, by the device's clock
-constexpr double call_seconds = 5e-9;                                       // on a processor
-constexpr double seconds_of_run = 0.002;      // for which short calls are repeated, for each run that is asked for
-constexpr int most_runs = 10;                 // for each that is asked for
-constexpr int turns = 4, most_artefacts = 5;  // the latter in a row
+constexpr std::int64_t max_sets_on_gpus = 16, max_sets = 4096;             // on a GPU each has a graph of its own
+constexpr std::int64_t gpu_caches = 256 << 20;                             // twice the largest second-level cache
+constexpr std::int64_t unknown_caches = 64 << 20, max_caches = 128 << 20;  // of a processor; a virtual one may name its host's
+constexpr double launch_seconds = 0.5e-6;                                  // of a graph with one kernel, by the device's clock
+constexpr double call_seconds = 5e-9;                                      // on a processor
+constexpr double seconds_of_run = 0.002;     // for which short calls are repeated, for each run that is asked for
+constexpr int max_runs = 10;                 // for each that is asked for
+constexpr int turns = 4, max_artefacts = 5;  // the latter in a row
 constexpr double usable_memory = 0.9;
 
 Repeats repeats_of(const Round& round) {
     const int share = round.by_turns ? turns : 1;
     return {.warm_up = round.by_turns ? 1 : 2,
             .least = std::max(1, round.runs / share),
-            .most = most_runs * round.runs / share,
+            .most = max_runs * round.runs / share,
             .seconds = seconds_of_run * round.runs / share};
 }
 
@@ -175,16 +175,16 @@ Outputs PointBench::outputs(Prepared& prepared, const Candidate& candidate) cons
     const auto numbers = prepared.numbers();
     result.values.insert(numbers.values.begin(), numbers.values.end());
     result.status = numbers.status;
-    if (options_.spoil) options_.spoil(candidate, result);
+    if (options_.poison) options_.poison(candidate, result);
     return result;
 }
 
-void PointBench::check(Trial& trial, Prepared& prepared, std::int64_t most_spills) const {
+void PointBench::check(Trial& trial, Prepared& prepared, std::int64_t max_spills) const {
     for (const auto& kernel : prepared.resources()) trial.spill_bytes += std::max<std::int64_t>(0, kernel.spill_bytes);  // -1: not known
-    if (trial.spill_bytes > most_spills) {
+    if (trial.spill_bytes > max_spills) {
         trial.verdict = Verdict::spilled;
         trial.why = fmt::format("{} bytes of registers are spilled; the default spills none, and the variant without these knobs {}",
-                                trial.spill_bytes, most_spills);
+                                trial.spill_bytes, max_spills);
         return;
     }
     factor(prepared);
@@ -225,14 +225,14 @@ Timed PointBench::timed(Prepared& prepared, const Candidate& candidate, const st
     return options_.clock ? options_.clock(candidate, std::move(result)) : result;
 }
 
-void PointBench::measure(std::vector<Trial>& trials, const Round& round, std::int64_t most_spills) {
+void PointBench::measure(std::vector<Trial>& trials, const Round& round, std::int64_t max_spills) {
     std::vector<std::shared_ptr<Prepared>> prepared(trials.size());
     std::vector<Timing> timings(trials.size());
     for (std::size_t k = 0; k < trials.size(); ++k) {
         const bool again = k > 0 && prepared[0] && trials[k].candidate == trials[0].candidate;
         attempt(trials[k], [&] {
             prepared[k] = again ? prepared[0] : prepare(trials[k].candidate, round.cached);
-            if (!again) return check(trials[k], *prepared[k], most_spills);
+            if (!again) return check(trials[k], *prepared[k], max_spills);
             trials[k].residual = trials[0].residual;
             trials[k].spill_bytes = trials[0].spill_bytes;
         });
@@ -257,8 +257,8 @@ std::int64_t sets_of(const Point& point, const Device& device, bool hot) {
     if (hot) return 1;
     const bool is_cpu = device.backend() == Backend::cpu;
     const auto last = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
-    const auto caches = !is_cpu ? gpu_caches : last > 0 ? std::min<std::int64_t>(2 * last, most_caches) : unknown_caches;
-    return std::min(caches / family_of(point).data_bytes(point.spec) + 1, is_cpu ? most_sets : most_sets_on_gpus);
+    const auto caches = !is_cpu ? gpu_caches : last > 0 ? std::min<std::int64_t>(2 * last, max_caches) : unknown_caches;
+    return std::min(caches / family_of(point).data_bytes(point.spec) + 1, is_cpu ? max_sets : max_sets_on_gpus);
 }
 
 std::vector<double> take_series(const Timed& timed, const Repeats& repeats, double floor) {
@@ -272,9 +272,9 @@ std::vector<double> take_series(const Timed& timed, const Repeats& repeats, doub
             series.push_back(seconds);
             total += seconds;
             artefacts = 0;
-        } else if (++artefacts == most_artefacts) {
+        } else if (++artefacts == max_artefacts) {
             throw ClockError(
-                fmt::format("the clock says {} s, {} times in a row; no device takes less than {:.1e} s", seconds, most_artefacts, floor));
+                fmt::format("the clock says {} s, {} times in a row; no device takes less than {:.1e} s", seconds, max_artefacts, floor));
         }
     }
     return series;

@@ -17,7 +17,7 @@ struct MeasureOptions {
     /// Called when a candidate begins to use the device, which may never end.
     std::function<void(const Trial&)> begin = {};
     /// Sees what a candidate computed before it is judged. For tests, which make wrong candidates of it.
-    std::function<void(const Candidate&, Outputs&)> spoil = {};
+    std::function<void(const Candidate&, Outputs&)> poison = {};
     /// In place of a candidate's own clock, for tests.
     std::function<Timed(const Candidate&, Timed)> clock = {};
 };
@@ -28,15 +28,15 @@ class PointBench {
     PointBench(Point point, Device device, MeasureOptions options);
     ~PointBench();
     /// Fills in verdict, why, seconds, spread, runs, residual and spills. What goes wrong is a verdict. By turns the results are compared
-    /// with those of the first trial, and who is there twice has two times. Candidates that spill more than `most_spills` are not timed.
-    void measure(std::vector<Trial>& trials, const Round& round, std::int64_t most_spills = std::numeric_limits<std::int64_t>::max());
+    /// with those of the first trial, and who is there twice has two times. Candidates that spill more than `max_spills` are not timed.
+    void measure(std::vector<Trial>& trials, const Round& round, std::int64_t max_spills = std::numeric_limits<std::int64_t>::max());
     /// False after a launch has failed in such a way that the process must end.
     bool works() const { return works_; }
 
   private:
     class Timing;
     void attempt(Trial& trial, const std::function<void()>& work);
-    void check(Trial& trial, Prepared& prepared, std::int64_t most_spills) const;
+    void check(Trial& trial, Prepared& prepared, std::int64_t max_spills) const;
     Timed timed(Prepared& prepared, const Candidate& candidate, const std::string& operation) const;
     Outputs outputs(Prepared& prepared, const Candidate& candidate) const;
     void factor(Prepared& prepared) const;

@@ -13,7 +13,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view mark = "trifold_capture";
-constexpr double most_number = 1e15;  // of calls and of seconds: sums of them stay numbers
+constexpr double max_number = 1e15;  // of calls and of seconds: sums of them stay numbers
 
 int workers_of(const json& value) {
     if (!value.is_number_integer() || value.get<std::int64_t>() < 1 || value.get<std::int64_t>() > max_workers)
@@ -53,8 +53,8 @@ struct Used {
 double number_of(const json& object, const char* name) {
     const auto& value = object.at(name);
     const auto number = value.is_number() ? value.get<double>() : -1;
-    if (!(number >= 0 && number <= most_number))
-        throw SpecError(fmt::format("'{}' is {}; give a number from 0 to {}", name, value.dump(), most_number));
+    if (!(number >= 0 && number <= max_number))
+        throw SpecError(fmt::format("'{}' is {}; give a number from 0 to {}", name, value.dump(), max_number));
     return number;
 }
 

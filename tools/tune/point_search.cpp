@@ -176,7 +176,7 @@ class PointSearch {
         if (std::ranges::any_of(trials, [](const Trial& trial) { return trial.verdict == Verdict::sound; })) {
             const Turn turn(device_, tell_);
             bench_.measure(trials, round,
-                           trials.size() == 1 ? most_spills(trials.front().candidate, trials_) : std::numeric_limits<std::int64_t>::max());
+                           trials.size() == 1 ? max_spills(trials.front().candidate, trials_) : std::numeric_limits<std::int64_t>::max());
         }
         for (const auto& trial : trials)
             if (trial.verdict != Verdict::sound || (!trial.seconds.empty() && !round.cached)) keep(trial);
@@ -205,7 +205,7 @@ class PointSearch {
 
 }  // namespace
 
-std::int64_t most_spills(const Candidate& candidate, const std::vector<Trial>& trials) {
+std::int64_t max_spills(const Candidate& candidate, const std::vector<Trial>& trials) {
     constexpr auto any = std::numeric_limits<std::int64_t>::max();
     const auto name = parse_variant(candidate.variant);
     if (name.pinned.empty()) return any;
@@ -279,9 +279,9 @@ void search_point_aloud(const std::string& text) {
     }
 }
 
-void compile_candidate(const std::string& text, int most_seconds) {
+void compile_candidate(const std::string& text, int max_seconds) {
     // Who started this process may be killed: then only the clock ends a compiler that hangs.
-    ::alarm(static_cast<unsigned>(most_seconds));
+    ::alarm(static_cast<unsigned>(max_seconds));
     const auto tree = json::parse(text, nullptr, false);
     for (const auto* name : {"spec", "workers", "target", "schedule", "variant"})
         if (!tree.is_object() || !tree.contains(name)) throw formats::InputError(fmt::format("'{}' is no candidate to compile", text));

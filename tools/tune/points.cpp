@@ -44,8 +44,8 @@ void add_range(std::vector<std::int64_t>& values, std::string_view part, std::st
     if (numbers.size() > 3) refuse_range(text, name);
     const auto first = numbers.front(), last = numbers.size() > 1 ? numbers[1] : first, step = numbers.size() > 2 ? numbers[2] : 1;
     if (last < first) throw SpecError(fmt::format("{} '{}' goes from {} down to {}; give the smaller one first", name, part, first, last));
-    if (static_cast<std::size_t>((last - first) / step) >= most_points)
-        throw SpecError(fmt::format("{} '{}' names more than {} sizes; give a larger step", name, part, most_points));
+    if (static_cast<std::size_t>((last - first) / step) >= max_points)
+        throw SpecError(fmt::format("{} '{}' names more than {} sizes; give a larger step", name, part, max_points));
     for (auto value = first; value <= last; value += step) {
         if (std::ranges::find(values, value) == values.end()) values.push_back(value);
         if (value > last - step) break;  // the next one might leave 63 bits
@@ -93,9 +93,9 @@ const std::array common{SpecOption{"--batch", "batch", "Systems or images solved
                         SpecOption{"--precision", "precision", "f32, f64, mixed", "f64"}};
 
 void check_count(std::size_t first, std::size_t second) {
-    if (first * second > most_points)
+    if (first * second > max_points)
         throw SpecError(fmt::format("these options make {} points or more, and at most {} are tuned at once; give larger steps",
-                                    first * second, most_points));
+                                    first * second, max_points));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 namespace trifold::tune {
 
-inline constexpr std::size_t most_points = 10'000;  ///< that options may make, and that one range may name
+inline constexpr std::size_t max_points = 10'000;  ///< that options may make, and that one range may name
 
 /// "16", "4:64:4" (first:last:step, both ends included), and several of them with commas between. In the order given, each once. `name` is
 /// for the message. Throws SpecError.

@@ -8,7 +8,7 @@
 namespace trifold::tune {
 namespace {
 
-constexpr std::int64_t alignment = 256, most_made = 16, most_made_bytes = 128 << 20;
+constexpr std::int64_t alignment = 256, max_made = 16, max_made_bytes = 128 << 20;
 constexpr double rounding = 1e3;  // times the tolerance of a residual: what conditions of the test problems make of it
 
 /// The largest difference over the largest value. NaN where one of them is, and infinity where they have not as many.
@@ -94,7 +94,7 @@ std::string difference(const Outputs& first, const Outputs& second, Precision pr
 }
 
 std::int64_t different_members(std::int64_t batch, std::int64_t bytes_of_each) {
-    return std::min(batch, std::clamp<std::int64_t>(most_made_bytes / bytes_of_each, 1, most_made));
+    return std::min(batch, std::clamp<std::int64_t>(max_made_bytes / bytes_of_each, 1, max_made));
 }
 
 }  // namespace trifold::tune

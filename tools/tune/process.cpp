@@ -20,8 +20,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t most_output = 4096, most_line = 1 << 20;  // the last words are what matters
-constexpr double most_seconds = 1e9;                            // in the range of the clock
+constexpr std::size_t max_output = 4096, max_line = 1 << 20;  // the last words are what matters
+constexpr double max_seconds = 1e9;                           // in the range of the clock
 constexpr int slice_milliseconds = 20;
 
 /// The output of a process: its lines are handed on, and its end is kept.
@@ -37,15 +37,15 @@ class Output {
         for (ssize_t k = 0; k < count; ++k) add(bytes[static_cast<std::size_t>(k)]);
         return count > 0 || (count < 0 && errno == EINTR);
     }
-    std::string end() const { return text_.size() > most_output ? text_.substr(text_.size() - most_output) : text_; }
+    std::string end() const { return text_.size() > max_output ? text_.substr(text_.size() - max_output) : text_; }
 
   private:
     void add(char letter) {
         text_ += letter;
-        if (text_.size() > 2 * most_output) text_.erase(0, text_.size() - most_output);
+        if (text_.size() > 2 * max_output) text_.erase(0, text_.size() - max_output);
         if (letter == '\n')
             take_(std::exchange(line_, {}));
-        else if (line_.size() < most_line)
+        else if (line_.size() < max_line)
             line_ += letter;
     }
     const std::function<void(const std::string&)>& take_;
@@ -78,7 +78,7 @@ Finished run_limited(const std::vector<std::string>& arguments, double seconds, 
     finished.started = child != 0;
     if (!finished.started) finished.output = why_refused(error);
     if (!finished.started) return finished;
-    const auto in = [](double from_now) { return Clock::now() + std::chrono::duration<double>(std::min(from_now, most_seconds)); };
+    const auto in = [](double from_now) { return Clock::now() + std::chrono::duration<double>(std::min(from_now, max_seconds)); };
     auto end = in(seconds);
     const std::function<void(const std::string&)> take = [&](const std::string& line) {
         if (seen) end = in(seen(line));

@@ -37,13 +37,13 @@ std::string name_of(const Candidate& candidate) { return candidate.schedule + " 
 
 /// Bars of the points at which another candidate than the default won, the largest gain first.
 std::string picture(const std::vector<Decision>& decisions) {
-    constexpr std::size_t most_bars = 60;
+    constexpr std::size_t max_bars = 60;
     constexpr int row = 20, left = 330, width = 430;
     std::vector<const Decision*> won;
     for (const auto& decision : decisions)
         if (!(decision.winner == decision.standard)) won.push_back(&decision);
     std::ranges::stable_sort(won, std::greater<>{}, [](const auto* one) { return one->gain(); });
-    if (won.size() > most_bars) won.resize(most_bars);
+    if (won.size() > max_bars) won.resize(max_bars);
     if (won.empty()) return "<p>The default was the fastest at every point.</p>\n";
     const auto largest = won.front()->gain() - 1;
     auto text = fmt::format(

@@ -16,9 +16,9 @@ namespace {
 
 constexpr int few_runs = 5, more_runs = 10, final_runs = 20;
 constexpr std::size_t finalists = 5;
-constexpr double far_behind = 1.3;   // times slower than the best: it does not go on
-constexpr double is_better = 0.99;   // of the time so far: a knob is kept
-constexpr double least_gain = 0.02;  // of a winner
+constexpr double far_behind = 1.3;  // times slower than the best: it does not go on
+constexpr double is_better = 0.99;  // of the time so far: a knob is kept
+constexpr double min_gain = 0.02;   // of a winner
 constexpr std::array<std::string_view, 3> efforts{"quick", "full", "exhaustive"};
 
 std::string key_of(const Candidate& candidate) { return candidate.schedule + " " + candidate.variant; }
@@ -31,7 +31,7 @@ class Search {
     std::optional<Decision> run() {
         std::vector<Candidate> first{space_.standard};
         for (const auto& pair : space_.pairs)
-            if (first.size() <= strategy_.most_pairs) first.push_back(pair);
+            if (first.size() <= strategy_.max_pairs) first.push_back(pair);
         try_out(first, {"first", few_runs});
         halve();
         const auto starts = best(std::max<std::size_t>(strategy_.tuned_pairs, space_.pairs.empty() ? 1 : 0), true);
@@ -48,7 +48,7 @@ class Search {
     }
 
   private:
-    std::size_t left() const { return strategy_.most_trials - std::min(strategy_.most_trials, tried_.size()); }
+    std::size_t left() const { return strategy_.max_trials - std::min(strategy_.max_trials, tried_.size()); }
 
     void try_out(std::vector<Candidate> candidates, const Round& round) {
         for (const auto& candidate : candidates) tried_.insert(key_of(candidate));
@@ -172,7 +172,7 @@ bool loses(const Candidate& candidate, const std::vector<Trial>& round) {
     }
     if (defaults.empty()) return false;
     const auto [least, most] = std::ranges::minmax(defaults);
-    return own > (least + most) / 2 * (1 + std::max(least_gain, (most - least) / least));
+    return own > (least + most) / 2 * (1 + std::max(min_gain, (most - least) / least));
 }
 
 }  // namespace
@@ -186,14 +186,14 @@ Effort parse_effort(std::string_view text) {
 }
 
 Strategy strategy_of(Effort effort) {
-    Strategy strategy{.name = std::string(to_string(effort)), .most_pairs = 4, .most_trials = 5};
+    Strategy strategy{.name = std::string(to_string(effort)), .max_pairs = 4, .max_trials = 5};
     if (effort == Effort::quick) return strategy;
-    strategy.most_pairs = 9;
-    strategy.most_trials = 25;
+    strategy.max_pairs = 9;
+    strategy.max_trials = 25;
     strategy.tuned_pairs = 2;
     if (effort == Effort::full) return strategy;
-    strategy.most_pairs = 1000;
-    strategy.most_trials = 1000;
+    strategy.max_pairs = 1000;
+    strategy.max_trials = 1000;
     strategy.two_knobs = true;
     return strategy;
 }
@@ -229,7 +229,7 @@ std::optional<Decision> decide(const std::vector<Trial>& trials, const std::vect
     const auto [least, most] = std::ranges::minmax(defaults);
     decision.spread = (most - least) / least;
     decision.standard_seconds = (least + most) / 2;
-    const auto bound = decision.standard_seconds * (1 - std::max(least_gain, decision.spread));
+    const auto bound = decision.standard_seconds * (1 - std::max(min_gain, decision.spread));
     const bool is_faster = best != nullptr && objective_seconds(*best) < bound;
     decision.winner = is_faster ? best->candidate : standard.candidate;
     decision.seconds = is_faster ? objective_seconds(*best) : decision.standard_seconds;

@@ -27,8 +27,8 @@ using Measure = std::function<std::vector<Trial>(const std::vector<Candidate>&, 
 /// How much is tried.
 struct Strategy {
     std::string name;
-    std::size_t most_pairs = 0;   ///< without the default
-    std::size_t most_trials = 0;  ///< candidates, the default among them
+    std::size_t max_pairs = 0;    ///< without the default
+    std::size_t max_trials = 0;   ///< candidates, the default among them
     std::size_t tuned_pairs = 0;  ///< of these the knobs are varied; of the default in any case where there are no other pairs
     bool two_knobs = false;       ///< all values of two knobs at once
     /// The worth of a variant's knob in earlier searches: the larger, the earlier it is tried. Empty: by the model.

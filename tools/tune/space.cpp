@@ -46,7 +46,7 @@ std::optional<Candidate> pinned(const Point& point, const Target& target, const 
 }
 
 /// The values that a candidate has of a knob: several where it is asked for different parts; none where nothing asks.
-std::set<std::int64_t> values_of(const std::vector<Turned>& asked, std::string_view knob) {
+std::set<std::int64_t> values_of(const std::vector<KnobDecision>& asked, std::string_view knob) {
     std::set<std::int64_t> values;
     for (const auto& one : asked)
         if (one.list == knob) values.insert(one.value);

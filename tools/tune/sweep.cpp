@@ -15,9 +15,9 @@
 namespace trifold::tune {
 namespace {
 
-constexpr std::int64_t most_points_at_once = 6;
+constexpr std::int64_t max_points_at_once = 6;
 constexpr std::int64_t share_of_memory = 8;  // of the device's, for the data of all points that are in search
-constexpr int most_processes = 50;           // of a point, each of which ended within a trial
+constexpr int max_processes = 50;            // of a point, each of which ended within a trial
 constexpr double seconds_to_begin = 120;     // a driver may be slow to start
 
 void check_cache() {
@@ -32,7 +32,7 @@ std::int64_t points_at_once(const std::vector<Point>& points, const Device& devi
     if (device.backend() == Backend::cpu) return 1;
     std::int64_t largest = 1;
     for (const auto& point : points) largest = std::max(largest, family_of(point).data_bytes(point.spec));
-    return std::clamp<std::int64_t>(device.memory_bytes() / share_of_memory / largest, 1, most_points_at_once);
+    return std::clamp<std::int64_t>(device.memory_bytes() / share_of_memory / largest, 1, max_points_at_once);
 }
 
 class Sweep {
@@ -88,7 +88,7 @@ class Sweep {
     /// By processes until one comes to an end. Nothing where the sweep is over before.
     std::optional<PointResult> searched(const Point& point) {
         std::string why;
-        for (int k = 0; k < most_processes; ++k) {
+        for (int k = 0; k < max_processes; ++k) {
             Process process;
             const auto ended = run(point, process);
             if (ended.stopped) return std::nullopt;

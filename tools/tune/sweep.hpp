@@ -65,13 +65,13 @@ PointResult search_point(const Point& point, const Log& log, const TuneOptions& 
 std::optional<Decision> known_decision(const Records& records, const Machine& machine, const Point& point, Effort effort);
 /// Bytes that a candidate may spill, after these trials of its point. A variant whose knobs are those of the device's rows may spill: time
 /// decides. With other knobs it may spill as much as then, and without limit where the default spills.
-std::int64_t most_spills(const Candidate& candidate, const std::vector<Trial>& trials);
+std::int64_t max_spills(const Candidate& candidate, const std::vector<Trial>& trials);
 /// The argument of the hidden verb for a point.
 std::string task_text(const Point& point, const Log& log, const TuneOptions& options);
 /// The hidden verb of a point's process: events and the end are lines on standard output.
 void search_point_aloud(const std::string& text);
 
 /// Compiles a candidate into the cache, as the other hidden verb does. Ends the process after that many seconds.
-void compile_candidate(const std::string& text, int most_seconds);
+void compile_candidate(const std::string& text, int max_seconds);
 
 }  // namespace trifold::tune

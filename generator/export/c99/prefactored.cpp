@@ -61,7 +61,7 @@ Blocks factor(const ExportRequest& request, double shift) {
     const auto precision = request.spec.precision;
     Blocks l(request.spec, *request.prefactored);
     double least = 1;
-    std::int64_t least_row = 0;
+    std::int64_t min_row = 0;
     for (std::int64_t row = 0; row < n * request.spec.horizon; ++row) {
         for (auto column = l.first(row); column <= row; ++column) {
             const double entry = l.at(row, column) + (row == column ? shift : 0);
@@ -73,7 +73,7 @@ Blocks factor(const ExportRequest& request, double shift) {
                 check_pivot(shift, sum, row / n, row % n, precision);
                 if (sum / entry < least) {
                     least = sum / entry;
-                    least_row = row;
+                    min_row = row;
                 }
                 l.at(row, row) = 1 / std::sqrt(sum);
             }
@@ -81,7 +81,7 @@ Blocks factor(const ExportRequest& request, double shift) {
         for (auto column = row + 1; column < (row / n + 1) * n; ++column) l.at(row, column) = 0;
     }
     if (least < nearly_zero(precision) && !request.prefactored->accept_nearly_singular)
-        fail_nearly_singular(shift, least, least_row / n, least_row % n, precision);
+        fail_nearly_singular(shift, least, min_row / n, min_row % n, precision);
     return l;
 }
 

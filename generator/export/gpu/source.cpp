@@ -43,14 +43,14 @@ std::string header_comment(const GpuExport& project) {
         project.code.empty() ? "" : ", and the registers, shared memory and spills of each kernel");
 }
 
-std::size_t most_launches(const GpuExport& project) {
+std::size_t max_launches(const GpuExport& project) {
     std::size_t most = 0;
     for (const auto& design : project.designs)
         for (const auto& [operation, launches] : design.operations) most = std::max(most, launches.size());
     return most;
 }
 
-std::size_t most_kernels(const GpuExport& project) {
+std::size_t max_kernels(const GpuExport& project) {
     return std::ranges::max(project.designs, {}, [](const Design& design) { return design.kernels.size(); }).kernels.size();
 }
 
@@ -70,7 +70,7 @@ std::string sizes(const GpuExport& project) {
         "#define BTD_KERNELS {}\n\n"
         "typedef {} btd_real;\n\n",
         spec.block, spec.horizon, spec.rhs, spec.batch, project.workspace_bytes(), workspace_alignment, operations.size(),
-        most_launches(project), most_kernels(project), is_single(spec) ? "float" : "double");
+        max_launches(project), max_kernels(project), is_single(spec) ? "float" : "double");
 }
 
 std::string image_name(const Design& design) { return "btd_image_" + design.target.arch; }

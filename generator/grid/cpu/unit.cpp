@@ -35,11 +35,11 @@ std::string constants_text(const GridSpec& spec, const Target& target) {
 /// Registers hold as many accumulators as there is room for next to a column of rows and a multiplier. Vectors have at least four lanes, so
 /// that a strip holds whole columns of a tile.
 Tile tile_of(const GridSpec& spec, const Target& target) {
-    constexpr std::int64_t least_lanes = 4, most_strips = 3, narrow = 4, wide = 8;
-    const auto real = element_bytes(spec.precision), lanes = std::max(vector_bytes(target) / real, least_lanes);
+    constexpr std::int64_t min_lanes = 4, max_strips = 3, narrow = 4, wide = 8;
+    const auto real = element_bytes(spec.precision), lanes = std::max(vector_bytes(target) / real, min_lanes);
     const auto vectors = vector_registers(target) / (lanes * real / vector_bytes(target));  // that registers hold
-    const auto columns = lanes >= wide && vectors > most_strips * wide + most_strips ? wide : narrow;
-    const auto strips = std::clamp<std::int64_t>((vectors - 1) / (columns + 1), 1, most_strips);
+    const auto columns = lanes >= wide && vectors > max_strips * wide + max_strips ? wide : narrow;
+    const auto strips = std::clamp<std::int64_t>((vectors - 1) / (columns + 1), 1, max_strips);
     return {lanes, strips, columns};
 }
 

@@ -172,7 +172,7 @@ class Assumptions {
         const auto width = begins ? 0 : next - step.applied;  // width of the panel that it applies
         threads(grid_step_threads(row_groups));
         shared(grid_step_bytes(columns, grid_step_threads(row_groups) / lanes_, real_, 0));
-        at_most(s - next, grid_most_rows(row_groups), "rows that are left");
+        at_most(s - next, grid_max_rows(row_groups), "rows that are left");
         at_most(width, columns, "columns of the panel before");
         at_most(columns, lanes_, "columns");
         holds(begins ? next == 0 : width > 0 || step.applied >= s, "panels do not follow one another");

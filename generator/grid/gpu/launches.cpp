@@ -14,7 +14,7 @@
 namespace trifold::grid::gpu {
 namespace {
 
-constexpr std::int64_t most_images = 65535;  // the limit of a launch's second dimension
+constexpr std::int64_t max_images = 65535;  // the limit of a launch's second dimension
 
 /// Writes the launches of a Program, and collects the kernels that they need. Launches name a kernel by its number until units are made.
 class Launches {
@@ -264,11 +264,11 @@ class Launches {
 }  // namespace
 
 void check(const GridSpec& spec, const Target& target) {
-    constexpr std::int64_t most_leaf = 4;  // so that a tile without neighbours has at most 25 pixels
-    if (spec.batch > most_images)
+    constexpr std::int64_t max_leaf = 4;  // so that a tile without neighbours has at most 25 pixels
+    if (spec.batch > max_images)
         throw SpecError(
-            fmt::format("batch capacity {} is out of range for {}; give at most {}", spec.batch, to_string(target), most_images));
-    for (const auto& level : levels_of(spec, most_leaf)) {
+            fmt::format("batch capacity {} is out of range for {}; give at most {}", spec.batch, to_string(target), max_images));
+    for (const auto& level : levels_of(spec, max_leaf)) {
         // Merges on chip have 29 bits for the distance, in elements, between what two boxes leave.
         if (level.eliminated <= grid_tile_width && (level.kept * level.kept) << (level.x_halvings + 1) >= std::int64_t{1} << 29)
             throw SpecError(
@@ -277,7 +277,7 @@ void check(const GridSpec& spec, const Target& target) {
         if (panels_of(level).empty())
             throw SpecError(
                 fmt::format("a line of {} pixels is eliminated at once, and kernels for GPUs take at most {}; give a smaller image",
-                            level.eliminated, grid_most_rows(16)));
+                            level.eliminated, grid_max_rows(16)));
     }
 }
 

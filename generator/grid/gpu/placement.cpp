@@ -80,15 +80,15 @@ std::int64_t refine_bytes(const Target& target, std::int64_t eliminated, std::in
     return grid_wide_threads / warp_lanes(target) * static_cast<std::int64_t>(sizeof(double)) + eliminated * real;
 }
 
-std::vector<Panel> panels_of(const Level& level, std::int64_t most_columns, bool small_blocks) {
-    constexpr int most_row_groups = 16;
+std::vector<Panel> panels_of(const Level& level, std::int64_t max_columns, bool small_blocks) {
+    constexpr int max_row_groups = 16;
     std::vector<Panel> panels;
-    if (level.eliminated > grid_most_rows(most_row_groups)) return panels;
-    int row_groups = most_row_groups;
+    if (level.eliminated > grid_max_rows(max_row_groups)) return panels;
+    int row_groups = max_row_groups;
     for (std::int64_t first = 0; first < level.eliminated; first += grid_step_columns(row_groups)) {
         const auto left = level.eliminated - first;
         // Wider panels begin at multiples of their width.
-        while (row_groups > 1 && grid_step_columns(row_groups) < most_columns && left <= grid_most_rows(row_groups / 2) &&
+        while (row_groups > 1 && grid_step_columns(row_groups) < max_columns && left <= grid_max_rows(row_groups / 2) &&
                first % grid_step_columns(row_groups / 2) == 0)
             row_groups /= 2;
         if (small_blocks && row_groups == 1 && left <= grid_small_step_rows) row_groups = 0;
@@ -114,7 +114,7 @@ int row_groups_of(Kernel kernel) {
 
 std::int64_t step_bytes(const Target& target, std::int64_t real, int row_groups, bool on_chip) {
     return grid_step_bytes(grid_step_columns(row_groups), grid_step_threads(row_groups) / warp_lanes(target), real,
-                           on_chip ? grid_most_rows(row_groups) : 0);
+                           on_chip ? grid_max_rows(row_groups) : 0);
 }
 
 bool panel_on_chip(const Target& target, std::int64_t real) {

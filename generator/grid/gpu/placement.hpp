@@ -104,9 +104,9 @@ struct Panel {
     int row_groups;
     std::int64_t columns() const { return grid_step_columns(row_groups); }
 };
-/// Splits a shared front's pivot block into panels of at most `most_columns`. More remaining rows need narrower panels. `small_blocks`:
+/// Splits a shared front's pivot block into panels of at most `max_columns`. More remaining rows need narrower panels. `small_blocks`:
 /// small thread blocks take the last rows. Empty if the block has too many rows.
-std::vector<Panel> panels_of(const Level& level, std::int64_t most_columns = grid_tile_width, bool small_blocks = false);
+std::vector<Panel> panels_of(const Level& level, std::int64_t max_columns = grid_tile_width, bool small_blocks = false);
 /// The kernel that factors such a panel, and the row groups of such a kernel's thread block.
 Kernel step_of(int row_groups);
 int row_groups_of(Kernel kernel);

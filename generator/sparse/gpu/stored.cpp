@@ -19,7 +19,7 @@ namespace {
 /// A level is at most such a part of the ring. Where lanes do not keep all slots of a row, a level leaves when the next one has been taken,
 /// so neighbours must never share a place.
 std::int64_t ring_parts(bool keeps_all) { return keeps_all ? 2 : 3; }
-constexpr std::int64_t least_of_thread = 1 << 15;  // entries; fewer are done before another thread has begun
+constexpr std::int64_t min_of_thread = 1 << 15;  // entries; fewer are done before another thread has begun
 
 /// A in chunks: slot s of a chunk has entry s of each of its rows.
 struct Chunks {
@@ -36,7 +36,7 @@ struct Chunks {
         }
         columns.resize(at(starts.back() * sparse_chunk));
         sources.resize(columns.size());
-        for_ranges(chunks, least_of_thread / sparse_chunk, [&](std::int64_t first, std::int64_t end) {
+        for_ranges(chunks, min_of_thread / sparse_chunk, [&](std::int64_t first, std::int64_t end) {
             for (auto chunk = first; chunk < end; ++chunk) fill(a, chunk);
         });
     }
@@ -89,26 +89,26 @@ class Lists {
   public:
     Lists(const SparseSpec& spec, const Sweep& sweep) : spec_(spec), sweep_(sweep) {}
 
-    void add(const Shape& shape, bool with_turned) {
+    void add(const Shape& shape, bool with_transposed) {
         trifold_sparse_schedule schedule{};
         schedule.row = static_cast<int>(rows.size());
         schedule.entry = static_cast<int>(references.size());
         base_ = references.size();
-        stream_ = turned_stream_ = 0;
+        stream_ = transposed_stream_ = 0;
         references.resize(base_ + shape.columns.size());
         for (const auto column : shape.columns) columns.push_back(static_cast<std::uint16_t>(column));
         for (const bool turned : {false, true}) {
-            auto* starts = schedule.levels + (turned ? trifold_sparse_u_turned : trifold_sparse_l);
-            auto& first = turned ? schedule.first_turned : schedule.first;
-            const bool sweeps = with_turned || !turned;
+            auto* starts = schedule.levels + (turned ? trifold_sparse_u_transposed : trifold_sparse_l);
+            auto& first = turned ? schedule.first_transposed : schedule.first;
+            const bool sweeps = with_transposed || !turned;
             starts[0] = next_level();
             if (sweeps) sweep(shape, Triangle(shape, turned, turned));
             starts[1] = next_level();
             first = first_with_slots(starts[0]);
             if (sweeps) sweep(shape, Triangle(shape, !turned, turned));
-            if (turned ? copies_turned_ : ring_ > 0) place_in_ring(first);
+            if (turned ? copies_transposed_ : ring_ > 0) place_in_ring(first);
         }
-        elements.push_back({round_up(stream_, alignment_), copies_turned_ ? round_up(turned_stream_, alignment_) : 0});
+        elements.push_back({round_up(stream_, alignment_), copies_transposed_ ? round_up(transposed_stream_, alignment_) : 0});
         schedule.levels[trifold_sparse_sweeps] = next_level();
         schedules.push_back(schedule);
         const auto in_order = std::span(level_rows).subspan(at(levels[at(schedule.levels[trifold_sparse_l])].first_row));
@@ -120,7 +120,7 @@ class Lists {
         Kept most;
         for (const auto& s : schedules) {
             grow(most, s.first, s.levels[trifold_sparse_u + 1]);
-            if (copies_turned_) grow(most, s.first_turned, s.levels[trifold_sparse_sweeps]);
+            if (copies_transposed_) grow(most, s.first_transposed, s.levels[trifold_sparse_sweeps]);
         }
         return most;
     }
@@ -129,7 +129,7 @@ class Lists {
     std::vector<trifold_sparse_level> levels;
     std::vector<trifold_sparse_slot> slots;
     std::vector<std::uint16_t> level_rows, slot_columns, columns, records;
-    std::vector<trifold_sparse_reference> references, turned_references;
+    std::vector<trifold_sparse_reference> references, transposed_references;
     std::vector<trifold_sparse_row> rows;
     std::vector<trifold_sparse_elimination> eliminations;
     std::vector<trifold_sparse_pair> pairs;
@@ -180,7 +180,7 @@ class Lists {
     }
     /// The rows of a level that are taken at once: as many as there are threads for, and as a part of the ring holds.
     std::size_t part_of(std::span<const std::int32_t> rows, const Triangle& triangle) const {
-        if (!has_records_ || (triangle.turned && !copies_turned_)) return rows.size();
+        if (!has_records_ || (triangle.turned && !copies_transposed_)) return rows.size();
         auto count = std::min(rows.size(), at(sparse_rows_at_once(sweep_.sweepers, spec_.block)));
         while (ring_ > 0 && count > 1 && ring_bytes(rows.first(count), triangle) > ring_ / ring_parts(sweep_.keeps_all)) --count;
         return count;
@@ -198,7 +198,7 @@ class Lists {
         trifold_sparse_level level{static_cast<int>(rows.size()), static_cast<int>(most), static_cast<int>(level_rows.size()),
                                    static_cast<int>(slots.size())};
         for (const auto row : rows) level_rows.push_back(static_cast<std::uint16_t>(row));
-        auto& stream = triangle.turned ? turned_stream_ : stream_;
+        auto& stream = triangle.turned ? transposed_stream_ : stream_;
         stream = round_up(stream, alignment_);
         level.begin = static_cast<int>(stream);
         if (triangle.scales)
@@ -213,7 +213,7 @@ class Lists {
             slots.push_back(slot);
         }
         level.bytes = static_cast<int>(round_up((stream - level.begin) * bytes_, 16));
-        if (triangle.turned ? copies_turned_ : has_records_) add_record(level);
+        if (triangle.turned ? copies_transposed_ : has_records_) add_record(level);
         levels.push_back(level);
     }
     void add_record(trifold_sparse_level& level) {
@@ -256,9 +256,9 @@ class Lists {
     template <class EntryOf>
     std::int64_t lay_out(std::span<const std::int32_t> rows, bool turned, const EntryOf& entry_of) {
         if (turned) {
-            const auto first = static_cast<std::int64_t>(turned_references.size());
-            for (const auto row : rows) turned_references.push_back(references[base_ + at(entry_of(row))]);
-            turned_stream_ += static_cast<std::int64_t>(rows.size()) * square_;
+            const auto first = static_cast<std::int64_t>(transposed_references.size());
+            for (const auto row : rows) transposed_references.push_back(references[base_ + at(entry_of(row))]);
+            transposed_stream_ += static_cast<std::int64_t>(rows.size()) * square_;
             return first;
         }
         const auto count = static_cast<std::int64_t>(rows.size()), place = take(count);
@@ -299,8 +299,8 @@ class Lists {
     const Sweep& sweep_;
     std::int64_t square_ = spec_.block * spec_.block, bytes_ = factor_bytes(spec_), alignment_ = 16 / bytes_, ring_ = sweep_.ring;
     bool has_records_ = ring_ > 0 || sweep_.one_launch;
-    bool copies_turned_ = ring_ > 0 && spec_.operations.contains(SparseOperation::solve_transposed);  // factors of A' by its own levels
-    std::int64_t stream_ = 0, turned_stream_ = 0;
+    bool copies_transposed_ = ring_ > 0 && spec_.operations.contains(SparseOperation::solve_transposed);  // factors of A' by its own levels
+    std::int64_t stream_ = 0, transposed_stream_ = 0;
     std::size_t base_ = 0;
 };
 
@@ -325,7 +325,7 @@ void for_lists(const Use& use) {
     use("level_rows", &Launch::level_rows, &Lists::level_rows);
     use("slot_columns", &Launch::slot_columns, &Lists::slot_columns);
     use("references", &Launch::references, &Lists::references);
-    use("turned_references", &Launch::turned_references, &Lists::turned_references);
+    use("transposed_references", &Launch::transposed_references, &Lists::transposed_references);
     use("row_patterns", &Launch::row_patterns, &Lists::rows);
     use("entry_columns", &Launch::entry_columns, &Lists::columns);
     use("eliminations", &Launch::eliminations, &Lists::eliminations);
@@ -341,18 +341,18 @@ void shift(std::vector<Element>& elements, int Element::* field, const auto& oth
 
 /// Moves all places in the lists of `more` to where they are once these stand behind those of `all`.
 void move_behind(Lists& more, const Lists& all) {
-    const auto references = static_cast<int>(all.turned_references.size()), first_level = static_cast<int>(all.levels.size());
+    const auto references = static_cast<int>(all.transposed_references.size()), first_level = static_cast<int>(all.levels.size());
     for (auto& schedule : more.schedules) {
-        for (auto k = schedule.levels[trifold_sparse_u_turned]; k < schedule.levels[trifold_sparse_sweeps]; ++k) {
+        for (auto k = schedule.levels[trifold_sparse_u_transposed]; k < schedule.levels[trifold_sparse_sweeps]; ++k) {
             auto& level = more.levels[at(k)];
-            if (k >= schedule.levels[trifold_sparse_l_turned]) level.diagonal += references;
+            if (k >= schedule.levels[trifold_sparse_l_transposed]) level.diagonal += references;
             for (auto& slot : std::span(more.slots).subspan(at(level.first_slot), at(level.slots))) slot.place += references;
         }
         for (auto& level : schedule.levels) level += first_level;
     }
     for (auto& level : more.levels)
         if (level.record_bytes > 0) level.record += static_cast<int>(all.records.size() * sizeof all.records[0]);
-    for (const auto first : {&trifold_sparse_schedule::first, &trifold_sparse_schedule::first_turned})
+    for (const auto first : {&trifold_sparse_schedule::first, &trifold_sparse_schedule::first_transposed})
         shift(more.schedules, first, all.levels);
     shift(more.schedules, &trifold_sparse_schedule::row, all.rows);
     shift(more.schedules, &trifold_sparse_schedule::entry, all.references);
@@ -428,7 +428,7 @@ Sweep sweep_of(const SparseSpec& spec, const Target& target, const Arrangement& 
     const auto& device = device_of(target);
     const auto widest = widths_of(a.shapes);
     const auto lanes = std::int64_t{warp_lanes(target)}, row_lanes = lanes / spec.block, level = widest.level;
-    Sweep sweep{round_up_warps((level + row_lanes - 1) / row_lanes, sparse_most_sweepers / lanes) * lanes};
+    Sweep sweep{round_up_warps((level + row_lanes - 1) / row_lanes, sparse_max_sweepers / lanes) * lanes};
     const auto resident = decide(knobs, spec, target, a.rows(), "resident_threads");
     sweep.blocks = std::max<std::int64_t>(1, resident / (sweep.sweepers + sparse_fetch_threads));
     const bool is_small = a.tiles() == 1 || a.tiles() <= device.count("facts.multiprocessors") / spec.batch;
@@ -461,9 +461,9 @@ Sweep sweep_of(const SparseSpec& spec, const Target& target, const Arrangement& 
 namespace {
 
 /// A by columns, its entries as numbered in chunks.
-void add_turned(Stored& stored, const Arrangement& a, const Chunks& chunks) {
+void add_transposed(Stored& stored, const Arrangement& a, const Chunks& chunks) {
     auto turned = turn(a);
-    for_ranges(a.entries(), least_of_thread, [&](std::int64_t first, std::int64_t end) {
+    for_ranges(a.entries(), min_of_thread, [&](std::int64_t first, std::int64_t end) {
         for (auto k = first; k < end; ++k) {
             const auto row = turned.rows[at(k)];
             turned.entries[at(k)] = chunks.entry(row, turned.entries[at(k)] - a.starts[at(row)]);
@@ -511,25 +511,25 @@ trifold_sparse_launch near_of(const SparseSpec& spec, const Target& target, cons
 }
 
 Stored stored_of(const SparseSpec& spec, const Arrangement& a, const Sweep& sweep, Kept& kept) {
-    const bool turned_factors =
+    const bool transposed_factors =
         spec.operations.contains(SparseOperation::apply_transposed) || spec.operations.contains(SparseOperation::solve_transposed);
     const auto line = workspace_alignment / factor_bytes(spec);
     auto parts = results_of_ranges(static_cast<std::int64_t>(a.shapes.size()), Lists(spec, sweep),
                                    [&](Lists& some, std::int64_t first, std::int64_t end) {
-                                       for (auto k = first; k < end; ++k) some.add(a.shapes[at(k)], turned_factors);
+                                       for (auto k = first; k < end; ++k) some.add(a.shapes[at(k)], transposed_factors);
                                    });
     auto lists = all_of(std::move(parts));
     if (has_factors(spec)) kept = lists.kept();
     std::vector<trifold_sparse_tile> tiles;
     std::int64_t elements = 0;
     for (std::size_t k = 0; k < a.tile_shapes.size(); ++k) {
-        const auto [own, of_turned] = lists.elements[at(a.tile_shapes[k])];
+        const auto [own, of_transposed] = lists.elements[at(a.tile_shapes[k])];
         const auto turned = elements + round_up(own, line);
         tiles.push_back({a.tile_starts[k], a.tile_starts[k + 1] - a.tile_starts[k], a.tile_shapes[k], elements, turned});
-        elements = checked_add(turned, round_up(of_turned, line), "factors");
+        elements = checked_add(turned, round_up(of_transposed, line), "factors");
     }
     Chunks chunks(a);
-    kept.slots = widest_entries(a, chunks, needs_turned(spec));
+    kept.slots = widest_entries(a, chunks, needs_transposed(spec));
     Stored stored;
     stored.factor_elements = has_factors(spec) ? elements : 0;
     stored.matrix_elements = checked_multiply(static_cast<std::int64_t>(chunks.columns.size()), spec.block * spec.block, "values");
@@ -537,7 +537,7 @@ Stored stored_of(const SparseSpec& spec, const Arrangement& a, const Sweep& swee
     stored.add("tiles", &Launch::tile, std::move(tiles));
     for_lists([&](auto buffer, auto place, auto list) { stored.add(buffer, place, std::move(lists.*list)); });
     stored.add("outer_order", &Launch::outer_order, outer_order(a));
-    if (needs_turned(spec)) add_turned(stored, a, chunks);
+    if (needs_transposed(spec)) add_transposed(stored, a, chunks);
     stored.add("starts", &Launch::starts, std::move(chunks.starts));
     stored.add("columns", &Launch::column, std::move(chunks.columns));
     stored.add("sources", &Launch::source, std::move(chunks.sources));

@@ -71,7 +71,7 @@ std::int64_t shared_bytes(Kernel kernel, const SparseSpec& spec, const Arrangeme
 }
 
 /// The most rows of a subdomain.
-std::int64_t most_rows(const SparseSpec& spec, const Target& target) {
+std::int64_t max_rows(const SparseSpec& spec, const Target& target) {
     const auto bytes = device_of(target).count("facts.block_shared_bytes") / 16 * 16;
     return std::min<std::int64_t>(bytes / (spec.block * element_bytes(spec.precision)), std::numeric_limits<std::uint16_t>::max());
 }
@@ -88,8 +88,8 @@ FactorRoom factor_room(const SparseSpec& spec, const Target& target, const Arran
 }
 
 void check(const SparseSpec& spec, const Target& target, const Arrangement& a) {
-    constexpr std::int64_t most_slots = std::numeric_limits<std::int32_t>::max() / sparse_chunk;
-    if (const auto most = most_rows(spec, target); a.largest_tile() > most)
+    constexpr std::int64_t max_slots = std::numeric_limits<std::int32_t>::max() / sparse_chunk;
+    if (const auto most = max_rows(spec, target); a.largest_tile() > most)
         throw SpecError(
             fmt::format("a subdomain has {} rows of {} in {}, and the shared memory of {} holds {}; give subdomains of at most {} rows",
                         a.largest_tile(), spec.block, to_string(spec.precision), to_string(target), most, most));
@@ -100,8 +100,7 @@ void check(const SparseSpec& spec, const Target& target, const Arrangement& a) {
             fmt::format("a row has {} entries of {} rows in {} within its subdomain, and the shared memory of {} holds {}; give smaller "
                         "subdomains, or preconditioner jacobi or none",
                         a.widest_row(), spec.block, to_string(spec.precision), to_string(target), most));
-    if (a.entries() / sparse_chunk > most_slots)
-        throw SpecError(fmt::format("{} entries are more than kernels of GPUs count", a.entries()));
+    if (a.entries() / sparse_chunk > max_slots) throw SpecError(fmt::format("{} entries are more than kernels of GPUs count", a.entries()));
 }
 
 Unit unit_of(const SparseSpec& spec, const Target& target, const Arrangement& a, const Sweep& sweep, const FactorRoom& room,

@@ -15,11 +15,11 @@ namespace {
 constexpr std::int64_t largest_block = 16;            // the vectors of larger ones leave the first-level cache
 constexpr std::int64_t largest_in_line = 8;           // larger fronts take long to compile, and gain nothing
 constexpr double flops_of_a_filled_front = 19.0 / 3;  // times n^3
-constexpr std::int64_t most_columns = 64;             // more in one call would leave the caches
+constexpr std::int64_t max_columns = 64;              // more in one call would leave the caches
 
 /// Right-hand sides that the lanes of chains treat at the same time. More are faster in slices.
 constexpr std::int64_t few_beside = 2, more_beside = 4, block_with_more_beside = 8;
-std::int64_t most_beside(const Spec& spec) { return spec.block < block_with_more_beside ? few_beside : more_beside; }
+std::int64_t max_beside(const Spec& spec) { return spec.block < block_with_more_beside ? few_beside : more_beside; }
 
 std::int64_t lanes_of(const Spec& spec, const Target& target) { return vector_bytes(target) / element_bytes(spec.precision); }
 
@@ -82,7 +82,7 @@ Lowered lower(const Problem& problem) {
     Lowered result{{}, {area, area, area, area, rhs}, round_up(scratch, workspace_alignment), spec.batch};
     for (const auto phase : phases) result.shapes[phase].chains_per_task = lanes_of(spec, target);
     for (const auto phase : {Phase::finish_factor, Phase::finish_forward}) result.shapes[phase] = {};
-    result.phases = usual_phases(spec, intervals_variant.abilities, panel_columns(spec.rhs, most_columns) <= most_beside(spec));
+    result.phases = usual_phases(spec, intervals_variant.abilities, panel_columns(spec.rhs, max_columns) <= max_beside(spec));
     return result;
 }
 
@@ -116,7 +116,7 @@ MemoryPlan memory(const Design& design) {
 }
 
 std::vector<Constant> constants(const Design& design) {
-    const auto lanes = lanes_of(design.spec, design.target), columns = panel_columns(design.spec.rhs, most_columns);
+    const auto lanes = lanes_of(design.spec, design.target), columns = panel_columns(design.spec.rhs, max_columns);
     std::vector<Constant> result{constant("LANES", lanes),
                                  constant("LEADING", design.spec.block),
                                  constant("INTERLEAVE", lanes),
@@ -125,7 +125,7 @@ std::vector<Constant> constants(const Design& design) {
                                  constant("PANEL_COLUMNS", columns),
                                  constant("PANEL_LANES", std::min(lanes, columns)),
                                  constant("PANEL_ROWS", vector_registers(design.target) / 4),
-                                 constant("BESIDE", std::min(columns, most_beside(design.spec))),
+                                 constant("BESIDE", std::min(columns, max_beside(design.spec))),
                                  constant("TILE", tile_side(design.spec, design.target)),
                                  constant("FAR", 0)};
     add_shuffles(result, lanes, design.spec.block);
@@ -141,7 +141,7 @@ constexpr Knob knobs[] = {bake};
 }  // namespace
 
 constinit const Variant intervals_variant{.name = "intervals",
-                                          .abilities = {.largest_block = largest_block, .most_columns = most_columns},
+                                          .abilities = {.largest_block = largest_block, .max_columns = max_columns},
                                           .refuses = refuses,
                                           .seconds = seconds,
                                           .quantities = quantities,

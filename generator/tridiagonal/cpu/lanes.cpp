@@ -13,7 +13,7 @@ namespace {
 
 /// With larger blocks the scratch leaves the caches.
 constexpr std::int64_t largest_block = 32;
-constexpr std::int64_t most_columns = 64;  // more in one call would leave the caches
+constexpr std::int64_t max_columns = 64;  // more in one call would leave the caches
 
 std::int64_t lanes_of(const Spec& spec, const Target& target) { return vector_bytes(target) / element_bytes(spec.precision); }
 
@@ -48,7 +48,7 @@ Lowered lower(const Problem& problem) {
 
 std::vector<Constant> constants(const Design& design) {
     const auto lanes = lanes_of(design.spec, design.target);
-    const auto columns = panel_columns(design.spec.rhs, most_columns);
+    const auto columns = panel_columns(design.spec.rhs, max_columns);
     std::vector<Constant> result{constant("LANES", lanes),
                                  constant("LEADING", design.spec.block),
                                  constant("INTERLEAVE", lanes),
@@ -71,7 +71,7 @@ constexpr Knob knobs[] = {bake, {"is_far", "whether blocks come from beyond the 
 }  // namespace
 
 constinit const Variant lanes_variant{.name = "lanes",
-                                      .abilities = {.largest_block = largest_block, .most_columns = most_columns},
+                                      .abilities = {.largest_block = largest_block, .max_columns = max_columns},
                                       .refuses = refuses,
                                       .seconds = worker_seconds,
                                       .quantities = quantities,

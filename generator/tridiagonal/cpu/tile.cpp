@@ -67,14 +67,14 @@ Fetch fetch(const Problem& problem) {
     return {rate < number("two_lines_from") ? 1 : 2, step};
 }
 
-constexpr std::int64_t most_columns = 256;  // largest number of columns in a panel
-constexpr std::int64_t few_columns = 4;     // largest number of columns that are treated one by one
-constexpr std::int64_t most_beside = 2;     // largest number of columns for which kernels have no slices
+constexpr std::int64_t max_columns = 256;  // largest number of columns in a panel
+constexpr std::int64_t few_columns = 4;    // largest number of columns that are treated one by one
+constexpr std::int64_t max_beside = 2;     // largest number of columns for which kernels have no slices
 
 /// Right-hand sides in a vector. Their rows are as many as a register tile of D has columns, with two vectors each.
 std::int64_t panel_lanes(const Problem& problem) {
     return std::min(vector_bytes(problem.target) / element_bytes(problem.spec.precision),
-                    panel_columns(problem.spec.rhs, most_columns, problem.workers));
+                    panel_columns(problem.spec.rhs, max_columns, problem.workers));
 }
 
 std::string refuses(const Problem&) { return ""; }
@@ -84,7 +84,7 @@ Quantities quantities(const Problem&) { return {}; }
 Lowered lower(const Problem& problem) {
     const auto& spec = problem.spec;
     const auto n = spec.block, ld = leading(problem);
-    const auto columns = panel_columns(spec.rhs, most_columns, problem.workers),
+    const auto columns = panel_columns(spec.rhs, max_columns, problem.workers),
                lanes = vector_bytes(problem.target) / element_bytes(spec.precision);
     const auto few = std::min(spec.rhs, few_columns);
     const auto vector = round_up(std::max(few * ld, checked_multiply(n, spec.rhs, "right-hand sides of a block")), lanes);
@@ -94,7 +94,7 @@ Lowered lower(const Problem& problem) {
     Lowered result{{}, {n * ld + ld, n * ld, n * ld, n * ld, vector}, round_up(scratch, workspace_alignment), spec.batch};
     for (const auto phase : phases) result.shapes[phase] = {};
     for (const auto phase : {Phase::forward, Phase::backward}) result.shapes[phase].groups_per_chain = spec.rhs / columns;
-    result.phases = usual_phases(spec, tile_variant.abilities, columns <= most_beside);
+    result.phases = usual_phases(spec, tile_variant.abilities, columns <= max_beside);
     return result;
 }
 
@@ -111,9 +111,9 @@ std::vector<Constant> constants(const Design& design) {
                                  constant("FEW_STRIPS", halves(problem) ? take(problem, "few_strips") : 0),
                                  constant("FETCH_LINES", lines),
                                  constant("FETCH_COLUMNS", columns),
-                                 constant("PANEL_COLUMNS", panel_columns(design.spec.rhs, most_columns, design.workers)),
+                                 constant("PANEL_COLUMNS", panel_columns(design.spec.rhs, max_columns, design.workers)),
                                  constant("PANEL_LANES", panel_lanes(problem)),
-                                 constant("BESIDE", most_beside),
+                                 constant("BESIDE", max_beside),
                                  constant("PANEL_ROWS", vector_registers(problem.target) / 4),
                                  constant("FILL", fill),
                                  constant("FRONTS_HAVE_PRODUCTS", fill || has_kernel(design, Phase::inverse))};
@@ -134,7 +134,7 @@ constexpr Knob knobs[] = {bake,
 }  // namespace
 
 constinit const Variant tile_variant{.name = "tile",
-                                     .abilities = {.most_columns = most_columns, .shares_columns = true},
+                                     .abilities = {.max_columns = max_columns, .shares_columns = true},
                                      .refuses = refuses,
                                      .seconds = worker_seconds,
                                      .quantities = quantities,

@@ -40,7 +40,7 @@ constexpr std::int64_t largest_with_messages = 32;
 /// A front of a wide level has at most four warps, each with 16 rows.
 constexpr std::int64_t largest_wide = 64;
 /// More right-hand sides go in several calls, since each has a place in the workspace for every block.
-constexpr std::int64_t most_columns = 256;
+constexpr std::int64_t max_columns = 256;
 /// Flops of a front with both neighbours, in thirds of n^3.
 constexpr double full_front_thirds = 19;
 
@@ -71,8 +71,8 @@ void plan_wide(DataflowSizes& sizes, const Problem& problem) {
     const auto& spec = problem.spec;
     if (!sizes.is_long || sizes.padded > largest_wide || !device_of(problem.target).has("deep_tensor")) return;
     sizes.wide_shared = dataflow_shared::wide_bytes(sizes.padded, sizes.lower_leading, sizes.real);
-    const auto least_fronts = take(problem, "wide_least_fronts", quantities_of(problem, sizes));
-    while (spec.horizon >> (sizes.wide_levels + 1) > 0 && spec.batch * (((spec.horizon >> sizes.wide_levels) + 1) / 2) >= least_fronts)
+    const auto min_fronts = take(problem, "wide_least_fronts", quantities_of(problem, sizes));
+    while (spec.horizon >> (sizes.wide_levels + 1) > 0 && spec.batch * (((spec.horizon >> sizes.wide_levels) + 1) / 2) >= min_fronts)
         ++sizes.wide_levels;
 }
 
@@ -80,9 +80,9 @@ void plan_wide(DataflowSizes& sizes, const Problem& problem) {
 void plan_messages(DataflowSizes& sizes, const Problem& problem) {
     const auto& spec = problem.spec;
     if (!sizes.in_registers || sizes.padded > largest_with_messages || sizes.is_crowded) return;
-    const auto most_fronts = take(problem, "message_fronts", quantities_of(problem, sizes));
+    const auto max_fronts = take(problem, "message_fronts", quantities_of(problem, sizes));
     sizes.message_level = sizes.wide_levels;
-    while (spec.batch * (spec.horizon >> sizes.message_level) > most_fronts) ++sizes.message_level;
+    while (spec.batch * (spec.horizon >> sizes.message_level) > max_fronts) ++sizes.message_level;
     sizes.message_fronts = spec.horizon >> sizes.message_level;
     if (sizes.message_fronts < 2) sizes.message_level = sizes.message_fronts = 0;
 }
@@ -471,7 +471,7 @@ constexpr Knob knobs[] = {
 }  // namespace
 
 constinit const Variant dataflow_variant{.name = "dataflow",
-                                         .abilities = {.any_schedule = false, .largest_block = largest_block, .most_columns = most_columns},
+                                         .abilities = {.any_schedule = false, .largest_block = largest_block, .max_columns = max_columns},
                                          .refuses = refuses,
                                          .seconds = seconds,
                                          .lower = lower,

@@ -13,9 +13,9 @@ namespace trifold::gpu::inverse_shared_text {
 namespace trifold::gpu {
 namespace {
 
-constexpr std::int64_t most_groups = 65535;  // the limit of a launch's second dimension
+constexpr std::int64_t max_groups = 65535;  // the limit of a launch's second dimension
 
-std::int64_t most_chains(const Schedule& schedule) {
+std::int64_t max_chains(const Schedule& schedule) {
     std::int64_t most = 1;
     for (const auto& level : schedule.levels) most = std::max(most, level.chains());
     return most;
@@ -26,7 +26,7 @@ std::int64_t scratch_bytes(const Problem& problem, const Sizes& sizes) {
     const auto& [spec, target, schedule, workers, knobs] = problem;
     const bool needed = std::ranges::any_of(schedule.levels, [](const Level& level) { return level.chains() > 1 && level.longest() > 1; });
     if (!needed || !spec.operations.contains(Operation::inverse)) return 0;
-    const auto blocks = checked_multiply(2 * most_chains(schedule), spec.batch, "scratch of the inverse");
+    const auto blocks = checked_multiply(2 * max_chains(schedule), spec.batch, "scratch of the inverse");
     return round_up(checked_multiply(blocks, sizes.padded * sizes.padded * sizes.real, "scratch of the inverse"), workspace_alignment);
 }
 
@@ -75,7 +75,7 @@ std::int64_t blocks_for(const Target& target, std::int64_t threads, std::int64_t
 std::int64_t multiprocessors(const Target& target) { return device_of(target).count("facts.multiprocessors"); }
 
 std::int64_t members_per_group(const Spec& spec, std::int64_t together) {
-    return (spec.batch + most_groups * together - 1) / (most_groups * together) * together;
+    return (spec.batch + max_groups * together - 1) / (max_groups * together) * together;
 }
 
 // One thread block of full waves reads what every block of a member left: a few loads a thread, all in flight together.
@@ -134,7 +134,7 @@ std::vector<Constant> common_constants(const Design& design, const Sizes& sizes,
     if (has_inverse(design)) {
         add("THREADS_INVERSE", inverse_threads(sizes));
         add("SHARED_INVERSE", inverse_shared(sizes));
-        add("SCRATCH_CHAINS", most_chains(design.schedule));
+        add("SCRATCH_CHAINS", max_chains(design.schedule));
         add("OFFSET_SCRATCH", design.workspace_bytes - design.lowered.scratch_bytes * design.workers);
     }
     if (variant_of(design).abilities.finishes) {

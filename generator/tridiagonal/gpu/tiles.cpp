@@ -16,7 +16,7 @@ namespace trifold::gpu::tiles_shared {
 namespace trifold::gpu {
 namespace {
 
-constexpr std::int64_t most_groups = 1024;  // enough to fill any device; those that find no task end at once
+constexpr std::int64_t max_groups = 1024;  // enough to fill any device; those that find no task end at once
 constexpr std::int64_t sweep_threads = 256;
 
 /// Edges of tiles. Shared memory holds a diagonal tile and an identity. In double precision a large tile needs more than AMD's devices
@@ -128,14 +128,14 @@ std::string level_bytes(const Schedule& schedule) {
 /// The levels as initializers.
 std::string level_table(const Schedule& schedule) {
     std::string text;
-    for (const auto& [level, longest, most_panels, first_single, single] : task_levels(schedule)) {
+    for (const auto& [level, longest, max_panels, first_single, single] : task_levels(schedule)) {
         std::string runs;
         for (const auto& run : level.run)
             runs +=
                 fmt::format("{}{{{}, {}, {}, {}, {}}}", runs.empty() ? "" : ", ", run.first, run.stride, run.count, run.length, run.step);
         text += fmt::format(" \\\n    {{{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {{{}}}}}, {}, {}, {}, {}}},", level.index, level.base,
                             level.scale, level.size, level.next_base, level.next_scale, level.next_size, level.coupling,
-                            level.next_coupling, level.chains, level.runs, runs, longest, most_panels, first_single, single);
+                            level.next_coupling, level.chains, level.runs, runs, longest, max_panels, first_single, single);
     }
     return text;
 }
@@ -272,7 +272,7 @@ Lowered lower(const Problem& problem) {
         auto& shape = result.shapes.at(phase);
         shape.all_levels = true;
         shape.groups = std::min(phase == Phase::factor ? factor_tasks(schedule, spec, sizes.tile) : sweep_tasks(schedule, spec, sizes.tile),
-                                most_groups);
+                                max_groups);
         shape.members_per_task = spec.batch;
     }
     return result;

@@ -111,10 +111,9 @@ namespace {
 /// Shards whose end ranks have `weight` times the blocks of the others, which can be halved often: their levels need that.
 std::vector<std::int64_t> weighted_shards(std::int64_t horizon, int ranks, double weight) {
     if (ranks <= 2) return even_shards(horizon, ranks);
-    constexpr std::int64_t least_halves = 8;
+    constexpr std::int64_t min_halves = 8;
     auto inner = std::max<std::int64_t>(std::llround(static_cast<double>(horizon) / (2 * weight + ranks - 2)), 1);
-    const auto unit =
-        static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(inner / least_halves, 1))));
+    const auto unit = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(inner / min_halves, 1))));
     inner = std::max<std::int64_t>(inner / unit * unit, 1);
     const auto ends = horizon - inner * (ranks - 2);
     std::vector<std::int64_t> shards(static_cast<std::size_t>(ranks), inner);

@@ -164,7 +164,7 @@ void generate(Unit& unit, const Pieces& pieces, std::size_t index, Object& objec
 }
 
 /// Relocatable machine code, a piece each.
-std::vector<Object> generate_all(Unit& unit, unsigned most_threads) {
+std::vector<Object> generate_all(Unit& unit, unsigned max_threads) {
     const Pieces pieces(*unit.module);
     std::vector<Object> objects(pieces.size());
     std::atomic<std::size_t> next = 0;
@@ -173,7 +173,7 @@ std::vector<Object> generate_all(Unit& unit, unsigned most_threads) {
     };
     std::vector<std::thread> threads;
     try {
-        while (threads.size() + 1 < std::min<std::size_t>(objects.size(), most_threads)) threads.emplace_back(work);
+        while (threads.size() + 1 < std::min<std::size_t>(objects.size(), max_threads)) threads.emplace_back(work);
     } catch (const std::system_error&) {
         // Then with the threads there are.
     }

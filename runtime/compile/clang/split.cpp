@@ -16,7 +16,7 @@ namespace trifold::clang_plugin {
 namespace {
 
 // More pieces than a small machine has cores even out; each costs about 3 ms.
-constexpr std::size_t most_pieces = 8;
+constexpr std::size_t max_pieces = 8;
 constexpr std::size_t small_unit = 2000;  // instructions: not worth cutting
 
 /// Copies of state would not be shared, and names that others see may be defined only once.
@@ -124,7 +124,7 @@ void hide(llvm::Function& function) {
 Pieces::Pieces(llvm::Module& module) {
     const bool whole = has_state(module) || module.getInstructionCount() < small_unit;
     const auto roots = roots_of(module);
-    for (const auto& piece : distribute(groups_of(roots), whole ? 1 : most_pieces)) {
+    for (const auto& piece : distribute(groups_of(roots), whole ? 1 : max_pieces)) {
         llvm::SetVector<llvm::Function*> bodies, others;
         for (const auto* root : piece.roots) {
             bodies.insert(root->bodies.begin(), root->bodies.end());

@@ -3,8 +3,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
+#include "runtime/python/binding/gil.hpp"
 #include "runtime/python/binding/plan.hpp"
-#include "runtime/python/binding/unlocked.hpp"
 
 namespace trifold::python {
 namespace {
@@ -22,7 +22,7 @@ BlockLayout block_layout(const Layout& layout) {
 /// body(float{}) or body(double{}), as the arrays are.
 template <class Body>
 void with_real(const Solver& solver, Body body) {
-    const Unlocked unlocked;
+    const GilRelease unlocked;
     if (solver.plan().choice().spec.precision == Precision::f32)
         body(float{});
     else
@@ -41,7 +41,7 @@ AddressSolver::AddressSolver(std::int64_t block, std::int64_t horizon, const std
                     .d = block_layout(d),
                     .e = block_layout(e)};
     const auto where = device_of(nb::str(device.c_str()));
-    const Unlocked unlocked;
+    const GilRelease unlocked;
     solver_ = std::make_unique<Solver>(Plan(spec, where, {.any_size = true}));
 }
 

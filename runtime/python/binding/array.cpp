@@ -233,7 +233,7 @@ void Array::read(nb::handle object, const char* name, bool written) {
 
 void Array::read_shape(nb::handle tuple) {
     dims_ = static_cast<std::size_t>(PyTuple_Size(tuple.ptr()));
-    if (dims_ > most_dims) fail(fmt::format("has {} axes; give at most {}", dims_, most_dims));
+    if (dims_ > max_dims) fail(fmt::format("has {} axes; give at most {}", dims_, max_dims));
     for (std::size_t k = 0; k < dims_; ++k) shape_[k] = integer(PyTuple_GetItem(tuple.ptr(), static_cast<Py_ssize_t>(k)));
 }
 
@@ -245,7 +245,7 @@ void Array::read_numpy() {
         return read_shape(nb::object(object_.attr("shape")));
     }
     exported_ = true;
-    if (static_cast<std::size_t>(buffer_.ndim) > most_dims) fail(fmt::format("has {} axes; give at most {}", buffer_.ndim, most_dims));
+    if (static_cast<std::size_t>(buffer_.ndim) > max_dims) fail(fmt::format("has {} axes; give at most {}", buffer_.ndim, max_dims));
     dims_ = static_cast<std::size_t>(buffer_.ndim);
     for (std::size_t k = 0; k < dims_; ++k) shape_[k] = buffer_.shape[k];
     element_ = element_of(buffer_);
@@ -258,7 +258,7 @@ void Array::read_exchanged(int (*ask)(void*, nb::dlpack::dltensor*)) {
     nb::dlpack::dltensor tensor;
     if (ask(object_.ptr(), &tensor) != 0) nb::raise_python_error();
     element_ = python::element_of(tensor.dtype);
-    if (static_cast<std::size_t>(tensor.ndim) > most_dims) fail(fmt::format("has {} axes; give at most {}", tensor.ndim, most_dims));
+    if (static_cast<std::size_t>(tensor.ndim) > max_dims) fail(fmt::format("has {} axes; give at most {}", tensor.ndim, max_dims));
     dims_ = static_cast<std::size_t>(tensor.ndim);
     std::copy_n(tensor.shape, dims_, shape_.begin());
     place_ = {is_cpu(tensor.device) ? -1 : tensor.device.device_id};

@@ -33,7 +33,7 @@ Backend backend_of(Library library, Place place);
 /// GIL.
 class Array {
   public:
-    static constexpr std::size_t most_dims = 8;
+    static constexpr std::size_t max_dims = 8;
 
     Array() = default;
     /// Throws SpecError on what no array can be made of; `name` is how messages call it. `written`: it must be writable and is never
@@ -87,7 +87,7 @@ class Array {
     Element element_ = Element::other;
     Place place_;
     std::size_t dims_ = 0;
-    std::array<std::int64_t, most_dims> shape_{};
+    std::array<std::int64_t, max_dims> shape_{};
     void* data_ = nullptr;
     Py_buffer buffer_{};
 };

@@ -13,6 +13,7 @@
 
 #include "runtime/compile/environment.hpp"
 #include "runtime/python/binding/addresses.hpp"
+#include "runtime/python/binding/gil.hpp"
 #include "runtime/python/binding/grid.hpp"
 #include "runtime/python/binding/parts.hpp"
 #include "runtime/python/binding/plan.hpp"
@@ -20,7 +21,6 @@
 #include "runtime/python/binding/solver.hpp"
 #include "runtime/python/binding/sparse.hpp"
 #include "runtime/python/binding/texts.hpp"
-#include "runtime/python/binding/unlocked.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -42,7 +42,7 @@ BoundPlan make_plan(std::int64_t block, std::int64_t horizon, nb::handle dtype, 
     if (spec.precision == Precision::mixed) spec.operations = {Operation::factor, Operation::solve, Operation::factor_solve};
     if (!operations.empty()) spec.operations = parse_operations(by_their_methods(operations));
     const auto where = device_of(device);
-    const Unlocked unlocked;
+    const GilRelease unlocked;
     return {Factors::shared(spec, where, {.schedule = schedule, .variant = variant, .workers = workers, .any_size = any_size})};
 }
 
@@ -376,7 +376,7 @@ void bind_sparse(nb::module_& module) {
 nb::dict tools() {
     nb::dict result;
     const auto environment = [] {
-        const Unlocked unlocked;
+        const GilRelease unlocked;
         return probe_environment();
     }();
     for (const auto& tool : environment.tools) {
@@ -392,7 +392,7 @@ nb::dict tools() {
 
 nb::dict devices() {
     const auto [cuda, hip] = [] {
-        const Unlocked unlocked;
+        const GilRelease unlocked;
         return std::pair(probe_cuda(), probe_hip());
     }();
     nb::dict result;

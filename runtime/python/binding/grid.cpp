@@ -8,14 +8,14 @@
 #include <trifold/error.hpp>
 #include <utility>
 
+#include "runtime/python/binding/gil.hpp"
 #include "runtime/python/binding/plan.hpp"
-#include "runtime/python/binding/unlocked.hpp"
 
 namespace trifold::python {
 namespace {
 
 constexpr std::int64_t entries_of_stencil = 9;
-constexpr std::size_t most_batch_axes = Array::most_dims - 3;
+constexpr std::size_t max_batch_axes = Array::max_dims - 3;
 
 template <class Enum>
 Enum word(const std::string& given, const char* what, std::array<Enum, 2> all) {
@@ -37,8 +37,7 @@ GridSpec spec_for(const Array& stencil, const GridSettings& settings) {
     const auto dims = shape.size();
     if (dims < 3 || shape[dims - 1] != entries_of_stencil)
         throw SpecError(fmt::format("stencil has shape {}; give (H, W, 9), or (..., H, W, 9) for many images", show(shape)));
-    if (dims - 3 > most_batch_axes)
-        throw SpecError(fmt::format("stencil has {} axes of images; give at most {}", dims - 3, most_batch_axes));
+    if (dims - 3 > max_batch_axes) throw SpecError(fmt::format("stencil has {} axes of images; give at most {}", dims - 3, max_batch_axes));
     if (stencil.element() != Element::f32 && stencil.element() != Element::f64)
         throw SpecError(fmt::format("stencil is {}; convert it to float32 or float64", stencil.describe()));
     if (stencil.size() == 0) throw SpecError(fmt::format("stencil has shape {}: an axis of size 0 has nothing to solve", show(shape)));
@@ -77,7 +76,7 @@ BoundGrid::BoundGrid(nb::handle stencil, const GridSettings& settings, const Gri
     stencil_.make_contiguous();
     const auto device = device_at(library_, place_);
     const auto stream = current_stream(library_, place_);
-    const Unlocked unlocked;
+    const GilRelease unlocked;
     pooled_ = std::make_unique<PooledGridSolver>(spec, device, GridTuning{.workers = settings.workers}, stream);
 }
 
@@ -95,7 +94,7 @@ std::int64_t BoundGrid::read_rhs(Array& array, nb::handle given, const char* nam
 template <class Body>
 void BoundGrid::run(Body body) {
     const auto stream = this->stream();
-    const Unlocked unlocked;
+    const GilRelease unlocked;
     const std::scoped_lock lock(*in_call_);
     pooled_->goes_to(stream);
     body(**pooled_, stream);

@@ -10,8 +10,8 @@
 namespace trifold::python {
 namespace {
 
-constexpr std::size_t most_grid_plans = 256, most_idle_solvers = 8;
-constexpr std::int64_t most_idle_bytes = std::int64_t{1} << 30;
+constexpr std::size_t max_grid_plans = 256, max_idle_solvers = 8;
+constexpr std::int64_t max_idle_bytes = std::int64_t{1} << 30;
 
 /// The arguments of a GridPlan.
 struct GridPlanKey {
@@ -55,7 +55,7 @@ struct IdleSolvers {
         std::size_t count = 0;
         for (auto one = idle.begin(); one != idle.end();) {
             const auto next = std::next(one);
-            if (count < most_idle_solvers && bytes + one->bytes <= most_idle_bytes) {
+            if (count < max_idle_solvers && bytes + one->bytes <= max_idle_bytes) {
                 bytes += one->bytes;
                 ++count;
             } else {
@@ -68,7 +68,7 @@ struct IdleSolvers {
 };
 
 // Never destroyed: at exit there may be work in flight, and threads in a call.
-auto& grid_plans = *new ForkSafeCache<GridPlanKey, GridPlan>(most_grid_plans);
+auto& grid_plans = *new ForkSafeCache<GridPlanKey, GridPlan>(max_grid_plans);
 auto& idle_solvers = *new PerProcess<IdleSolvers>;
 
 }  // namespace

@@ -3,11 +3,11 @@
 #include <trifold/factors.hpp>
 #include <trifold/generate.hpp>
 
+#include "runtime/python/binding/gil.hpp"
 #include "runtime/python/binding/grid_pool.hpp"
 #include "runtime/python/binding/parts.hpp"
 #include "runtime/python/binding/plan.hpp"
 #include "runtime/python/binding/sparse.hpp"
-#include "runtime/python/binding/unlocked.hpp"
 #include "runtime/tridiagonal/wisdom.hpp"
 
 #ifdef TRIFOLD_HAS_JAX
@@ -53,7 +53,7 @@ const Tuning for_any_size{.any_size = true};
 std::int64_t jax_value_bytes(const std::vector<std::int64_t>& problem, nb::handle device) {
     if (problem.size() != fields) throw SpecError("problem is not what trifold.jax gives");
     const auto where = device_of(device);
-    const Unlocked unlocked;
+    const GilRelease unlocked;
     return generate(choose_by_wisdom(spec_of(problem.data()), where, for_any_size)).workspace_bytes;
 }
 
@@ -313,7 +313,7 @@ XLA_FFI_DEFINE_HANDLER(
 
 /// Entries of its attribute `problem`, in this order. trifold/jax/grid.py writes it.
 enum GridField : std::size_t { g_matrix, g_pivoting, g_boundary, g_workers, g_transposed, grid_fields };
-constexpr std::int64_t most_columns_of_grid = 32;  // right-hand sides that are solved at once
+constexpr std::int64_t max_columns_of_grid = 32;  // right-hand sides that are solved at once
 
 /// For stencils (batch, H, W, 9) and right-hand sides (batch, H, W, m).
 GridSpec grid_spec_of(Problem problem, const Buffers& buffers) {
@@ -324,7 +324,7 @@ GridSpec grid_spec_of(Problem problem, const Buffers& buffers) {
     spec.pivoting = problem[g_pivoting] != 0 ? GridPivoting::none : GridPivoting::partial;
     spec.boundary = problem[g_boundary] != 0 ? GridBoundary::fixed : GridBoundary::natural;
     spec.batch = shape[0];
-    spec.rhs = std::min(buffers.columns(1), most_columns_of_grid);
+    spec.rhs = std::min(buffers.columns(1), max_columns_of_grid);
     if (problem[g_transposed] != 0)
         spec.operations = {GridOperation::factor, GridOperation::solve_transposed};
     else
@@ -423,7 +423,7 @@ XLA_FFI_DEFINE_HANDLER(
 
 void jax_compile(const std::vector<std::int64_t>& problem, nb::handle device) {
     const auto where = device_of(device);
-    const Unlocked unlocked;
+    const GilRelease unlocked;
     static_cast<void>(
         guarded([&] { known({problem.data(), problem.size()}, where.backend() == Backend::cpu ? on_cpu : where.ordinal()); }));
 }

@@ -19,7 +19,7 @@ struct Block {
     std::size_t bytes;
 };
 
-constexpr std::size_t most_kept = 8, most_bytes_kept = std::size_t{1} << 30;
+constexpr std::size_t max_kept = 8, max_bytes_kept = std::size_t{1} << 30;
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 
 /// Blocks that wait for their next use, those freed last at the end. All under the lock of Python.
@@ -48,12 +48,12 @@ void give(void* pointer) noexcept {
     auto& blocks = kept();
     std::size_t bytes = block->bytes;
     for (const auto& other : blocks) bytes += other.bytes;
-    while (!blocks.empty() && (blocks.size() >= most_kept || bytes > most_bytes_kept)) {
+    while (!blocks.empty() && (blocks.size() >= max_kept || bytes > max_bytes_kept)) {
         bytes -= blocks.front().bytes;
         std::free(blocks.front().memory);
         blocks.erase(blocks.begin());
     }
-    if (bytes > most_bytes_kept)
+    if (bytes > max_bytes_kept)
         std::free(block->memory);
     else
         blocks.push_back(*block);

@@ -11,7 +11,7 @@ namespace {
 
 namespace nb = nanobind;
 
-constexpr std::size_t most_methods = 48, most_arguments = 16;
+constexpr std::size_t max_methods = 48, max_arguments = 16;
 
 /// A method as nanobind has it, and what Python knows it by. Never freed, as the module is not.
 struct BuiltIn {
@@ -19,14 +19,14 @@ struct BuiltIn {
     std::string name, text;
     PyMethodDef definition{};
 };
-std::array<BuiltIn, most_methods> built_in;
+std::array<BuiltIn, max_methods> built_in;
 std::size_t built_in_count = 0;
 
 template <std::size_t place>
 PyObject* pass_on(PyObject* self, PyObject* const* given, Py_ssize_t count, PyObject* names) {
     const auto all = count + (names == nullptr ? 0 : PyTuple_Size(names));
-    std::array<PyObject*, most_arguments + 2> arguments;  // one in front for who is called, as the protocol wants it
-    if (all > static_cast<Py_ssize_t>(most_arguments)) {
+    std::array<PyObject*, max_arguments + 2> arguments;  // one in front for who is called, as the protocol wants it
+    if (all > static_cast<Py_ssize_t>(max_arguments)) {
         PyErr_Format(PyExc_TypeError, "%s() got %zd arguments, which are too many", built_in[place].name.c_str(), all);
         return nullptr;
     }
@@ -65,7 +65,7 @@ std::string without_types(std::string_view signature) {
 }  // namespace
 
 void make_built_in(nb::handle type, const std::vector<Text>& methods) {
-    static constexpr auto functions = passes(std::make_index_sequence<most_methods>{});
+    static constexpr auto functions = passes(std::make_index_sequence<max_methods>{});
     for (const auto& [signature, description] : methods) {
         auto& entry = built_in.at(built_in_count);
         const auto text = without_types(signature);

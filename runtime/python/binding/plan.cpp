@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "runtime/python/binding/gil.hpp"
 #include "runtime/python/binding/objects.hpp"
-#include "runtime/python/binding/unlocked.hpp"
 
 namespace trifold::python {
 namespace {
@@ -37,7 +37,7 @@ Device device_of(nb::handle device) {
     constexpr std::string_view of_cupy = "<CUDA Device ";
     if (text.starts_with(of_cupy)) text = "cuda:" + text.substr(of_cupy.size(), text.size() - of_cupy.size() - 1);
     if (!text.starts_with("hip")) looked_up<Nvrtc>();
-    const Unlocked unlocked;
+    const GilRelease unlocked;
     return Device::parse(text);
 }
 
@@ -70,7 +70,7 @@ std::shared_ptr<Factors> factors_for(const Array& d, const Array* b, const PlanS
     const auto library = d.library();
     const auto place = d.place();
     const auto device = device_at(library, place);
-    const Unlocked unlocked;
+    const GilRelease unlocked;
     return Factors::shared(spec, device, settings.tuning());
 }
 

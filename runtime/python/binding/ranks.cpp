@@ -11,10 +11,10 @@
 #include <cstring>
 
 #include "runtime/device/gpu_driver.hpp"
+#include "runtime/python/binding/gil.hpp"
 #include "runtime/python/binding/objects.hpp"
 #include "runtime/python/binding/plan.hpp"
 #include "runtime/python/binding/texts.hpp"
-#include "runtime/python/binding/unlocked.hpp"
 #include "runtime/session/agree.hpp"
 
 using namespace nanobind::literals;
@@ -114,7 +114,7 @@ Transport& BoundTransport::there() const {
 
 std::vector<std::int64_t> BoundTransport::gather(std::int64_t mine) const {
     auto& transport = there();
-    const Unlocked unlocked;
+    const GilRelease unlocked;
     const auto all = ranks::gather(transport, std::as_bytes(std::span(&mine, 1)));
     std::vector<std::int64_t> numbers(static_cast<std::size_t>(transport.ranks()));
     std::memcpy(numbers.data(), all.data(), all.size());
@@ -134,7 +134,7 @@ std::shared_ptr<Transport> BoundTransport::take() {
     there();
     auto hosts = std::move(transport_);
     if (device_.backend() == Backend::cpu || hosts->ranks() == 1) return hosts;
-    const Unlocked unlocked;
+    const GilRelease unlocked;
     return std::make_shared<NcclTransport>(std::move(hosts), device_, nccl_);
 }
 
@@ -167,7 +167,7 @@ BoundRanks::BoundRanks(BoundTransport& transport, const Spec& spec, const Tuning
     : Bound(fits_ranks), device_(transport.device()), transport_(transport.take()) {
     element_ = spec.precision == Precision::f32 ? Element::f32 : Element::f64;
     if (device_.backend() != Backend::cpu) place_.ordinal = device_.ordinal();
-    const Unlocked unlocked;
+    const GilRelease unlocked;
     solver_ = std::make_unique<RankSolver>(RankPlan(spec, transport_, device_, tuning, std::move(shards)));
 }
 
@@ -175,7 +175,7 @@ BoundRanks::BoundRanks(BoundTransport& transport, const Spec& spec, const Tuning
 BoundRanks::~BoundRanks() {
     if (was_forked()) static_cast<void>(solver_.release());
     if (on_host()) return;
-    const Unlocked unlocked;
+    const GilRelease unlocked;
     solver_.reset();
     transport_.reset();
 }
@@ -268,7 +268,7 @@ template <class Body>
 void BoundRanks::run(bool checked, Body body) {
     if (was_forked()) throw DeviceError("this process was forked from a rank, and only the rank can go on; start processes by 'spawn'");
     const auto stream = this->stream();
-    const Unlocked unlocked;
+    const GilRelease unlocked;
     with_real([&](auto real) { body(*solver_, real, stream); });
     if (checked) solver_->check();
 }

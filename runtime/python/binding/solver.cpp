@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "runtime/base/log.hpp"
+#include "runtime/python/binding/gil.hpp"
 #include "runtime/python/binding/parts.hpp"
-#include "runtime/python/binding/unlocked.hpp"
 
 namespace trifold::python {
 namespace {
@@ -82,7 +82,7 @@ BoundSolver::BoundSolver(std::shared_ptr<Factors> factors, nb::handle value, Mem
                 fmt::format("value is not aligned to {} bytes; give plan.copy_value(value), a copy that is", workspace_base_alignment));
         return;
     }
-    const Unlocked unlocked;
+    const GilRelease unlocked;
     own_ = std::make_unique<Solver>(own_factors->plan());
 }
 
@@ -171,7 +171,7 @@ void BoundSolver::run(Members members, bool factors, bool masked, bool checked, 
         if (checked) solver.check();
     };
     const auto held = held_;
-    const Unlocked unlocked;
+    const GilRelease unlocked;
     if (own_) return call(*own_);
     auto* const value = held->value.data();
     auto borrowed = factors ? held->factors->fresh(value, stream, masked) : held->factors->filled(value, stream, members.count);
@@ -190,12 +190,12 @@ void BoundSolver::widen(std::int64_t columns) {
     const auto wide = std::make_shared<Held>();
     try {
         {
-            const Unlocked unlocked;
+            const GilRelease unlocked;
             wide->factors = Factors::shared(spec, plan.device(), tuning);
         }
         const auto bytes = wide->factors->bytes();
         wide->value.read(on_host() ? allocate_bytes(bytes) : make_array(library_, place_, std::array{bytes}, Element::u8), "value", true);
-        const Unlocked unlocked;
+        const GilRelease unlocked;
         auto given = from->factors->filled(from->value.data(), stream, members_.count);
         auto taking = wide->factors->fresh(wide->value.data(), stream, true);
         taking->take_factor(*given);
@@ -374,7 +374,7 @@ nb::object BoundSolver::reciprocal_condition(nb::handle d, nb::handle e, const O
 template <class Call>
 double BoundSolver::seconds_of(int repeats, Call call) {
     const auto stream = this->stream();
-    const Unlocked unlocked;
+    const GilRelease unlocked;
     const auto start = std::chrono::steady_clock::now();
     with_real([&](auto real) {
         for (int k = 0; k < repeats; ++k) call(real, stream);

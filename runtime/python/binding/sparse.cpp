@@ -10,8 +10,8 @@
 #include <trifold/error.hpp>
 
 #include "runtime/device/gpu_driver.hpp"
+#include "runtime/python/binding/gil.hpp"
 #include "runtime/python/binding/plan.hpp"
-#include "runtime/python/binding/unlocked.hpp"
 
 namespace trifold::python {
 namespace {
@@ -91,7 +91,7 @@ void write_nan(Real* x, std::int64_t rows, std::int64_t columns, const std::vect
 }
 
 /// Fills columns of X, which is where the solver computes, or on the host.
-void spoil(const SparsePlan& plan, const AnyArray& x, std::int64_t columns, const std::vector<std::int64_t>& failed, Stream stream) {
+void poison(const SparsePlan& plan, const AnyArray& x, std::int64_t columns, const std::vector<std::int64_t>& failed, Stream stream) {
     const auto rows = plan.pattern().rows() * plan.spec().block;
     const auto write = [&](void* memory) {
         if (x.precision == Precision::f32)
@@ -148,7 +148,7 @@ void SharedSparse::solve(const AnyArray& values, const AnyArray& b, const AnyArr
             failed.resize(static_cast<std::size_t>(options.columns));
             std::iota(failed.begin(), failed.end(), 0);
         }
-        spoil(plan(), x, options.columns, failed, stream);
+        poison(plan(), x, options.columns, failed, stream);
     }
 }
 
@@ -167,7 +167,7 @@ BoundSparse::BoundSparse(nb::handle starts, nb::handle columns, nb::handle parts
     if (transport != nullptr) spec.operations = {SparseOperation::solve};
     const auto partition = partition_of(settings, numbers_of(parts, "partition"));
     const auto where = device_of(device);
-    const Unlocked unlocked;
+    const GilRelease unlocked;
     const SparsePattern pattern{std::span(s), std::span(c)};
     const SparseTuning tuning{.workers = settings.workers, .variant = settings.variant};
     solver_ =
@@ -179,7 +179,7 @@ BoundSparse::BoundSparse(nb::handle starts, nb::handle columns, nb::handle parts
 /// Other ranks of this process run on meanwhile, since NCCL may wait for them.
 BoundSparse::~BoundSparse() {
     if (solver_->plan().device().backend() == Backend::cpu) return;
-    const Unlocked unlocked;
+    const GilRelease unlocked;
     solver_.reset();
 }
 
@@ -208,7 +208,7 @@ Stream BoundSparse::stream_of(std::initializer_list<const Array*> arrays) const 
 
 template <class Body>
 void BoundSparse::locked(Body body) {
-    const Unlocked unlocked;
+    const GilRelease unlocked;
     solver_->locked(body);
 }
 
@@ -264,7 +264,7 @@ void BoundSparse::solve_with(nb::handle values, nb::handle b, nb::handle x, std:
     const Array of_values(values, "the values of A"), of_b(b, "b"), of_x(x, "x", true);
     static_cast<void>(stream_of({&of_values, &of_b, &of_x}));
     const SparseOptions options{.columns = columns, .relative = rtol, .absolute = atol, .most_iterations = most_iterations, .shift = shift};
-    const Unlocked unlocked;
+    const GilRelease unlocked;
     solver_->solve(any(of_values), any(of_b), any(of_x), transposed, {}, options);
 }
 

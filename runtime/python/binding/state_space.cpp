@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "runtime/python/binding/array.hpp"
+#include "runtime/python/binding/gil.hpp"
 #include "runtime/python/binding/parts.hpp"
-#include "runtime/python/binding/unlocked.hpp"
 
 namespace trifold::python {
 namespace {
@@ -168,7 +168,7 @@ class StateSpaceOf : public StateSpace {
         const auto matrices = std::max({f_.members, h_.members, q_.members, r_.members, p0_.members, complete ? 1 : ys_.members});
         systems_ = matrices > 1 ? members_ : 1;
         make_arrays();
-        const Unlocked unlocked;
+        const GilRelease unlocked;
         if (whiten_all()) assemble();
     }
 
@@ -179,8 +179,8 @@ class StateSpaceOf : public StateSpace {
         const std::vector<Index> shape{members_};
         auto result = make_array(Library::numpy, {}, shape, Element::f64);
         results.read(result, "result", true);
-        const Unlocked unlocked;
-        for (Index k = 0; k < members_; ++k) results.as<double>()[k] = least_of(k, states.as<const Real>() + k * horizon_ * n_);
+        const GilRelease unlocked;
+        for (Index k = 0; k < members_; ++k) results.as<double>()[k] = min_of(k, states.as<const Real>() + k * horizon_ * n_);
         return result;
     }
 
@@ -345,7 +345,7 @@ class StateSpaceOf : public StateSpace {
         for (Index k = 0; k < members_; ++k) assemble_right_hand_side(k);
     }
 
-    double least_of(Index k, const Real* x) const {
+    double min_of(Index k, const Real* x) const {
         const auto longest = static_cast<std::size_t>(std::max(m_, n_));
         std::vector<Real> rest(longest), white(longest), seen(longest);
         double total = log_of(w0_at(k), n_), values = 0;

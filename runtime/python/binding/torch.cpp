@@ -5,19 +5,19 @@
 #include <span>
 #include <vector>
 
+#include "runtime/python/binding/gil.hpp"
 #include "runtime/python/binding/objects.hpp"
 #include "runtime/python/binding/parts.hpp"
 #include "runtime/python/binding/plan.hpp"
 #include "runtime/python/binding/solver.hpp"
-#include "runtime/python/binding/unlocked.hpp"
 
 namespace trifold::python {
 namespace {
 
 using namespace nb::literals;
 
-constexpr std::int64_t most_columns = 64;  // right-hand sides that a Plan solves at once
-constexpr std::size_t most_known = 256;
+constexpr std::int64_t max_columns = 64;  // right-hand sides that a Plan solves at once
+constexpr std::size_t max_known = 256;
 
 /// How an operator is called: `_Operator.ways` of trifold/torch/__init__.py has them in this order.
 enum Way { dispatched, transformed, with_gradient, plain };
@@ -96,14 +96,14 @@ std::shared_ptr<const Known> known_for(const Array& d, std::int64_t columns) {
     }
     const auto made = make_known(d, columns);
     all.push_front(made);
-    if (all.size() > most_known) all.pop_back();
+    if (all.size() > max_known) all.pop_back();
     return made;
 }
 
 std::int64_t columns_of(const Array& d, nb::handle b) {
     const Array of_b(b, "b");
     const auto shape = of_b.shape();
-    return shape.size() == d.shape().size() ? std::clamp<std::int64_t>(shape.back(), 1, most_columns) : 1;
+    return shape.size() == d.shape().size() ? std::clamp<std::int64_t>(shape.back(), 1, max_columns) : 1;
 }
 
 nb::object factor(nb::handle d, nb::handle e, std::int64_t columns, bool check) {

@@ -10,7 +10,7 @@
 namespace trifold {
 namespace {
 
-constexpr std::int64_t most_corrections = 10;
+constexpr std::int64_t max_corrections = 10;
 
 /// A row is solved when its error is at most this: docs/users/targets.md has the reason.
 double error_bound(std::int64_t n, Precision precision) {
@@ -173,7 +173,7 @@ void judge(std::vector<Refinement>& results, std::vector<int>& runs, const std::
         result.iterations = round;
         result.converged = errors[m] <= bound;
         const bool halves = round == 0 || errors[m] <= before / 2;
-        runs[m] = !result.converged && halves && round < most_corrections && std::isfinite(errors[m]) ? 1 : 0;
+        runs[m] = !result.converged && halves && round < max_corrections && std::isfinite(errors[m]) ? 1 : 0;
     }
 }
 

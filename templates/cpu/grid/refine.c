@@ -63,10 +63,10 @@ INLINE void give_up(const context* c, integer member) {
 
 /* Whether all of a column of x is below the normal range, and not all of b is zero. The first element of most shows that it is not. */
 INLINE int vanishes(const context* c, integer member, integer column) {
-    const double least_normal = (double)power_of_two(-scale_most);
+    const double min_normal = (double)power_of_two(-scale_max);
     int given = 0;
     for (integer pixel = 0; pixel < c->launch->pixels; ++pixel)
-        if (size_of((double)x_at(c, member, pixel)[column]) >= least_normal) return 0;
+        if (size_of((double)x_at(c, member, pixel)[column]) >= min_normal) return 0;
     for (integer pixel = 0; pixel < c->launch->pixels; ++pixel) given |= original_b(c, member, pixel)[column] != 0;
     return given;
 }

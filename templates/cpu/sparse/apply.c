@@ -25,7 +25,7 @@ INLINE void solve_upper(const triangles* t, real* y) {
 }
 
 /* to -= a' x. */
-INLINE void subtract_turned(real* to, const factor* a, const real* x) {
+INLINE void subtract_transposed(real* to, const factor* a, const real* x) {
     UNROLL for (int j = 0; j < block; ++j) {
         real sum = 0;
         UNROLL for (int i = 0; i < block; ++i) sum += (real)a[j * block + i] * x[i];
@@ -34,31 +34,31 @@ INLINE void subtract_turned(real* to, const factor* a, const real* x) {
 }
 
 /* y = D'^-1 U'^-1 y. */
-INLINE void solve_upper_turned(const triangles* t, real* y) {
+INLINE void solve_upper_transposed(const triangles* t, real* y) {
     for (integer row = 0; row < t->rows; ++row) {
         const integer first = t->upper_starts[row], end = t->upper_starts[row + 1];
         real scaled[block], *own = y + row * block;
         for (integer k = first + 1; k < end; ++k)
-            subtract_turned(y + (integer)t->upper_columns[k] * block, t->upper + k * block_elements, own);
+            subtract_transposed(y + (integer)t->upper_columns[k] * block, t->upper + k * block_elements, own);
         UNROLL for (int j = 0; j < block; ++j) scaled[j] = 0;
-        subtract_turned(scaled, t->upper + first * block_elements, own);
+        subtract_transposed(scaled, t->upper + first * block_elements, own);
         UNROLL for (int j = 0; j < block; ++j) own[j] = -scaled[j];
     }
 }
 
 /* y = L'^-1 y. */
-INLINE void solve_lower_turned(const triangles* t, real* y) {
+INLINE void solve_lower_transposed(const triangles* t, real* y) {
     for (integer row = t->rows - 1; row >= 0; --row)
         for (integer k = t->lower_starts[row]; k < t->lower_starts[row + 1]; ++k)
-            subtract_turned(y + (integer)t->lower_columns[k] * block, t->lower + k * block_elements, y + row * block);
+            subtract_transposed(y + (integer)t->lower_columns[k] * block, t->lower + k * block_elements, y + row * block);
 }
 
 NOINLINE void solve_tile(const context* c, part rows, real* y) {
     if (!HAS_FACTORS) return;
     const triangles t = triangles_of(c, rows);
     if (c->launch->transposed) {
-        solve_upper_turned(&t, y);
-        solve_lower_turned(&t, y);
+        solve_upper_transposed(&t, y);
+        solve_lower_transposed(&t, y);
     } else {
         solve_lower(&t, y);
         solve_upper(&t, y);

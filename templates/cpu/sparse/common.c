@@ -23,9 +23,9 @@ INLINE const int* order_of(const context* c) { return (const int*)workspace_at(c
 INLINE const integer* starts_of(const context* c) { return (const integer*)workspace_at(c, c->launch->starts); }
 INLINE const int* columns_of(const context* c) { return (const int*)workspace_at(c, c->launch->column); }
 INLINE const int* sources_of(const context* c) { return (const int*)workspace_at(c, c->launch->source); }
-INLINE const integer* turned_starts_of(const context* c) { return (const integer*)workspace_at(c, c->launch->turned_starts); }
-INLINE const int* turned_rows_of(const context* c) { return (const int*)workspace_at(c, c->launch->turned_rows); }
-INLINE const int* turned_entries_of(const context* c) { return (const int*)workspace_at(c, c->launch->turned_entries); }
+INLINE const integer* transposed_starts_of(const context* c) { return (const integer*)workspace_at(c, c->launch->transposed_starts); }
+INLINE const int* transposed_rows_of(const context* c) { return (const int*)workspace_at(c, c->launch->transposed_rows); }
+INLINE const int* transposed_entries_of(const context* c) { return (const int*)workspace_at(c, c->launch->transposed_entries); }
 INLINE real* matrix_of(const context* c, integer member) {
     return (real*)workspace_at(c, c->launch->matrix + member * c->launch->matrix_stride);
 }
@@ -126,7 +126,7 @@ INLINE void add_block(row_sum* sum, const real* a, const real* x) {
     UNROLL for (int j = 0; j < block; ++j) sum->of_column[j] += load_loose(a + j * block) * x[j];
 }
 /* The transposed block. */
-INLINE void add_turned(real* to, const real* a, const real* x) {
+INLINE void add_transposed(real* to, const real* a, const real* x) {
     UNROLL for (int j = 0; j < block; ++j) {
         real sum = 0;
         UNROLL for (int i = 0; i < block; ++i) sum += a[j * block + i] * x[i];

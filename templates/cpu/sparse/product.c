@@ -12,19 +12,19 @@ NOINLINE void multiply_rows(const context* c, part rows, const real* x, real* y)
         store_block(y, total_of(&sum));
     }
 }
-NOINLINE void multiply_turned_rows(const context* c, part rows, const real* x, real* y) {
-    const integer* starts = turned_starts_of(c);
-    const int *others = turned_rows_of(c), *entries = turned_entries_of(c);
+NOINLINE void multiply_transposed_rows(const context* c, part rows, const real* x, real* y) {
+    const integer* starts = transposed_starts_of(c);
+    const int *others = transposed_rows_of(c), *entries = transposed_entries_of(c);
     const real* a = matrix_of(c, rows.member);
     for (integer row = rows.first; row < rows.end; ++row, y += block) {
         UNROLL for (int j = 0; j < block; ++j) y[j] = 0;
         for (integer k = starts[row]; k < starts[row + 1]; ++k)
-            add_turned(y, a + (integer)entries[k] * block_elements, x + (integer)others[k] * block);
+            add_transposed(y, a + (integer)entries[k] * block_elements, x + (integer)others[k] * block);
     }
 }
 INLINE void product_of_rows(const context* c, part rows, const real* x, real* y) {
     if (c->launch->transposed)
-        multiply_turned_rows(c, rows, x, y);
+        multiply_transposed_rows(c, rows, x, y);
     else
         multiply_rows(c, rows, x, y);
 }
@@ -209,8 +209,8 @@ INLINE double exact_residual(const context* c, integer member, integer row, int 
     const real* a = matrix_of(c, member);
     exact_sum sum = {b, 0};
     if (c->launch->transposed) {
-        const integer* starts = turned_starts_of(c);
-        const int *others = turned_rows_of(c), *entries = turned_entries_of(c);
+        const integer* starts = transposed_starts_of(c);
+        const int *others = transposed_rows_of(c), *entries = transposed_entries_of(c);
         for (integer k = starts[row]; k < starts[row + 1]; ++k)
             for (int j = 0; j < block; ++j)
                 add_product(&sum, -(double)a[(integer)entries[k] * block_elements + i * block + j],

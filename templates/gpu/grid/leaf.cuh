@@ -119,8 +119,8 @@ TRIFOLD_DEVICE Check read_row(const Context& c, const Front& f, const LeafChip& 
 
 TRIFOLD_DEVICE void note_stencils(const Context& c, const Front& f, const LeafChip& chip, const Check& check, int number) {
     trifold_grid_record record = new_record();
-    record.entry = symmetric ? warp_most(check.entry) : 1.0;
-    record.row_sum = warp_most(check.row_sum);
+    record.entry = symmetric ? warp_max(check.entry) : 1.0;
+    record.row_sum = warp_max(check.row_sum);
     const unsigned first =
         warp_greatest(check.problem != trifold_grid_sound ? static_cast<unsigned>((64 - number) * 4 + check.problem) : 0u);
     if (first != 0) {

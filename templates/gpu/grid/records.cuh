@@ -18,7 +18,7 @@ TRIFOLD_DEVICE float absolute(float x) {
 }
 
 /* The greatest of all lanes' numbers, none of which is negative: by their bits, the first half and then the second. */
-TRIFOLD_DEVICE double warp_most(double x) {
+TRIFOLD_DEVICE double warp_max(double x) {
     unsigned long long bits;
     copy_bits(bits, x);
     const unsigned first = static_cast<unsigned>(bits >> 32), greatest = warp_greatest(first);
@@ -69,7 +69,7 @@ TRIFOLD_DEVICE trifold_grid_record record_of_pivots(const Context& c, const Fron
     record.sign = ((sum & 1) != 0) != odd ? -1 : 1;
     const real ratio = !exists ? real(1) : symmetric ? size * reciprocal(absolute(before)) : size;
     record.least = warp_least(ratio < 1 ? static_cast<double>(ratio) : 1.0);
-    record.largest = warp_most(exists && size > 0 ? static_cast<double>(size) : 0.0);
+    record.largest = warp_max(exists && size > 0 ? static_cast<double>(size) : 0.0);
     const unsigned first = warp_greatest(wrong ? static_cast<unsigned>(64 - lane) : 0u);
     if (first != 0) {
         const int k = 64 - static_cast<int>(first);

@@ -4,12 +4,12 @@
 #include "gpu/grid/records.cuh"
 #include "gpu/grid/sweep.cuh"
 
-constexpr int most_steps = 4, refine_threads = grid_wide_threads, refine_warps = refine_threads / warp_lanes;
+constexpr int max_steps = 4, refine_threads = grid_wide_threads, refine_warps = refine_threads / warp_lanes;
 
 /* The greatest of all threads' numbers, none of which is negative. */
-TRIFOLD_DEVICE double block_most(double mine) {
+TRIFOLD_DEVICE double block_max(double mine) {
     double* const of_warps = static_cast<double*>(shared_memory());
-    mine = warp_most(mine);
+    mine = warp_max(mine);
     block_sync();
     if (lane_index() == 0) of_warps[warp_index()] = mine;
     block_sync();
@@ -118,7 +118,7 @@ TRIFOLD_DEVICE bool residual_is_small(const Context& c, trifold_int member) {
             const double size = size_of(static_cast<double>(x_at(c, member, pixel_at(c, x, y))[column]));
             if (size > most) most = size;
         });
-        most = block_most(most);
+        most = block_max(most);
         each_pixel(c, [&](trifold_int x, trifold_int y) {
             double sizes = 0;
             const double left = residual_of(c, member, x, y, column, sizes);
@@ -127,7 +127,7 @@ TRIFOLD_DEVICE bool residual_is_small(const Context& c, trifold_int member) {
             large = large || !(size_of(left) <= c.launch.bound * (sizes * most + b));
         });
     }
-    return block_most(large ? 1.0 : 0.0) == 0;
+    return block_max(large ? 1.0 : 0.0) == 0;
 }
 
 TRIFOLD_DEVICE void give_up(const Context& c, trifold_int member) {
@@ -145,12 +145,12 @@ TRIFOLD_DEVICE void give_up(const Context& c, trifold_int member) {
 /* Notes columns of x all of which are below the normal range, though not all of b is zero. A warp has a column. The first elements of most
  * show that they are not. */
 TRIFOLD_DEVICE void note_vanished(const Context& c, trifold_int member) {
-    const double least_normal = static_cast<double>(power_of_two(-scale_most));
+    const double min_normal = static_cast<double>(power_of_two(-scale_max));
     for (int column = warp_index(); column < c.args.used_columns; column += refine_warps) {
         bool found = false, given = false;
         for (trifold_int pixel = lane_index(); pixel - lane_index() < c.launch.pixels && !found; pixel += warp_lanes) {
             const real value = pixel < c.launch.pixels ? x_at(c, member, pixel)[column] : real(0);
-            found = warp_most(size_of(static_cast<double>(value))) >= least_normal;
+            found = warp_max(size_of(static_cast<double>(value))) >= min_normal;
         }
         for (trifold_int pixel = lane_index(); pixel < c.launch.pixels && !found; pixel += warp_lanes)
             given = given || original_b(c, member, pixel)[column] != 0;
@@ -168,7 +168,7 @@ TRIFOLD_DEVICE void refine_rough(const Context& c, trifold_int member) {
         block_sync();
         const bool all = status->left == trifold_grid_all;
         if (!all || residual_is_small(here, member)) return;
-        if (step == most_steps) return give_up(here, member);
+        if (step == max_steps) return give_up(here, member);
         solve_residual(here, member);
         each_pixel(here, [&](trifold_int x, trifold_int y) { correct(here, member, x, y); });
     }

@@ -52,7 +52,7 @@ TRIFOLD_SIZE long long grid_chip_bytes(long long width, long long eliminated, lo
 /* Threads, most rows and columns of a thread block that factors columns of W. `row_groups`: how many times grid_step_rows rows it takes.
  * With 0 it takes grid_small_step_rows, by so few threads and with so little shared memory that a multiprocessor holds several. */
 TRIFOLD_SIZE int grid_step_threads(int row_groups) { return row_groups == 0 ? grid_small_step_rows : row_groups <= 8 ? 256 : 512; }
-TRIFOLD_SIZE int grid_most_rows(int row_groups) { return row_groups == 0 ? grid_small_step_rows : row_groups * grid_step_rows; }
+TRIFOLD_SIZE int grid_max_rows(int row_groups) { return row_groups == 0 ? grid_small_step_rows : row_groups * grid_step_rows; }
 TRIFOLD_SIZE int grid_step_columns(int row_groups) { return row_groups == 0 ? grid_tile_width : grid_tile_width / row_groups; }
 /* Thread blocks of a step that have no columns: one notes pivots, one inverts tiles of L, and one tiles of U unless the matrix is
  * symmetric. */

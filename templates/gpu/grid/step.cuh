@@ -288,7 +288,7 @@ TRIFOLD_DEVICE void step(const Context& c) {
 template <int RowGroups>
 TRIFOLD_DEVICE void step_of(const Context& c) {
     constexpr int threads = grid_step_threads(RowGroups);
-    step<grid_step_columns(RowGroups), grid_most_rows(RowGroups) / threads, threads>(c);
+    step<grid_step_columns(RowGroups), grid_max_rows(RowGroups) / threads, threads>(c);
 }
 
 #ifdef TRIFOLD_KERNEL_STEP_FEW

@@ -26,7 +26,7 @@ TRIFOLD_DEVICE real slot_product(const Context& c, const Tile& tile, const trifo
     return sum;
 }
 /* The product with a transposed block, whose place is listed. */
-TRIFOLD_DEVICE real turned_product(const Tile& tile, const trifold_sparse_reference& r, int i, const real* x) {
+TRIFOLD_DEVICE real transposed_product(const Tile& tile, const trifold_sparse_reference& r, int i, const real* x) {
     real sum = 0;
 #pragma unroll
     for (int j = 0; j < block; ++j) sum += static_cast<real>(tile.stream[place_in(r, j, i)]) * x[j];
@@ -36,12 +36,13 @@ template <bool turned>
 TRIFOLD_DEVICE real slot_value(const Context& c, const Tile& tile, const trifold_sparse_slot& slot, int t, int i, const real* v) {
     if (!turned) return slot_product(c, tile, slot, t, i, v);
     const int column = at<const unsigned short>(c, c.launch.slot_columns)[slot.columns + t] * block;
-    return turned_product(tile, at<const trifold_sparse_reference>(c, c.launch.turned_references)[slot.place + t], i, v + column);
+    return transposed_product(tile, at<const trifold_sparse_reference>(c, c.launch.transposed_references)[slot.place + t], i, v + column);
 }
 /* Component i of D^-1 v, or of its transposed, for the level's row t. */
 template <bool turned>
 TRIFOLD_DEVICE real scaled_value(const Context& c, const Tile& tile, const trifold_sparse_level& level, int t, int i, const real* own) {
-    if (turned) return turned_product(tile, at<const trifold_sparse_reference>(c, c.launch.turned_references)[level.diagonal + t], i, own);
+    if (turned)
+        return transposed_product(tile, at<const trifold_sparse_reference>(c, c.launch.transposed_references)[level.diagonal + t], i, own);
     real sum = 0;
 #pragma unroll
     for (int j = 0; j < block; ++j)
@@ -93,8 +94,8 @@ struct Stream {
 };
 TRIFOLD_DEVICE Stream stream_of(const Context& c, const Tile& tile) {
     const trifold_sparse_schedule& s = tile.schedule;
-    const int first = c.launch.transposed ? s.first_turned : s.first;
-    const int turn = s.levels[c.launch.transposed ? trifold_sparse_l_turned : trifold_sparse_u];
+    const int first = c.launch.transposed ? s.first_transposed : s.first;
+    const int turn = s.levels[c.launch.transposed ? trifold_sparse_l_transposed : trifold_sparse_u];
     const int end = s.levels[c.launch.transposed ? trifold_sparse_sweeps : trifold_sparse_u + 1];
     return {first, end - first, turn - first, c.launch.transposed ? tile.turned : tile.stream};
 }
@@ -276,8 +277,8 @@ TRIFOLD_DEVICE void sweep_tile(const Context& c, real* v) {
     if (!has_factors) return;
     const Tile tile = tile_at(c);
     if (c.launch.transposed) {
-        sweep<true, false>(c, tile, trifold_sparse_u_turned, v);
-        sweep<true, true>(c, tile, trifold_sparse_l_turned, v);
+        sweep<true, false>(c, tile, trifold_sparse_u_transposed, v);
+        sweep<true, true>(c, tile, trifold_sparse_l_transposed, v);
     } else {
         sweep<false, false>(c, tile, trifold_sparse_l, v);
         sweep<false, true>(c, tile, trifold_sparse_u, v);

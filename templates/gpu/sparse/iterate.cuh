@@ -59,9 +59,9 @@ TRIFOLD_DEVICE Entry entry_at(const Context& c, trifold_int row, int s) {
         const trifold_int number = (first_slot(c, row) + s) * sparse_chunk + row % sparse_chunk;
         return {at<const int>(c, c.launch.column)[number], static_cast<int>(number)};
     }
-    const trifold_int* starts = at<const trifold_int>(c, c.launch.turned_starts) + row;
+    const trifold_int* starts = at<const trifold_int>(c, c.launch.transposed_starts) + row;
     if (starts[0] + s >= starts[1]) return {-1, 0};
-    return {at<const int>(c, c.launch.turned_rows)[starts[0] + s], at<const int>(c, c.launch.turned_entries)[starts[0] + s]};
+    return {at<const int>(c, c.launch.transposed_rows)[starts[0] + s], at<const int>(c, c.launch.transposed_entries)[starts[0] + s]};
 }
 /* Puts the list of blocks into shared memory, and the elements of the first slots, as many as there is room for. */
 TRIFOLD_DEVICE void keep_matrix(const Context& c, const Part& part) {

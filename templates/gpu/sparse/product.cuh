@@ -17,9 +17,9 @@ TRIFOLD_DEVICE real row_product(const Context& c, trifold_int row, int i, const 
     return sum;
 }
 /* Component i of a row's product with A'. */
-TRIFOLD_DEVICE real turned_row_product(const Context& c, trifold_int row, int i, const real* x) {
-    const trifold_int* starts = at<const trifold_int>(c, c.launch.turned_starts) + row;
-    const int *rows = at<const int>(c, c.launch.turned_rows), *entries = at<const int>(c, c.launch.turned_entries);
+TRIFOLD_DEVICE real transposed_row_product(const Context& c, trifold_int row, int i, const real* x) {
+    const trifold_int* starts = at<const trifold_int>(c, c.launch.transposed_starts) + row;
+    const int *rows = at<const int>(c, c.launch.transposed_rows), *entries = at<const int>(c, c.launch.transposed_entries);
     const real* matrix = matrix_of(c);
     real sum = 0;
 #pragma unroll 2
@@ -33,7 +33,7 @@ TRIFOLD_DEVICE real turned_row_product(const Context& c, trifold_int row, int i,
 }
 TRIFOLD_DEVICE real product_at(const Context& c, const Part& part, int k, const real* x) {
     const trifold_int row = part.first + k / block;
-    return c.launch.transposed ? turned_row_product(c, row, k % block, x) : row_product(c, row, k % block, x);
+    return c.launch.transposed ? transposed_row_product(c, row, k % block, x) : row_product(c, row, k % block, x);
 }
 
 TRIFOLD_DEVICE void order_b(const Context& c, const Part& part) {
@@ -106,15 +106,15 @@ template <int together>
 TRIFOLD_DEVICE double exact_residual(const Context& c, trifold_int row, int i, double b, const real* x) {
     const real* a = matrix_of(c);
     exact_sum sum = {b, 0};
-    const trifold_int* turned = at<const trifold_int>(c, c.launch.turned_starts) + row;
+    const trifold_int* turned = at<const trifold_int>(c, c.launch.transposed_starts) + row;
     const trifold_int first = c.launch.transposed ? turned[0] : first_slot(c, row) * sparse_chunk + row % sparse_chunk;
     const int count = c.launch.transposed ? static_cast<int>(turned[1] - turned[0]) : slots_of(c, row);
 #pragma unroll together
     for (int s = 0; s < count; ++s) {
         const trifold_int entry =
-            c.launch.transposed ? at<const int>(c, c.launch.turned_entries)[first + s] : first + s * trifold_int(sparse_chunk);
+            c.launch.transposed ? at<const int>(c, c.launch.transposed_entries)[first + s] : first + s * trifold_int(sparse_chunk);
         const trifold_int other =
-            c.launch.transposed ? at<const int>(c, c.launch.turned_rows)[first + s] : at<const int>(c, c.launch.column)[entry];
+            c.launch.transposed ? at<const int>(c, c.launch.transposed_rows)[first + s] : at<const int>(c, c.launch.column)[entry];
         const int row_step = c.launch.transposed ? block * sparse_chunk : 1, column_step = c.launch.transposed ? 1 : block * sparse_chunk;
 #pragma unroll 1
         for (int j = 0; j < block; ++j)
@@ -295,7 +295,7 @@ TRIFOLD_DEVICE void product_rows(const Context& c, double* room) {
         if (c.launch.transposed) /* then alone residuals have weights here */
             next_product(
                 c, part, system, s.saves != 0, w, room,
-                [&](int k, const real* x) { return turned_row_product(c, part.first + k / block, k % block, x); },
+                [&](int k, const real* x) { return transposed_row_product(c, part.first + k / block, k % block, x); },
                 [&](int k) { return weight_of(c, part.first * block + k); });
         else
             next_product(

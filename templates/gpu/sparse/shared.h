@@ -1,8 +1,8 @@
 /* Sizes that host and kernels must agree on. The generator includes this text too. */
 
 enum {
-    sparse_threads = 256,       /* threads of a thread block that has some chunks of rows */
-    sparse_most_sweepers = 352, /* the most of one that has a subdomain, without those that fetch if factors go through a ring */
+    sparse_threads = 256,      /* threads of a thread block that has some chunks of rows */
+    sparse_max_sweepers = 352, /* the most of one that has a subdomain, without those that fetch if factors go through a ring */
     sparse_fetch_threads = 32,
     sparse_gates = 16,        /* levels that are in flight at a time */
     sparse_group = 4,         /* numbers of a row that lie side by side in the record of a level */

@@ -107,12 +107,12 @@ TRIFOLD_DEVICE bool is_active(const trifold_args& args, trifold_int member) {
  * its pivot, and the sum of the pivots' logarithms. By one thread. */
 TRIFOLD_DEVICE void report_member(const trifold_args& args, trifold_int member, trifold_int failure, trifold_int floors, double reduction,
                                   double log_sum) {
-    constexpr double least_sound = static_cast<double>(trifold_nearly_singular) * (sizeof(real) == 8 ? 0x1p-52 : 0x1p-23);
+    constexpr double min_sound = static_cast<double>(trifold_nearly_singular) * (sizeof(real) == 8 ? 0x1p-52 : 0x1p-23);
     trifold_status status{-1, 0, floors, reduction > 1 ? 1 / reduction : 1, 0};
     if (failure != sound) {
         status.block = failure / block_size % horizon_of(args), status.row = failure % block_size;
         status.least_pivot = 0, log_sum = not_a_number();
-    } else if (status.least_pivot < least_sound && !(args.pivot_floor > 0)) {
+    } else if (status.least_pivot < min_sound && !(args.pivot_floor > 0)) {
         status.nearly_singular = args.accept_nearly_singular == 0;
     }
     buffer<trifold_status>(args, Offset::status(args))[member] = status;

@@ -3,7 +3,7 @@
 #include "tridiagonal_args.h"
 #include "gpu/tridiagonal/dense/constants.cuh"
 
-constexpr int most_columns = TRIFOLD_RHS; /* right-hand sides of a call, at most */
+constexpr int max_columns = TRIFOLD_RHS; /* right-hand sides of a call, at most */
 
 /* x / by. The generator gives the reciprocal of a size that is no literal, since division takes a hundred instructions. */
 TRIFOLD_DEVICE trifold_int divided(trifold_int x, trifold_int by, unsigned long long reciprocal) {
@@ -78,5 +78,5 @@ static_assert(sizeof(real) == TRIFOLD_REAL_BYTES && sizeof(trifold_level) == 208
                   sizeof(trifold_args) == TRIFOLD_SIZEOF_ARGS,
               "host and device disagree");
 static_assert(TRIFOLD_STORAGE_FACTOR == storage && TRIFOLD_STORAGE_PANEL == storage && TRIFOLD_STORAGE_UPDATE == storage &&
-                  TRIFOLD_STORAGE_COUPLING == storage && vector_storage == static_cast<trifold_int>(padded) * most_columns,
+                  TRIFOLD_STORAGE_COUPLING == storage && vector_storage == static_cast<trifold_int>(padded) * max_columns,
               "host and device disagree");

@@ -58,12 +58,12 @@ TRIFOLD_DEVICE void finish_forward_member(const trifold_args& args, trifold_int 
     FinishShared& shared = *static_cast<FinishShared*>(shared_memory());
     const int t = thread_index();
     const double* from = buffer<double>(args, Offset::block_quadratic(args));
-    const trifold_int column = most_columns == 1 ? 0 : group_x(), place = args.first_column + column;
+    const trifold_int column = max_columns == 1 ? 0 : group_x(), place = args.first_column + column;
     if (column >= args.columns || place >= quadratics_of(args)) return;
     double sum = 0;
 #pragma unroll 4
     for (trifold_int block = t; block < horizon_of(args); block += finish_threads)
-        sum += from[block_index(args, member, block) * most_columns + column];
+        sum += from[block_index(args, member, block) * max_columns + column];
     shared.sum[t] = sum;
     block_sync();
     for (int count = finish_threads; count > 1; count = (count + 1) / 2) {

@@ -84,17 +84,17 @@ struct Staged {
 template <class Sum>
 TRIFOLD_DEVICE void multiply_views(Sum& sum, InverseOperands& shared, const View& a, const View& b, int row, int column, int first,
                                    int last) {
-    const View turned_b = b.transposed();
+    const View transposed_b = b.transposed();
     Staged of_a, of_b;
     of_a.fetch(a, row, first, last);
-    of_b.fetch(turned_b, column, first, last);
+    of_b.fetch(transposed_b, column, first, last);
 #pragma unroll 1
     for (int k = first; k < last; k += depth_at_once) {
         of_a.put(shared.a, a);
-        of_b.put(shared.b, turned_b);
+        of_b.put(shared.b, transposed_b);
         block_sync();
         of_a.fetch(a, row, k + depth_at_once, last);
-        of_b.fetch(turned_b, column, k + depth_at_once, last);
+        of_b.fetch(transposed_b, column, k + depth_at_once, last);
         sum.template multiply<depth_at_once, square>(shared.a, shared.b);
         block_sync();
     }

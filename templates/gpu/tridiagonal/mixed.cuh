@@ -34,7 +34,7 @@ TRIFOLD_DEVICE trifold_int coupling_index(const trifold_args& args, trifold_int 
     return member * (horizon_of(args) - 1) + block;
 }
 TRIFOLD_DEVICE trifold_int column_index(const trifold_args& args, trifold_int member, trifold_int block, int column) {
-    return (block_index(args, member, block) * most_columns + column) * block_size;
+    return (block_index(args, member, block) * max_columns + column) * block_size;
 }
 TRIFOLD_DEVICE int& running_of(const trifold_args& args, trifold_int member) {
     return buffer<int>(args, MixedOffset::running(args))[member];
@@ -114,7 +114,7 @@ struct Residual {
  */
 TRIFOLD_DEVICE void subtract_a_times_x(Residual& residual, const trifold_args& args, trifold_int member, const Row& at, int column) {
     const double* x = buffer<double>(args, MixedOffset::solution(args)) + column_index(args, member, at.block, column);
-    const trifold_int neighbour = static_cast<trifold_int>(block_size) * most_columns;
+    const trifold_int neighbour = static_cast<trifold_int>(block_size) * max_columns;
     const double* d = buffer<double>(args, MixedOffset::wide_d(args)) + block_index(args, member, at.block) * area;
     const double* e = buffer<double>(args, MixedOffset::wide_e(args)) + coupling_index(args, member, at.block) * area;
 #pragma unroll 4
@@ -149,7 +149,7 @@ TRIFOLD_DEVICE void take_residual(const trifold_args& args, trifold_int member, 
     for (int k = 0; k < ERRORS; ++k) {
         const double largest = largest_of_rows(shared.largest[k], errors[k], at);
         if (at.exists && at.row == at.first)
-            buffer<double>(args, MixedOffset::errors(args))[((member * parts_of(args) + at.part) * most_columns + column) * ERRORS + k] =
+            buffer<double>(args, MixedOffset::errors(args))[((member * parts_of(args) + at.part) * max_columns + column) * ERRORS + k] =
                 largest;
     }
     block_sync();
@@ -161,11 +161,11 @@ TRIFOLD_DEVICE void judge_member(const trifold_args& args, trifold_int member, t
     MixedShared& shared = *static_cast<MixedShared*>(shared_memory());
     double worst = 0;
     for (int column = 0; column < args.columns; ++column) {
-        const double* errors = buffer<double>(args, MixedOffset::errors(args)) + (member * parts_of(args) * most_columns + column) * ERRORS;
+        const double* errors = buffer<double>(args, MixedOffset::errors(args)) + (member * parts_of(args) * max_columns + column) * ERRORS;
         double largest[ERRORS] = {};
         for (int k = 0; k < ERRORS; ++k) {
             for (trifold_int part = thread_index(); part < parts_of(args); part += mixed_threads)
-                raise(&largest[k], errors[part * most_columns * ERRORS + k]);
+                raise(&largest[k], errors[part * max_columns * ERRORS + k]);
             largest[k] = largest_of(shared.largest[k], largest[k], 0, mixed_threads);
         }
         block_sync();

@@ -83,7 +83,7 @@ TEST_CASE("export: of several failing chains the smallest block is named, and ch
         const auto sound = arrays<double>(solver.spec(), {random_system(n, horizon, 1, 5)});
         const auto levels = parse_schedule(schedule, horizon).levels;
         std::vector<double> x(sound.b.size());
-        const auto spoil = [&](Arrays<double>& user, std::int64_t block, double value) {
+        const auto poison = [&](Arrays<double>& user, std::int64_t block, double value) {
             user.d[static_cast<std::size_t>((block * n + 1) * n + 1)] = value;
         };
         int calls = 0;
@@ -96,12 +96,12 @@ TEST_CASE("export: of several failing chains the smallest block is named, and ch
                 CAPTURE(schedule);
                 CAPTURE(block);
                 auto user = sound;
-                spoil(user, block, value);
+                poison(user, block, value);
                 CHECK(solver.factor_solve(user, x.data()) == Status{not_positive_definite, static_cast<int>(block), 1});
                 CHECK(std::ranges::all_of(x, [](double each) { return std::isnan(each); }));
                 CHECK(solver.solve(sound.b.data(), x.data()) == Status{not_factored, -1, -1});
-                for (const auto other : separators) spoil(user, other, value);
-                spoil(user, horizon - 1, value);
+                for (const auto other : separators) poison(user, other, value);
+                poison(user, horizon - 1, value);
                 const bool after_last = schedule == "twisted:3" && block > separators.back();  // which is the first of its chain
                 const auto expected = is_separator(block) || after_last ? horizon - 1 : block;
                 CHECK(solver.factor(user.d.data(), user.e.data()) == Status{not_positive_definite, static_cast<int>(expected), 1});

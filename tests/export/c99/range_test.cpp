@@ -15,7 +15,7 @@ namespace {
 using Exact = Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic>;
 constexpr std::int64_t horizon = 5;
 template <class Real>
-constexpr int most_exponent = sizeof(Real) == 4 ? 118 : 996;  // of D: from 1e-36 to 1e36, or 1e-300 to 1e300
+constexpr int max_exponent = sizeof(Real) == 4 ? 118 : 996;  // of D: from 1e-36 to 1e36, or 1e-300 to 1e300
 
 template <class Real>
 std::string prefix(std::int64_t n) {
@@ -193,7 +193,7 @@ template <class Real>
 void check_range(const Family& family, std::int64_t n) {
     CAPTURE(n);
     CAPTURE(sizeof(Real));
-    const int most = most_exponent<Real>;
+    const int most = max_exponent<Real>;
     const Problem<Real> problem(n);
     const Calls<Real> solver(family, n);
     std::vector<Real> x;
@@ -243,7 +243,7 @@ Build with(Build build, Factorization factorization, std::int64_t corrections, c
 /// Units of the problems that are baked in, the first at scale 1.
 template <class Real>
 std::vector<Units> baked_units() {
-    const int most = most_exponent<Real>, half = most / 2;
+    const int most = max_exponent<Real>, half = most / 2;
     return {whole(0, 0), whole(-most, 0), whole(most, 0), {{half, -half, half, -half, half}}, {{0, 0, -half, 0, 0}}};
 }
 
@@ -262,7 +262,7 @@ void check_prefactored(const Library& library, std::int64_t n) {
     CAPTURE(n);
     CAPTURE(sizeof(Real));
     const Problem<Real> problem(n);
-    const int most = most_exponent<Real>;
+    const int most = max_exponent<Real>;
     double usual = 0;
     int k = 0;
     for (auto units : baked_units<Real>()) {

@@ -242,7 +242,7 @@ TEST_CASE("a loop without end is named with its place, whether threads meet in i
             for (const auto order : {trifold::test::Order::forward, trifold::test::Order::random}) {
                 const auto sound = kernel.run(false, {.threads = 32}, {order, 3});
                 CHECK_MESSAGE(sound.sound(), sound.all());
-                const auto faulty = kernel.run(true, {.threads = 32}, {.order = order, .most_steps = 5000});
+                const auto faulty = kernel.run(true, {.threads = 32}, {.order = order, .max_steps = 5000});
                 CHECK_MESSAGE((faulty.says("a loop without end: block (0, 0) thread") || faulty.says("spin on a flag")), faulty.all());
                 CHECK_MESSAGE(faulty.says("kernel:2"), faulty.all());
             }

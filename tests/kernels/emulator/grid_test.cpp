@@ -204,17 +204,17 @@ TEST_CASE("emulated images: rows times powers of two change no bit of x, nor of 
             const auto spec = spec_of(width, height);
             EmulatedGrid grid(spec, target);
             auto image = problem("random", width, height, 3);
-            auto b = noise(image.pixels(), 1), x = b, turned = b, scaled_x = b, scaled_turned = b;
-            const auto turned_b = b;
+            auto b = noise(image.pixels(), 1), x = b, turned = b, scaled_x = b, scaled_transposed = b;
+            const auto transposed_b = b;
             trifold_grid_args args{};
             args.stencil = image.stencil.data();
             args.columns = args.used_columns = args.members = args.begins = 1;
-            const auto solve = [&](std::vector<double>& of, std::vector<double>& of_turned) {
+            const auto solve = [&](std::vector<double>& of, std::vector<double>& of_transposed) {
                 args.b = b.data();
                 args.x = of.data();
                 grid.run("factor_solve", args);
-                args.b = turned_b.data();
-                args.x = of_turned.data();
+                args.b = transposed_b.data();
+                args.x = of_transposed.data();
                 grid.run("solve_transposed", args);
             };
             solve(x, turned);
@@ -230,9 +230,9 @@ TEST_CASE("emulated images: rows times powers of two change no bit of x, nor of 
                 for (std::int64_t k = 0; k < 9; ++k) image.stencil[static_cast<std::size_t>(9 * p + k)] *= rows.back();
                 b[static_cast<std::size_t>(p)] *= rows.back();
             }
-            solve(scaled_x, scaled_turned);
+            solve(scaled_x, scaled_transposed);
             CHECK(scaled_x == x);
-            for (std::size_t p = 0; p < rows.size(); ++p) CHECK(scaled_turned[p] * rows[p] == turned[p]);
+            for (std::size_t p = 0; p < rows.size(); ++p) CHECK(scaled_transposed[p] * rows[p] == turned[p]);
             CHECK(grid.status(0).record.least == expected.least);
             CHECK(grid.status(0).record.largest == expected.largest);
             CHECK(grid.status(0).record.log_determinant == doctest::Approx(expected.log_determinant + logs).epsilon(1e-12));

@@ -76,7 +76,7 @@ void check_knobs(const Spec& spec, const std::string& schedule, const std::strin
     const auto target = parse_target("cuda:sm_90");
     const auto asked = knobs_of(choose(spec, target, {.schedule = schedule, .variant = variant}));
     for (const auto& knob : variant_named(target, variant).knobs) {
-        if (!knob.name.starts_with(prefix) || std::ranges::find(asked, knob.name, &Turned::list) == asked.end()) continue;
+        if (!knob.name.starts_with(prefix) || std::ranges::find(asked, knob.name, &KnobDecision::list) == asked.end()) continue;
         for (const auto value : {*knob.candidates.begin(), *(knob.candidates.end() - 1)}) {
             const auto pinned = fmt::format("{}:{}={}", variant, knob.name, value);
             const auto is_refused = [&](Precision precision) {

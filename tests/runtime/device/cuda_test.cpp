@@ -6,7 +6,7 @@
 #include <trifold/device.hpp>
 #include <trifold/trifold.hpp>
 
-#include "runtime/compile/beside.hpp"
+#include "runtime/compile/async.hpp"
 #include "runtime/compile/cache.hpp"
 #include "runtime/compile/ptx.hpp"
 #include "tests/runtime/device/emulation.hpp"
@@ -307,13 +307,13 @@ TEST_CASE("factors are values on a device: copied, their memory used by others, 
         const DeviceArray d(problem.input.d), e(problem.input.e), b(problem.input.b), x(problem.x);
         const DeviceArray log_determinant(std::vector<double>{0}), quadratic(std::vector<double>{0});
         Factors factors(Plan(spec, Device::cuda(0), chosen));
-        const std::vector<char> spoilt(static_cast<std::size_t>(factors.bytes()), '\x77');
-        const DeviceArray value(spoilt), third(spoilt);
+        const std::vector<char> poisoned(static_cast<std::size_t>(factors.bytes()), '\x77');
+        const DeviceArray value(poisoned), third(poisoned);
         for (int k = 0; k < 12; ++k) {
-            const DeviceArray copy(spoilt);
+            const DeviceArray copy(poisoned);
             factors.fresh(value.data())->factor(d.data(), e.data());
-            std::copy_n(value.data(), spoilt.size(), copy.data());
-            std::copy(spoilt.begin(), spoilt.end(), value.data());
+            std::copy_n(value.data(), poisoned.size(), copy.data());
+            std::copy(poisoned.begin(), poisoned.end(), value.data());
             auto borrowed = factors.filled(copy.data());
             borrowed->solve(b.data(), x.data());
             x.read(problem.x);

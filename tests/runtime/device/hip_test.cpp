@@ -5,7 +5,7 @@
 #include <trifold/device.hpp>
 #include <trifold/trifold.hpp>
 
-#include "runtime/compile/beside.hpp"
+#include "runtime/compile/async.hpp"
 #include "tests/runtime/tridiagonal/fixture.hpp"
 #include "tests/support/capture_file.hpp"
 #include "tests/support/drivers/drivers.hpp"

@@ -19,7 +19,7 @@ class GridValue {
     }
     void* data() { return begin_; }
     void take(GridValue& other, std::int64_t bytes) { std::memcpy(begin_, other.begin_, static_cast<std::size_t>(bytes)); }
-    void spoil() { std::ranges::fill(memory_, '\x55'); }
+    void poison() { std::ranges::fill(memory_, '\x55'); }
 
   private:
     std::vector<char> memory_;
@@ -39,7 +39,7 @@ TEST_CASE("the factor of an image is a value: it may be copied, and its memory u
     GridValue value(factors.bytes()), copy(factors.bytes()), third(factors.bytes());
     factors.fresh(value.data())->factor(image.stencil.data());
     copy.take(value, factors.bytes());
-    value.spoil();
+    value.poison();
     std::vector<double> x(b.size());
     factors.filled(copy.data())->solve(b.data(), x.data());
     CHECK(x == expected);

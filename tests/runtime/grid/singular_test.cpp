@@ -165,7 +165,7 @@ TEST_CASE("rows times powers of two change no bit of the factors, and none of A'
     auto image = problem("random", 19, 23, 3);
     const auto b = noise(image.pixels(), 1);
     GridSolver solver{GridPlan(spec, tested_device())};
-    std::vector<double> x(b.size()), turned(b.size()), scaled_x(b.size()), scaled_turned(b.size());
+    std::vector<double> x(b.size()), turned(b.size()), scaled_x(b.size()), scaled_transposed(b.size());
     solver.factor_solve(image.stencil, b, x);
     solver.solve_transposed(b, turned);
     const auto outcome = solver.status()[0];
@@ -183,12 +183,12 @@ TEST_CASE("rows times powers of two change no bit of the factors, and none of A'
         scaled_b[static_cast<std::size_t>(p)] *= rows.back();
     }
     solver.factor_solve(image.stencil, scaled_b, scaled_x);
-    solver.solve_transposed(b, scaled_turned);
+    solver.solve_transposed(b, scaled_transposed);
     CHECK(scaled_x == x);
     CHECK(solver.status()[0] == outcome);
     CHECK(solver.log_determinant()[0].log == doctest::Approx(determinant.log + logs).epsilon(1e-13));
     CHECK(solver.log_determinant()[0].sign == determinant.sign);
-    for (std::size_t p = 0; p < rows.size(); ++p) CHECK(scaled_turned[p] * rows[p] == turned[p]);
+    for (std::size_t p = 0; p < rows.size(); ++p) CHECK(scaled_transposed[p] * rows[p] == turned[p]);
     solver.check();
 }
 

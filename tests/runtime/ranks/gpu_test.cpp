@@ -4,7 +4,7 @@
 #include <trifold/binary.hpp>
 
 #include "generator/tridiagonal/ranks/tree.hpp"
-#include "runtime/compile/beside.hpp"
+#include "runtime/compile/async.hpp"
 #include "tests/runtime/device/emulation.hpp"
 #include "tests/runtime/ranks/fixture.hpp"
 #include "tests/runtime/ranks/from_c.hpp"

@@ -21,7 +21,7 @@ std::vector<std::int32_t> every(std::int64_t rows, std::int64_t each) {
 SparsePartition given(std::vector<std::int32_t> parts) { return {.by = SparsePartitioning::given, .parts = std::move(parts)}; }
 
 struct Applied {
-    Eigen::VectorXd x, turned, product, turned_product;
+    Eigen::VectorXd x, turned, product, transposed_product;
 };
 
 Applied apply_all(const BlockMatrix& a, const SparseSpec& spec, const SparsePartition& partition, const std::vector<double>& b) {
@@ -37,7 +37,7 @@ Applied apply_all(const BlockMatrix& a, const SparseSpec& spec, const SparsePart
     solver.multiply(b, x);
     all.product = as_vector(x);
     solver.multiply_transposed(b, x);
-    all.turned_product = as_vector(x);
+    all.transposed_product = as_vector(x);
     return all;
 }
 
@@ -59,7 +59,7 @@ void check_ildu(const BlockMatrix& a, SparsePreconditioner preconditioner, int f
     check_close(applied.turned, m.transpose().partialPivLu().solve(as_vector(b)), 1e-12);
     const auto sparse = a.eigen();
     check_close(applied.product, sparse * as_vector(b), 1e-14);
-    check_close(applied.turned_product, sparse.transpose() * as_vector(b), 1e-14);
+    check_close(applied.transposed_product, sparse.transpose() * as_vector(b), 1e-14);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ class Value {
     }
     void* data() { return begin_; }
     void take(const Value& other) { std::memcpy(begin_, other.begin_, bytes_); }
-    void spoil() { std::fill(memory_.begin(), memory_.end(), '\x55'); }
+    void poison() { std::fill(memory_.begin(), memory_.end(), '\x55'); }
 
   private:
     std::size_t bytes_;
@@ -49,7 +49,7 @@ TEST_CASE("a factor is a value: it may be copied, and its memory used by others"
         Value value(factors.bytes(), 64), copy(factors.bytes(), 192);
         factors.fresh(value.data())->factor(d.data(), e.data());
         copy.take(value);
-        value.spoil();
+        value.poison();
         factors.filled(copy.data())->solve(b.data(), problem.x.data());
         CHECK(problem.residual() < 1e-13);
         Value third(factors.bytes(), 128), crooked(factors.bytes(), 8);

@@ -55,10 +55,10 @@ TEST_CASE_FIXTURE(WisdomFixture, "a Plan takes what the user's wisdom says: the 
     const auto& [d, e, b] = problem.input;
     const Plan plan(tuned_spec, Device::cpu());
     const Plan pinned(tuned_spec, Device::cpu(), {.schedule = "twisted:3", .variant = "tile"});
-    CHECK(plan.choice().rung == Rung::exact);
+    CHECK(plan.choice().rung == DecisionSource::exact);
     CHECK(plan.choice().reason.find("wisdom: exact; line 3 of " + file.string()) == 0);
     CHECK(plan.choice().schedule.name == "twisted:3");
-    CHECK(pinned.choice().rung == Rung::pinned);
+    CHECK(pinned.choice().rung == DecisionSource::pinned);
     CHECK(plan.program().id == pinned.program().id);
     CHECK(to_json(plan.program()) == to_json(pinned.program()));
     CHECK(plan.report().kernels == pinned.report().kernels);
@@ -86,7 +86,7 @@ TEST_CASE_FIXTURE(WisdomFixture, "the C interface tells what chose") {
 TEST_CASE_FIXTURE(WisdomFixture, "TRIFOLD_DISABLE=wisdom leaves the model") {
     write(write_wisdom({tuned_row()}));
     const WithEnvironment off{{"TRIFOLD_DISABLE", "wisdom"}};
-    CHECK(chosen().rung == Rung::model);
+    CHECK(chosen().rung == DecisionSource::model);
     CHECK(wisdom_sources().empty());
     CHECK_NOTHROW(Plan(tuned_spec, Device::cpu()));  // the word is known
 }
@@ -103,9 +103,9 @@ TEST_CASE_FIXTURE(WisdomFixture, "without TRIFOLD_WISDOM the user's data directo
     const WithEnvironment by_xdg{{"XDG_DATA_HOME", xdg.c_str()}};
     CHECK(chosen().row.find(xdg) != std::string::npos);
     const WithEnvironment nowhere{{"XDG_DATA_HOME", "/nowhere"}};
-    CHECK(chosen().rung == Rung::model);
+    CHECK(chosen().rung == DecisionSource::model);
     const WithEnvironment nothing{{"XDG_DATA_HOME", nullptr}, {"HOME", nullptr}};
-    CHECK(chosen().rung == Rung::model);
+    CHECK(chosen().rung == DecisionSource::model);
     CHECK(logged().empty());
 }
 
@@ -115,8 +115,8 @@ TEST_CASE_FIXTURE(WisdomFixture, "no wisdom file ends a Plan: what is wrong is t
         const auto path = (directory.path() / name).string();
         const WithEnvironment named{{"TRIFOLD_WISDOM", path.c_str()}};
         fs::remove(log_file);
-        CHECK(chosen().rung == Rung::model);
-        CHECK(chosen().rung == Rung::model);
+        CHECK(chosen().rung == DecisionSource::model);
+        CHECK(chosen().rung == DecisionSource::model);
         CHECK(wisdom_sources().front().problem.find(why) != std::string::npos);
         const auto text = logged();
         CAPTURE(text);
@@ -158,7 +158,7 @@ TEST_CASE_FIXTURE(WisdomFixture, "wisdom that has nothing for the device says so
     row.pins = {"multi-stage", "dataflow"};
     write(write_wisdom({row}));
     chosen();
-    CHECK(chosen().rung == Rung::model);
+    CHECK(chosen().rung == DecisionSource::model);
     const auto target = to_string(Device::cpu().target());
     CHECK(logged() == fmt::format("trifold: warning: wisdom {} has 1 rows, none for {} ({})\n", file.string(), processor_name(), target));
     // One that was not named, and that is for GPUs alone, is silent for a processor.
@@ -167,7 +167,7 @@ TEST_CASE_FIXTURE(WisdomFixture, "wisdom that has nothing for the device says so
     const auto place = directory.path().string();
     const WithEnvironment xdg{{"TRIFOLD_WISDOM", nullptr}, {"XDG_DATA_HOME", place.c_str()}};
     fs::remove(log_file);
-    CHECK(chosen().rung == Rung::model);
+    CHECK(chosen().rung == DecisionSource::model);
     CHECK(logged().empty());
     choose_by_wisdom(tuned_spec, {Backend::cuda, "sm_100"}, {}, "NVIDIA B200");
     CHECK(logged().find("has 1 rows, none for NVIDIA B200 (cuda:sm_100)") != std::string::npos);
@@ -177,8 +177,8 @@ TEST_CASE_FIXTURE(WisdomFixture, "a row that cannot be used is ignored, with one
     auto row = tuned_row();
     row.pins.variant = "tile:wings=2";
     write(write_wisdom({row}));
-    CHECK(chosen().rung == Rung::model);
-    CHECK(chosen().rung == Rung::model);
+    CHECK(chosen().rung == DecisionSource::model);
+    CHECK(chosen().rung == DecisionSource::model);
     const auto text = logged();
     CAPTURE(text);
     CHECK(text.find("wisdom, line 3 of " + file.string()) != std::string::npos);
@@ -190,8 +190,8 @@ TEST_CASE_FIXTURE(WisdomFixture, "wisdom is of a number of workers") {
     auto row = tuned_row();
     row.key.workers = 2;
     write(write_wisdom({row}));
-    CHECK(chosen().rung == Rung::model);
-    CHECK(chosen(tuned_spec, {.workers = 2}).rung == Rung::exact);
+    CHECK(chosen().rung == DecisionSource::model);
+    CHECK(chosen(tuned_spec, {.workers = 2}).rung == DecisionSource::exact);
 }
 
 TEST_CASE_FIXTURE(WisdomFixture, "mixed precision has rows of its own") {
@@ -199,14 +199,14 @@ TEST_CASE_FIXTURE(WisdomFixture, "mixed precision has rows of its own") {
     mixed.precision = Precision::mixed;
     auto row = tuned_row();
     write(write_wisdom({row}));
-    CHECK(chosen(mixed).rung == Rung::model);
+    CHECK(chosen(mixed).rung == DecisionSource::model);
     row.key.precision = Precision::mixed;
     write_file(directory.path() / "mixed", write_wisdom({row}));
     const auto path = (directory.path() / "mixed").string();
     const WithEnvironment named{{"TRIFOLD_WISDOM", path.c_str()}};
-    CHECK(chosen(mixed).rung == Rung::exact);
+    CHECK(chosen(mixed).rung == DecisionSource::exact);
     CHECK(chosen(mixed).schedule.name == "twisted:3");
-    CHECK(chosen().rung == Rung::model);
+    CHECK(chosen().rung == DecisionSource::model);
 }
 
 TEST_CASE_FIXTURE(WisdomFixture, "many threads read a file once") {
@@ -222,7 +222,7 @@ TEST_CASE_FIXTURE(WisdomFixture, "many threads read a file once") {
     CHECK(seen.front() != nullptr);
     CHECK(std::ranges::count(seen, seen.front()) == 8);
     fs::remove(file);
-    CHECK(chosen().rung == Rung::exact);  // what was read stays for the process
+    CHECK(chosen().rung == DecisionSource::exact);  // what was read stays for the process
 }
 
 TEST_CASE("a processor has a name by its micro-architecture") {

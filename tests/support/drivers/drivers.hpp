@@ -30,7 +30,7 @@ struct FakeCuda {
     std::set<const void*> streams_at_work;  ///< those that have been given work since they were last waited for
     int overtakes = 0;                      ///< work that was given to one stream while another one was at work
     int event_records = 0, event_queries = 0, stream_waits = 0;
-    int disturbances = 0;            ///< events put into a graph that the caller records, and queries that would spoil one
+    int disturbances = 0;            ///< events put into a graph that the caller records, and queries that would poison one
     bool streams_never_end = false;  ///< queries say so
     bool events_pending = false;     ///< no event has happened yet
     bool operator==(const FakeCuda&) const = default;

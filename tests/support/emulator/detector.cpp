@@ -10,7 +10,7 @@ namespace trifold::test {
 namespace {
 
 constexpr std::int64_t word_bytes = 4;
-constexpr std::size_t most_findings = 20;
+constexpr std::size_t max_findings = 20;
 
 bool writes(Kind kind) { return kind == Kind::write || kind == Kind::atomic_write; }
 
@@ -258,7 +258,7 @@ bool Detector::access(std::uint32_t number, std::uint32_t thread, const void* ad
 }
 
 void Detector::report(const Access& now, bool writing, const Access& before, bool wrote, const Place& place) {
-    if (findings_.size() >= most_findings || !reported_.insert({now.caller, before.caller}).second) return;
+    if (findings_.size() >= max_findings || !reported_.insert({now.caller, before.caller}).second) return;
     const bool same = now.block == before.block;
     const auto who = [](const Access& access) { return fmt::format("block {} thread {}", access.block, access.thread); };
     add_finding(fmt::format("race on {}, byte {}: {} of {} bytes by {}, {}; after the {} by {}, {}; no {} orders them", place.name,
@@ -267,7 +267,7 @@ void Detector::report(const Access& now, bool writing, const Access& before, boo
 }
 
 void Detector::add_finding(std::string text) {
-    if (findings_.size() < most_findings) findings_.push_back(std::move(text));
+    if (findings_.size() < max_findings) findings_.push_back(std::move(text));
 }
 
 }  // namespace trifold::test

@@ -22,7 +22,7 @@ enum class Wait { none, spin, block, wave, exchange, named, cluster, ended };
 constexpr const char* waits[] = {"run",     "spin on a flag",          "wait at the block barrier",   "wait at the wave barrier",
                                  "shuffle", "wait at a named barrier", "wait at the cluster barrier", "have ended"};
 constexpr int named_barriers = 16;
-constexpr int most_idle_rounds = 100;  // of threads that only look at flags
+constexpr int max_idle_rounds = 100;  // of threads that only look at flags
 
 struct Copy {
     void* to;
@@ -162,7 +162,7 @@ void Machine::stop(std::string problem) {
 
 void Machine::endless(const void* here) {
     stop(fmt::format("a loop without end: block ({}, {}) thread {} has taken {} steps, {}", block_->x, block_->y, current_,
-                     running_.most_steps, source_line(here)));
+                     running_.max_steps, source_line(here)));
 }
 
 void Machine::main() {
@@ -295,7 +295,7 @@ void Machine::start_block() {
     const auto waves = static_cast<std::size_t>((grid_.threads + grid_.lanes - 1) / grid_.lanes);
     block->ready.resize(waves), block->gathered.resize(waves);
     for (int t = 0; t < grid_.threads; ++t) {
-        block->threads[static_cast<std::size_t>(t)].steps = running_.most_steps;
+        block->threads[static_cast<std::size_t>(t)].steps = running_.max_steps;
         block->threads[static_cast<std::size_t>(t)].fiber.start(block->stacks.get() + static_cast<std::size_t>(t) * stack_bytes,
                                                                 [] { machine->main(); });
         ++block->ready[static_cast<std::size_t>(wave_of(t))];
@@ -379,7 +379,7 @@ void Machine::meet_cluster(const Block& block) {
 }
 
 bool Machine::wake_spinning() {
-    if (++idle_rounds_ > most_idle_rounds) return false;
+    if (++idle_rounds_ > max_idle_rounds) return false;
     bool any = false;
     for (auto& block : blocks_)
         for (int t = 0; t < grid_.threads; ++t)

@@ -16,7 +16,7 @@ struct Running {
     Order order = Order::forward;
     unsigned seed = 1;
     int alive = 1;
-    std::int64_t most_steps = 20'000'000;  ///< of a thread in one launch of a watched unit: the tests' own need at most a quarter
+    std::int64_t max_steps = 20'000'000;  ///< of a thread in one launch of a watched unit: the tests' own need at most a quarter
 };
 
 struct Grid {

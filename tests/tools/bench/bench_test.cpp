@@ -111,7 +111,7 @@ TEST_CASE("timing: what is prepared is not timed, and a step that is too long is
     const Step step{.operation = "nap",
                     .call = [&] { ++called, std::this_thread::sleep_for(2ms); },
                     .prepare = [&] { ++prepared, std::this_thread::sleep_for(20ms); }};
-    const auto seconds = time_step(tools, step, {.seconds = 1e-3, .least_runs = 5, .most_runs = 7});
+    const auto seconds = time_step(tools, step, {.seconds = 1e-3, .min_runs = 5, .max_runs = 7});
     CHECK(seconds.size() == 5);
     CHECK(prepared == called);
     CHECK(summarize(seconds).minimum >= 2e-3);
@@ -124,7 +124,7 @@ TEST_CASE("timing: what is prepared is not timed, and a step that is too long is
 TEST_CASE("timing: calls begin at the given rate") {
     DeviceTools tools(Device::cpu());
     const auto begin = std::chrono::steady_clock::now();
-    const auto seconds = time_calls(by_host_clock(tools, [] {}), 5e-3, {.seconds = 0.2, .least_runs = 5});
+    const auto seconds = time_calls(by_host_clock(tools, [] {}), 5e-3, {.seconds = 0.2, .min_runs = 5});
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
     CHECK(seconds.size() >= 5);
     CHECK(seconds.size() <= 41);  // one every 5 ms
@@ -137,7 +137,7 @@ TEST_CASE("timing: by turns every step has its rounds, and steps that are prepar
     int prepared = 0, called = 0, other = 0;
     const std::vector<Step> steps{{.operation = "a", .call = [&] { ++called; }, .prepare = [&] { ++prepared; }},
                                   {.operation = "b", .call = [&] { ++other; }}};
-    const auto seconds = time_by_turns(tools, steps, {.seconds = 0, .least_runs = 4});
+    const auto seconds = time_by_turns(tools, steps, {.seconds = 0, .min_runs = 4});
     CHECK(seconds[0].size() == 4);
     CHECK(seconds[1].size() == 4);
     CHECK(prepared == called);
@@ -156,7 +156,7 @@ TEST_CASE("timing: ranks agree on the number of runs, and each lasts as long as 
                 const auto transport = ranks.take(rank);
                 const DeviceTools tools(Device::cpu());
                 const Step step{.operation = "nap", .call = [rank] { std::this_thread::sleep_for(rank == 0 ? 0ms : 4ms); }};
-                seconds[static_cast<std::size_t>(rank)] = time_together(*transport, tools, step, {.seconds = 0.02, .least_runs = 3});
+                seconds[static_cast<std::size_t>(rank)] = time_together(*transport, tools, step, {.seconds = 0.02, .min_runs = 3});
             });
     }
     CHECK(seconds[0] == seconds[1]);

@@ -13,7 +13,7 @@ namespace {
 
 const std::string head = "%%MatrixMarket matrix coordinate real symmetric\n";
 
-/// A sound system of both kinds, to be spoiled.
+/// A sound system of both kinds, to be poisoned.
 struct Files : Scratch {
     Files() {
         const auto system = problems::socu({3, 4}, 1);

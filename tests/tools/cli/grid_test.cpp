@@ -101,13 +101,13 @@ TEST_CASE("solve --grid: entries that are not read may hold anything") {
             CHECK(ran.status == 0);
             return scratch.read("x.npy");
         };
-        auto spoiled = system.stencil;
-        for (std::size_t k = 0; k < spoiled.size(); ++k) {
+        auto poisoned = system.stencil;
+        for (std::size_t k = 0; k < poisoned.size(); ++k) {
             const auto pixel = k / 9, x = pixel % 9, y = pixel / 9;
             const bool ring = x == 0 || y == 0 || x == 8 || y == 6, beside = x == 1 || y == 1 || x == 7 || y == 5;
-            if (boundary == "natural" ? k % 9 > 4 : ring || (!beside && k % 9 > 4)) spoiled[k] = std::nan("");
+            if (boundary == "natural" ? k % 9 > 4 : ring || (!beside && k % 9 > 4)) poisoned[k] = std::nan("");
         }
-        CHECK(solve(spoiled) == solve(system.stencil));
+        CHECK(solve(poisoned) == solve(system.stencil));
     }
 }
 

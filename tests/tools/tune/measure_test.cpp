@@ -110,15 +110,15 @@ TEST_CASE("measure: images and sparse systems agree between candidates in every 
                 Candidate{"subdomains", "sweeps"}, Candidate{"subdomains", "sweeps:slice_scalars=2048,tile_scalars=4096"});
     }
     for (const auto& [point, standard, other] : cases)
-        for (const bool spoiled : {false, true}) {
+        for (const bool poisoned : {false, true}) {
             MeasureOptions options;
-            if (spoiled)
-                options.spoil = [&other = other](const Candidate& candidate, Outputs& outputs) {
+            if (poisoned)
+                options.poison = [&other = other](const Candidate& candidate, Outputs& outputs) {
                     if (candidate == other) outputs.values.at("gradient").back() += 1;
                 };
             const auto trials = by_turns(whole(point), options, standard, other);
             check_sound(trials[0]);
-            CHECK_MESSAGE(trials[1].verdict == (spoiled ? Verdict::disagrees : Verdict::sound), trials[1].why);
+            CHECK_MESSAGE(trials[1].verdict == (poisoned ? Verdict::disagrees : Verdict::sound), trials[1].why);
         }
     const Point rows{.spec = trifold::sparse::to_json({{}, {3000, 20000, {}}}),
                      .objective = {{"solve", 1}}};  // of which sizes alone are known
@@ -131,7 +131,7 @@ TEST_CASE("measure: a candidate with a wrong result is found, whichever operatio
                              "quadratic form of forward and backward", "factor_forward and backward"})
         for (const double wrong : {1.001, std::nan("")}) {
             MeasureOptions options;
-            options.spoil = [&](const Candidate& candidate, Outputs& outputs) {
+            options.poison = [&](const Candidate& candidate, Outputs& outputs) {
                 REQUIRE(outputs.values.contains(name));
                 if (candidate == halves) outputs.values[name].back() *= wrong;
             };
@@ -142,7 +142,7 @@ TEST_CASE("measure: a candidate with a wrong result is found, whichever operatio
             CHECK(trials[1].seconds.empty());
         }
     MeasureOptions options;
-    options.spoil = [](const Candidate& candidate, Outputs& outputs) {
+    options.poison = [](const Candidate& candidate, Outputs& outputs) {
         if (candidate == halves) outputs.status.back() += ".";
     };
     CHECK(by_turns(point, options)[1].why.find("status") != std::string::npos);

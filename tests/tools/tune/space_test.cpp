@@ -51,7 +51,7 @@ TEST_CASE("space: knobs that a problem of any family asks for have all their val
             const auto asked = family.decided(point, target, space.standard);
             std::set<std::string> prints{fingerprint(family.program(point, target, space.standard))};
             for (const auto& values : space.knobs(space.standard)) {
-                CHECK(std::ranges::find(asked, values.knob, &Turned::list) != asked.end());
+                CHECK(std::ranges::find(asked, values.knob, &KnobDecision::list) != asked.end());
                 if (target == h200) knobs[std::string(family.name)].insert(values.knob);
                 for (const auto& candidate : values.candidates) {
                     INFO(candidate.variant);

@@ -161,7 +161,7 @@ TEST_CASE("search of a point: a fast candidate wins unless it disagrees") {
     CHECK(sound.decision->winner.schedule == "twisted:2");
     CHECK(sound.decision->gain() == doctest::Approx(2));
     auto options = fast_with("twisted:2");
-    options.measuring.spoil = [](const Candidate& candidate, Outputs& outputs) {
+    options.measuring.poison = [](const Candidate& candidate, Outputs& outputs) {
         if (candidate.schedule == "twisted:2") outputs.values.at("factor_solve").front() += 1;
     };
     const auto wrong = search_point(point, other.log(), options);
@@ -179,7 +179,7 @@ TEST_CASE("search of a point: time decides about what a variant spills by itself
         return trial;
     };
     const auto most = [](const std::string& variant, const std::vector<Trial>& trials) {
-        return most_spills({"twisted:2", variant}, trials);
+        return max_spills({"twisted:2", variant}, trials);
     };
     std::vector<Trial> trials{of("dataflow", 0, true), of("chains", 24), of("chains:chain_bands=1", 400), of("team", 0)};
     CHECK(most("chains", trials) == any);
@@ -208,22 +208,22 @@ TEST_CASE("knobs of an image and of a sparse system are searched, and Plans take
     formats::write_file(path, write_wisdom({row_of(*grid.decision), row_of(*sparse.decision)}));
 
     const GridPlan plan(image, Device::cpu());
-    CHECK(plan.choice().rung == Rung::exact);
+    CHECK(plan.choice().rung == DecisionSource::exact);
     CHECK(plan.choice().row.find("33x17, m = 1, 2 systems") != std::string::npos);
     CHECK(plan.tuning().variant == "fronts:leaf_cells=8");
-    for (const auto& [width, rung] : {std::pair{40, Rung::nearest}, {128, Rung::model}}) {
+    for (const auto& [width, rung] : {std::pair{40, DecisionSource::nearest}, {128, DecisionSource::model}}) {
         auto other = image;
         other.width = width;
         CHECK(GridPlan(other, Device::cpu()).choice().rung == rung);
     }
-    CHECK(GridPlan(image, Device::cpu(), {.variant = "fronts"}).choice().rung == Rung::pinned);
+    CHECK(GridPlan(image, Device::cpu(), {.variant = "fronts"}).choice().rung == DecisionSource::pinned);
 
     const auto rung = [](const SparseMesh& mesh, const SparseTuning& tuning = {}) {
         return SparsePlan({.block = 3}, SparsePattern(mesh), Device::cpu(), {}, tuning).choice().rung;
     };
-    CHECK(rung(cells) == Rung::exact);
-    CHECK(rung({24, 20, 20}) == Rung::nearest);
-    CHECK(rung({64, 64, 64}) == Rung::model);
+    CHECK(rung(cells) == DecisionSource::exact);
+    CHECK(rung({24, 20, 20}) == DecisionSource::nearest);
+    CHECK(rung({64, 64, 64}) == DecisionSource::model);
 }
 
 TEST_CASE("process: output, status, limits that lines renew, and what cannot be started") {

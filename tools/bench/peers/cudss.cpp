@@ -167,7 +167,7 @@ Library open_version_1() {
     return library;
 }
 
-constexpr std::int64_t most_entries = (std::int64_t{1} << 31) - 1;  // indices have 32 bits
+constexpr std::int64_t max_entries = (std::int64_t{1} << 31) - 1;  // indices have 32 bits
 
 /// Entries that one member has here.
 std::int64_t entries_of(const ChainProblem& one) { return entries(one.spec.horizon, one.spec.block); }
@@ -181,7 +181,7 @@ Peer cudss() {
         peer.fits = [](const Problem& problem) {
             return std::visit(
                 [](const auto& one) {
-                    return one.spec.rhs == 1 && entries_of(one) <= most_entries &&
+                    return one.spec.rhs == 1 && entries_of(one) <= max_entries &&
                            (!std::same_as<std::decay_t<decltype(one)>, SparseProblem> ||
                             (one.spec.precision != Precision::f32 && one.spec.batch == 1));
                 },

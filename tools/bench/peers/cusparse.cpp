@@ -265,7 +265,7 @@ class Cusparse : public Contender {
     NumberFactors numbers_;
 };
 
-constexpr std::int64_t most_numbers = (std::int64_t{1} << 31) - 1;  // indices have 32 bits
+constexpr std::int64_t max_numbers = (std::int64_t{1} << 31) - 1;  // indices have 32 bits
 
 }  // namespace
 }  // namespace of_cusparse
@@ -275,7 +275,7 @@ Peer cusparse() {
         peer.fits = of_family<SparseProblem>([](const SparseProblem& one) {
             const auto& spec = one.spec;
             return spec.precision != Precision::f32 && spec.preconditioner == SparsePreconditioner::ildu0 && spec.batch == 1 &&
-                   spec.rhs == 1 && one.pattern.entries() * spec.block * spec.block <= of_cusparse::most_numbers;
+                   spec.rhs == 1 && one.pattern.entries() * spec.block * spec.block <= of_cusparse::max_numbers;
         });
         peer.make = [library = Library({"libcusparse.so.12"})](const Problem& problem, const DeviceTools& tools) {
             const auto& one = std::get<SparseProblem>(problem);

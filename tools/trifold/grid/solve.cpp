@@ -65,7 +65,7 @@ Images read_images(const SolveOptions& options, const std::string& size) {
 }
 
 /// The least reciprocal condition of an image that is not nearly singular.
-double least_condition(Precision precision) {
+double min_condition(Precision precision) {
     return precision == Precision::f32 ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
 }
 
@@ -74,7 +74,7 @@ bool decide_by_condition(Precision precision, Solved& solved) {
     bool takes = false;
     for (std::size_t k = 0; k < solved.outcomes.size(); ++k) {
         auto& problem = solved.outcomes[k].problem;
-        const bool singular = solved.reciprocal_condition[k] < least_condition(precision);
+        const bool singular = solved.reciprocal_condition[k] < min_condition(precision);
         if (problem == GridProblem::none && singular) problem = GridProblem::nearly_singular;
         if (problem != GridProblem::nearly_singular || singular) continue;
         problem = GridProblem::none;

@@ -116,7 +116,7 @@ int run(const BenchOptions& options, const SparseBenchOptions& own) {
         if (!size.empty()) parse_cells(size);
     for (const auto precision : options.precisions()) spec_of(precision, own);
     auto budget = options.budget(0.2);
-    budget.least_runs = options.quick ? 1 : 3;
+    budget.min_runs = options.quick ? 1 : 3;
     BenchReport report(options, device, seed, peers);
     DeviceTools tools(device);
     const double rate = copy_rate(tools, options.quick, budget);

@@ -35,7 +35,7 @@ MeshProgram make_mesh(const SparseSpec& spec, const SparseMatrixOptions& options
     auto knobs = sparse::pinned_by(tuning, target);
     knobs.asked = &result.decided;
     const auto usual = sparse::usual_rows(spec, target, pattern.rows(), knobs);
-    const auto most = sparse::most_parts(spec, target, pattern.rows(), knobs);
+    const auto most = sparse::max_parts(spec, target, pattern.rows(), knobs);
     result.arrangement =
         sparse::arrange(pattern, parts_of(pattern, options.parts(true), spec, usual, most), spec.preconditioner, sparse::order_for(target));
     result.program = sparse::generate(spec, target, tuning, pattern, result.arrangement, &result.decided).program;

@@ -7,7 +7,7 @@ namespace trifold::command {
 /// The cells of a command line in their subdomains, and the Program for them.
 struct MeshProgram {
     SparseChoice choice;
-    std::vector<Turned> decided;  ///< about knobs
+    std::vector<KnobDecision> decided;  ///< about knobs
     sparse::Arrangement arrangement;
     Program program;
 };

@@ -66,9 +66,9 @@ template <class Real>
 void refine(SparseSolver& solver, const BlockRows& a, const DenseMatrix& b, const SparseOptions& options, IterativeSolution& solution) {
     constexpr bool is_single = std::numeric_limits<Real>::digits < std::numeric_limits<double>::digits;
     constexpr double most = is_single ? 1e-6 : 1e-13, rounding = std::numeric_limits<Real>::epsilon() / 2;
-    constexpr int most_times = 12;
+    constexpr int max_times = 12;
     auto error = backward_error(a, solution.x, b.values, b.columns, rounding);
-    for (int times = 0; times < most_times && error.worst > most; ++times) {
+    for (int times = 0; times < max_times && error.worst > most; ++times) {
         const std::vector<Real> right(error.residual.begin(), error.residual.end());
         std::vector<Real> more(right.size());
         solution.solve_seconds += seconds_of([&] { solver.solve(right, more, options); });

@@ -10,7 +10,7 @@ namespace trifold::command {
 namespace {
 
 constexpr double width = 720, height = 420, left = 64, right = 24, top = 40, bottom = 48;
-constexpr std::size_t most_points = 1000;  // of a line: more cannot be told apart
+constexpr std::size_t max_points = 1000;  // of a line: more cannot be told apart
 constexpr std::array colours{"#4269d0", "#ef9c20", "#d1495b", "#3a9e8f", "#6d4c9f", "#8c6d46", "#c06c9b", "#666666"};
 
 class Plot {
@@ -18,7 +18,7 @@ class Plot {
     Plot(const std::vector<std::vector<double>>& histories, double tolerance) : histories_(histories), tolerance_(tolerance) {
         take(tolerance);
         for (const auto& history : histories) {
-            most_ = std::max(most_, history.size());
+            max_ = std::max(max_, history.size());
             for (const auto residual : history) take(residual);
         }
         low_ = std::floor(low_);
@@ -45,7 +45,7 @@ class Plot {
         high_ = std::max(high_, std::log10(residual));
     }
     double x(std::size_t iteration) const {
-        return left + (width - left - right) * static_cast<double>(iteration) / static_cast<double>(std::max<std::size_t>(most_, 2) - 1);
+        return left + (width - left - right) * static_cast<double>(iteration) / static_cast<double>(std::max<std::size_t>(max_, 2) - 1);
     }
     double y(double residual) const { return top + (height - top - bottom) * (high_ - std::log10(residual)) / (high_ - low_); }
     void label(double at_x, double at_y, const char* anchor, const std::string& words) {
@@ -65,14 +65,14 @@ class Plot {
         }
     }
     void iterations() {
-        const auto last = std::max<std::size_t>(most_, 2) - 1;
+        const auto last = std::max<std::size_t>(max_, 2) - 1;
         for (const auto iteration : {std::size_t{0}, last / 2, last})
             label(x(iteration), height - bottom + 20, "middle", fmt::format("{}", iteration));
         label(left + (width - left - right) / 2, height - 10, "middle", "iterations");
     }
     void curve(const std::vector<double>& history, const char* colour) {
         std::string points;
-        const auto every = std::max<std::size_t>(1, history.size() / most_points);
+        const auto every = std::max<std::size_t>(1, history.size() / max_points);
         for (std::size_t k = 0; k < history.size(); ++k) {
             if (!is_drawn(history[k])) break;
             if (k % every == 0 || k + 1 == history.size()) points += fmt::format("{:.1f},{:.1f} ", x(k), y(history[k]));
@@ -83,7 +83,7 @@ class Plot {
     const std::vector<std::vector<double>>& histories_;
     double tolerance_;
     double low_ = 0, high_ = 0;  // powers of ten
-    std::size_t most_ = 0;       // residuals of a line
+    std::size_t max_ = 0;        // residuals of a line
     std::string text_;
 };
 

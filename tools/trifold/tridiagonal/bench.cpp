@@ -174,7 +174,7 @@ class ChainBench {
                                                    return our_chain(std::get<ChainProblem>(problem), device_, tuning, form_, tools);
                                                }}},
                                   .tolerance = options_.tolerance.value_or(precision == Precision::f32 ? 1e-6 : 1e-14),
-                                  .budget = {.seconds = 0, .least_runs = 1}};
+                                  .budget = {.seconds = 0, .min_runs = 1}};
             report_->judge({std::string(suite.name),
                             fmt::format("{} {}", name, to_string(precision)),
                             {{"problem", name}, {"precision", to_string(precision)}}},

@@ -78,7 +78,7 @@ Explanation explain(const BlockExplainOptions& options) {
     return result;
 }
 
-std::string by_of(const Turned& turned) { return turned.row == nullptr ? "pinned by the caller" : to_string(*turned.row); }
+std::string by_of(const KnobDecision& turned) { return turned.row == nullptr ? "pinned by the caller" : to_string(*turned.row); }
 
 /// The knobs of the variant that was taken, with what was decided: more than one number where kernels ask for their own, none where none
 /// asks.

@@ -9,7 +9,7 @@ namespace trifold::command {
 namespace {
 
 /// About how many flops an iteration has for each entry of A: blocks that need more are taken only if they are asked for.
-constexpr double most_flops = 1e4;
+constexpr double max_flops = 1e4;
 
 double flops_of(double rows, double block) { return 7.0 / 3 * rows * block * block; }
 
@@ -19,7 +19,7 @@ Fit tridiagonal_fit(const formats::SparseMatrix& a, const SolveOptions& options)
     const auto block = formats::infer_block(a);
     if (const auto why = formats::asymmetry(a, options.asked_precision().value_or(Precision::f64))) return {.why = *why};
     const auto flops = flops_of(static_cast<double>(a.rows), static_cast<double>(block));
-    const bool fits = flops <= most_flops * static_cast<double>(a.entries.size() + 1);
+    const bool fits = flops <= max_flops * static_cast<double>(a.entries.size() + 1);
     if (!fits) return {.why = fmt::format("blocks of {} need {}, and --block {} takes them", block, flops_text(flops), block)};
     return {.fits = true, .flops = flops, .why = fmt::format("symmetric, and blocks of {} in a row hold it", block)};
 } catch (const formats::InputError&) {

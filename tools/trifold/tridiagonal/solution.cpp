@@ -56,7 +56,7 @@ void judge_singular(const std::vector<trifold::Outcome>& status, Precision preci
     for (std::size_t k = 0; k < status.size(); ++k) {
         solution.least_pivot.push_back(status[k].least_pivot);
         const bool singular = solution.reciprocal_condition.empty() ? status[k].least_pivot < nearly_singular_bound(factors)
-                                                                    : solution.reciprocal_condition[k] < least_condition(factors);
+                                                                    : solution.reciprocal_condition[k] < min_condition(factors);
         if (status[k].block < 0 && singular) solution.nearly_singular.push_back({static_cast<std::int64_t>(k), status[k].least_pivot});
     }
 }
@@ -237,7 +237,7 @@ void fall_back(const System& system, SolveRequest request, Solution& solution) {
 
 }  // namespace
 
-double least_condition(Precision precision) {
+double min_condition(Precision precision) {
     return precision == Precision::f64 ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
 }
 

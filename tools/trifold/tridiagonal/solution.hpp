@@ -35,7 +35,7 @@ struct SolveRequest {
 };
 
 /// The least reciprocal condition number of a system that is not nearly singular: the epsilon that its factors have.
-double least_condition(Precision precision);
+double min_condition(Precision precision);
 
 /// Throws the runtime's errors. In mixed precision members that do not converge, or are nearly singular in f32, are solved in f64. Members
 /// that are not positive definite are in `failed`, as the request's schedule met them. What is nearly singular has results all the same.

@@ -181,7 +181,7 @@ std::string refinement_text(const Solution& solution) {
     return plural(most, "iteration") + (fell_back == 0 ? "" : fmt::format(" at most, {} solved in f64", plural(fell_back, "system")));
 }
 
-std::string least_text(const std::vector<double>& values) {
+std::string min_text(const std::vector<double>& values) {
     return fmt::format("{:.2e}{}", *std::ranges::min_element(values), values.size() == 1 ? "" : ", the least of all systems");
 }
 
@@ -203,8 +203,8 @@ std::string to_text(const Outcome& outcome) {
         {"relative residual", fmt::format("{:.2e}", outcome.residual)},
         {"log determinant",
          system.batch == 1 ? fmt::format("{:.{}g}", solution.log_determinant[0], mixed ? 6 : 10) : "by member in the JSON"},
-        {"least pivot", least_text(solution.least_pivot)}};
-    if (!solution.reciprocal_condition.empty()) items.emplace_back("reciprocal condition", least_text(solution.reciprocal_condition));
+        {"least pivot", min_text(solution.least_pivot)}};
+    if (!solution.reciprocal_condition.empty()) items.emplace_back("reciprocal condition", min_text(solution.reciprocal_condition));
     if (mixed) items.emplace_back("refinement", refinement_text(solution));
     return text + list(items);
 }
@@ -222,7 +222,7 @@ std::string evidence(const Outcome& outcome, std::int64_t member) {
     auto text = fmt::format("least pivot {:.1e} of its diagonal entry, where {} takes no less than {:.1e}", outcome.solution.least_pivot[k],
                             to_string(precision), nearly_singular_bound(precision));
     if (const auto& conditions = outcome.solution.reciprocal_condition; !conditions.empty())
-        text += fmt::format("; reciprocal condition {:.1e}, where it takes no less than {:.1e}", conditions[k], least_condition(precision));
+        text += fmt::format("; reciprocal condition {:.1e}, where it takes no less than {:.1e}", conditions[k], min_condition(precision));
     return text;
 }
 
@@ -248,7 +248,7 @@ void note_sound(const Outcome& outcome) {
     for (std::size_t k = 0; k < solution.reciprocal_condition.size(); ++k) {
         const auto member = static_cast<std::int64_t>(k);
         const auto precision = factored_in(outcome, member);
-        if (solution.least_pivot[k] < nearly_singular_bound(precision) && solution.reciprocal_condition[k] >= least_condition(precision))
+        if (solution.least_pivot[k] < nearly_singular_bound(precision) && solution.reciprocal_condition[k] >= min_condition(precision))
             say(fmt::format("trifold solve: taken as sound: member {} (from 0), {}\n", member, evidence(outcome, member)));
     }
 }

@@ -13,8 +13,8 @@ namespace {
 
 constexpr double left_margin = 190, right_margin = 40, top_margin = 64, axis_height = 44, legend_height = 56;
 constexpr double narrowest = 780, widest = 1500, roomy_pitch = 38;
-constexpr double least_chain_pitch = 7;  // pixels; closer chains are drawn as one band
-constexpr double least_dot_pitch = 7;    // pixels between fronts that get a dot of their own
+constexpr double min_chain_pitch = 7;  // pixels; closer chains are drawn as one band
+constexpr double min_dot_pitch = 7;    // pixels between fronts that get a dot of their own
 constexpr std::array colours{"#4269d0", "#e39802", "#e4503c", "#2f9e8f", "#7c4fc4", "#c2407f", "#3c8f3c", "#8a5a3b"};
 
 std::string escaped(const std::string& text) {
@@ -67,9 +67,9 @@ class Drawing {
     double radius(std::size_t level) const { return std::min(11.0, 0.36 * spacing(level)); }
     static const char* colour(std::size_t level) { return colours[level % colours.size()]; }
     bool crowded(std::size_t level, const Run& run) const {
-        return run.count > 1 && static_cast<double>(run.stride) * spacing(level) < least_chain_pitch;
+        return run.count > 1 && static_cast<double>(run.stride) * spacing(level) < min_chain_pitch;
     }
-    bool has_dots(std::size_t level) const { return spacing(level) >= least_dot_pitch; }
+    bool has_dots(std::size_t level) const { return spacing(level) >= min_dot_pitch; }
 
     /// The level that eliminates a block: the last one that it reaches.
     std::size_t level_of(std::int64_t block) const {

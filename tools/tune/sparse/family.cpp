@@ -89,14 +89,14 @@ Point point_of(const SparseSpec& spec, const SparseMesh& mesh, int workers) {
     return {.spec = generator::to_json({spec, generator::sizes_of(mesh)}), .workers = workers, .objective = family().usual};
 }
 
-std::pair<Program, std::vector<Turned>> program_of(const Point& point, const Target& target, const Candidate& candidate) {
+std::pair<Program, std::vector<KnobDecision>> program_of(const Point& point, const Target& target, const Candidate& candidate) {
     const auto choice = choice_of(point, target, candidate);
     const auto problem = problem_of(point);
-    std::vector<Turned> decided;
+    std::vector<KnobDecision> decided;
     auto knobs = generator::pinned_by(choice.tuning, target);
     knobs.asked = &decided;
     const auto usual = generator::usual_rows(problem.spec, target, problem.sizes.rows, knobs);
-    const auto most = generator::most_parts(problem.spec, target, problem.sizes.rows, knobs);
+    const auto most = generator::max_parts(problem.spec, target, problem.sizes.rows, knobs);
     const auto arranged = Arranged::get(problem, target, usual, most);
     auto made = generator::generate(problem.spec, target, choice.tuning, arranged->pattern, arranged->arrangement, &decided);
     return {std::move(made.program), std::move(decided)};

@@ -15,7 +15,7 @@ const TunedFamily& family();
 Problem problem_of(const Point& point);
 Point point_of(const SparseSpec& spec, const SparseMesh& mesh, int workers = 1);
 /// The Program of a candidate, and what was decided about its knobs. Throws SpecError where the generator refuses it.
-std::pair<Program, std::vector<Turned>> program_of(const Point& point, const Target& target, const Candidate& candidate);
+std::pair<Program, std::vector<KnobDecision>> program_of(const Point& point, const Target& target, const Candidate& candidate);
 
 /// The mesh of a problem, or a pattern by rows of about its sizes, which stands for one of which only the sizes are known.
 SparsePattern pattern_of(const ::trifold::sparse::Sizes& sizes);

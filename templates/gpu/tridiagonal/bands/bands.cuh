@@ -16,15 +16,15 @@
 #include "gpu/tridiagonal/bands/warp_constants.cuh"
 #include "gpu/tridiagonal/dense/column_tile.cuh"
 
-constexpr int most_threads = front_threads <= 128 ? 128 : 256;
+constexpr int max_threads = front_threads <= 128 ? 128 : 256;
 constexpr int band_warps = band_threads / warp_lanes, warp_bands = bands / band_warps; /* a warp's */
 /* A thread's number among those of all teams, and in its team. Values that are computed from it take registers, of which there are few.
  * Where it is read again at each use, they are computed again instead. */
 TRIFOLD_DEVICE int thread_of_teams() {
-    return band_rereads ? thread_opaque() & (most_threads - 1) : thread_index();
+    return band_rereads ? thread_opaque() & (max_threads - 1) : thread_index();
 } /* its range is known */
 TRIFOLD_DEVICE int band_thread() { return band_teams > 1 ? thread_of_teams() % band_threads : thread_of_teams(); }
-static_assert(front_threads <= most_threads && bands == band_warps * warp_bands && results_are_operands, "host and device disagree");
+static_assert(front_threads <= max_threads && bands == band_warps * warp_bands && results_are_operands, "host and device disagree");
 
 /* Bands of 16 rows in patches of 8 columns. Element k of a lane is `down(k)` rows and k % 2 columns from its first, which is in row
  * tensor_column() and column result_row(0): offsets from there are constants. */

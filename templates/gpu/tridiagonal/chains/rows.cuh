@@ -114,7 +114,7 @@ TRIFOLD_DEVICE void store_quadratics(const trifold_args& args, trifold_int membe
         each_row([&](int q, int row) { sum += squares(q, row, c); });
         for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
         if (lane_index() == 0)
-            buffer<double>(args, Offset::block_quadratic(args))[block_index(args, member, block) * most_columns + columns.first + c] = sum;
+            buffer<double>(args, Offset::block_quadratic(args))[block_index(args, member, block) * max_columns + columns.first + c] = sum;
     }
 }
 

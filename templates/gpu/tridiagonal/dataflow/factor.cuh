@@ -79,7 +79,7 @@ TRIFOLD_DEVICE void report_quadratics(const FrontShared& shared, const trifold_a
             sum += square_of(shared.lower[padded + c + r * lower_leading]);
         for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
         if (thread_index() % warp_lanes == 0)
-            buffer<double>(args, Offset::block_quadratic(args))[block_index(args, member, block) * most_columns + c] = sum;
+            buffer<double>(args, Offset::block_quadratic(args))[block_index(args, member, block) * max_columns + c] = sum;
     }
 }
 /* One of those values to where its neighbour looks for it. */
@@ -98,7 +98,7 @@ TRIFOLD_DEVICE void leave_front(FrontShared& shared, const trifold_args& args, t
 
 /* A failed front becomes NaN as a whole, so that everything it feeds does; R and G once more, by the warps of the stack. */
 template <bool Riders>
-TRIFOLD_DEVICE void spoil(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+TRIFOLD_DEVICE void poison(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     constexpr int first = pivot_warps * warp_lanes, workers = stacked_warps * warp_lanes;
     const real nan = static_cast<real>(not_a_number());
     for (int e = front_thread(); e < lower_leading * padded; e += threads) shared.lower[e] = nan;
@@ -200,7 +200,7 @@ TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member, b
     if (front_thread() == warp_lanes) report_verdict(args, front.level, member, front.block, fed, shared.pivots);
     const bool failed = fed || shared.pivots.failed_row >= 0;
     if (failed)
-        spoil<Riders>(shared, args, member, front);
+        poison<Riders>(shared, args, member, front);
     else if (Riders && !in_registers)
         store_riders(shared, args, member, front.block);
     if (overlaps || sends_messages(front)) {

@@ -29,7 +29,7 @@ TRIFOLD_DEVICE trifold_word* forward_words(const trifold_args& args, trifold_int
 }
 
 /* The columns of a call, and those that one pass treats. If the Spec has one column, the compiler knows that there is one pass. */
-TRIFOLD_DEVICE int columns_of(const trifold_args& args) { return most_columns == 1 ? 1 : static_cast<int>(args.columns); }
+TRIFOLD_DEVICE int columns_of(const trifold_args& args) { return max_columns == 1 ? 1 : static_cast<int>(args.columns); }
 TRIFOLD_DEVICE Columns pass_from(const trifold_args& args, int first) {
     return columns_at_once == 1 ? Columns{first, 1} : columns_from(args, first, columns_at_once);
 }
@@ -219,7 +219,7 @@ TRIFOLD_DEVICE void store_solution(const real (*values)[2 * padded], const trifo
 TRIFOLD_DEVICE void store_quadratic(const SweepShared& shared, const trifold_args& args, trifold_int member, trifold_int block,
                                     Columns columns) {
     const int lane = sweep_thread() % warp_lanes;
-    double* to = buffer<double>(args, Offset::block_quadratic(args)) + block_index(args, member, block) * most_columns + columns.first;
+    double* to = buffer<double>(args, Offset::block_quadratic(args)) + block_index(args, member, block) * max_columns + columns.first;
     for (int c = sweep_thread() / warp_lanes; c < columns.count; c += sweep_warps) {
         double sum = 0;
         for (int r = lane; r < block_size; r += warp_lanes) sum += square_of(shared.solved[c][r]);

@@ -96,7 +96,7 @@ TRIFOLD_DEVICE void load_front(real* panel, const trifold_args& args, const trif
 }
 
 /* A failed front becomes NaN as a whole, so that everything it feeds does. */
-TRIFOLD_DEVICE void spoil(real* panel) {
+TRIFOLD_DEVICE void poison(real* panel) {
 #pragma unroll 1
     for (int e = thread_index(); e < panel_leading * padded; e += threads) panel[e] = static_cast<real>(not_a_number());
     block_sync();
@@ -141,7 +141,7 @@ TRIFOLD_FUNCTION void factor_chain(const trifold_args& args, const trifold_level
         failed = fed || shared.pivots.failed_row >= 0;
         if (failed) {
             block_sync();
-            spoil(panel);
+            poison(panel);
         }
         store_rows(factor_of(args, member, block), panel, 0);
         if (has_next) store_rows(next_of(args, member, block), panel, next_row);

@@ -206,7 +206,7 @@ TRIFOLD_DEVICE void apply_transposed(SweepShared& shared, const real* next, cons
 TRIFOLD_DEVICE void store_quadratic(const SweepShared& shared, const trifold_args& args, trifold_int member, trifold_int block,
                                     Columns columns) {
     const int lane = thread_index() % warp_lanes;
-    double* to = buffer<double>(args, Offset::block_quadratic(args)) + block_index(args, member, block) * most_columns + columns.first;
+    double* to = buffer<double>(args, Offset::block_quadratic(args)) + block_index(args, member, block) * max_columns + columns.first;
     for (int c = thread_index() / warp_lanes; c < columns.count; c += threads / warp_lanes) {
         double sum = 0;
         for (int r = lane; r < block_size; r += warp_lanes) sum += square_of(shared.solved[c][r]);

@@ -197,14 +197,14 @@ TRIFOLD_DEVICE int word_of(float value) {
 }
 
 /* Pivots between these two need no closer look: integers are compared sooner than doubles. */
-constexpr real most_plain = sizeof(real) == 8 ? real(1e290) : real(1e30f), least_plain = real(1) / most_plain;
+constexpr real max_plain = sizeof(real) == 8 ? real(1e290) : real(1e30f), min_plain = real(1) / max_plain;
 
 /* 1 / sqrt of a pivot, and its test. Nearly all pivots pass the first test, which the root need not wait for. `least`: the word of the
- * larger of the floor and least_plain. */
+ * larger of the floor and min_plain. */
 TRIFOLD_DEVICE real scale_of(real& d, real floor, int least, int row, trifold_int failure, Verdict& verdict) {
     const real quick = quick_rsqrt(d);
     const int word = word_of(d);
-    if (word > least && word < word_of(most_plain)) return quick;
+    if (word > least && word < word_of(max_plain)) return quick;
     if (d < floor && d >= -largest && row < block_size) {
         d = floor;
         if (row == team_lane()) ++verdict.floors;
@@ -220,7 +220,7 @@ template <bool Riders>
 TRIFOLD_DEVICE void factor_rows(real (&a)[panels][padded], real (&y)[panels][riders], FactorShared& shared, real diagonal, real floor,
                                 trifold_int failure, Verdict& verdict) {
     const int row = team_lane();
-    const int least = word_of(floor > least_plain ? floor : least_plain);
+    const int least = word_of(floor > min_plain ? floor : min_plain);
     real next = a[0][0]; /* on the lane of the next pivot's row, that pivot: it needs nothing of others */
 #pragma unroll
     for (int j = 0; j < padded; ++j) {

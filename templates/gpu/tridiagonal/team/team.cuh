@@ -91,7 +91,7 @@ TRIFOLD_DEVICE bool is_whole(const Chain& chain) { return chain.length > 0 && ch
 TRIFOLD_DEVICE void gather_quadratic(double (&squares)[riders], const trifold_args& args, const trifold_level& level, const Task& task,
                                      Columns columns) {
     each_slot_below(args, level, task, [&](trifold_int slot) {
-        const double* from = buffer<double>(args, Offset::block_quadratic(args)) + slot * most_columns + columns.first;
+        const double* from = buffer<double>(args, Offset::block_quadratic(args)) + slot * max_columns + columns.first;
 #pragma unroll
         for (int c = 0; c < riders; ++c)
             if (c < columns.count) squares[c] += from[c];
@@ -104,7 +104,7 @@ TRIFOLD_DEVICE void leave_quadratic(const double (&squares)[riders], const trifo
         const double sum = sum_of_team(squares[c]);
         if (c >= columns.count) continue;
         each_slot_above(args, level, task, [&](trifold_int slot, bool sums) {
-            double& to = buffer<double>(args, Offset::block_quadratic(args))[slot * most_columns + columns.first + c];
+            double& to = buffer<double>(args, Offset::block_quadratic(args))[slot * max_columns + columns.first + c];
             to = (level.index > 0 ? to : 0) + (sums ? sum : 0);
         });
         if (is_whole(task.chain) && team_lane() == 0)

@@ -114,7 +114,7 @@ TRIFOLD_DEVICE void load_front(const trifold_args& args, const trifold_level& le
     }
 }
 
-TRIFOLD_DEVICE void spoil(real* block) {
+TRIFOLD_DEVICE void poison(real* block) {
 #pragma unroll 1
     for (int e = thread_index(); e < padded * padded; e += threads) block[e] = static_cast<real>(not_a_number());
 }
@@ -179,7 +179,7 @@ TRIFOLD_FUNCTION void factor_chain(const trifold_args& args, const trifold_level
         if (failed) {
             block_sync();
             for (real* at : blocks)
-                if (at != nullptr) spoil(at);
+                if (at != nullptr) poison(at);
         }
         block_sync();
         leave_front(shared, args, level, member, chain, position, last);

@@ -146,7 +146,7 @@ TRIFOLD_DEVICE void add_quadratic(const SweepShared& shared, const trifold_args&
     const Task& task = shared.work.task;
     const int lane = thread_index() % warp_lanes;
     double* to =
-        buffer<double>(args, Offset::block_quadratic(args)) + block_index(args, task.member, task.block) * most_columns + columns.first;
+        buffer<double>(args, Offset::block_quadratic(args)) + block_index(args, task.member, task.block) * max_columns + columns.first;
     for (int c = thread_index() / warp_lanes; c < columns.count; c += sweep_threads / warp_lanes) {
         double sum = 0;
         for (int r = lane; r < edge; r += warp_lanes) sum += square_of(shared.vector[c][r]);

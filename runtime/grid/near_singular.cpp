@@ -61,7 +61,7 @@ double largest_of(std::span<const Real> x) {
 }  // namespace
 
 template <class Real>
-void GridSolver::Impl::settle_doubts(Session::Call& call, const Real* stencil, Real* x, const GridOptions& options) {
+void GridSolver::Impl::verify_near_singular(Session::Call& call, const Real* stencil, Real* x, const GridOptions& options) {
     const auto& spec = plan.spec();
     const auto limits = grid::limits_of(spec);
     if (limits.doubtful_pivot == 0 || options.accept_nearly_singular) return;
@@ -94,8 +94,8 @@ void GridSolver::Impl::settle_doubts(Session::Call& call, const Real* stencil, R
     }
 }
 
-template void GridSolver::Impl::settle_doubts(Session::Call&, const float*, float*, const GridOptions&);
-template void GridSolver::Impl::settle_doubts(Session::Call&, const double*, double*, const GridOptions&);
+template void GridSolver::Impl::verify_near_singular(Session::Call&, const float*, float*, const GridOptions&);
+template void GridSolver::Impl::verify_near_singular(Session::Call&, const double*, double*, const GridOptions&);
 
 void GridSolver::Impl::mark(Session::Call& call, std::int64_t member, trifold_grid_problem problem) {
     auto status = statuses(call)[static_cast<std::size_t>(member)];

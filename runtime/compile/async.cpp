@@ -1,4 +1,4 @@
-#include "runtime/compile/beside.hpp"
+#include "runtime/compile/async.hpp"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -30,11 +30,11 @@ auto& compiling = *new std::shared_mutex;
 /// Units that wait for a thread, and the threads, which end when none waits.
 class Queue {
   public:
-    void add(std::vector<Unit> units, std::size_t most_threads) {
+    void add(std::vector<Unit> units, std::size_t max_threads) {
         const std::scoped_lock lock(mutex_);
         if (ends_) return;
         join_ended();
-        const auto wanted = std::min(most_threads, threads_.size() + units.size());
+        const auto wanted = std::min(max_threads, threads_.size() + units.size());
         std::ranges::move(units, std::back_inserter(waiting_));
         try {
             while (threads_.size() < wanted) threads_.emplace_back([this] { work(); });

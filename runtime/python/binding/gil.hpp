@@ -4,7 +4,7 @@
 namespace trifold::python {
 
 /// Other threads of Python run while this lives.
-using Unlocked = nanobind::gil_scoped_release;
+using GilRelease = nanobind::gil_scoped_release;
 
 /// Around every call from Python. When the interpreter ends, Python before 3.14 ends a thread that asks for its lock where it stands, and
 /// C++ does not survive that. So the end waits for calls that have begun, and a thread that begins one after that sleeps for good, as later

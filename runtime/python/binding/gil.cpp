@@ -1,4 +1,4 @@
-#include "runtime/python/binding/unlocked.hpp"
+#include "runtime/python/binding/gil.hpp"
 
 #include <nanobind/nanobind.h>
 #include <unistd.h>
@@ -49,7 +49,7 @@ void handle_signals_in_calls() { interruption = look_for_signals; }
 void finish_calls() {
     ending = std::this_thread::get_id();
     while (calls > 0) {
-        const Unlocked unlocked;
+        const GilRelease unlocked;
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
 }
