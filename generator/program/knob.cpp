@@ -54,8 +54,8 @@ std::int64_t take(const Knobs& knobs, const KnownDevice& device, std::string_vie
     const auto* row = is_pinned ? nullptr : &device.first(knob, of);
     const auto value = is_pinned ? pinned->second : std::llround(row->number);
     if (knobs.asked != nullptr) {
-        const KnobDecision turned{std::string(knob), value, row};
-        if (std::ranges::find(*knobs.asked, turned) == knobs.asked->end()) knobs.asked->push_back(turned);
+        const KnobDecision decision{std::string(knob), value, row};
+        if (std::ranges::find(*knobs.asked, decision) == knobs.asked->end()) knobs.asked->push_back(decision);
     }
     return value;
 }

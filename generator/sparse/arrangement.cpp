@@ -252,21 +252,21 @@ Arrangement arrange(const SparsePattern& pattern, const Parts& parts, SparsePrec
     return a;
 }
 
-KnobDecision turn(const Arrangement& a) {
-    KnobDecision turned;
-    turned.starts.assign(at(a.rows()) + 1, 0);
-    for (const auto column : a.columns) ++turned.starts[at(column) + 1];
-    std::partial_sum(turned.starts.begin(), turned.starts.end(), turned.starts.begin());
-    auto next = turned.starts;
-    turned.rows.resize(a.columns.size());
-    turned.entries.resize(a.columns.size());
+Transposed transpose(const Arrangement& a) {
+    Transposed transposed;
+    transposed.starts.assign(at(a.rows()) + 1, 0);
+    for (const auto column : a.columns) ++transposed.starts[at(column) + 1];
+    std::partial_sum(transposed.starts.begin(), transposed.starts.end(), transposed.starts.begin());
+    auto next = transposed.starts;
+    transposed.rows.resize(a.columns.size());
+    transposed.entries.resize(a.columns.size());
     for (std::int64_t row = 0; row < a.rows(); ++row)
         for (auto k = a.starts[at(row)]; k < a.starts[at(row) + 1]; ++k) {
             const auto to = at(next[at(a.columns[at(k)])]++);
-            turned.rows[to] = static_cast<std::int32_t>(row);
-            turned.entries[to] = static_cast<std::int32_t>(k);
+            transposed.rows[to] = static_cast<std::int32_t>(row);
+            transposed.entries[to] = static_cast<std::int32_t>(k);
         }
-    return turned;
+    return transposed;
 }
 
 }  // namespace trifold::sparse

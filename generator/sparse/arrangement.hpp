@@ -84,10 +84,10 @@ Arrangement arrange(const SparsePattern& pattern, const Parts& parts, SparsePrec
                     RowOrder row_order = RowOrder::kept);
 
 /// A by columns.
-struct KnobDecision {
+struct Transposed {
     std::vector<std::int64_t> starts;
     std::vector<std::int32_t> rows, entries;
 };
-KnobDecision turn(const Arrangement& arrangement);
+Transposed transpose(const Arrangement& arrangement);
 
 }  // namespace trifold::sparse

@@ -49,10 +49,10 @@ struct Stored {
         contents.push_back({std::move(buffer), ListBytes(std::move(list))});
         places.push_back(place);
     }
-    void add(KnobDecision turned) {
-        add("transposed_starts", &trifold_sparse_launch::transposed_starts, std::move(turned.starts));
-        add("transposed_rows", &trifold_sparse_launch::transposed_rows, std::move(turned.rows));
-        add("transposed_entries", &trifold_sparse_launch::transposed_entries, std::move(turned.entries));
+    void add(Transposed transposed) {
+        add("transposed_starts", &trifold_sparse_launch::transposed_starts, std::move(transposed.starts));
+        add("transposed_rows", &trifold_sparse_launch::transposed_rows, std::move(transposed.rows));
+        add("transposed_entries", &trifold_sparse_launch::transposed_entries, std::move(transposed.entries));
     }
 };
 

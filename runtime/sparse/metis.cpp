@@ -28,10 +28,10 @@ struct Graph {
         const auto columns = pattern.columns();
         const auto rows = static_cast<std::size_t>(pattern.rows());
         // A by columns, whose rows ascend as columns of rows do.
-        std::vector<std::int64_t> turned(rows + 1, 0);
-        for (const auto column : columns) ++turned[static_cast<std::size_t>(column) + 1];
-        std::partial_sum(turned.begin(), turned.end(), turned.begin());
-        auto next = turned;
+        std::vector<std::int64_t> transposed(rows + 1, 0);
+        for (const auto column : columns) ++transposed[static_cast<std::size_t>(column) + 1];
+        std::partial_sum(transposed.begin(), transposed.end(), transposed.begin());
+        auto next = transposed;
         std::vector<Index> others(columns.size());
         for (std::size_t row = 0; row < rows; ++row)
             for (auto k = from[row]; k < from[row + 1]; ++k)
@@ -42,8 +42,8 @@ struct Graph {
         std::vector<Index> both;
         for (std::size_t row = 0; row < rows; ++row) {
             both.clear();
-            std::set_union(columns.begin() + from[row], columns.begin() + from[row + 1], others.begin() + turned[row],
-                           others.begin() + turned[row + 1], std::back_inserter(both));
+            std::set_union(columns.begin() + from[row], columns.begin() + from[row + 1], others.begin() + transposed[row],
+                           others.begin() + transposed[row + 1], std::back_inserter(both));
             for (const auto other : both)
                 if (static_cast<std::size_t>(other) != row) neighbours.push_back(other);
             starts.push_back(static_cast<Index>(neighbours.size()));

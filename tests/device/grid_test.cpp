@@ -33,14 +33,14 @@ void check_grid(const Device& device, GridSpec spec, const std::string& name, do
     const auto A = rounded<Real>(stencil);
     const auto pixels = spec.width * spec.height;
     const auto b = rounded<Real>(noise(spec.batch * pixels * spec.rhs, 3));
-    std::vector<Real> x(b.size()), again(b.size()), turned(b.size()), by_b(b.size()), by_stencil(A.size());
+    std::vector<Real> x(b.size()), again(b.size()), x_transposed(b.size()), by_b(b.size()), by_stencil(A.size());
     GridSolver solver{GridPlan{spec, device}};
     solver.factor_solve(A, b, x);
     solver.factor(A);
     solver.solve(b, again);
     CHECK(again == x);
-    solver.solve_transposed(b, turned);
-    solver.gradients(x, turned, by_b, by_stencil);
+    solver.solve_transposed(b, x_transposed);
+    solver.gradients(x, x_transposed, by_b, by_stencil);
     auto refined = x;
     solver.refine(A, b, refined);
     solver.check();
@@ -50,8 +50,8 @@ void check_grid(const Device& device, GridSpec spec, const std::string& name, do
             const auto& a = matrices[static_cast<std::size_t>(k)];
             const Sparse transposed = a.transpose();
             CHECK(backward_error(a, of(x), of(b)) <= bound);
-            CHECK(backward_error(transposed, of(turned), of(b)) <= bound);
-            CHECK(backward_error(transposed, of(by_b), of(turned)) <= bound);
+            CHECK(backward_error(transposed, of(x_transposed), of(b)) <= bound);
+            CHECK(backward_error(transposed, of(by_b), of(x_transposed)) <= bound);
             CHECK(backward_error(a, of(refined), of(b)) <= bound);
         }
     GridSolver processor{GridPlan{spec, Device::cpu()}};
@@ -62,7 +62,7 @@ void check_grid(const Device& device, GridSpec spec, const std::string& name, do
         CHECK(difference(determinants[k].log, expected[k].log) <= std::sqrt(bound));
     }
     std::vector<Real> other_b(by_b.size()), other_stencil(by_stencil.size());
-    processor.gradients(x, turned, other_b, other_stencil);
+    processor.gradients(x, x_transposed, other_b, other_stencil);
     double most = 0, error = 0;
     for (std::size_t k = 0; k < by_stencil.size(); ++k) {
         most = std::max(most, std::abs(static_cast<double>(other_stencil[k])));

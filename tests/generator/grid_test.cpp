@@ -147,7 +147,7 @@ TEST_CASE("a Program asks for the knobs of the kernels that it launches, and of 
     const Target sm_90{Backend::cuda, "sm_90"};
     const auto asked = [&](std::int64_t side, std::string_view knob) {
         const auto all = grid::decided(choose(image(side, side), sm_90));
-        return std::ranges::any_of(all, [&](const KnobDecision& turned) { return turned.list == knob; });
+        return std::ranges::any_of(all, [&](const KnobDecision& decision) { return decision.list == knob; });
     };
     CHECK(asked(9, "tiny_blocks"));
     CHECK(!asked(5, "tiny_blocks"));

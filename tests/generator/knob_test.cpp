@@ -74,7 +74,8 @@ TEST_CASE("a pinned knob is taken, said, and part of the name of the kernels") {
     CHECK(generate(usual).id != generate(pinned).id);
     CHECK(generate(usual).units.front().source != generate(pinned).units.front().source);
     const auto rows = knobs_of(usual);
-    CHECK(std::ranges::all_of(rows, [](const KnobDecision& turned) { return turned.row != nullptr && turned.row->list == turned.list; }));
+    CHECK(std::ranges::all_of(rows,
+                              [](const KnobDecision& decision) { return decision.row != nullptr && decision.row->list == decision.list; }));
     // In another order they are the same kernels.
     const auto one = choose(spec, sm_90, {.variant = "dataflow:rides=0,crowds=0"}),
                other = choose(spec, sm_90, {.variant = "dataflow:crowds=0,rides=0"});

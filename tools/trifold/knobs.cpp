@@ -11,12 +11,14 @@ namespace trifold::command {
 namespace {
 
 /// A row of the device, or who decided about the variant.
-std::string decided_by(const KnobDecision& turned, DecisionSource rung, const std::string& row) {
-    if (turned.row != nullptr) return to_string(*turned.row);
+std::string decided_by(const KnobDecision& decision, DecisionSource rung, const std::string& row) {
+    if (decision.row != nullptr) return to_string(*decision.row);
     return row.empty() ? "pinned" : std::string(to_string(rung));
 }
 
-const Knob& knob_of(const KnobDecision& turned, std::span<const Knob> knobs) { return *std::ranges::find(knobs, turned.list, &Knob::name); }
+const Knob& knob_of(const KnobDecision& decision, std::span<const Knob> knobs) {
+    return *std::ranges::find(knobs, decision.list, &Knob::name);
+}
 
 }  // namespace
 

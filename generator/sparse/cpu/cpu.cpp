@@ -76,7 +76,7 @@ Stored stored_by(const SparseSpec& spec, const Arrangement& a) {
     stored.add("shapes", &Launch::shape, std::move(lists.shapes));
     stored.add("local_starts", &Launch::local_starts, std::move(lists.starts));
     stored.add("local_columns", &Launch::local_columns, std::move(lists.columns));
-    if (needs_transposed(spec)) stored.add(turn(a));
+    if (needs_transposed(spec)) stored.add(transpose(a));
     return stored;
 }
 

@@ -66,15 +66,15 @@ struct Neighbour {
 /// rows are scaled.
 struct Triangle {
     std::vector<std::vector<Neighbour>> rows;
-    bool scales, turned;
+    bool scales, transposed;
 
-    Triangle(const Shape& shape, bool upper, bool transposed)
-        : rows(shape.diagonals.size()), scales(upper != transposed), turned(transposed) {
+    Triangle(const Shape& shape, bool upper, bool of_transposed)
+        : rows(shape.diagonals.size()), scales(upper != of_transposed), transposed(of_transposed) {
         for (std::size_t row = 0; row < rows.size(); ++row) {
             auto entry = shape.first(row, upper);
             for (const auto column : shape.side(row, upper)) {
                 const auto number = static_cast<std::int32_t>(row);
-                if (turned)
+                if (transposed)
                     rows[at(column)].push_back({number, entry++});
                 else
                     rows[row].push_back({column, entry++});
@@ -97,16 +97,16 @@ class Lists {
         stream_ = transposed_stream_ = 0;
         references.resize(base_ + shape.columns.size());
         for (const auto column : shape.columns) columns.push_back(static_cast<std::uint16_t>(column));
-        for (const bool turned : {false, true}) {
-            auto* starts = schedule.levels + (turned ? trifold_sparse_u_transposed : trifold_sparse_l);
-            auto& first = turned ? schedule.first_transposed : schedule.first;
-            const bool sweeps = with_transposed || !turned;
+        for (const bool transposed : {false, true}) {
+            auto* starts = schedule.levels + (transposed ? trifold_sparse_u_transposed : trifold_sparse_l);
+            auto& first = transposed ? schedule.first_transposed : schedule.first;
+            const bool sweeps = with_transposed || !transposed;
             starts[0] = next_level();
-            if (sweeps) sweep(shape, Triangle(shape, turned, turned));
+            if (sweeps) sweep(shape, Triangle(shape, transposed, transposed));
             starts[1] = next_level();
             first = first_with_slots(starts[0]);
-            if (sweeps) sweep(shape, Triangle(shape, !turned, turned));
-            if (turned ? copies_transposed_ : ring_ > 0) place_in_ring(first);
+            if (sweeps) sweep(shape, Triangle(shape, !transposed, transposed));
+            if (transposed ? copies_transposed_ : ring_ > 0) place_in_ring(first);
         }
         elements.push_back({round_up(stream_, alignment_), copies_transposed_ ? round_up(transposed_stream_, alignment_) : 0});
         schedule.levels[trifold_sparse_sweeps] = next_level();
@@ -180,7 +180,7 @@ class Lists {
     }
     /// The rows of a level that are taken at once: as many as there are threads for, and as a part of the ring holds.
     std::size_t part_of(std::span<const std::int32_t> rows, const Triangle& triangle) const {
-        if (!has_records_ || (triangle.turned && !copies_transposed_)) return rows.size();
+        if (!has_records_ || (triangle.transposed && !copies_transposed_)) return rows.size();
         auto count = std::min(rows.size(), at(sparse_rows_at_once(sweep_.sweepers, spec_.block)));
         while (ring_ > 0 && count > 1 && ring_bytes(rows.first(count), triangle) > ring_ / ring_parts(sweep_.keeps_all)) --count;
         return count;
@@ -198,22 +198,23 @@ class Lists {
         trifold_sparse_level level{static_cast<int>(rows.size()), static_cast<int>(most), static_cast<int>(level_rows.size()),
                                    static_cast<int>(slots.size())};
         for (const auto row : rows) level_rows.push_back(static_cast<std::uint16_t>(row));
-        auto& stream = triangle.turned ? transposed_stream_ : stream_;
+        auto& stream = triangle.transposed ? transposed_stream_ : stream_;
         stream = round_up(stream, alignment_);
         level.begin = static_cast<int>(stream);
         if (triangle.scales)
-            level.diagonal = static_cast<int>(lay_out(rows, triangle.turned, [&](std::int32_t row) { return shape.diagonals[at(row)]; }));
+            level.diagonal =
+                static_cast<int>(lay_out(rows, triangle.transposed, [&](std::int32_t row) { return shape.diagonals[at(row)]; }));
         for (std::size_t s = 0; s < most; ++s) {
             const auto count = std::ranges::count_if(rows, [&](std::int32_t row) { return triangle.neighbours(row) > s; });
             const auto first = rows.first(at(count));
             trifold_sparse_slot slot{static_cast<int>(count), 0, static_cast<int>(slot_columns.size())};
             for (const auto row : first) slot_columns.push_back(static_cast<std::uint16_t>(triangle.rows[at(row)][s].row));
             slot.place =
-                static_cast<int>(lay_out(first, triangle.turned, [&](std::int32_t row) { return triangle.rows[at(row)][s].entry; }));
+                static_cast<int>(lay_out(first, triangle.transposed, [&](std::int32_t row) { return triangle.rows[at(row)][s].entry; }));
             slots.push_back(slot);
         }
         level.bytes = static_cast<int>(round_up((stream - level.begin) * bytes_, 16));
-        if (triangle.turned ? copies_transposed_ : has_records_) add_record(level);
+        if (triangle.transposed ? copies_transposed_ : has_records_) add_record(level);
         levels.push_back(level);
     }
     void add_record(trifold_sparse_level& level) {
@@ -254,8 +255,8 @@ class Lists {
     }
     /// Blocks of some rows get places side by side; of a transposed triangle, references to the places that they have.
     template <class EntryOf>
-    std::int64_t lay_out(std::span<const std::int32_t> rows, bool turned, const EntryOf& entry_of) {
-        if (turned) {
+    std::int64_t lay_out(std::span<const std::int32_t> rows, bool transposed, const EntryOf& entry_of) {
+        if (transposed) {
             const auto first = static_cast<std::int64_t>(transposed_references.size());
             for (const auto row : rows) transposed_references.push_back(references[base_ + at(entry_of(row))]);
             transposed_stream_ += static_cast<std::int64_t>(rows.size()) * square_;
@@ -462,22 +463,22 @@ namespace {
 
 /// A by columns, its entries as numbered in chunks.
 void add_transposed(Stored& stored, const Arrangement& a, const Chunks& chunks) {
-    auto turned = turn(a);
+    auto transposed = transpose(a);
     for_ranges(a.entries(), min_of_thread, [&](std::int64_t first, std::int64_t end) {
         for (auto k = first; k < end; ++k) {
-            const auto row = turned.rows[at(k)];
-            turned.entries[at(k)] = chunks.entry(row, turned.entries[at(k)] - a.starts[at(row)]);
+            const auto row = transposed.rows[at(k)];
+            transposed.entries[at(k)] = chunks.entry(row, transposed.entries[at(k)] - a.starts[at(row)]);
         }
     });
-    stored.add(std::move(turned));
+    stored.add(std::move(transposed));
 }
 
 /// The most entries of a row, those of its chunk, and of a column, where columns are lists too.
-std::int64_t widest_entries(const Arrangement& a, const Chunks& chunks, bool turned) {
+std::int64_t widest_entries(const Arrangement& a, const Chunks& chunks, bool transposed) {
     std::int64_t widest = 0;
     for (std::size_t chunk = 0; chunk + 1 < chunks.starts.size(); ++chunk)
         widest = std::max(widest, chunks.starts[chunk + 1] - chunks.starts[chunk]);
-    if (!turned) return widest;
+    if (!transposed) return widest;
     std::vector<std::int64_t> columns(at(a.rows()), 0);
     for (const auto column : a.columns) widest = std::max(widest, ++columns[at(column)]);
     return widest;
@@ -524,9 +525,9 @@ Stored stored_of(const SparseSpec& spec, const Arrangement& a, const Sweep& swee
     std::int64_t elements = 0;
     for (std::size_t k = 0; k < a.tile_shapes.size(); ++k) {
         const auto [own, of_transposed] = lists.elements[at(a.tile_shapes[k])];
-        const auto turned = elements + round_up(own, line);
-        tiles.push_back({a.tile_starts[k], a.tile_starts[k + 1] - a.tile_starts[k], a.tile_shapes[k], elements, turned});
-        elements = checked_add(turned, round_up(of_transposed, line), "factors");
+        const auto transposed = elements + round_up(own, line);
+        tiles.push_back({a.tile_starts[k], a.tile_starts[k + 1] - a.tile_starts[k], a.tile_shapes[k], elements, transposed});
+        elements = checked_add(transposed, round_up(of_transposed, line), "factors");
     }
     Chunks chunks(a);
     kept.slots = widest_entries(a, chunks, needs_transposed(spec));

@@ -60,14 +60,14 @@ NOINLINE void gather_rows(const context* c, part rows) {
 
 /* The exponents that would scale the columns of A, for a transposed solution. */
 NOINLINE void measure_columns(const context* c, part rows) {
-    const integer* turned = transposed_starts_of(c);
+    const integer* transposed = transposed_starts_of(c);
     const int *transposed_rows = transposed_rows_of(c), *entries = transposed_entries_of(c);
     const real* matrix = matrix_of(c, rows.member);
     for (integer column = rows.first; column < rows.end; ++column) {
         int* to = exponents_at(c, c->launch->column_scales, rows.member, column);
         for (int j = 0; j < block; ++j) {
             int largest = no_exponent;
-            for (integer k = turned[column]; k < turned[column + 1]; ++k) {
+            for (integer k = transposed[column]; k < transposed[column + 1]; ++k) {
                 const int* scales = exponents_at(c, c->launch->scales, rows.member, transposed_rows[k]);
                 for (int i = 0; i < block; ++i) {
                     const int e = exponent_of((double)matrix[(integer)entries[k] * block_elements + j * block + i]) - scales[i];
@@ -97,15 +97,15 @@ INLINE int are_equal(const context* c, const real* matrix, double a, double b, i
 
 /* Counts blocks that are not their counterparts, transposed. */
 NOINLINE void compare_rows(const context* c, part rows) {
-    const integer *starts = starts_of(c), *turned = transposed_starts_of(c);
+    const integer *starts = starts_of(c), *transposed = transposed_starts_of(c);
     const int *columns = columns_of(c), *transposed_rows = transposed_rows_of(c), *entries = transposed_entries_of(c), *order = order_of(c);
     const real* matrix = matrix_of(c, rows.member);
     trifold_sparse_record* record = record_of(c, rows.member, rows.number);
     for (integer row = rows.first; row < rows.end; ++row) {
-        integer other = turned[row];
+        integer other = transposed[row];
         for (integer k = starts[row]; k < starts[row + 1]; ++k) {
-            while (other < turned[row + 1] && transposed_rows[other] < columns[k]) ++other;
-            const int is_there = other < turned[row + 1] && transposed_rows[other] == columns[k];
+            while (other < transposed[row + 1] && transposed_rows[other] < columns[k]) ++other;
+            const int is_there = other < transposed[row + 1] && transposed_rows[other] == columns[k];
             int equal = 1;
             for (int i = 0; i < block; ++i)
                 for (int j = 0; j < block; ++j) {

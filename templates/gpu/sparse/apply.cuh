@@ -32,16 +32,16 @@ TRIFOLD_DEVICE real transposed_product(const Tile& tile, const trifold_sparse_re
     for (int j = 0; j < block; ++j) sum += static_cast<real>(tile.stream[place_in(r, j, i)]) * x[j];
     return sum;
 }
-template <bool turned>
+template <bool transposed>
 TRIFOLD_DEVICE real slot_value(const Context& c, const Tile& tile, const trifold_sparse_slot& slot, int t, int i, const real* v) {
-    if (!turned) return slot_product(c, tile, slot, t, i, v);
+    if (!transposed) return slot_product(c, tile, slot, t, i, v);
     const int column = at<const unsigned short>(c, c.launch.slot_columns)[slot.columns + t] * block;
     return transposed_product(tile, at<const trifold_sparse_reference>(c, c.launch.transposed_references)[slot.place + t], i, v + column);
 }
 /* Component i of D^-1 v, or of its transposed, for the level's row t. */
-template <bool turned>
+template <bool transposed>
 TRIFOLD_DEVICE real scaled_value(const Context& c, const Tile& tile, const trifold_sparse_level& level, int t, int i, const real* own) {
-    if (turned)
+    if (transposed)
         return transposed_product(tile, at<const trifold_sparse_reference>(c, c.launch.transposed_references)[level.diagonal + t], i, own);
     real sum = 0;
 #pragma unroll
@@ -51,7 +51,7 @@ TRIFOLD_DEVICE real scaled_value(const Context& c, const Tile& tile, const trifo
 }
 
 /* One of the sweeps over a triangle. The second of two scales by D^-1 first. */
-template <bool turned, bool scales>
+template <bool transposed, bool scales>
 TRIFOLD_DEVICE void sweep(const Context& c, const Tile& tile, int which, real* v) {
     for (int level = tile.schedule.levels[which]; level < tile.schedule.levels[which + 1]; ++level) {
         const trifold_sparse_level l = level_at(c, level);
@@ -63,9 +63,9 @@ TRIFOLD_DEVICE void sweep(const Context& c, const Tile& tile, int which, real* v
             int own = 0;
             if (works) {
                 own = row_at(c, l, lane.row) * block;
-                sum = scales ? scaled_value<turned>(c, tile, l, lane.row, lane.component, v + own) : v[own + lane.component];
+                sum = scales ? scaled_value<transposed>(c, tile, l, lane.row, lane.component, v + own) : v[own + lane.component];
                 for (int s = 0; s < l.slots && lane.row < slots[s].rows; ++s)
-                    sum -= slot_value<turned>(c, tile, slots[s], lane.row, lane.component, v);
+                    sum -= slot_value<transposed>(c, tile, slots[s], lane.row, lane.component, v);
             }
             if (scales) warp_sync();
             if (works) v[own + lane.component] = sum;
@@ -97,7 +97,7 @@ TRIFOLD_DEVICE Stream stream_of(const Context& c, const Tile& tile) {
     const int first = c.launch.transposed ? s.first_transposed : s.first;
     const int turn = s.levels[c.launch.transposed ? trifold_sparse_l_transposed : trifold_sparse_u];
     const int end = s.levels[c.launch.transposed ? trifold_sparse_sweeps : trifold_sparse_u + 1];
-    return {first, end - first, turn - first, c.launch.transposed ? tile.turned : tile.stream};
+    return {first, end - first, turn - first, c.launch.transposed ? tile.transposed : tile.stream};
 }
 template <bool plain>
 TRIFOLD_DEVICE Chip make_chip(const Context& c) {

@@ -119,14 +119,14 @@ TRIFOLD_DEVICE void gather_rows(const Context& c) {
 /* The exponents that would scale the columns of A, for a transposed solution. A thread has a component of a column. */
 TRIFOLD_DEVICE void measure_columns(const Context& c) {
     const Part part = slice_of(c);
-    const trifold_int* turned = at<const trifold_int>(c, c.launch.transposed_starts);
+    const trifold_int* transposed = at<const trifold_int>(c, c.launch.transposed_starts);
     const int *rows = at<const int>(c, c.launch.transposed_rows), *entries = at<const int>(c, c.launch.transposed_entries);
     const real* matrix = matrix_of(c);
     const int* scales = exponents_at(c, c.launch.scales);
     for (int q = thread_index(); q < part.count(); q += sparse_threads) {
         const trifold_int column = part.first + q / block;
         int largest = no_exponent;
-        for (trifold_int k = turned[column]; k < turned[column + 1]; ++k)
+        for (trifold_int k = transposed[column]; k < transposed[column + 1]; ++k)
             for (int i = 0; i < block; ++i) {
                 const real a = matrix[entry_place(entries[k]) + q % block * (block * sparse_chunk) + i];
                 const int e = exponent_of(static_cast<double>(a)) - scales[static_cast<trifold_int>(rows[k]) * block + i];
@@ -153,18 +153,18 @@ TRIFOLD_DEVICE bool are_equal(const Context& c, const real* matrix, double a, do
 /* Counts blocks that are not their counterparts, transposed. A thread has a row. */
 TRIFOLD_DEVICE void compare_rows(const Context& c) {
     const Part part = slice_of(c);
-    const trifold_int* turned = at<const trifold_int>(c, c.launch.transposed_starts);
+    const trifold_int* transposed = at<const trifold_int>(c, c.launch.transposed_starts);
     const int *columns = at<const int>(c, c.launch.column), *sources = at<const int>(c, c.launch.source), *order = order_of(c);
     const int *transposed_rows = at<const int>(c, c.launch.transposed_rows), *entries = at<const int>(c, c.launch.transposed_entries);
     const real* matrix = matrix_of(c);
     trifold_sparse_record record = no_record();
     for (trifold_int row = part.first + thread_index(); row < part.end; row += sparse_threads) {
-        trifold_int other = turned[row];
+        trifold_int other = transposed[row];
         for (int s = 0; s < slots_of(c, row); ++s) {
             const trifold_int entry = (first_slot(c, row) + s) * sparse_chunk + row % sparse_chunk;
             if (sources[entry] < 0) continue;
-            while (other < turned[row + 1] && transposed_rows[other] < columns[entry]) ++other;
-            const bool is_there = other < turned[row + 1] && transposed_rows[other] == columns[entry];
+            while (other < transposed[row + 1] && transposed_rows[other] < columns[entry]) ++other;
+            const bool is_there = other < transposed[row + 1] && transposed_rows[other] == columns[entry];
             bool equal = true;
             for (int i = 0; i < block; ++i)
                 for (int j = 0; j < block; ++j) {
@@ -183,7 +183,7 @@ TRIFOLD_DEVICE void compare_rows(const Context& c) {
 /* A subdomain's factors and the pattern of its shape. */
 struct Tile {
     Part part;
-    factor_real *stream, *turned;
+    factor_real *stream, *transposed;
     const trifold_sparse_schedule& schedule;
 };
 TRIFOLD_DEVICE Tile tile_at(const Context& c) {
@@ -465,7 +465,7 @@ TRIFOLD_DEVICE void turn_tile(const Context& c) {
     for (int k = tile.schedule.levels[trifold_sparse_u_transposed]; k < tile.schedule.levels[trifold_sparse_sweeps]; ++k) {
         const trifold_sparse_level& l = level_at(c, k);
         const trifold_sparse_slot* slots = at<const trifold_sparse_slot>(c, c.launch.slots) + l.first_slot;
-        factor_real* to = tile.turned + l.begin;
+        factor_real* to = tile.transposed + l.begin;
         if (k >= tile.schedule.levels[trifold_sparse_l_transposed]) {
             turn_blocks(tile, references + l.diagonal, to, l.rows);
             to += l.rows * square;

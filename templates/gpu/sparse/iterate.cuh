@@ -50,8 +50,8 @@ TRIFOLD_DEVICE Entry* near_entries(const Context& c) { return reinterpret_cast<E
 TRIFOLD_DEVICE real* near_matrix(const Context& c) { return reinterpret_cast<real*>(shared_place(c.launch.near_matrix)); }
 /* The element of a block that component i of its row takes from component j of x. */
 TRIFOLD_DEVICE real element_of(const Context& c, const real* matrix, int number, int i, int j) {
-    const bool turned = c.launch.transposed != 0;
-    return matrix[entry_place(number) + (turned ? i : j) * (block * sparse_chunk) + (turned ? j : i)];
+    const bool transposed = c.launch.transposed != 0;
+    return matrix[entry_place(number) + (transposed ? i : j) * (block * sparse_chunk) + (transposed ? j : i)];
 }
 TRIFOLD_DEVICE Entry entry_at(const Context& c, trifold_int row, int s) {
     if (!c.launch.transposed) {

@@ -106,9 +106,9 @@ template <int together>
 TRIFOLD_DEVICE double exact_residual(const Context& c, trifold_int row, int i, double b, const real* x) {
     const real* a = matrix_of(c);
     exact_sum sum = {b, 0};
-    const trifold_int* turned = at<const trifold_int>(c, c.launch.transposed_starts) + row;
-    const trifold_int first = c.launch.transposed ? turned[0] : first_slot(c, row) * sparse_chunk + row % sparse_chunk;
-    const int count = c.launch.transposed ? static_cast<int>(turned[1] - turned[0]) : slots_of(c, row);
+    const trifold_int* transposed = at<const trifold_int>(c, c.launch.transposed_starts) + row;
+    const trifold_int first = c.launch.transposed ? transposed[0] : first_slot(c, row) * sparse_chunk + row % sparse_chunk;
+    const int count = c.launch.transposed ? static_cast<int>(transposed[1] - transposed[0]) : slots_of(c, row);
 #pragma unroll together
     for (int s = 0; s < count; ++s) {
         const trifold_int entry =

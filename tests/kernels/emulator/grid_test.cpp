@@ -54,7 +54,7 @@ void check(Case test) {
     const auto pixels = spec.width * spec.height;
     const auto A = rounded<Real>(stencil);
     const auto b = rounded<Real>(noise(spec.batch * pixels * spec.rhs, 7));
-    std::vector<Real> x(b.size()), again(b.size()), turned(b.size()), gradient(A.size());
+    std::vector<Real> x(b.size()), again(b.size()), x_transposed(b.size()), gradient(A.size());
     trifold_grid_args args{};
     args.stencil = A.data();
     args.b = b.data();
@@ -66,11 +66,11 @@ void check(Case test) {
     grid.run("factor", args, test.running);
     grid.run("solve", args, test.running);
     CHECK(again == x);
-    args.x = turned.data();
+    args.x = x_transposed.data();
     grid.run("solve_transposed", args, test.running);
     args.gradient = gradient.data();
     auto by = args;
-    by.b = turned.data();
+    by.b = x_transposed.data();
     by.x = x.data();
     grid.run("gradient", by, test.running);
     for (std::int64_t k = 0; k < spec.batch; ++k) {
@@ -80,12 +80,13 @@ void check(Case test) {
         for (std::int64_t c = 0; c < spec.rhs; ++c) {
             const auto of = [&](const std::vector<Real>& values) { return column(values, k * pixels, pixels, spec.rhs, c); };
             CHECK(backward_error(a, of(x), of(b)) <= bound_of<Real>(test));
-            CHECK(backward_error(transposed, of(turned), of(b)) <= bound_of<Real>(test));
+            CHECK(backward_error(transposed, of(x_transposed), of(b)) <= bound_of<Real>(test));
         }
     }
     if (spec.rhs == 1 && spec.matrix == GridMatrix::general && spec.boundary == GridBoundary::natural)
         for (std::int64_t p = 0; p < pixels; ++p)
-            CHECK(gradient[static_cast<std::size_t>(9 * p + 4)] == -turned[static_cast<std::size_t>(p)] * x[static_cast<std::size_t>(p)]);
+            CHECK(gradient[static_cast<std::size_t>(9 * p + 4)] ==
+                  -x_transposed[static_cast<std::size_t>(p)] * x[static_cast<std::size_t>(p)]);
     for (const auto& finding : grid.findings()) FAIL_CHECK(finding);
 }
 
@@ -204,7 +205,7 @@ TEST_CASE("emulated images: rows times powers of two change no bit of x, nor of 
             const auto spec = spec_of(width, height);
             EmulatedGrid grid(spec, target);
             auto image = problem("random", width, height, 3);
-            auto b = noise(image.pixels(), 1), x = b, turned = b, scaled_x = b, scaled_transposed = b;
+            auto b = noise(image.pixels(), 1), x = b, x_transposed = b, scaled_x = b, scaled_transposed = b;
             const auto transposed_b = b;
             trifold_grid_args args{};
             args.stencil = image.stencil.data();
@@ -217,7 +218,7 @@ TEST_CASE("emulated images: rows times powers of two change no bit of x, nor of 
                 args.x = of_transposed.data();
                 grid.run("solve_transposed", args);
             };
-            solve(x, turned);
+            solve(x, x_transposed);
             const auto expected = grid.status(0).record;
             std::mt19937 generator(5);
             std::uniform_int_distribution<int> whole(-40, 40);
@@ -232,7 +233,7 @@ TEST_CASE("emulated images: rows times powers of two change no bit of x, nor of 
             }
             solve(scaled_x, scaled_transposed);
             CHECK(scaled_x == x);
-            for (std::size_t p = 0; p < rows.size(); ++p) CHECK(scaled_transposed[p] * rows[p] == turned[p]);
+            for (std::size_t p = 0; p < rows.size(); ++p) CHECK(scaled_transposed[p] * rows[p] == x_transposed[p]);
             CHECK(grid.status(0).record.least == expected.least);
             CHECK(grid.status(0).record.largest == expected.largest);
             CHECK(grid.status(0).record.log_determinant == doctest::Approx(expected.log_determinant + logs).epsilon(1e-12));

@@ -80,11 +80,12 @@ void check(const Case& given) {
         std::iota(alone.begin(), alone.end(), 0);
         m = DenseIldu(a, alone).matrix();
     }
-    const auto applied = call("apply"), turned = call("apply_transposed"), product = call("multiply"), other = call("multiply_transposed");
+    const auto applied = call("apply"), x_transposed = call("apply_transposed"), product = call("multiply"),
+               other = call("multiply_transposed");
     const auto sparse = a.eigen();
     for (std::int64_t c = 0; c < spec.rhs; ++c) {
         close(applied, c, solved(m, column(b, c)), tolerance);
-        close(turned, c, solved(m.transpose(), column(b, c)), tolerance);
+        close(x_transposed, c, solved(m.transpose(), column(b, c)), tolerance);
         close(product, c, sparse * as_vector(column(b, c)), sizeof(Real) == 4 ? 1e-6 : 1e-14);
         close(other, c, sparse.transpose() * as_vector(column(b, c)), sizeof(Real) == 4 ? 1e-6 : 1e-14);
     }

@@ -61,13 +61,13 @@ TEST_CASE("entries that are not read may hold anything, beside the ring and beyo
                 const auto b = noise(image.pixels(), 1);
                 const auto results = [&](const std::vector<double>& stencil) {
                     GridSolver solver{GridPlan(spec, Device::cpu())};
-                    std::vector<double> x(b.size()), turned(b.size()), by_b(b.size()), by_stencil(stencil.size());
+                    std::vector<double> x(b.size()), x_transposed(b.size()), by_b(b.size()), by_stencil(stencil.size());
                     solver.factor_solve(stencil, b, x);
                     solver.refine(stencil, b, x);
-                    solver.solve_transposed(b, turned);
-                    solver.gradients(x, turned, by_b, by_stencil);
+                    solver.solve_transposed(b, x_transposed);
+                    solver.gradients(x, x_transposed, by_b, by_stencil);
                     solver.check();
-                    for (const auto* more : {&turned, &by_b, &by_stencil}) x.insert(x.end(), more->begin(), more->end());
+                    for (const auto* more : {&x_transposed, &by_b, &by_stencil}) x.insert(x.end(), more->begin(), more->end());
                     return x;
                 };
                 CHECK(results(with_nan_unread(image, spec)) == results(image.stencil));

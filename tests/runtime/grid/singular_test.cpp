@@ -165,9 +165,9 @@ TEST_CASE("rows times powers of two change no bit of the factors, and none of A'
     auto image = problem("random", 19, 23, 3);
     const auto b = noise(image.pixels(), 1);
     GridSolver solver{GridPlan(spec, tested_device())};
-    std::vector<double> x(b.size()), turned(b.size()), scaled_x(b.size()), scaled_transposed(b.size());
+    std::vector<double> x(b.size()), x_transposed(b.size()), scaled_x(b.size()), scaled_transposed(b.size());
     solver.factor_solve(image.stencil, b, x);
-    solver.solve_transposed(b, turned);
+    solver.solve_transposed(b, x_transposed);
     const auto outcome = solver.status()[0];
     const auto determinant = solver.log_determinant()[0];
     std::mt19937 generator(5);
@@ -188,7 +188,7 @@ TEST_CASE("rows times powers of two change no bit of the factors, and none of A'
     CHECK(solver.status()[0] == outcome);
     CHECK(solver.log_determinant()[0].log == doctest::Approx(determinant.log + logs).epsilon(1e-13));
     CHECK(solver.log_determinant()[0].sign == determinant.sign);
-    for (std::size_t p = 0; p < rows.size(); ++p) CHECK(scaled_transposed[p] * rows[p] == turned[p]);
+    for (std::size_t p = 0; p < rows.size(); ++p) CHECK(scaled_transposed[p] * rows[p] == x_transposed[p]);
     solver.check();
 }
 

@@ -21,7 +21,7 @@ std::vector<std::int32_t> every(std::int64_t rows, std::int64_t each) {
 SparsePartition given(std::vector<std::int32_t> parts) { return {.by = SparsePartitioning::given, .parts = std::move(parts)}; }
 
 struct Applied {
-    Eigen::VectorXd x, turned, product, transposed_product;
+    Eigen::VectorXd x, x_transposed, product, transposed_product;
 };
 
 Applied apply_all(const BlockMatrix& a, const SparseSpec& spec, const SparsePartition& partition, const std::vector<double>& b) {
@@ -33,7 +33,7 @@ Applied apply_all(const BlockMatrix& a, const SparseSpec& spec, const SparsePart
     solver.apply(b, x);
     all.x = as_vector(x);
     solver.apply_transposed(b, x);
-    all.turned = as_vector(x);
+    all.x_transposed = as_vector(x);
     solver.multiply(b, x);
     all.product = as_vector(x);
     solver.multiply_transposed(b, x);
@@ -56,7 +56,7 @@ void check_ildu(const BlockMatrix& a, SparsePreconditioner preconditioner, int f
     const auto applied = apply_all(a, {.block = a.block, .preconditioner = preconditioner}, given(parts), b);
     const Eigen::MatrixXd m = ildu.matrix();
     check_close(applied.x, m.partialPivLu().solve(as_vector(b)), 1e-12);
-    check_close(applied.turned, m.transpose().partialPivLu().solve(as_vector(b)), 1e-12);
+    check_close(applied.x_transposed, m.transpose().partialPivLu().solve(as_vector(b)), 1e-12);
     const auto sparse = a.eigen();
     check_close(applied.product, sparse * as_vector(b), 1e-14);
     check_close(applied.transposed_product, sparse.transpose() * as_vector(b), 1e-14);
@@ -113,7 +113,7 @@ TEST_CASE("sparse: the transposed preconditioner is the adjoint") {
         const auto b = random_vector(a.size(), 3), c = random_vector(a.size(), 4);
         const SparseSpec spec{.block = 3, .preconditioner = preconditioner};
         const auto forward = apply_all(a, spec, given(every(a.rows(), 70)), b), back = apply_all(a, spec, given(every(a.rows(), 70)), c);
-        const double left = as_vector(c).dot(forward.x), right = back.turned.dot(as_vector(b));
+        const double left = as_vector(c).dot(forward.x), right = back.x_transposed.dot(as_vector(b));
         CHECK(std::abs(left - right) <= 1e-14 * as_vector(c).norm() * forward.x.norm() + 1e-14 * std::abs(left));
     }
 }

@@ -78,7 +78,7 @@ Explanation explain(const BlockExplainOptions& options) {
     return result;
 }
 
-std::string by_of(const KnobDecision& turned) { return turned.row == nullptr ? "pinned by the caller" : to_string(*turned.row); }
+std::string by_of(const KnobDecision& decision) { return decision.row == nullptr ? "pinned by the caller" : to_string(*decision.row); }
 
 /// The knobs of the variant that was taken, with what was decided: more than one number where kernels ask for their own, none where none
 /// asks.
@@ -87,8 +87,8 @@ Json knobs_json(const Choice& choice) {
     const auto asked = knobs_of(choice);
     for (const auto& knob : variant_named(choice.target, choice.variant).knobs) {
         auto values = Json::array();
-        for (const auto& turned : asked)
-            if (turned.list == knob.name) values.push_back({{"value", turned.value}, {"by", by_of(turned)}});
+        for (const auto& decision : asked)
+            if (decision.list == knob.name) values.push_back({{"value", decision.value}, {"by", by_of(decision)}});
         result.push_back({{"name", knob.name}, {"what", knob.what}, {"candidates", std::vector(knob.candidates)}, {"taken", values}});
     }
     return result;

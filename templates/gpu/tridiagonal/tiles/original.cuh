@@ -58,10 +58,11 @@ TRIFOLD_DEVICE void load_original(Part& part, const trifold_args& args, const Ta
 /* part += that which has come from the parts that this one joins: updates, and at level 0 couplings A(higher, lower). */
 TRIFOLD_DEVICE void add_passed(Part& part, const trifold_args& args, const Task& task) {
     const int first_row = task.row * edge, first_column = task.column * edge;
-    const auto add = [&](int interval, int which, bool turned) {
+    const auto add = [&](int interval, int which, bool transposed) {
         const real* from = passed_block(args, task.member, interval, which);
         each_element(part, [&](real& value, int r, int c) {
-            value += turned ? from[place_in_block(first_column + c, first_row + r)] : from[place_in_block(first_row + r, first_column + c)];
+            value +=
+                transposed ? from[place_in_block(first_column + c, first_row + r)] : from[place_in_block(first_row + r, first_column + c)];
         });
     };
     if (task.panel == 0) {
