@@ -1,11 +1,23 @@
 #include <fmt/format.h>
 
-#include <array>
 #include <trifold/error.hpp>
-#include <trifold/grid_spec.hpp>
+
+#include "generator/grid/fields.hpp"
 
 namespace trifold {
 namespace {
+
+constexpr Field fields[] = {
+    field<&GridSpec::width>("width", "pixels of a row"),
+    field<&GridSpec::height>("height", "rows of pixels"),
+    field<&GridSpec::precision>("precision", "of all arrays"),
+    field<&GridSpec::matrix>("matrix", "general, or symmetric for a positive definite A"),
+    field<&GridSpec::pivoting>("pivoting", "partial: rows of a general A may be exchanged within a front; none"),
+    field<&GridSpec::boundary>("boundary", "natural, or fixed where the outer ring of b is data"),
+    field<&GridSpec::rhs>("rhs", "right-hand sides solved at once", 1),
+    field<&GridSpec::batch>("batch", "images solved at once", 1),
+    field<&GridSpec::operations>("operations", "calls to come"),
+};
 
 void check_side(std::int64_t pixels, std::string_view side, GridBoundary boundary) {
     const std::int64_t least = boundary == GridBoundary::fixed ? 3 : 2;
@@ -18,30 +30,37 @@ void check_side(std::int64_t pixels, std::string_view side, GridBoundary boundar
 
 }  // namespace
 
-GridOperations all_grid_operations() {
-    return {GridOperation::factor,       GridOperation::solve,    GridOperation::solve_transposed,
-            GridOperation::factor_solve, GridOperation::gradient, GridOperation::refine};
-}
+constinit const Fields grid_fields{"a grid", R"({"family": "grid", "width": 129, "height": 65})", fields};
 
-std::string_view to_string(GridMatrix matrix) { return matrix == GridMatrix::symmetric ? "symmetric" : "general"; }
-std::string_view to_string(GridPivoting pivoting) { return pivoting == GridPivoting::partial ? "partial" : "none"; }
-std::string_view to_string(GridBoundary boundary) { return boundary == GridBoundary::fixed ? "fixed" : "natural"; }
-std::string_view to_string(GridOperation operation) {
-    constexpr std::array<std::string_view, 6> names{"factor", "solve", "solve_transposed", "factor_solve", "gradient", "refine"};
-    return names.at(static_cast<std::size_t>(operation));
-}
+GridOperations all_grid_operations() { return all_values<GridOperation>(); }
+std::string_view to_string(GridMatrix matrix) { return name_of(matrix); }
+std::string_view to_string(GridPivoting pivoting) { return name_of(pivoting); }
+std::string_view to_string(GridBoundary boundary) { return name_of(boundary); }
+std::string_view to_string(GridOperation operation) { return name_of(operation); }
 
 void validate(const GridSpec& spec) {
     check_side(spec.width, "width", spec.boundary);
     check_side(spec.height, "height", spec.boundary);
+    check_ranges(grid_fields, &spec);
     if (spec.precision == Precision::mixed) throw SpecError("grids have no mixed precision yet; give f64, or f32 and refine its solutions");
-    if (spec.rhs < 1) throw SpecError(fmt::format("number of right-hand sides = {} is out of range; give at least 1", spec.rhs));
-    if (spec.batch < 1) throw SpecError(fmt::format("batch capacity {} is out of range; give at least 1", spec.batch));
     if (!spec.operations.contains(GridOperation::factor) && !spec.operations.contains(GridOperation::factor_solve))
         throw SpecError("none of the operations factors; add factor or factor_solve");
     const auto pixels = checked_multiply(spec.width * spec.height, spec.batch, "pixels of all images");
     checked_multiply(pixels, 9 * element_bytes(spec.precision), "size of the stencils in bytes");
     checked_multiply(checked_multiply(pixels, spec.rhs, "size of B"), element_bytes(spec.precision), "size of B in bytes");
+}
+
+nlohmann::json to_json(const GridSpec& spec) {
+    auto tree = to_json(grid_fields, &spec);
+    tree["family"] = "grid";
+    return tree;
+}
+
+GridSpec parse_grid_json(const nlohmann::json& tree) {
+    GridSpec spec;
+    read_json(grid_fields, &spec, tree);
+    validate(spec);
+    return spec;
 }
 
 }  // namespace trifold

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <trifold/error.hpp>
 
+#include "generator/grid/fields.hpp"
 #include "generator/grid/knobs.hpp"
 
 namespace trifold {
@@ -46,17 +46,6 @@ GridOperations grid_operations_named(std::string_view name) {
     throw SpecError(fmt::format("operations are '{}'; give factor or solve", name));
 }
 
-/// "513x257".
-void parse_image_size(std::string_view text, GridSpec& spec) {
-    const auto* const end = text.data() + text.size();
-    const auto width = std::from_chars(text.data(), end, spec.width);
-    if (width.ec == std::errc() && width.ptr != end && *width.ptr == 'x') {
-        const auto height = std::from_chars(width.ptr + 1, end, spec.height);
-        if (height.ec == std::errc() && height.ptr == end) return;
-    }
-    throw SpecError(fmt::format("N is '{}', which is no size of an image; give WIDTHxHEIGHT", text));
-}
-
 }  // namespace
 
 ProblemKey key_of(const GridSpec& spec, const Target& target, int workers) {
@@ -74,8 +63,9 @@ ProblemKey key_of(const GridSpec& spec, const Target& target, int workers) {
 }
 
 GridSpec grid_of(const ProblemKey& key) {
-    GridSpec spec;
-    parse_image_size(key.size, spec);
+    const auto sides = parse_size(key.size, 2, 2);
+    if (sides.empty()) throw SpecError(fmt::format("N is '{}', which is no size of an image; give WIDTHxHEIGHT", key.size));
+    GridSpec spec{.width = sides[0], .height = sides[1]};
     parse_layout_text(key.layout, spec);
     spec.precision = key.precision;
     spec.rhs = key.rhs;

@@ -3,6 +3,8 @@
 #include <trifold/error.hpp>
 #include <trifold/precision.hpp>
 
+#include "generator/program/fields.hpp"
+
 namespace trifold {
 
 std::int64_t checked_multiply(std::int64_t a, std::int64_t b, std::string_view what) {
@@ -19,15 +21,7 @@ std::int64_t checked_add(std::int64_t a, std::int64_t b, std::string_view what) 
 
 std::int64_t element_bytes(Precision precision) { return precision == Precision::f32 ? 4 : 8; }
 
-std::string_view to_string(Precision precision) {
-    return precision == Precision::f32 ? "f32" : precision == Precision::f64 ? "f64" : "mixed";
-}
-
-Precision parse_precision(std::string_view text) {
-    if (text == "f32") return Precision::f32;
-    if (text == "f64") return Precision::f64;
-    if (text == "mixed") return Precision::mixed;
-    throw SpecError(fmt::format("unknown precision '{}'; give f32, f64 or mixed", text));
-}
+std::string_view to_string(Precision precision) { return name_of(precision); }
+Precision parse_precision(std::string_view text) { return value_named<Precision>(text, "precision"); }
 
 }  // namespace trifold

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <trifold/error.hpp>
 
+#include "generator/sparse/fields.hpp"
 #include "generator/sparse/knobs.hpp"
 #include "generator/sparse/layout.hpp"
 
@@ -15,10 +16,10 @@ namespace {
 
 constexpr std::string_view family_name = "sparse", of_mesh = "mesh", of_rows = "rows";
 
-std::vector<std::string_view> words_of(std::string_view text, char separator) {
+std::vector<std::string_view> words_of(std::string_view text) {
     std::vector<std::string_view> words;
     for (;;) {
-        const auto end = text.find(separator);
+        const auto end = text.find(',');
         words.push_back(text.substr(0, end));
         if (end == std::string_view::npos) return words;
         text.remove_prefix(end + 1);
@@ -46,7 +47,7 @@ std::string layout_text(const Problem& problem) {
 
 void parse_layout_text(std::string_view text, Problem& problem) {
     auto& spec = problem.spec;
-    const auto words = words_of(text, ',');
+    const auto words = words_of(text);
     constexpr std::size_t words_of_layout = 4;
     if (words.size() != words_of_layout)
         throw SpecError(fmt::format("layout '{}' has not four words, such as b3,ildu0,bicgstab,mesh7", text));
@@ -68,11 +69,8 @@ std::string size_text(const Sizes& sizes) {
 }
 
 void parse_size_text(std::string_view text, Sizes& sizes) {
-    std::vector<std::int64_t> numbers;
-    for (const auto word : words_of(text, 'x')) numbers.push_back(number_behind(word, ""));
-    constexpr std::size_t sides = 3, counts = 2;
-    if (numbers.size() != (sizes.mesh ? sides : counts))
-        throw SpecError(fmt::format("N is '{}'; give WIDTHxHEIGHTxDEPTH of a mesh, or ROWSxENTRIES", text));
+    const auto numbers = sizes.mesh ? parse_size(text, 3, 3) : parse_size(text, 2, 2);
+    if (numbers.empty()) throw SpecError(fmt::format("N is '{}'; give WIDTHxHEIGHTxDEPTH of a mesh, or ROWSxENTRIES", text));
     if (sizes.mesh) {
         const SparseMesh mesh{numbers[0], numbers[1], numbers[2], sizes.mesh->points};
         sizes = sizes_of(mesh);

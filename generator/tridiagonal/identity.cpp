@@ -1,7 +1,7 @@
 #include "generator/tridiagonal/identity.hpp"
 
 #include "generator/program/sha256.hpp"
-#include "generator/tridiagonal/spec_json.hpp"
+#include "generator/tridiagonal/fields.hpp"
 
 namespace trifold {
 namespace {

@@ -1,12 +1,38 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <trifold/error.hpp>
-#include <trifold/spec.hpp>
+
+#include "generator/tridiagonal/fields.hpp"
 
 namespace trifold {
+
+nlohmann::json encode(const BlockLayout& layout) { return to_json(layout_fields, &layout); }
+void decode(BlockLayout& to, const nlohmann::json& value, const std::string& where) {
+    if (!value.is_object()) throw SpecError(fmt::format("{} is {}, which is no object", where, value.dump()));
+    read_json(layout_fields, &to, value);
+}
+
 namespace {
+
+constexpr Field layout_table[] = {
+    field<&BlockLayout::leading>("leading", "leading dimension of a block"),
+    field<&BlockLayout::stage>("stage", "from one stage to the next; 0: one block for all"),
+    field<&BlockLayout::member>("member", "from one member to the next; 0: shared by all"),
+};
+constexpr Field spec_table[] = {
+    field<&Spec::block>("block", "block size n", 1, max_block),
+    field<&Spec::horizon>("horizon", "number of diagonal blocks N", 1),
+    field<&Spec::precision>("precision", "of all arrays; mixed: factored in f32"),
+    field<&Spec::rhs>("rhs", "right-hand sides m solved at once", 1),
+    field<&Spec::batch>("batch", "systems solved at once", 1),
+    field<&Spec::order>("order", "storage of one block"),
+    field<&Spec::coupling>("coupling", "half that E holds: lower, A(i+1, i), or upper, A(i, i+1)"),
+    field<&Spec::rhs_layout>("rhs_layout", "staged: [batch][N][n][m]; stacked: (N n) by m, column-major"),
+    field<&Spec::d>("d", "strides of D"),
+    field<&Spec::e>("e", "strides of E"),
+    field<&Spec::operations>("operations", "calls to come"),
+};
 
 std::int64_t blocks_extent(const Spec& spec, const Strides& strides, std::int64_t stages, std::int64_t members, std::string_view what) {
     if (stages == 0 || members == 0) return 0;
@@ -45,14 +71,6 @@ void check_layout(const Spec& spec, const BlockLayout& layout, std::int64_t stag
             fmt::format("member stride of {} is {}, so members overlap; give 0 or at least {}", what, strides.member, member_footprint));
 }
 
-constexpr std::array<std::pair<Operation, std::string_view>, 7> operation_names{{{Operation::factor, "factor"},
-                                                                                 {Operation::forward, "forward"},
-                                                                                 {Operation::backward, "backward"},
-                                                                                 {Operation::solve, "solve"},
-                                                                                 {Operation::factor_forward, "factor_forward"},
-                                                                                 {Operation::factor_solve, "factor_solve"},
-                                                                                 {Operation::inverse, "inverse"}}};
-
 void check_operations(const Operations& operations) {
     if (operations.contains(Operation::factor) || operations.contains(Operation::factor_forward) ||
         operations.contains(Operation::factor_solve))
@@ -75,13 +93,11 @@ void check_mixed(const Spec& spec) {
 
 }  // namespace
 
-std::string_view to_string(Operation operation) { return operation_names.at(static_cast<std::size_t>(operation)).second; }
+constinit const Fields layout_fields{"a layout", R"({"leading": 16})", layout_table};
+constinit const Fields spec_fields{"a spec", R"({"block": 12, "horizon": 20})", spec_table};
 
-Operations all_operations() {
-    Operations all;
-    for (const auto& [operation, name] : operation_names) all.insert(operation);
-    return all;
-}
+std::string_view to_string(Operation operation) { return name_of(operation); }
+Operations all_operations() { return all_values<Operation>(); }
 
 Operations usual_operations() {
     auto usual = all_operations();
@@ -95,11 +111,12 @@ Operations parse_operations(std::string_view text) {
     for (std::size_t start = 0; start <= text.size();) {
         const auto end = std::min(text.find(',', start), text.size());
         const auto word = text.substr(start, end - start);
-        const auto found = std::ranges::find(operation_names, word, &std::pair<Operation, std::string_view>::second);
-        if (found == operation_names.end())
+        const auto& names = names_of<Operation>;
+        const auto found = std::ranges::find(names, word);
+        if (found == names.end())
             throw SpecError(
                 fmt::format("unknown operation '{}' in '{}'; give all, or some of {}", word, text, to_string(all_operations())));
-        operations.insert(found->first);
+        operations.insert(static_cast<Operation>(found - names.begin()));
         start = end + 1;
     }
     return operations;
@@ -112,11 +129,7 @@ std::string to_string(const Operations& operations) {
 }
 
 void validate(const Spec& spec) {
-    if (spec.block < 1 || spec.block > max_block)
-        throw SpecError(fmt::format("block size n = {} is out of range; give 1 to {}", spec.block, max_block));
-    if (spec.horizon < 1) throw SpecError(fmt::format("horizon N = {} is out of range; give at least 1", spec.horizon));
-    if (spec.rhs < 1) throw SpecError(fmt::format("number of right-hand sides m = {} is out of range; give at least 1", spec.rhs));
-    if (spec.batch < 1) throw SpecError(fmt::format("batch capacity {} is out of range; give at least 1", spec.batch));
+    check_ranges(spec_fields, &spec);
     check_operations(spec.operations);
     check_mixed(spec);
     check_layout(spec, spec.d, spec.horizon, "D");
@@ -125,6 +138,15 @@ void validate(const Spec& spec) {
     checked_multiply(diagonal_extent(spec, spec.batch), bytes, "size of D in bytes");
     checked_multiply(coupling_extent(spec, spec.batch), bytes, "size of E in bytes");
     checked_multiply(rhs_extent(spec, spec.batch, spec.rhs), bytes, "size of B in bytes");
+}
+
+nlohmann::json to_json(const Spec& spec) { return to_json(spec_fields, &spec); }
+
+Spec parse_spec_json(const nlohmann::json& tree) {
+    Spec spec;
+    read_json(spec_fields, &spec, tree);
+    validate(spec);
+    return spec;
 }
 
 Strides diagonal_strides(const Spec& spec) { return block_strides(spec, spec.d, spec.horizon, "size of D"); }

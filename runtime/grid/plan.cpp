@@ -2,8 +2,8 @@
 
 #include <trifold/error.hpp>
 
+#include "generator/grid/fields.hpp"
 #include "generator/grid/layout.hpp"
-#include "generator/grid/spec_json.hpp"
 #include "runtime/grid/solver_impl.hpp"
 #include "runtime/grid/wisdom.hpp"
 #include "runtime/session/capture.hpp"

@@ -9,7 +9,7 @@
 #include "generator/program/generator_hash.hpp"
 #include "generator/program/sha256.hpp"
 #include "generator/program/templates.hpp"
-#include "generator/sparse/spec_json.hpp"
+#include "generator/sparse/fields.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/switches.hpp"
 #include "runtime/compile/cache.hpp"

@@ -5,9 +5,9 @@
 #include <trifold/error.hpp>
 
 #include "generator/program/knob.hpp"
+#include "generator/sparse/fields.hpp"
 #include "generator/sparse/knobs.hpp"
 #include "generator/sparse/ranks.hpp"
-#include "generator/sparse/spec_json.hpp"
 #include "runtime/device/gpu.hpp"
 #include "runtime/session/agree.hpp"
 #include "runtime/session/capture.hpp"

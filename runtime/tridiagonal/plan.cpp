@@ -3,7 +3,7 @@
 #include <trifold/error.hpp>
 #include <trifold/plan.hpp>
 
-#include "generator/tridiagonal/spec_json.hpp"
+#include "generator/tridiagonal/fields.hpp"
 #include "runtime/session/capture.hpp"
 #include "runtime/tridiagonal/solver_impl.hpp"
 #include "runtime/tridiagonal/wisdom.hpp"

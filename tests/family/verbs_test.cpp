@@ -38,9 +38,9 @@ TEST_CASE("another family in the command's table: trifold solve") {
 TEST_CASE("another family in the command's table: options of the others are refused, and its own without it") {
     const Scratch scratch;
     write_problem(scratch);
-    for (const auto& [arguments, reason] : {std::pair{"--triangular 3 --schedule sequential", "excludes"},
+    for (const auto& [arguments, reason] : {std::pair{"--triangular 3 --schedule sequential", "--schedule is for blocks"},
                                             {"--triangular 3 --matrix symmetric", "--grid"},
-                                            {"--triangular 3 --grid 3x1", "excludes"},
+                                            {"--triangular 3 --grid 3x1", "name two kinds"},
                                             {"--scale 2", "--triangular"},
                                             {"--triangular 4", "but L has shape (3, 3)"}}) {
         const auto ran = run_trifold(scratch.path, fmt::format("solve L.npy x.npy --device cpu {}", arguments));

@@ -9,6 +9,7 @@
 namespace trifold::command {
 namespace {
 
+bool is_given(const CLI::Option* option) { return option != nullptr && option->count() > 0; }
 bool shares(const FamilyVerbs& family, const CLI::Option& option) {
     return std::ranges::find(family.shares, option.get_name()) != family.shares.end();
 }
@@ -35,23 +36,28 @@ void FamilyChoice::own(const FamilyVerbs& family) {
     const auto all = app_.get_options();
     entry(family).own.assign(all.begin() + static_cast<std::ptrdiff_t>(known_), all.end());
     known_ = all.size();
+    for (auto* option : entry(family).own)
+        if (option->get_group() == "Options")
+            option->group(family.option.empty() ? fmt::format("For {}", family.problems)
+                                                : fmt::format("For {}, with {}", family.problems, family.option));
 }
 
-void FamilyChoice::keep_apart() const {
-    for (const auto& named : all_) {
-        if (named.option == nullptr) continue;
-        for (auto* option : named.own) option->needs(named.option);
-        for (const auto& other : all_) {
-            if (&other == &named) continue;
-            if (other.option != nullptr) named.option->excludes(other.option);
-            for (auto* option : other.own)
-                if (!shares(*named.family, *option)) named.option->excludes(option);
-        }
+void FamilyChoice::check() const {
+    const auto& named = all_[chosen()];
+    for (const auto& other : all_) {
+        if (&other == &named) continue;
+        if (is_given(other.option))
+            throw SpecError(
+                fmt::format("{} and {} name two kinds of matrices; give one of them", named.family->option, other.family->option));
+        for (const auto* option : other.own)
+            if (is_given(option) && !shares(*named.family, *option))
+                throw SpecError(fmt::format(
+                    "{} is for {}; leave it out, or {}", option->get_name(), other.family->problems,
+                    other.option == nullptr ? "leave out " + named.family->option : fmt::format("give {} too", other.family->option)));
     }
 }
 
 bool FamilyChoice::is_open() const {
-    const auto is_given = [](const CLI::Option* option) { return option != nullptr && option->count() > 0; };
     return std::ranges::none_of(all_,
                                 [&](const Named& named) { return is_given(named.option) || std::ranges::any_of(named.own, is_given); });
 }
@@ -62,10 +68,8 @@ void FamilyChoice::take(const FamilyVerbs& family, const std::string& size) {
 }
 
 std::size_t FamilyChoice::chosen() const {
-    const auto is_given = [&](const Named& named) {
-        return taken_ != nullptr ? named.family == taken_ : named.option != nullptr && named.option->count() > 0;
-    };
-    auto found = std::ranges::find_if(all_, is_given);
+    const auto is_named = [&](const Named& named) { return taken_ != nullptr ? named.family == taken_ : is_given(named.option); };
+    auto found = std::ranges::find_if(all_, is_named);
     if (found == all_.end()) found = std::ranges::find(all_, nullptr, &Named::option);
     return static_cast<std::size_t>(found - all_.begin());
 }

@@ -69,8 +69,8 @@ class FamilyChoice {
     const std::string& name(const FamilyVerbs& family, bool is_listed);
     /// Gives the family all options that no family owns yet, but for those that were there at the start.
     void own(const FamilyVerbs& family);
-    /// A family's own options need the one that names it, and that one excludes the options of others.
-    void keep_apart() const;
+    /// Throws SpecError where two families are named, or an option is given that is another family's own.
+    void check() const;
     /// No family is named, and no option was given that is one family's own.
     bool is_open() const;
     /// Takes a family that was not named, as if `size` had been given to the option that names it.
@@ -113,9 +113,9 @@ std::function<Result()> by_family(CLI::App& app, Families families, FamilyPart<O
                             : [&app, &row = family, able]() -> Result { refuse_verb(app, row, able); });
         choice->own(family);
     }
-    choice->keep_apart();
     return [choice, parts, look] {
         if (look && choice->is_open()) look(*choice);
+        choice->check();
         return parts[choice->chosen()]();
     };
 }

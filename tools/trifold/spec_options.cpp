@@ -1,5 +1,7 @@
 #include "tools/trifold/spec_options.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <trifold/error.hpp>
 #include <trifold/program.hpp>
@@ -27,6 +29,24 @@ CLI::Validator positive_number() {
 }
 CLI::Validator non_negative_number() {
     return number_that([](double value) { return value >= 0; }, "from 0 on", "NONNEGATIVE");
+}
+
+CLI::Option* add_field(CLI::App& app, const Field& field, void* object, std::string option) {
+    if (option.empty()) option = fmt::format("--{}", field.name);
+    std::ranges::replace(option, '_', '-');
+    const auto add = [&]<class Value>(const Value& otherwise) {
+        const auto set = [=, &field](const Value& value) {
+            try {
+                field.set(object, value, option);
+            } catch (const SpecError& error) {
+                throw CLI::ValidationError(error.what());
+            }
+        };
+        return app.add_option_function<Value>(option, set, std::string(field.about))->default_str(fmt::format("{}", otherwise));
+    };
+    const auto otherwise = field.get(object);
+    if (field.words.empty()) return add(otherwise.get<std::int64_t>());
+    return add(otherwise.get<std::string>());
 }
 
 static std::optional<Device> native_device(const std::string& target) {

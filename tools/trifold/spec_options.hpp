@@ -6,6 +6,8 @@
 #include <trifold/device.hpp>
 #include <trifold/precision.hpp>
 
+#include "generator/program/fields.hpp"
+
 namespace trifold::command {
 
 /// For --workers.
@@ -15,6 +17,9 @@ int all_workers();
 /// For numbers above zero, and from zero on. CLI11's own checks print the largest double in their messages, in 309 digits.
 CLI::Validator positive_number();
 CLI::Validator non_negative_number();
+
+/// An option that sets a field of an object, which lives as long as the options: "--rhs-layout", or as named.
+CLI::Option* add_field(CLI::App& app, const Field& field, void* object, std::string option = {});
 
 /// The target of a text, in which `native` stands for this machine's. Throws SpecError, DeviceError.
 Target target_named(const std::string& text);

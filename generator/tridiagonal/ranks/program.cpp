@@ -10,10 +10,10 @@
 
 #include "generator/program/sha256.hpp"
 #include "generator/tridiagonal/emit.hpp"
+#include "generator/tridiagonal/fields.hpp"
 #include "generator/tridiagonal/identity.hpp"
 #include "generator/tridiagonal/ranks/parts.hpp"
 #include "generator/tridiagonal/ranks/tree.hpp"
-#include "generator/tridiagonal/spec_json.hpp"
 #include "generator/tridiagonal/variant.hpp"
 
 namespace trifold {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <trifold/version.h>
 
-#include "generator/tridiagonal/spec_json.hpp"
+#include "generator/tridiagonal/fields.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/session/agree.hpp"
 

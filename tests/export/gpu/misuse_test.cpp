@@ -161,7 +161,7 @@ TEST_CASE(EXPORT_BACKEND " export: requests that cannot be met") {
            "horizon N = 2147483648 is out of range for export");
     refuse(changed([](auto& request) { request.prefix = "9lives"; }), "cannot begin the names");
     refuse(changed([](auto& request) { request.tuning.schedule = "sideways"; }), "sideways");
-    refuse(changed([](auto& request) { request.spec.block = 0; }), "block size n = 0");
+    refuse(changed([](auto& request) { request.spec.block = 0; }), "block = 0");
     const auto request = gpu_request(small, "sequential");
     CHECK_THROWS_WITH_AS(export_gpu_project(request, {{}, {}}), doctest::Contains("2 compiled kernels were given for 1 targets"),
                          SpecError);

@@ -10,7 +10,7 @@
 #include <thread>
 #include <trifold/trifold.hpp>
 
-#include "generator/tridiagonal/spec_json.hpp"
+#include "generator/tridiagonal/fields.hpp"
 #include "runtime/base/files.hpp"
 #include "tests/runtime/tridiagonal/fixture.hpp"
 #include "tests/support/capture_file.hpp"

@@ -188,13 +188,13 @@ TEST_CASE("bad input: sizes of zero, and absurd ones") {
     check(files, "solve A.mtx b.mtx --block -1", 2, "n = -1 is out of range");
     check(files, "solve A.mtx b.mtx --block 1000000000000", 2, "n = 1000000000000 is out of range");
     for (const auto* verb : {"generate -o out", "explain"}) {
-        check(files, fmt::format("{} --horizon 4", verb), 2, "n = 0 is out of range; give 1 to 1024");
-        check(files, fmt::format("{} --block 1025 --horizon 4", verb), 2, "n = 1025 is out of range");
-        check(files, fmt::format("{} --block 4", verb), 2, "N = 0 is out of range");
-        check(files, fmt::format("{} --block 4 --horizon -1", verb), 2, "N = -1 is out of range");
+        check(files, fmt::format("{} --horizon 4", verb), 2, "block = 0 is out of range; give 1 to 1024");
+        check(files, fmt::format("{} --block 1025 --horizon 4", verb), 2, "block = 1025 is out of range");
+        check(files, fmt::format("{} --block 4", verb), 2, "horizon = 0 is out of range");
+        check(files, fmt::format("{} --block 4 --horizon -1", verb), 2, "horizon = -1 is out of range");
         check(files, fmt::format("{} --block 1024 --horizon 9223372036854775807", verb), 2, "too large for a 64-bit size");
         check(files, fmt::format("{} --block 4 --horizon 4 --batch 9223372036854775807", verb), 2, "too large for a 64-bit size");
-        check(files, fmt::format("{} --block 4 --horizon 4 --rhs 0", verb), 2, "m = 0 is out of range");
+        check(files, fmt::format("{} --block 4 --horizon 4 --rhs 0", verb), 2, "rhs = 0 is out of range");
     }
     check(files, "problem socu --block 1024 --horizon 9223372036854775807", 2, "too large");
     check(files, "problem socu --block 0 --horizon 4", 2, "out of range");

@@ -93,8 +93,8 @@ TEST_CASE("export: bad input for a GPU") {
     check(scratch, size + "--target cuda:sm_87 --variant best", "unknown variant 'best'");
     check(scratch, size + "--target cuda:sm_87 --batch 0", "batch");
     check(scratch, size + "--target cuda:sm_87 --prefix 9lives", "cannot begin the names");
-    check(scratch, "--block 4 --target cuda:sm_87", "horizon N = 0 is out of range");
-    check(scratch, "--block 1025 --horizon 4 --target cuda:sm_87", "n = 1025 is out of range");
+    check(scratch, "--block 4 --target cuda:sm_87", "horizon = 0 is out of range");
+    check(scratch, "--block 1025 --horizon 4 --target cuda:sm_87", "block = 1025 is out of range");
     check(scratch, size + "--target cuda:sm_87 --data a b c", "are for c99 targets");
     check(scratch, size + "--target cuda:sm_87 --prefactored a b", "are for c99 targets");
     check(scratch, size + "--target hip:gfx942 --shift 1", "are for c99 targets");

@@ -122,10 +122,10 @@ TEST_CASE("export: a matrix factored ahead that is singular to the precision is 
 TEST_CASE("export: bad input") {
     const Scratch scratch;
     write_problem(scratch, 1);
-    check(scratch, "", "block size n = 0 is out of range");
-    check(scratch, "--block 12", "horizon N = 0 is out of range");
+    check(scratch, "", "block = 0 is out of range");
+    check(scratch, "--block 12", "horizon = 0 is out of range");
     check(scratch, "--block 65 --horizon 2", "n = 65 is out of range for export; give 1 to 64");
-    check(scratch, "--block 12 --horizon -3", "horizon N = -3");
+    check(scratch, "--block 12 --horizon -3", "horizon = -3");
     check(scratch, "--block 64 --horizon 1000000", "D reaches over 4096000000 elements");
     check(scratch, "--block 64 --horizon 40000",
           "the workspace takes 2621407264 bytes; an exported solver has at most 2147483647; give fewer");

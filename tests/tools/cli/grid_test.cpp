@@ -155,13 +155,13 @@ TEST_CASE("solve --grid: what is wrong is named") {
     refused("solve A.mtx b.mtx --grid 8x7", "A is 63 by 63, and an image of 8x7 has 56 pixels");
     refused("solve A.mtx b.mtx --grid 9by7", "give WIDTHxHEIGHT");
     refused("solve A.mtx b.mtx b.mtx --grid 9x7", "3 files were given");
-    refused("solve A.mtx b.mtx --grid 9x7 --schedule sequential", "excludes");
+    refused("solve A.mtx b.mtx --grid 9x7 --schedule sequential", "--schedule is for blocks; leave it out, or leave out --grid");
     refused("solve A.mtx b.mtx --matrix symmetric", "--grid");
     refused("problem grid-poisson --grid 1x9", "1 pixel");
     refused("problem grid-lines --grid 9x9", "give one of grid-poisson");
     refused("problem socu", "needs --block and --horizon");
-    refused("problem grid-poisson --grid 9x9 --block 3", "excludes");
-    refused("explain --grid 9x9 --schedule sequential", "excludes");
+    refused("problem grid-poisson --grid 9x9 --block 3", "--block is for blocks");
+    refused("explain --grid 9x9 --schedule sequential", "--schedule is for blocks; leave it out, or leave out --grid");
     refused("explain --block 3 --horizon 4 --boundary fixed", "--grid");
     refused("export --grid 9x9", "export has no images yet; it takes blocks");
     auto singular = system;

@@ -153,9 +153,9 @@ TEST_CASE("solve --iterative: what cannot be solved, and what cannot be asked") 
           {"--iterative --partition three.mtx", "'three.mtx' holds more than whole numbers"},
           {"--iterative --shift -1", "shift = -1 is out of range; give a number from 0 on"},
           {"--iterative --sparse-variant sweeps:tile_scalars=5", "knob tile_scalars of variant 'sweeps' cannot be 5; give one of"},
-          {"--iterative --preconditioner ilut", "unknown preconditioner 'ilut'; give one of none, jacobi"},
-          {"--iterative --grid 23x19", "excludes"},
-          {"--method cg", "requires --iterative"}}) {
+          {"--iterative --preconditioner ilut", "--preconditioner is \"ilut\"; give none, jacobi"},
+          {"--iterative --grid 23x19", "name two kinds of matrices"},
+          {"--method cg", "--method is for sparse systems; leave it out, or give --iterative too"}}) {
         CAPTURE(arguments);
         const auto ran = run_trifold(scratch.path, fmt::format("solve A.mtx b.mtx {} --device cpu", arguments));
         CHECK(ran.status == 2);
@@ -354,7 +354,7 @@ TEST_CASE("problem --iterative: files that solve finds to be sparse, and solves"
     CHECK(first == std::vector{scratch.read("A.mtx"), scratch.read("b.mtx")});
     for (const auto& [arguments, message] :
          {std::pair{"sparse-rock --iterative", "give --mesh, such as 60x220x85"},
-          {"sparse-rock --mesh 3x3", "--mesh requires --iterative"},
+          {"sparse-rock --mesh 3x3", "--mesh is for sparse systems"},
           {"sparse-wood --iterative --mesh 3x3", "unknown problem 'sparse-wood'; give one of sparse-lap"},
           {"sparse-rock --iterative --mesh 3", "'3' is no number of cells"},
           {"sparse-rock --iterative --mesh 3x3 --batch 2", "hold one system"},
@@ -387,8 +387,9 @@ TEST_CASE("generate --iterative: sources that do not depend on the number of sub
     for (const std::string name : small.at("files").at("source")) CHECK(scratch.read("small/" + name) == scratch.read("large/" + name));
     CHECK(scratch.read("small/program.json") != scratch.read("large/program.json"));
     CHECK(generate("--mesh 8x8x8 --binaries -o cpu").at("files").at("binary").size() == 1);
-    for (const auto& [arguments, message] :
-         {std::pair{"", "give --mesh, such as 128x128x128"}, {"--mesh 8x8 --rhs 9", "rhs = 9"}, {"--mesh 8x8 --horizon 4", "excludes"}}) {
+    for (const auto& [arguments, message] : {std::pair{"", "give --mesh, such as 128x128x128"},
+                                             {"--mesh 8x8 --rhs 9", "rhs = 9"},
+                                             {"--mesh 8x8 --horizon 4", "--horizon is for blocks"}}) {
         CAPTURE(arguments);
         const auto ran = run_trifold(scratch.path, fmt::format("generate --iterative {}", arguments));
         INFO(ran.err);

@@ -7,7 +7,7 @@
 #include <limits>
 #include <trifold/error.hpp>
 
-#include "generator/sparse/spec_json.hpp"
+#include "generator/sparse/fields.hpp"
 #include "tools/tune/grid/family.hpp"
 #include "tools/tune/sparse/family.hpp"
 #include "tools/tune/tridiagonal/family.hpp"

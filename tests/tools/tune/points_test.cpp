@@ -7,8 +7,8 @@
 #include <trifold/error.hpp>
 #include <trifold/trifold.hpp>
 
-#include "generator/sparse/spec_json.hpp"
-#include "generator/tridiagonal/spec_json.hpp"
+#include "generator/sparse/fields.hpp"
+#include "generator/tridiagonal/fields.hpp"
 #include "tests/support/capture_file.hpp"
 #include "tests/tools/tune/records.hpp"
 #include "tools/formats/file.hpp"
@@ -100,7 +100,7 @@ TEST_CASE("points of options: every combination once, the last fastest, of all t
 
 TEST_CASE("points of options: what is no problem is named, and there may be too many") {
     for (const auto& [words, message] : std::vector<std::pair<std::vector<std::string>, std::string>>{
-             {{"--block", "4,2000", "--horizon", "16"}, "cannot be tuned: block size"},
+             {{"--block", "4,2000", "--horizon", "16"}, "cannot be tuned: block = 2000"},
              {{"--block", "4", "--horizon", "16", "--precision", "mixed", "--operation", "inverse"}, "mixed"},
              {{"--block", "4", "--horizon", "16", "--precision", "f16"}, "f16"},
              {{"--block", "4", "--horizon", "16", "--operation", "fly"}, "fly"},
@@ -143,7 +143,7 @@ TEST_CASE("what is wrong with a line of a spec, and where") {
     for (const auto& [line, what] :
          {std::pair{"{\"block\": 12", "parse error"},
           {"[]", "no JSON object"},
-          {"{}", "block size"},
+          {"{}", "block = "},
           {"{\"block\": 12, \"horizon\": 20, \"size\": 1}", "a spec has no 'size'"},
           {"{\"block\": 12, \"horizon\": 20, \"objective\": \"fly\"}", "fly"},
           {"{\"block\": 12, \"horizon\": 20, \"objective\": 3}", "no text"},

@@ -10,7 +10,7 @@ namespace trifold::command {
 
 /// Options of a command line that describe A, without the size of an image.
 struct GridMatrixOptions {
-    std::string matrix = "general", boundary = "natural", variant = GridTuning().variant;
+    std::string variant = GridTuning().variant;
     void add_to(CLI::App& app);
     /// For verbs that show or write kernels.
     void add_variant(CLI::App& app);
@@ -21,6 +21,9 @@ struct GridMatrixOptions {
     GridSpec spec(const std::string& size) const;
     /// With precision, right-hand sides and batch.
     GridSpec spec(const std::string& size, const SpecOptions& common) const;
+
+  private:
+    GridSpec spec_;
 };
 
 /// "129x65". Throws SpecError.

@@ -248,7 +248,7 @@ Report run(const SolveOptions& options, const GridSolveOptions& own, const std::
 std::function<Report()> grid_solve(CLI::App& app, const SolveOptions& options, const std::string& size) {
     const auto own = std::make_shared<GridSolveOptions>();
     own->matrix.add_to(app);
-    app.add_option("--refine", own->refine, "With --grid: steps of iterative refinement, which make up for growth and for f32")
+    app.add_option("--refine", own->refine, "Steps of iterative refinement, which make up for growth and for f32")
         ->check(CLI::Range(0, 10))
         ->capture_default_str();
     return [own, &options, &size] { return run(options, *own, size); };

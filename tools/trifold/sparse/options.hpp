@@ -11,15 +11,15 @@ namespace trifold::command {
 
 /// Options that describe a sparse system, without its files.
 struct SparseMatrixOptions {
-    std::string preconditioner = "ildu0", method = "bicgstab", partition = "automatic", mesh, variant = "auto";
-    std::int64_t restart = 30, rows = 0;
+    std::string partition = "automatic", mesh, variant = "auto";
+    std::int64_t rows = 0;
     int points = 7;
     void add_to(CLI::App& app);
     void add_variant(CLI::App& app);
     /// For verbs to which a mesh is all that they know of A.
     void add_points(CLI::App& app);
-    /// Without block, precision and sizes. Throws SpecError.
-    SparseSpec spec() const;
+    /// Without block, precision and sizes.
+    SparseSpec spec() const { return spec_; }
     /// With them. Throws SpecError.
     SparseSpec spec(const CLI::App& app, const SpecOptions& common) const;
     /// The mesh that was named. Throws SpecError where its text is none.
@@ -27,6 +27,9 @@ struct SparseMatrixOptions {
     /// Boxes ("16x16x8") need --mesh; other words are names, and what is none of these a file with the subdomain of each row. Throws
     /// SpecError, InputError.
     SparsePartition parts(bool is_mesh) const;
+
+  private:
+    SparseSpec spec_;
 };
 
 /// --block, which blocks have too; where it was not given what a look at A found, or 1.

@@ -35,7 +35,7 @@ std::vector<File> make_files(const CLI::App& app, const ProblemOptions& options,
 
 std::function<std::vector<File>()> sparse_problem(CLI::App& app, const ProblemOptions& options, const std::string&) {
     const auto mesh = std::make_shared<std::string>();
-    app.add_option("--mesh", *mesh, "With --iterative: cells of the problem, such as 60x220x85; points of sparse-convection, 700x700");
+    app.add_option("--mesh", *mesh, "Cells of the problem, such as 60x220x85; points of sparse-convection, 700x700");
     return [mesh, &app, &options] { return make_files(app, options, *mesh); };
 }
 

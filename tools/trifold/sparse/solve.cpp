@@ -248,10 +248,10 @@ std::function<Report()> sparse_solve(CLI::App& app, const SolveOptions& options,
     own->matrix.add_to(app);
     own->matrix.add_variant(app);
     app.add_option("--shift", own->shift,
-                   "With --iterative: what is added to the diagonals of pivot blocks, over their largest entry, where they are singular")
+                   "What is added to the diagonals of pivot blocks, over their largest entry, where they are singular")
         ->capture_default_str();
-    app.add_option("--iterations", own->iterations, "With --iterative: the most that are made")->capture_default_str();
-    app.add_option("--plot", own->plot, "With --iterative: where a picture of the residual after each iteration goes, as SVG");
+    app.add_option("--iterations", own->iterations, "The most that are made")->capture_default_str();
+    app.add_option("--plot", own->plot, "Where a picture of the residual after each iteration goes, as SVG");
     return [own, &app, &options, &found_block] { return run(app, options, *own, found_block); };
 }
 

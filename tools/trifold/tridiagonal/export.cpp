@@ -19,13 +19,13 @@ namespace {
 struct BlockExportOptions {
     explicit BlockExportOptions(const ExportOptions& common) : all(common) {}
     const ExportOptions& all;
-    std::int64_t block = 0, horizon = 0, rhs = 0;  // 0: not given
+    std::int64_t rhs = 0;  // 0: not given, as block and horizon of the Spec
     std::string schedule, factorization = "llt", optimize = "speed";
     std::int64_t corrections = 0;
     std::vector<std::string> data, prefactored;
     std::vector<std::string> shifts;
     bool accept_nearly_singular = false;
-    LayoutOptions layout;
+    Spec spec;
     GpuExportOptions gpu;
 };
 
@@ -74,12 +74,9 @@ Prefactored read_prefactored(const BlockExportOptions& options, Spec& spec) {
 }
 
 Spec spec_of(const BlockExportOptions& options) {
-    Spec spec;
-    spec.block = options.block;
-    spec.horizon = options.horizon;
+    auto spec = options.spec;
     spec.rhs = options.rhs == 0 ? 1 : options.rhs;
     spec.precision = parse_precision(options.all.precision);
-    options.layout.apply(spec);
     return spec;
 }
 
@@ -131,8 +128,8 @@ std::vector<ExportedFile> run(const BlockExportOptions& options) {
 
 std::function<std::vector<ExportedFile>()> tridiagonal_export(CLI::App& app, const ExportOptions& common, const std::string&) {
     const auto options = std::make_shared<BlockExportOptions>(common);
-    app.add_option("--block", options->block, "Block size n, 1 to 64; for a GPU to 1024");
-    app.add_option("--horizon", options->horizon, "Number of diagonal blocks N");
+    app.add_option("--block", options->spec.block, "Block size n, 1 to 64; for a GPU to 1024");
+    app.add_option("--horizon", options->spec.horizon, "Number of diagonal blocks N");
     app.add_option("--rhs", options->rhs, "Right-hand sides m solved at once; otherwise those of --data, or 1")->check(positive_number());
     app.add_option("--data", options->data, "A problem to bake in for the example: D.npy E.npy b.npy, or A.mtx b.mtx")->expected(2, 3);
     app.add_option("--prefactored", options->prefactored,
@@ -153,7 +150,7 @@ std::function<std::vector<ExportedFile>()> tridiagonal_export(CLI::App& app, con
     app.add_option("--refine", options->corrections,
                    "Of c99: a call that solves and then corrects X so many times, residuals in twice the precision")
         ->check(CLI::Range(std::int64_t{0}, max_corrections));
-    options->layout.add_to(app);
+    add_layout(app, options->spec);
     options->gpu.add_to(app);
     app.footer("The README written beside the code says how to build, run and call it.");
     return [options] { return run(*options); };

@@ -6,16 +6,8 @@
 
 namespace trifold::command {
 
-/// Placement of the caller's arrays as command-line options.
-class LayoutOptions {
-  public:
-    void add_to(CLI::App& app);
-    void apply(Spec& spec) const;
-
-  private:
-    std::string order_ = "row-major", coupling_ = "lower", rhs_layout_ = "staged";
-    BlockLayout d_, e_;
-};
+/// Options that say where the caller's arrays lie; the Spec lives as long as they do.
+void add_layout(CLI::App& app, Spec& spec);
 
 /// The inputs of the generator that blocks alone have.
 class BlockOptions {
@@ -23,7 +15,7 @@ class BlockOptions {
     explicit BlockOptions(const SpecOptions& common) : common_(common) {}
     void add_to(CLI::App& app);
     /// True when any size was given.
-    bool has_sizes() const { return block_ != 0 || horizon_ != 0; }
+    bool has_sizes() const { return spec_.block != 0 || spec_.horizon != 0; }
     Operations operations() const { return parse_operations(operations_); }
     /// Throws SpecError when a size is missing.
     Spec spec() const;
@@ -33,10 +25,9 @@ class BlockOptions {
 
   private:
     const SpecOptions& common_;
-    std::int64_t block_ = 0, horizon_ = 0;
+    Spec spec_;
     bool any_size_ = false;
     std::string schedule_ = Tuning().schedule, variant_ = Tuning().variant, device_name_, operations_ = to_string(usual_operations());
-    LayoutOptions layout_;
 };
 
 }  // namespace trifold::command

@@ -5,8 +5,8 @@
 #include <charconv>
 #include <trifold/error.hpp>
 
+#include "generator/grid/fields.hpp"
 #include "generator/grid/knobs.hpp"
-#include "generator/grid/spec_json.hpp"
 #include "generator/grid/wisdom.hpp"
 
 namespace trifold::tune::grid {

@@ -6,9 +6,9 @@
 #include <mutex>
 #include <trifold/error.hpp>
 
+#include "generator/sparse/fields.hpp"
 #include "generator/sparse/generate.hpp"
 #include "generator/sparse/knobs.hpp"
-#include "generator/sparse/spec_json.hpp"
 #include "runtime/sparse/partition.hpp"
 
 namespace trifold::tune::sparse {

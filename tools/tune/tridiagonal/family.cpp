@@ -4,7 +4,7 @@
 #include <trifold/error.hpp>
 
 #include "generator/tridiagonal/design.hpp"
-#include "generator/tridiagonal/spec_json.hpp"
+#include "generator/tridiagonal/fields.hpp"
 #include "generator/tridiagonal/variant.hpp"
 #include "generator/tridiagonal/wisdom.hpp"
 

@@ -1,0 +1,87 @@
+#include "generator/program/fields.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <trifold/error.hpp>
+
+namespace trifold {
+namespace {
+
+/// "f32, f64 or mixed".
+std::string choice_of(std::span<const std::string_view> names) {
+    if (names.size() < 2) return fmt::format("{}", fmt::join(names, ""));
+    return fmt::format("{} or {}", fmt::join(names.first(names.size() - 1), ", "), names.back());
+}
+
+}  // namespace
+
+std::size_t place_of(std::string_view name, std::span<const std::string_view> names, std::string_view what) {
+    const auto found = std::ranges::find(names, name);
+    if (found == names.end()) throw SpecError(fmt::format("unknown {} '{}'; give {}", what, name, choice_of(names)));
+    return static_cast<std::size_t>(found - names.begin());
+}
+
+const Field& Fields::operator[](std::string_view name) const {
+    const auto found = std::ranges::find(all, name, &Field::name);
+    if (found == all.end()) throw SpecError(fmt::format("{} has no '{}'", thing, name));
+    return *found;
+}
+
+nlohmann::json to_json(const Fields& fields, const void* object) {
+    auto tree = nlohmann::json::object();
+    for (const auto& field : fields.all) tree[std::string(field.name)] = field.get(object);
+    return tree;
+}
+
+void read_json(const Fields& fields, void* object, const nlohmann::json& tree) {
+    if (!tree.is_object()) throw SpecError(fmt::format("{} is an object such as {}, not {}", fields.thing, fields.example, tree.dump()));
+    for (const auto& [name, value] : tree.items())
+        if (name != "family") fields[name].set(object, value, fmt::format("'{}' of {}", name, fields.thing));
+}
+
+void check_ranges(const Fields& fields, const void* object) {
+    for (const auto& field : fields.all) {
+        const auto value = field.get(object);
+        if (!value.is_number() || (value >= field.least && value <= field.most)) continue;
+        const bool is_bounded = field.most != std::numeric_limits<std::int64_t>::max();
+        throw SpecError(
+            fmt::format("{} = {} is out of range; give {}", field.name, value.dump(),
+                        is_bounded ? fmt::format("{} to {}", field.least, field.most) : fmt::format("at least {}", field.least)));
+    }
+}
+
+std::vector<std::int64_t> parse_size(std::string_view text, std::size_t least, std::size_t most) {
+    std::vector<std::int64_t> numbers;
+    for (const auto *at = text.data(), *const end = at + text.size(); numbers.size() < most; ++at) {
+        const auto [behind, error] = std::from_chars(at, end, numbers.emplace_back());
+        if (error != std::errc()) break;
+        if (behind == end && numbers.size() >= least) return numbers;
+        if (behind == end || *behind != 'x') break;
+        at = behind;
+    }
+    return {};
+}
+
+namespace field_values {
+
+std::int64_t whole_number(const nlohmann::json& value, const std::string& where) {
+    if (!value.is_number_integer()) throw SpecError(fmt::format("{} is {}, which is no whole number", where, value.dump()));
+    return value.get<std::int64_t>();
+}
+
+std::size_t word(const nlohmann::json& value, std::span<const std::string_view> words, const std::string& where) {
+    const auto found = value.is_string() ? std::ranges::find(words, value.get<std::string>()) : words.end();
+    if (found == words.end()) throw SpecError(fmt::format("{} is {}; give {}", where, value.dump(), choice_of(words)));
+    return static_cast<std::size_t>(found - words.begin());
+}
+
+const nlohmann::json& list(const nlohmann::json& value, const std::string& where) {
+    if (!value.is_array()) throw SpecError(fmt::format("{} is {}, which is no list", where, value.dump()));
+    return value;
+}
+
+}  // namespace field_values
+}  // namespace trifold

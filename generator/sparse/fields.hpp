@@ -1,0 +1,33 @@
+#pragma once
+#include <trifold/sparse_spec.hpp>
+
+#include "generator/program/fields.hpp"
+#include "generator/sparse/wisdom.hpp"
+
+namespace trifold {
+
+template <>
+inline constexpr std::array<std::string_view, 7> names_of<SparsePreconditioner>{"none", "jacobi", "dilu", "ic0", "ildu0", "ildu1", "ildu2"};
+template <>
+inline constexpr std::array<std::string_view, 3> names_of<SparseMethod>{"bicgstab", "cg", "gmres"};
+template <>
+inline constexpr std::array<std::string_view, 7> names_of<SparseOperation>{"apply", "apply_transposed", "multiply", "multiply_transposed",
+                                                                           "solve", "solve_transposed", "gradient"};
+template <>
+inline constexpr std::array<std::string_view, 6> names_of<SparsePartitioning>{"automatic", "box", "metis", "greedy", "given", "whole"};
+
+extern const Fields sparse_fields;  ///< of a SparseSpec
+
+namespace sparse {
+
+/// Every field of a SparseSpec, "family", and the sizes of the pattern: its rows and entries, and of a mesh "128x128x64" and its points.
+/// The same text for the same problem. `update` is among the operations.
+nlohmann::json to_json(const Problem& problem);
+/// The reverse. What is left out has its default; a name that no problem has is an error. Throws SpecError with what is wrong.
+Problem parse_sparse_json(const nlohmann::json& json);
+
+/// "128x128x64", or "512x512". Throws SpecError.
+SparseMesh parse_mesh(std::string_view text, int points);
+
+}  // namespace sparse
+}  // namespace trifold
