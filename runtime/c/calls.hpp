@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
+#include <set>
 #include <span>
 #include <trifold/device.hpp>
 #include <trifold/error.hpp>
@@ -13,11 +15,15 @@
 #include <trifold/transport.hpp>
 #include <vector>
 
+#include "generator/program/fields.hpp"
+
 /// Helpers that the functions of trifold.h have in common.
 namespace trifold::c {
 
 /// The code of the exception that is being handled, whose text is remembered for trifold_last_error().
 trifold_code code_of(const std::exception_ptr& thrown) noexcept;
+
+Executor executor_of(trifold_executor executor, void* user);
 
 /// Runs the body; exceptions become codes.
 template <class Body>
@@ -59,6 +65,42 @@ void copy_out(const std::vector<From>& values, To* out, std::int64_t capacity, s
     std::transform(values.begin(), values.end(), out, convert);
 }
 
+/// Bit k of a set is its enum's value k.
+template <class Value>
+std::set<Value> values_of(std::uint64_t bits, const char* like) {
+    std::set<Value> result;
+    for (const auto value : all_values<Value>()) {
+        const auto bit = std::uint64_t{1} << static_cast<int>(value);
+        if ((bits & bit) != 0) result.insert(value);
+        bits &= ~bit;
+    }
+    if (bits != 0) throw SpecError(fmt::format("operations has the unknown bits {:#x}; give {} and its like", bits, like));
+    return result;
+}
+
+/// Makes what a handle holds.
+template <class Handle, class Make>
+trifold_code create(Handle** to, const char* what, Make make) {
+    return guarded([&] {
+        given(to, what) = nullptr;
+        *to = new Handle{make()};
+    });
+}
+/// A call of a solver that returns nothing.
+template <class Handle, class Call, class... Argument>
+trifold_code call_on(Handle* handle, Call call, Argument... argument) {
+    return guarded([&] { std::invoke(call, given(handle, "the solver").solver, argument...); });
+}
+/// Copies what a solver says of its last call.
+template <class Handle, class Read, class To, class Convert = std::identity>
+trifold_code read(Handle* handle, Read values, To* out, std::int64_t capacity, std::int64_t* count, Convert convert = {}) {
+    return guarded([&] { copy_out(std::invoke(values, given(handle, "the solver").solver), out, capacity, count, convert); });
+}
+template <class Handle>
+trifold_code set_executor(Handle* handle, trifold_executor executor, void* user) {
+    return guarded([&] { given(handle, "the solver").solver.set_executor(executor_of(executor, user)); });
+}
+
 /// An array of a call: of that size in host memory, where a null pointer is none. In device memory the solver looks at pointers itself.
 template <class Real, class Pointer>
 std::span<Real> array_of(const trifold_call& call, Pointer* array, std::int64_t size) {
@@ -94,7 +136,6 @@ Tuning tuning_of(const trifold_tuning* given_tuning);
 trifold_outcome outcome_of(const Outcome& outcome);
 trifold_refinement refinement_of(const Refinement& refined);
 
-Executor executor_of(trifold_executor executor, void* user);
 /// The caller's functions; on GPUs NCCL, where they carry what it needs to begin.
 std::shared_ptr<Transport> transport_of(const trifold_transport& functions, const Device& device);
 

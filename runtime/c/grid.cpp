@@ -6,6 +6,7 @@
 #include <span>
 #include <trifold/trifold.hpp>
 
+#include "generator/grid/fields.hpp"
 #include "runtime/c/calls.hpp"
 
 using namespace trifold;
@@ -21,18 +22,6 @@ struct trifold_grid_solver {
 
 namespace {
 
-/// Bit k is GridOperation k.
-GridOperations grid_operations_of(std::uint64_t bits) {
-    GridOperations result;
-    for (const auto operation : all_grid_operations()) {
-        const auto bit = std::uint64_t{1} << static_cast<int>(operation);
-        if ((bits & bit) != 0) result.insert(operation);
-        bits &= ~bit;
-    }
-    if (bits != 0) throw SpecError(fmt::format("operations has the unknown bits {:#x}; give TRIFOLD_GRID_FACTOR and its like", bits));
-    return result;
-}
-
 GridSpec grid_spec_of(const trifold_grid_spec& given_spec) {
     const auto& s = initialized(&given_spec, "trifold_grid_spec");
     GridSpec spec{.width = s.width, .height = s.height};
@@ -42,7 +31,7 @@ GridSpec grid_spec_of(const trifold_grid_spec& given_spec) {
     spec.boundary = choice<GridBoundary>(s.boundary, TRIFOLD_GRID_FIXED, "boundary");
     spec.rhs = s.rhs;
     spec.batch = s.batch;
-    spec.operations = grid_operations_of(s.operations);
+    spec.operations = values_of<GridOperation>(s.operations, "TRIFOLD_GRID_FACTOR");
     return spec;
 }
 
@@ -65,7 +54,7 @@ struct GridArrays {
 constexpr GridArrays grid_arrays[]{{1, 0}, {1, 1}, {1, 1}, {2, 1}, {2, 2}, {2, 1}};
 
 void run_grid(GridSolver& solver, const trifold_call& call) {
-    const auto operations = call.operation > 0 ? grid_operations_of(static_cast<std::uint64_t>(call.operation)) : GridOperations{};
+    const auto operations = call.operation > 0 ? values_of<GridOperation>(call.operation, "TRIFOLD_GRID_FACTOR") : GridOperations{};
     if (operations.size() != 1) refuse_operation(call, "TRIFOLD_GRID_FACTOR");
     const auto operation = *operations.begin();
     const auto [in, out] = grid_arrays[static_cast<int>(operation)];
@@ -117,10 +106,8 @@ void trifold_grid_options_init(trifold_grid_options* options) {
 
 trifold_code trifold_grid_plan_create(const trifold_grid_spec* spec, const char* device, const trifold_grid_tuning* tuning,
                                       trifold_grid_plan** plan) {
-    return guarded([&] {
-        given(plan, "where to put the plan") = nullptr;
-        const auto wanted = grid_spec_of(given(spec, "the spec"));
-        *plan = new trifold_grid_plan{{wanted, Device::parse(&given(device, "the device's name")), grid_tuning_of(tuning)}};
+    return create(plan, "where to put the plan", [&] {
+        return GridPlan(grid_spec_of(given(spec, "the spec")), Device::parse(&given(device, "the device's name")), grid_tuning_of(tuning));
     });
 }
 void trifold_grid_plan_destroy(trifold_grid_plan* plan) { delete plan; }
@@ -129,25 +116,17 @@ std::int64_t trifold_grid_plan_workspace_bytes(const trifold_grid_plan* plan) {
 }
 
 trifold_code trifold_grid_solver_create(const trifold_grid_plan* plan, trifold_grid_solver** solver) {
-    return guarded([&] {
-        given(solver, "where to put the solver") = nullptr;
-        *solver = new trifold_grid_solver{GridSolver(given(plan, "the plan").plan)};
-    });
+    return create(solver, "where to put the solver", [&] { return GridSolver(given(plan, "the plan").plan); });
 }
 trifold_code trifold_grid_solver_create_in(const trifold_grid_plan* plan, void* workspace, std::int64_t bytes,
                                            trifold_grid_solver** solver) {
-    return guarded([&] {
-        given(solver, "where to put the solver") = nullptr;
-        *solver = new trifold_grid_solver{GridSolver(given(plan, "the plan").plan, workspace, bytes)};
-    });
+    return create(solver, "where to put the solver", [&] { return GridSolver(given(plan, "the plan").plan, workspace, bytes); });
 }
-trifold_code trifold_grid_synchronize(trifold_grid_solver* solver) {
-    return guarded([&] { given(solver, "the solver").solver.synchronize(); });
-}
+trifold_code trifold_grid_synchronize(trifold_grid_solver* solver) { return call_on(solver, &GridSolver::synchronize); }
 void trifold_grid_solver_destroy(trifold_grid_solver* solver) { delete solver; }
 
 trifold_code trifold_grid_solver_set_executor(trifold_grid_solver* solver, trifold_executor executor, void* user) {
-    return guarded([&] { given(solver, "the solver").solver.set_executor(executor_of(executor, user)); });
+    return set_executor(solver, executor, user);
 }
 
 trifold_code trifold_grid_run(trifold_grid_solver* solver, const trifold_call* call) {
@@ -166,19 +145,15 @@ trifold_code trifold_grid_reciprocal_condition(trifold_grid_solver* solver, cons
     });
 }
 
-trifold_code trifold_grid_check(trifold_grid_solver* solver) {
-    return guarded([&] { given(solver, "the solver").solver.check(); });
-}
+trifold_code trifold_grid_check(trifold_grid_solver* solver) { return call_on(solver, &GridSolver::check); }
 trifold_code trifold_grid_outcomes(trifold_grid_solver* solver, trifold_grid_outcome* outcomes, std::int64_t capacity,
                                    std::int64_t* count) {
-    return guarded([&] { copy_out(given(solver, "the solver").solver.status(), outcomes, capacity, count, c_outcome); });
+    return read(solver, &GridSolver::status, outcomes, capacity, count, c_outcome);
 }
 trifold_code trifold_grid_log_determinant(trifold_grid_solver* solver, trifold_grid_determinant* values, std::int64_t capacity,
                                           std::int64_t* count) {
-    return guarded([&] {
-        copy_out(given(solver, "the solver").solver.log_determinant(), values, capacity, count,
-                 [](const GridDeterminant& one) { return trifold_grid_determinant{one.log, one.sign}; });
-    });
+    return read(solver, &GridSolver::log_determinant, values, capacity, count,
+                [](const GridDeterminant& one) { return trifold_grid_determinant{one.log, one.sign}; });
 }
 
 }  // extern "C"

@@ -84,14 +84,12 @@ void trifold_transport_init(trifold_transport* transport, int rank, int ranks) {
 
 trifold_code trifold_ranks_plan_create(const trifold_spec* spec, const trifold_transport* transport, const std::int64_t* shards,
                                        const char* device, const trifold_tuning* tuning, trifold_ranks_plan** plan) {
-    return guarded([&] {
-        given(plan, "where to put the plan") = nullptr;
+    return create(plan, "where to put the plan", [&] {
         const auto& functions = initialized(&given(transport, "the transport"), "trifold_transport");
         const auto where = Device::parse(&given(device, "the device's name"));
         std::vector<std::int64_t> blocks;
         if (shards != nullptr) blocks.assign(shards, shards + functions.ranks);
-        *plan = new trifold_ranks_plan{
-            RankPlan(spec_of(given(spec, "the spec")), transport_of(functions, where), where, tuning_of(tuning), std::move(blocks))};
+        return RankPlan(spec_of(given(spec, "the spec")), transport_of(functions, where), where, tuning_of(tuning), std::move(blocks));
     });
 }
 void trifold_ranks_plan_destroy(trifold_ranks_plan* plan) { delete plan; }
@@ -101,10 +99,7 @@ std::int64_t trifold_ranks_plan_first_block(const trifold_ranks_plan* plan) {
 std::int64_t trifold_ranks_plan_blocks(const trifold_ranks_plan* plan) { return plan == nullptr ? 0 : plan->plan.spec().blocks(); }
 
 trifold_code trifold_ranks_solver_create(const trifold_ranks_plan* plan, trifold_ranks_solver** solver) {
-    return guarded([&] {
-        given(solver, "where to put the solver") = nullptr;
-        *solver = new trifold_ranks_solver{RankSolver(given(plan, "the plan").plan)};
-    });
+    return create(solver, "where to put the solver", [&] { return RankSolver(given(plan, "the plan").plan); });
 }
 void trifold_ranks_solver_destroy(trifold_ranks_solver* solver) { delete solver; }
 
@@ -120,17 +115,15 @@ trifold_code trifold_ranks_refine(trifold_ranks_solver* solver, const trifold_ca
                  refinement_of);
     });
 }
-trifold_code trifold_ranks_check(trifold_ranks_solver* solver) {
-    return guarded([&] { rank_solver(solver).check(); });
-}
+trifold_code trifold_ranks_check(trifold_ranks_solver* solver) { return call_on(solver, &RankSolver::check); }
 trifold_code trifold_ranks_outcomes(trifold_ranks_solver* solver, trifold_outcome* outcomes, std::int64_t capacity, std::int64_t* count) {
-    return guarded([&] { copy_out(rank_solver(solver).status(), outcomes, capacity, count, outcome_of); });
+    return read(solver, &RankSolver::status, outcomes, capacity, count, outcome_of);
 }
 trifold_code trifold_ranks_log_determinant(trifold_ranks_solver* solver, double* values, std::int64_t capacity, std::int64_t* count) {
-    return guarded([&] { copy_out(rank_solver(solver).log_determinant(), values, capacity, count, std::identity{}); });
+    return read(solver, &RankSolver::log_determinant, values, capacity, count);
 }
 trifold_code trifold_ranks_quadratic(trifold_ranks_solver* solver, double* values, std::int64_t capacity, std::int64_t* count) {
-    return guarded([&] { copy_out(rank_solver(solver).quadratic(), values, capacity, count, std::identity{}); });
+    return read(solver, &RankSolver::quadratic, values, capacity, count);
 }
 
 }  // extern "C"

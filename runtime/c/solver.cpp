@@ -7,12 +7,14 @@
 #include <string>
 #include <trifold/trifold.hpp>
 
+#include "generator/tridiagonal/fields.hpp"
 #include "runtime/c/calls.hpp"
 
 using namespace trifold;
 using namespace trifold::c;
 
 struct trifold_plan {
+    explicit trifold_plan(Plan made) : plan(std::move(made)), json(to_json(plan.program())) {}
     Plan plan;
     std::string json;
 };
@@ -22,18 +24,6 @@ struct trifold_solver {
 };
 
 namespace {
-
-/// Bit k of trifold_spec::operations is Operation k.
-Operations operations_of(std::uint64_t bits) {
-    Operations result;
-    for (const auto operation : all_operations()) {
-        const auto bit = std::uint64_t{1} << static_cast<int>(operation);
-        if ((bits & bit) != 0) result.insert(operation);
-        bits &= ~bit;
-    }
-    if (bits != 0) throw SpecError(fmt::format("operations has the unknown bits {:#x}; give TRIFOLD_FACTOR and its like", bits));
-    return result;
-}
 
 template <class Real>
 FactorOptions<Real> factor_options(const trifold_call& call) {
@@ -121,7 +111,7 @@ Spec trifold::c::spec_of(const trifold_spec& given_spec) {
     spec.rhs_layout = choice<RhsLayout>(s.rhs_layout, TRIFOLD_STACKED, "rhs_layout");
     spec.d = {s.d_leading, s.d_stage, s.d_member};
     spec.e = {s.e_leading, s.e_stage, s.e_member};
-    spec.operations = operations_of(s.operations);
+    spec.operations = values_of<Operation>(s.operations, "TRIFOLD_FACTOR");
     return spec;
 }
 
@@ -164,20 +154,12 @@ void trifold_options_init(trifold_options* options) {
 }
 
 trifold_code trifold_plan_create(const trifold_spec* spec, const char* device, const trifold_tuning* tuning, trifold_plan** plan) {
-    return guarded([&] {
-        given(plan, "where to put the plan") = nullptr;
-        Plan made(spec_of(given(spec, "the spec")), Device::parse(&given(device, "the device's name")), tuning_of(tuning));
-        auto json = to_json(made.program());
-        *plan = new trifold_plan{std::move(made), std::move(json)};
+    return create(plan, "where to put the plan", [&] {
+        return Plan(spec_of(given(spec, "the spec")), Device::parse(&given(device, "the device's name")), tuning_of(tuning));
     });
 }
 trifold_code trifold_plan_widened(const trifold_plan* plan, std::int64_t columns, trifold_plan** wide) {
-    return guarded([&] {
-        given(wide, "where to put the plan") = nullptr;
-        auto made = given(plan, "the plan").plan.widened(columns);
-        auto json = to_json(made.program());
-        *wide = new trifold_plan{std::move(made), std::move(json)};
-    });
+    return create(wide, "where to put the plan", [&] { return given(plan, "the plan").plan.widened(columns); });
 }
 void trifold_plan_destroy(trifold_plan* plan) { delete plan; }
 std::int64_t trifold_plan_workspace_bytes(const trifold_plan* plan) { return plan == nullptr ? 0 : Solver::workspace_bytes(plan->plan); }
@@ -185,10 +167,9 @@ const char* trifold_plan_json(const trifold_plan* plan) { return plan == nullptr
 const char* trifold_plan_reason(const trifold_plan* plan) { return plan == nullptr ? "" : plan->plan.choice().reason.c_str(); }
 
 trifold_code trifold_solver_create(const trifold_plan* plan, void* workspace, std::int64_t bytes, trifold_solver** solver) {
-    return guarded([&] {
-        given(solver, "where to put the solver") = nullptr;
+    return create(solver, "where to put the solver", [&] {
         const auto& from = given(plan, "the plan").plan;
-        *solver = new trifold_solver{workspace == nullptr ? Solver(from) : Solver(from, workspace, bytes)};
+        return workspace == nullptr ? Solver(from) : Solver(from, workspace, bytes);
     });
 }
 void trifold_solver_destroy(trifold_solver* solver) { delete solver; }
@@ -197,7 +178,7 @@ trifold_code trifold_solver_take_factor(trifold_solver* solver, trifold_solver* 
 }
 
 trifold_code trifold_solver_set_executor(trifold_solver* solver, trifold_executor executor, void* user) {
-    return guarded([&] { given(solver, "the solver").solver.set_executor(executor_of(executor, user)); });
+    return set_executor(solver, executor, user);
 }
 
 trifold_code trifold_run(trifold_solver* solver, const trifold_call* call) {
@@ -207,21 +188,17 @@ trifold_code trifold_run(trifold_solver* solver, const trifold_call* call) {
     });
 }
 
-trifold_code trifold_synchronize(trifold_solver* solver) {
-    return guarded([&] { given(solver, "the solver").solver.synchronize(); });
-}
-trifold_code trifold_check(trifold_solver* solver) {
-    return guarded([&] { given(solver, "the solver").solver.check(); });
-}
+trifold_code trifold_synchronize(trifold_solver* solver) { return call_on(solver, &Solver::synchronize); }
+trifold_code trifold_check(trifold_solver* solver) { return call_on(solver, &Solver::check); }
 
 trifold_code trifold_outcomes(trifold_solver* solver, trifold_outcome* outcomes, std::int64_t capacity, std::int64_t* count) {
-    return guarded([&] { copy_out(given(solver, "the solver").solver.status(), outcomes, capacity, count, outcome_of); });
+    return read(solver, &Solver::status, outcomes, capacity, count, outcome_of);
 }
 trifold_code trifold_log_determinant(trifold_solver* solver, double* values, std::int64_t capacity, std::int64_t* count) {
-    return guarded([&] { copy_out(given(solver, "the solver").solver.log_determinant(), values, capacity, count, std::identity{}); });
+    return read(solver, &Solver::log_determinant, values, capacity, count);
 }
 trifold_code trifold_quadratic(trifold_solver* solver, double* values, std::int64_t capacity, std::int64_t* count) {
-    return guarded([&] { copy_out(given(solver, "the solver").solver.quadratic(), values, capacity, count, std::identity{}); });
+    return read(solver, &Solver::quadratic, values, capacity, count);
 }
 trifold_code trifold_reciprocal_condition(trifold_solver* solver, const trifold_call* call, double* values, std::int64_t capacity,
                                           std::int64_t* count) {
@@ -235,7 +212,7 @@ trifold_code trifold_reciprocal_condition(trifold_solver* solver, const trifold_
     });
 }
 trifold_code trifold_refinements(trifold_solver* solver, trifold_refinement* refinements, std::int64_t capacity, std::int64_t* count) {
-    return guarded([&] { copy_out(given(solver, "the solver").solver.refinement(), refinements, capacity, count, refinement_of); });
+    return read(solver, &Solver::refinement, refinements, capacity, count, refinement_of);
 }
 
 }  // extern "C"

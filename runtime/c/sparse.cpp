@@ -6,6 +6,7 @@
 #include <span>
 #include <trifold/trifold.hpp>
 
+#include "generator/sparse/fields.hpp"
 #include "runtime/c/calls.hpp"
 
 using namespace trifold;
@@ -21,18 +22,6 @@ struct trifold_sparse_solver {
 
 namespace {
 
-/// Bit k is SparseOperation k.
-SparseOperations sparse_operations_of(std::uint64_t bits) {
-    SparseOperations result;
-    for (const auto operation : all_sparse_operations()) {
-        const auto bit = std::uint64_t{1} << static_cast<int>(operation);
-        if ((bits & bit) != 0) result.insert(operation);
-        bits &= ~bit;
-    }
-    if (bits != 0) throw SpecError(fmt::format("operations has the unknown bits {:#x}; give TRIFOLD_SPARSE_SOLVE and its like", bits));
-    return result;
-}
-
 SparseSpec sparse_spec_of(const trifold_sparse_spec& given_spec) {
     const auto& s = initialized(&given_spec, "trifold_sparse_spec");
     SparseSpec spec{.block = s.block};
@@ -43,7 +32,7 @@ SparseSpec sparse_spec_of(const trifold_sparse_spec& given_spec) {
     spec.rhs = s.rhs;
     spec.batch = s.batch;
     spec.most_iterations = s.most_iterations;
-    spec.operations = sparse_operations_of(s.operations);
+    spec.operations = values_of<SparseOperation>(s.operations, "TRIFOLD_SPARSE_SOLVE");
     return spec;
 }
 
@@ -92,7 +81,7 @@ void run_sparse(SparseSolver& solver, const trifold_call& call) {
     const auto array = [&](const void* data) { return AnyArray(data, call.on_host != 0, precision); };
     const auto options = sparse_options_of(call);
     if (call.operation == TRIFOLD_SPARSE_UPDATE) return solver.update(array(call.in[0]), {call.stream}, options);
-    const auto operations = sparse_operations_of(call.operation);
+    const auto operations = values_of<SparseOperation>(call.operation, "TRIFOLD_SPARSE_SOLVE");
     if (operations.size() != 1) refuse_operation(call, "TRIFOLD_SPARSE_SOLVE");
     const auto operation = *operations.begin();
     std::vector<AnyArray> arrays{array(call.in[0])};
@@ -103,16 +92,18 @@ void run_sparse(SparseSolver& solver, const trifold_call& call) {
 
 /// The plan has ranks where a transport goes with it.
 template <class... Functions>
-void create_plan(const trifold_sparse_spec* spec, const trifold_sparse_pattern* pattern, const char* device,
-                 const trifold_sparse_tuning* tuning, trifold_sparse_plan** plan, const Functions*... transport) {
-    given(plan, "where to put the plan") = nullptr;
+SparsePlan plan_of(const trifold_sparse_spec* spec, const trifold_sparse_pattern* pattern, const char* device,
+                   const trifold_sparse_tuning* tuning, const Functions*... transport) {
     const auto wanted = sparse_spec_of(given(spec, "the spec"));
     const auto& p = initialized(pattern, "trifold_sparse_pattern");
     const auto blocks = sparse_pattern_of(p);
     const auto where = Device::parse(&given(device, "the device's name"));
-    *plan = new trifold_sparse_plan{{wanted, blocks,
-                                     transport_of(initialized(&given(transport, "the transport"), "trifold_transport"), where)..., where,
-                                     sparse_partition_of(p, blocks.rows()), sparse_tuning_of(tuning)}};
+    return {wanted,
+            blocks,
+            transport_of(initialized(&given(transport, "the transport"), "trifold_transport"), where)...,
+            where,
+            sparse_partition_of(p, blocks.rows()),
+            sparse_tuning_of(tuning)};
 }
 
 trifold_sparse_values c_values(const SparseValues& v) {
@@ -161,12 +152,12 @@ void trifold_sparse_options_init(trifold_sparse_options* options) {
 
 trifold_code trifold_sparse_plan_create(const trifold_sparse_spec* spec, const trifold_sparse_pattern* pattern, const char* device,
                                         const trifold_sparse_tuning* tuning, trifold_sparse_plan** plan) {
-    return guarded([&] { create_plan(spec, pattern, device, tuning, plan); });
+    return create(plan, "where to put the plan", [&] { return plan_of(spec, pattern, device, tuning); });
 }
 trifold_code trifold_sparse_ranks_plan_create(const trifold_sparse_spec* spec, const trifold_sparse_pattern* pattern,
                                               const trifold_transport* transport, const char* device, const trifold_sparse_tuning* tuning,
                                               trifold_sparse_plan** plan) {
-    return guarded([&] { create_plan(spec, pattern, device, tuning, plan, transport); });
+    return create(plan, "where to put the plan", [&] { return plan_of(spec, pattern, device, tuning, transport); });
 }
 trifold_code trifold_sparse_plan_expect(const trifold_sparse_plan* plan, const trifold_sparse_pattern* now) {
     return guarded([&] { given(plan, "the plan").plan.expect(sparse_pattern_of(initialized(now, "trifold_sparse_pattern"))); });
@@ -174,34 +165,27 @@ trifold_code trifold_sparse_plan_expect(const trifold_sparse_plan* plan, const t
 void trifold_sparse_plan_destroy(trifold_sparse_plan* plan) { delete plan; }
 
 trifold_code trifold_sparse_solver_create(const trifold_sparse_plan* plan, trifold_sparse_solver** solver) {
-    return guarded([&] {
-        given(solver, "where to put the solver") = nullptr;
-        *solver = new trifold_sparse_solver{SparseSolver(given(plan, "the plan").plan)};
-    });
+    return create(solver, "where to put the solver", [&] { return SparseSolver(given(plan, "the plan").plan); });
 }
-trifold_code trifold_sparse_synchronize(trifold_sparse_solver* solver) {
-    return guarded([&] { given(solver, "the solver").solver.synchronize(); });
-}
+trifold_code trifold_sparse_synchronize(trifold_sparse_solver* solver) { return call_on(solver, &SparseSolver::synchronize); }
 void trifold_sparse_solver_destroy(trifold_sparse_solver* solver) { delete solver; }
 
 trifold_code trifold_sparse_solver_set_executor(trifold_sparse_solver* solver, trifold_executor executor, void* user) {
-    return guarded([&] { given(solver, "the solver").solver.set_executor(executor_of(executor, user)); });
+    return set_executor(solver, executor, user);
 }
 
 trifold_code trifold_sparse_run(trifold_sparse_solver* solver, const trifold_call* call) {
     return guarded([&] { run_sparse(given(solver, "the solver").solver, initialized(call, "trifold_call")); });
 }
 
-trifold_code trifold_sparse_check(trifold_sparse_solver* solver) {
-    return guarded([&] { given(solver, "the solver").solver.check(); });
-}
+trifold_code trifold_sparse_check(trifold_sparse_solver* solver) { return call_on(solver, &SparseSolver::check); }
 trifold_code trifold_sparse_status(trifold_sparse_solver* solver, trifold_sparse_values* values, std::int64_t capacity,
                                    std::int64_t* count) {
-    return guarded([&] { copy_out(given(solver, "the solver").solver.values(), values, capacity, count, c_values); });
+    return read(solver, &SparseSolver::values, values, capacity, count, c_values);
 }
 trifold_code trifold_sparse_outcomes(trifold_sparse_solver* solver, trifold_sparse_outcome* outcomes, std::int64_t capacity,
                                      std::int64_t* count) {
-    return guarded([&] { copy_out(given(solver, "the solver").solver.outcomes(), outcomes, capacity, count, c_sparse_outcome); });
+    return read(solver, &SparseSolver::outcomes, outcomes, capacity, count, c_sparse_outcome);
 }
 trifold_code trifold_sparse_history(trifold_sparse_solver* solver, std::int64_t member, std::int64_t column, double* residuals,
                                     std::int64_t capacity, std::int64_t* count) {

@@ -1,3 +1,5 @@
+#include "tools/trifold/explain.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,9 +8,7 @@
 #include "generator/grid/levels.hpp"
 #include "tools/trifold/grid/options.hpp"
 #include "tools/trifold/grid/verbs.hpp"
-#include "tools/trifold/knobs.hpp"
 #include "tools/trifold/text.hpp"
-#include "tools/trifold/units.hpp"
 
 namespace trifold::command {
 namespace {
@@ -22,13 +22,6 @@ std::string levels_text(const std::vector<grid::Level>& levels) {
         rows.push_back({fmt::format("{}", k), fmt::format("{}", level.boxes()), size_text(level.width_cells, level.height_cells),
                         fmt::format("{}", level.eliminated), fmt::format("{}", level.kept), flops_text(level.flops)});
     }
-    return table(rows);
-}
-
-std::string launches_text(const Program& program, const char* operation) {
-    std::vector<std::vector<std::string>> rows{{fmt::format("launches of {}", operation), "tasks"}};
-    for (const auto& launch : program.operations.at(operation))
-        rows.push_back({fmt::format("{}: {}", kernel_of(program, launch).name, launch.what), fmt::format("{}", launch.grid.groups)});
     return table(rows);
 }
 

@@ -3,9 +3,62 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "generator/grid/levels.hpp"
+#include "tools/formats/grid.hpp"
+#include "tools/formats/matrix_market.hpp"
 #include "tools/problems/grid.hpp"
+#include "tools/trifold/grid/options.hpp"
 
 namespace trifold::command {
+namespace {
+
+Fit grid_fit(const formats::SparseMatrix& a, const SolveOptions& options) {
+    if (options.asked_precision() == Precision::mixed) return {.why = "images have no mixed precision"};
+    const auto width = formats::infer_width(a);
+    if (!width) return {.why = "there is no image of whose pixels it couples neighbours alone"};
+    const GridSpec spec{.width = *width, .height = a.rows / *width};
+    double flops = 0;
+    for (const auto& level : grid::levels_of(spec, grid::leaf_cells_of(GridTuning(), Device::parse(options.device).target())))
+        flops += level.flops;
+    const auto size = fmt::format("{}x{}", spec.width, spec.height);
+    return {.fits = true, .flops = flops, .size = size, .why = fmt::format("each row couples a pixel of {} with its neighbours", size)};
+}
+
+std::function<Generated()> grid_generate(CLI::App& app, const SpecOptions& options, const std::string& size) {
+    const auto own = std::make_shared<GridMatrixOptions>();
+    own->add_to(app);
+    own->add_variant(app);
+    return [own, &options, &size] {
+        const auto spec = own->spec(size, options);
+        const auto choice = own->choice(spec, options);
+        return Generated{generate(choice),
+                         {{"width", spec.width},
+                          {"height", spec.height},
+                          {"matrix", to_string(spec.matrix)},
+                          {"boundary", to_string(spec.boundary)},
+                          {"variant", choice.tuning.variant},
+                          {"rung", to_string(choice.rung)},
+                          {"row", choice.row}}};
+    };
+}
+
+std::vector<File> make_files(const ProblemOptions& options, const std::string& size) {
+    const auto [width, height] = parse_image_size(size);
+    auto system = problems::make_grid(options.name, width, height, options.rhs, options.batch, options.seed);
+    options.round({&system.stencil, &system.b});
+    if (options.format == "mtx")
+        return {{"A.mtx", formats::format_matrix_market(to_sparse(system))},
+                {"b.mtx", formats::format_matrix_market(formats::DenseMatrix{width * height, options.rhs, system.b})}};
+    std::vector<std::int64_t> rhs_shape{height, width};
+    if (options.rhs > 1) rhs_shape.push_back(options.rhs);
+    return {options.array("A.npy", {height, width, 9}, system.stencil), options.array("b.npy", rhs_shape, system.b)};
+}
+
+std::function<std::vector<File>()> grid_problem(CLI::App&, const ProblemOptions& options, const std::string& size) {
+    return [&] { return make_files(options, size); };
+}
+
+}  // namespace
 
 FamilyVerbs grid_verbs() {
     FamilyVerbs verbs{.name = "grid", .problems = "images", .option = "--grid"};

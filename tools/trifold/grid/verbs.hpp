@@ -7,10 +7,7 @@ namespace trifold::command {
 FamilyVerbs grid_verbs();
 
 std::function<Report()> grid_solve(CLI::App& app, const SolveOptions& options, const std::string& size);
-Fit grid_fit(const formats::SparseMatrix& a, const SolveOptions& options);
 std::function<Report()> grid_explain(CLI::App& app, const SpecOptions& options, const std::string& size);
-std::function<Generated()> grid_generate(CLI::App& app, const SpecOptions& options, const std::string& size);
-std::function<std::vector<File>()> grid_problem(CLI::App& app, const ProblemOptions& options, const std::string& size);
 std::function<int()> grid_bench(CLI::App& app, const BenchOptions& options, const std::string& size);
 
 }  // namespace trifold::command

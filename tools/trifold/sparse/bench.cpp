@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "tools/bench/timing.hpp"
+#include "tools/formats/file.hpp"
 #include "tools/problems/sparse.hpp"
 #include "tools/trifold/input.hpp"
 #include "tools/trifold/sparse/options.hpp"

@@ -1,3 +1,5 @@
+#include "tools/trifold/explain.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -5,7 +7,6 @@
 #include "generator/sparse/cost.hpp"
 #include "generator/sparse/knobs.hpp"
 #include "generator/sparse/layout.hpp"
-#include "tools/trifold/knobs.hpp"
 #include "tools/trifold/sparse/mesh.hpp"
 #include "tools/trifold/sparse/verbs.hpp"
 #include "tools/trifold/text.hpp"
@@ -21,13 +22,6 @@ std::string levels_text(const sparse::Arrangement& a) {
                         fmt::format("{}", sparse::levels_of(shape, false).count), fmt::format("{}", sparse::levels_of(shape, true).count),
                         fmt::format("{}", std::ranges::count(a.tile_shapes, static_cast<std::int32_t>(k)))});
     }
-    return table(rows);
-}
-
-std::string launches_text(const Program& program, const std::string& operation) {
-    std::vector<std::vector<std::string>> rows{{fmt::format("launches of {}", operation), "tasks"}};
-    for (const auto& launch : program.operations.at(operation))
-        rows.push_back({fmt::format("{}: {}", kernel_of(program, launch).name, launch.what), fmt::format("{}", launch.grid.groups)});
     return table(rows);
 }
 

@@ -5,10 +5,7 @@ namespace trifold::command {
 
 /// The part of sparse systems in each verb.
 std::function<Report()> sparse_solve(CLI::App& app, const SolveOptions& options, const std::string& size);
-Fit sparse_fit(const formats::SparseMatrix& a, const SolveOptions& options);
 std::function<Report()> sparse_explain(CLI::App& app, const SpecOptions& options, const std::string& size);
-std::function<Generated()> sparse_generate(CLI::App& app, const SpecOptions& options, const std::string& size);
-std::function<std::vector<File>()> sparse_problem(CLI::App& app, const ProblemOptions& options, const std::string& size);
 std::function<int()> sparse_bench(CLI::App& app, const BenchOptions& options, const std::string& size);
 FamilyVerbs sparse_verbs();
 

@@ -1,3 +1,5 @@
+#include "tools/trifold/explain.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -14,7 +16,6 @@
 #include "tools/trifold/tridiagonal/options.hpp"
 #include "tools/trifold/tridiagonal/svg.hpp"
 #include "tools/trifold/tridiagonal/verbs.hpp"
-#include "tools/trifold/units.hpp"
 
 namespace trifold::command {
 namespace {

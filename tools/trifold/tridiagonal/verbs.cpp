@@ -1,8 +1,83 @@
 #include "tools/trifold/tridiagonal/verbs.hpp"
 
+#include <fmt/format.h>
+
+#include <trifold/error.hpp>
+
 #include "tools/bench/suites.hpp"
+#include "tools/formats/assemble.hpp"
+#include "tools/formats/file.hpp"
+#include "tools/formats/matrix_market.hpp"
+#include "tools/problems/problems.hpp"
+#include "tools/trifold/text.hpp"
+#include "tools/trifold/tridiagonal/options.hpp"
 
 namespace trifold::command {
+namespace {
+
+/// About how many flops an iteration has for each entry of A: blocks that need more are taken only if they are asked for.
+constexpr double max_flops = 1e4;
+
+double flops_of(double rows, double block) { return 7.0 / 3 * rows * block * block; }
+
+Fit tridiagonal_fit(const formats::SparseMatrix& a, const SolveOptions& options) try {
+    const auto block = formats::infer_block(a);
+    if (const auto why = formats::asymmetry(a, options.asked_precision().value_or(Precision::f64))) return {.why = *why};
+    const auto flops = flops_of(static_cast<double>(a.rows), static_cast<double>(block));
+    const bool fits = flops <= max_flops * static_cast<double>(a.entries.size() + 1);
+    if (!fits) return {.why = fmt::format("blocks of {} need {}, and --block {} takes them", block, flops_text(flops), block)};
+    return {.fits = true, .flops = flops, .why = fmt::format("symmetric, and blocks of {} in a row hold it", block)};
+} catch (const formats::InputError&) {
+    return {.why = fmt::format("no blocks of up to {} in a row hold its entries", max_block)};
+}
+
+std::function<Generated()> tridiagonal_generate(CLI::App& app, const SpecOptions& options, const std::string&) {
+    const auto own = std::make_shared<BlockOptions>(options);
+    const auto together = std::make_shared<bool>(false);
+    own->add_to(app);
+    app.add_flag("--together", *together, "All kernels in one file, as exports have them; a Plan on CUDA has several");
+    return [own, together] {
+        const auto choice = own->choice(own->spec());
+        return Generated{generate(choice, *together ? Packing::together : Packing::apart),
+                         {{"schedule", choice.schedule.name},
+                          {"variant", choice.variant},
+                          {"reason", choice.reason},
+                          {"rung", to_string(choice.rung)},
+                          {"row", choice.row}}};
+    };
+}
+
+using namespace formats;
+
+constexpr std::int64_t missing = -1;  // of a size that was not given
+
+std::vector<File> as_arrays(const System& system, const problems::Sizes& sizes, const ProblemOptions& options) {
+    const auto n = sizes.block, horizon = sizes.horizon;
+    auto rhs_shape = std::vector{horizon, n};
+    if (sizes.rhs > 1) rhs_shape.push_back(sizes.rhs);
+    return {options.array("D.npy", {horizon, n, n}, system.d), options.array("E.npy", {horizon - 1, n, n}, system.e),
+            options.array("b.npy", rhs_shape, system.b)};
+}
+
+std::vector<File> make_files(const ProblemOptions& options, problems::Sizes sizes) {
+    if (sizes.block == missing || sizes.horizon == missing) throw SpecError("a problem of blocks needs --block and --horizon");
+    sizes.rhs = options.rhs;
+    sizes.batch = options.batch;
+    auto system = problems::make(options.name, sizes, options.seed);
+    if (options.format == "npy") return as_arrays(system, sizes, options);
+    options.round({&system.d, &system.e, &system.b});
+    return {{"A.mtx", format_matrix_market(to_sparse(system))},
+            {"b.mtx", format_matrix_market(DenseMatrix{system.rows, system.rhs, system.b})}};
+}
+
+std::function<std::vector<File>()> tridiagonal_problem(CLI::App& app, const ProblemOptions& options, const std::string&) {
+    const auto sizes = std::make_shared<problems::Sizes>(problems::Sizes{missing, missing});
+    app.add_option("--block", sizes->block, "Block size n");
+    app.add_option("--horizon", sizes->horizon, "Number of diagonal blocks N");
+    return [sizes, &options] { return make_files(options, *sizes); };
+}
+
+}  // namespace
 
 FamilyVerbs tridiagonal_verbs() {
     FamilyVerbs verbs{.name = "tridiagonal", .problems = "blocks"};

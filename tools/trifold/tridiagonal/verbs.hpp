@@ -7,10 +7,7 @@ namespace trifold::command {
 FamilyVerbs tridiagonal_verbs();
 
 std::function<Report()> tridiagonal_solve(CLI::App& app, const SolveOptions& options, const std::string&);
-Fit tridiagonal_fit(const formats::SparseMatrix& a, const SolveOptions& options);
 std::function<Report()> tridiagonal_explain(CLI::App& app, const SpecOptions& options, const std::string&);
-std::function<Generated()> tridiagonal_generate(CLI::App& app, const SpecOptions& options, const std::string&);
-std::function<std::vector<File>()> tridiagonal_problem(CLI::App& app, const ProblemOptions& options, const std::string&);
 std::function<std::vector<ExportedFile>()> tridiagonal_export(CLI::App& app, const ExportOptions& options, const std::string&);
 std::function<int()> tridiagonal_bench(CLI::App& app, const BenchOptions& options, const std::string&);
 
