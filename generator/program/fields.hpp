@@ -39,8 +39,8 @@ std::set<Value> all_values() {
 /// One fact, as people write it.
 struct Field {
     std::string_view name, about;
-    std::int64_t least = std::numeric_limits<std::int64_t>::min(), most = std::numeric_limits<std::int64_t>::max();  ///< of a number
-    std::span<const std::string_view> words{};            ///< of a field that has one or some of them
+    std::int64_t least = std::numeric_limits<std::int64_t>::min(), most = std::numeric_limits<std::int64_t>::max();  ///< range of a number
+    std::span<const std::string_view> words{};            ///< the field has one or some of them; empty: it is a number
     nlohmann::json (*get)(const void* object) = nullptr;  ///< a number, a word, a list of words
     void (*set)(void* object, const nlohmann::json& value, const std::string& where) = nullptr;  ///< throws SpecError
 };
@@ -52,7 +52,8 @@ struct Fields {
 };
 
 nlohmann::json to_json(const Fields& fields, const void* object);
-/// What is left out of the tree keeps its value. Throws SpecError where a value is none of its field's, or a name none of the object's.
+/// Reads the fields that the tree has; the others keep their values. Throws SpecError where a value is none of its field's, or a name none
+/// of the object's.
 void read_json(const Fields& fields, void* object, const nlohmann::json& tree);
 /// Throws SpecError where a number is out of range.
 void check_ranges(const Fields& fields, const void* object);

@@ -16,7 +16,7 @@ inline constexpr std::array<std::string_view, 7> names_of<SparseOperation>{"appl
 template <>
 inline constexpr std::array<std::string_view, 6> names_of<SparsePartitioning>{"automatic", "box", "metis", "greedy", "given", "whole"};
 
-extern const Fields sparse_fields;  ///< of a SparseSpec
+extern const Fields sparse_fields;  ///< fields of a SparseSpec
 
 namespace sparse {
 

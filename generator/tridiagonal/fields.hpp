@@ -15,7 +15,7 @@ template <>
 inline constexpr std::array<std::string_view, 7> names_of<Operation>{"factor",         "forward",      "backward", "solve",
                                                                      "factor_forward", "factor_solve", "inverse"};
 
-extern const Fields layout_fields;  ///< of a BlockLayout
+extern const Fields layout_fields;  ///< fields of a BlockLayout
 extern const Fields spec_fields;
 
 /// Every field of a Spec. The same text for the same Spec.

@@ -15,8 +15,6 @@
 #include <trifold/transport.hpp>
 #include <vector>
 
-#include "generator/program/fields.hpp"
-
 /// Helpers that the functions of trifold.h have in common.
 namespace trifold::c {
 
@@ -65,13 +63,13 @@ void copy_out(const std::vector<From>& values, To* out, std::int64_t capacity, s
     std::transform(values.begin(), values.end(), out, convert);
 }
 
-/// Bit k of a set is its enum's value k.
-template <class Value>
-std::set<Value> values_of(std::uint64_t bits, const char* like) {
-    std::set<Value> result;
-    for (const auto value : all_values<Value>()) {
-        const auto bit = std::uint64_t{1} << static_cast<int>(value);
-        if ((bits & bit) != 0) result.insert(value);
+/// Those of all operations whose bits are set: bit k is that of value k.
+template <class Operation>
+std::set<Operation> operations_of(std::uint64_t bits, const std::set<Operation>& all, const char* like) {
+    std::set<Operation> result;
+    for (const auto operation : all) {
+        const auto bit = std::uint64_t{1} << static_cast<int>(operation);
+        if ((bits & bit) != 0) result.insert(operation);
         bits &= ~bit;
     }
     if (bits != 0) throw SpecError(fmt::format("operations has the unknown bits {:#x}; give {} and its like", bits, like));

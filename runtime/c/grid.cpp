@@ -6,7 +6,6 @@
 #include <span>
 #include <trifold/trifold.hpp>
 
-#include "generator/grid/fields.hpp"
 #include "runtime/c/calls.hpp"
 
 using namespace trifold;
@@ -31,7 +30,7 @@ GridSpec grid_spec_of(const trifold_grid_spec& given_spec) {
     spec.boundary = choice<GridBoundary>(s.boundary, TRIFOLD_GRID_FIXED, "boundary");
     spec.rhs = s.rhs;
     spec.batch = s.batch;
-    spec.operations = values_of<GridOperation>(s.operations, "TRIFOLD_GRID_FACTOR");
+    spec.operations = operations_of(s.operations, all_grid_operations(), "TRIFOLD_GRID_FACTOR");
     return spec;
 }
 
@@ -54,7 +53,8 @@ struct GridArrays {
 constexpr GridArrays grid_arrays[]{{1, 0}, {1, 1}, {1, 1}, {2, 1}, {2, 2}, {2, 1}};
 
 void run_grid(GridSolver& solver, const trifold_call& call) {
-    const auto operations = call.operation > 0 ? values_of<GridOperation>(call.operation, "TRIFOLD_GRID_FACTOR") : GridOperations{};
+    const auto operations =
+        call.operation > 0 ? operations_of(call.operation, all_grid_operations(), "TRIFOLD_GRID_FACTOR") : GridOperations{};
     if (operations.size() != 1) refuse_operation(call, "TRIFOLD_GRID_FACTOR");
     const auto operation = *operations.begin();
     const auto [in, out] = grid_arrays[static_cast<int>(operation)];

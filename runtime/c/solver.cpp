@@ -7,7 +7,6 @@
 #include <string>
 #include <trifold/trifold.hpp>
 
-#include "generator/tridiagonal/fields.hpp"
 #include "runtime/c/calls.hpp"
 
 using namespace trifold;
@@ -111,7 +110,7 @@ Spec trifold::c::spec_of(const trifold_spec& given_spec) {
     spec.rhs_layout = choice<RhsLayout>(s.rhs_layout, TRIFOLD_STACKED, "rhs_layout");
     spec.d = {s.d_leading, s.d_stage, s.d_member};
     spec.e = {s.e_leading, s.e_stage, s.e_member};
-    spec.operations = values_of<Operation>(s.operations, "TRIFOLD_FACTOR");
+    spec.operations = operations_of(s.operations, all_operations(), "TRIFOLD_FACTOR");
     return spec;
 }
 

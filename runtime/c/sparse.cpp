@@ -6,7 +6,6 @@
 #include <span>
 #include <trifold/trifold.hpp>
 
-#include "generator/sparse/fields.hpp"
 #include "runtime/c/calls.hpp"
 
 using namespace trifold;
@@ -32,7 +31,7 @@ SparseSpec sparse_spec_of(const trifold_sparse_spec& given_spec) {
     spec.rhs = s.rhs;
     spec.batch = s.batch;
     spec.most_iterations = s.most_iterations;
-    spec.operations = values_of<SparseOperation>(s.operations, "TRIFOLD_SPARSE_SOLVE");
+    spec.operations = operations_of(s.operations, all_sparse_operations(), "TRIFOLD_SPARSE_SOLVE");
     return spec;
 }
 
@@ -81,7 +80,7 @@ void run_sparse(SparseSolver& solver, const trifold_call& call) {
     const auto array = [&](const void* data) { return AnyArray(data, call.on_host != 0, precision); };
     const auto options = sparse_options_of(call);
     if (call.operation == TRIFOLD_SPARSE_UPDATE) return solver.update(array(call.in[0]), {call.stream}, options);
-    const auto operations = values_of<SparseOperation>(call.operation, "TRIFOLD_SPARSE_SOLVE");
+    const auto operations = operations_of(call.operation, all_sparse_operations(), "TRIFOLD_SPARSE_SOLVE");
     if (operations.size() != 1) refuse_operation(call, "TRIFOLD_SPARSE_SOLVE");
     const auto operation = *operations.begin();
     std::vector<AnyArray> arrays{array(call.in[0])};
