@@ -63,7 +63,7 @@ void copy_out(const std::vector<From>& values, To* out, std::int64_t capacity, s
     std::transform(values.begin(), values.end(), out, convert);
 }
 
-/// Those of all operations whose bits are set: bit k is that of value k.
+/// Set of the operations whose bits are set: bit k is that of value k.
 template <class Operation>
 std::set<Operation> operations_of(std::uint64_t bits, const std::set<Operation>& all, const char* like) {
     std::set<Operation> result;
