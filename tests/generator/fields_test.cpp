@@ -1,0 +1,103 @@
+// Tables of fields: JSON comes back as it was, and what is no value of a field is named with the field.
+#include "generator/program/fields.hpp"
+
+#include <doctest/doctest.h>
+
+#include <trifold/error.hpp>
+
+#include "generator/grid/fields.hpp"
+#include "generator/sparse/fields.hpp"
+#include "generator/tridiagonal/fields.hpp"
+
+using namespace trifold;
+using nlohmann::json;
+
+namespace {
+
+std::string message_of(const auto& action) {
+    try {
+        action();
+    } catch (const SpecError& error) {
+        return error.what();
+    }
+    return "";
+}
+
+/// Every field of a table, by an object that is in range.
+template <class Object>
+void check_table(const Fields& fields, const Object& sound) {
+    const auto whole = to_json(fields, &sound);
+    Object again;
+    read_json(fields, &again, whole);
+    CHECK(again == sound);
+    check_ranges(fields, &sound);
+    const auto refused = [&](const Field& field, const json& value) {
+        auto object = sound;
+        return message_of([&] {
+            read_json(fields, &object, {{std::string(field.name), value}});
+            check_ranges(fields, &object);
+        });
+    };
+    for (const auto& field : fields.all) {
+        CAPTURE(field.name);
+        CHECK(!field.about.empty());
+        CHECK(refused(field, nullptr).find(field.name) != std::string::npos);
+        CHECK(refused(field, json::object({{"other", 1}})).size() > 0);
+        if (!field.words.empty()) {
+            const json wrong = whole.at(std::string(field.name)).is_array() ? json({"sideways"}) : json("sideways");
+            const auto message = refused(field, wrong);
+            CHECK(message.find("sideways") != std::string::npos);
+            for (const auto word : field.words) CHECK(message.find(word) != std::string::npos);
+        } else if (whole.at(std::string(field.name)).is_number()) {
+            CHECK(refused(field, 1.5).find("no whole number") != std::string::npos);
+            CHECK(refused(field, "2").find("no whole number") != std::string::npos);
+            if (field.least > std::numeric_limits<std::int64_t>::min()) {
+                CHECK(refused(field, field.least - 1).starts_with(std::string(field.name) + " = "));
+                CHECK(refused(field, field.least).empty());
+            }
+            if (field.most < std::numeric_limits<std::int64_t>::max()) {
+                CHECK(refused(field, field.most + 1).find("give ") != std::string::npos);
+                CHECK(refused(field, field.most).empty());
+            }
+        }
+    }
+    CHECK(message_of([&] { read_json(fields, &again, {{"colour", 1}}); }) == std::string(fields.thing) + " has no 'colour'");
+    CHECK(message_of([&] { read_json(fields, &again, json(3)); }).find(fields.example) != std::string::npos);
+}
+
+}  // namespace
+
+TEST_CASE("fields: the tables of all families, with values that no field has") {
+    check_table(spec_fields, Spec{.block = 7,
+                                  .horizon = 33,
+                                  .precision = Precision::f32,
+                                  .rhs = 3,
+                                  .batch = 2,
+                                  .order = Order::column_major,
+                                  .coupling = Coupling::upper,
+                                  .rhs_layout = RhsLayout::stacked,
+                                  .d = {8, 64, 0},
+                                  .operations = {Operation::factor, Operation::inverse}});
+    check_table(layout_fields, BlockLayout{16, 0, 4096});
+    check_table(grid_fields, GridSpec{.width = 9,
+                                      .height = 1025,
+                                      .precision = Precision::f32,
+                                      .matrix = GridMatrix::symmetric,
+                                      .pivoting = GridPivoting::none,
+                                      .boundary = GridBoundary::fixed,
+                                      .operations = {GridOperation::factor, GridOperation::gradient}});
+    check_table(sparse_fields, SparseSpec{.block = 8,
+                                          .precision = Precision::mixed,
+                                          .preconditioner = SparsePreconditioner::ildu2,
+                                          .method = SparseMethod::gmres,
+                                          .restart = 32,
+                                          .operations = {SparseOperation::gradient}});
+}
+
+TEST_CASE("fields: sizes are whole numbers with an x between them") {
+    CHECK(parse_size("129x65", 2, 2) == std::vector<std::int64_t>{129, 65});
+    CHECK(parse_size("1x2x3", 2, 3) == std::vector<std::int64_t>{1, 2, 3});
+    CHECK(parse_size("7", 1, 3) == std::vector<std::int64_t>{7});
+    for (const auto* text : {"", "x", "7", "7x", "x7", "7x7x", "7x7x7", "7 x7", "7x7.5", "7xa", "7x99999999999999999999"})
+        CHECK(parse_size(text, 2, 2).empty());
+}
