@@ -10,7 +10,7 @@
 #include "tests/device/on_device.hpp"
 #include "tests/support/capture_file.hpp"
 #include "tests/support/cpu/units.hpp"
-#include "tests/support/cpu/walks.hpp"
+#include "tests/support/cpu/checks.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

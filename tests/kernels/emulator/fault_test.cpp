@@ -5,7 +5,7 @@
 
 #include "generator/program/templates.hpp"
 #include "generator/tridiagonal/backend.hpp"
-#include "tests/kernels/emulator/fixture.hpp"
+#include "tests/kernels/emulator/emulated.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
@@ -84,13 +84,12 @@ void check_fault(const std::string& body, const test::Grid& grid, const std::str
 Outcome run_program(const Choice& choice, const Program& program, Operation operation) {
     const EmulatedUnit unit(choice, program);
     const auto& spec = choice.spec;
-    const auto systems = random_systems(spec, 7);
-    const auto user = arrays<double>(spec, systems);
-    EmulatedWorkspace workspace(program);
+    const auto user = arrays<double>(spec, random_systems(spec, spec.rhs, 7));
+    const Workspace workspace(program);
     std::vector<double> x(user.b.size());
     Outcome outcome;
     try {
-        unit.run(operation, arguments(spec, user, x, workspace));
+        unit.run(operation, kernel_args(spec, user, x, spec.rhs, workspace));
     } catch (const std::runtime_error& error) {
         outcome.thrown = error.what();
     }

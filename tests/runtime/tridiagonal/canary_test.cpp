@@ -5,7 +5,7 @@
 #include <string>
 #include <trifold/trifold.hpp>
 
-#include "tests/runtime/guarded.hpp"
+#include "tests/support/guarded.hpp"
 #include "tests/runtime/tridiagonal/fixture.hpp"
 
 using namespace trifold;
