@@ -332,8 +332,7 @@ TEST_CASE("emulated images: singular ones solve to NaN, and what a solution come
             for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric}) {
                 auto spec = spec_of(width, height);
                 spec.matrix = matrix;
-                CAPTURE(width);
-                CAPTURE(to_string(target));
+                INFO(width, " ", to_string(target));
                 EmulatedGrid grid(spec, target);
                 const bool upwind = matrix == GridMatrix::general;
                 const auto singular = flow(width, height, upwind, 0, 1), sound = flow(width, height, upwind, 0.01, 1);

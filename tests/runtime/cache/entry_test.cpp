@@ -72,8 +72,7 @@ TEST_CASE_FIXTURE(Fixture, "a changed bit anywhere makes a miss") {
             auto changed = text;
             changed[k] = static_cast<char>(changed[k] ^ (1 << (k % 8)));
             replace(entry / name, changed);
-            CAPTURE(name);
-            CAPTURE(k);
+            INFO(name, " ", k);
             check_bad();
         }
     }
@@ -138,8 +137,7 @@ TEST_CASE_FIXTURE(Fixture, "a well-sealed meta.json without the checksum of a fi
             meta.erase("sha256");
             meta["sha256"] = sha256(meta.dump());
             replace(entry / "meta.json", meta.dump(2) + "\n");
-            CAPTURE(name);
-            CAPTURE(checksum.dump());
+            INFO(name, " ", checksum.dump());
             check_bad();
         }
 }

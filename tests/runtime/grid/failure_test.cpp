@@ -52,8 +52,7 @@ TEST_CASE("entries that are not read may hold anything, beside the ring and beyo
     for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric})
         for (const auto boundary : {GridBoundary::natural, GridBoundary::fixed})
             for (const auto& [width, height] : {std::array{3, 3}, {13, 9}, {40, 33}}) {
-                CAPTURE(to_string(matrix));
-                CAPTURE(to_string(boundary));
+                INFO(to_string(matrix), " ", to_string(boundary));
                 const auto image = problem("poisson", width, height, 2);
                 auto spec = spec_of(width, height);
                 spec.matrix = matrix;
