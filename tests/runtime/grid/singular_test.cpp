@@ -400,38 +400,21 @@ struct Noise {
 
 /// Images of pairs, as their precision has them.
 template <class Real>
-struct Pairs {
-    GridSpec spec;
-    std::vector<Real> stencils;
-    std::vector<Sparse> matrices;
-
-    Pairs(GridSpec given, const Noise& noise, unsigned seed) : spec(std::move(given)) {
-        spec.precision = sizeof(Real) == 8 ? Precision::f64 : Precision::f32;
-        for (std::int64_t k = 0; k < spec.batch; ++k) {
-            auto image = pairs(spec.width, spec.height, noise.size, noise.diagonal, seed + static_cast<unsigned>(k), noise.dominoes);
-            const auto own = rounded<Real>(image.stencil);
-            stencils.insert(stencils.end(), own.begin(), own.end());
-            std::ranges::copy(own, image.stencil.begin());
-            matrices.push_back(matrix_of(image, spec));
-        }
-    }
-    std::int64_t pixels() const { return spec.width * spec.height; }
-
+struct Pairs : Images<Real> {
+    Pairs(const GridSpec& spec, const Noise& noise, unsigned seed, std::int64_t columns = 0)
+        : Images<Real>(
+              spec, [&](unsigned k) { return pairs(spec.width, spec.height, noise.size, noise.diagonal, seed + k, noise.dominoes); },
+              columns) {}
     /// The greatest backward error of an image that is ok; others must be NaN. Counts those that are ok.
-    double worst(const std::vector<GridOutcome>& outcomes, const std::vector<Real>& x, const std::vector<Real>& b, bool transposed,
-                 int& ok) const {
-        const auto columns = static_cast<std::int64_t>(b.size()) / (spec.batch * pixels());
+    double worst(const std::vector<GridOutcome>& outcomes, const std::vector<Real>& x, bool transposed, int& ok) const {
         double most = 0;
-        for (std::int64_t k = 0; k < spec.batch; ++k) {
-            const auto of = [&](const std::vector<Real>& values, std::int64_t c) {
-                return column(values, k * pixels(), pixels(), columns, c);
-            };
-            const auto& outcome = outcomes[static_cast<std::size_t>(k)];
-            ok += outcome.ok() ? 1 : 0;
-            if (!outcome.ok()) CHECK(of(x, 0).array().isNaN().all());
-            const auto& a = matrices[static_cast<std::size_t>(k)];
-            const Sparse taken = transposed ? Sparse(a.transpose()) : a;
-            for (std::int64_t c = 0; outcome.ok() && c < columns; ++c) most = std::max(most, backward_error(taken, of(x, c), of(b, c)));
+        for (std::int64_t k = 0; k < this->spec.batch; ++k) {
+            const bool is_ok = outcomes[static_cast<std::size_t>(k)].ok();
+            ok += is_ok ? 1 : 0;
+            if (is_ok)
+                most = std::max(most, this->error(k, x, transposed));
+            else
+                CHECK(this->of(x, k, 0).array().isNaN().all());
         }
         return most;
     }
@@ -441,14 +424,14 @@ struct Pairs {
 template <class Real>
 int check_all_ways(const GridSpec& spec, const Noise& beside, std::int64_t columns, unsigned seed) {
     INFO(spec.width, " ", spec.height, " ", beside.size, " ", beside.diagonal, " ", seed);
-    const Pairs<Real> images(spec, beside, seed);
-    const auto b = rounded<Real>(noise(spec.batch * images.pixels() * columns, seed));
+    const Pairs<Real> images(spec, beside, seed, columns);
+    const auto& b = images.b;
     const GridOptions options{.columns = columns};
     GridSolver solver{GridPlan(images.spec, tested_device())};
     int ok = 0;
     auto x = b, again = b, by_stencil = images.stencils;
     const auto check = [&](const std::vector<Real>& found, bool transposed) {
-        CHECK(images.worst(solver.status(), found, b, transposed, ok) <= promised<Real>);
+        CHECK(images.worst(solver.status(), found, transposed, ok) <= promised<Real>);
     };
     solver.factor_solve(images.stencils, b, x, options);
     check(x, false);
@@ -500,11 +483,10 @@ TEST_CASE("rough images: what is not refined is unstable and NaN, and accepted i
     auto spec = spec_of(8, 7);
     spec.batch = 200;
     const Pairs<float> images(spec, {1e-4, 1e-4}, 1);
-    const auto b = rounded<float>(noise(spec.batch * images.pixels(), 2));
-    auto x = b;
+    auto x = images.b;
     GridSolver solver{GridPlan(images.spec, tested_device())};
     solver.factor(images.stencils, {.accept_nearly_singular = true});
-    solver.solve(b, x, {.accept_nearly_singular = true});
+    solver.solve(images.b, x, {.accept_nearly_singular = true});
     solver.check();
     for (const auto value : x) REQUIRE(std::isfinite(value));
 }
