@@ -198,6 +198,12 @@ TEST_CASE("recursive segments leave no separator at the end of the path") {
     }
 }
 
+TEST_CASE("a chain whose neighbour behind is the first block has fill") {
+    const Level last{0, 1, 2, {{1, 2, 1, 1, 1}}};
+    CHECK(has_fill({"by hand", 2, {last, {0, 1, 1, {{0, 1, 1, 1, 1}}}}}));
+    CHECK(!has_fill(sequential(2)));
+}
+
 TEST_CASE("kernels see couplings of all levels side by side in their buffer") {
     for (const std::int64_t horizon : {1, 2, 3, 7, 16, 31, 100}) {
         for (const auto& text : schedule_texts()) {
