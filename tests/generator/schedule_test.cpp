@@ -242,38 +242,14 @@ TEST_CASE("very long horizons keep exact counts") {
 }
 
 TEST_CASE("bad schedules are refused with what was given") {
-    for (const auto* text : {"",
-                             "fast",
-                             "auto",
-                             "sequential:2",
-                             "partitioned",
-                             "partitioned:",
-                             "partitioned:0",
-                             "partitioned:-3",
-                             "partitioned:2x",
-                             "partitioned:99999999999999999999",
-                             "twisted",
-                             "twisted:two",
-                             "recursive",
-                             "recursive:",
-                             "recursive:2:",
-                             "recursive:0",
-                             "recursive:2:3:4",
-                             "segments",
-                             "segments:",
-                             "segments:1,",
-                             "segments:,1",
-                             "segments:1,0",
-                             "segments:1;2",
-                             "Sequential",
-                             " sequential",
-                             "multi-stage:1",
-                             "flanked",
-                             "flanked:0",
-                             "flanked:2:3",
-                             "flanked:2,",
-                             "flanked:2,0",
-                             "single-stage:"}) {
+    // clang-format off
+    for (const auto* text : {
+        "", "fast", "auto", "sequential:2", "partitioned", "partitioned:", "partitioned:0", "partitioned:-3",
+        "partitioned:2x", "partitioned:99999999999999999999", "twisted", "twisted:two", "recursive", "recursive:",
+        "recursive:2:", "recursive:0", "recursive:2:3:4", "segments", "segments:", "segments:1,", "segments:,1",
+        "segments:1,0", "segments:1;2", "Sequential", " sequential", "multi-stage:1", "flanked", "flanked:0",
+        "flanked:2:3", "flanked:2,", "flanked:2,0", "single-stage:"}) {
+        // clang-format on
         CAPTURE(text);
         CHECK_THROWS_AS(parse_schedule(text, 10), SpecError);
     }

@@ -106,17 +106,11 @@ TEST_CASE_FIXTURE(Fixture, "a file cut short, emptied, longer, missing or not a 
 }
 
 TEST_CASE_FIXTURE(Fixture, "a meta.json of any other shape makes a miss") {
-    const std::string shapes[] = {"",
-                                  "{",
-                                  "null",
-                                  "[]",
-                                  "{}",
-                                  "42",
-                                  "\"text\"",
-                                  "{\"sha256\": 7}",
-                                  "{\"key\": null, \"sha256\": \"\"}",
-                                  std::string(100000, '['),
-                                  "\xff\xfe\x00\x01"};
+    // clang-format off
+    const std::string shapes[] = {
+        "", "{", "null", "[]", "{}", "42", "\"text\"", "{\"sha256\": 7}", "{\"key\": null, \"sha256\": \"\"}",
+        std::string(100000, '['), "\xff\xfe\x00\x01"};
+    // clang-format on
     for (const auto& shape : shapes) {
         publish();
         replace(entry / "meta.json", shape);

@@ -83,27 +83,12 @@ TEST_CASE("solve: arrays in, arrays out, with the JSON that is promised") {
     REQUIRE(ran.status == 0);
     CHECK(ran.err.empty());
     const auto json = ran.json();
-    CHECK(keys(json) == std::vector<std::string>{"batch",
-                                                 "block",
-                                                 "cache",
-                                                 "device",
-                                                 "failed",
-                                                 "horizon",
-                                                 "least_pivot",
-                                                 "log_determinant",
-                                                 "nearly_singular",
-                                                 "out_of_range",
-                                                 "output",
-                                                 "precision",
-                                                 "quadratic",
-                                                 "relative_residual",
-                                                 "rhs",
-                                                 "row",
-                                                 "rung",
-                                                 "schedule",
-                                                 "seconds",
-                                                 "status",
-                                                 "variant"});
+    // clang-format off
+    CHECK(keys(json) == std::vector<std::string>{
+        "batch", "block", "cache", "device", "failed", "horizon", "least_pivot", "log_determinant",
+        "nearly_singular", "out_of_range", "output", "precision", "quadratic", "relative_residual", "rhs", "row",
+        "rung", "schedule", "seconds", "status", "variant"});
+    // clang-format on
     CHECK(keys(json["seconds"]) == std::vector<std::string>{"compile", "factor", "generate", "load", "solve"});
     CHECK(json["status"] == "ok");
     CHECK(json["block"] == 6);
