@@ -18,21 +18,11 @@ double difference(double a, double b) { return std::abs(a - b) / (1 + std::abs(b
 /// All operations of one Spec. `bound`: of the backward error.
 template <class Real>
 void check_grid(const Device& device, GridSpec spec, const std::string& name, double bound) {
-    spec.precision = sizeof(Real) == 8 ? Precision::f64 : Precision::f32;
-    const auto label = fmt::format("{} {}x{} {} {} {} {}", name, spec.width, spec.height, to_string(spec.precision), to_string(spec.matrix),
-                                   to_string(spec.pivoting), to_string(spec.boundary));
-    CAPTURE(label);
-    std::vector<double> stencil;
-    std::vector<Sparse> matrices;
-    for (std::int64_t k = 0; k < spec.batch; ++k) {
-        auto image = problem(name, spec.width, spec.height, static_cast<unsigned>(k + 1));
-        for (auto& value : image.stencil) value = static_cast<double>(static_cast<Real>(value));
-        stencil.insert(stencil.end(), image.stencil.begin(), image.stencil.end());
-        matrices.push_back(matrix_of(image, spec));
-    }
-    const auto A = rounded<Real>(stencil);
-    const auto pixels = spec.width * spec.height;
-    const auto b = rounded<Real>(noise(spec.batch * pixels * spec.rhs, 3));
+    const Images<Real> images(spec, [&](unsigned k) { return problem(name, spec.width, spec.height, k + 1); });
+    spec = images.spec;
+    INFO(fmt::format("{} {}x{} {} {} {} {}", name, spec.width, spec.height, to_string(spec.precision), to_string(spec.matrix),
+                     to_string(spec.pivoting), to_string(spec.boundary)));
+    const auto &A = images.stencils, &b = images.b;
     std::vector<Real> x(b.size()), again(b.size()), x_transposed(b.size()), by_b(b.size()), by_stencil(A.size());
     GridSolver solver{GridPlan{spec, device}};
     solver.factor_solve(A, b, x);
@@ -44,16 +34,12 @@ void check_grid(const Device& device, GridSpec spec, const std::string& name, do
     auto refined = x;
     solver.refine(A, b, refined);
     solver.check();
-    for (std::int64_t k = 0; k < spec.batch; ++k)
-        for (std::int64_t c = 0; c < spec.rhs; ++c) {
-            const auto of = [&](const std::vector<Real>& values) { return column(values, k * pixels, pixels, spec.rhs, c); };
-            const auto& a = matrices[static_cast<std::size_t>(k)];
-            const Sparse transposed = a.transpose();
-            CHECK(backward_error(a, of(x), of(b)) <= bound);
-            CHECK(backward_error(transposed, of(x_transposed), of(b)) <= bound);
-            CHECK(backward_error(transposed, of(by_b), of(x_transposed)) <= bound);
-            CHECK(backward_error(a, of(refined), of(b)) <= bound);
-        }
+    for (std::int64_t k = 0; k < spec.batch; ++k) {
+        CHECK(images.error(k, x) <= bound);
+        CHECK(images.error(k, x_transposed, true) <= bound);
+        CHECK(images.error(k, by_b, true, x_transposed) <= bound);
+        CHECK(images.error(k, refined) <= bound);
+    }
     GridSolver processor{GridPlan{spec, Device::cpu()}};
     processor.factor(A);
     const auto determinants = solver.log_determinant(), expected = processor.log_determinant();

@@ -123,8 +123,7 @@ std::string refusal(const std::function<void()>& call) {
 TEST_CASE("another family runs on CPU threads: generated, compiled, cached, loaded and launched by what knows none") {
     for (const std::int64_t n : {1, 7, 33})
         for (const int workers : {1, 3}) {
-            CAPTURE(n);
-            CAPTURE(workers);
+            INFO(n, " ", workers);
             Problem problem(n, 5);
             TriangularSolver solver(problem.spec, prepare_triangular(problem.spec, Device::cpu(), workers));
             for (const std::int64_t members : {5, 2}) {
@@ -304,8 +303,7 @@ TEST_CASE("launches are repeated until data ends it, on CPU threads") {
 TEST_CASE("launches are repeated until data ends it, on a GPU: by the graph itself, by blocks of turns, and in a graph of the caller's") {
     for (const auto* mode : {"graph", "blocks", "recorded"})
         for (const std::int64_t most : {1, 4, 30}) {
-            CAPTURE(mode);
-            CAPTURE(most);
+            INFO(mode, " ", most);
             Problem problem(7, 5);
             problem.spec.max_turns = most;
             if (mode == std::string("blocks")) ::setenv("TRIFOLD_DISABLE", "graph", 1);

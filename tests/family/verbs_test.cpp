@@ -44,8 +44,7 @@ TEST_CASE("another family in the command's table: options of the others are refu
                                             {"--scale 2", "--triangular"},
                                             {"--triangular 4", "but L has shape (3, 3)"}}) {
         const auto ran = run_trifold(scratch.path, fmt::format("solve L.npy x.npy --device cpu {}", arguments));
-        CAPTURE(arguments);
-        CAPTURE(ran.err);
+        INFO(arguments, " ", ran.err);
         CHECK(ran.status == 2);
         CHECK(has(ran.err, reason));
     }
@@ -62,8 +61,7 @@ TEST_CASE("another family in the command's table: a verb that it has not got say
           {"export --grid 3x3", "export has no images yet; it takes blocks"},
           {"bench triangular --device cpu", "bench has no triangular systems yet; it takes blocks, images (--grid)"}}) {
         const auto ran = run_trifold(scratch.path, fmt::format("{} --json", arguments));
-        CAPTURE(arguments);
-        CAPTURE(ran.err);
+        INFO(arguments, " ", ran.err);
         CHECK(ran.status == 2);
         CHECK(has(ran.err, message));
         CHECK(ran.json().at("message") == message);

@@ -170,9 +170,7 @@ TEST_CASE("launches of block tridiagonal systems of all sizes are as their kerne
                                     .rhs = std::array{1, 2, 5, 9}.at(count % 4),
                                     .batch = batch,
                                     .operations = precision == Precision::mixed ? usual_operations() : all_operations()};
-                    CAPTURE(variant->name);
-                    CAPTURE(block);
-                    CAPTURE(horizon);
+                    INFO(variant->name, " ", block, " ", horizon);
                     try {
                         generate(spec, target, {.variant = std::string(variant->name)}, Packing::together);
                         ++generated;

@@ -1,12 +1,19 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <sstream>
 #include <string>
 #include <trifold/cost.hpp>
 #include <trifold/error.hpp>
 #include <trifold/generate.hpp>
 
 #include "generator/tridiagonal/variant.hpp"
+#include "generator/tridiagonal/wisdom.hpp"
+#include "tests/support/thinning.hpp"
 
 using namespace trifold;
 
@@ -106,4 +113,92 @@ TEST_CASE("refusals say what a variant is for") {
           "variant 'lanes' is for blocks up to 32, not for n = 33; give auto");
     CHECK(message({.block = 3, .horizon = 9}, "cpu:x86-64-v3", {.variant = "fused"}) ==
           "unknown variant 'fused' for cpu:x86-64-v3; give one of auto, intervals, lanes, tile");
+}
+
+namespace {
+
+/// A line of chosen.txt: a problem, and what auto chooses for it.
+struct Line {
+    Spec spec;
+    Target target;
+    int workers = 1;
+    std::string schedule, variant;
+};
+
+Line parse_line(const std::string& line) {
+    Line choice;
+    std::string target, precision, operations;
+    std::istringstream words(line);
+    words >> target >> choice.spec.block >> choice.spec.horizon >> choice.spec.batch >> choice.spec.rhs >> precision >> choice.workers >>
+        operations >> choice.schedule >> choice.variant;
+    REQUIRE_MESSAGE(words, line);
+    choice.target = parse_target(target);
+    choice.spec.precision = parse_precision(precision);
+    if (operations != "usual") choice.spec.operations = parse_operations(operations);
+    return choice;
+}
+
+}  // namespace
+
+TEST_CASE("auto chooses the schedules and variants that chosen.txt lists") {
+    std::ifstream file(CHOSEN_FILE);
+    int choices = 0;
+    for (std::string line; std::getline(file, line);) {
+        if (line.empty() || line.front() == '#') continue;
+        if (++choices % test::thinning != 0) continue;
+        const auto choice = parse_line(line);
+        const auto chosen = choose(choice.spec, choice.target, {.workers = choice.workers});
+        CHECK_MESSAGE(chosen.schedule.name == choice.schedule, line);
+        CHECK_MESSAGE(chosen.variant == choice.variant, line);
+    }
+    CHECK(choices >= 120);
+}
+
+namespace {
+
+constexpr double max_regret = 1.03, max_mean_regret = 1.01;
+
+/// Choice of auto: for a device by its shipped wisdom, without one by the model.
+Choice chosen_for(const Spec& spec, const std::string& device) {
+    const auto target = parse_target("cuda:sm_90");
+    return device.empty() ? choose(spec, target, Tuning{}) : choose(spec, target, resolve(spec, target, {}, device, shipped_wisdom()));
+}
+
+/// How many times longer than the fastest pair of a line takes what auto takes; infinity where the line has no time of it.
+double regret_of(const std::string& line, const std::string& device) {
+    std::string precision, schedule, variant;
+    Spec spec;
+    std::istringstream words(line);
+    words >> precision >> spec.block >> spec.horizon;
+    if (words.peek() == 'x') words.ignore() >> spec.batch;
+    REQUIRE_MESSAGE(words, line);
+    spec.precision = parse_precision(precision);
+    const auto chosen = chosen_for(spec, device);
+    auto taken = std::numeric_limits<double>::infinity(), least = taken;
+    for (double microseconds = 0; words >> schedule >> variant >> microseconds;) {
+        least = std::min(least, microseconds);
+        if (schedule == chosen.schedule.name && variant == chosen.variant) taken = microseconds;
+    }
+    INFO(line, "\nauto takes ", chosen.schedule.name, " ", chosen.variant, "; where the line has no time of it, measure it");
+    CHECK(taken <= max_regret * least);
+    return taken / least;
+}
+
+}  // namespace
+
+TEST_CASE("auto takes what was measured to be within 3 % of the fastest of fastest.txt") {
+    std::ifstream file(FASTEST_FILE);
+    int problems = 0;
+    double logarithms = 0;
+    std::string device;
+    for (std::string line; std::getline(file, line);) {
+        if (line.empty() || line.front() == '#') continue;
+        if (line.starts_with("device ")) {
+            device = line.substr(line.find(' ') + 1);
+            continue;
+        }
+        if (++problems % test::thinning == 0) logarithms += std::log(regret_of(line, device));
+    }
+    CHECK(problems >= 60);
+    if (test::thinning == 1) CHECK(std::exp(logarithms / problems) <= max_mean_regret);
 }

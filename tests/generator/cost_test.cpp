@@ -54,8 +54,7 @@ std::int64_t elements(const Schedule& schedule, std::size_t index, std::int64_t 
 
 TEST_CASE("counts, makespans and bytes are those of the fronts one by one") {
     for_all_schedules(100, [](const Schedule& schedule) {
-        CAPTURE(schedule.name);
-        CAPTURE(schedule.horizon);
+        INFO(schedule.name, " ", schedule.horizon);
         for (const std::int64_t workers : {1, 2, 3, 16}) {
             const auto counted = cost(schedule, {.block = 5, .horizon = schedule.horizon, .precision = Precision::f32}, workers);
             REQUIRE(counted.levels.size() == schedule.levels.size());
@@ -130,8 +129,7 @@ TEST_CASE("chain lengths are those of socu Prop. 1") {
             for (std::int64_t inner = 1; (p - 1) * inner < fronts; ++inner) {
                 least = std::min(least, std::max(7 * (fronts - (p - 1) * inner), 19 * inner));
             }
-            CAPTURE(p);
-            CAPTURE(horizon);
+            INFO(p, " ", horizon);
             CHECK(std::max(7 * level.runs[0].length, 19 * level.runs[1].length) == least);
         }
     }
@@ -174,8 +172,7 @@ TEST_CASE("socu's eq. 1 is an upper bound") {
                 const auto columns = (horizon + (std::int64_t{1} << (i + 1)) - 1) >> (i + 1);
                 bound += (columns + p - 1) / p * 22;
             }
-            CAPTURE(horizon);
-            CAPTURE(p);
+            INFO(horizon, " ", p);
             CHECK(critical(multi_stage(horizon), p) <= bound);
         }
     }

@@ -46,8 +46,7 @@ TEST_CASE("every unknown is eliminated once") {
         for (const auto& [width, height] : std::vector<std::pair<std::int64_t, std::int64_t>>{
                  {3, 3}, {4, 5}, {9, 9}, {10, 7}, {17, 64}, {101, 67}, {3, 50}, {77, 4}, {300, 3}, {65, 65}})
             for (const std::int64_t leaf : {4, 5, 16}) {
-                CAPTURE(width);
-                CAPTURE(height);
+                INFO(width, " ", height);
                 const auto spec = image(width, height, boundary);
                 const auto levels = grid::levels_of(spec, leaf);
                 const auto columns = grid::unknown_width(spec), rows = grid::unknown_height(spec);
@@ -177,8 +176,7 @@ TEST_CASE("units of every processor are C without warnings") {
                 spec.precision = precision;
                 spec.matrix = matrix;
                 const auto unit = generate(spec, {Backend::cpu, arch}).units[0];
-                CAPTURE(arch);
-                CAPTURE(unit.id);
+                INFO(arch, " ", unit.id);
                 const auto command =
                     fmt::format("{} {} -Wall -Wextra -Werror -x c -fsyntax-only - > /dev/null", TEST_CC, fmt::join(unit.options, " "));
                 auto* compiler = popen(command.c_str(), "w");

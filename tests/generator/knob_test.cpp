@@ -88,8 +88,7 @@ TEST_CASE("knobs are lists of rows, and rows take candidates") {
     for (const auto& target : {avx512, parse_target("cpu:znver4"), sm_90, gfx942, parse_target("cuda:sm_75")})
         for (const auto* variant : variants_of(target.backend))
             for (const auto& knob : variant->knobs) {
-                CAPTURE(variant->name);
-                CAPTURE(knob.name);
+                INFO(variant->name, " ", knob.name);
                 CHECK(std::ranges::is_sorted(knob.candidates));
                 CHECK(knob.candidates.size() > 1);
                 for (const auto& row : device_of(target).rows_of(knob.name))

@@ -82,8 +82,7 @@ std::vector<Front> interleave(const std::vector<std::vector<Front>>& chains, boo
 TEST_CASE("fronts have the neighbours of a brute-force elimination, and every block is eliminated once") {
     for (const bool round_robin : {false, true}) {
         for_all_schedules(round_robin ? 40 : 131, [&](const Schedule& schedule) {
-            CAPTURE(schedule.name);
-            CAPTURE(schedule.horizon);
+            INFO(schedule.name, " ", schedule.horizon);
             Graph graph(schedule.horizon);
             bool same = true, progression = true;
             for (const auto& level : schedule.levels) {
@@ -100,8 +99,7 @@ TEST_CASE("fronts have the neighbours of a brute-force elimination, and every bl
 
 TEST_CASE("no chain of a level touches another") {
     for_all_schedules(131, [](const Schedule& schedule) {
-        CAPTURE(schedule.name);
-        CAPTURE(schedule.horizon);
+        INFO(schedule.name, " ", schedule.horizon);
         bool apart = true;
         for (const auto& level : schedule.levels) {
             std::map<std::int64_t, std::size_t> owner;
@@ -121,8 +119,7 @@ TEST_CASE("no chain of a level touches another") {
 
 TEST_CASE("levels have one to three runs of chains that count in order") {
     for_all_schedules(131, [](const Schedule& schedule) {
-        CAPTURE(schedule.name);
-        CAPTURE(schedule.horizon);
+        INFO(schedule.name, " ", schedule.horizon);
         for (const auto& level : schedule.levels) {
             REQUIRE(level.runs.size() >= 1);
             REQUIRE(level.runs.size() <= 3);
@@ -169,8 +166,7 @@ TEST_CASE("twisted end chains run toward the middle and carry no fill") {
 TEST_CASE("flanked end chains carry no fill, and everything else is chains of one") {
     for (const std::int64_t horizon : {5, 16, 57, 100, 256}) {
         for (const std::vector<std::int64_t>& ends : {std::vector<std::int64_t>{2}, {5}, {20}, {8, 4, 2}, {1, 3}, {3, 1, 2}}) {
-            CAPTURE(horizon);
-            CAPTURE(ends);
+            INFO(horizon, " ", ends);
             const auto levels = parse_schedule(fmt::format("flanked:{}", fmt::join(ends, ",")), horizon).levels;
             for (std::size_t k = 0; k < levels.size(); ++k) {
                 const auto& level = levels[k];
@@ -202,11 +198,16 @@ TEST_CASE("recursive segments leave no separator at the end of the path") {
     }
 }
 
+TEST_CASE("a chain whose neighbour behind is the first block has fill") {
+    const Level last{0, 1, 2, {{1, 2, 1, 1, 1}}};
+    CHECK(has_fill({"by hand", 2, {last, {0, 1, 1, {{0, 1, 1, 1, 1}}}}}));
+    CHECK(!has_fill(sequential(2)));
+}
+
 TEST_CASE("kernels see couplings of all levels side by side in their buffer") {
     for (const std::int64_t horizon : {1, 2, 3, 7, 16, 31, 100}) {
         for (const auto& text : schedule_texts()) {
-            CAPTURE(text);
-            CAPTURE(horizon);
+            INFO(text, " ", horizon);
             const auto program =
                 test::design_of({.block = 3, .horizon = horizon, .batch = 2}, {Backend::cpu, "x86-64-v3"}, {.schedule = text});
             const auto& levels = program.schedule.levels;
@@ -241,38 +242,14 @@ TEST_CASE("very long horizons keep exact counts") {
 }
 
 TEST_CASE("bad schedules are refused with what was given") {
-    for (const auto* text : {"",
-                             "fast",
-                             "auto",
-                             "sequential:2",
-                             "partitioned",
-                             "partitioned:",
-                             "partitioned:0",
-                             "partitioned:-3",
-                             "partitioned:2x",
-                             "partitioned:99999999999999999999",
-                             "twisted",
-                             "twisted:two",
-                             "recursive",
-                             "recursive:",
-                             "recursive:2:",
-                             "recursive:0",
-                             "recursive:2:3:4",
-                             "segments",
-                             "segments:",
-                             "segments:1,",
-                             "segments:,1",
-                             "segments:1,0",
-                             "segments:1;2",
-                             "Sequential",
-                             " sequential",
-                             "multi-stage:1",
-                             "flanked",
-                             "flanked:0",
-                             "flanked:2:3",
-                             "flanked:2,",
-                             "flanked:2,0",
-                             "single-stage:"}) {
+    // clang-format off
+    for (const auto* text : {
+        "", "fast", "auto", "sequential:2", "partitioned", "partitioned:", "partitioned:0", "partitioned:-3",
+        "partitioned:2x", "partitioned:99999999999999999999", "twisted", "twisted:two", "recursive", "recursive:",
+        "recursive:2:", "recursive:0", "recursive:2:3:4", "segments", "segments:", "segments:1,", "segments:,1",
+        "segments:1,0", "segments:1;2", "Sequential", " sequential", "multi-stage:1", "flanked", "flanked:0",
+        "flanked:2:3", "flanked:2,", "flanked:2,0", "single-stage:"}) {
+        // clang-format on
         CAPTURE(text);
         CHECK_THROWS_AS(parse_schedule(text, 10), SpecError);
     }

@@ -17,8 +17,7 @@ System time_invariant(std::int64_t n, std::int64_t horizon, std::int64_t rhs) {
 }
 
 void check_layout(std::int64_t n, std::int64_t horizon, std::int64_t rhs, Build build) {
-    CAPTURE(n);
-    CAPTURE(build.target);
+    INFO(n, " ", build.target);
     build.corrections = 1;
     Exported<double> solver(n, horizon, rhs, build);
     const auto system = time_invariant(n, horizon, rhs);

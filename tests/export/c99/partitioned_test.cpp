@@ -30,9 +30,7 @@ void set_parallel_for(const Exported<Real>& solver, ParallelFor parallel_for, in
 
 template <class Real>
 void check_solves(std::int64_t n, std::int64_t horizon, std::int64_t rhs, const std::string& schedule, const std::string& compiler) {
-    CAPTURE(n);
-    CAPTURE(horizon);
-    CAPTURE(schedule);
+    INFO(n, " ", horizon, " ", schedule);
     auto build = plain(compiler);
     build.schedule = schedule;
     Exported<Real> solver(n, horizon, rhs, build);
@@ -93,8 +91,7 @@ TEST_CASE("export: of several failing chains the smallest block is named, and ch
         const auto is_separator = [&](std::int64_t block) { return std::ranges::find(separators, block) != separators.end(); };
         for (std::int64_t block = 0; block < horizon; ++block)
             for (const double value : {-1000.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
-                CAPTURE(schedule);
-                CAPTURE(block);
+                INFO(schedule, " ", block);
                 auto user = sound;
                 poison(user, block, value);
                 CHECK(solver.factor_solve(user, x.data()) == Status{not_positive_definite, static_cast<int>(block), 1});

@@ -26,8 +26,7 @@ ExportRequest prefactored(const System& system, std::vector<double> shifts, Prec
 
 template <class Real>
 void check_solves(std::int64_t n, std::int64_t horizon, std::int64_t rhs, const std::string& compiler) {
-    CAPTURE(n);
-    CAPTURE(compiler);
+    INFO(n, " ", compiler);
     const auto system = random_system(n, horizon, rhs, 4);
     const std::vector<double> shifts{0, 0.1, 10};
     const auto asked = prefactored(system, shifts, precision_of<Real>);

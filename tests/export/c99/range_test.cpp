@@ -191,8 +191,7 @@ class Calls {
 
 template <class Real>
 void check_range(const Family& family, std::int64_t n) {
-    CAPTURE(n);
-    CAPTURE(sizeof(Real));
+    INFO(n, " ", sizeof(Real));
     const int most = max_exponent<Real>;
     const Problem<Real> problem(n);
     const Calls<Real> solver(family, n);
@@ -204,10 +203,7 @@ void check_range(const Family& family, std::int64_t n) {
         const auto usual = problem.error(x, whole(0, 0));
         CHECK(usual <= 1000 * tolerance<Real>);
         for (const auto& units : sound_units(most)) {
-            CAPTURE(units.a);
-            CAPTURE(units.b);
-            CAPTURE(units.blocks[0]);
-            CAPTURE(units.blocks[2]);
+            INFO(units.a, " ", units.b, " ", units.blocks[0], " ", units.blocks[2]);
             CHECK(solver.solve(way, problem.scaled(units), x, raised) == fine);
             CHECK(problem.error(x, units) <= 4 * (usual + std::numeric_limits<Real>::epsilon()));
             CHECK(raised == 0);
@@ -225,8 +221,7 @@ void check_range(const Family& family, std::int64_t n) {
 }
 
 void check_range(const Build& build) {
-    CAPTURE(build.compiler);
-    CAPTURE(build.schedule);
+    INFO(build.compiler, " ", build.schedule);
     const Family family(build);
     for_each_size([&](std::int64_t n, auto number) { check_range<decltype(number)>(family, n); });
 }
@@ -259,8 +254,7 @@ ExportRequest prefactored(const Problem<Real>& problem, const Units& units, cons
 
 template <class Real>
 void check_prefactored(const Library& library, std::int64_t n) {
-    CAPTURE(n);
-    CAPTURE(sizeof(Real));
+    INFO(n, " ", sizeof(Real));
     const Problem<Real> problem(n);
     const int most = max_exponent<Real>;
     double usual = 0;

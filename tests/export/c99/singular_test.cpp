@@ -81,10 +81,7 @@ Arrays<Real> given(const Exported<Real>& solver, const System& system) {
 
 template <class Real>
 void check_walks(std::int64_t n, std::int64_t horizon, const Build& build) {
-    CAPTURE(n);
-    CAPTURE(horizon);
-    CAPTURE(sizeof(Real));
-    CAPTURE(build.schedule);
+    INFO(n, " ", horizon, " ", sizeof(Real), " ", build.schedule);
     Exported<Real> solver(n, horizon, 1, build);
     std::vector<Real> x(static_cast<std::size_t>(n * horizon));
     for (const int most : {0, 5}) {
@@ -123,8 +120,7 @@ void check_units(const Build& build) {
 /// The pivot is named, all is computed, and every call says so.
 template <class Real>
 void check_pivot(std::int64_t n, std::int64_t block, std::int64_t row, Build build) {
-    CAPTURE(n);
-    CAPTURE(row);
+    INFO(n, " ", row);
     constexpr std::int64_t horizon = 5;
     build.corrections = 1;
     Exported<Real> solver(n, horizon, 1, build);

@@ -69,8 +69,7 @@ void check_compiles(const Compiler& compiler, const Case& item) {
         .block = item.n, .horizon = 20, .precision = item.precision, .rhs = item.rhs, .batch = 2, .operations = all_operations()};
     const auto* schedule = item.variant == "dataflow" ? "multi-stage" : "twisted:3";
     const auto unit = generate(spec, {Backend::hip, item.arch}, {.schedule = schedule, .variant = item.variant}).units.at(0);
-    CAPTURE(compiler.identity());
-    CAPTURE(unit.kernels.front().name);
+    INFO(compiler.identity(), " ", unit.kernels.front().name);
     const auto compiled = compiler.compile(unit.source, unit.options);
     check_resources(unit, resources_of(unit, compiled));
     CHECK_MESSAGE(compiled.log.find("warning") == std::string::npos, compiled.log);

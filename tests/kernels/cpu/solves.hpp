@@ -1,58 +1,39 @@
 #pragma once
-#include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "tests/support/cpu/call.hpp"
+#include "tests/support/cpu/checks.hpp"
 
 namespace trifold::test {
 
-/// Solves random systems every way there is and compares with dense algebra in double.
-template <class Real>
-void check_solves(const Spec& spec, const std::string& schedule, const std::string& variant, const Target& target, std::int64_t columns) {
-    CAPTURE(spec.block);
-    CAPTURE(spec.horizon);
-    CAPTURE(schedule);
-    CAPTURE(variant);
+/// With open sizes, so that all horizons, batches and schedules of a size of blocks share a unit, whose compilation is what takes time.
+inline const std::string intervals = "intervals:bake=0";
+
+/// Everything that a unit may be asked for, its work cut in several ways.
+inline void check_solves(const Spec& spec, const std::string& schedule, const std::string& variant = "tile",
+                         const Target& target = host_target(), const Drawn& drawn = {}) {
+    INFO(fmt::format("n {} N {} m {} batch {} {} {} {} {} columns {}", spec.block, spec.horizon, spec.rhs, spec.batch,
+                     to_string(spec.precision), schedule, variant, to_string(target), drawn.columns));
     const CompiledProgram unit(choose(spec, target, {.schedule = schedule, .variant = variant}));
-    const auto systems = random_systems(spec, columns, 7);
-    const auto user = arrays<Real>(spec, systems);
-    const Workspace workspace(unit.program());
-    std::vector<Real> x(user.b.size()), y(user.b.size()), again(user.b.size());
-    auto args = kernel_args(spec, user, x, columns, workspace);
-    unit.run(Operation::factor_solve, args);
-    args.x = y.data();
-    unit.run(Operation::forward, args);
-    args.x = again.data();
-    unit.run(Operation::solve, args);
-    for (std::int64_t m = 0; m < spec.batch; ++m) {
-        const auto& system = systems[static_cast<std::size_t>(m)];
-        const auto a = system.dense();
-        const auto status = workspace.buffer<trifold_status>(unit.program(), "status")[m];
-        CHECK(status.block == -1);
-        CHECK(status.floors == 0);
-        CHECK(status.nearly_singular == 0);
-        CHECK(status.least_pivot == doctest::Approx(least_pivot_oracle(system, unit.choice().schedule)).epsilon(1000 * tolerance<Real>));
-        CHECK(relative_residual(a, gather(spec, x, m, columns), system.b) <= tolerance<Real>);
-        CHECK(relative_residual(a, gather(spec, again, m, columns), system.b) <= tolerance<Real>);
-        const auto forward = forward_oracle(system, unit.choice().schedule);
-        CHECK((gather(spec, y, m, columns) - forward).cwiseAbs().maxCoeff() <= 100 * tolerance<Real> * forward.cwiseAbs().maxCoeff());
-        const auto expected = 2 * a.llt().matrixLLT().diagonal().array().log().sum();
-        CHECK(workspace.buffer<double>(unit.program(), "log_determinant")[m] == doctest::Approx(expected).epsilon(tolerance<Real>));
-        const auto* quadratic = workspace.buffer<double>(unit.program(), "quadratic") + m * spec.rhs;
-        for (std::int64_t c = 0; c < columns; ++c)
-            CHECK(quadratic[c] == doctest::Approx(forward.col(c).squaredNorm()).epsilon(10 * tolerance<Real>));
-    }
-    args.b = y.data();
-    args.x = y.data();
-    unit.run(Operation::backward, args);
-    CHECK(y == again);
+    KernelRunner<CompiledProgram, Split> runner(unit, {{}, {1, true}, {5, true}});
+    check_errors(errors_of(runner, drawn));
     CHECK(unit.exceptions() == 0);
+    constexpr std::int64_t most_rows = 500;  // of which the oracle takes many factors
+    if (drawn.columns == 0 && spec.block * spec.horizon <= most_rows) check_errors(option_errors_of(runner));
 }
 
-inline void check_both(Spec spec, const std::string& schedule, const Target& target = host_target(), const std::string& variant = "auto") {
-    spec.precision = Precision::f64;
-    check_solves<double>(spec, schedule, variant, target, spec.rhs);
-    spec.precision = Precision::f32;
-    check_solves<float>(spec, schedule, variant, target, spec.rhs);
+/// With the selected inverse but for some, whose units are another text.
+inline void check_one(Spec spec, Precision precision, const std::string& schedule, const std::string& variant = "tile",
+                      const Target& target = host_target()) {
+    spec.precision = precision;
+    if (precision == Precision::f64 || spec.block % 4 != 0) spec.operations = all_operations();
+    check_solves(spec, schedule, variant, target);
+}
+
+inline void check_both(const Spec& spec, const std::string& schedule, const std::string& variant = "tile",
+                       const Target& target = host_target()) {
+    check_one(spec, Precision::f64, schedule, variant, target);
+    check_one(spec, Precision::f32, schedule, variant, target);
 }
 
 }  // namespace trifold::test

@@ -6,7 +6,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "tests/kernels/emulator/accuracy.hpp"
+#include "tests/support/cpu/conform.hpp"
+#include "tests/support/emulator/unit.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
@@ -56,7 +57,8 @@ Options parse(int argc, char** argv) {
 /// Prints the errors of one run; false when something is wrong.
 bool report(const EmulatedUnit& unit, const Running& running) {
     const auto start = std::chrono::steady_clock::now();
-    const auto errors = errors_of(unit, running);
+    KernelRunner<EmulatedUnit, Running> runner(unit, {running});
+    const auto errors = errors_of(runner);
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     bool good = true;
     for (const auto& [name, error] : errors) {

@@ -5,7 +5,7 @@
 
 #include "generator/program/templates.hpp"
 #include "generator/tridiagonal/backend.hpp"
-#include "tests/kernels/emulator/fixture.hpp"
+#include "tests/kernels/emulator/emulated.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
@@ -84,13 +84,12 @@ void check_fault(const std::string& body, const test::Grid& grid, const std::str
 Outcome run_program(const Choice& choice, const Program& program, Operation operation) {
     const EmulatedUnit unit(choice, program);
     const auto& spec = choice.spec;
-    const auto systems = random_systems(spec, 7);
-    const auto user = arrays<double>(spec, systems);
-    EmulatedWorkspace workspace(program);
+    const auto user = arrays<double>(spec, random_systems(spec, spec.rhs, 7));
+    const Workspace workspace(program);
     std::vector<double> x(user.b.size());
     Outcome outcome;
     try {
-        unit.run(operation, arguments(spec, user, x, workspace));
+        unit.run(operation, kernel_args(spec, user, x, spec.rhs, workspace));
     } catch (const std::runtime_error& error) {
         outcome.thrown = error.what();
     }
@@ -111,19 +110,80 @@ TEST_CASE("a missing barrier is a race, named with both lines") {
     CHECK(faulty.says("kernel:3"));
 }
 
-TEST_CASE("a barrier missing between a read and the next write is a race") {
-    check_fault(
-        "shared[t] = t;\nblock_sync();\nconst double next = shared[(t + 32) % 64];\n"
-        "if (!planted) block_sync();\nshared[t] = next;\nmemory[t] = next;",
-        {.threads = 64}, "race on shared memory");
-}
-
-TEST_CASE("a missing barrier of a wave is a race, and the wave's barrier orders no others") {
-    for (const int lanes : {32, 64})
-        check_fault("shared[t] = t;\nif (!planted) warp_sync();\nmemory[t] = shared[t ^ 1];", {.threads = 64}, "race on shared memory", 1,
-                    lanes);
-    check_fault("shared[t] = t;\nif (planted) warp_sync(); else block_sync();\nmemory[t] = shared[63 - t];", {.threads = 64},
-                "race on shared memory");
+TEST_CASE("each fault is found, and its sound twin passes") {
+    const auto published = [](const std::string& before, const std::string& waits, const std::string& after) {
+        return "if (block == 0) {\n  memory[8 + t] = t;\n" + before +
+               "  if (t == 0) store_release(&flags[0], trifold_int(1));\n} else {\n  if (" + waits +
+               ") while (load_acquire(&flags[0]) != 1) spin();\n" + after + "  memory[80 + t] = memory[8 + t];\n}";
+    };
+    const std::string barrier = "  block_sync();\n", unless_planted = "  if (!planted) block_sync();\n";
+    const test::Grid one{.threads = 64}, two{.x = 2, .threads = 64}, waves{.x = 2, .threads = 32};
+    struct Case {
+        const char* fault;
+        std::string body;
+        test::Grid grid;
+        const char* found;
+        int alive = 1, lanes = 32;
+    };
+    for (const auto& [fault, body, grid, found, alive, lanes] : {
+             Case{"no barrier between a read and the next write",
+                  "shared[t] = t;\nblock_sync();\nconst double next = shared[(t + 32) % 64];\n"
+                  "if (!planted) block_sync();\nshared[t] = next;\nmemory[t] = next;",
+                  one, "race on shared memory"},
+             Case{"no barrier of a wave", "shared[t] = t;\nif (!planted) warp_sync();\nmemory[t] = shared[t ^ 1];", one,
+                  "race on shared memory"},
+             Case{"no barrier of a wave of 64", "shared[t] = t;\nif (!planted) warp_sync();\nmemory[t] = shared[t ^ 1];", one,
+                  "race on shared memory", 1, 64},
+             Case{"a wave's barrier in place of the block's",
+                  "shared[t] = t;\nif (planted) warp_sync(); else block_sync();\nmemory[t] = shared[63 - t];", one,
+                  "race on shared memory"},
+             Case{"a write beyond an array", "memory[t == 63 && planted ? 256 : t] = 1;", one,
+                  "write of 8 bytes by block 0 thread 63, kernel:1: 0 bytes past the end of 'memory'"},
+             Case{"a read before an array", "memory[t] = memory[t == 0 && planted ? -1 : t + 64];", one, "8 bytes before 'memory'"},
+             Case{"a write beyond shared memory", "shared[t == 63 && planted ? 64 : t] = 1;", one,
+                  "0 bytes past the end of shared memory, which has 512"},
+             Case{"a divergent barrier", "if (t < 3 || !planted)\n  block_sync();", one,
+                  "threads 0 to 2 wait at the block barrier, kernel:2; threads 3 to 63 have ended"},
+             Case{"a divergent shuffle", "if (t % 32 != 5 || !planted)\n  memory[t] = shuffle_xor(t, 1);", one, "shuffle, kernel:2"},
+             Case{"a divergent shuffle of a wave of 64", "if (t % 32 != 5 || !planted)\n  memory[t] = shuffle_xor(t, 1);", one,
+                  "shuffle, kernel:2", 1, 64},
+             Case{"no wait for a flag", published(barrier, "t == 0 && !planted", barrier), two, "race on memory"},
+             // In reverse order the second block waits first, which needs both alive.
+             Case{"no wait for a flag, both alive", published(barrier, "t == 0 && !planted", barrier), two, "race on memory", 2},
+             Case{"a flag released before all of the block has written", published(unless_planted, "t == 0", barrier), two,
+                  "race on memory", 2},
+             Case{"a flag that orders only its reader", published(barrier, "t == 0", unless_planted), two, "race on memory", 2},
+             Case{"a plain write of a flag",
+                  "if (t != 0) return;\n"
+                  "if (block == 0) { if (planted) flags[0] = 1; else store_release(&flags[0], trifold_int(1)); }\n"
+                  "else while (load_acquire(&flags[0]) != 1) spin();",
+                  waves, "race on memory", 2},
+             Case{"a flag that never comes",
+                  "if (t == 0 && block == 0 && !planted) store_release(&flags[0], trifold_int(1));\n"
+                  "if (t == 0) while (load_acquire(&flags[0]) != 1) spin();",
+                  waves, "threads 0 to 0 spin on a flag, kernel:2", 2},
+             // Blocks that claim their work in order never wait for a later one, so alone each of them ends.
+             Case{"a wait for a later claim",
+                  "if (t != 0) return;\nconst trifold_int mine = claim(&flags[3]);\nconst trifold_int wanted = planted ? 1 - mine : mine - "
+                  "1;\n"
+                  "if (wanted >= 0) while (load_acquire(&flags[wanted]) != 1) spin();\nstore_release(&flags[mine], trifold_int(1));",
+                  waves, "block (0, 0): threads 0 to 0 spin on a flag, kernel:4"},
+             Case{"a block's barrier in place of the cluster's",
+                  "memory[32 * block + t] = t;\nif (planted) block_sync(); else cluster_sync();\n"
+                  "memory[128 + 32 * block + t] = memory[32 * (1 - block) + t];",
+                  {.x = 2, .threads = 32, .cluster = 2},
+                  "race on memory"},
+         }) {
+        CAPTURE(fault);
+        check_fault(body, grid, found, alive, lanes);
+    }
+    for (const int lanes : {32, 64}) {
+        const auto in_hip = [&](const std::string& body) { return SmallKernel(body, lanes, Backend::hip); };
+        check_fault(in_hip("shared[t] = t;\nif (!planted) block_sync();\nmemory[t] = shared[63 - t];"), one, "race on shared memory");
+        check_fault(in_hip("memory[t == 63 && planted ? 256 : t] = 1;"), one, "0 bytes past the end of 'memory'");
+        check_fault(in_hip("if (t < 3 || !planted)\n  block_sync();"), one, "threads 0 to 2 wait at the block barrier, kernel:2");
+        check_fault(in_hip(published(barrier, "t == 0 && !planted", barrier)), two, "race on memory", 2);
+    }
 }
 
 TEST_CASE("a missing arrival at a named barrier is a race or a wait without end") {
@@ -148,58 +208,9 @@ TEST_CASE("a missing arrival at a named barrier is a race or a wait without end"
         }
 }
 
-TEST_CASE("accesses out of bounds are named with the array") {
-    check_fault("memory[t == 63 && planted ? 256 : t] = 1;", {.threads = 64},
-                "write of 8 bytes by block 0 thread 63, kernel:1: 0 bytes past the end of 'memory'");
-    check_fault("memory[t] = memory[t == 0 && planted ? -1 : t + 64];", {.threads = 64}, "8 bytes before 'memory'");
-    check_fault("shared[t == 63 && planted ? 64 : t] = 1;", {.threads = 64}, "0 bytes past the end of shared memory, which has 512");
-}
-
 TEST_CASE("what nobody wrote is NaN") {
     const auto outcome = SmallKernel("memory[t] = shared[t];").run(false, {.threads = 64});
     CHECK(outcome.memory[0] != outcome.memory[0]);
-}
-
-TEST_CASE("a divergent barrier is named with who waits where") {
-    check_fault("if (t < 3 || !planted)\n  block_sync();", {.threads = 64},
-                "threads 0 to 2 wait at the block barrier, kernel:2; threads 3 to 63 have ended");
-    for (const int lanes : {32, 64})
-        check_fault("if (t % 32 != 5 || !planted)\n  memory[t] = shuffle_xor(t, 1);", {.threads = 64}, "shuffle, kernel:2", 1, lanes);
-}
-
-TEST_CASE("a missing wait for a flag is a race between blocks") {
-    const std::string body =
-        "if (block == 0) {\n"
-        "  memory[8 + t] = t;\n  block_sync();\n  if (t == 0) store_release(&flags[0], trifold_int(1));\n"
-        "} else {\n"
-        "  if (t == 0 && !planted) while (load_acquire(&flags[0]) != 1) spin();\n  block_sync();\n  memory[80 + t] = memory[8 + t];\n}";
-    for (const int alive : {1, 2}) {
-        // In reverse order the second block waits first, which needs both alive.
-        check_fault(body, {.x = 2, .threads = 64}, "race on memory", alive);
-    }
-}
-
-TEST_CASE("a flag released before all of the block has written is a race") {
-    check_fault(
-        "if (block == 0) {\n  memory[8 + t] = t;\n  if (!planted) block_sync();\n  if (t == 0) store_release(&flags[0], trifold_int(1));\n"
-        "} else {\n  if (t == 0) while (load_acquire(&flags[0]) != 1) {}\n  block_sync();\n  memory[80 + t] = memory[8 + t];\n}",
-        {.x = 2, .threads = 64}, "race on memory", 2);
-}
-
-TEST_CASE("a flag read without a barrier after it orders only its reader") {
-    check_fault(
-        "if (block == 0) {\n  memory[8 + t] = t;\n  block_sync();\n  if (t == 0) store_release(&flags[0], trifold_int(1));\n"
-        "} else {\n  if (t == 0) while (load_acquire(&flags[0]) != 1) spin();\n  if (!planted) block_sync();\n  memory[80 + t] = memory[8 "
-        "+ t];\n}",
-        {.x = 2, .threads = 64}, "race on memory", 2);
-}
-
-TEST_CASE("a plain write of a flag is a race") {
-    check_fault(
-        "if (t != 0) return;\n"
-        "if (block == 0) { if (planted) flags[0] = 1; else store_release(&flags[0], trifold_int(1)); }\n"
-        "else while (load_acquire(&flags[0]) != 1) spin();",
-        {.x = 2, .threads = 32}, "race on memory", 2);
 }
 
 TEST_CASE("a word tells of itself and of nothing else, a plain access beside it is a race") {
@@ -219,18 +230,6 @@ TEST_CASE("a word tells of itself and of nothing else, a plain access beside it 
             kernel("if (block == 1 && !planted) { both[0] = 3, both[1] = 4; store_words(words + 2 * t, both); }\nif (block == 0) " + wait),
             {.x = 2, .threads = 32}, "spin on a flag", 2);
     }
-}
-
-TEST_CASE("a flag that never comes is named, not waited for") {
-    check_fault(
-        "if (t == 0 && block == 0 && !planted) store_release(&flags[0], trifold_int(1));\nif (t == 0) while (load_acquire(&flags[0]) != 1) "
-        "spin();",
-        {.x = 2, .threads = 32}, "threads 0 to 0 spin on a flag, kernel:2", 2);
-    // Blocks that claim their work in order never wait for a later one, so alone each of them ends.
-    check_fault(
-        "if (t != 0) return;\nconst trifold_int mine = claim(&flags[3]);\nconst trifold_int wanted = planted ? 1 - mine : mine - 1;\n"
-        "if (wanted >= 0) while (load_acquire(&flags[wanted]) != 1) spin();\nstore_release(&flags[mine], trifold_int(1));",
-        {.x = 2, .threads = 32}, "block (0, 0): threads 0 to 0 spin on a flag, kernel:4");
 }
 
 TEST_CASE("a loop without end is named with its place, whether threads meet in it or not") {
@@ -297,29 +296,6 @@ TEST_CASE(
         CHECK_MESSAGE(sound.sound(), sound.all());
         const auto faulty = ring.run(true, {.threads = 64}, {order});
         CHECK((faulty.says("race on shared memory") || faulty.says("a gate has opened again")));
-    }
-}
-
-TEST_CASE("a cluster's barrier orders its blocks") {
-    check_fault(
-        "memory[32 * block + t] = t;\nif (planted) block_sync(); else cluster_sync();\nmemory[128 + 32 * block + t] = memory[32 * (1 - "
-        "block) + t];",
-        {.x = 2, .threads = 32, .cluster = 2}, "race on memory");
-}
-
-TEST_CASE("the faults are found in HIP's dialect") {
-    for (const int lanes : {32, 64}) {
-        const auto kernel = [&](const std::string& body) { return SmallKernel(body, lanes, Backend::hip); };
-        check_fault(kernel("shared[t] = t;\nif (!planted) block_sync();\nmemory[t] = shared[63 - t];"), {.threads = 64},
-                    "race on shared memory");
-        check_fault(kernel("memory[t == 63 && planted ? 256 : t] = 1;"), {.threads = 64}, "0 bytes past the end of 'memory'");
-        check_fault(kernel("if (t < 3 || !planted)\n  block_sync();"), {.threads = 64},
-                    "threads 0 to 2 wait at the block barrier, kernel:2");
-        check_fault(
-            kernel("if (block == 0) {\n  memory[8 + t] = t;\n  block_sync();\n  if (t == 0) store_release(&flags[0], trifold_int(1));\n"
-                   "} else {\n  if (t == 0 && !planted) while (load_acquire(&flags[0]) != 1) spin();\n  block_sync();\n"
-                   "  memory[80 + t] = memory[8 + t];\n}"),
-            {.x = 2, .threads = 64}, "race on memory", 2);
     }
 }
 

@@ -36,24 +36,11 @@ void check(Case test) {
     auto& spec = test.spec;
     spec.width = test.width;
     spec.height = test.height;
-    spec.precision = sizeof(Real) == 8 ? Precision::f64 : Precision::f32;
-    const auto label = fmt::format("{} {}x{} {} {} {} {}", test.problem, spec.width, spec.height, to_string(spec.precision),
-                                   to_string(spec.matrix), to_string(spec.boundary), to_string(test.target));
-    CAPTURE(label);
-    EmulatedGrid grid(spec, test.target, test.tuning);
-    std::vector<double> stencil;
-    std::vector<Sparse> matrices;
-    for (std::int64_t k = 0; k < spec.batch; ++k) {
-        const auto image = problem(test.problem, spec.width, spec.height, static_cast<unsigned>(k + 1));
-        auto rounded_image = image;
-        for (auto& value : rounded_image.stencil) value = static_cast<double>(static_cast<Real>(value));
-        const auto given = with_nan_unread(image, spec);
-        stencil.insert(stencil.end(), given.begin(), given.end());
-        matrices.push_back(matrix_of(rounded_image, spec));
-    }
-    const auto pixels = spec.width * spec.height;
-    const auto A = rounded<Real>(stencil);
-    const auto b = rounded<Real>(noise(spec.batch * pixels * spec.rhs, 7));
+    const Images<Real> images(spec, [&](unsigned k) { return problem(test.problem, test.width, test.height, k + 1); });
+    INFO(fmt::format("{} {}x{} {} {} {} {}", test.problem, spec.width, spec.height, to_string(images.spec.precision),
+                     to_string(spec.matrix), to_string(spec.boundary), to_string(test.target)));
+    EmulatedGrid grid(images.spec, test.target, test.tuning);
+    const auto &A = images.stencils, &b = images.b;
     std::vector<Real> x(b.size()), again(b.size()), x_transposed(b.size()), gradient(A.size());
     trifold_grid_args args{};
     args.stencil = A.data();
@@ -75,16 +62,11 @@ void check(Case test) {
     grid.run("gradient", by, test.running);
     for (std::int64_t k = 0; k < spec.batch; ++k) {
         CHECK(grid.status(k).record.problem == trifold_grid_sound);
-        const auto& a = matrices[static_cast<std::size_t>(k)];
-        const Sparse transposed = a.transpose();
-        for (std::int64_t c = 0; c < spec.rhs; ++c) {
-            const auto of = [&](const std::vector<Real>& values) { return column(values, k * pixels, pixels, spec.rhs, c); };
-            CHECK(backward_error(a, of(x), of(b)) <= bound_of<Real>(test));
-            CHECK(backward_error(transposed, of(x_transposed), of(b)) <= bound_of<Real>(test));
-        }
+        CHECK(images.error(k, x) <= bound_of<Real>(test));
+        CHECK(images.error(k, x_transposed, true) <= bound_of<Real>(test));
     }
     if (spec.rhs == 1 && spec.matrix == GridMatrix::general && spec.boundary == GridBoundary::natural)
-        for (std::int64_t p = 0; p < pixels; ++p)
+        for (std::int64_t p = 0; p < images.pixels(); ++p)
             CHECK(gradient[static_cast<std::size_t>(9 * p + 4)] ==
                   -x_transposed[static_cast<std::size_t>(p)] * x[static_cast<std::size_t>(p)]);
     for (const auto& finding : grid.findings()) FAIL_CHECK(finding);
@@ -247,33 +229,13 @@ namespace {
 /// may.
 template <class Real>
 int missed_by_pairs(GridSpec spec, double noise_size, const Target& target = dialects.front()) {
-    spec.precision = sizeof(Real) == 8 ? Precision::f64 : Precision::f32;
-    EmulatedGrid grid(spec, target);
-    std::vector<Real> stencils;
-    std::vector<Sparse> matrices;
-    for (unsigned k = 0; k < spec.batch; ++k) {
-        auto image =
-            k == 1 ? problem("dominant", spec.width, spec.height, k) : pairs(spec.width, spec.height, noise_size, noise_size, k + 1);
-        const auto given = rounded<Real>(with_nan_unread(image, spec));
-        stencils.insert(stencils.end(), given.begin(), given.end());
-        for (auto& value : image.stencil) value = static_cast<double>(static_cast<Real>(value));
-        matrices.push_back(matrix_of(image, spec));
-    }
-    const auto pixels = spec.width * spec.height;
-    const auto b = rounded<Real>(noise(spec.batch * pixels * spec.rhs, 7));
-    const auto errors = [&](const std::vector<Real>& x, bool transposed) {
-        std::vector<double> worst(static_cast<std::size_t>(spec.batch));
-        for (std::int64_t k = 0; k < spec.batch; ++k)
-            for (std::int64_t c = 0; c < spec.rhs; ++c) {
-                const auto of = [&](const std::vector<Real>& values) { return column(values, k * pixels, pixels, spec.rhs, c); };
-                const auto& a = matrices[static_cast<std::size_t>(k)];
-                auto& most = worst[static_cast<std::size_t>(k)];
-                most = std::max(most, backward_error(transposed ? Sparse(a.transpose()) : a, of(x), of(b)));
-            }
-        return worst;
-    };
+    const Images<Real> images(spec, [&](unsigned k) {
+        return k == 1 ? problem("dominant", spec.width, spec.height, k) : pairs(spec.width, spec.height, noise_size, noise_size, k + 1);
+    });
+    EmulatedGrid grid(images.spec, target);
+    const auto& b = images.b;
     trifold_grid_args args{};
-    args.stencil = stencils.data();
+    args.stencil = images.stencils.data();
     args.columns = args.used_columns = spec.rhs;
     args.members = spec.batch;
     args.begins = 1;
@@ -295,15 +257,14 @@ int missed_by_pairs(GridSpec spec, double noise_size, const Target& target = dia
         own.in_place = 1;
         grid.run("keep", own);
         grid.run(operation, own);
-        const auto before = errors(raw, transposed), after = errors(x, transposed);
-        const auto each = static_cast<std::ptrdiff_t>(pixels * spec.rhs);
-        for (std::size_t k = 0; k < before.size(); ++k) {
-            if (grid.status(static_cast<std::int64_t>(k)).record.problem != trifold_grid_sound) continue;
+        const auto each = images.pixels() * spec.rhs;
+        for (std::int64_t k = 0; k < spec.batch; ++k) {
+            if (grid.status(k).record.problem != trifold_grid_sound) continue;
             CAPTURE(k);
-            CHECK(grid.status(static_cast<std::int64_t>(k)).left == trifold_grid_all);
-            CHECK(after[k] <= bound);
-            missed += before[k] > bound ? 1 : 0;
-            const auto first = static_cast<std::ptrdiff_t>(k) * each;
+            CHECK(grid.status(k).left == trifold_grid_all);
+            CHECK(images.error(k, x, transposed) <= bound);
+            missed += images.error(k, raw, transposed) > bound ? 1 : 0;
+            const auto first = k * each;
             CHECK(std::equal(x.begin() + first, x.begin() + first + each, in_place.begin() + first));
             if (k == 1) CHECK(std::equal(x.begin() + first, x.begin() + first + each, raw.begin() + first));
         }
@@ -333,8 +294,7 @@ TEST_CASE("emulated images: singular ones solve to NaN, and what a solution come
             for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric}) {
                 auto spec = spec_of(width, height);
                 spec.matrix = matrix;
-                CAPTURE(width);
-                CAPTURE(to_string(target));
+                INFO(width, " ", to_string(target));
                 EmulatedGrid grid(spec, target);
                 const bool upwind = matrix == GridMatrix::general;
                 const auto singular = flow(width, height, upwind, 0, 1), sound = flow(width, height, upwind, 0.01, 1);

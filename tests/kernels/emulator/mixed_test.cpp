@@ -1,10 +1,7 @@
 // Mixed precision on emulated GPUs: what it finds, and when it gives up.
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
 #include <cmath>
 
-#include "tests/kernels/emulator/fixture.hpp"
+#include "tests/kernels/emulator/emulated.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
@@ -12,57 +9,31 @@ using namespace trifold::test;
 namespace {
 
 /// An emulated unit of mixed precision with its arrays.
-struct Mixed {
+struct Mixed : Emulated<double> {
     Mixed(Spec spec, const std::string& schedule, const std::string& variant, const std::string& target, std::vector<System> given)
-        : unit(choose(as_mixed(spec), parse_target(target), {.schedule = schedule, .variant = variant})),
-          systems(std::move(given)),
-          user(arrays<double>(unit.choice().spec, systems)),
-          x(user.b.size(), 42),
-          workspace(unit.program()),
-          args(arguments<double>(unit.choice().spec, user, x, workspace)) {}
+        : Emulated<double>(as_mixed(spec), schedule, std::move(given), parse_target(target), variant) {
+        std::ranges::fill(x, 42);
+    }
     static Spec as_mixed(Spec spec) {
         spec.precision = Precision::mixed;
         return spec;
     }
-    const trifold_refined& refined(std::int64_t member) { return workspace.buffer<trifold_refined>(unit.program(), "refined")[member]; }
-    Matrix solution(std::int64_t member) const { return gather(unit.choice().spec, x, member, unit.choice().spec.rhs); }
-    double residual(std::int64_t member) const {
-        const auto& system = systems[static_cast<std::size_t>(member)];
-        return relative_residual(system.dense(), solution(member), system.b);
-    }
-    void check_findings() const {
-        for (const auto& finding : unit.findings()) FAIL_CHECK(finding);
-    }
-
-    EmulatedUnit unit;
-    std::vector<System> systems;
-    Arrays<double> user;
-    std::vector<double> x;
-    EmulatedWorkspace workspace;
-    trifold_args args;
+    const trifold_refined& refined(std::int64_t member) const { return buffer<trifold_refined>("refined")[member]; }
 };
 
 /// Values that f32 does not hold.
 std::vector<System> scaled_systems(const Spec& spec) {
-    auto systems = random_systems(spec, 21);
+    auto systems = random_systems(spec, spec.rhs, 21);
     for (auto& system : systems)
         for (auto* blocks : {&system.d, &system.e})
             for (auto& block : *blocks) block *= 1.1;
     return systems;
 }
 
-Running next_running() {
-    static unsigned count = 0;
-    ++count;
-    return {count % 2 == 0 ? trifold::test::Order::random : trifold::test::Order::forward, count, 1 + static_cast<int>(count % 3)};
-}
-
 void check_solves(const Spec& spec, const std::string& schedule, const std::string& variant, const std::string& target) {
-    const auto label =
-        fmt::format("n {} N {} m {} batch {} {} {} {}", spec.block, spec.horizon, spec.rhs, spec.batch, schedule, variant, target);
-    CAPTURE(label);
+    INFO(fmt::format("n {} N {} m {} batch {} {} {} {}", spec.block, spec.horizon, spec.rhs, spec.batch, schedule, variant, target));
     Mixed mixed(spec, schedule, variant, target, scaled_systems(spec));
-    mixed.unit.run(Operation::factor_solve, mixed.args, next_running());
+    mixed.run(Operation::factor_solve, next_running());
     const auto expect_solution = [&] {
         for (std::int64_t member = 0; member < spec.batch; ++member) {
             CHECK(mixed.residual(member) < 1e-14);
@@ -73,9 +44,9 @@ void check_solves(const Spec& spec, const std::string& schedule, const std::stri
     mixed.x = mixed.user.b;  // in place, of the matrix that was kept
     mixed.args.b = mixed.x.data();
     mixed.args.d = mixed.args.e = nullptr;
-    mixed.unit.run(Operation::solve, mixed.args, next_running());
+    mixed.run(Operation::solve, next_running());
     expect_solution();
-    mixed.check_findings();
+    check_findings(mixed.unit);
 }
 
 }  // namespace
@@ -111,15 +82,15 @@ TEST_CASE("mixed precision gives up by member on the emulated GPU, and leaves ma
     Mixed mixed(spec, "sequential", "fused", "cuda:sm_90", systems);
     const std::vector<int> active{1, 1, 1, 0, 1};
     mixed.args.active = active.data();
-    mixed.unit.run(Operation::factor_solve, mixed.args, next_running());
+    mixed.run(Operation::factor_solve, next_running());
     CHECK(mixed.residual(0) < 1e-14);
     CHECK(mixed.refined(0).converged == 1);
     for (const std::int64_t member : {1, 2, 4}) {
         CHECK(mixed.refined(member).converged == 0);
         CHECK(mixed.solution(member).array().isNaN().all());
     }
-    CHECK(mixed.workspace.buffer<trifold_status>(mixed.unit.program(), "status")[2].block == 1);
+    CHECK(mixed.status(2).block == 1);
     CHECK((mixed.solution(3).array() == 42).all());
     CHECK(mixed.refined(3).iterations == -1);
-    mixed.check_findings();
+    check_findings(mixed.unit);
 }

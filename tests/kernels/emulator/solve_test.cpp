@@ -1,24 +1,12 @@
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
 #include <cmath>
 
 #include "generator/tridiagonal/variant.hpp"
-#include "tests/kernels/emulator/accuracy.hpp"
-#include "tests/kernels/emulator/fixture.hpp"
+#include "tests/kernels/emulator/emulated.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
 
 namespace {
-
-/// One way of running them suffices for most, since the detector needs no luck: every case takes the next.
-Running next_running() {
-    static unsigned count = 0;
-    constexpr trifold::test::Order orders[] = {trifold::test::Order::random, trifold::test::Order::forward, trifold::test::Order::reverse};
-    ++count;
-    return {orders[count % 3], count, 1 + static_cast<int>(count % 4)};
-}
 
 /// What a test changes in a unit before it is compiled.
 struct Replacement {
@@ -34,9 +22,8 @@ void check_solves(Spec spec, const std::string& schedule, const std::string& var
     for (const auto precision : {Precision::f64, Precision::f32}) {
         spec.precision = precision;
         const auto running = next_running();
-        const auto label = fmt::format("n {} N {} m {} {} {} {} {} order {} seed {} alive {}", spec.block, spec.horizon, spec.rhs, schedule,
-                                       variant, target, to_string(precision), static_cast<int>(running.order), running.seed, running.alive);
-        CAPTURE(label);
+        INFO(fmt::format("n {} N {} m {} {} {} {} {} order {} seed {} alive {}", spec.block, spec.horizon, spec.rhs, schedule, variant,
+                         target, to_string(precision), static_cast<int>(running.order), running.seed, running.alive));
         const auto choice = choose(spec, parse_target(target), {.schedule = schedule, .variant = variant});
         auto program = generate(choice, Packing::together);
         auto& source = program.units.front().source;
@@ -46,11 +33,9 @@ void check_solves(Spec spec, const std::string& schedule, const std::string& var
             source.replace(at, from.size(), to);
         }
         const EmulatedUnit unit(choice, std::move(program));
-        for (const auto& [name, error] : errors_of(unit, running, 7, members_of(spec))) {
-            CAPTURE(name);
-            CHECK(error <= 1);
-        }
-        for (const auto& finding : unit.findings()) FAIL_CHECK(finding);
+        KernelRunner<EmulatedUnit, Running> runner(unit, {running});
+        check_errors(errors_of(runner, {.members = members_of(spec), .every_way = false}));
+        check_findings(unit);
     }
 }
 
@@ -273,18 +258,11 @@ TEST_CASE("tile dataflow solves with sizes that come with each call on the emula
 
 TEST_CASE("tile dataflow in halves takes rows of very different size: powers of two change no digit of the solution") {
     const Spec spec{.block = 70, .horizon = 3, .precision = Precision::f32};
-    const EmulatedUnit unit(choose(spec, parse_target("cuda:sm_90"), {.schedule = "multi-stage", .variant = "tile-dataflow"}));
-    auto systems = random_systems(spec, 5);
-    const auto solution = [&] {
-        const auto user = arrays<float>(spec, systems);
-        std::vector<float> x(user.b.size());
-        EmulatedWorkspace workspace(unit.program());
-        unit.run(Operation::factor_solve, arguments(spec, user, x, workspace));
-        return x;
-    };
-    const auto expected = solution();
+    Emulated<float> call(spec, "multi-stage", 5, parse_target("cuda:sm_90"), "tile-dataflow");
+    call.run(Operation::factor_solve);
+    const auto expected = call.x;
     const auto scale = [&](std::int64_t block, std::int64_t r) { return std::ldexp(1.0, static_cast<int>((block * 7 + r * 5) % 21) - 10); };
-    auto& system = systems[0];
+    auto& system = call.systems[0];
     for (std::int64_t i = 0; i < spec.horizon; ++i)
         for (std::int64_t r = 0; r < spec.block; ++r) {
             const auto k = static_cast<std::size_t>(i);
@@ -293,12 +271,14 @@ TEST_CASE("tile dataflow in halves takes rows of very different size: powers of 
             if (i > 0) system.e[k - 1].row(r) *= scale(i, r);
             system.b.row(i * spec.block + r) *= scale(i, r);
         }
-    const auto x = solution();
+    const auto user = arrays<float>(spec, call.systems);
+    call.args.d = user.d.data(), call.args.e = user.e.data(), call.args.b = user.b.data();
+    call.run(Operation::factor_solve);
     for (std::int64_t i = 0; i < spec.horizon * spec.block; ++i) {
         const auto k = static_cast<std::size_t>(i);
-        CHECK(x[k] * static_cast<float>(scale(i / spec.block, i % spec.block)) == expected[k]);
+        CHECK(call.x[k] * static_cast<float>(scale(i / spec.block, i % spec.block)) == expected[k]);
     }
-    for (const auto& finding : unit.findings()) FAIL_CHECK(finding);
+    check_findings(call.unit);
 }
 
 TEST_CASE("tile dataflow solves where a level's fronts go side by side in several groups") {

@@ -72,8 +72,7 @@ TEST_CASE_FIXTURE(Fixture, "a changed bit anywhere makes a miss") {
             auto changed = text;
             changed[k] = static_cast<char>(changed[k] ^ (1 << (k % 8)));
             replace(entry / name, changed);
-            CAPTURE(name);
-            CAPTURE(k);
+            INFO(name, " ", k);
             check_bad();
         }
     }
@@ -107,17 +106,11 @@ TEST_CASE_FIXTURE(Fixture, "a file cut short, emptied, longer, missing or not a 
 }
 
 TEST_CASE_FIXTURE(Fixture, "a meta.json of any other shape makes a miss") {
-    const std::string shapes[] = {"",
-                                  "{",
-                                  "null",
-                                  "[]",
-                                  "{}",
-                                  "42",
-                                  "\"text\"",
-                                  "{\"sha256\": 7}",
-                                  "{\"key\": null, \"sha256\": \"\"}",
-                                  std::string(100000, '['),
-                                  "\xff\xfe\x00\x01"};
+    // clang-format off
+    const std::string shapes[] = {
+        "", "{", "null", "[]", "{}", "42", "\"text\"", "{\"sha256\": 7}", "{\"key\": null, \"sha256\": \"\"}",
+        std::string(100000, '['), "\xff\xfe\x00\x01"};
+    // clang-format on
     for (const auto& shape : shapes) {
         publish();
         replace(entry / "meta.json", shape);
@@ -138,8 +131,7 @@ TEST_CASE_FIXTURE(Fixture, "a well-sealed meta.json without the checksum of a fi
             meta.erase("sha256");
             meta["sha256"] = sha256(meta.dump());
             replace(entry / "meta.json", meta.dump(2) + "\n");
-            CAPTURE(name);
-            CAPTURE(checksum.dump());
+            INFO(name, " ", checksum.dump());
             check_bad();
         }
 }

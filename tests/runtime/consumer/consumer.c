@@ -1,24 +1,7 @@
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-#include <trifold/trifold.h>
-
-#define EXPECT(condition)                                                                            \
-    do {                                                                                             \
-        if (!(condition)) {                                                                          \
-            printf("line %d: not %s; last error: %s\n", __LINE__, #condition, trifold_last_error()); \
-            return 1;                                                                                \
-        }                                                                                            \
-    } while (0)
+#include "expect.h"
 
 /* The matrix tridiag(-1, 4, -1) of order 6 as three blocks of two, and the vector of its row sums: x is all ones. */
 static const double d[] = {4, 0, -1, 4, 4, 0, -1, 4, 4, 0, -1, 4}, e[] = {0, -1, 0, 0, 0, -1, 0, 0}, b[] = {3, 2, 2, 2, 2, 3};
-
-static void run_in_turn(void* user, int64_t tasks, void (*run)(void*, int64_t, int), void* context) {
-    int64_t k;
-    for (k = 0; k < tasks; ++k) run(context, k, 0);
-    ++*(int*)user;
-}
 
 static int solves(trifold_solver* solver) {
     double x[6];
@@ -44,15 +27,15 @@ static int runs(trifold_solver* solver) {
     call.out[0] = x;
     EXPECT(trifold_run(solver, &call) == TRIFOLD_OK);
     for (k = 0; k < 6; ++k) EXPECT(fabs(x[k] - 1) < 1e-15);
-    EXPECT(trifold_run(NULL, &call) == TRIFOLD_BAD_ARGUMENT && strstr(trifold_last_error(), "the solver is a null") != NULL);
-    EXPECT(trifold_run(solver, NULL) == TRIFOLD_BAD_ARGUMENT && strstr(trifold_last_error(), "trifold_call") != NULL);
+    REFUSED(trifold_run(NULL, &call), "the solver is a null");
+    REFUSED(trifold_run(solver, NULL), "trifold_call");
     call.operation = TRIFOLD_FACTOR | TRIFOLD_SOLVE;
-    EXPECT(trifold_run(solver, &call) == TRIFOLD_BAD_ARGUMENT && strstr(trifold_last_error(), "operation = 0x9") != NULL);
+    REFUSED(trifold_run(solver, &call), "operation = 0x9");
     call.operation = TRIFOLD_SOLVE;
     call.precision = TRIFOLD_MIXED;
-    EXPECT(trifold_run(solver, &call) == TRIFOLD_BAD_ARGUMENT && strstr(trifold_last_error(), "precision") != NULL);
+    REFUSED(trifold_run(solver, &call), "precision");
     memset(&call, 0, sizeof call);
-    EXPECT(trifold_run(solver, &call) == TRIFOLD_BAD_ARGUMENT && strstr(trifold_last_error(), "trifold_call_init") != NULL);
+    REFUSED(trifold_run(solver, &call), "trifold_call_init");
     return 0;
 }
 
@@ -82,14 +65,14 @@ static int errors(trifold_solver* solver, const trifold_plan* plan) {
     bad[7] = -4;
     EXPECT(trifold_factor_host_f64(solver, bad, e, NULL) == TRIFOLD_OK);
     EXPECT(trifold_check(solver) == TRIFOLD_NOT_POSITIVE_DEFINITE && strstr(trifold_last_error(), "block 1, row 1") != NULL);
-    EXPECT(trifold_factor_f64(solver, d, NULL, NULL, NULL) == TRIFOLD_BAD_ARGUMENT && strstr(trifold_last_error(), "E is a null") != NULL);
+    REFUSED(trifold_factor_f64(solver, d, NULL, NULL, NULL), "E is a null");
     EXPECT(trifold_factor_host_f64(solver, NULL, e, NULL) == TRIFOLD_BAD_ARGUMENT);
     EXPECT(trifold_factor_f32(solver, narrow, narrow, NULL, NULL) == TRIFOLD_BAD_ARGUMENT);
     EXPECT(trifold_factor_host_f32(solver, narrow, narrow, NULL) == TRIFOLD_BAD_ARGUMENT);
     EXPECT(trifold_solve_f64(NULL, b, x, NULL, NULL) == TRIFOLD_BAD_ARGUMENT);
     EXPECT(trifold_solve_host_f64(NULL, b, x, NULL) == TRIFOLD_BAD_ARGUMENT);
     memset(&options, 0, sizeof options);
-    EXPECT(trifold_solve_host_f64(solver, b, x, &options) == TRIFOLD_BAD_ARGUMENT && strstr(trifold_last_error(), "_init") != NULL);
+    REFUSED(trifold_solve_host_f64(solver, b, x, &options), "_init");
     trifold_options_init(&options);
     options.members = 2;
     EXPECT(trifold_solve_host_f64(solver, b, x, &options) == TRIFOLD_BAD_ARGUMENT);
@@ -99,13 +82,13 @@ static int errors(trifold_solver* solver, const trifold_plan* plan) {
     EXPECT(trifold_plan_create(&spec, "cpu", NULL, &none) == TRIFOLD_BAD_ARGUMENT && none == NULL);
     spec.block = 2;
     spec.order = (trifold_order)7;
-    EXPECT(trifold_plan_create(&spec, "cpu", NULL, &none) == TRIFOLD_BAD_ARGUMENT && strstr(trifold_last_error(), "order") != NULL);
+    REFUSED(trifold_plan_create(&spec, "cpu", NULL, &none), "order");
     EXPECT(trifold_plan_create(NULL, "cpu", NULL, &none) == TRIFOLD_BAD_ARGUMENT);
     spec.order = TRIFOLD_ROW_MAJOR;
     spec.operations = TRIFOLD_SOLVE;
-    EXPECT(trifold_plan_create(&spec, "cpu", NULL, &none) == TRIFOLD_BAD_ARGUMENT && strstr(trifold_last_error(), "factor_solve") != NULL);
+    REFUSED(trifold_plan_create(&spec, "cpu", NULL, &none), "factor_solve");
     spec.operations = TRIFOLD_FACTOR | 1 << 20;
-    EXPECT(trifold_plan_create(&spec, "cpu", NULL, &none) == TRIFOLD_BAD_ARGUMENT && strstr(trifold_last_error(), "0x100000") != NULL);
+    REFUSED(trifold_plan_create(&spec, "cpu", NULL, &none), "0x100000");
     spec.operations = TRIFOLD_USUAL;
     EXPECT(trifold_plan_create(&spec, "cuda:4096", NULL, &none) == TRIFOLD_NO_DEVICE);
     EXPECT(trifold_plan_create(&spec, NULL, NULL, &none) == TRIFOLD_BAD_ARGUMENT);
@@ -131,7 +114,7 @@ static int many(void) {
     EXPECT(trifold_plan_workspace_bytes(wide) > trifold_plan_workspace_bytes(plan));
     EXPECT(trifold_solver_create(plan, NULL, 0, &solver) == TRIFOLD_OK);
     EXPECT(trifold_solver_create(wide, NULL, 0, &taker) == TRIFOLD_OK);
-    EXPECT(trifold_solver_take_factor(taker, solver) == TRIFOLD_BAD_ARGUMENT && strstr(trifold_last_error(), "factorization") != NULL);
+    REFUSED(trifold_solver_take_factor(taker, solver), "factorization");
     EXPECT(trifold_factor_host_f64(solver, d, NULL, NULL) == TRIFOLD_OK);
     EXPECT(trifold_solver_take_factor(taker, solver) == TRIFOLD_OK);
     EXPECT(trifold_solve_host_f64(taker, b, x, &options) == TRIFOLD_OK);

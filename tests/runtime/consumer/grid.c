@@ -1,17 +1,4 @@
-#include <math.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <trifold/trifold.h>
-
-#define EXPECT(condition)                                                                            \
-    do {                                                                                             \
-        if (!(condition)) {                                                                          \
-            printf("line %d: not %s; last error: %s\n", __LINE__, #condition, trifold_last_error()); \
-            return 1;                                                                                \
-        }                                                                                            \
-    } while (0)
+#include "expect.h"
 
 /* Two images of 5 by 3 pixels, two right-hand sides. */
 enum { W = 5, H = 3, P = W * H, B = 2, M = 2 };
@@ -21,13 +8,6 @@ static double stencil[B * P * 9], b[B * P * M], by_x[B * P * M];
 static int neighbour(int p, int k) {
     const int x = p % W + k % 3 - 1, y = p / W + k / 3 - 1;
     return x < 0 || x >= W || y < 0 || y >= H ? -1 : y * W + x;
-}
-
-/* Numbers in [-1, 1], always the same. */
-static double next(void) {
-    static unsigned state = 12345;
-    state = state * 1664525u + 1013904223u;
-    return (double)(state >> 8) / (1 << 23) - 1;
 }
 
 static void make(void) {
@@ -68,12 +48,6 @@ static double determinant(int image, int* sign) {
             for (j = P - 1; j >= k; --j) a[i][j] -= a[i][k] / a[k][k] * a[k][j];
     }
     return log_of_all;
-}
-
-static void run_in_turn(void* user, int64_t tasks, void (*run)(void*, int64_t, int), void* context) {
-    int64_t k;
-    for (k = 0; k < tasks; ++k) run(context, k, 0);
-    ++*(int*)user;
 }
 
 static int solves(trifold_grid_solver* solver) {
@@ -153,7 +127,7 @@ static int errors(trifold_grid_solver* solver, const trifold_grid_plan* plan) {
     EXPECT(trifold_grid_factor_host_f64(solver, bad, NULL) == TRIFOLD_OK && trifold_grid_check(solver) == TRIFOLD_GRID_FAILED);
     EXPECT(strstr(trifold_last_error(), "reaches beyond the image") != NULL);
     EXPECT(trifold_grid_factor_f64(solver, NULL, NULL, NULL) == TRIFOLD_BAD_ARGUMENT);
-    EXPECT(trifold_grid_factor_host_f64(solver, NULL, NULL) == TRIFOLD_BAD_ARGUMENT && strstr(trifold_last_error(), "null") != NULL);
+    REFUSED(trifold_grid_factor_host_f64(solver, NULL, NULL), "null");
     EXPECT(trifold_grid_factor_f32(solver, narrow, NULL, NULL) == TRIFOLD_BAD_ARGUMENT);
     EXPECT(trifold_grid_factor_host_f32(solver, narrow, NULL) == TRIFOLD_BAD_ARGUMENT);
     EXPECT(trifold_grid_solve_f64(NULL, b, x, NULL, NULL) == TRIFOLD_BAD_ARGUMENT);
@@ -161,11 +135,11 @@ static int errors(trifold_grid_solver* solver, const trifold_grid_plan* plan) {
     EXPECT(trifold_grid_check(NULL) == TRIFOLD_BAD_ARGUMENT);
     trifold_call_init(&call);
     call.operation = 1 << 6;
-    EXPECT(trifold_grid_run(solver, &call) == TRIFOLD_BAD_ARGUMENT && strstr(trifold_last_error(), "TRIFOLD_GRID_FACTOR") != NULL);
+    REFUSED(trifold_grid_run(solver, &call), "TRIFOLD_GRID_FACTOR");
     EXPECT(trifold_grid_run(NULL, &call) == TRIFOLD_BAD_ARGUMENT);
     EXPECT(trifold_grid_refine_f64(solver, stencil, x, x, 0, NULL, NULL) == TRIFOLD_BAD_ARGUMENT);
     memset(&options, 0, sizeof options);
-    EXPECT(trifold_grid_solve_host_f64(solver, b, x, &options) == TRIFOLD_BAD_ARGUMENT && strstr(trifold_last_error(), "_init") != NULL);
+    REFUSED(trifold_grid_solve_host_f64(solver, b, x, &options), "_init");
     trifold_grid_options_init(&options);
     options.members = B + 1;
     EXPECT(trifold_grid_solve_host_f64(solver, b, x, &options) == TRIFOLD_BAD_ARGUMENT);
@@ -179,13 +153,13 @@ static int errors(trifold_grid_solver* solver, const trifold_grid_plan* plan) {
     EXPECT(trifold_grid_plan_create(&spec, "cpu", NULL, &none) == TRIFOLD_BAD_ARGUMENT && none == NULL);
     spec.width = 7;
     spec.matrix = (trifold_grid_matrix)2;
-    EXPECT(trifold_grid_plan_create(&spec, "cpu", NULL, &none) == TRIFOLD_BAD_ARGUMENT && strstr(trifold_last_error(), "matrix") != NULL);
+    REFUSED(trifold_grid_plan_create(&spec, "cpu", NULL, &none), "matrix");
     spec.matrix = TRIFOLD_GRID_GENERAL;
     spec.precision = TRIFOLD_MIXED;
     EXPECT(trifold_grid_plan_create(&spec, "cpu", NULL, &none) == TRIFOLD_BAD_ARGUMENT);
     spec.precision = TRIFOLD_F64;
     spec.operations = TRIFOLD_GRID_FACTOR | 1 << 20;
-    EXPECT(trifold_grid_plan_create(&spec, "cpu", NULL, &none) == TRIFOLD_BAD_ARGUMENT && strstr(trifold_last_error(), "0x100000") != NULL);
+    REFUSED(trifold_grid_plan_create(&spec, "cpu", NULL, &none), "0x100000");
     spec.operations = TRIFOLD_GRID_ALL;
     EXPECT(trifold_grid_plan_create(&spec, NULL, NULL, &none) == TRIFOLD_BAD_ARGUMENT);
     EXPECT(trifold_grid_plan_create(&spec, "cuda:4096", NULL, &none) == TRIFOLD_NO_DEVICE);
@@ -254,7 +228,7 @@ static int fixed_ring(void) {
     EXPECT(trifold_grid_solver_create(plan, &solver) == TRIFOLD_OK);
     EXPECT(trifold_grid_factor_solve_host_f32(solver, laplace, data, x, NULL) == TRIFOLD_OK && trifold_grid_check(solver) == TRIFOLD_OK);
     for (p = 0; p < P; ++p) EXPECT(fabsf(x[p] - (float)(1 + p % W + 2 * (p / W))) < 1e-5f);
-    EXPECT(trifold_grid_solve_host_f32(solver, data, x, NULL) == TRIFOLD_BAD_ARGUMENT && strstr(trifold_last_error(), "add it") != NULL);
+    REFUSED(trifold_grid_solve_host_f32(solver, data, x, NULL), "add it");
     trifold_grid_solver_destroy(solver);
     trifold_grid_plan_destroy(plan);
     return 0;

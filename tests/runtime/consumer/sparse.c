@@ -1,29 +1,10 @@
-#include <math.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <trifold/trifold.h>
-
-#define EXPECT(condition)                                                                            \
-    do {                                                                                             \
-        if (!(condition)) {                                                                          \
-            printf("line %d: not %s; last error: %s\n", __LINE__, #condition, trifold_last_error()); \
-            return 1;                                                                                \
-        }                                                                                            \
-    } while (0)
+#include "expect.h"
 
 /* A ring of blocks, each coupled with both neighbours. */
 enum { N = 24, K = 2, ENTRIES = 3 * N, SIZE = N * K };
 static int64_t starts[N + 1];
 static int32_t columns[ENTRIES], parts[N];
 static double values[ENTRIES * K * K], b[SIZE], w[SIZE];
-
-/* Numbers in [-1, 1], always the same. */
-static double next(void) {
-    static unsigned state = 12345;
-    state = state * 1664525u + 1013904223u;
-    return (double)(state >> 8) / (1 << 23) - 1;
-}
 
 static void sort(int32_t* three) {
     int i, j;
@@ -84,7 +65,7 @@ static int solutions(trifold_sparse_solver* solver) {
     trifold_sparse_options options;
     int64_t count = 0;
     int e, k;
-    EXPECT(trifold_sparse_solve_host_f64(solver, b, x, NULL) == TRIFOLD_BAD_ARGUMENT && strstr(trifold_last_error(), "update first"));
+    REFUSED(trifold_sparse_solve_host_f64(solver, b, x, NULL), "update first");
     EXPECT(trifold_sparse_update_host_f64(solver, values, NULL) == TRIFOLD_OK);
     EXPECT(trifold_sparse_status(solver, &status, 1, &count) == TRIFOLD_OK && count == 1);
     EXPECT(status.zero_pivots == 0 && status.bad_row == -1 && status.largest > 5);
@@ -138,14 +119,11 @@ static int errors(const trifold_sparse_spec* spec, const trifold_sparse_pattern*
     EXPECT(trifold_sparse_plan_create(NULL, pattern, "cpu", NULL, &plan) == TRIFOLD_BAD_ARGUMENT);
     trifold_sparse_tuning_init(&tuning);
     tuning.variant = "sweeps:tile_scalars=3";
-    EXPECT(trifold_sparse_plan_create(spec, pattern, "cpu", &tuning, &plan) == TRIFOLD_BAD_ARGUMENT);
-    EXPECT(strstr(trifold_last_error(), "tile_scalars"));
+    REFUSED(trifold_sparse_plan_create(spec, pattern, "cpu", &tuning, &plan), "tile_scalars");
     bad_spec.operations = 1 << 9;
-    EXPECT(trifold_sparse_plan_create(&bad_spec, pattern, "cpu", NULL, &plan) == TRIFOLD_BAD_ARGUMENT);
-    EXPECT(strstr(trifold_last_error(), "TRIFOLD_SPARSE_SOLVE"));
+    REFUSED(trifold_sparse_plan_create(&bad_spec, pattern, "cpu", NULL, &plan), "TRIFOLD_SPARSE_SOLVE");
     bad.size = 0;
-    EXPECT(trifold_sparse_plan_create(spec, &bad, "cpu", NULL, &plan) == TRIFOLD_BAD_ARGUMENT);
-    EXPECT(strstr(trifold_last_error(), "trifold_sparse_pattern_init"));
+    REFUSED(trifold_sparse_plan_create(spec, &bad, "cpu", NULL, &plan), "trifold_sparse_pattern_init");
     bad = *pattern;
     bad.starts = NULL;
     EXPECT(trifold_sparse_plan_create(spec, &bad, "cpu", NULL, &plan) == TRIFOLD_BAD_ARGUMENT);
@@ -165,8 +143,7 @@ static int changed(const trifold_sparse_plan* plan) {
     memcpy(others, columns, sizeof others);
     others[8] = 4;
     trifold_sparse_pattern_init(&now, N, starts, others);
-    EXPECT(trifold_sparse_plan_expect(plan, &now) == TRIFOLD_BAD_ARGUMENT);
-    EXPECT(strstr(trifold_last_error(), "the pattern has changed in row 2"));
+    REFUSED(trifold_sparse_plan_expect(plan, &now), "the pattern has changed in row 2");
     return 0;
 }
 

@@ -1,6 +1,9 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstring>
 #include <trifold/grid.hpp>
+#include <trifold/grid_factors.hpp>
 #include <trifold/solver.hpp>
 
 #include "tests/runtime/grid/problems.hpp"
@@ -114,4 +117,146 @@ TEST_CASE("one large image") {
     const auto b = noise(image.pixels(), 1);
     const auto x = solution(spec, 2, image.stencil, b);
     CHECK(backward_error(matrix_of(image, spec), column(x, 0, image.pixels(), 1, 0), column(b, 0, image.pixels(), 1, 0)) <= 1e-14);
+}
+
+namespace {
+
+/// Memory of a value.
+class GridValue {
+  public:
+    explicit GridValue(std::int64_t bytes) : memory_(static_cast<std::size_t>(bytes) + 64, '\x77') {
+        begin_ = memory_.data() + (-reinterpret_cast<std::uintptr_t>(memory_.data()) & 63U);
+    }
+    void* data() { return begin_; }
+    void take(GridValue& other, std::int64_t bytes) { std::memcpy(begin_, other.begin_, static_cast<std::size_t>(bytes)); }
+    void poison() { std::ranges::fill(memory_, '\x55'); }
+
+  private:
+    std::vector<char> memory_;
+    char* begin_;
+};
+
+}  // namespace
+
+TEST_CASE("the factor of an image is a value: it may be copied, and its memory used by others") {
+    const auto spec = spec_of(13, 9);
+    const auto image = problem("anisotropic", 13, 9, 3);
+    const auto b = noise(image.pixels(), 1);
+    std::vector<double> expected(b.size());
+    GridSolver alone{GridPlan(spec, Device::cpu())};
+    alone.factor_solve(image.stencil, b, expected);
+    GridFactors factors(GridPlan(spec, Device::cpu(), {.workers = 2}));
+    GridValue value(factors.bytes()), copy(factors.bytes()), third(factors.bytes());
+    factors.fresh(value.data())->factor(image.stencil.data());
+    copy.take(value, factors.bytes());
+    value.poison();
+    std::vector<double> x(b.size());
+    factors.filled(copy.data())->solve(b.data(), x.data());
+    CHECK(x == expected);
+    std::ranges::fill(x, 0.0);
+    auto borrowed = factors.copied(copy.data(), third.data());
+    borrowed->solve(b.data(), x.data());
+    CHECK(x == expected);
+    CHECK(borrowed->log_determinant() == alone.log_determinant());
+    CHECK(borrowed->ok());
+}
+
+TEST_CASE("values of images: what does not fit is an error, and those of equal problems share their kernels") {
+    const auto spec = spec_of(13, 9);
+    const auto factors = GridFactors::shared(spec, Device::cpu());
+    CHECK(factors == GridFactors::shared(spec, Device::cpu()));
+    CHECK(factors != GridFactors::shared(spec, Device::cpu(), {.workers = 2}));
+    CHECK(factors != GridFactors::shared(spec_of(13, 10), Device::cpu()));
+    GridValue value(factors->bytes());
+    CHECK_THROWS_WITH_AS(factors->fresh(nullptr), doctest::Contains("the factor is a null pointer"), SpecError);
+    CHECK_THROWS_WITH_AS(factors->filled(value.data(), {}, 2), doctest::Contains("members = 2 is out of range"), SpecError);
+    CHECK_THROWS_WITH_AS(factors->filled(static_cast<char*>(value.data()) + 8), "the workspace is not aligned to 64 bytes", SpecError);
+    CHECK_THROWS_WITH_AS(factors->copied(value.data(), value.data()), doctest::Contains("overlap"), SpecError);
+}
+
+TEST_CASE("a caller's workspace for images, and what is wrong with one") {
+    const GridPlan plan(spec_of(13, 9), Device::cpu());
+    const auto bytes = GridSolver::workspace_bytes(plan);
+    GridValue workspace(bytes);
+    GridSolver solver(plan, workspace.data(), bytes), own(plan);
+    const auto image = problem("anisotropic", 13, 9, 3);
+    const auto b = noise(image.pixels(), 1);
+    std::vector<double> x(b.size()), expected(b.size());
+    solver.factor_solve(image.stencil, b, x);
+    solver.synchronize();
+    own.factor_solve(image.stencil, b, expected);
+    CHECK(x == expected);
+    CHECK_THROWS_WITH_AS(GridSolver(plan, nullptr, bytes), doctest::Contains("the workspace is a null pointer"), SpecError);
+    CHECK_THROWS_WITH_AS(GridSolver(plan, workspace.data(), bytes - 1), doctest::Contains("this GridPlan needs"), SpecError);
+}
+
+namespace {
+
+/// E = sum of w x over all right-hand sides, in terms of A and b, by a dense LU.
+double value(const Image& image, const GridSpec& spec, const std::vector<double>& b, const std::vector<double>& w) {
+    const Eigen::PartialPivLU<Eigen::MatrixXd> lu{Eigen::MatrixXd(matrix_of(image, spec))};
+    double sum = 0;
+    for (std::int64_t c = 0; c < spec.rhs; ++c)
+        sum += column(w, 0, image.pixels(), spec.rhs, c).dot(lu.solve(column(b, 0, image.pixels(), spec.rhs, c)));
+    return sum;
+}
+
+}  // namespace
+
+TEST_CASE("gradients agree with finite differences") {
+    for (const auto boundary : {GridBoundary::natural, GridBoundary::fixed})
+        for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric}) {
+            auto spec = spec_of(8, 6);
+            spec.boundary = boundary;
+            spec.matrix = matrix;
+            spec.rhs = 2;
+            const auto image = problem(matrix == GridMatrix::general ? "dominant" : "anisotropic", 8, 6, 3);
+            const auto b = noise(2 * image.pixels(), 1), w = noise(2 * image.pixels(), 2);
+            std::vector<double> x(b.size()), by_b(b.size()), by_stencil(image.stencil.size(), 7);
+            GridSolver solver{GridPlan(spec, Device::cpu())};
+            solver.factor_solve(image.stencil, b, x);
+            solver.check();
+            solver.gradients(x, w, by_b, by_stencil);
+            constexpr double step = 1e-6;
+            for (std::size_t k = 0; k < b.size(); ++k) {
+                auto up = b, down = b;
+                up[k] += step;
+                down[k] -= step;
+                const auto expected = (value(image, spec, up, w) - value(image, spec, down, w)) / (2 * step);
+                CHECK(std::abs(by_b[k] - expected) <= 1e-6 * (1 + std::abs(expected)));
+            }
+            for (std::size_t k = 0; k < by_stencil.size(); ++k) {
+                const auto pixel = static_cast<std::int64_t>(k / 9), entry = static_cast<std::int64_t>(k % 9);
+                if (!image.holds(pixel % 8 + entry % 3 - 1, pixel / 8 + entry / 3 - 1)) {
+                    CHECK(by_stencil[k] == 0);
+                    continue;
+                }
+                auto up = image, down = image;
+                up.stencil[k] += step;
+                down.stencil[k] -= step;
+                const auto expected = (value(up, spec, b, w) - value(down, spec, b, w)) / (2 * step);
+                CHECK(std::abs(by_stencil[k] - expected) <= 1e-6 * (1 + std::abs(expected)));
+            }
+        }
+}
+
+TEST_CASE("more right-hand sides than the Spec's go in panels, and add up in the gradient") {
+    auto narrow = spec_of(14, 9), wide = spec_of(14, 9);
+    narrow.rhs = 2;
+    wide.rhs = 5;
+    const auto image = problem("random", 14, 9, 3);
+    const auto b = noise(5 * image.pixels(), 1), w = noise(5 * image.pixels(), 2);
+    GridSolver in_panels{GridPlan(narrow, Device::cpu())}, at_once{GridPlan(wide, Device::cpu())};
+    std::vector<double> x(b.size()), y(b.size()), by_b(b.size()), by_stencil(image.stencil.size()), other_b(b.size()),
+        other_stencil(image.stencil.size());
+    in_panels.factor_solve(image.stencil, b, x, {.columns = 5});
+    at_once.factor_solve(image.stencil, b, y);
+    CHECK(x == y);
+    in_panels.gradients(x, w, by_b, by_stencil, {.columns = 5});
+    at_once.gradients(y, w, other_b, other_stencil);
+    CHECK(by_b == other_b);
+    for (std::size_t k = 0; k < by_stencil.size(); ++k) CHECK(by_stencil[k] == doctest::Approx(other_stencil[k]).epsilon(1e-12));
+    in_panels.refine(image.stencil, b, x, false, {.columns = 5});
+    at_once.refine(image.stencil, b, y);
+    CHECK(x == y);
 }

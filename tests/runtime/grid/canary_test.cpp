@@ -5,7 +5,7 @@
 #include <trifold/grid.hpp>
 
 #include "tests/runtime/grid/problems.hpp"
-#include "tests/runtime/guarded.hpp"
+#include "tests/support/guarded.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -204,6 +204,40 @@ inline double backward_error(const Sparse& a, const Eigen::VectorXd& x, const Ei
     return std::isnan(error) ? 1 : error;
 }
 
+/// A batch of images in the precision, NaN where the GridSpec reads nothing, with random right-hand sides.
+template <class Real>
+struct Images {
+    template <class Make>
+    Images(const GridSpec& given, const Make& make, std::int64_t width = 0) : spec(given), columns(width == 0 ? given.rhs : width) {
+        spec.precision = sizeof(Real) == 8 ? Precision::f64 : Precision::f32;
+        for (std::int64_t k = 0; k < spec.batch; ++k) {
+            Image image = make(static_cast<unsigned>(k));
+            for (auto& value : image.stencil) value = static_cast<double>(static_cast<Real>(value));
+            const auto own = rounded<Real>(with_nan_unread(image, spec));
+            stencils.insert(stencils.end(), own.begin(), own.end());
+            matrices.push_back(matrix_of(image, spec));
+        }
+        b = rounded<Real>(noise(spec.batch * pixels() * columns, 7));
+    }
+    std::int64_t pixels() const { return spec.width * spec.height; }
+    Eigen::VectorXd of(const std::vector<Real>& values, std::int64_t member, std::int64_t c) const {
+        return column(values, member * pixels(), pixels(), columns, c);
+    }
+    /// The greatest backward error of a member's solutions of A x = b, or of A' x = b.
+    double error(std::int64_t member, const std::vector<Real>& x, bool transposed = false) const { return error(member, x, transposed, b); }
+    double error(std::int64_t member, const std::vector<Real>& x, bool transposed, const std::vector<Real>& right) const {
+        const auto& a = matrices[static_cast<std::size_t>(member)];
+        const Sparse taken = transposed ? Sparse(a.transpose()) : a;
+        double most = 0;
+        for (std::int64_t c = 0; c < columns; ++c) most = std::max(most, backward_error(taken, of(x, member, c), of(right, member, c)));
+        return most;
+    }
+    GridSpec spec;
+    std::int64_t columns;
+    std::vector<Real> stencils, b;
+    std::vector<Sparse> matrices;
+};
+
 inline GridSpec spec_of(std::int64_t width, std::int64_t height) {
     GridSpec spec;
     spec.width = width;

@@ -8,6 +8,7 @@
 #include "tests/runtime/device/emulation.hpp"
 #include "tests/runtime/ranks/fixture.hpp"
 #include "tests/runtime/ranks/from_c.hpp"
+#include "tests/support/cpu/call.hpp"
 #include "tests/support/drivers/nccl.hpp"
 
 using namespace trifold;
@@ -63,119 +64,28 @@ Tuning any_size_of(const char* schedule) {
 const Tuning any_size = any_size_of("auto");
 
 Spec spec_of(std::int64_t block, std::int64_t horizon, std::int64_t rhs = 1, std::int64_t batch = 1) {
-    Spec spec;
-    spec.block = block;
-    spec.horizon = horizon;
-    spec.rhs = rhs;
-    spec.batch = batch;
-    return spec;
+    return {.block = block, .horizon = horizon, .rhs = rhs, .batch = batch};
 }
 
-double log_determinant_of(const Matrix& a) {
-    const Eigen::LLT<Matrix> factor(a);
-    return 2 * factor.matrixL().toDenseMatrix().diagonal().array().log().sum();
-}
+Ranks ranks_of(const std::vector<std::int64_t>& shards, const Tuning& given = any_size) { return {0, shards, given, Device::cuda(0)}; }
 
-/// All operations on all ranks, a thread each, against Eigen. Returns X of the first one.
 template <class Real>
-std::vector<Real> check_operations(const Spec& spec, const std::vector<std::int64_t>& shards, double tolerance, Tuning given = any_size) {
-    CAPTURE(spec.block);
-    CAPTURE(spec.horizon);
-    CAPTURE(shards);
-    CAPTURE(given.schedule);
+std::vector<Real> check_all(const Spec& spec, const std::vector<std::int64_t>& shards, double tolerance, const Tuning& given = any_size) {
     const RankEmulation emulation(spec, shards, given);
-    const Problem<Real> problem(spec, spec.rhs, 11);
-    std::vector<std::vector<Real>> solutions(5, std::vector<Real>(problem.input.b.size()));
-    std::vector<double> determinants, quadratics;
-    std::mutex mutex;
-    on_ranks(static_cast<int>(shards.size()), [&](const std::shared_ptr<Transport>& transport) {
-        RankSolver solver(RankPlan(spec, transport, Device::cuda(0), given, shards));
-        const auto& rank = solver.plan().spec();
-        Shard<Real> shard(rank, problem);
-        std::size_t which = 0;
-        const auto keep = [&] {
-            const std::scoped_lock lock(mutex);
-            shard.put_x(solutions[which++]);
-            std::ranges::fill(shard.x, Real(0));
-        };
-        solver.factor_solve(shard.d, shard.e, shard.b, shard.x);
-        keep();
-        solver.factor(shard.d, shard.e);
-        solver.solve(shard.b, shard.x);
-        keep();
-        solver.factor_forward(shard.d, shard.e, shard.b, shard.x);
-        solver.backward(shard.x, shard.x);
-        keep();
-        solver.forward(shard.b, shard.x);
-        solver.backward(shard.x, shard.x);
-        keep();
-        const DeviceArray<Real> b(shard.b);
-        solver.solve(b.data(), b.data());
-        solver.check();
-        b.read(shard.x);
-        keep();
-        const auto logs = solver.log_determinant(), squares = solver.quadratic();
-        if (rank.rank != rank.ranks() - 1) return;
-        determinants = logs;
-        quadratics = squares;
-    });
-    for (std::size_t k = 0; k < solutions.size(); ++k) {
-        CAPTURE(k);
-        auto solved = problem;
-        solved.x = solutions[k];
-        CHECK(solved.residual() < tolerance);
-        CHECK(solutions[k] == solutions[0]);
-    }
-    REQUIRE(determinants.size() == static_cast<std::size_t>(spec.batch));
-    for (std::size_t m = 0; m < determinants.size(); ++m) {
-        const Matrix dense = problem.systems[m].dense();
-        CHECK(determinants[m] == doctest::Approx(log_determinant_of(dense)).epsilon(tolerance));
-        const Matrix& b = problem.systems[m].b;
-        const Matrix squares = b.transpose() * dense.llt().solve(b);
-        for (std::int64_t c = 0; c < spec.rhs; ++c)
-            CHECK(quadratics[m * static_cast<std::size_t>(spec.rhs) + static_cast<std::size_t>(c)] ==
-                  doctest::Approx(squares(c, c)).epsilon(100 * tolerance));
-    }
-    return solutions[0];
+    return check_operations<Real>(spec, ranks_of(shards, given), tolerance, 0,
+                                  [](RankSolver& solver, std::vector<Real>& x, const RankOptions& options) {
+                                      const DeviceArray<Real> b(x);
+                                      solver.solve(b.data(), b.data(), options);
+                                      solver.check();
+                                      b.read(x);
+                                  });
 }
 
 template <class Real>
-Matrix block_at(const std::vector<Real>& values, std::int64_t index, std::int64_t n) {
-    Matrix found(n, n);
-    for (std::int64_t r = 0; r < n; ++r)
-        for (std::int64_t c = 0; c < n; ++c) found(r, c) = static_cast<double>(values[static_cast<std::size_t>((index * n + r) * n + c)]);
-    return found;
-}
-
-/// The inverse's blocks on all ranks, against Eigen.
-template <class Real>
-void check_inverse(Spec spec, const std::vector<std::int64_t>& shards, double tolerance, const Tuning& given = any_size) {
-    CAPTURE(spec.block);
-    CAPTURE(shards);
-    CAPTURE(given.schedule);
+void check_blocks(Spec spec, const std::vector<std::int64_t>& shards, double tolerance, const Tuning& given = any_size) {
     spec.operations = {Operation::factor, Operation::inverse};
     const RankEmulation emulation(spec, shards, given);
-    const Problem<Real> problem(spec, 1, 11);
-    std::mutex mutex;
-    on_ranks(static_cast<int>(shards.size()), [&](const std::shared_ptr<Transport>& transport) {
-        RankSolver solver(RankPlan(spec, transport, Device::cuda(0), given, shards));
-        const Shard<Real> shard(solver.plan().spec(), problem);
-        solver.factor(shard.d, shard.e);
-        auto diagonal = shard.d, coupling = shard.e;
-        solver.selected_inverse(diagonal, coupling);
-        solver.check();
-        const std::scoped_lock lock(mutex);
-        const auto n = shard.n;
-        for (std::int64_t m = 0; m < spec.batch; ++m) {
-            const Matrix inverse = problem.systems[static_cast<std::size_t>(m)].dense().inverse();
-            for (std::int64_t k = 0; k < shard.count; ++k) {
-                const auto i = (shard.first + k) * n;
-                CHECK((block_at(diagonal, m * shard.count + k, n) - inverse.block(i, i, n, n)).norm() < tolerance);
-                if (k < shard.couplings)
-                    CHECK((block_at(coupling, m * shard.couplings + k, n) - inverse.block(i + n, i, n, n)).norm() < tolerance);
-            }
-        }
-    });
+    check_inverse<Real>(spec, ranks_of(shards, given), tolerance);
 }
 
 /// X of one GPU, with the sums of 2^levels ranks.
@@ -210,31 +120,31 @@ TEST_CASE("ranks on GPUs: the bits of one GPU with the same schedule") {
     const auto chains = any_size_of("sequential"), stages = any_size_of("multi-stage");
     for (const std::int64_t block : {6, 70}) {
         auto spec = spec_of(block, 13, 2, block == 6 ? 2 : 1);
-        CHECK(check_operations<double>(spec, {6, 7}, 1e-13, chains) == on_one_gpu<double>(spec, "twisted:2", 1));
+        CHECK(check_all<double>(spec, {6, 7}, 1e-13, chains) == on_one_gpu<double>(spec, "twisted:2", 1));
         spec.horizon = 12;
-        CHECK(check_operations<double>(spec, {5, 2, 5}, 1e-13, chains) == on_one_gpu<double>(spec, "flanked:5", 2));
+        CHECK(check_all<double>(spec, {5, 2, 5}, 1e-13, chains) == on_one_gpu<double>(spec, "flanked:5", 2));
         spec.horizon = 14;
-        CHECK(check_operations<double>(spec, {5, 2, 2, 5}, 1e-13, chains) == on_one_gpu<double>(spec, "flanked:5", 2));
+        CHECK(check_all<double>(spec, {5, 2, 2, 5}, 1e-13, chains) == on_one_gpu<double>(spec, "flanked:5", 2));
         spec.horizon = 15;
-        CHECK(check_operations<double>(spec, {3, 4, 4, 4}, 1e-13, stages) == on_one_gpu<double>(spec, "multi-stage", 2));
+        CHECK(check_all<double>(spec, {3, 4, 4, 4}, 1e-13, stages) == on_one_gpu<double>(spec, "multi-stage", 2));
         spec.precision = Precision::f32;
-        CHECK(check_operations<float>(spec, {7, 8}, 1e-5, stages) == on_one_gpu<float>(spec, "multi-stage", 1));
+        CHECK(check_all<float>(spec, {7, 8}, 1e-5, stages) == on_one_gpu<float>(spec, "multi-stage", 1));
     }
 }
 
 TEST_CASE("ranks on GPUs: the selected inverse") {
     for (const auto* schedule : {"sequential", "multi-stage", "chains:3"}) {
-        check_inverse<double>(spec_of(6, 9), {5, 4}, 1e-13, any_size_of(schedule));
-        check_inverse<double>(spec_of(5, 14, 1, 3), {5, 4, 5}, 1e-13, any_size_of(schedule));
+        check_blocks<double>(spec_of(6, 9), {5, 4}, 1e-13, any_size_of(schedule));
+        check_blocks<double>(spec_of(5, 14, 1, 3), {5, 4, 5}, 1e-13, any_size_of(schedule));
     }
-    check_inverse<double>(spec_of(6, 9), {4, 1, 1, 3}, 1e-13);
-    check_inverse<double>(spec_of(6, 3, 1, 2), {1, 1, 1}, 1e-13);
+    check_blocks<double>(spec_of(6, 9), {4, 1, 1, 3}, 1e-13);
+    check_blocks<double>(spec_of(6, 3, 1, 2), {1, 1, 1}, 1e-13);
     auto single = spec_of(20, 8, 1, 2);
     single.precision = Precision::f32;
-    check_inverse<float>(single, {2, 3, 3}, 1e-5);
+    check_blocks<float>(single, {2, 3, 3}, 1e-5);
     // Blocks of which all multiprocessors share the tiles.
-    check_inverse<double>(spec_of(100, 6), {3, 3}, 1e-12);
-    check_inverse<double>(spec_of(100, 6, 1, 2), {2, 1, 3}, 1e-12);
+    check_blocks<double>(spec_of(100, 6), {3, 3}, 1e-12);
+    check_blocks<double>(spec_of(100, 6, 1, 2), {2, 1, 3}, 1e-12);
 }
 
 TEST_CASE("ranks on GPUs: refinement, and mixed precision by it, of arrays on the host and on the device") {
@@ -308,82 +218,38 @@ TEST_CASE("ranks on GPUs: a call that all ranks repeat is recorded as a graph, w
 }
 
 TEST_CASE("ranks on GPUs: all operations on 2 to 4 ranks") {
-    check_operations<double>(spec_of(6, 9), {5, 4}, 1e-13);
-    check_operations<double>(spec_of(6, 9, 2), {3, 3, 3}, 1e-13);
-    check_operations<double>(spec_of(6, 12), {4, 2, 1, 5}, 1e-13);
-    check_operations<double>(spec_of(70, 6), {2, 2, 2}, 1e-13);
-    check_operations<double>(spec_of(128, 3), {1, 1, 1}, 1e-13);
-    check_operations<double>(spec_of(6, 10), {4, 3, 3}, 1e-13, {});  // with sizes as literals
+    check_all<double>(spec_of(6, 9), {5, 4}, 1e-13);
+    check_all<double>(spec_of(6, 9, 2), {3, 3, 3}, 1e-13);
+    check_all<double>(spec_of(6, 12), {4, 2, 1, 5}, 1e-13);
+    check_all<double>(spec_of(70, 6), {2, 2, 2}, 1e-13);
+    check_all<double>(spec_of(128, 3), {1, 1, 1}, 1e-13);
+    check_all<double>(spec_of(6, 10), {4, 3, 3}, 1e-13, {});  // with sizes as literals
 }
 
 TEST_CASE("ranks on GPUs: single precision, batches and right-hand sides") {
     auto single = spec_of(20, 9, 3, 2);
     single.precision = Precision::f32;
-    check_operations<float>(single, {4, 5}, 1e-5);
-    check_operations<float>(single, {3, 2, 4}, 1e-5);
-    check_operations<double>(spec_of(8, 13, 4, 3), {5, 4, 4}, 1e-13);
-    check_operations<double>(spec_of(40, 8, 1, 2), {2, 2, 2, 2}, 1e-13);
+    check_all<float>(single, {4, 5}, 1e-5);
+    check_all<float>(single, {3, 2, 4}, 1e-5);
+    check_all<double>(spec_of(8, 13, 4, 3), {5, 4, 4}, 1e-13);
+    check_all<double>(spec_of(40, 8, 1, 2), {2, 2, 2, 2}, 1e-13);
 }
 
 TEST_CASE("ranks on GPUs: levels within a rank's own blocks") {
     for (const auto* schedule : {"sequential", "chains:2", "chains:3", "flanked:4,2", "multi-stage", "segments:3"}) {
-        check_operations<double>(spec_of(5, 29), {15, 14}, 1e-13, any_size_of(schedule));
-        check_operations<double>(spec_of(5, 36), {9, 12, 6, 9}, 1e-13, any_size_of(schedule));
+        check_all<double>(spec_of(5, 29), {15, 14}, 1e-13, any_size_of(schedule));
+        check_all<double>(spec_of(5, 36), {9, 12, 6, 9}, 1e-13, any_size_of(schedule));
     }
 }
 
-TEST_CASE("ranks on GPUs: a matrix that is not positive definite names the chain's block, a mask leaves members alone") {
-    Spec spec = spec_of(6, 14, 1, 3);
+TEST_CASE("ranks on GPUs: a matrix that is not positive definite names the chain's block, and a diagonal, shifts and masks are fused") {
+    const auto ranks = ranks_of({5, 4, 5}), others = ranks_of({4, 3, 4});
     for (const std::int64_t block : {0, 4, 5, 9, 13}) {
-        CAPTURE(block);
-        const std::vector<std::int64_t> shards{5, 4, 5};
-        const RankEmulation emulation(spec, shards, any_size);
-        Problem<double> problem(spec, 1, 7);
-        problem.input.d[static_cast<std::size_t>((14 + block) * 36 + 2 * 7)] = -1;
-        on_ranks(3, [&](const std::shared_ptr<Transport>& transport) {
-            RankSolver solver(RankPlan(spec, transport, Device::cuda(0), any_size, shards));
-            Shard<double> shard(solver.plan().spec(), problem);
-            solver.factor_solve(shard.d, shard.e, shard.b, shard.x);
-            const auto status = solver.status();
-            CHECK(status[0].ok());
-            CHECK(status[2].ok());
-            CHECK(status[1].block == block);
-            CHECK(status[1].row == 2);
-            const auto each = shard.count * 6;
-            for (std::int64_t k = 0; k < each; ++k) CHECK(std::isnan(shard.x[static_cast<std::size_t>(each + k)]));
-            for (std::int64_t k = 0; k < each; ++k) CHECK(std::isfinite(shard.x[static_cast<std::size_t>(k)]));
-        });
+        const RankEmulation emulation(spec_of(6, 14, 1, 3), ranks.shards, any_size);
+        check_failure(spec_of(6, 14), ranks, block);
     }
-}
-
-TEST_CASE("ranks on GPUs: a diagonal, shifts and masks are fused") {
-    const auto spec = spec_of(6, 11, 1, 3);
-    const std::vector<std::int64_t> shards{4, 3, 4};
-    const Problem<double> problem(spec, 1, 5);
-    std::vector<double> diagonal(3 * 11 * 6), shift{0.5, 1, 2};
-    for (std::size_t k = 0; k < diagonal.size(); ++k) diagonal[k] = static_cast<double>(k % 7);
-    const std::vector<int> active{1, 0, 1};
-    auto added = problem;
-    for (std::size_t block = 0; block < 33; ++block)
-        for (std::size_t r = 0; r < 6; ++r) added.input.d[block * 36 + 7 * r] += diagonal[block * 6 + r] + shift[block / 11];
-    std::vector<double> expected(problem.input.b.size()), x(expected.size());
-    const RankEmulation emulation(spec, shards, any_size);
-    std::mutex mutex;
-    on_ranks(3, [&](const std::shared_ptr<Transport>& transport) {
-        RankSolver on_rank(RankPlan(spec, transport, Device::cuda(0), any_size, shards));
-        Shard<double> fused(on_rank.plan().spec(), problem), plain(on_rank.plan().spec(), added);
-        std::ranges::fill(fused.x, 4);
-        std::ranges::fill(plain.x, 4);
-        const auto mine = part(diagonal, 3, 11, 6, fused.first, fused.count);
-        on_rank.factor_solve(fused.d, fused.e, fused.b, fused.x, RankOptions{.diagonal = mine, .shift = shift, .active = active.data()});
-        CHECK(on_rank.status()[1].floors == -1);
-        on_rank.factor_solve(plain.d, plain.e, plain.b, plain.x, RankOptions{.active = active.data()});
-        const std::scoped_lock lock(mutex);
-        fused.put_x(x);
-        plain.put_x(expected);
-    });
-    CHECK(x[11 * 6] == 4);  // a masked member's
-    for (std::size_t k = 0; k < x.size(); ++k) CHECK(x[k] == doctest::Approx(expected[k]).epsilon(1e-12));
+    const RankEmulation emulation(spec_of(6, 11, 1, 3), others.shards, any_size);
+    check_fused(spec_of(6, 11), others);
 }
 
 TEST_CASE("ranks on GPUs: a rank that ends, calls something else or hangs is named in time") {
@@ -496,18 +362,9 @@ TEST_CASE("ranks on GPUs: a part of a chain has no races, whatever the order of 
             choice.spec = path_of(rank);
             choice.schedule = ranks::own_schedule(rank, name);
             const EmulatedUnit unit(choice);
-            const Problem<double> problem(choice.spec, 1, 3);
-            std::vector<char> workspace(static_cast<std::size_t>(unit.program().workspace_bytes));
-            for (const auto& buffer : unit.program().buffers) {
-                if (buffer.zeroed) std::fill_n(workspace.begin() + buffer.offset, buffer.bytes, 0);
-                std::copy(buffer.contents.begin(), buffer.contents.end(), workspace.begin() + buffer.offset);
-            }
-            trifold_args args{};
-            auto x = problem.x;
-            args.d = problem.input.d.data(), args.e = problem.input.e.data(), args.b = problem.input.b.data(), args.x = x.data();
-            args.b_strides = args.x_strides = {1, 70, 70, 70 * choice.spec.horizon};
-            args.columns = args.members = 1;
-            args.workspace = workspace.data();
+            Problem<double> problem(choice.spec, 1, 3);
+            const Workspace workspace(unit.program());
+            const auto args = kernel_args(choice.spec, problem.input, problem.x, 1, workspace);
             for (unsigned seed = 1; seed < 4; ++seed) {
                 unit.run(Operation::factor, args, {.order = trifold::test::Order::random, .seed = seed, .alive = 4});
                 unit.run(Operation::solve, args, {.order = trifold::test::Order::random, .seed = seed, .alive = 4});

@@ -52,9 +52,7 @@ class SparseEmulation {
 
 template <class Real>
 void check_ranks(SparseSpec spec, const BlockMatrix& a, const SparsePartition& partition, const SparseOptions& options = {}) {
-    CAPTURE(to_string(spec.method));
-    CAPTURE(to_string(spec.preconditioner));
-    CAPTURE(spec.block);
+    INFO(to_string(spec.method), " ", to_string(spec.preconditioner), " ", spec.block);
     spec.operations = {SparseOperation::solve};
     spec.precision = AnyArray::precision_of<Real>;
     spec.most_iterations = 200;

@@ -128,62 +128,9 @@ TEST_CASE("ranks: a rank that ends, hangs or calls something else is named on al
 
 TEST_CASE("ranks: a matrix that is not positive definite names the chain's block") {
     for (const int ranks : {2, 3, 4, 7})
-        for (const std::int64_t block : {0, 3, 5, 13}) {
-            CAPTURE(ranks);
-            CAPTURE(block);
-            Spec spec = small(14);
-            spec.batch = 3;
-            Problem<double> problem(spec, 1, 7);
-            // A block of the middle member fails.
-            problem.input.d[static_cast<std::size_t>((14 + block) * 36 + 2 * 7)] = -1;
-            on_ranks(ranks, [&](const std::shared_ptr<Transport>& transport) {
-                RankSolver solver(RankPlan(spec, transport));
-                Shard<double> shard(solver.plan().spec(), problem);
-                solver.factor_solve(shard.d, shard.e, shard.b, shard.x);
-                const auto& status = solver.status();
-                CHECK(status[0].ok());
-                CHECK(status[2].ok());
-                CHECK(status[1].block == block);
-                CHECK(status[1].row == 2);
-                CHECK_THROWS_AS(solver.check(), NotPositiveDefinite);
-                const auto each = shard.count * 6;
-                for (std::int64_t k = 0; k < each; ++k) CHECK(std::isnan(shard.x[static_cast<std::size_t>(each + k)]));
-                for (std::int64_t k = 0; k < each; ++k) CHECK(std::isfinite(shard.x[static_cast<std::size_t>(k)]));
-            });
-        }
+        for (const std::int64_t block : {0, 3, 5, 13}) check_failure(small(14), {ranks}, block);
 }
 
-TEST_CASE("ranks: a diagonal, shifts, masks and floors are fused") {
-    const auto spec = [] {
-        auto result = small(11);
-        result.batch = 3;
-        return result;
-    }();
-    const Problem<double> problem(spec, 1, 5);
-    std::vector<double> diagonal(3 * 11 * 6), shift{0.5, 1, 2};
-    for (std::size_t k = 0; k < diagonal.size(); ++k) diagonal[k] = static_cast<double>(k % 7);
-    const std::vector<int> active{1, 0, 1};
-    std::vector<double> expected(problem.input.b.size(), 4);
-    Solver solver(Plan(spec, Device::cpu(), tuning("sequential")));
-    FactorOptions<double> options;
-    options.diagonal = diagonal.data();
-    options.shift = shift.data();
-    options.active = active.data();
-    solver.factor_solve<double>(problem.input.d, problem.input.e, problem.input.b, expected, options);
-    for (const int ranks : {2, 3, 4, 7}) {
-        std::vector<double> x(expected.size());
-        std::mutex mutex;
-        on_ranks(ranks, [&](const std::shared_ptr<Transport>& transport) {
-            RankSolver on_rank(RankPlan(spec, transport));
-            Shard<double> shard(on_rank.plan().spec(), problem);
-            std::ranges::fill(shard.x, 4);
-            const auto mine = part(diagonal, 3, 11, 6, shard.first, shard.count);
-            on_rank.factor_solve(shard.d, shard.e, shard.b, shard.x,
-                                 RankOptions{.diagonal = mine, .shift = shift, .active = active.data()});
-            CHECK(on_rank.status()[1].floors == -1);
-            const std::scoped_lock lock(mutex);
-            shard.put_x(x);
-        });
-        for (std::size_t k = 0; k < x.size(); ++k) CHECK(x[k] == doctest::Approx(expected[k]).epsilon(1e-12));
-    }
+TEST_CASE("ranks: a diagonal, shifts and masks are fused") {
+    for (const int ranks : {2, 3, 4, 7}) check_fused(small(11), {ranks});
 }

@@ -195,8 +195,7 @@ TEST_CASE("sparse: meshes with sides of one cell or a prime number of them, cut 
     for (const auto& mesh : {SparseMesh{7, 1, 13, 7}, SparseMesh{1, 31, 1, 5}, SparseMesh{101, 1, 1, 9}, SparseMesh{13, 11, 7, 27},
                              SparseMesh{17, 5, 3, 19}, SparseMesh{1, 1, 1, 7}, SparseMesh{2, 1, 1, 5}})
         for (const auto& box : {std::array<std::int64_t, 3>{1, 1, 1}, {4, 3, 5}, {1, 5, 2}, {128, 128, 128}}) {
-            CAPTURE(mesh.width);
-            CAPTURE(box[0]);
+            INFO(mesh.width, " ", box[0]);
             const SparsePattern pattern(mesh);
             const auto a = random_on(pattern, 3, 8);
             std::vector<double> all(at(pattern.values() * 9), std::nan(""));
@@ -218,9 +217,7 @@ namespace {
 /// A and b times powers of two: x has the same digits, and the iteration the same steps.
 template <class Real>
 void check_range(const SparseSpec& spec, const std::vector<std::pair<int, int>>& powers, double relative) {
-    CAPTURE(to_string(spec.method));
-    CAPTURE(to_string(spec.preconditioner));
-    CAPTURE(to_string(spec.precision));
+    INFO(to_string(spec.method), " ", to_string(spec.preconditioner), " ", to_string(spec.precision));
     const auto a = scattered(120, 4, spec.block, 9, spec.method == SparseMethod::cg);
     const auto numbers = random_vector(a.size(), 2);
     SparseSolver solver(SparsePlan(spec, a.pattern(), Device::cpu(), {.rows = 40}));
@@ -239,8 +236,7 @@ void check_range(const SparseSpec& spec, const std::vector<std::pair<int, int>>&
     std::vector<double> usual, history;
     const auto expected = solve(0, 0, usual);
     for (const auto& [of_a, of_b] : powers) {
-        CAPTURE(of_a);
-        CAPTURE(of_b);
+        INFO(of_a, " ", of_b);
         CHECK(solve(of_a, of_b, history) == expected);
         CHECK(history == usual);
     }

@@ -267,8 +267,7 @@ TEST_CASE("sparse: rows that are the cells of a mesh are taken for one, and no o
     for (const SparseMesh& mesh :
          {SparseMesh{7, 1, 1, 5}, SparseMesh{2, 2, 1, 5}, SparseMesh{9, 5, 1, 5}, SparseMesh{2, 9, 1, 9}, SparseMesh{8, 3, 1, 9},
           SparseMesh{2, 2, 2, 7}, SparseMesh{5, 2, 7, 7}, SparseMesh{3, 4, 5, 19}, SparseMesh{2, 3, 2, 27}, SparseMesh{4, 4, 4, 27}}) {
-        CAPTURE(mesh.width);
-        CAPTURE(mesh.points);
+        INFO(mesh.width, " ", mesh.points);
         const auto pattern = by_rows(mesh);
         CHECK(pattern.mesh() == nullptr);
         CHECK(mesh_of(pattern) == mesh);

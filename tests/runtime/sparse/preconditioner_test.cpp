@@ -48,9 +48,7 @@ void check_close(const Eigen::VectorXd& a, const Eigen::VectorXd& b, double tole
 /// Against L, D and U from their definition.
 void check_ildu(const BlockMatrix& a, SparsePreconditioner preconditioner, int fill, bool diagonal_alone,
                 const std::vector<std::int32_t>& parts) {
-    CAPTURE(a.block);
-    CAPTURE(a.rows());
-    CAPTURE(to_string(preconditioner));
+    INFO(a.block, " ", a.rows(), " ", to_string(preconditioner));
     const DenseIldu ildu(a, parts, fill, diagonal_alone);
     const auto b = random_vector(a.size(), 5);
     const auto applied = apply_all(a, {.block = a.block, .preconditioner = preconditioner}, given(parts), b);

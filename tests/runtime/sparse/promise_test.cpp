@@ -100,8 +100,7 @@ SparseOutcome outcome_at(double of_a, double of_b, SparseMethod method, bool tra
 TEST_CASE("sparse: an x beyond the range of its type has a status of its own") {
     for (const auto method : methods)
         for (const bool transposed : {false, true}) {
-            CAPTURE(to_string(method));
-            CAPTURE(transposed);
+            INFO(to_string(method), " ", transposed);
             Residual residual{};
             for (const auto& [a, b] : {std::pair(1e-200, 1e200), {1e200, 1e-200}, {1e160, 1e-160}})
                 CHECK(outcome_at<double>(a, b, method, transposed, residual).end == SparseEnd::out_of_range);
@@ -136,8 +135,7 @@ TEST_CASE("sparse: one column beyond the range leaves the others as they are") {
 TEST_CASE("sparse: rows of a penalty do not hide the others, in A and in A'") {
     for (const auto method : methods)
         for (const double penalty : {1e8, 1e12, 1e20, 1e30}) {
-            CAPTURE(to_string(method));
-            CAPTURE(penalty);
+            INFO(to_string(method), " ", penalty);
             const std::int64_t rows = 60;
             auto a = line(rows);
             std::vector<double> b(static_cast<std::size_t>(rows), 1e-2), x(b.size());
@@ -221,10 +219,7 @@ int check_random_systems(int count, unsigned seed, Precision precision, double d
         if (!solver.outcomes().front().ok()) continue;
         ++converged;
         const auto residual = residual_in_long_double(system.a, values, x, b, transposed);
-        CAPTURE(seed);
-        CAPTURE(k);
-        CAPTURE(to_string(method));
-        CAPTURE(transposed);
+        INFO(seed, " ", k, " ", to_string(method), " ", transposed);
         CHECK(residual.plain <= 1.05L * tolerance);
         CHECK(residual.by_rows <= 1.05L * tolerance);
     }
@@ -290,9 +285,7 @@ TEST_CASE("sparse: an x whose residual only seemed small is not handed over") {
     for (const auto method : methods)
         for (const auto preconditioner : {SparsePreconditioner::jacobi, SparsePreconditioner::ildu0, SparsePreconditioner::ildu1})
             for (const unsigned seed : {1U, 2U, 3U}) {
-                CAPTURE(to_string(method));
-                CAPTURE(to_string(preconditioner));
-                CAPTURE(seed);
+                INFO(to_string(method), " ", to_string(preconditioner), " ", seed);
                 SparseSolver solver(SparsePlan({.preconditioner = preconditioner, .method = method}, a.pattern(), Device::cpu()));
                 solver.update(a.values);
                 const std::vector<double> b = random_vector(a.rows(), seed);
@@ -320,8 +313,7 @@ TEST_CASE("sparse: a first guess that is worse than none, beside a b of any size
     const auto a = line(25, 4);
     for (const auto method : methods)
         for (const double size : {1e-160, 1e-300, 1.0, 1e200}) {
-            CAPTURE(to_string(method));
-            CAPTURE(size);
+            INFO(to_string(method), " ", size);
             SparseSolver solver(SparsePlan({.method = method}, a.pattern(), Device::cpu()));
             solver.update(a.values);
             std::vector<double> b(25, size), x(25, 1e3 * size + 1);

@@ -5,8 +5,8 @@
 #include <string>
 #include <trifold/trifold.hpp>
 
-#include "tests/runtime/guarded.hpp"
 #include "tests/runtime/tridiagonal/fixture.hpp"
+#include "tests/support/guarded.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
@@ -110,8 +110,7 @@ void check_pointer_calls(Solver& solver, const Counts& count) {
 template <class Real>
 void check_pointers(Precision precision) {
     for (const auto& [spec, schedule, workers] : cases(precision)) {
-        CAPTURE(spec.block);
-        CAPTURE(schedule);
+        INFO(spec.block, " ", schedule);
         const Plan plan(spec, Device::cpu(), tuning(schedule, workers));
         Guarded<char> workspace(Solver::workspace_bytes(plan)), value(Solver::workspace_bytes(plan));
         Solver solver(plan, workspace.data(), workspace.size());

@@ -36,8 +36,7 @@ void solve(Solver& solver, Problem<Real>& problem) {
 TEST_CASE("columns: a thousand, on one thread and on several, from operations that say factor_solve alone") {
     for (const int workers : {1, 3})
         for (const std::string variant : {"tile", "lanes", "intervals"}) {
-            CAPTURE(workers);
-            CAPTURE(variant);
+            INFO(workers, " ", variant);
             Spec spec{.block = 5, .horizon = 9, .rhs = 1000, .batch = 2};
             spec.operations = {Operation::factor_solve};
             Problem<double> problem(spec, 1000, 5);
@@ -129,9 +128,7 @@ TEST_CASE("columns: a factor that was made for one right-hand side serves many a
     for (const auto* schedule : {"sequential", "recursive:2"})
         for (const auto* variant : {"tile", "lanes"})
             for (const std::int64_t n : {3, 9}) {
-                CAPTURE(schedule);
-                CAPTURE(variant);
-                CAPTURE(n);
+                INFO(schedule, " ", variant, " ", n);
                 const Spec spec{.block = n, .horizon = 11, .batch = 5};
                 const Tuning tuning{.schedule = schedule, .variant = variant};
                 Problem<double> problem(spec, 20, 5);

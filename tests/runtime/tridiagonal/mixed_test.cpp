@@ -53,12 +53,7 @@ bool all_nan(const Problem<double>& problem, std::size_t member) {
 }
 
 void check_solves(const Spec& spec, const Tuning& given, std::int64_t columns) {
-    CAPTURE(spec.block);
-    CAPTURE(spec.horizon);
-    CAPTURE(spec.batch);
-    CAPTURE(given.schedule);
-    CAPTURE(given.variant);
-    CAPTURE(columns);
+    INFO(spec.block, " ", spec.horizon, " ", spec.batch, " ", given.schedule, " ", given.variant, " ", columns);
     Problem<double> problem(spec, columns, 17);
     scale(problem, 1.1);
     const auto& [d, e, b] = problem.input;

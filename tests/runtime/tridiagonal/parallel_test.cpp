@@ -172,62 +172,43 @@ TEST_CASE("the same bits whoever runs the tasks") {
     CHECK(problem.residual() < 1e-14);
 }
 
-TEST_CASE("the same bits with 1, 2 and 3 workers under a pinned schedule") {
-    const Spec spec{.block = 6, .horizon = 40};
-    const Problem<double> problem(spec, 1, 3);
-    const auto& [d, e, b] = problem.input;
-    std::vector<std::vector<double>> results;
-    for (const int workers : {1, 2, 3}) {
-        Solver solver(Plan(spec, Device::cpu(), tuning("partitioned:4", workers)));
-        results.emplace_back(b.size());
-        solver.factor_solve<double>(d, e, b, results.back());
-    }
-    CHECK(same_bits(results[0], results[1]));
-    CHECK(same_bits(results[0], results[2]));
-}
-
-TEST_CASE("a system whose chains are in lanes has the same bits whatever the number of workers") {
-    Problem<double> problem({.block = 4, .horizon = 160}, 1, 5);
-    const auto& [d, e, b] = problem.input;
-    std::vector<std::vector<double>> results;
-    for (const int workers : {1, 2, 3}) {
-        auto pinned = tuning("segments:4", workers);  // 32 chains
-        pinned.variant = "intervals";
-        Solver solver(Plan({.block = 4, .horizon = 160}, Device::cpu(), pinned));
-        solver.factor_solve<double>(d, e, b, problem.x);
-        CHECK(problem.residual() < 1e-14);
-        results.push_back(problem.x);
-    }
-    CHECK(same_bits(results[0], results[1]));
-    CHECK(same_bits(results[0], results[2]));
-}
-
-TEST_CASE("a batch that is walked by members has the bits of its systems alone") {
-    for (const std::string variant : {"tile", "lanes"}) {
-        CAPTURE(variant);
-        const Spec spec{.block = 5, .horizon = 9, .batch = 101, .operations = all_operations()};
+TEST_CASE("the same bits with 1, 2 and 3 workers under a pinned schedule, and of members alone") {
+    struct Case {
+        Spec spec;
+        const char *schedule, *variant;
+    };
+    for (const auto& [spec, schedule, variant] :
+         {Case{{.block = 6, .horizon = 40}, "partitioned:4", "tile"},
+          Case{{.block = 4, .horizon = 160}, "segments:4", "intervals"},  // 32 chains, which are in lanes
+          Case{{.block = 5, .horizon = 9, .batch = 101, .operations = all_operations()}, "partitioned:3", "tile"},
+          Case{{.block = 5, .horizon = 9, .batch = 101, .operations = all_operations()}, "partitioned:3", "lanes"}}) {
+        INFO(schedule, " ", variant);
         Problem<double> problem(spec, 1, 5);
         const auto& [d, e, b] = problem.input;
+        const auto area = spec.block * spec.block, rows = spec.block * spec.horizon;
         const auto solve = [&](std::int64_t batch, int workers, std::int64_t first) {
             auto part = spec;
             part.batch = batch;
-            auto pinned = tuning("partitioned:3", workers);
-            pinned.variant = variant;
-            Solver solver(Plan(part, Device::cpu(), pinned));
-            std::vector<double> x(static_cast<std::size_t>(batch * 45)), s(x.size() * 5), t(static_cast<std::size_t>(batch * 8 * 25));
-            solver.factor_solve(d.data() + first * 9 * 25, e.data() + first * 8 * 25, b.data() + first * 45, x.data());
+            Solver solver(Plan(part, Device::cpu(), {.schedule = schedule, .variant = variant, .workers = workers}));
+            std::vector<double> x(static_cast<std::size_t>(batch * rows));
+            solver.factor_solve(d.data() + first * spec.horizon * area, e.data() + first * (spec.horizon - 1) * area,
+                                b.data() + first * rows, x.data());
+            if (!spec.operations.contains(Operation::inverse)) return x;
+            std::vector<double> s(static_cast<std::size_t>(batch * spec.horizon * area)), t(s.size());
             solver.selected_inverse(s.data(), t.data());
             x.insert(x.end(), s.begin(), s.end());
             return x;
         };
-        const auto together = solve(101, 1, 0);
-        CHECK(same_bits(together, solve(101, 3, 0)));
+        const auto together = solve(spec.batch, 1, 0);
+        for (const int workers : {2, 3}) CHECK(same_bits(together, solve(spec.batch, workers, 0)));
         std::copy_n(together.begin(), problem.x.size(), problem.x.begin());
         CHECK(problem.residual() < 1e-14);
         for (const std::int64_t member : {0, 7, 8, 100}) {
+            if (member >= spec.batch) continue;
             const auto alone = solve(1, 1, member);
-            CHECK(std::memcmp(alone.data(), together.data() + member * 45, 45 * sizeof(double)) == 0);
-            CHECK(std::memcmp(alone.data() + 45, together.data() + 101 * 45 + member * 225, 225 * sizeof(double)) == 0);
+            CHECK(std::equal(alone.begin(), alone.begin() + rows, together.begin() + member * rows));
+            const auto blocks = static_cast<std::int64_t>(alone.size()) - rows;
+            CHECK(std::equal(alone.begin() + rows, alone.end(), together.begin() + spec.batch * rows + member * blocks));
         }
     }
 }

@@ -135,8 +135,7 @@ TEST_CASE("sound data raises no exceptions of floating-point arithmetic") {
     constexpr int raised = FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW;
     const auto check = [](const Spec& spec, const std::string& schedule, const std::string& variant, auto real) {
         using Real = decltype(real);
-        CAPTURE(spec.block);
-        CAPTURE(variant);
+        INFO(spec.block, " ", variant);
         Problem<Real> problem(spec, spec.rhs, 3);
         const auto& [d, e, b] = problem.input;
         Solver solver(Plan(spec, Device::cpu(), {.schedule = schedule, .variant = variant}));

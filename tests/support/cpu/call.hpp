@@ -33,8 +33,8 @@ trifold_args kernel_args(const Spec& spec, const Arrays<Real>& arrays, std::vect
     return args;
 }
 
-/// A compiled Program, its workspace, random systems and their arrays, ready to call.
-template <class Real>
+/// A compiled Program or an emulated one, its workspace, random systems and their arrays, ready to call.
+template <class Real, class Unit = CompiledProgram>
 struct Call {
     Call(const Spec& requested, const std::string& schedule, unsigned seed = 7, const Target& target = host_target(),
          const std::string& variant = "tile")
@@ -52,20 +52,27 @@ struct Call {
         result.precision = sizeof(Real) == 8 ? Precision::f64 : Precision::f32;
         return result;
     }
-    void run(Operation operation, const Split& split = {}) const { unit.run(operation, args, split); }
+    template <class... How>
+    void run(Operation operation, const How&... how) const {
+        unit.run(operation, args, how...);
+    }
     template <class T>
     const T* buffer(std::string_view name) const {
         return workspace.buffer<T>(unit.program(), name);
     }
     trifold_status status(std::int64_t member) const { return buffer<trifold_status>("status")[member]; }
+    Real& d(std::int64_t member, std::int64_t block, std::int64_t r, std::int64_t c) {
+        return user.d[static_cast<std::size_t>(((member * spec.horizon + block) * spec.block + r) * spec.block + c)];
+    }
     Matrix solution(std::int64_t member) const { return gather(spec, x, member, spec.rhs); }
     double residual(std::int64_t member, const Matrix& a) const {
         return relative_residual(a, solution(member), systems[static_cast<std::size_t>(member)].b);
     }
+    bool solves(std::int64_t member) const { return status(member).block == -1 && residual(member) <= tolerance<Real>; }
     double residual(std::int64_t member) const { return residual(member, systems[static_cast<std::size_t>(member)].dense()); }
 
     Spec spec;
-    CompiledProgram unit;
+    Unit unit;
     std::vector<System> systems;
     Arrays<Real> user;
     Workspace workspace;

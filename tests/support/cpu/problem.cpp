@@ -34,9 +34,7 @@ System random_system(std::int64_t n, std::int64_t horizon, std::int64_t rhs, uns
     return system;
 }
 
-namespace {
-
-std::vector<Eigen::Index> order_of(const Schedule& schedule, Eigen::Index n) {
+std::vector<Eigen::Index> elimination_order(const Schedule& schedule, Eigen::Index n) {
     std::vector<Eigen::Index> order;
     for (const auto& level : schedule.levels)
         for (const auto& run : level.runs)
@@ -45,6 +43,8 @@ std::vector<Eigen::Index> order_of(const Schedule& schedule, Eigen::Index n) {
                     for (Eigen::Index r = 0; r < n; ++r) order.push_back(front.pivot * n + r);
     return order;
 }
+
+namespace {
 
 /// Row k of every block scaled by factors(stage, k), and the column with it.
 template <class Factors>
@@ -59,7 +59,7 @@ void scale(System& system, const Factors& factors) {
 }  // namespace
 
 Matrix forward_oracle(const System& system, const Schedule& schedule) {
-    const auto order = order_of(schedule, system.d[0].rows());
+    const auto order = elimination_order(schedule, system.d[0].rows());
     const Matrix permuted = system.dense()(order, order);
     const Matrix b = system.b(order, Eigen::all);
     const Matrix y = permuted.llt().matrixL().solve(b);
@@ -69,7 +69,7 @@ Matrix forward_oracle(const System& system, const Schedule& schedule) {
 }
 
 double least_pivot_oracle(const System& system, const Schedule& schedule) {
-    const auto order = order_of(schedule, system.d[0].rows());
+    const auto order = elimination_order(schedule, system.d[0].rows());
     const Matrix permuted = system.dense()(order, order), l = permuted.llt().matrixL();
     return (l.diagonal().array().square() / permuted.diagonal().array()).minCoeff();
 }

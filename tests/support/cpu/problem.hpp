@@ -21,6 +21,9 @@ struct System {
 /// A = L L' with L block bidiagonal: condition a few hundred.
 System random_system(std::int64_t n, std::int64_t horizon, std::int64_t rhs, unsigned seed);
 
+/// Rows of A in the order in which the schedule eliminates them.
+std::vector<Eigen::Index> elimination_order(const Schedule& schedule, Eigen::Index n);
+
 /// L^-1 P b, rows back at their blocks, for the elimination order of the schedule.
 Matrix forward_oracle(const System& system, const Schedule& schedule);
 

@@ -26,10 +26,7 @@ struct Files : Scratch {
 };
 
 void check(const Files& files, const std::string& arguments, int status, const std::string& message, const std::string& environment = "") {
-    const auto ran = run_trifold(files.path, arguments, environment);
-    INFO(arguments, "\n", ran.err, ran.out);
-    CHECK(ran.status == status);
-    CHECK(ran.err.find(message) != std::string::npos);
+    check_says(files.path, arguments, status, message, environment);
 }
 
 /// Spoils one file of a sound solve.

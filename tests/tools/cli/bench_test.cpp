@@ -136,9 +136,7 @@ TEST_CASE("bench: several schedules and variants, and one that fits no size") {
 TEST_CASE("bench: pairs of schedule and variant that do not exist are left out") {
     const Scratch scratch;
     const std::string pairs = "bench block --size 7x3 --precision f64 --peers none --schedule sequential multi-stage --variant ";
-    const auto ran = run_trifold(scratch.path, pairs + "tile intervals --json" + brief);
-    INFO(ran.err);
-    CHECK(ran.status == 0);
+    const auto ran = run_well(scratch.path, pairs + "tile intervals --json" + brief);
     CHECK(ran.err.find("block 7x3 f64: left out: variant 'intervals' is for the schedule segments:J, not for multi-stage") !=
           std::string::npos);
     std::set<std::string> measured;
@@ -232,9 +230,7 @@ TEST_CASE("bench: what cannot be measured is said, and the others go on") {
 
 TEST_CASE("bench: a table for people, and the same JSON in a file") {
     const Scratch scratch;
-    const auto ran = run_trifold(scratch.path, "bench kalman block --size 6x4 --precision f32 -o out.json" + brief);
-    INFO(ran.err);
-    REQUIRE(ran.status == 0);
+    const auto ran = run_well(scratch.path, "bench kalman block --size 6x4 --precision f32 -o out.json" + brief);
     for (const auto* word : {"kalman: ", "block: ", "median", "GFLOP/s", "6x4", "factor_solve", "sequential"})
         CHECK(ran.out.find(word) != std::string::npos);
     const auto json = nlohmann::json::parse(scratch.read("out.json"));

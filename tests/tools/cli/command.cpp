@@ -1,5 +1,6 @@
 #include "tests/tools/cli/command.hpp"
 
+#include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -41,6 +42,21 @@ Ran run_shell(const fs::path& directory, const std::string& command) {
 Ran run_trifold(const fs::path& directory, const std::string& arguments, const std::string& environment) {
     return run_shell(directory, fmt::format("env TRIFOLD_CACHE_DIR='{}' XDG_DATA_HOME=/nowhere {} '{}' {}", TEST_CACHE, environment,
                                             TRIFOLD_COMMAND, arguments));
+}
+
+Ran run_well(const fs::path& directory, const std::string& arguments, const std::string& environment) {
+    auto ran = run_trifold(directory, arguments, environment);
+    INFO(arguments, "\n", ran.err, ran.out);
+    REQUIRE(ran.status == 0);
+    return ran;
+}
+
+void check_says(const fs::path& directory, const std::string& arguments, int status, const std::string& words,
+                const std::string& environment) {
+    const auto ran = run_trifold(directory, arguments, environment);
+    INFO(arguments, "\n", ran.err, ran.out);
+    CHECK(ran.status == status);
+    CHECK(ran.err.find(words) != std::string::npos);
 }
 
 Scratch::Scratch() : path(unique_directory()) { fs::create_directories(path); }

@@ -14,6 +14,11 @@ struct Ran {
 Ran run_shell(const std::filesystem::path& directory, const std::string& command);
 /// Runs `trifold ARGUMENTS` by the shell in `directory`, with this suite's own kernel cache; `environment` is put before it.
 Ran run_trifold(const std::filesystem::path& directory, const std::string& arguments, const std::string& environment = "");
+/// A run that has to end well.
+Ran run_well(const std::filesystem::path& directory, const std::string& arguments, const std::string& environment = "");
+/// Checks with which status a run ends, and what its standard error says.
+void check_says(const std::filesystem::path& directory, const std::string& arguments, int status, const std::string& words,
+                const std::string& environment = "");
 
 /// A directory of one test's own, removed at the end.
 class Scratch {

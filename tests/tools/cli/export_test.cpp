@@ -10,10 +10,7 @@ using namespace trifold::formats;
 namespace {
 
 void check(const Scratch& scratch, const std::string& arguments, const std::string& message) {
-    const auto ran = run_trifold(scratch.path, "export " + arguments);
-    INFO(arguments, "\n", ran.err);
-    CHECK(ran.status == 2);
-    CHECK(ran.err.find(message) != std::string::npos);
+    check_says(scratch.path, "export " + arguments, 2, message);
 }
 
 int shell(const Scratch& scratch, const std::string& command) {
@@ -32,9 +29,7 @@ void write_problem(const Scratch& scratch, std::int64_t rhs) {
 TEST_CASE("export: a project that builds and runs, and the command in it that makes it again") {
     const Scratch scratch;
     const auto ran =
-        run_trifold(scratch.path, "export --block 12 --horizon 20 --precision f32 --target c99:cortex-m7 --prefix mpc -o out/deep --json");
-    INFO(ran.err);
-    REQUIRE(ran.status == 0);
+        run_well(scratch.path, "export --block 12 --horizon 20 --precision f32 --target c99:cortex-m7 --prefix mpc -o out/deep --json");
     const auto files = ran.json()["files"];
     for (const auto& name : files) CHECK(scratch.has("out/deep/" + name.get<std::string>()));
     CHECK(files.size() == 10);
@@ -42,8 +37,7 @@ TEST_CASE("export: a project that builds and runs, and the command in it that ma
     const auto header = scratch.read("out/deep/mpc_solver.h");
     const auto start = header.find("trifold export");
     REQUIRE(start != std::string::npos);
-    const auto again = run_trifold(scratch.path, header.substr(start + 8, header.find('\n', start) - start - 8) + " -o again");
-    REQUIRE(again.status == 0);
+    const auto again = run_well(scratch.path, header.substr(start + 8, header.find('\n', start) - start - 8) + " -o again");
     CHECK(again.out.find("again/mpc_solver.c") != std::string::npos);
     for (const auto& name : files)
         CHECK(scratch.read("again/" + name.get<std::string>()) == scratch.read("out/deep/" + name.get<std::string>()));
@@ -54,9 +48,7 @@ TEST_CASE("export: a problem baked in is the one that the example solves") {
     for (const std::string precision : {"f32", "f64"}) {
         const Scratch scratch;
         write_problem(scratch, 2);
-        const auto ran = run_trifold(scratch.path, "export --data D.npy E.npy b.npy --precision " + precision + " -o out");
-        INFO(ran.err);
-        REQUIRE(ran.status == 0);
+        const auto ran = run_well(scratch.path, "export --data D.npy E.npy b.npy --precision " + precision + " -o out");
         CHECK(scratch.has("out/btd_data.c"));
         CHECK(run_trifold(scratch.path, "solve D.npy E.npy b.npy --device cpu -o x.npy").status == 0);
         const auto x = parse_npy(scratch.read("x.npy"), "x.npy");
@@ -74,9 +66,7 @@ TEST_CASE("export: one block, for which E is empty") {
     scratch.write("D.npy", format_npy({{1, 2, 2}, Precision::f64, {4, 1, 1, 3}}));
     scratch.write("E.npy", format_npy({{0, 2, 2}, Precision::f64, {}}));
     scratch.write("b.npy", format_npy({{1, 2}, Precision::f64, {1, 2}}));
-    const auto ran = run_trifold(scratch.path, "export --data D.npy E.npy b.npy -o out");
-    INFO(ran.err);
-    REQUIRE(ran.status == 0);
+    const auto ran = run_well(scratch.path, "export --data D.npy E.npy b.npy -o out");
     CHECK(shell(scratch, "make -s -C out run > printed") == 0);
     CHECK(scratch.read("printed").find("x[0] = 0.0909090909") != std::string::npos);
 }
@@ -84,14 +74,11 @@ TEST_CASE("export: one block, for which E is empty") {
 TEST_CASE("export: a matrix factored ahead, for several shifts") {
     const Scratch scratch;
     write_problem(scratch, 1);
-    const auto ran = run_trifold(scratch.path, "export --prefactored D.npy E.npy --shift 0.1,1,10 --precision f32 --prefix admm -o out");
-    INFO(ran.err);
-    REQUIRE(ran.status == 0);
+    const auto ran = run_well(scratch.path, "export --prefactored D.npy E.npy --shift 0.1,1,10 --precision f32 --prefix admm -o out");
     CHECK(shell(scratch, "make -s -C out run report > printed") == 0);
     CHECK(scratch.read("printed").find("instructions_per_flop") != std::string::npos);
-    const auto failed = run_trifold(scratch.path, "export --prefactored D.npy E.npy --shift 1,-5000 -o other");
-    CHECK(failed.status == 1);
-    CHECK(failed.err.find("A + -5000 I is not positive definite: the pivot of block 0, row 0") != std::string::npos);
+    check_says(scratch.path, "export --prefactored D.npy E.npy --shift 1,-5000 -o other", 1,
+               "A + -5000 I is not positive definite: the pivot of block 0, row 0");
     CHECK(!scratch.has("other"));
     check(scratch, "--prefactored D.npy", "--prefactored");
     check(scratch, "--prefactored D.npy b.npy", "E must be (3, 3, 3)");

@@ -29,14 +29,10 @@ TEST_CASE("generate: the command in the source gives the same bytes, for every o
           "--block 4 --horizon 9 --batch 3 --target cpu:x86-64-v3 --d-leading 8 --d-stage 0 --d-member 64 --e-leading 5 --e-stage 40 "
           "--e-member 0"}) {
         const Scratch scratch;
-        const auto ran = run_trifold(scratch.path, "generate --json -o first " + options);
-        INFO(options, "\n", ran.err);
-        REQUIRE(ran.status == 0);
+        const auto ran = run_well(scratch.path, "generate --json -o first " + options);
         const auto name = ran.json()["files"]["source"][0].get<std::string>();
         const auto source = scratch.read("first/" + name);
-        const auto again = run_trifold(scratch.path, regenerate_command(source) + " -o second");
-        INFO(regenerate_command(source), "\n", again.err);
-        REQUIRE(again.status == 0);
+        const auto again = run_well(scratch.path, regenerate_command(source) + " -o second");
         CHECK(scratch.read("second/" + name) == source);
         CHECK(scratch.read("second/program.json") == scratch.read("first/program.json"));
         CHECK(source.find(scratch.path.string()) == std::string::npos);
@@ -46,9 +42,7 @@ TEST_CASE("generate: the command in the source gives the same bytes, for every o
 TEST_CASE("generate: sources with open sizes serve every number of blocks and systems, and say so") {
     const Scratch scratch;
     const auto source_of = [&](const std::string& sizes) {
-        const auto ran = run_trifold(scratch.path, "generate --json -o out --block 12 --target cuda:sm_90 --any-size " + sizes);
-        INFO(ran.err);
-        REQUIRE(ran.status == 0);
+        const auto ran = run_well(scratch.path, "generate --json -o out --block 12 --target cuda:sm_90 --any-size " + sizes);
         return scratch.read("out/" + ran.json()["files"]["source"][0].get<std::string>());
     };
     const auto source = source_of("--horizon 50");
@@ -62,9 +56,7 @@ TEST_CASE("generate: TRIFOLD_TEMPLATES is where templates are read") {
     const auto templates = scratch.path / "templates";
     fs::copy(PROJECT_DIRECTORY "/templates", templates, fs::copy_options::recursive);
     const auto source_by = [&](const std::string& environment) {
-        const auto ran = run_trifold(scratch.path, "generate --block 4 --horizon 8 --target cuda:sm_90 -o out --json", environment);
-        INFO(ran.err);
-        REQUIRE(ran.status == 0);
+        const auto ran = run_well(scratch.path, "generate --block 4 --horizon 8 --target cuda:sm_90 -o out --json", environment);
         return scratch.read("out/" + ran.json()["files"]["source"][0].get<std::string>());
     };
     const auto with_folder = "TRIFOLD_TEMPLATES=" + templates.string();
@@ -129,9 +121,7 @@ TEST_CASE("generate: binaries of CUDA are a file a unit, and in the cache what a
 TEST_CASE("generate: what is written, and its name") {
     const Scratch scratch;
     const auto ran =
-        run_trifold(scratch.path, "generate --block 4 --horizon 8 --precision f32 --target cpu:x86-64-v2 --binaries -o out/deep --json");
-    INFO(ran.err);
-    REQUIRE(ran.status == 0);
+        run_well(scratch.path, "generate --block 4 --horizon 8 --precision f32 --target cpu:x86-64-v2 --binaries -o out/deep --json");
     const auto json = ran.json();
     const auto name = json["name"].get<std::string>();
     CHECK(name.starts_with("btd_n4_f32_x8664v2_"));
@@ -144,16 +134,13 @@ TEST_CASE("generate: what is written, and its name") {
     CHECK(program["spec"]["block"] == 4);
     CHECK(program["units"][0]["kernels"].size() == 6);
     CHECK(program["spec"]["operations"].size() == 6);
-    const auto text = run_trifold(scratch.path, "generate --block 4 --horizon 8 --target cuda:sm_120 -o .");
-    CHECK(text.status == 0);
-    const auto some = run_trifold(scratch.path, "generate --block 4 --horizon 8 --target cpu:x86-64-v2 --operations factor_solve --json");
-    CHECK(some.status == 0);
+    const auto text = run_well(scratch.path, "generate --block 4 --horizon 8 --target cuda:sm_120 -o .");
+    const auto some = run_well(scratch.path, "generate --block 4 --horizon 8 --target cpu:x86-64-v2 --operations factor_solve --json");
     const auto source = scratch.read(some.json()["files"]["source"][0].get<std::string>());
     CHECK(source.find("btd_factor_forward_n4") != std::string::npos);
     CHECK(source.find("btd_inverse_n4") == std::string::npos);
-    const auto unknown = run_trifold(scratch.path, "generate --block 4 --horizon 8 --target cpu:x86-64-v2 --operations factor,invert");
-    CHECK(unknown.status == 2);
-    CHECK(unknown.err.find("unknown operation 'invert'") != std::string::npos);
+    check_says(scratch.path, "generate --block 4 --horizon 8 --target cpu:x86-64-v2 --operations factor,invert", 2,
+               "unknown operation 'invert'");
     CHECK(text.out.find(".cu") != std::string::npos);
 }
 

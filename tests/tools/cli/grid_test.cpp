@@ -43,9 +43,7 @@ TEST_CASE("solve --grid: arrays of stencils, batches, right-hand sides") {
     const Scratch scratch;
     REQUIRE(run_trifold(scratch.path, "problem grid-anisotropic --grid 13x21 --rhs 2 --batch 3").status == 0);
     CHECK(parse_npy(scratch.read("A.npy"), "A").shape == std::vector<std::int64_t>{3, 21, 13, 9});
-    const auto ran = run_trifold(scratch.path, "solve A.npy b.npy --grid 13x21 --matrix symmetric -o x.npy --device cpu --json");
-    INFO(ran.err);
-    REQUIRE(ran.status == 0);
+    const auto ran = run_well(scratch.path, "solve A.npy b.npy --grid 13x21 --matrix symmetric -o x.npy --device cpu --json");
     const auto json = ran.json();
     CHECK(json.at("status") == "ok");
     CHECK(json.at("batch") == 3);
@@ -61,9 +59,7 @@ TEST_CASE("solve --grid: Matrix Market, checked against the matrix itself") {
         CAPTURE(name);
         const auto system = problems::make_grid(name, 17, 12, 1, 1, 3);
         write_image(scratch, system);
-        const auto ran = run_trifold(scratch.path, "solve A.mtx b.mtx --grid 17x12 -o x.npy --device cpu --tolerance 1e-12");
-        INFO(ran.err);
-        REQUIRE(ran.status == 0);
+        const auto ran = run_well(scratch.path, "solve A.mtx b.mtx --grid 17x12 -o x.npy --device cpu --tolerance 1e-12");
         CHECK(has(ran.out, "1 image of 17x12 pixels"));
         CHECK(residual_of(system, parse_npy(scratch.read("x.npy"), "x").values) <= 1e-12);
     }
@@ -95,10 +91,8 @@ TEST_CASE("solve --grid: entries that are not read may hold anything") {
     for (const std::string boundary : {"natural", "fixed"}) {
         const auto solve = [&](const std::vector<double>& stencil) {
             scratch.write("A.npy", format_npy({{7, 9, 9}, Precision::f64, stencil}));
-            const auto ran = run_trifold(
+            const auto ran = run_well(
                 scratch.path, "solve A.npy b.npy --grid 9x7 --matrix symmetric --refine 1 --device cpu -o x.npy --boundary " + boundary);
-            INFO(boundary, " ", ran.err);
-            CHECK(ran.status == 0);
             return scratch.read("x.npy");
         };
         auto poisoned = system.stencil;
@@ -120,10 +114,7 @@ TEST_CASE("solve: the device 'auto' is the first of CUDA, of images too") {
                              " ASAN_OPTIONS=\"$ASAN_OPTIONS:verify_asan_link_order=0\"";
     for (const std::string more : {"", "--grid 9x7"})
         for (const std::string device : {"", "--device auto", "--device cuda"}) {
-            const auto ran = run_trifold(scratch.path, fmt::format("solve A.mtx b.mtx {} {}", more, device), environment);
-            INFO(more, " ", device, " ", ran.err);
-            CHECK(ran.status == 3);
-            CHECK(has(ran.err, "sm_90"));
+            check_says(scratch.path, fmt::format("solve A.mtx b.mtx {} {}", more, device), environment, 3, "sm_90");
         }
 }
 #endif
@@ -133,8 +124,7 @@ TEST_CASE("solve --grid: standard input and output") {
     write_image(scratch, problems::make_grid("grid-poisson", 9, 7, 1, 1, 3));
     const std::string solve = "solve --grid 9x7 --device cpu ";
     REQUIRE(run_trifold(scratch.path, solve + "A.mtx b.mtx -o x.npy").status == 0);
-    const auto ran = run_trifold(scratch.path, solve + "A.mtx - -o - --format npy <b.mtx");
-    CHECK(ran.status == 0);
+    const auto ran = run_well(scratch.path, solve + "A.mtx - -o - --format npy <b.mtx");
     CHECK(ran.out == scratch.read("x.npy"));
     CHECK(has(ran.err, "relative residual"));
     CHECK(has(run_trifold(scratch.path, solve + "A.mtx b.mtx -o x.npy --format mtx").err, "says one format"));
@@ -144,13 +134,7 @@ TEST_CASE("solve --grid: what is wrong is named") {
     const Scratch scratch;
     const auto system = problems::make_grid("grid-poisson", 9, 7, 1, 1, 3);
     write_image(scratch, system);
-    const auto refused = [&](const std::string& arguments, const char* reason) {
-        const auto ran = run_trifold(scratch.path, arguments);
-        CAPTURE(arguments);
-        CAPTURE(ran.err);
-        CHECK(ran.status == 2);
-        CHECK(has(ran.err, reason));
-    };
+    const auto refused = [&](const std::string& arguments, const char* reason) { check_says(scratch.path, arguments, 2, reason); };
     refused("solve A.mtx b.mtx --grid 7x9 --device cpu", "entry (1, 10) of A (from 1) couples pixel (0, 0) with (2, 1)");
     refused("solve A.mtx b.mtx --grid 8x7", "A is 63 by 63, and an image of 8x7 has 56 pixels");
     refused("solve A.mtx b.mtx --grid 9by7", "give WIDTHxHEIGHT");
@@ -181,9 +165,7 @@ TEST_CASE("solve --grid: what is wrong is named") {
 
 TEST_CASE("explain --grid: levels, launches and memory") {
     const Scratch scratch;
-    const auto ran = run_trifold(scratch.path, "explain --grid 129x65 --target cpu:x86-64-v3");
-    INFO(ran.err);
-    REQUIRE(ran.status == 0);
+    const auto ran = run_well(scratch.path, "explain --grid 129x65 --target cpu:x86-64-v3");
     CHECK(has(ran.out, "pivot blocks of level"));
     CHECK(has(ran.out, "129x65, f64, general, boundary natural"));
     const auto json =
@@ -197,9 +179,7 @@ TEST_CASE("explain --grid: levels, launches and memory") {
 TEST_CASE("bench grid: every matrix and precision, phases, checked solutions") {
     const Scratch scratch;
     const auto ran =
-        run_trifold(scratch.path, "bench grid --device cpu --workers 1 --size 23x17 9x12x3 --seconds 0.002 --json --samples -o out.json");
-    INFO(ran.err);
-    REQUIRE(ran.status == 0);
+        run_well(scratch.path, "bench grid --device cpu --workers 1 --size 23x17 9x12x3 --seconds 0.002 --json --samples -o out.json");
     const auto all = ran.json();
     CHECK(nlohmann::json::parse(scratch.read("out.json")) == all);
     CHECK(all["peers"].empty());
@@ -226,18 +206,14 @@ TEST_CASE("bench grid: every matrix and precision, phases, checked solutions") {
 
 TEST_CASE("bench grid: one matrix, new data each time, and the table") {
     const Scratch scratch;
-    const auto first = run_trifold(
+    const auto first = run_well(
         scratch.path, "bench grid --device cpu --size 9x8 --matrix symmetric --precision f32 --seconds 0.001 --rhs 2 --json --peers none");
-    REQUIRE(first.status == 0);
     CHECK(first.json()["results"].size() == 3);
     CHECK(first.json()["results"][0]["rhs"] == 2);
-    const auto second = run_trifold(scratch.path, "bench grid --device cpu --size 9x8 --seconds 0.001 --seed 7");
-    REQUIRE(second.status == 0);
+    const auto second = run_well(scratch.path, "bench grid --device cpu --size 9x8 --seconds 0.001 --seed 7");
     CHECK(has(second.out, "9x8 f64 general          trifold            factor_solve"));
     CHECK(run_trifold(scratch.path, "bench grid --device cpu --size 9x8 --seconds 0.001 --json").json()["seed"] != 7);
-    const auto strict = run_trifold(scratch.path, "bench grid --device cpu --size 33x8 --seconds 0.001 --tolerance 0");
-    CHECK(strict.status == 1);
-    CHECK(has(strict.err, "above the tolerance"));
+    check_says(scratch.path, "bench grid --device cpu --size 33x8 --seconds 0.001 --tolerance 0", 1, "above the tolerance");
 }
 
 TEST_CASE("bench grid: what is wrong is named") {
@@ -251,20 +227,14 @@ TEST_CASE("bench grid: what is wrong is named") {
           {"bench grid --peers lapack", "give some of umfpack, cholmod, umfpack-metis, cholmod-metis, all or none"},
           {"bench grid --matrix square", "--matrix"},
           {"bench horizon --matrix general", "belongs to suite grid"}}) {
-        CAPTURE(arguments);
-        const auto ran = run_trifold(scratch.path, fmt::format("{} --device cpu --seconds 0.001", arguments));
-        CAPTURE(ran.err);
-        CHECK(ran.status == 2);
-        CHECK(has(ran.err, reason));
+        check_says(scratch.path, fmt::format("{} --device cpu --seconds 0.001", arguments), 2, reason);
     }
 }
 
 TEST_CASE("generate --grid: sources and kernels, which serve every size") {
     const Scratch scratch;
     const auto generate = [&](const char* arguments) {
-        const auto ran = run_trifold(scratch.path, fmt::format("generate --target cpu:x86-64-v3 --json {}", arguments));
-        INFO(ran.err);
-        REQUIRE(ran.status == 0);
+        const auto ran = run_well(scratch.path, fmt::format("generate --target cpu:x86-64-v3 --json {}", arguments));
         return ran.json();
     };
     const auto first = generate("--grid 129x65 --matrix symmetric --precision f32 --binaries -o first");

@@ -27,9 +27,7 @@ bool prebuilt(const Scratch& scratch, const std::string& layer, const std::strin
 
 TEST_CASE("pack: sizes, specs of files and images go into one layer") {
     const Scratch scratch;
-    auto ran = run_trifold(scratch.path, "pack --block 3,5 --horizon 20 --precision f64,f32 --any-size -o layer --json");
-    INFO(ran.err);
-    REQUIRE(ran.status == 0);
+    auto ran = run_well(scratch.path, "pack --block 3,5 --horizon 20 --precision f64,f32 --any-size -o layer --json");
     auto report = ran.json();
     CHECK(report["problems"] == 4);
     CHECK(report["units"] == 4);
@@ -51,8 +49,7 @@ TEST_CASE("pack: sizes, specs of files and images go into one layer") {
 
 TEST_CASE("pack: a captured program's kernels, as it ran them") {
     const Scratch scratch;
-    const auto problem = run_trifold(scratch.path, "problem socu --block 5 --horizon 12");
-    REQUIRE(problem.status == 0);
+    const auto problem = run_well(scratch.path, "problem socu --block 5 --horizon 12");
     const std::string solve = "solve D.npy E.npy b.npy --device cpu --schedule twisted:2 -o x.npy";
     REQUIRE(run_shell(scratch.path, fmt::format("TRIFOLD_CAPTURE=specs.jsonl {} {}", TRIFOLD_COMMAND, solve)).status == 0);
     REQUIRE(run_trifold(scratch.path, "pack specs.jsonl -o layer").status == 0);
@@ -72,9 +69,7 @@ TEST_CASE("pack: captured images and sparse systems, whose families have one sch
         const bool sparse = problem.starts_with("sparse");
         const std::string solve = sparse ? "solve A.mtx b.mtx --iterative --device cpu" : "solve A.npy b.npy --grid 9x7 --device cpu";
         REQUIRE(run_shell(scratch.path, fmt::format("TRIFOLD_CAPTURE=specs.jsonl {} {}", TRIFOLD_COMMAND, solve)).status == 0);
-        const auto ran = run_trifold(scratch.path, "pack specs.jsonl -o layer --json");
-        INFO(ran.err);
-        CHECK(ran.status == 0);
+        const auto ran = run_well(scratch.path, "pack specs.jsonl -o layer --json");
         CHECK(ran.json()["left_out"].empty());
         const auto again =
             run_shell(scratch.path,

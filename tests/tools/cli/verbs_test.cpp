@@ -11,12 +11,10 @@ using namespace trifold::formats;
 TEST_CASE("verbs: help and version go to standard output with exit status 0") {
     const Scratch scratch;
     CHECK(run_trifold(scratch.path, "--version").out.starts_with("trifold 0."));
-    const auto help = run_trifold(scratch.path, "--help");
-    CHECK(help.status == 0);
+    const auto help = run_well(scratch.path, "--help");
     for (const std::string verb : {"solve", "generate", "explain", "problem", "bench", "cache", "doctor"}) {
         CHECK(help.out.find("  " + verb) != std::string::npos);
-        const auto of_verb = run_trifold(scratch.path, verb + " --help");
-        CHECK(of_verb.status == 0);
+        const auto of_verb = run_well(scratch.path, verb + " --help");
         CHECK(of_verb.out.find("--json") != std::string::npos);
         CHECK(of_verb.err.empty());
     }
@@ -24,15 +22,12 @@ TEST_CASE("verbs: help and version go to standard output with exit status 0") {
 
 TEST_CASE("explain: levels, kernels, launches and memory") {
     const Scratch scratch;
-    const auto text = run_trifold(scratch.path, "explain --block 8 --horizon 16 --schedule multi-stage --target cpu:x86-64-v3");
-    INFO(text.err);
-    REQUIRE(text.status == 0);
+    const auto text = run_well(scratch.path, "explain --block 8 --horizon 16 --schedule multi-stage --target cpu:x86-64-v3");
     for (const auto* word : {"16 blocks of 8 by 8", "Schedule multi-stage", "critical path", "Kernels", "btd_factor_n8_f64", "compiled by",
                              "Launches", "finish_factor", "Memory", "workspace"})
         CHECK(text.out.find(word) != std::string::npos);
     const auto ran =
-        run_trifold(scratch.path, "explain --block 8 --horizon 16 --schedule multi-stage --target cpu:x86-64-v3 --json --svg tree.svg");
-    REQUIRE(ran.status == 0);
+        run_well(scratch.path, "explain --block 8 --horizon 16 --schedule multi-stage --target cpu:x86-64-v3 --json --svg tree.svg");
     const auto json = ran.json();
     REQUIRE(json["levels"].size() == 5);
     CHECK(json["levels"][0]["chains"] == 8);
@@ -73,9 +68,7 @@ TEST_CASE("explain: sizes from files, without a compiler the rest is shown") {
     const Scratch scratch;
     scratch.write("A.mtx", format_matrix_market(to_sparse(problems::socu({5, 6}, 1))));
     scratch.write("b.mtx", format_matrix_market(DenseMatrix{30, 2, std::vector<double>(60, 1.0)}));
-    const auto ran = run_trifold(scratch.path, "explain A.mtx b.mtx --json", "TRIFOLD_DISABLE=cache,clang TRIFOLD_CC=/nowhere/cc");
-    INFO(ran.err);
-    REQUIRE(ran.status == 0);
+    const auto ran = run_well(scratch.path, "explain A.mtx b.mtx --json", "TRIFOLD_DISABLE=cache,clang TRIFOLD_CC=/nowhere/cc");
     const auto json = ran.json();
     CHECK(json["program"]["spec"]["block"] == 5);
     CHECK(json["program"]["spec"]["rhs"] == 2);
@@ -89,9 +82,7 @@ TEST_CASE("explain: sizes from files, without a compiler the rest is shown") {
 TEST_CASE("explain: knobs, what is taken and who says so") {
     const Scratch scratch;
     const std::string problem = "explain --block 32 --horizon 5 --target cpu:x86-64-v4 --variant ";
-    const auto text = run_trifold(scratch.path, problem + "tile:halves=1 --knobs", "TRIFOLD_DISABLE=cache,jit");
-    INFO(text.err);
-    REQUIRE(text.status == 0);
+    const auto text = run_well(scratch.path, problem + "tile:halves=1 --knobs", "TRIFOLD_DISABLE=cache,jit");
     for (const auto* line : {"Knobs of variant tile:halves=1; pin them as --variant tile:knob=value\n",
                              "    takes 1: pinned by the caller\n", "row 2 of fetches_from for cpu:any", "    nothing asks for it here\n"})
         CHECK(text.out.find(line) != std::string::npos);
@@ -108,9 +99,7 @@ TEST_CASE("explain: any target, whether or not the compiler here is for it") {
     const Scratch scratch;
     int compiled = 0, not_compiled = 0;
     for (const std::string target : {"cpu:x86-64", "cpu:armv8-a", "cpu:rv64gcv"}) {
-        const auto ran = run_trifold(scratch.path, "explain --block 2 --horizon 3 --operations factor --json --target " + target);
-        INFO(target, " ", ran.err);
-        REQUIRE(ran.status == 0);
+        const auto ran = run_well(scratch.path, "explain --block 2 --horizon 3 --operations factor --json --target " + target);
         const auto json = ran.json();
         CHECK(json["program"]["target"] == target);
         CHECK(json["levels"].size() == 1);
@@ -194,8 +183,7 @@ TEST_CASE("a worker for each processor that may be used, not for each of the mac
 
 TEST_CASE("doctor: compilers, devices, cache and advice") {
     const Scratch scratch;
-    const auto ran = run_trifold(scratch.path, "doctor --json");
-    CHECK(ran.status == 0);  // the compiler that built this suite is here
+    const auto ran = run_well(scratch.path, "doctor --json");  // the compiler that built this suite is here
     const auto json = ran.json();
     CHECK(json["can_run"]["cpu"] == true);
     const auto target = json["devices"][0]["target"].get<std::string>();

@@ -40,9 +40,7 @@ TEST_CASE("explain and generate name the row of wisdom, for the device that is n
     const Scratch scratch;
     scratch.write("own.wisdom", write_wisdom({gpu_row()}));
     for (const std::string name : {"", "--device-name 'NVIDIA H200' "}) {
-        const auto ran = run_trifold(scratch.path, "generate --json -o out " + name + gpu_problem, in_use);
-        INFO(ran.err);
-        REQUIRE(ran.status == 0);
+        const auto ran = run_well(scratch.path, "generate --json -o out " + name + gpu_problem, in_use);
         const auto json = ran.json();
         CHECK(json["rung"] == "wisdom: exact");
         CHECK(json["row"].get<std::string>().find("line 3 of own.wisdom: NVIDIA H200") == 0);
@@ -101,8 +99,7 @@ TEST_CASE("a wisdom file that cannot be used is one line on standard error, and 
     scratch.write("own.wisdom", "trifold wisdom 1, 3 rows");
     REQUIRE(run_trifold(scratch.path, "problem socu --block 4 --horizon 9 --batch 1").status == 0);
     for (const auto& environment : {in_use, std::string("TRIFOLD_WISDOM=missing")}) {
-        const auto ran = run_trifold(scratch.path, "solve D.npy E.npy b.npy --device cpu --json", environment);
-        CHECK(ran.status == 0);
+        const auto ran = run_well(scratch.path, "solve D.npy E.npy b.npy --device cpu --json", environment);
         CHECK(ran.json()["rung"] == "model");
         CHECK(std::ranges::count(ran.err, '\n') == 1);
         CHECK(ran.err.find("is not used: ") != std::string::npos);

@@ -4,9 +4,16 @@
 
 #include <cmath>
 
-#include "tests/support/cpu/problem.hpp"
+#include "tests/support/cpu/conform.hpp"
 
 namespace trifold::test {
+
+inline void check_errors(const Errors& errors) {
+    for (const auto& [name, error] : errors) {
+        CAPTURE(name);
+        CHECK(error <= 1);
+    }
+}
 
 /// One random walk for each member: those with an even number have no anchor, and those with an odd one a weak one; of each half has random
 /// units.
