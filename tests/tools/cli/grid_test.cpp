@@ -114,7 +114,7 @@ TEST_CASE("solve: the device 'auto' is the first of CUDA, of images too") {
                              " ASAN_OPTIONS=\"$ASAN_OPTIONS:verify_asan_link_order=0\"";
     for (const std::string more : {"", "--grid 9x7"})
         for (const std::string device : {"", "--device auto", "--device cuda"}) {
-            check_says(scratch.path, fmt::format("solve A.mtx b.mtx {} {}", more, device), environment, 3, "sm_90");
+            check_says(scratch.path, fmt::format("solve A.mtx b.mtx {} {}", more, device), 3, "sm_90", environment);
         }
 }
 #endif
