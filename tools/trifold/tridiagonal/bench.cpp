@@ -46,7 +46,7 @@ class ChainBench {
     }
     int run() {
         std::vector<const Suite*> chosen;
-        for (const auto& name : options_.suites) chosen.push_back(&find_suite(name));
+        for (const auto& name : options_.suites) chosen.push_back(&*std::ranges::find(suites(), name, &Suite::name));  // the verb knows it
         for (const auto* suite : chosen)
             if (suite->mode != Mode::accuracy) check_tunings(sizes_of(*suite));
         report_.emplace(options_, device_, seed_, peers_);
