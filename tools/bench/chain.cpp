@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <array>
 #include <cstdio>
 #include <deque>
 #include <filesystem>
@@ -8,9 +7,7 @@
 #include "runtime/base/files.hpp"
 #include "runtime/tridiagonal/wisdom.hpp"
 #include "tools/bench/ours.hpp"
-#include "tools/bench/timing.hpp"
 #include "tools/formats/file.hpp"
-#include "tools/formats/npy.hpp"
 
 namespace trifold::bench {
 namespace {
@@ -33,120 +30,79 @@ std::vector<double> by_order(const formats::System& system, Order order) {
     return e;
 }
 
-class OurChain : public Contender {
-  public:
+struct OurChain {
     OurChain(const Plan& plan, const formats::System& system, Order order, const DeviceTools& tools)
-        : solver_(plan),
-          precision_(plan.choice().spec.precision),
-          columns_(system.rhs),
-          d_(tools, system.d, precision_),
-          e_(tools, by_order(system, order), precision_),
-          b_(tools, system.b, precision_),
-          x_(tools, system.b, precision_),
-          stream_{tools.stream()} {
-        x_.take();
+        : solver(plan),
+          columns(system.rhs),
+          d(tools, system.d, plan.choice().spec.precision),
+          e(tools, by_order(system, order), plan.choice().spec.precision),
+          b(tools, system.b, plan.choice().spec.precision),
+          x(tools, system.b, plan.choice().spec.precision),
+          stream{tools.stream()} {
+        x.take();
     }
-    std::vector<Step> steps() override { return precision_ == Precision::f32 ? steps_in<float>() : steps_in<double>(); }
-    std::vector<double> take_solution() override { return x_.take(); }
-    void complete(std::vector<Result>& results) override {
-        solver_.check();
-        tell(results, solver_.plan().choice(), solver_.plan().choice().schedule.name);
-    }
-
-  private:
-    template <class Real>
-    std::vector<Step> steps_in() {
-        const auto *d = d_.as<const Real>(), *e = e_.as<const Real>(), *b = b_.as<const Real>();
-        auto* x = x_.as<Real>();
-        FactorOptions<Real> with;
-        with.columns = columns_;
-        return {{"factor", [=, this] { solver_.factor(d, e, stream_); }},
-                {.operation = "solve", .call = [=, this] { solver_.solve(b, x, stream_, {.columns = columns_}); }, .solves = true},
-                {.operation = "factor_solve", .call = [=, this] { solver_.factor_solve(d, e, b, x, stream_, with); }, .solves = true}};
-    }
-    Solver solver_;
-    Precision precision_;
-    std::int64_t columns_;
-    Array d_, e_, b_, x_;
-    Stream stream_;
+    Solver solver;
+    std::int64_t columns;
+    Array d, e, b, x;
+    Stream stream;
 };
 
-Plan plan_of(const ChainProblem& problem, const Device& device, const Tuning& tuning, const ChainForm& form) {
-    auto spec = problem.spec;
-    spec.order = form.order;
-    if (form.panel > 0) spec.rhs = form.panel;
-    spec.operations = {Operation::factor, Operation::solve, Operation::factor_solve};
-    return Plan(spec, device, tuning);
+template <class Real>
+std::vector<Step> steps_in(const std::shared_ptr<OurChain>& one) {
+    const auto *d = one->d.as<const Real>(), *e = one->e.as<const Real>(), *b = one->b.as<const Real>();
+    auto* x = one->x.as<Real>();
+    FactorOptions<Real> with;
+    with.columns = one->columns;
+    return {{"factor", [=] { one->solver.factor(d, e, one->stream); }},
+            {.operation = "solve", .call = [=] { one->solver.solve(b, x, one->stream, {.columns = one->columns}); }, .solves = true},
+            {.operation = "factor_solve", .call = [=] { one->solver.factor_solve(d, e, b, x, one->stream, with); }, .solves = true}};
 }
 
 /// The systems of a batch, each by a solver of its own: a factor of each is left behind, as a batch leaves it.
 template <class Real>
-class OneByOne : public Contender {
-  public:
-    OneByOne(const ChainProblem& problem, const Device& device)
-        : system_(problem.system),
-          d_(system_.d.begin(), system_.d.end()),
-          e_(system_.e.begin(), system_.e.end()),
-          b_(system_.b.begin(), system_.b.end()),
-          x_(b_.size()) {
+struct OneByOne {
+    explicit OneByOne(const ChainProblem& problem)
+        : system(problem.system),
+          d(system.d.begin(), system.d.end()),
+          e(system.e.begin(), system.e.end()),
+          b(system.b.begin(), system.b.end()),
+          x(b.size()) {
         auto spec = problem.spec;
         spec.batch = 1;
-        const Plan plan(spec, device, {"auto", "auto", 1});
-        for (std::int64_t member = 0; member < system_.batch; ++member) solvers_.emplace_back(plan);
+        const Plan plan(spec, Device::cpu(), {"auto", "auto", 1});
+        for (std::int64_t member = 0; member < system.batch; ++member) solvers.emplace_back(plan);
     }
-    std::vector<Step> steps() override {
-        return {
-            {"factor", [this] { each([](Solver& s, const Real* d, const Real* e, const Real*, Real*) { s.factor(d, e); }); }},
-            {.operation = "factor_solve",
-             .call = [this] { each([](Solver& s, const Real* d, const Real* e, const Real* b, Real* x) { s.factor_solve(d, e, b, x); }); },
-             .solves = true}};
-    }
-    std::vector<double> take_solution() override { return {x_.begin(), x_.end()}; }
-
-  private:
     void each(const auto& call) {
-        const auto n = system_.block, rows = system_.horizon * n;
+        const auto n = system.block, rows = system.horizon * n;
         std::int64_t member = 0;
-        for (auto& solver : solvers_) {
-            call(solver, d_.data() + member * rows * n, e_.data() + member * (rows - n) * n, b_.data() + member * rows * system_.rhs,
-                 x_.data() + member * rows * system_.rhs);
+        for (auto& solver : solvers) {
+            call(solver, d.data() + member * rows * n, e.data() + member * (rows - n) * n, b.data() + member * rows * system.rhs,
+                 x.data() + member * rows * system.rhs);
             ++member;
         }
     }
-    const formats::System& system_;
-    std::vector<Real> d_, e_, b_, x_;
-    std::deque<Solver> solvers_;
+    const formats::System& system;
+    std::vector<Real> d, e, b, x;
+    std::deque<Solver> solvers;
 };
 
-class AtRates : public Contender {
-  public:
-    AtRates(std::unique_ptr<Contender> solver, Step step, std::vector<double> rates, DeviceTools& tools)
-        : solver_(std::move(solver)), step_(std::move(step)), rates_(std::move(rates)), tools_(tools) {}
-    std::vector<Step> steps() override {
-        std::vector<Step> all;
-        add(all, step_.operation, by_host_clock(tools_, step_.call));
-        if (solver_ && tools_.stream() != nullptr)
-            add(all, step_.operation + ", kernels", [replay = tools_.capture_timed(step_.call)] { return replay() * 1e-3; });
-        return all;
-    }
-    std::vector<double> take_solution() override { return solver_->take_solution(); }
-    void complete(std::vector<Result>& results) override {
-        if (solver_) solver_->complete(results);
-        for (std::size_t k = 0; k < results.size(); ++k) results[k].calls_per_second = rates_[k % rates_.size()];
-    }
+template <class Real>
+Contender one_by_one(const ChainProblem& problem) {
+    const auto all = std::make_shared<OneByOne<Real>>(problem);
+    const auto factor = [](Solver& s, const Real* d, const Real* e, const Real*, Real*) { s.factor(d, e); };
+    const auto factor_solve = [](Solver& s, const Real* d, const Real* e, const Real* b, Real* x) { s.factor_solve(d, e, b, x); };
+    return {.steps = {{"factor", [=] { all->each(factor); }},
+                      {.operation = "factor_solve", .call = [=] { all->each(factor_solve); }, .solves = true}},
+            .take_solution = [all] { return std::vector<double>(all->x.begin(), all->x.end()); }};
+}
 
-  private:
-    void add(std::vector<Step>& all, const std::string& operation, const std::function<double()>& call) const {
-        for (const auto rate : rates_)
-            all.push_back({.operation = operation, .solves = step_.solves, .samples = [call, rate](const Budget& budget) {
-                               return time_calls(call, 1 / rate, budget);
-                           }});
-    }
-    std::unique_ptr<Contender> solver_;
-    Step step_;
-    std::vector<double> rates_;
-    DeviceTools& tools_;
-};
+void add_at_rates(Contender& to, const std::string& operation, bool solves, const std::vector<double>& rates,
+                  const std::function<double()>& call) {
+    for (const auto rate : rates)
+        to.steps.push_back({.operation = operation, .solves = solves, .samples = [call, rate](const Budget& budget) {
+                                return time_calls(call, 1 / rate, budget);
+                            }});
+}
 
 /// Standard output of a shell command.
 std::string output_of(const std::string& command) {
@@ -160,105 +116,109 @@ std::string output_of(const std::string& command) {
 }
 
 /// `trifold solve` in processes of their own, with a cache of their own that is empty at first. NVRTC keeps nothing.
-class Starts : public Contender {
-  public:
-    Starts(const ChainProblem& problem, const std::string& device, const Tuning& tuning)
-        : choice_(choose_by_wisdom(problem.spec, Device::parse(device), {tuning.schedule, "auto", tuning.workers})),
-          path_(directory_.path()) {
+struct Starts {
+    Starts(const ChainProblem& problem, const std::string& device, const Tuning& tuning) {
         const auto& [spec, system] = problem;
         const auto n = system.block, horizon = system.horizon, batch = system.batch;
         const auto write = [&](const char* name, const std::vector<std::int64_t>& shape, const std::vector<double>& values) {
-            formats::write_file(path_ / name, formats::format_npy({shape, spec.precision, values}));
+            formats::write_file(directory.path() / name, formats::format_npy({shape, spec.precision, values}));
         };
         write("D.npy", {batch, horizon, n, n}, system.d);
         write("E.npy", {batch, horizon - 1, n, n}, system.e);
         write("b.npy", {batch, horizon, n, system.rhs}, system.b);
-        command_ = fmt::format(
+        command = fmt::format(
             "cd '{}' && CUDA_CACHE_DISABLE=1 TRIFOLD_CACHE_DIR=cache '{}' solve D.npy E.npy b.npy --json --device {} --schedule {}{}{} "
             "2>&1",
-            path_.string(), std::filesystem::read_symlink("/proc/self/exe").string(), device, tuning.schedule,
+            directory.path().string(), std::filesystem::read_symlink("/proc/self/exe").string(), device, tuning.schedule,
             spec.precision == Precision::mixed ? " --precision mixed" : "",
             tuning.workers > 1 ? fmt::format(" --workers {}", tuning.workers) : "");
     }
-    std::vector<Step> steps() override {
-        const auto runs = [this](bool cold) {
-            return [this, cold](const Budget&) {
-                std::vector<double> seconds;
-                for (int k = 0; k < 3; ++k) seconds.push_back(start(cold));
-                return seconds;
-            };
-        };
-        return {{.operation = "cold start", .solves = true, .samples = runs(true)},
-                {.operation = "warm start", .solves = true, .samples = runs(false)}};
-    }
-    std::vector<double> take_solution() override { return {}; }
-    void check(const Problem&, Result& result) override { result.residual = residual_; }
-    void complete(std::vector<Result>& results) override { tell(results, choice_, schedule_); }
-
-  private:
     double start(bool cold) {
-        if (cold) std::filesystem::remove_all(path_ / "cache");
-        const auto text = output_of(command_);
+        if (cold) std::filesystem::remove_all(directory.path() / "cache");
+        const auto text = output_of(command);
         const auto json = nlohmann::json::parse(text, nullptr, false);
-        if (json.is_discarded() || !json.contains("seconds")) throw Error(fmt::format("'{}' failed: {}", command_, text));
-        residual_ = json["relative_residual"].get<double>();
-        schedule_ = json["schedule"].get<std::string>();
+        if (json.is_discarded() || !json.contains("seconds")) throw Error(fmt::format("'{}' failed: {}", command, text));
+        residual = json["relative_residual"].get<double>();
+        schedule = json["schedule"].get<std::string>();
         double seconds = 0;
         for (const auto* part : {"generate", "compile", "load"}) seconds += json["seconds"][part].get<double>();
         return seconds;
     }
-    Choice choice_;
-    PrivateDirectory directory_;
-    std::filesystem::path path_;
-    std::string command_, schedule_;
-    double residual_ = 0;
+    PrivateDirectory directory;
+    std::string command, schedule;
+    double residual = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Contender> our_chain(const ChainProblem& problem, const Device& device, const Tuning& tuning, const ChainForm& form,
-                                     const DeviceTools& tools) {
-    return std::make_unique<OurChain>(plan_of(problem, device, tuning, form), problem.system, form.order, tools);
+Contender our_chain(const ChainProblem& problem, const Device& device, const Tuning& tuning, const ChainForm& form,
+                    const DeviceTools& tools) {
+    auto spec = problem.spec;
+    spec.order = form.order;
+    if (form.panel > 0) spec.rhs = form.panel;
+    spec.operations = {Operation::factor, Operation::solve, Operation::factor_solve};
+    const auto one = std::make_shared<OurChain>(Plan(spec, device, tuning), problem.system, form.order, tools);
+    return {.steps = spec.precision == Precision::f32 ? steps_in<float>(one) : steps_in<double>(one),
+            .take_solution = [one] { return one->x.take(); },
+            .complete =
+                [one](std::vector<Result>& results) {
+                    one->solver.check();
+                    tell(results, one->solver.plan().choice(), one->solver.plan().choice().schedule.name);
+                }};
 }
 
 std::vector<Peer> our_peers(int workers) {
-    const auto peer = [](const char* name, const auto& fits, const auto& make) {
-        return Peer{
-            .name = name,
-            .families = {Family::tridiagonal},
-            .by_name = true,
-            .fits = [fits](const Problem& problem) { return fits(std::get<ChainProblem>(problem).spec); },
-            .make = [make](const Problem& problem,
-                           const DeviceTools& tools) { return std::unique_ptr<Contender>(make(std::get<ChainProblem>(problem), tools)); }};
+    auto one_thread = peer_of<ChainProblem>(
+        "one-thread", [workers](const ChainProblem&) { return workers > 1; },
+        [] {
+            return [](const ChainProblem& one, const DeviceTools& tools) {
+                return our_chain(one, Device::cpu(), {"auto", "auto", 1}, {}, tools);
+            };
+        });
+    auto each = peer_of<ChainProblem>(
+        "one-by-one", [](const ChainProblem& one) { return one.spec.batch > 1 && one.spec.precision != Precision::mixed; },
+        [] {
+            return [](const ChainProblem& one, const DeviceTools&) {
+                return one.spec.precision == Precision::f32 ? one_by_one<float>(one) : one_by_one<double>(one);
+            };
+        });
+    one_thread.by_name = each.by_name = true;
+    return {one_thread, each};
+}
+
+Contender at_rates(const Contender& solver, const std::vector<double>& calls_per_second, DeviceTools& tools) {
+    const auto& step = solver.steps.back();
+    Contender result = solver;
+    result.steps.clear();
+    add_at_rates(result, step.operation, step.solves, calls_per_second, by_host_clock(tools, step.call));
+    if (solver.complete && tools.stream() != nullptr)  // a copy has no kernels
+        add_at_rates(result, step.operation + ", kernels", step.solves, calls_per_second,
+                     [replay = tools.capture_timed(step.call)] { return replay() * 1e-3; });
+    result.complete = [complete = solver.complete, calls_per_second](std::vector<Result>& results) {
+        if (complete) complete(results);
+        for (std::size_t k = 0; k < results.size(); ++k) results[k].calls_per_second = calls_per_second[k % calls_per_second.size()];
     };
-    return {peer(
-                "one-thread", [workers](const Spec&) { return workers > 1; },
-                [](const ChainProblem& problem, const DeviceTools& tools) {
-                    return our_chain(problem, Device::cpu(), {"auto", "auto", 1}, {}, tools);
-                }),
-            peer(
-                "one-by-one", [](const Spec& spec) { return spec.batch > 1 && spec.precision != Precision::mixed; },
-                [](const ChainProblem& problem, const DeviceTools&) -> std::unique_ptr<Contender> {
-                    if (problem.spec.precision == Precision::f32) return std::make_unique<OneByOne<float>>(problem, Device::cpu());
-                    return std::make_unique<OneByOne<double>>(problem, Device::cpu());
-                })};
+    return result;
 }
 
-std::unique_ptr<Contender> at_rates(std::unique_ptr<Contender> solver, const std::vector<double>& calls_per_second, DeviceTools& tools) {
-    auto step = solver->steps().back();
-    return std::make_unique<AtRates>(std::move(solver), std::move(step), calls_per_second, tools);
-}
-
-std::unique_ptr<Contender> copy_at_rates(const std::vector<double>& calls_per_second, DeviceTools& tools) {
+Contender copy_at_rates(const std::vector<double>& calls_per_second, DeviceTools& tools) {
     const auto copy = [memory = tools.allocate(16), &tools] {
         auto* bytes = static_cast<char*>(memory.get());
         tools.copy(bytes, bytes + 8, 8);
     };
-    return std::make_unique<AtRates>(nullptr, Step{"8-byte copy", copy}, calls_per_second, tools);
+    return at_rates({.steps = {{"8-byte copy", copy}}}, calls_per_second, tools);
 }
 
-std::unique_ptr<Contender> starts(const ChainProblem& problem, const std::string& device, const Tuning& tuning) {
-    return std::make_unique<Starts>(problem, device, tuning);
+Contender starts(const ChainProblem& problem, const std::string& device, const Tuning& tuning) {
+    const auto one = std::make_shared<Starts>(problem, device, tuning);
+    const auto runs = [one](bool cold) {
+        return [one, cold](const Budget&) { return std::vector{one->start(cold), one->start(cold), one->start(cold)}; };
+    };
+    return {.steps = {{.operation = "cold start", .solves = true, .samples = runs(true)},
+                      {.operation = "warm start", .solves = true, .samples = runs(false)}},
+            .complete = [one, choice = choose_by_wisdom(problem.spec, Device::parse(device), {tuning.schedule, "auto", tuning.workers})](
+                            std::vector<Result>& results) { tell(results, choice, one->schedule); },
+            .check = [one](Result& result) { result.residual = one->residual; }};
 }
 
 }  // namespace trifold::bench

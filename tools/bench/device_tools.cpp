@@ -28,7 +28,7 @@ class Driver {
         if (result != 0) throw DeviceError(std::string(name) + " failed with error " + std::to_string(result));
     }
 
-    /// A call where no caller could be told of an error: a launch that failed makes every later call fail.
+    /// A call whose error no caller could be told, or has been told already: a launch that failed makes every later call fail.
     template <class... Arguments>
     void release(const char* name, Arguments... arguments) const noexcept {
         try {
@@ -53,6 +53,21 @@ struct DeviceTools::Impl {
         timespec t{};
         clock_gettime(clock, &t);
         return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_nsec) * 1e-6;
+    }
+    double milliseconds() const {
+        float milliseconds = 0;
+        driver->call("cuEventElapsedTime", &milliseconds, events[0], events[1]);
+        return milliseconds;
+    }
+    /// An address of the device is a number, one of the host a pointer. The driver's copy is in the order of the stream.
+    template <class To, class From>
+    void copy(const char* name, To to, From from, std::int64_t bytes) const {
+        if (bytes == 0) return;  // an empty array has no address
+        const auto size = static_cast<std::size_t>(bytes);
+        if (driver)
+            driver->call(name, to, from, size, stream);
+        else
+            std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), size);
     }
 };
 
@@ -84,31 +99,18 @@ std::shared_ptr<void> DeviceTools::allocate(std::int64_t bytes) const {
 }
 
 void DeviceTools::upload(void* to, const void* from, std::int64_t bytes) const {
-    if (bytes == 0) return;  // an empty array has no address
-    if (!impl_->driver) {
-        std::memcpy(to, from, static_cast<std::size_t>(bytes));
-        return;
-    }
     // cuMemcpyHtoD of pageable memory may return before the data arrive, and nothing orders it with a stream that does not block.
-    impl_->driver->call("cuMemcpyHtoDAsync_v2", reinterpret_cast<Address>(to), from, static_cast<std::size_t>(bytes), impl_->stream);
+    impl_->copy("cuMemcpyHtoDAsync_v2", reinterpret_cast<Address>(to), from, bytes);
     synchronize();
 }
 
 void DeviceTools::download(void* to, const void* from, std::int64_t bytes) const {
-    if (bytes == 0) return;  // an empty array has no address
-    if (impl_->driver)
-        impl_->driver->call("cuMemcpyDtoH_v2", to, reinterpret_cast<Address>(from), static_cast<std::size_t>(bytes));
-    else
-        std::memcpy(to, from, static_cast<std::size_t>(bytes));
+    impl_->copy("cuMemcpyDtoHAsync_v2", to, reinterpret_cast<Address>(from), bytes);
+    synchronize();
 }
 
 void DeviceTools::copy(void* to, const void* from, std::int64_t bytes) const {
-    if (bytes == 0) return;  // an empty array has no address
-    if (impl_->driver)
-        impl_->driver->call("cuMemcpyDtoDAsync_v2", reinterpret_cast<Address>(to), reinterpret_cast<Address>(from),
-                            static_cast<std::size_t>(bytes), impl_->stream);
-    else
-        std::memcpy(to, from, static_cast<std::size_t>(bytes));
+    impl_->copy("cuMemcpyDtoDAsync_v2", reinterpret_cast<Address>(to), reinterpret_cast<Address>(from), bytes);
 }
 
 void* DeviceTools::stream() const { return impl_->stream; }
@@ -125,10 +127,7 @@ std::function<void()> DeviceTools::capture(std::function<void()> work) const {
     try {
         work();
     } catch (...) {
-        try {
-            driver.call("cuStreamEndCapture", impl_->stream, &graph);  // the stream must not stay in capture
-        } catch (const DeviceError&) {
-        }
+        driver.release("cuStreamEndCapture", impl_->stream, &graph);  // the stream must not stay in capture
         throw;
     }
     driver.call("cuStreamEndCapture", impl_->stream, &graph);
@@ -149,22 +148,15 @@ std::function<double()> DeviceTools::capture_timed(std::function<void()> work) {
         constexpr unsigned as_node = 1;  // else it would only mark the capture
         impl_->driver->call("cuEventRecordWithFlags", impl_->events[event], impl_->stream, as_node);
     };
-    const auto replay = capture([&] {
-        record(0);
-        work();
-        record(1);
-    });
-    return [this, replay] {
+    return [this, replay = capture([&] {
+                      record(0);
+                      work();
+                      record(1);
+                  })] {
         replay();
         synchronize();
-        return milliseconds();
+        return impl_->milliseconds();
     };
-}
-
-double DeviceTools::milliseconds() const {
-    float milliseconds = 0;
-    impl_->driver->call("cuEventElapsedTime", &milliseconds, impl_->events[0], impl_->events[1]);
-    return milliseconds;
 }
 
 void DeviceTools::start() {
@@ -178,7 +170,7 @@ double DeviceTools::stop() {
     if (!impl_->driver) return impl_->host_milliseconds() - impl_->begin;
     impl_->driver->call("cuEventRecord", impl_->events[1], impl_->stream);
     impl_->driver->call("cuEventSynchronize", impl_->events[1]);
-    return milliseconds();
+    return impl_->milliseconds();
 }
 
 }  // namespace trifold

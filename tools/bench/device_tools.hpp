@@ -31,7 +31,6 @@ class DeviceTools {
     double stop();
 
   private:
-    double milliseconds() const;
     struct Impl;
     std::unique_ptr<Impl> impl_;
 };

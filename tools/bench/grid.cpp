@@ -4,42 +4,35 @@
 namespace trifold::bench {
 namespace {
 
-class OurImage : public Contender {
-  public:
+struct OurImage {
     OurImage(const GridPlan& plan, const formats::GridSystem& system, const DeviceTools& tools)
-        : solver_(plan),
-          a_(tools, system.stencil, plan.spec().precision),
-          b_(tools, system.b, plan.spec().precision),
-          x_(tools, system.b, plan.spec().precision),
-          stream_{tools.stream()} {
-        for (const auto& level : grid::levels_of(plan.spec(), grid::leaf_cells_of(plan.tuning(), plan.device().target())))
-            flops_ += level.flops;
-        flops_ *= static_cast<double>(plan.spec().batch);
-        x_.take();
+        : solver(plan),
+          a(tools, system.stencil, plan.spec().precision),
+          b(tools, system.b, plan.spec().precision),
+          x(tools, system.b, plan.spec().precision) {
+        x.take();
     }
-    std::vector<Step> steps() override {
-        const auto call = [this](GridOperation operation, std::vector<AnyArray> arrays) {
-            return [this, operation, arrays] { solver_.run(operation, arrays, stream_); };
-        };
-        return {{.operation = "factor", .call = call(GridOperation::factor, {a_.any()}), .work = {0, flops_}},
-                {.operation = "solve", .call = call(GridOperation::solve, {b_.any(), x_.any()}), .solves = true},
-                {.operation = "factor_solve", .call = call(GridOperation::factor_solve, {a_.any(), b_.any(), x_.any()}), .solves = true}};
-    }
-    std::vector<double> take_solution() override { return x_.take(); }
-    void complete(std::vector<Result>&) override { solver_.check(); }
-
-  private:
-    GridSolver solver_;
-    double flops_ = 0;
-    Array a_, b_, x_;
-    Stream stream_;
+    GridSolver solver;
+    Array a, b, x;
 };
 
 }  // namespace
 
-std::unique_ptr<Contender> our_image(const ImageProblem& problem, const Device& device, const GridTuning& tuning,
-                                     const DeviceTools& tools) {
-    return std::make_unique<OurImage>(GridPlan(problem.spec, device, tuning), problem.system, tools);
+Contender our_image(const ImageProblem& problem, const Device& device, const GridTuning& tuning, const DeviceTools& tools) {
+    const GridPlan plan(problem.spec, device, tuning);
+    const auto one = std::make_shared<OurImage>(plan, problem.system, tools);
+    double flops = 0;
+    for (const auto& level : grid::levels_of(plan.spec(), grid::leaf_cells_of(plan.tuning(), device.target()))) flops += level.flops;
+    const auto step = [&](GridOperation operation, const std::vector<AnyArray>& arrays, double work) {
+        return Step{.operation = std::string(to_string(operation)),
+                    .call = [=, stream = Stream{tools.stream()}] { one->solver.run(operation, arrays, stream); },
+                    .solves = operation != GridOperation::factor,
+                    .work = {0, work * static_cast<double>(plan.spec().batch)}};
+    };
+    return {.steps = {step(GridOperation::factor, {one->a.any()}, flops), step(GridOperation::solve, {one->b.any(), one->x.any()}, 0),
+                      step(GridOperation::factor_solve, {one->a.any(), one->b.any(), one->x.any()}, 0)},
+            .take_solution = [one] { return one->x.take(); },
+            .complete = [one](std::vector<Result>&) { one->solver.check(); }};
 }
 
 }  // namespace trifold::bench

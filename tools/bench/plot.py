@@ -4,7 +4,6 @@
 import argparse
 import io
 import json
-import os
 import sys
 
 import matplotlib
@@ -26,7 +25,18 @@ QUANTILES = {"p50": "median", "p99": "p99", "p99.9": "p99.9", "maximum": "maximu
 # Another word for the same work, of which the faster counts.
 SAME = {"refactor": "factor"}
 LEGEND_WIDTH = 2.0  # inches
-PUBLISHED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "published.json")
+# Milliseconds of BlockDSS, table 1 and section 4.2, by suite, solver and operation: one NVIDIA H200, CUDA 12.4, f64, mean of 10 runs.
+PUBLISHED_SIZES = {"table1": [(256, 1024), (512, 512), (1024, 256), (2048, 128), (4096, 64), (8192, 32)], "kalman": [(100, 256)]}
+PUBLISHED = {
+    ("table1", "cudss", "factor"): [298.02, 259.35, 173.87, 29.87, 10.66, 4.33],
+    ("table1", "cudss", "solve"): [48.57, 55.36, 6.29, 2.53, 1.13, 0.68],
+    ("table1", "blockdss", "factor"): [273.35, 120.56, 61.72, 41.91, 12.65, 7.95],
+    ("table1", "blockdss", "solve"): [41.71, 41.53, 21.7, 30.86, 6.84, 4.36],
+    ("kalman", "cudss", "factor"): [27.5],
+    ("kalman", "cudss", "solve"): [1.8],
+    ("kalman", "blockdss", "factor"): [13.3],
+    ("kalman", "blockdss", "solve"): [8.6],
+}
 
 
 class BadInput(Exception):
@@ -79,12 +89,6 @@ class Axis:
             panel.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
 
 
-def draw_line(panel, axis, points, label, **style):
-    """`points`: result and seconds."""
-    places = sorted((axis.place(result), seconds * 1e6) for result, seconds in points)
-    panel.plot(*zip(*places), label=label, markersize=3.5, linewidth=1.2, **style)
-
-
 def best_of(results):
     """The fastest result of every solver, precision, operation and size, over schedules and variants."""
     best = {}
@@ -113,37 +117,30 @@ def points_of(best, solver, precision, operation):
     return points
 
 
-def draw_operation(panel, operation, results, published, axis):
+def lines_of(suite, operation, results, with_published):
+    """Lines of a panel: label, results with seconds, style."""
     best = best_of(results)
     for solver, precision in dict.fromkeys(key[:2] for key in best):
-        points = points_of(best, solver, precision, operation)
-        if points:
-            draw_line(
-                panel,
-                axis,
-                points,
-                f"{solver} {precision}",
-                color=COLOURS.get(solver, "black"),
-                linestyle="-" if precision == "f64" else "--",
-                marker="o" if precision == "f64" else "s",
-            )
+        dash, marker = ("-", "o") if precision == "f64" else ("--", "s")
+        style = {"color": COLOURS.get(solver, "black"), "linestyle": dash, "marker": marker}
+        yield f"{solver} {precision}", points_of(best, solver, precision, operation), style
     floors = {
         key[3]: (r, r["floor_seconds"]) for key, r in best.items() if key[1:3] == ("f64", operation) and r["floor_seconds"] is not None
     }
-    if floors:
-        draw_line(panel, axis, floors.values(), "floor f64", color="#777777", linestyle=(0, (1, 1)), marker="_")
-    for solver in dict.fromkeys(row["solver"] for row in published):
-        rows = [r for r in published if r["solver"] == solver and r["operation"] == operation and size(r) in axis.sizes]
-        if rows:
-            draw_line(
-                panel,
-                axis,
-                [(r, r["milliseconds"] * 1e-3) for r in rows],
-                f"{solver} f64, published",
-                color=COLOURS.get(solver, "black"),
-                linestyle="none",
-                marker="x",
-            )
+    yield "floor f64", floors.values(), {"color": "#777777", "linestyle": (0, (1, 1)), "marker": "_"}
+    sizes = {size(result) for result in results}
+    for (of_suite, solver, what), milliseconds in PUBLISHED.items() if with_published else ():
+        if (of_suite, what) == (suite, operation):
+            rows = [{"horizon": N, "block": n} for N, n in PUBLISHED_SIZES[suite]]
+            points = [(row, time * 1e-3) for row, time in zip(rows, milliseconds) if size(row) in sizes]
+            yield f"{solver} f64, published", points, {"color": COLOURS.get(solver, "black"), "linestyle": "none", "marker": "x"}
+
+
+def draw_operation(panel, axis, operation, lines):
+    for label, points, style in lines:
+        if points:
+            places = sorted((axis.place(result), seconds * 1e6) for result, seconds in points)
+            panel.plot(*zip(*places), label=label, markersize=3.5, linewidth=1.2, **style)
     panel.set_title(operation)
     axis.finish(panel)
 
@@ -160,7 +157,7 @@ def draw_latency(panel, results):
     panel.set_yscale("log")
 
 
-def draw(suite, results, published):
+def draw(suite, results, with_published):
     operations = list(dict.fromkeys(SAME.get(r["operation"], r["operation"]) for r in results if r["operation"] != "analysis"))
     latency = any(result["calls_per_second"] is not None for result in results)
     count = 1 if latency else len(operations)
@@ -168,10 +165,8 @@ def draw(suite, results, published):
     if latency:
         draw_latency(panels[0][0], results)
     else:
-        axis = Axis(results)
-        rows = [row for row in published if row["suite"] == suite]
         for panel, operation in zip(panels[0], operations):
-            draw_operation(panel, operation, results, rows, axis)
+            draw_operation(panel, Axis(results), operation, lines_of(suite, operation, results, with_published))
     lines = {}
     for panel in panels[0]:
         panel.grid(True, which="major", linewidth=0.3)
@@ -208,10 +203,8 @@ def main():
         suite = options.suite or (names[0] if len(names) == 1 else None)
         if suite not in names:
             raise BadInput(f"give --suite: the files hold {', '.join(names) or 'nothing'}")
-        published = [] if options.no_published else read(PUBLISHED)
         matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "trifold", "font.size": 9})
-        figure = draw(suite, [r for r in results if r["suite"] == suite], published)
-        save(figure, options.output)
+        save(draw(suite, [r for r in results if r["suite"] == suite], not options.no_published), options.output)
     except (BadInput, OSError) as error:
         sys.exit(f"plot.py: {error}")
 

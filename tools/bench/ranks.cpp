@@ -1,10 +1,8 @@
-#include "tools/bench/ranks.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "tools/bench/timing.hpp"
+#include "tools/bench/ours.hpp"
 
 namespace trifold::bench {
 namespace {
@@ -27,91 +25,45 @@ std::vector<double> gathered(Transport& hosts, std::vector<double> mine) {
     return mine;
 }
 
-/// Results that ranks have measured together.
-class Measured : public Contender {
-  public:
-    std::vector<Step> steps() override {
-        std::vector<Step> all = steps_;
-        for (std::size_t k = 0; k < all.size(); ++k) {
-            all[k].call = all[k].prepare = {};
-            all[k].samples = [seconds = results_[k].seconds.sorted](const Budget&) { return seconds; };
-        }
-        return all;
-    }
-    std::vector<double> take_solution() override { return x_; }
-    void complete(std::vector<Result>& results) override {
-        for (std::size_t k = 0; k < results_.size(); ++k) {
-            if (k == results.size()) results.push_back(results_[k]);
-            results[k].more = results_[k].more;
-            results[k].remark = results_[k].remark;
-        }
-    }
-    void run_rank(const std::shared_ptr<Transport>& transport, const Device& device, const Budget& budget, bool gathers,
-                  const MakeRank& make) {
-        DeviceTools tools(device);
-        const auto contender = make(transport, device, tools);
-        auto& hosts = transport->hosts();
-        const auto steps = contender->steps();
-        std::vector<Result> results;
-        std::vector<double> x;
-        for (const auto& step : steps) {
-            results.push_back({"", step.operation, summarize(time_together(hosts, tools, step, budget)), step.work});
-            if (step.solves) x = contender->take_solution();
-        }
-        contender->complete(results);
-        if (gathers) x = gathered(hosts, std::move(x));
-        if (transport->rank() != 0) return;
-        steps_ = steps;
-        results_ = std::move(results);
-        x_ = std::move(x);
-    }
-
-  private:
-    std::vector<Step> steps_;
-    std::vector<Result> results_;
-    std::vector<double> x_;
-};
-
-class OurRank : public Contender {
-  public:
+struct OurRank {
     OurRank(const RankPlan& plan, const formats::System& system, const DeviceTools& tools)
-        : solver_(plan),
-          d_(tools, part(system.d, system.block * system.block, blocks()), precision()),
-          e_(tools, part(system.e, system.block * system.block, std::min(blocks(), system.horizon - 1 - first())), precision()),
-          b_(tools, part(system.b, system.block * system.rhs, blocks()), precision()),
-          x_(tools, part(system.b, system.block * system.rhs, blocks()), precision()),
-          with_{.columns = system.rhs, .stream = {tools.stream()}} {
-        solver_.prepare();
+        : solver(plan),
+          d(part(tools, system.d, system.block * system.block, blocks())),
+          e(part(tools, system.e, system.block * system.block, std::min(blocks(), system.horizon - 1 - spec().first_block()))),
+          b(part(tools, system.b, system.block * system.rhs, blocks())),
+          x(part(tools, system.b, system.block * system.rhs, blocks())),
+          with{.columns = system.rhs, .stream = {tools.stream()}} {
+        solver.prepare();
     }
-    std::vector<Step> steps() override {
-        return {{"factor", [this] { solver_.factor(d_.any(), e_.any(), with_); }},
-                {.operation = "solve", .call = [this] { solver_.solve(b_.any(), x_.any(), with_); }, .solves = true},
-                {.operation = "factor_solve",
-                 .call = [this] { solver_.factor_solve(d_.any(), e_.any(), b_.any(), x_.any(), with_); },
-                 .solves = true}};
-    }
-    std::vector<double> take_solution() override { return x_.take(); }
-    void complete(std::vector<Result>& results) override {
-        solver_.check();
-        const auto& choice = solver_.plan().choice();
+    void complete(std::vector<Result>& results) {
+        solver.check();
+        const auto& choice = solver.plan().choice();
         for (auto& result : results) {
-            result.more = {{"schedule", choice.tuning.schedule}, {"variant", choice.variant}, {"shards", solver_.plan().spec().shards}};
-            result.remark =
-                fmt::format("{}, {}, shards of {}", choice.tuning.schedule, choice.variant, fmt::join(solver_.plan().spec().shards, " "));
+            result.more = {{"schedule", choice.tuning.schedule}, {"variant", choice.variant}, {"shards", spec().shards}};
+            result.remark = fmt::format("{}, {}, shards of {}", choice.tuning.schedule, choice.variant, fmt::join(spec().shards, " "));
         }
     }
-
-  private:
-    std::int64_t first() const { return solver_.plan().spec().first_block(); }
-    std::int64_t blocks() const { return solver_.plan().spec().blocks(); }
-    Precision precision() const { return solver_.plan().spec().spec.precision; }
-    std::vector<double> part(const std::vector<double>& all, std::int64_t each, std::int64_t count) const {
-        return {all.begin() + first() * each, all.begin() + (first() + count) * each};
+    const RankSpec& spec() const { return solver.plan().spec(); }
+    std::int64_t blocks() const { return spec().blocks(); }
+    Array part(const DeviceTools& tools, const std::vector<double>& all, std::int64_t each, std::int64_t count) const {
+        const auto first = all.begin() + spec().first_block() * each;
+        return {tools, {first, first + count * each}, spec().spec.precision};
     }
-    RankSolver solver_;
-    Array d_, e_, b_, x_;
-    RankOptions with_;
+    RankSolver solver;
+    Array d, e, b, x;
+    RankOptions with;
 };
+
+Contender contender(const RankPlan& plan, const formats::System& system, const DeviceTools& tools) {
+    const auto one = std::make_shared<OurRank>(plan, system, tools);
+    return {.steps = {{"factor", [one] { one->solver.factor(one->d.any(), one->e.any(), one->with); }},
+                      {.operation = "solve", .call = [one] { one->solver.solve(one->b.any(), one->x.any(), one->with); }, .solves = true},
+                      {.operation = "factor_solve",
+                       .call = [one] { one->solver.factor_solve(one->d.any(), one->e.any(), one->b.any(), one->x.any(), one->with); },
+                       .solves = true}},
+            .take_solution = [one] { return one->x.take(); },
+            .complete = [one](std::vector<Result>& results) { one->complete(results); }};
+}
 
 /// Systems of a batch, which are independent: each rank has its share and sends no messages.
 ChainProblem share_of(const ChainProblem& whole, int rank, int ranks) {
@@ -126,64 +78,80 @@ ChainProblem share_of(const ChainProblem& whole, int rank, int ranks) {
     return share;
 }
 
-class Messages : public Contender {
-  public:
-    Messages(std::shared_ptr<Transport> transport, const DeviceTools& tools) : transport_(std::move(transport)), stream_{tools.stream()} {
-        for (std::int64_t bytes = 64; bytes <= 16 << 20; bytes *= 12) {
-            out_.push_back(tools.allocate(bytes));
-            in_.push_back(tools.allocate(bytes));
-            bytes_.push_back(bytes);
-        }
-    }
-    std::vector<Step> steps() override {
-        std::vector<Step> all;
-        for (std::size_t k = 0; k < bytes_.size(); ++k)
-            all.push_back({.operation = fmt::format("{} bytes", bytes_[k]),
-                           .call = [this, k] { pass(k); },
-                           .work = {static_cast<double>(bytes_[k]), 0}});
-        return all;
-    }
-    std::vector<double> take_solution() override { return {}; }
+/// One message between two neighbours of the ring of all ranks.
+Step message_of(const std::shared_ptr<Transport>& transport, std::int64_t bytes, const DeviceTools& tools) {
+    const int rank = transport->rank(), ranks = transport->ranks();
+    return {.operation = fmt::format("{} bytes", bytes),
+            .call =
+                [=, out = tools.allocate(bytes), in = tools.allocate(bytes), stream = Stream{tools.stream()}] {
+                    transport->begin_group();
+                    transport->send((rank + 1) % ranks, out.get(), bytes, stream);
+                    transport->receive((rank + ranks - 1) % ranks, in.get(), bytes, stream);
+                    transport->end_group();
+                },
+            .work = {static_cast<double>(bytes), 0}};
+}
 
-  private:
-    void pass(std::size_t k) {
-        const int rank = transport_->rank(), ranks = transport_->ranks();
-        transport_->begin_group();
-        transport_->send((rank + 1) % ranks, out_[k].get(), bytes_[k], stream_);
-        transport_->receive((rank + ranks - 1) % ranks, in_[k].get(), bytes_[k], stream_);
-        transport_->end_group();
-    }
-    std::shared_ptr<Transport> transport_;
-    Stream stream_;
-    std::vector<std::shared_ptr<void>> out_, in_;
-    std::vector<std::int64_t> bytes_;
+/// What the first rank has measured.
+struct Measured {
+    std::vector<Step> steps;
+    std::vector<Result> results;
+    std::vector<double> x;
 };
+
+Measured run_rank(const std::shared_ptr<Transport>& transport, const Device& device, const Budget& budget, bool gathers,
+                  const MakeRank& make) {
+    DeviceTools tools(device);
+    const auto contender = make(transport, device, tools);
+    auto& hosts = transport->hosts();
+    Measured all;
+    for (const auto& step : contender.steps) {
+        all.results.push_back({"", step.operation, summarize(time_together(hosts, tools, step, budget)), step.work});
+        if (step.solves) all.x = contender.take_solution();
+        all.steps.push_back({.operation = step.operation,
+                             .solves = step.solves,
+                             .work = step.work,
+                             .samples = [seconds = all.results.back().seconds.sorted](const Budget&) { return seconds; }});
+    }
+    if (contender.complete) contender.complete(all.results);
+    if (gathers) all.x = gathered(hosts, std::move(all.x));
+    return all;
+}
 
 }  // namespace
 
-std::unique_ptr<Contender> on_ranks(const Ranks& ranks, const Budget& budget, bool gathers, const MakeRank& make) {
-    auto measured = std::make_unique<Measured>();
+Contender on_ranks(const Ranks& ranks, const Budget& budget, bool gathers, const MakeRank& make) {
+    Measured all;
     ranks.run([&](const std::shared_ptr<Transport>& transport) {
-        measured->run_rank(transport, ranks.device_of(transport->rank()), budget, gathers, make);
+        auto mine = run_rank(transport, ranks.device_of(transport->rank()), budget, gathers, make);
+        if (transport->rank() == 0) all = std::move(mine);
     });
-    return measured;
+    return {.steps = std::move(all.steps),
+            .take_solution = [x = std::move(all.x)] { return x; },
+            .complete =
+                [of_ranks = std::move(all.results)](std::vector<Result>& results) {
+                    for (std::size_t k = 0; k < of_ranks.size(); ++k) {
+                        if (k == results.size()) results.push_back(of_ranks[k]);
+                        results[k].more = of_ranks[k].more;
+                        results[k].remark = of_ranks[k].remark;
+                    }
+                }};
 }
 
-std::unique_ptr<Contender> our_chain(const ChainProblem& problem, const Ranks& ranks, const Tuning& tuning,
-                                     const std::vector<std::int64_t>& shards, const Budget& budget) {
-    return on_ranks(
-        ranks, budget, true,
-        [&](const std::shared_ptr<Transport>& transport, const Device& device, const DeviceTools& tools) -> std::unique_ptr<Contender> {
-            if (problem.spec.batch == 1)
-                return std::make_unique<OurRank>(RankPlan(problem.spec, transport, device, tuning, shards), problem.system, tools);
-            return our_chain(share_of(problem, transport->rank(), transport->ranks()), device, tuning, {}, tools);
-        });
+Contender our_chain(const ChainProblem& problem, const Ranks& ranks, const Tuning& tuning, const std::vector<std::int64_t>& shards,
+                    const Budget& budget) {
+    return on_ranks(ranks, budget, true, [&](const std::shared_ptr<Transport>& transport, const Device& device, const DeviceTools& tools) {
+        if (problem.spec.batch == 1) return contender(RankPlan(problem.spec, transport, device, tuning, shards), problem.system, tools);
+        return our_chain(share_of(problem, transport->rank(), transport->ranks()), device, tuning, {}, tools);
+    });
 }
 
-std::unique_ptr<Contender> messages(const Ranks& ranks, const Budget& budget) {
+Contender messages(const Ranks& ranks, const Budget& budget) {
     return on_ranks(ranks, budget, false, [](std::shared_ptr<Transport> transport, const Device& device, const DeviceTools& tools) {
         if (device.backend() != Backend::cpu) transport = std::make_shared<NcclTransport>(transport, device);
-        return std::make_unique<Messages>(std::move(transport), tools);
+        Contender all;
+        for (std::int64_t bytes = 64; bytes <= 16 << 20; bytes *= 12) all.steps.push_back(message_of(transport, bytes, tools));
+        return all;
     });
 }
 

@@ -6,8 +6,6 @@
 #include "generator/sparse/knobs.hpp"
 #include "runtime/sparse/partition.hpp"
 #include "tools/bench/ours.hpp"
-#include "tools/bench/ranks.hpp"
-#include "tools/bench/timing.hpp"
 
 namespace trifold::bench {
 namespace {
@@ -20,7 +18,7 @@ std::vector<std::int32_t> parts_of(const SparsePlan& plan, const SparseProblem& 
 }
 
 /// On one device, or as one of several ranks, which only solve.
-class OurSparse : public Contender {
+class OurSparse {
   public:
     OurSparse(const SparseProblem& one, const SparsePlan& plan, int ranks, const DeviceTools& tools)
         : one_(one),
@@ -34,7 +32,7 @@ class OurSparse : public Contender {
           stream_{tools.stream()},
           tables_(now() - begin_) {}
 
-    std::vector<Step> steps() override {
+    std::vector<Step> steps() {
         std::vector<Step> all;
         if (ranks_ == 1) all.push_back({.operation = "tables", .samples = [this](const Budget&) { return std::vector{tables_}; }});
         all.push_back(
@@ -49,8 +47,8 @@ class OurSparse : public Contender {
         if (one_.spec.operations.contains(solve)) all.push_back({.operation = "solve", .call = [this] { call(solve); }, .solves = true});
         return all;
     }
-    std::vector<double> take_solution() override { return solution_ = x_.host(); }
-    void complete(std::vector<Result>& results) override {
+    std::vector<double> take_solution() { return solution_ = x_.host(); }
+    void complete(std::vector<Result>& results) {
         if (!solver_.outcomes().empty() && one_.spec.operations.contains(SparseOperation::solve)) tell_of_solution(results);
         if (ranks_ > 1 || !one_.spec.operations.contains(SparseOperation::apply)) return;
         call(SparseOperation::apply);
@@ -104,21 +102,29 @@ class OurSparse : public Contender {
     std::vector<double> solution_;
 };
 
-}  // namespace
-
-std::unique_ptr<Contender> our_sparse(const SparseProblem& problem, const Device& device, const SparseTuning& tuning,
-                                      const std::function<void(const SparseSummary&)>& planned, const DeviceTools& tools) {
-    const SparsePlan plan(problem.spec, problem.pattern, device, problem.partition, tuning);
-    planned(plan.summary());
-    return std::make_unique<OurSparse>(problem, plan, 1, tools);
+Contender contender(const SparseProblem& problem, const SparsePlan& plan, int ranks, const DeviceTools& tools) {
+    const auto one = std::make_shared<OurSparse>(problem, plan, ranks, tools);
+    auto steps = one->steps();
+    return {.steps = std::move(steps),
+            .take_solution = [one] { return one->take_solution(); },
+            .complete = [one](std::vector<Result>& results) { one->complete(results); }};
 }
 
-std::unique_ptr<Contender> our_sparse(const SparseProblem& problem, const Ranks& ranks, const SparseTuning& tuning, const Budget& budget) {
+}  // namespace
+
+Contender our_sparse(const SparseProblem& problem, const Device& device, const SparseTuning& tuning,
+                     const std::function<void(const SparseSummary&)>& planned, const DeviceTools& tools) {
+    const SparsePlan plan(problem.spec, problem.pattern, device, problem.partition, tuning);
+    planned(plan.summary());
+    return contender(problem, plan, 1, tools);
+}
+
+Contender our_sparse(const SparseProblem& problem, const Ranks& ranks, const SparseTuning& tuning, const Budget& budget) {
     auto spec = problem.spec;
     spec.operations = {SparseOperation::solve};
     return on_ranks(ranks, budget, false, [&](const std::shared_ptr<Transport>& transport, const Device& device, const DeviceTools& tools) {
         const SparsePlan plan(spec, problem.pattern, transport, device, problem.partition, tuning);
-        return std::make_unique<OurSparse>(problem, plan, transport->ranks(), tools);
+        return contender(problem, plan, transport->ranks(), tools);
     });
 }
 

@@ -58,15 +58,6 @@ const std::vector<Suite>& suites() {
     return all;
 }
 
-const Suite& find_suite(std::string_view name) {
-    std::string names;
-    for (const auto& suite : suites()) {
-        if (suite.name == name) return suite;
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", suite.name);
-    }
-    throw SpecError(fmt::format("there is no suite '{}'; give some of {}", name, names));
-}
-
 std::string to_string(const Size& size) {
     return size.batch == 1 ? fmt::format("{}x{}", size.horizon, size.block) : fmt::format("{}x{}x{}", size.horizon, size.block, size.batch);
 }

@@ -31,8 +31,6 @@ struct Suite {
     std::vector<Size> sizes;
 };
 const std::vector<Suite>& suites();
-/// Throws SpecError listing the suites.
-const Suite& find_suite(std::string_view name);
 
 /// Width, height and the batch of images. Sides of 2^k + 1, which halve evenly, and primes, which do not; a batch of small images.
 const std::vector<std::array<std::int64_t, 3>>& image_sizes();

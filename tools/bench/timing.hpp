@@ -1,11 +1,35 @@
 #pragma once
 #include <functional>
+#include <string>
 #include <trifold/transport.hpp>
 #include <vector>
 
-#include "tools/bench/contender.hpp"
+#include "tools/bench/device_tools.hpp"
 
 namespace trifold::bench {
+
+/// How long is measured. Each step is called to warm up, then until `seconds` have gone or `max_runs` were made, whichever is first, but
+/// at least `min_runs` times.
+struct Budget {
+    double seconds = 0.2;
+    std::size_t min_runs = 5, max_runs = 2000;
+};
+
+/// The least that an operation has to move and compute, the same for every solver, so that their rates compare; 0: not counted.
+struct Work {
+    double bytes = 0, flops = 0;
+};
+
+/// One operation of a solver.
+struct Step {
+    std::string operation;
+    std::function<void()> call;
+    std::function<void()> prepare = {};                              ///< what has to be done before each call and is not timed
+    bool solves = false;                                             ///< the call leaves a solution
+    bool once = false;                                               ///< too long to repeat: the first call is what counts
+    Work work = {};                                                  ///< where it is not that of the contest
+    std::function<std::vector<double>(const Budget&)> samples = {};  ///< in place of timed calls: the seconds of each run
+};
 
 /// Seconds of a clock that only goes on.
 double now();

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <tuple>
 
 #include "tools/formats/file.hpp"
@@ -81,18 +82,18 @@ class Scatter {
         const auto n = system_.block;
         Symmetry symmetry(precision);
         for (std::int64_t row = 0; row < n * system_.horizon; ++row) {
-            const auto i = row / n, r = row % n;
-            for (std::int64_t c = 0; i > 0 && c < n && !symmetric_; ++c) {
-                const auto at = index(((i - 1) * n + r) * n + c);
-                compare(symmetry, row, (i - 1) * n + c, system_.e[at], upper_[at]);
+            const auto first = row / n * n;
+            for (std::int64_t c = 0; first > 0 && c < n && !symmetric_; ++c) {
+                const auto at = index((row - n) * n + c);
+                compare(symmetry, row, first - n + c, system_.e[at], upper_[at]);
             }
-            for (std::int64_t c = 0; c < r; ++c) {
-                auto& high = system_.d[index((i * n + c) * n + r)];
-                const auto low = system_.d[index((i * n + r) * n + c)];
+            for (auto column = first; column < row; ++column) {
+                auto& high = system_.d[index(column * n + row - first)];
+                const auto low = system_.d[index(row * n + column - first)];
                 if (symmetric_)
                     high = low;
                 else
-                    compare(symmetry, row, i * n + c, low, high);
+                    compare(symmetry, row, column, low, high);
             }
         }
         symmetry.note(system_);
@@ -124,10 +125,7 @@ class Scatter {
             "zeros that A's file holds outside the blocks of {} by {} do not count: {}, the first at row {} and column {} (from 1)",
             system_.block, system_.block, zeros_, first_zero_.row + 1, first_zero_.column + 1);
     }
-    double diagonal(std::int64_t row) const {
-        const auto n = system_.block;
-        return system_.d[index((row / n * n + row % n) * n + row % n)];
-    }
+    double diagonal(std::int64_t row) const { return system_.d[index(row * system_.block + row % system_.block)]; }
     void compare(Symmetry& symmetry, std::int64_t row, std::int64_t column, double low, double high) const {
         if (symmetry.holds(low, high, diagonal(row), diagonal(column))) return;
         throw InputError(
@@ -186,8 +184,8 @@ void check_block_symmetry(System& system, Precision precision) {
     symmetry.note(system);
 }
 
-void check_values(const std::vector<double>& values, double largest, Precision precision, std::string_view what,
-                  const std::vector<std::int64_t>& shape) {
+void check_values(const std::vector<double>& values, Precision precision, std::string_view what, const std::vector<std::int64_t>& shape) {
+    const double largest = precision == Precision::f32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
     const auto bad = std::ranges::find_if_not(values, [&](double value) { return std::abs(value) <= largest; });
     if (bad == values.end()) return;
     auto rest = bad - values.begin();
@@ -269,7 +267,7 @@ System assemble(const SparseMatrix& a, const DenseMatrix& b, std::optional<std::
     Scatter scatter(system, a);
     for (std::size_t k = 0; k < a.entries.size(); ++k) scatter.add(a.entries[k], k);
     const auto n = system.block;
-    for (auto row = system.rows; row < n * system.horizon; ++row) system.d[index((row / n * n + row % n) * n + row % n)] = 1;
+    for (auto row = system.rows; row < n * system.horizon; ++row) system.d[index(row * n + row % n)] = 1;
     scatter.finish(precision);
     std::ranges::copy(b.values, system.b.begin());
     return system;
@@ -283,62 +281,49 @@ System sizes_of(const Shapes& shapes) {
     const bool batched = d.shape.size() == 4;
     if (d.shape.size() != 3 && !batched) shapes.fail("D must be (N, n, n), or (batch, N, n, n)");
     const auto lead = batched ? 1U : 0U;
-    System system;
-    system.batch = batched ? d.shape[0] : 1;
-    system.horizon = d.shape[lead];
-    system.block = d.shape[lead + 1];
-    const auto n = system.block, horizon = system.horizon;
+    const auto horizon = d.shape[lead], n = d.shape[lead + 1];
+    System system{.block = n, .horizon = horizon, .batch = batched ? d.shape[0] : 1};
     if (d.shape[lead + 2] != n) shapes.fail("the blocks of D must be square");
     if (system.batch < 1 || horizon < 1 || n < 1 || n > max_block)
         shapes.fail(fmt::format("D must hold at least one block of 1 to {} rows", max_block));
     system.rows = checked_multiply(n, horizon, "rows of A");
-    const bool shared = batched && e.shape == std::vector<std::int64_t>{horizon - 1, n, n};
-    const auto expected_e =
-        batched ? std::vector<std::int64_t>{system.batch, horizon - 1, n, n} : std::vector<std::int64_t>{horizon - 1, n, n};
-    if (!shared && e.shape != expected_e)
+    auto expected = d.shape;
+    --expected[lead];
+    const bool shared = batched && std::ranges::equal(e.shape, std::span(expected).subspan(1));
+    if (!shared && e.shape != expected)
         shapes.fail(
-            fmt::format("E must be {}{}", shape_text(expected_e), shapes.look_swapped() ? "; they look swapped, give D before E" : ""));
+            fmt::format("E must be {}{}", shape_text(expected), shapes.look_swapped() ? "; they look swapped, give D before E" : ""));
     return system;
 }
 
-/// Blocks of D and E, those of one E for every member of a batch.
-void take_matrix(System& system, const Array& d, const Array& e) {
-    const bool shared = d.shape.size() == 4 && e.shape.size() == 3;
-    system.d = d.values;
+/// Without b the right-hand side is zero.
+System assemble_arrays(const Shapes& shapes) {
+    auto system = sizes_of(shapes);
+    system.d = shapes.d.values;
+    const bool shared = shapes.e.shape.size() < shapes.d.shape.size();  // one E for every member of a batch
     for (std::int64_t member = 0; member < (shared ? system.batch : 1); ++member)
-        system.e.insert(system.e.end(), e.values.begin(), e.values.end());
+        system.e.insert(system.e.end(), shapes.e.values.begin(), shapes.e.values.end());
+    if (const auto* b = shapes.b; b != nullptr) {
+        auto expected = shapes.d.shape;
+        expected.pop_back();
+        const auto vectors = expected;
+        if (b->shape.size() == expected.size() + 1) expected.push_back(system.rhs = b->shape.back());
+        if (b->shape != expected || system.rhs < 1)
+            shapes.fail(fmt::format("b must be {}, or the same with a last axis of right-hand sides", shape_text(vectors)));
+        system.b = b->values;
+    } else {
+        system.b.resize(index(system.batch * system.rows));
+    }
+    check_finite(system, Precision::f64);
+    check_block_symmetry(system, shapes.d.precision);
+    return system;
 }
 
 }  // namespace
 
-System assemble(const Array& d, const Array& e, const Array& b) {
-    const Shapes shapes{d, e, &b};
-    auto system = sizes_of(shapes);
-    const auto n = system.block, horizon = system.horizon;
-    const bool batched = d.shape.size() == 4;
-    auto expected_b = batched ? std::vector<std::int64_t>{system.batch, horizon, n} : std::vector<std::int64_t>{horizon, n};
-    const auto vectors = expected_b;
-    if (b.shape.size() == expected_b.size() + 1) {
-        system.rhs = b.shape.back();
-        expected_b.push_back(system.rhs);
-    }
-    if (b.shape != expected_b || system.rhs < 1)
-        shapes.fail(fmt::format("b must be {}, or the same with a last axis of right-hand sides", shape_text(vectors)));
-    take_matrix(system, d, e);
-    system.b = b.values;
-    check_finite(system, Precision::f64);
-    check_block_symmetry(system, d.precision);
-    return system;
-}
+System assemble(const Array& d, const Array& e, const Array& b) { return assemble_arrays({d, e, &b}); }
 
-System assemble(const Array& d, const Array& e) {
-    auto system = sizes_of({d, e, nullptr});
-    take_matrix(system, d, e);
-    system.b.resize(index(system.batch * system.rows));
-    check_finite(system, Precision::f64);
-    check_block_symmetry(system, d.precision);
-    return system;
-}
+System assemble(const Array& d, const Array& e) { return assemble_arrays({d, e, nullptr}); }
 
 DenseMatrix to_dense(const SparseMatrix& b, std::string_view name) {
     std::int64_t count = 0;
@@ -360,28 +345,17 @@ DenseMatrix to_dense(const SparseMatrix& b, std::string_view name) {
 }
 
 void check_finite(const System& system, Precision precision) {
-    const auto largest =
-        precision == Precision::f32 ? static_cast<double>(std::numeric_limits<float>::max()) : std::numeric_limits<double>::max();
     const auto n = system.block;
-    check_values(system.d, largest, precision, "D", {system.batch, system.horizon, n, n});
-    check_values(system.e, largest, precision, "E", {system.batch, system.horizon - 1, n, n});
-    check_values(system.b, largest, precision, "b", {system.batch, system.horizon, n, system.rhs});
+    check_values(system.d, precision, "D", {system.batch, system.horizon, n, n});
+    check_values(system.e, precision, "E", {system.batch, system.horizon - 1, n, n});
+    check_values(system.b, precision, "b", {system.batch, system.horizon, n, system.rhs});
 }
 
 SparseMatrix to_sparse(const System& system) {
-    const auto n = system.block;
     SparseMatrix a{system.rows, system.rows, true, {}};
-    for (std::int64_t row = 0; row < system.rows; ++row) {
-        const auto i = row / n, r = row % n;
-        for (std::int64_t c = 0; i > 0 && c < n; ++c) {
-            const auto value = system.e[index(((i - 1) * n + r) * n + c)];
-            if (value != 0) a.entries.push_back({row, (i - 1) * n + c, value});
-        }
-        for (std::int64_t c = 0; c <= r; ++c) {
-            const auto value = system.d[index((i * n + r) * n + c)];
-            if (value != 0) a.entries.push_back({row, i * n + c, value});
-        }
-    }
+    for_each_entry(system, 0, [&](std::int64_t row, std::int64_t column, double value) {
+        if (row < system.rows && value != 0) a.entries.push_back({row, column, value});
+    });
     return a;
 }
 

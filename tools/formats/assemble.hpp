@@ -47,6 +47,18 @@ DenseMatrix to_dense(const SparseMatrix& b, std::string_view name);
 /// Throws InputError naming the first value that is not finite, or not representable in the precision.
 void check_finite(const System& system, Precision precision);
 
+/// Calls visit(row, column, value) for each entry of a member's lower triangle, row by row, with the padding.
+template <class Visit>
+void for_each_entry(const System& system, std::int64_t member, const Visit& visit) {
+    const auto n = system.block, rows = n * system.horizon;
+    const auto *d = system.d.data() + member * rows * n, *e = system.e.data() + member * (rows - n) * n;
+    for (std::int64_t row = 0; row < rows; ++row) {
+        const auto first = row / n * n;
+        for (std::int64_t c = 0; first > 0 && c < n; ++c) visit(row, first - n + c, e[(row - n) * n + c]);
+        for (std::int64_t c = 0; first + c <= row; ++c) visit(row, first + c, d[row * n + c]);
+    }
+}
+
 /// The lower triangle of member 0, without padding and zeros.
 SparseMatrix to_sparse(const System& system);
 

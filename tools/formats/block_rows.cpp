@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <span>
 
 #include "tools/formats/file.hpp"
-#include "tools/formats/residual.hpp"
 
 namespace trifold::formats {
 
@@ -62,14 +60,11 @@ BlockRows to_block_rows(const SparseMatrix& matrix, std::int64_t block) {
 }
 
 SparseMatrix to_sparse(const BlockRows& rows) {
-    const auto block = rows.block, all = rows.rows() * block;
+    const auto all = rows.rows() * rows.block;
     SparseMatrix matrix{all, all, false, {}};
-    for (std::int64_t row = 0; row < all; ++row)
-        for (auto k = rows.starts[static_cast<std::size_t>(row / block)]; k < rows.starts[static_cast<std::size_t>(row / block) + 1]; ++k)
-            for (std::int64_t j = 0; j < block; ++j) {
-                const auto value = rows.values[static_cast<std::size_t>((k * block + row % block) * block + j)];
-                if (value != 0) matrix.entries.push_back({row, rows.columns[static_cast<std::size_t>(k)] * block + j, value});
-            }
+    for_each_entry(rows, [&](std::int64_t row, std::int64_t column, double value) {
+        if (value != 0) matrix.entries.push_back({row, column, value});
+    });
     return matrix;
 }
 
@@ -88,24 +83,6 @@ std::int64_t infer_dense_block(const SparseMatrix& matrix, std::int64_t most) {
         if (4 * std::ssize(rows.columns) >= 3 * blocks * block * block) return block;
     }
     return 1;
-}
-
-double relative_residual(const BlockRows& a, const std::vector<double>& x, const std::vector<double>& b, std::int64_t columns,
-                         std::int64_t column) {
-    const auto block = a.block;
-    const auto at = [&](std::int64_t row, std::int64_t i) { return static_cast<std::size_t>((row * block + i) * columns + column); };
-    Wide error = 0, size = 0;
-    for (std::int64_t row = 0; row < a.rows(); ++row)
-        for (std::int64_t i = 0; i < block; ++i) {
-            Wide sum = b[at(row, i)];
-            size += sum * sum;
-            for (auto k = a.starts[static_cast<std::size_t>(row)]; k < a.starts[static_cast<std::size_t>(row) + 1]; ++k)
-                for (std::int64_t j = 0; j < block; ++j)
-                    sum -= Wide{a.values[static_cast<std::size_t>((k * block + i) * block + j)]} *
-                           x[at(a.columns[static_cast<std::size_t>(k)], j)];
-            error += sum * sum;
-        }
-    return static_cast<double>(std::sqrt(size > 0 ? error / size : error));
 }
 
 }  // namespace trifold::formats

@@ -20,8 +20,14 @@ std::int64_t infer_dense_block(const SparseMatrix& matrix, std::int64_t most);
 BlockRows to_block_rows(const SparseMatrix& matrix, std::int64_t block);
 /// Without the zeros that fill blocks.
 SparseMatrix to_sparse(const BlockRows& rows);
-/// |b - A x| / |b|; |b - A x| where b is zero. NaN where x is NaN.
-double relative_residual(const BlockRows& a, const std::vector<double>& x, const std::vector<double>& b, std::int64_t columns,
-                         std::int64_t column);
+/// Calls visit(row, column, value) for each entry, row by row.
+template <class Visit>
+void for_each_entry(const BlockRows& a, const Visit& visit) {
+    const auto n = a.block;
+    for (std::int64_t row = 0; row < a.rows() * n; ++row)
+        for (auto k = a.starts[static_cast<std::size_t>(row / n)]; k < a.starts[static_cast<std::size_t>(row / n) + 1]; ++k)
+            for (std::int64_t j = 0; j < n; ++j)
+                visit(row, a.columns[static_cast<std::size_t>(k)] * n + j, a.values[static_cast<std::size_t>((k * n + row % n) * n + j)]);
+}
 
 }  // namespace trifold::formats

@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "tools/formats/file.hpp"
-#include "tools/formats/residual.hpp"
 
 namespace trifold::formats {
 namespace {
@@ -135,48 +134,21 @@ void check_finite(const GridSystem& system, const GridSpec& spec) {
         }
 }
 
-std::vector<double> relative_residuals(const GridSystem& system, const GridSpec& spec, std::span<const double> x) {
+void for_each_entry(const GridSystem& system, const GridSpec& spec, std::int64_t image,
+                    const std::function<void(std::int64_t, std::int64_t, double)>& visit) {
     const auto pixels = system.width * system.height;
-    std::vector<double> worst;
-    for (std::int64_t member = 0; member < system.batch; ++member) {
-        const auto* stencils = system.stencil.data() + member * pixels * entries;
-        Wide norm = 0, found = 0;
-        for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
-            Wide sum = 0;
-            for (std::int64_t k = 0; k < entries; ++k)
-                if (Neighbour(system, pixel, k).inside) sum += std::abs(entry(system, spec, stencils, pixel, k));
-            norm = std::max(norm, sum);
-        }
-        for (std::int64_t column = 0; column < system.rhs; ++column) {
-            const auto at = [&](std::int64_t pixel) { return static_cast<std::size_t>((member * pixels + pixel) * system.rhs + column); };
-            Wide left = 0, of_x = 0, of_b = 0;
-            for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
-                Wide sum = -system.b[at(pixel)];
-                for (std::int64_t k = 0; k < entries; ++k)
-                    if (const Neighbour to(system, pixel, k); to.inside)
-                        sum += Wide{entry(system, spec, stencils, pixel, k)} * x[at(to.pixel)];
-                left = worse(left, std::abs(sum));
-                if (std::isnan(left)) break;
-                of_x = std::max(of_x, std::abs(Wide{x[at(pixel)]}));
-                of_b = std::max(of_b, std::abs(Wide{system.b[at(pixel)]}));
-            }
-            const auto scale = norm * of_x + of_b, residual = scale > 0 ? left / scale : left;
-            found = worse(found, residual);
-        }
-        worst.push_back(static_cast<double>(found));
-    }
-    return worst;
+    for (std::int64_t pixel = 0; pixel < pixels; ++pixel)
+        for (std::int64_t k = 0; k < entries; ++k)
+            if (const Neighbour to(system, pixel, k); to.inside)
+                visit(pixel, to.pixel, entry(system, spec, system.stencil.data() + image * pixels * entries, pixel, k));
 }
 
 SparseMatrix to_sparse(const GridSystem& system) {
     const auto pixels = system.width * system.height;
     SparseMatrix a{pixels, pixels, false, {}};
-    for (std::int64_t pixel = 0; pixel < pixels; ++pixel)
-        for (std::int64_t k = 0; k < entries; ++k) {
-            const Neighbour to(system, pixel, k);
-            const auto value = system.stencil[static_cast<std::size_t>(pixel * entries + k)];
-            if (to.inside && value != 0) a.entries.push_back({pixel, to.pixel, value});
-        }
+    for_each_entry(system, {}, 0, [&](std::int64_t row, std::int64_t column, double value) {
+        if (value != 0) a.entries.push_back({row, column, value});
+    });
     return a;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
+#include <functional>
 #include <optional>
-#include <span>
 #include <string>
 #include <trifold/grid_spec.hpp>
 #include <vector>
@@ -33,9 +33,10 @@ GridSystem assemble_grid(const Array& a, const Array& b);
 /// Spec does not read do not count.
 void check_finite(const GridSystem& system, const GridSpec& spec);
 
-/// ||A x - b|| / (||A|| ||x|| + ||b||) by image, infinity norms; the worst of its columns. NaN where x is NaN. Of the Spec the
-/// matrix and the boundary count.
-std::vector<double> relative_residuals(const GridSystem& system, const GridSpec& spec, std::span<const double> x);
+/// Calls visit(pixel, neighbour, value) for each entry that an image's matrix can have, row by row. Of the Spec the matrix and the boundary
+/// count.
+void for_each_entry(const GridSystem& system, const GridSpec& spec, std::int64_t image,
+                    const std::function<void(std::int64_t, std::int64_t, double)>& visit);
 
 /// Image 0 as a matrix, without zeros.
 SparseMatrix to_sparse(const GridSystem& system);

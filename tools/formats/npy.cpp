@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cerrno>
 #include <charconv>
@@ -31,13 +33,8 @@ constexpr std::size_t max_dimensions = 32;  // NumPy's own limit
 class Header {
   public:
     Header(std::string_view text, std::string_view name) : text_(text), name_(name) {
-        expect('{');
-        while (!accept('}')) {
-            read_item();
-            if (!accept(',') && peek() != '}') fail(name_, "the header is malformed; ',' or '}' is missing");
-        }
-        skip_space();
-        if (!text_.empty()) fail(name_, "the header goes on after its dictionary");
+        read_list("{", "}", [this] { read_item(); });
+        if (accept(""); !text_.empty()) fail(name_, "the header goes on after its dictionary");
         if (!has_descr_ || !has_order_ || !has_shape_) fail(name_, "the header lacks 'descr', 'fortran_order' or 'shape'");
     }
     std::string descr;
@@ -45,64 +42,56 @@ class Header {
     std::vector<std::int64_t> shape;
 
   private:
-    void skip_space() {
-        const auto start = text_.find_first_not_of(" \t\r\n");
-        text_.remove_prefix(std::min(start, text_.size()));
-    }
-    char peek() {
-        skip_space();
-        return text_.empty() ? '\0' : text_.front();
-    }
-    bool accept(char wanted) {
-        if (peek() != wanted || text_.empty()) return false;
-        text_.remove_prefix(1);
+    /// Passes over spaces, and over what is wanted if it is there.
+    bool accept(std::string_view wanted) {
+        text_.remove_prefix(std::min(text_.find_first_not_of(" \t\r\n"), text_.size()));
+        if (!text_.starts_with(wanted)) return false;
+        text_.remove_prefix(wanted.size());
         return true;
     }
-    void expect(char wanted) {
+    void expect(std::string_view wanted) {
         if (!accept(wanted)) fail(name_, fmt::format("the header is malformed; '{}' is missing", wanted));
     }
-    bool accept_word(std::string_view word) {
-        skip_space();
-        if (!text_.starts_with(word)) return false;
-        text_.remove_prefix(word.size());
-        return true;
+    /// Items with commas between them, or after each.
+    void read_list(std::string_view begin, std::string_view end, const auto& read) {
+        expect(begin);
+        while (!accept(end)) {
+            read();
+            if (!accept(",") && !text_.starts_with(end)) fail(name_, fmt::format("the header is malformed; ',' or '{}' is missing", end));
+        }
     }
     std::string quoted() {
-        const char quote = peek();
-        if (quote != '\'' && quote != '"')
-            fail(name_, "the header is malformed; a quoted name is missing (arrays of records are not accepted)");
-        const auto end = text_.find(quote, 1);
-        if (end == std::string_view::npos) fail(name_, "the header is malformed; a quote is not closed");
-        std::string result(text_.substr(1, end - 1));
-        text_.remove_prefix(end + 1);
-        return result;
+        for (const char quote : {'\'', '"'})
+            if (accept({&quote, 1})) {
+                const auto end = text_.find(quote);
+                if (end == std::string_view::npos) fail(name_, "the header is malformed; a quote is not closed");
+                std::string result(text_.substr(0, end));
+                text_.remove_prefix(end + 1);
+                return result;
+            }
+        fail(name_, "the header is malformed; a quoted name is missing (arrays of records are not accepted)");
     }
     void read_item() {
         const auto key = quoted();
-        expect(':');
+        expect(":");
         if (key == "descr" && !std::exchange(has_descr_, true)) {
             descr = quoted();
         } else if (key == "fortran_order" && !std::exchange(has_order_, true)) {
-            fortran = accept_word("True");
-            if (!fortran && !accept_word("False")) fail(name_, "'fortran_order' is neither True nor False");
+            fortran = accept("True");
+            if (!fortran && !accept("False")) fail(name_, "'fortran_order' is neither True nor False");
         } else if (key == "shape" && !std::exchange(has_shape_, true)) {
-            read_shape();
+            read_list("(", ")", [this] { read_extent(); });
         } else {
             fail(name_, fmt::format("the header has an unknown or repeated key '{}'", key));
         }
     }
-    void read_shape() {
-        expect('(');
-        while (!accept(')')) {
-            skip_space();
-            std::int64_t extent = 0;
-            const auto [end, error] = std::from_chars(text_.data(), text_.data() + text_.size(), extent);
-            if (error != std::errc{} || extent < 0) fail(name_, "an extent in 'shape' is not a whole number from 0 to 2^63 - 1");
-            text_.remove_prefix(static_cast<std::size_t>(end - text_.data()));
-            shape.push_back(extent);
-            if (shape.size() > max_dimensions) fail(name_, fmt::format("it has more than {} dimensions", max_dimensions));
-            if (!accept(',') && peek() != ')') fail(name_, "the header is malformed; ',' or ')' is missing in 'shape'");
-        }
+    void read_extent() {
+        accept("");
+        auto& extent = shape.emplace_back();
+        const auto [end, error] = std::from_chars(text_.data(), text_.data() + text_.size(), extent);
+        if (error != std::errc{} || extent < 0) fail(name_, "an extent in 'shape' is not a whole number from 0 to 2^63 - 1");
+        text_.remove_prefix(static_cast<std::size_t>(end - text_.data()));
+        if (shape.size() > max_dimensions) fail(name_, fmt::format("it has more than {} dimensions", max_dimensions));
     }
     std::string_view text_, name_;
     bool has_descr_ = false, has_order_ = false, has_shape_ = false;
@@ -144,17 +133,22 @@ std::int64_t element_count(const std::vector<std::int64_t>& shape, std::string_v
     return count;
 }
 
-template <class Real, class Bits>
-void widen(std::string_view bytes, bool swap, std::vector<double>& values) {
-    for (std::size_t k = 0; k < values.size(); ++k) {
-        Bits bits;
-        std::memcpy(&bits, bytes.data() + k * sizeof(Bits), sizeof(Bits));
-        if constexpr (sizeof(Bits) == 4)
-            bits = swap ? __builtin_bswap32(bits) : bits;
-        else
-            bits = swap ? __builtin_bswap64(bits) : bits;
-        values[k] = static_cast<double>(std::bit_cast<Real>(bits));
+/// Values of the file's type and byte order.
+template <class Real>
+std::vector<double> widened(std::string_view bytes, bool swap) {
+    std::vector<double> values;
+    values.reserve(bytes.size() / sizeof(Real));
+    for (; !bytes.empty(); bytes.remove_prefix(sizeof(Real))) {
+        std::array<char, sizeof(Real)> one;
+        std::copy_n(bytes.begin(), one.size(), one.begin());
+        if (swap) std::ranges::reverse(one);
+        values.push_back(static_cast<double>(std::bit_cast<Real>(one)));
     }
+    return values;
+}
+
+std::vector<double> values_of(std::string_view bytes, Precision precision, bool swap) {
+    return precision == Precision::f32 ? widened<float>(bytes, swap) : widened<double>(bytes, swap);
 }
 
 std::vector<double> to_c_order(const std::vector<double>& values, const std::vector<std::int64_t>& shape) {
@@ -168,10 +162,6 @@ std::vector<double> to_c_order(const std::vector<double>& values, const std::vec
     }
     return result;
 }
-
-}  // namespace
-
-namespace {
 
 /// How the values of a file lie.
 struct Layout {
@@ -196,15 +186,6 @@ Layout take_layout(std::string_view& bytes, std::string_view name) {
                                width, bytes.size()));
     const bool swap = (order == '>') != (std::endian::native == std::endian::big) && order != '=';
     return {header.shape, precision, swap, header.fortran && header.shape.size() > 1};
-}
-
-std::vector<double> values_of(std::string_view bytes, Precision precision, bool swap) {
-    std::vector<double> values(bytes.size() / static_cast<std::size_t>(element_bytes(precision)));
-    if (precision == Precision::f32)
-        widen<float, std::uint32_t>(bytes, swap, values);
-    else
-        widen<double, std::uint64_t>(bytes, swap, values);
-    return values;
 }
 
 }  // namespace

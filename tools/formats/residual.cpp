@@ -7,78 +7,122 @@
 namespace trifold::formats {
 namespace {
 
-/// One member's view of a System.
-class Member {
-  public:
-    Member(const System& system, std::int64_t member, const double* x)
-        : n_(system.block),
-          horizon_(system.horizon),
-          m_(system.rhs),
-          d_(system.d.data() + member * horizon_ * n_ * n_),
-          e_(system.e.data() + member * (horizon_ - 1) * n_ * n_),
-          b_(system.b.data() + member * horizon_ * n_ * m_),
-          x_(x + member * horizon_ * n_ * m_) {}
+/// Products of the largest and of the smallest doubles, and squares of those, are in its range.
+using Wide = long double;
+using Column = std::vector<Wide>;
 
-    double worst() const {
-        std::vector<Wide> x_norm(at(m_)), b_norm(at(m_)), residual(at(m_));
-        Wide a_norm = 0;
-        for (std::int64_t i = 0; i < horizon_; ++i) {
-            Rows rows{std::vector<Wide>(b_ + i * n_ * m_, b_ + (i + 1) * n_ * m_), std::vector<Wide>(at(n_))};
-            for (auto& value : rows.values) value = -value;
-            add_blocks(i, rows);
-            for (const auto sum : rows.sums) a_norm = std::max(a_norm, sum);
-            for (std::int64_t r = 0; r < n_; ++r) {
-                for (std::int64_t j = 0; j < m_; ++j) {
-                    raise(residual[at(j)], rows.values[at(r * m_ + j)]);
-                    raise(x_norm[at(j)], x_[(i * n_ + r) * m_ + j]);
-                    raise(b_norm[at(j)], b_[(i * n_ + r) * m_ + j]);
-                }
-            }
-        }
-        Wide worst = 0;
-        for (std::size_t j = 0; j < residual.size(); ++j) {
-            const auto size = a_norm * x_norm[j] + b_norm[j];
-            raise(worst, size == 0 ? residual[j] : residual[j] / size);
-        }
-        return static_cast<double>(worst);
-    }
+Column column_of(std::span<const double> all, std::int64_t columns, std::int64_t column) {
+    Column result;
+    for (auto k = static_cast<std::size_t>(column); k < all.size(); k += static_cast<std::size_t>(columns)) result.push_back(all[k]);
+    return result;
+}
 
-  private:
-    /// The rows of one block: A x - b, and the sums of A's magnitudes.
-    struct Rows {
-        std::vector<Wide> values, sums;
-    };
-    static std::size_t at(std::int64_t value) { return static_cast<std::size_t>(value); }
-    static void raise(Wide& largest, Wide value) { largest = worse(largest, std::abs(value)); }
-    /// Entry `a` of row r, whose column is row `from` of x.
-    void add(Rows& rows, std::int64_t r, double a, std::int64_t from) const {
-        rows.sums[at(r)] += std::abs(a);
-        for (std::int64_t j = 0; j < m_; ++j) rows.values[at(r * m_ + j)] += Wide{a} * x_[from * m_ + j];
+/// Sums over the entries of a row of A: b - A x, and the magnitudes.
+struct RowNorm {
+    Wide residual, size = 0;
+    void add(double a, Wide x) {
+        residual -= a * x;
+        size += std::abs(a);
     }
-    /// Every block of row i, in the order it is stored in: large ones do not fit a cache.
-    void add_blocks(std::int64_t i, Rows& rows) const {
-        for (std::int64_t r = 0; r < n_; ++r) {
-            for (std::int64_t c = 0; c < n_ && i > 0; ++c) add(rows, r, e_[((i - 1) * n_ + r) * n_ + c], (i - 1) * n_ + c);
-            for (std::int64_t c = 0; c <= r; ++c) {
-                const auto a = d_[(i * n_ + r) * n_ + c];
-                add(rows, r, a, i * n_ + c);
-                if (c < r) add(rows, c, a, i * n_ + r);
-            }
-        }
-        for (std::int64_t c = 0; c < n_ && i + 1 < horizon_; ++c) {
-            for (std::int64_t r = 0; r < n_; ++r) add(rows, r, e_[(i * n_ + c) * n_ + r], (i + 1) * n_ + c);
-        }
-    }
-    std::int64_t n_, horizon_, m_;
-    const double *d_, *e_, *b_, *x_;
 };
+/// Likewise, with |A| |x| and the largest entry.
+struct RowProducts {
+    Wide residual, size = 0, largest = 0;
+    void add(double a, Wide x) {
+        const auto product = a * x;
+        residual -= product;
+        size += std::abs(product);
+        largest = std::max<Wide>(largest, std::abs(a));
+    }
+};
+
+/// `walk` calls its argument for each entry of A.
+template <class Row>
+std::vector<Row> sums_of(const auto& walk, const Column& x, const Column& b) {
+    std::vector<Row> rows;
+    for (const auto value : b) rows.push_back({value});
+    walk([&](std::int64_t row, std::int64_t column, double a) {
+        rows[static_cast<std::size_t>(row)].add(a, x[static_cast<std::size_t>(column)]);
+    });
+    return rows;
+}
+
+Wide norm(const Column& values) {
+    Wide largest = 0;
+    for (const auto value : values) largest = worse(largest, std::abs(value));
+    return largest;
+}
+
+/// Of all members; `walk` has the member too.
+std::vector<double> residuals(std::int64_t members, std::int64_t columns, std::span<const double> all_b, std::span<const double> all_x,
+                              const auto& walk) {
+    std::vector<double> result;
+    const auto each = all_b.size() / static_cast<std::size_t>(members);
+    for (std::int64_t member = 0; member < members; ++member) {
+        const auto first = static_cast<std::size_t>(member) * each;
+        Wide worst = 0;
+        for (std::int64_t column = 0; column < columns; ++column) {
+            const auto x = column_of(all_x.subspan(first, each), columns, column),
+                       b = column_of(all_b.subspan(first, each), columns, column);
+            Wide left = 0, of_a = 0;
+            for (const auto& row : sums_of<RowNorm>([&](const auto& visit) { walk(member, visit); }, x, b)) {
+                left = worse(left, std::abs(row.residual));
+                of_a = std::max(of_a, row.size);
+            }
+            const auto size = of_a * norm(x) + norm(b);
+            worst = worse(worst, size == 0 ? left : left / size);
+        }
+        result.push_back(static_cast<double>(worst));
+    }
+    return result;
+}
 
 }  // namespace
 
 std::vector<double> relative_residuals(const System& system, std::span<const double> x) {
-    std::vector<double> residuals;
-    for (std::int64_t member = 0; member < system.batch; ++member) residuals.push_back(Member(system, member, x.data()).worst());
-    return residuals;
+    return residuals(system.batch, system.rhs, system.b, x, [&](std::int64_t member, const auto& visit) {
+        for_each_entry(system, member, [&](std::int64_t row, std::int64_t column, double a) {
+            visit(row, column, a);
+            if (row != column) visit(column, row, a);
+        });
+    });
+}
+
+std::vector<double> relative_residuals(const GridSystem& system, const GridSpec& spec, std::span<const double> x) {
+    return residuals(system.batch, system.rhs, system.b, x,
+                     [&](std::int64_t image, const auto& visit) { for_each_entry(system, spec, image, visit); });
+}
+
+double relative_residual(const BlockRows& a, const std::vector<double>& x, const std::vector<double>& b, std::int64_t columns,
+                         std::int64_t column) {
+    const auto right = column_of(b, columns, column);
+    Wide error = 0, size = 0;
+    for (const auto value : right) size += value * value;
+    for (const auto& row : sums_of<RowNorm>([&](const auto& visit) { for_each_entry(a, visit); }, column_of(x, columns, column), right))
+        error += row.residual * row.residual;
+    return static_cast<double>(std::sqrt(size > 0 ? error / size : error));
+}
+
+BackwardError backward_error(const BlockRows& a, const std::vector<double>& x, const std::vector<double>& b, std::int64_t columns,
+                             double rounding) {
+    BackwardError error{std::vector<double>(b.size()), 0};
+    for (std::int64_t column = 0; column < columns; ++column) {
+        const auto own = column_of(x, columns, column), right = column_of(b, columns, column);
+        const auto most = norm(own), small = 2000 * Wide{rounding} * static_cast<Wide>(right.size());
+        if (!std::isfinite(most)) {
+            error.worst = std::numeric_limits<double>::infinity();
+            continue;
+        }
+        const auto rows = sums_of<RowProducts>([&](const auto& visit) { for_each_entry(a, visit); }, own, right);
+        for (std::size_t row = 0; row < rows.size(); ++row) {
+            const auto usual = rows[row].size + std::abs(right[row]), reach = rows[row].largest * most;
+            const auto size = usual > small * (reach + std::abs(right[row])) ? usual : rows[row].size + reach;
+            error.residual[row * static_cast<std::size_t>(columns) + static_cast<std::size_t>(column)] =
+                static_cast<double>(rows[row].residual);
+            if (size > 0) error.worst = std::max(error.worst, static_cast<double>(std::abs(rows[row].residual) / size));
+        }
+    }
+    return error;
 }
 
 }  // namespace trifold::formats

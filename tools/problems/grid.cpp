@@ -26,7 +26,6 @@ class Painter {
     Random& random() { return random_; }
 
   private:
-    double signed_uniform() { return 2 * random_.uniform() - 1; }
     bool holds(std::int64_t x, std::int64_t y) const { return x >= 0 && y >= 0 && x < width_ && y < height_; }
     double& at(std::int64_t x, std::int64_t y, std::int64_t dx, std::int64_t dy) {
         return stencil_[(y * width_ + x) * entries + (dy + 1) * 3 + dx + 1];
@@ -35,14 +34,14 @@ class Painter {
         double sum = 0;
         for (std::int64_t k = 0; k < entries; ++k) {
             if (k == middle || !holds(x + k % 3 - 1, y + k / 3 - 1)) continue;
-            const auto value = signed_uniform();
+            const auto value = random_.signed_uniform();
             at(x, y, k % 3 - 1, k / 3 - 1) = value;
             sum += std::abs(value);
         }
         at(x, y, 0, 0) = 1.01 * sum;
     }
     double weight() {
-        if (name_ == "grid-anisotropic") return std::exp(3 * signed_uniform());
+        if (name_ == "grid-anisotropic") return std::exp(3 * random_.signed_uniform());
         if (name_ == "grid-jumps") return random_.uniform() < 0.5 ? 1 : 1e6;
         return 1;
     }
@@ -90,7 +89,7 @@ formats::GridSystem make_grid(std::string_view name, std::int64_t width, std::in
     for (std::int64_t member = 0; member < batch; ++member) {
         Painter painter(name, width, height, system.stencil.data() + member * pixels * entries, seed + static_cast<std::uint64_t>(member));
         painter.paint();
-        for (std::int64_t k = 0; k < pixels * rhs; ++k) system.b.push_back(2 * painter.random().uniform() - 1);
+        for (std::int64_t k = 0; k < pixels * rhs; ++k) system.b.push_back(painter.random().signed_uniform());
     }
     return system;
 }

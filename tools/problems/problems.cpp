@@ -108,16 +108,16 @@ void fill_blockdss(const Member& a, Random& random) {
 
 void fill_dominant(const Member& a, Random& random) {
     const auto n = a.n;
-    const auto symmetric_uniform = [&] { return 2 * random.uniform() - 1; };
+    const auto next = [&] { return random.signed_uniform(); };
     for (std::int64_t i = 0; i < a.horizon; ++i) {
         auto* d = a.diagonal(i);
         for (std::int64_t r = 0; r < n; ++r) {
-            for (std::int64_t c = 0; c < r; ++c) d[r * n + c] = d[c * n + r] = symmetric_uniform();
+            for (std::int64_t c = 0; c < r; ++c) d[r * n + c] = d[c * n + r] = next();
             d[r * n + r] = 3 * static_cast<double>(n) + random.uniform();
         }
     }
-    std::generate_n(a.e, (a.horizon - 1) * n * n, symmetric_uniform);
-    std::generate_n(a.b, a.horizon * n * a.m, symmetric_uniform);
+    std::generate_n(a.e, (a.horizon - 1) * n * n, next);
+    std::generate_n(a.b, a.horizon * n * a.m, next);
 }
 
 /// Rows of a normal matrix made orthonormal by Gram-Schmidt, twice for accuracy.
@@ -190,6 +190,7 @@ void simulate_kalman(const Member& a, const KalmanModel& model, Random& random) 
 
 void fill_kalman(const Member& a, Random& random) {
     const auto n = a.n;
+    if (n % 2 != 0) throw SpecError(fmt::format("the Kalman problem is made of plane rotations; n = {} is odd, give an even n", n));
     const auto model = kalman_model(n, random);
     auto last = product(transposed(model.observe, model.observations, n), model.observe, n, model.observations, n);  // H' H
     for (std::size_t k = 0; k < last.size(); ++k) last[k] += model.precision[k];
@@ -208,12 +209,9 @@ void fill_kalman(const Member& a, Random& random) {
 
 System build(const Sizes& sizes, std::uint64_t seed, void (*fill)(const Member&, Random&)) {
     validate({.block = sizes.block, .horizon = sizes.horizon, .rhs = sizes.rhs, .batch = sizes.batch});
-    const auto n = sizes.block, blocks = n * n * sizes.horizon, couplings = n * n * (sizes.horizon - 1),
-               rhs = n * sizes.horizon * sizes.rhs;
-    System system{n, sizes.horizon, sizes.rhs, sizes.batch, n * sizes.horizon, {}, {}, {}};
-    system.d.resize(static_cast<std::size_t>(blocks * sizes.batch));
-    system.e.resize(static_cast<std::size_t>(couplings * sizes.batch));
-    system.b.resize(static_cast<std::size_t>(rhs * sizes.batch));
+    const auto n = sizes.block, rows = n * sizes.horizon, blocks = rows * n, couplings = blocks - n * n, rhs = rows * sizes.rhs;
+    const auto zeros = [&](std::int64_t each) { return Matrix(static_cast<std::size_t>(each * sizes.batch)); };
+    System system{n, sizes.horizon, sizes.rhs, sizes.batch, rows, zeros(blocks), zeros(couplings), zeros(rhs), {}};
     for (std::int64_t k = 0; k < sizes.batch; ++k) {
         Random random(seed + static_cast<std::uint64_t>(k));
         fill({n, sizes.horizon, sizes.rhs, system.d.data() + k * blocks, system.e.data() + k * couplings, system.b.data() + k * rhs},
@@ -224,23 +222,11 @@ System build(const Sizes& sizes, std::uint64_t seed, void (*fill)(const Member&,
 
 }  // namespace
 
-System socu(const Sizes& sizes, std::uint64_t seed) { return build(sizes, seed, fill_socu); }
-
-System blockdss(const Sizes& sizes, std::uint64_t seed) { return build(sizes, seed, fill_blockdss); }
-
-System dominant(const Sizes& sizes, std::uint64_t seed) { return build(sizes, seed, fill_dominant); }
-
-System kalman(const Sizes& sizes, std::uint64_t seed) {
-    if (sizes.block % 2 != 0)
-        throw SpecError(fmt::format("the Kalman problem is made of plane rotations; n = {} is odd, give an even n", sizes.block));
-    return build(sizes, seed, fill_kalman);
-}
-
 System make(std::string_view name, const Sizes& sizes, std::uint64_t seed) {
-    if (name == "socu") return socu(sizes, seed);
-    if (name == "blockdss") return blockdss(sizes, seed);
-    if (name == "dominant") return dominant(sizes, seed);
-    if (name == "kalman") return kalman(sizes, seed);
+    static constexpr std::pair<std::string_view, void (*)(const Member&, Random&)> problems[]{
+        {"socu", fill_socu}, {"blockdss", fill_blockdss}, {"dominant", fill_dominant}, {"kalman", fill_kalman}};
+    for (const auto& [known, fill] : problems)
+        if (name == known) return build(sizes, seed, fill);
     throw SpecError(fmt::format("unknown problem '{}'; give socu, blockdss, dominant or kalman", name));
 }
 

@@ -11,21 +11,19 @@ struct Sizes {
     std::int64_t block, horizon, rhs = 1, batch = 1;
 };
 
-/// L_ii = tril(uniform) + 10 I, L_{i+1,i} uniform, A = L L', b uniform.
-formats::System socu(const Sizes& sizes, std::uint64_t seed);
-
-/// D_i = R R' + n I and upper couplings with R and the couplings normal; x uniform, b = A x. Rarely positive definite for n < 8.
-formats::System blockdss(const Sizes& sizes, std::uint64_t seed);
-
-/// D_i symmetric with entries uniform in (-1, 1) and diagonals above the sum of the others in their rows, E and b uniform in (-1, 1):
-/// made in the time that writing it takes, for benchmarks.
-formats::System dominant(const Sizes& sizes, std::uint64_t seed);
-
-/// Normal equations of a Kalman smoother: damped plane rotations G (0.98), 4 n observations a step through H = normal / sqrt(n),
-/// Q = 0.04 U diag(0.5 .. 1.5) U' with U random orthogonal, R = I, the observations of a simulated path. n must be even.
-formats::System kalman(const Sizes& sizes, std::uint64_t seed);
-
-/// By name: socu, blockdss, dominant or kalman. Throws SpecError on another name, or sizes that the problem does not have.
+/// Throws SpecError on another name, or sizes that the problem does not have.
+///   socu      L_ii = tril(uniform) + 10 I, L_{i+1,i} uniform, A = L L', b uniform
+///   blockdss  D_i = R R' + n I and upper couplings with R and the couplings normal; x uniform, b = A x. Rarely positive definite for n < 8
+///   dominant  D_i symmetric with entries uniform in (-1, 1) and diagonals above the sum of the others in their rows, E and b uniform in
+///             (-1, 1): made in the time that writing it takes, for benchmarks
+///   kalman    normal equations of a Kalman smoother: damped plane rotations G (0.98), 4 n observations a step through
+///             H = normal / sqrt(n), Q = 0.04 U diag(0.5 .. 1.5) U' with U random orthogonal, R = I, the observations of a simulated
+///             path. n must be even
 formats::System make(std::string_view name, const Sizes& sizes, std::uint64_t seed);
+
+inline formats::System socu(const Sizes& sizes, std::uint64_t seed) { return make("socu", sizes, seed); }
+inline formats::System blockdss(const Sizes& sizes, std::uint64_t seed) { return make("blockdss", sizes, seed); }
+inline formats::System dominant(const Sizes& sizes, std::uint64_t seed) { return make("dominant", sizes, seed); }
+inline formats::System kalman(const Sizes& sizes, std::uint64_t seed) { return make("kalman", sizes, seed); }
 
 }  // namespace trifold::problems

@@ -1,4 +1,5 @@
 #pragma once
+#include <cmath>
 #include <cstdint>
 #include <random>
 
@@ -9,8 +10,23 @@ namespace trifold::problems {
 class Random {
   public:
     explicit Random(std::uint64_t seed) : engine_(seed) {}
-    double uniform();  ///< in [0, 1), 53 bits
-    double normal();   ///< mean 0, variance 1, by Marsaglia's polar method
+    /// In [0, 1), 53 bits.
+    double uniform() { return static_cast<double>(engine_() >> 11) * 0x1p-53; }
+    /// In [-1, 1).
+    double signed_uniform() { return 2 * uniform() - 1; }
+    /// Mean 0, variance 1, by Marsaglia's polar method.
+    double normal() {
+        while (!has_spare_) {
+            const auto u = signed_uniform(), v = signed_uniform(), square = u * u + v * v;
+            if (square >= 1 || square == 0) continue;
+            const auto scale = std::sqrt(-2 * std::log(square) / square);
+            spare_ = v * scale;
+            has_spare_ = true;
+            return u * scale;
+        }
+        has_spare_ = false;
+        return spare_;
+    }
 
   private:
     std::mt19937_64 engine_;

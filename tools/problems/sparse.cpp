@@ -29,7 +29,6 @@ class Assembly {
     void add(std::int64_t row, std::int64_t i, std::int64_t column, std::int64_t j, double value) {
         matrix_.entries.push_back({row * block_ + i, column * block_ + j, value});
     }
-    double signed_uniform() { return 2 * random.uniform() - 1; }
     std::int64_t block() const { return block_; }
     formats::BlockRows rows() const { return to_block_rows(matrix_, block_); }
 
@@ -41,23 +40,27 @@ class Assembly {
     formats::SparseMatrix matrix_;
 };
 
+/// Calls visit(x, y, z) for each cell of a box.
+void for_each_cell(const Cells& cells, const auto& visit) {
+    for (std::int64_t z = 0; z < cells.depth; ++z)
+        for (std::int64_t y = 0; y < cells.height; ++y)
+            for (std::int64_t x = 0; x < cells.width; ++x) visit(x, y, z);
+}
+
 /// Calls visit(row, neighbour, axis) for each face between two cells.
 void for_each_face(const Assembly& a, const auto& visit) {
-    const auto& c = a.cells;
-    for (std::int64_t z = 0; z < c.depth; ++z)
-        for (std::int64_t y = 0; y < c.height; ++y)
-            for (std::int64_t x = 0; x < c.width; ++x) {
-                if (x + 1 < c.width) visit(a.row(x, y, z), a.row(x + 1, y, z), 0);
-                if (y + 1 < c.height) visit(a.row(x, y, z), a.row(x, y + 1, z), 1);
-                if (z + 1 < c.depth) visit(a.row(x, y, z), a.row(x, y, z + 1), 2);
-            }
+    for_each_cell(a.cells, [&](std::int64_t x, std::int64_t y, std::int64_t z) {
+        if (x + 1 < a.cells.width) visit(a.row(x, y, z), a.row(x + 1, y, z), 0);
+        if (y + 1 < a.cells.height) visit(a.row(x, y, z), a.row(x, y + 1, z), 1);
+        if (z + 1 < a.cells.depth) visit(a.row(x, y, z), a.row(x, y, z + 1), 2);
+    });
 }
 
 void laplacian(Assembly& a) {
     const auto couple = [&](std::int64_t row, std::int64_t column, double value) {
         for (std::int64_t i = 0; i < a.block(); ++i)
             for (std::int64_t j = 0; j < a.block(); ++j)
-                a.add(row, i, column, j, (i == j ? value : 0) + (a.block() > 1 ? value / 20 * a.signed_uniform() : 0));
+                a.add(row, i, column, j, (i == j ? value : 0) + (a.block() > 1 ? value / 20 * a.random.signed_uniform() : 0));
     };
     constexpr double diagonal = 6;
     for (std::int64_t row = 0; row < a.cells.count(); ++row) couple(row, row, diagonal);
@@ -87,20 +90,18 @@ void triangle(Assembly& a, const std::array<std::int64_t, 3>& corners, const std
 void convection(Assembly& a) {
     const auto& c = a.cells;
     std::vector<Point> points;
-    for (std::int64_t y = 0; y < c.height; ++y)
-        for (std::int64_t x = 0; x < c.width; ++x) {
-            const bool is_inner = x > 0 && y > 0 && x + 1 < c.width && y + 1 < c.height;
-            const double most = is_inner ? 0.25 : 0;
-            const auto along_x = most * a.signed_uniform(), along_y = most * a.signed_uniform();
-            points.push_back({static_cast<double>(x) + along_x, static_cast<double>(y) + along_y, 0});
-        }
-    for (std::int64_t y = 0; y + 1 < c.height; ++y)
-        for (std::int64_t x = 0; x + 1 < c.width; ++x) {
-            const auto low = a.row(x, y), right = a.row(x + 1, y), up = a.row(x, y + 1), far = a.row(x + 1, y + 1);
-            const bool rises = a.random.uniform() < 0.5;  // the diagonal from low to far
-            triangle(a, {low, right, rises ? far : up}, points);
-            triangle(a, {far, up, rises ? low : right}, points);
-        }
+    for_each_cell(c, [&](std::int64_t x, std::int64_t y, std::int64_t) {
+        const bool is_inner = x > 0 && y > 0 && x + 1 < c.width && y + 1 < c.height;
+        const double most = is_inner ? 0.25 : 0;
+        const auto along_x = most * a.random.signed_uniform(), along_y = most * a.random.signed_uniform();
+        points.push_back({static_cast<double>(x) + along_x, static_cast<double>(y) + along_y, 0});
+    });
+    for_each_cell({c.width - 1, c.height - 1}, [&](std::int64_t x, std::int64_t y, std::int64_t) {
+        const auto low = a.row(x, y), right = a.row(x + 1, y), up = a.row(x, y + 1), far = a.row(x + 1, y + 1);
+        const bool rises = a.random.uniform() < 0.5;  // the diagonal from low to far
+        triangle(a, {low, right, rises ? far : up}, points);
+        triangle(a, {far, up, rises ? low : right}, points);
+    });
     for (std::int64_t y = 0; y < c.height; ++y) a.add(a.row(0, y), a.row(0, y), 1);  // held where the flow comes in
 }
 
@@ -150,7 +151,7 @@ void rock(Assembly& a) {
 void reaction(Assembly& a) {
     constexpr std::array<double, 3> rates{1, 0.1, 10};
     std::vector<double> medium(static_cast<std::size_t>(a.cells.count()));
-    for (auto& one : medium) one = std::exp(a.signed_uniform());
+    for (auto& one : medium) one = std::exp(a.random.signed_uniform());
     for_each_face(a, [&](std::int64_t low, std::int64_t high, int) {
         const auto between = harmonic_mean(medium[static_cast<std::size_t>(low)], medium[static_cast<std::size_t>(high)]);
         for (std::size_t i = 0; i < rates.size(); ++i) join(a, low, high, static_cast<std::int64_t>(i), rates[i] * between);
@@ -158,7 +159,7 @@ void reaction(Assembly& a) {
     for (std::int64_t row = 0; row < a.cells.count(); ++row) {
         a.add(row, row, 0.05);  // over a step of time
         for (const auto& [i, j] : {std::pair{0, 1}, {0, 2}}) {
-            const auto gives = std::exp(3 * a.signed_uniform()), takes = gives * std::exp(a.signed_uniform());
+            const auto gives = std::exp(3 * a.random.signed_uniform()), takes = gives * std::exp(a.random.signed_uniform());
             a.add(row, i, row, i, gives);
             a.add(row, i, row, j, -gives);
             a.add(row, j, row, j, takes);
@@ -171,16 +172,12 @@ constexpr int corners = 8;
 
 /// By how much the shape function of a corner of the unit cell changes along each axis.
 Point slope_of(int corner, const Point& at) {
-    Point slope{};
-    for (int axis = 0; axis < 3; ++axis) {
-        double value = 1;
-        for (int other = 0; other < 3; ++other) {
+    Point slope{1, 1, 1};
+    for (std::size_t axis = 0; axis < 3; ++axis)
+        for (std::size_t other = 0; other < 3; ++other) {
             const bool is_high = (corner >> other & 1) != 0;
-            const double place = at[static_cast<std::size_t>(other)];
-            value *= other == axis ? (is_high ? 1 : -1) : is_high ? place : 1 - place;
+            slope[axis] *= other == axis ? (is_high ? 1 : -1) : is_high ? at[other] : 1 - at[other];
         }
-        slope[static_cast<std::size_t>(axis)] = value;
-    }
     return slope;
 }
 
@@ -208,17 +205,15 @@ std::vector<double> cell_stiffness() {
 void elasticity(Assembly& a) {
     const auto k = cell_stiffness();
     const auto& c = a.cells;
-    for (std::int64_t z = 0; z + 1 < c.depth; ++z)
-        for (std::int64_t y = 0; y + 1 < c.height; ++y)
-            for (std::int64_t x = 0; x + 1 < c.width; ++x) {
-                const auto modulus = std::exp(a.signed_uniform());
-                const auto corner = [&](int which) { return a.row(x + (which & 1), y + (which >> 1 & 1), z + (which >> 2 & 1)); };
-                auto value = k.begin();
-                for (int first = 0; first < corners; ++first)
-                    for (std::int64_t i = 0; i < 3; ++i)
-                        for (int second = 0; second < corners; ++second)
-                            for (std::int64_t j = 0; j < 3; ++j) a.add(corner(first), i, corner(second), j, modulus * *value++);
-            }
+    for_each_cell({c.width - 1, c.height - 1, c.depth - 1}, [&](std::int64_t x, std::int64_t y, std::int64_t z) {
+        const auto modulus = std::exp(a.random.signed_uniform());
+        const auto corner = [&](int which) { return a.row(x + (which & 1), y + (which >> 1 & 1), z + (which >> 2 & 1)); };
+        auto value = k.begin();
+        for (int first = 0; first < corners; ++first)
+            for (std::int64_t i = 0; i < 3; ++i)
+                for (int second = 0; second < corners; ++second)
+                    for (std::int64_t j = 0; j < 3; ++j) a.add(corner(first), i, corner(second), j, modulus * *value++);
+    });
     for (std::int64_t z = 0; z < c.depth; ++z)
         for (std::int64_t y = 0; y < c.height; ++y) a.add(a.row(0, y, z), a.row(0, y, z), 10);
 }
@@ -258,7 +253,7 @@ SparseProblem make_sparse(std::string_view name, const Cells& cells, std::int64_
     Assembly assembly(cells, kind.block == 0 ? block : kind.block, seed);
     kind.fill(assembly);
     SparseProblem problem{assembly.rows(), rhs, {}};
-    for (std::int64_t k = 0; k < cells.count() * assembly.block() * rhs; ++k) problem.b.push_back(assembly.signed_uniform());
+    for (std::int64_t k = 0; k < cells.count() * assembly.block() * rhs; ++k) problem.b.push_back(assembly.random.signed_uniform());
     return problem;
 }
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <random>
 
-#include "tools/bench/timing.hpp"
+#include "tools/bench/peers/peers.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/trifold/family.hpp"
 #include "tools/trifold/text.hpp"

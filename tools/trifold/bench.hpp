@@ -38,6 +38,8 @@ struct BenchOptions {
     std::uint64_t seed_or_new() const;
     bench::Budget budget(double standard) const;
     std::vector<Precision> precisions() const;
+    /// Of relative residuals, where solutions are exact but for rounding.
+    double tolerance_of(Precision precision) const { return tolerance.value_or(precision == Precision::f32 ? 1e-6 : 1e-14); }
     /// Sizes of `sizes`, read by `parse`; else the suite's, made small by `make_quick` for --quick.
     template <class Size>
     std::vector<Size> sizes_or(const std::vector<Size>& of_suite, Size (*parse)(std::string_view),

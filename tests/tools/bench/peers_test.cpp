@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <map>
 
-#include "tools/bench/measure.hpp"
 #include "tools/bench/ours.hpp"
 #include "tools/bench/suites.hpp"
 
@@ -38,12 +37,12 @@ double residual_of(const Peer& peer, const Problem& problem) {
     const DeviceTools tools(Device::cpu());
     const auto contender = peer.make(problem, tools);
     double worst = -1;
-    for (const auto& step : contender->steps()) {
+    for (const auto& step : contender.steps) {
         for (int k = 0; k < 2; ++k) {
             if (step.prepare) step.prepare();
             step.call();
         }
-        if (step.solves) worst = std::max(worst, bench::residual_of(problem, contender->take_solution()));
+        if (step.solves) worst = std::max(worst, bench::residual_of(problem, contender.take_solution()));
     }
     return worst;
 }
@@ -109,7 +108,7 @@ TEST_CASE("peers: cuSPARSE's factors of subdomains give what ours give, and cuDS
                 .tolerance = 2e-8,
                 .budget = {.seconds = 0}};
             const std::vector<Peer> peers{cusparse(), cudss()};
-            for (auto& peer : entries_of(peers, problem)) contest.entries.push_back(peer);
+            contest.add(peers);
             std::map<std::string, Result> seen;
             DeviceTools tools(Device::cpu());
             measure(contest, tools,
@@ -183,8 +182,7 @@ TEST_CASE("residuals: a wrong x is seen, in every family") {
         CAPTURE(problem.index());
         DeviceTools tools(Device::cpu());
         const auto solver = std::visit(
-            [&](const auto& one) -> std::unique_ptr<Contender> {
-                using One = std::decay_t<decltype(one)>;
+            [&]<class One>(const One& one) {
                 if constexpr (std::same_as<One, ChainProblem>) return our_chain(one, Device::cpu(), {}, {}, tools);
                 if constexpr (std::same_as<One, ImageProblem>) return our_image(one, Device::cpu(), {}, tools);
                 if constexpr (std::same_as<One, SparseProblem>)
@@ -192,9 +190,9 @@ TEST_CASE("residuals: a wrong x is seen, in every family") {
             },
             problem);
         std::vector<double> x;
-        for (const auto& step : solver->steps()) {
+        for (const auto& step : solver.steps) {
             if (step.call) step.call();
-            if (step.solves) x = solver->take_solution();
+            if (step.solves) x = solver.take_solution();
         }
         const auto right = bench::residual_of(problem, x);
         CHECK(right < 1e-8);

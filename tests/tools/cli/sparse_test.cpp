@@ -6,8 +6,8 @@
 #include <tuple>
 
 #include "tests/tools/cli/command.hpp"
-#include "tools/formats/block_rows.hpp"
 #include "tools/formats/npy.hpp"
+#include "tools/formats/residual.hpp"
 #include "tools/problems/grid.hpp"
 #include "tools/problems/problems.hpp"
 

@@ -1,82 +1,76 @@
 #include <algorithm>
-#include <memory>
 
 #include "tools/bench/peers/peers.hpp"
 
 namespace trifold::bench {
 namespace {
 
+// Parameters of LAPACK's and BLAS's functions.
+using Text = const char*;
+using Int = const int*;
+template <class Real>
+using In = const Real*;
+using Number = In<double>;
+
+/// A function of a library by its name, without a result.
+template <class... Parameters>
+struct Routine {
+    Routine(const Library& library, const char* name) : address(library.find<void(Parameters...)>(name)) {}
+    void operator()(Parameters... arguments) const { address(arguments...); }
+    void (*address)(Parameters...);
+};
+
 /// Columns of the lower band, 2 n entries each: A(i, j) at row i - j of column j.
 template <class Real>
-std::vector<Real> band_of(const formats::System& system) {
-    const auto n = system.block, horizon = system.horizon, height = 2 * n;
-    std::vector<Real> band(static_cast<std::size_t>(system.batch * horizon * n * height));
-    for (std::int64_t k = 0; k < system.batch * horizon; ++k) {
-        auto* columns = band.data() + k * n * height;
-        const auto* d = system.d.data() + k * n * n;
-        const auto* e = system.e.data() + (k - k / horizon) * n * n;
-        for (std::int64_t c = 0; c < n; ++c) {
-            for (auto r = c; r < n; ++r) columns[c * height + r - c] = static_cast<Real>(d[r * n + c]);
-            if (k % horizon + 1 == horizon) continue;
-            for (std::int64_t r = 0; r < n; ++r) columns[c * height + n + r - c] = static_cast<Real>(e[r * n + c]);
-        }
-    }
-    return band;
-}
-
-template <class Real>
-class Banded : public Contender {
-  public:
+struct Banded {
     Banded(const Library& library, const formats::System& system)
-        : library_(library),
-          rows_(static_cast<int>(system.horizon * system.block)),
-          height_(static_cast<int>(2 * system.block)),
-          members_(system.batch),
-          band_(band_of<Real>(system)),
-          factor_(band_.size()),
-          b_(system.b.begin(), system.b.end()),
-          x_(b_.size()) {}
-
-    std::vector<Step> steps() override {
-        return {
-            {.operation = "factor", .call = [this] { factor(); }, .prepare = [this] { std::ranges::copy(band_, factor_.begin()); }},
-            {.operation = "solve", .call = [this] { solve(); }, .prepare = [this] { std::ranges::copy(b_, x_.begin()); }, .solves = true}};
+        : rows(static_cast<int>(system.horizon * system.block)),
+          height(static_cast<int>(2 * system.block)),
+          members(system.batch),
+          band(static_cast<std::size_t>(members * rows * height)),
+          b(system.b.begin(), system.b.end()),
+          pbtrf(library, is_single ? "spbtrf_" : "dpbtrf_"),
+          pbtrs(library, is_single ? "spbtrs_" : "dpbtrs_") {
+        for (std::int64_t member = 0; member < members; ++member)
+            for_each_entry(system, member, [&](std::int64_t row, std::int64_t column, double value) {
+                band[static_cast<std::size_t>((member * rows + column) * height + row - column)] = static_cast<Real>(value);
+            });
+        factors = band;
+        x = b;
     }
-    std::vector<double> take_solution() override { return {x_.begin(), x_.end()}; }
-
-  private:
-    static constexpr bool single = sizeof(Real) == sizeof(float);
-
     void factor() {
-        const char half = 'L';
-        const int width = height_ - 1;
-        const auto pbtrf =
-            library_.find<void(const char*, const int*, const int*, Real*, const int*, int*)>(single ? "spbtrf_" : "dpbtrf_");
-        for (std::int64_t member = 0; member < members_; ++member) {
+        for (std::int64_t member = 0; member < members; ++member) {
             int info = 0;
-            pbtrf(&half, &rows_, &width, factor_.data() + member * rows_ * height_, &height_, &info);
+            pbtrf("L", &rows, &width, factors.data() + member * rows * height, &height, &info);
             if (info != 0) throw Error("pbtrf met a pivot that is not positive");
         }
     }
-
     void solve() {
-        const char half = 'L';
-        const int width = height_ - 1, one = 1;
-        const auto pbtrs =
-            library_.find<void(const char*, const int*, const int*, const int*, const Real*, const int*, Real*, const int*, int*)>(
-                single ? "spbtrs_" : "dpbtrs_");
-        for (std::int64_t member = 0; member < members_; ++member) {
-            int info = 0;
-            pbtrs(&half, &rows_, &width, &one, factor_.data() + member * rows_ * height_, &height_, x_.data() + member * rows_, &rows_,
-                  &info);
-        }
+        const int one = 1;
+        int info = 0;
+        for (std::int64_t member = 0; member < members; ++member)
+            pbtrs("L", &rows, &width, &one, factors.data() + member * rows * height, &height, x.data() + member * rows, &rows, &info);
     }
-
-    Library library_;
-    int rows_, height_;
-    std::int64_t members_;
-    std::vector<Real> band_, factor_, b_, x_;
+    static constexpr bool is_single = sizeof(Real) == sizeof(float);
+    int rows, height, width = height - 1;
+    std::int64_t members;
+    std::vector<Real> band, b, factors, x;
+    Routine<Text, Int, Int, Real*, Int, int*> pbtrf;
+    Routine<Text, Int, Int, Int, In<Real>, Int, Real*, Int, int*> pbtrs;
 };
+
+template <class Real>
+Contender banded(const Library& library, const formats::System& system) {
+    const auto all = std::make_shared<Banded<Real>>(library, system);
+    return {.steps = {{.operation = "factor",
+                       .call = [all] { all->factor(); },
+                       .prepare = [all] { std::ranges::copy(all->band, all->factors.begin()); }},
+                      {.operation = "solve",
+                       .call = [all] { all->solve(); },
+                       .prepare = [all] { std::ranges::copy(all->b, all->x.begin()); },
+                       .solves = true}},
+            .take_solution = [all] { return std::vector<double>(all->x.begin(), all->x.end()); }};
+}
 
 /// A few seconds and gigabytes are as much as a comparison is worth.
 bool fits(const ChainProblem& one) {
@@ -87,7 +81,7 @@ bool fits(const ChainProblem& one) {
 }
 
 /// One LAPACK or BLAS call a block operation, over blocks by columns. D and E are left as they are, as our solver leaves them.
-class Sweep : public Contender {
+class Sweep {
   public:
     Sweep(const Library& library, const formats::System& system)
         : n_(static_cast<int>(system.block)),
@@ -99,46 +93,15 @@ class Sweep : public Contender {
           l_(d_.size()),
           r_(d_.size()),
           x_(b_.size()),
-          core_(library.find<char*()>("openblas_get_corename")()),
-          potrf_(library.find<Potrf>("dpotrf_")),
-          trsm_(library.find<Trsm>("dtrsm_")),
-          syrk_(library.find<Syrk>("dsyrk_")),
-          trsv_(library.find<Trsv>("dtrsv_")),
-          gemv_(library.find<Gemv>("dgemv_")) {
+          potrf_(library, "dpotrf_"),
+          trsm_(library, "dtrsm_"),
+          syrk_(library, "dsyrk_"),
+          trsv_(library, "dtrsv_"),
+          gemv_(library, "dgemv_") {
         for (std::int64_t k = 0; k < static_cast<std::int64_t>(e_.size()); ++k)
             e_[static_cast<std::size_t>(k / square_ * square_ + k % n_ * n_ + k % square_ / n_)] = system.e[static_cast<std::size_t>(k)];
     }
-    std::vector<Step> steps() override {
-        return {{"factor", [this] { factor(); }},
-                {.operation = "solve", .call = [this] { solve(); }, .solves = true},
-                {.operation = "factor_solve",
-                 .call =
-                     [this] {
-                         factor();
-                         solve();
-                     },
-                 .solves = true}};
-    }
-    std::vector<double> take_solution() override { return x_; }
-    void complete(std::vector<Result>& results) override {
-        for (auto& result : results) {
-            result.more["kernels"] = core_;
-            result.remark = core_ + " kernels";
-        }
-    }
-
-  private:
-    using Potrf = void(const char* half, const int* n, double* a, const int* lda, int* info);
-    using Trsm = void(const char* side, const char* half, const char* transposed, const char* unit, const int* m, const int* n,
-                      const double* alpha, const double* a, const int* lda, double* b, const int* ldb);
-    using Syrk = void(const char* half, const char* transposed, const int* n, const int* k, const double* alpha, const double* a,
-                      const int* lda, const double* beta, double* c, const int* ldc);
-    using Trsv = void(const char* half, const char* transposed, const char* unit, const int* n, const double* a, const int* lda, double* x,
-                      const int* step);
-    using Gemv = void(const char* transposed, const int* m, const int* n, const double* alpha, const double* a, const int* lda,
-                      const double* x, const int* x_step, const double* beta, double* y, const int* y_step);
-    static constexpr double one = 1, minus_one = -1;
-    static constexpr int step = 1;
+    const std::vector<double>& x() const { return x_; }
 
     void factor() {
         std::copy_n(d_.begin(), square_, l_.begin());
@@ -169,42 +132,59 @@ class Sweep : public Contender {
         }
     }
 
+  private:
+    static constexpr double one = 1, minus_one = -1;
+    static constexpr int step = 1;
     int n_;
     std::int64_t horizon_, square_;
     std::vector<double> d_, e_, b_, l_, r_, x_;
-    std::string core_;
-    Potrf* potrf_;
-    Trsm* trsm_;
-    Syrk* syrk_;
-    Trsv* trsv_;
-    Gemv* gemv_;
+    Routine<Text, Int, double*, Int, int*> potrf_;
+    Routine<Text, Text, Text, Text, Int, Int, Number, Number, Int, double*, Int> trsm_;
+    Routine<Text, Text, Int, Int, Number, Number, Int, Number, double*, Int> syrk_;
+    Routine<Text, Text, Text, Int, Number, Int, double*, Int> trsv_;
+    Routine<Text, Int, Int, Number, Number, Int, Number, Int, Number, double*, Int> gemv_;
 };
+
+Contender sweep(const Library& library, const formats::System& system) {
+    library.find<void(int)>("openblas_set_num_threads")(1);
+    const auto all = std::make_shared<Sweep>(library, system);
+    const auto both = [all] {
+        all->factor();
+        all->solve();
+    };
+    return {.steps = {{"factor", [all] { all->factor(); }},
+                      {.operation = "solve", .call = [all] { all->solve(); }, .solves = true},
+                      {.operation = "factor_solve", .call = both, .solves = true}},
+            .take_solution = [all] { return all->x(); },
+            .complete =
+                [core = std::string(library.find<char*()>("openblas_get_corename")())](std::vector<Result>& results) {
+                    for (auto& result : results) {
+                        result.more["kernels"] = core;
+                        result.remark = core + " kernels";
+                    }
+                }};
+}
 
 }  // namespace
 
 Peer lapack(int workers) {
-    return opened({.name = "lapack", .families = {Family::tridiagonal}, .fits = of_family<ChainProblem>(fits)}, [&](Peer& peer) {
+    return peer_of<ChainProblem>("lapack", fits, [workers] {
         const Library library({"libopenblas.so.0", "liblapack.so.3"});
         try {
             library.find<void(int)>("openblas_set_num_threads")(workers);
         } catch (const Error&) {  // another LAPACK
         }
-        peer.make = [library](const Problem& problem, const DeviceTools&) -> std::unique_ptr<Contender> {
-            const auto& [spec, system] = std::get<ChainProblem>(problem);
-            if (spec.precision == Precision::f32) return std::make_unique<Banded<float>>(library, system);
-            return std::make_unique<Banded<double>>(library, system);
+        return [library](const ChainProblem& one, const DeviceTools&) {
+            return one.spec.precision == Precision::f32 ? banded<float>(library, one.system) : banded<double>(library, one.system);
         };
     });
 }
 
 Peer openblas() {
-    return opened({.name = "openblas", .families = {Family::tridiagonal}}, [](Peer& peer) {
-        peer.fits = of_family<ChainProblem>(
-            [](const ChainProblem& one) { return fits(one) && one.spec.precision == Precision::f64 && one.spec.batch == 1; });
-        peer.make = [library = Library({"libopenblas.so.0"})](const Problem& problem, const DeviceTools&) {
-            library.find<void(int)>("openblas_set_num_threads")(1);
-            return std::make_unique<Sweep>(library, std::get<ChainProblem>(problem).system);
-        };
+    const auto suits = [](const ChainProblem& one) { return fits(one) && one.spec.precision == Precision::f64 && one.spec.batch == 1; };
+    return peer_of<ChainProblem>("openblas", suits, [] {
+        return
+            [library = Library({"libopenblas.so.0"})](const ChainProblem& one, const DeviceTools&) { return sweep(library, one.system); };
     });
 }
 

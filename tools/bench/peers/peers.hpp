@@ -1,8 +1,45 @@
 #pragma once
-#include "tools/bench/contender.hpp"
-#include "tools/bench/peers/library.hpp"
+#include "tools/bench/measure.hpp"
 
 namespace trifold::bench {
+
+/// A shared library of a peer, looked for in the directories of TRIFOLD_PEERS, then where the system looks, then in the CUDA toolkit.
+/// It stays open: libraries that others need do not survive being closed.
+class Library {
+  public:
+    /// The first of `names` that opens. Throws Error saying what is missing.
+    explicit Library(std::vector<std::string> names);
+
+    /// A function by its name. Throws Error when the library has none.
+    template <class Function>
+    Function* find(const char* name) const {
+        return reinterpret_cast<Function*>(address(name));
+    }
+
+    /// Calls a function that returns a status, 0 for success; throws Error naming it otherwise. Arguments are passed as they are, so
+    /// their types have to be the function's.
+    template <class... Arguments>
+    void call(const char* name, Arguments... arguments) const {
+        if (const int status = find<int(Arguments...)>(name)(arguments...); status != 0) fail(name, status);
+    }
+
+    /// An object that `create` writes to its first argument; `destroy` ends it.
+    template <class... Arguments>
+    std::shared_ptr<void> make(const char* create, const char* destroy, Arguments... arguments) const {
+        void* made = nullptr;
+        call(create, &made, arguments...);
+        return {made, find<int(void*)>(destroy)};
+    }
+
+  private:
+    void* address(const char* name) const;
+    [[noreturn]] static void fail(const char* name, int status);
+    std::string name_;
+    void* handle_ = nullptr;
+};
+
+/// All peers that could run on a device or on its host, there with this many threads.
+std::vector<Peer> find_peers(Family family, const Device& device, int workers);
 
 /// NVIDIA's sparse direct solver, version 1. Chains and symmetric images: Cholesky of the lower triangle in rows, a batch as a uniform
 /// batch. General images and rows of blocks: LU of the whole matrix.
@@ -19,24 +56,5 @@ Peer lapack(int workers);
 Peer openblas();
 /// A chain's exported C, compiled by a compiler of the system.
 Peer exported(const std::string& compiler, const std::string& target, const std::string& flags);
-/// Solvers whose headers have to be there when this is compiled: Eigen, dune-istl, UMFPACK and CHOLMOD.
-std::vector<Peer> host_peers(int workers);
-
-/// The peer, with what `open` gives it; where that throws Error, with the problem.
-template <class Open>
-Peer opened(Peer peer, const Open& open) {
-    try {
-        open(peer);
-    } catch (const Error& error) {
-        peer.problem = error.what();
-    }
-    return peer;
-}
-
-/// A function of one family's problems as one of all problems, for peers of that family alone.
-template <class Of, class Function>
-auto of_family(Function function) {
-    return [function](const Problem& problem, const auto&... rest) { return function(std::get<Of>(problem), rest...); };
-}
 
 }  // namespace trifold::bench

@@ -26,16 +26,32 @@ SMALL = ((4, 5), (3, 6), (1, 2))
 TOLERANCE = 1e-9  # of sums over all entries, relative to the sums of their sizes
 
 
-class Torch:
+class Library:
+    """Calls with (D, E, b, weights). All but the last two return a value and its gradients."""
+
+    def _add(self, trifold, with_gradients, plain):
+        def likelihood(D, E, b, _):
+            terms = trifold.likelihood(D, E, b)
+            return terms.quadratic - terms.log_determinant
+
+        self.likelihood = with_gradients(likelihood, 3)
+        self.log_determinant = with_gradients(lambda D, E, *_: trifold.log_determinant(D, E), 2)
+        self.solve = with_gradients(lambda D, E, b, weights: (trifold.solve(D, E, b) * weights).sum(), 3)
+        self.selected_inverse = plain(lambda D, E, *_: trifold.factor(D, E).selected_inverse())
+        self.solution = plain(lambda D, E, b, _: trifold.solve(D, E, b))
+
+
+class Torch(Library):
     name = "torch"
 
     def __init__(self, device):
         import torch
         import trifold.torch
 
-        self.torch, self.tt, self.device = torch, trifold.torch, device
+        self.torch, self.device = torch, device
         self.generator = torch.Generator(device)
         self.device_name = torch.cuda.get_device_name() if device == "cuda" else "cpu"
+        self._add(trifold.torch, self._with_gradients, lambda function: function)
 
     def make(self, horizon, n, seed):
         self.generator.manual_seed(seed)
@@ -46,72 +62,32 @@ class Torch:
         if self.device == "cuda":
             self.torch.cuda.synchronize()
 
-    def _with_gradients(self, function, *arrays):
-        leaves = [array.detach().requires_grad_() for array in arrays]
-        value = function(*leaves)
-        return value.detach(), self.torch.autograd.grad(value, leaves)
+    def _with_gradients(self, function, count):
+        def call(*data):
+            leaves = [array.detach().requires_grad_() for array in data[:count]]
+            value = function(*leaves, *data[count:])
+            return value.detach(), self.torch.autograd.grad(value, leaves)
 
-    def likelihood(self, D, E, b, weights):
-        def value(*arrays):
-            terms = self.tt.likelihood(*arrays)
-            return terms.quadratic - terms.log_determinant
-
-        return self._with_gradients(value, D, E, b)
-
-    def log_determinant(self, D, E, b, weights):
-        return self._with_gradients(self.tt.log_determinant, D, E)
-
-    def solve(self, D, E, b, weights):
-        return self._with_gradients(lambda *arrays: (self.tt.solve(*arrays) * weights).sum(), D, E, b)
-
-    def selected_inverse(self, D, E, b, weights):
-        return self.tt.factor(D, E).selected_inverse()
-
-    def solution(self, D, E, b, weights):
-        return self.tt.solve(D, E, b)
+        return call
 
 
-class Jax:
+class Jax(Library):
     name = "jax"
 
     def __init__(self, device):
-        self.jax, chosen = measure.jax_on(device)
-        import trifold.jax as tj
+        jax, chosen = measure.jax_on(device)
+        import trifold.jax
 
-        jax, jnp = self.jax, self.jax.numpy
+        def draw(horizon, n, key):
+            keys = iter(jax.random.split(key, 4))
+            return problem(lambda *shape: jax.random.normal(next(keys), shape, "float64"), jax.numpy.eye(n), horizon)
+
         self.device_name, self.wait = chosen.device_kind, jax.block_until_ready
-        self.draw = jax.jit(self._draw, static_argnums=(0, 1))
-
-        def likelihood(D, E, b):
-            terms = tj.likelihood(D, E, b)
-            return terms.quadratic - terms.log_determinant
-
-        self._likelihood = jax.jit(jax.value_and_grad(likelihood, (0, 1, 2)))
-        self._log_determinant = jax.jit(jax.value_and_grad(tj.log_determinant, (0, 1)))
-        self._solve = jax.jit(jax.value_and_grad(lambda D, E, b, weights: jnp.sum(tj.solve(D, E, b) * weights), (0, 1, 2)))
-        self._selected_inverse, self._solution = jax.jit(tj.selected_inverse), jax.jit(tj.solve)
-
-    def _draw(self, horizon, n, key):
-        keys = iter(self.jax.random.split(key, 4))
-        return problem(lambda *shape: self.jax.random.normal(next(keys), shape, "float64"), self.jax.numpy.eye(n), horizon)
+        self.draw, self.key = jax.jit(draw, static_argnums=(0, 1)), jax.random.key
+        self._add(trifold.jax, lambda function, count: jax.jit(jax.value_and_grad(function, tuple(range(count)))), jax.jit)
 
     def make(self, horizon, n, seed):
-        return self.draw(horizon, n, self.jax.random.key(seed))
-
-    def likelihood(self, D, E, b, weights):
-        return self._likelihood(D, E, b)
-
-    def log_determinant(self, D, E, b, weights):
-        return self._log_determinant(D, E)
-
-    def solve(self, D, E, b, weights):
-        return self._solve(D, E, b, weights)
-
-    def selected_inverse(self, D, E, b, weights):
-        return self._selected_inverse(D, E)
-
-    def solution(self, D, E, b, weights):
-        return self._solution(D, E, b)
+        return self.draw(horizon, n, self.key(seed))
 
 
 LIBRARIES = {"torch": Torch, "jax": Jax}

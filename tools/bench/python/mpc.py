@@ -111,15 +111,19 @@ def replay_seconds(captured, rounds=7, calls=20):
 
 
 def profile(step, x, calls=10):
-    """{name: (seconds, count)} of all that the device does in a call."""
+    """{name: (seconds, count)} of all that the device does in a call; nothing where its counters are not to be had."""
     from torch.autograd import DeviceType
     from torch.profiler import ProfilerActivity, profile as profiler
 
     torch.cuda.synchronize()
-    with profiler(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as record:
-        for _ in range(calls):
-            step(x)
-        torch.cuda.synchronize()
+    try:
+        with profiler(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as record:
+            for _ in range(calls):
+                step(x)
+            torch.cuda.synchronize()
+    except RuntimeError as error:
+        print(f"no profile: {error}", file=sys.stderr)
+        return {}
     found = collections.defaultdict(lambda: (0.0, 0.0))
     for event in record.events():
         if event.device_type == DeviceType.CUDA:
@@ -143,36 +147,28 @@ def run(table, dtype, fleet, device, repeats):
     control = example.Controller(A, B)
     forms = {"eager": lambda x: control.step(x.to(device, non_blocking=True), ITERATIONS)}
     on_gpu = device != "cpu"
+    wait = (lambda _: torch.cuda.synchronize()) if on_gpu else (lambda _: None)
     if on_gpu:
         forms["captured"] = captured = example.Captured(control, ITERATIONS)
         alone, back = replay_seconds(captured), torch.empty(fleet, 3, dtype=dtype).pin_memory()
-        wait = lambda _: torch.cuda.synchronize()  # noqa: E731
-    else:
-        wait = lambda _: None  # noqa: E731
     profiles, left, apart = [], residual(control), check_forms(fleet, dtype, device)
+
+    def timed(step, where):
+        return measure.median(step, lambda i: (states(fleet, dtype, where, i),), wait, repeats, warm=5)[0]
+
     for form, step in forms.items():
         row = {"type": str(dtype).split(".")[1], "form": form, "residual": left, "forms_off": apart}
-        row["on_the_device_s"] = measure.median(step, lambda i: (states(fleet, dtype, device, i),), wait, repeats, warm=5)[0]
-        row["call_s"] = row["on_the_device_s"]
+        row["call_s"] = row["on_the_device_s"] = timed(step, device)
         if on_gpu:
-            whole = lambda x, step=step: back.copy_(step(x), non_blocking=True)  # noqa: E731
-            row["call_s"] = measure.median(whole, lambda i: (states(fleet, dtype, "host", i),), wait, repeats, warm=5)[0]
+            row["call_s"] = timed(lambda x, step=step: back.copy_(step(x), non_blocking=True), "host")
             row |= {"replay_s": alone, "of_replay": alone / row["call_s"]}
-            kernels = _profile_or_none(step, states(fleet, dtype, device, 0))
+            kernels = profile(step, states(fleet, dtype, device, 0))
             if kernels:
                 row["kernels_s"] = sum(seconds for seconds, _ in kernels.values())
                 row["of_kernels"], row["launches"] = row["kernels_s"] / row["call_s"], round(sum(count for _, count in kernels.values()))
                 profiles.append((f"Kernels of a step, {form}, {row['type']}", kernels))
         table.add(programs=fleet, steps_a_second=round(1 / row["call_s"]), **row)
     return profiles
-
-
-def _profile_or_none(step, x):
-    try:
-        return profile(step, x)
-    except RuntimeError as error:  # where counters of the device are not to be had
-        print(f"no profile: {error}", file=sys.stderr)
-        return None
 
 
 def main(arguments=None):

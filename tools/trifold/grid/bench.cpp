@@ -66,9 +66,9 @@ int run(const BenchOptions& options, const std::string& matrices) {
         Contest contest{
             .problem = problem,
             .entries = {{"trifold", [&](DeviceTools& on) { return our_image(std::get<ImageProblem>(problem), device, tuning, on); }}},
-            .tolerance = options.tolerance.value_or(spec.precision == Precision::f32 ? 1e-6 : 1e-14),
+            .tolerance = options.tolerance_of(spec.precision),
             .budget = options.budget(0.2)};
-        for (auto& peer : entries_of(peers, problem)) contest.entries.push_back(std::move(peer));
+        contest.add(peers);
         report.measure({"grid",
                         fmt::format("{} {} {}", size, to_string(spec.precision), to_string(spec.matrix)),
                         {{"problem", name},

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "tools/bench/timing.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/problems/sparse.hpp"
 #include "tools/trifold/input.hpp"
@@ -142,7 +141,7 @@ int run(const BenchOptions& options, const SparseBenchOptions& own) {
                 else
                     contest.entries.push_back({fmt::format("trifold, {} ranks", ranks.count),
                                                [&, ranks](DeviceTools&) { return our_sparse(one, ranks, tuning, budget); }});
-            for (auto& peer : entries_of(peers, problem)) contest.entries.push_back(std::move(peer));
+            contest.add(peers);
             contest.floor_seconds = [rate](const bench::Work& work) { return std::optional(work.bytes / rate); };
             report.measure(case_of(one, size, own.file), contest, tools);
         }

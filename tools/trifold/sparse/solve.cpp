@@ -5,7 +5,6 @@
 #include <trifold/error.hpp>
 #include <trifold/sparse.hpp>
 
-#include "tools/formats/backward_error.hpp"
 #include "tools/formats/block_rows.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/formats/npy.hpp"

@@ -46,7 +46,7 @@ class ChainBench {
     }
     int run() {
         std::vector<const Suite*> chosen;
-        for (const auto& name : options_.suites) chosen.push_back(&find_suite(name));
+        for (const auto& name : options_.suites) chosen.push_back(&*std::ranges::find(suites(), name, &Suite::name));  // the verb knows it
         for (const auto* suite : chosen)
             if (suite->mode != Mode::accuracy) check_tunings(sizes_of(*suite));
         report_.emplace(options_, device_, seed_, peers_);
@@ -113,18 +113,17 @@ class ChainBench {
         const auto& chain = std::get<ChainProblem>(problem);
         Contest contest{.problem = problem,
                         .entries = ours(suite, one, chain),
-                        .tolerance = options_.tolerance.value_or(precision == Precision::f32 ? 1e-6 : 1e-14),
+                        .tolerance = options_.tolerance_of(precision),
                         .budget = options_.budget(suite.mode == Mode::latency ? 10 : 0.2)};
         if (suite.mode == Mode::throughput) {
-            if (precision != Precision::mixed)  // peers have no such thing
-                for (auto& peer : entries_of(peers_, problem)) contest.entries.push_back(std::move(peer));
+            if (precision != Precision::mixed) contest.add(peers_);  // peers have no such thing
             contest.by_turns = device_.backend() == Backend::cpu && !options_.has_ranks();
             contest.work = [&](const std::string& operation) {
                 for (const auto each : spec.operations)
                     if (precision != Precision::mixed && to_string(each) == operation) return work(spec, each);
                 return bench::Work{};
             };
-            if (const auto known = rates(device_))
+            if (const auto known = rates(device_.name()))
                 contest.floor_seconds = [=](const bench::Work& least) { return std::optional(floor_seconds(least, *known, precision)); };
         }
         report_->measure(one, contest, tools_);
@@ -173,7 +172,7 @@ class ChainBench {
                                                [&](DeviceTools& tools) {
                                                    return our_chain(std::get<ChainProblem>(problem), device_, tuning, form_, tools);
                                                }}},
-                                  .tolerance = options_.tolerance.value_or(precision == Precision::f32 ? 1e-6 : 1e-14),
+                                  .tolerance = options_.tolerance_of(precision),
                                   .budget = {.seconds = 0, .min_runs = 1}};
             report_->judge({std::string(suite.name),
                             fmt::format("{} {}", name, to_string(precision)),

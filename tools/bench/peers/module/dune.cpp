@@ -5,10 +5,9 @@
 #include <dune/istl/operators.hh>
 #include <dune/istl/preconditioners.hh>
 #include <dune/istl/solvers.hh>
-#include <stdexcept>
 #include <string>
 
-#include "tools/bench/peers/module/module.hpp"
+#include "tools/bench/peers/host.hpp"
 
 namespace trifold::bench {
 namespace {
@@ -57,14 +56,9 @@ HostSolver make_with(const HostProblem& problem) {
     const auto all = std::make_shared<Dunes<Block>>(problem);
     for (const int fill : {0, 1}) {
         const auto factors = std::make_shared<std::unique_ptr<typename Dunes<Block>::Factors>>();
-        const auto name = "fill " + std::to_string(fill), solve = "BiCGSTAB, " + name;
-        solver.steps.push_back(
-            {"ILU, " + name, [=] { *factors = std::make_unique<typename Dunes<Block>::Factors>(all->a, fill, 1.0); }, false, true});
-        solver.steps.push_back({solve,
-                                [=, rtol = problem.rtol, x = solver.x, iterations = solver.iterations] {
-                                    (*iterations)[solve] = all->solve(**factors, rtol, *x);
-                                },
-                                true, true});
+        solver.add_iteration(
+            "ILU", "fill " + std::to_string(fill), [=] { *factors = std::make_unique<typename Dunes<Block>::Factors>(all->a, fill, 1.0); },
+            [=, rtol = problem.rtol](std::vector<double>& x) { return all->solve(**factors, rtol, x); });
     }
     return solver;
 }

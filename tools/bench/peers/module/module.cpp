@@ -1,4 +1,4 @@
-#include "tools/bench/peers/module/module.hpp"
+#include "tools/bench/peers/host.hpp"
 
 extern "C" [[gnu::visibility("default")]] void trifold_bench_peers(trifold::bench::HostPeers& peers) {
     using namespace trifold::bench;

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "tools/bench/peers/module/module.hpp"
+#include "tools/bench/peers/host.hpp"
 
 namespace trifold::bench {
 namespace {
@@ -14,10 +14,9 @@ namespace {
 struct Columns {
     Columns(const formats::BlockRows& a, bool lower) : starts(static_cast<std::size_t>(a.rows() + 1)) {
         const auto walk = [&](const auto& visit) {  // row by row, so that rows of a column rise
-            for (std::int64_t row = 0; row < a.rows(); ++row)
-                for (auto k = a.starts[static_cast<std::size_t>(row)]; k < a.starts[static_cast<std::size_t>(row) + 1]; ++k)
-                    if (const auto column = a.columns[static_cast<std::size_t>(k)]; !lower || row >= column)
-                        visit(row, static_cast<std::size_t>(column), a.values[static_cast<std::size_t>(k)]);
+            for_each_entry(a, [&](std::int64_t row, std::int64_t column, double value) {
+                if (!lower || row >= column) visit(row, static_cast<std::size_t>(column), value);
+            });
         };
         walk([&](std::int64_t, std::size_t column, double) { ++starts[column + 1]; });
         for (std::size_t k = 1; k < starts.size(); ++k) starts[k] += starts[k - 1];
