@@ -148,7 +148,7 @@ void check_c_calls(trifold_solver* solver, const Spec& spec, const Counts& count
     Guarded<Real> x(in.b.size()), y(in.b.size());
     const auto each = members * spec.block * spec.block;
     Guarded<Real> diagonal(each * spec.horizon), coupling(each * (spec.horizon - 1));
-    const auto run = [&](int operation, const std::array<const void*, 3>& from, const std::array<void*, 2>& to) {
+    const auto run = [&](std::uint64_t operation, const std::array<const void*, 3>& from, const std::array<void*, 2>& to) {
         for (const int on_host : {0, 1}) {
             trifold_call call;
             trifold_call_init(&call);
