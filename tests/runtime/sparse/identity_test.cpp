@@ -10,7 +10,7 @@
 
 #include "generator/sparse/cost.hpp"
 #include "generator/sparse/threads.hpp"
-#include "tests/runtime/sparse/problems.hpp"
+#include "tests/runtime/sparse/shared.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
@@ -136,8 +136,7 @@ TEST_CASE("sparse: one subdomain has the factors of the whole matrix") {
         CAPTURE(mesh.points);
         const auto a = random_on(SparsePattern(mesh), 1, 3, 1.02);
         const auto b = random_vector(a.size(), 4), expected = textbook_solve(a, textbook_ilu0(a), b);
-        SparseSolver solver(SparsePlan({}, a.pattern(), Device::cpu(), {.by = SparsePartitioning::whole}));
-        solver.update(a.values);
+        auto solver = updated({}, a, {.by = SparsePartitioning::whole});
         std::vector<double> x(b.size());
         solver.apply(b, x);
         CHECK((as_vector(x) - as_vector(expected)).norm() <= 1e-13 * as_vector(expected).norm());
@@ -158,8 +157,7 @@ TEST_CASE("sparse: subdomains of one row are the blocks of the diagonal") {
             applied.emplace_back(b.size());
             solver.apply(b, applied.back());
         }
-        SparseSolver jacobi(SparsePlan({.block = block, .preconditioner = SparsePreconditioner::jacobi}, a.pattern(), Device::cpu()));
-        jacobi.update(a.values);
+        auto jacobi = updated({.block = block, .preconditioner = SparsePreconditioner::jacobi}, a);
         std::vector<double> x(b.size());
         jacobi.apply(b, x);
         for (const auto& other : applied) CHECK(other == x);
@@ -178,8 +176,7 @@ TEST_CASE("sparse: the rows of a mesh in random order have the factors of that o
     std::vector<std::int32_t> parts(boxes.size());
     for (std::size_t k = 0; k < boxes.size(); ++k) parts[at(place[k])] = boxes[k];
     const auto b = random_vector(a.size(), 2);
-    SparseSolver solver(SparsePlan({.block = 2}, other.pattern(), Device::cpu(), by_parts(parts)));
-    solver.update(other.values);
+    auto solver = updated({.block = 2}, other, by_parts(parts));
     std::vector<double> x(b.size()), y(b.size());
     solver.apply(b, x);
     const Eigen::VectorXd expected = DenseIldu(other, parts).matrix().partialPivLu().solve(as_vector(b));

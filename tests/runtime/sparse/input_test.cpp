@@ -10,7 +10,7 @@
 #include "runtime/compile/cache.hpp"
 #include "runtime/sparse/kept.hpp"
 #include "tests/runtime/cache/unit.hpp"
-#include "tests/runtime/sparse/problems.hpp"
+#include "tests/runtime/sparse/shared.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
@@ -167,8 +167,7 @@ TEST_CASE("sparse: what failed says how far it came, why it ended and what to tr
     auto a = random_on(SparsePattern(SparseMesh{12, 12, 12, 7}), 1, 3, 1.0);
     const auto b = random_vector(a.size(), 1);
     std::vector<double> x(b.size());
-    SparseSolver solver(SparsePlan({}, a.pattern(), Device::cpu(), {.rows = 100}));
-    solver.update(a.values);
+    auto solver = updated({}, a, {.rows = 100});
     solver.solve(b, x, {.most_iterations = 1});
     CHECK(message(solver).find("limit: after 1 iterations |b - A x| = ") != std::string::npos);
     CHECK(message(solver).find("the most that were allowed; allow more, or take larger subdomains or a stronger preconditioner") !=

@@ -5,7 +5,7 @@
 #include <random>
 #include <trifold/trifold.hpp>
 
-#include "tests/runtime/sparse/problems.hpp"
+#include "tests/runtime/sparse/shared.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
@@ -25,8 +25,7 @@ struct Applied {
 };
 
 Applied apply_all(const BlockMatrix& a, const SparseSpec& spec, const SparsePartition& partition, const std::vector<double>& b) {
-    SparseSolver solver(SparsePlan(spec, a.pattern(), Device::cpu(), partition));
-    solver.update(a.values);
+    auto solver = updated(spec, a, partition);
     REQUIRE(solver.values().front().ok());
     std::vector<double> x(b.size());
     Applied all;
@@ -81,8 +80,7 @@ TEST_CASE("sparse: (L D U)_ij = A_ij on the pattern within subdomains") {
     const auto parts = every(a.rows(), 23);
     DenseIldu ildu(a, parts);
     // Columns of M are found by solving with it; M^-1 is applied to all unit vectors.
-    SparseSolver solver(SparsePlan({.block = 2}, a.pattern(), Device::cpu(), given(parts)));
-    solver.update(a.values);
+    auto solver = updated({.block = 2}, a, given(parts));
     Eigen::MatrixXd inverse(a.size(), a.size());
     std::vector<double> unit(static_cast<std::size_t>(a.size())), x(unit.size());
     for (Eigen::Index k = 0; k < inverse.cols(); ++k) {
@@ -190,8 +188,7 @@ TEST_CASE("sparse: singular pivots are counted with their row, and a shift makes
         for (auto e = k; e < a.starts[static_cast<std::size_t>(row) + 1]; ++e)
             std::fill_n(a.values.begin() + static_cast<std::ptrdiff_t>(4 * e), 2, 0.0);  // its first row is zero
     }
-    SparseSolver solver(SparsePlan({.block = 2}, a.pattern(), Device::cpu(), given(every(40, 40))));
-    solver.update(a.values);
+    auto solver = updated({.block = 2}, a, given(every(40, 40)));
     const auto& values = solver.values().front();
     CHECK(values.zero_pivots == 2);
     CHECK(values.zero_row == 7);
@@ -211,8 +208,7 @@ TEST_CASE("sparse: values that are no numbers are found where they are") {
     auto a = scattered(40, 3, 2, 5);
     const auto k = a.starts[11];
     a.values[static_cast<std::size_t>(4 * k + 2)] = std::numeric_limits<double>::infinity();
-    SparseSolver solver(SparsePlan({.block = 2}, a.pattern(), Device::cpu()));
-    solver.update(a.values);
+    auto solver = updated({.block = 2}, a);
     const auto& values = solver.values().front();
     CHECK(values.not_finite == 1);
     CHECK(values.bad_row == 11);

@@ -6,7 +6,7 @@
 #include <random>
 #include <trifold/trifold.hpp>
 
-#include "tests/runtime/sparse/problems.hpp"
+#include "tests/runtime/sparse/shared.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
@@ -145,8 +145,7 @@ TEST_CASE("sparse: rows of a penalty do not hide the others, in A and in A'") {
                     a.values[k] = penalty;
             for (std::size_t row = 0; row < b.size(); row += 20) b[row] = penalty;
             // Between fixed values of 1 the solution of -x'' = 1e-2 is a parabola.
-            SparseSolver solver(SparsePlan({.method = method}, a.pattern(), Device::cpu(), {.by = SparsePartitioning::greedy, .rows = 15}));
-            solver.update(a.values);
+            auto solver = updated({.method = method}, a, {.by = SparsePartitioning::greedy, .rows = 15});
             solver.solve(b, x, {.relative = 1e-10});
             solver.check();
             CHECK(x[10] == doctest::Approx(1.5).epsilon(1e-6));
@@ -251,8 +250,7 @@ TEST_CASE("sparse: a tolerance of 0 goes on to rounding, and ends as stagnated")
     const auto a = line(40, 3);
     for (const auto method : methods) {
         CAPTURE(to_string(method));
-        SparseSolver solver(SparsePlan({.method = method}, a.pattern(), Device::cpu(), {.by = SparsePartitioning::greedy, .rows = 8}));
-        solver.update(a.values);
+        auto solver = updated({.method = method}, a, {.by = SparsePartitioning::greedy, .rows = 8});
         std::vector<double> b = random_vector(40, 3), x(40);
         solver.solve(b, x, {.relative = 0});
         const auto outcome = solver.outcomes().front();
@@ -266,8 +264,7 @@ TEST_CASE("sparse: of a b outside the range of A the x of least residual is hand
         CAPTURE(to_string(method));
         auto a = line(50);
         a.values.front() = a.values.back() = 1;  // Neumann at both ends
-        SparseSolver solver(SparsePlan({.preconditioner = SparsePreconditioner::jacobi, .method = method}, a.pattern(), Device::cpu()));
-        solver.update(a.values);
+        auto solver = updated({.preconditioner = SparsePreconditioner::jacobi, .method = method}, a);
         std::vector<double> b = random_vector(50, 5), x(50);
         for (auto& value : b) value += 0.3;
         solver.solve(b, x);
@@ -286,8 +283,7 @@ TEST_CASE("sparse: an x whose residual only seemed small is not handed over") {
         for (const auto preconditioner : {SparsePreconditioner::jacobi, SparsePreconditioner::ildu0, SparsePreconditioner::ildu1})
             for (const unsigned seed : {1U, 2U, 3U}) {
                 INFO(to_string(method), " ", to_string(preconditioner), " ", seed);
-                SparseSolver solver(SparsePlan({.preconditioner = preconditioner, .method = method}, a.pattern(), Device::cpu()));
-                solver.update(a.values);
+                auto solver = updated({.preconditioner = preconditioner, .method = method}, a);
                 const std::vector<double> b = random_vector(a.rows(), seed);
                 std::vector<double> x(a.rows());
                 solver.solve(b, x);
@@ -298,9 +294,7 @@ TEST_CASE("sparse: an x whose residual only seemed small is not handed over") {
 
 TEST_CASE("sparse: conjugate gradients go on in their direction after a look at the true residual") {
     const auto a = line(300, 2.01);
-    SparseSolver solver(
-        SparsePlan({.preconditioner = SparsePreconditioner::jacobi, .method = SparseMethod::cg}, a.pattern(), Device::cpu()));
-    solver.update(a.values);
+    auto solver = updated({.preconditioner = SparsePreconditioner::jacobi, .method = SparseMethod::cg}, a);
     std::vector<double> b(300, 1), x(300);
     solver.solve(b, x);
     const auto usual = solver.outcomes().front().iterations;
@@ -314,8 +308,7 @@ TEST_CASE("sparse: a first guess that is worse than none, beside a b of any size
     for (const auto method : methods)
         for (const double size : {1e-160, 1e-300, 1.0, 1e200}) {
             INFO(to_string(method), " ", size);
-            SparseSolver solver(SparsePlan({.method = method}, a.pattern(), Device::cpu()));
-            solver.update(a.values);
+            auto solver = updated({.method = method}, a);
             std::vector<double> b(25, size), x(25, 1e3 * size + 1);
             solver.solve(b, x, {.guess = true});
             solver.check();
@@ -325,8 +318,7 @@ TEST_CASE("sparse: a first guess that is worse than none, beside a b of any size
             CHECK(solver.outcomes().front().iterations == 0);
             CHECK(x == kept);
         }
-    SparseSolver solver(SparsePlan({}, a.pattern(), Device::cpu()));
-    solver.update(a.values);
+    auto solver = updated({}, a);
     std::vector<double> b(25, 1), x(25, std::nan(""));
     solver.solve(b, x, {.guess = true});
     CHECK(solver.outcomes().front().end == SparseEnd::not_a_number);

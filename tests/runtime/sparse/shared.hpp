@@ -10,6 +10,14 @@
 /// Iterations that ranks share.
 namespace trifold::test {
 
+/// A solver on the processor that has a matrix's values.
+inline SparseSolver updated(const SparseSpec& spec, const BlockMatrix& a, const SparsePartition& partition = {},
+                            const SparseTuning& tuning = {}) {
+    SparseSolver solver(SparsePlan(spec, a.pattern(), Device::cpu(), partition, tuning));
+    solver.update(a.values);
+    return solver;
+}
+
 /// Results that a solver has computed.
 template <class Real>
 struct SharedResult {

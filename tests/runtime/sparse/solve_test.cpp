@@ -4,7 +4,7 @@
 #include <Eigen/SparseLU>
 #include <trifold/trifold.hpp>
 
-#include "tests/runtime/sparse/problems.hpp"
+#include "tests/runtime/sparse/shared.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
@@ -35,8 +35,7 @@ TEST_CASE("sparse: BiCGSTAB reaches the true residual that was asked for") {
         for (const auto preconditioner : {SparsePreconditioner::ildu0, SparsePreconditioner::dilu, SparsePreconditioner::ildu1,
                                           SparsePreconditioner::jacobi, SparsePreconditioner::none}) {
             CAPTURE(to_string(preconditioner));
-            SparseSolver solver(SparsePlan({.block = block, .preconditioner = preconditioner}, a.pattern(), Device::cpu(), {.rows = 400}));
-            solver.update(a.values);
+            auto solver = updated({.block = block, .preconditioner = preconditioner}, a, {.rows = 400});
             std::vector<double> x(b.size());
             solver.solve(b, x, {.relative = 1e-10});
             solver.check();
@@ -63,8 +62,7 @@ TEST_CASE("sparse: one subdomain takes fewer iterations than many, and both agre
     std::vector<std::int64_t> iterations;
     for (const auto& partition :
          {SparsePartition{.by = SparsePartitioning::whole}, SparsePartition{.by = SparsePartitioning::greedy, .rows = 50}}) {
-        SparseSolver solver(SparsePlan({}, a.pattern(), Device::cpu(), partition));
-        solver.update(a.values);
+        auto solver = updated({}, a, partition);
         std::vector<double> x(b.size());
         solver.solve(b, x, {.relative = 1e-12});
         solver.check();
@@ -96,8 +94,7 @@ TEST_CASE("sparse: a block tridiagonal matrix in one subdomain is solved exactly
     Solver first(Plan(Spec{.block = block, .horizon = horizon}, Device::cpu()));
     first.factor_solve(d, e, b, y);
     first.check();
-    SparseSolver solver(SparsePlan({.block = block}, a.pattern(), Device::cpu(), {.by = SparsePartitioning::whole}));
-    solver.update(a.values);
+    auto solver = updated({.block = block}, a, {.by = SparsePartitioning::whole});
     solver.apply(b, x);
     CHECK((as_vector(x) - as_vector(y)).norm() <= 1e-13 * as_vector(y).norm());
     solver.solve(b, x);
@@ -121,8 +118,7 @@ TEST_CASE("sparse: conjugate gradients, and what they say of a matrix that is no
     }
     const auto row = std::int64_t{77}, k = a.starts[77];
     a.values[static_cast<std::size_t>(9 * k + 1)] += 0.25;
-    SparseSolver solver(SparsePlan({.block = 3, .method = SparseMethod::cg}, a.pattern(), Device::cpu()));
-    solver.update(a.values);
+    auto solver = updated({.block = 3, .method = SparseMethod::cg}, a);
     const auto& values = solver.values().front();
     CHECK(values.unequal == 2);
     CHECK(values.unequal_row == std::min(row, a.columns[static_cast<std::size_t>(k)]));
@@ -135,9 +131,7 @@ TEST_CASE("sparse: GMRES, with restarts and without") {
     std::vector<std::int64_t> iterations;
     for (const std::int64_t restart : {1, 5, 32}) {
         CAPTURE(restart);
-        SparseSolver solver(
-            SparsePlan({.block = 2, .method = SparseMethod::gmres, .restart = restart}, a.pattern(), Device::cpu(), {.rows = 400}));
-        solver.update(a.values);
+        auto solver = updated({.block = 2, .method = SparseMethod::gmres, .restart = restart}, a, {.rows = 400});
         std::vector<double> x(b.size());
         solver.solve(b, x, {.relative = 1e-10});
         solver.check();
@@ -171,8 +165,7 @@ TEST_CASE("sparse: threads change no bit") {
     const auto b = random_vector(2 * a.size(), 2);
     std::vector<std::vector<double>> all;
     for (const int workers : {1, 2, 5}) {
-        SparseSolver solver(SparsePlan({.block = 3, .rhs = 2}, a.pattern(), Device::cpu(), {.rows = 300}, {.workers = workers}));
-        solver.update(a.values);
+        auto solver = updated({.block = 3, .rhs = 2}, a, {.rows = 300}, {.workers = workers});
         std::vector<double> x(b.size());
         solver.solve(b, x);
         solver.check();
@@ -223,8 +216,7 @@ TEST_CASE("sparse: ends of an iteration other than convergence") {
     const auto a = flow({20, 20, 10, 7}, 1, 0.3);
     const auto b = random_vector(a.size(), 2);
     std::vector<double> x(b.size());
-    SparseSolver solver(SparsePlan({}, a.pattern(), Device::cpu(), {.rows = 100}));
-    solver.update(a.values);
+    auto solver = updated({}, a, {.rows = 100});
     solver.solve(b, x, {.most_iterations = 3});
     CHECK(solver.outcomes().front().end == SparseEnd::limit);
     CHECK(solver.outcomes().front().iterations == 3);
@@ -244,8 +236,7 @@ TEST_CASE("sparse: ends of an iteration other than convergence") {
     CHECK(x == zero);
     // A skew matrix: the first product with the shadow residual is zero.
     const BlockMatrix skew{1, {0, 2, 4}, {0, 1, 0, 1}, {0, 1, -1, 0}};
-    SparseSolver none(SparsePlan({.preconditioner = SparsePreconditioner::none}, skew.pattern(), Device::cpu()));
-    none.update(skew.values);
+    auto none = updated({.preconditioner = SparsePreconditioner::none}, skew);
     std::vector<double> two(2);
     none.solve(std::vector<double>{1, 0}, two);
     CHECK(none.outcomes().front().end == SparseEnd::breakdown);
@@ -255,8 +246,7 @@ TEST_CASE("sparse: a first guess, and true residuals on the way") {
     const auto a = flow({20, 20, 10, 7}, 1, 0.3);
     const auto b = random_vector(a.size(), 2);
     std::vector<double> x(b.size());
-    SparseSolver solver(SparsePlan({}, a.pattern(), Device::cpu(), {.rows = 100}));
-    solver.update(a.values);
+    auto solver = updated({}, a, {.rows = 100});
     solver.solve(b, x);
     const auto iterations = solver.outcomes().front().iterations;
     solver.solve(b, x, {.guess = true});

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 #include <trifold/trifold.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <trifold/trifold.hpp>
@@ -123,28 +124,6 @@ void check_pointers(Precision precision) {
     }
 }
 
-// The C interface by the name of a call, for both precisions.
-#define TRIFOLD_NAMED(name)                            \
-    template <class Real, class... Arguments>          \
-    trifold_code name(Arguments... arguments) {        \
-        if constexpr (std::is_same_v<Real, float>)     \
-            return trifold_##name##_f32(arguments...); \
-        else                                           \
-            return trifold_##name##_f64(arguments...); \
-    }
-TRIFOLD_NAMED(factor)
-TRIFOLD_NAMED(factor_solve)
-TRIFOLD_NAMED(forward)
-TRIFOLD_NAMED(selected_inverse)
-TRIFOLD_NAMED(factor_host)
-TRIFOLD_NAMED(factor_forward_host)
-TRIFOLD_NAMED(factor_solve_host)
-TRIFOLD_NAMED(forward_host)
-TRIFOLD_NAMED(backward_host)
-TRIFOLD_NAMED(solve_host)
-TRIFOLD_NAMED(selected_inverse_host)
-#undef TRIFOLD_NAMED
-
 /// Room for one entry too few is refused, and no room at all asks for the number.
 template <class T>
 void check_copies(trifold_code (*copy)(trifold_solver*, T*, std::int64_t, std::int64_t*), trifold_solver* solver, std::int64_t expected) {
@@ -167,21 +146,30 @@ void check_c_calls(trifold_solver* solver, const Spec& spec, const Counts& count
     options.members = members;
     options.columns = columns;
     Guarded<Real> x(in.b.size()), y(in.b.size());
-    CHECK(factor_solve<Real>(solver, in.d.data(), in.e.data(), in.b.data(), x.data(), nullptr, &options) == TRIFOLD_OK);
-    CHECK(in.residual(x) < small<Real>);
-    CHECK(factor<Real>(solver, in.d.data(), in.e.data(), nullptr, &options) == TRIFOLD_OK);
-    CHECK(forward<Real>(solver, in.b.data(), y.data(), nullptr, &options) == TRIFOLD_OK);
-    CHECK(factor_forward_host<Real>(solver, in.d.data(), in.e.data(), in.b.data(), y.data(), &options) == TRIFOLD_OK);
-    CHECK(factor_host<Real>(solver, in.d.data(), in.e.data(), &options) == TRIFOLD_OK);
-    CHECK(forward_host<Real>(solver, in.b.data(), y.data(), &options) == TRIFOLD_OK);
-    CHECK(backward_host<Real>(solver, y.data(), x.data(), &options) == TRIFOLD_OK);
-    CHECK(in.residual(x) < small<Real>);
-    CHECK(solve_host<Real>(solver, in.b.data(), x.data(), &options) == TRIFOLD_OK);
-    CHECK(factor_solve_host<Real>(solver, in.d.data(), in.e.data(), in.b.data(), x.data(), &options) == TRIFOLD_OK);
     const auto each = members * spec.block * spec.block;
     Guarded<Real> diagonal(each * spec.horizon), coupling(each * (spec.horizon - 1));
-    CHECK(selected_inverse<Real>(solver, diagonal.data(), coupling.data(), nullptr, &options) == TRIFOLD_OK);
-    CHECK(selected_inverse_host<Real>(solver, diagonal.data(), coupling.data(), &options) == TRIFOLD_OK);
+    const auto run = [&](std::uint64_t operation, const std::array<const void*, 3>& from, const std::array<void*, 2>& to) {
+        for (const int on_host : {0, 1}) {
+            trifold_call call;
+            trifold_call_init(&call);
+            call.operation = operation, call.on_host = on_host, call.options = &options;
+            call.precision = static_cast<trifold_precision>(spec.precision);
+            std::ranges::copy(from, call.in);
+            std::ranges::copy(to, call.out);
+            CHECK(trifold_run(solver, &call) == TRIFOLD_OK);
+        }
+    };
+    auto *const d = in.d.data(), *const e = in.e.data(), *const b = in.b.data();
+    run(TRIFOLD_FACTOR_SOLVE, {d, e, b}, {x.data()});
+    CHECK(in.residual(x) < small<Real>);
+    run(TRIFOLD_FACTOR_FORWARD, {d, e, b}, {y.data()});
+    run(TRIFOLD_FACTOR, {d, e}, {});
+    run(TRIFOLD_FORWARD, {b}, {y.data()});
+    run(TRIFOLD_BACKWARD, {y.data()}, {x.data()});
+    CHECK(in.residual(x) < small<Real>);
+    run(TRIFOLD_SOLVE, {b}, {x.data()});
+    CHECK(in.residual(x) < small<Real>);
+    run(TRIFOLD_INVERSE, {}, {diagonal.data(), coupling.data()});
     check_copies<trifold_outcome>(trifold_outcomes, solver, factored);
     check_copies<double>(trifold_log_determinant, solver, factored);
     if (columns <= spec.rhs) check_copies<double>(trifold_quadratic, solver, members * columns);

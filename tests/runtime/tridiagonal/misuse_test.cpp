@@ -1,25 +1,13 @@
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <thread>
 #include <trifold/trifold.hpp>
 
 #include "tests/runtime/tridiagonal/fixture.hpp"
+#include "tests/support/guarded.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
-
-namespace {
-
-struct Free {
-    void operator()(void* memory) const { std::free(memory); }
-};
-
-std::unique_ptr<char, Free> aligned(std::int64_t bytes) {
-    return std::unique_ptr<char, Free>(static_cast<char*>(std::aligned_alloc(256, static_cast<std::size_t>(bytes + 511) / 256 * 256)));
-}
-
-}  // namespace
 
 TEST_CASE("calls in the wrong order say what to call first") {
     Problem<double> problem({.block = 3, .horizon = 4, .operations = all_operations()}, 1, 1);
@@ -130,14 +118,14 @@ TEST_CASE("overlaps: only X may be B itself") {
     auto& [d, e, b] = problem.input;
     const Plan plan(problem.spec, Device::cpu());
     const auto bytes = Solver::workspace_bytes(plan);
-    const auto workspace = aligned(bytes);
-    Solver solver(plan, workspace.get(), bytes);
+    Guarded<char> workspace(bytes);
+    Solver solver(plan, workspace.data(), bytes);
     std::vector<double> buffer(b.size() + 1);
     CHECK_THROWS_WITH_AS(solver.factor_solve(d.data(), e.data(), buffer.data(), buffer.data() + 1),
                          doctest::Contains("X (96 bytes) overlaps B"), SpecError);
     CHECK_THROWS_AS(solver.factor_solve(d.data(), e.data(), b.data(), d.data() + 12), SpecError);
     CHECK_THROWS_AS(solver.factor_solve(d.data(), e.data(), b.data(), e.data()), SpecError);
-    CHECK_THROWS_WITH_AS(solver.factor_solve(d.data(), e.data(), b.data(), reinterpret_cast<double*>(workspace.get())),
+    CHECK_THROWS_WITH_AS(solver.factor_solve(d.data(), e.data(), b.data(), reinterpret_cast<double*>(workspace.data())),
                          doctest::Contains("workspace"), SpecError);
     solver.factor(d.data(), e.data());
     std::vector<double> inverse(63);
@@ -173,15 +161,14 @@ TEST_CASE("a workspace of the caller's is used, and checked") {
     const auto& [d, e, b] = problem.input;
     const Plan plan(problem.spec, Device::cpu(), tuning("twisted:2", 2));
     const auto bytes = Solver::workspace_bytes(plan);
-    const auto memory = aligned(bytes);
-    std::fill_n(memory.get() + bytes, 256, '\x5a');
+    Guarded<char> memory(bytes);
     CHECK_THROWS_AS(Solver(plan, nullptr, bytes), SpecError);
-    CHECK_THROWS_WITH_AS(Solver(plan, memory.get(), bytes - 1), doctest::Contains("this Plan needs"), SpecError);
-    CHECK_THROWS_WITH_AS(Solver(plan, memory.get() + 8, bytes), doctest::Contains("aligned"), SpecError);
-    Solver solver(plan, memory.get(), bytes);
+    CHECK_THROWS_WITH_AS(Solver(plan, memory.data(), bytes - 1), doctest::Contains("this Plan needs"), SpecError);
+    CHECK_THROWS_WITH_AS(Solver(plan, memory.data() + 8, bytes), doctest::Contains("aligned"), SpecError);
+    Solver solver(plan, memory.data(), bytes);
     solver.factor_solve<double>(d, e, b, problem.x);
     CHECK(problem.residual() < 1e-14);
-    CHECK(std::all_of(memory.get() + bytes, memory.get() + bytes + 256, [](char c) { return c == '\x5a'; }));
+    CHECK(memory.intact());
 }
 
 TEST_CASE("a workspace beyond the machine's memory is a DeviceError with the size") {

@@ -11,10 +11,7 @@ const std::string sizes = "export --block 3 --horizon 4 --operations factor_solv
 
 void check(const Scratch& scratch, const std::string& arguments, const std::string& message, int status = 2,
            const std::string& environment = "") {
-    const auto ran = run_trifold(scratch.path, "export " + arguments, environment);
-    INFO(arguments, "\n", ran.err);
-    CHECK(ran.status == status);
-    CHECK(ran.err.find(message) != std::string::npos);
+    check_says(scratch.path, "export " + arguments, status, message, environment);
 }
 
 }  // namespace
