@@ -30,7 +30,7 @@ nlohmann::json identity(const SparseSpec& spec, const Target& target, const Spar
             {"restart", spec.restart},
             {"rhs", spec.rhs},
             {"batch", spec.batch},
-            {"most_iterations", spec.most_iterations},
+            {"maxiter", spec.maxiter},
             {"asked", operations},
             {"target", to_string(target)},
             {"workers", tuning.workers},

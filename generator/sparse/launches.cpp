@@ -59,7 +59,7 @@ class Launches {
         // Some turns are no iterations: the last, one after a first guess that is dropped, and one of an x that is restored. A turn of
         // conjugate gradients also ends where it sees that the true residual is wanted, and the next one is an iteration.
         constexpr std::int64_t others = 3;
-        repeat_.most = (spec_.method == SparseMethod::cg ? 2 : 1) * spec_.most_iterations + others;
+        repeat_.most = (spec_.method == SparseMethod::cg ? 2 : 1) * spec_.maxiter + others;
         add(Kernel::deliver, "solution");
         return list_;
     }

@@ -62,7 +62,7 @@ Layout layout_of(const SparseSpec& spec, const Arrangement& a, Stored stored, co
     if (solves(spec)) {
         l.sums = places.add("sums", checked_multiply(systems, l.parts, "sums"), trifold_sparse_sums * wide);
         l.states = places.add("states", systems, sizeof(trifold_sparse_state));
-        l.history_length = std::min(spec.most_iterations, max_sparse_history) + 1;
+        l.history_length = std::min(spec.maxiter, max_sparse_history) + 1;
         l.history = places.add("history", checked_multiply(systems, l.history_length, "history"), wide);
         l.flag = places.add("flag", 2, wide);
         constexpr std::int64_t line = 128;  // counters of members are apart

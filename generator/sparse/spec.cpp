@@ -18,7 +18,7 @@ constexpr Field fields[] = {
     field<&SparseSpec::restart>("restart", "of gmres: vectors between two restarts", 1, max_sparse_restart),
     field<&SparseSpec::rhs>("rhs", "right-hand sides solved at once", 1, max_sparse_rhs),
     field<&SparseSpec::batch>("batch", "sets of values at once", 1, max_batch),
-    field<&SparseSpec::most_iterations>("most_iterations", "of a solution", 1, max_history),
+    field<&SparseSpec::maxiter>("maxiter", "of a solution", 1, max_history),
     field<&SparseSpec::operations>("operations", "calls to come"),
 };
 
@@ -96,6 +96,11 @@ Problem parse_sparse_json(const nlohmann::json& given) {
     auto& [spec, sizes] = problem;
     auto tree = given;
     if (tree.is_object()) {
+        // Captures of before 0.3 have this name.
+        if (const auto old = tree.find("most_iterations"); old != tree.end()) {
+            tree["maxiter"] = *old;
+            tree.erase("most_iterations");
+        }
         sizes.rows = taken(tree, "rows", sizes.rows);
         sizes.entries = taken(tree, "entries", sizes.entries);
         const auto mesh = taken(tree, "mesh", std::string());

@@ -16,11 +16,11 @@ typedef struct {
     trifold_int first_column; /* the first of this call, and how many: at most those of the Spec */
     trifold_int used_columns;
     trifold_int members;
-    trifold_int guesses;         /* 1: x holds a first guess */
-    trifold_int most_iterations; /* of a solution */
-    trifold_int renew;           /* iterations after which the true residual is computed; 0: only where the iteration seems to have ended */
-    double relative, absolute;   /* tolerances of a solution, as trifold::SparseOptions has them */
-    double shift;                /* of a factorization: added to the diagonal, times its largest entry in the block */
+    trifold_int guesses; /* 1: x holds a first guess */
+    trifold_int maxiter; /* of a solution */
+    trifold_int renew;   /* iterations after which the true residual is computed; 0: only where the iteration seems to have ended */
+    double rtol, atol;   /* tolerances of a solution, as trifold::SparseOptions has them */
+    double shift;        /* of a factorization: added to the diagonal, times its largest entry in the block */
     void* workspace;
 } trifold_sparse_args;
 

@@ -41,10 +41,10 @@ struct SparseSpec {
     Precision precision = Precision::f64;  ///< mixed: factors in f32, all else in f64
     SparsePreconditioner preconditioner = SparsePreconditioner::ildu0;
     SparseMethod method = SparseMethod::bicgstab;
-    std::int64_t restart = 30;             ///< gmres: vectors between two restarts, at most 32
-    std::int64_t rhs = 1;                  ///< right-hand sides solved at once, at most 8; more go in panels of that many
-    std::int64_t batch = 1;                ///< capacity: fewer sets of values may be active at a call
-    std::int64_t most_iterations = 10000;  ///< a call may ask for fewer; the history has the first 10 000 at most
+    std::int64_t restart = 30;     ///< gmres: vectors between two restarts, at most 32
+    std::int64_t rhs = 1;          ///< right-hand sides solved at once, at most 8; more go in panels of that many
+    std::int64_t batch = 1;        ///< capacity: fewer sets of values may be active at a call
+    std::int64_t maxiter = 10000;  ///< a call may ask for fewer; the history has the first 10 000 at most
     SparseOperations operations = all_sparse_operations();
     bool operator==(const SparseSpec&) const = default;
 };

@@ -30,7 +30,7 @@ SparseSpec sparse_spec_of(const trifold_sparse_spec& given_spec) {
     spec.restart = s.restart;
     spec.rhs = s.rhs;
     spec.batch = s.batch;
-    spec.most_iterations = s.most_iterations;
+    spec.maxiter = s.maxiter;
     spec.operations = operations_of(s.operations, all_sparse_operations(), "TRIFOLD_SPARSE_SOLVE");
     return spec;
 }
@@ -67,9 +67,9 @@ SparseOptions sparse_options_of(const trifold_call& call) {
     const auto& o = initialized(static_cast<const trifold_sparse_options*>(call.options), "trifold_sparse_options");
     return {.columns = o.columns,
             .members = o.members,
-            .relative = o.relative == TRIFOLD_SPARSE_USUAL_TOLERANCE ? std::optional<double>() : o.relative,
-            .absolute = o.absolute,
-            .most_iterations = o.most_iterations,
+            .rtol = o.rtol == TRIFOLD_SPARSE_USUAL_TOLERANCE ? std::optional<double>() : o.rtol,
+            .atol = o.atol,
+            .maxiter = o.maxiter,
             .renew = o.renew,
             .guess = o.guess != 0,
             .shift = o.shift};
@@ -120,16 +120,8 @@ extern "C" {
 void trifold_sparse_spec_init(trifold_sparse_spec* spec, std::int64_t block) {
     const SparseSpec standard;
     if (spec == nullptr) return;
-    *spec = {sizeof *spec,
-             block,
-             standard.rhs,
-             standard.batch,
-             standard.restart,
-             standard.most_iterations,
-             TRIFOLD_F64,
-             TRIFOLD_SPARSE_ILDU0,
-             TRIFOLD_SPARSE_BICGSTAB,
-             TRIFOLD_SPARSE_ALL};
+    *spec = {sizeof *spec,     block,       standard.rhs,         standard.batch,          standard.restart,
+             standard.maxiter, TRIFOLD_F64, TRIFOLD_SPARSE_ILDU0, TRIFOLD_SPARSE_BICGSTAB, TRIFOLD_SPARSE_ALL};
 }
 void trifold_sparse_pattern_init(trifold_sparse_pattern* pattern, std::int64_t rows, const std::int64_t* starts,
                                  const std::int32_t* columns) {
@@ -146,7 +138,7 @@ void trifold_sparse_tuning_init(trifold_sparse_tuning* tuning) {
 }
 void trifold_sparse_options_init(trifold_sparse_options* options) {
     const SparseOptions o;
-    if (options != nullptr) *options = {sizeof *options, 0, 0, TRIFOLD_SPARSE_USUAL_TOLERANCE, o.absolute, 0, 0, 0, o.shift};
+    if (options != nullptr) *options = {sizeof *options, 0, 0, TRIFOLD_SPARSE_USUAL_TOLERANCE, o.atol, 0, 0, 0, o.shift};
 }
 
 trifold_code trifold_sparse_plan_create(const trifold_sparse_spec* spec, const trifold_sparse_pattern* pattern, const char* device,

@@ -37,10 +37,10 @@ SparseOptions SparseSolver::Impl::resolve(const SparseOptions& options, const ch
     auto resolved = options;
     resolve_count(resolved.columns, spec.rhs, std::int64_t{1} << 32, "columns");
     resolve_count(resolved.members, spec.batch, spec.batch, "members");
-    resolve_count(resolved.most_iterations, spec.most_iterations, spec.most_iterations, "most_iterations");
-    resolved.relative = options.relative.value_or(usual_sparse_tolerance(spec.precision));
-    check_number(*resolved.relative, "relative");
-    check_number(resolved.absolute, "absolute");
+    resolve_count(resolved.maxiter, spec.maxiter, spec.maxiter, "maxiter");
+    resolved.rtol = options.rtol.value_or(usual_sparse_tolerance(spec.precision));
+    check_number(*resolved.rtol, "rtol");
+    check_number(resolved.atol, "atol");
     check_number(resolved.shift, "shift");
     if (resolved.renew < 0) throw SpecError(fmt::format("renew = {}; give a number of iterations, or 0", resolved.renew));
     if (std::string_view(operation) != "update" && resolved.members > updated)
@@ -74,10 +74,10 @@ trifold_sparse_args SparseSolver::Impl::args_of(const SparseOptions& options, st
     args.used_columns = std::min(plan.spec().rhs, options.columns - first);
     args.members = options.members;
     args.guesses = options.guess ? 1 : 0;
-    args.most_iterations = options.most_iterations;
+    args.maxiter = options.maxiter;
     args.renew = options.renew;
-    args.relative = *options.relative;
-    args.absolute = options.absolute;
+    args.rtol = *options.rtol;
+    args.atol = options.atol;
     args.shift = options.shift;
     args.workspace = session.workspace();
     return args;
@@ -193,7 +193,7 @@ std::vector<double> SparseSolver::Impl::history(std::int64_t member, std::int64_
     if (member < 0 || member >= last_.members || column < first || column >= last_.columns)
         throw SpecError(fmt::format("no history of member {}, column {}; the last panel has columns {} to {} of {} members", member, column,
                                     first, last_.columns - 1, last_.members));
-    const auto length = std::min(spec.most_iterations, max_sparse_history) + 1, system = member * spec.rhs + column - first;
+    const auto length = std::min(spec.maxiter, max_sparse_history) + 1, system = member * spec.rhs + column - first;
     const auto iterations = outcomes_[static_cast<std::size_t>(member * last_.columns + column)].iterations;
     const auto all = call.read<double>("history", (system + 1) * length);
     const auto begin = all.begin() + system * length;

@@ -74,16 +74,16 @@ double usual_sparse_tolerance(Precision precision);
 struct SparseOptions {
     std::int64_t columns = 0;  ///< right-hand sides in B and X; 0: the Spec's rhs. More go in panels of that many.
     std::int64_t members = 0;  ///< sets of values of this call; 0: the Spec's batch
-    /// Tolerances, in the Euclidean norm: a solution has converged where |b - A x| is at most `relative` |b|, both as it stands and with
-    /// rows scaled by powers of two to equal size, so that none of them hides another; or where |b - A x| is at most `absolute`. Scales end
+    /// Tolerances, in the Euclidean norm: a solution has converged where |b - A x| is at most `rtol` |b|, both as it stands and with
+    /// rows scaled by powers of two to equal size, so that none of them hides another; or where |b - A x| is at most `atol`. Scales end
     /// at 2^1020, and at 2^480 for cg and A', so subnormal rows, and there rows 2^480 below the largest, count less. x is what is handed
-    /// over, and b - A x is computed in about twice its digits. Nothing for `relative`: 1e-8, or 1e-5 in f32. Rounding keeps residuals
+    /// over, and b - A x is computed in about twice its digits. Nothing for `rtol`: 1e-8, or 1e-5 in f32. Rounding keeps residuals
     /// above about 2^-53 |A| |x|, in f32 2^-24 |A| |x|: where a tolerance is below that, a solution ends as stagnated.
-    std::optional<double> relative;
-    double absolute = 0;
-    std::int64_t most_iterations = 0;  ///< 0: the Spec's
-    std::int64_t renew = 0;            ///< iterations after which the true residual is computed; 0: only where the end seems reached
-    bool guess = false;                ///< X holds a first guess
+    std::optional<double> rtol;
+    double atol = 0;
+    std::int64_t maxiter = 0;  ///< 0: the Spec's
+    std::int64_t renew = 0;    ///< iterations after which the true residual is computed; 0: only where the end seems reached
+    bool guess = false;        ///< X holds a first guess
     /// Update adds so much, times a block's largest entry, to the diagonals of blocks before they are inverted.
     double shift = 0;
 };

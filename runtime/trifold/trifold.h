@@ -473,7 +473,7 @@ enum {
 typedef struct {
     size_t size;
     int64_t block, rhs, batch;
-    int64_t restart, most_iterations;
+    int64_t restart, maxiter;
     trifold_precision precision; /* TRIFOLD_MIXED: factors in f32, all else in f64 */
     trifold_sparse_preconditioner preconditioner;
     trifold_sparse_method method;
@@ -517,13 +517,13 @@ typedef struct {
 } trifold_sparse_tuning;
 void trifold_sparse_tuning_init(trifold_sparse_tuning* tuning);
 
-/* Counterpart of trifold::SparseOptions. `relative` is TRIFOLD_SPARSE_USUAL_TOLERANCE at first: 1e-8, or 1e-5 in single precision. */
+/* Counterpart of trifold::SparseOptions. `rtol` is TRIFOLD_SPARSE_USUAL_TOLERANCE at first: 1e-8, or 1e-5 in single precision. */
 #define TRIFOLD_SPARSE_USUAL_TOLERANCE (-1.0)
 typedef struct {
     size_t size;
     int64_t columns, members; /* 0: the Spec's rhs and batch */
-    double relative, absolute;
-    int64_t most_iterations, renew;
+    double rtol, atol;
+    int64_t maxiter, renew;
     int guess; /* not 0: X holds a first guess */
     double shift;
 } trifold_sparse_options;

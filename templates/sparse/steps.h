@@ -142,8 +142,8 @@ STEP double excess(double norm, double most) { return norm <= most ? 1 : norm / 
 STEP double larger_of(double a, double b) { return a > b ? a : b; }
 /* That of a residual: by rows of equal size and as it stands, or as it stands by the absolute tolerance alone. */
 STEP double excess_of(const trifold_sparse_state* s, const trifold_sparse_args* args) {
-    const double relative = larger_of(excess(s->norm, args->relative * s->measure), excess(s->plain, args->relative * s->plain_b));
-    const double absolute = excess(s->plain, times_power(args->absolute, s->plain_scale));
+    const double relative = larger_of(excess(s->norm, args->rtol * s->measure), excess(s->plain, args->rtol * s->plain_b));
+    const double absolute = excess(s->plain, times_power(args->atol, s->plain_scale));
     return absolute < relative ? absolute : relative;
 }
 
@@ -157,7 +157,7 @@ STEP trifold_int failure_of(trifold_sparse_state* s, const trifold_sparse_args* 
         end = s->ending;
     else if (!is_finite_number(s->norm))
         end = trifold_sparse_not_a_number;
-    else if (s->iterations >= args->most_iterations)
+    else if (s->iterations >= args->maxiter)
         end = trifold_sparse_limit;
     else if (stalled)
         end = s->reason == renews_breakdown && s->norm > rounding * s->measure ? trifold_sparse_breakdown : trifold_sparse_stagnated;
@@ -231,7 +231,7 @@ STEP void close_iteration(trifold_sparse_state* s, double norm, const trifold_sp
     note_norm(s, history, launch, norm);
     if (METHOD == METHOD_BICGSTAB && s->pending) keep_best(s);
     if (s->renews) return;
-    if (norm <= s->target || s->iterations >= args->most_iterations)
+    if (norm <= s->target || s->iterations >= args->maxiter)
         renew_for(s, renews_claim);
     else if (args->renew > 0 && s->since >= args->renew)
         renew_for(s, renews_look);

@@ -36,7 +36,7 @@ void check_sparse(const Device& device, const BlockMatrix& a, SparseSpec spec, c
         processor.run(operation, {b, y}, {}, {});
         CHECK(distance(x, y) <= bound);
     }
-    const SparseOptions options{.relative = 1e-9};
+    const SparseOptions options{.rtol = 1e-9};
     gpu.solve(b, x, options);
     gpu.check();
     CHECK((as_vector(b) - a.eigen() * as_vector(x)).norm() <= 1.01e-9 * as_vector(b).norm());
@@ -89,7 +89,7 @@ TEST_CASE("sparse systems on a GPU: batches, right-hand sides, and ends other th
     solver.update(values);
     const auto b = random_vector(2 * a.size() * 5, 6);
     std::vector<double> x(b.size());
-    solver.solve(b, x, {.columns = 5, .relative = 1e-10});
+    solver.solve(b, x, {.columns = 5, .rtol = 1e-10});
     solver.check();
     const auto matrix = a.eigen();
     for (std::int64_t member = 0; member < 2; ++member)
@@ -101,7 +101,7 @@ TEST_CASE("sparse systems on a GPU: batches, right-hand sides, and ends other th
             }
             CHECK((right - (member == 0 ? 1 : 1.25) * (matrix * one)).norm() <= 1.01e-10 * right.norm());
         }
-    solver.solve(b, x, {.columns = 5, .relative = 1e-10, .most_iterations = 2});
+    solver.solve(b, x, {.columns = 5, .rtol = 1e-10, .maxiter = 2});
     CHECK(solver.outcomes().front().end == SparseEnd::limit);
     values[4] = std::nan("");
     solver.update(values);

@@ -81,7 +81,7 @@ class OurSparse {
     }
     void call(SparseOperation operation) {
         const std::array two{b_.any(), x_.any()};
-        solver_.run(operation, two, stream_, {.relative = one_.rtol});
+        solver_.run(operation, two, stream_, {.rtol = one_.rtol});
     }
     double square() const { return static_cast<double>(one_.spec.block * one_.spec.block); }
     double real() const { return static_cast<double>(element_bytes(one_.spec.precision)); }

@@ -294,7 +294,7 @@ Action add_bench_of_rank(CLI::App& app, const bool& json, Families families, con
         ->capture_default_str();
     app.add_option("--seconds", options->seconds, "Spent on one operation, at least 5 runs (0.2; latency: 10 for each rate)")
         ->check(positive_number());
-    app.add_option("--tolerance", options->tolerance, "Largest relative residual (1e-14 for f64 and mixed, 1e-6 for f32)")
+    app.add_option("--rtol,--tolerance", options->tolerance, "Largest relative residual (1e-14 for f64 and mixed, 1e-6 for f32)")
         ->check(non_negative_number());
     app.add_option("--seed", options->seed, "Of the random data; by default new data each time");
     app.add_flag("--quick", options->quick, "A 64th of the suite's N, or of a batch's systems, and short runs");

@@ -65,7 +65,7 @@ void add_solve_options(CLI::App& app, SolveOptions& options, const std::string& 
     app.add_option("--ranks", options.ranks, "Threads that share one long chain or one sparse system, as processes would")
         ->check(positive_number())
         ->capture_default_str();
-    app.add_option("--tolerance", options.tolerance, "Largest relative residual (1e-14 for f64 and mixed, 1e-6 for f32)")
+    app.add_option("--rtol,--tolerance", options.tolerance, "Largest relative residual (1e-14 for f64 and mixed, 1e-6 for f32)")
         ->check(non_negative_number());
     app.add_flag("--accept-nearly-singular", options.accept_nearly_singular,
                  "Take x of systems that are singular to the precision, though it may have no right digit");

@@ -338,18 +338,18 @@ void bind_sparse(nb::module_& module) {
             "__init__",
             [](BoundSparse* self, nb::handle starts, nb::handle columns, nb::handle parts, nb::handle device, std::int64_t block,
                const std::string& dtype, const std::string& preconditioner, const std::string& method, const std::string& partition,
-               const std::string& variant, std::int64_t restart, std::int64_t rhs, std::int64_t most_iterations, std::int64_t subdomain,
+               const std::string& variant, std::int64_t restart, std::int64_t rhs, std::int64_t maxiter, std::int64_t subdomain,
                int workers, BoundTransport* transport) {
-                new (self) BoundSparse(
-                    starts, columns, parts, device,
-                    {block, dtype, preconditioner, method, partition, variant, restart, rhs, most_iterations, subdomain, workers},
-                    transport == nullptr ? nullptr : transport->take());
+                new (self)
+                    BoundSparse(starts, columns, parts, device,
+                                {block, dtype, preconditioner, method, partition, variant, restart, rhs, maxiter, subdomain, workers},
+                                transport == nullptr ? nullptr : transport->take());
             },
             "starts"_a, "columns"_a, "parts"_a.none(), "device"_a.none(), nb::kw_only(), "block"_a, "dtype"_a, "preconditioner"_a,
-            "method"_a, "partition"_a, "variant"_a, "restart"_a, "rhs"_a, "most_iterations"_a, "subdomain"_a, "workers"_a,
+            "method"_a, "partition"_a, "variant"_a, "restart"_a, "rhs"_a, "maxiter"_a, "subdomain"_a, "workers"_a,
             "transport"_a.none() = nb::none(),
             nb::sig("def __init__(self, starts: Any, columns: Any, parts: Any, device: Any, *, block: int, dtype: str, "
-                    "preconditioner: str, method: str, partition: str, variant: str, restart: int, rhs: int, most_iterations: int, "
+                    "preconditioner: str, method: str, partition: str, variant: str, restart: int, rhs: int, maxiter: int, "
                     "subdomain: int, workers: int, transport: Transport | None = None) -> None"),
             guarded)
         .def_prop_ro("usual_tolerance", &BoundSparse::usual_tolerance)
@@ -357,16 +357,16 @@ void bind_sparse(nb::module_& module) {
         .def("run", &BoundSparse::run, "operation"_a, "b"_a, "x"_a, "columns"_a,
              nb::sig("def run(self, operation: str, b: Any, x: Any, columns: int) -> None"), guarded)
         .def("solve", &BoundSparse::solve, "b"_a, "x"_a, "columns"_a, nb::kw_only(), "transposed"_a, "guess"_a, "rtol"_a, "atol"_a,
-             "most_iterations"_a, "check"_a = false,
+             "maxiter"_a, "check"_a = false,
              nb::sig("def solve(self, b: Any, x: Any, columns: int, *, transposed: bool, guess: bool, rtol: float, atol: "
-                     "float, most_iterations: int, check: bool = False) -> list[tuple[str, int, float, float, list[float]]]"),
+                     "float, maxiter: int, check: bool = False) -> list[tuple[str, int, float, float, list[float]]]"),
              "Returns for each right-hand side how it ended, iterations, |b - A x|, |b|, and the history of the last panel's.", guarded)
         .def("gradient", &BoundSparse::gradient, "x"_a, "by_b"_a, "by_values"_a, "columns"_a,
              nb::sig("def gradient(self, x: Any, by_b: Any, by_values: Any, columns: int) -> None"), guarded)
-        .def("solve_with", &BoundSparse::solve_with, "values"_a, "b"_a, "x"_a, "columns"_a, "transposed"_a, "rtol"_a, "atol"_a,
-             "most_iterations"_a, "shift"_a,
+        .def("solve_with", &BoundSparse::solve_with, "values"_a, "b"_a, "x"_a, "columns"_a, "transposed"_a, "rtol"_a, "atol"_a, "maxiter"_a,
+             "shift"_a,
              nb::sig("def solve_with(self, values: Any, b: Any, x: Any, columns: int, transposed: bool, rtol: float, atol: float, "
-                     "most_iterations: int, shift: float) -> None"),
+                     "maxiter: int, shift: float) -> None"),
              "Solves with these values of A, for arrays of the processor. Results that fail are NaN.", guarded)
         .def("summary", &BoundSparse::summary, nb::sig("def summary(self) -> dict[str, Any]"))
         .def_prop_ro("number", &BoundSparse::number, nb::sig("def number(self) -> int"), "Number by which XLA calls it.")

@@ -370,7 +370,7 @@ XLA_FFI_DEFINE_HANDLER(
 // Sparse systems: one call, with a Solver of Python that the problem names by its number.
 
 /// Entries of its attribute `problem`, in this order. trifold/jax/sparse.py writes it. Those that end with _bits are a double's.
-enum SparseField : std::size_t { s_number, s_transposed, s_most_iterations, s_rtol_bits, s_atol_bits, s_shift_bits, sparse_fields };
+enum SparseField : std::size_t { s_number, s_transposed, s_maxiter, s_rtol_bits, s_atol_bits, s_shift_bits, sparse_fields };
 
 void execute_sparse(Problem problem, const Buffers& buffers, int ordinal, Stream stream) {
     if (problem.size() != sparse_fields) throw SpecError("problem is not what trifold.jax gives");
@@ -392,9 +392,9 @@ void execute_sparse(Problem problem, const Buffers& buffers, int ordinal, Stream
     };
     const auto number = [&](SparseField field) { return std::bit_cast<double>(problem[field]); };
     const SparseOptions options{.columns = columns,
-                                .relative = number(s_rtol_bits),
-                                .absolute = number(s_atol_bits),
-                                .most_iterations = problem[s_most_iterations],
+                                .rtol = number(s_rtol_bits),
+                                .atol = number(s_atol_bits),
+                                .maxiter = problem[s_maxiter],
                                 .shift = number(s_shift_bits)};
     solver->solve(array(buffers.in(0), plan.pattern().values() * block * block, "A"), array(buffers.in(1), rows * columns, "b"),
                   array(buffers.result(0), rows * columns, "x"), problem[s_transposed] != 0, stream, options);

@@ -41,7 +41,7 @@ SparseSpec spec_of(const SparseSettings& s) {
             .method = parse_sparse_method(s.method),
             .restart = s.restart,
             .rhs = s.rhs,
-            .most_iterations = s.most_iterations};
+            .maxiter = s.maxiter};
 }
 
 SparsePartition partition_of(const SparseSettings& s, std::vector<std::int32_t> parts) {
@@ -231,10 +231,10 @@ void BoundSparse::run(const std::string& operation, nb::handle b, nb::handle x, 
 }
 
 nb::list BoundSparse::solve(nb::handle b, nb::handle x, std::int64_t columns, bool transposed, bool guess, double rtol, double atol,
-                            std::int64_t most_iterations, bool check) {
+                            std::int64_t maxiter, bool check) {
     const Array of_b(b, "b"), of_x(x, "x", true);
     const auto stream = stream_of({&of_b, &of_x});
-    const SparseOptions options{.columns = columns, .relative = rtol, .absolute = atol, .most_iterations = most_iterations, .guess = guess};
+    const SparseOptions options{.columns = columns, .rtol = rtol, .atol = atol, .maxiter = maxiter, .guess = guess};
     const auto operation = transposed ? SparseOperation::solve_transposed : SparseOperation::solve;
     std::vector<SparseOutcome> outcomes;
     std::vector<std::vector<double>> histories(static_cast<std::size_t>(columns));
@@ -260,10 +260,10 @@ void BoundSparse::gradient(nb::handle x, nb::handle by_b, nb::handle by_values, 
 }
 
 void BoundSparse::solve_with(nb::handle values, nb::handle b, nb::handle x, std::int64_t columns, bool transposed, double rtol, double atol,
-                             std::int64_t most_iterations, double shift) {
+                             std::int64_t maxiter, double shift) {
     const Array of_values(values, "the values of A"), of_b(b, "b"), of_x(x, "x", true);
     static_cast<void>(stream_of({&of_values, &of_b, &of_x}));
-    const SparseOptions options{.columns = columns, .relative = rtol, .absolute = atol, .most_iterations = most_iterations, .shift = shift};
+    const SparseOptions options{.columns = columns, .rtol = rtol, .atol = atol, .maxiter = maxiter, .shift = shift};
     const GilRelease unlocked;
     solver_->solve(any(of_values), any(of_b), any(of_x), transposed, {}, options);
 }

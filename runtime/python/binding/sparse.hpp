@@ -15,7 +15,7 @@ namespace trifold::python {
 struct SparseSettings {
     std::int64_t block = 1;
     std::string dtype = "float64", preconditioner = "ildu0", method = "bicgstab", partition = "automatic", variant = "auto";
-    std::int64_t restart = 30, rhs = 1, most_iterations = 10000, subdomain = 0;
+    std::int64_t restart = 30, rhs = 1, maxiter = 10000, subdomain = 0;
     int workers = 1;
 };
 
@@ -69,11 +69,11 @@ class BoundSparse {
     void run(const std::string& operation, nb::handle b, nb::handle x, std::int64_t columns);
     /// For each right-hand side (end, iterations, |b - A x|, |b|, history). `check`: throws SparseFailed unless all have converged.
     nb::list solve(nb::handle b, nb::handle x, std::int64_t columns, bool transposed, bool guess, double rtol, double atol,
-                   std::int64_t most_iterations, bool check);
+                   std::int64_t maxiter, bool check);
     void gradient(nb::handle x, nb::handle by_b, nb::handle by_values, std::int64_t columns);
     /// Solves as SharedSparse::solve does, for arrays of the host.
     void solve_with(nb::handle values, nb::handle b, nb::handle x, std::int64_t columns, bool transposed, double rtol, double atol,
-                    std::int64_t most_iterations, double shift);
+                    std::int64_t maxiter, double shift);
     nb::dict summary() const;
     double usual_tolerance() const;
     std::string device() const;                      ///< "cpu" or "cuda:0"

@@ -339,7 +339,7 @@ class SparseSystem:
         variant: str,
         restart: int,
         rhs: int,
-        most_iterations: int,
+        maxiter: int,
         subdomain: int,
         workers: int,
         transport: Transport | None = None,
@@ -357,7 +357,7 @@ class SparseSystem:
         guess: bool,
         rtol: float,
         atol: float,
-        most_iterations: int,
+        maxiter: int,
         check: bool = False,
     ) -> list[tuple[str, int, float, float, list[float]]]:
         """
@@ -366,7 +366,7 @@ class SparseSystem:
 
     def gradient(self, x: Any, by_b: Any, by_values: Any, columns: int) -> None: ...
     def solve_with(
-        self, values: Any, b: Any, x: Any, columns: int, transposed: bool, rtol: float, atol: float, most_iterations: int, shift: float
+        self, values: Any, b: Any, x: Any, columns: int, transposed: bool, rtol: float, atol: float, maxiter: int, shift: float
     ) -> None:
         """
         Solves with these values of A, for arrays of the processor. Results that fail are NaN.

@@ -215,7 +215,7 @@ class Solver:
             block=self.block,
             dtype=precision,
             partition=partition if words else "given",
-            most_iterations=self.maxiter,
+            maxiter=self.maxiter,
         )
         return rows, settings
 
@@ -348,7 +348,7 @@ class Solver:
         if most > self.maxiter:
             raise SpecError(f"maxiter = {most}, and this Solver was made for at most {self.maxiter}; make it with maxiter={most}")
         rtol = self.core.usual_tolerance if rtol is None else _tolerance(rtol, "rtol")
-        return {"rtol": rtol, "atol": _tolerance(atol, "atol"), "most_iterations": most}
+        return {"rtol": rtol, "atol": _tolerance(atol, "atol"), "maxiter": most}
 
     def apply(self, b: Any) -> Any:
         """M^-1 b, with the preconditioner M. b: (n,), or (n, m) for m vectors. Raises SpecError on arrays that do not fit."""

@@ -32,7 +32,7 @@ template <class Real>
 void check(const Case& given) {
     auto spec = given.spec;
     if (sizeof(Real) == 4) spec.precision = Precision::f32;
-    spec.most_iterations = 60;
+    spec.maxiter = 60;
     const auto label = fmt::format("block {} {} {} {} {}", spec.block, to_string(spec.precision), to_string(spec.preconditioner),
                                    to_string(spec.method), to_string(given.target));
     CAPTURE(label);
@@ -45,8 +45,8 @@ void check(const Case& given) {
     trifold_sparse_args args{};
     args.columns = args.used_columns = spec.rhs;
     args.members = 1;
-    args.most_iterations = spec.most_iterations;
-    args.relative = sizeof(Real) == 4 ? 1e-5 : 1e-10;
+    args.maxiter = spec.maxiter;
+    args.rtol = sizeof(Real) == 4 ? 1e-5 : 1e-10;
     auto update = args;
     update.values = values.data();
     gpu.run("update", update, given.running);
@@ -98,7 +98,7 @@ void check(const Case& given) {
             const Eigen::VectorXd residual =
                 as_vector(column(b, c)) - (transposed ? Eigen::VectorXd(sparse.transpose() * as_vector(column(x, c)))
                                                       : Eigen::VectorXd(sparse * as_vector(column(x, c))));
-            CHECK(residual.norm() <= 1.05 * args.relative * as_vector(column(b, c)).norm());
+            CHECK(residual.norm() <= 1.05 * args.rtol * as_vector(column(b, c)).norm());
         }
     }
     const auto &x = solutions[0], &lam = solutions[1];
@@ -132,7 +132,7 @@ struct Solution {
 Solution solution_of(const Case& given, const std::string& variant, std::int64_t members, bool transposed, std::int64_t most,
                      std::int64_t renew) {
     auto spec = given.spec;
-    spec.most_iterations = 60;
+    spec.maxiter = 60;
     const auto a = scattered(given.rows, 3, spec.block, 5, given.symmetric);
     std::vector<double> values;
     for (std::int64_t member = 0; member < members; ++member)
@@ -144,9 +144,9 @@ Solution solution_of(const Case& given, const std::string& variant, std::int64_t
     trifold_sparse_args args{};
     args.columns = args.used_columns = spec.rhs;
     args.members = members;
-    args.most_iterations = most;
+    args.maxiter = most;
     args.renew = renew;
-    args.relative = 1e-10;
+    args.rtol = 1e-10;
     auto update = args;
     update.values = values.data();
     gpu.run("update", update, given.running);

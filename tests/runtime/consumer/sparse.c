@@ -71,7 +71,7 @@ static int solutions(trifold_sparse_solver* solver) {
     EXPECT(status.zero_pivots == 0 && status.bad_row == -1 && status.largest > 5);
 
     trifold_sparse_options_init(&options);
-    options.relative = 1e-12;
+    options.rtol = 1e-12;
     EXPECT(trifold_sparse_solve_host_f64(solver, b, x, &options) == TRIFOLD_OK);
     EXPECT(trifold_sparse_check(solver) == TRIFOLD_OK);
     multiply(x, y, 0);
@@ -88,7 +88,7 @@ static int solutions(trifold_sparse_solver* solver) {
     for (e = 0; e < ENTRIES; ++e)
         for (k = 0; k < K * K; ++k) EXPECT(fabs(by_values[e * K * K + k] + by_b[e / 3 * K + k / K] * x[columns[e] * K + k % K]) < 1e-12);
 
-    options.most_iterations = 1;
+    options.maxiter = 1;
     EXPECT(trifold_sparse_solve_host_f64(solver, b, x, &options) == TRIFOLD_OK);
     EXPECT(trifold_sparse_check(solver) == TRIFOLD_SPARSE_FAILED && strstr(trifold_last_error(), "limit"));
     return 0;

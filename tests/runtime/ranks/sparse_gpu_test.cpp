@@ -55,7 +55,7 @@ void check_ranks(SparseSpec spec, const BlockMatrix& a, const SparsePartition& p
     INFO(to_string(spec.method), " ", to_string(spec.preconditioner), " ", spec.block);
     spec.operations = {SparseOperation::solve};
     spec.precision = AnyArray::precision_of<Real>;
-    spec.most_iterations = 200;
+    spec.maxiter = 200;
     const auto pattern = a.pattern();
     const SparseEmulation emulation(spec, pattern, partition);
     check_shared<Real>(a, options, [&](const std::shared_ptr<Transport>& transport) {
@@ -103,7 +103,7 @@ TEST_CASE("sparse on GPUs: ranks with other preconditioners, columns, guesses an
 
 TEST_CASE("sparse on GPUs: messages are on their way beside the slices that need none") {
     const auto a = random_on(SparsePattern(slab), 1, 3, 1.02);
-    const SparseSpec spec{.most_iterations = 200, .operations = {SparseOperation::solve}};
+    const SparseSpec spec{.maxiter = 200, .operations = {SparseOperation::solve}};
     const auto partition = boxes(slab, {20, 10, 2});
     const SparseEmulation emulation(spec, a.pattern(), partition);
     on_ranks(2, [&](const std::shared_ptr<Transport>& transport) {

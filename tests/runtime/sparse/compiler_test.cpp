@@ -37,7 +37,7 @@ void check_kind(const BlockMatrix& a, SparseSpec spec, const std::string& compil
     const auto check = [&](SparseOperation operation, const Eigen::VectorXd& expected, double bound) {
         CAPTURE(to_string(operation));
         std::vector<Real> x(b.size());
-        solver.run(operation, {b, x}, {}, {.relative = std::is_same_v<Real, float> ? 1e-5 : 1e-10});
+        solver.run(operation, {b, x}, {}, {.rtol = std::is_same_v<Real, float> ? 1e-5 : 1e-10});
         const std::vector<double> found(x.begin(), x.end());
         CHECK((as_vector(found) - expected).norm() <= bound * expected.norm());
     };

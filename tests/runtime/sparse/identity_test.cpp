@@ -181,7 +181,7 @@ TEST_CASE("sparse: the rows of a mesh in random order have the factors of that o
     solver.apply(b, x);
     const Eigen::VectorXd expected = DenseIldu(other, parts).matrix().partialPivLu().solve(as_vector(b));
     CHECK((as_vector(x) - expected).norm() <= 1e-13 * expected.norm());
-    solver.solve(b, x, {.relative = 1e-12});
+    solver.solve(b, x, {.rtol = 1e-12});
     solver.check();
     CHECK(residual_of(other, x, b) <= 1.01e-12);
     const auto reordered = permuted(other, place);
@@ -203,7 +203,7 @@ TEST_CASE("sparse: meshes with sides of one cell or a prime number of them, cut 
             solver.update(all);
             const auto b = random_vector(a.size(), 1);
             std::vector<double> x(b.size());
-            solver.solve(b, x, {.relative = 1e-10});
+            solver.solve(b, x, {.rtol = 1e-10});
             solver.check();
             CHECK(residual_of(a, x, b) <= 1.01e-10);
         }
@@ -223,7 +223,7 @@ void check_range(const SparseSpec& spec, const std::vector<std::pair<int, int>>&
         for (const auto value : a.values) values.push_back(std::ldexp(static_cast<Real>(value), of_a));
         for (const auto number : numbers) b.push_back(std::ldexp(static_cast<Real>(number), of_b));
         solver.update(values);
-        solver.solve(b, x, {.relative = relative});
+        solver.solve(b, x, {.rtol = relative});
         solver.check();
         history = solver.history();
         for (auto& norm : history) norm = std::ldexp(norm, -of_b);

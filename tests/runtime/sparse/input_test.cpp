@@ -68,7 +68,7 @@ TEST_CASE("sparse: a Spec, a partition and options that cannot be served") {
     CHECK_THROWS_WITH_AS(solver.apply(three, two), "X has 2 elements; 3 blocks with 1 each need 3", SpecError);
     CHECK_THROWS_WITH_AS(solver.multiply(three, three), "this SparsePlan was made without multiply; add it to the SparseSpec's operations",
                          SpecError);
-    CHECK_THROWS_AS(solver.apply(three, three, {.relative = -1}), SpecError);
+    CHECK_THROWS_AS(solver.apply(three, three, {.rtol = -1}), SpecError);
     CHECK_THROWS_AS(solver.outcomes(), SpecError);
     CHECK_THROWS_AS(parse_sparse_preconditioner("ilut"), SpecError);
     CHECK_THROWS_AS(parse_sparse_method("minres"), SpecError);
@@ -150,8 +150,8 @@ TEST_CASE("sparse: entries that are zero count as entries, and change no solutio
     one.multiply(b, x);
     other.multiply(b, y);
     CHECK(x == y);
-    one.solve(b, x, {.relative = 1e-13});
-    other.solve(b, y, {.relative = 1e-13});
+    one.solve(b, x, {.rtol = 1e-13});
+    other.solve(b, y, {.rtol = 1e-13});
     CHECK((as_vector(x) - as_vector(y)).norm() <= 1e-11 * as_vector(x).norm());
 }
 
@@ -168,11 +168,11 @@ TEST_CASE("sparse: what failed says how far it came, why it ended and what to tr
     const auto b = random_vector(a.size(), 1);
     std::vector<double> x(b.size());
     auto solver = updated({}, a, {.rows = 100});
-    solver.solve(b, x, {.most_iterations = 1});
+    solver.solve(b, x, {.maxiter = 1});
     CHECK(message(solver).find("limit: after 1 iterations |b - A x| = ") != std::string::npos);
     CHECK(message(solver).find("the most that were allowed; allow more, or take larger subdomains or a stronger preconditioner") !=
           std::string::npos);
-    solver.solve(b, x, {.relative = 1e-17});
+    solver.solve(b, x, {.rtol = 1e-17});
     CHECK(message(solver).find("stagnated: ") != std::string::npos);
     CHECK(message(solver).find("give a larger tolerance, or a stronger preconditioner such as ildu1") != std::string::npos);
     auto bad = b;

@@ -146,11 +146,11 @@ TEST_CASE("sparse: rows of a penalty do not hide the others, in A and in A'") {
             for (std::size_t row = 0; row < b.size(); row += 20) b[row] = penalty;
             // Between fixed values of 1 the solution of -x'' = 1e-2 is a parabola.
             auto solver = updated({.method = method}, a, {.by = SparsePartitioning::greedy, .rows = 15});
-            solver.solve(b, x, {.relative = 1e-10});
+            solver.solve(b, x, {.rtol = 1e-10});
             solver.check();
             CHECK(x[10] == doctest::Approx(1.5).epsilon(1e-6));
             CHECK(x[30] == doctest::Approx(1.5).epsilon(1e-6));
-            solver.solve_transposed(b, x, {.relative = 1e-10});
+            solver.solve_transposed(b, x, {.rtol = 1e-10});
             solver.check();
             CHECK(x[10] == doctest::Approx(1.5).epsilon(1e-6));
         }
@@ -208,12 +208,12 @@ int check_random_systems(int count, unsigned seed, Precision precision, double d
             std::ranges::all_of(b, [](Real v) { return std::abs(v) < std::numeric_limits<Real>::min(); }) ||
             std::ranges::any_of(values, [](Real v) { return v != 0 && std::abs(v) < std::numeric_limits<Real>::min(); }))
             continue;
-        SparseSolver solver(SparsePlan({.precision = precision, .preconditioner = preconditioner, .method = method, .most_iterations = 200},
+        SparseSolver solver(SparsePlan({.precision = precision, .preconditioner = preconditioner, .method = method, .maxiter = 200},
                                        system.a.pattern(), Device::cpu(), {.by = SparsePartitioning::greedy, .rows = 5}));
         solver.update(values);
         if (!solver.values().front().ok()) continue;
         auto x = as<Real>(random_vector(static_cast<std::int64_t>(b.size()), seed + static_cast<unsigned>(k)));
-        const SparseOptions options{.relative = tolerance, .guess = guesses};
+        const SparseOptions options{.rtol = tolerance, .guess = guesses};
         transposed ? solver.solve_transposed(b, x, options) : solver.solve(b, x, options);
         if (!solver.outcomes().front().ok()) continue;
         ++converged;
@@ -241,7 +241,7 @@ TEST_CASE("sparse: without a tolerance f32 is asked for what it can reach") {
     std::vector<float> b(36, 1), x(36);
     solver.solve(b, x);
     solver.check();
-    solver.solve(b, x, {.relative = 1e-12});
+    solver.solve(b, x, {.rtol = 1e-12});
     CHECK(solver.outcomes().front().end == SparseEnd::stagnated);
     CHECK_THROWS_WITH_AS(solver.check(), doctest::Contains("f64 in place of f32"), SparseFailed);
 }
@@ -252,7 +252,7 @@ TEST_CASE("sparse: a tolerance of 0 goes on to rounding, and ends as stagnated")
         CAPTURE(to_string(method));
         auto solver = updated({.method = method}, a, {.by = SparsePartitioning::greedy, .rows = 8});
         std::vector<double> b = random_vector(40, 3), x(40);
-        solver.solve(b, x, {.relative = 0});
+        solver.solve(b, x, {.rtol = 0});
         const auto outcome = solver.outcomes().front();
         CHECK((outcome.end == SparseEnd::stagnated || outcome.residual == 0));
         CHECK(outcome.relative() < 1e-15);
@@ -354,7 +354,6 @@ TEST_CASE("sparse: rows whose units are far apart") {
 
 TEST_CASE("sparse: room for many iterations is no room for their history") {
     const auto a = line(10);
-    const SparsePlan few({.most_iterations = 10}, a.pattern(), Device::cpu()),
-        many({.most_iterations = 16'000'000}, a.pattern(), Device::cpu());
+    const SparsePlan few({.maxiter = 10}, a.pattern(), Device::cpu()), many({.maxiter = 16'000'000}, a.pattern(), Device::cpu());
     CHECK(many.program().workspace_bytes < few.program().workspace_bytes + 200'000);
 }

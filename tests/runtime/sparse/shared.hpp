@@ -44,7 +44,7 @@ SharedResult<Real> solve_shared(SparseSolver solver, const BlockMatrix& a, const
 /// Checks that 1 to 4 ranks have the iterations and bits of one device. `plan_of` makes its plan of a null transport.
 template <class Real, class PlanOf>
 void check_shared(const BlockMatrix& a, SparseOptions options, const PlanOf& plan_of) {
-    options.relative = AnyArray::precision_of<Real> == Precision::f32 ? 1e-4 : 1e-10;
+    options.rtol = AnyArray::precision_of<Real> == Precision::f32 ? 1e-4 : 1e-10;
     const auto one = solve_shared<Real>(SparseSolver(plan_of(nullptr)), a, options);
     REQUIRE(one.outcomes.front().ok());
     REQUIRE(one.outcomes.front().iterations > 3);

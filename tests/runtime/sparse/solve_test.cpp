@@ -37,7 +37,7 @@ TEST_CASE("sparse: BiCGSTAB reaches the true residual that was asked for") {
             CAPTURE(to_string(preconditioner));
             auto solver = updated({.block = block, .preconditioner = preconditioner}, a, {.rows = 400});
             std::vector<double> x(b.size());
-            solver.solve(b, x, {.relative = 1e-10});
+            solver.solve(b, x, {.rtol = 1e-10});
             solver.check();
             const auto outcome = solver.outcomes().front();
             CHECK(residual_of(a, x, b) <= 1.01e-10);
@@ -46,7 +46,7 @@ TEST_CASE("sparse: BiCGSTAB reaches the true residual that was asked for") {
             CHECK(history.size() == static_cast<std::size_t>(outcome.iterations) + 1);
             CHECK(history.front() == doctest::Approx(outcome.norm_b));
             CHECK(history.back() == outcome.residual);
-            solver.solve_transposed(b, x, {.relative = 1e-10});
+            solver.solve_transposed(b, x, {.rtol = 1e-10});
             solver.check();
             CHECK((as_vector(b) - a.eigen().transpose() * as_vector(x)).norm() <= 1.01e-10 * as_vector(b).norm());
         }
@@ -64,7 +64,7 @@ TEST_CASE("sparse: one subdomain takes fewer iterations than many, and both agre
          {SparsePartition{.by = SparsePartitioning::whole}, SparsePartition{.by = SparsePartitioning::greedy, .rows = 50}}) {
         auto solver = updated({}, a, partition);
         std::vector<double> x(b.size());
-        solver.solve(b, x, {.relative = 1e-12});
+        solver.solve(b, x, {.rtol = 1e-12});
         solver.check();
         CHECK((as_vector(x) - exact).norm() <= 1e-9 * exact.norm());
         iterations.push_back(solver.outcomes().front().iterations);
@@ -112,7 +112,7 @@ TEST_CASE("sparse: conjugate gradients, and what they say of a matrix that is no
         SparseSolver solver(plan);
         solver.update(a.values);
         std::vector<double> x(b.size());
-        solver.solve(b, x, {.relative = 1e-11});
+        solver.solve(b, x, {.rtol = 1e-11});
         solver.check();
         CHECK(residual_of(a, x, b) <= 1.01e-11);
     }
@@ -133,15 +133,15 @@ TEST_CASE("sparse: GMRES, with restarts and without") {
         CAPTURE(restart);
         auto solver = updated({.block = 2, .method = SparseMethod::gmres, .restart = restart}, a, {.rows = 400});
         std::vector<double> x(b.size());
-        solver.solve(b, x, {.relative = 1e-10});
+        solver.solve(b, x, {.rtol = 1e-10});
         solver.check();
         CHECK(residual_of(a, x, b) <= 1.01e-10);
         iterations.push_back(solver.outcomes().front().iterations);
         CHECK(solver.history().size() == static_cast<std::size_t>(iterations.back()) + 1);
-        solver.solve_transposed(b, x, {.relative = 1e-10});
+        solver.solve_transposed(b, x, {.rtol = 1e-10});
         solver.check();
         CHECK((as_vector(b) - a.eigen().transpose() * as_vector(x)).norm() <= 1.01e-10 * as_vector(b).norm());
-        solver.solve(b, x, {.relative = 1e-17});
+        solver.solve(b, x, {.rtol = 1e-17});
         CHECK(solver.outcomes().front().end == SparseEnd::stagnated);
     }
     CHECK(iterations[0] > iterations[1]);
@@ -153,7 +153,7 @@ TEST_CASE("sparse: GMRES, with restarts and without") {
                                    small.pattern(), Device::cpu()));
     solver.update(small.values);
     std::vector<double> x(right.size());
-    solver.solve(right, x, {.relative = 1e-13});
+    solver.solve(right, x, {.rtol = 1e-13});
     solver.check();
     CHECK(solver.outcomes().front().iterations <= 20);
     const auto history = solver.history();
@@ -217,12 +217,12 @@ TEST_CASE("sparse: ends of an iteration other than convergence") {
     const auto b = random_vector(a.size(), 2);
     std::vector<double> x(b.size());
     auto solver = updated({}, a, {.rows = 100});
-    solver.solve(b, x, {.most_iterations = 3});
+    solver.solve(b, x, {.maxiter = 3});
     CHECK(solver.outcomes().front().end == SparseEnd::limit);
     CHECK(solver.outcomes().front().iterations == 3);
     CHECK(solver.outcomes().front().relative() == doctest::Approx(residual_of(a, x, b)));
     CHECK_THROWS_AS(solver.check(), SparseFailed);
-    solver.solve(b, x, {.relative = 1e-17});
+    solver.solve(b, x, {.rtol = 1e-17});
     CHECK(solver.outcomes().front().end == SparseEnd::stagnated);
     CHECK(residual_of(a, x, b) < 1e-13);
     auto bad = b;
@@ -265,11 +265,11 @@ TEST_CASE("sparse: gradients agree with differences") {
     const auto a = scattered(30, 3, 2, 4);
     const auto b = random_vector(a.size(), 2), weight = random_vector(a.size(), 3);
     SparseSolver solver(SparsePlan({.block = 2}, a.pattern(), Device::cpu(), {.rows = 10}));
-    const SparseOptions tight{.relative = 1e-14};
+    const SparseOptions tight{.rtol = 1e-14};
     std::vector<double> x(b.size()), by_b(b.size()), by_values(a.values.size());
     const auto energy = [&](const std::vector<double>& values, const std::vector<double>& right) {
         solver.update(values);
-        solver.solve(right, x, {.relative = 1e-14});
+        solver.solve(right, x, {.rtol = 1e-14});
         return as_vector(weight).dot(as_vector(x));
     };
     energy(a.values, b);
@@ -296,7 +296,7 @@ TEST_CASE("sparse: single precision") {
     SparseSolver solver(SparsePlan({.block = 3, .precision = Precision::f32}, a.pattern(), Device::cpu(), {.rows = 200}));
     solver.update(values);
     std::vector<float> x(right.size());
-    solver.solve(right, x, {.relative = 1e-5});
+    solver.solve(right, x, {.rtol = 1e-5});
     solver.check();
     const std::vector<double> wide(x.begin(), x.end());
     CHECK(residual_of(a, wide, b) <= 2e-5);

@@ -82,7 +82,7 @@ void refine(SparseSolver& solver, const BlockRows& a, const DenseMatrix& b, cons
     if (error.worst > most)
         solution.complaint = fmt::format(
             "the iteration leaves a backward error of {:.1e}, above the {:.0e} of a direct solver; ask for one with --iterative "
-            "and a --tolerance of your own, another --method, or a stronger --preconditioner such as ildu2",
+            "and a --rtol of your own, another --method, or a stronger --preconditioner such as ildu2",
             error.worst, most);
 }
 
@@ -131,7 +131,7 @@ IterativeSolution solve_system(const BlockRows& a, const DenseMatrix& b, const S
                                const SparseSolveOptions& own, bool refines) {
     const SparsePattern pattern{std::span(a.starts), std::span(a.columns)};
     const auto partition = own.matrix.parts(false);
-    const SparseOptions each{.columns = b.columns, .relative = options.tolerance, .shift = own.shift};
+    const SparseOptions each{.columns = b.columns, .rtol = options.tolerance, .shift = own.shift};
     IterativeSolution solution;
     const auto solve_on = [&](const std::shared_ptr<Transport>& transport) {
         const int rank = transport == nullptr ? 0 : transport->rank();
@@ -151,7 +151,7 @@ IterativeSolution solve_system(const BlockRows& a, const DenseMatrix& b, const S
     return solution;
 }
 
-std::int64_t most_iterations(const IterativeSolution& solution) {
+std::int64_t iterations_of(const IterativeSolution& solution) {
     return std::ranges::max_element(solution.outcomes, {}, &SparseOutcome::iterations)->iterations;
 }
 
@@ -193,8 +193,8 @@ std::string to_text(const BlockRows& a, const SparseSpec& spec, const IterativeS
                  {"workspace", bytes_text(solution.workspace_bytes)},
                  {"pattern", seconds_text(summary.seconds)},
                  {"preconditioner", fmt::format("{}, {}", to_string(spec.preconditioner), seconds_text(solution.update_seconds))},
-                 {"solve", fmt::format("{}, {} iterations of {}", seconds_text(solution.solve_seconds), most_iterations(solution),
-                                       to_string(spec.method))},
+                 {"solve",
+                  fmt::format("{}, {} iterations of {}", seconds_text(solution.solve_seconds), iterations_of(solution), to_string(spec.method))},
                  {"relative residual", fmt::format("{:.2e}", solution.residual)}});
 }
 
@@ -225,7 +225,7 @@ Report run(const CLI::App& app, const SolveOptions& options, const SparseSolveOp
     spec.block = block_of(app, found_block);
     spec.precision = options.asked_precision().value_or(Precision::f64);
     spec.rhs = std::clamp<std::int64_t>(b.columns, 1, max_sparse_rhs);
-    spec.most_iterations = own.iterations;
+    spec.maxiter = own.iterations;
     spec.operations = {SparseOperation::solve};
     validate(spec);
     const auto a = to_block_rows(matrix, spec.block);
@@ -249,7 +249,7 @@ std::function<Report()> sparse_solve(CLI::App& app, const SolveOptions& options,
     app.add_option("--shift", own->shift,
                    "What is added to the diagonals of pivot blocks, over their largest entry, where they are singular")
         ->capture_default_str();
-    app.add_option("--iterations", own->iterations, "The most that are made")->capture_default_str();
+    app.add_option("--maxiter,--iterations", own->iterations, "The most that are made")->capture_default_str();
     app.add_option("--plot", own->plot, "Where a picture of the residual after each iteration goes, as SVG");
     return [own, &app, &options, &found_block] { return run(app, options, *own, found_block); };
 }

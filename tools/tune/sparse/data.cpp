@@ -113,7 +113,7 @@ class PreparedSparse : public Prepared {
         const auto all = all_sparse_operations();
         const auto found = std::ranges::find(all, name, [](SparseOperation operation) { return to_string(operation); });
         if (found == all.end()) throw SpecError("'" + name + "' is no operation of sparse systems");
-        solver_.run(*found, {array("b"), array("x")}, stream, {.relative = asked_of(systems_.spec().precision)});
+        solver_.run(*found, {array("b"), array("x")}, stream, {.rtol = asked_of(systems_.spec().precision)});
     }
 
     void check() override {

@@ -56,12 +56,12 @@ class Call(NamedTuple):
     transposed: bool
     rtol: float
     atol: float
-    most_iterations: int
+    maxiter: int
 
     def problem(self) -> Any:
         """The fields of SparseField of binding/jax.cpp, in its order."""
         doubles = _np.array([self.rtol, self.atol, self.solver.plan.shift]).view(_np.int64)
-        return _np.array([self.solver.plan.core.number, self.transposed, self.most_iterations, *doubles], _np.int64)
+        return _np.array([self.solver.plan.core.number, self.transposed, self.maxiter, *doubles], _np.int64)
 
     def on_host(self, values: Any, b: Any) -> Any:
         x = _np.empty_like(b)
