@@ -67,7 +67,7 @@ TEST_CASE("bad input: usage") {
     check(files, "solve A.mtx b.mtx --workers 99999999", 2, "--workers");
     for (const auto* verb : {"solve A.mtx b.mtx", "generate --block 4 --horizon 4", "explain --block 4 --horizon 4", "bench block"})
         check(files, fmt::format("{} --workers 1025", verb), 2, "--workers: Value 1025 not in range 1 to 1024");
-    check(files, "solve A.mtx b.mtx --tolerance -1", 2, "--tolerance");
+    check(files, "solve A.mtx b.mtx --tolerance -1", 2, "--rtol");
     check(files, "solve A.mtx b.mtx --precision f16", 2, "unknown precision 'f16'; give f32, f64 or mixed");
     check(files, "solve A.mtx b.mtx --inverse one.npy", 2, "--inverse");
     check(files, "cache", 2, "subcommand");
