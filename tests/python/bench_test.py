@@ -92,11 +92,8 @@ def test_gradients_see_what_is_wrong(bench, monkeypatch, name, part):
         value, found = right(*data)
         return value, [g * (1 + 1e-6 * (k == part)) for k, g in enumerate(found)]
 
-    assert gradients.check_dense(library, 4, 3) < 1e-13
     gradients.check(library, library.make(4, 3, 0))
     monkeypatch.setattr(library, name, wrong)
-    with pytest.raises(AssertionError):
-        gradients.check_dense(library, 4, 3)
     with pytest.raises(AssertionError, match="sum up to"):
         gradients.check(library, library.make(4, 3, 0))
 
@@ -121,22 +118,6 @@ def test_mpc(bench, tmp_path):
     forms = ["eager", "captured"] if on == "cuda" else ["eager"]
     assert [(row["type"], row["form"]) for row in rows] == [(type_, form) for type_ in ("float32", "float64") for form in forms]
     assert all(0 < row["call_s"] < 10 for row in rows)
-
-
-def test_mpc_sees_plans_that_are_not_optimal(bench, monkeypatch):
-    mpc = bench("mpc", "torch", "trifold.torch")
-    assert mpc.check_optimal("cpu") < 1e-10
-    monkeypatch.setattr(mpc.example, "INPUT_WEIGHT", 1.0001 * mpc.example.INPUT_WEIGHT)
-    optimal = mpc.optimal
-
-    def with_another_weight(*arguments):
-        with monkeypatch.context() as patch:
-            patch.setattr(mpc.example, "INPUT_WEIGHT", mpc.example.INPUT_WEIGHT / 1.0001)
-            return optimal(*arguments)
-
-    monkeypatch.setattr(mpc, "optimal", with_another_weight)
-    with pytest.raises(AssertionError, match="ADMM"):
-        mpc.check_optimal("cpu")
 
 
 def test_sparse(bench, tmp_path):

@@ -43,40 +43,6 @@ def states(fleet, dtype, device, seed):
     return x.to(device) if device != "host" else x.pin_memory()
 
 
-def optimal(A, B, x):
-    """The plan (N, 3) of one drone, by projected gradients of its inputs alone, with momentum: shares nothing with ADMM."""
-    horizon, (n, inputs) = example.N, B.shape
-    powers = [torch.eye(n, dtype=A.dtype)]
-    for _ in range(horizon):
-        powers.append(A @ powers[-1])
-    G = torch.zeros(horizon, n, horizon, inputs, dtype=A.dtype)
-    for t in range(horizon):
-        for s in range(t + 1):
-            G[t, :, s] = powers[t - s] @ B
-    G = G.reshape(horizon * n, horizon * inputs)
-    weights = torch.tensor(example.WEIGHTS * example.AXES, dtype=A.dtype).repeat(horizon)
-    hessian = (G.T * weights) @ G + example.INPUT_WEIGHT * torch.eye(horizon * inputs, dtype=A.dtype)
-    slope = (G.T * weights) @ torch.cat([power @ x for power in powers[1:]])
-    eigenvalues = torch.linalg.eigvalsh(hessian)
-    root = (eigenvalues[0] / eigenvalues[-1]).sqrt()
-    u = ahead = torch.zeros_like(slope)
-    for _ in range(1500):
-        last, u = u, (ahead - (hessian @ ahead + slope) / eigenvalues[-1]).clamp(-1, 1)
-        ahead = u + (1 - root) / (1 + root) * (u - last)
-    return u.reshape(horizon, inputs)
-
-
-def check_optimal(device):
-    """ADMM to its end against the plans by another method. Returns the largest difference of inputs."""
-    A, B = example.models(3, torch.float64, device)
-    x = states(3, torch.float64, device, 3)
-    plan = example.Controller(A, B).plan(x, 400).cpu()
-    expected = torch.stack([optimal(a, b, y) for a, b, y in zip(A.cpu(), B.cpu(), x.cpu())])
-    if expected.abs().max() < 1:
-        raise AssertionError("no input is at its bound: these programs are too easy")
-    return measure.close("ADMM", plan, expected, 1e-7)
-
-
 def check_forms(fleet, dtype, device):
     """Several steps in one form after another, from the same states. Returns the largest difference of inputs."""
     A, B = example.models(fleet, dtype, device)
@@ -176,7 +142,6 @@ def main(arguments=None):
     parser.add_argument("--fleet", type=int)
     options = parser.parse_args(arguments)
     fleet = options.fleet or (5 if options.small else 4096)
-    print(f"ADMM to its end is {check_optimal(options.device):.1e} from plans by projected gradients")
     name = torch.cuda.get_device_name() if options.device == "cuda" else "cpu"
     columns = ["programs", "type", "form", "call", "steps a second", "on the device", "replay", "kernels", "launches"]
     table = measure.Table(

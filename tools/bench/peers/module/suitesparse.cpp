@@ -40,24 +40,22 @@ class Umfpack {
         umfpack_di_defaults(control_.data());
         control_[UMFPACK_ORDERING] = metis ? UMFPACK_ORDERING_METIS : UMFPACK_ORDERING_AMD;
         control_[UMFPACK_IRSTEP] = 0;
-        check(umfpack_di_symbolic(order_, order_, columns_.starts.data(), columns_.rows.data(), columns_.values.data(), &symbolic_,
+        void* made = nullptr;
+        check(umfpack_di_symbolic(order_, order_, columns_.starts.data(), columns_.rows.data(), columns_.values.data(), &made,
                                   control_.data(), nullptr));
-    }
-    Umfpack(const Umfpack&) = delete;
-    Umfpack& operator=(const Umfpack&) = delete;
-    ~Umfpack() {
-        umfpack_di_free_numeric(&numeric_);
-        umfpack_di_free_symbolic(&symbolic_);
+        symbolic_ = {made, [](void* ended) { umfpack_di_free_symbolic(&ended); }};
     }
     void factor() {
-        umfpack_di_free_numeric(&numeric_);
-        check(umfpack_di_numeric(columns_.starts.data(), columns_.rows.data(), columns_.values.data(), symbolic_, &numeric_,
+        numeric_.reset();
+        void* made = nullptr;
+        check(umfpack_di_numeric(columns_.starts.data(), columns_.rows.data(), columns_.values.data(), symbolic_.get(), &made,
                                  control_.data(), nullptr));
+        numeric_ = {made, [](void* ended) { umfpack_di_free_numeric(&ended); }};
     }
     void solve(const std::vector<double>& b, std::vector<double>& x) {
         x.resize(b.size());
         check(umfpack_di_solve(UMFPACK_A, columns_.starts.data(), columns_.rows.data(), columns_.values.data(), x.data(), b.data(),
-                               numeric_, control_.data(), nullptr));
+                               numeric_.get(), control_.data(), nullptr));
     }
 
   private:
@@ -67,16 +65,16 @@ class Umfpack {
     int order_;
     Columns columns_;
     std::array<double, UMFPACK_CONTROL> control_{};
-    void *symbolic_ = nullptr, *numeric_ = nullptr;
+    std::shared_ptr<void> symbolic_, numeric_;
 };
 
 class Cholmod {
   public:
     Cholmod(const formats::BlockRows& a, bool metis) : columns_(a, true) {
-        cholmod_start(&common_);
-        common_.nmethods = 1;
-        common_.method[0].ordering = metis ? CHOLMOD_METIS : CHOLMOD_AMD;
-        common_.supernodal = CHOLMOD_SUPERNODAL;
+        cholmod_start(common_.get());
+        common_->nmethods = 1;
+        common_->method[0].ordering = metis ? CHOLMOD_METIS : CHOLMOD_AMD;
+        common_->supernodal = CHOLMOD_SUPERNODAL;
         matrix_.nrow = matrix_.ncol = static_cast<std::size_t>(a.rows());
         matrix_.nzmax = columns_.rows.size();
         matrix_.p = columns_.starts.data();
@@ -87,16 +85,12 @@ class Cholmod {
         matrix_.xtype = CHOLMOD_REAL;
         matrix_.dtype = CHOLMOD_DOUBLE;
         matrix_.sorted = matrix_.packed = 1;
-        factor_ = cholmod_analyze(&matrix_, &common_);
-    }
-    Cholmod(const Cholmod&) = delete;
-    Cholmod& operator=(const Cholmod&) = delete;
-    ~Cholmod() {
-        cholmod_free_factor(&factor_, &common_);
-        cholmod_finish(&common_);
+        factor_ = {cholmod_analyze(&matrix_, common_.get()),
+                   [common = common_](auto* ended) { cholmod_free_factor(&ended, common.get()); }};
     }
     void factor() {
-        if (cholmod_factorize(&matrix_, factor_, &common_) == 0 || common_.status != CHOLMOD_OK) throw std::runtime_error("CHOLMOD failed");
+        if (cholmod_factorize(&matrix_, factor_.get(), common_.get()) == 0 || common_->status != CHOLMOD_OK)
+            throw std::runtime_error("CHOLMOD failed");
     }
     void solve(const std::vector<double>& b, std::vector<double>& x) {
         auto copy = b;
@@ -106,17 +100,20 @@ class Cholmod {
         rhs.x = copy.data();
         rhs.xtype = CHOLMOD_REAL;
         rhs.dtype = CHOLMOD_DOUBLE;
-        auto* found = cholmod_solve(CHOLMOD_A, factor_, &rhs, &common_);
+        auto* found = cholmod_solve(CHOLMOD_A, factor_.get(), &rhs, common_.get());
         const auto* values = static_cast<const double*>(found->x);
         x.assign(values, values + b.size());
-        cholmod_free_dense(&found, &common_);
+        cholmod_free_dense(&found, common_.get());
     }
 
   private:
     Columns columns_;
-    cholmod_common common_{};
+    std::shared_ptr<cholmod_common> common_{new cholmod_common{}, [](cholmod_common* ended) {
+                                                cholmod_finish(ended);
+                                                delete ended;
+                                            }};
     cholmod_sparse matrix_{};
-    cholmod_factor* factor_ = nullptr;
+    std::shared_ptr<cholmod_factor> factor_;
 };
 
 template <class Solver>
