@@ -88,8 +88,8 @@ struct Outputs {
 struct Solving {
     std::vector<KernelResources> kernels;
     std::function<void(const std::string& operation, const std::vector<AnyArray>& arrays, Stream stream)> run;
-    std::function<void()> check;                             ///< throws what the library throws about results
-    std::function<Outputs(std::string_view last)> result;    ///< after an operation: how members fared, and numbers that are in no array
+    std::function<void()> check;                           ///< throws what the library throws about results
+    std::function<Outputs(std::string_view last)> result;  ///< after an operation: how members fared, and numbers that are in no array
 };
 
 /// An option of the command line that has values of a field of Specs, with commas between.
@@ -113,8 +113,8 @@ double tolerance_of(Precision precision);
 struct TunedFamily {
     using Named = std::pair<std::string, std::vector<std::string>>;
     std::string_view name;
-    std::vector<Named> operations;     ///< in the order in which objectives have them, with the arrays that each is given
-    std::array<std::string, 2> sizes;  ///< the fields that people write: N x n
+    std::vector<Named> operations;                  ///< in the order in which objectives have them, with the arrays that each is given
+    std::array<std::string, 2> sizes;               ///< the fields that people write: N x n
     Objective usual = {{"factor_solve", 1}};        ///< it is to be fast where no other is asked for
     double (*tolerance)(Precision) = tolerance_of;  ///< the largest relative residual that is taken
 

@@ -254,7 +254,8 @@ void search_point_aloud(const std::string& text) {
     limit(seconds_to_begin);
     try {
         const auto task = json::parse(text);
-        const auto result = search_point(point_of(task), Log(task.at("log").get<std::string>()), task.at("options").get<TuneOptions>(), tell);
+        const auto result =
+            search_point(point_of(task), Log(task.at("log").get<std::string>()), task.at("options").get<TuneOptions>(), tell);
         const auto decision = result.decision ? json(to_json(*result.decision)) : json();
         tell({{"decision", decision}, {"known", result.was_decided}, {"why", result.why}});
     } catch (const DeviceError&) {

@@ -48,7 +48,8 @@ std::string table(const Table& rows) {
         for (const auto& one : row) {
             std::string inside;
             const bool is_picture = one.starts_with("<svg");
-            for (const char letter : one) inside += is_picture || (letter != '<' && letter != '&') ? std::string(1, letter) : letter == '<' ? "&lt;" : "&amp;";
+            for (const char letter : one)
+                inside += is_picture || (letter != '<' && letter != '&') ? std::string(1, letter) : letter == '<' ? "&lt;" : "&amp;";
             text += fmt::format("<{0}>{1}</{0}>", cell, inside);
         }
         text += "</tr>\n";
@@ -76,9 +77,11 @@ Table points(std::vector<Decision> decisions) {
     Table rows{{"point", "device", "time", "gain", "", "winner", "default", "trials"}};
     for (const auto& one : decisions) {
         const auto percent = 100 * (one.gain() - 1), largest = 100 * (decisions.front().gain() - 1);
-        const auto bar = one.winner == one.standard || largest <= 0 ? "" : fmt::format("<svg><rect width=\"{:.0f}%\" height=\"100%\"/></svg>", 100 * percent / largest);
-        rows.push_back({to_string(one.point), one.machine.device, fmt::format("{:.1f} us", one.seconds * 1e6), fmt::format("{:.1f} %", percent),
-                        bar, name_of(one.winner), name_of(one.standard), std::to_string(one.trials)});
+        const auto bar = one.winner == one.standard || largest <= 0
+                             ? ""
+                             : fmt::format("<svg><rect width=\"{:.0f}%\" height=\"100%\"/></svg>", 100 * percent / largest);
+        rows.push_back({to_string(one.point), one.machine.device, fmt::format("{:.1f} us", one.seconds * 1e6),
+                        fmt::format("{:.1f} %", percent), bar, name_of(one.winner), name_of(one.standard), std::to_string(one.trials)});
     }
     return rows;
 }

@@ -54,8 +54,8 @@ SweepReport sweep(std::vector<Point> points, const Log& log, const TuneOptions& 
 /// {"kept": verdict, "now": text} once it is logged.
 using Tell = std::function<void(const nlohmann::json& event)>;
 /// The search of a point in this process: answers from the log what is there, and compiles and measures the rest. The decision is logged.
-/// A candidate that is on the device for longer than trial_seconds ends the process by SIGALRM. Throws DeviceError where the device takes no
-/// more work.
+/// A candidate that is on the device for longer than trial_seconds ends the process by SIGALRM. Throws DeviceError where the device takes
+/// no more work.
 PointResult search_point(const Point& point, const Log& log, const TuneOptions& options, const Tell& tell = [](const auto&) {});
 /// The decision about a point that stands for one of this effort.
 std::optional<Decision> known_decision(const Records& records, const Machine& machine, const Point& point, Effort effort);

@@ -107,7 +107,8 @@ Json export_wisdom(const std::vector<tune::Decision>& decisions, const std::stri
             replaced += rows.insert_or_assign(key_of(row), row).second ? 0 : 1;
     }
     if (of_others > 0)
-        say(fmt::format("trifold tune export: {} of other generator versions {} left out: other kernels were measured. --any-generator "
+        say(
+            fmt::format("trifold tune export: {} of other generator versions {} left out: other kernels were measured. --any-generator "
                         "takes them\n",
                         plural(of_others, "decision"), of_others == 1 ? "was" : "were"));
     for (const auto& text : unusable) say(fmt::format("trifold tune export: left out: {}\n", text));

@@ -1,3 +1,5 @@
+#include "tools/tune/family.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +12,6 @@
 #include "generator/grid/wisdom.hpp"
 #include "tools/formats/residual.hpp"
 #include "tools/problems/grid.hpp"
-#include "tools/tune/family.hpp"
 
 /// Images in the tuner.
 namespace trifold::tune::grid {

@@ -1,3 +1,5 @@
+#include "tools/tune/family.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +16,6 @@
 #include "tools/formats/block_rows.hpp"
 #include "tools/formats/residual.hpp"
 #include "tools/problems/random.hpp"
-#include "tools/tune/family.hpp"
 
 /// Sparse systems in the tuner.
 namespace trifold::tune::sparse {

@@ -1,3 +1,5 @@
+#include "tools/tune/family.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +12,6 @@
 #include "generator/tridiagonal/wisdom.hpp"
 #include "tools/formats/residual.hpp"
 #include "tools/problems/problems.hpp"
-#include "tools/tune/family.hpp"
 
 /// Block tridiagonal systems in the tuner.
 namespace trifold::tune::tridiagonal {
