@@ -2,10 +2,10 @@
 
     trifold tune --block 4,8,17,24,40,64,72,80,88,96,128 --horizon 8,50,512,4096 --batch 1,16,256,4096 --precision f64,f32 \\
         --operation factor+factor_solve --hot --log fit.jsonl
-    python tools/tune/fit.py build/lean/bin/trifold fit.jsonl [more.jsonl] [--variant team]
+    python tools/tune/fit.py build/lean/bin/trifold fit.jsonl [--variant team]
 
-Needs SciPy. Trials without pinned knobs count. A third of the points of the first file is held out: how well the fit predicts those is
-printed, not used. Further files are fitted to as a whole. Records near the best of their point count most, since these are compared."""
+Needs SciPy. Trials without pinned knobs count. A third of the points is held out: how well the fit predicts those is printed, not used.
+Records near the best of their point count most, since these are compared."""
 
 import argparse
 import collections
@@ -18,7 +18,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 OPERATIONS = {"factor_solve": 1.0, "factor": 0.6}  # with their weights
-OURS = ("weight", "held_out", "is_of_first", "modelled")  # fields that are added to trials
+OURS = ("weight", "held_out", "modelled")  # fields that are added to trials
 
 
 def point_of(record):
@@ -29,7 +29,7 @@ def times(record):
     return np.array([record["seconds"][operation] for operation in OPERATIONS])
 
 
-def read(path, is_first):
+def read(path):
     """The sound trials without pinned knobs, weighted."""
     with open(path) as lines:
         records = [json.loads(line) for line in lines]
@@ -38,8 +38,8 @@ def read(path, is_first):
     for record in records:
         best[point_of(record)] = min(best.get(point_of(record), np.inf), times(record)[0])
     for record in records:
-        held_out = is_first and hashlib.sha256(repr(point_of(record)).encode()).digest()[0] % 3 == 0
-        record |= {"weight": max(best[point_of(record)] / times(record)[0], 0.25), "held_out": held_out, "is_of_first": is_first}
+        record["weight"] = max(best[point_of(record)] / times(record)[0], 0.25)
+        record["held_out"] = hashlib.sha256(repr(point_of(record)).encode()).digest()[0] % 3 == 0
     return records
 
 
@@ -113,17 +113,15 @@ def describe_regret(said, records):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", help="trifold")
-    parser.add_argument("records", nargs="+")
+    parser.add_argument("records", help="a log of trials")
     parser.add_argument("--variant", nargs="+", default=["fused", "tiled", "team", "dataflow", "tile-dataflow"])
     options = parser.parse_args()
-    records = [record for number, path in enumerate(options.records) for record in read(path, number == 0)]
+    records = read(options.records)
     for variant in options.variant:
         fit(options, variant, [record for record in records if record["variant"] == variant])
-    first = [record for record in records if record["is_of_first"] and "modelled" in record]
     for held_out in False, True:
-        describe_regret("held out" if held_out else "fitted", [record for record in first if record["held_out"] == held_out])
-    for least, most in (1, 4), (5, 64), (65, 10**9):
-        describe_regret(f"{least} to {most} systems", [record for record in first if least <= record["spec"]["batch"] <= most])
+        chosen = [record for record in records if record["held_out"] == held_out and "modelled" in record]
+        describe_regret("held out" if held_out else "fitted", chosen)
 
 
 if __name__ == "__main__":

@@ -95,17 +95,6 @@ Table knobs(const std::vector<Trial>& trials) {
     return rows;
 }
 
-Table failures(const std::vector<Trial>& trials) {
-    std::map<Verdict, std::pair<int, const Trial*>> counts;
-    for (const auto& trial : trials)
-        if (trial.verdict != Verdict::sound) counts[trial.verdict] = {counts[trial.verdict].first + 1, &trial};
-    Table rows{{"verdict", "trials", "the last one", "why"}};
-    for (const auto& [verdict, count] : counts)
-        rows.push_back({std::string(to_string(verdict)), std::to_string(count.first),
-                        to_string(count.second->point) + " by " + name_of(count.second->candidate), count.second->why});
-    return rows;
-}
-
 }  // namespace
 
 double Effect::mean() const { return geometric_mean(ratios); }
@@ -147,14 +136,13 @@ double mean_gain(const std::vector<Decision>& decisions) {
 
 std::string report_html(const Records& records) {
     const auto decisions = last_decisions(records.decisions);
-    auto text = fmt::format("{}<p>{} trials.", head, records.trials.size());
-    if (records.unreadable > 0) text += fmt::format(" {} lines could not be read.", records.unreadable);
-    text += "</p>\n" + table(devices(decisions)) + "<h2>All points</h2>\n" + table(points(decisions)) +
-            "<h2>What one knob alone changes</h2>\n<p>A row of generator/devices gives each knob its value. Others that were tried in its "
-            "place:</p>\n" +
-            table(knobs(records.trials));
-    if (const auto failed = failures(records.trials); failed.size() > 1) text += "<h2>What failed</h2>\n" + table(failed);
-    return text + "</body></html>\n";
+    const auto failed = std::ranges::count_if(records.trials, [](const Trial& trial) { return trial.verdict != Verdict::sound; });
+    return fmt::format(
+        "{}<p>{} trials, of which {} failed; {} lines could not be read.</p>\n{}<h2>All points</h2>\n{}"
+        "<h2>What one knob alone changes</h2>\n<p>A row of generator/devices gives each knob its value. Others that were tried in its "
+        "place:</p>\n{}</body></html>\n",
+        head, records.trials.size(), failed, records.unreadable, table(devices(decisions)), table(points(decisions)),
+        table(knobs(records.trials)));
 }
 
 Numbers model_numbers(const Target& target, const std::string& variant) {

@@ -20,7 +20,7 @@ std::vector<Effect> effects_of(const std::vector<Trial>& trials);
 /// Gains in the geometric mean; 1 of none.
 double mean_gain(const std::vector<Decision>& decisions);
 
-/// A page for the browser, one file: all points with a bar for what was gained; what each knob does; what failed.
+/// A page for the browser, one file: all points with a bar for what was gained, and what each knob does.
 std::string report_html(const Records& records);
 
 /// Numbers of a device, by path: "models.team.f64.row".
