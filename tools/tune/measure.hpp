@@ -26,7 +26,7 @@ class PointData {
   public:
     PointData(const Point& point, std::uint64_t seed, DeviceTools& tools, std::int64_t sets);
     AnyArray at(const std::string& array, std::int64_t set) const;
-    /// As many members of the first set's array as differ, that of system 0 first.
+    /// The members of the first set's array that differ, that of system 0 first.
     std::vector<double> read(const std::string& array, std::int64_t first_member = 0) const;
     void poison(const std::string& array) const;  ///< the first set becomes NaN
     double residual() const;                      ///< of the first and the last members of "x", the worst

@@ -42,7 +42,7 @@ std::int64_t points_at_once(const std::vector<Point>& points, const Device& devi
     return std::clamp<std::int64_t>(device.memory_bytes() / share_of_memory / largest, 1, max_points_at_once);
 }
 
-/// Each line that comes until nobody writes any more.
+/// Gives each line until the other end is closed.
 void read_lines(int from, const auto& take) {
     std::string text;
     std::array<char, 4096> bytes{};

@@ -8,9 +8,9 @@
 #include <trifold/error.hpp>
 #include <trifold/sparse.hpp>
 
+#include "generator/sparse/fields.hpp"
 #include "generator/sparse/generate.hpp"
 #include "generator/sparse/knobs.hpp"
-#include "generator/sparse/fields.hpp"
 #include "generator/sparse/wisdom.hpp"
 #include "runtime/sparse/partition.hpp"
 #include "tools/formats/block_rows.hpp"
