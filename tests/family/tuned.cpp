@@ -1,4 +1,4 @@
-// The part of the tests' family in the tuner, and the table of families with its row.
+// The part of the tests' family in the tuner, whose table of families it joins.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,9 +10,6 @@
 
 #include "tests/family/solver.hpp"
 #include "tools/tune/family.hpp"
-#include "tools/tune/grid/family.hpp"
-#include "tools/tune/sparse/family.hpp"
-#include "tools/tune/tridiagonal/family.hpp"
 
 namespace trifold::test {
 namespace {
@@ -52,21 +49,12 @@ void misbehave(std::int64_t rows) {
     for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
 }
 
-/// y = L' L x of ones and of 1 / (1 + column); y is "x", where results go.
-struct TriangularData : PointData {
-    TriangularData(const json& tree, DeviceTools& tools, std::int64_t sets) : PointData(tools, Precision::f64, sets), spec(spec_of(tree)) {
-        const auto n = spec.block;
-        std::vector<double> ones(1, 1.0);
-        for (std::int64_t k = 0; k < n; ++k) member.push_back(1 / (1.0 + static_cast<double>(k)));
-        arrays.add("l", ones, n * n * spec.batch);
-        arrays.add("given", member, n * spec.batch);
-        arrays.add_zeros("x", n * spec.batch, true);
-    }
-    std::unique_ptr<tune::Prepared> prepare(const Point& point, const Candidate& candidate, const Device& device) const override;
-    std::vector<double> result(const std::string& array) const override { return arrays.read(array, 0, spec.block); }
-    /// Row r of y is the sum of the prefix sums of x from r on.
-    double residual() const override {
-        const auto y = result("x");
+/// y = L' L x of ones and of 1 / (1 + column); y is "x", where results go. Row r of y is the sum of the prefix sums of x from r on.
+RandomProblem random(const json& tree, std::uint64_t) {
+    RandomProblem problem{1, {{"l", {1.0}}}, {}};
+    auto& given = problem.values["given"];
+    for (std::int64_t k = 0; k < spec_of(tree).block; ++k) given.push_back(1 / (1.0 + static_cast<double>(k)));
+    problem.residual = [member = given](const std::vector<double>& y) {
         double worst = 0;
         for (std::size_t row = 0; row < y.size(); ++row) {
             double expected = 0, prefix = 0;
@@ -77,34 +65,32 @@ struct TriangularData : PointData {
             worst = std::max(worst, std::abs(y[row] / expected - 1));
         }
         return worst;
-    }
-    TriangularSpec spec;
-    std::vector<double> member;
-};
+    };
+    return problem;
+}
 
-class PreparedTriangular : public tune::Prepared {
-  public:
-    PreparedTriangular(const TriangularData& data, std::shared_ptr<const trifold::Prepared> prepared, std::int64_t rows)
-        : data_(data), prepared_(std::move(prepared)), solver_(data.spec, prepared_), rows_(rows) {}
-    const std::vector<KernelResources>& resources() const override { return prepared_->report().kernels; }
-    void run(const std::string&, std::int64_t set) override {
-        misbehave(rows_);
-        const auto array = [&](const char* name) { return static_cast<double*>(data_.arrays.pointer(name, set)); };
-        solver_.apply_on_host(array("l"), array("given"), array("x"), data_.spec.batch);
-    }
-    void check() override {}
-    Outputs numbers() override { return {{}, {"ok"}}; }
-
-  private:
-    const TriangularData& data_;
-    std::shared_ptr<const trifold::Prepared> prepared_;
-    TriangularSolver solver_;
-    std::int64_t rows_;
-};
-
-std::unique_ptr<tune::Prepared> TriangularData::prepare(const Point& point, const Candidate& candidate, const Device& device) const {
+Solving solving(const Point& point, const Candidate& candidate, const Device& device) {
+    const auto spec = spec_of(point.spec);
     const auto rows = group_rows(candidate);
-    return std::make_unique<PreparedTriangular>(*this, prepare_triangular(spec, device, point.workers, rows), rows);
+    const std::shared_ptr<const Prepared> prepared = prepare_triangular(spec, device, point.workers, rows);
+    const auto solver = std::make_shared<TriangularSolver>(spec, prepared);
+    return {prepared->report().kernels,
+            [=](const std::string&, const std::vector<AnyArray>& arrays, Stream) {
+                misbehave(rows);
+                const auto array = [&](std::size_t k) { return static_cast<double*>(const_cast<void*>(arrays[k].data)); };
+                solver->apply_on_host(array(0), array(1), array(2), spec.batch);
+            },
+            [] {}, [](std::string_view) { return Outputs{{}, {"ok"}}; }};
+}
+
+std::vector<ArraySize> arrays(const json& tree) {
+    const auto spec = spec_of(tree);
+    return {{"l", spec.block * spec.block * spec.batch}, {"given", spec.block * spec.batch}, {"x", spec.block * spec.batch}};
+}
+
+Made make(const Point& point, const Target& target, const Candidate& candidate) {
+    const auto rows = group_rows(candidate);
+    return {candidate, {{"group_rows", rows}}, [=] { return generate_triangular(spec_of(point.spec), target, point.workers, rows); }};
 }
 
 ProblemKey key_of(const Point& point, const Target& target) {
@@ -117,35 +103,23 @@ ProblemKey key_of(const Point& point, const Target& target) {
             .batch = number_in(point, "batch")};
 }
 
-const TunedFamily triangular{
-    .name = "triangular",
-    .operations = {"apply"},
-    .sizes = {"block", "rhs"},
-    .usual = {{"apply", 1}},
-    .parse = parse,
-    .notes = [](const json&) { return std::string(); },
-    .standard = [](const Point&, const Target&, std::string_view) { return Candidate{"rows", "plain"}; },
-    .others = [](const Point&, const Target&, bool) { return std::vector<Candidate>(); },
-    .complete = [](const Point&, const Target&, const Candidate& candidate) { return group_rows(candidate), candidate; },
-    .knobs = [](const Target&, const std::string&) { return std::vector<Knob>(std::begin(knobs), std::end(knobs)); },
-    .decided = [](const Point&, const Target&,
-                  const Candidate& candidate) { return std::vector{KnobDecision{"group_rows", group_rows(candidate)}}; },
-    .program =
-        [](const Point& point, const Target& target, const Candidate& candidate) {
-            return generate_triangular(spec_of(point.spec), target, point.workers, group_rows(candidate));
-        },
-    .experiments = {{{"apply"}}},
-    .data_bytes = [](const json& spec) { return 8 * spec.at("batch").get<std::int64_t>() * spec.at("block").get<std::int64_t>(); },
-    .data = [](const json& spec, std::uint64_t, DeviceTools& tools, std::int64_t sets) -> std::unique_ptr<PointData> {
-        return std::make_unique<TriangularData>(spec, tools, sets);
-    },
-    .owns = [](const ProblemKey& key) { return key.kind == "triangular"; },
-    .key = key_of,
-    .spec = [](const ProblemKey& key) { return parse({{"block", std::stoll(key.size)}, {"batch", key.batch}}); }};
+const TunedFamily triangular{.name = "triangular",
+                             .operations = {{"apply", {"l", "given", "x"}}},
+                             .sizes = {"block", "rhs"},
+                             .usual = {{"apply", 1}},
+                             .parse = parse,
+                             .standard = [](const Point&, const Target&, std::string_view) { return Candidate{"rows", "plain"}; },
+                             .knobs = [](const Target&, const std::string&) { return std::span<const Knob>(knobs); },
+                             .make = make,
+                             .experiments = {{{"apply"}}},
+                             .arrays = arrays,
+                             .random = random,
+                             .solving = solving,
+                             .owns = [](const ProblemKey& key) { return key.kind == "triangular"; },
+                             .key = key_of,
+                             .spec = [](const ProblemKey& key) { return parse({{"block", std::stoll(key.size)}, {"batch", key.batch}}); }};
+
+const bool is_added = (families().push_back(&triangular), true);
 
 }  // namespace
 }  // namespace trifold::test
-
-std::vector<const trifold::tune::TunedFamily*> trifold::tune::registered_families() {
-    return {&tridiagonal::family(), &grid::family(), &sparse::family(), &test::triangular};
-}

@@ -121,9 +121,9 @@ def knows_another_family(path, included):
 
 
 def tuner_knows_family(path, included):
-    """Whether a file of the tuner, or of its verbs, includes anything of a family. Families' own folders and the table of them may."""
+    """Whether a file of the tuner, or of its verbs, includes anything of a family. Families' own folders may."""
     is_tuner = is_within(path, "tools/tune") or is_within(path, "tools/trifold/tune")
-    if not is_tuner or path == "tools/tune/registry.cpp" or family_of(path):
+    if not is_tuner or family_of(path):
         return False
     place = f"runtime/{included}" if included.startswith("trifold/") else included
     return family_of(place) is not None or included == "trifold/trifold.hpp"
@@ -246,9 +246,9 @@ def check_itself():
         ("tools/trifold/solve.cpp", "tools/trifold/grid/options.hpp"),
         ("tools/trifold/grid/solve.cpp", "tools/trifold/tridiagonal/solution.hpp"),
         ("tools/tune/space.cpp", "generator/tridiagonal/variant.hpp"),
-        ("tools/tune/point.hpp", "trifold/spec.hpp"),
+        ("tools/tune/family.hpp", "trifold/spec.hpp"),
         ("tools/tune/measure.cpp", "trifold/trifold.hpp"),
-        ("tools/tune/report.cpp", "tools/tune/grid/family.hpp"),
+        ("tools/tune/family.cpp", "trifold/grid_spec.hpp"),
         ("tools/trifold/tune/records.cpp", "generator/tridiagonal/wisdom.hpp"),
         ("tools/tune/grid/family.cpp", "trifold/spec.hpp"),
         ("runtime/wisdom/wisdom.cpp", "generator/grid/wisdom.hpp"),
@@ -258,7 +258,6 @@ def check_itself():
     assert problem("runtime/tridiagonal/plan.cpp", "runtime/device/gpu.hpp") is None
     assert problem("tools/trifold/main.cpp", "tools/trifold/grid/verbs.hpp") is None
     assert problem("tools/trifold/grid/solve.cpp", "tools/trifold/solve.hpp") is None
-    assert problem("tools/tune/registry.cpp", "tools/tune/grid/family.hpp") is None
     assert problem("tools/tune/grid/family.cpp", "trifold/grid_spec.hpp") is None
     assert problem("tools/tune/measure.cpp", "trifold/error.hpp") is None
     text = "namespace a {\nstruct B {\n    struct C {\n};\nnamespace {\n"

@@ -18,7 +18,6 @@
 #include "tools/trifold/spec_options.hpp"
 #include "tools/trifold/text.hpp"
 #include "tools/trifold/verbs.hpp"
-#include "tools/tune/family.hpp"
 #include "tools/tune/points.hpp"
 
 namespace trifold::command {
@@ -97,7 +96,7 @@ void add_unit(Packed& packed, Unit unit) {
 
 void add_units(Packed& packed, const tune::Point& point, const Target& target, const PackOptions& options) {
     for (const auto& candidate : candidates(point, target, options)) {
-        auto program = tune::family_of(point).program(point, target, candidate);
+        auto program = tune::family_of(point).make(point, target, candidate).program();
         for (auto& unit : program.units) {
             if (options.ptx) add_unit(packed, as_ptx(unit));
             add_unit(packed, std::move(unit));

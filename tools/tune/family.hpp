@@ -1,21 +1,96 @@
 #pragma once
 #include <array>
-#include <memory>
+#include <compare>
+#include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <span>
+#include <set>
 #include <string>
 #include <string_view>
+#include <trifold/call.hpp>
 #include <trifold/device.hpp>
+#include <trifold/precision.hpp>
 #include <trifold/program.hpp>
 #include <vector>
 
 #include "generator/program/knob.hpp"
 #include "generator/program/wisdom.hpp"
-#include "tools/tune/prepared.hpp"
-#include "tools/tune/trial.hpp"
 
+/// The search for the fastest kernels of a device, and its records. It knows families by their names only.
 namespace trifold::tune {
+
+/// The time that is to be short: the seconds of these operations, each times its weight, added up. Each operation is there once.
+using Objective = std::vector<std::pair<std::string, double>>;
+std::string to_string(const Objective& objective);  ///< "factor_solve", "factor+3*solve"
+/// In the order of the text. Whether there are such operations is not looked at. Throws SpecError.
+Objective parse_objective(std::string_view text);
+
+/// How a captured program ran a problem: texts as TRIFOLD_CAPTURE writes them.
+struct CapturedRun {
+    std::string target, schedule, variant;
+    auto operator<=>(const CapturedRun&) const = default;
+};
+
+/// A problem to tune: a Spec as a program makes a Plan of it, the CPU threads of a call, and what it calls most.
+struct Point {
+    nlohmann::json spec;  ///< as its family writes a Spec: the same for the same Spec. Without a "family" it is of the first one
+    int workers = 1;
+    Objective objective = {{"factor_solve", 1}};
+    double seconds = 0;              ///< that a captured program spent in it; 0: not known. The costly ones are tuned first
+    std::set<CapturedRun> ran = {};  ///< of captured programs
+};
+std::string to_string(const Point& point);    ///< "50x20x256 f64", "513x513 f32": sizes, members, and what else is not the default
+std::string identity_of(const Point& point);  ///< equal for the same Spec, workers and objective
+Precision precision_of(const Point& point);
+std::int64_t number_in(const Point& point, std::string_view field);  ///< of its Spec
+bool has_operation(const nlohmann::json& spec, std::string_view name);
+
+/// One way to solve a point: what Tuning takes. A variant may have pinned knobs.
+struct Candidate {
+    std::string schedule, variant;
+    double modelled_seconds = 0;
+    bool operator==(const Candidate& other) const { return schedule == other.schedule && variant == other.variant; }
+};
+
+/// A candidate as the generator takes it.
+struct Made {
+    Candidate candidate;  ///< with its modelled seconds, if there is a model, and the variant's name as the generator writes it
+    std::vector<KnobDecision> decided;
+    std::function<Program()> program;
+};
+
+/// An array of operations, by its name; solutions are in "x".
+struct ArraySize {
+    std::string name;
+    std::int64_t elements;  ///< of all members
+};
+
+/// Random values of the first members of a problem, which the others repeat.
+struct RandomProblem {
+    std::int64_t members;
+    std::map<std::string, std::vector<double>> values;  ///< rounded to the precision; arrays of results have none
+    /// The relative residual of X, the worst of these members, whose parts of "x" are given.
+    std::function<double(const std::vector<double>& x)> residual;
+};
+/// The number of members that are made, by the bytes of each.
+std::int64_t different_members(std::int64_t batch, std::int64_t bytes_of_each);
+/// A device holds rounded values in single precision, and its solution is checked against these.
+void round_to(Precision precision, std::vector<double>& values);
+
+/// Results of the operations of a Spec, by name: solutions of the first members, log determinants and the like.
+struct Outputs {
+    std::map<std::string, std::vector<double>> values = {};
+    std::vector<std::string> status = {};  ///< how each member fared, in words that are the same whatever the order of elimination
+};
+
+/// A candidate that is ready to run. `run` puts an operation into the stream.
+struct Solving {
+    std::vector<KernelResources> kernels;
+    std::function<void(const std::string& operation, const std::vector<AnyArray>& arrays, Stream stream)> run;
+    std::function<void()> check;                           ///< throws what the library throws about results
+    std::function<Outputs(std::string_view last)> result;  ///< after an operation: how members fared, and numbers that are in no array
+};
 
 /// An option of the command line that has values of a field of Specs, with commas between.
 struct SpecOption {
@@ -30,11 +105,15 @@ struct Experiment {
     std::string array = "x";
 };
 
+/// The largest relative residual that is taken, of families whose solutions are exact but for rounding.
+double tolerance_of(Precision precision);
+
 /// A family as the tuner knows it. Specs are JSON as `parse` returns them. What makes something of a candidate throws SpecError where the
 /// generator refuses it.
 struct TunedFamily {
+    using Named = std::pair<std::string, std::vector<std::string>>;
     std::string_view name;
-    std::vector<std::string_view> operations;       ///< that an objective may have, in the order in which it has them
+    std::vector<Named> operations;                  ///< in the order in which objectives have them, with the arrays that each is given
     std::array<std::string, 2> sizes;               ///< the fields that people write: N x n
     Objective usual = {{"factor_solve", 1}};        ///< it is to be fast where no other is asked for
     double (*tolerance)(Precision) = tolerance_of;  ///< the largest relative residual that is taken
@@ -49,17 +128,16 @@ struct TunedFamily {
     /// A Spec with all its fields, the same for the same Spec. Throws SpecError where it is none.
     nlohmann::json (*parse)(const nlohmann::json& spec);
     /// Words for what is not the default other than sizes, precision and right-hand sides, each with a space before it.
-    std::string (*notes)(const nlohmann::json& spec);
+    std::string (*notes)(const nlohmann::json& spec) = [](const nlohmann::json&) { return std::string(); };
 
     /// The candidate that is taken without wisdom of the user: by shipped wisdom of the named device, or by rows and models.
     Candidate (*standard)(const Point&, const Target&, std::string_view device);
     /// The other schedules and variants without pinned knobs, the most promising first; with `all` every one that is known.
-    std::vector<Candidate> (*others)(const Point&, const Target&, bool all);
-    /// The candidate with its modelled seconds, if there is a model, and the variant's name as the generator writes it.
-    Candidate (*complete)(const Point&, const Target&, const Candidate&);
-    std::vector<Knob> (*knobs)(const Target&, const std::string& variant);
-    std::vector<KnobDecision> (*decided)(const Point&, const Target&, const Candidate&);
-    Program (*program)(const Point&, const Target&, const Candidate&);
+    std::vector<Candidate> (*others)(const Point&, const Target&, bool all) = [](const auto&, const auto&, bool) {
+        return std::vector<Candidate>();
+    };
+    std::span<const Knob> (*knobs)(const Target&, const std::string& variant);
+    Made (*make)(const Point&, const Target&, const Candidate&);
     /// Modelled seconds of an operation, with the numbers of a device; null where the family has no models.
     double (*modelled)(const Point&, const Target&, const Candidate&, std::string_view operation, const KnownDevice&) = nullptr;
 
@@ -67,33 +145,34 @@ struct TunedFamily {
     std::vector<std::string> factors;
     std::vector<Experiment> experiments;  ///< those that have the Spec's operations alone are what candidates must agree in
     std::vector<std::string> uncaptured;  ///< operations that no graph of a caller can record
-    std::int64_t (*data_bytes)(const nlohmann::json& spec);  ///< of the arrays of one call
-    /// Random arrays, `sets` times. The tools must outlive them.
-    std::unique_ptr<PointData> (*data)(const nlohmann::json& spec, std::uint64_t seed, DeviceTools&, std::int64_t sets);
+    std::vector<ArraySize> (*arrays)(const nlohmann::json& spec);
+    RandomProblem (*random)(const nlohmann::json& spec, std::uint64_t seed);
+    Solving (*solving)(const Point&, const Candidate&, const Device&);
 
     bool (*owns)(const ProblemKey&);
     ProblemKey (*key)(const Point&, const Target&);
     nlohmann::json (*spec)(const ProblemKey&);  ///< throws SpecError where the key's texts say none
 };
 
-/// All of them: the table of registry.cpp, the one file that names them. The first is that of Specs that name none, as in files that were
-/// written when there was no other.
-std::vector<const TunedFamily*> registered_families();
-std::span<const TunedFamily* const> families();
+/// All of them, to which a program may add its own. The first is that of Specs that name none, as in files that were written when there was
+/// no other.
+std::vector<const TunedFamily*>& families();
+const TunedFamily& tridiagonal_family();
+const TunedFamily& grid_family();
+const TunedFamily& sparse_family();
 /// Throw SpecError with the families' names.
 const TunedFamily& family_of(const nlohmann::json& spec);
 const TunedFamily& family_of(const ProblemKey& key);
 inline const TunedFamily& family_of(const Point& point) { return family_of(point.spec); }
 
+/// The arrays that a family's operation is given; null where it has no such operation.
+const std::vector<std::string>* arrays_of(const TunedFamily& family, std::string_view operation);
+std::int64_t data_bytes(const Point& point);  ///< of the arrays of one call
 /// The objective's operations in the order of the family. Throws SpecError where it has none of a name.
 Objective ordered(const Objective& objective, const TunedFamily& family);
-bool has_operation(const nlohmann::json& spec, std::string_view name);
 /// Throws SpecError where the row's key says no problem of its family; for read_wisdom.
 void check_key(const WisdomRow& row);
 /// Why no kernels can be made as a row says; empty: they can.
 std::string refusal_of(const WisdomRow& row);
-
-/// A decision as a row of a wisdom file, which names generator, driver, effort and trials in `measured`. Throws SpecError.
-WisdomRow row_of(const Decision& decision);
 
 }  // namespace trifold::tune

@@ -1,9 +1,8 @@
 #pragma once
-#include <functional>
 #include <limits>
 #include <memory>
 
-#include "tools/tune/family.hpp"
+#include "tools/bench/device_tools.hpp"
 #include "tools/tune/search.hpp"
 
 namespace trifold::tune {
@@ -22,26 +21,49 @@ struct MeasureOptions {
     std::function<Timed(const Candidate&, Timed)> clock = {};
 };
 
+/// Random arrays of a point on a device, each in `sets` copies, which calls take one after the other.
+class PointData {
+  public:
+    PointData(const Point& point, std::uint64_t seed, DeviceTools& tools, std::int64_t sets);
+    AnyArray at(const std::string& array, std::int64_t set) const;
+    /// The members of the first set's array that differ, that of system 0 first.
+    std::vector<double> read(const std::string& array, std::int64_t first_member = 0) const;
+    void poison(const std::string& array) const;  ///< the first set becomes NaN
+    double residual() const;                      ///< of the first and the last members of "x", the worst
+    std::int64_t sets() const { return sets_; }
+
+  private:
+    struct Place {
+        std::int64_t elements, bytes;  // of a set; the latter with what aligns the next one
+        std::shared_ptr<void> memory;
+    };
+    DeviceTools& tools_;
+    std::int64_t sets_, batch_;
+    Precision precision_;
+    RandomProblem problem_;
+    std::map<std::string, Place> places_;
+};
+
 /// Measures candidates of one point on a device, one at a time. Memory is taken at the first measurement.
 class PointBench {
   public:
     PointBench(Point point, Device device, MeasureOptions options);
-    ~PointBench();
     /// Fills in verdict, why, seconds, spread, runs, residual and spills. What goes wrong is a verdict. By turns the results are compared
     /// with those of the first trial, and who is there twice has two times. Candidates that spill more than `max_spills` are not timed.
-    void measure(std::vector<Trial>& trials, const Round& round, std::int64_t max_spills = std::numeric_limits<std::int64_t>::max());
+    void measure(std::span<Trial> trials, const Round& round, std::int64_t max_spills = std::numeric_limits<std::int64_t>::max());
     /// False after a launch has failed in such a way that the process must end.
     bool works() const { return works_; }
 
   private:
-    class Timing;
+    struct Running;
     void attempt(Trial& trial, const std::function<void()>& work);
-    void check(Trial& trial, Prepared& prepared, std::int64_t max_spills) const;
-    Timed timed(Prepared& prepared, const Candidate& candidate, const std::string& operation) const;
-    Outputs outputs(Prepared& prepared, const Candidate& candidate) const;
-    void factor(Prepared& prepared) const;
-    std::shared_ptr<Prepared> prepare(const Candidate& candidate, bool cached);
-    void compare(std::vector<Trial>& trials, const std::vector<std::shared_ptr<Prepared>>& prepared);
+    std::shared_ptr<Solving> prepare(const Candidate& candidate, bool cached);
+    void run(const Solving& solving, const std::string& operation, std::int64_t set = 0) const;
+    void check(const Solving& solving) const;
+    void factor(const Solving& solving) const;
+    void judge(Trial& trial, const Solving& solving, std::int64_t max_spills) const;
+    Outputs outputs(const Solving& solving, const Candidate& candidate) const;
+    Timed timed(const Solving& solving, const Candidate& candidate, const std::string& operation) const;
 
     const Point point_;
     const TunedFamily& family_;
@@ -52,26 +74,21 @@ class PointBench {
     bool works_ = true;
 };
 
+/// How the second differ from the first by more than solutions with residuals up to the family's tolerance do: "inverse, by 3e-2". Empty:
+/// they agree.
+std::string difference(const Outputs& first, const Outputs& second, const Point& point);
+
 /// How many copies of its arrays a point's calls take by turns: with them the arrays do not fit into the caches, or there are many.
 std::int64_t sets_of(const Point& point, const Device& device, bool hot);
-
-/// Thrown where a clock says again and again what cannot be.
-class ClockError : public std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
 
 /// How often is measured: `warm_up` calls that do not count, then until `seconds` have gone, but at least `least` and at most `most` times.
 struct Repeats {
     int warm_up = 2, least = 5, most = 50;
     double seconds = 0.01;
 };
-
-/// Seconds of each call. A time that is no number, or below `floor`, is no time: the call is made again. Throws ClockError after several
+/// Seconds of each call. A time that is no number, or below `floor`, is no time: the call is made again. Throws DeviceError after several
 /// such times in a row.
 std::vector<double> take_series(const Timed& timed, const Repeats& repeats, double floor);
-
-/// Throws TooLarge where workspace and data need nearly all of the device's memory, or more.
-void check_memory(std::int64_t workspace_bytes, std::int64_t data_bytes, const Device& device);
 
 /// The device as trials name it: by wisdom's name of it, its target, and its driver.
 Machine machine_of(const Device& device);

@@ -1,46 +1,53 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
+#include <csignal>
 #include <thread>
 #include <trifold/binary.hpp>
 #include <trifold/error.hpp>
 
 #include "runtime/base/files.hpp"
+#include "runtime/base/process.hpp"
 #include "runtime/compile/cache.hpp"
 #include "runtime/wisdom/wisdom.hpp"
-#include "tools/formats/file.hpp"
-#include "tools/tune/points.hpp"
-#include "tools/tune/process.hpp"
 #include "tools/tune/sweep.hpp"
 
 namespace trifold::tune {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MeasureOptions, hot, seed)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TuneOptions, device, effort, processes, command, compile_seconds, trial_seconds, measuring)
+
 namespace {
 
 using nlohmann::json;
 
-/// A turn on the device, of one process of this user at a time: what else measures would disturb the clock.
-class Turn {
-  public:
-    Turn(const Device& device, const Tell& tell)
-        : tell_(tell),
-          file_(open_to_write(std::filesystem::temp_directory_path() /
-                                  fmt::format("trifold-tune-{}-{}-{}", ::getuid(), to_string(device.backend()), device.ordinal()),
-                              O_WRONLY | O_NOFOLLOW)) {
-        tell_({{"limit", 0}});
-        while (file_ && ::flock(file_.get(), LOCK_EX) != 0 && errno == EINTR) {
-        }
-    }
-    Turn(const Turn&) = delete;
-    Turn& operator=(const Turn&) = delete;
-    ~Turn() { tell_({{"limit", 0}}); }
+constexpr double seconds_to_begin = 120;  // a driver may be slow to start
 
-  private:
-    const Tell& tell_;
-    const Descriptor file_;
-};
+/// SIGALRM ends this process after that time, unless another limit takes its place; 0: none.
+void limit(double seconds) {
+    itimerval timer{};
+    timer.it_value.tv_sec = static_cast<time_t>(std::min(seconds, 1e9));
+    timer.it_value.tv_usec = static_cast<suseconds_t>(std::fmod(seconds, 1) * 1e6);
+    ::signal(SIGALRM, SIG_DFL);  // who started this process may have ignored it
+    ::setitimer(ITIMER_REAL, &timer, nullptr);
+}
+
+/// A turn on the device, of one process of this user at a time: what else measures would disturb the clock.
+Descriptor turn_on(const Device& device) {
+    limit(0);
+    auto file = open_to_write(std::filesystem::temp_directory_path() /
+                                  fmt::format("trifold-tune-{}-{}-{}", ::getuid(), to_string(device.backend()), device.ordinal()),
+                              O_WRONLY | O_NOFOLLOW);
+    while (file && ::flock(file.get(), LOCK_EX) != 0 && errno == EINTR) {
+    }
+    return file;
+}
 
 /// The end of a log, of whole lines where it has them.
 std::string last_words(std::string text) {
@@ -72,16 +79,15 @@ class PointSearch {
         auto records = log_.read();
         std::erase_if(records.trials, [&](const Trial& one) { return !(one.machine == machine_) || one.generator != generator_version(); });
         if (const auto known = known_decision(records, machine_, point_, options_.effort)) return {point_, known, true, ""};
-        auto strategy = strategy_of(options_.effort);
-        strategy.promise = promise_of(records.trials);
+        const auto promise = promise_of(records.trials);
         for (auto& trial : records.trials)
             if (identity_of(trial.point) == identity_of(point_)) trials_.push_back(std::move(trial));
-        auto decision = search(space_, strategy,
+        auto decision = search(space_, options_.effort, promise,
                                [&](const std::vector<Candidate>& candidates, const Round& round) { return answer(candidates, round); });
         if (!decision) {
             const auto found = std::ranges::find(trials_, space_.standard, &Trial::candidate);
-            return {
-                point_, {}, false, found == trials_.end() ? "nothing was measured" : "no candidate is sound; the default: " + found->why};
+            const auto why = found == trials_.end() ? "nothing was measured" : "no candidate is sound; the default: " + found->why;
+            return {point_, {}, false, why};
         }
         decision->machine = machine_;
         decision->generator = generator_version();
@@ -97,7 +103,8 @@ class PointSearch {
             auto failed = trial;  // as it is logged if this process ends in it
             failed.verdict = Verdict::fails;
             failed.seconds.clear();
-            tell_({{"limit", options_.trial_seconds}, {"trial", to_json(failed)}});
+            tell_({{"trial", to_json(failed)}});
+            limit(options_.trial_seconds);
         };
         return options;
     }
@@ -123,16 +130,11 @@ class PointSearch {
             }
         }
         compile(needed);
-        if (round.by_turns) {
-            measure(needed, round);
-        } else {
-            for (auto& trial : needed) {
-                std::vector<Trial> one{trial};
-                measure(one, round);
-                trial = one.front();
-            }
+        if (round.by_turns) measure(needed, round);
+        for (auto& trial : needed) {
+            if (!round.by_turns) measure(std::span(&trial, 1), round);
+            result.push_back(trial);
         }
-        std::ranges::copy(needed, std::back_inserter(result));
         return result;
     }
 
@@ -140,12 +142,12 @@ class PointSearch {
     void compile(std::vector<Trial>& trials) {
         std::vector<Trial*> waiting;
         for (auto& trial : trials) try {
-                if (!is_compiled(family_of(point_).program(point_, device_.target(), trial.candidate))) waiting.push_back(&trial);
+                if (!is_compiled(family_of(point_).make(point_, device_.target(), trial.candidate).program())) waiting.push_back(&trial);
             } catch (const SpecError& error) {
                 trial.verdict = Verdict::refused;
                 trial.why = error.what();
             }
-        tell_({{"limit", 0}});
+        limit(0);
         std::atomic<std::size_t> next = 0;
         std::vector<std::jthread> threads;
         while (threads.size() < std::min<std::size_t>(static_cast<std::size_t>(options_.processes), waiting.size()))
@@ -158,25 +160,29 @@ class PointSearch {
         auto command = options_.command;
         command.insert(command.end(), {"compile-candidate", json{{"spec", point_.spec},
                                                                  {"workers", point_.workers},
-                                                                 {"target", to_string(device_.target())},
+                                                                 {"target", machine_.target},
                                                                  {"schedule", trial.candidate.schedule},
-                                                                 {"variant", trial.candidate.variant}}
+                                                                 {"variant", trial.candidate.variant},
+                                                                 {"seconds", options_.compile_seconds}}
                                                                 .dump()});
-        const auto ended = run_limited(command, options_.compile_seconds);
-        if (ended.succeeded()) return;
-        trial.verdict = ended.timed_out ? Verdict::times_out : Verdict::does_not_compile;
-        trial.why =
-            fmt::format("the compiling process {}{}{}", ended.describe(), ended.output.empty() ? "" : ": ", last_words(ended.output));
+        const auto ended = run_process(command);
+        if (ended.started && ended.status == 0) return;
+        const bool timed_out = ended.started && WIFSIGNALED(ended.status) && WTERMSIG(ended.status) == SIGALRM;
+        trial.verdict = timed_out ? Verdict::times_out : Verdict::does_not_compile;
+        trial.why = timed_out ? fmt::format("it had not compiled after {:g} s", options_.compile_seconds)
+                              : fmt::format("the compiling process {}: {}", ended.describe(), last_words(ended.output));
     } catch (const std::exception& error) {
         trial.verdict = Verdict::does_not_compile;
         trial.why = error.what();
     }
 
-    void measure(std::vector<Trial>& trials, const Round& round) {
+    void measure(std::span<Trial> trials, const Round& round) {
         if (std::ranges::any_of(trials, [](const Trial& trial) { return trial.verdict == Verdict::sound; })) {
-            const Turn turn(device_, tell_);
-            bench_.measure(trials, round,
-                           trials.size() == 1 ? max_spills(trials.front().candidate, trials_) : std::numeric_limits<std::int64_t>::max());
+            const auto turn = turn_on(device_);
+            const auto most = trials.size() == 1 ? max_spills(trials[0].candidate, trials_) : std::numeric_limits<std::int64_t>::max();
+            bench_.measure(trials, round, most);
+            limit(0);
+            tell_({{"trial", nullptr}});
         }
         for (const auto& trial : trials)
             if (trial.verdict != Verdict::sound || (!trial.seconds.empty() && !round.cached)) keep(trial);
@@ -203,6 +209,11 @@ class PointSearch {
     std::vector<Trial> trials_;  // of the point, those of earlier runs first
 };
 
+Point point_of(const json& task) {
+    const auto objective = parse_objective(task.value("objective", "factor_solve"));
+    return {family_of(task.at("spec")).parse(task.at("spec")), task.at("workers"), objective};
+}
+
 }  // namespace
 
 std::int64_t max_spills(const Candidate& candidate, const std::vector<Trial>& trials) {
@@ -215,26 +226,15 @@ std::int64_t max_spills(const Candidate& candidate, const std::vector<Trial>& tr
         if (trial.verdict != Verdict::sound) continue;
         if (trial.is_default && trial.spill_bytes > 0) return any;
         knows_default |= trial.is_default;
-        const auto other = parse_variant(trial.candidate.variant);
-        if (other.pinned.empty() && other.name == name.name) most = std::max(most, trial.spill_bytes);
+        if (trial.candidate.variant == name.name) most = std::max(most, trial.spill_bytes);
     }
     return knows_default ? most : any;
 }
 
-std::optional<Decision> known_decision(const Records& records, const Machine& machine, const Point& point, Effort effort) {
-    for (const auto& one : last_decisions(records.decisions))
-        if (one.machine == machine && one.generator == generator_version() && identity_of(one.point) == identity_of(point) &&
-            parse_effort(one.effort) >= effort)
-            return one;
-    return std::nullopt;
-}
-
-PointResult search_point(const Point& point, const Log& log, const TuneOptions& options, const Tell& tell) {
-    try {
-        return PointSearch(point, log, options, tell).run();
-    } catch (const SpecError& error) {
-        return {point, {}, false, error.what()};
-    }
+PointResult search_point(const Point& point, const Log& log, const TuneOptions& options, const Tell& tell) try {
+    return PointSearch(point, log, options, tell).run();
+} catch (const SpecError& error) {
+    return {point, {}, false, error.what()};
 }
 
 std::string task_text(const Point& point, const Log& log, const TuneOptions& options) {
@@ -242,14 +242,7 @@ std::string task_text(const Point& point, const Log& log, const TuneOptions& opt
                 {"workers", point.workers},
                 {"objective", to_string(point.objective)},
                 {"log", log.path().string()},
-                {"device", options.device},
-                {"effort", to_string(options.effort)},
-                {"processes", options.processes},
-                {"command", options.command},
-                {"compile_seconds", options.compile_seconds},
-                {"trial_seconds", options.trial_seconds},
-                {"hot", options.measuring.hot},
-                {"seed", options.measuring.seed}}
+                {"options", options}}
         .dump();
 }
 
@@ -258,37 +251,27 @@ void search_point_aloud(const std::string& text) {
         fmt::print("{}\n", event.dump(-1, ' ', false, json::error_handler_t::replace));
         std::fflush(stdout);
     };
+    limit(seconds_to_begin);
     try {
         const auto task = json::parse(text);
-        const auto& spec = task.at("spec");
-        const Point point{family_of(spec).parse(spec), task.at("workers"), parse_objective(task.at("objective").get<std::string>())};
-        const TuneOptions options{.device = task.at("device"),
-                                  .effort = parse_effort(task.at("effort").get<std::string>()),
-                                  .processes = task.at("processes"),
-                                  .command = task.at("command"),
-                                  .compile_seconds = task.at("compile_seconds"),
-                                  .trial_seconds = task.at("trial_seconds"),
-                                  .measuring = {.hot = task.at("hot"), .seed = task.at("seed")}};
-        const auto result = search_point(point, Log(task.at("log").get<std::string>()), options, tell);
-        tell(
-            {{"decision", result.decision ? json(to_json(*result.decision)) : json()}, {"known", result.was_decided}, {"why", result.why}});
-    } catch (const DeviceError& error) {
-        tell({{"again", error.what()}});
+        const auto result =
+            search_point(point_of(task), Log(task.at("log").get<std::string>()), task.at("options").get<TuneOptions>(), tell);
+        const auto decision = result.decision ? json(to_json(*result.decision)) : json();
+        tell({{"decision", decision}, {"known", result.was_decided}, {"why", result.why}});
+    } catch (const DeviceError&) {
+        throw;  // who waits starts another process, as after a crash
     } catch (const std::exception& error) {
         tell({{"error", error.what()}});
     }
 }
 
-void compile_candidate(const std::string& text, int max_seconds) {
-    // Who started this process may be killed: then only the clock ends a compiler that hangs.
-    ::alarm(static_cast<unsigned>(max_seconds));
-    const auto tree = json::parse(text, nullptr, false);
-    for (const auto* name : {"spec", "workers", "target", "schedule", "variant"})
-        if (!tree.is_object() || !tree.contains(name)) throw formats::InputError(fmt::format("'{}' is no candidate to compile", text));
-    const auto& family = family_of(tree["spec"]);
-    const Point point{family.parse(tree["spec"]), tree["workers"].get<int>()};
-    const Candidate candidate{tree["schedule"].get<std::string>(), tree["variant"].get<std::string>()};
-    for (const auto& unit : family.program(point, parse_target(tree["target"].get<std::string>()), candidate).units) obtain(unit);
+void compile_candidate(const std::string& text) {
+    const auto task = json::parse(text);
+    limit(task.at("seconds"));
+    const auto point = point_of(task);
+    const Candidate candidate{task.at("schedule").get<std::string>(), task.at("variant").get<std::string>()};
+    const auto made = family_of(point).make(point, parse_target(task.at("target").get<std::string>()), candidate);
+    for (const auto& unit : made.program().units) obtain(unit);
 }
 
 }  // namespace trifold::tune

@@ -1,9 +1,5 @@
 #pragma once
 #include <CLI/CLI.hpp>
-#include <map>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "tools/tune/family.hpp"
 
@@ -14,12 +10,6 @@ inline constexpr std::size_t max_points = 10'000;  ///< that options may make, a
 /// "16", "4:64:4" (first:last:step, both ends included), and several of them with commas between. In the order given, each once. `name` is
 /// for the message. Throws SpecError.
 std::vector<std::int64_t> parse_range(std::string_view text, std::string_view name);
-
-/// A text that is equal for the same Spec, workers and objective.
-std::string identity_of(const Point& point);
-
-/// The point whose Spec has the operations of its objective too.
-Point with_operations(Point point);
 
 /// Files of specs and captures, read one after another.
 ///
@@ -36,10 +26,18 @@ class PointFiles {
     const std::vector<std::string>& warnings() const { return warnings_; }
 
   private:
-    void read_capture(const nlohmann::json& line);
-    void read_spec(nlohmann::json line);
+    /// The use that a captured program made of an operation.
+    struct Used {
+        double calls = 0, seconds = 0;
+    };
+    struct Captured {
+        Point point;
+        std::map<std::string, Used> uses;
+    };
+    static Captured captured(const nlohmann::json& line);
+    static Point asked(nlohmann::json line);
 
-    std::map<std::string, nlohmann::json> captures_;  // the last line of each id
+    std::map<std::string, Captured> captures_;  // the last line of each id
     std::vector<Point> asked_;
     std::vector<std::string> warnings_;
 };

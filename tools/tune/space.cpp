@@ -1,74 +1,54 @@
-#include "tools/tune/space.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <memory>
-#include <optional>
-#include <set>
 #include <trifold/error.hpp>
 
 #include "generator/program/sha256.hpp"
-#include "tools/tune/family.hpp"
+#include "tools/tune/search.hpp"
 
 namespace trifold::tune {
 namespace {
 
-/// Prints of the kernels that are in a search already.
+/// The candidates of a point that are in its search already, by the prints of their kernels.
 class Seen {
   public:
     Seen(const Point& point, const Target& target) : point_(point), target_(target) {}
-    /// Whether it generates something that is new.
-    bool take(const Candidate& candidate) {
-        try {
-            return prints_.insert(fingerprint(family_of(point_).program(point_, target_, candidate))).second;
-        } catch (const SpecError&) {
-            return false;
-        }
-    }
 
-  private:
-    Point point_;
-    Target target_;
-    std::set<std::string> prints_;
-};
-
-/// The candidate with a knob pinned; nothing where the generator refuses it.
-std::optional<Candidate> pinned(const Point& point, const Target& target, const Candidate& candidate, std::string_view knob,
-                                std::int64_t value) {
-    auto name = parse_variant(candidate.variant);
-    name.pinned.insert_or_assign(std::string(knob), value);
-    try {
-        return family_of(point).complete(point, target, {candidate.schedule, to_string(name)});
+    /// The candidate with the name that the generator writes; nothing where it is refused, or runs what an earlier one runs.
+    std::optional<Candidate> take(const Candidate& candidate) try {
+        const auto made = family_of(point_).make(point_, target_, candidate);
+        return prints_.insert(fingerprint(made.program())).second ? std::optional(made.candidate) : std::nullopt;
     } catch (const SpecError&) {
         return std::nullopt;
     }
-}
 
-/// The values that a candidate has of a knob: several where it is asked for different parts; none where nothing asks.
-std::set<std::int64_t> values_of(const std::vector<KnobDecision>& asked, std::string_view knob) {
-    std::set<std::int64_t> values;
-    for (const auto& one : asked)
-        if (one.list == knob) values.insert(one.value);
-    return values;
-}
-
-std::vector<KnobValues> knob_values(const Point& point, const Target& target, const Candidate& candidate, Seen& seen) {
-    const auto asked = family_of(point).decided(point, target, candidate);
-    std::vector<KnobValues> result;
-    for (const auto& knob : family_of(point).knobs(target, candidate.variant)) {
-        const auto taken = values_of(asked, knob.name);
-        if (taken.empty()) continue;
-        KnobValues values{std::string(knob.name), {}};
-        for (const auto value : knob.candidates) {
-            if (taken == std::set{value}) continue;  // the default, or pinned already
-            const auto one = pinned(point, target, candidate, knob.name, value);
-            if (one && seen.take(*one)) values.candidates.push_back(*one);
+    std::vector<KnobValues> knobs(const Candidate& candidate) {
+        const auto& family = family_of(point_);
+        const auto asked = family.make(point_, target_, candidate).decided;
+        std::vector<KnobValues> result;
+        for (const auto& knob : family.knobs(target_, candidate.variant)) {
+            std::set<std::int64_t> taken;  // several where different parts of the kernels ask
+            for (const auto& one : asked)
+                if (one.list == knob.name) taken.insert(one.value);
+            if (taken.empty()) continue;
+            KnobValues values{std::string(knob.name), {}};
+            for (const auto value : knob.candidates) {
+                if (taken == std::set{value}) continue;  // the default, or pinned already
+                auto variant = parse_variant(candidate.variant);
+                variant.pinned.insert_or_assign(values.knob, value);
+                if (const auto one = take({candidate.schedule, to_string(variant)})) values.candidates.push_back(*one);
+            }
+            if (!values.candidates.empty()) result.push_back(std::move(values));
         }
-        if (!values.candidates.empty()) result.push_back(std::move(values));
+        return result;
     }
-    return result;
-}
+
+  private:
+    const Point point_;
+    const Target target_;
+    std::set<std::string> prints_;
+};
 
 void replace_all(std::string& text, std::string_view old, std::string_view with) {
     if (old.empty()) return;
@@ -80,9 +60,7 @@ void replace_all(std::string& text, std::string_view old, std::string_view with)
 Space space_of(const Point& point, const Target& target, std::string_view device, bool all) {
     const auto& family = family_of(point);
     const auto seen = std::make_shared<Seen>(point, target);
-    Space space{family.standard(point, target, device), {}, [point, target, seen](const Candidate& candidate) {
-                    return knob_values(point, target, candidate, *seen);
-                }};
+    Space space{family.standard(point, target, device), {}, [seen](const Candidate& candidate) { return seen->knobs(candidate); }};
     seen->take(space.standard);
     for (const auto& other : family.others(point, target, all))
         if (seen->take(other)) space.pairs.push_back(other);

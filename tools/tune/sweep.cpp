@@ -1,24 +1,31 @@
 #include "tools/tune/sweep.hpp"
 
 #include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <mutex>
 #include <thread>
 #include <trifold/error.hpp>
 
+#include "runtime/base/files.hpp"
+#include "runtime/base/limits.hpp"
+#include "runtime/base/process.hpp"
 #include "runtime/compile/cache.hpp"
 #include "tools/formats/file.hpp"
-#include "tools/tune/process.hpp"
 
 namespace trifold::tune {
 namespace {
 
+using nlohmann::json;
+
 constexpr std::int64_t max_points_at_once = 6;
 constexpr std::int64_t share_of_memory = 8;  // of the device's, for the data of all points that are in search
 constexpr int max_processes = 50;            // of a point, each of which ended within a trial
-constexpr double seconds_to_begin = 120;     // a driver may be slow to start
+constexpr std::size_t max_words = 4096;      // that a process says other than events: the last are what matters
 
 void check_cache() {
     if (const auto cache = Cache::from_environment(); cache.path().empty() || !cache.writable())
@@ -31,8 +38,25 @@ void check_cache() {
 std::int64_t points_at_once(const std::vector<Point>& points, const Device& device) {
     if (device.backend() == Backend::cpu) return 1;
     std::int64_t largest = 1;
-    for (const auto& point : points) largest = std::max(largest, family_of(point).data_bytes(point.spec));
+    for (const auto& point : points) largest = std::max(largest, data_bytes(point));
     return std::clamp<std::int64_t>(device.memory_bytes() / share_of_memory / largest, 1, max_points_at_once);
+}
+
+/// Gives each line until the other end is closed.
+void read_lines(int from, const auto& take) {
+    std::string text;
+    std::array<char, 4096> bytes{};
+    for (;;) {
+        const auto count = ::read(from, bytes.data(), bytes.size());
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) break;
+        text.append(bytes.data(), static_cast<std::size_t>(count));
+        for (auto end = text.find('\n'); end != std::string::npos; end = text.find('\n')) {
+            take(text.substr(0, end));
+            text.erase(0, end + 1);
+        }
+    }
+    if (!text.empty()) take(text);
 }
 
 class Sweep {
@@ -64,6 +88,14 @@ class Sweep {
     }
 
   private:
+    /// What the process of a point has said, and how it ended.
+    struct Said {
+        json trial, last;  ///< the one that it was in, and the end of its search
+        bool has_kept = false;
+        std::string words;
+        Ended ended;
+    };
+
     double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
     bool is_over() const {
         return (options_.budget_seconds > 0 && seconds() > options_.budget_seconds) || (options_.stop != nullptr && *options_.stop);
@@ -87,61 +119,66 @@ class Sweep {
 
     /// By processes until one comes to an end. Nothing where the sweep is over before.
     std::optional<PointResult> searched(const Point& point) {
-        std::string why;
-        for (int k = 0; k < max_processes; ++k) {
-            Process process;
-            const auto ended = run(point, process);
-            if (ended.stopped) return std::nullopt;
-            if (process.end.contains("decision")) {
-                const auto& decision = process.end["decision"];
-                return PointResult{point, decision.is_null() ? std::nullopt : std::optional(decision_of(decision)), process.end["known"],
-                                   process.end["why"]};
+        for (int k = 1;; ++k) {
+            const auto said = run(point);
+            if (said.last.contains("error")) throw formats::OutputError(said.last["error"].get<std::string>());
+            if (!said.last.is_null()) {
+                const auto& decision = said.last["decision"];
+                return PointResult{point, decision.is_null() ? std::nullopt : std::optional(decision_of(decision)), said.last["known"],
+                                   said.last["why"]};
             }
-            if (process.end.contains("error")) throw formats::OutputError(process.end["error"].get<std::string>());
-            why = process.end.contains("again") ? process.end["again"].get<std::string>()
-                                                : fmt::format("its process {}: {}", ended.describe(), ended.output);
-            if (!process.trial.is_null())
-                blame(process.trial, ended);
-            else if (!process.end.contains("again"))
-                break;
+            if (stop_.stop_requested()) return std::nullopt;
+            if (!said.trial.is_null())
+                blame(said);
+            else if (!said.has_kept || k == max_processes)
+                return PointResult{point, {}, false, fmt::format("its process {}: {}", said.ended.describe(), said.words)};
         }
-        return PointResult{point, {}, false, why};
     }
 
-    /// How far the process of a point is.
-    struct Process {
-        nlohmann::json trial, end;  ///< what it is in, and its last word
-        double limit = seconds_to_begin;
-    };
-
-    Finished run(const Point& point, Process& process) {
+    Said run(const Point& point) {
         auto command = options_.command;
         command.insert(command.end(), {"search-point", task_text(point, log_, options_)});
-        return run_limited(command, process.limit, stop_.get_token(), [&](const std::string& line) {
-            const auto event = line.starts_with('{') ? nlohmann::json::parse(line, nullptr, false) : nlohmann::json();
-            if (event.contains("limit")) {
-                const auto limit = event["limit"].get<double>();
-                process.limit = limit > 0 ? limit : std::numeric_limits<double>::infinity();
-                process.trial = event.contains("trial") ? event["trial"] : nlohmann::json();
-            }
-            if (event.contains("kept")) count(event);
-            for (const auto* last : {"decision", "again", "error"})
-                if (event.contains(last)) process.end = event;
-            return process.limit;
-        });
+        Pipe pipe(command.front());
+        Said said;
+        ProcessGroup group;
+        int error = 0;
+        const auto child = group.start(command, environment_of_process(), pipe.write_end.get(), error);
+        pipe.write_end = Descriptor();
+        said.words = child == 0 ? why_refused(error) : "";
+        if (child == 0) return said;
+        said.ended.started = true;
+        const std::stop_callback end(stop_.get_token(), [&] { group.kill(); });
+        read_lines(pipe.read_end.get(), [&](const std::string& line) { hear(said, line); });
+        while (::waitpid(child, &said.ended.status, 0) < 0 && errno == EINTR) {
+        }
+        return said;
+    }
+
+    void hear(Said& said, const std::string& line) {
+        const auto event = line.starts_with('{') ? json::parse(line, nullptr, false) : json();
+        if (event.contains("trial"))
+            said.trial = event["trial"];
+        else if (event.contains("kept"))
+            said.has_kept = true, count(event);
+        else if (event.is_object())
+            said.last = event;
+        else
+            said.words += line + "\n";
+        if (said.words.size() > max_words) said.words.erase(0, said.words.size() - max_words);
     }
 
     /// Logs the trial within which a process ended.
-    void blame(const nlohmann::json& begun, const Finished& ended) {
-        auto trial = trial_of(begun);
-        trial.verdict = ended.timed_out ? Verdict::times_out : Verdict::fails;
-        trial.why = ended.timed_out ? fmt::format("it had not ended after {:g} s on the device", options_.trial_seconds)
-                                    : fmt::format("the process that measured it {}", ended.describe());
+    void blame(const Said& said) {
+        auto trial = trial_of(said.trial);
+        const bool timed_out = WIFSIGNALED(said.ended.status) && WTERMSIG(said.ended.status) == SIGALRM;
+        trial.verdict = timed_out ? Verdict::times_out : Verdict::fails;
+        trial.why = timed_out ? fmt::format("it had not ended after {:g} s on the device", options_.trial_seconds)
+                              : fmt::format("the process that measured it {}", said.ended.describe());
         log_.append(trial);
         count({{"kept", to_string(trial.verdict)}, {"now", fmt::format("{}: {}", to_string(trial.point), trial.why)}});
     }
 
-    void count(const nlohmann::json& event) {
+    void count(const json& event) {
         const std::scoped_lock lock(mutex_);
         auto& state = report_.state;
         ++state.trials;
@@ -172,6 +209,14 @@ SweepReport sweep(std::vector<Point> points, const Log& log, const TuneOptions& 
     check_cache();
     std::ranges::stable_sort(points, std::greater<>{}, &Point::seconds);
     return Sweep(std::move(points), log, options, listener).run();
+}
+
+std::optional<Decision> known_decision(const Records& records, const Machine& machine, const Point& point, Effort effort) {
+    for (const auto& one : last_decisions(records.decisions))
+        if (one.machine == machine && one.generator == generator_version() && identity_of(one.point) == identity_of(point) &&
+            parse_effort(one.effort) >= effort)
+            return one;
+    return std::nullopt;
 }
 
 }  // namespace trifold::tune

@@ -1,12 +1,7 @@
 #pragma once
 #include <atomic>
-#include <functional>
-#include <map>
-#include <optional>
 
-#include "tools/tune/log.hpp"
 #include "tools/tune/measure.hpp"
-#include "tools/tune/search.hpp"
 
 namespace trifold::tune {
 
@@ -55,23 +50,23 @@ struct SweepListener {
 /// measured while others are compiled.
 SweepReport sweep(std::vector<Point> points, const Log& log, const TuneOptions& options, const SweepListener& listener);
 
-/// Tells who waits for a search how far it is: {"limit": 30, "trial": ..} when a trial begins that may end the process or never end,
-/// {"limit": 0} when what goes on takes as long as it takes, {"kept": verdict, "now": text} after a trial.
+/// Tells who waits for a search how far it is: {"trial": ..} when a trial begins that may end the process, {"trial": null} behind it,
+/// {"kept": verdict, "now": text} once it is logged.
 using Tell = std::function<void(const nlohmann::json& event)>;
 /// The search of a point in this process: answers from the log what is there, and compiles and measures the rest. The decision is logged.
-/// Throws DeviceError where the device takes no more work.
+/// A candidate that is on the device for longer than trial_seconds ends the process by SIGALRM. Throws DeviceError where the device takes
+/// no more work.
 PointResult search_point(const Point& point, const Log& log, const TuneOptions& options, const Tell& tell = [](const auto&) {});
 /// The decision about a point that stands for one of this effort.
 std::optional<Decision> known_decision(const Records& records, const Machine& machine, const Point& point, Effort effort);
 /// Bytes that a candidate may spill, after these trials of its point. A variant whose knobs are those of the device's rows may spill: time
 /// decides. With other knobs it may spill as much as then, and without limit where the default spills.
 std::int64_t max_spills(const Candidate& candidate, const std::vector<Trial>& trials);
-/// The argument of the hidden verb for a point.
-std::string task_text(const Point& point, const Log& log, const TuneOptions& options);
-/// The hidden verb of a point's process: events and the end are lines on standard output.
-void search_point_aloud(const std::string& text);
 
-/// Compiles a candidate into the cache, as the other hidden verb does. Ends the process after that many seconds.
-void compile_candidate(const std::string& text, int max_seconds);
+/// The argument of the hidden verb `search-point`, and the verb: events and the end are lines on standard output.
+std::string task_text(const Point& point, const Log& log, const TuneOptions& options);
+void search_point_aloud(const std::string& task);
+/// The hidden verb that compiles a candidate into the cache, within a time after which it ends its process.
+void compile_candidate(const std::string& task);
 
 }  // namespace trifold::tune

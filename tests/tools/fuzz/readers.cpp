@@ -10,7 +10,6 @@
 #include "tools/formats/assemble.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/formats/grid.hpp"
-#include "tools/tune/family.hpp"
 #include "tools/tune/points.hpp"
 
 using namespace trifold;

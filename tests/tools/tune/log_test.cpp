@@ -5,12 +5,10 @@
 
 #include <fstream>
 #include <random>
-#include <set>
 #include <trifold/error.hpp>
 
 #include "tests/tools/tune/records.hpp"
 #include "tools/formats/file.hpp"
-#include "tools/tune/family.hpp"
 
 using namespace trifold;
 using namespace trifold::tune;

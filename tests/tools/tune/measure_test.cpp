@@ -7,18 +7,21 @@
 #include <limits>
 #include <trifold/error.hpp>
 
-#include "generator/sparse/fields.hpp"
-#include "tools/tune/grid/family.hpp"
-#include "tools/tune/sparse/family.hpp"
-#include "tools/tune/tridiagonal/family.hpp"
+#include "tests/tools/tune/records.hpp"
 
 using namespace trifold;
 using namespace trifold::tune;
+using nlohmann::json;
+using test::a_point;
 
 namespace {
 
-Spec small_spec(Precision precision = Precision::f64) {
-    return {.block = 4, .horizon = 6, .precision = precision, .batch = 3, .operations = all_operations()};
+/// Blocks with all operations, and fields that differ.
+json small(const json& fields = json::object()) {
+    json spec{{"block", 4}, {"horizon", 6}, {"batch", 3}, {"operations", json::array()}};
+    for (const auto& [name, arrays] : tridiagonal_family().operations) spec["operations"].push_back(name);
+    spec.update(fields);
+    return spec;
 }
 const Candidate chain{"sequential", "tile"}, halves{"twisted:2", "tile"};
 
@@ -69,64 +72,62 @@ void check_sound(const Trial& trial) {
 }  // namespace
 
 TEST_CASE("measure: all precisions and layouts of blocks, with every operation as the objective") {
-    auto laid_out = small_spec();
-    laid_out.order = Order::column_major;
-    laid_out.coupling = Coupling::upper;
-    laid_out.rhs_layout = RhsLayout::stacked;
-    laid_out.rhs = 2;
-    auto shared = small_spec();
-    shared.d = {.stage = 0};
-    shared.e = {.member = 0};
-    auto apart = small_spec();
-    apart.d = {.leading = 7, .stage = 40, .member = 300};
-    auto many = small_spec();
-    many.batch = 35;  // more than differ
-    for (auto spec : {small_spec(), small_spec(Precision::f32), small_spec(Precision::mixed), laid_out, shared, apart, many}) {
-        if (spec.precision == Precision::mixed) spec.operations = {Operation::factor, Operation::solve, Operation::factor_solve};
-        const auto point = whole(tune::tridiagonal::point_of(spec));
+    for (const auto& fields : {json::object(),
+                               {{"precision", "f32"}},
+                               {{"precision", "mixed"}, {"operations", {"factor", "solve", "factor_solve"}}},
+                               {{"order", "column-major"}, {"coupling", "upper"}, {"rhs_layout", "stacked"}, {"rhs", 2}},
+                               {{"d", {{"stage", 0}}}, {"e", {{"member", 0}}}},
+                               {{"d", {{"leading", 7}, {"stage", 40}, {"member", 300}}}},
+                               {{"d", {{"leading", 4}, {"stage", 48}, {"member", 16}}}},  // members interleave
+                               {{"batch", 35}}}) {                                        // more than differ
+        const auto point = whole(a_point(small(fields)));
         check_sound(once(point, halves));
         for (const auto& one : by_turns(point)) check_sound(one);
     }
-    for (const auto operation : {Operation::factor, Operation::factor_solve, Operation::factor_forward}) {
-        auto spec = small_spec();
-        spec.operations = {operation};
-        const auto result = once(whole(tune::tridiagonal::point_of(spec)), chain);
+    for (const auto* operation : {"factor", "factor_solve", "factor_forward"}) {
+        const auto result = once(whole(a_point(small({{"operations", {operation}}}))), chain);
         CHECK_MESSAGE(result.verdict == Verdict::sound, result.why);
     }
 }
 
 TEST_CASE("measure: images and sparse systems agree between candidates in every operation, and a wrong gradient is found") {
-    std::vector<std::tuple<Point, Candidate, Candidate>> cases;
-    for (const auto precision : {Precision::f64, Precision::f32}) {
+    std::vector<std::tuple<json, Candidate, Candidate>> cases;
+    for (const auto* precision : {"f64", "f32"}) {
         const Candidate fronts{"dissection", "fronts"}, wide{"dissection", "fronts:leaf_cells=8"};
-        cases.emplace_back(tune::grid::point_of({.width = 33, .height = 17, .precision = precision, .batch = 2}), fronts, wide);
-        cases.emplace_back(
-            tune::grid::point_of(
-                {.width = 33, .height = 17, .precision = precision, .matrix = GridMatrix::symmetric, .boundary = GridBoundary::fixed}),
-            fronts, wide);
-        for (const auto method : {SparseMethod::bicgstab, SparseMethod::cg})
-            cases.emplace_back(
-                tune::sparse::point_of({.block = 2, .precision = precision, .method = method, .rhs = 2, .batch = 2}, {20, 18, 14}),
-                Candidate{"subdomains", "sweeps"}, Candidate{"subdomains", "sweeps:slice_scalars=2048,tile_scalars=4096"});
+        const json image{{"family", "grid"}, {"width", 33}, {"height", 17}, {"precision", precision}, {"batch", 2}};
+        auto symmetric = image;
+        symmetric.update({{"matrix", "symmetric"}, {"boundary", "fixed"}, {"batch", 1}});
+        for (const auto& one : {image, symmetric}) cases.emplace_back(one, fronts, wide);
+        for (const auto* method : {"bicgstab", "cg"})
+            cases.emplace_back(json{{"family", "sparse"},
+                                    {"mesh", "20x18x14"},
+                                    {"block", 2},
+                                    {"precision", precision},
+                                    {"method", method},
+                                    {"rhs", 2},
+                                    {"batch", 2}},
+                               Candidate{"subdomains", "sweeps"}, Candidate{"subdomains", "sweeps:slice_scalars=2048,tile_scalars=4096"});
     }
-    for (const auto& [point, standard, other] : cases)
+    for (auto& [spec, standard, other] : cases)
         for (const bool poisoned : {false, true}) {
+            spec["operations"] = json::array();
+            for (const auto& [name, arrays] : family_of(spec).operations) spec["operations"].push_back(name);
             MeasureOptions options;
             if (poisoned)
                 options.poison = [&other = other](const Candidate& candidate, Outputs& outputs) {
                     if (candidate == other) outputs.values.at("gradient").back() += 1;
                 };
-            const auto trials = by_turns(whole(point), options, standard, other);
+            const auto trials = by_turns(whole(a_point(spec)), options, standard, other);
             check_sound(trials[0]);
             CHECK_MESSAGE(trials[1].verdict == (poisoned ? Verdict::disagrees : Verdict::sound), trials[1].why);
         }
-    const Point rows{.spec = trifold::sparse::to_json({{}, {3000, 20000, {}}}),
-                     .objective = {{"solve", 1}}};  // of which sizes alone are known
+    auto rows = a_point({{"family", "sparse"}, {"rows", 3000}, {"entries", 20000}});  // of which sizes alone are known
+    rows.objective = {{"solve", 1}};
     check_sound(once(rows, {"subdomains", "sweeps"}));
 }
 
 TEST_CASE("measure: a candidate with a wrong result is found, whichever operation it is") {
-    const auto point = tune::tridiagonal::point_of(small_spec());
+    const auto point = a_point(small());
     for (const auto* name : {"solve", "factor_solve", "inverse", "couplings of the inverse", "log determinant",
                              "quadratic form of forward and backward", "factor_forward and backward"})
         for (const double wrong : {1.001, std::nan("")}) {
@@ -150,28 +151,27 @@ TEST_CASE("measure: a candidate with a wrong result is found, whichever operatio
 
 TEST_CASE("measure: arrays take turns until they do not fit into caches, but for --hot, and a seed makes the same data again") {
     const auto device = Device::cpu();
-    const auto point = tune::tridiagonal::point_of(small_spec());
+    const auto point = a_point(small());
     CHECK(sets_of(point, device, true) == 1);
     CHECK(sets_of(point, device, false) > 100);
-    CHECK(sets_of(tune::tridiagonal::point_of({.block = 64, .horizon = 50'000}), device, false) == 1);
+    CHECK(sets_of(test::blocks(64, 50'000), device, false) == 1);
     DeviceTools tools(device);
-    const auto data = [&](std::uint64_t seed) { return tune::tridiagonal::make_data(small_spec(), seed, tools, 3); };
-    const auto one = data(1), same = data(1), other = data(2);
-    const auto first = [](const PointData& of, std::int64_t set) { return static_cast<const double*>(of.arrays.pointer("d", set)); };
-    for (std::int64_t set = 0; set < 3; ++set) CHECK(first(*one, set)[1] == first(*one, 0)[1]);
-    CHECK(first(*one, 1) != first(*one, 2));
-    CHECK(first(*one, 0)[1] == first(*same, 0)[1]);
-    CHECK(first(*one, 0)[1] != first(*other, 0)[1]);
+    const PointData one(point, 1, tools, 3), same(point, 1, tools, 3), other(point, 2, tools, 3);
+    const auto d = [](const PointData& of, std::int64_t set) { return static_cast<const double*>(of.at("d", set).data); };
+    for (std::int64_t set = 0; set < 3; ++set) CHECK(d(one, set)[1] == d(one, 0)[1]);
+    CHECK(d(one, 1) != d(one, 2));
+    CHECK(d(one, 0)[1] == d(same, 0)[1]);
+    CHECK(d(one, 0)[1] != d(other, 0)[1]);
 }
 
 TEST_CASE("measure: what a clock cannot have measured never enters") {
     const Repeats repeats{.warm_up = 0, .least = 3, .most = 3, .seconds = 1};
     const auto nan = std::numeric_limits<double>::quiet_NaN(), infinite = std::numeric_limits<double>::infinity();
     CHECK(take_series(clock_of({0, 2, nan, -1, 3, infinite, 1e-9, 4}), repeats, 1e-6) == std::vector<double>{2, 3, 4});
-    for (const auto time : {0.0, nan, 1e-9}) CHECK_THROWS_AS(take_series(clock_of({2, time}), repeats, 1e-6), ClockError);
+    for (const auto time : {0.0, nan, 1e-9}) CHECK_THROWS_AS(take_series(clock_of({2, time}), repeats, 1e-6), DeviceError);
     MeasureOptions options;
     options.clock = [](const Candidate&, const Timed&) { return clock_of({0}); };
-    const auto result = once(tune::tridiagonal::point_of(small_spec()), chain, options);
+    const auto result = once(a_point(small()), chain, options);
     CHECK(result.verdict == Verdict::fails);
     CHECK(result.why.find("the clock says 0") != std::string::npos);
     CHECK(result.seconds.empty());
@@ -187,7 +187,7 @@ TEST_CASE("measure: medians, spread and turns of a made-up clock") {
             return (is_standard ? 4e-3 : 3e-3) + 1e-4 * (call++ % 3);
         };
     };
-    const auto trials = by_turns(tune::tridiagonal::point_of(small_spec()), options);
+    const auto trials = by_turns(a_point(small()), options);
     // The first of each three calls warms up: 4.1 and 4.2 ms count, as often as each other.
     CHECK(trials[0].seconds.at("factor_solve") == doctest::Approx(4.15e-3));
     CHECK(trials[1].seconds.at("factor_solve") == doctest::Approx(3.15e-3));
@@ -196,16 +196,17 @@ TEST_CASE("measure: medians, spread and turns of a made-up clock") {
 }
 
 TEST_CASE("measure: what does not work is a verdict, and it ends nothing") {
-    const auto point = tune::tridiagonal::point_of(small_spec());
+    const auto point = a_point(small());
     const auto trials = by_turns(point, {}, chain, {"sequential", "no-such-variant"});
     CHECK(trials[1].verdict == Verdict::refused);
     CHECK(trials[2].verdict == Verdict::sound);
-    CHECK(once(tune::grid::point_of({.width = 9, .height = 9}), {"dissection", "fronts:leaf_cells=7"}).verdict == Verdict::refused);
-    const auto device = Device::cpu();
-    if (device.memory_bytes() > 0) CHECK_THROWS_AS(check_memory(device.memory_bytes(), 0, device), TooLarge);
-    std::vector<Trial> one(1);
-    one[0].point = point;
-    one[0].candidate = chain;
-    PointBench(point, device, {}).measure(one, {"knobs", 5}, -1);  // less than nothing may be spilled
-    CHECK(one[0].verdict == Verdict::spilled);
+    const auto image = a_point({{"family", "grid"}, {"width", 9}, {"height", 9}});
+    CHECK(once(image, {"dissection", "fronts:leaf_cells=7"}).verdict == Verdict::refused);
+    const auto huge = test::blocks(64, 1000, 100'000);  // 6 TB
+    CHECK(once(huge, chain).verdict == Verdict::too_large);
+    Trial one;
+    one.point = point;
+    one.candidate = chain;
+    PointBench(point, Device::cpu(), {}).measure(std::span(&one, 1), {"knobs", 5}, -1);  // less than nothing may be spilled
+    CHECK(one.verdict == Verdict::spilled);
 }

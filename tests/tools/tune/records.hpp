@@ -5,9 +5,8 @@
 #include <filesystem>
 
 #include "tools/tune/log.hpp"
-#include "tools/tune/tridiagonal/family.hpp"
 
-/// Records that no device made, for tests.
+/// Points, and records that no device made, for tests.
 namespace trifold::test {
 
 /// A directory of one test's own, removed at the end.
@@ -24,6 +23,16 @@ struct Folder {
     tune::Log log() const { return tune::Log(path / "log.jsonl"); }
 };
 
+/// The point of a Spec, such as {{"block", 4}, {"horizon", 6}}.
+inline tune::Point a_point(const nlohmann::json& spec, int workers = 1) {
+    const auto& family = tune::family_of(spec);
+    return {.spec = family.parse(spec), .workers = workers, .objective = family.usual};
+}
+
+inline tune::Point blocks(std::int64_t block, std::int64_t horizon, std::int64_t batch = 1, int workers = 1) {
+    return a_point({{"block", block}, {"horizon", horizon}, {"batch", batch}}, workers);
+}
+
 inline tune::Trial made_up(const tune::Point& point, const tune::Candidate& candidate, double seconds, const std::string& round = "first",
                            bool is_default = false) {
     tune::Trial trial{{"NVIDIA H200", "cuda:sm_90", "580"}, "1.0.0-00000000", point, candidate, is_default, round};
@@ -34,7 +43,7 @@ inline tune::Trial made_up(const tune::Point& point, const tune::Candidate& cand
 
 /// Different in every field for each k, with every verdict and letters that formats trip over.
 inline tune::Trial a_trial(int k) {
-    auto point = tune::tridiagonal::point_of({.block = 4 + k % 7, .horizon = 16 + k, .rhs = 1 + k % 3}, 1 + k % 2);
+    auto point = a_point({{"block", 4 + k % 7}, {"horizon", 16 + k}, {"rhs", 1 + k % 3}}, 1 + k % 2);
     if (k % 3 == 1) point.objective = tune::parse_objective("factor+3*solve");
     auto trial =
         made_up(point, {fmt::format("recursive:{}", k), "tile:halves=1"}, 1.0 / (3 + k), k % 3 == 0 ? "first" : "final", k % 2 == 1);

@@ -2,9 +2,8 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
+#include <trifold/error.hpp>
 
-#include "generator/tridiagonal/design.hpp"
 #include "tests/tools/tune/records.hpp"
 
 using namespace trifold;
@@ -12,17 +11,15 @@ using namespace trifold::tune;
 
 namespace {
 
-const Target h200{Backend::cuda, "sm_90"};
-
 Trial trial(std::int64_t horizon, const std::string& variant, double seconds) {
-    return test::made_up(tune::tridiagonal::point_of({.block = 24, .horizon = horizon, .batch = 64}), {"multi-stage", variant}, seconds);
+    return test::made_up(test::blocks(24, horizon, 64), {"multi-stage", variant}, seconds);
 }
 
-/// The row that decides about a knob at these points, and another value of it.
+/// The decision about a knob at these points, and another value of it.
 std::pair<const Row*, std::int64_t> wide_registers() {
     const auto plain = trial(100, "dataflow", 1);
-    for (const auto& turned : knobs_of(tune::tridiagonal::choice_of(plain.point, h200, plain.candidate)))
-        if (turned.list == "wide_registers") return {turned.row, turned.value == 168 ? 128 : 168};
+    for (const auto& one : family_of(plain.point).make(plain.point, {Backend::cuda, "sm_90"}, plain.candidate).decided)
+        if (one.list == "wide_registers") return {one.row, one.value == 168 ? 128 : 168};
     return {};
 }
 
@@ -68,13 +65,12 @@ TEST_CASE("report: only pairs that differ in one knob, of one point, schedule an
               .size() == 1);
 }
 
-TEST_CASE("report: the page has a bar for each point that changed, all decisions, and what failed, with no markup of theirs") {
+TEST_CASE("report: the page has all decisions, and a bar for each point that changed, with no markup of theirs") {
     auto failed = trial(100, "dataflow", 1);
     failed.verdict = Verdict::does_not_compile;
-    failed.why = "error: expected <type> & more";
     const auto won = test::a_decision(0);
     auto kept = test::a_decision(1);
-    kept.winner = kept.standard;
+    kept.winner = kept.standard = {"a <b> & c", "tile"};
     kept.seconds = kept.standard_seconds;
     const auto page = report_html({{failed}, {won, won, kept}});
     const auto count = [&](std::string_view part) {
@@ -83,9 +79,24 @@ TEST_CASE("report: the page has a bar for each point that changed, all decisions
         return found;
     };
     CHECK(count("<rect") == 1);
-    CHECK(page.find("30.0 %") != std::string::npos);
-    CHECK(count("<tr><td>16x4 f64</td>") == 1);      // of two decisions the last
-    CHECK(page.find("1.140") != std::string::npos);  // sqrt(1.3)
-    CHECK(page.find("expected &lt;type> &amp; more") != std::string::npos);
-    CHECK(report_html({}).find("fastest at every point") != std::string::npos);
+    CHECK(count("30.0 %") == 1);
+    CHECK(count("<tr><td>16x4 f64</td>") == 1);  // of two decisions the last
+    CHECK(count("1.140") == 1);                  // sqrt(1.3)
+    CHECK(count("1 trials, of which 1 failed") == 1);
+    CHECK(count("a &lt;b> &amp; c tile") == 2);
+    CHECK(report_html({}).find("0 trials") != std::string::npos);
+}
+
+TEST_CASE("models answer for trials with other numbers too") {
+    const auto one = test::made_up(test::blocks(8, 16), {"twisted:2", "team"}, 1e-6);
+    const Target h200{Backend::cuda, "sm_90"};
+    const auto numbers = model_numbers(h200, "team");
+    REQUIRE(numbers.contains("models.team.front"));
+    const auto usual = modelled({one}, {}).at(0).at("factor_solve");
+    CHECK(usual == doctest::Approx(family_of(one.point).make(one.point, h200, one.candidate).candidate.modelled_seconds));
+    CHECK(modelled({one}, numbers).at(0).at("factor_solve") == usual);
+    auto slower = numbers;
+    slower["models.team.front"] *= 1000;
+    CHECK(modelled({one}, slower).at(0).at("factor_solve") > usual);
+    CHECK_THROWS_WITH_AS(model_numbers(h200, "no-such"), doctest::Contains("no time model of a variant"), SpecError);
 }

@@ -4,23 +4,22 @@
 
 #include <algorithm>
 #include <cmath>
-#include <trifold/cost.hpp>
 #include <trifold/error.hpp>
 
-#include "generator/tridiagonal/design.hpp"
 #include "tests/tools/tune/records.hpp"
-#include "tools/tune/model.hpp"
 
 using namespace trifold;
 using namespace trifold::tune;
 
 namespace {
 
-const Point point = tune::tridiagonal::point_of({.block = 8, .horizon = 16});
+const Point point = test::blocks(8, 16);
 
 Trial trial(const Candidate& candidate, double seconds, const std::string& round = "first", bool is_default = false) {
     return test::made_up(point, candidate, seconds, round, is_default);
 }
+
+double nothing(const std::string&, const std::string&) { return 0; }
 
 /// A made-up device: each schedule has a time, which knobs change by factors.
 struct MadeUp {
@@ -114,14 +113,14 @@ TEST_CASE("search: what failed cannot win, and where the default fails the best 
 TEST_CASE("search: a planted best is found, quick tries pairs, full also knobs, and the default comes first") {
     MadeUp device;
     const auto space = made_up_space();
-    const auto quick = search(space, strategy_of(Effort::quick), device.measure());
+    const auto quick = search(space, Effort::quick, nothing, device.measure());
     REQUIRE(quick);
     CHECK(quick->winner == Candidate{"twisted:2", "v"});
     CHECK(quick->gain() == doctest::Approx(10.0 / 8));
     CHECK(quick->trials == 3);
     CHECK(device.asked.front() == space.standard);
     for (const auto effort : {Effort::full, Effort::exhaustive}) {
-        const auto best = search(space, strategy_of(effort), device.measure());
+        const auto best = search(space, effort, nothing, device.measure());
         REQUIRE(best);
         CHECK(best->winner == Candidate{"twisted:2", "v:a=2,b=1"});
         CHECK(best->seconds == doctest::Approx(8e-6 * 0.8 * 0.9));
@@ -138,7 +137,7 @@ TEST_CASE("search: the better half goes on, with more runs, and the last round h
     space.knobs = [](const Candidate&) { return std::vector<KnobValues>(); };
     for (int k = 0; k < 9; ++k) space.pairs.push_back({k == 6 ? "twisted:2" : fmt::format("s{}", k), "v"});
     std::vector<Round> rounds;
-    const auto decision = search(space, strategy_of(Effort::full), [&](const std::vector<Candidate>& candidates, const Round& round) {
+    const auto decision = search(space, Effort::full, nothing, [&](const std::vector<Candidate>& candidates, const Round& round) {
         rounds.push_back(round);
         device.rounds[round.name] = 0;
         return device.measure()(candidates, round);
@@ -155,7 +154,7 @@ TEST_CASE("search: the better half goes on, with more runs, and the last round h
 TEST_CASE("search: candidates that fail are not asked for again") {
     int asked = 0;
     const auto decision =
-        search(made_up_space(), strategy_of(Effort::quick), [&](const std::vector<Candidate>& candidates, const Round& round) {
+        search(made_up_space(), Effort::quick, nothing, [&](const std::vector<Candidate>& candidates, const Round& round) {
             std::vector<Trial> result;
             for (const auto& candidate : candidates) {
                 result.push_back(trial(candidate, 1, round.name));
@@ -176,25 +175,9 @@ TEST_CASE("search: knobs that helped elsewhere are tried first") {
     CHECK(promise("v", "b") == doctest::Approx(std::log(1 / 0.7)));
     CHECK(promise("v", "a") == doctest::Approx(std::log(1 / 1.1)));
     CHECK(promise("w", "a") == 0);
-    auto strategy = strategy_of(Effort::full);
-    strategy.promise = promise;
     MadeUp device;
-    search(made_up_space(), strategy, device.measure());
+    search(made_up_space(), Effort::full, promise, device.measure());
     const auto pinned = std::ranges::find_if(device.asked, [](const Candidate& one) { return one.variant != "v"; });
     REQUIRE(pinned != device.asked.end());
     CHECK(pinned->variant == "v:b=1");
-}
-
-TEST_CASE("models answer for trials with other numbers too") {
-    const auto one = trial({"twisted:2", "team"}, 1e-6);
-    const Target h200{Backend::cuda, "sm_90"};
-    const auto numbers = model_numbers(h200, "team");
-    REQUIRE(numbers.contains("models.team.front"));
-    const auto usual = modelled({one}, {}).at(0).at("factor_solve");
-    CHECK(usual == doctest::Approx(modelled_seconds(tune::tridiagonal::choice_of(point, h200, {"twisted:2", "team"}))));
-    CHECK(modelled({one}, numbers).at(0).at("factor_solve") == usual);
-    auto slower = numbers;
-    slower["models.team.front"] *= 1000;
-    CHECK(modelled({one}, slower).at(0).at("factor_solve") > usual);
-    CHECK_THROWS_WITH_AS(model_numbers(h200, "no-such"), doctest::Contains("no time model of a variant"), SpecError);
 }

@@ -2,11 +2,9 @@
 #include <fmt/format.h>
 
 #include <trifold/error.hpp>
-#include <trifold/generate.hpp>
 
 #include "tests/tools/cli/command.hpp"
 #include "tests/tools/tune/records.hpp"
-#include "tools/tune/family.hpp"
 
 using namespace trifold;
 using namespace trifold::tune;
@@ -15,10 +13,10 @@ namespace {
 
 /// A decision of this program's generator, which kernels can be made by.
 Decision usable(std::int64_t horizon, const std::string& schedule, double seconds) {
-    const Spec spec{.block = 8, .horizon = horizon};
+    const auto point = test::blocks(8, horizon);
     const Machine machine{"AuthenticAMD family 25 model 1", "cpu:znver4", ""};
-    const auto variant = choose(spec, parse_target(machine.target), Tuning{schedule}).variant;
-    Decision decision{machine, generator_version(), tune::tridiagonal::point_of(spec), {schedule, variant}, {"sequential", variant}};
+    const auto winner = family_of(point).make(point, parse_target(machine.target), {schedule, "auto"}).candidate;
+    Decision decision{machine, generator_version(), point, winner, {"sequential", winner.variant}};
     decision.seconds = seconds;
     decision.standard_seconds = 1e-3;
     decision.trials = 11;

@@ -2,15 +2,12 @@
 
 #include <cmath>
 #include <csignal>
-#include <filesystem>
-#include <iostream>
 #include <trifold/error.hpp>
 
 #include "tools/formats/file.hpp"
 #include "tools/trifold/spec_options.hpp"
 #include "tools/trifold/text.hpp"
 #include "tools/trifold/tune/verbs.hpp"
-#include "tools/tune/model.hpp"
 #include "tools/tune/points.hpp"
 #include "tools/tune/report.hpp"
 #include "tools/tune/sweep.hpp"
@@ -116,10 +113,7 @@ int run_sweep(SweepArguments& arguments, bool json) {
                           Device::parse(options.device).name(), log.path().string()));
     const auto report = tune::sweep(points, log, options, listener);
     const auto written = arguments.exports && !decisions_of(report).empty() ? export_to_user(log) : Json();
-    if (json)
-        print(report_json(report, written));
-    else
-        print(report_text(report, written));
+    json ? print(report_json(report, written)) : print(report_text(report, written));
     return 0;
 }
 
@@ -145,29 +139,6 @@ Action add_sweep(CLI::App& app, const bool& json) {
     return [arguments, &json] { return run_sweep(*arguments, json); };
 }
 
-/// Prints the numbers of a model, then for each line of numbers on standard input the modelled seconds of the variant's sound trials.
-void run_model(const std::string& file, const std::string& variant) {
-    auto [trials, decisions, unreadable] = tune::parse_records(formats::read_file(file));
-    if (unreadable > 0) throw formats::InputError(fmt::format("'{}' has {} lines that are no trials", file, unreadable));
-    std::erase_if(trials,
-                  [&](const tune::Trial& trial) { return trial.verdict != tune::Verdict::sound || trial.candidate.variant != variant; });
-    if (trials.empty()) throw formats::InputError(fmt::format("there is no sound trial of variant '{}'", variant));
-    const auto show = [](const Json& json) { print(json.dump() + "\n"), std::fflush(stdout); };
-    show(tune::model_numbers(parse_target(trials.front().machine.target), variant));
-    for (std::string line; std::getline(std::cin, line);) show(tune::modelled(trials, nlohmann::json::parse(line).get<tune::Numbers>()));
-}
-
-/// tune model FILE --variant V: what fit.py asks.
-Action add_model(CLI::App& app, const bool&) {
-    const auto file = std::make_shared<std::string>(), variant = std::make_shared<std::string>();
-    app.add_option("file", *file, "Trials of a sweep, one as JSON a line")->required();
-    app.add_option("--variant", *variant, "Whose time model, of whose trials")->required();
-    return [file, variant] {
-        run_model(*file, *variant);
-        return 0;
-    };
-}
-
 /// A verb that the sweep starts as a process, with what it is to do as JSON.
 template <auto run>
 Action add_task(CLI::App& app, const bool&) {
@@ -178,13 +149,6 @@ Action add_task(CLI::App& app, const bool&) {
         return 0;
     };
 }
-
-void compile(const std::string& task) { tune::compile_candidate(task, static_cast<int>(2 * tune::TuneOptions().compile_seconds)); }
-
-struct TuneVerb {
-    const CLI::App* app;
-    Action action;
-};
 
 /// A verb's words may also stand behind it when they are the command's, for --json. Of the others none would be heeded there.
 void refuse_options_of_the_sweep(const CLI::App& app, const CLI::App& verb) {
@@ -197,10 +161,10 @@ void refuse_options_of_the_sweep(const CLI::App& app, const CLI::App& verb) {
 
 Action add_tune(CLI::App& app, const bool& json) {
     app.require_subcommand(0, 1);
-    std::vector<TuneVerb> verbs;
+    std::vector<std::pair<const CLI::App*, Action>> verbs;
     const auto add = [&](const char* name, const char* purpose, Action (*add_verb)(CLI::App&, const bool&)) {
         auto* verb = app.add_subcommand(name, purpose);
-        verbs.push_back({verb, add_verb(*verb, json)});
+        verbs.emplace_back(verb, add_verb(*verb, json));
         verb->fallthrough();                                     // so that --json may stand after it
         if (std::string_view(purpose).empty()) verb->group("");  // it is for programs
     };
@@ -208,14 +172,14 @@ Action add_tune(CLI::App& app, const bool& json) {
     add("export", "Write what was decided to a wisdom file, which all that make kernels read", add_tune_export);
     add("show", "List what was decided, and what failed", add_tune_show);
     add("report", "Make a page for the browser of what was tried and decided", add_tune_report);
-    add("model", "", add_model);
+    add("model", "", add_tune_model);
     add("search-point", "", add_task<tune::search_point_aloud>);
-    add("compile-candidate", "", add_task<compile>);
+    add("compile-candidate", "", add_task<tune::compile_candidate>);
     return [=, &app] {
-        for (const auto& verb : verbs) {
-            if (!verb.app->parsed()) continue;
-            refuse_options_of_the_sweep(app, *verb.app);
-            return verb.action();
+        for (const auto& [verb, action] : verbs) {
+            if (!verb->parsed()) continue;
+            refuse_options_of_the_sweep(app, *verb);
+            return action();
         }
         return sweep();
     };

@@ -4,10 +4,11 @@
 
 namespace trifold::command {
 
-/// The verbs of `trifold tune` that look after its log.
+/// The verbs of `trifold tune` that look after its log. The last is what tools/tune/fit.py asks.
 Action add_tune_export(CLI::App& app, const bool& json);
 Action add_tune_show(CLI::App& app, const bool& json);
 Action add_tune_report(CLI::App& app, const bool& json);
+Action add_tune_model(CLI::App& app, const bool& json);
 
 void add_log_option(CLI::App& app, std::string& log);
 

@@ -1,18 +1,27 @@
-#include "tools/tune/grid/family.hpp"
+#include "tools/tune/family.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <trifold/error.hpp>
+#include <trifold/grid.hpp>
 
 #include "generator/grid/fields.hpp"
 #include "generator/grid/knobs.hpp"
 #include "generator/grid/wisdom.hpp"
+#include "tools/formats/residual.hpp"
+#include "tools/problems/grid.hpp"
 
+/// Images in the tuner.
 namespace trifold::tune::grid {
 namespace {
 
-std::string notes(const nlohmann::json& tree) {
+using nlohmann::json;
+
+GridSpec spec_of(const Point& point) { return parse_grid_json(point.spec); }
+
+std::string notes(const json& tree) {
     std::string text;
     for (const auto& [field, plain] : {std::pair{"matrix", "general"}, {"boundary", "natural"}})
         if (tree.at(field) != plain) text += " " + tree.at(field).get<std::string>();
@@ -21,7 +30,7 @@ std::string notes(const nlohmann::json& tree) {
 }
 
 /// --grid "129x65" as width and height.
-nlohmann::json of_options(nlohmann::json fields) {
+json of_options(json fields) {
     const auto text = fields.at("size").get<std::string>();
     std::int64_t width = 0, height = 0;
     const auto* const end = text.data() + text.size();
@@ -37,61 +46,95 @@ nlohmann::json of_options(nlohmann::json fields) {
 
 Candidate candidate_of(const GridChoice& choice) { return {std::string(::trifold::grid::dissection), choice.tuning.variant}; }
 
-}  // namespace
-
-GridSpec spec_of(const Point& point) { return parse_grid_json(point.spec); }
-
-Point point_of(const GridSpec& spec, int workers) { return {.spec = to_json(spec), .workers = workers}; }
-
-GridChoice choice_of(const Point& point, const Target& target, const Candidate& candidate) {
+Made make(const Point& point, const Target& target, const Candidate& candidate) {
     if (!candidate.schedule.empty() && candidate.schedule != ::trifold::grid::dissection)  // captured programs name none
         throw SpecError(fmt::format("unknown schedule '{}' of a grid; give {}", candidate.schedule, ::trifold::grid::dissection));
-    return choose(spec_of(point), target, {.workers = point.workers, .variant = candidate.variant});
+    const auto choice = choose(spec_of(point), target, {.workers = point.workers, .variant = candidate.variant});
+    return {candidate_of(choice), ::trifold::grid::decided(choice), [choice] { return generate(choice); }};
 }
 
-const TunedFamily& family() {
+std::vector<ArraySize> arrays(const json& tree) {
+    const auto spec = parse_grid_json(tree);
+    const auto pixels = spec.batch * spec.width * spec.height, rhs = pixels * spec.rhs;
+    std::vector<ArraySize> all{{"stencil", 9 * pixels}, {"b", rhs}, {"x", rhs}};
+    if (spec.operations.contains(GridOperation::gradient)) {
+        all.push_back({"gradient", 9 * pixels});
+        all.push_back({"gradient by b", rhs});
+    }
+    return all;
+}
+
+RandomProblem random(const json& tree, std::uint64_t seed) {
+    const auto spec = parse_grid_json(tree);
+    const auto made = different_members(spec.batch, 9 * spec.width * spec.height * element_bytes(spec.precision));
+    const auto* const name = spec.matrix == GridMatrix::symmetric ? "grid-anisotropic" : "grid-convection";
+    auto system = problems::make_grid(name, spec.width, spec.height, spec.rhs, made, seed);
+    for (auto* values : {&system.stencil, &system.b}) round_to(spec.precision, *values);
+    return {made, {{"stencil", system.stencil}, {"b", system.b}}, [spec, system](const std::vector<double>& x) {
+                double worst = 0;
+                for (const auto residual : formats::relative_residuals(system, spec, x)) worst = formats::worse(worst, residual);
+                return worst;
+            }};
+}
+
+/// The least pivot of an image and its growth depend on the order of elimination: they are left out.
+Outputs result(GridSolver& solver) {
+    Outputs outputs;
+    for (const auto& determinant : solver.log_determinant()) outputs.values["log determinant"].push_back(determinant.log);
+    for (const auto& one : solver.status())
+        outputs.status.push_back(fmt::format("{}, level {}, pixel {} {}, {}", to_string(one.problem), one.level, one.pixel_x, one.pixel_y,
+                                             one.solution ? "sound" : "out of range"));
+    return outputs;
+}
+
+Solving solving(const Point& point, const Candidate& candidate, const Device& device) {
+    const GridPlan plan(spec_of(point), device, {.workers = point.workers, .variant = candidate.variant});
+    const auto solver = std::make_shared<GridSolver>(plan);
+    return {plan.report().kernels,
+            [=](const std::string& name, const std::vector<AnyArray>& arrays, Stream stream) {
+                const auto all = all_grid_operations();
+                const auto operation = std::ranges::find(all, name, [](GridOperation one) { return to_string(one); });
+                solver->run(*operation, arrays, stream);
+            },
+            [=] { solver->check(); }, [=](std::string_view) { return result(*solver); }};
+}
+
+}  // namespace
+}  // namespace trifold::tune::grid
+
+const trifold::tune::TunedFamily& trifold::tune::grid_family() {
+    using namespace grid;
     static const TunedFamily one{
         .name = "grid",
-        .operations =
-            [] {
-                std::vector<std::string_view> names;
-                for (const auto operation : all_grid_operations()) names.push_back(to_string(operation));
-                return names;
-            }(),
+        // The gradient is that of E = sum(b x), whose derivative by x is b.
+        .operations = {{"factor", {"stencil"}},
+                       {"solve", {"b", "x"}},
+                       {"solve_transposed", {"b", "x"}},
+                       {"factor_solve", {"stencil", "b", "x"}},
+                       {"gradient", {"x", "b", "gradient by b", "gradient"}},
+                       {"refine", {"stencil", "b", "x"}}},
         .sizes = {"width", "height"},
         .options = {{"--grid", "size", "Sizes of images, WIDTHxHEIGHT"},
                     {"--matrix", "matrix", "general, symmetric", "general"},
                     {"--pivoting", "pivoting", "partial, none; of general matrices", "partial"},
                     {"--boundary", "boundary", "natural, fixed", "natural"}},
         .of_options = of_options,
-        .parse = [](const nlohmann::json& spec) { return to_json(parse_grid_json(spec)); },
+        .parse = [](const json& spec) { return to_json(parse_grid_json(spec)); },
         .notes = notes,
         .standard =
             [](const Point& point, const Target& target, std::string_view device) {
                 return candidate_of(choose(spec_of(point), target, GridTuning{.workers = point.workers}, device, shipped_wisdom()));
             },
-        .others = [](const Point&, const Target&, bool) { return std::vector<Candidate>(); },  // there is one order of elimination
-        .complete = [](const Point& point, const Target& target,
-                       const Candidate& candidate) { return candidate_of(choice_of(point, target, candidate)); },
-        .knobs =
-            [](const Target& target, const std::string&) {
-                const auto all = ::trifold::grid::knobs_for(target);
-                return std::vector<Knob>(all.begin(), all.end());
-            },
-        .decided = [](const Point& point, const Target& target,
-                      const Candidate& candidate) { return ::trifold::grid::decided(choice_of(point, target, candidate)); },
-        .program = [](const Point& point, const Target& target,
-                      const Candidate& candidate) { return generate(choice_of(point, target, candidate)); },
+        .knobs = [](const Target& target, const std::string&) { return ::trifold::grid::knobs_for(target); },
+        .make = make,
         .factors = {"factor", "factor_solve"},
         .experiments =
             {{{"factor_solve"}}, {{"solve"}}, {{"solve_transposed"}}, {{"solve", "refine"}}, {{"solve", "gradient"}, "gradient"}},
-        .data_bytes = [](const nlohmann::json& spec) { return data_bytes(parse_grid_json(spec)); },
-        .data = [](const nlohmann::json& spec, std::uint64_t seed, DeviceTools& tools,
-                   std::int64_t sets) { return make_data(parse_grid_json(spec), seed, tools, sets); },
+        .arrays = arrays,
+        .random = random,
+        .solving = solving,
         .owns = is_grid,
         .key = [](const Point& point, const Target& target) { return key_of(spec_of(point), target, point.workers); },
         .spec = [](const ProblemKey& key) { return to_json(grid_of(key)); }};
     return one;
 }
-
-}  // namespace trifold::tune::grid

@@ -1,26 +1,38 @@
-#include "tools/tune/tridiagonal/family.hpp"
+#include "tools/tune/family.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <trifold/error.hpp>
+#include <trifold/trifold.hpp>
 
 #include "generator/tridiagonal/design.hpp"
 #include "generator/tridiagonal/fields.hpp"
 #include "generator/tridiagonal/variant.hpp"
 #include "generator/tridiagonal/wisdom.hpp"
+#include "tools/formats/residual.hpp"
+#include "tools/problems/problems.hpp"
 
+/// Block tridiagonal systems in the tuner.
 namespace trifold::tune::tridiagonal {
+
+std::vector<Candidate> pairs(const Point& point, const Target& target, bool all);  // pairs.cpp
+
 namespace {
 
-nlohmann::json parse(const nlohmann::json& spec) {
+using nlohmann::json;
+
+Spec spec_of(const Point& point) { return parse_spec_json(point.spec); }
+
+json parse(const json& spec) {
     auto fields = spec;
     if (fields.is_object()) fields.erase("family");
     return to_json(parse_spec_json(fields));
 }
 
-std::string notes(const nlohmann::json& tree) {
+std::string notes(const json& tree) {
     static const auto plain = to_json(Spec{.block = 1, .horizon = 1});
-    const auto& operations = tree.at("operations");
-    std::string text = std::find(operations.begin(), operations.end(), "inverse") != operations.end() ? " inverse" : "";
+    const std::string text = has_operation(tree, "inverse") ? " inverse" : "";
     for (const auto* field : {"order", "coupling", "rhs_layout", "d", "e"})
         if (tree.at(field) != plain.at(field)) return text + " laid-out";
     return text;
@@ -33,9 +45,14 @@ Candidate standard(const Point& point, const Target& target, std::string_view de
     return candidate_of(choose(spec, target, resolve(spec, target, Tuning{.workers = point.workers}, device, shipped_wisdom())));
 }
 
+Made make(const Point& point, const Target& target, const Candidate& candidate) {
+    const auto choice = choose(spec_of(point), target, Tuning{candidate.schedule, candidate.variant, point.workers});
+    return {candidate_of(choice), knobs_of(choice), [choice] { return generate(choice); }};
+}
+
 /// Seconds for callers of `factor` alone where that is asked for.
-double seconds_by_model(const Point& point, const Target& target, const Candidate& candidate, std::string_view operation,
-                        const KnownDevice& device) {
+double modelled(const Point& point, const Target& target, const Candidate& candidate, std::string_view operation,
+                const KnownDevice& device) {
     auto spec = spec_of(point);
     if (operation == "factor") spec.operations = {Operation::factor};
     const auto variant = parse_variant(candidate.variant);
@@ -43,44 +60,134 @@ double seconds_by_model(const Point& point, const Target& target, const Candidat
         .seconds({spec, target, parse_schedule(candidate.schedule, spec.horizon), point.workers, {variant.pinned}}, device);
 }
 
-}  // namespace
-
-Spec spec_of(const Point& point) { return parse_spec_json(point.spec); }
-
-Point point_of(const Spec& spec, int workers) { return {.spec = to_json(spec), .workers = workers}; }
-
-Choice choice_of(const Point& point, const Target& target, const Candidate& candidate) {
-    return choose(spec_of(point), target, Tuning{candidate.schedule, candidate.variant, point.workers});
+std::vector<ArraySize> arrays(const json& tree) {
+    const auto spec = parse_spec_json(tree);
+    const auto rhs = rhs_extent(spec, spec.batch, spec.rhs), square = spec.batch * spec.block * spec.block;
+    std::vector<ArraySize> all{
+        {"d", diagonal_extent(spec, spec.batch)}, {"e", coupling_extent(spec, spec.batch)}, {"b", rhs}, {"x", rhs}, {"y", rhs}};
+    if (spec.operations.contains(Operation::inverse)) {
+        all.push_back({"inverse", square * spec.horizon});
+        all.push_back({"couplings of the inverse", square * (spec.horizon - 1)});
+    }
+    return all;
 }
 
-const TunedFamily& family() {
+/// Raises diagonals: where blocks are shared, the sums of the rows are no longer what the diagonals were made for.
+void raise_diagonals(formats::System& system) {
+    const auto n = system.block;
+    for (std::int64_t block = 0; block < system.batch * system.horizon; ++block)
+        for (std::int64_t k = 0; k < n; ++k) system.d[static_cast<std::size_t>((block * n + k) * n + k)] += static_cast<double>(4 * n);
+}
+
+struct Shape {
+    std::int64_t members, stages, rows, columns;
+};
+
+/// Each element's place in [member][stage][row][column], whose members repeat, and in the caller's array.
+void walk(const Shape& shape, std::int64_t members, const Strides& strides, const auto& visit) {
+    for (std::int64_t member = 0; member < members; ++member)
+        for (std::int64_t stage = 0; stage < shape.stages; ++stage)
+            for (std::int64_t row = 0; row < shape.rows; ++row)
+                for (std::int64_t column = 0; column < shape.columns; ++column)
+                    visit(static_cast<std::size_t>((((member % shape.members) * shape.stages + stage) * shape.rows + row) * shape.columns +
+                                                   column),
+                          static_cast<std::size_t>(member * strides.member + stage * strides.stage + row * strides.row +
+                                                   column * strides.column));
+}
+
+/// An array in the Spec's layout. Members that lie apart are made once; those that interleave are all written. `extent`: elements of one
+/// member. The values become those that the array has, where blocks are shared.
+std::vector<double> laid_out(std::vector<double>& values, const Shape& shape, std::int64_t batch, const Strides& strides,
+                             std::int64_t extent) {
+    const bool interleaved = strides.member > 0 && strides.member < extent;
+    const auto written = interleaved ? batch : shape.members;
+    const auto elements = interleaved ? (written - 1) * strides.member + extent : std::max(written * strides.member, extent);
+    std::vector<double> array(static_cast<std::size_t>(elements));
+    walk(shape, written, strides, [&](std::size_t from, std::size_t to) { array[to] = values[from]; });
+    walk(shape, written, strides, [&](std::size_t from, std::size_t to) { values[from] = array[to]; });
+    return array;
+}
+
+RandomProblem random(const json& tree, std::uint64_t seed) {
+    const auto spec = parse_spec_json(tree);
+    const auto n = spec.block, horizon = spec.horizon;
+    const auto made = different_members(spec.batch, (2 * horizon - 1) * n * n * element_bytes(spec.precision));
+    const auto system = std::make_shared<formats::System>(problems::make("dominant", {n, horizon, spec.rhs, made}, seed));
+    if (spec.d.stage == 0 || spec.d.member == 0 || spec.e.stage == 0 || spec.e.member == 0) raise_diagonals(*system);
+    for (auto* values : {&system->d, &system->e, &system->b}) round_to(spec.precision, *values);
+    const auto rhs = rhs_strides(spec, spec.rhs);
+    const Shape solution{made, horizon, n, spec.rhs};
+    return {made,
+            {{"d", laid_out(system->d, {made, horizon, n, n}, spec.batch, diagonal_strides(spec), diagonal_extent(spec, 1))},
+             {"e", laid_out(system->e, {made, horizon - 1, n, n}, spec.batch, coupling_strides(spec), coupling_extent(spec, 1))},
+             {"b", laid_out(system->b, solution, spec.batch, rhs, rhs_extent(spec, 1, spec.rhs))}},
+            [=](const std::vector<double>& x) {
+                std::vector<double> plain(x.size());
+                walk(solution, made, rhs, [&](std::size_t to, std::size_t at) { plain[to] = x[at]; });
+                double worst = 0;
+                for (const auto residual : formats::relative_residuals(*system, plain)) worst = formats::worse(worst, residual);
+                return worst;
+            }};
+}
+
+template <class Real>
+void run(Solver& solver, std::string_view operation, const std::vector<AnyArray>& arrays, Stream stream) {
+    const auto a = [&](std::size_t k) { return static_cast<Real*>(const_cast<void*>(arrays.at(k).data)); };
+    if (operation == "factor") return solver.factor<Real>(a(0), a(1), stream);
+    if (operation == "factor_forward") return solver.factor_forward<Real>(a(0), a(1), a(2), a(3), stream);
+    if (operation == "factor_solve") return solver.factor_solve<Real>(a(0), a(1), a(2), a(3), stream);
+    if (operation == "forward") return solver.forward<Real>(a(0), a(1), stream);
+    if (operation == "backward") return solver.backward<Real>(a(0), a(1), stream);
+    if (operation == "solve") return solver.solve<Real>(a(0), a(1), stream);
+    solver.selected_inverse<Real>(a(0), a(1), stream);
+}
+
+/// Which pivots there are, and so the least of them, depends on the order of elimination: it is left out.
+Outputs result(Solver& solver, std::string_view last) {
+    Outputs outputs{.values = {{"log determinant", solver.log_determinant()}}};
+    if (last.ends_with("forward") && solver.plan().choice().spec.precision != Precision::mixed)
+        outputs.values["quadratic form"] = solver.quadratic();
+    for (const auto& one : solver.status())
+        outputs.status.push_back(fmt::format("block {}, row {}, floors {}, nearly singular {}, sound {} {} {}", one.block, one.row,
+                                             one.floors, one.nearly_singular, one.solution, one.inverse, one.quadratic));
+    return outputs;
+}
+
+Solving solving(const Point& point, const Candidate& candidate, const Device& device) {
+    const Plan plan(spec_of(point), device, {candidate.schedule, candidate.variant, point.workers});
+    const auto solver = std::make_shared<Solver>(plan);
+    const bool single = precision_of(point) == Precision::f32;
+    return {plan.report().kernels,
+            [=](const std::string& operation, const std::vector<AnyArray>& arrays, Stream stream) {
+                single ? run<float>(*solver, operation, arrays, stream) : run<double>(*solver, operation, arrays, stream);
+            },
+            [=] { solver->check(); }, [=](std::string_view last) { return result(*solver, last); }};
+}
+
+}  // namespace
+}  // namespace trifold::tune::tridiagonal
+
+const trifold::tune::TunedFamily& trifold::tune::tridiagonal_family() {
+    using namespace tridiagonal;
     static const TunedFamily one{
         .name = "tridiagonal",
-        .operations =
-            [] {
-                std::vector<std::string_view> names;
-                for (const auto operation : all_operations()) names.push_back(to_string(operation));
-                return names;
-            }(),
+        .operations = {{"factor", {"d", "e"}},
+                       {"forward", {"b", "y"}},
+                       {"backward", {"y", "x"}},
+                       {"solve", {"b", "x"}},
+                       {"factor_forward", {"d", "e", "b", "y"}},
+                       {"factor_solve", {"d", "e", "b", "x"}},
+                       {"inverse", {"inverse", "couplings of the inverse"}}},
         .sizes = {"horizon", "block"},
         .options = {{.name = "--horizon", .field = "horizon", .help = "Numbers of diagonal blocks N", .is_number = true}},
         .usual_block = 0,
         .parse = parse,
         .notes = notes,
         .standard = standard,
-        .others = [](const Point& point, const Target& target, bool all) { return pairs(spec_of(point), target, point.workers, all); },
-        .complete = [](const Point& point, const Target& target,
-                       const Candidate& candidate) { return candidate_of(choice_of(point, target, candidate)); },
-        .knobs =
-            [](const Target& target, const std::string& variant) {
-                const auto& all = variant_named(target, variant).knobs;
-                return std::vector<Knob>(all.begin(), all.end());
-            },
-        .decided = [](const Point& point, const Target& target,
-                      const Candidate& candidate) { return knobs_of(choice_of(point, target, candidate)); },
-        .program = [](const Point& point, const Target& target,
-                      const Candidate& candidate) { return generate(choice_of(point, target, candidate)); },
-        .modelled = seconds_by_model,
+        .others = pairs,
+        .knobs = [](const Target& target, const std::string& variant) { return variant_named(target, variant).knobs; },
+        .make = make,
+        .modelled = modelled,
         .factors = {"factor", "factor_solve", "factor_forward"},
         // Y of a forward sweep depends on the order of elimination: it is judged by the backward sweep after it.
         .experiments = {{{"factor_solve"}},
@@ -89,13 +196,11 @@ const TunedFamily& family() {
                         {{"forward", "backward"}},
                         {{"inverse"}, "inverse"},
                         {{"inverse"}, "couplings of the inverse"}},
-        .data_bytes = [](const nlohmann::json& spec) { return data_bytes(parse_spec_json(spec)); },
-        .data = [](const nlohmann::json& spec, std::uint64_t seed, DeviceTools& tools,
-                   std::int64_t sets) { return make_data(parse_spec_json(spec), seed, tools, sets); },
+        .arrays = arrays,
+        .random = random,
+        .solving = solving,
         .owns = has_blocks,
         .key = [](const Point& point, const Target& target) { return key_of(spec_of(point), target, point.workers); },
         .spec = [](const ProblemKey& key) { return to_json(trifold::spec_of(key)); }};
     return one;
 }
-
-}  // namespace trifold::tune::tridiagonal

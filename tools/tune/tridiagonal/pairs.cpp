@@ -3,9 +3,11 @@
 #include <set>
 #include <trifold/cost.hpp>
 #include <trifold/error.hpp>
+#include <trifold/generate.hpp>
 
+#include "generator/tridiagonal/fields.hpp"
 #include "generator/tridiagonal/variant.hpp"
-#include "tools/tune/tridiagonal/family.hpp"
+#include "tools/tune/family.hpp"
 
 namespace trifold::tune::tridiagonal {
 namespace {
@@ -18,6 +20,8 @@ struct Pair {
     Candidate candidate;
     std::int64_t thirds = 0;  ///< flops of one system, in thirds of n^3
 };
+
+double seconds_of(const Pair& pair) { return pair.candidate.modelled_seconds; }
 
 /// Names of schedules that differ in one number. Of each kind a variant has one candidate, the fastest by the model.
 using Kind = std::vector<std::string>;
@@ -37,17 +41,13 @@ std::vector<Kind> kinds_of(bool all) {
     return result;
 }
 
-double modelled(const Pair& pair) { return pair.candidate.modelled_seconds; }
-
 /// Nothing where the variant refuses.
-std::optional<Pair> pair_of(const Spec& spec, const Target& target, const Tuning& tuning) {
-    try {
-        const auto choice = choose(spec, target, tuning);
-        return Pair{{choice.schedule.name, choice.variant, modelled_seconds(choice)},
-                    cost(choice.schedule, spec, tuning.workers).total.thirds()};
-    } catch (const SpecError&) {
-        return std::nullopt;
-    }
+std::optional<Pair> pair_of(const Spec& spec, const Target& target, const Tuning& tuning) try {
+    const auto choice = choose(spec, target, tuning);
+    return Pair{{choice.schedule.name, choice.variant, modelled_seconds(choice)},
+                cost(choice.schedule, spec, tuning.workers).total.thirds()};
+} catch (const SpecError&) {
+    return std::nullopt;
 }
 
 /// The pairs that a variant could take, the fastest by the model first. Of a horizon's schedules that are the same one, the first counts.
@@ -62,55 +62,57 @@ std::vector<Pair> pairs_of(std::string_view variant, const Spec& spec, const Tar
             const auto schedule = parse_schedule(one->candidate.schedule, spec.horizon);
             if (std::ranges::find(seen, schedule.levels) != seen.end()) continue;
             seen.push_back(schedule.levels);
-            if (!best || modelled(*one) < modelled(*best)) best = one;
+            if (!best || seconds_of(*one) < seconds_of(*best)) best = one;
         }
         if (best) result.push_back(*best);
     }
-    std::ranges::stable_sort(result, {}, modelled);
+    std::ranges::stable_sort(result, {}, seconds_of);
     return result;
 }
 
 /// One of each list, the fastest first, then the next of each.
 std::vector<Pair> alternating(std::vector<std::vector<Pair>> lists) {
     std::erase_if(lists, [](const auto& list) { return list.empty(); });
-    std::ranges::stable_sort(lists, {}, [](const auto& list) { return modelled(list.front()); });
+    std::ranges::stable_sort(lists, {}, [](const auto& list) { return seconds_of(list.front()); });
     std::vector<Pair> result;
-    for (std::size_t place = 0, taken = 1; taken > 0; ++place) {
-        taken = 0;
+    std::size_t longest = 0;
+    for (const auto& list : lists) longest = std::max(longest, list.size());
+    for (std::size_t place = 0; place < longest; ++place)
         for (const auto& list : lists)
-            if (place < list.size()) {
-                ++taken;
-                result.push_back(list[place]);
-            }
-    }
+            if (place < list.size()) result.push_back(list[place]);
     return result;
 }
 
+/// Leaves out what the model takes for far slower than the best, but only where another pair is both faster by the model and has no more
+/// flops: so some stay that the model may be wrong about.
 void prune(std::vector<Pair>& all) {
     if (all.empty()) return;
-    const auto least = modelled(*std::ranges::min_element(all, {}, modelled));
+    const auto least = seconds_of(*std::ranges::min_element(all, {}, seconds_of));
     const auto before = all;
     std::set<std::string> seen;
     std::erase_if(all, [&](const Pair& one) {
         const bool is_first = seen.insert(one.candidate.variant).second;
-        return modelled(one) > (is_first ? hopeless : far_slower) * least && std::ranges::any_of(before, [&](const Pair& other) {
-                   return modelled(other) < modelled(one) && other.thirds <= one.thirds;
+        return seconds_of(one) > (is_first ? hopeless : far_slower) * least && std::ranges::any_of(before, [&](const Pair& other) {
+                   return seconds_of(other) < seconds_of(one) && other.thirds <= one.thirds;
                });
     });
 }
 
 }  // namespace
 
-std::vector<Candidate> pairs(const Spec& spec, const Target& target, int workers, bool all) {
+/// The chooser's choice, then pairs to compare it with: of every variant and every kind of schedule the one of least modelled time, the
+/// variants by turns; with `all` every schedule is its own kind. Empty where the chooser finds nothing.
+std::vector<Candidate> pairs(const Point& point, const Target& target, bool all) {
+    const auto spec = parse_spec_json(point.spec);
     std::vector<std::vector<Pair>> lists;
     for (const auto* variant : variants_of(target.backend)) {
         auto own = kinds_of(all);
         if (variant->schedules != nullptr) own.push_back({"auto"});
-        lists.push_back(pairs_of(variant->name, spec, target, workers, own));
+        lists.push_back(pairs_of(variant->name, spec, target, point.workers, own));
     }
     auto others = alternating(std::move(lists));
     prune(others);
-    const auto chosen = pair_of(spec, target, {"auto", "auto", workers});
+    const auto chosen = pair_of(spec, target, {"auto", "auto", point.workers});
     if (!chosen) return {};
     std::vector<Candidate> result{chosen->candidate};
     for (const auto& one : others)
