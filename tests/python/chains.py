@@ -35,9 +35,11 @@ WAYS = {
 
 def everything(module, **options):
     """All ways in one function, so that it is compiled once, and the places of its results in those of moments()."""
-    return (lambda *arrays: sum((way(module, *arrays, **options) for _, way in WAYS.values()), ())), sum(
-        (of for of, _ in WAYS.values()), ()
-    )
+
+    def function(*arrays):
+        return sum((way(module, *arrays, **options) for _, way in WAYS.values()), ())
+
+    return function, sum((places for places, _ in WAYS.values()), ())
 
 
 def summed(weights, places, terms):
@@ -89,9 +91,13 @@ class Calls:
                 assert mine.shape == theirs.shape
                 np.testing.assert_allclose(face.get(mine), theirs, **near)
         assert face.get(f.log_determinant()).dtype == face.get(f.quadratic(b)).dtype == np.float64
+        if face.module is trifold:
+            assert np.all(f.status.block == -1) and np.all(f.status.floors == 0) and np.shape(f.status.block) == D.shape[:-3]
         y = face.get(f.forward(b)).astype(np.float64)
         np.testing.assert_allclose(np.sum(y * y, (-3, -2) if columns else (-2, -1)), expected[2], rtol=10 * near["rtol"])
 
+
+class Draws:
     @pytest.mark.parametrize("batch", [None, 2])
     def test_moments_of_draws(self, face, batch):
         D, E, mean = problem(2, 3, batch)
@@ -109,7 +115,7 @@ class Calls:
             f.sample(face.generator(1), face.give(mean[..., :1]))
 
 
-class Derivatives:
+class Derivatives(Draws):
     """Derivatives, and transformations of functions."""
 
     @pytest.mark.parametrize(("n", "N", "batch", "columns"), GRID)
@@ -274,7 +280,7 @@ class Derivatives:
     @pytest.mark.parametrize("function", ["log_determinant", "selected_inverse"])
     def test_gradients_of_ported_code(self, face, function):
         """One block: what the library's own functions give for a symmetric matrix."""
-        (D, E, _), linalg = problem(4, 1), (face.library if face.name == "torch" else face.library.numpy).linalg
+        (D, *_), linalg = problem(4, 1), (face.library if face.name == "torch" else face.library.numpy).linalg
         if function == "log_determinant":
             mine = lambda D: (face.module.log_determinant(D, None),)  # noqa: E731
             other = lambda D: (linalg.slogdet(D[0])[1],)  # noqa: E731

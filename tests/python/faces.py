@@ -52,7 +52,7 @@ class Numpy:
 class Cupy(Numpy):
     name, device = "cupy", "cuda"
 
-    def __init__(self):
+    def __init__(self, device="cuda"):
         super().__init__()
         self.library = pytest.importorskip("cupy")
         self.kind = self.library.ndarray

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import trifold
-from chains import Calls, Derivatives, by_library, everything, symmetric
+from chains import Derivatives, by_library, everything, symmetric
 from faces import Jax, all_close, stepped
 from problems import dense, make, moments, rhs, singular, solution, weights_of
 
@@ -31,7 +31,7 @@ def face():
     return Jax()
 
 
-class TestJax(Calls, Derivatives):
+class TestJax(Derivatives):
     pass
 
 

@@ -1,5 +1,5 @@
-"""Tests of images and sparse matrices that are the same for both, and for each library: x = A^-1 b, where values stand for entries of A, and
-its derivatives by both, against dense algebra in NumPy."""
+"""Tests of images and sparse matrices that are the same for both, and for each library: x = A^-1 b, where values stand for entries of
+A, and its derivatives by both, against dense algebra in NumPy."""
 
 from __future__ import annotations
 
@@ -41,23 +41,30 @@ class Images:
         return grids.make(*self.values.shape[-3:-1], (count, *self.values.shape[:-3]), **self.options)
 
 
-class Sparse:
-    """Values of a pattern, and their solutions by a face."""
+class Entries:
+    """Places of the values of a csr or bsr matrix."""
 
-    tolerance = 1e-9
-
-    def __init__(self, face, A, b, **options):
-        self.face, self.A, self.values, self.b, self.by_x = face, A, A.data, b, weights_of([b])[0]
+    def __init__(self, A):
         place = A.copy()
         place.data = np.arange(1, A.data.size + 1).reshape(A.data.shape)
         place = place.tocoo()
-        self.index, (self.rows, self.columns) = place.data - 1, place.coords
-        self.solver = face.module.sparse.Solver(face.sparse(A), **options)
+        self.A, self.index, (self.rows, self.columns) = A, place.data - 1, place.coords
 
     def dense(self, values):
         A = np.zeros(self.A.shape)
         A[self.rows, self.columns] = np.asarray(values, np.float64).ravel()[self.index]
         return A
+
+
+class Sparse(Entries):
+    """Values of a pattern, and their solutions by a face."""
+
+    tolerance = 1e-9
+
+    def __init__(self, face, A, b, **options):
+        super().__init__(A)
+        self.face, self.values, self.b, self.by_x = face, A.data, b, weights_of([b])[0]
+        self.solver = face.module.sparse.Solver(face.sparse(A), **options)
 
     def solve(self, values, b):
         return self.solver.solve(values, b, **TIGHT)
