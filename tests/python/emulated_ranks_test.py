@@ -9,13 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sharing
 import trifold
-from problems import blocks_of_inverse, dense, make, rhs, solution
-from ranks_test import on_ranks, own, sound
+from problems import make, rhs, solution
+from sharing import Cupy, on_ranks, own, sound
 
 FOLDER = os.environ.get("TRIFOLD_STAND_INS", "")
 SECONDS = 300  # that a process may take, compilation included
-GPU = "cuda:0"  # all ranks have it: the driver has one device, whose memory is the host's
+GPU = "cuda:0"
 PROGRAMS = {}
 
 
@@ -37,42 +38,32 @@ def program(work):
     return test
 
 
+class OneGpu(Cupy):
+    """All ranks have it: the driver has one device, whose memory is the host's."""
+
+    def options(self, rank):
+        return {"device": GPU}
+
+
 @program
 def test_all_calls(cupy):
-    D, E, b = *make(3, 7), rhs(3, 7, columns=2)
-    diagonal, lower = blocks_of_inverse(D, E)
-    close = dict(rtol=1e-10, atol=1e-12)
+    sharing.all_calls(OneGpu(cupy), 3, 2, n=3, horizon=7)
 
-    def work(transport):
-        chain = trifold.ranks(transport, block=3, horizon=7, rhs=2, device=GPU)
-        of_D, of_E, of_b = (cupy.asarray(array) for array in (own(chain, D), own(chain, E, True), own(chain, b)))
-        x = chain.factor_solve(of_D, of_E, of_b)
-        assert type(x) is cupy.ndarray
-        quadratic = chain.quadratic()
-        chain.factor(of_D, of_E, check=True)
-        for _ in range(3):  # the second is recorded, and the third is its graph
-            np.testing.assert_array_equal(chain.solve(of_b).get(), x.get())
-        np.testing.assert_allclose(chain.backward(chain.factor_forward(of_D, of_E, of_b)).get(), x.get(), **close)
-        np.testing.assert_allclose(chain.backward(chain.forward(of_b)).get(), x.get(), **close)
-        inverse = chain.selected_inverse()
-        assert chain.status().block == -1
-        np.testing.assert_allclose(inverse[0].get(), own(chain, diagonal), **close)
-        np.testing.assert_allclose(inverse[1].get(), own(chain, lower, True), **close)
-        following = chain.next_block(of_b)
-        if chain.rank < chain.ranks - 1:
-            np.testing.assert_array_equal(following.get(), b[chain.first + chain.blocks][None])
-        else:
-            assert following is None
-        logs = chain.log_determinant()
-        assert type(logs) is type(quadratic) is cupy.ndarray and logs.dtype == np.float64
-        return x.get(), logs.get(), quadratic.get()
 
-    expected = solution(D, E, b)
-    results = sound(on_ranks(3, work))
-    np.testing.assert_allclose(np.concatenate([x for x, _, _ in results]), expected, **close)
-    for _, logs, quadratic in results:
-        np.testing.assert_allclose(logs, np.linalg.slogdet(dense(D, E))[1], rtol=1e-12)
-        np.testing.assert_allclose(quadratic, np.einsum("ikm,ikm->m", b, expected), rtol=1e-10)
+@program
+def test_errors(cupy):
+    sharing.not_positive_definite(OneGpu(cupy), 2)
+
+
+@program
+def test_a_rank_that_comes_no_more(cupy):
+    D, E, b = *make(3, 7), rhs(3, 7)
+    sharing.a_rank_hangs(
+        2,
+        lambda transport: trifold.ranks(transport, block=3, horizon=7, device=GPU),
+        lambda chain: chain.factor_solve(*sharing.parts(OneGpu(cupy), chain, D, E, b)),
+        timeout=2.0,
+    )
 
 
 @program
@@ -125,28 +116,6 @@ def test_sparse_systems(cupy):
 
 
 @program
-def test_errors(cupy):
-    D, E, b = *make(3, 7), rhs(3, 7)
-    D[5, 1, 1] = -1
-
-    def work(transport):
-        chain = trifold.ranks(transport, block=3, horizon=7, device=GPU)
-        arrays = own(chain, D), own(chain, E, True), own(chain, b)
-        with pytest.raises(trifold.SpecError, match="D is on the CPU and ranks are on GPU 0; copy the array there"):
-            chain.factor_solve(*arrays)
-        on_device = [cupy.asarray(array) for array in arrays]
-        with pytest.raises(trifold.SpecError, match="b is on the CPU and ranks are on GPU 0"):
-            chain.factor_solve(*on_device[:2], arrays[2])
-        x = chain.factor_solve(*on_device)  # on a GPU calls look at the status only where they are told to
-        assert np.isnan(x.get()).any()
-        chain.factor_solve(*on_device, check=True)
-
-    for error in on_ranks(2, work):
-        assert isinstance(error, trifold.NotPositiveDefinite)
-        assert (error.block, error.row) == (5, 1)
-
-
-@program
 def test_ranks_that_disagree(cupy):
     def of_another_size(transport):
         return trifold.ranks(transport, block=3 + transport.rank, horizon=7, device=GPU)
@@ -161,29 +130,6 @@ def test_ranks_that_disagree(cupy):
         for rank, error in enumerate(on_ranks(2, work, timeout=3.0)):
             assert isinstance(error, trifold.DeviceError if work is without_a_device and rank == 1 else trifold.RankError), repr(error)
             assert isinstance(error, trifold.DeviceError) or words in str(error)
-
-
-@program
-def test_a_rank_that_comes_no_more(cupy):
-    import threading
-
-    D, E, b = *make(3, 7), rhs(3, 7)
-    done = threading.Event()
-
-    def work(transport):
-        chain = trifold.ranks(transport, block=3, horizon=7, device=GPU)
-        arrays = [cupy.asarray(array) for array in (own(chain, D), own(chain, E, True), own(chain, b))]
-        chain.factor_solve(*arrays)
-        if chain.rank == 1:
-            return done.wait(60)
-        try:
-            return chain.factor_solve(*arrays)
-        finally:
-            done.set()
-
-    error, _ = on_ranks(2, work, timeout=2.0)
-    assert isinstance(error, trifold.RankError)
-    assert error.rank == 1
 
 
 @program

@@ -1,13 +1,13 @@
-"""trifold.grid on the CPU: solutions, gradients and determinants against dense matrices and finite differences, all arrays, bad input."""
+"""trifold.grid on the CPU: solutions, gradients and determinants against dense matrices, arrays of all libraries, bad input."""
 
 import itertools
-import os
-import threading
 
 import numpy as np
 import pytest
 import trifold
-from grids import SIZES, around, dense, entries, make, rhs, solution, unknowns
+from faces import JaxArrays, Numpy, TorchTensors, close
+from grids import SIZES, around, dense, make, rhs, solution, unknowns
+from linear import Images, slopes
 from trifold import grid
 
 KINDS = list(itertools.product(("general", "symmetric"), ("natural", "fixed")))
@@ -23,34 +23,61 @@ CASES = [
 PARAMETERS = ("size", "matrix", "boundary", "dtype", "front", "columns")
 
 
-def close(mine, theirs, tolerance):
-    mine, theirs = np.asarray(mine), np.asarray(theirs)
-    assert mine.shape == theirs.shape
-    assert np.abs(mine - theirs).max() <= tolerance * np.abs(theirs).max()
-
-
 def problem(size, matrix, boundary, dtype=np.float64, front=(), columns=None):
     stencil = make(*size, front, matrix, boundary, dtype)
     return stencil, rhs(*size, front, columns, dtype), {"matrix": matrix, "boundary": boundary}
 
 
-@pytest.mark.parametrize(PARAMETERS, CASES)
-def test_solutions(size, matrix, boundary, dtype, front, columns):
-    stencil, b, kind = problem(size, matrix, boundary, dtype, front, columns)
-    tolerance = 1e-12 if dtype == np.float64 else 1e-5
-    A = dense(stencil, **kind)
-    x = grid.solve(stencil, b, **kind)
-    assert x.dtype == dtype
-    close(x, solution(A, b), tolerance)
-    f = grid.factor(stencil, rhs=2, **kind)
-    close(f.solve(b), solution(A, b), tolerance)
-    close(f.solve_transposed(b), solution(A.swapaxes(-1, -2), b), tolerance)
-    log, sign = f.log_determinant()
-    expected = np.linalg.slogdet(A)
-    close(log, expected[1], tolerance)
-    assert np.array_equal(sign, expected[0])
-    assert np.all(f.status.problem == "none") and np.shape(f.status.problem) == front and np.shape(f.status.front) == (*front, 4)
-    f.check()
+class Calls:
+    """What each library offers, without derivatives, for classes that have the fixtures face and case."""
+
+    def test_all_calls(self, face, case):
+        one = Images(face, *case)
+        A, (stencil, b, by_x) = one.dense(one.values), map(face.give, (one.values, one.b, one.by_x))
+        x = grid.solve(stencil, b, **one.options)
+        assert isinstance(x, face.kind) and x.dtype == b.dtype
+        f = grid.factor(stencil, rhs=2, **one.options)
+        f.check()
+        expected, of_stencil, of_b = slopes(one, one.values, one.b, one.by_x)
+        for mine in (x, f.solve(b), f.refine(b, x)):
+            close(face.get(mine), expected, one.tolerance)
+        close(face.get(f.solve_transposed(b)), solution(A.swapaxes(-1, -2), one.b), one.tolerance)
+        for mine, theirs in zip(f.gradients(x, by_x), (of_b, of_stencil)):
+            assert isinstance(mine, face.kind) and mine.dtype == b.dtype
+            close(face.get(mine), theirs, one.tolerance)
+        log, sign = map(face.get, f.log_determinant())
+        signs, logs = np.linalg.slogdet(A)
+        close(log, logs, one.tolerance)
+        assert np.array_equal(sign, signs)
+        front = one.values.shape[:-3]
+        assert np.all(f.status.problem == "none") and np.shape(f.status.problem) == front and np.shape(f.status.front) == (*front, 4)
+
+
+class TestNumpy(Calls):
+    @pytest.fixture
+    def face(self):
+        return Numpy()
+
+    @pytest.fixture(params=CASES, ids=str)
+    def case(self, request):
+        return request.param
+
+
+class TestLibraries(Calls):
+    @pytest.fixture(params=[TorchTensors, JaxArrays])
+    def face(self, request):
+        return request.param()
+
+    @pytest.fixture(params=CASES[5::9], ids=str)
+    def case(self, request):
+        return request.param
+
+
+def test_tensors_with_gradients():
+    torch = pytest.importorskip("torch")
+    stencil, b, _ = problem((9, 17), "general", "natural")
+    with pytest.raises(trifold.SpecError, match="use trifold.torch"):
+        grid.solve(torch.from_numpy(stencil).requires_grad_(), torch.from_numpy(b))
 
 
 @pytest.mark.parametrize(PARAMETERS, CASES)
@@ -91,46 +118,6 @@ def diffusion(height, width, dtype=np.float64, sink=1e-3):
     return stencil
 
 
-@pytest.mark.parametrize(PARAMETERS, CASES)
-def test_gradients(size, matrix, boundary, dtype, front, columns):
-    """Against -w[i] x[j] at all places of A that a number stands for."""
-    stencil, b, kind = problem(size, matrix, boundary, dtype, front, columns)
-    tolerance = 1e-12 if dtype == np.float64 else 1e-5
-    A = dense(stencil, **kind)
-    by_x = rhs(*size, front, columns, dtype, seed=3)
-    x, w = solution(A, b), solution(A.swapaxes(-1, -2), by_x)
-    flat_x, flat_w = (v.reshape(*front, size[0] * size[1], -1) for v in (x, w))
-    expected = np.zeros(stencil.shape)
-    for place, row, column in entries(matrix, boundary, *size):
-        expected[(..., *place)] -= (flat_w[..., row, :] * flat_x[..., column, :]).sum(-1)
-    f = grid.factor(stencil, **kind)
-    by_b, by_stencil = f.gradients(f.solve(b), by_x)
-    assert by_b.dtype == by_stencil.dtype == dtype
-    close(by_b, w, tolerance)
-    close(by_stencil, expected, tolerance)
-
-
-@pytest.mark.parametrize(("matrix", "boundary"), KINDS)
-def test_finite_differences(matrix, boundary):
-    stencil, b, kind = problem((3, 5), matrix, boundary, columns=3)
-    by_x = rhs(3, 5, columns=3, seed=3)
-    f = grid.factor(stencil, **kind)
-    by_b, by_stencil = f.gradients(f.solve(b), by_x)
-    for array, gradient in ((stencil, by_stencil), (b, by_b)):
-        for place in np.ndindex(array.shape):
-            y, x = place[0], place[1]
-            if array is stencil and not (0 <= y + place[2] // 3 - 1 < 3 and 0 <= x + place[2] % 3 - 1 < 5):
-                assert gradient[place] == 0
-                continue
-            kept = array[place]
-            values = []
-            for change in (1e-5, -1e-5):
-                array[place] = kept + change
-                values.append((by_x * grid.solve(stencil, b, **kind)).sum())
-            array[place] = kept
-            assert abs((values[0] - values[1]) / 2e-5 - gradient[place]) < 1e-8
-
-
 def test_a_matrix_that_needs_pivoting():
     stencil = make(9, 17)
     stencil[..., 4] = 0.01
@@ -166,28 +153,6 @@ def test_workers_change_no_bit():
     assert np.array_equal(grid.solve(stencil, b), grid.solve(stencil, b, workers=2))
 
 
-def test_torch_tensors():
-    torch = pytest.importorskip("torch")
-    stencil, b, _ = problem((9, 17), "general", "natural", columns=3)
-    tensors = torch.from_numpy(stencil), torch.from_numpy(b)
-    x = grid.solve(*tensors)
-    assert isinstance(x, torch.Tensor) and np.array_equal(x.numpy(), grid.solve(stencil, b))
-    by_b, by_stencil = grid.factor(tensors[0]).gradients(x, tensors[1])
-    assert isinstance(by_b, torch.Tensor) and by_stencil.shape == tensors[0].shape
-    with pytest.raises(trifold.SpecError, match="use trifold.torch"):
-        grid.solve(tensors[0].requires_grad_(), tensors[1])
-
-
-def test_jax_arrays():
-    jnp = pytest.importorskip("jax.numpy")
-    stencil, b, _ = problem((9, 17), "general", "natural", np.float32)
-    x = grid.solve(jnp.asarray(stencil), jnp.asarray(b))
-    assert isinstance(x, type(jnp.zeros(()))) and np.array_equal(np.asarray(x), grid.solve(stencil, b))
-    f = grid.factor(jnp.asarray(stencil))
-    for result in (f.solve(jnp.asarray(b)), f.refine(jnp.asarray(b), x), *f.gradients(x, jnp.asarray(b))):
-        assert isinstance(result, type(x))
-
-
 def test_large_image():
     """Against SuperLU."""
     scipy = pytest.importorskip("scipy.sparse")
@@ -214,29 +179,6 @@ def test_large_image():
     assert np.abs(A @ x.ravel() - b.ravel()).max() <= 1e-13 * (abs(A).sum(1).max() * np.abs(x).max() + np.abs(b).max())
 
 
-# Threads and forks
-
-
-def test_threads_share_a_factor_and_the_solvers():
-    stencil = make(33, 31)
-    f = grid.factor(stencil)
-    rights = [rhs(33, 31, seed=k) for k in range(3)]
-    expected = [f.solve(b) for b in rights]
-    wrong = []
-
-    def work(b, x):
-        for _ in range(30):
-            if not np.array_equal(f.solve(b), x) or not np.array_equal(grid.solve(stencil, b), x):
-                wrong.append(b)
-
-    threads = [threading.Thread(target=work, args=pair) for pair in zip(rights, expected)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
-
-
 def test_factors_of_one_shape_are_apart():
     first, second = make(9, 17), make(9, 17, seed=5)
     b = rhs(9, 17)
@@ -247,26 +189,6 @@ def test_factors_of_one_shape_are_apart():
     h = grid.factor(2 * first)  # in the memory of f
     close(h.solve(b), solution(2 * dense(first), b), 1e-12)
     close(g.solve(b), solution(dense(second), b), 1e-12)
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::RuntimeWarning")
-@pytest.mark.parametrize("workers", [1, 2])
-def test_a_child_goes_on(workers):
-    stencil, b = make(33, 31), rhs(33, 31)
-    f = grid.factor(stencil, workers=workers)
-    expected = f.solve(b)
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            same = np.array_equal(f.solve(b), expected) and np.array_equal(grid.solve(stencil, b, workers=workers), expected)
-            del f
-            same = same and np.array_equal(grid.factor(stencil, workers=workers).solve(b), expected)
-            status = 0 if same else 2
-        finally:
-            os._exit(status)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert np.array_equal(f.solve(b), expected)
 
 
 # What goes wrong

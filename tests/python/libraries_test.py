@@ -4,22 +4,27 @@ test."""
 import numpy as np
 import pytest
 import trifold
+from chains import Calls
+from faces import JaxArrays, TorchTensors
 from problems import make, rhs, solution
+
+
+class TestTensors(Calls):
+    @pytest.fixture
+    def face(self):
+        return TorchTensors()
+
+
+class TestArraysOfJax(Calls):
+    @pytest.fixture
+    def face(self):
+        return JaxArrays()
 
 
 def test_torch():
     torch = pytest.importorskip("torch")
-    D, E = make(3, 7, 2)
-    b = rhs(3, 7, 2, 2)
-    expected = solution(D, E, b)
-    D, E, b = map(torch.from_numpy, (D, E, b))
-    x = trifold.solve(D, E, b)
-    assert isinstance(x, torch.Tensor) and x.dtype == torch.float64
-    np.testing.assert_allclose(x.numpy(), expected, rtol=1e-10, atol=1e-12)
-    f = trifold.factor(D, E)
-    for result in (f.solve(b), f.backward(f.forward(b)), f.log_determinant(), f.quadratic(b), *f.selected_inverse()):
-        assert isinstance(result, torch.Tensor)
-    assert f.log_determinant().shape == (2,) and f.quadratic(b).shape == (2, 2)
+    arrays = *make(3, 7, 2), rhs(3, 7, 2, 2)
+    expected, (D, E, b) = solution(*arrays), map(torch.from_numpy, arrays)
     solver = trifold.Plan(block=3, horizon=7, batch=2, rhs=2, dtype=torch.float64, device=torch.device("cpu")).solver()
     out = torch.empty_like(b)
     assert solver.factor_solve(D, E, b, out) is out
@@ -53,16 +58,7 @@ def test_torch_is_told_what_fits():
 def test_jax():
     jax = pytest.importorskip("jax")
     jax.config.update("jax_enable_x64", True)
-    D, E = make(3, 7, 2)
-    b = rhs(3, 7, 2)
-    expected = solution(D, E, b)
-    D, E, b = map(jax.numpy.asarray, (D, E, b))
-    x = trifold.solve(D, E, b)
-    assert isinstance(x, jax.Array)
-    np.testing.assert_allclose(np.asarray(x), expected, rtol=1e-10, atol=1e-12)
-    f = trifold.factor(D, E)
-    for result in (f.solve(b), f.backward(f.forward(b)), f.log_determinant(), f.quadratic(b), *f.selected_inverse()):
-        assert isinstance(result, jax.Array)
+    D, E, b = map(jax.numpy.asarray, (*make(3, 7, 2), rhs(3, 7, 2)))
     solver = trifold.Plan(block=3, horizon=7, batch=2, dtype=jax.numpy.float64).solver()
     assert isinstance(solver.factor_solve(D, E, b), jax.Array)
     with pytest.raises(trifold.SpecError, match="results go into"):

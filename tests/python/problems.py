@@ -28,11 +28,6 @@ def singular(batch=None, dtype=np.float64):
     return np.tile(D.reshape(3, 1, 1), (*front, 1, 1, 1)), np.tile(E.reshape(2, 1, 1), (*front, 1, 1, 1))
 
 
-def of_symmetric(function):
-    """A function of D's symmetric part: finite differences of D see what its gradient says."""
-    return lambda D, *rest: function((D + D.mT) / 2, *rest)
-
-
 def reciprocal_condition(D, E):
     """In the 1-norm, of one A scaled to a diagonal of ones."""
     A = dense(D, E)
@@ -69,6 +64,42 @@ def blocks_of_inverse(D, E):
     diagonal = np.stack([inverse[i, :, i, :] for i in range(horizon)])
     lower = [inverse[i + 1, :, i, :] for i in range(horizon - 1)]
     return diagonal, np.stack(lower) if lower else np.zeros((0, n, n))
+
+
+def moments(D, E, b):
+    """What marginals() computes, by dense algebra in float64."""
+    if D.ndim == 4:
+        return [np.stack(part) for part in zip(*(moments(*one) for one in zip(D, E, b)))]
+    x = solution(D, E, b)
+    quadratic = np.sum((b * x).reshape(-1, *b.shape[2:]), 0)
+    return [x, np.linalg.slogdet(dense(D, E))[1], quadratic, *blocks_of_inverse(D, E)]
+
+
+def slopes(D, E, b, weights, triangle="both"):
+    """Gradients by D, E and b of the sum of products of moments(D, E, b) with weights; that by D is symmetric, or of lower triangles."""
+    if D.ndim == 4:
+        return [np.stack(part) for part in zip(*(slopes(*one[:3], one[3:], triangle) for one in zip(D, E, b, *weights)))]
+    horizon, n, _ = D.shape
+    of_x, of_log, of_quadratic, of_diagonal, of_lower = weights
+    inverse = np.linalg.inv(dense(D, E))
+    x = inverse @ b.astype(np.float64).reshape(horizon * n, -1)
+    scaled, w = x * np.reshape(of_quadratic, -1), inverse @ np.reshape(of_x, x.shape)
+    of_inverse = np.zeros((horizon, n, horizon, n))
+    for i in range(horizon):
+        of_inverse[i, :, i] = of_diagonal[i]
+        of_inverse[i + 1 : i + 2, :, i] = of_lower[i : i + 1]
+    of_A = of_log * inverse - (w + scaled) @ x.T - inverse @ of_inverse.reshape(inverse.shape) @ inverse
+    of_A = (of_A + of_A.T).reshape(horizon, n, horizon, n)
+    of_D = np.stack([of_A[i, :, i] / 2 for i in range(horizon)])
+    of_E = np.array([of_A[i + 1, :, i] for i in range(horizon - 1)]).reshape(E.shape)
+    if triangle == "lower":
+        of_D = np.tril(2 * of_D) - of_D * np.eye(n)
+    return [of_D, of_E, (w + 2 * scaled).reshape(b.shape)]
+
+
+def weights_of(results, seed=5):
+    random = np.random.default_rng(seed)
+    return [random.standard_normal(np.shape(result)) for result in results]
 
 
 def rows(D, E):

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 
+import grids
 import numpy as np
 import pytest
 import trifold
@@ -53,16 +54,57 @@ def test_an_interruption_ends_a_long_call(workers):
     np.testing.assert_array_equal(s.solve(b, maxiter=20).x, expected)
 
 
-def test_threads_share_a_factor():
+def chain(workers=1):
+    """A factor, functions that solve, which should all give the same bits, and right-hand sides by number."""
     D, E = make(8, 40)
-    f = trifold.factor(D, E)
-    rights = [rhs(8, 40, seed=k) for k in range(4)]
+    f, solver = trifold.factor(D, E, workers=workers), trifold.Plan(block=8, horizon=40, workers=workers).solver()
+    solver.factor(D, E)
+    others = lambda b: trifold.solve(D, E, b, workers=workers), lambda b: trifold.factor(D, E, workers=workers).solve(b)
+    return f, others, solver.solve, lambda k: rhs(8, 40, seed=k)
+
+
+def image(workers=1):
+    stencil = grids.make(33, 31)
+    others = (
+        lambda b: trifold.grid.solve(stencil, b, workers=workers),
+        lambda b: trifold.grid.factor(stencil, workers=workers).solve(b),
+    )
+    f = trifold.grid.factor(stencil, workers=workers)
+    return f, others, f.solve, lambda k: grids.rhs(33, 31, seed=k)
+
+
+@pytest.mark.parametrize("family", [chain, image])
+def test_threads_share_a_factor_and_the_solvers(family):
+    f, others, _, right = family()
 
     def work(b, expected):
-        for _ in range(300):
-            np.testing.assert_allclose(f.solve(b), expected, rtol=1e-9, atol=1e-11)
+        for _ in range(30):
+            for solve in (f.solve, *others):
+                np.testing.assert_allclose(solve(b), expected, rtol=1e-14, atol=0)
 
-    assert run_all([lambda b=b, x=solution(D, E, b): work(b, x) for b in rights]) == []
+    assert run_all([lambda b=b, x=f.solve(b): work(b, x) for b in map(right, range(4))]) == []
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::RuntimeWarning")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("family", [chain, image])
+def test_a_forked_process_goes_on(family, workers):
+    f, others, own, right = family(workers)
+    b = right(0)
+    expected = f.solve(b)
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            same = [f.solve(b), own(b), others[0](b)]
+            del f, own
+            same.append(others[1](b))
+            status = 0 if all(np.allclose(x, expected, rtol=1e-12) for x in same) else 2
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    np.testing.assert_array_equal(f.solve(b), expected)
 
 
 def test_threads_that_share_a_solver_are_told():
@@ -178,28 +220,6 @@ print(trifold.Plan(block=2, horizon=3).block)
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, timeout=120)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.startswith("True") and ran.stdout.endswith("\n2\n"), ran.stdout
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-@pytest.mark.parametrize("workers", [1, 2])
-def test_a_forked_process_goes_on(workers):
-    D, E = make(8, 40)
-    b = rhs(8, 40)
-    f = trifold.factor(D, E, workers=workers)
-    solver = trifold.Plan(block=8, horizon=40, workers=workers).solver()
-    solver.factor(D, E)
-    expected = f.solve(b)
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            same = [f.solve(b), solver.solve(b), trifold.solve(D, E, b, workers=workers), trifold.factor(D, E).solve(b)]
-            del f, solver
-            status = 0 if all(np.allclose(x, expected, rtol=1e-12) for x in same) else 2
-        finally:
-            os._exit(status)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    np.testing.assert_array_equal(f.solve(b), expected)
 
 
 EXIT = """

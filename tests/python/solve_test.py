@@ -5,28 +5,18 @@ import pickle
 import numpy as np
 import pytest
 import trifold
+from chains import Calls, Draws
+from faces import Numpy
 from problems import blocks_of_inverse, dense, make, reciprocal_condition, rhs, singular, solution
 
-SIZES = [(1, 1), (3, 7), (8, 2), (17, 5)]
+
+@pytest.fixture
+def face():
+    return Numpy()
 
 
-@pytest.mark.parametrize(("n", "horizon"), SIZES)
-@pytest.mark.parametrize("batch", [None, 3])
-@pytest.mark.parametrize("columns", [None, 2])
-def test_solve(n, horizon, batch, columns):
-    D, E = make(n, horizon, batch)
-    b = rhs(n, horizon, batch, columns)
-    x = trifold.solve(D, E, b)
-    assert x.shape == b.shape and x.dtype == b.dtype
-    np.testing.assert_allclose(x, solution(D, E, b), rtol=1e-10, atol=1e-12)
-
-
-def test_float32():
-    D, E = make(3, 7, dtype=np.float32)
-    b = rhs(3, 7, dtype=np.float32)
-    x = trifold.solve(D, E, b)
-    assert x.dtype == np.float32
-    np.testing.assert_allclose(x, solution(D, E, b), rtol=1e-4, atol=1e-5)
+class TestNumpy(Calls, Draws):
+    pass
 
 
 def test_mixed_is_as_accurate_as_float64():
@@ -37,24 +27,6 @@ def test_mixed_is_as_accurate_as_float64():
     np.testing.assert_allclose(f.solve(b), solution(D, E, b), rtol=1e-11, atol=1e-13)
     with pytest.raises(trifold.SpecError, match="mixed"):
         f.quadratic(b)
-
-
-@pytest.mark.parametrize(("n", "horizon"), SIZES)
-def test_factor(n, horizon):
-    D, E = make(n, horizon)
-    b = rhs(n, horizon)
-    f = trifold.factor(D, E)
-    x = solution(D, E, b)
-    np.testing.assert_allclose(f.solve(b), x, rtol=1e-10, atol=1e-12)
-    y = f.forward(b)
-    np.testing.assert_allclose(f.backward(y), x, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(f.log_determinant(), np.linalg.slogdet(dense(D, E))[1], rtol=1e-12)
-    np.testing.assert_allclose(f.quadratic(b), b.ravel() @ x.ravel(), rtol=1e-12)
-    np.testing.assert_allclose(np.sum(y * y), b.ravel() @ x.ravel(), rtol=1e-12)
-    for mine, theirs in zip(f.selected_inverse(), blocks_of_inverse(D, E)):
-        assert mine.shape == theirs.shape
-        np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-12)
-    assert f.status.block == -1 and f.status.floors == 0
 
 
 @pytest.mark.parametrize("batch", [None, 3])
@@ -104,22 +76,6 @@ def test_a_solver_of_a_plan_keeps_its_width():
     mixed = trifold.factor(D, E, mixed=True)
     mixed.solve(rhs(3, 7, columns=16))
     assert mixed.plan.rhs == 1
-
-
-def test_factor_of_a_batch():
-    D, E = make(3, 7, 4)
-    b = rhs(3, 7, 4, 2)
-    f = trifold.factor(D, E)
-    x = solution(D, E, b)
-    np.testing.assert_allclose(f.solve(b), x, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(f.log_determinant(), np.linalg.slogdet(dense(D, E))[1], rtol=1e-12)
-    np.testing.assert_allclose(f.quadratic(b), np.einsum("bikm,bikm->bm", b, x), rtol=1e-12)
-    diagonal, lower = f.selected_inverse()
-    for member in range(4):
-        expected = blocks_of_inverse(D[member], E[member])
-        np.testing.assert_allclose(diagonal[member], expected[0], rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(lower[member], expected[1], rtol=1e-9, atol=1e-12)
-    assert list(f.status.block) == [-1] * 4
 
 
 def test_one_block_needs_no_coupling():
@@ -328,24 +284,6 @@ def test_a_factor_is_a_value():
     np.testing.assert_allclose(again.backward(y), solution(D, E, b), rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(quadratic, np.einsum("bik,bik->b", b, solution(D, E, b)), rtol=1e-12)
     np.testing.assert_allclose(again.selected_inverse()[0][0], blocks_of_inverse(D[0], E[0])[0], rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize("batch", [None, 2])
-def test_moments_of_draws(batch):
-    D, E = make(2, 3, batch)
-    mean = rhs(2, 3, batch)
-    f = trifold.factor(D, E, rhs=8)
-    draws = f.sample(np.random.default_rng(1), mean, draws=40000)
-    assert draws.shape == (*mean.shape, 40000)
-    inverse = np.linalg.inv(dense(D, E)).reshape(-1, 6, 6)
-    flat, scale = draws.reshape(-1, 6, 40000), np.max(inverse)
-    assert np.max(abs(flat.mean(-1) - mean.reshape(-1, 6))) < 0.03 * np.sqrt(scale)
-    for one, expected in zip(flat, inverse):
-        assert np.max(abs(np.cov(one) - expected)) < 0.03 * scale
-    np.testing.assert_array_equal(draws, f.sample(1, mean, draws=40000))
-    assert f.sample().shape == mean.shape and not np.array_equal(f.sample(), f.sample())
-    with pytest.raises(trifold.SpecError, match="mean has shape"):
-        f.sample(mean=mean[..., :1])
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

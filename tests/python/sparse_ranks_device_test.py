@@ -3,9 +3,9 @@ where there are fewer devices, or a library is missing."""
 
 import numpy as np
 import pytest
+import sharing
 import trifold
-from ranks_device_test import Cupy, Torch
-from ranks_test import on_processes, on_ranks, sound
+from sharing import Cupy, Host, Torch, on_ranks, sound
 
 pytest.importorskip("scipy.sparse")
 from sparse_test import convection  # noqa: E402  which needs SciPy
@@ -16,17 +16,6 @@ pytestmark = [
     pytest.mark.usefixtures("time_limit"),
 ]
 FEW = {"partition": "greedy", "subdomain": 40}
-
-
-class Host:
-    def put(self, array, rank):
-        return array
-
-    def get(self, array):
-        return array
-
-    def current(self, rank):
-        return np.errstate()
 
 
 @pytest.mark.parametrize("library", [Host, Torch, Cupy])
@@ -76,6 +65,4 @@ def test_a_vector_on_another_gpu_is_refused():
 @pytest.mark.parametrize("kind", ["cuda", "nccl"])
 def test_processes(kind):
     pytest.importorskip("torch")
-    codes, printed = on_processes(kind, 2, "sparse")
-    assert not any(codes), printed
-    assert printed.count("is right") == 2
+    sharing.processes(kind, 2, "sparse", says=("is right", 2))

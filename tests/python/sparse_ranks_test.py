@@ -1,11 +1,10 @@
 """sparse.ranks: iterations that threads and processes share, with the bits of one process."""
 
-import threading
-
 import numpy as np
 import pytest
+import sharing
 import trifold
-from ranks_test import needs_mpi, needs_torch, on_processes, on_ranks, sound
+from sharing import KINDS, on_ranks, sound
 
 pytest.importorskip("scipy.sparse")
 from sparse_test import convection  # noqa: E402  which needs SciPy
@@ -121,36 +120,12 @@ def test_calls_that_ranks_do_not_have():
 @pytest.mark.parametrize("options, words", [({"subdomain": 10}, "rank 1 has"), ({"maxiter": "many"}, "arguments were refused")])
 def test_ranks_that_disagree_are_named(options, words):
     A, _ = system()
-
-    def work(transport):
-        return sparse.ranks(transport, A, **(FEW | options if transport.rank == 1 else FEW))
-
-    for rank, error in enumerate(on_ranks(3, work)):
-        if rank == 1 and isinstance(error, trifold.SpecError):
-            continue
-        assert isinstance(error, trifold.RankError), error
-        assert error.rank == 1
-        assert words in str(error)
+    sharing.ranks_disagree(3, lambda transport, **given: sparse.ranks(transport, A, **given), FEW, FEW | options, words)
 
 
 def test_a_rank_that_hangs_is_named():
     A, b = system()
-    done = threading.Event()
-
-    def work(transport):
-        rank = transport.rank
-        solver = sparse.ranks(transport, A, **FEW)
-        if rank == 1:
-            return done.wait(60)
-        try:
-            return solver.solve(b)
-        finally:
-            done.set()
-
-    first, _, last = on_ranks(3, work, timeout=1.0)
-    for error in (first, last):
-        assert isinstance(error, trifold.RankError)
-        assert error.rank == 1
+    sharing.a_rank_hangs(3, lambda transport: sparse.ranks(transport, A, **FEW), lambda solver: solver.solve(b))
 
 
 def test_what_is_no_communicator():
@@ -161,9 +136,7 @@ def test_what_is_no_communicator():
         sparse.ranks(trifold.LocalRanks(1).take(0), A, timeout=3)
 
 
-@pytest.mark.parametrize("kind", [pytest.param("mpi", marks=needs_mpi), pytest.param("gloo", marks=needs_torch)])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("count", [2, 3])
 def test_processes(kind, count):
-    codes, printed = on_processes(kind, count, "sparse")
-    assert not any(codes), printed
-    assert printed.count("is right") == count
+    sharing.processes(kind, count, "sparse", says=("is right", count))

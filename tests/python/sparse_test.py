@@ -5,6 +5,8 @@ import copy
 import numpy as np
 import pytest
 import trifold
+from faces import Numpy, close
+from linear import Entries, slopes
 
 sp = pytest.importorskip("scipy.sparse")
 sla = pytest.importorskip("scipy.sparse.linalg")
@@ -29,12 +31,6 @@ def convection(side, block=1, seed=0, symmetric=False, dtype=np.float64):
 def rhs(A, columns=None, seed=7):
     shape = (A.shape[0],) if columns is None else (A.shape[0], columns)
     return np.random.default_rng(seed).standard_normal(shape).astype(A.dtype)
-
-
-def close(mine, theirs, tolerance):
-    mine, theirs = np.asarray(mine), np.asarray(theirs)
-    assert mine.shape == theirs.shape
-    assert np.abs(mine - theirs).max() <= tolerance * np.abs(theirs).max()
 
 
 def residual(A, x, b):
@@ -268,6 +264,13 @@ def test_values_in_the_order_of_their_matrix(order, block):
         s.update(other.data[:-1])
 
 
+def test_values_with_gaps():
+    A = convection(6)
+    s = sparse.Solver(A)
+    s.update(np.stack([2 * A.data, A.data], -1)[:, 0])
+    close(s.multiply(rhs(A)), 2 * A @ rhs(A), 1e-14)
+
+
 def test_values_in_no_order():
     A = convection(6)
     s = sparse.Solver(A.todia())
@@ -359,34 +362,33 @@ def test_workers():
     assert np.array_equal(one, two)
 
 
-@pytest.mark.parametrize("block", [1, 2])
-def test_gradient(block):
-    """Of E = sum w x, against finite differences."""
-    A = convection(4, block)
-    b, w = rhs(A, 2, seed=1), rhs(A, 2, seed=2)
-    s = sparse.Solver(A)
-    x = s.solve(b, rtol=1e-13).x
-    by_b = s.solve_transposed(w, rtol=1e-13).x
-    close(by_b, sla.spsolve(A.T.tocsc(), w), 1e-10)
-    by_A = s.gradient(x, by_b)
-    assert by_A.format == A.format and np.array_equal(by_A.indices, A.indices)
-    close(by_A.data, -(by_b @ x.T)[by_pattern(A)].reshape(A.data.shape), 1e-12)
-    step = 1e-6
-    for k in (0, 5):
-        ends = []
-        for sign in (1, -1):
-            moved = A.copy()
-            moved.data.flat[k] += sign * step
-            ends.append((w * sla.spsolve(moved.tocsc(), b)).sum())
-        close(by_A.data.flat[k], (ends[0] - ends[1]) / (2 * step), 1e-5)
+class Calls:
+    """What each library offers, without derivatives, for classes that have the fixture face."""
+
+    @pytest.mark.parametrize(("block", "columns"), [(1, None), (2, 3), (3, None), (3, 2)])
+    def test_all_calls(self, face, block, columns):
+        A = convection(8, block)
+        b, w = rhs(A, columns, seed=1), rhs(A, columns, seed=2)
+        s = sparse.Solver(A, device=face.device if face.device == "cpu" else f"{face.device}:0")
+        right = face.give(b)
+        x, info = s.solve(right, rtol=1e-13)
+        assert info == 0 and isinstance(x, face.kind)
+        by_b = s.solve_transposed(face.give(w), rtol=1e-13).x
+        one = Entries(A)
+        for mine, theirs in zip((x, s.gradient_values(x, by_b), by_b), slopes(one, A.data, b, w)):
+            assert isinstance(mine, face.kind)
+            close(face.get(mine), theirs)
+        close(face.get(s.multiply(x)), b)
+        close(face.get(s.multiply_transposed(by_b)), w)
+        by_A = s.gradient(face.get(x), face.get(by_b))
+        assert by_A.format == A.format and np.array_equal(by_A.indices, A.indices)
+        close(by_A.data, slopes(one, A.data, b, w)[1])
 
 
-def by_pattern(A):
-    """Rows and columns of the values of A, in their order."""
-    n = A.data[0].shape[0] if A.format == "bsr" else 1
-    rows = np.repeat(np.arange(len(A.indptr) - 1), np.diff(A.indptr))
-    r, c = np.meshgrid(np.arange(n), np.arange(n), indexing="ij")
-    return (rows[:, None, None] * n + r).ravel(), (A.indices[:, None, None] * n + c).ravel()
+class TestNumpy(Calls):
+    @pytest.fixture
+    def face(self):
+        return Numpy()
 
 
 def changed(at, value):
@@ -430,11 +432,6 @@ def test_bad_input(name):
     call, message = BAD[name]
     with pytest.raises(trifold.SpecError, match=message):
         call()
-
-
-def test_unknown_option():
-    with pytest.raises(TypeError, match="M"):
-        sparse.solve(GOOD, np.ones(25), M=None)
 
 
 @pytest.mark.parametrize(

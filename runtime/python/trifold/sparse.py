@@ -265,6 +265,7 @@ class Solver:
 
     def update_rows(self, values: Any) -> None:
         """New values in the order of the plan: of NumPy, or of the solver's GPU. A copy is kept, for pickles."""
+        values = self._array(values, "the array of values")
         self._values = None  # where the update fails
         self.core.update(values, self.shift)
         self._values = values.clone() if library_of(type(values)) == "torch" else values.copy()
