@@ -94,6 +94,12 @@ TEST_CASE("fields: the tables of all families, with values that no field has") {
                                           .operations = {SparseOperation::gradient}});
 }
 
+TEST_CASE("fields: a sparse system of an old capture") {
+    const auto problem = sparse::parse_sparse_json({{"family", "sparse"}, {"mesh", "9x7"}, {"points", 5}, {"most_iterations", 77}});
+    CHECK(problem.spec.maxiter == 77);
+    CHECK(problem.sizes.rows == 63);
+}
+
 TEST_CASE("fields: sizes are whole numbers with an x between them") {
     CHECK(parse_size("129x65", 2, 2) == std::vector<std::int64_t>{129, 65});
     CHECK(parse_size("1x2x3", 2, 3) == std::vector<std::int64_t>{1, 2, 3});

@@ -193,8 +193,8 @@ std::string to_text(const BlockRows& a, const SparseSpec& spec, const IterativeS
                  {"workspace", bytes_text(solution.workspace_bytes)},
                  {"pattern", seconds_text(summary.seconds)},
                  {"preconditioner", fmt::format("{}, {}", to_string(spec.preconditioner), seconds_text(solution.update_seconds))},
-                 {"solve",
-                  fmt::format("{}, {} iterations of {}", seconds_text(solution.solve_seconds), iterations_of(solution), to_string(spec.method))},
+                 {"solve", fmt::format("{}, {} iterations of {}", seconds_text(solution.solve_seconds), iterations_of(solution),
+                                       to_string(spec.method))},
                  {"relative residual", fmt::format("{:.2e}", solution.residual)}});
 }
 

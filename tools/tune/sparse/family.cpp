@@ -149,7 +149,7 @@ Solving solving(const Point& point, const Candidate& candidate, const Device& de
     const auto problem = problem_of(point);
     const SparsePlan plan(problem.spec, pattern_of(problem.sizes), device, {}, {.workers = point.workers, .variant = candidate.variant});
     const auto solver = std::make_shared<SparseSolver>(plan);
-    const SparseOptions options{.relative = asked_of(problem.spec.precision)};
+    const SparseOptions options{.rtol = asked_of(problem.spec.precision)};
     return {plan.report().kernels,
             [=](const std::string& name, const std::vector<AnyArray>& arrays, Stream stream) {
                 if (name == "update") return solver->update(arrays.front(), stream);
