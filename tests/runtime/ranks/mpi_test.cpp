@@ -4,6 +4,8 @@
 //   test_mpi sparse      likewise of an iteration
 //   test_mpi without R   rank R makes no call; the others exit 0 where their error names it
 //   test_mpi killed R    rank R is killed by a signal; the others say whom their error names, and end at once
+#define DOCTEST_CONFIG_IMPLEMENT  // the fixture has checks; main is below
+#include <doctest/doctest.h>
 #include <signal.h>
 #include <unistd.h>
 
