@@ -161,8 +161,7 @@ def main(arguments=None):
         for library in libraries:
             run(library, table, size, published, options.repeats or (2 if options.small else 7))
     print("\nPublished: a gradient by ADELIA on a GH200, with an arrow of 2 to 6 rows and with the assembly. Ours are without either.")
-    measure.write(options.json, options, [table])
-    return table.rows
+    return measure.write(options, table)
 
 
 if __name__ == "__main__":

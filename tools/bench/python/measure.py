@@ -111,9 +111,10 @@ class Table:
         return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
-def write(path, options, tables):
-    if path is None:
-        return
-    kept = {key: value for key, value in vars(options).items() if key != "json"}
-    document = {"options": kept, "tables": [{"title": table.title, "rows": table.rows} for table in tables]}
-    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+def write(options, *tables):
+    """Writes the file that was asked for. Returns the rows of the first table."""
+    if options.json:
+        kept = {key: value for key, value in vars(options).items() if key != "json"}
+        document = {"options": kept, "tables": [{"title": table.title, "rows": table.rows} for table in tables]}
+        options.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    return tables[0].rows

@@ -153,8 +153,7 @@ def main(arguments=None):
         profiles += run(table, dtype, fleet, options.device, options.repeats or (3 if options.small else 50))
     tables = [table, *(print_profile(*each) for each in profiles)]
     print(f"\nThe goal is a share of {SHARE} of what the device's time alone allows.")
-    measure.write(options.json, options, tables)
-    return table.rows
+    return measure.write(options, *tables)
 
 
 if __name__ == "__main__":

@@ -178,8 +178,7 @@ def main(arguments=None):
     table = measure.Table(f"Value and gradient of a log likelihood, float64, {device.device_kind}", columns)
     for batch in batches:
         run(jax, table, sizes, batch, options.repeats or (3 if options.small else 30))
-    measure.write(options.json, options, [table])
-    return table.rows
+    return measure.write(options, table)
 
 
 if __name__ == "__main__":

@@ -174,8 +174,7 @@ def main(arguments=None):
                     raise
                 row = {"end": f"{type(error).__name__}: {error}"}
             table.add(system=case.name, solver=name, block=case.block, **row)
-    measure.write(options.json, options, [table])
-    return table.rows
+    return measure.write(options, table)
 
 
 if __name__ == "__main__":
