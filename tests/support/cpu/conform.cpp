@@ -87,8 +87,10 @@ class Conformance : Worst {
     };
     static constexpr Real untouched = 7;
 
-    static bool same_bits(Guarded<Real>& one, Guarded<Real>& other) {
-        return std::memcmp(one.data(), other.data(), one.values().size_bytes()) == 0;
+    /// Whether the members of the call have the same bits. No call writes those of the others.
+    bool same_bits(Guarded<Real>& one, Guarded<Real>& other) const {
+        const auto count = one.size() / spec_.batch * members_;
+        return std::memcmp(one.data(), other.data(), static_cast<std::size_t>(count) * sizeof(Real)) == 0;
     }
     Matrix solution(std::span<const Real> x, std::int64_t m) const {
         return gather(spec_, std::vector<Real>(x.begin(), x.end()), m, columns_);
