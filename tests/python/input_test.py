@@ -5,6 +5,7 @@ import inspect
 import numpy as np
 import pytest
 import trifold
+from faces import Jax, Numpy, Torch
 from problems import make, rhs, solution
 
 
@@ -12,41 +13,55 @@ def system(batch=None):
     return (*make(3, 7, batch), rhs(3, 7, batch))
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda D, E, b: (D[0], E, b), r"give \(N, n, n\)"),
-        (lambda D, E, b: (D[:, :2], E, b), "last two axes must be equal"),
-        (lambda D, E, b: (D, E[:-1], b), r"E has shape \(5, 3, 3\); give \(6, 3, 3\)"),
-        (lambda D, E, b: (D, E[..., :2], b), "E has shape"),
-        (lambda D, E, b: (D, None, b), "E is missing"),
-        (lambda D, E, b: (D, E, b[:-1]), r"b has shape \(6, 3\); give \(7, 3\)"),
-        (lambda D, E, b: (D, E, b.ravel()), "b has shape"),
-        (lambda D, E, b: (D, E, b[:, :, None, None]), "b has shape"),
-        (lambda D, E, b: (D, E, b[:, :, None][..., :0]), "b has shape"),
-        (lambda D, E, b: (np.stack([D] * 2), np.stack([E] * 3), b), "batch axes of 2, 3|E has shape"),
-        (lambda D, E, b: (np.stack([D] * 2), E, np.stack([b] * 3)), "batch axes of 2, 3|E has shape"),
-        (lambda D, E, b: (D[None], E[None], b[:-1]), "as D has a batch axis"),
-        (lambda D, E, b: (D[None][:0], E[None][:0], b[None][:0]), "axis of size 0"),
-        (lambda D, E, b: (D[:0], E[:0], b[:0]), "axis of size 0"),
-        (lambda D, E, b: (D.astype(np.float16), E, b), "convert it to float32 or float64"),
-        (lambda D, E, b: (D.astype(complex), E, b), "convert it to float32 or float64"),
-        (lambda D, E, b: (D.astype(">f8"), E, b), "convert it to float32 or float64"),
-        (lambda D, E, b: (D.astype(object), E, b), "convert it to float32 or float64"),
-        (lambda D, E, b: (D.astype("datetime64[s]"), E, b), "convert it to float32 or float64"),
-        (lambda D, E, b: (D, E.astype(np.float32), b), "E is .*float32.*convert the array"),
-        (lambda D, E, b: (D, E, b.astype(complex)), "b is .*complex128.*convert the array"),
-        (lambda D, E, b: ("text", E, b), "D "),
-        (lambda D, E, b: (None, E, b), "D is None"),
-        (lambda D, E, b: (D, E, object()), "b is a object"),
-        (lambda D, E, b: ([[[1.0, 2.0], [3.0]]], E, b), "D is a list"),
-        (lambda D, E, b: (D[None, None, None], E, b), "axes|give"),
-    ],
-)
-def test_wrong_arrays(change, message):
-    with pytest.raises(trifold.SpecError, match=message) as raised:
-        trifold.solve(*change(*system()))
-    assert isinstance(raised.value, ValueError)
+# A change of sound arrays, words of the error, and words of those of trifold.torch and trifold.jax where they take such arrays.
+WRONG = [
+    (lambda D, E, b: (D[0], E, b), r"give \(N, n, n\)", "D has shape"),
+    (lambda D, E, b: (D[:, :2], E, b), "last two axes must be equal", "D has shape"),
+    (lambda D, E, b: (D, E[:-1], b), r"E has shape \(5, 3, 3\); give \(6, 3, 3\)", "E has shape"),
+    (lambda D, E, b: (D, E[..., :2], b), "E has shape", "E has shape"),
+    (lambda D, E, b: (D, E[0], b), "E has shape", "E has shape"),
+    (lambda D, E, b: (D, None, b), "E is missing", "E is missing|E is None"),
+    (lambda D, E, b: (D, E, b[:-1]), r"b has shape \(6, 3\); give \(7, 3\)", "b has shape"),
+    (lambda D, E, b: (D, E, b[0]), "b has shape", "b has shape"),
+    (lambda D, E, b: (D, E, b.ravel()), "b has shape", "b has shape"),
+    (lambda D, E, b: (D, E, b[:, :, None, None]), "b has shape", "b has shape"),
+    (lambda D, E, b: (D, E, b[:, :, None][..., :0]), "b has shape", "b has shape"),
+    (lambda D, E, b: (np.stack([D] * 2), np.stack([E] * 3), b), "batch axes of 2, 3|E has shape", "batch axes of 2, 3"),
+    (lambda D, E, b: (np.stack([D] * 2), E, np.stack([b] * 3)), "batch axes of 2, 3|E has shape", "batch axes of 2, 3"),
+    (lambda D, E, b: (D[None], E[None], b[:-1]), "as D has a batch axis", "b has shape"),
+    (lambda D, E, b: (np.stack([D] * 2), E[:-1], b), "E has shape", "E has shape"),
+    (lambda D, E, b: (D[None][:0], E[None][:0], b[None][:0]), "axis of size 0", "size 0|D has shape"),
+    (lambda D, E, b: (D[:0], E[:0], b[:0]), "axis of size 0", None),
+    (lambda D, E, b: (D.astype(np.float16), E, b), "convert it to float32 or float64", None),
+    (lambda D, E, b: (D.astype(complex), E, b), "convert it to float32 or float64", None),
+    (lambda D, E, b: (D.astype(">f8"), E, b), "convert it to float32 or float64", None),
+    (lambda D, E, b: (D.astype(object), E, b), "convert it to float32 or float64", None),
+    (lambda D, E, b: (D.astype("datetime64[s]"), E, b), "convert it to float32 or float64", None),
+    (lambda D, E, b: (D.astype(int), E.astype(int), b.astype(int)), None, "dtype|is int"),
+    (lambda D, E, b: (D, E.astype(np.float32), b), "E is .*float32.*convert the array", "convert|E is float32"),
+    (lambda D, E, b: (D, E, b.astype(np.float32)), "b is .*float32.*convert the array", "convert|b is float32"),
+    (lambda D, E, b: (D, E, b.astype(complex)), "b is .*complex128.*convert the array", None),
+    (lambda D, E, b: ("text", E, b), "D ", "D "),
+    (lambda D, E, b: (None, E, b), "D is None", "D is missing|D is None"),
+    (lambda D, E, b: (D, E, None), "b is None", "b is a NoneType|b is None"),
+    (lambda D, E, b: (D, E, object()), "b is a object", "b is a object"),
+    (lambda D, E, b: ([[[1.0, 2.0], [3.0]]], E, b), "D is a list", "D is a list"),
+    (lambda D, E, b: (D[None, None, None], E, b), "axes|give", "D has shape"),
+]
+
+
+@pytest.mark.parametrize(("change", "message", "of_others"), WRONG)
+@pytest.mark.parametrize("library", [Numpy, Torch, Jax])
+def test_wrong_arrays(library, change, message, of_others):
+    face, message = library(), message if library is Numpy else of_others
+    if message is None:
+        return
+    arrays = change(*system())
+    compiled = library is Jax and all(isinstance(array, np.ndarray) for array in arrays)
+    for solve in (face.module.solve, face.library.jit(face.module.solve)) if compiled else (face.module.solve,):
+        with pytest.raises(trifold.SpecError, match=message) as raised:
+            solve(*map(face.give, arrays))
+        assert isinstance(raised.value, ValueError)
 
 
 @pytest.mark.parametrize(

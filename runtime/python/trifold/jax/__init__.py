@@ -285,6 +285,8 @@ class _System:
     def columns(self, b: Any) -> Any:
         """b as (batch, N, n, m)."""
         alone = self.D.shape[:3] if self.batched else self.D.shape[1:3]
+        if b is None:
+            raise SpecError(f"b is None; give {alone}, or {(*alone, 'm')} for m right-hand sides")
         if b.shape[: len(alone)] != alone or b.ndim > len(alone) + 1 or 0 in b.shape:
             raise SpecError(f"b has shape {b.shape}; give {alone}, or {(*alone, 'm')} for m right-hand sides")
         if b.dtype != self.D.dtype:
