@@ -73,28 +73,24 @@ std::vector<Trial> last_round(double first_default, double other, double second_
 
 }  // namespace
 
-TEST_CASE("search: a winner is 2 % faster, or by more than equal runs differ") {
-    const auto won = [](double first, double other, double second) {
-        return decide(last_round(first, other, second))->winner.schedule == "twisted:2";
-    };
-    CHECK(won(1, 0.97, 1));
-    CHECK(!won(1, 0.985, 1));    // less than 2 %
-    CHECK(!won(1, 0.97, 1.10));  // less than what equal runs differ by: 10 % of 1.05
-    CHECK(won(1, 0.90, 1.10));
-    CHECK(!won(1, 1.5, 1));
+TEST_CASE("search: a winner is 2 % faster, or by more than equal runs differ, and not slower where data stay in the caches") {
+    using Times = std::array<double, 3>;  // of the default, the other, and the default again
+    for (const auto& [last, cached, wins] : {std::tuple{Times{1, 0.97, 1}, Times{}, true},
+                                             {{1, 0.985, 1}, {}, false},    // less than 2 %
+                                             {{1, 0.97, 1.10}, {}, false},  // less than what equal runs differ by: 10 % of 1.05
+                                             {{1, 0.90, 1.10}, {}, true},
+                                             {{1, 1.5, 1}, {}, false},
+                                             {{1, 0.8, 1}, {0.5, 0.505, 0.5}, true},  // within 2 %
+                                             {{1, 0.8, 1}, {0.5, 0.52, 0.55}, true},  // within what equal runs differ by
+                                             {{1, 0.8, 1}, {0.5, 0.52, 0.5}, false}}) {
+        const auto second = cached[0] > 0 ? last_round(cached[0], cached[1], cached[2]) : std::vector<Trial>();
+        CHECK((decide(last_round(last[0], last[1], last[2]), second)->winner.schedule == "twisted:2") == wins);
+    }
     const auto decision = decide(last_round(1, 0.985, 1.01));
-    CHECK(decision->gain() == 1);
-    CHECK(decision->spread == doctest::Approx(0.01));
-}
-
-TEST_CASE("search: what is slower than the default where data stay in the caches cannot win") {
-    const auto won = [](const std::vector<Trial>& cached) { return decide(last_round(1, 0.8, 1), cached)->winner.schedule == "twisted:2"; };
-    CHECK(won(last_round(0.5, 0.505, 0.5)));  // within 2 %
-    CHECK(won(last_round(0.5, 0.52, 0.55)));  // within what equal runs differ by
-    CHECK(!won(last_round(0.5, 0.52, 0.5)));
+    CHECK((decision->gain() == 1 && decision->spread == doctest::Approx(0.01)));
     auto cached = last_round(0.5, 1.0, 0.5);
     cached[1].verdict = Verdict::fails;  // not measured there
-    CHECK(won(cached));
+    CHECK(decide(last_round(1, 0.8, 1), cached)->winner.schedule == "twisted:2");
 }
 
 TEST_CASE("search: what failed cannot win, and where the default fails the best of the others is taken") {
@@ -153,17 +149,15 @@ TEST_CASE("search: the better half goes on, with more runs, and the last round h
 
 TEST_CASE("search: candidates that fail are not asked for again") {
     int asked = 0;
-    const auto decision =
-        search(made_up_space(), Effort::quick, nothing, [&](const std::vector<Candidate>& candidates, const Round& round) {
-            std::vector<Trial> result;
-            for (const auto& candidate : candidates) {
-                result.push_back(trial(candidate, 1, round.name));
-                if (candidate.schedule == "sequential") continue;
-                result.back().verdict = Verdict::fails;
-                ++asked;
-            }
-            return result;
-        });
+    const auto failing = [&](const std::vector<Candidate>& candidates, const Round& round) {
+        std::vector<Trial> result;
+        for (const auto& candidate : candidates) {
+            auto& one = result.emplace_back(trial(candidate, 1, round.name));
+            if (candidate.schedule != "sequential") one.verdict = Verdict::fails, ++asked;
+        }
+        return result;
+    };
+    const auto decision = search(made_up_space(), Effort::quick, nothing, failing);
     REQUIRE(decision);
     CHECK(decision->winner == made_up_space().standard);
     CHECK(asked == 2);
