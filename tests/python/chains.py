@@ -227,7 +227,7 @@ class Derivatives(Draws):
     @pytest.mark.parametrize("axes", ["DEb", "DE", "b", "Db", "E", "D", "Eb"])
     @pytest.mark.parametrize("columns", [None, 2])
     def test_vmap(self, face, axes, columns):
-        """As if each member were alone; gradients of what has no axis are sums over them."""
+        """A batch equals its members alone; gradients of what has no axis are sums over them."""
         arrays = [array if name in axes else array[0] for name, array in zip("DEb", problem(3, 2, 3, columns))]
         members = [[array[k] if name in axes else array for name, array in zip("DEb", arrays)] for k in range(3)]
         function, places = everything(face.module)

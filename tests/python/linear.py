@@ -130,7 +130,7 @@ class Linear:
 
     @pytest.mark.parametrize("axes", [(0, 0), (None, 0), (0, None), (0, -1), (1, 0)])
     def test_vmap(self, small, axes):
-        """As if each member were alone; gradients of what has no axis are sums over them."""
+        """A batch equals its members alone; gradients of what has no axis are sums over them."""
         count, face = 3, small.face
         arrays = [small.many(count), np.stack([small.b * (1 + k) for k in range(count)])]
         arrays = [array if axis is not None else array[0] for array, axis in zip(arrays, axes)]
