@@ -74,11 +74,12 @@ class Sweep {
 
     SweepReport run() {
         {
-            std::vector<std::jthread> threads;
+            // It ends behind the threads, which it stops.
             const std::jthread clock([&](const std::stop_token& stop) {
                 for (; !stop.stop_requested(); std::this_thread::sleep_for(std::chrono::milliseconds(50)))
                     if (is_over()) stop_.request_stop();
             });
+            std::vector<std::jthread> threads;
             for (auto k = points_at_once(points_, device_); k > 0; --k) threads.emplace_back([&] { work(); });
         }
         if (problem_) std::rethrow_exception(problem_);

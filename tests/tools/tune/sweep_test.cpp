@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <fstream>
+#include <thread>
 #include <trifold/error.hpp>
 #include <trifold/trifold.hpp>
 
@@ -101,8 +102,17 @@ TEST_CASE("sweep: an interruption and the end of a budget keep what was measured
     options.stop = &stop;
     SweepListener listener;
     listener.progress = [&](const SweepState& state) { stop = state.trials > 0; };
-    const auto report = run(folder, {tiny(), tiny(5)}, options, listener);
-    CHECK(!report.complete);
+    CHECK(!run(folder, {tiny(), tiny(5)}, options, listener).complete);
+    // A search that goes on for long ends within its point.
+    const Folder other;
+    stop = false;
+    options.effort = Effort::exhaustive;
+    listener.progress = [&](const SweepState&) {
+        stop = true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    };
+    CHECK(!run(other, {tiny()}, options, listener).complete);
+    CHECK(other.log().read().decisions.empty());
     const auto before = folder.log().read().trials.size();
     CHECK(before > 0);
     auto late = options_of();
