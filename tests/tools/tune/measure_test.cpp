@@ -78,8 +78,7 @@ TEST_CASE("measure: all precisions and layouts of blocks, with every operation a
                                {{"order", "column-major"}, {"coupling", "upper"}, {"rhs_layout", "stacked"}, {"rhs", 2}},
                                {{"d", {{"stage", 0}}}, {"e", {{"member", 0}}}},
                                {{"d", {{"leading", 7}, {"stage", 40}, {"member", 300}}}},
-                               {{"d", {{"leading", 4}, {"stage", 48}, {"member", 16}}}},  // members interleave
-                               {{"batch", 35}}}) {                                        // more than differ
+                               {{"batch", 35}}}) {  // more than differ
         const auto point = whole(a_point(small(fields)));
         check_sound(once(point, halves));
         for (const auto& one : by_turns(point)) check_sound(one);

@@ -83,28 +83,23 @@ struct Shape {
     std::int64_t members, stages, rows, columns;
 };
 
-/// Each element's place in [member][stage][row][column], whose members repeat, and in the caller's array.
-void walk(const Shape& shape, std::int64_t members, const Strides& strides, const auto& visit) {
-    for (std::int64_t member = 0; member < members; ++member)
+/// Each element's place in [member][stage][row][column], and in the caller's array.
+void walk(const Shape& shape, const Strides& strides, const auto& visit) {
+    std::size_t plain = 0;
+    for (std::int64_t member = 0; member < shape.members; ++member)
         for (std::int64_t stage = 0; stage < shape.stages; ++stage)
             for (std::int64_t row = 0; row < shape.rows; ++row)
                 for (std::int64_t column = 0; column < shape.columns; ++column)
-                    visit(static_cast<std::size_t>((((member % shape.members) * shape.stages + stage) * shape.rows + row) * shape.columns +
-                                                   column),
-                          static_cast<std::size_t>(member * strides.member + stage * strides.stage + row * strides.row +
-                                                   column * strides.column));
+                    visit(plain++, static_cast<std::size_t>(member * strides.member + stage * strides.stage + row * strides.row +
+                                                            column * strides.column));
 }
 
-/// An array in the Spec's layout. Members that lie apart are made once; those that interleave are all written. `extent`: elements of one
-/// member. The values become those that the array has, where blocks are shared.
-std::vector<double> laid_out(std::vector<double>& values, const Shape& shape, std::int64_t batch, const Strides& strides,
-                             std::int64_t extent) {
-    const bool interleaved = strides.member > 0 && strides.member < extent;
-    const auto written = interleaved ? batch : shape.members;
-    const auto elements = interleaved ? (written - 1) * strides.member + extent : std::max(written * strides.member, extent);
-    std::vector<double> array(static_cast<std::size_t>(elements));
-    walk(shape, written, strides, [&](std::size_t from, std::size_t to) { array[to] = values[from]; });
-    walk(shape, written, strides, [&](std::size_t from, std::size_t to) { values[from] = array[to]; });
+/// An array in the Spec's layout, where members are shared or lie apart. `extent`: elements of one member. The values become those that the
+/// array has, where blocks are shared.
+std::vector<double> laid_out(std::vector<double>& values, const Shape& shape, const Strides& strides, std::int64_t extent) {
+    std::vector<double> array(static_cast<std::size_t>(std::max(shape.members * strides.member, extent)));
+    walk(shape, strides, [&](std::size_t from, std::size_t to) { array[to] = values[from]; });
+    walk(shape, strides, [&](std::size_t from, std::size_t to) { values[from] = array[to]; });
     return array;
 }
 
@@ -118,12 +113,12 @@ RandomProblem random(const json& tree, std::uint64_t seed) {
     const auto rhs = rhs_strides(spec, spec.rhs);
     const Shape solution{made, horizon, n, spec.rhs};
     return {made,
-            {{"d", laid_out(system->d, {made, horizon, n, n}, spec.batch, diagonal_strides(spec), diagonal_extent(spec, 1))},
-             {"e", laid_out(system->e, {made, horizon - 1, n, n}, spec.batch, coupling_strides(spec), coupling_extent(spec, 1))},
-             {"b", laid_out(system->b, solution, spec.batch, rhs, rhs_extent(spec, 1, spec.rhs))}},
+            {{"d", laid_out(system->d, {made, horizon, n, n}, diagonal_strides(spec), diagonal_extent(spec, 1))},
+             {"e", laid_out(system->e, {made, horizon - 1, n, n}, coupling_strides(spec), coupling_extent(spec, 1))},
+             {"b", laid_out(system->b, solution, rhs, rhs_extent(spec, 1, spec.rhs))}},
             [=](const std::vector<double>& x) {
                 std::vector<double> plain(x.size());
-                walk(solution, made, rhs, [&](std::size_t to, std::size_t at) { plain[to] = x[at]; });
+                walk(solution, rhs, [&](std::size_t to, std::size_t at) { plain[to] = x[at]; });
                 double worst = 0;
                 for (const auto residual : formats::relative_residuals(*system, plain)) worst = formats::worse(worst, residual);
                 return worst;
