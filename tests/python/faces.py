@@ -112,6 +112,9 @@ class Torch:
     def vmap(self, function, axes=0, out=0):
         return self.library.vmap(function, axes, out)
 
+    def compiled(self, function):
+        return function
+
     def grad(self, function, places):
         return self.library.func.grad(function, places)
 
@@ -184,6 +187,9 @@ class Jax:
 
     def vmap(self, function, axes=0, out=0):
         return self.library.vmap(function, axes, out)
+
+    def compiled(self, function):
+        return self.library.jit(function)
 
     def grad(self, function, places):
         return self.library.grad(function, places)

@@ -177,7 +177,13 @@ def makes_chain(place, transport, **options):
 
 def parts(place, chain, *arrays):
     """This rank's of D, E and b, where the ranks are."""
-    return [place.put(own(chain, array, k == 1), chain.rank) for k, array in enumerate(arrays)]
+    return [place.put(array, chain.rank) for array in owned(chain, *arrays)]
+
+
+def owned(chain, D, E, b):
+    """This rank's of D, E and b, of which b may have more axes than own() can tell from a batch."""
+    right = slice(chain.first, chain.first + chain.blocks)
+    return own(chain, D), own(chain, E, True), b[:, right] if D.ndim == 4 else b[right]
 
 
 def all_calls(place, count, columns=None, dtype="float64", n=4, horizon=15):
@@ -246,7 +252,7 @@ def refinement_of_single_precision(place, count, columns=None, n=6, horizon=17):
         rank = transport.rank
         with place.current(rank):
             chain = makes_chain(place, transport, block=n, horizon=horizon, dtype="float32", batch=2, rhs=columns or 1)
-            arrays = [own(chain, D), own(chain, E, True), own(chain, b)]
+            arrays = owned(chain, D, E, b)
             narrow, wide = ([place.put(array.astype(type_), rank) for array in arrays] for type_ in (np.float32, np.float64))
             x = chain.factor_solve(*narrow, shift=place.put(shift.astype(np.float32), rank))
             x = place.put(place.get(x).astype(np.float64), rank)
@@ -271,9 +277,10 @@ def not_positive_definite(place, count):
     D[5, 1, 1] = -1
 
     def work(transport):
-        with place.current(transport.rank):
+        rank = transport.rank
+        with place.current(rank):
             chain = makes_chain(place, transport, block=3, horizon=7)
-            if place.options(transport.rank):
+            if place.options(rank):
                 with pytest.raises(trifold.SpecError, match="D is on the CPU and ranks are on GPU .; copy the array there"):
                     chain.factor_solve(own(chain, D), own(chain, E, True), own(chain, b))
                 x = chain.factor_solve(*parts(place, chain, D, E, b))  # on a GPU calls look at the status only where they are told to
@@ -281,7 +288,7 @@ def not_positive_definite(place, count):
             chain.factor_solve(*parts(place, chain, D, E, b), check=True)
 
     for error in on_ranks(count, work):
-        assert isinstance(error, trifold.NotPositiveDefinite)
+        assert isinstance(error, trifold.NotPositiveDefinite), repr(error)
         assert (error.block, error.row) == (5, 1)
 
 
@@ -290,9 +297,9 @@ def a_rank_hangs(count, make_solver, solve, timeout=1.0):
     done = threading.Event()
 
     def work(transport):
-        solver = make_solver(transport)
+        rank, solver = transport.rank, make_solver(transport)
         solve(solver)
-        if transport.rank == 1:
+        if rank == 1:
             return done.wait(60)
         begin = time.monotonic()
         try:
@@ -303,7 +310,7 @@ def a_rank_hangs(count, make_solver, solve, timeout=1.0):
 
     errors = on_ranks(count, work, timeout)
     for error in errors[:1] + errors[2:]:
-        assert isinstance(error, trifold.RankError)
+        assert isinstance(error, trifold.RankError), repr(error)
         assert error.rank == 1
 
 
