@@ -6,14 +6,14 @@
 namespace trifold {
 
 template <>
-inline constexpr std::array<std::string_view, 2> names_of<GridMatrix>{"general", "symmetric"};
+[[gnu::visibility("hidden")]] inline constexpr std::array<std::string_view, 2> names_of<GridMatrix>{"general", "symmetric"};
 template <>
-inline constexpr std::array<std::string_view, 2> names_of<GridPivoting>{"none", "partial"};
+[[gnu::visibility("hidden")]] inline constexpr std::array<std::string_view, 2> names_of<GridPivoting>{"none", "partial"};
 template <>
-inline constexpr std::array<std::string_view, 2> names_of<GridBoundary>{"natural", "fixed"};
+[[gnu::visibility("hidden")]] inline constexpr std::array<std::string_view, 2> names_of<GridBoundary>{"natural", "fixed"};
 template <>
-inline constexpr std::array<std::string_view, 6> names_of<GridOperation>{"factor",       "solve",    "solve_transposed",
-                                                                         "factor_solve", "gradient", "refine"};
+[[gnu::visibility("hidden")]] inline constexpr std::array<std::string_view, 6> names_of<GridOperation>{
+    "factor", "solve", "solve_transposed", "factor_solve", "gradient", "refine"};
 
 extern const Fields grid_fields;
 

@@ -17,7 +17,7 @@ namespace trifold {
 template <class Value>
 inline constexpr std::nullptr_t names_of = nullptr;
 template <>
-inline constexpr std::array<std::string_view, 3> names_of<Precision>{"f32", "f64", "mixed"};
+[[gnu::visibility("hidden")]] inline constexpr std::array<std::string_view, 3> names_of<Precision>{"f32", "f64", "mixed"};
 
 /// The place of a name among others. Throws SpecError with all of them: "unknown method 'lu'; give bicgstab, cg or gmres".
 std::size_t place_of(std::string_view name, std::span<const std::string_view> names, std::string_view what);

@@ -7,14 +7,16 @@
 namespace trifold {
 
 template <>
-inline constexpr std::array<std::string_view, 7> names_of<SparsePreconditioner>{"none", "jacobi", "dilu", "ic0", "ildu0", "ildu1", "ildu2"};
+[[gnu::visibility("hidden")]] inline constexpr std::array<std::string_view, 7> names_of<SparsePreconditioner>{
+    "none", "jacobi", "dilu", "ic0", "ildu0", "ildu1", "ildu2"};
 template <>
-inline constexpr std::array<std::string_view, 3> names_of<SparseMethod>{"bicgstab", "cg", "gmres"};
+[[gnu::visibility("hidden")]] inline constexpr std::array<std::string_view, 3> names_of<SparseMethod>{"bicgstab", "cg", "gmres"};
 template <>
-inline constexpr std::array<std::string_view, 7> names_of<SparseOperation>{"apply", "apply_transposed", "multiply", "multiply_transposed",
-                                                                           "solve", "solve_transposed", "gradient"};
+[[gnu::visibility("hidden")]] inline constexpr std::array<std::string_view, 7> names_of<SparseOperation>{
+    "apply", "apply_transposed", "multiply", "multiply_transposed", "solve", "solve_transposed", "gradient"};
 template <>
-inline constexpr std::array<std::string_view, 6> names_of<SparsePartitioning>{"automatic", "box", "metis", "greedy", "given", "whole"};
+[[gnu::visibility("hidden")]] inline constexpr std::array<std::string_view, 6> names_of<SparsePartitioning>{"automatic", "box",   "metis",
+                                                                                                            "greedy",    "given", "whole"};
 
 extern const Fields sparse_fields;  ///< fields of a SparseSpec
 

@@ -69,7 +69,9 @@ std::string size_text(const Sizes& sizes) {
 }
 
 void parse_size_text(std::string_view text, Sizes& sizes) {
-    const auto numbers = sizes.mesh ? parse_size(text, 3, 3) : parse_size(text, 2, 2);
+    constexpr std::size_t sides = 3;
+    const auto count = sizes.mesh ? sides : 2;
+    const auto numbers = parse_size(text, count, count);
     if (numbers.empty()) throw SpecError(fmt::format("N is '{}'; give WIDTHxHEIGHTxDEPTH of a mesh, or ROWSxENTRIES", text));
     if (sizes.mesh) {
         const SparseMesh mesh{numbers[0], numbers[1], numbers[2], sizes.mesh->points};

@@ -6,14 +6,14 @@
 namespace trifold {
 
 template <>
-inline constexpr std::array<std::string_view, 2> names_of<Order>{"row-major", "column-major"};
+[[gnu::visibility("hidden")]] inline constexpr std::array<std::string_view, 2> names_of<Order>{"row-major", "column-major"};
 template <>
-inline constexpr std::array<std::string_view, 2> names_of<Coupling>{"lower", "upper"};
+[[gnu::visibility("hidden")]] inline constexpr std::array<std::string_view, 2> names_of<Coupling>{"lower", "upper"};
 template <>
-inline constexpr std::array<std::string_view, 2> names_of<RhsLayout>{"staged", "stacked"};
+[[gnu::visibility("hidden")]] inline constexpr std::array<std::string_view, 2> names_of<RhsLayout>{"staged", "stacked"};
 template <>
-inline constexpr std::array<std::string_view, 7> names_of<Operation>{"factor",         "forward",      "backward", "solve",
-                                                                     "factor_forward", "factor_solve", "inverse"};
+[[gnu::visibility("hidden")]] inline constexpr std::array<std::string_view, 7> names_of<Operation>{
+    "factor", "forward", "backward", "solve", "factor_forward", "factor_solve", "inverse"};
 
 extern const Fields layout_fields;  ///< fields of a BlockLayout
 extern const Fields spec_fields;
