@@ -89,7 +89,7 @@ def test_wrong_options(options, message):
         ({"block": 3000}, "block"),
         ({"horizon": 0}, "horizon"),
         ({"batch": 0}, "batch"),
-        ({"rhs": -1}, "right-hand sides"),
+        ({"rhs": -1}, "rhs = -1"),
         ({"dtype": "int32"}, "dtype"),
         ({"device": "abacus"}, "abacus"),
         ({"operations": "dance"}, "dance"),

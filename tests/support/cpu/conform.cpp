@@ -39,6 +39,7 @@ class Conformance : Worst {
           spec_(runner.choice().spec),
           columns_(drawn.columns > 0 ? drawn.columns : spec_.rhs),
           members_(drawn.members > 0 ? drawn.members : spec_.batch),
+          in_place_(drawn.in_place),
           every_way_(drawn.every_way),
           systems_(random_systems(spec_, columns_, drawn.seed)),
           user_(arrays<Real>(spec_, systems_)) {}
@@ -106,6 +107,7 @@ class Conformance : Worst {
     }
     void run(Operation operation, const Real* b, Real* x) { runner_.run(operation, args(b, x)); }
     void solve_to(Operation operation, Guarded<Real>& x, bool in_place) {
+        in_place = in_place && in_place_;
         if (in_place) std::ranges::copy(user_.b, x.data());
         run(operation, in_place ? x.data() : user_.b.data(), x.data());
     }
@@ -329,7 +331,7 @@ class Conformance : Worst {
     Runner& runner_;
     Spec spec_;
     std::int64_t columns_, members_;
-    bool every_way_;
+    bool in_place_, every_way_;
     std::vector<System> systems_;
     Arrays<Real> user_;
 };

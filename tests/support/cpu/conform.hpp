@@ -61,6 +61,7 @@ using Errors = std::map<std::string, double>;
 struct Drawn {
     unsigned seed = 7;                      ///< of the systems
     std::int64_t members = 0, columns = 0;  ///< of a call; 0: as many as the Spec has
+    bool in_place = true;                   ///< whether X also stands in B's place
     bool every_way = true;                  ///< each solution with X apart from B and in its place, not one of the two
 };
 
