@@ -33,7 +33,7 @@ void check_both(const Device& device, Spec spec, const std::string& schedule, co
     }
 }
 
-/// What calls on memory of the device work on.
+/// Arrays of a call on memory of the device.
 struct Memory {
     Memory(const Device& device, const Spec& spec, unsigned seed)
         : systems(random_systems(spec, spec.rhs, seed)),

@@ -163,7 +163,7 @@ Program mixed_program(const Operations& operations = usual_operations()) {
                     {Backend::cpu, "x86-64-v3"}, {.schedule = "twisted:2"});
 }
 
-/// What its name says that a kernel does.
+/// The work of a kernel, by its name.
 std::string phase_of(const Kernel& kernel) { return kernel.name.substr(4, kernel.name.find("_n5_") - 4); }
 
 std::set<std::string> phases_of(const Program& program) {

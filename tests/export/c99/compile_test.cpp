@@ -255,7 +255,7 @@ TEST_CASE("export: templates and exports with a prefix of three letters are form
 
 namespace {
 
-/// What the example prints after "checksum of the bits of X: ".
+/// The text that the example prints after "checksum of the bits of X: ".
 std::string checksum(const Ran& ran) {
     INFO(ran.out);
     CHECK(ran.status == 0);

@@ -1,5 +1,5 @@
-// What the options of check_solves do not draw: entries that are no numbers, several failures, negative pivots below a floor, random walks,
-// and selected inverses of ill-conditioned systems.
+// Cases that the options of check_solves do not draw: entries that are no numbers, several failures, negative pivots below a floor, random
+// walks, and selected inverses of ill-conditioned systems.
 #include <doctest/doctest.h>
 
 #include <cmath>

@@ -34,7 +34,8 @@ void check_solves(Spec spec, const std::string& schedule, const std::string& var
         }
         const EmulatedUnit unit(choice, std::move(program));
         KernelRunner<EmulatedUnit, Running> runner(unit, {running});
-        // X stands apart from B: in its place the detector reports that sweeps of dataflow race, which is to be looked into.
+        // X stands apart from B. In its place an entry of b is read before its y is sent in a message, and x is written where that y has
+        // come. The value itself orders the two, which the detector does not model: messages order no other memory.
         check_errors(errors_of(runner, {.members = members_of(spec), .in_place = false, .every_way = false}));
         check_findings(unit);
     }

@@ -269,7 +269,7 @@ std::size_t line_with(const std::string& unit, const std::string& text) {
 }  // namespace
 
 TEST_CASE("a compiler's errors name the template and its line") {
-    // What stands there: `/* comment */`, the lines that are left out, an empty line, `#include "..."` ...
+    // The lines there: `/* comment */`, the lines that are left out, an empty line, `#include "..."` ...
     const std::string unit =
         "#define TRIFOLD_BLOCK 4\n/* ---- cpu/tridiagonal/finish.c ---- */\n/* Results */\n\nfirst\nsecond\n\n/* ---- my own.c ---- "
         "*/\nthird\n";

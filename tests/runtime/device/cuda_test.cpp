@@ -377,7 +377,7 @@ namespace {
 
 const Spec captured_spec{.block = 4, .horizon = 7, .batch = 3};
 
-/// What a program does: calls on device arrays, and after some of them it waits.
+/// The steps of a program: calls on device arrays, and after some of them it waits.
 struct CapturedRun {
     std::vector<double> x;
     int synchronizations = 0, graph_launches = 0;
