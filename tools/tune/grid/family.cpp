@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-GridSpec spec_of(const Point& point) { return parse_grid_json(point.spec); }
+GridSpec parsed(const Point& point) { return parse_grid_json(point.spec); }
 
 std::string notes(const json& tree) {
     std::string text;
@@ -49,7 +49,7 @@ Candidate candidate_of(const GridChoice& choice) { return {std::string(::trifold
 Made make(const Point& point, const Target& target, const Candidate& candidate) {
     if (!candidate.schedule.empty() && candidate.schedule != ::trifold::grid::dissection)  // captured programs name none
         throw SpecError(fmt::format("unknown schedule '{}' of a grid; give {}", candidate.schedule, ::trifold::grid::dissection));
-    const auto choice = choose(spec_of(point), target, {.workers = point.workers, .variant = candidate.variant});
+    const auto choice = choose(parsed(point), target, {.workers = point.workers, .variant = candidate.variant});
     return {candidate_of(choice), ::trifold::grid::decided(choice), [choice] { return generate(choice); }};
 }
 
@@ -88,7 +88,7 @@ Outputs result(GridSolver& solver) {
 }
 
 Solving solving(const Point& point, const Candidate& candidate, const Device& device) {
-    const GridPlan plan(spec_of(point), device, {.workers = point.workers, .variant = candidate.variant});
+    const GridPlan plan(parsed(point), device, {.workers = point.workers, .variant = candidate.variant});
     const auto solver = std::make_shared<GridSolver>(plan);
     return {plan.report().kernels,
             [=](const std::string& name, const std::vector<AnyArray>& arrays, Stream stream) {
@@ -123,7 +123,7 @@ const trifold::tune::TunedFamily& trifold::tune::grid_family() {
         .notes = notes,
         .standard =
             [](const Point& point, const Target& target, std::string_view device) {
-                return candidate_of(choose(spec_of(point), target, GridTuning{.workers = point.workers}, device, shipped_wisdom()));
+                return candidate_of(choose(parsed(point), target, GridTuning{.workers = point.workers}, device, shipped_wisdom()));
             },
         .knobs = [](const Target& target, const std::string&) { return ::trifold::grid::knobs_for(target); },
         .make = make,
@@ -134,7 +134,7 @@ const trifold::tune::TunedFamily& trifold::tune::grid_family() {
         .random = random,
         .solving = solving,
         .owns = is_grid,
-        .key = [](const Point& point, const Target& target) { return key_of(spec_of(point), target, point.workers); },
+        .key = [](const Point& point, const Target& target) { return key_of(parsed(point), target, point.workers); },
         .spec = [](const ProblemKey& key) { return to_json(grid_of(key)); }};
     return one;
 }

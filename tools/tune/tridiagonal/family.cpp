@@ -22,7 +22,7 @@ namespace {
 
 using nlohmann::json;
 
-Spec spec_of(const Point& point) { return parse_spec_json(point.spec); }
+Spec parsed(const Point& point) { return parse_spec_json(point.spec); }
 
 json parse(const json& spec) {
     auto fields = spec;
@@ -41,19 +41,19 @@ std::string notes(const json& tree) {
 Candidate candidate_of(const Choice& choice) { return {choice.schedule.name, choice.variant, modelled_seconds(choice)}; }
 
 Candidate standard(const Point& point, const Target& target, std::string_view device) {
-    const auto spec = spec_of(point);
+    const auto spec = parsed(point);
     return candidate_of(choose(spec, target, resolve(spec, target, Tuning{.workers = point.workers}, device, shipped_wisdom())));
 }
 
 Made make(const Point& point, const Target& target, const Candidate& candidate) {
-    const auto choice = choose(spec_of(point), target, Tuning{candidate.schedule, candidate.variant, point.workers});
+    const auto choice = choose(parsed(point), target, Tuning{candidate.schedule, candidate.variant, point.workers});
     return {candidate_of(choice), knobs_of(choice), [choice] { return generate(choice); }};
 }
 
 /// Seconds for callers of `factor` alone where that is asked for.
 double modelled(const Point& point, const Target& target, const Candidate& candidate, std::string_view operation,
                 const KnownDevice& device) {
-    auto spec = spec_of(point);
+    auto spec = parsed(point);
     if (operation == "factor") spec.operations = {Operation::factor};
     const auto variant = parse_variant(candidate.variant);
     return variant_named(target, candidate.variant)
@@ -149,7 +149,7 @@ Outputs result(Solver& solver, std::string_view last) {
 }
 
 Solving solving(const Point& point, const Candidate& candidate, const Device& device) {
-    const Plan plan(spec_of(point), device, {candidate.schedule, candidate.variant, point.workers});
+    const Plan plan(parsed(point), device, {candidate.schedule, candidate.variant, point.workers});
     const auto solver = std::make_shared<Solver>(plan);
     const bool single = precision_of(point) == Precision::f32;
     return {plan.report().kernels,
@@ -195,7 +195,7 @@ const trifold::tune::TunedFamily& trifold::tune::tridiagonal_family() {
         .random = random,
         .solving = solving,
         .owns = has_blocks,
-        .key = [](const Point& point, const Target& target) { return key_of(spec_of(point), target, point.workers); },
-        .spec = [](const ProblemKey& key) { return to_json(trifold::spec_of(key)); }};
+        .key = [](const Point& point, const Target& target) { return key_of(parsed(point), target, point.workers); },
+        .spec = [](const ProblemKey& key) { return to_json(spec_of(key)); }};
     return one;
 }
