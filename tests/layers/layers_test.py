@@ -39,7 +39,8 @@ ALLOWED = {
         "runtime/device",
         "runtime/session",
         "runtime/tridiagonal",
-    ],  # forks, what compiles, memory of a GPU, what is taken of what was measured
+        "generator",
+    ],  # forks, what compiles, memory of a GPU, what is taken of what was measured; tables of fields
     "tools/formats": [],
     "tools/problems": ["tools/formats"],
     "tools/examples": [],

@@ -18,6 +18,7 @@
 #include "runtime/python/binding/parts.hpp"
 #include "runtime/python/binding/plan.hpp"
 #include "runtime/python/binding/ranks.hpp"
+#include "runtime/python/binding/settings.hpp"
 #include "runtime/python/binding/solver.hpp"
 #include "runtime/python/binding/sparse.hpp"
 #include "runtime/python/binding/texts.hpp"
@@ -295,12 +296,10 @@ void bind_grid(nb::module_& module) {
     nb::class_<BoundGrid>(module, "GridFactor", text::whole)
         .def(
             "__init__",
-            [](BoundGrid* self, nb::handle stencil, const std::string& matrix, const std::string& pivoting, const std::string& boundary,
-               std::int64_t rhs, int workers, bool accept_nearly_singular) {
-                new (self) BoundGrid(stencil, {matrix, pivoting, boundary, rhs, workers, accept_nearly_singular}, all_grid_operations());
+            [](BoundGrid* self, nb::handle stencil, const nb::dict& settings) {
+                new (self) BoundGrid(stencil, settings, all_grid_operations());
             },
-            "stencil"_a.none(), nb::kw_only(), "matrix"_a, "pivoting"_a, "boundary"_a, "rhs"_a, "workers"_a, "accept_nearly_singular"_a,
-            nb::sig(text::make.signature), guarded)
+            "stencil"_a.none(), "settings"_a, nb::sig(text::make.signature), guarded)
         .def("factor", &BoundGrid::factor, "check"_a.none(), nb::sig(text::factor.signature), text::factor.description, guarded)
         .def("solve", &BoundGrid::solve, "b"_a.none(), "out"_a.none(), "transposed"_a, nb::sig(text::solve.signature),
              text::solve.description, guarded)
@@ -317,15 +316,11 @@ void bind_grid(nb::module_& module) {
         .def_prop_ro("batch_shape", &BoundGrid::batch_shape, nb::sig("def batch_shape(self, /) -> tuple[int, ...]"));
     module.def(
         "grid_solve",
-        [](nb::handle stencil, nb::handle b, nb::handle out, const std::string& matrix, const std::string& pivoting,
-           const std::string& boundary, std::int64_t rhs, int refine, int workers, std::optional<bool> check, bool accept_nearly_singular) {
-            BoundGrid grid(stencil, {matrix, pivoting, boundary, rhs, workers, accept_nearly_singular}, operations_of_one_solution(refine));
-            return grid.factor_solve(b, out, refine, check);
+        [](nb::handle stencil, nb::handle b, nb::handle out, const nb::dict& settings, int refine, std::optional<bool> check) {
+            return BoundGrid(stencil, settings, operations_of_one_solution(refine)).factor_solve(b, out, refine, check);
         },
-        "stencil"_a.none(), "b"_a.none(), "out"_a.none(), nb::kw_only(), "matrix"_a, "pivoting"_a, "boundary"_a, "rhs"_a, "refine"_a,
-        "workers"_a, "check"_a.none(), "accept_nearly_singular"_a,
-        nb::sig("def grid_solve(stencil: Any, b: Any, out: Any, *, rhs: int, refine: int, check: bool | None, matrix: str, pivoting: str, "
-                "boundary: str, workers: int, accept_nearly_singular: bool) -> Any"),
+        "stencil"_a.none(), "b"_a.none(), "out"_a.none(), "settings"_a, "refine"_a, "check"_a.none(),
+        nb::sig("def grid_solve(stencil: Any, b: Any, out: Any, settings: dict[str, Any], refine: int, check: bool | None) -> Any"),
         guarded);
 }
 
@@ -336,21 +331,13 @@ void bind_sparse(nb::module_& module) {
         "is written with.")
         .def(
             "__init__",
-            [](BoundSparse* self, nb::handle starts, nb::handle columns, nb::handle parts, nb::handle device, std::int64_t block,
-               const std::string& dtype, const std::string& preconditioner, const std::string& method, const std::string& partition,
-               const std::string& variant, std::int64_t restart, std::int64_t rhs, std::int64_t maxiter, std::int64_t subdomain,
-               int workers, BoundTransport* transport) {
-                new (self)
-                    BoundSparse(starts, columns, parts, device,
-                                {block, dtype, preconditioner, method, partition, variant, restart, rhs, maxiter, subdomain, workers},
-                                transport == nullptr ? nullptr : transport->take());
+            [](BoundSparse* self, nb::handle starts, nb::handle columns, nb::handle parts, nb::handle device, const nb::dict& settings,
+               BoundTransport* transport) {
+                new (self) BoundSparse(starts, columns, parts, device, settings, transport == nullptr ? nullptr : transport->take());
             },
-            "starts"_a, "columns"_a, "parts"_a.none(), "device"_a.none(), nb::kw_only(), "block"_a, "dtype"_a, "preconditioner"_a,
-            "method"_a, "partition"_a, "variant"_a, "restart"_a, "rhs"_a, "maxiter"_a, "subdomain"_a, "workers"_a,
-            "transport"_a.none() = nb::none(),
-            nb::sig("def __init__(self, starts: Any, columns: Any, parts: Any, device: Any, *, block: int, dtype: str, "
-                    "preconditioner: str, method: str, partition: str, variant: str, restart: int, rhs: int, maxiter: int, "
-                    "subdomain: int, workers: int, transport: Transport | None = None) -> None"),
+            "starts"_a, "columns"_a, "parts"_a.none(), "device"_a.none(), "settings"_a, "transport"_a.none() = nb::none(),
+            nb::sig("def __init__(self, starts: Any, columns: Any, parts: Any, device: Any, settings: dict[str, Any], "
+                    "transport: Transport | None = None) -> None"),
             guarded)
         .def_prop_ro("usual_tolerance", &BoundSparse::usual_tolerance)
         .def("update", &BoundSparse::update, "values"_a, "shift"_a, nb::sig("def update(self, values: Any, shift: float) -> None"), guarded)
@@ -471,10 +458,11 @@ NB_MODULE(_core, module) {
     module.def("add_layer", [](const std::string& directory) { trifold::add_layer(directory); }, "directory"_a);
     module.def("layers", [] { return trifold::probe_layers(); }, nb::sig("def layers() -> list[str]"));
     module.def("jax_handlers", &jax_handlers, nb::sig("def jax_handlers() -> dict[str, Any]"));
-    module.def("jax_compile", &jax_compile, "problem"_a, "device"_a, nb::sig("def jax_compile(problem: list[int], device: Any) -> None"),
+    module.def("jax_compile", &jax_compile, "problem"_a, "device"_a, nb::sig("def jax_compile(problem: str, device: Any) -> None"),
                guarded);
     module.def("jax_value_bytes", &jax_value_bytes, "problem"_a, "device"_a,
-               nb::sig("def jax_value_bytes(problem: list[int], device: Any) -> int"), guarded);
+               nb::sig("def jax_value_bytes(problem: str, device: Any) -> int"), guarded);
+    module.def("fields_of", &fields_of, "family"_a, nb::sig("def fields_of(family: str) -> dict[str, tuple[Any, tuple[str, ...]]]"));
     module.def("tools", &tools, nb::sig("def tools() -> dict[str, dict[str, Any]]"), guarded);
     module.def("devices", &devices, nb::sig("def devices() -> dict[str, Any]"), guarded);
     module.def("process", &process, nb::sig("def process() -> dict[str, Any]"));

@@ -8,8 +8,10 @@
 #include <trifold/error.hpp>
 #include <utility>
 
+#include "generator/grid/fields.hpp"
 #include "runtime/python/binding/gil.hpp"
 #include "runtime/python/binding/plan.hpp"
+#include "runtime/python/binding/settings.hpp"
 
 namespace trifold::python {
 namespace {
@@ -17,22 +19,14 @@ namespace {
 constexpr std::int64_t entries_of_stencil = 9;
 constexpr std::size_t max_batch_axes = Array::max_dims - 3;
 
-template <class Enum>
-Enum word(const std::string& given, const char* what, std::array<Enum, 2> all) {
-    for (const auto one : all)
-        if (trifold::to_string(one) == given) return one;
-    throw SpecError(
-        fmt::format("{} = '{}' is not known; give '{}' or '{}'", what, given, trifold::to_string(all[0]), trifold::to_string(all[1])));
-}
-
 constexpr Fits fits_stencil{.place = "the stencil on",
                             .move = "move one of them",
                             .element = " and the stencil",
                             .convert = "; convert one of them",
                             .library = "the stencil of"};
 
-/// The Spec for stencils of this shape.
-GridSpec spec_for(const Array& stencil, const GridSettings& settings) {
+/// Gives the Spec the sizes of a stencil.
+void fit(GridSpec& spec, const Array& stencil) {
     const auto shape = stencil.shape();
     const auto dims = shape.size();
     if (dims < 3 || shape[dims - 1] != entries_of_stencil)
@@ -41,43 +35,36 @@ GridSpec spec_for(const Array& stencil, const GridSettings& settings) {
     if (stencil.element() != Element::f32 && stencil.element() != Element::f64)
         throw SpecError(fmt::format("stencil is {}; convert it to float32 or float64", stencil.describe()));
     if (stencil.size() == 0) throw SpecError(fmt::format("stencil has shape {}: an axis of size 0 has nothing to solve", show(shape)));
-    auto spec = grid_spec_of(settings);
     spec.height = shape[dims - 3];
     spec.width = shape[dims - 2];
     spec.precision = stencil.element() == Element::f32 ? Precision::f32 : Precision::f64;
     spec.batch = stencil.size() / (spec.height * spec.width * entries_of_stencil);
-    return spec;
 }
 
 }  // namespace
-
-GridSpec grid_spec_of(const GridSettings& settings) {
-    GridSpec spec;
-    spec.matrix = word(settings.matrix, "matrix", std::array{GridMatrix::general, GridMatrix::symmetric});
-    spec.pivoting = word(settings.pivoting, "pivoting", std::array{GridPivoting::partial, GridPivoting::none});
-    spec.boundary = word(settings.boundary, "boundary", std::array{GridBoundary::natural, GridBoundary::fixed});
-    spec.rhs = settings.rhs;
-    return spec;
-}
 
 nb::tuple grid_outcome(const GridOutcome& o) {
     return nb::make_tuple(std::string(trifold::to_string(o.problem)), o.pixel_x, o.pixel_y,
                           nb::make_tuple(o.front.x0, o.front.x1, o.front.y0, o.front.y1), o.level, o.least_pivot, o.growth, o.solution);
 }
 
-BoundGrid::BoundGrid(nb::handle stencil, const GridSettings& settings, const GridOperations& operations)
-    : Bound(fits_stencil), accept_(settings.accept_nearly_singular) {
+BoundGrid::BoundGrid(nb::handle stencil, const nb::dict& settings, const GridOperations& operations) : Bound(fits_stencil) {
+    auto given = settings_of(settings);
+    accept_ = taken<bool>(given, "accept_nearly_singular");
+    const GridTuning tuning{.workers = taken<int>(given, "workers")};
+    GridSpec spec;
+    read_json(grid_fields, &spec, given);
     stencil_.read(stencil, "stencil");
     library_ = stencil_.library();
     place_ = stencil_.place();
     element_ = stencil_.element();
-    auto spec = spec_for(stencil_, settings);
+    fit(spec, stencil_);
     spec.operations = operations;
     stencil_.make_contiguous();
     const auto device = device_at(library_, place_);
     const auto stream = current_stream(library_, place_);
     const GilRelease unlocked;
-    pooled_ = std::make_unique<PooledGridSolver>(spec, device, GridTuning{.workers = settings.workers}, stream);
+    pooled_ = std::make_unique<PooledGridSolver>(spec, device, tuning, stream);
 }
 
 std::int64_t BoundGrid::read_rhs(Array& array, nb::handle given, const char* name) const {

@@ -2,23 +2,11 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "runtime/python/binding/bound.hpp"
 #include "runtime/python/binding/grid_pool.hpp"
 
 namespace trifold::python {
-
-/// Properties of A other than its entries, as text of a GridSpec.
-struct GridSettings {
-    std::string matrix = "general", pivoting = "partial", boundary = "natural";
-    std::int64_t rhs = 1;  ///< right-hand sides solved at once
-    int workers = 1;
-    bool accept_nearly_singular = false;  ///< and unstable ones
-};
-/// Sizes and precision are left to the caller. Throws SpecError on words that are not known.
-GridSpec grid_spec_of(const GridSettings& settings);
 
 /// An outcome as trifold.grid.Status has it.
 nb::tuple grid_outcome(const GridOutcome& outcome);
@@ -27,7 +15,8 @@ nb::tuple grid_outcome(const GridOutcome& outcome);
 /// (..., H, W, m) with the axes of the stencils in front. Calls of several threads wait for one another.
 class BoundGrid : Bound {
   public:
-    BoundGrid(nb::handle stencil, const GridSettings& settings, const GridOperations& operations);
+    /// settings: fields of a GridSpec, workers and accept_nearly_singular.
+    BoundGrid(nb::handle stencil, const nb::dict& settings, const GridOperations& operations);
 
     void factor(std::optional<bool> check);
     /// Factors and solves; then makes `refine` steps of refinement.

@@ -1,8 +1,11 @@
-// XLA's side of trifold.jax: one handler for all operations on blocks, which are functions of buffers without state, as a factor is a
-// value; one that solves images; and one that solves sparse systems.
+// XLA's side of trifold.jax: one handler for all families. Its only attribute is a problem, a text in JSON that trifold/_jax_primitives.py
+// writes: {"family", "operation", "spec"} and what else the family reads, all by name. Operations on blocks are functions of buffers
+// without state, as a factor is a value.
 #include <trifold/factors.hpp>
 #include <trifold/generate.hpp>
 
+#include "generator/grid/fields.hpp"
+#include "generator/tridiagonal/fields.hpp"
 #include "runtime/python/binding/gil.hpp"
 #include "runtime/python/binding/grid_pool.hpp"
 #include "runtime/python/binding/parts.hpp"
@@ -15,9 +18,7 @@
 #include <xla/ffi/api/ffi.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <bit>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -28,48 +29,22 @@
 namespace trifold::python {
 namespace {
 
-/// Entries of the attribute `problem`, in this order. trifold/jax/__init__.py writes it.
-enum Field : std::size_t { f_call, f_block, f_horizon, f_batch, f_rhs, f_bits, f_inverse, f_accept, f_rows, fields };
-
-Spec spec_of(const std::int64_t* problem) {
-    Spec spec{.block = problem[f_block], .horizon = problem[f_horizon]};
-    spec.precision = problem[f_bits] == 32 ? Precision::f32 : Precision::f64;
-    spec.rhs = problem[f_rhs];
-    spec.batch = problem[f_batch];
-    spec.operations = {Operation::factor_solve, Operation::solve};
-    if (problem[f_rows] != 0) {
-        const auto leading = 3 * spec.block, stage = spec.block * leading, member = spec.horizon * stage;
-        spec.d = spec.e = {.leading = leading, .stage = stage, .member = member};
-    }
-    if (problem[f_inverse] != 0) spec.operations.insert({Operation::factor, Operation::forward, Operation::backward, Operation::inverse});
-    return spec;
-}
-
 /// Traced functions have their shapes from arrays, and there are many.
 const Tuning for_any_size{.any_size = true};
 
 }  // namespace
 
-std::int64_t jax_value_bytes(const std::vector<std::int64_t>& problem, nb::handle device) {
-    if (problem.size() != fields) throw SpecError("problem is not what trifold.jax gives");
+std::int64_t jax_value_bytes(const std::string& problem, nb::handle device) {
     const auto where = device_of(device);
     const GilRelease unlocked;
-    return generate(choose_by_wisdom(spec_of(problem.data()), where, for_any_size)).workspace_bytes;
+    const auto spec = parse_spec_json(nlohmann::json::parse(problem).at("spec"));
+    return generate(choose_by_wisdom(spec, where, for_any_size)).workspace_bytes;
 }
 
 #ifdef TRIFOLD_HAS_JAX
 namespace {
 
 namespace ffi = xla::ffi;
-using Problem = ffi::Span<const std::int64_t>;
-enum class Call : std::int64_t { factor, factor_solve, solve, log_determinant, selected_inverse, forward, backward, marginals };
-
-/// A problem on a device. Kept for good: XLA's captured graphs may hold its kernels for as long as the process lives.
-struct KnownProblem {
-    explicit KnownProblem(std::shared_ptr<Factors> made) : factors(std::move(made)) {}
-    std::shared_ptr<Factors> factors;
-    std::atomic<bool> prepared = false;
-};
 
 constexpr int on_cpu = -1;
 
@@ -77,24 +52,6 @@ Device device_at(int ordinal) {
     if (ordinal != on_cpu) return Device::cuda(ordinal);
     static const auto cpu = Device::cpu();
     return cpu;
-}
-
-/// Compiles at the first call.
-KnownProblem& known(Problem problem, int ordinal) {
-    static auto& mutex = *new std::shared_mutex;
-    static auto& all = *new std::map<std::array<std::int64_t, fields>, KnownProblem>;
-    if (problem.size() != fields) throw SpecError("problem is not what trifold.jax gives");
-    std::array<std::int64_t, fields> key;
-    std::copy(problem.begin(), problem.end(), key.begin());
-    key[f_call] = ordinal;  // the same Plan serves all calls
-    key[f_accept] = 0;
-    {
-        const std::shared_lock lock(mutex);
-        if (const auto found = all.find(key); found != all.end()) return found->second;
-    }
-    auto factors = Factors::shared(spec_of(problem.begin()), device_at(ordinal), for_any_size);
-    const std::unique_lock lock(mutex);
-    return all.try_emplace(key, std::move(factors)).first->second;
 }
 
 /// The buffers of a call.
@@ -123,11 +80,37 @@ struct Buffers {
     std::int64_t columns(std::size_t i) const { return in(i).dimensions().size() == 4 ? in(i).dimensions().back() : 0; }
 };
 
+ffi::DataType type_of(Precision precision) { return precision == Precision::f32 ? ffi::DataType::F32 : ffi::DataType::F64; }
+
 void expect(const ffi::AnyBuffer& buffer, ffi::DataType type, std::int64_t elements, const char* name) {
     if (buffer.element_type() == type && static_cast<std::int64_t>(buffer.element_count()) == elements) return;
     throw SpecError(
         fmt::format("{} has {} elements, and the problem's has {}, or they are of another type", name, buffer.element_count(), elements));
 }
+
+/// A buffer of that many numbers. On the host it goes with its size: then the solver looks closer where it doubts.
+AnyArray array_of(const ffi::AnyBuffer& buffer, Precision precision, std::int64_t elements, bool on_host, const char* name) {
+    expect(buffer, type_of(precision), elements, name);
+    AnyArray array(buffer.untyped_data(), on_host, precision);
+    if (on_host) array.size = elements;
+    return array;
+}
+
+/// A problem on a device.
+class Known {
+  public:
+    virtual ~Known() = default;
+    /// Compiles, and makes what cannot be made while XLA records a command buffer.
+    virtual void prepare(const Buffers&) {}
+    virtual void execute(const Buffers& buffers, Stream stream) = 0;
+};
+
+// Blocks.
+
+enum class Call { factor, factor_solve, solve, log_determinant, selected_inverse, forward, backward, marginals };
+
+constexpr std::array<std::string_view, 8> calls{"factor",           "factor_solve", "solve",    "log_determinant",
+                                                "selected_inverse", "forward",      "backward", "marginals"};
 
 void expect_value(const ffi::AnyBuffer& buffer, const Factors& factors) {
     if (buffer.element_type() == ffi::DataType::U8 && static_cast<std::int64_t>(buffer.element_count()) >= factors.bytes()) return;
@@ -142,7 +125,7 @@ enum Marginal : std::size_t { m_value, m_log_determinant, m_diagonal, m_lower, m
 /// Kernels go by the problem, so no buffer may be of another.
 void expect_sizes(const Factors& factors, Call call, const Buffers& buffers) {
     const auto& spec = factors.plan().choice().spec;
-    const auto real = spec.precision == Precision::f32 ? ffi::DataType::F32 : ffi::DataType::F64;
+    const auto real = type_of(spec.precision);
     const auto blocks = [&](const ffi::AnyBuffer& diagonal, const ffi::AnyBuffer& lower) {
         const auto each = spec.batch * spec.block * spec.block;
         if (spec.d.leading != dense) return expect(diagonal, real, 3 * each * spec.horizon, "S");
@@ -248,6 +231,135 @@ void refuse_nearly_singular(Solver& solver, Call call, const Buffers& buffers) {
     }
 }
 
+class Blocks : public Known {
+  public:
+    Blocks(const nlohmann::json& problem, int ordinal)
+        : factors_(Factors::shared(parse_spec_json(problem.at("spec")), device_at(ordinal), for_any_size)),
+          call_(static_cast<Call>(place_of(problem.at("operation").get<std::string>(), calls, "operation"))),
+          on_host_(ordinal == on_cpu),
+          accept_(problem.at("accept_nearly_singular")) {}
+
+    void prepare(const Buffers& buffers) override {
+        if (prepared_.exchange(true)) return;
+        factors_->prepare(call_ == Call::log_determinant ? buffers.in(0).untyped_data() : buffers.out(0));
+    }
+
+    void execute(const Buffers& buffers, Stream stream) override {
+        expect_sizes(*factors_, call_, buffers);
+        const auto solver = borrowed_for(*factors_, call_, buffers, stream);
+        const auto perform_in = [&]<class Real>(Real) {
+            perform<Real>(*solver, call_, accept_, buffers, stream);
+            if (on_host_) refuse_nearly_singular(*solver, call_, buffers);
+        };
+        if (factors_->plan().choice().spec.precision == Precision::f32)
+            perform_in(float{});
+        else
+            perform_in(double{});
+    }
+
+  private:
+    std::shared_ptr<Factors> factors_;
+    Call call_;
+    bool on_host_, accept_;
+    std::atomic<bool> prepared_ = false;
+};
+
+/// Images: one call, which factors and solves stencils (batch, H, W, 9) and right-hand sides (batch, H, W, m).
+class Images : public Known {
+  public:
+    Images(const nlohmann::json& problem, int ordinal)
+        : spec_(parse_grid_json(problem.at("spec"))),
+          columns_(problem.at("columns")),
+          tuning_{.workers = problem.at("workers")},
+          device_(device_at(ordinal)),
+          on_host_(ordinal == on_cpu) {}
+
+    void execute(const Buffers& buffers, Stream stream) override {
+        const auto pixels = spec_.batch * spec_.height * spec_.width, elements = pixels * columns_;
+        const auto stencil = array_of(buffers.in(0), spec_.precision, 9 * pixels, on_host_, "stencil");
+        const auto b = array_of(buffers.in(1), spec_.precision, elements, on_host_, "b");
+        const auto x = array_of(buffers.result(0), spec_.precision, elements, on_host_, "x");
+        PooledGridSolver pooled(spec_, device_, tuning_, stream);
+        const GridOptions options{.columns = columns_};
+        if (spec_.operations.contains(GridOperation::factor_solve))
+            return pooled->run(GridOperation::factor_solve, {stencil, b, x}, stream, options);
+        pooled->run(GridOperation::factor, {stencil}, stream, {});
+        pooled->run(GridOperation::solve_transposed, {b, x}, stream, options);
+    }
+
+  private:
+    GridSpec spec_;
+    std::int64_t columns_;
+    GridTuning tuning_;
+    Device device_;
+    bool on_host_;
+};
+
+/// A sparse system: one call, with a Solver of Python that the problem names by its number.
+class System : public Known {
+  public:
+    System(const nlohmann::json& problem, int ordinal)
+        : number_(problem.at("number")),
+          ordinal_(ordinal),
+          is_transposed_(problem.at("operation") == "solve_transposed"),
+          options_{.columns = problem.at("columns"),
+                   .rtol = problem.at("rtol"),
+                   .atol = problem.at("atol"),
+                   .maxiter = problem.at("maxiter"),
+                   .shift = problem.at("shift")} {}
+
+    void execute(const Buffers& buffers, Stream stream) override {
+        const auto solver = shared_sparse(number_);
+        const auto& plan = solver->plan();
+        const auto& device = plan.device();
+        const bool on_host = ordinal_ == on_cpu;
+        if (!on_host && (device.backend() != Backend::cuda || device.ordinal() != ordinal_))
+            throw SpecError(
+                fmt::format("b is on GPU {}, and the Solver on {}; make it with device='cuda:{}'", ordinal_, device.name(), ordinal_));
+        const auto block = plan.spec().block, elements = plan.pattern().rows() * block * options_.columns;
+        const auto precision = plan.spec().precision == Precision::f32 ? Precision::f32 : Precision::f64;
+        solver->solve(array_of(buffers.in(0), precision, plan.pattern().values() * block * block, on_host, "A"),
+                      array_of(buffers.in(1), precision, elements, on_host, "b"),
+                      array_of(buffers.result(0), precision, elements, on_host, "x"), is_transposed_, stream, options_);
+    }
+
+  private:
+    std::int64_t number_;
+    int ordinal_;
+    bool is_transposed_;
+    SparseOptions options_;
+};
+
+template <class Family>
+std::unique_ptr<Known> make(const nlohmann::json& problem, int ordinal) {
+    return std::make_unique<Family>(problem, ordinal);
+}
+constexpr std::pair<std::string_view, std::unique_ptr<Known> (*)(const nlohmann::json&, int)> families[] = {
+    {"tridiagonal", make<Blocks>}, {"grid", make<Images>}, {"sparse", make<System>}};
+
+std::unique_ptr<Known> read(std::string_view problem, int ordinal) {
+    const auto tree = nlohmann::json::parse(problem);
+    const auto name = tree.at("family").get<std::string>();
+    for (const auto& [family, make_one] : families)
+        if (family == name) return make_one(tree, ordinal);
+    throw SpecError("no family is called '" + name + "'; this trifold.jax is of another version");
+}
+
+/// Compiles blocks at the first call. Kept for good: XLA's captured graphs may hold the kernels for as long as the process lives.
+Known& known(std::string_view problem, int ordinal) {
+    static auto& mutex = *new std::shared_mutex;
+    static auto& all = *new std::map<int, std::map<std::string, std::unique_ptr<Known>, std::less<>>>;
+    {
+        const std::shared_lock lock(mutex);
+        const auto here = all.find(ordinal);
+        if (here != all.end())
+            if (const auto found = here->second.find(problem); found != here->second.end()) return *found->second;
+    }
+    auto made = read(problem, ordinal);
+    const std::unique_lock lock(mutex);
+    return *all[ordinal].try_emplace(std::string(problem), std::move(made)).first->second;
+}
+
 /// Errors of ours as XLA's. A member that fails is none: its results are NaN.
 template <class Body>
 ffi::Error guarded(Body body) {
@@ -263,169 +375,43 @@ ffi::Error guarded(Body body) {
     }
 }
 
-void execute(Problem problem, const Buffers& buffers, int ordinal, Stream stream) {
-    auto& factors = *known(problem, ordinal).factors;
-    const auto call = static_cast<Call>(problem[f_call]);
-    expect_sizes(factors, call, buffers);
-    const auto solver = borrowed_for(factors, call, buffers, stream);
-    const auto perform_in = [&]<class Real>(Real) {
-        perform<Real>(*solver, call, problem[f_accept] != 0, buffers, stream);
-        if (ordinal == on_cpu) refuse_nearly_singular(*solver, call, buffers);
-    };
-    if (problem[f_bits] == 32)
-        perform_in(float{});
-    else
-        perform_in(double{});
-}
-
-/// Compiles, and makes a Solver, for while XLA records a command buffer none can be made.
-void prepare(Problem problem, const Buffers& buffers, int ordinal) {
-    auto& entry = known(problem, ordinal);
-    if (entry.prepared.exchange(true)) return;
-    const auto call = static_cast<Call>(problem[f_call]);
-    entry.factors->prepare(call == Call::log_determinant ? buffers.in(0).untyped_data() : buffers.out(0));
-}
-
-ffi::Error compile_cpu(Problem problem) {
+ffi::Error compile_cpu(std::string_view problem) {
     return guarded([&] { known(problem, on_cpu); });
 }
-ffi::Error execute_cpu(ffi::RemainingArgs arguments, ffi::RemainingRets results, Problem problem) {
-    return guarded([&] { execute(problem, {arguments, results}, on_cpu, {}); });
+ffi::Error execute_cpu(ffi::RemainingArgs arguments, ffi::RemainingRets results, std::string_view problem) {
+    return guarded([&] { known(problem, on_cpu).execute({arguments, results}, {}); });
 }
-ffi::Error prepare_cuda(std::int32_t ordinal, ffi::RemainingArgs arguments, ffi::RemainingRets results, Problem problem) {
-    return guarded([&] { prepare(problem, {arguments, results}, ordinal); });
+ffi::Error prepare_cuda(std::int32_t ordinal, ffi::RemainingArgs arguments, ffi::RemainingRets results, std::string_view problem) {
+    return guarded([&] { known(problem, ordinal).prepare({arguments, results}); });
 }
-ffi::Error execute_cuda(void* stream, std::int32_t ordinal, ffi::RemainingArgs arguments, ffi::RemainingRets results, Problem problem) {
-    return guarded([&] { execute(problem, {arguments, results}, ordinal, {stream}); });
+ffi::Error execute_cuda(void* stream, std::int32_t ordinal, ffi::RemainingArgs arguments, ffi::RemainingRets results,
+                        std::string_view problem) {
+    return guarded([&] { known(problem, ordinal).execute({arguments, results}, {stream}); });
 }
+/// Does nothing: tests measure with it what a call costs without us.
+ffi::Error nothing(void*, std::int32_t, ffi::RemainingArgs, ffi::RemainingRets, std::string_view) { return ffi::Error::Success(); }
 
-XLA_FFI_DEFINE_HANDLER(cpu_instantiate, compile_cpu, ffi::Ffi::BindInstantiate().Attr<Problem>("problem"));
-XLA_FFI_DEFINE_HANDLER(cpu_execute, execute_cpu, ffi::Ffi::Bind().RemainingArgs().RemainingRets().Attr<Problem>("problem"));
+XLA_FFI_DEFINE_HANDLER(cpu_instantiate, compile_cpu, ffi::Ffi::BindInstantiate().Attr<std::string_view>("problem"));
+XLA_FFI_DEFINE_HANDLER(cpu_execute, execute_cpu, ffi::Ffi::Bind().RemainingArgs().RemainingRets().Attr<std::string_view>("problem"));
 XLA_FFI_DEFINE_HANDLER(
     cuda_initialize, prepare_cuda,
-    ffi::Ffi::Bind<ffi::ExecutionStage::kInitialize>().Ctx<ffi::DeviceOrdinal>().RemainingArgs().RemainingRets().Attr<Problem>("problem"));
-XLA_FFI_DEFINE_HANDLER(
-    cuda_execute, execute_cuda,
-    ffi::Ffi::Bind().Ctx<ffi::PlatformStream<void*>>().Ctx<ffi::DeviceOrdinal>().RemainingArgs().RemainingRets().Attr<Problem>("problem"),
-    {ffi::Traits::kCmdBufferCompatible});
-
-// Images: one call, which factors and solves.
-
-/// Entries of its attribute `problem`, in this order. trifold/jax/grid.py writes it.
-enum GridField : std::size_t { g_matrix, g_pivoting, g_boundary, g_workers, g_transposed, grid_fields };
-constexpr std::int64_t max_columns_of_grid = 32;  // right-hand sides that are solved at once
-
-/// For stencils (batch, H, W, 9) and right-hand sides (batch, H, W, m).
-GridSpec grid_spec_of(Problem problem, const Buffers& buffers) {
-    const auto shape = buffers.in(0).dimensions();
-    GridSpec spec{.width = shape[2], .height = shape[1]};
-    spec.precision = buffers.in(0).element_type() == ffi::DataType::F32 ? Precision::f32 : Precision::f64;
-    spec.matrix = problem[g_matrix] != 0 ? GridMatrix::symmetric : GridMatrix::general;
-    spec.pivoting = problem[g_pivoting] != 0 ? GridPivoting::none : GridPivoting::partial;
-    spec.boundary = problem[g_boundary] != 0 ? GridBoundary::fixed : GridBoundary::natural;
-    spec.batch = shape[0];
-    spec.rhs = std::min(buffers.columns(1), max_columns_of_grid);
-    if (problem[g_transposed] != 0)
-        spec.operations = {GridOperation::factor, GridOperation::solve_transposed};
-    else
-        spec.operations = {GridOperation::factor_solve, GridOperation::solve};
-    return spec;
-}
-
-void execute_grid(Problem problem, const Buffers& buffers, int ordinal, Stream stream) {
-    if (problem.size() != grid_fields || buffers.in(0).dimensions().size() != 4) throw SpecError("problem is not what trifold.jax gives");
-    const auto spec = grid_spec_of(problem, buffers);
-    const auto pixels = spec.batch * spec.height * spec.width, elements = pixels * buffers.columns(1);
-    const auto real = spec.precision == Precision::f32 ? ffi::DataType::F32 : ffi::DataType::F64;
-    expect(buffers.in(0), real, 9 * pixels, "stencil");
-    expect(buffers.in(1), real, elements, "b");
-    expect(buffers.result(0), real, elements, "x");
-    PooledGridSolver pooled(spec, device_at(ordinal), {.workers = static_cast<int>(problem[g_workers])}, stream);
-    // On the host an array goes with its size: then the solver looks closer where it doubts.
-    const auto array = [&](void* data, std::int64_t size) {
-        AnyArray result(data, ordinal == on_cpu, spec.precision);
-        if (ordinal == on_cpu) result.size = size;
-        return result;
-    };
-    const auto stencil = array(buffers.in(0).untyped_data(), 9 * pixels), b = array(buffers.in(1).untyped_data(), elements);
-    const auto x = array(buffers.out(0), elements);
-    const GridOptions options{.columns = buffers.columns(1)};
-    if (problem[g_transposed] == 0) return pooled->run(GridOperation::factor_solve, {stencil, b, x}, stream, options);
-    pooled->run(GridOperation::factor, {stencil}, stream, {});
-    pooled->run(GridOperation::solve_transposed, {b, x}, stream, options);
-}
-
-ffi::Error execute_grid_cpu(ffi::RemainingArgs arguments, ffi::RemainingRets results, Problem problem) {
-    return guarded([&] { execute_grid(problem, {arguments, results}, on_cpu, {}); });
-}
-ffi::Error execute_grid_cuda(void* stream, std::int32_t ordinal, ffi::RemainingArgs arguments, ffi::RemainingRets results,
-                             Problem problem) {
-    return guarded([&] { execute_grid(problem, {arguments, results}, ordinal, {stream}); });
-}
-XLA_FFI_DEFINE_HANDLER(grid_cpu_execute, execute_grid_cpu, ffi::Ffi::Bind().RemainingArgs().RemainingRets().Attr<Problem>("problem"));
-XLA_FFI_DEFINE_HANDLER(
-    grid_cuda_execute, execute_grid_cuda,
-    ffi::Ffi::Bind().Ctx<ffi::PlatformStream<void*>>().Ctx<ffi::DeviceOrdinal>().RemainingArgs().RemainingRets().Attr<Problem>("problem"));
-
-// Sparse systems: one call, with a Solver of Python that the problem names by its number.
-
-/// Entries of its attribute `problem`, in this order. trifold/jax/sparse.py writes it. Those that end with _bits are a double's.
-enum SparseField : std::size_t { s_number, s_transposed, s_maxiter, s_rtol_bits, s_atol_bits, s_shift_bits, sparse_fields };
-
-void execute_sparse(Problem problem, const Buffers& buffers, int ordinal, Stream stream) {
-    if (problem.size() != sparse_fields) throw SpecError("problem is not what trifold.jax gives");
-    const auto solver = shared_sparse(problem[s_number]);
-    const auto& plan = solver->plan();
-    const auto& device = plan.device();
-    if (ordinal != on_cpu && (device.backend() != Backend::cuda || device.ordinal() != ordinal))
-        throw SpecError(
-            fmt::format("b is on GPU {}, and the Solver on {}; make it with device='cuda:{}'", ordinal, device.name(), ordinal));
-    const auto block = plan.spec().block, rows = plan.pattern().rows() * block;
-    const auto shape = buffers.in(1).dimensions();
-    const std::int64_t columns = shape.size() == 2 ? shape[1] : 1;
-    const auto precision = plan.spec().precision == Precision::f32 ? Precision::f32 : Precision::f64;
-    const auto array = [&](const ffi::AnyBuffer& buffer, std::int64_t elements, const char* name) {
-        expect(buffer, precision == Precision::f32 ? ffi::DataType::F32 : ffi::DataType::F64, elements, name);
-        AnyArray result(buffer.untyped_data(), ordinal == on_cpu, precision);
-        if (ordinal == on_cpu) result.size = elements;
-        return result;
-    };
-    const auto number = [&](SparseField field) { return std::bit_cast<double>(problem[field]); };
-    const SparseOptions options{.columns = columns,
-                                .rtol = number(s_rtol_bits),
-                                .atol = number(s_atol_bits),
-                                .maxiter = problem[s_maxiter],
-                                .shift = number(s_shift_bits)};
-    solver->solve(array(buffers.in(0), plan.pattern().values() * block * block, "A"), array(buffers.in(1), rows * columns, "b"),
-                  array(buffers.result(0), rows * columns, "x"), problem[s_transposed] != 0, stream, options);
-}
-
-ffi::Error execute_sparse_cpu(ffi::RemainingArgs arguments, ffi::RemainingRets results, Problem problem) {
-    return guarded([&] { execute_sparse(problem, {arguments, results}, on_cpu, {}); });
-}
-ffi::Error execute_sparse_cuda(void* stream, std::int32_t ordinal, ffi::RemainingArgs arguments, ffi::RemainingRets results,
-                               Problem problem) {
-    return guarded([&] { execute_sparse(problem, {arguments, results}, ordinal, {stream}); });
-}
-XLA_FFI_DEFINE_HANDLER(sparse_cpu_execute, execute_sparse_cpu, ffi::Ffi::Bind().RemainingArgs().RemainingRets().Attr<Problem>("problem"));
-XLA_FFI_DEFINE_HANDLER(
-    sparse_cuda_execute, execute_sparse_cuda,
-    ffi::Ffi::Bind().Ctx<ffi::PlatformStream<void*>>().Ctx<ffi::DeviceOrdinal>().RemainingArgs().RemainingRets().Attr<Problem>("problem"));
-
-/// Does nothing: tests measure with it what a call costs without us.
-ffi::Error nothing(void*, std::int32_t, ffi::RemainingArgs, ffi::RemainingRets, Problem) { return ffi::Error::Success(); }
-XLA_FFI_DEFINE_HANDLER(
-    cuda_nothing, nothing,
-    ffi::Ffi::Bind().Ctx<ffi::PlatformStream<void*>>().Ctx<ffi::DeviceOrdinal>().RemainingArgs().RemainingRets().Attr<Problem>("problem"),
-    {ffi::Traits::kCmdBufferCompatible});
+    ffi::Ffi::Bind<ffi::ExecutionStage::kInitialize>().Ctx<ffi::DeviceOrdinal>().RemainingArgs().RemainingRets().Attr<std::string_view>(
+        "problem"));
+// Blocks may be recorded in a command buffer. Solutions of images and sparse systems may not, as the host takes part in them.
+#define TRIFOLD_ON_CUDA                                                                                                                  \
+    ffi::Ffi::Bind().Ctx<ffi::PlatformStream<void*>>().Ctx<ffi::DeviceOrdinal>().RemainingArgs().RemainingRets().Attr<std::string_view>( \
+        "problem")
+XLA_FFI_DEFINE_HANDLER(cuda_execute, execute_cuda, TRIFOLD_ON_CUDA);
+XLA_FFI_DEFINE_HANDLER(cuda_record, execute_cuda, TRIFOLD_ON_CUDA, {ffi::Traits::kCmdBufferCompatible});
+XLA_FFI_DEFINE_HANDLER(cuda_nothing, nothing, TRIFOLD_ON_CUDA, {ffi::Traits::kCmdBufferCompatible});
+#undef TRIFOLD_ON_CUDA
 
 }  // namespace
 
-void jax_compile(const std::vector<std::int64_t>& problem, nb::handle device) {
+void jax_compile(const std::string& problem, nb::handle device) {
     const auto where = device_of(device);
     const GilRelease unlocked;
-    static_cast<void>(
-        guarded([&] { known({problem.data(), problem.size()}, where.backend() == Backend::cpu ? on_cpu : where.ordinal()); }));
+    static_cast<void>(guarded([&] { known(problem, where.backend() == Backend::cpu ? on_cpu : where.ordinal()); }));
 }
 
 nb::dict jax_handlers() {
@@ -435,16 +421,13 @@ nb::dict jax_handlers() {
     add("cpu_execute", cpu_execute);
     add("cuda_initialize", cuda_initialize);
     add("cuda_execute", cuda_execute);
+    add("cuda_record", cuda_record);
     add("cuda_nothing", cuda_nothing);
-    add("grid_cpu_execute", grid_cpu_execute);
-    add("grid_cuda_execute", grid_cuda_execute);
-    add("sparse_cpu_execute", sparse_cpu_execute);
-    add("sparse_cuda_execute", sparse_cuda_execute);
     return result;
 }
 #else
 nb::dict jax_handlers() { return {}; }
-void jax_compile(const std::vector<std::int64_t>&, nb::handle) {}
+void jax_compile(const std::string&, nb::handle) {}
 #endif
 
 }  // namespace trifold::python

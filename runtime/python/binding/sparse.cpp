@@ -9,9 +9,11 @@
 #include <numeric>
 #include <trifold/error.hpp>
 
+#include "generator/sparse/fields.hpp"
 #include "runtime/device/gpu_driver.hpp"
 #include "runtime/python/binding/gil.hpp"
 #include "runtime/python/binding/plan.hpp"
+#include "runtime/python/binding/settings.hpp"
 
 namespace trifold::python {
 namespace {
@@ -32,22 +34,6 @@ AnyArray any(const Array& array) {
     AnyArray result(array.data(), on_host(array), array.element() == Element::f32 ? Precision::f32 : Precision::f64);
     if (on_host(array)) result.size = array.size();
     return result;
-}
-
-SparseSpec spec_of(const SparseSettings& s) {
-    return {.block = s.block,
-            .precision = precision_of(nb::str(s.dtype.c_str())),
-            .preconditioner = parse_sparse_preconditioner(s.preconditioner),
-            .method = parse_sparse_method(s.method),
-            .restart = s.restart,
-            .rhs = s.rhs,
-            .maxiter = s.maxiter};
-}
-
-SparsePartition partition_of(const SparseSettings& s, std::vector<std::int32_t> parts) {
-    SparsePartition partition{.by = parse_sparse_partitioning(s.partition), .box = {}, .parts = std::move(parts), .rows = s.subdomain};
-    if (!partition.parts.empty()) partition.by = SparsePartitioning::given;
-    return partition;
 }
 
 nb::tuple outcome_of(const SparseOutcome& outcome, const std::vector<double>& history) {
@@ -160,16 +146,21 @@ nb::tuple sparse_problem(const SparseFailed::Failure& failure) {
     return nb::make_tuple("singular", v.zero_row, v.zero_row);
 }
 
-BoundSparse::BoundSparse(nb::handle starts, nb::handle columns, nb::handle parts, nb::handle device, const SparseSettings& settings,
+BoundSparse::BoundSparse(nb::handle starts, nb::handle columns, nb::handle parts, nb::handle device, const nb::dict& settings,
                          std::shared_ptr<Transport> transport) {
     const auto s = numbers_of(starts, "starts"), c = numbers_of(columns, "columns");
-    auto spec = spec_of(settings);
+    auto given = settings_of(settings);
+    const SparseTuning tuning{.workers = taken<int>(given, "workers"), .variant = taken<std::string>(given, "variant")};
+    const SparsePartition partition{.by = parse_sparse_partitioning(taken<std::string>(given, "partition")),
+                                    .box = {},
+                                    .parts = numbers_of(parts, "partition"),
+                                    .rows = taken<std::int64_t>(given, "subdomain")};
+    SparseSpec spec;
+    read_json(sparse_fields, &spec, given);
     if (transport != nullptr) spec.operations = {SparseOperation::solve};
-    const auto partition = partition_of(settings, numbers_of(parts, "partition"));
     const auto where = device_of(device);
     const GilRelease unlocked;
     const SparsePattern pattern{std::span(s), std::span(c)};
-    const SparseTuning tuning{.workers = settings.workers, .variant = settings.variant};
     solver_ =
         std::make_shared<SharedSparse>(transport == nullptr ? SparsePlan(spec, pattern, where, partition, tuning)
                                                             : SparsePlan(spec, pattern, std::move(transport), where, partition, tuning));

@@ -11,14 +11,6 @@
 
 namespace trifold::python {
 
-/// How a sparse system is solved, as text of a SparseSpec and a SparsePartition.
-struct SparseSettings {
-    std::int64_t block = 1;
-    std::string dtype = "float64", preconditioner = "ildu0", method = "bicgstab", partition = "automatic", variant = "auto";
-    std::int64_t restart = 30, rhs = 1, maxiter = 10000, subdomain = 0;
-    int workers = 1;
-};
-
 /// A failure as trifold.SparseFailed has it: (problem, row, column).
 nb::tuple sparse_problem(const SparseFailed::Failure& failure);
 
@@ -57,9 +49,10 @@ std::shared_ptr<SharedSparse> shared_sparse(std::int64_t number);
 /// trifold.sparse.Solver is written with. Calls of several threads wait for one another.
 class BoundSparse {
   public:
-    /// `parts` is None, or the subdomain of each row. With a transport ranks share the iteration, and solve is the only call.
-    BoundSparse(nb::handle starts, nb::handle columns, nb::handle parts, nb::handle device, const SparseSettings& settings,
-                std::shared_ptr<Transport> transport = nullptr);
+    /// `parts` is None, or the subdomain of each row. settings: fields of a SparseSpec, partition, subdomain, variant and workers. With a
+    /// transport ranks share the iteration, and solve is the only call.
+    BoundSparse(nb::handle starts, nb::handle columns, nb::handle parts, nb::handle device, const nb::dict& settings,
+                std::shared_ptr<Transport> transport);
     BoundSparse(const BoundSparse&) = delete;
     BoundSparse& operator=(const BoundSparse&) = delete;
     ~BoundSparse();

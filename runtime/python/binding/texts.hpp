@@ -101,8 +101,7 @@ constexpr Text synchronize{R"(def synchronize(self) -> None)", R"(Waits for the 
 namespace text_of_grid {
 
 constexpr const char* whole = R"(Images on arrays of Python: what trifold.grid.Factor is written with.)";
-constexpr Text make{
-    R"(def __init__(self, stencil: ArrayLike, *, rhs: int, matrix: str, pivoting: str, boundary: str, workers: int, accept_nearly_singular: bool) -> None)"};
+constexpr Text make{R"(def __init__(self, stencil: ArrayLike, settings: dict[str, Any]) -> None)"};
 constexpr Text factor{R"(def factor(self, check: bool | None) -> None)"};
 constexpr Text solve{R"(def solve(self, b: ArrayLike, out: ArrayLike | None, transposed: bool) -> Any)"};
 constexpr Text refine{R"(def refine(self, b: ArrayLike, x: ArrayLike, out: ArrayLike | None, transposed: bool) -> Any)"};

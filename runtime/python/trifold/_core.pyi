@@ -288,9 +288,7 @@ def torch_selected_inverse(D: Any, E: Any, value: Any) -> tuple[Any, Any]: ...
 class GridFactor:
     """Images on arrays of Python: what trifold.grid.Factor is written with."""
 
-    def __init__(
-        self, stencil: ArrayLike, *, rhs: int, matrix: str, pivoting: str, boundary: str, workers: int, accept_nearly_singular: bool
-    ) -> None: ...
+    def __init__(self, stencil: ArrayLike, settings: dict[str, Any]) -> None: ...
     def factor(self, check: bool | None) -> None: ...
     def solve(self, b: ArrayLike, out: ArrayLike | None, transposed: bool) -> Any: ...
     def refine(self, b: ArrayLike, x: ArrayLike, out: ArrayLike | None, transposed: bool) -> Any: ...
@@ -304,20 +302,7 @@ class GridFactor:
     @property
     def batch_shape(self, /) -> tuple[int, ...]: ...
 
-def grid_solve(
-    stencil: Any,
-    b: Any,
-    out: Any,
-    *,
-    rhs: int,
-    refine: int,
-    check: bool | None,
-    matrix: str,
-    pivoting: str,
-    boundary: str,
-    workers: int,
-    accept_nearly_singular: bool,
-) -> Any: ...
+def grid_solve(stencil: Any, b: Any, out: Any, settings: dict[str, Any], refine: int, check: bool | None) -> Any: ...
 
 class SparseSystem:
     """
@@ -325,40 +310,14 @@ class SparseSystem:
     """
 
     def __init__(
-        self,
-        starts: Any,
-        columns: Any,
-        parts: Any,
-        device: Any,
-        *,
-        block: int,
-        dtype: str,
-        preconditioner: str,
-        method: str,
-        partition: str,
-        variant: str,
-        restart: int,
-        rhs: int,
-        maxiter: int,
-        subdomain: int,
-        workers: int,
-        transport: Transport | None = None,
+        self, starts: Any, columns: Any, parts: Any, device: Any, settings: dict[str, Any], transport: Transport | None = None
     ) -> None: ...
-    usual_tolerance: float
+    @property
+    def usual_tolerance(self) -> float: ...
     def update(self, values: Any, shift: float) -> None: ...
     def run(self, operation: str, b: Any, x: Any, columns: int) -> None: ...
     def solve(
-        self,
-        b: Any,
-        x: Any,
-        columns: int,
-        *,
-        transposed: bool,
-        guess: bool,
-        rtol: float,
-        atol: float,
-        maxiter: int,
-        check: bool = False,
+        self, b: Any, x: Any, columns: int, *, transposed: bool, guess: bool, rtol: float, atol: float, maxiter: int, check: bool = False
     ) -> list[tuple[str, int, float, float, list[float]]]:
         """
         Returns for each right-hand side how it ended, iterations, |b - A x|, |b|, and the history of the last panel's.
@@ -610,8 +569,9 @@ def finish_calls() -> None: ...
 def add_layer(directory: str) -> None: ...
 def layers() -> list[str]: ...
 def jax_handlers() -> dict[str, Any]: ...
-def jax_compile(problem: list[int], device: Any) -> None: ...
-def jax_value_bytes(problem: list[int], device: Any) -> int: ...
+def jax_compile(problem: str, device: Any) -> None: ...
+def jax_value_bytes(problem: str, device: Any) -> int: ...
+def fields_of(family: str) -> dict[str, tuple[Any, tuple[str, ...]]]: ...
 def tools() -> dict[str, dict[str, Any]]: ...
 def devices() -> dict[str, Any]: ...
 def process() -> dict[str, Any]: ...

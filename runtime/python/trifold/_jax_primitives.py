@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import json
 import math
 import threading
 from typing import Any
@@ -22,6 +23,7 @@ import numpy
 from ._core import jax_compile, jax_handlers, jax_value_bytes
 from .arrays import readable
 from .errors import SpecError
+from .options import PRECISIONS
 
 np: Any = numpy
 jax: Any = importlib.import_module("jax")
@@ -35,16 +37,9 @@ extend: Any = importlib.import_module("jax.extend.core")
 ir: Any = importlib.import_module("jax.extend.mlir.ir")
 stablehlo: Any = importlib.import_module("jax.extend.mlir.dialects.stablehlo")
 
-_CALLS = (
-    "factor",
-    "factor_solve",
-    "solve",
-    "log_determinant",
-    "selected_inverse",
-    "forward",
-    "backward",
-    "marginals",
-)  # the order is that of Call in binding/jax.cpp
+_CALLS = ("factor", "factor_solve", "solve", "log_determinant", "selected_inverse", "forward", "backward", "marginals")
+_OPERATIONS = ["solve", "factor_solve"]
+_OPERATIONS_OF_INVERSE = ["factor", "forward", "backward", "solve", "factor_solve", "inverse"]
 _MOST_AT_A_TIME = 32  # right-hand sides
 _LARGEST_BLOCK = 1024
 _SMALL = {np.dtype(np.float64): 2.0**-100, np.dtype(np.float32): 2.0**-40}  # their squares are far below the rounding
@@ -57,12 +52,12 @@ def register() -> None:
         raise SpecError("this trifold was built without the headers of XLA's FFI; run tools/jax_headers, and build it again")
     for call in _CALLS:
         on_cpu = {"instantiate": handlers["cpu_instantiate"], "execute": handlers["cpu_execute"]}
-        on_cuda = {"initialize": handlers["cuda_initialize"], "execute": handlers["cuda_execute"]}
+        on_cuda = {"initialize": handlers["cuda_initialize"], "execute": handlers["cuda_record"]}
         ffi.register_ffi_target(f"trifold_{call}", on_cpu, platform="cpu")
         ffi.register_ffi_target(f"trifold_{call}", on_cuda, platform="CUDA")
     for family in ("grid", "sparse"):
-        ffi.register_ffi_target(f"trifold_{family}_solve", handlers[f"{family}_cpu_execute"], platform="cpu")
-        ffi.register_ffi_target(f"trifold_{family}_solve", handlers[f"{family}_cuda_execute"], platform="CUDA")
+        ffi.register_ffi_target(f"trifold_{family}_solve", handlers["cpu_execute"], platform="cpu")
+        ffi.register_ffi_target(f"trifold_{family}_solve", handlers["cuda_execute"], platform="CUDA")
 
 
 def real() -> Any:
@@ -84,10 +79,22 @@ def read_array(array: Any, name: str) -> Any:
 # Problems and the shapes of values.
 
 
-def _problem(call: str, D: Any, rhs: int, inverse: bool, accept: bool = False) -> Any:
-    batch, horizon, block, _ = D.shape
-    bits = np.dtype(D.dtype).itemsize * 8
-    return np.array([_CALLS.index(call), block, horizon, batch, rhs, bits, inverse, accept, _has_rows(D)], np.int64)
+def problem(family: str, operation: str, **fields: Any) -> str:
+    """A problem as binding/jax.cpp reads it: the only attribute of an operation of XLA."""
+    return json.dumps({"family": family, "operation": operation, **fields})
+
+
+def precision(array: Any) -> str:
+    return PRECISIONS[np.dtype(array.dtype).name]
+
+
+def _problem(call: str, D: Any, rhs: int, inverse: bool, accept: bool = False) -> str:
+    batch, horizon, block, width = map(int, D.shape)
+    spec = {"block": block, "horizon": horizon, "batch": batch, "rhs": int(rhs), "precision": precision(D)}
+    spec["operations"] = _OPERATIONS_OF_INVERSE if inverse else _OPERATIONS
+    if _has_rows(D):
+        spec["d"] = spec["e"] = {"leading": width, "stage": block * width, "member": horizon * block * width}
+    return problem("tridiagonal", call, accept_nearly_singular=bool(accept), spec=spec)
 
 
 def _has_rows(D: Any) -> bool:
@@ -95,13 +102,13 @@ def _has_rows(D: Any) -> bool:
 
 
 @functools.cache
-def _value_bytes(problem: tuple[int, ...], device: str) -> int:
-    return jax_value_bytes(list(problem), device)
+def _value_bytes(problem: str, device: str) -> int:
+    return jax_value_bytes(problem, device)
 
 
 def _value_shape(D: Any, rhs: int, inverse: bool) -> tuple[int, int, int]:
     """The largest of the devices that JAX has: which of them it will be is not known when shapes must be."""
-    problem = tuple(int(entry) for entry in _problem("factor", D, rhs, inverse))
+    problem = _problem("factor", D, rhs, inverse)
     devices = ["cpu"] if jax.default_backend() == "cpu" else ["cpu", "cuda"]
     most = max(_value_bytes(problem, device) for device in devices)
     parts = D.shape[0] * rhs
@@ -203,17 +210,17 @@ change_of_inverse_p = make_primitive("change_of_inverse", _change_of_inverse_sha
 
 
 @functools.cache
-def _compile_early(problem: tuple[int, ...], platform: str) -> None:
+def _compile_early(problem: str, platform: str) -> None:
     """Has the kernels compiled while XLA compiles what is around them. What is wrong is told when they are called."""
     device = "cpu" if platform == "cpu" else f"cuda:{jax.local_devices(backend=platform)[0].local_hardware_id}"
-    threading.Thread(target=jax_compile, args=(list(problem), device), name="trifold compiles").start()
+    threading.Thread(target=jax_compile, args=(problem, device), name="trifold compiles").start()
 
 
 def _lower_first(call: str, platform: str) -> Any:
     def rule(ctx: Any, *operands: Any, inverse: bool, accept: bool, rhs: int | None = None) -> Any:
         problem = _problem(call, ctx.avals_in[0], ctx.avals_out[0].shape[1], inverse, accept)
         if platform in backend.backends():
-            _compile_early(tuple(problem.tolist()), platform)
+            _compile_early(problem, platform)
         return ffi.ffi_lowering(f"trifold_{call}")(ctx, *operands, problem=problem)
 
     return rule

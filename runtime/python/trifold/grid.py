@@ -19,7 +19,7 @@ import numpy
 from ._core import GridFactor, grid_solve
 from .arrays import ArrayLike, adapt
 from .errors import GridFailed
-from .options import Option, flag, known, read, takes, truth, whole, word
+from .options import Option, flag, known, read, takes, truth, whole
 
 __all__ = ["Determinant", "Factor", "GridFailed", "Status", "factor", "solve"]
 
@@ -29,21 +29,26 @@ def __dir__() -> list[str]:
 
 
 np: Any = numpy  # its stubs differ from version to version
-_MOST_AT_A_TIME = 32  # right-hand sides
+MOST_AT_A_TIME = 32  # right-hand sides
 
 
-class Options(TypedDict, total=False):
-    """Options of solve() and factor(), which say what they are."""
+class Matrix(TypedDict, total=False):
+    """Options of all solutions; solve() says what they are."""
 
-    matrix: Annotated[str, Option("general", word)]
-    pivoting: Annotated[str, Option("partial", word)]
-    boundary: Annotated[str, Option("natural", word)]
-    check: Annotated[bool | None, Option(None, truth)]
+    matrix: str
+    pivoting: str
+    boundary: str
     workers: Annotated[int, Option(1, whole)]
+
+
+class Options(Matrix, total=False):
+    """Options of solve() and factor()."""
+
+    check: Annotated[bool | None, Option(None, truth)]
     accept_nearly_singular: Annotated[bool, Option(False, flag)]
 
 
-OPTIONS = known(Options)
+MATRIX, OPTIONS = known(Matrix, "grid"), known(Options, "grid")
 
 
 class Status(NamedTuple):
@@ -84,13 +89,14 @@ def solve(stencil: ArrayLike, b: ArrayLike, out: ArrayLike | None = None, *, ref
     """
     settings, steps = read("solve", options, OPTIONS), whole(refine, "refine", 0)
     stencil, b = (array if hasattr(array, "shape") else adapt(array, name) for array, name in ((stencil, "stencil"), (b, "b")))
-    return grid_solve(stencil, b, out, rhs=columns_at_a_time(stencil, b), refine=steps, **settings)
+    check = settings.pop("check")
+    return grid_solve(stencil, b, out, {**settings, "rhs": columns_at_a_time(stencil, b)}, steps, check)
 
 
 def columns_at_a_time(stencil: Any, b: Any) -> int:
     """Number of right-hand sides that are solved at once."""
     columns = b.shape[-1] if len(b.shape) == len(stencil.shape) > 0 else 1
-    return min(max(int(columns), 1), _MOST_AT_A_TIME)
+    return min(max(int(columns), 1), MOST_AT_A_TIME)
 
 
 @takes(OPTIONS)
@@ -105,7 +111,7 @@ def factor(stencil: ArrayLike, *, rhs: int = 1, **options: Unpack[Options]) -> F
 def factored(stencil: Any, rhs: int, options: Options) -> GridFactor:
     settings = read("factor", options, OPTIONS)
     check = settings.pop("check")
-    core = GridFactor(stencil, rhs=whole(rhs, "rhs"), **settings)
+    core = GridFactor(stencil, {**settings, "rhs": whole(rhs, "rhs")})
     core.factor(check)
     return core
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import operator
 from collections.abc import Callable, Mapping
@@ -9,9 +10,12 @@ from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 import numpy as np
 
+from ._core import fields_of
 from .errors import SpecError
 
 _MOST = 2**31 - 1
+#: Words of the library for the types of arrays.
+PRECISIONS = {"float32": "f32", "float64": "f64", "mixed": "mixed"}
 
 
 def whole(value: Any, name: str, least: int | None = None) -> int:
@@ -40,6 +44,12 @@ def word(value: Any, name: str) -> str:
     if not isinstance(value, str):
         raise SpecError(f"{name} = {value!r} is no text; give a word, such as the default")
     return value
+
+
+def _one_of(words: tuple[str, ...], value: Any, name: str) -> str:
+    if word(value, name) in words:
+        return value
+    raise SpecError(f"{name} = {value!r} is not known; give {', '.join(map(repr, words[:-1]))} or {words[-1]!r}")
 
 
 def truth(value: Any, name: str) -> bool | None:
@@ -75,9 +85,15 @@ def array(value: Any, name: str) -> Any:
     return value
 
 
-def known(options: Any) -> dict[str, Option]:
-    """The options of a TypedDict."""
-    return {name: hint.__metadata__[0] for name, hint in get_type_hints(options, include_extras=True).items()}
+def known(options: Any, family: str | None = None) -> dict[str, Option]:
+    """The options of a TypedDict. Those without an Option are fields of the family, which says what they are."""
+    fields = fields_of(family) if family else {}
+    hints = get_type_hints(options, include_extras=True)
+    return {name: hint.__metadata__[0] if hasattr(hint, "__metadata__") else _of_field(*fields[name]) for name, hint in hints.items()}
+
+
+def _of_field(default: Any, words: tuple[str, ...]) -> Option:
+    return Option(default, functools.partial(_one_of, words) if words else whole)
 
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])

@@ -23,7 +23,7 @@ from ._core import SparseSystem, Transport
 from ._sparse_rows import Rows, is_cupy, rows_of
 from .arrays import adapt, guarded, is_hip, library_of, on_host, plain
 from .errors import SparseFailed, SpecError
-from .options import Option, flag, known, read, real, takes, whole, word
+from .options import PRECISIONS, Option, flag, known, read, real, takes, whole, word
 from .ranks import gather, told, transport_of
 
 try:
@@ -56,7 +56,7 @@ class Options(TypedDict, total=False):
     partition: Annotated[Any, Option("automatic", _anything)]
     subdomain: Annotated[int, Option(0, _rows_of_one)]
     shift: Annotated[float, Option(0.0, real)]
-    rhs: Annotated[int, Option(1, whole)]
+    rhs: int
     device: Annotated[Any, Option(None, _anything)]
     variant: Annotated[str, Option("auto", word)]
     workers: Annotated[int, Option(1, whole)]
@@ -65,12 +65,12 @@ class Options(TypedDict, total=False):
 class Iteration(Options, total=False):
     """Options of Solver() and solve()."""
 
-    preconditioner: Annotated[str, Option("ildu0", word)]
-    method: Annotated[str, Option("bicgstab", word)]
-    restart: Annotated[int, Option(30, whole)]
+    preconditioner: str
+    method: str
+    restart: int
 
 
-OPTIONS, ITERATION = known(Options), known(Iteration)
+OPTIONS, ITERATION = known(Options, "sparse"), known(Iteration, "sparse")
 
 
 class Outcome(NamedTuple):
@@ -183,7 +183,7 @@ class Solver:
         solver = cls.__new__(cls)
         with told(transport):
             rows, settings = solver._read(A, read("ranks", options, ITERATION), maxiter)
-            transport.place(settings["device"], nccl)
+            transport.place(solver._place[1], nccl)
         gather(transport)
         solver._make(rows, settings, transport)
         return solver
@@ -209,11 +209,10 @@ class Solver:
         self.maxiter: int = whole(maxiter, "maxiter", 1)
         self.starts, self.columns, self.places = rows.starts, rows.columns, rows.places
         words = isinstance(partition, str)
+        self._place = None if words else _parts(partition), device
         settings.update(
-            parts=None if words else _parts(partition),
-            device=device,
             block=self.block,
-            dtype=precision,
+            precision=PRECISIONS[precision],
             partition=partition if words else "given",
             maxiter=self.maxiter,
         )
@@ -223,7 +222,7 @@ class Solver:
         self.rank: int = 0 if transport is None else transport.rank
         self.ranks: int = 1 if transport is None else transport.ranks
         self._settings = settings
-        self.core = SparseSystem(self.starts, self.columns, **settings, transport=transport)
+        self.core = SparseSystem(self.starts, self.columns, *self._place, settings, transport)
         self._take(rows)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -237,7 +236,7 @@ class Solver:
     def __setstate__(self, state: dict[str, Any]) -> None:
         """The plan is made again, and A factored."""
         vars(self).update(state)
-        self.core = SparseSystem(self.starts, self.columns, **self._settings)
+        self.core = SparseSystem(self.starts, self.columns, *self._place, self._settings)
         self.update_rows(self._values)
 
     @property

@@ -47,6 +47,13 @@ TEST_CASE("every operation through a Solver agrees with dense algebra, with all 
             check_all({.block = 5, .horizon = 12, .rhs = 3, .batch = 2, .rhs_layout = layout}, tuning("twisted:3"), columns);
 }
 
+TEST_CASE("every operation through a Solver works over the whole range of exponents") {
+    for (const auto precision : {Precision::f64, Precision::f32}) {
+        SolverRunner runner(Plan(with_units({.block = 7, .horizon = 7, .precision = precision, .rhs = 2}, 4), Device::cpu()));
+        check_errors(range_errors_of(runner, 4, false));
+    }
+}
+
 TEST_CASE("one block alone has no coupling: E may be empty") {
     Problem<double> problem({.block = 1, .horizon = 1}, 1, 3);
     Solver solver(Plan(problem.spec, Device::cpu()));

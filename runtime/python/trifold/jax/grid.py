@@ -13,13 +13,14 @@ from __future__ import annotations
 import functools
 import importlib
 import math
-from typing import Any
+from typing import Any, Unpack
 
 import numpy
 
 from .. import _jax_primitives as _p
 from ..errors import SpecError
-from ..options import whole, word
+from ..grid import MATRIX, MOST_AT_A_TIME, Matrix
+from ..options import read, takes, whole
 
 _np: Any = numpy
 _jax: Any = importlib.import_module("jax")
@@ -30,37 +31,18 @@ _batching: Any = importlib.import_module("jax.interpreters.batching")
 
 __all__ = ["solve"]
 
-_MATRICES, _PIVOTINGS, _BOUNDARIES = ("general", "symmetric"), ("partial", "none"), ("natural", "fixed")
 
-
-def solve(
-    stencil: Any,
-    b: Any,
-    *,
-    matrix: str = "general",
-    pivoting: str = "partial",
-    boundary: str = "natural",
-    workers: int = 1,
-) -> Any:
+@takes(MATRIX)
+def solve(stencil: Any, b: Any, **options: Unpack[Matrix]) -> Any:
     """A^-1 b with the shape of b. stencil: (..., H, W, 9); b: (..., H, W) or (..., H, W, m). Raises SpecError on what does not fit."""
     stencil, b = _p.read_array(stencil, "stencil"), _p.read_array(b, "b")
-    options = (
-        _index("matrix", matrix, _MATRICES),
-        _index("pivoting", pivoting, _PIVOTINGS),
-        _index("boundary", boundary, _BOUNDARIES),
-        whole(workers, "workers", 1),
-    )
-    _check(stencil, b, boundary)
+    settings = read("solve", options, MATRIX)
+    whole(settings["workers"], "workers", 1)
+    _check(stencil, b, settings["boundary"])
     *front, height, width, _ = stencil.shape
     images = (math.prod(front), height, width)
-    x = _solved(*_p.same_axes(stencil.reshape(*images, 9), b.reshape(*images, -1)), options)
+    x = _solved(*_p.same_axes(stencil.reshape(*images, 9), b.reshape(*images, -1)), tuple(settings.items()))
     return x.reshape(b.shape)
-
-
-def _index(name: str, given: str, known: tuple[str, str]) -> int:
-    if word(given, name) not in known:
-        raise SpecError(f"{name} = {given!r} is not known; give {known[0]!r} or {known[1]!r}")
-    return known.index(given)
 
 
 def _check(stencil: Any, b: Any, boundary: str) -> None:
@@ -77,17 +59,17 @@ def _check(stencil: Any, b: Any, boundary: str) -> None:
 
 
 @functools.partial(_jax.jit, static_argnums=2)
-def _solved(stencil: Any, b: Any, options: tuple[int, ...]) -> Any:
+def _solved(stencil: Any, b: Any, options: tuple[tuple[str, Any], ...]) -> Any:
     """x of (B, H, W, 9) and (B, H, W, m). Derivatives are those of A x, which JAX finds itself."""
 
-    def call(transposed: int) -> Any:
+    def call(operation: str) -> Any:
         def solve(_: Any, right: Any) -> Any:
-            return _grid_solve_p.bind(*_p.same_axes(stencil, right), options=(*options, transposed))[0]
+            return _grid_solve_p.bind(*_p.same_axes(stencil, right), operation=operation, options=options)[0]
 
         return solve
 
-    matvec = functools.partial(_times, stencil, symmetric=bool(options[0]), fixed=bool(options[2]))
-    return _jax.lax.custom_linear_solve(matvec, b, call(0), call(1))
+    matvec = functools.partial(_times, stencil, symmetric=("matrix", "symmetric") in options, fixed=("boundary", "fixed") in options)
+    return _jax.lax.custom_linear_solve(matvec, b, call("factor_solve"), call("solve_transposed"))
 
 
 def _times(stencil: Any, x: Any, *, symmetric: bool, fixed: bool) -> Any:
@@ -109,23 +91,30 @@ def _times(stencil: Any, x: Any, *, symmetric: bool, fixed: bool) -> Any:
     return _jnp.where(unknown[..., None], result, x)
 
 
-def _shapes(stencil: Any, b: Any, *, options: Any) -> list[Any]:
+def _shapes(stencil: Any, b: Any, **parameters: Any) -> list[Any]:
     return [_p.abstract_like(b, b.shape, b.dtype)]
 
 
-def _lower(ctx: Any, *operands: Any, options: Any) -> Any:
-    return _ffi.ffi_lowering("trifold_grid_solve")(ctx, *operands, problem=_np.array(options, _np.int64))
+def _lower(ctx: Any, *operands: Any, operation: str, options: tuple[tuple[str, Any], ...]) -> Any:
+    of_stencil, of_b = ctx.avals_in
+    batch, height, width, columns = map(int, of_b.shape)
+    settings = dict(options)
+    fields = {"workers": settings.pop("workers"), "columns": columns}
+    spec = {**settings, "batch": batch, "height": height, "width": width, "precision": _p.precision(of_stencil)}
+    spec["rhs"] = min(columns, MOST_AT_A_TIME)
+    spec["operations"] = ["factor_solve", "solve"] if operation == "factor_solve" else ["factor", operation]
+    return _ffi.ffi_lowering("trifold_grid_solve")(ctx, *operands, problem=_p.problem("grid", operation, spec=spec, **fields))
 
 
-def _batch(arguments: Any, axes: Any, *, options: Any) -> Any:
+def _batch(arguments: Any, axes: Any, **parameters: Any) -> Any:
     stencil, b = arguments
     if axes[0] is None:
         b = _jnp.moveaxis(b, axes[1], -1)
-        (x,) = _grid_solve_p.bind(stencil, b.reshape(*b.shape[:3], -1), options=options)
+        (x,) = _grid_solve_p.bind(stencil, b.reshape(*b.shape[:3], -1), **parameters)
         return [x.reshape(b.shape)], [4]
     size = stencil.shape[axes[0]]
     flat = [_p.flatten_batch(argument, axis, size) for argument, axis in zip(arguments, axes)]
-    (x,) = _grid_solve_p.bind(*flat, options=options)
+    (x,) = _grid_solve_p.bind(*flat, **parameters)
     return [x.reshape(size, -1, *x.shape[1:])], [0]
 
 

@@ -58,16 +58,15 @@ class Call(NamedTuple):
     atol: float
     maxiter: int
 
-    def problem(self) -> Any:
-        """The fields of SparseField of binding/jax.cpp, in its order."""
-        doubles = _np.array([self.rtol, self.atol, self.solver.plan.shift]).view(_np.int64)
-        return _np.array([self.solver.plan.core.number, self.transposed, self.maxiter, *doubles], _np.int64)
+    def problem(self, b: Any) -> str:
+        operation = "solve_transposed" if self.transposed else "solve"
+        limits = {"rtol": self.rtol, "atol": self.atol, "maxiter": self.maxiter, "shift": self.solver.plan.shift}
+        return _p.problem("sparse", operation, number=self.solver.plan.core.number, columns=_columns(b), **limits)
 
     def on_host(self, values: Any, b: Any) -> Any:
         x = _np.empty_like(b)
-        columns = b.shape[1] if b.ndim == 2 else 1
         values, b = _np.asarray(values), _np.asarray(b)
-        self.solver.plan.core.solve_with(values, b, x, columns, *self[1:], self.solver.plan.shift)
+        self.solver.plan.core.solve_with(values, b, x, _columns(b), *self[1:], self.solver.plan.shift)
         return x
 
 
@@ -148,6 +147,10 @@ def _scalars(A: Any) -> tuple[int, int]:
     return A.shape[0] * block, A.shape[1] * block
 
 
+def _columns(b: Any) -> int:
+    return int(b.shape[1]) if b.ndim == 2 else 1
+
+
 def _shapes(values: Any, b: Any, *, call: Call) -> list[Any]:
     return [_p.abstract_like(b, b.shape, b.dtype)]
 
@@ -159,7 +162,7 @@ def _by_python(values: Any, b: Any, *, call: Call) -> list[Any]:
 
 def _lower(ctx: Any, values: Any, b: Any, *, call: Call) -> Any:
     ctx.module_context.add_keepalive(call)
-    return _ffi.ffi_lowering("trifold_sparse_solve")(ctx, values, b, problem=call.problem())
+    return _ffi.ffi_lowering("trifold_sparse_solve")(ctx, values, b, problem=call.problem(ctx.avals_in[1]))
 
 
 _lower_by_python = _mlir.lower_fun(_by_python, multiple_results=True)
