@@ -193,40 +193,10 @@ void bind_plan(nb::module_& module) {
 }
 
 void bind_solver(nb::module_& module) {
-    const auto along = [](Operation operation) {
-        return [operation](BoundSolver& self, nb::handle d, nb::handle e, nb::handle b, nb::handle out, nb::handle shift,
-                           nb::handle diagonal, nb::handle active, double pivot_floor, bool accept, std::optional<bool> check) {
-            return self.factor_along(operation, d, e, b, out, {shift, diagonal, active, pivot_floor, accept, check});
-        };
-    };
-    const auto sweep = [](Operation operation) {
-        return [operation](BoundSolver& self, nb::handle b, nb::handle out, nb::handle active, std::optional<bool> check) {
-            return self.sweep(operation, b, out, active, check);
-        };
-    };
     const auto none = nb::none();
     namespace text = text_of_solver;
     nb::class_<BoundSolver> solver(module, "Solver", text::whole);
-    solver.def(
-        "factor",
-        [](BoundSolver& self, nb::handle d, nb::handle e, nb::handle shift, nb::handle diagonal, nb::handle active, double pivot_floor,
-           bool accept, std::optional<bool> check) { self.factor(d, e, {shift, diagonal, active, pivot_floor, accept, check}); },
-        "D"_a.none(), "E"_a.none() = none, nb::kw_only(), "shift"_a = none, "diagonal"_a = none, "active"_a = none, "pivot_floor"_a = 0.0,
-        "accept_nearly_singular"_a = false, "check"_a = none, nb::sig(text::factor.signature), text::factor.description, guarded);
-    const auto bind_along = [&](const char* name, Operation operation, const Text& about) {
-        solver.def(name, along(operation), "D"_a.none(), "E"_a.none(), "b"_a.none(), "out"_a = none, nb::kw_only(), "shift"_a = none,
-                   "diagonal"_a = none, "active"_a = none, "pivot_floor"_a = 0.0, "accept_nearly_singular"_a = false, "check"_a = none,
-                   nb::sig(about.signature), about.description, guarded);
-    };
-    bind_along("factor_solve", Operation::factor_solve, text::factor_solve);
-    bind_along("factor_forward", Operation::factor_forward, text::factor_forward);
-    const auto bind_sweep = [&](const char* name, Operation operation, const Text& about) {
-        solver.def(name, sweep(operation), "b"_a.none(), "out"_a = none, nb::kw_only(), "active"_a = none, "check"_a = none,
-                   nb::sig(about.signature), about.description, guarded);
-    };
-    bind_sweep("solve", Operation::solve, text::solve);
-    bind_sweep("forward", Operation::forward, text::forward);
-    bind_sweep("backward", Operation::backward, text::backward);
+    bind_calls(solver);
     solver
         .def("selected_inverse", &BoundSolver::selected_inverse, "out"_a = none, nb::kw_only(), "active"_a = none, "check"_a = none,
              nb::sig(text::selected_inverse.signature), text::selected_inverse.description, guarded)

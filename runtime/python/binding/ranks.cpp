@@ -24,11 +24,13 @@ namespace {
 
 const nb::call_guard<InCall> in_call;
 
-constexpr Fits fits_ranks{.place = "ranks are on",
-                          .move = "copy the array there",
-                          .element = "; these ranks take",
-                          .convert = ": convert the array, or give its dtype (float32 or float64) to trifold.ranks",
-                          .library = "another array of"};
+constexpr ChainWords of_ranks{.fits = {.place = "ranks are on",
+                                       .move = "copy the array there",
+                                       .element = "; these ranks take",
+                                       .convert = ": convert the array, or give its dtype (float32 or float64) to trifold.ranks",
+                                       .library = "another array of"},
+                              .takes = "these ranks take",
+                              .owner = "trifold.ranks"};
 
 std::chrono::milliseconds time_limit_of(double seconds) {
     constexpr double most = 1e9;
@@ -88,6 +90,21 @@ void* address_of(nb::handle number) {
                     nb::repr(number).c_str()));
 }
 
+RankOptions options_of(const auto& in, const Options& given, Stream stream) {
+    RankOptions options{.active = in.active.template as<const int>(),
+                        .pivot_floor = given.pivot_floor,
+                        .accept_nearly_singular = given.accept_nearly_singular,
+                        .members = in.members.count,
+                        .columns = in.columns,
+                        .stream = stream};
+    const auto any = [](const Array& array) {
+        return AnyArray(array.data(), array.place().ordinal < 0, array.element() == Element::f32 ? Precision::f32 : Precision::f64);
+    };
+    if (in.diagonal) options.diagonal = any(in.diagonal);
+    if (in.shift) options.shift = any(in.shift);
+    return options;
+}
+
 /// Makes the device's context current while it lives, as a message of the device needs it.
 struct OnDevice {
     explicit OnDevice(const Device& device) : context(gpu::driver(device.backend()), device.ordinal()), current(context) {}
@@ -138,33 +155,8 @@ std::shared_ptr<Transport> BoundTransport::take() {
     return std::make_shared<NcclTransport>(std::move(hosts), device_, nccl_);
 }
 
-/// The arrays of one call.
-struct BoundRanks::Inputs {
-    explicit Inputs(const Members& of) : members(of) {}
-    Array d, e, b, x, shift, diagonal, active;
-    nb::object result;  // x as Python has it
-    Members members;
-    std::int64_t columns = 0;
-    bool has_columns = false;
-
-    RankOptions options(const Options& given, Stream stream) const {
-        RankOptions options{.active = active.as<const int>(),
-                            .pivot_floor = given.pivot_floor,
-                            .accept_nearly_singular = given.accept_nearly_singular,
-                            .members = members.count,
-                            .columns = columns,
-                            .stream = stream};
-        const auto any = [](const Array& array) {
-            return AnyArray(array.data(), array.place().ordinal < 0, array.element() == Element::f32 ? Precision::f32 : Precision::f64);
-        };
-        if (diagonal) options.diagonal = any(diagonal);
-        if (shift) options.shift = any(shift);
-        return options;
-    }
-};
-
 BoundRanks::BoundRanks(BoundTransport& transport, const Spec& spec, const Tuning& tuning, std::vector<std::int64_t> shards)
-    : Bound(fits_ranks), device_(transport.device()), transport_(transport.take()) {
+    : BoundChain(of_ranks), device_(transport.device()), transport_(transport.take()) {
     element_ = spec.precision == Precision::f32 ? Element::f32 : Element::f64;
     if (device_.backend() != Backend::cpu) place_.ordinal = device_.ordinal();
     const GilRelease unlocked;
@@ -180,81 +172,12 @@ BoundRanks::~BoundRanks() {
     transport_.reset();
 }
 
-void BoundRanks::read(Array& array, nb::handle given, const char* name, const std::vector<std::int64_t>& shape) const {
-    if (given.is_none()) throw SpecError(fmt::format("{} is missing; give {}", name, show(shape)));
-    if (PyFloat_Check(given.ptr()) || PyLong_Check(given.ptr()))
-        array.read(helper("full")(library_name(library_), tuple_of(shape), element_name(element_), place_.ordinal, given), name);
-    else
-        read_real(array, given, name);
-    expect_shape(array, shape);
-    array.make_contiguous();
+std::string BoundRanks::reason_for_d() const {
+    return fmt::format(", and rank {} holds {} of {} blocks, from {} on", spec().rank, blocks(), spec().spec.horizon, spec().first_block());
 }
 
-void BoundRanks::read_system(Inputs& in, nb::handle d, nb::handle e, const Options& options) {
-    const auto n = spec().spec.block, blocks = spec().blocks(), batch = spec().spec.batch;
-    in.d.read(d, "D");
-    library_ = in.d.library();
-    take_place(in.d);
-    expect_real(in.d);
-    const auto dims = in.d.shape().size();
-    const auto members = dims == 4 ? in.d.shape()[0] : 1;
-    if (members < 1 || members > batch)
-        throw SpecError(fmt::format("D has {} members; these ranks take 1 to {}. Give a larger batch to trifold.ranks", members, batch));
-    in.members = {members, dims == 4};
-    if (!std::ranges::equal(in.d.shape(), in.members.shape({blocks, n, n})))
-        throw SpecError(
-            fmt::format("D has shape {}, and rank {} holds {} of {} blocks, from {} on; give ({}, {}, {}), or (batch, {}, {}, {})",
-                        show(in.d.shape()), spec().rank, blocks, spec().spec.horizon, spec().first_block(), blocks, n, n, blocks, n, n));
-    in.d.make_contiguous();
-    read_coupling(in, e);
-    if (!options.shift.is_none()) read(in.shift, options.shift, "shift", in.members.shape({}));
-    if (!options.diagonal.is_none()) read(in.diagonal, options.diagonal, "diagonal", in.members.shape({blocks, n}));
-    read_active(in, options.active);
-}
-
-void BoundRanks::read_coupling(Inputs& in, nb::handle e) {
-    const auto n = spec().spec.block;
-    const auto shape = in.members.shape({couplings(), n, n});
-    if (e.is_none() && couplings() == 0) return;
-    if (e.is_none()) throw SpecError(fmt::format("E is missing; give {}", show(shape)));
-    read_real(in.e, e, "E");
-    if (!std::ranges::equal(in.e.shape(), shape))
-        throw SpecError(fmt::format("E has shape {}; give {}: {}", show(in.e.shape()), show(shape),
-                                    couplings() == spec().blocks() ? "its last block leads to the next rank's first one"
-                                                                   : "the last rank has one block less than D"));
-    in.e.make_contiguous();
-}
-
-void BoundRanks::read_active(Inputs& in, nb::handle active) const {
-    if (active.is_none()) return;
-    in.active.read(active, "active");
-    if (in.active.element() != Element::i32) in.active.read(helper("mask")(in.active.object()), "active");
-    take_place(in.active);
-    expect_shape(in.active, in.members.shape({}));
-    in.active.make_contiguous();
-}
-
-void BoundRanks::read_right_side(Inputs& in, nb::handle b) {
-    in.b.read(b, "b");
-    if (!in.d || on_host()) library_ = in.b.library();
-    take_place(in.b);
-    expect_real(in.b);
-    auto shape = in.members.shape({spec().blocks(), spec().spec.block});
-    const auto given = in.b.shape();
-    in.has_columns = given.size() == shape.size() + 1;
-    in.columns = in.has_columns ? given.back() : 1;
-    if (in.has_columns) shape.push_back(in.columns);
-    if (in.columns < 1 || !std::ranges::equal(given, shape)) {
-        const auto text = fmt::format("{}", fmt::join(in.members.shape({spec().blocks(), spec().spec.block}), ", "));
-        throw SpecError(fmt::format("b has shape {}; give ({}), or ({}, m) for m right-hand sides, as D has {} batch axis", show(given),
-                                    text, text, in.members.batched ? "a" : "no"));
-    }
-    in.b.make_contiguous();
-}
-
-void BoundRanks::read_rhs(Inputs& in, nb::handle b, nb::handle out) {
-    read_right_side(in, b);
-    in.result = read_or_make(in.x, out, "out", in.b.shape(), element_, library_);
+std::string BoundRanks::reason_for_e() const {
+    return couplings() == blocks() ? ": its last block leads to the next rank's first one" : ": the last rank has one block less than D";
 }
 
 nb::object BoundRanks::give(const std::vector<double>& values, const std::vector<std::int64_t>& shape) const {
@@ -278,7 +201,7 @@ void BoundRanks::factor(nb::handle d, nb::handle e, const Options& options) {
     read_system(in, d, e, options);
     members_ = in.members;
     run(checks(options.check), [&]<class Real>(RankSolver& solver, Real, Stream stream) {
-        solver.factor(in.d.as<const Real>(), in.e.as<const Real>(), in.options(options, stream));
+        solver.factor(in.d.as<const Real>(), in.e.as<const Real>(), options_of(in, options, stream));
     });
 }
 
@@ -291,9 +214,9 @@ nb::object BoundRanks::factor_along(Operation operation, nb::handle d, nb::handl
     run(checks(options.check), [&]<class Real>(RankSolver& solver, Real, Stream stream) {
         const auto *of_d = in.d.as<const Real>(), *of_e = in.e.as<const Real>(), *of_b = in.b.as<const Real>();
         if (operation == Operation::factor_forward)
-            solver.factor_forward(of_d, of_e, of_b, in.x.as<Real>(), in.options(options, stream));
+            solver.factor_forward(of_d, of_e, of_b, in.x.as<Real>(), options_of(in, options, stream));
         else
-            solver.factor_solve(of_d, of_e, of_b, in.x.as<Real>(), in.options(options, stream));
+            solver.factor_solve(of_d, of_e, of_b, in.x.as<Real>(), options_of(in, options, stream));
     });
     return finish(in.b, in.result);
 }
@@ -307,11 +230,11 @@ nb::object BoundRanks::sweep(Operation operation, nb::handle b, nb::handle out, 
         const auto* of_b = in.b.as<const Real>();
         auto* const of_x = in.x.as<Real>();
         if (operation == Operation::forward)
-            solver.forward(of_b, of_x, in.options({}, stream));
+            solver.forward(of_b, of_x, options_of(in, Options{}, stream));
         else if (operation == Operation::backward)
-            solver.backward(of_b, of_x, in.options({}, stream));
+            solver.backward(of_b, of_x, options_of(in, Options{}, stream));
         else
-            solver.solve(of_b, of_x, in.options({}, stream));
+            solver.solve(of_b, of_x, options_of(in, Options{}, stream));
     });
     return finish(in.b, in.result);
 }
@@ -324,7 +247,7 @@ nb::object BoundRanks::selected_inverse(nb::handle active, std::optional<bool> c
     in.result = read_or_make(in.x, nb::none(), "out", in.members.shape({spec().blocks(), n, n}), element_, library_);
     const auto coupling = read_or_make(lower, nb::none(), "out", in.members.shape({couplings(), n, n}), element_, library_);
     run(checks(check), [&]<class Real>(RankSolver& solver, Real, Stream stream) {
-        solver.selected_inverse(in.x.as<Real>(), lower.as<Real>(), in.options({}, stream));
+        solver.selected_inverse(in.x.as<Real>(), lower.as<Real>(), options_of(in, Options{}, stream));
     });
     return nb::make_tuple(in.result, coupling);
 }
@@ -348,15 +271,14 @@ nb::object BoundRanks::refine(nb::handle d, nb::handle e, nb::handle b, nb::hand
     run(false, [&](RankSolver& solver, auto, Stream stream) {
         const auto refine = [&]<class Real>(Real) {
             const auto *of_d = in.d.as<const Real>(), *of_e = in.e.as<const Real>(), *of_b = in.b.as<const Real>();
-            all = solver.refine(of_d, of_e, of_b, in.x.as<Real>(), in.options(options, stream));
+            all = solver.refine(of_d, of_e, of_b, in.x.as<Real>(), options_of(in, options, stream));
         };
         if (in.d.element() == Element::f64)
             refine(double{});
         else
             refine(float{});
     });
-    const auto row = [](const Refinement& r) { return nb::make_tuple(r.iterations, r.converged, r.backward_error); };
-    return helper("refinement")(listed(all, row), in.members.batched);
+    return refinement_of(all, in.members.batched);
 }
 
 nb::object BoundRanks::log_determinant() {
@@ -376,10 +298,7 @@ nb::object BoundRanks::quadratic() {
 nb::object BoundRanks::status() {
     std::vector<Outcome> outcomes;
     run(false, [&](RankSolver& solver, auto, Stream) { outcomes = solver.status(); });
-    const auto row = [](const Outcome& o) {
-        return nb::make_tuple(o.block, o.row, o.floors, o.solution, o.inverse, o.quadratic, o.least_pivot, o.nearly_singular);
-    };
-    return helper("status")(listed(outcomes, row), members_.batched);
+    return status_of(outcomes, members_.batched);
 }
 
 void BoundRanks::check() {
@@ -445,38 +364,7 @@ void bind_ranks(nb::module_& module) {
         },
         "transport"_a, nb::kw_only(), "block"_a, "horizon"_a, "shards"_a, "dtype"_a, "batch"_a, "rhs"_a, "schedule"_a, "operations"_a,
         "workers"_a, nb::sig(text::make.signature), in_call);
-    solver.def(
-        "factor",
-        [](BoundRanks& self, nb::handle d, nb::handle e, nb::handle shift, nb::handle diagonal, nb::handle active, double pivot_floor,
-           bool accept, std::optional<bool> check) { self.factor(d, e, {shift, diagonal, active, pivot_floor, accept, check}); },
-        "D"_a.none(), "E"_a.none() = none, nb::kw_only(), "shift"_a = none, "diagonal"_a = none, "active"_a = none, "pivot_floor"_a = 0.0,
-        "accept_nearly_singular"_a = false, "check"_a = none, nb::sig(text_of_solver::factor.signature), text_of_solver::factor.description,
-        in_call);
-    const auto bind_along = [&](const char* name, Operation operation, const Text& about) {
-        solver.def(
-            name,
-            [operation](BoundRanks& self, nb::handle d, nb::handle e, nb::handle b, nb::handle out, nb::handle shift, nb::handle diagonal,
-                        nb::handle active, double pivot_floor, bool accept, std::optional<bool> check) {
-                return self.factor_along(operation, d, e, b, out, {shift, diagonal, active, pivot_floor, accept, check});
-            },
-            "D"_a.none(), "E"_a.none(), "b"_a.none(), "out"_a = none, nb::kw_only(), "shift"_a = none, "diagonal"_a = none,
-            "active"_a = none, "pivot_floor"_a = 0.0, "accept_nearly_singular"_a = false, "check"_a = none, nb::sig(about.signature),
-            about.description, in_call);
-    };
-    bind_along("factor_solve", Operation::factor_solve, text_of_solver::factor_solve);
-    bind_along("factor_forward", Operation::factor_forward, text_of_solver::factor_forward);
-    const auto bind_sweep = [&](const char* name, Operation operation, const Text& about) {
-        solver.def(
-            name,
-            [operation](BoundRanks& self, nb::handle b, nb::handle out, nb::handle active, std::optional<bool> check) {
-                return self.sweep(operation, b, out, active, check);
-            },
-            "b"_a.none(), "out"_a = none, nb::kw_only(), "active"_a = none, "check"_a = none, nb::sig(about.signature), about.description,
-            in_call);
-    };
-    bind_sweep("solve", Operation::solve, text_of_solver::solve);
-    bind_sweep("forward", Operation::forward, text_of_solver::forward);
-    bind_sweep("backward", Operation::backward, text_of_solver::backward);
+    bind_calls(solver);
     solver
         .def("selected_inverse", &BoundRanks::selected_inverse, nb::kw_only(), "active"_a = none, "check"_a = none,
              nb::sig(text::selected_inverse.signature), text::selected_inverse.description, in_call)

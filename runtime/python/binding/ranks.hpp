@@ -5,8 +5,7 @@
 #include <trifold/rank_solver.hpp>
 #include <vector>
 
-#include "runtime/python/binding/bound.hpp"
-#include "runtime/python/binding/solver.hpp"
+#include "runtime/python/binding/chain.hpp"
 
 namespace trifold::python {
 
@@ -44,10 +43,10 @@ class BoundTransport {
 };
 
 /// trifold.RankSolver: the calls of a RankSolver on arrays of Python.
-class BoundRanks : Bound {
+class BoundRanks : BoundChain {
   public:
     BoundRanks(BoundTransport& transport, const Spec& spec, const Tuning& tuning, std::vector<std::int64_t> shards);
-    ~BoundRanks();
+    ~BoundRanks() override;
 
     void factor(nb::handle d, nb::handle e, const Options& options);
     /// The operation is factor_forward or factor_solve.
@@ -64,18 +63,15 @@ class BoundRanks : Bound {
     /// The next rank's first block of b, which gives its own to the rank before; None on the last rank.
     nb::object next_block(nb::handle b);
     const RankSpec& spec() const { return solver_->plan().spec(); }
-    /// Blocks of E.
-    std::int64_t couplings() const { return spec().blocks() - (spec().rank + 1 == spec().ranks() ? 1 : 0); }
+    std::int64_t block() const override { return spec().spec.block; }
+    std::int64_t blocks() const override { return spec().blocks(); }
+    std::int64_t couplings() const override { return spec().blocks() - (spec().rank + 1 == spec().ranks() ? 1 : 0); }
     const std::string& schedule() const { return solver_->plan().choice().tuning.schedule; }
 
   private:
-    struct Inputs;
-    void read(Array& array, nb::handle given, const char* name, const std::vector<std::int64_t>& shape) const;
-    void read_system(Inputs& in, nb::handle d, nb::handle e, const Options& options);
-    void read_coupling(Inputs& in, nb::handle e);
-    void read_active(Inputs& in, nb::handle active) const;
-    void read_right_side(Inputs& in, nb::handle b);
-    void read_rhs(Inputs& in, nb::handle b, nb::handle out);
+    std::int64_t batch() const override { return spec().spec.batch; }
+    std::string reason_for_d() const override;
+    std::string reason_for_e() const override;
     /// Numbers of float64 that the host has, as an array of the last call's library.
     nb::object give(const std::vector<double>& values, const std::vector<std::int64_t>& shape) const;
     template <class Body>

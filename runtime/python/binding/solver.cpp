@@ -15,51 +15,32 @@
 namespace trifold::python {
 namespace {
 
-constexpr Fits fits_plan{.place = "the Plan is for",
-                         .move = "move the array, or make a Plan for its device",
-                         .element = "; this Plan takes",
-                         .convert = ": convert the array, or make a Plan of its dtype (float32 or float64)",
-                         .library = "another array of"};
+constexpr ChainWords of_plan{.fits = {.place = "the Plan is for",
+                                      .move = "move the array, or make a Plan for its device",
+                                      .element = "; this Plan takes",
+                                      .convert = ": convert the array, or make a Plan of its dtype (float32 or float64)",
+                                      .library = "another array of"},
+                             .takes = "this Plan takes",
+                             .owner = "the Plan"};
+
+template <class Real>
+FactorOptions<Real> factor_options(const auto& in, const Options& given) {
+    FactorOptions<Real> options;
+    options.diagonal = in.diagonal.template as<const Real>();
+    options.shift = in.shift.template as<const Real>();
+    options.active = in.active.template as<const int>();
+    options.pivot_floor = given.pivot_floor;
+    options.accept_nearly_singular = given.accept_nearly_singular;
+    options.members = in.members.count;
+    options.columns = in.columns;
+    return options;
+}
+SweepOptions sweep_options(const auto& in) { return {in.columns, in.active.template as<const int>(), in.members.count}; }
 
 }  // namespace
 
-/// The arrays of one call.
-struct BoundSolver::Inputs {
-    explicit Inputs(const Members& of) : members(of) {}
-    Array d, e, b, x, shift, diagonal, active;
-    nb::object result;  // x as Python has it
-    Members members;
-    std::int64_t columns = 0;
-
-    template <class Real>
-    FactorOptions<Real> factor_options(const Options& given) const {
-        FactorOptions<Real> options;
-        options.diagonal = diagonal.as<const Real>();
-        options.shift = shift.as<const Real>();
-        options.active = active.as<const int>();
-        options.pivot_floor = given.pivot_floor;
-        options.accept_nearly_singular = given.accept_nearly_singular;
-        options.members = members.count;
-        options.columns = columns;
-        return options;
-    }
-    /// Whatever is on a GPU as a copy on the host.
-    void copy_to_host() {
-        for (auto* array : {&d, &e, &shift, &diagonal, &active})
-            if (*array && array->place().ordinal >= 0) array->read(helper("on_host")(array->object()), array->name());
-    }
-    SweepOptions sweep_options() const { return {columns, active.as<const int>(), members.count}; }
-};
-
-std::vector<std::int64_t> Members::shape(std::initializer_list<std::int64_t> of_one) const {
-    std::vector<std::int64_t> result;
-    if (batched) result.push_back(count);
-    result.insert(result.end(), of_one);
-    return result;
-}
-
 BoundSolver::BoundSolver(std::shared_ptr<Factors> factors, nb::handle value, Members members, bool widens)
-    : Bound(fits_plan), held_(std::make_shared<Held>()), members_(members) {
+    : BoundChain(of_plan), held_(std::make_shared<Held>()), members_(members) {
     auto& [own_factors, own_value] = *held_;
     own_factors = std::move(factors);
     widened_for_ = widens ? spec().rhs : std::numeric_limits<std::int64_t>::max();
@@ -88,79 +69,6 @@ BoundSolver::BoundSolver(std::shared_ptr<Factors> factors, nb::handle value, Mem
 
 BoundSolver::~BoundSolver() {
     if (was_forked()) static_cast<void>(own_.release());
-}
-
-void BoundSolver::read_system(Inputs& in, nb::handle d, nb::handle e, const Options& options) {
-    const auto n = spec().block, horizon = spec().horizon;
-    in.d.read(d, "D");
-    library_ = in.d.library();
-    take_place(in.d);
-    expect_real(in.d);
-    const auto dims = in.d.shape().size();
-    if (dims != 3 && dims != 4)
-        throw SpecError(
-            fmt::format("D has shape {}; give ({}, {}, {}), or (batch, {}, {}, {})", show(in.d.shape()), horizon, n, n, horizon, n, n));
-    const auto members = dims == 4 ? in.d.shape()[0] : 1;
-    if (members < 1 || members > spec().batch)
-        throw SpecError(fmt::format("D has {} members; this Plan takes 1 to {}. Give a larger batch to the Plan", members, spec().batch));
-    in.members = {members, dims == 4};
-    expect_shape(in.d, in.members.shape({horizon, n, n}));
-    in.d.make_contiguous();
-    if (horizon > 1 || !e.is_none()) {
-        if (e.is_none()) throw SpecError(fmt::format("E is missing; give {}", show(in.members.shape({horizon - 1, n, n}))));
-        read_real(in.e, e, "E");
-        if (in.e.shape().size() != dims)
-            throw SpecError(fmt::format("E has shape {} and D {}: one has a batch axis and the other has not; give E as {}",
-                                        show(in.e.shape()), show(in.d.shape()), show(in.members.shape({horizon - 1, n, n}))));
-        expect_shape(in.e, in.members.shape({horizon - 1, n, n}));
-        in.e.make_contiguous();
-    }
-    const auto read_added = [&](Array& array, nb::handle given, const char* name, const std::vector<std::int64_t>& shape) {
-        if (given.is_none()) return;
-        if (PyFloat_Check(given.ptr()) || PyLong_Check(given.ptr()))
-            array.read(helper("full")(library_name(library_), tuple_of(shape), element_name(in.d.element()), place_.ordinal, given), name);
-        else
-            array.read(given, name);
-        take_place(array);
-        expect_real(array);
-        expect_shape(array, shape);
-        array.make_contiguous();
-    };
-    read_added(in.shift, options.shift, "shift", in.members.shape({}));
-    read_added(in.diagonal, options.diagonal, "diagonal", in.members.shape({horizon, n}));
-    read_active(in, options.active);
-}
-
-void BoundSolver::read_active(Inputs& in, nb::handle active) {
-    if (active.is_none()) return;
-    in.active.read(active, "active");
-    if (in.active.element() != Element::i32) in.active.read(helper("mask")(in.active.object()), "active");
-    take_place(in.active);
-    if (in.active.element() != Element::i32) throw SpecError("active is " + in.active.describe() + "; give bool or int32");
-    expect_shape(in.active, in.members.shape({}));
-    in.active.make_contiguous();
-}
-
-void BoundSolver::read_rhs(Inputs& in, nb::handle b, nb::handle out) {
-    const auto n = spec().block, horizon = spec().horizon;
-    in.b.read(b, "b");
-    if (!in.d || place_.ordinal < 0) library_ = in.b.library();
-    take_place(in.b);
-    expect_real(in.b);
-    const auto dims = in.b.shape().size(), least = std::size_t{in.members.batched ? 3U : 2U};
-    auto shape = in.members.shape({horizon, n});
-    in.columns = 1;
-    if (dims == least + 1) {
-        in.columns = in.b.shape()[dims - 1];
-        shape.push_back(in.columns);
-    }
-    if (in.columns < 1 || !std::ranges::equal(in.b.shape(), shape)) {
-        auto with_columns = fmt::format("{}", fmt::join(in.members.shape({horizon, n}), ", "));
-        throw SpecError(fmt::format("b has shape {}; give ({}), or ({}, m) for m right-hand sides, as D has {} batch axis",
-                                    show(in.b.shape()), with_columns, with_columns, in.members.batched ? "a" : "no"));
-    }
-    in.b.make_contiguous();
-    in.result = read_or_make(in.x, out, "out", shape, in.b.element());
 }
 
 template <class Body>
@@ -223,7 +131,7 @@ void BoundSolver::factor(nb::handle d, nb::handle e, const Options& options) {
     Inputs in(members_);
     read_system(in, d, e, options);
     run_factor(in, options.check, [&]<class Real>(Solver& solver, Real, Stream stream) {
-        solver.factor(in.d.as<const Real>(), in.e.as<const Real>(), stream, in.factor_options<Real>(options));
+        solver.factor(in.d.as<const Real>(), in.e.as<const Real>(), stream, factor_options<Real>(in, options));
     });
 }
 
@@ -237,7 +145,7 @@ nb::object BoundSolver::factor_along(Operation operation, nb::handle d, nb::hand
         Function function = &Solver::factor_solve<Real>;
         if (operation == Operation::factor_forward) function = &Solver::factor_forward<Real>;
         (solver.*function)(in.d.as<const Real>(), in.e.as<const Real>(), in.b.as<const Real>(), in.x.as<Real>(), stream,
-                           in.factor_options<Real>(options));
+                           factor_options<Real>(in, options));
     });
     return finish(in.b, in.result);
 }
@@ -252,7 +160,7 @@ nb::object BoundSolver::sweep(Operation operation, nb::handle b, nb::handle out,
         Function function = &Solver::solve<Real>;
         if (operation == Operation::forward) function = &Solver::forward<Real>;
         if (operation == Operation::backward) function = &Solver::backward<Real>;
-        (solver.*function)(in.b.as<const Real>(), in.x.as<Real>(), stream, in.sweep_options());
+        (solver.*function)(in.b.as<const Real>(), in.x.as<Real>(), stream, sweep_options(in));
     });
     return finish(in.b, in.result);
 }
@@ -281,7 +189,7 @@ std::vector<std::int64_t> BoundSolver::shape_of_quadratic(const Inputs& in) cons
         throw SpecError(fmt::format("b has {} right-hand sides, and the Plan keeps {} of their quadratics; give it rhs={}", in.columns,
                                     spec().rhs, in.columns));
     auto shape = in.members.shape({});
-    if (in.b.shape().size() == (in.members.batched ? 4U : 3U)) shape.push_back(in.columns);
+    if (in.has_columns) shape.push_back(in.columns);
     return shape;
 }
 
@@ -302,9 +210,9 @@ nb::object BoundSolver::marginals(nb::handle d, nb::handle e, nb::handle b, cons
         auto* const x = in.x.as<Real>();
         const auto count = in.members.count;
         solver.factor_forward(in.d.as<const Real>(), in.e.as<const Real>(), in.b.as<const Real>(), x, stream,
-                              in.factor_options<Real>(options));
+                              factor_options<Real>(in, options));
         solver.copy_quadratic(quadratics.as<double>(), count, stream, in.columns);
-        solver.backward(static_cast<const Real*>(x), x, stream, in.sweep_options());
+        solver.backward(static_cast<const Real*>(x), x, stream, sweep_options(in));
         solver.copy_log_determinant(determinants.as<double>(), count, stream);
         solver.selected_inverse(diagonals.as<Real>(), lowers.as<Real>(), stream, {0, in.active.as<const int>(), count});
     });
@@ -320,7 +228,7 @@ nb::object BoundSolver::forward_quadratic(nb::handle b, nb::handle out, nb::hand
     Array values;
     const auto result = read_or_make(values, quadratic, "quadratic", shape, Element::f64);
     run(in.members, false, false, false, [&]<class Real>(Solver& solver, Real, Stream stream) {
-        solver.forward(in.b.as<const Real>(), in.x.as<Real>(), stream, in.sweep_options());
+        solver.forward(in.b.as<const Real>(), in.x.as<Real>(), stream, sweep_options(in));
         solver.copy_quadratic(values.as<double>(), in.members.count, stream, in.columns);
     });
     return nb::make_tuple(finish(in.b, in.result), result);
@@ -340,10 +248,7 @@ nb::object BoundSolver::status() {
     std::vector<Outcome> outcomes;
     run(members, false, false, false, [&](Solver& solver, auto, Stream) { outcomes = solver.status(); });
     outcomes.resize(std::min(outcomes.size(), static_cast<std::size_t>(members.count)));
-    const auto row = [](const Outcome& o) {
-        return nb::make_tuple(o.block, o.row, o.floors, o.solution, o.inverse, o.quadratic, o.least_pivot, o.nearly_singular);
-    };
-    return helper("status")(listed(outcomes, row), members.batched);
+    return status_of(outcomes, members.batched);
 }
 
 nb::object BoundSolver::refinement() {
@@ -353,8 +258,7 @@ nb::object BoundSolver::refinement() {
     if (all.empty())
         throw SpecError(own_ ? "refinement needs a solution; call solve or factor_solve first"
                              : "a value keeps no refinement; ask a Solver that has memory of its own, as plan.solver() gives");
-    const auto row = [](const Refinement& r) { return nb::make_tuple(r.iterations, r.converged, r.backward_error); };
-    return helper("refinement")(listed(all, row), members.batched);
+    return refinement_of(all, members.batched);
 }
 
 nb::object BoundSolver::reciprocal_condition(nb::handle d, nb::handle e, const Options& options) {
@@ -363,10 +267,11 @@ nb::object BoundSolver::reciprocal_condition(nb::handle d, nb::handle e, const O
     Inputs in(members);
     read_system(in, d, e, options);
     expect_shape(in.d, members.shape({horizon, n, n}));
-    in.copy_to_host();
+    for (auto* array : {&in.d, &in.e, &in.shift, &in.diagonal, &in.active})
+        if (*array && !on_host()) array->read(helper("on_host")(array->object()), array->name());
     std::vector<double> values;
     run(members, false, bool(in.active), false, [&]<class Real>(Solver& solver, Real, Stream) {
-        values = solver.reciprocal_condition<Real>(in.d.all<const Real>(), in.e.all<const Real>(), in.factor_options<Real>(options));
+        values = solver.reciprocal_condition<Real>(in.d.all<const Real>(), in.e.all<const Real>(), factor_options<Real>(in, options));
     });
     return helper("by_member")(listed(values, [](double value) { return value; }), members.batched);
 }
@@ -386,7 +291,7 @@ double BoundSolver::seconds_of_solve(nb::handle b, nb::handle out, int repeats) 
     Inputs in(members_);
     read_rhs(in, b, out);
     return seconds_of(
-        repeats, [&]<class Real>(Real, Stream stream) { own_->solve(in.b.as<const Real>(), in.x.as<Real>(), stream, in.sweep_options()); });
+        repeats, [&]<class Real>(Real, Stream stream) { own_->solve(in.b.as<const Real>(), in.x.as<Real>(), stream, sweep_options(in)); });
 }
 
 double BoundSolver::seconds_of_factor_solve(nb::handle d, nb::handle e, nb::handle b, nb::handle out, int repeats) {
@@ -396,7 +301,7 @@ double BoundSolver::seconds_of_factor_solve(nb::handle d, nb::handle e, nb::hand
     return seconds_of(repeats, [&]<class Real>(Real, Stream stream) {
         const auto solver = held_->factors->fresh(held_->value.data(), stream, false);
         solver->factor_solve(in.d.as<const Real>(), in.e.as<const Real>(), in.b.as<const Real>(), in.x.as<Real>(), stream,
-                             in.factor_options<Real>({}));
+                             factor_options<Real>(in, Options{}));
     });
 }
 

@@ -1,37 +1,20 @@
 #pragma once
-#include <initializer_list>
 #include <optional>
 #include <trifold/factors.hpp>
 #include <vector>
 
-#include "runtime/python/binding/bound.hpp"
+#include "runtime/python/binding/chain.hpp"
 
 namespace trifold::python {
 
-/// Options of a factorization other than D and E; None if one is not given.
-struct Options {
-    nb::handle shift = Py_None, diagonal = Py_None, active = Py_None;
-    double pivot_floor = 0;
-    bool accept_nearly_singular = false;
-    std::optional<bool> check;
-};
-
-/// The systems of a call, and whether its arrays have an axis for them. Without that axis there is one system: so each array is as large as
-/// what is written into it.
-struct Members {
-    std::int64_t count = 1;
-    bool batched = false;
-    std::vector<std::int64_t> shape(std::initializer_list<std::int64_t> of_one) const;
-};
-
 /// trifold.Solver: the calls of a Solver on arrays of Python. It has a Solver of its own, or works on a value, as trifold/factors.hpp
 /// explains.
-class BoundSolver : Bound {
+class BoundSolver : BoundChain {
   public:
     /// `value`: None, or bytes in the Plan's memory that will be, or have been, factored into. `members` says what they hold.
     /// `widens`: a sweep of many right-hand sides moves the value to a Plan for as many (Plan::widened), once.
     BoundSolver(std::shared_ptr<Factors> factors, nb::handle value, Members members, bool widens = false);
-    ~BoundSolver();
+    ~BoundSolver() override;
 
     void factor(nb::handle d, nb::handle e, const Options& options);
     /// The operation is factor_forward or factor_solve.
@@ -59,17 +42,17 @@ class BoundSolver : Bound {
     const std::shared_ptr<Factors>& factors() const { return held_->factors; }
 
   private:
-    struct Inputs;
     /// A value and the solvers that work on it. A call keeps those that it began with, for another thread may widen meanwhile.
     struct Held {
         std::shared_ptr<Factors> factors;
         Array value;
     };
     const Spec& spec() const { return held_->factors->plan().choice().spec; }
+    std::int64_t block() const override { return spec().block; }
+    std::int64_t blocks() const override { return spec().horizon; }
+    std::int64_t couplings() const override { return spec().horizon - 1; }
+    std::int64_t batch() const override { return spec().batch; }
     void widen(std::int64_t columns);
-    void read_system(Inputs& in, nb::handle d, nb::handle e, const Options& options);
-    void read_active(Inputs& in, nb::handle active);
-    void read_rhs(Inputs& in, nb::handle b, nb::handle out);
     /// The shape of quadratics, one for each right-hand side.
     std::vector<std::int64_t> shape_of_quadratic(const Inputs& in) const;
     nb::object read_or_make(Array& array, nb::handle given, const char* name, std::span<const std::int64_t> shape, Element element) const {

@@ -1,0 +1,109 @@
+#include "runtime/python/binding/chain.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <trifold/error.hpp>
+
+namespace trifold::python {
+
+std::vector<std::int64_t> Members::shape(std::initializer_list<std::int64_t> of_one) const {
+    std::vector<std::int64_t> result;
+    if (batched) result.push_back(count);
+    result.insert(result.end(), of_one);
+    return result;
+}
+
+void BoundChain::read_system(Inputs& in, nb::handle d, nb::handle e, const Options& options) {
+    const auto n = block();
+    in.d.read(d, "D");
+    library_ = in.d.library();
+    take_place(in.d);
+    expect_real(in.d);
+    const auto dims = in.d.shape().size();
+    const auto members = dims == 4 ? in.d.shape()[0] : 1;
+    if (members < 1 || members > batch())
+        throw SpecError(
+            fmt::format("D has {} members; {} 1 to {}. Give a larger batch to {}", members, words_.takes, batch(), words_.owner));
+    in.members = {members, dims == 4};
+    if (!std::ranges::equal(in.d.shape(), in.members.shape({blocks(), n, n})))
+        throw SpecError(fmt::format("D has shape {}{}; give ({}, {}, {}), or (batch, {}, {}, {})", show(in.d.shape()), reason_for_d(),
+                                    blocks(), n, n, blocks(), n, n));
+    in.d.make_contiguous();
+    read_coupling(in, e);
+    read_added(in.shift, options.shift, "shift", in.members.shape({}));
+    read_added(in.diagonal, options.diagonal, "diagonal", in.members.shape({blocks(), n}));
+    read_active(in, options.active);
+}
+
+void BoundChain::read_coupling(Inputs& in, nb::handle e) {
+    if (e.is_none() && couplings() == 0) return;
+    const auto shape = in.members.shape({couplings(), block(), block()});
+    if (e.is_none()) throw SpecError(fmt::format("E is missing; give {}", show(shape)));
+    read_real(in.e, e, "E");
+    if (in.e.shape().size() != in.d.shape().size())
+        throw SpecError(fmt::format("E has shape {} and D {}: one has a batch axis and the other has not; give E as {}", show(in.e.shape()),
+                                    show(in.d.shape()), show(shape)));
+    if (!std::ranges::equal(in.e.shape(), shape))
+        throw SpecError(fmt::format("E has shape {}; give {}{}", show(in.e.shape()), show(shape), reason_for_e()));
+    in.e.make_contiguous();
+}
+
+void BoundChain::read_added(Array& array, nb::handle given, const char* name, const std::vector<std::int64_t>& shape) const {
+    if (given.is_none()) return;
+    if (PyFloat_Check(given.ptr()) || PyLong_Check(given.ptr()))
+        array.read(helper("full")(library_name(library_), tuple_of(shape), element_name(element_), place_.ordinal, given), name);
+    else
+        array.read(given, name);
+    take_place(array);
+    expect_real(array);
+    expect_shape(array, shape);
+    array.make_contiguous();
+}
+
+void BoundChain::read_active(Inputs& in, nb::handle active) const {
+    if (active.is_none()) return;
+    in.active.read(active, "active");
+    if (in.active.element() != Element::i32) in.active.read(helper("mask")(in.active.object()), "active");
+    take_place(in.active);
+    if (in.active.element() != Element::i32) throw SpecError("active is " + in.active.describe() + "; give bool or int32");
+    expect_shape(in.active, in.members.shape({}));
+    in.active.make_contiguous();
+}
+
+void BoundChain::read_right_side(Inputs& in, nb::handle b) {
+    in.b.read(b, "b");
+    if (!in.d || on_host()) library_ = in.b.library();
+    take_place(in.b);
+    expect_real(in.b);
+    auto shape = in.members.shape({blocks(), block()});
+    in.has_columns = in.b.shape().size() == shape.size() + 1;
+    in.columns = in.has_columns ? in.b.shape().back() : 1;
+    if (in.has_columns) shape.push_back(in.columns);
+    if (in.columns < 1 || !std::ranges::equal(in.b.shape(), shape)) {
+        const auto one = fmt::format("{}", fmt::join(in.members.shape({blocks(), block()}), ", "));
+        throw SpecError(fmt::format("b has shape {}; give ({}), or ({}, m) for m right-hand sides, as D has {} batch axis",
+                                    show(in.b.shape()), one, one, in.members.batched ? "a" : "no"));
+    }
+    in.b.make_contiguous();
+}
+
+void BoundChain::read_rhs(Inputs& in, nb::handle b, nb::handle out) {
+    read_right_side(in, b);
+    in.result = read_or_make(in.x, out, "out", in.b.shape(), in.b.element(), library_);
+}
+
+nb::object BoundChain::status_of(const std::vector<Outcome>& outcomes, bool batched) {
+    const auto row = [](const Outcome& o) {
+        return nb::make_tuple(o.block, o.row, o.floors, o.solution, o.inverse, o.quadratic, o.least_pivot, o.nearly_singular);
+    };
+    return helper("status")(listed(outcomes, row), batched);
+}
+
+nb::object BoundChain::refinement_of(const std::vector<Refinement>& refinements, bool batched) {
+    const auto row = [](const Refinement& r) { return nb::make_tuple(r.iterations, r.converged, r.backward_error); };
+    return helper("refinement")(listed(refinements, row), batched);
+}
+
+}  // namespace trifold::python
