@@ -50,10 +50,11 @@ class BoundChain : protected Bound {
     explicit BoundChain(const ChainWords& words) : Bound(words.fits), words_(words) {}
     virtual ~BoundChain() = default;
     virtual std::int64_t block() const = 0;
-    virtual std::int64_t blocks() const = 0;     ///< of D
-    virtual std::int64_t couplings() const = 0;  ///< blocks of E
+    /// Blocks of D, and of E.
+    virtual std::int64_t blocks() const = 0;
+    virtual std::int64_t couplings() const = 0;
     virtual std::int64_t batch() const = 0;
-    /// What messages say of D's and E's shapes beyond them.
+    /// Reasons that messages give for the shapes of D and E.
     virtual std::string reason_for_d() const { return {}; }
     virtual std::string reason_for_e() const { return {}; }
 
