@@ -6,4 +6,4 @@ foreach(path IN LISTS INPUTS)
 endforeach()
 string(SHA256 all "${sums}")
 file(WRITE "${OUTPUT}"
-     "#include \"generator/program/generator_hash.hpp\"\n\nstd::string_view trifold::generator_hash() { return \"${all}\"; }\n")
+     "#include \"generator/program/template_folder.hpp\"\n\nstd::string_view trifold::generator_hash() { return \"${all}\"; }\n")

@@ -1,9 +1,9 @@
-#include "generator/grid/emit.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
+
+#include "generator/grid/layout.hpp"
 
 namespace trifold::grid {
 

@@ -7,6 +7,7 @@
 
 #include "generator/grid/fields.hpp"
 #include "generator/grid/knobs.hpp"
+#include "generator/program/words.hpp"
 
 namespace trifold {
 namespace {
@@ -20,9 +21,7 @@ std::string layout_text(const GridSpec& spec) {
 }
 
 void parse_layout_text(std::string_view text, GridSpec& spec) {
-    for (auto rest = text;;) {
-        const auto comma = rest.find(',');
-        const auto word = rest.substr(0, comma);
+    for (const auto word : split(text, ',')) {
         if (word == "symmetric")
             spec.matrix = GridMatrix::symmetric;
         else if (word == "unpivoted")
@@ -31,8 +30,6 @@ void parse_layout_text(std::string_view text, GridSpec& spec) {
             spec.boundary = GridBoundary::fixed;
         else if (word != "general")
             throw SpecError(fmt::format("layout '{}' has '{}'; give general or symmetric, then some of unpivoted, fixed", text, word));
-        if (comma == std::string_view::npos) return;
-        rest = rest.substr(comma + 1);
     }
 }
 
@@ -94,7 +91,7 @@ GridChoice choose_with(const WisdomAnswer& answer, const GridSpec& spec, const T
 
 GridChoice choose(const GridSpec& spec, const Target& target, const GridTuning& tuning, std::string_view device,
                   std::span<const Wisdom* const> files) {
-    if (tuning.variant != "auto") return choose(spec, target, tuning);
+    if (!is_open(tuning)) return choose(spec, target, tuning);
     return choose_with(look_up(*wisdom_problem(spec, target, tuning), device, files), spec, target, tuning);
 }
 

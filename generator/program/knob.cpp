@@ -4,9 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <trifold/error.hpp>
+
+#include "generator/program/words.hpp"
 
 namespace trifold {
 namespace {
@@ -16,11 +17,9 @@ namespace {
 }
 
 std::int64_t parse_value(std::string_view text, std::string_view value) {
-    std::int64_t result = 0;
-    const auto* const end = value.data() + value.size();
-    const auto [at, error] = std::from_chars(value.data(), end, result);
-    if (error != std::errc() || at != end) refuse(text, fmt::format("'{}' is no whole number", value));
-    return result;
+    const auto number = parse_number<std::int64_t>(value);
+    if (!number) refuse(text, fmt::format("'{}' is no whole number", value));
+    return *number;
 }
 
 }  // namespace
@@ -29,16 +28,13 @@ VariantName parse_variant(std::string_view text) {
     const auto colon = text.find(':');
     VariantName result{std::string(text.substr(0, colon)), {}};
     if (colon == std::string_view::npos) return result;
-    for (auto rest = text.substr(colon + 1);;) {
-        const auto comma = rest.find(',');
-        const auto item = rest.substr(0, comma);
+    for (const auto item : split(text.substr(colon + 1), ',')) {
         const auto equals = item.find('=');
         if (equals == std::string_view::npos || equals == 0) refuse(text, fmt::format("'{}' is no knob with a value", item));
         if (!result.pinned.emplace(item.substr(0, equals), parse_value(text, item.substr(equals + 1))).second)
             refuse(text, fmt::format("knob {} is there twice", item.substr(0, equals)));
-        if (comma == std::string_view::npos) return result;
-        rest = rest.substr(comma + 1);
     }
+    return result;
 }
 
 std::string to_string(const VariantName& variant) {

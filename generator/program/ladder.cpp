@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <memory>
 #include <trifold/error.hpp>
 
 #include "generator/program/templates.hpp"
+#include "generator/program/words.hpp"
 
 namespace trifold {
 namespace {
@@ -59,13 +59,7 @@ std::vector<Found> rows_of(const Asked& asked, const Wisdom& file, const std::st
 /// "513x257" as numbers.
 std::vector<double> numbers_in(std::string_view size) {
     std::vector<double> numbers;
-    while (!size.empty()) {
-        const auto end = std::min(size.find('x'), size.size());
-        std::int64_t number = 0;
-        std::from_chars(size.data(), size.data() + end, number);
-        numbers.push_back(static_cast<double>(number));
-        size.remove_prefix(std::min(end + 1, size.size()));
-    }
+    for (const auto part : split(size, 'x')) numbers.push_back(static_cast<double>(parse_number<std::int64_t>(part).value_or(0)));
     return numbers;
 }
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <trifold/rung.hpp>
+#include <trifold/program.hpp>
 #include <vector>
 
 #include "generator/program/wisdom.hpp"
@@ -61,6 +61,11 @@ struct OneSchedule {
 };
 std::unique_ptr<const WisdomProblem> problem_with_one_schedule(ProblemKey key, OneSchedule family);
 
+/// Whether the caller leaves the variant of such a problem open.
+template <class Tuning>
+bool is_open(const Tuning& tuning) {
+    return tuning.variant == "auto";
+}
 /// The choice of such a problem, with the row that was found.
 template <class Tuning, class Choose>
 auto choose_by(const WisdomAnswer& answer, Tuning tuning, const Choose& choose) {

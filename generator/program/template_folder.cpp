@@ -9,7 +9,6 @@
 #include <memory>
 #include <trifold/error.hpp>
 
-#include "generator/program/embedded.hpp"
 #include "generator/program/templates.hpp"
 
 namespace trifold {

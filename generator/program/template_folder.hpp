@@ -3,6 +3,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace trifold {
 
@@ -24,5 +25,15 @@ class TemplateFolder {
 
 /// Whether the generator includes the template in its own code, so that an edit needs a build.
 bool is_compiled_in(std::string_view name);
+
+/// The texts that are part of the program. embed.cmake writes these functions. Throws SpecError when there is no text of that name.
+std::string_view embedded_text(std::string_view name);
+
+/// All names, sorted.
+std::vector<std::string_view> embedded_names();
+
+/// A hash of all files that the generator is made of, with templates and facts of devices: what it wrote may be kept under it and its
+/// input.
+std::string_view generator_hash();
 
 }  // namespace trifold

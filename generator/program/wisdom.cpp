@@ -10,6 +10,7 @@
 #include <trifold/program.hpp>
 
 #include "generator/program/sha256.hpp"
+#include "generator/program/words.hpp"
 
 namespace trifold {
 namespace {
@@ -67,19 +68,8 @@ std::string_view key_in(std::string_view line) {
 }
 
 double parse_seconds(std::string_view text) {
-    double value = 0;
-    const auto* const end = text.data() + text.size();
-    const auto [at, error] = std::from_chars(text.data(), end, value);
-    if (error != std::errc() || at != end) throw SpecError(fmt::format("'{}' is no number of seconds", text));
-    return value;
-}
-
-std::int64_t parse_whole(std::string_view name, std::string_view text) {
-    std::int64_t value = 0;
-    const auto* const end = text.data() + text.size();
-    const auto [at, error] = std::from_chars(text.data(), end, value);
-    if (error != std::errc() || at != end) throw SpecError(fmt::format("{} is '{}', which is no whole number", name, text));
-    return value;
+    if (const auto value = parse_number<double>(text)) return *value;
+    throw SpecError(fmt::format("'{}' is no number of seconds", text));
 }
 
 /// The key's columns, the device in between left out.
@@ -142,6 +132,11 @@ std::vector<std::string_view> checked_lines(std::string_view text) {
 
 bool has_blocks(const ProblemKey& key) { return !key.kind.empty() && key.kind.front() >= '0' && key.kind.front() <= '9'; }
 
+std::int64_t parse_whole(std::string_view name, std::string_view text) {
+    if (const auto value = parse_number<std::int64_t>(text)) return *value;
+    throw SpecError(fmt::format("{} is '{}', which is no whole number", name, text));
+}
+
 std::string common_columns(const ProblemKey& key) {
     return fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t", to_string(key.target), to_string(key.precision), key.operations, key.layout,
                        key.target.backend == Backend::cpu ? key.workers : 1, key.kind);
@@ -152,13 +147,7 @@ std::string key_columns(std::string_view device, const ProblemKey& key) {
 }
 
 WisdomRow parse_wisdom_line(std::string_view line) {
-    std::vector<std::string_view> columns;
-    for (auto rest = line;;) {
-        const auto tab = rest.find('\t');
-        columns.push_back(rest.substr(0, tab));
-        if (tab == std::string_view::npos || columns.size() > number_of_columns) break;
-        rest = rest.substr(tab + 1);
-    }
+    const auto columns = split(line, '\t');
     if (columns.size() != number_of_columns) throw SpecError(fmt::format("it has not {} columns", number_of_columns));
     WisdomRow row;
     row.key = parse_key(columns);

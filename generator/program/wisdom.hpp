@@ -31,6 +31,8 @@ struct ProblemKey {
 };
 /// Whether the problem has blocks, and N of them; else `kind` is a family's name.
 bool has_blocks(const ProblemKey& key);
+/// The number of a column. Throws SpecError, with the column's name, where it is none.
+std::int64_t parse_whole(std::string_view name, std::string_view text);
 
 /// The fastest choice for a problem.
 struct WisdomRow {

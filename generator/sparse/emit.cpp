@@ -1,4 +1,3 @@
-#include "generator/sparse/emit.hpp"
 
 #include <fmt/format.h>
 #include <trifold/sparse_args.h>

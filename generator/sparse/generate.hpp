@@ -16,4 +16,18 @@ struct Generated {
 Generated generate(const SparseSpec& spec, const Target& target, const SparseTuning& tuning, const SparsePattern& pattern,
                    const Arrangement& arrangement, std::vector<trifold::KnobDecision>* asked = nullptr);
 
+/// Bytes that an operation moves between memory and processor, and how long that takes at the device's rate: no kernel can be faster.
+struct Cost {
+    std::string operation;
+    std::int64_t bytes;
+    double seconds;
+};
+/// Costs of update, apply, multiply and an iteration, for one member and right-hand side.
+std::vector<Cost> costs_of(const SparseSpec& spec, const Target& target, const Arrangement& arrangement);
+
+/// The Program of one rank, made of the one of a single device for `update` and `solve`. Each number is computed as there, so X, the
+/// iterations and all bits are the same whatever the number of ranks. Throws SpecError where there are fewer subdomains than ranks, a
+/// batch, or GMRES.
+Generated on_rank(Generated whole, const SparseSpec& spec, const Arrangement& arrangement, int rank, int ranks);
+
 }  // namespace trifold::sparse

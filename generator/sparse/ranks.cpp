@@ -1,5 +1,3 @@
-#include "generator/sparse/ranks.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,9 @@
 #include <numeric>
 #include <optional>
 #include <trifold/error.hpp>
+
+#include "generator/sparse/generate.hpp"
+#include "generator/sparse/gpu/gpu.hpp"
 
 namespace trifold::sparse {
 namespace {

@@ -4,9 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <trifold/error.hpp>
 
+#include "generator/program/words.hpp"
 #include "generator/sparse/fields.hpp"
 #include "generator/sparse/knobs.hpp"
 #include "generator/sparse/layout.hpp"
@@ -16,25 +16,11 @@ namespace {
 
 constexpr std::string_view family_name = "sparse", of_mesh = "mesh", of_rows = "rows";
 
-std::vector<std::string_view> words_of(std::string_view text) {
-    std::vector<std::string_view> words;
-    for (;;) {
-        const auto end = text.find(',');
-        words.push_back(text.substr(0, end));
-        if (end == std::string_view::npos) return words;
-        text.remove_prefix(end + 1);
-    }
-}
-
 /// The number behind a word: "b3".
 std::int64_t number_behind(std::string_view text, std::string_view word) {
-    std::int64_t number = 0;
-    const auto* const end = text.data() + text.size();
-    const bool begins = text.starts_with(word);
-    if (const auto [at, error] = std::from_chars(text.data() + (begins ? word.size() : 0), end, number);
-        !begins || error != std::errc() || at != end)
-        throw SpecError(fmt::format("'{}' is no {} with a number behind", text, word));
-    return number;
+    const auto number = text.starts_with(word) ? parse_number<std::int64_t>(text.substr(word.size())) : std::nullopt;
+    if (!number) throw SpecError(fmt::format("'{}' is no {} with a number behind", text, word));
+    return *number;
 }
 
 /// "b3,ildu0,bicgstab,mesh7".
@@ -47,7 +33,7 @@ std::string layout_text(const Problem& problem) {
 
 void parse_layout_text(std::string_view text, Problem& problem) {
     auto& spec = problem.spec;
-    const auto words = words_of(text);
+    const auto words = split(text, ',');
     constexpr std::size_t words_of_layout = 4;
     if (words.size() != words_of_layout)
         throw SpecError(fmt::format("layout '{}' has not four words, such as b3,ildu0,bicgstab,mesh7", text));
@@ -139,8 +125,8 @@ std::unique_ptr<const WisdomProblem> wisdom_problem(const Problem& problem, cons
     return problem_with_one_schedule(key_of(problem, target, tuning.workers), {"a sparse system", subdomains, problem_of, make});
 }
 
-SparseChoice choose_with(const WisdomAnswer& answer, const SparseSpec& spec, const Target& target, const SparseTuning& tuning) {
-    return choose_by(answer, tuning, [&](const SparseTuning& with_row) { return choose(spec, target, with_row); });
+SparseChoice choose_with(const WisdomAnswer& answer, const Problem& problem, const Target& target, const SparseTuning& tuning) {
+    return choose_by(answer, tuning, [&](const SparseTuning& with_row) { return choose(problem.spec, target, with_row); });
 }
 
 }  // namespace trifold::sparse

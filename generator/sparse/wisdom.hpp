@@ -30,7 +30,7 @@ bool is_sparse(const ProblemKey& key);
 
 /// A problem whose variant is open, as wisdom is told of it. Throws SpecError where the SparseSpec or the target is wrong.
 std::unique_ptr<const WisdomProblem> wisdom_problem(const Problem& problem, const Target& target, const SparseTuning& tuning);
-/// Chooses as choose(spec, target, tuning) does, with the row that was found.
-SparseChoice choose_with(const WisdomAnswer& answer, const SparseSpec& spec, const Target& target, const SparseTuning& tuning);
+/// Chooses as choose(problem.spec, target, tuning) does, with the row that was found.
+SparseChoice choose_with(const WisdomAnswer& answer, const Problem& problem, const Target& target, const SparseTuning& tuning);
 
 }  // namespace trifold::sparse

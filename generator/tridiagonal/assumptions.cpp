@@ -1,9 +1,8 @@
-#include "generator/tridiagonal/assumptions.hpp"
-
 #include <algorithm>
 
 #include "generator/program/device.hpp"
 #include "generator/program/require.hpp"
+#include "generator/tridiagonal/design.hpp"
 
 namespace trifold {
 namespace {

@@ -18,6 +18,8 @@ struct MixedShape {
 
 namespace cpu {
 std::vector<std::string> compile_options(const Design& design);
+/// The templates with its kernels, and the selected inverse where it is asked for; they name the others that they need.
+std::vector<std::string> templates(const Design& design);
 /// The unit with these kernels.
 std::string emit(const Design& design, std::span<const PhaseKernel> kernels);
 /// The whole unit without the header comment and with every kernel static, to be called from the unit that it becomes part of.
@@ -29,6 +31,7 @@ std::string emit_mixed(const Design& design, const std::string& prologue);
 
 namespace gpu {
 std::vector<std::string> compile_options(const Design& design);
+std::vector<std::string> templates(const Design& design);
 std::string emit(const Design& design, std::span<const PhaseKernel> kernels);
 MixedShape mixed_shape(const Spec& spec);
 std::string emit_mixed(const Design& design, const std::string& prologue);

@@ -1,5 +1,3 @@
-#include "generator/tridiagonal/columns.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <trifold/error.hpp>
 
 #include "generator/tridiagonal/mixed.hpp"
+#include "generator/tridiagonal/operands.hpp"
 #include "generator/tridiagonal/variant.hpp"
 
 namespace trifold {

@@ -9,12 +9,10 @@
 #include <trifold/error.hpp>
 
 #include "generator/program/sha256.hpp"
-#include "generator/tridiagonal/assumptions.hpp"
 #include "generator/tridiagonal/backend.hpp"
-#include "generator/tridiagonal/columns.hpp"
 #include "generator/tridiagonal/emit.hpp"
-#include "generator/tridiagonal/identity.hpp"
 #include "generator/tridiagonal/mixed.hpp"
+#include "generator/tridiagonal/operands.hpp"
 #include "generator/tridiagonal/variant.hpp"
 
 namespace trifold {
@@ -25,7 +23,7 @@ std::string specialization_of(const Design& design) {
     const auto& variant = variant_of(design);
     auto text = std::string(variant.name) + define(design, constants_of(design)) + define(design, variant.constants(design));
     if (is_wrapped(design)) text += define(design, constants_of_mixed(design.caller));
-    for (const auto& name : variant.templates(design)) text += name;
+    for (const auto& name : design.target.backend == Backend::cpu ? cpu::templates(design) : gpu::templates(design)) text += name;
     return text;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <trifold/generate.hpp>
@@ -130,5 +131,20 @@ trifold_level kernel_level(const Schedule& schedule, std::size_t index);
 bool takes_all_levels(const Design& design, const Step& step);
 /// The constants of a launch, as its kernel takes them.
 trifold_constants constants_of(const Design& design, const Step& step);
+
+/// Checks what kernels of every variant assume of their launches. Throws std::logic_error where a step breaks an assumption, for example if
+/// no task has some chain. The variants' files check what their own kernels assume of sizes.
+void require_sound(const Design& design, const Step& step);
+
+/// An operation as launches, each after the one before it: up the levels, or down them, a launch a level, or one launch where the kernel
+/// has Shape::all_levels. No launch waits for kernels that finish.
+std::vector<Step> plain_steps(const Design& design, Operation operation);
+
+/// The inputs that a Program follows from: the Spec, the target and the tuning.
+nlohmann::json identity_json(const Choice& choice);
+/// The first 8 hex digits of its SHA-256.
+std::string identity(const Choice& choice);
+/// Description that a Program carries: its identity and the levels of the schedule.
+nlohmann::json about_json(const Choice& choice);
 
 }  // namespace trifold

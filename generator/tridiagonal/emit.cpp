@@ -7,7 +7,7 @@
 #include <trifold/error.hpp>
 
 #include "generator/tridiagonal/mixed.hpp"
-#include "generator/tridiagonal/open_sizes.hpp"
+#include "generator/tridiagonal/operands.hpp"
 #include "generator/tridiagonal/variant.hpp"
 
 namespace trifold {

@@ -1,11 +1,10 @@
-#include "generator/tridiagonal/launches.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
 
 #include "generator/program/require.hpp"
+#include "generator/tridiagonal/design.hpp"
 
 namespace trifold {
 namespace {

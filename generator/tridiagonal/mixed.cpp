@@ -10,7 +10,7 @@
 #include "generator/tridiagonal/backend.hpp"
 #include "generator/tridiagonal/emit.hpp"
 #include "generator/tridiagonal/memory.hpp"
-#include "generator/tridiagonal/open_sizes.hpp"
+#include "generator/tridiagonal/operands.hpp"
 #include "generator/tridiagonal/variant.hpp"
 
 namespace trifold {

@@ -1,8 +1,8 @@
-#include "generator/tridiagonal/open_sizes.hpp"
-
 #include <algorithm>
 #include <array>
 #include <bit>
+
+#include "generator/tridiagonal/operands.hpp"
 
 namespace trifold {
 namespace {

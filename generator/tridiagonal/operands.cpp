@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "generator/tridiagonal/columns.hpp"
-
 namespace trifold {
 namespace {
 

@@ -3,13 +3,29 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <optional>
+#include <string_view>
+#include <trifold/generate.hpp>
 #include <trifold/program.hpp>
 #include <trifold/spec.hpp>
 
-#include "generator/tridiagonal/open_sizes.hpp"
-
 namespace trifold {
+
+/// Places in trifold_args::sizes.
+inline constexpr std::size_t open_size_count = 59;
+
+/// The place in trifold_args::sizes of a constant of the templates, named without its TRIFOLD_. Nothing where it changes instructions, so
+/// that it is a literal of every text.
+std::optional<std::size_t> place_of_open_size(std::string_view constant);
+
+/// 2^64 / divisor, rounded up: the upper half of its product with x is x / divisor, as long as x times the divisor is below 2^64. 0 for 1.
+/// Division by a number that is no literal takes GPUs a hundred instructions.
+std::uint64_t reciprocal_of(std::int64_t divisor);
+
+/// Right-hand sides that kernels are made for: `rhs` rounded up to a class, so that one text serves the whole class.
+std::int64_t columns_class(std::int64_t rhs);
 
 /// The arrays that a launch works on (Launch::operands): the caller's; the caller's, reading X as B; the copies in f32 in the workspace of
 /// a mixed Program.
@@ -36,5 +52,12 @@ void set_sizes(KernelArgs& args, const Program& program);
 inline void set_args(KernelArgs& args, const trifold_args& from) {
     std::memcpy(static_cast<void*>(&args), &from, offsetof(trifold_args, sizes));
 }
+
+/// Right-hand sides of a panel of a CPU's kernels: a Spec's rhs, rounded up to one of a few widths. More go in several panels, since what
+/// a panel is to a system should stay in the caches between its sweeps. There are `most` only where each worker has as many.
+std::int64_t panel_columns(std::int64_t rhs, std::int64_t most, std::int64_t workers = 1);
+/// Right-hand sides that kernels are made for, in one call. On a CPU it is a panel, or one for each worker. On a GPU they are those of
+/// kernel_spec, or a power of two up to the variant's most columns.
+std::int64_t columns_at_once(const Choice& choice);
 
 }  // namespace trifold

@@ -2,11 +2,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <numeric>
 #include <trifold/error.hpp>
 #include <trifold/schedule.hpp>
+
+#include "generator/program/words.hpp"
 
 namespace trifold {
 namespace {
@@ -103,21 +104,15 @@ std::int64_t inner_length(std::int64_t fronts, std::int64_t ends, std::int64_t i
 }
 
 std::int64_t parse_count(std::string_view text, std::string_view whole_text) {
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size() || value < 1)
-        throw SpecError(fmt::format("schedule '{}': '{}' is not a positive whole number", whole_text, text));
-    return value;
+    const auto value = parse_number<std::int64_t>(text);
+    if (!value || *value < 1) throw SpecError(fmt::format("schedule '{}': '{}' is not a positive whole number", whole_text, text));
+    return *value;
 }
 
 std::vector<std::int64_t> parse_list(std::string_view text, char separator, std::string_view whole_text) {
     std::vector<std::int64_t> values;
-    for (;;) {
-        const auto end = text.find(separator);
-        values.push_back(parse_count(text.substr(0, end), whole_text));
-        if (end == std::string_view::npos) return values;
-        text.remove_prefix(end + 1);
-    }
+    for (const auto part : split(text, separator)) values.push_back(parse_count(part, whole_text));
+    return values;
 }
 
 }  // namespace

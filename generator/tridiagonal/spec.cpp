@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <trifold/error.hpp>
 
+#include "generator/program/words.hpp"
 #include "generator/tridiagonal/fields.hpp"
 
 namespace trifold {
@@ -108,16 +109,13 @@ Operations usual_operations() {
 Operations parse_operations(std::string_view text) {
     if (text == "all") return all_operations();
     Operations operations;
-    for (std::size_t start = 0; start <= text.size();) {
-        const auto end = std::min(text.find(',', start), text.size());
-        const auto word = text.substr(start, end - start);
+    for (const auto word : split(text, ',')) {
         const auto& names = names_of<Operation>;
         const auto found = std::ranges::find(names, word);
         if (found == names.end())
             throw SpecError(
                 fmt::format("unknown operation '{}' in '{}'; give all, or some of {}", word, text, to_string(all_operations())));
         operations.insert(static_cast<Operation>(found - names.begin()));
-        start = end + 1;
     }
     return operations;
 }

@@ -34,26 +34,23 @@ struct Abilities {
 };
 
 /// One way to write the kernels: a file of generator/tridiagonal/cpu or gpu, whose functions these are.
-inline Quantities no_quantities(const Problem&) { return {}; }
-
 struct Variant {
     std::string_view name;
+    std::string_view folder = name;  ///< of its templates; its kernels are in entry.c or entry.cuh there
     Abilities abilities;
     /// Why it cannot take what its abilities allow, such as for want of shared memory; empty: it can.
-    std::string (*refuses)(const Problem&);
+    std::string (*refuses)(const Problem&) = [](const Problem&) { return std::string(); };
     /// Modelled seconds of the whole batch, with the numbers of a device: on GPUs of modelled_operation, on CPUs of a factorization.
     double (*seconds)(const Problem&, const KnownDevice&);
     /// Quantities that rows of generator/devices may ask for in addition to quantities_of.
-    Quantities (*quantities)(const Problem&) = no_quantities;
+    Quantities (*quantities)(const Problem&) = [](const Problem&) { return Quantities(); };
     Lowered (*lower)(const Problem&);
     /// The workspace, its own buffers among those that all have.
-    MemoryPlan (*memory)(const Design&);
+    MemoryPlan (*memory)(const Design&) = plain_memory;
     /// An operation as launches.
-    std::vector<Step> (*steps)(const Design&, Operation);
+    std::vector<Step> (*steps)(const Design&, Operation) = plain_steps;
     /// Constants of its templates in addition to constants_of.
     std::vector<Constant> (*constants)(const Design&);
-    /// The templates with its kernels; they name the others that they need.
-    std::vector<std::string> (*templates)(const Design&);
     /// Numbers that a caller may pin and a tuner tries. Each is named as the list of rows that it is taken from.
     std::span<const Knob> knobs;
     /// Options of the compiler in addition to those that all units of the backend have.

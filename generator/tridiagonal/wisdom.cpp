@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <trifold/error.hpp>
 #include <tuple>
+
+#include "generator/program/words.hpp"
 
 namespace trifold {
 namespace {
@@ -54,32 +55,16 @@ std::string layout_text(const Spec& spec) {
     return text.empty() ? std::string(plain) : text.substr(1);
 }
 
-std::int64_t whole_number(std::string_view name, std::string_view text) {
-    std::int64_t value = 0;
-    const auto* const end = text.data() + text.size();
-    const auto [at, error] = std::from_chars(text.data(), end, value);
-    if (error != std::errc() || at != end) throw SpecError(fmt::format("{} is '{}', which is no whole number", name, text));
-    return value;
-}
-
 BlockLayout parse_blocks(std::string_view text) {
-    std::array<std::int64_t*, 3> places{};
-    BlockLayout layout;
-    places = {&layout.leading, &layout.stage, &layout.member};
-    for (auto* place : places) {
-        const auto slash = place == places.back() ? text.size() : text.find('/');
-        if (slash == std::string_view::npos) throw SpecError("a layout has not three strides, such as d=16/192/-1");
-        *place = whole_number("a stride", text.substr(0, slash));
-        text.remove_prefix(std::min(slash + 1, text.size()));
-    }
-    return layout;
+    const auto strides = split(text, '/');
+    if (strides.size() != 3) throw SpecError("a layout has not three strides, such as d=16/192/-1");
+    const auto stride = [&](std::size_t k) { return parse_whole("a stride", strides[k]); };
+    return {stride(0), stride(1), stride(2)};
 }
 
 void parse_layout_text(std::string_view text, Spec& spec) {
     if (text == plain) return;
-    for (auto rest = text;;) {
-        const auto comma = rest.find(',');
-        const auto word = rest.substr(0, comma);
+    for (const auto word : split(text, ',')) {
         if (word == "column-major")
             spec.order = Order::column_major;
         else if (word == "upper")
@@ -92,8 +77,6 @@ void parse_layout_text(std::string_view text, Spec& spec) {
             spec.e = parse_blocks(word.substr(2));
         else
             throw SpecError(fmt::format("layout '{}' has '{}'; give plain, or some of column-major, upper, stacked, d=, e=", text, word));
-        if (comma == std::string_view::npos) return;
-        rest = rest.substr(comma + 1);
     }
 }
 
@@ -138,6 +121,12 @@ class OpenProblem : public WisdomProblem {
     const ProblemKey key_;
 };
 
+Resolved resolved_by(const WisdomAnswer& answer, const Tuning& tuning) {
+    auto with_row = tuning;
+    if (answer.pins) std::tie(with_row.schedule, with_row.variant) = std::tie(answer.pins->schedule, answer.pins->variant);
+    return {with_row, answer.rung, answer.row, answer.ignored};
+}
+
 }  // namespace
 
 ProblemKey key_of(const Spec& spec, const Target& target, int workers) {
@@ -155,7 +144,7 @@ ProblemKey key_of(const Spec& spec, const Target& target, int workers) {
 }
 
 Spec spec_of(const ProblemKey& key) {
-    Spec spec{.block = whole_number("n", key.kind), .horizon = whole_number("N", key.size)};
+    Spec spec{.block = parse_whole("n", key.kind), .horizon = parse_whole("N", key.size)};
     spec.precision = key.precision;
     spec.rhs = key.rhs;
     spec.batch = key.batch;
@@ -177,12 +166,6 @@ std::unique_ptr<const WisdomProblem> wisdom_problem(const Spec& spec, const Targ
     return std::make_unique<const OpenProblem>(spec, target, tuning);
 }
 
-Resolved resolved_by(const WisdomAnswer& answer, const Tuning& tuning) {
-    auto with_row = tuning;
-    if (answer.pins) std::tie(with_row.schedule, with_row.variant) = std::tie(answer.pins->schedule, answer.pins->variant);
-    return {with_row, answer.rung, answer.row, answer.ignored};
-}
-
 bool is_open(const Tuning& tuning) { return tuning.schedule == "auto" && tuning.variant == "auto"; }
 
 Resolved resolve(const Spec& spec, const Target& target, const Tuning& tuning, std::string_view device,
@@ -197,6 +180,10 @@ Choice choose(const Spec& spec, const Target& target, const Resolved& resolved) 
     choice.row = resolved.row;
     if (!resolved.row.empty()) choice.reason = fmt::format("{}; {}", to_string(resolved.rung), resolved.row);
     return choice;
+}
+
+Choice choose_with(const WisdomAnswer& answer, const Spec& spec, const Target& target, const Tuning& tuning) {
+    return choose(spec, target, resolved_by(answer, tuning));
 }
 
 }  // namespace trifold

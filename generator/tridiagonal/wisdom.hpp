@@ -28,7 +28,6 @@ struct Resolved {
 
 /// A problem whose schedule and variant are open, as wisdom is told of it. Throws SpecError where the Spec or the target is wrong.
 std::unique_ptr<const WisdomProblem> wisdom_problem(const Spec& spec, const Target& target, const Tuning& tuning);
-Resolved resolved_by(const WisdomAnswer& answer, const Tuning& tuning);
 /// Whether the caller leaves both schedule and variant open. If not, no wisdom is asked.
 bool is_open(const Tuning& tuning);
 
@@ -38,5 +37,7 @@ Resolved resolve(const Spec& spec, const Target& target, const Tuning& tuning, s
 
 /// Chooses as choose(spec, target, tuning) does, with what `resolve` found. The Program is that of the pinned schedule and variant.
 Choice choose(const Spec& spec, const Target& target, const Resolved& resolved);
+/// Chooses so with the row that was found.
+Choice choose_with(const WisdomAnswer& answer, const Spec& spec, const Target& target, const Tuning& tuning);
 
 }  // namespace trifold

@@ -1,7 +1,6 @@
 #pragma once
 #include <string>
 #include <trifold/program.hpp>
-#include <trifold/rung.hpp>
 #include <trifold/schedule.hpp>
 #include <trifold/spec.hpp>
 #include <trifold/target.hpp>

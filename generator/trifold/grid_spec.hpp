@@ -5,7 +5,6 @@
 #include <string_view>
 #include <trifold/precision.hpp>
 #include <trifold/program.hpp>
-#include <trifold/rung.hpp>
 #include <trifold/target.hpp>
 
 /// Grids: A x = b, where A couples each pixel of an image with its eight neighbours.

@@ -11,6 +11,21 @@
 /// kernel computes.
 namespace [[gnu::visibility("default")]] trifold {
 
+/// Resources of one kernel, as the compiler reports them; -1 where it does not. `registers` are a thread's. On AMD they are vector
+/// registers, those of the matrix unit among them, and spill_bytes are all of a thread's memory on the stack.
+struct KernelResources {
+    std::string kernel;
+    std::int64_t registers = -1, shared_bytes = -1, spill_bytes = -1, code_bytes = -1;
+    std::int64_t scalar_registers = -1, matrix_registers = -1, warp_lanes = -1;  ///< AMD only
+    bool operator==(const KernelResources&) const = default;
+};
+
+/// Source of the decision about the kernels: the caller, at least about a part; a row of wisdom for this very problem and device, or for a
+/// near one; the generator's own rows and models.
+enum class DecisionSource { pinned, exact, nearest, model };
+/// "pinned", "wisdom: exact", "wisdom: nearest", "model".
+std::string_view to_string(DecisionSource rung);
+
 /// One entry point of a unit.
 struct Kernel {
     std::string name;               ///< canonical, and the symbol: btd_factor_n32_f64_sm90_1a2b3c4d

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <trifold/precision.hpp>
 #include <trifold/program.hpp>
-#include <trifold/rung.hpp>
 #include <trifold/target.hpp>
 #include <vector>
 

@@ -1,9 +1,8 @@
-#include "runtime/base/metis_library.hpp"
-
 #include <dlfcn.h>
 #include <fmt/format.h>
 
 #include "runtime/base/files.hpp"
+#include "runtime/base/symbols.hpp"
 
 namespace trifold {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <pthread.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,7 +12,10 @@
 #include <csignal>
 #include <cstring>
 #include <trifold/error.hpp>
+#include <trifold/process.hpp>
 
+#include "runtime/base/forks.hpp"
+#include "runtime/base/gauges.hpp"
 #include "runtime/base/limits.hpp"
 
 extern char** environ;
@@ -142,6 +146,26 @@ Ended run_process(const std::vector<std::string>& arguments, const std::filesyst
     ended.output = read_all(pipe.read_end.get()).value_or("");
     reap(child, ended.status);
     return ended;
+}
+
+ProcessReport process_report() {
+    const auto& [compilations, microseconds, binaries, modules, plans, solvers] = gauges;
+    return {.compilations = compilations,
+            .compile_seconds = 1e-6 * static_cast<double>(microseconds),
+            .plans = plans.count,
+            .solvers = solvers.count,
+            .workspace_bytes = solvers.bytes,
+            .modules = modules.count,
+            .module_bytes = modules.bytes,
+            .binaries = binaries.count,
+            .binary_bytes = binaries.bytes};
+}
+
+int forks() noexcept {
+    static std::atomic<int> count = 0;
+    static const int registered = ::pthread_atfork(nullptr, nullptr, [] { ++count; });
+    static_cast<void>(registered);
+    return count;
 }
 
 }  // namespace trifold

@@ -1,5 +1,6 @@
 #pragma once
 #include <array>
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,5 +27,8 @@ std::span<const Switch> switches();
 
 /// The words that TRIFOLD_LOG takes, by LogLevel.
 inline constexpr std::array<std::string_view, 5> log_levels{"off", "error", "warning", "info", "debug"};
+
+/// Letters to put in, leave out, change or swap with their neighbour to get from one word to the other.
+std::size_t spelling_distance(std::string_view left, std::string_view right);
 
 }  // namespace trifold

@@ -89,6 +89,21 @@ void refuse_operation(const trifold_call& call, const char* like) {
     throw SpecError(fmt::format("operation = {:#x} is no call; give {} or its like, one of them", call.operation, like));
 }
 
+CallOptions options_of(const trifold_call& call) {
+    CallOptions options;
+    if (call.on_host == 0) options.stream = {call.stream};
+    if (call.options == nullptr) return options;
+    const auto& o = initialized(static_cast<const trifold_options*>(call.options), "trifold_options");
+    if (o.diagonal != nullptr) options.diagonal = any_array(call, o.diagonal);
+    if (o.shift != nullptr) options.shift = any_array(call, o.shift);
+    options.active = o.active;
+    options.pivot_floor = o.pivot_floor;
+    options.accept_nearly_singular = o.accept_nearly_singular != 0;
+    options.members = o.members;
+    options.columns = o.columns;
+    return options;
+}
+
 Executor executor_of(trifold_executor executor, void* user) {
     given(executor, "the executor");
     return [executor, user](std::int64_t tasks, const std::function<void(std::int64_t, int)>& run) {

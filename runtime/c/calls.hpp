@@ -3,6 +3,8 @@
 #include <trifold/trifold.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -107,26 +109,45 @@ std::span<Real> array_of(const trifold_call& call, Pointer* array, std::int64_t 
     return {static_cast<Real*>(array), static_cast<std::size_t>(size)};
 }
 
-/// Calls with spans, or with pointers and the stream.
-template <class Options, class Function, class... Real>
-void apply(const trifold_call& call, const Options& options, Function function, std::span<Real>... arrays) {
-    if (call.on_host != 0)
-        function(arrays..., options);
-    else
-        function(arrays.data()..., Stream{call.stream}, options);
+/// The call, whose arrays are in f32 or f64.
+inline const trifold_call& call_of_reals(const trifold_call* given_call) {
+    const auto& call = initialized(given_call, "trifold_call");
+    choice<int>(call.precision, TRIFOLD_F64, "precision");
+    return call;
 }
-
 /// Calls body(float{}, call) or body(double{}, call), as the call's arrays are.
 template <class Body>
 void with_reals(const trifold_call* given_call, Body body) {
-    const auto& call = initialized(given_call, "trifold_call");
-    if (choice<int>(call.precision, TRIFOLD_F64, "precision") == TRIFOLD_F32)
+    const auto& call = call_of_reals(given_call);
+    if (call.precision == TRIFOLD_F32)
         body(float{}, call);
     else
         body(double{}, call);
 }
 
 [[noreturn]] void refuse_operation(const trifold_call& call, const char* like);
+
+inline AnyArray any_array(const trifold_call& call, const void* data) {
+    return {data, call.on_host != 0, call.precision == TRIFOLD_F32 ? Precision::f32 : Precision::f64};
+}
+CallOptions options_of(const trifold_call& call);
+/// A call of a Solver or RankSolver. Allocates nothing.
+template <class Solver>
+void run(Solver& solver, const trifold_call* given_call) {
+    struct Counts {
+        std::size_t in, out;
+    };
+    static constexpr Counts counts[]{{2, 0}, {1, 1}, {1, 1}, {1, 1}, {3, 1}, {3, 1}, {0, 2}};  // by Operation
+    const auto& call = call_of_reals(given_call);
+    const auto bit = static_cast<std::size_t>(std::countr_zero(call.operation));
+    if (!std::has_single_bit(call.operation) || bit >= std::size(counts)) refuse_operation(call, "TRIFOLD_FACTOR");
+    const auto [in, out] = counts[bit];
+    const auto array = [&, in = in](std::size_t k) {
+        return any_array(call, k < in ? call.in[k] : call.out[std::min<std::size_t>(k - in, 1)]);
+    };
+    const std::array arrays{array(0), array(1), array(2), array(3)};
+    solver.run(static_cast<Operation>(bit), std::span(arrays).first(in + out), options_of(call));
+}
 
 /// Conversions from C structs to Spec and Tuning, and from outcomes to C.
 Spec spec_of(const trifold_spec& given_spec);

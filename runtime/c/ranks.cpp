@@ -19,55 +19,6 @@ struct trifold_ranks_solver {
 
 namespace {
 
-AnyArray any_array(const trifold_call& call, const void* data) {
-    return {data, call.on_host != 0, call.precision == TRIFOLD_F32 ? Precision::f32 : Precision::f64};
-}
-
-RankOptions rank_options(const trifold_call& call) {
-    RankOptions options;
-    if (call.on_host == 0) options.stream = {call.stream};
-    if (call.options == nullptr) return options;
-    const auto& o = initialized(static_cast<const trifold_options*>(call.options), "trifold_options");
-    if (o.diagonal != nullptr) options.diagonal = any_array(call, o.diagonal);
-    if (o.shift != nullptr) options.shift = any_array(call, o.shift);
-    options.active = o.active;
-    options.pivot_floor = o.pivot_floor;
-    options.accept_nearly_singular = o.accept_nearly_singular != 0;
-    options.members = o.members;
-    options.columns = o.columns;
-    return options;
-}
-
-void run_rank(RankSolver& solver, const trifold_call& call) {
-    const auto options = rank_options(call);
-    const auto in = [&](int k) { return any_array(call, call.in[k]); };
-    const auto out = [&](int k) { return any_array(call, call.out[k]); };
-    switch (call.operation) {
-        case TRIFOLD_FACTOR:
-            return solver.factor(in(0), in(1), options);
-        case TRIFOLD_FACTOR_FORWARD:
-            return solver.factor_forward(in(0), in(1), in(2), out(0), options);
-        case TRIFOLD_FACTOR_SOLVE:
-            return solver.factor_solve(in(0), in(1), in(2), out(0), options);
-        case TRIFOLD_FORWARD:
-            return solver.forward(in(0), out(0), options);
-        case TRIFOLD_BACKWARD:
-            return solver.backward(in(0), out(0), options);
-        case TRIFOLD_SOLVE:
-            return solver.solve(in(0), out(0), options);
-        case TRIFOLD_INVERSE:
-            return solver.selected_inverse(out(0), out(1), options);
-        default:
-            refuse_operation(call, "TRIFOLD_FACTOR");
-    }
-}
-
-const trifold_call& call_of_reals(const trifold_call* given_call) {
-    const auto& call = initialized(given_call, "trifold_call");
-    choice<int>(call.precision, TRIFOLD_F64, "precision");
-    return call;
-}
-
 RankSolver& rank_solver(trifold_ranks_solver* solver) { return given(solver, "the solver").solver; }
 
 }  // namespace
@@ -104,14 +55,14 @@ trifold_code trifold_ranks_solver_create(const trifold_ranks_plan* plan, trifold
 void trifold_ranks_solver_destroy(trifold_ranks_solver* solver) { delete solver; }
 
 trifold_code trifold_ranks_run(trifold_ranks_solver* solver, const trifold_call* call) {
-    return guarded([&] { run_rank(rank_solver(solver), call_of_reals(call)); });
+    return guarded([&] { run(rank_solver(solver), call); });
 }
 trifold_code trifold_ranks_refine(trifold_ranks_solver* solver, const trifold_call* call, trifold_refinement* refinements,
                                   std::int64_t capacity, std::int64_t* count) {
     return guarded([&] {
         const auto& c = call_of_reals(call);
         const auto in = [&](int k) { return any_array(c, c.in[k]); };
-        copy_out(rank_solver(solver).refine(in(0), in(1), in(2), any_array(c, c.out[0]), rank_options(c)), refinements, capacity, count,
+        copy_out(rank_solver(solver).refine(in(0), in(1), in(2), any_array(c, c.out[0]), options_of(c)), refinements, capacity, count,
                  refinement_of);
     });
 }

@@ -37,64 +37,6 @@ FactorOptions<Real> factor_options(const trifold_call& call) {
             o.columns};
 }
 
-SweepOptions sweep_options(const trifold_call& call) {
-    if (call.options == nullptr) return {};
-    const auto& o = initialized(static_cast<const trifold_options*>(call.options), "trifold_options");
-    return {o.columns, o.active, o.members};
-}
-
-/// The arrays of a call, of the sizes that the Spec gives them.
-template <class Real>
-class Arrays {
-  public:
-    Arrays(const Spec& spec, const trifold_call& call) : spec_(spec), call_(call) {
-        const auto options = sweep_options(call);
-        members_ = options.members > 0 ? std::min(options.members, spec.batch) : spec.batch;
-        columns_ = options.columns > 0 && call.on_host != 0 ? options.columns : spec.rhs;
-    }
-    std::span<const Real> d() const { return in(0, diagonal_extent(spec_, members_)); }
-    std::span<const Real> e() const { return in(1, coupling_extent(spec_, members_)); }
-    std::span<const Real> rhs(int k) const { return in(k, rhs_extent(spec_, members_, columns_)); }
-    std::span<Real> x() const { return array_of<Real>(call_, call_.out[0], rhs_extent(spec_, members_, columns_)); }
-    std::span<Real> blocks(int k, std::int64_t stages) const {
-        return array_of<Real>(call_, call_.out[k], members_ * stages * spec_.block * spec_.block);
-    }
-
-  private:
-    std::span<const Real> in(int k, std::int64_t size) const { return array_of<const Real>(call_, call_.in[k], size); }
-    const Spec& spec_;
-    const trifold_call& call_;
-    std::int64_t members_ = 0, columns_ = 0;
-};
-
-template <class Real>
-void run(Solver& solver, const trifold_call& call) {
-    const auto& spec = solver.plan().choice().spec;
-    const Arrays<Real> a(spec, call);
-    const auto factoring = factor_options<Real>(call);
-    const auto sweeping = sweep_options(call);
-    switch (call.operation) {
-        case TRIFOLD_FACTOR:
-            return apply(call, factoring, [&](auto... of) { solver.factor<Real>(of...); }, a.d(), a.e());
-        case TRIFOLD_FACTOR_FORWARD:
-            return apply(call, factoring, [&](auto... of) { solver.factor_forward<Real>(of...); }, a.d(), a.e(), a.rhs(2), a.x());
-        case TRIFOLD_FACTOR_SOLVE:
-            return apply(call, factoring, [&](auto... of) { solver.factor_solve<Real>(of...); }, a.d(), a.e(), a.rhs(2), a.x());
-        case TRIFOLD_FORWARD:
-            return apply(call, sweeping, [&](auto... of) { solver.forward<Real>(of...); }, a.rhs(0), a.x());
-        case TRIFOLD_BACKWARD:
-            return apply(call, sweeping, [&](auto... of) { solver.backward<Real>(of...); }, a.rhs(0), a.x());
-        case TRIFOLD_SOLVE:
-            return apply(call, sweeping, [&](auto... of) { solver.solve<Real>(of...); }, a.rhs(0), a.x());
-        case TRIFOLD_INVERSE:
-            return apply(
-                call, sweeping, [&](auto... of) { solver.selected_inverse<Real>(of...); }, a.blocks(0, spec.horizon),
-                a.blocks(1, spec.horizon - 1));
-        default:
-            refuse_operation(call, "TRIFOLD_FACTOR");
-    }
-}
-
 }  // namespace
 
 Spec trifold::c::spec_of(const trifold_spec& given_spec) {
@@ -181,10 +123,7 @@ trifold_code trifold_solver_set_executor(trifold_solver* solver, trifold_executo
 }
 
 trifold_code trifold_run(trifold_solver* solver, const trifold_call* call) {
-    return guarded([&] {
-        auto& to = given(solver, "the solver").solver;
-        with_reals(call, [&]<class Real>(Real, const trifold_call& c) { run<Real>(to, c); });
-    });
+    return guarded([&] { run(given(solver, "the solver").solver, call); });
 }
 
 trifold_code trifold_synchronize(trifold_solver* solver) { return call_on(solver, &Solver::synchronize); }
@@ -205,8 +144,12 @@ trifold_code trifold_reciprocal_condition(trifold_solver* solver, const trifold_
         auto& of = given(solver, "the solver").solver;
         with_reals(call, [&]<class Real>(Real, trifold_call c) {
             c.on_host = 1;
-            const Arrays<Real> a(of.plan().choice().spec, c);
-            copy_out(of.reciprocal_condition<Real>(a.d(), a.e(), factor_options<Real>(c)), values, capacity, count, std::identity{});
+            const auto& spec = of.plan().choice().spec;
+            const auto options = factor_options<Real>(c);
+            const auto members = options.members > 0 ? std::min(options.members, spec.batch) : spec.batch;
+            const auto d = array_of<const Real>(c, c.in[0], diagonal_extent(spec, members));
+            const auto e = array_of<const Real>(c, c.in[1], coupling_extent(spec, members));
+            copy_out(of.reciprocal_condition<Real>(d, e, options), values, capacity, count, std::identity{});
         });
     });
 }

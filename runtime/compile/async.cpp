@@ -6,18 +6,22 @@
 #include <algorithm>
 #include <cstdlib>
 #include <deque>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <shared_mutex>
 #include <system_error>
 #include <thread>
+#include <trifold/binary.hpp>
 #include <trifold/error.hpp>
 
 #include "runtime/base/forks.hpp"
+#include "runtime/base/limits.hpp"
 #include "runtime/base/processors.hpp"
 #include "runtime/base/switches.hpp"
 #include "runtime/compile/compiler.hpp"
+#include "runtime/compile/sources.hpp"
 
 namespace trifold {
 namespace {
@@ -122,6 +126,19 @@ void obtain_beside(std::vector<Unit> units) try {
     queue().add(std::move(units), static_cast<std::size_t>(usable_processors()));
 } catch (const DeviceError&) {
     // There is no compiler, which whoever needs the units is told.
+}
+
+std::vector<Binary> obtain_all(const Program& program) try {
+    check_external_source(program);
+    if (program.units.size() == 1) return {obtain(program.units.front())};
+    std::vector<std::future<Binary>> started;
+    for (const auto& unit : program.units)  // deferred: where no thread can be started
+        started.push_back(std::async(std::launch::async | std::launch::deferred, [&unit] { return obtain(unit); }));
+    std::vector<Binary> binaries;
+    for (auto& binary : started) binaries.push_back(binary.get());
+    return binaries;
+} catch (const std::system_error& error) {
+    throw_refused(error);
 }
 
 }  // namespace trifold

@@ -2,7 +2,7 @@
 
 #include <trifold/error.hpp>
 
-#include "runtime/base/metis_library.hpp"
+#include "runtime/base/symbols.hpp"
 #include "runtime/compile/cache.hpp"
 #include "runtime/compile/compiler.hpp"
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "runtime/compile/ptx.hpp"
+#include "runtime/compile/compiler.hpp"
 
 namespace trifold {
 namespace {

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "runtime/device/gpu_driver.hpp"
-#include "runtime/device/operand.hpp"
 #include "runtime/device/units.hpp"
 
 namespace trifold::gpu {

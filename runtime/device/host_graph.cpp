@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <trifold/error.hpp>
 
-#include "runtime/base/interruption.hpp"
-
 namespace trifold {
 namespace {
 

@@ -5,7 +5,7 @@
 
 #include "runtime/base/switches.hpp"
 #include "runtime/compile/async.hpp"
-#include "runtime/compile/ptx.hpp"
+#include "runtime/compile/compiler.hpp"
 #include "runtime/device/gpu.hpp"
 
 namespace trifold {

@@ -1,6 +1,7 @@
 #pragma once
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <mutex>
 #include <set>
@@ -11,6 +12,13 @@
 #include "runtime/device/code.hpp"
 
 namespace trifold {
+
+/// A kernel's first parameter in one call (Launch::operands names which of the call's), and how many members are active.
+struct Operand {
+    const void* bytes;
+    std::size_t size;
+    std::int64_t members;
+};
 
 /// The units of a Program on a device. What was compiled before is there from the start, and what is wanted first. The others are compiled
 /// in other threads; who needs one of them earlier waits for it. All functions may be called by many threads at once.

@@ -4,9 +4,10 @@
 
 #include "generator/grid/fields.hpp"
 #include "generator/grid/layout.hpp"
+#include "generator/grid/wisdom.hpp"
 #include "runtime/grid/solver_impl.hpp"
-#include "runtime/grid/wisdom.hpp"
 #include "runtime/session/capture.hpp"
+#include "runtime/wisdom/wisdom.hpp"
 
 namespace trifold {
 namespace {

@@ -1,8 +1,11 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <trifold/error.hpp>
+#include <trifold/grid.hpp>
 
 #include "runtime/grid/solver_impl.hpp"
+#include "runtime/session/factors.hpp"
 
 namespace trifold {
 
@@ -30,5 +33,17 @@ void GridSolver::run(GridOperation operation, std::span<const AnyArray> arrays, 
 }
 const std::vector<GridOutcome>& GridSolver::status() { return impl().status(); }
 const std::vector<GridDeterminant>& GridSolver::log_determinant() { return impl().log_determinant(); }
+
+std::string key_of(const GridSpec& s, const Device& device, const GridTuning& tuning) {
+    auto key = fmt::format("{} {} {} {} {} {} {} {} | {} {} | {} {} {} |", s.width, s.height, to_string(s.precision), to_string(s.matrix),
+                           to_string(s.pivoting), to_string(s.boundary), s.rhs, s.batch, to_string(device.target()), device.ordinal(),
+                           tuning.workers, tuning.spin_microseconds, tuning.variant);
+    for (const auto operation : s.operations) key += fmt::format(" {}", to_string(operation));
+    return key;
+}
+
+std::int64_t batch_of(const GridPlan& plan) { return plan.spec().batch; }
+
+template class FactorsOf<GridPlan, GridSolver>;
 
 }  // namespace trifold

@@ -111,16 +111,10 @@ void GridSolver::Impl::run(GridOperation operation, std::span<const AnyArray> gi
     const auto arrays = std::span(room).first(kinds.size());
     std::ranges::transform(kinds, given, arrays.begin(),
                            [&](const auto& kind, const auto& array) { return array_of(kind, array, resolved); });
-    const bool on_host = given.front().on_host;
-    if (!std::ranges::all_of(given, [&](const AnyArray& array) { return array.on_host == on_host; }))
-        throw SpecError("some arrays are in the host's memory, some in the device's; give all in one of them");
-    if (on_host)
-        call.bind_host(arrays);
-    else
-        call.bind(arrays, stream);
+    call.bind(arrays, given, stream);
     enqueue(call, operation, resolved, transposed);
     call.finish();
-    if (!on_host || (operation != GridOperation::factor && operation != GridOperation::factor_solve)) return;
+    if (!given.front().on_host || (operation != GridOperation::factor && operation != GridOperation::factor_solve)) return;
     auto* x = operation == GridOperation::factor ? nullptr : const_cast<void*>(given[2].data);
     if (plan.spec().precision == Precision::f32)
         verify_near_singular(call, static_cast<const float*>(given[0].data), static_cast<float*>(x), resolved);

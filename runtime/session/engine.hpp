@@ -4,8 +4,8 @@
 #include <string>
 #include <trifold/device.hpp>
 
-#include "runtime/device/operand.hpp"
 #include "runtime/device/stream_timer.hpp"
+#include "runtime/device/units.hpp"
 #include "runtime/session/array.hpp"
 #include "runtime/session/prepared.hpp"
 

@@ -84,6 +84,14 @@ void Session::Call::bind_host(std::span<const CallArray> arrays) {
     }
 }
 
+void Session::Call::bind(std::span<const CallArray> arrays, std::span<const AnyArray> given, Stream stream) {
+    const bool on_host = given.front().on_host;
+    if (!std::ranges::all_of(given, [&](const AnyArray& array) { return array.on_host == on_host; }))
+        throw SpecError("some arrays are in the host's memory, some in the device's; give all in one of them");
+    if (on_host) return bind_host(arrays);
+    bind(arrays, stream);
+}
+
 void Session::Call::run(std::size_t operation, std::span<const Operand> operands) {
     auto* capture = session_.capture_.get();
     if (capture == nullptr) {

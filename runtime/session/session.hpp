@@ -1,16 +1,37 @@
 #pragma once
+#include <fmt/format.h>
+
 #include <array>
 #include <atomic>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
+#include <trifold/error.hpp>
 #include <vector>
 
-#include "runtime/base/one_call.hpp"
 #include "runtime/session/capture.hpp"
 #include "runtime/session/engine.hpp"
 
 namespace trifold {
+
+/// Holds a solver for one call. Throws SpecError while another call holds it, because two threads in one solver would corrupt its
+/// workspace.
+class OneCall {
+  public:
+    /// `solver`: the name of its class, in messages.
+    OneCall(std::atomic_flag& busy, std::string_view solver) : busy_(busy) {
+        if (busy_.test_and_set(std::memory_order_acquire))
+            throw SpecError(fmt::format(
+                "another thread is inside a call of this {0}; give each thread a {0} of its own (they may share the plan)", solver));
+    }
+    ~OneCall() { busy_.clear(std::memory_order_release); }
+    OneCall(const OneCall&) = delete;
+    OneCall& operator=(const OneCall&) = delete;
+
+  private:
+    std::atomic_flag& busy_;
+};
 
 /// The shared part of all families' solvers: a workspace and launches on one device, one call at a time. A family's solver says which
 /// arrays and operands a call has, and reads what came of it. Knows no family.
@@ -58,6 +79,8 @@ class Session::Call {
     /// The call's arrays in memory of the host. Waits for the last call, which may be on another stream, and copies what is read to the
     /// device. The list must outlive the call.
     void bind_host(std::span<const CallArray> arrays);
+    /// The one or the other, as `given` says where the arrays are. Throws SpecError where they are in both.
+    void bind(std::span<const CallArray> arrays, std::span<const AnyArray> given, Stream stream);
     /// Address at which the device sees an array, by its place in the list.
     void* at(std::size_t k) const { return places_[k]; }
     /// Enqueues an operation.

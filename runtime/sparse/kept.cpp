@@ -1,18 +1,17 @@
-#include "runtime/sparse/kept.hpp"
-
 #include <fmt/format.h>
 
 #include <cstring>
 #include <stdexcept>
 #include <type_traits>
 
-#include "generator/program/generator_hash.hpp"
 #include "generator/program/sha256.hpp"
+#include "generator/program/template_folder.hpp"
 #include "generator/program/templates.hpp"
 #include "generator/sparse/fields.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/switches.hpp"
 #include "runtime/compile/cache.hpp"
+#include "runtime/sparse/plan.hpp"
 
 namespace trifold::sparse {
 namespace {

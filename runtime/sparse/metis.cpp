@@ -7,9 +7,9 @@
 #include <numeric>
 
 #include "generator/program/sha256.hpp"
-#include "runtime/base/metis_library.hpp"
+#include "runtime/base/symbols.hpp"
 #include "runtime/compile/cache.hpp"
-#include "runtime/sparse/partition.hpp"
+#include "runtime/sparse/plan.hpp"
 
 namespace trifold::sparse {
 namespace {

@@ -1,8 +1,8 @@
-#include "runtime/sparse/partition.hpp"
-
 #include <fmt/format.h>
 
 #include <trifold/error.hpp>
+
+#include "runtime/sparse/plan.hpp"
 
 namespace trifold::sparse {
 namespace {

@@ -1,3 +1,5 @@
+#include "runtime/sparse/plan.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,15 +8,14 @@
 
 #include "generator/program/knob.hpp"
 #include "generator/sparse/fields.hpp"
+#include "generator/sparse/generate.hpp"
 #include "generator/sparse/knobs.hpp"
-#include "generator/sparse/ranks.hpp"
+#include "generator/sparse/wisdom.hpp"
 #include "runtime/device/gpu.hpp"
 #include "runtime/session/agree.hpp"
 #include "runtime/session/capture.hpp"
-#include "runtime/sparse/kept.hpp"
-#include "runtime/sparse/partition.hpp"
 #include "runtime/sparse/solver_impl.hpp"
-#include "runtime/sparse/wisdom.hpp"
+#include "runtime/wisdom/wisdom.hpp"
 
 namespace trifold {
 namespace {
@@ -105,7 +106,7 @@ void SparsePlan::make(const SparseSpec& spec, const SparsePattern& pattern, cons
         const auto begin = std::chrono::steady_clock::now();
         const auto target = device.target();
         const auto sizes = sparse::sizes_of(pattern);
-        state.choice = sparse::choose_by_wisdom({spec, sizes}, target, tuning, wisdom_device(device));
+        state.choice = choose_by_wisdom(sparse::Problem{spec, sizes}, device, tuning);
         refuse_one_launch(state.choice.tuning, device, transport != nullptr);
         const auto knobs = sparse::pinned_by(state.choice.tuning, target);
         const auto usual = sparse::usual_rows(spec, target, pattern.rows(), knobs);

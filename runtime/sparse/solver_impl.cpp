@@ -88,24 +88,13 @@ void SparseSolver::Impl::enqueue(Session::Call& call, std::string_view operation
     call.run(session.operation(operation), operands);
 }
 
-void SparseSolver::Impl::bind(Session::Call& call, std::span<const CallArray> arrays, std::span<const AnyArray> given,
-                              Stream stream) const {
-    const bool on_host = given.front().on_host;
-    if (!std::ranges::all_of(given, [&](const AnyArray& array) { return array.on_host == on_host; }))
-        throw SpecError("some arrays are in the host's memory, some in the device's; give all in one of them");
-    if (on_host)
-        call.bind_host(arrays);
-    else
-        call.bind(arrays, stream);
-}
-
 void SparseSolver::Impl::update(const AnyArray& values, Stream stream, const SparseOptions& options) {
     Session::Call call(session);
     const auto resolved = resolve(options, "update");
     const auto block = plan.spec().block;
     const std::array given{values};
     const std::array arrays{array_of("the values", values, resolved.members * plan.pattern().values(), block * block, Access::read)};
-    bind(call, arrays, given, stream);
+    call.bind(arrays, given, stream);
     auto args = args_of(resolved, 0);
     args.values = call.at(0);
     enqueue(call, "update", args);
@@ -136,7 +125,7 @@ void SparseSolver::Impl::run(SparseOperation operation, std::span<const AnyArray
         throw SpecError(fmt::format("this SparsePlan was made without {}; add it to the SparseSpec's operations", name));
     const auto resolved = resolve(options, name.c_str());
     const auto arrays = arrays_of(operation, given, resolved);
-    bind(call, arrays, given, stream);
+    call.bind(arrays, given, stream);
     const auto rhs = plan.spec().rhs;
     if (solves(operation)) {
         last_ = resolved;

@@ -45,7 +45,6 @@ struct SparseSolver::Impl {
                        const char* may_equal = nullptr) const;
     trifold_sparse_args args_of(const SparseOptions& options, std::int64_t first) const;
     void enqueue(Session::Call& call, std::string_view operation, const trifold_sparse_args& args) const;
-    void bind(Session::Call& call, std::span<const CallArray> arrays, std::span<const AnyArray> given, Stream stream) const;
     std::vector<CallArray> arrays_of(SparseOperation operation, std::span<const AnyArray> given, const SparseOptions& options) const;
     void read_outcomes(Session::Call& call, std::int64_t used);
 

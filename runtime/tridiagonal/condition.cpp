@@ -69,7 +69,7 @@ template <class Real>
 std::vector<double> Solver::reciprocal_condition(std::span<const Real> d, std::span<const Real> e, const FactorOptions<Real>& options) {
     const auto& spec = plan().choice().spec;
     const auto members = options.members == 0 ? spec.batch : options.members, n = spec.block, unknowns = n * spec.horizon;
-    impl().check_readable({Operation::factor, options.members, 1, 0, false, {}}, d, e);
+    impl().check_readable(std::array<AnyArray, 2>{d, e}, options.members);
     const ScaledMatrix<Real> matrix(spec, d.data(), e.data(), options);
     std::vector<double> roots, norms;
     for (std::int64_t m = 0; m < members; ++m) {

@@ -4,9 +4,10 @@
 #include <trifold/plan.hpp>
 
 #include "generator/tridiagonal/fields.hpp"
+#include "generator/tridiagonal/wisdom.hpp"
 #include "runtime/session/capture.hpp"
 #include "runtime/tridiagonal/solver_impl.hpp"
-#include "runtime/tridiagonal/wisdom.hpp"
+#include "runtime/wisdom/wisdom.hpp"
 
 namespace trifold {
 namespace {

@@ -18,6 +18,33 @@ const char* to_string(Array array) {
     return names[static_cast<std::size_t>(array)];
 }
 
+std::span<const Array> listed(Operation operation) {
+    static constexpr Array factored[]{Array::d, Array::e, Array::b, Array::x}, swept[]{Array::b, Array::x},
+        inverted[]{Array::inverse_diagonal, Array::inverse_coupling};
+    if (operation == Operation::factor) return std::span(factored).first(2);
+    if (factors(operation)) return factored;
+    if (operation == Operation::inverse) return inverted;
+    return swept;
+}
+
+Request request_of(const Spec& spec, Operation operation, std::span<const AnyArray> arrays, const CallOptions& options) {
+    const auto kinds = listed(operation);
+    if (arrays.size() != kinds.size())
+        throw SpecError(fmt::format("{} has {} arrays, not {}", to_string(operation), kinds.size(), arrays.size()));
+    Request request{operation, options.members, options.columns, options.pivot_floor, options.accept_nearly_singular, {}};
+    const auto set = [&](Array kind, const AnyArray& array) {
+        if (element_bytes(array.precision) != element_bytes(spec.precision))
+            throw SpecError(fmt::format("{} is {} and the plan is specialized for {}", to_string(kind), to_string(array.precision),
+                                        to_string(spec.precision)));
+        request[kind] = array.data;
+    };
+    for (std::size_t k = 0; k < kinds.size(); ++k) set(kinds[k], arrays[k]);
+    if (options.diagonal) set(Array::diagonal, *options.diagonal);
+    if (options.shift) set(Array::shift, *options.shift);
+    request[Array::active] = options.active;
+    return request;
+}
+
 RequestArrays::RequestArrays(const Spec& spec, const Request& request) {
     const auto real = element_bytes(spec.precision);
     const auto add_reals = [&](Array array, std::int64_t elements) { add(request, array, elements * real, real); };

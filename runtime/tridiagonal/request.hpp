@@ -4,7 +4,9 @@
 #include <array>
 #include <span>
 #include <string_view>
+#include <trifold/solver.hpp>
 #include <trifold/spec.hpp>
+#include <vector>
 
 #include "runtime/session/array.hpp"
 
@@ -35,6 +37,11 @@ constexpr bool solves(Operation operation) {
 }
 constexpr bool sweeps_forward(Operation operation) { return sweeps(operation) && operation != Operation::backward; }
 
+/// The arrays of an operation, as a caller lists them.
+std::span<const Array> listed(Operation operation);
+/// A request that is not resolved. Throws SpecError where the arrays are of another number, or of another precision than the Spec's.
+Request request_of(const Spec& spec, Operation operation, std::span<const AnyArray> arrays, const CallOptions& options);
+
 /// The arrays of a resolved request. Allocates nothing.
 class RequestArrays {
   public:
@@ -53,5 +60,8 @@ class RequestArrays {
 void resolve(const Spec& spec, Request& request);
 /// Arguments of the kernels for the `columns` columns from `first` on.
 trifold_args panel_args(const Spec& spec, const Request& request, std::int64_t first, std::int64_t columns, void* workspace);
+
+/// Throws NotPositiveDefinite, NearlySingular or OutOfRange where a member has not been solved.
+void check_outcomes(const std::vector<Outcome>& members, Precision precision);
 
 }  // namespace trifold

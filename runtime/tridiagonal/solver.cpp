@@ -3,72 +3,30 @@
 
 #include <limits>
 #include <trifold/solver.hpp>
-#include <type_traits>
 
-#include "runtime/tridiagonal/outcomes.hpp"
+#include "runtime/session/factors.hpp"
+#include "runtime/tridiagonal/request.hpp"
 #include "runtime/tridiagonal/solver_impl.hpp"
 
 namespace trifold {
 namespace {
 
-using Sizes = std::array<std::int64_t, array_count>;
+std::string layout_key(const BlockLayout& layout) { return fmt::format("{}/{}/{}", layout.leading, layout.stage, layout.member); }
 
-template <class Real>
-constexpr Precision precision_of = std::is_same_v<Real, float> ? Precision::f32 : Precision::f64;
-
-template <class Real>
-Request request_of(Operation operation, const FactorOptions<Real>& options) {
-    Request request{operation, options.members, options.columns, options.pivot_floor, options.accept_nearly_singular, {}};
-    request[Array::diagonal] = options.diagonal;
-    request[Array::shift] = options.shift;
-    request[Array::active] = options.active;
-    return request;
+/// What `write` says of the first eight members that failed.
+template <class Failure, class Write>
+std::string list_of(const std::vector<Failure>& failures, const Write& write) {
+    constexpr std::size_t shown = 8;
+    std::string text;
+    for (std::size_t k = 0; k < std::min(shown, failures.size()); ++k)
+        text += fmt::format("{} member {}{}", k == 0 ? "" : ";", failures[k].member, write(failures[k]));
+    return failures.size() > shown ? text + fmt::format("; and {} more", failures.size() - shown) : text;
 }
-
-Request request_of(Operation operation, const SweepOptions& options) {
-    Request request{operation, options.members, options.columns, 0, false, {}};
-    request[Array::active] = options.active;
-    return request;
-}
-
-struct Placed {
-    Array array;
-    const void* pointer;
-    std::int64_t size = -1;
-};
-
-template <class Real>
-Placed place(Array array, std::span<Real> values) {
-    return {array, values.data(), static_cast<std::int64_t>(values.size())};
-}
-
-template <class Real, class Impl>
-void run(Impl& impl, Request request, Stream stream, std::initializer_list<Placed> arrays) {
-    impl.check_precision(precision_of<Real>);
-    for (const auto& placed : arrays) request[placed.array] = placed.pointer;
-    impl.run(request, stream);
-}
-
-template <class Real, class Impl>
-void run_on_host(Impl& impl, Request request, std::initializer_list<Placed> arrays) {
-    impl.check_precision(precision_of<Real>);
-    Sizes sizes;
-    sizes.fill(-1);
-    for (const auto& placed : arrays) {
-        request[placed.array] = placed.pointer;
-        sizes[static_cast<std::size_t>(placed.array)] = placed.size;
-    }
-    impl.run_on_host(request, sizes);
-}
-
-constexpr std::size_t shown = 8;  // members that a message names
 
 std::string describe(const std::vector<NotPositiveDefinite::Failure>& failures, std::size_t members, Precision precision) {
     auto text = fmt::format("{} of {} matrices are not positive definite{}, or singular:", failures.size(), members,
                             precision == Precision::mixed ? " in f32" : "");
-    for (std::size_t k = 0; k < std::min(shown, failures.size()); ++k)
-        text += fmt::format("{} member {} at block {}, row {}", k == 0 ? "" : ";", failures[k].member, failures[k].block, failures[k].row);
-    if (failures.size() > shown) text += fmt::format("; and {} more", failures.size() - shown);
+    text += list_of(failures, [](const auto& failure) { return fmt::format(" at block {}, row {}", failure.block, failure.row); });
     text +=
         " (counted from 0). Their X is NaN; the other members are solved. Add a shift or a pivot_floor, anchor what the matrix leaves "
         "free, or correct it; an indefinite one is for a sparse system's GMRES or BiCGSTAB, or for the solvers of images";
@@ -77,10 +35,8 @@ std::string describe(const std::vector<NotPositiveDefinite::Failure>& failures, 
 
 std::string describe(const std::vector<NearlySingular::Failure>& failures, std::size_t members, Precision precision) {
     auto text = fmt::format("{} of {} matrices are singular to the precision {}:", failures.size(), members, to_string(precision));
-    for (std::size_t k = 0; k < std::min(shown, failures.size()); ++k)
-        text += fmt::format("{} member {}, least pivot {:.1e} of its diagonal entry", k == 0 ? "" : ";", failures[k].member,
-                            failures[k].least_pivot);
-    if (failures.size() > shown) text += fmt::format("; and {} more", failures.size() - shown);
+    text += list_of(failures,
+                    [](const auto& failure) { return fmt::format(", least pivot {:.1e} of its diagonal entry", failure.least_pivot); });
     text += fmt::format(
         " (counted from 0), where {:.1e} is the least that rounding leaves sound. Their X is computed, but may have no right digit; the "
         "other "
@@ -92,22 +48,18 @@ std::string describe(const std::vector<NearlySingular::Failure>& failures, std::
 
 std::string describe(const std::vector<OutOfRange::Failure>& failures, std::size_t members, Precision precision) {
     auto text = fmt::format("results of {} of {} members have left the range of {}:", failures.size(), members, to_string(precision));
-    for (std::size_t k = 0; k < std::min(shown, failures.size()); ++k) {
-        const auto& failure = failures[k];
-        const auto* which = !failure.inverse ? "X" : failure.solution ? "X and the selected inverse" : "the selected inverse";
-        text += fmt::format("{} member {}, {}", k == 0 ? "" : ";", failure.member, which);
-    }
-    if (failures.size() > shown) text += fmt::format("; and {} more", failures.size() - shown);
+    text += list_of(failures, [](const auto& failure) {
+        return !failure.inverse ? ", X" : failure.solution ? ", X and the selected inverse" : ", the selected inverse";
+    });
     text += " (counted from 0). They hold infinities or NaN; the other members are solved. Scale the matrix or B by a power of two";
     return text + (precision == Precision::f32 ? ", or solve in precision f64." : ", or look for infinities and NaN in B.");
 }
 
 std::string describe(const std::vector<NotConverged::Failure>& failures, std::size_t members) {
     auto text = fmt::format("{} of {} solutions did not converge:", failures.size(), members);
-    for (std::size_t k = 0; k < std::min(shown, failures.size()); ++k)
-        text += fmt::format("{} member {}, backward error {:.1e} after {} iterations", k == 0 ? "" : ";", failures[k].member,
-                            failures[k].backward_error, failures[k].iterations);
-    if (failures.size() > shown) text += fmt::format("; and {} more", failures.size() - shown);
+    text += list_of(failures, [](const auto& failure) {
+        return fmt::format(", backward error {:.1e} after {} iterations", failure.backward_error, failure.iterations);
+    });
     return text +
            " (counted from 0). Their X is NaN; the other members are solved. They are too ill-conditioned for a factor in f32: solve "
            "them in precision f64.";
@@ -141,68 +93,8 @@ Solver::Impl& Solver::impl() const {
     return *impl_;
 }
 
-template <class Real>
-void Solver::factor(const Real* d, const Real* e, Stream stream, const FactorOptions<Real>& options) {
-    run<Real>(impl(), request_of(Operation::factor, options), stream, {{Array::d, d}, {Array::e, e}});
-}
-template <class Real>
-void Solver::factor_forward(const Real* d, const Real* e, const Real* b, Real* y, Stream stream, const FactorOptions<Real>& options) {
-    run<Real>(impl(), request_of(Operation::factor_forward, options), stream, {{Array::d, d}, {Array::e, e}, {Array::b, b}, {Array::x, y}});
-}
-template <class Real>
-void Solver::factor_solve(const Real* d, const Real* e, const Real* b, Real* x, Stream stream, const FactorOptions<Real>& options) {
-    run<Real>(impl(), request_of(Operation::factor_solve, options), stream, {{Array::d, d}, {Array::e, e}, {Array::b, b}, {Array::x, x}});
-}
-template <class Real>
-void Solver::forward(const Real* b, Real* y, Stream stream, const SweepOptions& options) {
-    run<Real>(impl(), request_of(Operation::forward, options), stream, {{Array::b, b}, {Array::x, y}});
-}
-template <class Real>
-void Solver::backward(const Real* y, Real* x, Stream stream, const SweepOptions& options) {
-    run<Real>(impl(), request_of(Operation::backward, options), stream, {{Array::b, y}, {Array::x, x}});
-}
-template <class Real>
-void Solver::solve(const Real* b, Real* x, Stream stream, const SweepOptions& options) {
-    run<Real>(impl(), request_of(Operation::solve, options), stream, {{Array::b, b}, {Array::x, x}});
-}
-template <class Real>
-void Solver::selected_inverse(Real* diagonal, Real* coupling, Stream stream, const SweepOptions& options) {
-    run<Real>(impl(), request_of(Operation::inverse, options), stream,
-              {{Array::inverse_diagonal, diagonal}, {Array::inverse_coupling, coupling}});
-}
-
-template <class Real>
-void Solver::factor(std::span<const Real> d, std::span<const Real> e, const FactorOptions<Real>& options) {
-    run_on_host<Real>(impl(), request_of(Operation::factor, options), {place(Array::d, d), place(Array::e, e)});
-}
-template <class Real>
-void Solver::factor_forward(std::span<const Real> d, std::span<const Real> e, std::span<const Real> b, std::span<Real> y,
-                            const FactorOptions<Real>& options) {
-    run_on_host<Real>(impl(), request_of(Operation::factor_forward, options),
-                      {place(Array::d, d), place(Array::e, e), place(Array::b, b), place(Array::x, y)});
-}
-template <class Real>
-void Solver::factor_solve(std::span<const Real> d, std::span<const Real> e, std::span<const Real> b, std::span<Real> x,
-                          const FactorOptions<Real>& options) {
-    run_on_host<Real>(impl(), request_of(Operation::factor_solve, options),
-                      {place(Array::d, d), place(Array::e, e), place(Array::b, b), place(Array::x, x)});
-}
-template <class Real>
-void Solver::forward(std::span<const Real> b, std::span<Real> y, const SweepOptions& options) {
-    run_on_host<Real>(impl(), request_of(Operation::forward, options), {place(Array::b, b), place(Array::x, y)});
-}
-template <class Real>
-void Solver::backward(std::span<const Real> y, std::span<Real> x, const SweepOptions& options) {
-    run_on_host<Real>(impl(), request_of(Operation::backward, options), {place(Array::b, y), place(Array::x, x)});
-}
-template <class Real>
-void Solver::solve(std::span<const Real> b, std::span<Real> x, const SweepOptions& options) {
-    run_on_host<Real>(impl(), request_of(Operation::solve, options), {place(Array::b, b), place(Array::x, x)});
-}
-template <class Real>
-void Solver::selected_inverse(std::span<Real> diagonal, std::span<Real> coupling, const SweepOptions& options) {
-    run_on_host<Real>(impl(), request_of(Operation::inverse, options),
-                      {place(Array::inverse_diagonal, diagonal), place(Array::inverse_coupling, coupling)});
+void Solver::run(Operation operation, std::span<const AnyArray> arrays, const CallOptions& options) {
+    impl().run(operation, arrays, options);
 }
 
 void Solver::synchronize() { impl().session.synchronize(); }
@@ -245,25 +137,15 @@ void Solver::check() {
     if (!unrefined.empty()) throw NotConverged(describe(unrefined, refined.size()), unrefined);
 }
 
-#define TRIFOLD_INSTANTIATE(Real)                                                                                              \
-    template void Solver::factor(const Real*, const Real*, Stream, const FactorOptions<Real>&);                                \
-    template void Solver::factor_forward(const Real*, const Real*, const Real*, Real*, Stream, const FactorOptions<Real>&);    \
-    template void Solver::factor_solve(const Real*, const Real*, const Real*, Real*, Stream, const FactorOptions<Real>&);      \
-    template void Solver::forward(const Real*, Real*, Stream, const SweepOptions&);                                            \
-    template void Solver::backward(const Real*, Real*, Stream, const SweepOptions&);                                           \
-    template void Solver::solve(const Real*, Real*, Stream, const SweepOptions&);                                              \
-    template void Solver::selected_inverse(Real*, Real*, Stream, const SweepOptions&);                                         \
-    template void Solver::factor(std::span<const Real>, std::span<const Real>, const FactorOptions<Real>&);                    \
-    template void Solver::factor_forward(std::span<const Real>, std::span<const Real>, std::span<const Real>, std::span<Real>, \
-                                         const FactorOptions<Real>&);                                                          \
-    template void Solver::factor_solve(std::span<const Real>, std::span<const Real>, std::span<const Real>, std::span<Real>,   \
-                                       const FactorOptions<Real>&);                                                            \
-    template void Solver::forward(std::span<const Real>, std::span<Real>, const SweepOptions&);                                \
-    template void Solver::backward(std::span<const Real>, std::span<Real>, const SweepOptions&);                               \
-    template void Solver::solve(std::span<const Real>, std::span<Real>, const SweepOptions&);                                  \
-    template void Solver::selected_inverse(std::span<Real>, std::span<Real>, const SweepOptions&);
-TRIFOLD_INSTANTIATE(float)
-TRIFOLD_INSTANTIATE(double)
-#undef TRIFOLD_INSTANTIATE
+std::string key_of(const Spec& s, const Device& device, const Tuning& tuning) {
+    return fmt::format("{} {} {} {} {} {} {} {} {} {} {} | {} {} | {} {} {} {}", s.block, s.horizon, to_string(s.precision), s.rhs, s.batch,
+                       static_cast<int>(s.order), static_cast<int>(s.coupling), static_cast<int>(s.rhs_layout), layout_key(s.d),
+                       layout_key(s.e), to_string(s.operations), to_string(device.target()), device.ordinal(), tuning.schedule,
+                       tuning.variant, tuning.workers, tuning.spin_microseconds);
+}
+
+std::int64_t batch_of(const Plan& plan) { return plan.choice().spec.batch; }
+
+template class FactorsOf<Plan, Solver>;
 
 }  // namespace trifold

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <trifold/error.hpp>
 
-#include "generator/tridiagonal/columns.hpp"
+#include "generator/tridiagonal/operands.hpp"
 
 namespace trifold {
 namespace {
@@ -92,12 +92,6 @@ void Solver::Impl::copy_factor(Impl& other) {
     session.adopt(session.workspace(), {});
 }
 
-void Solver::Impl::check_precision(Precision precision) const {
-    const auto expected = plan.choice().spec.precision;
-    if (precision != (expected == Precision::f32 ? Precision::f32 : Precision::f64))
-        throw SpecError(fmt::format("the arrays are {} and the Plan is specialized for {}", to_string(precision), to_string(expected)));
-}
-
 void Solver::Impl::prepare(Request& request) const {
     resolve(plan.choice().spec, request);
     require_planned(request.operation, "");
@@ -152,7 +146,7 @@ void Solver::Impl::enqueue(Session::Call& call, const Request& request) {
 
 /// From what the call touches to what an array has in full, for the Spec's whole batch and with the gaps of its strides. Any other size
 /// means that the caller thinks of another problem, one of more columns for example.
-void Solver::Impl::check_sizes(const Request& request, const Sizes& sizes) const {
+void Solver::Impl::check_sizes(const Request& request, std::span<const AnyArray> arrays) const {
     const auto& spec = plan.choice().spec;
     const auto real = element_bytes(spec.precision);
     auto full = request;
@@ -160,7 +154,9 @@ void Solver::Impl::check_sizes(const Request& request, const Sizes& sizes) const
     const RequestArrays touched(spec, request), most(spec, full);
     for (std::size_t k = 0; k < touched.list().size(); ++k) {
         const auto array = touched.at(k);
-        const auto size = sizes[static_cast<std::size_t>(array)];
+        const auto named = listed(request.operation);
+        const auto place = static_cast<std::size_t>(std::ranges::find(named, array) - named.begin());
+        const auto size = place < arrays.size() ? arrays[place].size : -1;  // the options' arrays have none
         const auto least = touched.list()[k].bytes / real, largest = most.list()[k].bytes / real + gaps_of(spec, array);
         if (size < 0 || (size >= least && size <= largest)) continue;
         const bool columns = size > largest && array >= Array::b && array <= Array::x;
@@ -170,23 +166,24 @@ void Solver::Impl::check_sizes(const Request& request, const Sizes& sizes) const
     }
 }
 
-void Solver::Impl::run(Request request, Stream stream) {
+void Solver::Impl::run(Operation operation, std::span<const AnyArray> arrays, const CallOptions& options) {
     Session::Call call(session);
+    const auto& spec = plan.choice().spec;
+    auto request = request_of(spec, operation, arrays, options);
     prepare(request);
-    call.bind(RequestArrays(plan.choice().spec, request).list(), stream);
+    const RequestArrays all(spec, request);
+    if (arrays.front().on_host) check_sizes(request, arrays);
+    call.bind(all.list(), arrays, options.stream);
+    for (std::size_t k = 0; k < all.list().size(); ++k) request[all.at(k)] = call.at(k);
     enqueue(call, request);
+    call.finish();
 }
 
-void Solver::Impl::run_on_host(Request request, const Sizes& sizes) {
-    Session::Call call(session);
-    prepare(request);
-    check_sizes(request, sizes);
-    const RequestArrays arrays(plan.choice().spec, request);
-    call.bind_host(arrays.list());
-    auto on_device = request;
-    for (std::size_t k = 0; k < arrays.list().size(); ++k) on_device[arrays.at(k)] = call.at(k);
-    enqueue(call, on_device);
-    call.finish();
+void Solver::Impl::check_readable(std::span<const AnyArray> arrays, std::int64_t members) const {
+    const auto& spec = plan.choice().spec;
+    auto request = request_of(spec, Operation::factor, arrays, {.members = members, .columns = 1});
+    resolve(spec, request);
+    check_sizes(request, arrays);
 }
 
 const std::vector<Outcome>& Solver::Impl::status() {

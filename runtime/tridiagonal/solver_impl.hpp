@@ -6,9 +6,11 @@
 #include <trifold/solver.hpp>
 
 #include "generator/tridiagonal/operands.hpp"
+#include "generator/tridiagonal/wisdom.hpp"
 #include "runtime/session/prepared.hpp"
 #include "runtime/session/session.hpp"
 #include "runtime/tridiagonal/request.hpp"
+#include "runtime/wisdom/wisdom.hpp"
 
 namespace trifold {
 
@@ -26,24 +28,10 @@ struct Solver::Impl {
     void adopt(void* workspace, Stream stream, std::int64_t members);
     void take_factor(Impl& other);
 
-    /// Arrays where the device reads them; enqueues on the stream.
-    void run(Request request, Stream stream);
-    /// Arrays in host memory, with their sizes in elements where they are known (-1 where not); returns when done.
-    using Sizes = std::array<std::int64_t, array_count>;
-    void run_on_host(Request request, const Sizes& sizes);
-
-    /// Throws SpecError unless host arrays D and E fit a factorization of `members` members.
-    template <class Real>
-    void check_readable(Request request, std::span<const Real> d, std::span<const Real> e) const {
-        check_precision(sizeof(Real) == 4 ? Precision::f32 : Precision::f64);
-        Sizes sizes;
-        sizes.fill(-1);
-        request[Array::d] = d.data(), request[Array::e] = e.data();
-        sizes[static_cast<std::size_t>(Array::d)] = static_cast<std::int64_t>(d.size());
-        sizes[static_cast<std::size_t>(Array::e)] = static_cast<std::int64_t>(e.size());
-        resolve(plan.choice().spec, request);
-        check_sizes(request, sizes);
-    }
+    /// A call on the host's arrays returns when it is done.
+    void run(Operation operation, std::span<const AnyArray> arrays, const CallOptions& options);
+    /// Throws SpecError unless arrays D and E fit a factorization of `members` members.
+    void check_readable(std::span<const AnyArray> arrays, std::int64_t members) const;
 
     const std::vector<Outcome>& status();
     const std::vector<double>& log_determinant();
@@ -52,7 +40,6 @@ struct Solver::Impl {
     void copy_quadratic(double* to, std::int64_t members, Stream stream, std::int64_t columns);
     const std::vector<Refinement>& refinement();
     bool ok();
-    void check_precision(Precision precision) const;
 
     Plan plan;
     Session session;
@@ -66,7 +53,7 @@ struct Solver::Impl {
     void copy_factor(Impl& other);
     void require_planned(Operation operation, const char* why) const;
     void require_factor(std::string_view what) const;
-    void check_sizes(const Request& request, const Sizes& sizes) const;
+    void check_sizes(const Request& request, std::span<const AnyArray> arrays) const;
     bool quadratic_known() const;
     void require_quadratic() const;
     void read_refinement(Session::Call& call);

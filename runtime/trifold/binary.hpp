@@ -4,7 +4,6 @@
 #include <memory>
 #include <string>
 #include <trifold/program.hpp>
-#include <trifold/resources.hpp>
 #include <vector>
 
 namespace [[gnu::visibility("default")]] trifold {

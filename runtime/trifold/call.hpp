@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 #include <trifold/precision.hpp>
-#include <trifold/resources.hpp>
+#include <trifold/program.hpp>
 #include <type_traits>
 #include <vector>
 

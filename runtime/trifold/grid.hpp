@@ -7,6 +7,7 @@
 #include <trifold/call.hpp>
 #include <trifold/device.hpp>
 #include <trifold/error.hpp>
+#include <trifold/factors_of.hpp>
 #include <trifold/grid_spec.hpp>
 #include <trifold/program.hpp>
 #include <vector>
@@ -202,5 +203,8 @@ class GridSolver {
     [[gnu::visibility("hidden")]] Impl& impl() const;
     std::unique_ptr<Impl> impl_;
 };
+
+using GridFactors = FactorsOf<GridPlan, GridSolver>;
+extern template class FactorsOf<GridPlan, GridSolver>;
 
 }  // namespace trifold

@@ -31,16 +31,8 @@ class RankPlan {
     std::shared_ptr<const State> state_;
 };
 
-/// Options of FactorOptions and SweepOptions, for a rank's own blocks.
-struct RankOptions {
-    std::optional<AnyArray> diagonal{};  ///< [batch][blocks][n], added to the diagonal by a factorization
-    std::optional<AnyArray> shift{};     ///< [batch]; the same on all ranks
-    const int* active = nullptr;         ///< [batch], 0 leaves the member untouched; the same on all ranks
-    double pivot_floor = 0;
-    bool accept_nearly_singular = false;
-    std::int64_t members = 0, columns = 0;
-    Stream stream{};  ///< the GPU's, where arrays are in its memory
-};
+/// Those of a Solver's call, for a rank's own blocks: [batch][blocks][n] of the diagonal; shift and active are the same on all ranks.
+using RankOptions = CallOptions;
 
 /// An array that a call may write to.
 template <class Array>
@@ -87,6 +79,12 @@ class RankSolver {
         run(Operation::inverse, {diagonal, coupling}, options);
     }
 
+    /// Any of the calls above, with its arrays in the same order.
+    void run(Operation operation, std::span<const AnyArray> arrays, const RankOptions& options);
+    void run(Operation operation, std::initializer_list<AnyArray> arrays, const RankOptions& options) {
+        run(operation, std::span(arrays.begin(), arrays.size()), options);
+    }
+
     /// Corrects X, a solution for B, with the factors at hand, until no row's |b - A x| / (|A| |x| + |b|) is above the rounding of the
     /// arrays. They may be in f64 although the RankPlan is in f32: then factor and solve take copies in f32, which is mixed precision. D, E
     /// and the options, in the precision of the arrays, are what was factored. Ends too where an error does not halve, and after ten
@@ -106,7 +104,6 @@ class RankSolver {
     struct [[gnu::visibility("hidden")]] Impl;
 
   private:
-    void run(Operation operation, std::initializer_list<AnyArray> arrays, const RankOptions& options);
     std::vector<Refinement> refine_arrays(std::initializer_list<AnyArray> arrays, const RankOptions& options);
     [[gnu::visibility("hidden")]] Impl& impl() const;
     std::unique_ptr<Impl> impl_;

@@ -1,14 +1,28 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <trifold/call.hpp>
 #include <trifold/error.hpp>
+#include <trifold/factors_of.hpp>
 #include <trifold/plan.hpp>
 #include <vector>
 
 namespace [[gnu::visibility("default")]] trifold {
+
+/// Options of a call, whatever its precision: those of FactorOptions and SweepOptions.
+struct CallOptions {
+    std::optional<AnyArray> diagonal{};  ///< [batch][N][n], added to the diagonal by a factorization
+    std::optional<AnyArray> shift{};     ///< [batch]
+    const int* active = nullptr;         ///< [batch], 0 leaves the member untouched
+    double pivot_floor = 0;
+    bool accept_nearly_singular = false;
+    std::int64_t members = 0, columns = 0;
+    Stream stream{};  ///< the GPU's, where arrays are in its memory
+};
 
 /// Fused where D is loaded. Pointers live where D does.
 template <class Real>
@@ -20,12 +34,17 @@ struct FactorOptions {
     bool accept_nearly_singular = false;  ///< a least pivot that rounding may have made is no failure; implied by a pivot_floor
     std::int64_t members = 0;             ///< active capacity of this call; 0: the Spec's batch
     std::int64_t columns = 0;             ///< right-hand sides in B and X, as in SweepOptions
+    CallOptions on(Stream stream) const {
+        const auto array = [](const Real* given) { return given == nullptr ? std::nullopt : std::optional<AnyArray>(given); };
+        return {array(diagonal), array(shift), active, pivot_floor, accept_nearly_singular, members, columns, stream};
+    }
 };
 
 struct SweepOptions {
     std::int64_t columns = 0;     ///< right-hand sides in B and X; 0: the Spec's rhs. More go in panels of that many.
     const int* active = nullptr;  ///< as in FactorOptions
     std::int64_t members = 0;
+    CallOptions on(Stream stream) const { return {.active = active, .members = members, .columns = columns, .stream = stream}; }
 };
 
 /// Outcome of a member.
@@ -91,74 +110,109 @@ class Solver {
     void set_executor(Executor executor);
 
     template <class Real>
-    void factor(const Real* d, const Real* e, Stream stream = {}, const FactorOptions<Real>& options = {});
+    void factor(const Real* d, const Real* e, Stream stream = {}, const FactorOptions<Real>& options = {}) {
+        run(Operation::factor, {d, e}, options.on(stream));
+    }
     /// Factors and computes Y as forward() does, in one pass.
     template <class Real>
-    void factor_forward(const Real* d, const Real* e, const Real* b, Real* y, Stream stream = {}, const FactorOptions<Real>& options = {});
+    void factor_forward(const Real* d, const Real* e, const Real* b, Real* y, Stream stream = {}, const FactorOptions<Real>& options = {}) {
+        run(Operation::factor_forward, {d, e, b, y}, options.on(stream));
+    }
     template <class Real>
-    void factor_solve(const Real* d, const Real* e, const Real* b, Real* x, Stream stream = {}, const FactorOptions<Real>& options = {});
+    void factor_solve(const Real* d, const Real* e, const Real* b, Real* x, Stream stream = {}, const FactorOptions<Real>& options = {}) {
+        run(Operation::factor_solve, {d, e, b, x}, options.on(stream));
+    }
     /// Y = L^-1 P B and X = P' L^-T Y, where P A P' = L L'; rows of Y stay with their blocks. X or Y may be the input.
     template <class Real>
-    void forward(const Real* b, Real* y, Stream stream = {}, const SweepOptions& options = {});
+    void forward(const Real* b, Real* y, Stream stream = {}, const SweepOptions& options = {}) {
+        run(Operation::forward, {b, y}, options.on(stream));
+    }
     template <class Real>
-    void backward(const Real* y, Real* x, Stream stream = {}, const SweepOptions& options = {});
+    void backward(const Real* y, Real* x, Stream stream = {}, const SweepOptions& options = {}) {
+        run(Operation::backward, {y, x}, options.on(stream));
+    }
     template <class Real>
-    void solve(const Real* b, Real* x, Stream stream = {}, const SweepOptions& options = {});
+    void solve(const Real* b, Real* x, Stream stream = {}, const SweepOptions& options = {}) {
+        run(Operation::solve, {b, x}, options.on(stream));
+    }
     /// Diagonal blocks [batch][N][n][n] and lower neighbour blocks [batch][N-1][n][n] of the inverse, row-major, dense.
     template <class Real>
-    void selected_inverse(Real* diagonal, Real* coupling, Stream stream = {}, const SweepOptions& options = {});
+    void selected_inverse(Real* diagonal, Real* coupling, Stream stream = {}, const SweepOptions& options = {}) {
+        run(Operation::inverse, {diagonal, coupling}, options.on(stream));
+    }
 
     /// Copies what the other Solver has factored, and goes on with it. For Plans that differ in rhs alone, as Plan::widened makes them.
     /// Waits for both, and ends with the copy. Throws SpecError where a Plan does not fit, or the other has factored nothing.
     void take_factor(Solver& other);
 
-    // The calls on spans below, for vectors and arrays as they are: solver.factor_solve(D, E, B, X).
+    // For vectors and arrays as they are: solver.factor_solve(D, E, B, X).
     template <HostArray D, InputOf<RealOf<D>> E>
     void factor(const D& d, const E& e, const FactorOptions<RealOf<D>>& options = {}) {
-        factor<RealOf<D>>(std::span(d), std::span(e), options);
+        run(Operation::factor, {d, e}, options.on({}));
     }
     template <HostArray D, InputOf<RealOf<D>> E, InputOf<RealOf<D>> B, OutputOf<RealOf<D>> Y>
     void factor_forward(const D& d, const E& e, const B& b, Y&& y, const FactorOptions<RealOf<D>>& options = {}) {
-        factor_forward<RealOf<D>>(std::span(d), std::span(e), std::span(b), std::span(y), options);
+        run(Operation::factor_forward, {d, e, b, y}, options.on({}));
     }
     template <HostArray D, InputOf<RealOf<D>> E, InputOf<RealOf<D>> B, OutputOf<RealOf<D>> X>
     void factor_solve(const D& d, const E& e, const B& b, X&& x, const FactorOptions<RealOf<D>>& options = {}) {
-        factor_solve<RealOf<D>>(std::span(d), std::span(e), std::span(b), std::span(x), options);
+        run(Operation::factor_solve, {d, e, b, x}, options.on({}));
     }
     template <HostArray B, OutputOf<RealOf<B>> Y>
     void forward(const B& b, Y&& y, const SweepOptions& options = {}) {
-        forward<RealOf<B>>(std::span(b), std::span(y), options);
+        run(Operation::forward, {b, y}, options.on({}));
     }
     template <HostArray Y, OutputOf<RealOf<Y>> X>
     void backward(const Y& y, X&& x, const SweepOptions& options = {}) {
-        backward<RealOf<Y>>(std::span(y), std::span(x), options);
+        run(Operation::backward, {y, x}, options.on({}));
     }
     template <HostArray B, OutputOf<RealOf<B>> X>
     void solve(const B& b, X&& x, const SweepOptions& options = {}) {
-        solve<RealOf<B>>(std::span(b), std::span(x), options);
+        run(Operation::solve, {b, x}, options.on({}));
     }
     template <HostArray S, OutputOf<RealOf<S>> T>
         requires OutputOf<S, RealOf<S>>
     void selected_inverse(S&& diagonal, T&& coupling, const SweepOptions& options = {}) {
-        selected_inverse<RealOf<S>>(std::span(diagonal), std::span(coupling), options);
+        run(Operation::inverse, {diagonal, coupling}, options.on({}));
     }
 
+    // For spans, and what becomes one where the type of its elements is said: solver.solve<double>(b, x).
     template <class Real>
-    void factor(std::span<const Real> d, std::span<const Real> e, const FactorOptions<Real>& options = {});
+    void factor(std::span<const Real> d, std::span<const Real> e, const FactorOptions<Real>& options = {}) {
+        run(Operation::factor, {d, e}, options.on({}));
+    }
     template <class Real>
     void factor_forward(std::span<const Real> d, std::span<const Real> e, std::span<const Real> b, std::span<Real> y,
-                        const FactorOptions<Real>& options = {});
+                        const FactorOptions<Real>& options = {}) {
+        run(Operation::factor_forward, {d, e, b, y}, options.on({}));
+    }
     template <class Real>
     void factor_solve(std::span<const Real> d, std::span<const Real> e, std::span<const Real> b, std::span<Real> x,
-                      const FactorOptions<Real>& options = {});
+                      const FactorOptions<Real>& options = {}) {
+        run(Operation::factor_solve, {d, e, b, x}, options.on({}));
+    }
     template <class Real>
-    void forward(std::span<const Real> b, std::span<Real> y, const SweepOptions& options = {});
+    void forward(std::span<const Real> b, std::span<Real> y, const SweepOptions& options = {}) {
+        run(Operation::forward, {b, y}, options.on({}));
+    }
     template <class Real>
-    void backward(std::span<const Real> y, std::span<Real> x, const SweepOptions& options = {});
+    void backward(std::span<const Real> y, std::span<Real> x, const SweepOptions& options = {}) {
+        run(Operation::backward, {y, x}, options.on({}));
+    }
     template <class Real>
-    void solve(std::span<const Real> b, std::span<Real> x, const SweepOptions& options = {});
+    void solve(std::span<const Real> b, std::span<Real> x, const SweepOptions& options = {}) {
+        run(Operation::solve, {b, x}, options.on({}));
+    }
     template <class Real>
-    void selected_inverse(std::span<Real> diagonal, std::span<Real> coupling, const SweepOptions& options = {});
+    void selected_inverse(std::span<Real> diagonal, std::span<Real> coupling, const SweepOptions& options = {}) {
+        run(Operation::inverse, {diagonal, coupling}, options.on({}));
+    }
+
+    /// Any of the calls above, with its arrays in the same order: all of the device, or all of the host.
+    void run(Operation operation, std::span<const AnyArray> arrays, const CallOptions& options);
+    void run(Operation operation, std::initializer_list<AnyArray> arrays, const CallOptions& options) {
+        run(operation, std::span(arrays.begin(), arrays.size()), options);
+    }
 
     /// For each member 1 / (||A|| ||A^-1||) in the 1-norm, of A scaled to a diagonal of ones, as estimated by at most 13 solutions with the
     /// factors: about the relative error that a relative error of one epsilon in A makes, over which it decides whether X has right digits.
@@ -207,5 +261,8 @@ class Solver {
     [[gnu::visibility("hidden")]] Impl& impl() const;
     std::unique_ptr<Impl> impl_;
 };
+
+using Factors = FactorsOf<Plan, Solver>;
+extern template class FactorsOf<Plan, Solver>;
 
 }  // namespace trifold

@@ -1,5 +1,4 @@
 #pragma once
-#include <trifold/factors.hpp>
 #include <trifold/generate.hpp>
 #include <trifold/plan.hpp>
 #include <trifold/schedule.hpp>

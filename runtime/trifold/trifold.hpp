@@ -3,10 +3,8 @@
 #include <trifold/cost.hpp>
 #include <trifold/device.hpp>
 #include <trifold/error.hpp>
-#include <trifold/factors.hpp>
 #include <trifold/generate.hpp>
 #include <trifold/grid.hpp>
-#include <trifold/grid_factors.hpp>
 #include <trifold/plan.hpp>
 #include <trifold/process.hpp>
 #include <trifold/rank_solver.hpp>

@@ -16,6 +16,19 @@ std::string wisdom_device(const Device& device);
 /// with wisdom is reported once in the log and never an error.
 WisdomAnswer ask_wisdom(const WisdomProblem& problem, std::string_view device);
 
+/// The family's choice with that row, or without any where the tuning leaves nothing open. Throws SpecError as the family's choose does.
+template <class Problem, class Tuning>
+auto choose_by_wisdom(const Problem& problem, const Target& target, const Tuning& tuning, std::string_view device) {
+    WisdomAnswer answer{.rung = DecisionSource::pinned};
+    if (is_open(tuning)) answer = ask_wisdom(*wisdom_problem(problem, target, tuning), device);
+    return choose_with(answer, problem, target, tuning);
+}
+/// On a device of this machine.
+template <class Problem, class Tuning>
+auto choose_by_wisdom(const Problem& problem, const Device& device, const Tuning& tuning) {
+    return choose_by_wisdom(problem, device.target(), tuning, wisdom_device(device));
+}
+
 /// The user's file, which need not be there: TRIFOLD_WISDOM, or the default place; empty where no variable names a place.
 std::string users_wisdom_file();
 

@@ -1,7 +1,7 @@
 // The command with one more family, which shows what a family has to change outside its own folder: its row of this table.
 #include "tests/family/verbs.hpp"
-#include "tools/trifold/grid/verbs.hpp"
-#include "tools/trifold/tridiagonal/verbs.hpp"
+#include "tools/trifold/grid/options.hpp"
+#include "tools/trifold/tridiagonal/options.hpp"
 
 int main(int argc, char** argv) {
     using namespace trifold::command;

@@ -9,10 +9,10 @@
 #include <trifold/error.hpp>
 
 #define TRIFOLD_SIZE constexpr
-#include "generator/grid/gpu/assumptions.hpp"
+#include "generator/grid/gpu/gpu.hpp"
 #include "generator/grid/knobs.hpp"
 #include "generator/program/require.hpp"
-#include "generator/tridiagonal/assumptions.hpp"
+#include "generator/tridiagonal/design.hpp"
 #include "generator/tridiagonal/variant.hpp"
 #include "tests/generator/designs.hpp"
 #include "tests/support/thinning.hpp"

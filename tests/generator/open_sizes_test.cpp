@@ -1,4 +1,3 @@
-#include "generator/tridiagonal/open_sizes.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -11,7 +10,6 @@
 #include <trifold/generate.hpp>
 #include <vector>
 
-#include "generator/tridiagonal/columns.hpp"
 #include "generator/tridiagonal/design.hpp"
 #include "generator/tridiagonal/mixed.hpp"
 #include "generator/tridiagonal/operands.hpp"

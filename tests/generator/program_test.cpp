@@ -13,9 +13,9 @@
 #include <trifold/error.hpp>
 #include <trifold/generate.hpp>
 
-#include "generator/sparse/ranks.hpp"
+#include "generator/sparse/generate.hpp"
 #include "generator/tridiagonal/emit.hpp"
-#include "generator/tridiagonal/open_sizes.hpp"
+#include "generator/tridiagonal/operands.hpp"
 #include "tests/generator/designs.hpp"
 #include "tests/generator/schedules.hpp"
 

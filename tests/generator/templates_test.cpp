@@ -17,10 +17,9 @@
 #include <trifold/grid_spec.hpp>
 #include <trifold/ranks.hpp>
 
-#include "generator/program/embedded.hpp"
 #include "generator/program/template_folder.hpp"
 #include "generator/sparse/generate.hpp"
-#include "generator/sparse/ranks.hpp"
+#include "generator/sparse/gpu/gpu.hpp"
 #include "tests/generator/designs.hpp"
 #include "tests/support/text.hpp"
 

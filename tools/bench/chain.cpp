@@ -4,8 +4,9 @@
 #include <deque>
 #include <filesystem>
 
+#include "generator/tridiagonal/wisdom.hpp"
 #include "runtime/base/files.hpp"
-#include "runtime/tridiagonal/wisdom.hpp"
+#include "runtime/wisdom/wisdom.hpp"
 #include "tools/bench/ours.hpp"
 #include "tools/formats/file.hpp"
 
@@ -214,11 +215,12 @@ Contender starts(const ChainProblem& problem, const std::string& device, const T
     const auto runs = [one](bool cold) {
         return [one, cold](const Budget&) { return std::vector{one->start(cold), one->start(cold), one->start(cold)}; };
     };
-    return {.steps = {{.operation = "cold start", .solves = true, .samples = runs(true)},
-                      {.operation = "warm start", .solves = true, .samples = runs(false)}},
-            .complete = [one, choice = choose_by_wisdom(problem.spec, Device::parse(device), {tuning.schedule, "auto", tuning.workers})](
-                            std::vector<Result>& results) { tell(results, choice, one->schedule); },
-            .check = [one](Result& result) { result.residual = one->residual; }};
+    return {
+        .steps = {{.operation = "cold start", .solves = true, .samples = runs(true)},
+                  {.operation = "warm start", .solves = true, .samples = runs(false)}},
+        .complete = [one, choice = choose_by_wisdom(problem.spec, Device::parse(device), Tuning{tuning.schedule, "auto", tuning.workers})](
+                        std::vector<Result>& results) { tell(results, choice, one->schedule); },
+        .check = [one](Result& result) { result.residual = one->residual; }};
 }
 
 }  // namespace trifold::bench

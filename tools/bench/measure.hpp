@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "tools/bench/problem.hpp"
-#include "tools/bench/statistics.hpp"
 #include "tools/bench/timing.hpp"
 
 namespace trifold::bench {

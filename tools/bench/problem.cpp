@@ -8,7 +8,6 @@
 #include <span>
 
 #include "tools/formats/residual.hpp"
-#include "tools/problems/grid.hpp"
 #include "tools/problems/problems.hpp"
 
 namespace trifold::bench {

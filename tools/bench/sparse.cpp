@@ -4,7 +4,7 @@
 #include <array>
 
 #include "generator/sparse/knobs.hpp"
-#include "runtime/sparse/partition.hpp"
+#include "runtime/sparse/plan.hpp"
 #include "tools/bench/ours.hpp"
 
 namespace trifold::bench {

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <trifold/error.hpp>
+
+#include "generator/program/fields.hpp"
 
 namespace trifold::bench {
 namespace {
@@ -67,19 +68,11 @@ Size parse_size(std::string_view text) {
     throw SpecError(fmt::format("size '{}' is not Nxn or Nxnxbatch, such as 512x32 (N blocks of n by n) or 32x12x1024 (systems)", text));
 }
 
-std::optional<std::array<std::int64_t, 3>> parse_numbers(std::string_view text, int least) {
-    std::array<std::int64_t, 3> numbers{1, 1, 1};
-    const auto* at = text.data();
-    const auto* const end = at + text.size();
-    int given = 0;
-    for (auto& number : numbers) {
-        const auto [next, error] = std::from_chars(at, end, number);
-        if (error != std::errc{} || number < 1) break;
-        at = next, ++given;
-        if (at == end && given >= least) return numbers;
-        if (at == end || *at++ != 'x') break;
-    }
-    return std::nullopt;
+std::optional<std::array<std::int64_t, 3>> parse_numbers(std::string_view text, std::size_t least) {
+    auto numbers = trifold::parse_size(text, least, 3);
+    if (numbers.empty() || std::ranges::min(numbers) < 1) return std::nullopt;
+    numbers.resize(3, 1);
+    return std::array{numbers[0], numbers[1], numbers[2]};
 }
 
 const std::vector<std::array<std::int64_t, 3>>& image_sizes() {

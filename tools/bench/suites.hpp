@@ -18,7 +18,7 @@ std::string to_string(const Size& size);
 Size parse_size(std::string_view text);
 /// `least` to three positive numbers with an x between them; the third is 1 where it is not given. Nothing where the text is something
 /// else.
-std::optional<std::array<std::int64_t, 3>> parse_numbers(std::string_view text, int least);
+std::optional<std::array<std::int64_t, 3>> parse_numbers(std::string_view text, std::size_t least);
 
 /// How a suite is timed: operations one after another; single calls at a given rate, by the host's clock; the making of a Plan; messages
 /// between ranks. In `accuracy` only residuals count.

@@ -19,8 +19,8 @@
 #include "tools/formats/npy.hpp"
 #include "tools/trifold/family.hpp"
 #include "tools/trifold/solve.hpp"
-#include "tools/trifold/sparse/verbs.hpp"
-#include "tools/trifold/tridiagonal/verbs.hpp"
+#include "tools/trifold/sparse/options.hpp"
+#include "tools/trifold/tridiagonal/options.hpp"
 
 namespace {
 

@@ -1,5 +1,3 @@
-#include "tools/problems/grid.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -7,6 +5,7 @@
 #include <cmath>
 #include <trifold/error.hpp>
 
+#include "tools/problems/problems.hpp"
 #include "tools/problems/random.hpp"
 
 namespace trifold::problems {

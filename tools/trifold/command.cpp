@@ -12,7 +12,6 @@
 #include <sstream>
 #include <trifold/error.hpp>
 
-#include "runtime/base/spelling.hpp"
 #include "runtime/base/switches.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/trifold/text.hpp"

@@ -2,7 +2,6 @@
 #include <span>
 #include <string>
 #include <trifold/program.hpp>
-#include <trifold/rung.hpp>
 #include <vector>
 
 #include "generator/program/knob.hpp"

@@ -13,7 +13,7 @@
 #include "generator/program/knob.hpp"
 #include "runtime/base/processors.hpp"
 #include "runtime/compile/cache.hpp"
-#include "runtime/compile/ptx.hpp"
+#include "runtime/compile/compiler.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/trifold/spec_options.hpp"
 #include "tools/trifold/text.hpp"

@@ -4,9 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <trifold/error.hpp>
+
+#include "generator/program/words.hpp"
 
 namespace trifold::tune {
 namespace {
@@ -20,9 +21,8 @@ std::pair<std::string, double> parse_term(std::string_view whole, std::string_vi
     double weight = 1;
     const auto star = term.find('*');
     if (star != std::string_view::npos) {
-        const auto* const end = term.data() + star;
-        const auto [at, error] = std::from_chars(term.data(), end, weight);
-        if (error != std::errc() || at != end || !std::isfinite(weight) || weight <= 0) refuse(whole);
+        weight = parse_number<double>(term.substr(0, star)).value_or(0);
+        if (!std::isfinite(weight) || weight <= 0) refuse(whole);
         term = term.substr(star + 1);
     }
     const bool is_word = std::ranges::all_of(term, [](char letter) { return letter == '_' || (letter >= 'a' && letter <= 'z'); });
@@ -49,14 +49,12 @@ std::string to_string(const Objective& objective) {
 
 Objective parse_objective(std::string_view text) {
     Objective result;
-    for (auto rest = text;;) {
-        const auto plus = rest.find('+');
-        auto term = parse_term(text, rest.substr(0, plus));
+    for (const auto part : split(text, '+')) {
+        auto term = parse_term(text, part);
         if (std::ranges::find(result, term.first, &Objective::value_type::first) != result.end()) refuse(text);
         result.push_back(std::move(term));
-        if (plus == std::string_view::npos) return result;
-        rest = rest.substr(plus + 1);
     }
+    return result;
 }
 
 std::string to_string(const Point& point) {

@@ -12,7 +12,7 @@
 #include <trifold/error.hpp>
 
 #include "runtime/wisdom/wisdom.hpp"
-#include "tools/bench/statistics.hpp"
+#include "tools/bench/timing.hpp"
 #include "tools/formats/residual.hpp"
 
 namespace trifold::tune {

@@ -4,10 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <trifold/error.hpp>
 
+#include "generator/program/words.hpp"
 #include "tools/formats/file.hpp"
 
 namespace trifold::tune {
@@ -17,16 +17,6 @@ using nlohmann::json;
 
 constexpr std::string_view mark = "trifold_capture";
 constexpr double max_number = 1e15;  // of calls and of seconds: sums of them stay numbers
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-    std::vector<std::string_view> words;
-    for (;;) {
-        const auto end = text.find(separator);
-        words.push_back(text.substr(0, end));
-        if (end == std::string_view::npos) return words;
-        text.remove_prefix(end + 1);
-    }
-}
 
 /// The words of a list, each once.
 template <class Parse>
@@ -98,9 +88,8 @@ std::vector<std::int64_t> parse_range(std::string_view text, std::string_view na
     for (const auto part : split(text, ',')) {
         std::vector<std::int64_t> numbers;
         for (const auto word : split(part, ':')) {
-            const auto* const end = word.data() + word.size();
-            const auto [at, error] = std::from_chars(word.data(), end, numbers.emplace_back());
-            if (error != std::errc() || at != end || numbers.back() < 1) refuse();
+            numbers.push_back(parse_number<std::int64_t>(word).value_or(0));
+            if (numbers.back() < 1) refuse();
         }
         if (numbers.size() > 3) refuse();
         const auto first = numbers[0], last = numbers.size() > 1 ? numbers[1] : first, step = numbers.size() > 2 ? numbers[2] : 1;

@@ -10,19 +10,10 @@
 #include "generator/export/gpu/parts.hpp"
 #include "generator/export/text.hpp"
 #include "generator/program/templates.hpp"
+#include "generator/program/words.hpp"
 
 namespace trifold {
 namespace {
-
-std::vector<std::string_view> split(std::string_view text) {
-    std::vector<std::string_view> result;
-    for (std::size_t start = 0; start <= text.size();) {
-        const auto comma = std::min(text.find(',', start), text.size());
-        result.push_back(text.substr(start, comma - start));
-        start = comma + 1;
-    }
-    return result;
-}
 
 void check_layout(const Spec& spec) {
     const Spec plain{.block = spec.block,
@@ -175,7 +166,7 @@ bool is_gpu_export(std::string_view targets) {
 std::vector<Target> parse_gpu_targets(std::string_view text) {
     const auto backend = text.substr(0, text.find(':'));
     std::vector<Target> result;
-    for (const auto part : split(text)) {
+    for (const auto part : split(text, ',')) {
         const bool named = part.find(':') != std::string_view::npos || result.empty();
         const auto target = parse_target(named ? std::string(part) : fmt::format("{}:{}", backend, part));
         if (to_string(target.backend) != backend)

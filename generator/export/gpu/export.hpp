@@ -1,6 +1,6 @@
 #pragma once
 #include <trifold/generate.hpp>
-#include <trifold/resources.hpp>
+#include <trifold/program.hpp>
 
 #include "generator/export/text.hpp"
 

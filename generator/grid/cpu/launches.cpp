@@ -4,7 +4,7 @@
 #include <trifold/error.hpp>
 
 #include "generator/grid/cpu/cpu.hpp"
-#include "generator/grid/emit.hpp"
+#include "generator/grid/layout.hpp"
 #include "generator/program/require.hpp"
 
 namespace trifold::grid::cpu {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "generator/grid/cpu/cpu.hpp"
-#include "generator/grid/emit.hpp"
+#include "generator/grid/layout.hpp"
 #include "generator/program/templates.hpp"
 
 namespace trifold::grid::cpu {

@@ -1,7 +1,6 @@
-#include "generator/grid/gpu/assumptions.hpp"
-
 #include <algorithm>
 
+#include "generator/grid/gpu/gpu.hpp"
 #include "generator/program/device.hpp"
 #include "generator/program/require.hpp"
 

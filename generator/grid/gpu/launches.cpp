@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <trifold/error.hpp>
 
-#include "generator/grid/emit.hpp"
-#include "generator/grid/gpu/assumptions.hpp"
 #include "generator/grid/gpu/gpu.hpp"
 #include "generator/grid/gpu/placement.hpp"
 #include "generator/grid/knobs.hpp"
+#include "generator/grid/layout.hpp"
 #include "generator/program/device.hpp"
 #include "generator/program/require.hpp"
 

@@ -4,9 +4,9 @@
 #include <trifold/error.hpp>
 #include <tuple>
 
-#include "generator/grid/emit.hpp"
 #include "generator/grid/gpu/gpu.hpp"
 #include "generator/grid/knobs.hpp"
+#include "generator/grid/layout.hpp"
 #include "generator/program/device.hpp"
 #include "generator/program/templates.hpp"
 

@@ -7,7 +7,6 @@
 #include <numeric>
 
 #include "generator/program/templates.hpp"
-#include "generator/sparse/emit.hpp"
 #include "generator/sparse/knobs.hpp"
 #include "generator/sparse/layout.hpp"
 

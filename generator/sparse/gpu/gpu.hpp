@@ -27,4 +27,10 @@ Stored stored_of(const SparseSpec& spec, const Arrangement& arrangement, const S
 trifold_sparse_launch near_of(const SparseSpec& spec, const Target& target, const Arrangement& arrangement, const Sweep& sweep,
                               const Kept& kept);
 
+/// The unit of the kernels that put rows of vectors side by side for a message, and back. A thread has a word of 32 bits.
+enum class MessageKernel { pack, unpack };
+inline constexpr std::int64_t message_threads = 256;
+std::int64_t row_words(const SparseSpec& spec);
+Unit message_unit(const SparseSpec& spec, const Target& target);
+
 }  // namespace trifold::sparse::gpu

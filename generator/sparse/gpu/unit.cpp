@@ -6,9 +6,9 @@
 
 #include "generator/program/device.hpp"
 #include "generator/program/templates.hpp"
-#include "generator/sparse/emit.hpp"
+#include "generator/sparse/generate.hpp"
 #include "generator/sparse/gpu/gpu.hpp"
-#include "generator/sparse/ranks.hpp"
+#include "generator/sparse/layout.hpp"
 
 namespace trifold::sparse {
 namespace gpu {

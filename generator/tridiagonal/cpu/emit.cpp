@@ -27,8 +27,18 @@ std::vector<std::string> compile_options(const Design& design) {
     return options;
 }
 
+std::vector<std::string> templates(const Design& design) {
+    const auto folder = variant_of(design).folder;
+    std::vector<std::string> names{fmt::format("cpu/tridiagonal/{}/entry.c", folder)};
+    const auto add = [&](std::string_view file) { names.push_back(fmt::format("cpu/tridiagonal/{}/{}.c", folder, file)); };
+    const bool has_no_front = has_kernel(design, Phase::adopt);
+    if (has_no_front) add("adopt");
+    if (has_kernel(design, Phase::inverse)) add(has_no_front ? "release" : "inverse");
+    return names;
+}
+
 std::string emit(const Design& design, std::span<const PhaseKernel> kernels) {
-    return with_constants(emit_prologue(design, kernels) + constants_text(design), paste(variant_of(design).templates(design)));
+    return with_constants(emit_prologue(design, kernels) + constants_text(design), paste(templates(design)));
 }
 
 std::string emit_static(const Design& design) {

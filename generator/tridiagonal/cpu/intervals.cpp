@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <trifold/error.hpp>
 
-#include "generator/tridiagonal/columns.hpp"
 #include "generator/tridiagonal/cpu/vectors.hpp"
-#include "generator/tridiagonal/launches.hpp"
+#include "generator/tridiagonal/design.hpp"
+#include "generator/tridiagonal/operands.hpp"
 
 namespace trifold::cpu {
 namespace {
@@ -132,8 +132,6 @@ std::vector<Constant> constants(const Design& design) {
     return result;
 }
 
-std::vector<std::string> templates(const Design& design) { return entry_of(design, "intervals"); }
-
 constexpr const char* options[] = {"-O3"};
 
 constexpr Knob knobs[] = {bake};
@@ -147,9 +145,7 @@ constinit const Variant intervals_variant{.name = "intervals",
                                           .quantities = quantities,
                                           .lower = lower,
                                           .memory = memory,
-                                          .steps = plain_steps,
                                           .constants = constants,
-                                          .templates = templates,
                                           .knobs = knobs,
                                           .options = options,
                                           .schedules = schedules};

@@ -4,9 +4,9 @@
 
 #include <trifold/error.hpp>
 
-#include "generator/tridiagonal/columns.hpp"
 #include "generator/tridiagonal/cpu/vectors.hpp"
-#include "generator/tridiagonal/launches.hpp"
+#include "generator/tridiagonal/design.hpp"
+#include "generator/tridiagonal/operands.hpp"
 
 namespace trifold::cpu {
 namespace {
@@ -24,8 +24,6 @@ bool is_far(const Problem& problem) {
     const auto all = 4 * block * static_cast<double>(spec.horizon) * static_cast<double>(spec.batch);
     return take(problem, "is_far", {{"block_bytes", block}, {"all_bytes", all}}) != 0;
 }
-
-std::string refuses(const Problem&) { return ""; }
 
 Quantities quantities(const Problem& problem) {
     return {{"filled_lanes", filled_lanes(problem)},
@@ -62,8 +60,6 @@ std::vector<Constant> constants(const Design& design) {
     return result;
 }
 
-std::vector<std::string> templates(const Design& design) { return entry_of(design, "lanes"); }
-
 constexpr const char* options[] = {"-O3"};
 
 constexpr Knob knobs[] = {bake, {"is_far", "whether blocks come from beyond the caches", {0, 1}}};
@@ -72,14 +68,10 @@ constexpr Knob knobs[] = {bake, {"is_far", "whether blocks come from beyond the 
 
 constinit const Variant lanes_variant{.name = "lanes",
                                       .abilities = {.largest_block = largest_block, .max_columns = max_columns},
-                                      .refuses = refuses,
                                       .seconds = worker_seconds,
                                       .quantities = quantities,
                                       .lower = lower,
-                                      .memory = plain_memory,
-                                      .steps = plain_steps,
                                       .constants = constants,
-                                      .templates = templates,
                                       .knobs = knobs,
                                       .options = options};
 

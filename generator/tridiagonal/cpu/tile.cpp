@@ -6,9 +6,9 @@
 #include <cmath>
 #include <trifold/error.hpp>
 
-#include "generator/tridiagonal/columns.hpp"
 #include "generator/tridiagonal/cpu/vectors.hpp"
-#include "generator/tridiagonal/launches.hpp"
+#include "generator/tridiagonal/design.hpp"
+#include "generator/tridiagonal/operands.hpp"
 
 namespace trifold::cpu {
 namespace {
@@ -77,10 +77,6 @@ std::int64_t panel_lanes(const Problem& problem) {
                     panel_columns(problem.spec.rhs, max_columns, problem.workers));
 }
 
-std::string refuses(const Problem&) { return ""; }
-
-Quantities quantities(const Problem&) { return {}; }
-
 Lowered lower(const Problem& problem) {
     const auto& spec = problem.spec;
     const auto n = spec.block, ld = leading(problem);
@@ -121,8 +117,6 @@ std::vector<Constant> constants(const Design& design) {
     return result;
 }
 
-std::vector<std::string> templates(const Design& design) { return entry_of(design, "tile"); }
-
 /// Register tiles are vectors already: looking for more of them doubles the time to compile, and the kernels get no faster.
 constexpr const char* options[] = {"-O2", "-fno-unroll-loops", "-fno-tree-vectorize", "-fno-tree-slp-vectorize"};
 
@@ -135,14 +129,9 @@ constexpr Knob knobs[] = {bake,
 
 constinit const Variant tile_variant{.name = "tile",
                                      .abilities = {.max_columns = max_columns, .shares_columns = true},
-                                     .refuses = refuses,
                                      .seconds = worker_seconds,
-                                     .quantities = quantities,
                                      .lower = lower,
-                                     .memory = plain_memory,
-                                     .steps = plain_steps,
                                      .constants = constants,
-                                     .templates = templates,
                                      .knobs = knobs,
                                      .options = options};
 

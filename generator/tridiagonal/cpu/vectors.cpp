@@ -49,15 +49,6 @@ std::int64_t tile_side(const Spec& spec, const Target& target) {
     return n % 3 == 0 && n % 4 != 0 ? 3 : widest;
 }
 
-std::vector<std::string> entry_of(const Design& design, std::string_view folder) {
-    std::vector<std::string> names{fmt::format("cpu/tridiagonal/{}/entry.c", folder)};
-    const auto add = [&](std::string_view file) { names.push_back(fmt::format("cpu/tridiagonal/{}/{}.c", folder, file)); };
-    const bool has_no_front = has_kernel(design, Phase::adopt);
-    if (has_no_front) add("adopt");
-    if (has_kernel(design, Phase::inverse)) add(has_no_front ? "release" : "inverse");
-    return names;
-}
-
 double filled_lanes(const Problem& problem) {
     const auto& spec = problem.spec;
     const auto at_a_time = problem.workers * vector_bytes(problem.target) / element_bytes(spec.precision);

@@ -9,8 +9,6 @@ Constant constant(std::string name, std::int64_t value);
 void add_shuffles(std::vector<Constant>& constants, std::int64_t lanes, std::int64_t block);
 /// Side of the register tiles of vectors of lanes: the accumulators fit the registers and the edges are not too thin.
 std::int64_t tile_side(const Spec& spec, const Target& target);
-/// Templates with the kernels of a variant: those in its folder's entry.c, and the selected inverse where it is asked for.
-std::vector<std::string> entry_of(const Design& design, std::string_view folder);
 /// Share of all workers' lanes that hold a system of the batch, while each takes a vector of systems after another.
 double filled_lanes(const Problem& problem);
 /// Modelled seconds of a factorization by the workers of a call.

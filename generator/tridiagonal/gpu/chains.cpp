@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "generator/program/require.hpp"
+#include "generator/tridiagonal/design.hpp"
 #include "generator/tridiagonal/gpu/model.hpp"
-#include "generator/tridiagonal/launches.hpp"
 
 namespace trifold::gpu::chains_shared {
 #include "templates/gpu/tridiagonal/chains/shared.h"
@@ -154,8 +154,6 @@ std::vector<Constant> constants(const Design& design) {
     return result;
 }
 
-std::vector<std::string> templates(const Design& design) { return entry_of(design, "chains"); }
-
 constexpr Knob knobs[] = {
     bake,
     {"chain_registers", "registers of a thread that factors a chain", {128, 168, 200, 255}},
@@ -175,9 +173,7 @@ constinit const Variant chains_variant{.name = "chains",
                                        .seconds = seconds,
                                        .lower = lower,
                                        .memory = memory,
-                                       .steps = plain_steps,
                                        .constants = constants,
-                                       .templates = templates,
                                        .knobs = knobs};
 
 }  // namespace trifold::gpu

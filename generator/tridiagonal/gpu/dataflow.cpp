@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "generator/program/require.hpp"
+#include "generator/tridiagonal/design.hpp"
 #include "generator/tridiagonal/gpu/model.hpp"
-#include "generator/tridiagonal/launches.hpp"
 
 namespace trifold::gpu::dataflow_shared {
 #include "templates/gpu/tridiagonal/dataflow/shared.h"
@@ -444,12 +444,6 @@ std::vector<Constant> constants(const Design& design) {
     return result;
 }
 
-std::vector<std::string> templates(const Design& design) {
-    auto names = entry_of(design, "dataflow");
-    if (sizes_of(problem_of(design)).wide_levels > 0) names.push_back("gpu/tridiagonal/dataflow/wide.cuh");
-    return names;
-}
-
 constexpr Knob knobs[] = {
     bake,
     {"front_registers", "registers that a thread keeps while it factors", {128, 168, 255}},
@@ -478,7 +472,6 @@ constinit const Variant dataflow_variant{.name = "dataflow",
                                          .memory = memory,
                                          .steps = steps,
                                          .constants = constants,
-                                         .templates = templates,
                                          .knobs = knobs};
 
 }  // namespace trifold::gpu

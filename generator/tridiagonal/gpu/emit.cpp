@@ -29,10 +29,19 @@ std::vector<std::string> compile_options(const Design& design) {
     return {"-arch=" + target.arch, "-std=c++17", "--ptxas-options=-v", "--split-compile=4"};
 }
 
+std::vector<std::string> templates(const Design& design) {
+    const auto folder = variant_of(design).folder;
+    std::vector<std::string> names{fmt::format("gpu/tridiagonal/{}/entry.cuh", folder)};
+    if (has_inverse(design))
+        names.push_back(has_kernel(design, Phase::inverse) ? "gpu/tridiagonal/inverse.cuh" : "gpu/tridiagonal/inverse_tiles.cuh");
+    if (has_kernel(design, Phase::factor_wide)) names.push_back(fmt::format("gpu/tridiagonal/{}/wide.cuh", folder));
+    return names;
+}
+
 std::string emit(const Design& design, std::span<const PhaseKernel> kernels) {
     const auto& variant = variant_of(design);
     return with_constants(emit_prologue(design, kernels) + define(design, variant.constants(design)),
-                          paste(variant.templates(design), platform_of(design.target)));
+                          paste(templates(design), platform_of(design.target)));
 }
 
 MixedShape mixed_shape(const Spec& spec) {

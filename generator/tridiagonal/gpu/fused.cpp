@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "generator/tridiagonal/gpu/levels.hpp"
-#include "generator/tridiagonal/launches.hpp"
+#include "generator/tridiagonal/design.hpp"
+#include "generator/tridiagonal/gpu/sizes.hpp"
 
 namespace trifold::gpu::fused_shared {
 #include "templates/gpu/tridiagonal/fused/shared.h"
@@ -48,23 +48,13 @@ std::vector<Constant> constants(const Design& design) {
     return result;
 }
 
-std::vector<std::string> templates(const Design& design) { return entry_of(design, "fused"); }
-
 constexpr Knob knobs[] = {bake,
                           {"fused_warps", "warps that share a front", {1, 2, 4, 8}},
                           {"level_registers", "registers of a thread that factors", {64, 96, 128, 168, 255}}};
 
 }  // namespace
 
-constinit const Variant fused_variant{.name = "fused",
-                                      .abilities = {},
-                                      .refuses = refuses,
-                                      .seconds = seconds,
-                                      .lower = lower,
-                                      .memory = plain_memory,
-                                      .steps = plain_steps,
-                                      .constants = constants,
-                                      .templates = templates,
-                                      .knobs = knobs};
+constinit const Variant fused_variant{
+    .name = "fused", .abilities = {}, .refuses = refuses, .seconds = seconds, .lower = lower, .constants = constants, .knobs = knobs};
 
 }  // namespace trifold::gpu

@@ -1,9 +1,8 @@
-#include "generator/tridiagonal/gpu/levels.hpp"
-
 #include <algorithm>
 
 #include "generator/program/require.hpp"
 #include "generator/tridiagonal/gpu/model.hpp"
+#include "generator/tridiagonal/gpu/sizes.hpp"
 
 namespace trifold::gpu::levels_shared {
 #include "templates/gpu/tridiagonal/levels/shared.h"

@@ -144,11 +144,4 @@ std::vector<Constant> common_constants(const Design& design, const Sizes& sizes,
     return result;
 }
 
-std::vector<std::string> entry_of(const Design& design, std::string_view folder) {
-    std::vector<std::string> names{fmt::format("gpu/tridiagonal/{}/entry.cuh", folder)};
-    if (has_inverse(design))
-        names.push_back(has_kernel(design, Phase::inverse) ? "gpu/tridiagonal/inverse.cuh" : "gpu/tridiagonal/inverse_tiles.cuh");
-    return names;
-}
-
 }  // namespace trifold::gpu

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "generator/program/require.hpp"
+#include "generator/tridiagonal/design.hpp"
 #include "generator/tridiagonal/gpu/model.hpp"
-#include "generator/tridiagonal/launches.hpp"
 
 namespace trifold::gpu::team_shared {
 #include "templates/gpu/tridiagonal/team/shared.h"
@@ -156,8 +156,6 @@ std::vector<Constant> constants(const Design& design) {
     return result;
 }
 
-std::vector<std::string> templates(const Design& design) { return entry_of(design, "team"); }
-
 constexpr Knob knobs[] = {bake,
                           {"team_riders", "right-hand sides, at most, that a front treats at once", {1, 2, 4, 8}},
                           {"team_registers", "registers of a thread", {64, 80, 96, 128, 168, 255}}};
@@ -169,10 +167,7 @@ constinit const Variant team_variant{.name = "team",
                                      .refuses = refuses,
                                      .seconds = seconds,
                                      .lower = lower,
-                                     .memory = plain_memory,
-                                     .steps = plain_steps,
                                      .constants = constants,
-                                     .templates = templates,
                                      .knobs = knobs};
 
 }  // namespace trifold::gpu

@@ -1,6 +1,6 @@
 /// Variant "tiled": fronts that shared memory holds tile by tile, a thread block a chain, a launch a level. It takes every problem.
-#include "generator/tridiagonal/gpu/levels.hpp"
-#include "generator/tridiagonal/launches.hpp"
+#include "generator/tridiagonal/design.hpp"
+#include "generator/tridiagonal/gpu/sizes.hpp"
 
 namespace trifold::gpu::tiled_shared {
 #include "templates/gpu/tridiagonal/tiled/shared.h"
@@ -25,8 +25,6 @@ LevelSizes sizes_of(const Problem& problem) {
     return sizes;
 }
 
-std::string refuses(const Problem&) { return ""; }
-
 Lowered lower(const Problem& problem) { return lower_levels(tiled_variant, problem, sizes_of(problem)); }
 
 double seconds(const Problem& problem, const KnownDevice& device) {
@@ -40,23 +38,13 @@ std::vector<Constant> constants(const Design& design) {
     return result;
 }
 
-std::vector<std::string> templates(const Design& design) { return entry_of(design, "tiled"); }
-
 constexpr Knob knobs[] = {bake,
                           {"row_vectors", "vectors of rows that a thread has of a tile", {1, 2}},
                           {"level_registers", "registers of a thread that factors", {64, 96, 128, 168, 255}}};
 
 }  // namespace
 
-constinit const Variant tiled_variant{.name = "tiled",
-                                      .abilities = {},
-                                      .refuses = refuses,
-                                      .seconds = seconds,
-                                      .lower = lower,
-                                      .memory = plain_memory,
-                                      .steps = plain_steps,
-                                      .constants = constants,
-                                      .templates = templates,
-                                      .knobs = knobs};
+constinit const Variant tiled_variant{
+    .name = "tiled", .abilities = {}, .seconds = seconds, .lower = lower, .constants = constants, .knobs = knobs};
 
 }  // namespace trifold::gpu

@@ -6,8 +6,8 @@
 #include <trifold/error.hpp>
 
 #include "generator/program/require.hpp"
+#include "generator/tridiagonal/design.hpp"
 #include "generator/tridiagonal/gpu/model.hpp"
-#include "generator/tridiagonal/launches.hpp"
 
 namespace trifold::gpu::tiles_shared {
 #include "templates/gpu/tridiagonal/tiles/shared.h"
@@ -329,8 +329,6 @@ std::vector<Constant> constants(const Design& design) {
     return result;
 }
 
-std::vector<std::string> templates(const Design& design) { return entry_of(design, "tiles"); }
-
 constexpr Knob knobs[] = {bake,
                           {"stage_columns", "columns of operands that come in one copy", {16, 32}},
                           {"stages", "copies that are on their way", {1, 2, 3, 4, 6, 8}},
@@ -341,15 +339,14 @@ constexpr Knob knobs[] = {bake,
 }  // namespace
 
 constinit const Variant tiles_variant{.name = "tile-dataflow",
+                                      .folder = "tiles",
                                       .abilities = {.rides = false},
                                       .refuses = refuses,
                                       .seconds = seconds,
                                       .quantities = quantities,
                                       .lower = lower,
                                       .memory = memory,
-                                      .steps = plain_steps,
                                       .constants = constants,
-                                      .templates = templates,
                                       .knobs = knobs};
 
 }  // namespace trifold::gpu

@@ -9,9 +9,9 @@
 #include <trifold/error.hpp>
 
 #include "generator/program/sha256.hpp"
+#include "generator/tridiagonal/design.hpp"
 #include "generator/tridiagonal/emit.hpp"
 #include "generator/tridiagonal/fields.hpp"
-#include "generator/tridiagonal/identity.hpp"
 #include "generator/tridiagonal/ranks/parts.hpp"
 #include "generator/tridiagonal/ranks/tree.hpp"
 #include "generator/tridiagonal/variant.hpp"

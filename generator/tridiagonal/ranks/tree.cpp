@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <trifold/error.hpp>
+
+#include "generator/program/words.hpp"
 
 namespace trifold::ranks {
 namespace {
@@ -63,11 +64,7 @@ struct Lengths {
 
 std::vector<std::int64_t> numbers_of(std::string_view list) {
     std::vector<std::int64_t> result;
-    for (const char* p = list.data(); p < list.data() + list.size();) {
-        std::int64_t value = 0;
-        p = std::from_chars(p, list.data() + list.size(), value).ptr + 1;
-        result.push_back(value);
-    }
+    for (const auto part : split(list, ',')) result.push_back(parse_number<std::int64_t>(part).value_or(0));
     return result;
 }
 

@@ -10,25 +10,62 @@
 #include <clang/Frontend/CompilerInvocation.h>
 #include <clang/Frontend/TextDiagnosticPrinter.h>
 #include <clang/Lex/PreprocessorOptions.h>
+#include <dlfcn.h>
+#include <lld/Common/CommonLinkerContext.h>
+#include <lld/Common/Driver.h>
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>
 #include <llvm/IR/Module.h>
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/VirtualFileSystem.h>
+#include <llvm/Support/raw_ostream.h>
 #include <llvm/TargetParser/Host.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
+#include <cstring>
 #include <mutex>
 #include <thread>
 
-#include "runtime/compile/clang/link.hpp"
 #include "runtime/compile/clang/plugin.h"
 #include "runtime/compile/clang/split.hpp"
 
+LLD_HAS_DRIVER(elf)
+
 namespace trifold::clang_plugin {
 namespace {
+
+/// The C library's file that holds `function` in this process: a runtime has those, but not what -lc and -lm look for.
+std::string library_of(const char* function) {
+    Dl_info about{};
+    void* address = ::dlsym(RTLD_DEFAULT, function);
+    return address != nullptr && ::dladdr(address, &about) != 0 ? about.dli_fname : "";
+}
+
+/// Links relocatable objects into the shared object `output`: a device's when an emulation is given, which needs no libraries. One link
+/// runs at a time. Returns the linker's messages; empty when all went well.
+std::string link_shared(const std::vector<std::string>& inputs, const std::string& output, const char* emulation) {
+    static std::mutex mutex;  // LLD keeps its state in globals
+    static const std::string libm = library_of("sqrt"), libc = library_of("memset");
+    const std::scoped_lock lock(mutex);
+    std::vector<const char*> arguments{"ld.lld", "-shared", "--threads=1", "-O0", "-Bsymbolic", "-z", "noexecstack", "-o", output.c_str()};
+    for (const auto& input : inputs) arguments.push_back(input.c_str());
+    if (emulation != nullptr) {
+        for (const char* word : {"-m", emulation, "--no-undefined"}) arguments.push_back(word);
+    } else {
+        arguments.push_back("--as-needed");
+        for (const auto& library : {&libm, &libc}) {
+            if (!library->empty()) arguments.push_back(library->c_str());
+        }
+    }
+    std::string messages;
+    llvm::raw_string_ostream stream(messages);
+    const bool linked = lld::elf::link(arguments, stream, stream, false, false);
+    lld::CommonLinkerContext::destroy();
+    return linked ? std::string() : "the linker failed:\n" + stream.str();
+}
 
 /// A language that units are written in, and what the options of a Program do not say about it.
 struct Language {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <thread>
 
-#include "runtime/base/interruption.hpp"
+#include "runtime/device/host_graph.hpp"
 
 namespace trifold::python {
 namespace {

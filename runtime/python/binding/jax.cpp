@@ -1,8 +1,8 @@
 // XLA's side of trifold.jax: one handler for all families. Its only attribute is a problem, a text in JSON that trifold/_jax_primitives.py
 // writes: {"family", "operation", "spec"} and what else the family reads, all by name. Operations on blocks are functions of buffers
 // without state, as a factor is a value.
-#include <trifold/factors.hpp>
 #include <trifold/generate.hpp>
+#include <trifold/solver.hpp>
 
 #include "generator/grid/fields.hpp"
 #include "generator/tridiagonal/fields.hpp"
@@ -11,7 +11,7 @@
 #include "runtime/python/binding/parts.hpp"
 #include "runtime/python/binding/plan.hpp"
 #include "runtime/python/binding/sparse.hpp"
-#include "runtime/tridiagonal/wisdom.hpp"
+#include "runtime/tridiagonal/solver_impl.hpp"
 
 #ifdef TRIFOLD_HAS_JAX
 #include <fmt/format.h>

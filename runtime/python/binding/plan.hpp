@@ -1,7 +1,7 @@
 #pragma once
 #include <optional>
 #include <string>
-#include <trifold/factors.hpp>
+#include <trifold/solver.hpp>
 
 #include "runtime/python/binding/array.hpp"
 

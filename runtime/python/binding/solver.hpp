@@ -1,6 +1,6 @@
 #pragma once
 #include <optional>
-#include <trifold/factors.hpp>
+#include <trifold/solver.hpp>
 #include <vector>
 
 #include "runtime/python/binding/chain.hpp"

@@ -1,11 +1,10 @@
-#include "runtime/tridiagonal/ranks/plan.hpp"
-
 #include <fmt/format.h>
 #include <trifold/version.h>
 
 #include "generator/tridiagonal/fields.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/session/agree.hpp"
+#include "runtime/tridiagonal/ranks/solver.hpp"
 
 namespace trifold {
 namespace {

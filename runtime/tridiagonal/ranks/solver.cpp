@@ -7,9 +7,9 @@
 #include <cstring>
 #include <limits>
 
-#include "generator/tridiagonal/columns.hpp"
+#include "generator/tridiagonal/operands.hpp"
 #include "runtime/session/agree.hpp"
-#include "runtime/tridiagonal/outcomes.hpp"
+#include "runtime/tridiagonal/request.hpp"
 
 namespace trifold {
 namespace {
@@ -26,16 +26,6 @@ Session make_rank_session(const RankPlan& plan) {
     std::array<Operand, rank_operand_count> stand_in;
     stand_in.fill({&args, sizeof args, args.args.members});
     return {plan.state()->prepared, stand_in};
-}
-
-/// The arrays of an operation, as a caller lists them.
-std::span<const Array> listed(Operation operation) {
-    static constexpr Array factored[]{Array::d, Array::e, Array::b, Array::x}, swept[]{Array::b, Array::x},
-        inverted[]{Array::inverse_diagonal, Array::inverse_coupling};
-    if (operation == Operation::factor) return std::span(factored).first(2);
-    if (factors(operation)) return factored;
-    if (operation == Operation::inverse) return inverted;
-    return swept;
 }
 
 /// Strides of X in a path: right-hand sides stand column by column in a block.
@@ -84,16 +74,6 @@ void RankSolver::Impl::require_factor(std::string_view what) const {
     if (factored_ == 0) throw SpecError(fmt::format("{} needs a factorization; call factor, factor_forward or factor_solve first", what));
 }
 
-Request RankSolver::Impl::request_of(Operation operation, std::span<const AnyArray> arrays, const RankOptions& options) const {
-    Request request{operation, options.members, options.columns, options.pivot_floor, options.accept_nearly_singular, {}};
-    for (std::size_t k = 0; k < arrays.size(); ++k) request[listed(operation)[k]] = arrays[k].data;
-    if (options.diagonal) request[Array::diagonal] = options.diagonal->data;
-    if (options.shift) request[Array::shift] = options.shift->data;
-    request[Array::active] = options.active;
-    resolve(shard_, request);
-    return request;
-}
-
 /// E, and the inverse's couplings, are as long as those of the path.
 std::vector<CallArray> RankSolver::Impl::arrays_of(const Request& request) const {
     const RequestArrays own_arrays(shard_, request), path_arrays(path_, request);
@@ -109,17 +89,14 @@ void RankSolver::Impl::check_sizes(const Request& request, Operation operation, 
     full.members = shard_.batch;
     const auto least = arrays_of(request), most = arrays_of(full);
     const auto check = [&](Array which, const AnyArray& array) {
-        const auto expected = shard_.precision;
-        if (array.precision != expected)
-            throw SpecError(fmt::format("{} is {} and the RankPlan is specialized for {}", to_string(which), to_string(array.precision),
-                                        to_string(expected)));
+        const auto real = element_bytes(shard_.precision);
         const auto k = static_cast<std::size_t>(std::ranges::find(least, std::string_view(to_string(which)),
                                                                   [](const CallArray& item) { return std::string_view(item.name); }) -
                                                 least.begin());
-        const auto bytes = array.size * element_bytes(expected);
+        const auto bytes = array.size * real;
         if (k < least.size() && array.size >= 0 && (bytes < least[k].bytes || bytes > most[k].bytes))
             throw SpecError(fmt::format("{} has {} elements; the {} blocks of rank {} need {}", to_string(which), array.size,
-                                        shard_.horizon, plan.spec().rank, least[k].bytes / element_bytes(expected)));
+                                        shard_.horizon, plan.spec().rank, least[k].bytes / real));
     };
     for (std::size_t k = 0; k < arrays.size(); ++k) check(listed(operation)[k], arrays[k]);
     if (options.diagonal) check(Array::diagonal, *options.diagonal);
@@ -145,7 +122,8 @@ void RankSolver::Impl::require_ready(const Request& request) const {
 
 void RankSolver::Impl::run(Operation operation, std::span<const AnyArray> arrays, const RankOptions& options) {
     Session::Call call(session);
-    const auto request = request_of(operation, arrays, options);
+    auto request = request_of(shard_, operation, arrays, options);
+    resolve(shard_, request);
     require_ready(request);
     check_sizes(request, operation, arrays, options);
     const auto list = arrays_of(request);
@@ -384,8 +362,8 @@ RankSolver::Impl& RankSolver::impl() const {
 }
 const RankPlan& RankSolver::plan() const { return impl().plan; }
 void RankSolver::prepare() { impl().session.prepare(); }
-void RankSolver::run(Operation operation, std::initializer_list<AnyArray> arrays, const RankOptions& options) {
-    impl().run(operation, {arrays.begin(), arrays.size()}, options);
+void RankSolver::run(Operation operation, std::span<const AnyArray> arrays, const RankOptions& options) {
+    impl().run(operation, arrays, options);
 }
 const std::vector<Outcome>& RankSolver::status() { return impl().status(); }
 const std::vector<double>& RankSolver::log_determinant() { return impl().log_determinant(); }

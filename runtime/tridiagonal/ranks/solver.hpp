@@ -5,8 +5,8 @@
 
 #include "generator/tridiagonal/operands.hpp"
 #include "generator/tridiagonal/ranks/parts.hpp"
+#include "runtime/session/prepared.hpp"
 #include "runtime/session/session.hpp"
-#include "runtime/tridiagonal/ranks/plan.hpp"
 #include "runtime/tridiagonal/request.hpp"
 
 namespace trifold {
@@ -36,7 +36,6 @@ struct RankSolver::Impl {
     Session session;
 
   private:
-    Request request_of(Operation operation, std::span<const AnyArray> arrays, const RankOptions& options) const;
     std::vector<CallArray> arrays_of(const Request& request) const;
     void check_sizes(const Request& request, Operation operation, std::span<const AnyArray> arrays, const RankOptions& options) const;
     void require_ready(const Request& request) const;
@@ -58,6 +57,13 @@ struct RankSolver::Impl {
     std::int64_t factored_ = 0, swept_members_ = 0, swept_columns_ = 0, solved_ = 0, inverted_ = 0;
     std::vector<Outcome> outcomes_;
     std::vector<double> log_determinants_, quadratics_;
+};
+
+/// The part of a RankPlan that RankSolvers share.
+struct RankPlan::State {
+    RankSpec spec;
+    Choice choice;
+    std::shared_ptr<const Prepared> prepared;
 };
 
 }  // namespace trifold

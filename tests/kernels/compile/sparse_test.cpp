@@ -3,7 +3,8 @@
 
 #include <trifold/binary.hpp>
 
-#include "generator/sparse/ranks.hpp"
+#include "generator/sparse/generate.hpp"
+#include "generator/sparse/gpu/gpu.hpp"
 #include "runtime/compile/compiler.hpp"
 #include "runtime/compile/resources.hpp"
 

@@ -41,7 +41,7 @@ for name in (
     "typeinfo for trifold::SpecError",
     "typeinfo for trifold::NotConverged",
     "trifold::Plan::program() const",
-    "void trifold::Solver::solve<float>(float const*, float*, trifold::Stream, trifold::SweepOptions const&)",
+    "trifold::Solver::run(trifold::Operation, std::span<trifold::AnyArray const, 18446744073709551615ul>, trifold::CallOptions const&)",
 ):
     if name not in exported:
         missing.add(name)

@@ -11,7 +11,7 @@
 
 #include "runtime/compile/async.hpp"
 #include "runtime/compile/cache.hpp"
-#include "runtime/compile/ptx.hpp"
+#include "runtime/compile/compiler.hpp"
 #include "tests/runtime/device/emulation.hpp"
 #include "tests/runtime/grid/problems.hpp"
 #include "tests/runtime/tridiagonal/fixture.hpp"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <trifold/grid.hpp>
-#include <trifold/grid_factors.hpp>
 #include <trifold/solver.hpp>
 
 #include "tests/runtime/grid/problems.hpp"

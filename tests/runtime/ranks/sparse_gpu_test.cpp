@@ -3,7 +3,8 @@
 
 #include <trifold/sparse.hpp>
 
-#include "generator/sparse/ranks.hpp"
+#include "generator/sparse/generate.hpp"
+#include "generator/sparse/gpu/gpu.hpp"
 #include "tests/runtime/device/emulation.hpp"
 #include "tests/runtime/sparse/shared.hpp"
 #include "tests/support/drivers/nccl.hpp"

@@ -8,7 +8,7 @@
 #include <random>
 #include <trifold/trifold.hpp>
 
-#include "generator/sparse/cost.hpp"
+#include "generator/sparse/generate.hpp"
 #include "generator/sparse/threads.hpp"
 #include "tests/runtime/sparse/shared.hpp"
 

@@ -8,7 +8,7 @@
 #include "generator/sparse/generate.hpp"
 #include "runtime/base/files.hpp"
 #include "runtime/compile/cache.hpp"
-#include "runtime/sparse/kept.hpp"
+#include "runtime/sparse/plan.hpp"
 #include "tests/runtime/cache/unit.hpp"
 #include "tests/runtime/sparse/shared.hpp"
 

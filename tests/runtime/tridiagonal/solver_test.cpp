@@ -8,7 +8,6 @@
 #include <cmath>
 #include <fstream>
 #include <span>
-#include <trifold/factors.hpp>
 #include <trifold/process.hpp>
 #include <trifold/solver.hpp>
 #include <trifold/trifold.hpp>

@@ -1,4 +1,4 @@
-#include "runtime/tridiagonal/wisdom.hpp"
+#include "generator/tridiagonal/wisdom.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -13,6 +13,7 @@
 #include <trifold/trifold.hpp>
 
 #include "runtime/base/processors.hpp"
+#include "runtime/wisdom/wisdom.hpp"
 #include "tests/runtime/cache/unit.hpp"
 #include "tests/runtime/tridiagonal/fixture.hpp"
 
@@ -169,7 +170,7 @@ TEST_CASE_FIXTURE(WisdomFixture, "wisdom that has nothing for the device says so
     fs::remove(log_file);
     CHECK(chosen().rung == DecisionSource::model);
     CHECK(logged().empty());
-    choose_by_wisdom(tuned_spec, {Backend::cuda, "sm_100"}, {}, "NVIDIA B200");
+    choose_by_wisdom(tuned_spec, Target{Backend::cuda, "sm_100"}, Tuning{}, "NVIDIA B200");
     CHECK(logged().find("has 1 rows, none for NVIDIA B200 (cuda:sm_100)") != std::string::npos);
 }
 

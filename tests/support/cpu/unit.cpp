@@ -11,7 +11,6 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "generator/tridiagonal/columns.hpp"
 #include "generator/tridiagonal/mixed.hpp"
 #include "generator/tridiagonal/operands.hpp"
 #include "tests/support/cpu/library.hpp"

@@ -12,8 +12,8 @@
 #include <stdexcept>
 
 #include "generator/program/templates.hpp"
-#include "generator/tridiagonal/columns.hpp"
 #include "generator/tridiagonal/mixed.hpp"
+#include "generator/tridiagonal/operands.hpp"
 #include "tests/support/cpu/library.hpp"
 #include "tests/support/emulator/arena.hpp"
 #include "tests/support/emulator/launches.hpp"

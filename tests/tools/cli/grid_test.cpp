@@ -7,7 +7,7 @@
 #include <set>
 
 #include "tests/tools/cli/command.hpp"
-#include "tools/problems/grid.hpp"
+#include "tools/problems/problems.hpp"
 
 using namespace trifold;
 using namespace trifold::formats;

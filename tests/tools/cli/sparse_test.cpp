@@ -8,7 +8,6 @@
 #include "tests/tools/cli/command.hpp"
 #include "tools/formats/npy.hpp"
 #include "tools/formats/residual.hpp"
-#include "tools/problems/grid.hpp"
 #include "tools/problems/problems.hpp"
 
 using namespace trifold::formats;

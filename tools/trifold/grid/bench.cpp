@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "tools/bench/suites.hpp"
-#include "tools/trifold/grid/verbs.hpp"
+#include "tools/trifold/grid/options.hpp"
 
 namespace trifold::command {
 namespace {

@@ -7,7 +7,6 @@
 #include "generator/grid/knobs.hpp"
 #include "generator/grid/levels.hpp"
 #include "tools/trifold/grid/options.hpp"
-#include "tools/trifold/grid/verbs.hpp"
 #include "tools/trifold/text.hpp"
 
 namespace trifold::command {

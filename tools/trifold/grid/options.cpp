@@ -6,7 +6,8 @@
 #include <tuple>
 
 #include "generator/grid/fields.hpp"
-#include "runtime/grid/wisdom.hpp"
+#include "generator/grid/wisdom.hpp"
+#include "runtime/wisdom/wisdom.hpp"
 
 namespace trifold::command {
 
@@ -27,7 +28,8 @@ void GridMatrixOptions::add_variant(CLI::App& app) {
 
 GridChoice GridMatrixOptions::choice(const GridSpec& spec, const SpecOptions& common) const {
     const auto device = common.native();
-    return choose_by_wisdom(spec, common.target(), {.workers = common.workers, .variant = variant}, device ? wisdom_device(*device) : "");
+    return choose_by_wisdom(spec, common.target(), GridTuning{.workers = common.workers, .variant = variant},
+                            device ? wisdom_device(*device) : "");
 }
 
 GridSpec GridMatrixOptions::spec(const std::string& size) const {

@@ -4,6 +4,7 @@
 #include <trifold/grid_spec.hpp>
 #include <utility>
 
+#include "tools/trifold/family.hpp"
 #include "tools/trifold/spec_options.hpp"
 
 namespace trifold::command {
@@ -28,5 +29,12 @@ struct GridMatrixOptions {
 
 /// "129x65". Throws SpecError.
 std::pair<std::int64_t, std::int64_t> parse_image_size(const std::string& text);
+
+/// Images, as `trifold` has them. A part's `size` is WIDTHxHEIGHT.
+FamilyVerbs grid_verbs();
+
+std::function<Report()> grid_solve(CLI::App& app, const SolveOptions& options, const std::string& size);
+std::function<Report()> grid_explain(CLI::App& app, const SpecOptions& options, const std::string& size);
+std::function<int()> grid_bench(CLI::App& app, const BenchOptions& options, const std::string& size);
 
 }  // namespace trifold::command

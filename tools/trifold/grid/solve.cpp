@@ -9,7 +9,6 @@
 #include "tools/formats/grid.hpp"
 #include "tools/formats/residual.hpp"
 #include "tools/trifold/grid/options.hpp"
-#include "tools/trifold/grid/verbs.hpp"
 #include "tools/trifold/text.hpp"
 
 namespace trifold::command {

@@ -1,4 +1,3 @@
-#include "tools/trifold/grid/verbs.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -6,7 +5,7 @@
 #include "generator/grid/levels.hpp"
 #include "tools/formats/grid.hpp"
 #include "tools/formats/matrix_market.hpp"
-#include "tools/problems/grid.hpp"
+#include "tools/problems/problems.hpp"
 #include "tools/trifold/grid/options.hpp"
 
 namespace trifold::command {

@@ -6,7 +6,6 @@
 #include "tools/problems/sparse.hpp"
 #include "tools/trifold/input.hpp"
 #include "tools/trifold/sparse/options.hpp"
-#include "tools/trifold/sparse/verbs.hpp"
 #include "tools/trifold/text.hpp"
 
 namespace trifold::command {

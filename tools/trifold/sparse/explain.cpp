@@ -4,11 +4,10 @@
 
 #include <algorithm>
 
-#include "generator/sparse/cost.hpp"
+#include "generator/sparse/generate.hpp"
 #include "generator/sparse/knobs.hpp"
 #include "generator/sparse/layout.hpp"
-#include "tools/trifold/sparse/mesh.hpp"
-#include "tools/trifold/sparse/verbs.hpp"
+#include "tools/trifold/sparse/options.hpp"
 #include "tools/trifold/text.hpp"
 
 namespace trifold::command {

@@ -1,13 +1,13 @@
-#include "tools/trifold/sparse/mesh.hpp"
-
 #include <fmt/format.h>
 
 #include <trifold/error.hpp>
 
 #include "generator/sparse/generate.hpp"
 #include "generator/sparse/knobs.hpp"
-#include "runtime/sparse/partition.hpp"
-#include "runtime/sparse/wisdom.hpp"
+#include "generator/sparse/wisdom.hpp"
+#include "runtime/sparse/plan.hpp"
+#include "runtime/wisdom/wisdom.hpp"
+#include "tools/trifold/sparse/options.hpp"
 
 namespace trifold::command {
 namespace {
@@ -29,8 +29,9 @@ MeshProgram make_mesh(const SparseSpec& spec, const SparseMatrixOptions& options
     const SparsePattern pattern(*mesh);
     const auto device = common.native();
     MeshProgram result;
-    result.choice = sparse::choose_by_wisdom({spec, sparse::sizes_of(pattern)}, common.target(),
-                                             {.workers = common.workers, .variant = options.variant}, device ? wisdom_device(*device) : "");
+    result.choice =
+        choose_by_wisdom(sparse::Problem{spec, sparse::sizes_of(pattern)}, common.target(),
+                         SparseTuning{.workers = common.workers, .variant = options.variant}, device ? wisdom_device(*device) : "");
     const auto& [spec_of_choice, target, tuning, rung, row] = result.choice;
     auto knobs = sparse::pinned_by(tuning, target);
     knobs.asked = &result.decided;

@@ -10,8 +10,6 @@
 #include "tools/formats/npy.hpp"
 #include "tools/formats/residual.hpp"
 #include "tools/trifold/sparse/options.hpp"
-#include "tools/trifold/sparse/svg.hpp"
-#include "tools/trifold/sparse/verbs.hpp"
 #include "tools/trifold/text.hpp"
 
 namespace trifold::command {

@@ -1,10 +1,10 @@
-#include "tools/trifold/sparse/svg.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+
+#include "tools/trifold/sparse/options.hpp"
 
 namespace trifold::command {
 namespace {

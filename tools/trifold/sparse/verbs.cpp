@@ -1,4 +1,3 @@
-#include "tools/trifold/sparse/verbs.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,7 +8,6 @@
 
 #include "tools/formats/block_rows.hpp"
 #include "tools/problems/sparse.hpp"
-#include "tools/trifold/sparse/mesh.hpp"
 #include "tools/trifold/sparse/options.hpp"
 
 namespace trifold::command {

@@ -8,7 +8,7 @@
 #include "tools/bench/peers/peers.hpp"
 #include "tools/bench/suites.hpp"
 #include "tools/trifold/text.hpp"
-#include "tools/trifold/tridiagonal/verbs.hpp"
+#include "tools/trifold/tridiagonal/options.hpp"
 
 namespace trifold::command {
 namespace {

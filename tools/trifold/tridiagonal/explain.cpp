@@ -15,7 +15,6 @@
 #include "tools/trifold/tridiagonal/input.hpp"
 #include "tools/trifold/tridiagonal/options.hpp"
 #include "tools/trifold/tridiagonal/svg.hpp"
-#include "tools/trifold/tridiagonal/verbs.hpp"
 
 namespace trifold::command {
 namespace {

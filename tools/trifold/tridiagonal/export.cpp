@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <trifold/error.hpp>
 
+#include "generator/program/words.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/trifold/text.hpp"
 #include "tools/trifold/tridiagonal/export_gpu.hpp"
 #include "tools/trifold/tridiagonal/input.hpp"
 #include "tools/trifold/tridiagonal/options.hpp"
-#include "tools/trifold/tridiagonal/verbs.hpp"
 
 namespace trifold::command {
 namespace {
@@ -33,16 +33,13 @@ struct BlockExportOptions {
 std::vector<double> parse_shifts(const std::vector<std::string>& words) {
     const auto text = fmt::format("{}", fmt::join(words, ","));
     std::vector<double> shifts;
-    for (std::size_t start = 0; start <= text.size();) {
-        const auto end = std::min(text.find(',', start), text.size());
-        const auto number = text.substr(start, end - start);
+    for (const auto number : split(text, ',')) {
         double value = 0;
-        if (number.empty() || !CLI::detail::lexical_cast(number, value))
+        if (number.empty() || !CLI::detail::lexical_cast(std::string(number), value))
             throw SpecError(
                 fmt::format("--shift {} holds '{}' where a number belongs; write numbers with a comma between two, such as 0.1,1,10",
                             fmt::join(words, " "), number));
         shifts.push_back(value);
-        start = end + 1;
     }
     return shifts;
 }

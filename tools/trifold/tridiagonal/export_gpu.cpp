@@ -5,7 +5,8 @@
 #include <trifold/binary.hpp>
 #include <trifold/error.hpp>
 
-#include "runtime/tridiagonal/wisdom.hpp"
+#include "generator/tridiagonal/wisdom.hpp"
+#include "runtime/wisdom/wisdom.hpp"
 
 namespace trifold::command {
 namespace {
@@ -19,7 +20,7 @@ KernelCode compiled(const Program& program) try {
 
 /// What a row of wisdom says, pinned, so that the command within the project makes the same files again.
 Tuning tuned(const Spec& spec, const Target& target, Tuning tuning) {
-    const auto choice = choose_by_wisdom(spec, target, tuning, {});
+    const auto choice = choose_by_wisdom(spec, target, tuning, "");
     if (choice.row.empty()) return tuning;
     tuning.schedule = choice.schedule.name;
     tuning.variant = choice.variant;

@@ -5,7 +5,8 @@
 #include <trifold/error.hpp>
 
 #include "generator/tridiagonal/fields.hpp"
-#include "runtime/tridiagonal/wisdom.hpp"
+#include "generator/tridiagonal/wisdom.hpp"
+#include "runtime/wisdom/wisdom.hpp"
 
 namespace trifold::command {
 
@@ -44,7 +45,7 @@ Choice BlockOptions::choice(const Spec& spec) const {
     const auto device = common_.native();
     const auto name = device_name_.empty() && device ? wisdom_device(*device) : device_name_;
     return choose_by_wisdom(spec, common_.target(),
-                            {.schedule = schedule_, .variant = variant_, .workers = common_.workers, .any_size = any_size_}, name);
+                            Tuning{.schedule = schedule_, .variant = variant_, .workers = common_.workers, .any_size = any_size_}, name);
 }
 
 }  // namespace trifold::command

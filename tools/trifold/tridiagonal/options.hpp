@@ -2,6 +2,7 @@
 #include <string>
 #include <trifold/generate.hpp>
 
+#include "tools/trifold/family.hpp"
 #include "tools/trifold/spec_options.hpp"
 
 namespace trifold::command {
@@ -29,5 +30,13 @@ class BlockOptions {
     bool any_size_ = false;
     std::string schedule_ = Tuning().schedule, variant_ = Tuning().variant, device_name_, operations_ = to_string(usual_operations());
 };
+
+/// Block tridiagonal systems, as `trifold` has them.
+FamilyVerbs tridiagonal_verbs();
+
+std::function<Report()> tridiagonal_solve(CLI::App& app, const SolveOptions& options, const std::string&);
+std::function<Report()> tridiagonal_explain(CLI::App& app, const SpecOptions& options, const std::string&);
+std::function<std::vector<ExportedFile>()> tridiagonal_export(CLI::App& app, const ExportOptions& options, const std::string&);
+std::function<int()> tridiagonal_bench(CLI::App& app, const BenchOptions& options, const std::string&);
 
 }  // namespace trifold::command

@@ -9,8 +9,8 @@
 #include "tools/formats/residual.hpp"
 #include "tools/trifold/text.hpp"
 #include "tools/trifold/tridiagonal/input.hpp"
+#include "tools/trifold/tridiagonal/options.hpp"
 #include "tools/trifold/tridiagonal/solution.hpp"
-#include "tools/trifold/tridiagonal/verbs.hpp"
 
 namespace trifold::command {
 namespace {

@@ -1,4 +1,3 @@
-#include "tools/trifold/tridiagonal/verbs.hpp"
 
 #include <fmt/format.h>
 

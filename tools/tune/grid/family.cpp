@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <trifold/error.hpp>
 #include <trifold/grid.hpp>
 
@@ -11,7 +10,7 @@
 #include "generator/grid/knobs.hpp"
 #include "generator/grid/wisdom.hpp"
 #include "tools/formats/residual.hpp"
-#include "tools/problems/grid.hpp"
+#include "tools/problems/problems.hpp"
 
 /// Images in the tuner.
 namespace trifold::tune::grid {
@@ -32,15 +31,12 @@ std::string notes(const json& tree) {
 /// --grid "129x65" as width and height.
 json of_options(json fields) {
     const auto text = fields.at("size").get<std::string>();
-    std::int64_t width = 0, height = 0;
-    const auto* const end = text.data() + text.size();
-    const auto first = std::from_chars(text.data(), end, width);
-    const bool has_two = first.ec == std::errc() && first.ptr != end && *first.ptr == 'x';
-    if (const auto second = std::from_chars(has_two ? first.ptr + 1 : end, end, height); second.ec != std::errc() || second.ptr != end)
+    const auto sides = parse_size(text, 2, 2);
+    if (sides.empty())
         throw SpecError(
             fmt::format("--grid '{}' is no size of an image; give WIDTHxHEIGHT, such as 129x65, with commas between several", text));
     fields.erase("size");
-    fields.update({{"width", width}, {"height", height}});
+    fields.update({{"width", sides[0]}, {"height", sides[1]}});
     return fields;
 }
 

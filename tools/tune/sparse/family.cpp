@@ -12,7 +12,7 @@
 #include "generator/sparse/generate.hpp"
 #include "generator/sparse/knobs.hpp"
 #include "generator/sparse/wisdom.hpp"
-#include "runtime/sparse/partition.hpp"
+#include "runtime/sparse/plan.hpp"
 #include "tools/formats/block_rows.hpp"
 #include "tools/formats/residual.hpp"
 #include "tools/problems/random.hpp"
@@ -85,7 +85,7 @@ Candidate standard(const Point& point, const Target& target, std::string_view de
     const auto problem = problem_of(point);
     const SparseTuning tuning{.workers = point.workers};
     const auto answer = look_up(*generator::wisdom_problem(problem, target, tuning), device, shipped_wisdom());
-    return candidate_of(generator::choose_with(answer, problem.spec, target, tuning));
+    return candidate_of(generator::choose_with(answer, problem, target, tuning));
 }
 
 Made make(const Point& point, const Target& target, const Candidate& candidate) {
