@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <trifold/error.hpp>
 
 #include "generator/program/words.hpp"

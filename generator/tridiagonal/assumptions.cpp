@@ -1,4 +1,3 @@
-#include <algorithm>
 
 #include "generator/program/device.hpp"
 #include "generator/program/require.hpp"

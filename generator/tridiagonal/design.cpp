@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cstring>
 #include <trifold/error.hpp>
 
 #include "generator/program/sha256.hpp"

@@ -1,6 +1,4 @@
-#include <fmt/format.h>
 
-#include <trifold/error.hpp>
 #include <trifold/generate.hpp>
 
 #include "generator/program/sha256.hpp"

@@ -1,7 +1,5 @@
 #include "generator/tridiagonal/memory.hpp"
 
-#include <trifold/error.hpp>
-
 namespace trifold {
 namespace {
 

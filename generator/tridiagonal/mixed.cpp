@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 
 #include "generator/tridiagonal/backend.hpp"
 #include "generator/tridiagonal/emit.hpp"

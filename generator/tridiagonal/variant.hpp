@@ -36,7 +36,7 @@ struct Abilities {
 /// One way to write the kernels: a file of generator/tridiagonal/cpu or gpu, whose functions these are.
 struct Variant {
     std::string_view name;
-    std::string_view folder = name;  ///< of its templates; its kernels are in entry.c or entry.cuh there
+    std::string_view folder = name;  ///< folder of its templates, where entry.c or entry.cuh has the kernels
     Abilities abilities;
     /// Why it cannot take what its abilities allow, such as for want of shared memory; empty: it can.
     std::string (*refuses)(const Problem&) = [](const Problem&) { return std::string(); };

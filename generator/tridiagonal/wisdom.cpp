@@ -56,8 +56,9 @@ std::string layout_text(const Spec& spec) {
 }
 
 BlockLayout parse_blocks(std::string_view text) {
+    constexpr std::size_t wanted = 3;
     const auto strides = split(text, '/');
-    if (strides.size() != 3) throw SpecError("a layout has not three strides, such as d=16/192/-1");
+    if (strides.size() != wanted) throw SpecError("a layout has not three strides, such as d=16/192/-1");
     const auto stride = [&](std::size_t k) { return parse_whole("a stride", strides[k]); };
     return {stride(0), stride(1), stride(2)};
 }

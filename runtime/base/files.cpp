@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <link.h>
 #include <sys/file.h>
 #include <sys/stat.h>

@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <new>
-#include <string>
 #include <trifold/grid.hpp>
 #include <trifold/solver.hpp>
 #include <trifold/sparse.hpp>

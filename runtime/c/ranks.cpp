@@ -1,7 +1,5 @@
-#include <fmt/format.h>
 #include <trifold/trifold.h>
 
-#include <functional>
 #include <trifold/rank_solver.hpp>
 
 #include "runtime/c/calls.hpp"

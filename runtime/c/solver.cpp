@@ -1,9 +1,7 @@
-#include <fmt/format.h>
 #include <trifold/trifold.h>
 
 #include <algorithm>
 #include <functional>
-#include <span>
 #include <string>
 #include <trifold/trifold.hpp>
 

@@ -3,13 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <future>
 #include <map>
 #include <mutex>
 #include <trifold/error.hpp>
 
 #include "runtime/base/limits.hpp"
-#include "runtime/base/log.hpp"
 #include "runtime/base/switches.hpp"
 
 namespace trifold {

@@ -11,7 +11,6 @@
 #include <numeric>
 #include <system_error>
 #include <thread>
-#include <trifold/error.hpp>
 
 #include "generator/program/sha256.hpp"
 #include "runtime/base/limits.hpp"

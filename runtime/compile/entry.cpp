@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <new>
 #include <nlohmann/json.hpp>
 #include <trifold/error.hpp>
 

@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <trifold/device.hpp>
 #include <trifold/error.hpp>

@@ -1,8 +1,6 @@
 #include "runtime/base/condition.hpp"
 
-#include <array>
 #include <cmath>
-#include <limits>
 #include <trifold/error.hpp>
 
 #include "runtime/grid/rows.hpp"

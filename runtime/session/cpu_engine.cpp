@@ -1,6 +1,5 @@
 #include <cstring>
 #include <optional>
-#include <trifold/error.hpp>
 #include <vector>
 
 #include "runtime/device/host_graph.hpp"

@@ -1,8 +1,6 @@
 // Reciprocal condition numbers, by solutions with a Solver's factors.
 #include "runtime/base/condition.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>

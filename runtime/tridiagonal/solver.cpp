@@ -13,7 +13,7 @@ namespace {
 
 std::string layout_key(const BlockLayout& layout) { return fmt::format("{}/{}/{}", layout.leading, layout.stage, layout.member); }
 
-/// What `write` says of the first eight members that failed.
+/// A list of the first eight members that failed, with what `write` says of each.
 template <class Failure, class Write>
 std::string list_of(const std::vector<Failure>& failures, const Write& write) {
     constexpr std::size_t shown = 8;

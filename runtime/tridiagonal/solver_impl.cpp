@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <trifold/error.hpp>
 
 #include "generator/tridiagonal/operands.hpp"

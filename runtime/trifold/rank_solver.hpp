@@ -31,7 +31,7 @@ class RankPlan {
     std::shared_ptr<const State> state_;
 };
 
-/// Those of a Solver's call, for a rank's own blocks: [batch][blocks][n] of the diagonal; shift and active are the same on all ranks.
+/// Options of a Solver's call, for a rank's own blocks: the diagonal is [batch][blocks][n]; shift and active are the same on all ranks.
 using RankOptions = CallOptions;
 
 /// An array that a call may write to.

@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 
 #include "tools/formats/file.hpp"
 #include "tools/trifold/family.hpp"

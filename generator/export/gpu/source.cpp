@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cstring>
 #include <stdexcept>
 
 #include "generator/export/gpu/parts.hpp"

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <trifold/error.hpp>
 
 #include "generator/grid/cpu/cpu.hpp"
 #include "generator/grid/layout.hpp"

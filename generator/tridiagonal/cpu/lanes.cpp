@@ -1,6 +1,5 @@
 /// Variant "lanes" of CPUs: one member in each lane of a vector, so that every operation of the scalar algorithm is a vector operation. For
 /// batches of small blocks.
-#include <fmt/format.h>
 
 #include <trifold/error.hpp>
 

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "runtime/session/agree.hpp"
 #include "runtime/tridiagonal/ranks/solver.hpp"

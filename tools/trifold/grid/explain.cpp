@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "generator/grid/knobs.hpp"
 #include "generator/grid/levels.hpp"
 #include "tools/trifold/grid/options.hpp"

@@ -12,7 +12,6 @@
 #include "generator/tridiagonal/variant.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/trifold/text.hpp"
-#include "tools/trifold/tridiagonal/input.hpp"
 #include "tools/trifold/tridiagonal/options.hpp"
 #include "tools/trifold/tridiagonal/svg.hpp"
 

@@ -1,8 +1,7 @@
-#include "tools/trifold/tridiagonal/input.hpp"
-
 #include <fmt/format.h>
 
 #include "tools/formats/file.hpp"
+#include "tools/trifold/tridiagonal/options.hpp"
 
 namespace trifold::command {
 

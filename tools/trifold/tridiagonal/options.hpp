@@ -1,8 +1,12 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <trifold/generate.hpp>
+#include <vector>
 
+#include "tools/formats/assemble.hpp"
 #include "tools/trifold/family.hpp"
+#include "tools/trifold/input.hpp"
 #include "tools/trifold/spec_options.hpp"
 
 namespace trifold::command {
@@ -38,5 +42,24 @@ std::function<Report()> tridiagonal_solve(CLI::App& app, const SolveOptions& opt
 std::function<Report()> tridiagonal_explain(CLI::App& app, const SpecOptions& options, const std::string&);
 std::function<std::vector<ExportedFile>()> tridiagonal_export(CLI::App& app, const ExportOptions& options, const std::string&);
 std::function<int()> tridiagonal_bench(CLI::App& app, const BenchOptions& options, const std::string&);
+
+/// What the user's files hold.
+struct Input {
+    Kind kind;
+    formats::System system;
+    Precision precision;              ///< to solve in
+    std::vector<std::int64_t> shape;  ///< of b as given; x has it too
+    bool batched = false;             ///< the arrays have a batch axis
+};
+
+/// A.mtx b.mtx, or D.npy E.npy b.npy, told apart by content. Without a precision it is that of the arrays, f64 for Matrix Market.
+/// Throws InputError.
+Input read_input(std::vector<Contents> files, std::optional<std::int64_t> block, std::optional<Precision> precision);
+
+/// D and E alone, NumPy arrays; the right-hand side of the system is zero.
+formats::System read_matrix(const std::string& d, const std::string& e, Precision precision);
+
+/// x [batch][N][n][m] as a file of that kind, without padding.
+std::string format_solution(const Input& input, const std::vector<double>& x, Kind kind);
 
 }  // namespace trifold::command

@@ -2,13 +2,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "tools/formats/file.hpp"
 #include "tools/formats/residual.hpp"
 #include "tools/trifold/text.hpp"
-#include "tools/trifold/tridiagonal/input.hpp"
 #include "tools/trifold/tridiagonal/options.hpp"
 #include "tools/trifold/tridiagonal/solution.hpp"
 
