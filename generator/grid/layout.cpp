@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <limits>
 
@@ -166,13 +165,6 @@ std::string title_of(const GridSpec& spec, const Target& target) {
         "/* Trifold: factor and solve A x = b, where A couples each pixel of an image with its eight neighbours ({}, {}); target {}.\n"
         " * Generated; do not edit. It serves images of every size: launches say which. */\n",
         kind_of(spec), to_string(spec.precision), to_string(target));
-}
-
-std::string define_kernel(std::string_view kernel, std::string_view name, std::int64_t blocks) {
-    std::string word(kernel);
-    std::ranges::transform(word, word.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-    const auto bound = blocks > 0 ? fmt::format("#define TRIFOLD_BLOCKS_{} {}\n", word, blocks) : "";
-    return fmt::format("#define TRIFOLD_KERNEL_{} {}\n", word, name) + bound;
 }
 
 void append(std::vector<Launch>& list, std::size_t kernel, const trifold_grid_launch& constants, std::int64_t groups, std::string what) {

@@ -44,7 +44,7 @@ Unit copy_unit(const Target& target) {
         unit.options = {"-arch=" + target.arch, "-std=c++17"};
     const auto fact =
         on_hip ? fmt::format("TRIFOLD_WAVE {}", warp_lanes(target)) : fmt::format("TRIFOLD_ARCH {}", compute_capability(target));
-    unit.source = fmt::format("#define {}\n{}", fact, paste({"gpu/copy.cuh"}, on_hip ? Platform::hip : Platform::cuda));
+    unit.source = fmt::format("#define {}\n{}", fact, paste({"gpu/copy.cuh"}, platform_of(target)));
     return unit;
 }
 

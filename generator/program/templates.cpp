@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <optional>
 #include <set>
 #include <trifold/error.hpp>
@@ -136,6 +137,27 @@ bool is_read(std::string_view line, const std::set<std::string_view>& words) {
 }
 
 }  // namespace
+
+Platform platform_of(const Target& target) { return target.backend == Backend::hip ? Platform::hip : Platform::cuda; }
+
+std::vector<std::string> unit_options(const Target& target) {
+    if (target.backend == Backend::cpu)
+        return {"-std=gnu11", fmt::format("-march={}", instruction_set(target)), "-ffp-contract=fast", "-fno-math-errno"};
+    if (target.backend == Backend::hip) return {"--offload-arch=" + target.arch, "-std=c++20", "-O3", "-Wno-pass-failed"};
+    return {"-arch=" + target.arch, "-std=c++17", "--ptxas-options=-v", "--split-compile=4"};
+}
+
+std::string upper(std::string_view name) {
+    std::string result(name);
+    std::ranges::transform(result, result.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    return result;
+}
+
+std::string kernel_macro(std::string_view kernel) { return "TRIFOLD_KERNEL_" + upper(kernel); }
+
+std::string define_kernel(std::string_view kernel, std::string_view name) {
+    return fmt::format("#define {} {}\n", kernel_macro(kernel), name);
+}
 
 std::string with_constants(std::string_view constants, std::string_view text) {
     const auto words = read_words(text);

@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <trifold/target.hpp>
 #include <vector>
 
 namespace trifold {
@@ -25,6 +26,16 @@ using TemplateReader = std::string_view (*)(std::string_view name);
 
 /// Dialect of a unit. It decides which header takes the place of "gpu/platform.cuh", which every GPU kernel needs.
 enum class Platform { none, cuda, hip };
+/// Dialect of a GPU's target.
+Platform platform_of(const Target& target);
+/// Options of the compiler that all units of a target have. On GPUs ptxas reports registers and spills in the log, where the runtime reads
+/// them; AMD's code objects carry them.
+std::vector<std::string> unit_options(const Target& target);
+/// A name in capitals, as constants have it.
+std::string upper(std::string_view name);
+/// Name of a kernel in the templates, which define the kernels that have a name; and the line that gives it one.
+std::string kernel_macro(std::string_view kernel);
+std::string define_kernel(std::string_view kernel, std::string_view name);
 
 /// The text of templates with all that they need. A template names what it needs in lines such as
 ///     #include "gpu/tridiagonal/common.cuh"

@@ -121,10 +121,4 @@ std::string common_constants(const SparseSpec& spec) {
     return text;
 }
 
-std::string define_kernel(std::string_view kernel, std::string_view name) {
-    std::string word(kernel);
-    std::ranges::transform(word, word.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-    return fmt::format("#define TRIFOLD_KERNEL_{} {}\n", word, name);
-}
-
 }  // namespace trifold::sparse

@@ -126,7 +126,5 @@ std::string kind_of(const SparseSpec& spec);
 std::string title_of(const SparseSpec& spec, const Target& target);
 /// Lines of the constants that all backends have.
 std::string common_constants(const SparseSpec& spec);
-/// The line that tells a unit the name of one of its kernels.
-std::string define_kernel(std::string_view kernel, std::string_view name);
 
 }  // namespace trifold::sparse

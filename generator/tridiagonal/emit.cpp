@@ -13,12 +13,6 @@
 namespace trifold {
 namespace {
 
-std::string upper(std::string_view text) {
-    std::string result(text);
-    std::ranges::transform(result, result.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-    return result;
-}
-
 std::string regenerate_command(const Design& design) {
     const auto& spec = design.caller;
     auto command = fmt::format(
@@ -147,12 +141,6 @@ std::vector<std::int64_t> open_sizes_of(const Design& design) {
 std::string define_sizes(const Design& design) {
     if (design.baked || design.target.backend == Backend::cpu) return "";
     return fmt::format("#define TRIFOLD_SIZES_BY_VALUE {}\n", open_size_count);
-}
-
-std::string kernel_macro(std::string_view phase) { return "TRIFOLD_KERNEL_" + upper(phase); }
-
-std::string define_kernel(std::string_view phase, std::string_view name) {
-    return fmt::format("#define {} {}\n", kernel_macro(phase), name);
 }
 
 std::string emit_prologue(const Design& design, std::span<const PhaseKernel> kernels) {

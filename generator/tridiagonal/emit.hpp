@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "generator/program/templates.hpp"
 #include "generator/tridiagonal/design.hpp"
 
 /// The parts of a unit's text that every backend shares.
@@ -24,10 +25,6 @@ std::string define(const Design& design, std::span<const Constant> constants);
 std::vector<std::int64_t> open_sizes_of(const Design& design);
 /// How kernels get the open sizes.
 std::string define_sizes(const Design& design);
-/// Templates define the kernels that have a name.
-std::string define_kernel(std::string_view phase, std::string_view name);
-/// Name of a phase's kernel in the templates.
-std::string kernel_macro(std::string_view phase);
 /// Header comment, constants and the named kernels.
 std::string emit_prologue(const Design& design, std::span<const PhaseKernel> kernels);
 

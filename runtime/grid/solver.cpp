@@ -13,10 +13,9 @@
 #include "runtime/wisdom/wisdom.hpp"
 
 namespace trifold {
-
 namespace {
 
-constexpr FamilyWords words{"GridPlan", "GridSolver", "give a smaller image, batch or number of right-hand sides"};
+constexpr FamilyWords grid_words{"GridPlan", "GridSolver", "give a smaller image, batch or number of right-hand sides"};
 
 /// The request and the choice, for TRIFOLD_CAPTURE. `trifold tune` reads the spec.
 std::string describe(const GridChoice& choice) {
@@ -28,7 +27,7 @@ std::string describe(const GridChoice& choice) {
 GridPlan::GridPlan(const GridSpec& spec, const Device& device, const GridTuning& tuning) {
     State state{};
     auto& choice = state.choice;
-    state.prepared = prepare(device, words, [&] {
+    state.prepared = prepare(device, grid_words, [&] {
         choice = choose_by_wisdom(spec, device, tuning);
         std::vector<std::string> asked;
         for (const auto operation : spec.operations) asked.emplace_back(to_string(operation));

@@ -72,4 +72,27 @@ void agree(Transport& transport, const std::string& mine, const std::string& pro
     if (verdict["rank"] != -1) throw RankError(verdict["text"].get<std::string>(), verdict["rank"].get<int>());
 }
 
+void together(Transport& transport, const std::function<std::string()>& step) {
+    std::exception_ptr failed;
+    std::string values, problem;
+    try {
+        values = step();
+    } catch (const std::exception& error) {
+        problem = error.what();
+        failed = std::current_exception();
+    }
+    try {
+        agree(transport.hosts(), values, problem);
+    } catch (const RankError&) {
+        if (failed == nullptr) throw;
+    }
+    if (failed != nullptr) std::rethrow_exception(failed);
+}
+
+std::shared_ptr<Transport> carrying(std::shared_ptr<Transport> transport, const Device& device) {
+    if (transport == nullptr) throw SpecError("there is no transport; take one of LocalRanks, or make an MpiTransport");
+    if (device.backend() == Backend::cpu || transport->is_on_device() || transport->ranks() == 1) return transport;
+    return std::make_shared<NcclTransport>(std::move(transport), device);
+}
+
 }  // namespace trifold::ranks

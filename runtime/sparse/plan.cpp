@@ -78,24 +78,11 @@ SparsePlan::SparsePlan(const SparseSpec& spec, const SparsePattern& pattern, std
 
 void SparsePlan::share(const SparseSpec& spec, const SparsePattern& pattern, const Device& device, const SparsePartition& partition,
                        const SparseTuning& tuning, std::shared_ptr<Transport> transport) {
-    if (transport == nullptr) throw SpecError("there is no transport; take one of LocalRanks, or make an MpiTransport");
-    if (device.backend() != Backend::cpu && !transport->is_on_device() && transport->ranks() > 1)
-        transport = std::make_shared<NcclTransport>(std::move(transport), device);
-    std::exception_ptr failed;
-    std::string values, problem;
-    try {
+    transport = ranks::carrying(std::move(transport), device);
+    ranks::together(*transport, [&] {
         make(spec, pattern, device, partition, tuning, transport);
-        values = fmt::format(R"({{"matrix, partition or options":"{}"}})", program().id);
-    } catch (const std::exception& error) {
-        problem = error.what();
-        failed = std::current_exception();
-    }
-    try {
-        ranks::agree(transport->hosts(), values, problem);
-    } catch (const RankError&) {
-        if (failed == nullptr) throw;
-    }
-    if (failed != nullptr) std::rethrow_exception(failed);
+        return fmt::format(R"({{"matrix, partition or options":"{}"}})", program().id);
+    });
 }
 
 void SparsePlan::make(const SparseSpec& spec, const SparsePattern& pattern, const Device& device, const SparsePartition& partition,

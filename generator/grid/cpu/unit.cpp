@@ -54,16 +54,10 @@ Unit unit_of(const GridSpec& spec, const Target& target) {
     unit.source = with_constants(text, paste({"cpu/grid/entry.c"}));
     // Products are vectors already: looking for more of them takes a third of the time to compile, and makes nothing faster.
     // Loops that begin where they happen to take up to a tenth more time, whenever something before them changes.
-    unit.options = {"-std=gnu11",
-                    fmt::format("-march={}", instruction_set(target)),
-                    "-ffp-contract=fast",
-                    "-fno-math-errno",
-                    "-O2",
-                    "-fno-unroll-loops",
-                    "-falign-loops=32",
-                    "-fno-tree-vectorize",
-                    "-fno-tree-slp-vectorize",
-                    "-Wno-psabi"};
+    unit.options = unit_options(target);
+    for (const auto* option :
+         {"-O2", "-fno-unroll-loops", "-falign-loops=32", "-fno-tree-vectorize", "-fno-tree-slp-vectorize", "-Wno-psabi"})
+        unit.options.emplace_back(option);
     constexpr int longest = 64;
     if (vector_bytes(target) == longest) unit.options.push_back("-mprefer-vector-width=512");
     return unit;

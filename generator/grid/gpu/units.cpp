@@ -73,9 +73,10 @@ std::string constants_of(const GridSpec& spec, const Target& target) {
 }
 
 std::vector<std::string> options_of(const Target& target) {
-    if (target.backend == Backend::hip) return {"--offload-arch=" + target.arch, "-std=c++20", "-O3", "-Wno-pass-failed"};
+    auto options = unit_options(target);
     // All units have all constants (177), and branches for other kinds of matrices (128): no news to whoever reads the log.
-    return {"-arch=" + target.arch, "-std=c++17", "--ptxas-options=-v", "--split-compile=4", "--diag-suppress=128,177"};
+    if (target.backend == Backend::cuda) options.push_back("--diag-suppress=128,177");
+    return options;
 }
 
 /// Thread blocks of a kernel for which a multiprocessor must have registers. The kernels of A' and refinement have no rows of their own.
@@ -107,9 +108,11 @@ Unit unit_of(const Group& group, const GridSpec& spec, const Target& target, con
         const auto bytes = is_launched ? found->second : 0;
         check_bytes(kernel, bytes, spec, target);
         unit.kernels.push_back({fmt::format("grid_{}_{}", name_of(kernel), suffix), static_cast<int>(threads_of(kernel, target)), bytes});
-        text += define_kernel(name_of(kernel), unit.kernels.back().name, blocks_of(kernel, spec, target, is_launched ? knobs : unasked));
+        text += define_kernel(name_of(kernel), unit.kernels.back().name);
+        if (const auto blocks = blocks_of(kernel, spec, target, is_launched ? knobs : unasked); blocks > 0)
+            text += fmt::format("#define TRIFOLD_BLOCKS_{} {}\n", upper(name_of(kernel)), blocks);
     }
-    unit.source = with_constants(text, paste(group.templates, target.backend == Backend::hip ? Platform::hip : Platform::cuda));
+    unit.source = with_constants(text, paste(group.templates, platform_of(target)));
     return unit;
 }
 

@@ -103,8 +103,8 @@ Unit unit_of(const SparseSpec& spec, const Target& target, const Arrangement& a)
         text += define_kernel(kernel, unit.kernels.back().name);
     }
     unit.source = with_constants(text, paste({"cpu/sparse/entry.c"}));
-    unit.options = {"-std=gnu11", fmt::format("-march={}", instruction_set(target)), "-ffp-contract=fast", "-fno-math-errno", "-O2",
-                    "-Wno-psabi"};
+    unit.options = unit_options(target);
+    for (const auto* option : {"-O2", "-Wno-psabi"}) unit.options.emplace_back(option);
     return unit;
 }
 

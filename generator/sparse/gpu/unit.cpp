@@ -19,7 +19,6 @@ std::string define(std::string_view name, std::int64_t value) { return fmt::form
 std::string define_device(const Target& target) {
     return target.backend == Backend::hip ? define("WAVE", warp_lanes(target)) : define("ARCH", compute_capability(target));
 }
-Platform platform_of(const Target& target) { return target.backend == Backend::hip ? Platform::hip : Platform::cuda; }
 
 std::string constants_of(const SparseSpec& spec, const Target& target, const Sweep& sweep, bool one_launch) {
     std::string text = common_constants(spec) + define_device(target);
@@ -33,11 +32,6 @@ std::string constants_of(const SparseSpec& spec, const Target& target, const Swe
     define("ONE_LAUNCH", one_launch ? 1 : 0);
     define("GROUPS", sweep.groups);
     return text;
-}
-
-std::vector<std::string> options_of(const Target& target) {
-    if (target.backend == Backend::hip) return {"--offload-arch=" + target.arch, "-std=c++20", "-O3", "-Wno-pass-failed"};
-    return {"-arch=" + target.arch, "-std=c++17", "--ptxas-options=-v", "--split-compile=4"};
 }
 
 std::int64_t threads_of(Kernel kernel, const Sweep& sweep) {
@@ -106,7 +100,7 @@ void check(const SparseSpec& spec, const Target& target, const Arrangement& a) {
 Unit unit_of(const SparseSpec& spec, const Target& target, const Arrangement& a, const Sweep& sweep, const FactorRoom& room,
              std::int64_t near_bytes) {
     auto text = title_of(spec, target) + constants_of(spec, target, sweep, near_bytes > 0);
-    Unit unit{target, "sparse_" + kind_of(spec), {}, options_of(target), {}};
+    Unit unit{target, "sparse_" + kind_of(spec), {}, unit_options(target), {}};
     for (std::size_t k = 0; k < kernel_names.size(); ++k) {
         const auto name = fmt::format("sparse_{}_{}", kernel_names.at(k), kind_of(spec));
         const auto kernel = static_cast<Kernel>(k);
@@ -128,7 +122,7 @@ std::int64_t row_words(const SparseSpec& spec) {
 
 Unit message_unit(const SparseSpec& spec, const Target& target) {
     const auto id = fmt::format("sparse_message_{}", row_words(spec));
-    Unit unit{target, id, {}, options_of(target), {}};
+    Unit unit{target, id, {}, unit_options(target), {}};
     auto text = define_device(target) + define("ROW_WORDS", row_words(spec)) + define("MESSAGE_THREADS", message_threads) +
                 define("SIZEOF_ARGS", sizeof(trifold_sparse_args)) + define("SIZEOF_LAUNCH", sizeof(trifold_sparse_launch));
     for (const auto* kernel : {"pack", "unpack"}) {

@@ -18,8 +18,7 @@ std::string constants_text(const Design& design) {
 
 std::vector<std::string> compile_options(const Design& design) {
     const auto& target = design.target;
-    std::vector<std::string> options{"-std=gnu11", fmt::format("-march={}", instruction_set(target)), "-ffp-contract=fast",
-                                     "-fno-math-errno"};
+    auto options = unit_options(target);
     const auto more = variant_of(design).options;
     options.insert(options.end(), more.begin(), more.end());
     // Compilers halve explicit 512-bit vectors at this level unless told not to.

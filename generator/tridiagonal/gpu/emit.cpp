@@ -18,16 +18,9 @@ struct Parts {
     std::int64_t count, rows, together;  ///< parts of a block; rows of a part; parts of one thread block
 };
 
-Platform platform_of(const Target& target) { return target.backend == Backend::hip ? Platform::hip : Platform::cuda; }
-
 }  // namespace
 
-/// ptxas reports registers and spills in the log, where the runtime reads them; AMD's code objects carry them.
-std::vector<std::string> compile_options(const Design& design) {
-    const auto& target = design.target;
-    if (target.backend == Backend::hip) return {"--offload-arch=" + target.arch, "-std=c++20", "-O3", "-Wno-pass-failed"};
-    return {"-arch=" + target.arch, "-std=c++17", "--ptxas-options=-v", "--split-compile=4"};
-}
+std::vector<std::string> compile_options(const Design& design) { return unit_options(design.target); }
 
 std::vector<std::string> templates(const Design& design) {
     const auto folder = variant_of(design).folder;

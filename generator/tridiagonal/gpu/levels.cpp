@@ -1,22 +1,38 @@
+/// Variants with a thread block a chain and a launch a level. "fused": shared memory holds fronts whole. "tiled": it holds them tile by
+/// tile, so that it takes every problem.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "generator/program/require.hpp"
+#include "generator/tridiagonal/design.hpp"
 #include "generator/tridiagonal/gpu/model.hpp"
 #include "generator/tridiagonal/gpu/sizes.hpp"
 
 namespace trifold::gpu::levels_shared {
 #include "templates/gpu/tridiagonal/levels/shared.h"
 }
+namespace trifold::gpu::fused_shared {
+#include "templates/gpu/tridiagonal/fused/shared.h"
+}
+namespace trifold::gpu::tiled_shared {
+#include "templates/gpu/tridiagonal/tiled/shared.h"
+}
 
 namespace trifold::gpu {
 namespace {
+
+struct LevelSizes : Sizes {
+    std::int64_t parts = 1;        ///< parts that a panel's columns are cut into, so that all threads load
+    bool stage_factor = false;     ///< sweeps copy the factor to shared memory
+    std::int64_t leading = 0;      ///< fused: elements between columns of the panel in shared memory
+    std::int64_t row_vectors = 1;  ///< tiled: 16-byte vectors of rows that a thread has
+};
 
 /// Thread blocks that registers leave room for.
 std::int64_t blocks_of(const Problem& problem, const LevelSizes& sizes, std::int64_t threads, const char* list) {
     return blocks_for(problem.target, threads, take(problem, list, quantities_of(problem, sizes)));
 }
-
-}  // namespace
 
 /// Sweeps treat as many right-hand sides at once as the Spec has, up to 8, and fit the smallest shared memory.
 void plan_level_sweeps(LevelSizes& sizes, const Spec& spec) {
@@ -33,14 +49,56 @@ void plan_level_sweeps(LevelSizes& sizes, const Spec& spec) {
             "a sweep over {} rows has tiles of {}, {} parts and {} columns", sizes.padded, sizes.tile, sizes.parts, sizes.columns);
 }
 
-Lowered lower_levels(const Variant& variant, const Problem& problem, const LevelSizes& sizes) {
+LevelSizes fused_sizes(const Problem& problem) {
+    const auto& [spec, target, schedule, workers, knobs] = problem;
+    LevelSizes sizes;
+    sizes.real = element_bytes(spec.precision);
+    sizes.padded = spec.block <= 4 ? 4 : round_up(spec.block, 8);
+    sizes.tile = std::min<std::int64_t>(sizes.padded, 8);
+    const auto warps = take(problem, "fused_warps", quantities_of(problem, sizes));
+    sizes.threads = std::min<std::int64_t>(warps * warp_lanes(target), 256);
+    sizes.leading = conflict_free(3 * sizes.padded);
+    sizes.factor_shared = fused_shared::front_bytes(sizes.padded, sizes.leading, sizes.real);
+    sizes.stage_factor = true;
+    plan_level_sweeps(sizes, spec);
+    return sizes;
+}
+
+constexpr std::int64_t tile = tiled_shared::chunk;
+
+LevelSizes tiled_sizes(const Problem& problem) {
+    LevelSizes sizes;
+    sizes.real = element_bytes(problem.spec.precision);
+    sizes.padded = round_up(problem.spec.block, tile);
+    sizes.tile = tile;
+    sizes.threads = 256;
+    const auto modulus = Quantities{{"padded_mod_128", static_cast<double>(sizes.padded % 128)}};
+    sizes.row_vectors = take(problem, "row_vectors", quantities_of(problem, sizes) + modulus);
+    const auto rows = static_cast<int>(tile * 16 / sizes.real * sizes.row_vectors);
+    sizes.factor_shared = tiled_shared::front_bytes(sizes.padded, rows, sizes.real);
+    plan_level_sweeps(sizes, problem.spec);
+    return sizes;
+}
+
+std::string refuses_fused(const Problem& problem) {
+    const auto sizes = fused_sizes(problem);
+    if (sizes.threads == warp_lanes(problem.target) && sizes.padded > sizes.tile)  // no warp is left to update what is behind a tile
+        return fmt::format("variant 'fused' needs more than one warp for n = {}; give fused_warps of at least 2", problem.spec.block);
+    return fits(sizes, problem.target) ? "" : too_large(fused_variant.name, sizes, problem);
+}
+
+template <LevelSizes (*sizes_of)(const Problem&), const Variant& variant>
+Lowered lower(const Problem& problem) {
+    const auto sizes = sizes_of(problem);
     auto result = lower_common(problem, sizes, members_per_group(problem.spec));
     result.phases = phases_of(problem, sizes, variant.abilities);
     return result;
 }
 
-std::vector<Constant> level_constants(const Design& design, const LevelSizes& sizes) {
+template <LevelSizes (*sizes_of)(const Problem&)>
+std::vector<Constant> constants(const Design& design) {
     const auto problem = problem_of(design);
+    const auto sizes = sizes_of(problem);
     const bool tensor = device_of(design.target).has("fast_tensor") && design.spec.precision == Precision::f64;
     auto result = common_constants(design, sizes, {.tensor = tensor});
     result.insert(result.end(), {constant("SHARED_FACTOR", sizes.factor_shared), constant("SHARED_SWEEP", sizes.sweep_shared),
@@ -48,12 +106,15 @@ std::vector<Constant> level_constants(const Design& design, const LevelSizes& si
                                  constant("STAGE_FACTOR", sizes.stage_factor),
                                  constant("FACTOR_BLOCKS", blocks_of(problem, sizes, sizes.threads, "level_registers")),
                                  constant("SWEEP_BLOCKS", blocks_of(problem, sizes, sizes.sweep_threads, "level_sweep_registers"))});
+    result.push_back(sizes.leading > 0 ? constant("PANEL_LEADING", sizes.leading) : constant("ROW_VECTORS", sizes.row_vectors));
     return result;
 }
 
 /// A level takes as long as its longest chain, or as all its fronts where they take turns on the multiprocessors. In the end a thread block
 /// of each system looks at all its blocks for the verdict.
-double level_seconds(const Variant& variant, const Problem& problem, const KnownDevice& device, const LevelSizes& sizes) {
+template <LevelSizes (*sizes_of)(const Problem&), const Variant& variant>
+double seconds(const Problem& problem, const KnownDevice& device) {
+    const auto sizes = sizes_of(problem);
     const Model model(device, variant.name, problem);
     const bool solves = modelled_operation(problem) == Operation::factor_solve;
     const auto rows = static_cast<double>(sizes.padded), elements = rows * rows;
@@ -76,5 +137,25 @@ double level_seconds(const Variant& variant, const Problem& problem, const Known
     }
     return model.seconds(cycles);
 }
+
+constexpr Knob registers{"level_registers", "registers of a thread that factors", {64, 96, 128, 168, 255}};
+constexpr Knob fused_knobs[] = {bake, {"fused_warps", "warps that share a front", {1, 2, 4, 8}}, registers};
+constexpr Knob tiled_knobs[] = {bake, {"row_vectors", "vectors of rows that a thread has of a tile", {1, 2}}, registers};
+
+}  // namespace
+
+constinit const Variant fused_variant{.name = "fused",
+                                      .abilities = {},
+                                      .refuses = refuses_fused,
+                                      .seconds = seconds<fused_sizes, fused_variant>,
+                                      .lower = lower<fused_sizes, fused_variant>,
+                                      .constants = constants<fused_sizes>,
+                                      .knobs = fused_knobs};
+constinit const Variant tiled_variant{.name = "tiled",
+                                      .abilities = {},
+                                      .seconds = seconds<tiled_sizes, tiled_variant>,
+                                      .lower = lower<tiled_sizes, tiled_variant>,
+                                      .constants = constants<tiled_sizes>,
+                                      .knobs = tiled_knobs};
 
 }  // namespace trifold::gpu

@@ -33,42 +33,21 @@ RankSpec spec_of(const Spec& spec, const Transport& transport, std::vector<std::
     return {spec, std::move(shards), transport.rank()};
 }
 
-/// A step that all ranks take at once. Where it fails on one of them, or comes to other values, all of them throw. The choice is one and
-/// the code another: so ranks that differ know it before any of them compiles.
-template <class Step>
-void together(Transport& transport, Step step) {
-    std::exception_ptr failed;
-    std::string values, problem;
-    try {
-        values = step();
-    } catch (const std::exception& error) {
-        problem = error.what();
-        failed = std::current_exception();
-    }
-    try {
-        ranks::agree(transport.hosts(), values, problem);
-    } catch (const RankError&) {
-        if (failed == nullptr) throw;
-    }
-    if (failed != nullptr) std::rethrow_exception(failed);
-}
-
 }  // namespace
 
 RankPlan::RankPlan(const Spec& spec, std::shared_ptr<Transport> transport, const Device& device, const Tuning& tuning,
                    std::vector<std::int64_t> shards) {
-    if (transport == nullptr) throw SpecError("there is no transport; take one of LocalRanks, or make an MpiTransport");
-    if (device.backend() != Backend::cpu && !transport->is_on_device() && transport->ranks() > 1)
-        transport = std::make_shared<NcclTransport>(std::move(transport), device);
+    transport = ranks::carrying(std::move(transport), device);
     State state;
-    together(*transport, [&] {
+    // The choice is one step and the code another: so ranks that differ know it before any of them compiles.
+    ranks::together(*transport, [&] {
         state.spec = spec_of(spec, *transport, std::move(shards), device.target(), tuning);
         state.choice = choose(state.spec, device.target(), tuning);
         return shared_values(state.spec, state.choice);
     });
     if (transport->rank() == 0 && logs(LogLevel::warning))
         if (const auto why = slower_than_fewer(state.spec, state.choice); !why.empty()) log(LogLevel::warning, why);
-    together(*transport, [&] {
+    ranks::together(*transport, [&] {
         state.prepared = trifold::prepare(device, rank_words, [&] {
             const auto& choice = state.choice;
             const bool solves = choice.spec.operations.contains(Operation::factor_solve);
