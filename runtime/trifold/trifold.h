@@ -164,21 +164,20 @@ trifold_code trifold_run(trifold_solver* solver, const trifold_call* call);
 
 /* `options` may be NULL. The sizes of arrays follow from the spec; e may be NULL when the horizon is 1; x may be b. */
 /* clang-format off */
-#define TRIFOLD_CALLS(real, suffix, bits)                                                                                                  \
-    TRIFOLD_CALL(trifold, suffix, bits, factor, TRIFOLD_FACTOR, 0, (const real* d, const real* e), (d, e), (NULL))                         \
-    TRIFOLD_CALL(trifold, suffix, bits, factor_forward, TRIFOLD_FACTOR_FORWARD, 0,                                                         \
+#define TRIFOLD_CALLS(family, real, suffix, bits)                                                                                          \
+    TRIFOLD_CALL(family, suffix, bits, factor, TRIFOLD_FACTOR, 0, (const real* d, const real* e), (d, e), (NULL))                          \
+    TRIFOLD_CALL(family, suffix, bits, factor_forward, TRIFOLD_FACTOR_FORWARD, 0,                                                          \
                  (const real* d, const real* e, const real* b, real* y), (d, e, b), (y))                                                   \
-    TRIFOLD_CALL(trifold, suffix, bits, factor_solve, TRIFOLD_FACTOR_SOLVE, 0,                                                             \
+    TRIFOLD_CALL(family, suffix, bits, factor_solve, TRIFOLD_FACTOR_SOLVE, 0,                                                              \
                  (const real* d, const real* e, const real* b, real* x), (d, e, b), (x))                                                   \
-    TRIFOLD_CALL(trifold, suffix, bits, forward, TRIFOLD_FORWARD, 0, (const real* b, real* y), (b), (y))                                   \
-    TRIFOLD_CALL(trifold, suffix, bits, backward, TRIFOLD_BACKWARD, 0, (const real* y, real* x), (y), (x))                                 \
-    TRIFOLD_CALL(trifold, suffix, bits, solve, TRIFOLD_SOLVE, 0, (const real* b, real* x), (b), (x))                                       \
-    TRIFOLD_CALL(trifold, suffix, bits, selected_inverse, TRIFOLD_INVERSE, 0,                                                              \
+    TRIFOLD_CALL(family, suffix, bits, forward, TRIFOLD_FORWARD, 0, (const real* b, real* y), (b), (y))                                    \
+    TRIFOLD_CALL(family, suffix, bits, backward, TRIFOLD_BACKWARD, 0, (const real* y, real* x), (y), (x))                                  \
+    TRIFOLD_CALL(family, suffix, bits, solve, TRIFOLD_SOLVE, 0, (const real* b, real* x), (b), (x))                                        \
+    TRIFOLD_CALL(family, suffix, bits, selected_inverse, TRIFOLD_INVERSE, 0,                                                               \
                  (real* diagonal, real* coupling), (NULL), (diagonal, coupling))
 /* clang-format on */
-TRIFOLD_CALLS(float, f32, TRIFOLD_F32)
-TRIFOLD_CALLS(double, f64, TRIFOLD_F64)
-#undef TRIFOLD_CALLS
+TRIFOLD_CALLS(trifold, float, f32, TRIFOLD_F32)
+TRIFOLD_CALLS(trifold, double, f64, TRIFOLD_F64)
 
 trifold_code trifold_synchronize(trifold_solver* solver);
 /* Synchronizes; TRIFOLD_NOT_POSITIVE_DEFINITE when a member failed, all of them named in trifold_last_error(); where none has,
@@ -269,22 +268,9 @@ void trifold_ranks_solver_destroy(trifold_ranks_solver* solver);
  * whole chain's. The functions for each operation have the names and parameters of those of a trifold_solver:
  * trifold_ranks_factor_solve_f64 and its like. */
 trifold_code trifold_ranks_run(trifold_ranks_solver* solver, const trifold_call* call);
-/* clang-format off */
-#define TRIFOLD_RANKS_CALLS(real, suffix, bits)                                                                                            \
-    TRIFOLD_CALL(trifold_ranks, suffix, bits, factor, TRIFOLD_FACTOR, 0, (const real* d, const real* e), (d, e), (NULL))                   \
-    TRIFOLD_CALL(trifold_ranks, suffix, bits, factor_forward, TRIFOLD_FACTOR_FORWARD, 0,                                                   \
-                 (const real* d, const real* e, const real* b, real* y), (d, e, b), (y))                                                   \
-    TRIFOLD_CALL(trifold_ranks, suffix, bits, factor_solve, TRIFOLD_FACTOR_SOLVE, 0,                                                       \
-                 (const real* d, const real* e, const real* b, real* x), (d, e, b), (x))                                                   \
-    TRIFOLD_CALL(trifold_ranks, suffix, bits, forward, TRIFOLD_FORWARD, 0, (const real* b, real* y), (b), (y))                             \
-    TRIFOLD_CALL(trifold_ranks, suffix, bits, backward, TRIFOLD_BACKWARD, 0, (const real* y, real* x), (y), (x))                           \
-    TRIFOLD_CALL(trifold_ranks, suffix, bits, solve, TRIFOLD_SOLVE, 0, (const real* b, real* x), (b), (x))                                 \
-    TRIFOLD_CALL(trifold_ranks, suffix, bits, selected_inverse, TRIFOLD_INVERSE, 0,                                                        \
-                 (real* diagonal, real* coupling), (NULL), (diagonal, coupling))
-/* clang-format on */
-TRIFOLD_RANKS_CALLS(float, f32, TRIFOLD_F32)
-TRIFOLD_RANKS_CALLS(double, f64, TRIFOLD_F64)
-#undef TRIFOLD_RANKS_CALLS
+TRIFOLD_CALLS(trifold_ranks, float, f32, TRIFOLD_F32)
+TRIFOLD_CALLS(trifold_ranks, double, f64, TRIFOLD_F64)
+#undef TRIFOLD_CALLS
 
 /* Corrects x, a solution for b, with the factors at hand: trifold::RankSolver::refine says how. One entry for each member. Arrays in f64
  * may go with a plan in f32. The functions are trifold_ranks_refine_f64(solver, d, e, b, x, stream, options, refinements, capacity, count),
