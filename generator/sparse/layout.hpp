@@ -9,6 +9,7 @@
 #include <trifold/sparse_spec.hpp>
 #include <vector>
 
+#include "generator/program/words.hpp"
 #include "generator/sparse/arrangement.hpp"
 
 namespace trifold::sparse {
@@ -86,26 +87,8 @@ Backing cpu_backing(const SparseSpec& spec, const Target& target, const Arrangem
 Backing gpu_backing(const SparseSpec& spec, const Target& target, const Arrangement& arrangement, const Knobs& knobs);
 
 /// The kernels of a unit. `iterate`: GPU, where solutions take one launch.
-enum class Kernel {
-    gather,
-    compare,
-    factor,
-    finish,
-    precondition,
-    order,
-    product,
-    residual,
-    begin,
-    update,
-    judge,
-    deliver,
-    gradient,
-    apply,
-    iterate
-};
-inline constexpr std::array<std::string_view, 15> kernel_names{"gather", "compare", "factor",   "finish", "precondition",
-                                                               "order",  "product", "residual", "begin",  "update",
-                                                               "judge",  "deliver", "gradient", "apply",  "iterate"};
+TRIFOLD_NAMED_ENUM(Kernel, kernel_names, gather, compare, factor, finish, precondition, order, product, residual, begin, update, judge,
+                   deliver, gradient, apply, iterate);
 
 /// Whether a thread block has a subdomain, and not some of all rows.
 constexpr bool has_subdomain(Kernel kernel) {

@@ -97,13 +97,6 @@ Unit unit_of(const Design& design, const std::vector<PhaseKernel>& kernels, bool
 
 }  // namespace
 
-std::string_view to_string(Phase phase) {
-    constexpr std::array<std::string_view, 13> names{
-        "factor",      "factor_forward", "forward",       "backward",         "inverse",          "finish_factor", "finish_forward",
-        "factor_wide", "invert_factor",  "invert_panels", "inverse_coupling", "inverse_diagonal", "adopt"};
-    return names.at(static_cast<std::size_t>(phase));
-}
-
 Operations planned_operations(const Spec& spec, std::int64_t at_once) {
     auto result = spec.operations;
     if (spec.rhs <= at_once) return result;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "generator/program/knob.hpp"
+#include "generator/program/words.hpp"
 #include "generator/tridiagonal/operands.hpp"
 
 namespace trifold {
@@ -18,26 +19,14 @@ namespace trifold {
 /// factor_wide factors the first ones, and `factor` the others. The selected inverse of large blocks has four kernels in place of one: two
 /// for what needs no other front, and two that treat the last front that is left of each chain. `adopt` makes E the coupling of a level
 /// whose chains are empty.
-enum class Phase {
-    factor,
-    factor_forward,
-    forward,
-    backward,
-    inverse,
-    finish_factor,
-    finish_forward,
-    factor_wide,
-    invert_factor,
-    invert_panels,
-    inverse_coupling,
-    inverse_diagonal,
-    adopt
-};
-inline constexpr Phase phases[] = {Phase::factor,        Phase::factor_forward, Phase::forward,          Phase::backward,
-                                   Phase::inverse,       Phase::finish_factor,  Phase::finish_forward,   Phase::factor_wide,
-                                   Phase::invert_factor, Phase::invert_panels,  Phase::inverse_coupling, Phase::inverse_diagonal,
-                                   Phase::adopt};
-std::string_view to_string(Phase phase);
+TRIFOLD_NAMED_ENUM(Phase, phase_names, factor, factor_forward, forward, backward, inverse, finish_factor, finish_forward, factor_wide,
+                   invert_factor, invert_panels, inverse_coupling, inverse_diagonal, adopt);
+inline constexpr auto phases = [] {
+    std::array<Phase, phase_names.size()> all{};
+    for (std::size_t k = 0; k < all.size(); ++k) all[k] = static_cast<Phase>(k);
+    return all;
+}();
+constexpr std::string_view to_string(Phase phase) { return phase_names.at(static_cast<std::size_t>(phase)); }
 
 /// How the work of a launch is cut into tasks (CPU) or thread blocks (GPU).
 struct Shape {

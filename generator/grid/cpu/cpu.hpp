@@ -6,30 +6,14 @@
 
 #include "generator/grid/layout.hpp"
 #include "generator/program/device.hpp"
+#include "generator/program/words.hpp"
 
 /// Grids on CPUs. Launches tell kernels all shapes, so that one unit serves every size of image.
 namespace trifold::grid::cpu {
 
 /// The kernels of a unit.
-enum class Kernel {
-    eliminate,
-    assemble,
-    pivots,
-    panel,
-    product,
-    finish,
-    forward,
-    backward,
-    ring,
-    refine,
-    keep,
-    residual,
-    correct,
-    gradient
-};
-inline constexpr std::array<std::string_view, 14> kernel_names{"eliminate", "assemble", "pivots",   "panel",   "product",
-                                                               "finish",    "forward",  "backward", "ring",    "refine",
-                                                               "keep",      "residual", "correct",  "gradient"};
+TRIFOLD_NAMED_ENUM(Kernel, kernel_names, eliminate, assemble, pivots, panel, product, finish, forward, backward, ring, refine, keep,
+                   residual, correct, gradient);
 
 /// A register tile: its strips, the lanes of each, and its columns.
 struct Tile {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "generator/grid/levels.hpp"
+#include "generator/program/words.hpp"
 
 /// Placement of fronts: which kernels eliminate those of a level, on chip or shared by thread blocks.
 namespace trifold::grid::gpu {
@@ -14,66 +15,9 @@ namespace trifold::grid::gpu {
 /// a / b, rounded up.
 constexpr std::int64_t quotient(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-enum class Kernel {
-    leaf,
-    tiny,
-    small,
-    middle,
-    large,
-    huge,
-    assemble,
-    step_few,
-    step_1,
-    step_2,
-    step_4,
-    step_8,
-    step_16,
-    panel,
-    product,
-    wide_product,
-    finish,
-    refine,
-    forward_small,
-    backward_small,
-    forward,
-    backward,
-    forward_pivots,
-    forward_kept,
-    backward_pivots,
-    backward_kept,
-    forward_pivots_transposed,
-    backward_pivots_transposed,
-    pixels
-};
-inline constexpr std::array<std::string_view, 29> kernel_names{"leaf",
-                                                               "tiny",
-                                                               "small",
-                                                               "middle",
-                                                               "large",
-                                                               "huge",
-                                                               "assemble",
-                                                               "step_few",
-                                                               "step_1",
-                                                               "step_2",
-                                                               "step_4",
-                                                               "step_8",
-                                                               "step_16",
-                                                               "panel",
-                                                               "product",
-                                                               "wide_product",
-                                                               "finish",
-                                                               "refine",
-                                                               "forward_small",
-                                                               "backward_small",
-                                                               "forward",
-                                                               "backward",
-                                                               "forward_pivots",
-                                                               "forward_kept",
-                                                               "backward_pivots",
-                                                               "backward_kept",
-                                                               "forward_pivots_transposed",
-                                                               "backward_pivots_transposed",
-                                                               "pixels"};
+TRIFOLD_NAMED_ENUM(Kernel, kernel_names, leaf, tiny, small, middle, large, huge, assemble, step_few, step_1, step_2, step_4, step_8,
+                   step_16, panel, product, wide_product, finish, refine, forward_small, backward_small, forward, backward, forward_pivots,
+                   forward_kept, backward_pivots, backward_kept, forward_pivots_transposed, backward_pivots_transposed, pixels);
 constexpr std::string_view name_of(Kernel kernel) { return kernel_names.at(static_cast<std::size_t>(kernel)); }
 
 /// A kernel that keeps whole fronts on chip: the most columns that it eliminates and rows that it keeps.
