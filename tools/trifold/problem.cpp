@@ -1,4 +1,3 @@
-#include "tools/trifold/problem.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -7,6 +7,10 @@
 #include <string>
 #include <trifold/transport.hpp>
 
+namespace trifold::tune {
+class Log;
+}
+
 namespace trifold::command {
 
 /// What a verb does once the command line is parsed; returns the exit status: 0 done, 1 the problem could not be solved.
@@ -41,5 +45,18 @@ void print(const std::string& text);
 /// From here on results go to standard error, where they may be lost: standard output takes a file.
 void report_to_standard_error();
 void print(const Json& json);
+
+/// The verbs of `trifold tune` that look after its log. The last is what tools/tune/fit.py asks.
+Action add_tune_export(CLI::App& app, const bool& json);
+Action add_tune_show(CLI::App& app, const bool& json);
+Action add_tune_report(CLI::App& app, const bool& json);
+Action add_tune_model(CLI::App& app, const bool& json);
+
+void add_log_option(CLI::App& app, std::string& log);
+
+/// Exports as `tune export` does without options: the decisions of this log go to the user's wisdom file. Returns what was written, for
+/// machines; the text is for people. Throws as it does.
+Json export_to_user(const tune::Log& log);
+std::string export_text(const Json& written);
 
 }  // namespace trifold::command

@@ -8,7 +8,8 @@
 #include "runtime/wisdom/wisdom.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/trifold/text.hpp"
-#include "tools/trifold/tune/verbs.hpp"
+#include "tools/trifold/verbs.hpp"
+#include "tools/tune/log.hpp"
 #include "tools/tune/report.hpp"
 
 namespace trifold::command {
