@@ -1,4 +1,3 @@
-
 #include "generator/program/device.hpp"
 #include "generator/program/require.hpp"
 #include "generator/tridiagonal/design.hpp"

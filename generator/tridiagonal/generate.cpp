@@ -1,4 +1,3 @@
-
 #include <trifold/generate.hpp>
 
 #include "generator/program/sha256.hpp"

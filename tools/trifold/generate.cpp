@@ -1,4 +1,3 @@
-
 #include <trifold/binary.hpp>
 
 #include "runtime/compile/entry.hpp"

@@ -7,7 +7,7 @@
 
 namespace trifold::python {
 
-/// trifold.Solver: the calls of a Solver on arrays of Python. It has a Solver of its own, or works on a value, as trifold/factors.hpp
+/// trifold.Solver: the calls of a Solver on arrays of Python. It has a Solver of its own, or works on a value, as trifold/factors_of.hpp
 /// explains.
 class BoundSolver : BoundChain {
   public:
