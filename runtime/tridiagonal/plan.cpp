@@ -4,10 +4,8 @@
 #include <trifold/plan.hpp>
 
 #include "generator/tridiagonal/fields.hpp"
-#include "generator/tridiagonal/wisdom.hpp"
 #include "runtime/session/capture.hpp"
 #include "runtime/tridiagonal/solver_impl.hpp"
-#include "runtime/wisdom/wisdom.hpp"
 
 namespace trifold {
 namespace {

@@ -88,7 +88,6 @@ RUNTIME_HEADERS = {
     "device.hpp",
     "factors_of.hpp",
     "grid.hpp",
-   
     "plan.hpp",
     "process.hpp",
     "rank_solver.hpp",
