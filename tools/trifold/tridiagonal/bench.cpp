@@ -181,8 +181,8 @@ class ChainBench {
         }
     }
 
-    std::vector<Entry> ours(const Suite& suite, const BenchCase& one, const ChainProblem& chain) {
-        std::vector<Entry> entries;
+    std::vector<bench::Entry> ours(const Suite& suite, const BenchCase& one, const ChainProblem& chain) {
+        std::vector<bench::Entry> entries;
         const bool has_others = std::ranges::any_of(tunings_, [&](const Tuning& t) { return refusal_of(chain.spec, t).empty(); });
         for (const auto& tuning : tunings_) {
             if (const auto why = refusal_of(chain.spec, tuning); has_others && !why.empty())
@@ -195,7 +195,7 @@ class ChainBench {
         return entries;
     }
 
-    void add(std::vector<Entry>& entries, const Suite& suite, const ChainProblem& chain, const Tuning& tuning) {
+    void add(std::vector<bench::Entry>& entries, const Suite& suite, const ChainProblem& chain, const Tuning& tuning) {
         const auto alone = [this, &chain, tuning](DeviceTools& tools) { return our_chain(chain, device_, tuning, form_, tools); };
         if (suite.mode == Mode::compile) {
             entries.push_back({"trifold", [this, &chain, tuning](DeviceTools&) { return starts(chain, options_.device, tuning); }});

@@ -177,7 +177,7 @@ std::int64_t members_per_group(const Program& program, const std::string& kernel
     return 1;
 }
 
-std::string kernels_text(const Explanation& explanation) {
+std::string resources_text(const Explanation& explanation) {
     const auto& program = explanation.program;
     std::vector<std::vector<std::string>> rows{{"kernel", "registers", "shared", "spills", "code", "threads", "members/group"}};
     const bool on_hip = explanation.choice.target.backend == Backend::hip;
@@ -237,7 +237,7 @@ Report run(const BlockExplainOptions& options) {
                                                                                     schedule.horizon, schedule.name)));
     const auto text = options.knobs ? knobs_text(explanation.choice)
                                     : fmt::format("{}\n{}\n{}\n{}\n{}", schedule_text(explanation), "Units\n" + to_text(explanation.units),
-                                                  kernels_text(explanation), launches_text(program), memory_text(program));
+                                                  resources_text(explanation), launches_text(program), memory_text(program));
     return {to_json(explanation), title(explanation.choice) + "\n\n" + text};
 }
 
