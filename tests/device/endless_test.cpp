@@ -1,8 +1,7 @@
 // A case that never ends, for the time limit of the others.
-#include <doctest/doctest.h>
 #include <unistd.h>
 
-#include <string>
+#include "tests/support/test.hpp"
 
 TEST_CASE("endless" * doctest::timeout(1)) {
     const std::string label = "waits for a kernel that hangs";

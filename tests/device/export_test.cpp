@@ -1,9 +1,6 @@
 // Exported CUDA projects on a device, by the real driver.
 #include "generator/export/gpu/export.hpp"
 
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
 #include <trifold/binary.hpp>
 #include <trifold/device.hpp>
 
@@ -41,6 +38,7 @@ void check_runs(const Project& project, const std::string& command) {
 
 const char* const program = R"(
 #include "btd_solver.h"
+#include "tests/support/test.hpp"
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>

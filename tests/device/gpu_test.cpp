@@ -1,8 +1,4 @@
 // The whole path on a real GPU through the public interface, against dense algebra in double.
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <cmath>
 #include <trifold/trifold.hpp>
 
 #include "tests/device/device.hpp"
@@ -11,6 +7,7 @@
 #include "tests/support/capture_file.hpp"
 #include "tests/support/cpu/call.hpp"
 #include "tests/support/cpu/checks.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -1,12 +1,9 @@
 // Images on a real GPU through the public interface, against A itself in double, and against the processor's answers.
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <cmath>
 #include <trifold/trifold.hpp>
 
 #include "tests/device/device.hpp"
 #include "tests/runtime/grid/problems.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -1,13 +1,12 @@
 // Chains over two GPUs by NCCL: the bits of one GPU, all operations, a caller's communicator, and graphs.
 #include <dlfcn.h>
-#include <doctest/doctest.h>
 
 #include <barrier>
-#include <set>
 #include <trifold/trifold.hpp>
 
 #include "tests/device/on_device.hpp"
 #include "tests/runtime/ranks/fixture.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -1,18 +1,12 @@
 #include <cuda.h>
-#include <doctest/doctest.h>
 
-#include <Eigen/Dense>
-#include <array>
-#include <cstdlib>
-#include <functional>
-#include <thread>
 #include <trifold/binary.hpp>
-#include <trifold/error.hpp>
 
 #include "tests/family/solver.hpp"
 #include "tests/support/capture_file.hpp"
 #include "tests/support/drivers/drivers.hpp"
 #include "tests/support/emulator/unit.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

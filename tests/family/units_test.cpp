@@ -1,17 +1,12 @@
 // Plans of any family share loaded code, and compilers work in the background.
-#include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
-#include <cstdlib>
-#include <fstream>
-#include <thread>
-#include <trifold/error.hpp>
 #include <trifold/process.hpp>
 
 #include "runtime/base/files.hpp"
 #include "tests/family/solver.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -1,6 +1,4 @@
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
+#include "tests/support/test.hpp"
 #include "tests/tools/cli/command.hpp"
 #include "tools/formats/npy.hpp"
 

@@ -1,20 +1,14 @@
 // What kernels assume of their launches holds for every problem; a launch that breaks it is refused.
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <array>
-#include <cstring>
-#include <random>
-#include <stdexcept>
-#include <trifold/error.hpp>
 
 #define TRIFOLD_SIZE constexpr
 #include "generator/grid/gpu/assumptions.hpp"
+
 #include "generator/grid/knobs.hpp"
 #include "generator/program/require.hpp"
 #include "generator/tridiagonal/assumptions.hpp"
 #include "generator/tridiagonal/variant.hpp"
 #include "tests/generator/designs.hpp"
+#include "tests/support/test.hpp"
 #include "tests/support/thinning.hpp"
 
 using namespace trifold;

@@ -1,18 +1,9 @@
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <cmath>
-#include <fstream>
-#include <limits>
-#include <sstream>
-#include <string>
 #include <trifold/cost.hpp>
-#include <trifold/error.hpp>
 #include <trifold/generate.hpp>
 
 #include "generator/tridiagonal/variant.hpp"
 #include "generator/tridiagonal/wisdom.hpp"
+#include "tests/support/test.hpp"
 #include "tests/support/thinning.hpp"
 
 using namespace trifold;

@@ -1,11 +1,7 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cmath>
 #include <trifold/cost.hpp>
-#include <trifold/error.hpp>
 
 #include "tests/generator/schedules.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 

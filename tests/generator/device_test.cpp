@@ -1,14 +1,10 @@
 #include "generator/program/device.hpp"
 
-#include <doctest/doctest.h>
-
-#include <limits>
-#include <stdexcept>
-#include <trifold/error.hpp>
 #include <trifold/target.hpp>
 
 #include "generator/tridiagonal/design.hpp"
 #include "generator/tridiagonal/variant.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 

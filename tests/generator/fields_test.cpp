@@ -1,13 +1,10 @@
 // Tables of fields: JSON comes back as it was, and what is no value of a field is named with the field.
 #include "generator/program/fields.hpp"
 
-#include <doctest/doctest.h>
-
-#include <trifold/error.hpp>
-
 #include "generator/grid/fields.hpp"
 #include "generator/sparse/fields.hpp"
 #include "generator/tridiagonal/fields.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using nlohmann::json;

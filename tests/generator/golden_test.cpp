@@ -1,15 +1,6 @@
-#include <doctest/doctest.h>
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <map>
 #include <regex>
-#include <set>
-#include <sstream>
 #include <trifold/generate.hpp>
 #include <trifold/grid_spec.hpp>
 
@@ -17,6 +8,7 @@
 #include "generator/export/gpu/export.hpp"
 #include "generator/program/sha256.hpp"
 #include "generator/sparse/generate.hpp"
+#include "tests/support/test.hpp"
 #include "tests/support/text.hpp"
 
 using namespace trifold;

@@ -1,18 +1,9 @@
-#include <doctest/doctest.h>
-#include <fmt/format.h>
 #include <fmt/ranges.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstdio>
-#include <map>
-#include <set>
-#include <trifold/error.hpp>
-#include <vector>
 
 #include "generator/grid/cpu/cpu.hpp"
 #include "generator/grid/knobs.hpp"
 #include "generator/grid/levels.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 

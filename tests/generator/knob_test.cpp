@@ -1,17 +1,12 @@
 #include "generator/program/knob.hpp"
 
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <cmath>
-#include <trifold/error.hpp>
 #include <trifold/generate.hpp>
 
 #include "generator/grid/knobs.hpp"
 #include "generator/sparse/arrangement.hpp"
 #include "generator/sparse/knobs.hpp"
 #include "generator/tridiagonal/variant.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 

@@ -1,20 +1,12 @@
 #include "generator/tridiagonal/open_sizes.hpp"
 
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <map>
-#include <set>
-#include <string>
-#include <trifold/error.hpp>
 #include <trifold/generate.hpp>
-#include <vector>
 
 #include "generator/tridiagonal/columns.hpp"
 #include "generator/tridiagonal/design.hpp"
 #include "generator/tridiagonal/mixed.hpp"
 #include "generator/tridiagonal/operands.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 

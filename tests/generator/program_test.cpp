@@ -1,16 +1,3 @@
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <cstdio>
-#include <functional>
-#include <limits>
-#include <map>
-#include <memory>
-#include <nlohmann/json.hpp>
-#include <set>
-#include <span>
-#include <trifold/error.hpp>
 #include <trifold/generate.hpp>
 
 #include "generator/sparse/ranks.hpp"
@@ -18,6 +5,7 @@
 #include "generator/tridiagonal/open_sizes.hpp"
 #include "tests/generator/designs.hpp"
 #include "tests/generator/schedules.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -1,9 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <limits>
-#include <set>
-#include <trifold/error.hpp>
 #include <trifold/spec.hpp>
+
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 

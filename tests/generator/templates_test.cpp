@@ -1,18 +1,6 @@
 #include "generator/program/templates.hpp"
 
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
 #include <cctype>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <map>
-#include <set>
-#include <sstream>
-#include <string>
-#include <string_view>
-#include <trifold/error.hpp>
 #include <trifold/generate.hpp>
 #include <trifold/grid_spec.hpp>
 #include <trifold/ranks.hpp>
@@ -22,6 +10,7 @@
 #include "generator/sparse/generate.hpp"
 #include "generator/sparse/ranks.hpp"
 #include "tests/generator/designs.hpp"
+#include "tests/support/test.hpp"
 #include "tests/support/text.hpp"
 
 using namespace trifold;

@@ -1,17 +1,10 @@
 #include "generator/tridiagonal/wisdom.hpp"
 
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <chrono>
-#include <random>
-#include <trifold/error.hpp>
-
 #include "generator/grid/wisdom.hpp"
 #include "generator/program/sha256.hpp"
 #include "generator/program/templates.hpp"
 #include "generator/sparse/wisdom.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 

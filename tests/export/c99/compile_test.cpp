@@ -1,12 +1,6 @@
 // What compilers and other tools say of the exported C. The compilers come with tools/setup.
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <functional>
-#include <sstream>
-#include <tuple>
-
 #include "tests/export/c99/project.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -1,6 +1,4 @@
 // The exported code under the address and undefined-behaviour sanitizers, with exact allocations and any numbers at all.
-#include <doctest/doctest.h>
-
 #include "tests/export/c99/project.hpp"
 
 using namespace trifold;
@@ -10,6 +8,7 @@ namespace {
 
 const char* const program = R"(
 #include "btd_solver.h"
+#include "tests/support/test.hpp"
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,8 +1,6 @@
 // Exported schedules of several chains: results, the same bits whoever runs the tasks, and which failure is named.
-#include <cmath>
-#include <thread>
-
 #include "tests/export/c99/solver.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

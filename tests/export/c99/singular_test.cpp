@@ -1,8 +1,6 @@
 // Matrices that are singular to the precision: what an exported factorization says of them, and of those that are barely not.
-#include <cmath>
-#include <random>
-
 #include "tests/export/c99/solver.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

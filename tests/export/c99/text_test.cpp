@@ -1,15 +1,11 @@
 // Exported texts as such: nothing in them is left to fill in.
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <map>
 #include <regex>
-#include <sstream>
 
 #include "generator/export/c99/parts.hpp"
 #include "generator/export/gpu/export.hpp"
 #include "generator/program/templates.hpp"
 #include "tests/export/c99/project.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
@@ -164,7 +160,6 @@ TEST_CASE("export: a report of calls that fail is none") {
 namespace {
 
 const char* const program = R"(
-#include <cstdio>
 static btd_workspace workspace;
 static btd_real d[BTD_HORIZON * BTD_BLOCK * BTD_BLOCK], e[BTD_COUPLINGS * BTD_BLOCK * BTD_BLOCK], b[BTD_HORIZON * BTD_BLOCK * BTD_RHS];
 static void report(const char* call, const btd_status& status) {

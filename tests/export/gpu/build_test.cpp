@@ -1,10 +1,8 @@
 // What compilers, linkers and other tools say of exported solvers for GPUs.
-#include <fmt/format.h>
-
 #include <regex>
-#include <sstream>
 
 #include "tests/export/gpu/exported.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

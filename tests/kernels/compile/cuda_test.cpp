@@ -1,15 +1,10 @@
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <map>
 #include <trifold/binary.hpp>
-#include <trifold/error.hpp>
 #include <trifold/generate.hpp>
 #include <trifold/grid_spec.hpp>
 
 #include "runtime/compile/compiler.hpp"
 #include "runtime/compile/resources.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 

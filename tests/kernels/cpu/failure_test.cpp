@@ -1,12 +1,8 @@
 // Cases that the options of check_solves do not draw: entries that are no numbers, several failures, negative pivots below a floor, random
 // walks, and selected inverses of ill-conditioned systems.
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <limits>
-
 #include "tests/support/cpu/call.hpp"
 #include "tests/support/cpu/checks.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

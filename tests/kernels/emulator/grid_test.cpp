@@ -1,14 +1,7 @@
 // Kernels for images as host code, in both dialects, with every access watched.
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <cmath>
-#include <cstring>
-#include <stdexcept>
-#include <trifold/error.hpp>
-
 #include "tests/runtime/grid/problems.hpp"
 #include "tests/support/emulator/grid_unit.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

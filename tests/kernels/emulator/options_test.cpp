@@ -1,10 +1,7 @@
 // Results of a call other than the solution, and matrices that are not positive definite.
-#include <cmath>
-#include <limits>
-#include <utility>
-
 #include "generator/tridiagonal/design.hpp"
 #include "tests/kernels/emulator/emulated.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

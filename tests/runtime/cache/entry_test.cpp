@@ -1,12 +1,10 @@
 // What is on disk: published whole, checked on every read, and out of the way when it is bad.
-#include <doctest/doctest.h>
 #include <sys/stat.h>
-
-#include <nlohmann/json.hpp>
 
 #include "generator/program/sha256.hpp"
 #include "runtime/compile/cache.hpp"
 #include "tests/runtime/cache/unit.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -1,15 +1,7 @@
 // The path from a Program to its Binary: keys, stale compilers, layers of kernels, and the switches.
-#include <doctest/doctest.h>
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <atomic>
-#include <fstream>
-#include <set>
-#include <thread>
-#include <trifold/error.hpp>
 #include <trifold/plan.hpp>
 
 #include "runtime/base/log.hpp"
@@ -19,6 +11,7 @@
 #include "runtime/compile/environment.hpp"
 #include "runtime/device/gpu.hpp"
 #include "tests/runtime/cache/unit.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -1,17 +1,12 @@
 // Several processes on one cache: races, killed ones, full and forbidden places.
-#include <doctest/doctest.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
-#include <set>
-#include <sstream>
-#include <thread>
-
 #include "runtime/compile/cache.hpp"
 #include "tests/runtime/cache/unit.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

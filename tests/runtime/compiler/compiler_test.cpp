@@ -1,13 +1,7 @@
 #include "runtime/compile/compiler.hpp"
 
-#include <doctest/doctest.h>
-#include <fmt/format.h>
 #include <sched.h>
 
-#include <algorithm>
-#include <cmath>
-#include <thread>
-#include <trifold/error.hpp>
 #include <trifold/generate.hpp>
 
 #include "runtime/base/files.hpp"
@@ -15,6 +9,7 @@
 #include "runtime/compile/resources.hpp"
 #include "runtime/compile/sources.hpp"
 #include "tests/runtime/cache/unit.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -1,12 +1,5 @@
-#include <doctest/doctest.h>
 #include <trifold/grid_args.h>
 
-#include <cmath>
-#include <cstdlib>
-#include <filesystem>
-#include <set>
-#include <trifold/device.hpp>
-#include <trifold/grid.hpp>
 #include <trifold/trifold.hpp>
 
 #include "runtime/compile/async.hpp"
@@ -16,6 +9,7 @@
 #include "tests/runtime/grid/problems.hpp"
 #include "tests/runtime/tridiagonal/fixture.hpp"
 #include "tests/support/capture_file.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -1,8 +1,6 @@
 #define __HIP_DISABLE_CPP_FUNCTIONS__
-#include <doctest/doctest.h>
 #include <hip/hip_runtime_api.h>
 
-#include <trifold/device.hpp>
 #include <trifold/trifold.hpp>
 
 #include "runtime/compile/async.hpp"
@@ -10,6 +8,7 @@
 #include "tests/support/capture_file.hpp"
 #include "tests/support/drivers/drivers.hpp"
 #include "tests/support/emulator/unit.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

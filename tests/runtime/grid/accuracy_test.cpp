@@ -1,12 +1,8 @@
-#include <doctest/doctest.h>
-
 #include <Eigen/SparseLU>
-#include <algorithm>
-#include <limits>
-#include <trifold/grid.hpp>
 #include <trifold/trifold.hpp>
 
 #include "tests/runtime/grid/problems.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

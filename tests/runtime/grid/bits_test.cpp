@@ -1,12 +1,10 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
 #include <trifold/grid.hpp>
 #include <trifold/grid_factors.hpp>
 #include <trifold/solver.hpp>
 
 #include "tests/runtime/grid/problems.hpp"
 #include "tests/support/guarded.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

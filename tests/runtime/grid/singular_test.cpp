@@ -1,14 +1,8 @@
 // Images that are singular, or nearly so, and images that only look like it.
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstdlib>
-#include <limits>
 #include <trifold/grid.hpp>
 
 #include "tests/runtime/grid/problems.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -1,10 +1,7 @@
-#include <doctest/doctest.h>
-
-#include <functional>
-#include <thread>
 #include <trifold/grid.hpp>
 
 #include "tests/runtime/grid/problems.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

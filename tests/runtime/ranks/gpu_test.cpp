@@ -1,6 +1,3 @@
-#include <doctest/doctest.h>
-
-#include <set>
 #include <trifold/binary.hpp>
 
 #include "generator/tridiagonal/ranks/tree.hpp"
@@ -10,6 +7,7 @@
 #include "tests/runtime/ranks/from_c.hpp"
 #include "tests/support/cpu/call.hpp"
 #include "tests/support/drivers/nccl.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -1,10 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <atomic>
-#include <chrono>
-
 #include "runtime/device/nccl.hpp"
 #include "tests/runtime/ranks/fixture.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -1,16 +1,14 @@
 // Kernels by the system's C compiler, which is another one than Clang in process: all operations against Eigen.
 #include "runtime/compile/compiler.hpp"
 
-#include <doctest/doctest.h>
-
 #include <Eigen/LU>
-#include <array>
 #include <trifold/trifold.hpp>
 #include <type_traits>
 
 #include "tests/runtime/cache/unit.hpp"
 #include "tests/runtime/sparse/problems.hpp"
 #include "tests/runtime/sparse/shared.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -1,8 +1,3 @@
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <limits>
-#include <map>
 #include <trifold/trifold.hpp>
 
 #include "generator/sparse/generate.hpp"
@@ -11,6 +6,7 @@
 #include "runtime/sparse/kept.hpp"
 #include "tests/runtime/cache/unit.hpp"
 #include "tests/runtime/sparse/shared.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -1,11 +1,8 @@
-#include <doctest/doctest.h>
-
 #include <Eigen/LU>
-#include <algorithm>
-#include <random>
 #include <trifold/trifold.hpp>
 
 #include "tests/runtime/sparse/shared.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -1,12 +1,8 @@
 // What "converged" promises, at scales over the whole range, judged by sums in long double.
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <limits>
-#include <random>
 #include <trifold/trifold.hpp>
 
 #include "tests/runtime/sparse/shared.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -1,13 +1,10 @@
-#include <doctest/doctest.h>
 #include <trifold/trifold.h>
 
-#include <algorithm>
-#include <array>
-#include <string>
 #include <trifold/trifold.hpp>
 
 #include "tests/runtime/tridiagonal/fixture.hpp"
 #include "tests/support/guarded.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

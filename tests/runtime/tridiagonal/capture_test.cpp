@@ -1,19 +1,16 @@
-#include <doctest/doctest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <trifold/trifold.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <csignal>
-#include <set>
-#include <thread>
 #include <trifold/trifold.hpp>
 
 #include "generator/tridiagonal/fields.hpp"
 #include "runtime/base/files.hpp"
 #include "tests/runtime/tridiagonal/fixture.hpp"
 #include "tests/support/capture_file.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -1,10 +1,8 @@
 // Many right-hand sides: panels of them, calls for more than the kernels take at once, threads that share them.
-#include <doctest/doctest.h>
-
-#include <limits>
 #include <trifold/trifold.hpp>
 
 #include "tests/runtime/tridiagonal/fixture.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

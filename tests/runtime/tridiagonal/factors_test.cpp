@@ -1,14 +1,7 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstring>
-#include <thread>
 #include <trifold/trifold.hpp>
-#include <vector>
 
 #include "tests/runtime/tridiagonal/fixture.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

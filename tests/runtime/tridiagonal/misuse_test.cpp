@@ -1,10 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <thread>
 #include <trifold/trifold.hpp>
 
 #include "tests/runtime/tridiagonal/fixture.hpp"
 #include "tests/support/guarded.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -1,11 +1,8 @@
 // Mixed precision: solutions as accurate as those in f64, and members for which that cannot be, named.
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <cmath>
 #include <trifold/trifold.hpp>
 
 #include "tests/runtime/tridiagonal/fixture.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

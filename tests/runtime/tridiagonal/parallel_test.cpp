@@ -1,14 +1,9 @@
-#include <doctest/doctest.h>
-
-#include <atomic>
-#include <cstring>
 #include <ctime>
-#include <latch>
-#include <thread>
 #include <trifold/trifold.hpp>
 
 #include "runtime/device/pool.hpp"
 #include "tests/runtime/tridiagonal/fixture.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

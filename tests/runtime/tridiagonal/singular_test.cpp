@@ -1,14 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <Eigen/Dense>
-#include <cmath>
-#include <limits>
-#include <random>
 #include <trifold/trifold.hpp>
-#include <vector>
 
 #include "runtime/base/condition.hpp"
 #include "tests/runtime/tridiagonal/fixture.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

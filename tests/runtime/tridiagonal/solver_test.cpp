@@ -1,24 +1,14 @@
-#include <doctest/doctest.h>
-#include <fmt/format.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <fstream>
-#include <span>
-#include <trifold/factors.hpp>
-#include <trifold/process.hpp>
-#include <trifold/solver.hpp>
 #include <trifold/trifold.hpp>
-#include <utility>
 
 #include "runtime/base/files.hpp"
 #include "tests/runtime/tridiagonal/fixture.hpp"
 #include "tests/runtime/tridiagonal/solver_runner.hpp"
 #include "tests/support/cpu/checks.hpp"
 #include "tests/support/cpu/problem.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -1,20 +1,14 @@
 #include "runtime/tridiagonal/wisdom.hpp"
 
-#include <doctest/doctest.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <trifold/trifold.h>
 
-#include <algorithm>
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
-#include <thread>
 #include <trifold/trifold.hpp>
 
 #include "runtime/base/processors.hpp"
 #include "tests/runtime/cache/unit.hpp"
 #include "tests/runtime/tridiagonal/fixture.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

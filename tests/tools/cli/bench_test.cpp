@@ -1,11 +1,4 @@
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <set>
-
+#include "tests/support/test.hpp"
 #include "tests/tools/cli/command.hpp"
 
 namespace {

@@ -59,6 +59,14 @@ void check_says(const fs::path& directory, const std::string& arguments, int sta
     CHECK(ran.err.find(words) != std::string::npos);
 }
 
+void check_refused(const Scratch& scratch, const std::string& begin, const std::vector<std::pair<std::string, std::string>>& runs) {
+    for (const auto& [end, words] : runs) check_says(scratch.path, begin + end, 2, words);
+}
+
+void check_json(const nlohmann::json& found, const nlohmann::json& expected) {
+    for (const auto& [key, value] : expected.items()) CHECK_MESSAGE(found.value(key, nlohmann::json()) == value, key, ": ", found.dump());
+}
+
 Scratch::Scratch() : path(unique_directory()) { fs::create_directories(path); }
 Scratch::~Scratch() { fs::remove_all(path); }
 

@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 /// One run of the trifold command.
 struct Ran {
@@ -34,3 +35,9 @@ class Scratch {
     /// Names in the directory, sorted.
     std::vector<std::string> names() const;
 };
+
+/// Runs that end with status 2: what follows `begin`, and words that standard error has.
+void check_refused(const Scratch& scratch, const std::string& begin, const std::vector<std::pair<std::string, std::string>>& runs);
+
+/// Checks that JSON has these values; it may have more.
+void check_json(const nlohmann::json& found, const nlohmann::json& expected);

@@ -1,8 +1,5 @@
 // The verb `export` for GPUs: what it writes, and what bad input gets.
-#include <doctest/doctest.h>
-
-#include <set>
-
+#include "tests/support/test.hpp"
 #include "tests/tools/cli/command.hpp"
 
 namespace {

@@ -1,6 +1,5 @@
 // The verb `export`: what it writes, and what bad input gets.
-#include <doctest/doctest.h>
-
+#include "tests/support/test.hpp"
 #include "tests/tools/cli/command.hpp"
 #include "tools/problems/problems.hpp"
 

@@ -1,10 +1,4 @@
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-
+#include "tests/support/test.hpp"
 #include "tests/support/text.hpp"
 #include "tests/tools/cli/command.hpp"
 

@@ -1,11 +1,6 @@
 #include "tools/formats/grid.hpp"
 
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <set>
-
+#include "tests/support/test.hpp"
 #include "tests/tools/cli/command.hpp"
 #include "tools/problems/grid.hpp"
 

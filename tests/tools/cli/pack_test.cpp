@@ -1,11 +1,7 @@
 // `trifold pack`: layers of compiled kernels.
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <filesystem>
-#include <fstream>
 #include <iterator>
 
+#include "tests/support/test.hpp"
 #include "tests/tools/cli/command.hpp"
 
 namespace {

@@ -1,7 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <set>
-
+#include "tests/support/test.hpp"
 #include "tools/trifold/text.hpp"
 #include "tools/trifold/tridiagonal/svg.hpp"
 

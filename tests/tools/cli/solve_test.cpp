@@ -1,10 +1,4 @@
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <Eigen/Dense>
-#include <cmath>
-#include <tuple>
-
+#include "tests/support/test.hpp"
 #include "tests/tools/cli/command.hpp"
 #include "tests/tools/formats/dense.hpp"
 #include "tools/formats/residual.hpp"

@@ -1,10 +1,4 @@
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <map>
-#include <tuple>
-
+#include "tests/support/test.hpp"
 #include "tests/tools/cli/command.hpp"
 #include "tools/formats/npy.hpp"
 #include "tools/formats/residual.hpp"

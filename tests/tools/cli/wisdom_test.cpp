@@ -1,10 +1,6 @@
 #include "generator/tridiagonal/wisdom.hpp"
 
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <algorithm>
-
+#include "tests/support/test.hpp"
 #include "tests/tools/cli/command.hpp"
 
 using namespace trifold;

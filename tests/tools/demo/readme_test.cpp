@@ -1,7 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <string>
-
+#include "tests/support/test.hpp"
 #include "tests/support/text.hpp"
 
 namespace {

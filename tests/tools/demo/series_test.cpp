@@ -1,10 +1,6 @@
 #include "series.hpp"
 
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <filesystem>
-#include <fstream>
+#include "tests/support/test.hpp"
 
 using namespace kalman;
 

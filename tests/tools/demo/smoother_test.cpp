@@ -1,11 +1,7 @@
 #include "smoother.hpp"
 
-#include <doctest/doctest.h>
-
-#include <limits>
-#include <random>
-
 #include "picture.hpp"
+#include "tests/support/test.hpp"
 #include "tests/tools/demo/kalman_filter.hpp"
 
 using namespace kalman;

@@ -1,11 +1,6 @@
 #include "tools/formats/assemble.hpp"
 
-#include <fmt/format.h>
-
-#include <Eigen/Dense>
-#include <cmath>
-#include <random>
-
+#include "tests/support/test.hpp"
 #include "tests/tools/formats/dense.hpp"
 #include "tests/tools/formats/expect.hpp"
 #include "tools/formats/block_rows.hpp"

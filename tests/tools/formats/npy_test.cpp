@@ -1,8 +1,6 @@
 #include "tools/formats/npy.hpp"
 
-#include <cmath>
-#include <limits>
-
+#include "tests/support/test.hpp"
 #include "tests/tools/formats/expect.hpp"
 
 using namespace trifold;

@@ -1,11 +1,6 @@
 #include "tools/problems/problems.hpp"
 
-#include <doctest/doctest.h>
-
-#include <Eigen/Dense>
-#include <numeric>
-#include <trifold/error.hpp>
-
+#include "tests/support/test.hpp"
 #include "tests/tools/formats/dense.hpp"
 #include "tools/problems/random.hpp"
 #include "tools/problems/sparse.hpp"

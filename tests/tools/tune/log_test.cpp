@@ -1,12 +1,8 @@
 #include "tools/tune/log.hpp"
 
-#include <doctest/doctest.h>
 #include <sys/wait.h>
 
-#include <fstream>
-#include <random>
-#include <trifold/error.hpp>
-
+#include "tests/support/test.hpp"
 #include "tests/tools/tune/records.hpp"
 #include "tools/formats/file.hpp"
 

@@ -1,12 +1,6 @@
 #include "tools/tune/measure.hpp"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <trifold/error.hpp>
-
+#include "tests/support/test.hpp"
 #include "tests/tools/tune/records.hpp"
 
 using namespace trifold;

@@ -1,13 +1,10 @@
 #include "tools/tune/points.hpp"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <trifold/error.hpp>
 #include <trifold/trifold.hpp>
 
 #include "generator/sparse/fields.hpp"
 #include "tests/support/capture_file.hpp"
+#include "tests/support/test.hpp"
 #include "tests/tools/tune/records.hpp"
 #include "tools/formats/file.hpp"
 

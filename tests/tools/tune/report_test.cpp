@@ -1,9 +1,6 @@
 #include "tools/tune/report.hpp"
 
-#include <doctest/doctest.h>
-
-#include <trifold/error.hpp>
-
+#include "tests/support/test.hpp"
 #include "tests/tools/tune/records.hpp"
 
 using namespace trifold;

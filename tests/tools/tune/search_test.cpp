@@ -1,11 +1,6 @@
 #include "tools/tune/search.hpp"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <trifold/error.hpp>
-
+#include "tests/support/test.hpp"
 #include "tests/tools/tune/records.hpp"
 
 using namespace trifold;

@@ -1,8 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <trifold/error.hpp>
-
+#include "tests/support/test.hpp"
 #include "tests/tools/tune/records.hpp"
 #include "tools/tune/search.hpp"
 

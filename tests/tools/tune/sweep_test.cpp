@@ -1,14 +1,10 @@
 #include "tools/tune/sweep.hpp"
 
-#include <doctest/doctest.h>
-
-#include <fstream>
-#include <thread>
-#include <trifold/error.hpp>
 #include <trifold/trifold.hpp>
 
 #include "runtime/compile/cache.hpp"
 #include "tests/runtime/cache/unit.hpp"
+#include "tests/support/test.hpp"
 #include "tests/tools/tune/records.hpp"
 #include "tools/formats/file.hpp"
 

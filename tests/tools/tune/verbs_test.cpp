@@ -1,8 +1,4 @@
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <trifold/error.hpp>
-
+#include "tests/support/test.hpp"
 #include "tests/tools/cli/command.hpp"
 #include "tests/tools/tune/records.hpp"
 
