@@ -1,14 +1,7 @@
 #pragma once
 #include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <map>
-#include <nlohmann/json.hpp>
-#include <sstream>
-#include <string>
-#include <vector>
-
+#include "tests/support/test.hpp"
 #include "tests/support/text.hpp"
 
 namespace trifold::test {

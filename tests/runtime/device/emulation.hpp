@@ -1,13 +1,11 @@
 #pragma once
 #include <cuda.h>
-#include <doctest/doctest.h>
 
-#include <algorithm>
 #include <trifold/generate.hpp>
-#include <vector>
 
 #include "tests/support/drivers/drivers.hpp"
 #include "tests/support/emulator/unit.hpp"
+#include "tests/support/test.hpp"
 
 namespace trifold::test {
 

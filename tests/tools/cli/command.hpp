@@ -1,8 +1,5 @@
 #pragma once
-#include <filesystem>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
+#include "tests/support/test.hpp"
 
 /// One run of the trifold command.
 struct Ran {
