@@ -22,8 +22,7 @@ TEST_CASE("another family in the command's table: trifold solve") {
     const auto ran = run_trifold(scratch.path, "solve L.npy x.npy --triangular 3 --device cpu --workers 2 -o y.npy --json");
     INFO(ran.err);
     REQUIRE(ran.status == 0);
-    CHECK(ran.json().at("status") == "ok");
-    CHECK(ran.json().at("block") == 3);
+    check_json(ran.json(), {{"status", "ok"}, {"block", 3}});
     // L x = (2, 7, 22), and L' times that.
     CHECK(parse_npy(scratch.read("y.npy"), "y").values == std::vector<double>{-11, 109, 110});
     const auto text = run_trifold(scratch.path, "solve L.npy x.npy --triangular 3 --device cpu --scale 2 -o y.npy");
@@ -100,9 +99,7 @@ TEST_CASE("tune: a candidate that ends its process, or never ends, fails alone, 
         const auto ran = run("");
         INFO(ran.err);
         REQUIRE(ran.status == 0);
-        CHECK(ran.json().at("complete") == true);
-        CHECK(ran.json().at("decided") == 1);
-        CHECK(ran.json().at("failures") == nlohmann::json{{verdict, 1}});
+        check_json(ran.json(), {{"complete", true}, {"decided", 1}, {"failures", nlohmann::json{{verdict, 1}}}});
         const auto failed = run_trifold(scratch.path, fmt::format("tune show --failures --log {}.jsonl --json", how)).json().at("failures");
         REQUIRE(failed.size() == 1);
         CHECK(failed.at(0).at("variant") == "plain:group_rows=8");

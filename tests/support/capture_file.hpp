@@ -1,7 +1,7 @@
 #pragma once
 #include <unistd.h>
 
-#include "tests/support/test.hpp"
+#include "tests/support/json.hpp"
 #include "tests/support/text.hpp"
 
 namespace trifold::test {

@@ -59,90 +59,53 @@ void check_solutions(const std::string& name, GridSpec spec, std::int64_t width,
     }
 }
 
+/// In both precisions.
+void check_images(const std::vector<const char*>& names, const GridSpec& spec, std::int64_t width, std::int64_t height,
+                  const GridTuning& tuning = {}, const char* device = "cpu") {
+    for (const auto* name : names) {
+        check_solutions<double>(name, spec, width, height, tuning, device);
+        check_solutions<float>(name, spec, width, height, tuning, device);
+    }
+}
+
 }  // namespace
 
-TEST_CASE("images of all sizes and problems: A x = b and A' x = b to rounding") {
-    for (const auto& [width, height] : sizes)
-        for (const auto* name : {"poisson", "anisotropic", "convection", "helmholtz", "jumps", "dominant", "random"}) {
-            check_solutions<double>(name, {}, width, height);
-            check_solutions<float>(name, {}, width, height);
-        }
-}
-
-TEST_CASE("symmetric images, of which half is read") {
-    GridSpec spec;
-    spec.matrix = GridMatrix::symmetric;
-    for (const auto& [width, height] : sizes)
-        for (const auto* name : {"poisson", "anisotropic", "jumps"}) {
-            check_solutions<double>(name, spec, width, height);
-            check_solutions<float>(name, spec, width, height);
-        }
-}
-
-TEST_CASE("a fixed boundary: the ring of b is data") {
-    for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric}) {
-        GridSpec spec;
-        spec.matrix = matrix;
-        spec.boundary = GridBoundary::fixed;
-        for (const auto& [width, height] : sizes)
-            if (width > 2 && height > 2)
-                for (const auto* name : {"poisson", "anisotropic", "jumps"}) {
-                    check_solutions<double>(name, spec, width, height);
-                    check_solutions<float>(name, spec, width, height);
-                }
+TEST_CASE("images of all sizes and problems: A x = b and A' x = b to rounding, with half of A or a fixed boundary too") {
+    const std::vector definite{"poisson", "anisotropic", "jumps"};
+    for (const auto& [width, height] : sizes) {
+        check_images({"poisson", "anisotropic", "convection", "helmholtz", "jumps", "dominant", "random"}, {}, width, height);
+        check_images(definite, {.matrix = GridMatrix::symmetric}, width, height);
+        for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric})
+            if (width > 2 && height > 2) check_images(definite, {.matrix = matrix, .boundary = GridBoundary::fixed}, width, height);
     }
+    check_images({"poisson", "convection", "dominant"}, {.pivoting = GridPivoting::none}, 23, 37);
 }
 
-TEST_CASE("without pivoting, for matrices that need none") {
-    GridSpec spec;
-    spec.pivoting = GridPivoting::none;
-    for (const auto* name : {"poisson", "convection", "dominant"}) check_solutions<double>(name, spec, 23, 37);
-}
-
-TEST_CASE("batches and several right-hand sides") {
-    for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric})
+TEST_CASE("batches, several right-hand sides, data on a fixed boundary, other leaf tiles and lesser processors") {
+    for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric}) {
+        GridSpec spec{.matrix = matrix};
+        spec.batch = 3;
         for (const std::int64_t rhs : {1, 2, 3, 8, 17}) {
-            GridSpec spec;
-            spec.matrix = matrix;
             spec.rhs = rhs;
-            spec.batch = 3;
-            check_solutions<double>("anisotropic", spec, 19, 12);
-            check_solutions<float>("anisotropic", spec, 12, 19);
+            check_images({"anisotropic"}, spec, 19, 12);
+            check_images({"anisotropic"}, spec, 12, 19);
         }
-}
-
-TEST_CASE("many right-hand sides, with data on a fixed boundary") {
-    for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric}) {
-        GridSpec spec;
-        spec.matrix = matrix;
-        spec.boundary = GridBoundary::fixed;
-        spec.rhs = 11;
-        check_solutions<double>("anisotropic", spec, 33, 38, {.workers = 2});
-        check_solutions<float>("anisotropic", spec, 33, 38);
-    }
-}
-
-TEST_CASE("other leaf tiles") {
-    for (const auto* variant : {"fronts:leaf_cells=5", "fronts:leaf_cells=8", "fronts:leaf_cells=16"}) {
-        check_solutions<double>("dominant", {}, 43, 29, {.workers = 2, .variant = variant});
-        check_solutions<double>("dominant", {}, 6, 5, {.workers = 2, .variant = variant});  // one tile
-    }
-}
-
+        GridSpec fixed{.matrix = matrix, .boundary = GridBoundary::fixed};
+        fixed.rhs = 11;
+        for (const int workers : {1, 2}) check_images({"anisotropic"}, fixed, 33, 38, {.workers = workers});
 #if defined(__x86_64__)
-TEST_CASE("kernels of lesser processors, whose register tiles have other shapes") {
-    for (const auto* device : {"cpu:x86-64", "cpu:x86-64-v2"})
-        for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric}) {
-            GridSpec spec;
-            spec.matrix = matrix;
+        for (const auto* device : {"cpu:x86-64", "cpu:x86-64-v2"})  // their register tiles have other shapes
             for (const std::int64_t rhs : {1, 9}) {
-                spec.rhs = rhs;
-                check_solutions<double>("anisotropic", spec, 45, 38, {}, device);
-                check_solutions<float>("anisotropic", spec, 45, 38, {}, device);
+                GridSpec one{.matrix = matrix};
+                one.rhs = rhs;
+                check_images({"anisotropic"}, one, 45, 38, {}, device);
             }
-        }
-}
 #endif
+    }
+    for (const auto* variant : {"fronts:leaf_cells=5", "fronts:leaf_cells=8", "fronts:leaf_cells=16"})
+        for (const auto& [width, height] : {std::pair{43, 29}, {6, 5}})  // one tile
+            check_images({"dominant"}, {}, width, height, {.workers = 2, .variant = variant});
+}
 
 TEST_CASE("solutions agree with a dense LU, and so does the determinant") {
     for (const auto boundary : {GridBoundary::natural, GridBoundary::fixed})
@@ -249,12 +212,12 @@ class SparseLu {
 void check_beside_sparse_lu(const char* name, double bound, double agreement) {
     constexpr std::int64_t side = 513, pixels = side * side;
     const auto image = problem(name, side, side, 17);
-    const auto spec = spec_of(side, side);
+    auto spec = spec_of(side, side);
+    spec.operations = {GridOperation::factor_solve};
     const auto a = matrix_of(image, spec);
     const auto b = noise(pixels, 18);
     std::vector<double> x(b.size());
-    const GridPlan plan(spec, Device::cpu());
-    GridSolver solver(plan);
+    GridSolver solver{GridPlan(spec, Device::cpu(), {.workers = 2})};
     solver.factor_solve(image.stencil, b, x);
     solver.check();
     const auto ours = column(x, 0, pixels, 1, 0), right = column(b, 0, pixels, 1, 0);

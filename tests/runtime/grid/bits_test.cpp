@@ -108,17 +108,6 @@ TEST_CASE("new data on a fixed boundary need no new factorization") {
     }
 }
 
-TEST_CASE("one large image") {
-    auto spec = spec_of(513, 513);
-    spec.operations = {GridOperation::factor_solve};
-    const auto image = problem("convection", 513, 513, 3);
-    const auto b = noise(image.pixels(), 1);
-    const auto x = solution(spec, 2, image.stencil, b);
-    CHECK(backward_error(matrix_of(image, spec), column(x, 0, image.pixels(), 1, 0), column(b, 0, image.pixels(), 1, 0)) <= 1e-14);
-}
-
-namespace {}  // namespace
-
 TEST_CASE("the factor of an image is a value: it may be copied, and its memory used by others") {
     const auto spec = spec_of(13, 9);
     const auto image = problem("anisotropic", 13, 9, 3);

@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -34,6 +35,8 @@ struct FakeCuda {
     bool streams_never_end = false;  ///< queries say so
     bool events_pending = false;     ///< no event has happened yet
     bool operator==(const FakeCuda&) const = default;
+    /// Numbers of the objects that are alive.
+    std::array<int, 7> alive() const { return {contexts, modules, allocations, streams, events, graphs, executables}; }
     /// Kernels of block tridiagonal systems are called as those of this Program.
     void take_parameters_of(const Program& program);
 };

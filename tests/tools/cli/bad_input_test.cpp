@@ -337,8 +337,7 @@ TEST_CASE("bad input: no driver, no NVRTC, no compiler") {
     const auto cuda = run_trifold(files.path, "solve A.mtx b.mtx --device cuda:99 --json");
     INFO(cuda.err);
     CHECK(cuda.status == 3);  // there is no device 99 anywhere
-    CHECK(cuda.json()["status"] == "error");
-    CHECK(cuda.json()["exit"] == 3);
+    check_json(cuda.json(), {{"status", "error"}, {"exit", 3}});
     CHECK(cuda.json()["message"].get<std::string>().size() > 10);
     check(files, "generate --block 4 --horizon 4 --target cuda:sm_90 --binaries -o out", 3, "VRTC",
           "TRIFOLD_NVRTC=/nowhere TRIFOLD_DISABLE=cache");

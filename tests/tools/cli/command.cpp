@@ -56,10 +56,6 @@ void check_refused(const Scratch& scratch, const std::string& begin, const std::
     for (const auto& [end, words] : runs) check_says(scratch.path, begin + end, 2, words);
 }
 
-void check_json(const nlohmann::json& found, const nlohmann::json& expected) {
-    for (const auto& [key, value] : expected.items()) CHECK_MESSAGE(found.value(key, nlohmann::json()) == value, key, ": ", found.dump());
-}
-
 Scratch::Scratch() : path(unique_directory()) { fs::create_directories(path); }
 Scratch::~Scratch() { fs::remove_all(path); }
 

@@ -1,5 +1,5 @@
 #pragma once
-#include "tests/support/test.hpp"
+#include "tests/support/json.hpp"
 
 /// One run of the trifold command.
 struct Ran {
@@ -35,6 +35,3 @@ class Scratch {
 
 /// Runs that end with status 2: what follows `begin`, and words that standard error has.
 void check_refused(const Scratch& scratch, const std::string& begin, const std::vector<std::pair<std::string, std::string>>& runs);
-
-/// Checks that JSON has these values; it may have more.
-void check_json(const nlohmann::json& found, const nlohmann::json& expected);

@@ -40,9 +40,7 @@ TEST_CASE("solve --grid: arrays of stencils, batches, right-hand sides") {
     CHECK(parse_npy(scratch.read("A.npy"), "A").shape == std::vector<std::int64_t>{3, 21, 13, 9});
     const auto ran = run_well(scratch.path, "solve A.npy b.npy --grid 13x21 --matrix symmetric -o x.npy --device cpu --json");
     const auto json = ran.json();
-    CHECK(json.at("status") == "ok");
-    CHECK(json.at("batch") == 3);
-    CHECK(json.at("matrix") == "symmetric");
+    check_json(json, {{"status", "ok"}, {"batch", 3}, {"matrix", "symmetric"}});
     CHECK(json.at("relative_residual").get<double>() <= 1e-14);
     CHECK(json.at("sign") == std::vector{1, 1, 1});
     CHECK(parse_npy(scratch.read("x.npy"), "x").shape == std::vector<std::int64_t>{3, 21, 13, 2});
@@ -184,10 +182,10 @@ TEST_CASE("bench grid: every matrix and precision, phases, checked solutions") {
     for (const auto& result : all["results"]) {
         const auto text = [&](const char* key) { return result[key].get<std::string>(); };
         seen.insert(fmt::format("{} {} {} {}", text("matrix"), text("precision"), text("operation"), result["batch"].get<int>()));
-        CHECK(result["suite"] == "grid");
-        CHECK(result["solver"] == "trifold");
-        CHECK(result["problem"] == (text("matrix") == "general" ? "grid-convection" : "grid-anisotropic"));
-        CHECK(result["accurate"] == true);
+        check_json(result, {{"suite", "grid"},
+                            {"solver", "trifold"},
+                            {"problem", (text("matrix") == "general" ? "grid-convection" : "grid-anisotropic")},
+                            {"accurate", true}});
         CHECK(result["relative_residual"].get<double>() <= (text("precision") == "f64" ? 1e-14 : 1e-6));
         CHECK(result["relative_residual"].get<double>() > 0);
         const auto samples = result["samples"].get<std::vector<double>>();

@@ -41,19 +41,16 @@ TEST_CASE("explain and generate name the row of wisdom, for the device that is n
         CHECK(json["rung"] == "wisdom: exact");
         CHECK(json["row"].get<std::string>().find("line 3 of own.wisdom: NVIDIA H200") == 0);
         CHECK(json["reason"].get<std::string>().find("wisdom: exact; line 3 of own.wisdom") == 0);
-        CHECK(json["schedule"] == "twisted:2");
-        CHECK(json["variant"] == "fused:fused_warps=4");
+        check_json(json, {{"schedule", "twisted:2"}, {"variant", "fused:fused_warps=4"}});
         const auto by_hand =
             run_trifold(scratch.path, "generate --json -o hand --schedule twisted:2 --variant fused:fused_warps=4 " + gpu_problem, in_use);
-        CHECK(by_hand.json()["rung"] == "pinned");
-        CHECK(by_hand.json()["name"] == json["name"]);
+        check_json(by_hand.json(), {{"rung", "pinned"}, {"name", json["name"]}});
         CHECK(scratch.read("hand/program.json") == scratch.read("out/program.json"));
     }
     const auto other = run_trifold(scratch.path, "generate --json -o other --device-name 'NVIDIA H100' " + gpu_problem, in_use).json();
     CHECK(other["rung"] != "wisdom: exact");
     const auto off = run_trifold(scratch.path, "generate --json -o off " + gpu_problem, in_use + " TRIFOLD_DISABLE=wisdom").json();
-    CHECK(off["rung"] == "model");
-    CHECK(off["row"] == "");
+    check_json(off, {{"rung", "model"}, {"row", ""}});
     const auto explained = "explain " + gpu_problem;
     const auto no_compiler = in_use + " TRIFOLD_NVRTC=/nowhere";
     CHECK(run_trifold(scratch.path, explained + "--json", no_compiler).json()["rung"] == "wisdom: exact");
@@ -65,8 +62,7 @@ TEST_CASE("solve and bench name the row of wisdom, doctor counts the rows") {
     scratch.write("own.wisdom", write_wisdom({cpu_row(scratch), gpu_row()}));
     REQUIRE(run_trifold(scratch.path, "problem socu --block 4 --horizon 9 --batch 1").status == 0);
     const auto solved = run_trifold(scratch.path, "solve D.npy E.npy b.npy --device cpu --workers 1 --json", in_use).json();
-    CHECK(solved["rung"] == "wisdom: exact");
-    CHECK(solved["schedule"] == "twisted:3");
+    check_json(solved, {{"rung", "wisdom: exact"}, {"schedule", "twisted:3"}});
     CHECK(solved["row"].get<std::string>().find(" of own.wisdom: ") != std::string::npos);
     const auto text = run_trifold(scratch.path, "solve D.npy E.npy b.npy --device cpu --workers 1", in_use).out;
     CHECK(text.find("wisdom: exact") != std::string::npos);
@@ -81,9 +77,7 @@ TEST_CASE("solve and bench name the row of wisdom, doctor counts the rows") {
         if (result["solver"] == "trifold") CHECK(result["rung"] == "wisdom: exact");
     const auto doctor = run_trifold(scratch.path, "doctor --json", in_use).json();
     const auto& own = doctor["wisdom"][0];
-    CHECK(own["name"] == "own.wisdom");
-    CHECK(own["from"] == "TRIFOLD_WISDOM");
-    CHECK(own["rows"] == 2);
+    check_json(own, {{"name", "own.wisdom"}, {"from", "TRIFOLD_WISDOM"}, {"rows", 2}});
     CHECK(own["devices"][0]["rows"] == 1);
     CHECK(run_trifold(scratch.path, "doctor", in_use).out.find("own.wisdom (from TRIFOLD_WISDOM), rows: 2") != std::string::npos);
     CHECK(run_trifold(scratch.path, "doctor", "TRIFOLD_DISABLE=wisdom").out.find("not used: TRIFOLD_DISABLE=wisdom") != std::string::npos);
