@@ -114,9 +114,9 @@ TEST_CASE("generate: binaries of CUDA are a file a unit, and in the cache what a
 
 TEST_CASE("generate: what is written, and its name") {
     const Scratch scratch;
-    const auto ran =
-        run_well(scratch.path, "generate --block 4 --horizon 8 --precision f32 --target cpu:x86-64-v2 --binaries -o out/deep --json");
-    const auto json = ran.json();
+    const auto json =
+        run_well(scratch.path, "generate --block 4 --horizon 8 --precision f32 --target cpu:x86-64-v2 --binaries -o out/deep --json")
+            .json();
     const auto name = json["name"].get<std::string>();
     CHECK(name.starts_with("btd_n4_f32_x8664v2_"));
     CHECK(scratch.has("out/deep/" + name + ".c"));

@@ -38,8 +38,7 @@ TEST_CASE("solve --grid: arrays of stencils, batches, right-hand sides") {
     const Scratch scratch;
     REQUIRE(run_trifold(scratch.path, "problem grid-anisotropic --grid 13x21 --rhs 2 --batch 3").status == 0);
     CHECK(parse_npy(scratch.read("A.npy"), "A").shape == std::vector<std::int64_t>{3, 21, 13, 9});
-    const auto ran = run_well(scratch.path, "solve A.npy b.npy --grid 13x21 --matrix symmetric -o x.npy --device cpu --json");
-    const auto json = ran.json();
+    const auto json = run_well(scratch.path, "solve A.npy b.npy --grid 13x21 --matrix symmetric -o x.npy --device cpu --json").json();
     check_json(json, {{"status", "ok"}, {"batch", 3}, {"matrix", "symmetric"}});
     CHECK(json.at("relative_residual").get<double>() <= 1e-14);
     CHECK(json.at("sign") == std::vector{1, 1, 1});
@@ -171,9 +170,9 @@ TEST_CASE("explain --grid: levels, launches and memory") {
 
 TEST_CASE("bench grid: every matrix and precision, phases, checked solutions") {
     const Scratch scratch;
-    const auto ran =
-        run_well(scratch.path, "bench grid --device cpu --workers 1 --size 23x17 9x12x3 --seconds 0.002 --json --samples -o out.json");
-    const auto all = ran.json();
+    const auto all =
+        run_well(scratch.path, "bench grid --device cpu --workers 1 --size 23x17 9x12x3 --seconds 0.002 --json --samples -o out.json")
+            .json();
     CHECK(nlohmann::json::parse(scratch.read("out.json")) == all);
     CHECK(all["peers"].empty());
     CHECK(all["failures"].empty());

@@ -72,9 +72,7 @@ TEST_CASE("solve: arrays in, arrays out, with the JSON that is promised") {
     const Scratch scratch;
     const auto system = problems::socu({6, 9}, 1);
     write_arrays(scratch, system);
-    const auto ran = run_trifold(scratch.path, "solve D.npy E.npy b.npy -o x.npy --device cpu --json");
-    INFO(ran.err);
-    REQUIRE(ran.status == 0);
+    const auto ran = run_well(scratch.path, "solve D.npy E.npy b.npy -o x.npy --device cpu --json");
     CHECK(ran.err.empty());
     const auto json = ran.json();
     // clang-format off
@@ -469,9 +467,7 @@ void make_ill_conditioned(System& system, std::size_t member) {
 TEST_CASE("solve: mixed precision reaches the accuracy of f64 and says in how many iterations") {
     const Scratch scratch;
     write_arrays(scratch, problems::make("socu", {6, 20, 3, 2}, 5));
-    const auto ran = run_trifold(scratch.path, "solve D.npy E.npy b.npy -o x.npy --device cpu --precision mixed --json");
-    INFO(ran.err);
-    REQUIRE(ran.status == 0);
+    const auto ran = run_well(scratch.path, "solve D.npy E.npy b.npy -o x.npy --device cpu --precision mixed --json");
     CHECK(ran.err.empty());
     const auto json = ran.json();
     CHECK(json["precision"] == "mixed");

@@ -48,8 +48,7 @@ TEST_CASE("solve --iterative: Matrix Market, checked against the matrix itself")
     for (const auto* more : {"--block 2", "", "--block 2 --mesh 23x19 --partition 8x8", "--block 2 --partition whole --method gmres",
                              "--block 2 --preconditioner ildu1 --subdomain 40 --partition greedy"}) {
         CAPTURE(more);
-        const auto ran = run_well(scratch.path, fmt::format("solve A.mtx b.mtx --iterative {} -o x.npy --device cpu --json", more));
-        const auto json = ran.json();
+        const auto json = run_well(scratch.path, fmt::format("solve A.mtx b.mtx --iterative {} -o x.npy --device cpu --json", more)).json();
         CHECK(json.at("status") == "ok");
         const auto x = parse_npy(scratch.read("x.npy"), "x");
         CHECK(x.shape == std::vector<std::int64_t>{2 * 23 * 19, 3});
@@ -62,8 +61,8 @@ TEST_CASE("solve --iterative: ranks share the iteration, with the bits of one") 
     const Scratch scratch;
     write_flow(scratch, 3);
     const auto solve = [&](const std::string& more) {
-        const auto ran = run_well(scratch.path, "solve A.mtx b.mtx --block 2 --partition greedy --subdomain 40 -o x.npy --json " + more);
-        auto json = ran.json();
+        const auto json =
+            run_well(scratch.path, "solve A.mtx b.mtx --block 2 --partition greedy --subdomain 40 -o x.npy --json " + more).json();
         return std::pair{json, scratch.read("x.npy")};
     };
     const auto [one, x] = solve("--iterative --device cpu");
@@ -256,9 +255,8 @@ TEST_CASE("solve: blocks that need too many flops are taken only where they are 
 TEST_CASE("solve --iterative: the history, and a picture of it") {
     const Scratch scratch;
     write_flow(scratch, 9);  // two panels
-    const auto ran =
-        run_well(scratch.path, "solve A.mtx b.mtx --iterative --block 2 --subdomain 40 --plot history.svg --device cpu --json");
-    const auto json = ran.json();
+    const auto json =
+        run_well(scratch.path, "solve A.mtx b.mtx --iterative --block 2 --subdomain 40 --plot history.svg --device cpu --json").json();
     REQUIRE(json.at("history").size() == 1);
     const auto& history = json.at("history")[0];
     const auto iterations = json.at("systems")[8].at("iterations").get<std::size_t>();
@@ -345,9 +343,9 @@ TEST_CASE("generate --iterative: sources that do not depend on the number of sub
 
 TEST_CASE("bench sparse: operations as parts of what copies reach in the same run") {
     const Scratch scratch;
-    const auto ran =
-        run_well(scratch.path, "bench sparse --size 12x11x10 9x9 --quick --device cpu --workers 1 --seed 4 --samples --json -o all.json");
-    const auto all = ran.json();
+    const auto all =
+        run_well(scratch.path, "bench sparse --size 12x11x10 9x9 --quick --device cpu --workers 1 --seed 4 --samples --json -o all.json")
+            .json();
     CHECK(all.at("failures").empty());
     CHECK(all == nlohmann::json::parse(scratch.read("all.json")));
     std::map<std::string, int> seen;
@@ -383,9 +381,10 @@ TEST_CASE("bench sparse: operations as parts of what copies reach in the same ru
     REQUIRE(run_trifold(scratch.path, "problem sparse-rock --iterative --mesh 6x5x4 --seed 1 --force").status == 0);
     std::vector<int> iterations;
     for (const auto* which : {"--problem sparse-rock --size 6x5x4 --partition whole", "--file A.mtx --partition whole"}) {
-        const auto solved = run_well(
-            scratch.path, fmt::format("bench sparse {} --block 1 --seed 1 --quick --forward --precision f64 --device cpu --json", which));
-        const auto kept = solved.json();
+        const auto kept =
+            run_well(scratch.path,
+                     fmt::format("bench sparse {} --block 1 --seed 1 --quick --forward --precision f64 --device cpu --json", which))
+                .json();
         for (const auto& result : kept.at("results"))
             if (result.at("operation") == "solve") iterations.push_back(result.at("iterations").get<int>());
     }

@@ -24,9 +24,8 @@ TEST_CASE("explain: levels, kernels, launches and memory") {
     for (const auto* word : {"16 blocks of 8 by 8", "Schedule multi-stage", "critical path", "Kernels", "btd_factor_n8_f64", "compiled by",
                              "Launches", "finish_factor", "Memory", "workspace"})
         CHECK(text.out.find(word) != std::string::npos);
-    const auto ran =
-        run_well(scratch.path, "explain --block 8 --horizon 16 --schedule multi-stage --target cpu:x86-64-v3 --json --svg tree.svg");
-    const auto json = ran.json();
+    const auto json =
+        run_well(scratch.path, "explain --block 8 --horizon 16 --schedule multi-stage --target cpu:x86-64-v3 --json --svg tree.svg").json();
     REQUIRE(json["levels"].size() == 5);
     CHECK(json["levels"][0]["chains"] == 8);
     CHECK(json["levels"][4]["fronts"] == 1);
@@ -66,8 +65,7 @@ TEST_CASE("explain: sizes from files, without a compiler the rest is shown") {
     const Scratch scratch;
     scratch.write("A.mtx", format_matrix_market(to_sparse(problems::socu({5, 6}, 1))));
     scratch.write("b.mtx", format_matrix_market(DenseMatrix{30, 2, std::vector<double>(60, 1.0)}));
-    const auto ran = run_well(scratch.path, "explain A.mtx b.mtx --json", "TRIFOLD_DISABLE=cache,clang TRIFOLD_CC=/nowhere/cc");
-    const auto json = ran.json();
+    const auto json = run_well(scratch.path, "explain A.mtx b.mtx --json", "TRIFOLD_DISABLE=cache,clang TRIFOLD_CC=/nowhere/cc").json();
     check_json(json["program"]["spec"], {{"block", 5}, {"rhs", 2}});
     CHECK(json["kernels"].empty());
     CHECK(json["problem"].get<std::string>().size() > 10);
@@ -96,8 +94,7 @@ TEST_CASE("explain: any target, whether or not the compiler here is for it") {
     const Scratch scratch;
     int compiled = 0, not_compiled = 0;
     for (const std::string target : {"cpu:x86-64", "cpu:armv8-a", "cpu:rv64gcv"}) {
-        const auto ran = run_well(scratch.path, "explain --block 2 --horizon 3 --operations factor --json --target " + target);
-        const auto json = ran.json();
+        const auto json = run_well(scratch.path, "explain --block 2 --horizon 3 --operations factor --json --target " + target).json();
         CHECK(json["program"]["target"] == target);
         CHECK(json["levels"].size() == 1);
         const auto problem = json["problem"].get<std::string>();

@@ -36,8 +36,7 @@ TEST_CASE("explain and generate name the row of wisdom, for the device that is n
     const Scratch scratch;
     scratch.write("own.wisdom", write_wisdom({gpu_row()}));
     for (const std::string name : {"", "--device-name 'NVIDIA H200' "}) {
-        const auto ran = run_well(scratch.path, "generate --json -o out " + name + gpu_problem, in_use);
-        const auto json = ran.json();
+        const auto json = run_well(scratch.path, "generate --json -o out " + name + gpu_problem, in_use).json();
         CHECK(json["rung"] == "wisdom: exact");
         CHECK(json["row"].get<std::string>().find("line 3 of own.wisdom: NVIDIA H200") == 0);
         CHECK(json["reason"].get<std::string>().find("wisdom: exact; line 3 of own.wisdom") == 0);
