@@ -19,14 +19,14 @@ void write_problem(const Scratch& scratch) {
 TEST_CASE("another family in the command's table: trifold solve") {
     const Scratch scratch;
     write_problem(scratch);
-    const auto ran = run_well(scratch.path, "solve L.npy x.npy --triangular 3 --device cpu --workers 2 -o y.npy --json");
+    const auto ran = scratch.well("solve L.npy x.npy --triangular 3 --device cpu --workers 2 -o y.npy --json");
     check_json(ran.json(), {{"status", "ok"}, {"block", 3}});
     // L x = (2, 7, 22), and L' times that.
     CHECK(parse_npy(scratch.read("y.npy"), "y").values == std::vector<double>{-11, 109, 110});
-    const auto text = run_trifold(scratch.path, "solve L.npy x.npy --triangular 3 --device cpu --scale 2 -o y.npy");
+    const auto text = scratch.run("solve L.npy x.npy --triangular 3 --device cpu --scale 2 -o y.npy");
     CHECK(text.out == "triangular, n = 3\n");
     CHECK(parse_npy(scratch.read("y.npy"), "y").values == std::vector<double>{-22, 218, 220});
-    const auto help = run_trifold(scratch.path, "solve --help").out;
+    const auto help = scratch.run("solve --help").out;
     for (const auto* word : {"--triangular", "--scale", "With --triangular L.npy x.npy", "--grid", "--block"}) CHECK(has(help, word));
 }
 
@@ -38,12 +38,12 @@ TEST_CASE("another family in the command's table: options of the others are refu
                                             {"--triangular 3 --grid 3x1", "name two kinds"},
                                             {"--scale 2", "--triangular"},
                                             {"--triangular 4", "but L has shape (3, 3)"}}) {
-        const auto ran = run_trifold(scratch.path, fmt::format("solve L.npy x.npy --device cpu {}", arguments));
+        const auto ran = scratch.run(fmt::format("solve L.npy x.npy --device cpu {}", arguments));
         INFO(arguments, " ", ran.err);
         CHECK(ran.status == 2);
         CHECK(has(ran.err, reason));
     }
-    CHECK(run_trifold(scratch.path, "solve L.npy x.npy --triangular 3 --device cpu --tolerance 0 --json").status == 0);
+    CHECK(scratch.run("solve L.npy x.npy --triangular 3 --device cpu --tolerance 0 --json").status == 0);
 }
 
 TEST_CASE("another family in the command's table: a verb that it has not got says so") {
@@ -55,20 +55,20 @@ TEST_CASE("another family in the command's table: a verb that it has not got say
           {"export --triangular 3", "export has no triangular systems yet; it takes blocks"},
           {"export --grid 3x3", "export has no images yet; it takes blocks"},
           {"bench triangular --device cpu", "bench has no triangular systems yet; it takes blocks, images (--grid)"}}) {
-        const auto ran = run_trifold(scratch.path, fmt::format("{} --json", arguments));
+        const auto ran = scratch.run(fmt::format("{} --json", arguments));
         INFO(arguments, " ", ran.err);
         CHECK(ran.status == 2);
         CHECK(has(ran.err, message));
         CHECK(ran.json().at("message") == message);
     }
-    CHECK(run_trifold(scratch.path, "explain --block 2 --horizon 3 --target cpu:x86-64 --json", "TRIFOLD_DISABLE=cache,jit").status == 0);
+    CHECK(scratch.run("explain --block 2 --horizon 3 --target cpu:x86-64 --json", "TRIFOLD_DISABLE=cache,jit").status == 0);
 }
 
 TEST_CASE("another family in the tuner's table: its knob is searched, and what was decided is a row of wisdom") {
     const Scratch scratch;
     scratch.write("points.jsonl", "{\"family\": \"triangular\", \"block\": 8, \"batch\": 2}\n{\"block\": 2, \"horizon\": 3}\n");
     const auto run = [&](const std::string& arguments, const std::string& environment = "") {
-        return run_trifold(scratch.path, "tune " + arguments, "TRIFOLD_WISDOM=wisdom " + environment);
+        return scratch.run("tune " + arguments, "TRIFOLD_WISDOM=wisdom " + environment);
     };
     const auto ran = run("points.jsonl --device cpu --hot --log t.jsonl --json");
     INFO(ran.err);
@@ -89,8 +89,7 @@ TEST_CASE("tune: a candidate that ends its process, or never ends, fails alone, 
     for (const auto& [how, verdict, why] : {std::tuple("crash", "fails", "the process that measured it was killed by signal 6"),
                                             std::tuple("hang", "times_out", "it had not ended after 2 s on the device")}) {
         const auto run = [&](const std::string& more) {
-            return run_trifold(
-                scratch.path,
+            return scratch.run(
                 fmt::format("tune points.jsonl --device cpu --hot --timeout 2 --no-export --log {}.jsonl --json {}", how, more),
                 fmt::format("TEST_TRIAL={}", how));
         };
@@ -98,7 +97,7 @@ TEST_CASE("tune: a candidate that ends its process, or never ends, fails alone, 
         INFO(ran.err);
         REQUIRE(ran.status == 0);
         check_json(ran.json(), {{"complete", true}, {"decided", 1}, {"failures", nlohmann::json{{verdict, 1}}}});
-        const auto failed = run_trifold(scratch.path, fmt::format("tune show --failures --log {}.jsonl --json", how)).json().at("failures");
+        const auto failed = scratch.run(fmt::format("tune show --failures --log {}.jsonl --json", how)).json().at("failures");
         REQUIRE(failed.size() == 1);
         CHECK(failed.at(0).at("variant") == "plain:group_rows=8");
         CHECK(has(failed.at(0).at("why"), why));

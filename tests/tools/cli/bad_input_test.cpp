@@ -24,17 +24,12 @@ struct Files : Scratch {
     }
 };
 
-void check(const Files& files, const std::string& arguments, int status, const std::string& message, const std::string& environment = "") {
-    check_says(files.path, arguments, status, message, environment);
-}
-
 /// Spoils one file of a sound solve.
 void check_spoiled(const std::string& name, const std::string& bytes, int status, const std::string& message) {
     const Files files;
     files.write(name, bytes);
     const bool arrays = name.ends_with(".npy");
-    check(files, std::string(arrays ? "solve D.npy E.npy b.npy -o x.npy" : "solve A.mtx b.mtx -o x.mtx") + " --device cpu", status,
-          message);
+    files.check(std::string(arrays ? "solve D.npy E.npy b.npy -o x.npy" : "solve A.mtx b.mtx -o x.mtx") + " --device cpu", status, message);
     if (status == 2) CHECK_FALSE((files.has("x.npy") || files.has("x.mtx")));
 }
 
@@ -48,26 +43,25 @@ std::string filled(std::vector<std::int64_t> shape, double value) {
 
 TEST_CASE("bad input: the unspoiled files solve") {
     const Files files;
-    check(files, "solve D.npy E.npy b.npy --device cpu", 0, "");
-    check(files, "solve A.mtx b.mtx --device cpu", 0, "");
+    files.check("solve D.npy E.npy b.npy --device cpu", 0, "");
+    files.check("solve A.mtx b.mtx --device cpu", 0, "");
 }
 
 TEST_CASE("bad input: usage") {
     const Files files;
-    check_refused(files, "",
-                  {{"", "Usage"}, {"conquer", "not expected"}, {"solve", "files"}, {"solve A.mtx", "files"}, {"cache", "subcommand"}});
-    check_refused(files, "solve A.mtx b.mtx ",
-                  {{"D.npy E.npy", "files: At Most 3"},
-                   {"--frobnicate", "--frobnicate"},
-                   {"--block three", "--block"},
-                   {"--block 99999999999999999999", "out of range"},
-                   {"--workers 0", "--workers"},
-                   {"--workers 99999999", "--workers"},
-                   {"--tolerance -1", "--rtol"},
-                   {"--inverse one.npy", "--inverse"},
-                   {"--precision f16", "unknown precision 'f16'; give f32, f64 or mixed"}});
+    files.check_refused(
+        "", {{"", "Usage"}, {"conquer", "not expected"}, {"solve", "files"}, {"solve A.mtx", "files"}, {"cache", "subcommand"}});
+    files.check_refused("solve A.mtx b.mtx ", {{"D.npy E.npy", "files: At Most 3"},
+                                               {"--frobnicate", "--frobnicate"},
+                                               {"--block three", "--block"},
+                                               {"--block 99999999999999999999", "out of range"},
+                                               {"--workers 0", "--workers"},
+                                               {"--workers 99999999", "--workers"},
+                                               {"--tolerance -1", "--rtol"},
+                                               {"--inverse one.npy", "--inverse"},
+                                               {"--precision f16", "unknown precision 'f16'; give f32, f64 or mixed"}});
     for (const auto* verb : {"solve A.mtx b.mtx", "generate --block 4 --horizon 4", "explain --block 4 --horizon 4", "bench block"})
-        check(files, fmt::format("{} --workers 1025", verb), 2, "--workers: Value 1025 not in range 1 to 1024");
+        files.check(fmt::format("{} --workers 1025", verb), 2, "--workers: Value 1025 not in range 1 to 1024");
 }
 
 TEST_CASE("bad input: unknown options and verbs are named, with the nearest that there is") {
@@ -89,31 +83,29 @@ TEST_CASE("bad input: unknown options and verbs are named, with the nearest that
              {"cache lst", "'lst' was not expected; did you mean list?\n"},
              {"cache --jsn list", "trifold cache list has no option '--jsn'; did you mean --json?\n"},
          }) {
-        check(files, arguments, 2, message);
-        const auto json = run_trifold(files.path, fmt::format("{} --json", arguments)).json();
-        CHECK(json["message"].get<std::string>() + "\n" == run_trifold(files.path, arguments).err);
+        files.check(arguments, 2, message);
+        const auto json = files.run(fmt::format("{} --json", arguments)).json();
+        CHECK(json["message"].get<std::string>() + "\n" == files.run(arguments).err);
     }
 }
 
 TEST_CASE("bad input: standard input and output, where they cannot serve") {
     const Files files;
     files.write("nothing", "");
-    check_refused(files, "solve ",
-                  {{"- - <A.mtx", "'-' was given more than once"},
-                   {"A.mtx - <&-", "standard input is closed, or a directory; pipe a file into it"},
-                   {"A.mtx -", "standard input is a terminal or a device; pipe a file into it"},
-                   {"A.mtx - <nothing", "standard input is empty"},
-                   {"A.mtx - <D.npy", "'standard input' is a NumPy array; give two Matrix Market files"},
-                   {"A.mtx - <A.mtx", "'standard input' is symmetric; give right-hand sides as a general matrix"}});
+    files.check_refused("solve ", {{"- - <A.mtx", "'-' was given more than once"},
+                                   {"A.mtx - <&-", "standard input is closed, or a directory; pipe a file into it"},
+                                   {"A.mtx -", "standard input is a terminal or a device; pipe a file into it"},
+                                   {"A.mtx - <nothing", "standard input is empty"},
+                                   {"A.mtx - <D.npy", "'standard input' is a NumPy array; give two Matrix Market files"},
+                                   {"A.mtx - <A.mtx", "'standard input' is symmetric; give right-hand sides as a general matrix"}});
     const std::string solve = "solve D.npy E.npy b.npy --device cpu ";
-    check_refused(files, solve,
-                  {{"--format npy", "--format requires --output"},
-                   {"-o - --format csv", "--format"},
-                   {"-o x.npy --format mtx", "the name 'x.npy' says one format and --format mtx another"},
-                   {"--inverse - j.npy", "standard output takes x alone"}});
-    check(files, solve + "-o - >/dev/full", 3, "cannot write to standard output: No space left on device");
+    files.check_refused(solve, {{"--format npy", "--format requires --output"},
+                                {"-o - --format csv", "--format"},
+                                {"-o x.npy --format mtx", "the name 'x.npy' says one format and --format mtx another"},
+                                {"--inverse - j.npy", "standard output takes x alone"}});
+    files.check(solve + "-o - >/dev/full", 3, "cannot write to standard output: No space left on device");
     for (const std::string broken : {"missing.npy E.npy b.npy", "D.npy E.npy b.npy --block 5", "D.npy E.npy b.npy --tolerence 1"}) {
-        const auto ran = run_trifold(files.path, "solve " + broken + " -o - --json --device cpu");
+        const auto ran = files.run("solve " + broken + " -o - --json --device cpu");
         CHECK((ran.status == 2 && ran.out.empty() && ran.err.find("\"exit\": 2") != std::string::npos));
     }
     CHECK_FALSE(files.has("-"));
@@ -125,7 +117,7 @@ TEST_CASE("bad input: files of other kinds are named, with what to do") {
     check_spoiled("D.npy", "PK\x03\x04", 2, "'D.npy' cannot be read: it is a zip archive, as .npz files are");
     const Files sound;
     sound.write("b.npy", "\x1F\x8B\x08");
-    check(sound, "solve A.mtx b.npy --grid 4x3", 2, "it is compressed by gzip");
+    sound.check("solve A.mtx b.npy --grid 4x3", 2, "it is compressed by gzip");
 }
 
 TEST_CASE("bad input: a number out of range is told in few digits, and usage is JSON too") {
@@ -134,7 +126,7 @@ TEST_CASE("bad input: a number out of range is told in few digits, and usage is 
          {"solve A.mtx b.mtx --tolerance -1", "solve A.mtx b.mtx --tolerance nan", "bench block --tolerance -1", "bench block --seconds 0",
           "cache prune --to -1", "export --block 4 --horizon 4 --rhs 0", "solve A.mtx b.mtx --ranks 0",
           "solve A.mtx b.mtx --iterative --subdomain -1"}) {
-        const auto ran = run_trifold(files.path, arguments + " --json");
+        const auto ran = files.run(arguments + " --json");
         INFO(arguments, "\n", ran.err);
         CHECK(ran.status == 2);
         CHECK(ran.err.find("is out of range; give a number ") != std::string::npos);
@@ -147,11 +139,10 @@ TEST_CASE("bad input: a number out of range is told in few digits, and usage is 
 TEST_CASE("bad input: a wrong word of TRIFOLD_DISABLE") {
     const Files files;
     for (const std::string arguments : {"solve A.mtx b.mtx --device cpu", "explain --block 4 --horizon 4", "cache path"}) {
-        check(files, arguments, 2, "TRIFOLD_DISABLE='JIT' holds 'JIT', which is not known; give some of jit, cache,",
-              "TRIFOLD_DISABLE=JIT");
-        CHECK(run_trifold(files.path, arguments + " --json", "TRIFOLD_DISABLE='jit cache'").json()["exit"] == 2);
+        files.check(arguments, 2, "TRIFOLD_DISABLE='JIT' holds 'JIT', which is not known; give some of jit, cache,", "TRIFOLD_DISABLE=JIT");
+        CHECK(files.run(arguments + " --json", "TRIFOLD_DISABLE='jit cache'").json()["exit"] == 2);
     }
-    check(files, "solve A.mtx b.mtx --device cpu", 0, "did you mean TRIFOLD_DISABLE?", "TRIFOLD_DISABEL=jit");
+    files.check("solve A.mtx b.mtx --device cpu", 0, "did you mean TRIFOLD_DISABLE?", "TRIFOLD_DISABEL=jit");
 }
 
 TEST_CASE("bad input: wrong shapes") {
@@ -176,21 +167,20 @@ TEST_CASE("bad input: sizes of zero, and absurd ones") {
         files, "solve A.mtx b.mtx --block ",
         {{"0", "n = 0 is out of range"}, {"-1", "n = -1 is out of range"}, {"1000000000000", "n = 1000000000000 is out of range"}});
     for (const std::string verb : {"generate -o out ", "explain "})
-        check_refused(files, verb,
-                      {{"--horizon 4", "block = 0 is out of range; give 1 to 1024"},
-                       {"--block 1025 --horizon 4", "block = 1025 is out of range"},
-                       {"--block 4", "horizon = 0 is out of range"},
-                       {"--block 4 --horizon -1", "horizon = -1 is out of range"},
-                       {"--block 1024 --horizon 9223372036854775807", "too large for a 64-bit size"},
-                       {"--block 4 --horizon 4 --batch 9223372036854775807", "too large for a 64-bit size"},
-                       {"--block 4 --horizon 4 --rhs 0", "rhs = 0 is out of range"}});
-    check_refused(files, "problem socu --block ", {{"1024 --horizon 9223372036854775807", "too large"}, {"0 --horizon 4", "out of range"}});
-    check(files, "problem socu --block 1024 --horizon 1000000000000", 3, "memory");
+        files.check_refused(verb, {{"--horizon 4", "block = 0 is out of range; give 1 to 1024"},
+                                   {"--block 1025 --horizon 4", "block = 1025 is out of range"},
+                                   {"--block 4", "horizon = 0 is out of range"},
+                                   {"--block 4 --horizon -1", "horizon = -1 is out of range"},
+                                   {"--block 1024 --horizon 9223372036854775807", "too large for a 64-bit size"},
+                                   {"--block 4 --horizon 4 --batch 9223372036854775807", "too large for a 64-bit size"},
+                                   {"--block 4 --horizon 4 --rhs 0", "rhs = 0 is out of range"}});
+    files.check_refused("problem socu --block ", {{"1024 --horizon 9223372036854775807", "too large"}, {"0 --horizon 4", "out of range"}});
+    files.check("problem socu --block 1024 --horizon 1000000000000", 3, "memory");
 }
 
 TEST_CASE("bad input: entries outside the band, and a matrix that is not symmetric") {
     const Files files;
-    check(files, "solve A.mtx b.mtx --block 2", 2, "is outside the block-tridiagonal band of block size 2");
+    files.check("solve A.mtx b.mtx --block 2", 2, "is outside the block-tridiagonal band of block size 2");
     check_spoiled("A.mtx", "%%MatrixMarket matrix coordinate real general\n12 12 2\n1 1 1\n5 4 2\n", 2,
                   "A is not symmetric: A(5, 4) = 2 but A(4, 5) = 0");
     auto d = problems::socu({3, 4}, 1).d;
@@ -206,7 +196,7 @@ TEST_CASE("bad input: NaN and infinity, with their place") {
     b[4] = 1e39;
     const Files files;
     files.write("b.npy", format_npy({{4, 3}, Precision::f64, b}));
-    check(files, "solve D.npy E.npy b.npy --precision f32", 2, "b(0, 1, 1, 0) is 1e+39, which is not a finite f32 number");
+    files.check("solve D.npy E.npy b.npy --precision f32", 2, "b(0, 1, 1, 0) is 1e+39, which is not a finite f32 number");
 }
 
 TEST_CASE("bad input: truncated, empty, foreign and garbage files") {
@@ -227,33 +217,31 @@ TEST_CASE("bad input: truncated, empty, foreign and garbage files") {
 
 TEST_CASE("bad input: files that are missing, directories, or not to be read") {
     const Files files;
-    check_refused(files, "",
-                  {{"solve missing.mtx b.mtx", "cannot read 'missing.mtx': No such file or directory"},
-                   {"solve . b.mtx", "'.' is a directory; give a file"},
-                   {"solve A.mtx /dev/zero", "neither a file nor a pipe"},
-                   {"explain missing.mtx b.mtx", "cannot read"}});
+    files.check_refused("", {{"solve missing.mtx b.mtx", "cannot read 'missing.mtx': No such file or directory"},
+                             {"solve . b.mtx", "'.' is a directory; give a file"},
+                             {"solve A.mtx /dev/zero", "neither a file nor a pipe"},
+                             {"explain missing.mtx b.mtx", "cannot read"}});
     if (::geteuid() == 0) return;  // the super-user may read everything
     std::filesystem::permissions(files.path / "A.mtx", std::filesystem::perms::none);
-    check(files, "solve A.mtx b.mtx", 2, "Permission denied");
+    files.check("solve A.mtx b.mtx", 2, "Permission denied");
 }
 
 TEST_CASE("bad input: outputs that cannot be written, and inputs that would be lost") {
     const Files files;
     const auto names = files.names();
     std::filesystem::create_symlink("D.npy", files.path / "link");
-    check_refused(files, "",
-                  {{"solve A.mtx b.mtx -o no/such/x.mtx", "there is no directory 'no/such'"},
-                   {"solve A.mtx b.mtx -o .", "is a directory"},
-                   {"solve A.mtx b.mtx -o A.mtx", "'A.mtx' is an input"},
-                   {"solve A.mtx b.mtx -o ./b.mtx", "is an input"},
-                   {"solve D.npy E.npy b.npy -o link", "'link' is an input"},
-                   {"solve D.npy E.npy b.npy -o x.npy --inverse x.npy y.npy --device cpu", "is to be written twice"},
-                   {"generate --block 4 --horizon 4 --target cpu:x86-64-v2 -o A.mtx", "cannot make the directory 'A.mtx'"},
-                   {"explain --block 4 --horizon 4 --svg no/x.svg", "there is no directory 'no'"},
-                   {"explain A.mtx b.mtx --svg A.mtx", "is an input"},
-                   {"problem socu --block 3 --horizon 3 -o no", "'no' is not a directory"}});
-    check(files, "solve A.mtx b.mtx -o /dev/full --device cpu", 3, "cannot write '/dev/full': No space left on device");
-    check(files, "solve A.mtx b.mtx --device cpu >/dev/full", 3, "cannot write to standard output");
+    files.check_refused("", {{"solve A.mtx b.mtx -o no/such/x.mtx", "there is no directory 'no/such'"},
+                             {"solve A.mtx b.mtx -o .", "is a directory"},
+                             {"solve A.mtx b.mtx -o A.mtx", "'A.mtx' is an input"},
+                             {"solve A.mtx b.mtx -o ./b.mtx", "is an input"},
+                             {"solve D.npy E.npy b.npy -o link", "'link' is an input"},
+                             {"solve D.npy E.npy b.npy -o x.npy --inverse x.npy y.npy --device cpu", "is to be written twice"},
+                             {"generate --block 4 --horizon 4 --target cpu:x86-64-v2 -o A.mtx", "cannot make the directory 'A.mtx'"},
+                             {"explain --block 4 --horizon 4 --svg no/x.svg", "there is no directory 'no'"},
+                             {"explain A.mtx b.mtx --svg A.mtx", "is an input"},
+                             {"problem socu --block 3 --horizon 3 -o no", "'no' is not a directory"}});
+    files.check("solve A.mtx b.mtx -o /dev/full --device cpu", 3, "cannot write '/dev/full': No space left on device");
+    files.check("solve A.mtx b.mtx --device cpu >/dev/full", 3, "cannot write to standard output");
     std::filesystem::remove(files.path / "link");
     CHECK(files.names() == names);
 }
@@ -264,56 +252,56 @@ TEST_CASE("bad input: files whose names the command chooses are not replaced") {
     std::filesystem::remove(files.path / "D.npy");
     std::filesystem::remove(files.path / "b.npy");
     const auto names = files.names();
-    check(files, "problem socu --block 5 --horizon 4", 2, "'./E.npy' is there already; give --force to replace it");
+    files.check("problem socu --block 5 --horizon 4", 2, "'./E.npy' is there already; give --force to replace it");
     CHECK(files.names() == names);  // nor is a part of it written
     CHECK(files.read("E.npy") == old);
     std::filesystem::create_symlink("nowhere", files.path / "b.npy");
     std::filesystem::remove(files.path / "E.npy");
-    check(files, "problem socu --block 5 --horizon 4", 2, "'./b.npy' is there already");
+    files.check("problem socu --block 5 --horizon 4", 2, "'./b.npy' is there already");
     CHECK_FALSE(files.has("nowhere"));
     std::filesystem::create_directory(files.path / "E.npy");
-    check(files, "problem socu --block 5 --horizon 4 --force", 2, "'./E.npy' is a directory");
+    files.check("problem socu --block 5 --horizon 4 --force", 2, "'./E.npy' is a directory");
     CHECK_FALSE(files.has("D.npy"));
-    check(files, "problem socu --block 5 --horizon 4 --format mtx --force", 0, "");
-    check(files, "solve A.mtx b.mtx --block 5 --device cpu", 0, "");
+    files.check("problem socu --block 5 --horizon 4 --format mtx --force", 0, "");
+    files.check("solve A.mtx b.mtx --block 5 --device cpu", 0, "");
 }
 
 TEST_CASE("bad input: outputs that cannot hold what is asked for") {
     const Files files;
-    check(files, "solve D.npy E.npy b.npy --inverse i.mtx j.npy --device cpu", 2,
-          "'i.mtx': blocks of the inverse are written as NumPy arrays");
+    files.check("solve D.npy E.npy b.npy --inverse i.mtx j.npy --device cpu", 2,
+                "'i.mtx': blocks of the inverse are written as NumPy arrays");
     files.write("D.npy", filled({2, 1, 1, 1}, 1));
     files.write("E.npy", filled({0, 1, 1}, 1));
     files.write("b.npy", filled({2, 1, 1}, 1));
-    check(files, "solve D.npy E.npy b.npy -o x.mtx --device cpu", 2, "holds one system, and there are 2; give a name that ends in .npy");
+    files.check("solve D.npy E.npy b.npy -o x.mtx --device cpu", 2, "holds one system, and there are 2; give a name that ends in .npy");
     CHECK_FALSE(files.has("x.mtx"));
 }
 
 TEST_CASE("bad input: standard streams that are closed or full change no exit status, but results that are lost do") {
     const Files files;
     for (const std::string lost : {"2>&-", "2>/dev/full", "0<&- 2>&-"}) {
-        const auto missing = run_trifold(files.path, "solve missing.mtx b.mtx --json " + lost);
+        const auto missing = files.run("solve missing.mtx b.mtx --json " + lost);
         INFO(lost, " ", missing.status);
         CHECK(missing.status == 2);
         REQUIRE(!missing.out.empty());
         CHECK(missing.json()["message"] == "cannot read 'missing.mtx': No such file or directory");
         const auto inaccurate =
-            run_trifold(files.path, "solve D.npy E.npy b.npy -o x.npy --device cpu --tolerance 0 --json " + lost, "TRIFOLD_LOG=debug");
+            files.run("solve D.npy E.npy b.npy -o x.npy --device cpu --tolerance 0 --json " + lost, "TRIFOLD_LOG=debug");
         CHECK(inaccurate.status == 1);
         REQUIRE(!inaccurate.out.empty());
         CHECK(inaccurate.json()["status"] == "inaccurate");
         CHECK(parse_npy(files.read("x.npy"), "x").shape == std::vector<std::int64_t>{4, 3});
-        CHECK(run_trifold(files.path, "conquer " + lost).status == 2);
-        CHECK(run_trifold(files.path, lost).status == 2);
+        CHECK(files.run("conquer " + lost).status == 2);
+        CHECK(files.run(lost).status == 2);
     }
     for (const std::string lost : {">/dev/full", ">&-"}) {
         for (const std::string arguments :
              {"--help", "solve --help", "cache path", "problem socu --block 2 --horizon 2 --force", "doctor --json"})
-            check(files, arguments + " " + lost, 3, "cannot write to standard output: ");
-        check(files, "solve missing.mtx b.mtx --json " + lost, 2, "cannot read 'missing.mtx'");
+            files.check(arguments + " " + lost, 3, "cannot write to standard output: ");
+        files.check("solve missing.mtx b.mtx --json " + lost, 2, "cannot read 'missing.mtx'");
     }
-    CHECK(run_trifold(files.path, "solve A.mtx b.mtx --device cpu 0<&- >&- 2>&-").status == 3);
-    CHECK(run_trifold(files.path, "solve missing.mtx b.mtx --json >/dev/full 2>/dev/full").status == 2);
+    CHECK(files.run("solve A.mtx b.mtx --device cpu 0<&- >&- 2>&-").status == 3);
+    CHECK(files.run("solve missing.mtx b.mtx --json >/dev/full 2>/dev/full").status == 2);
 }
 
 TEST_CASE("bad input: schedules, targets, devices and variants") {
@@ -321,28 +309,28 @@ TEST_CASE("bad input: schedules, targets, devices and variants") {
     for (const std::string begin : {"solve A.mtx b.mtx --device cpu --schedule ", "explain --block 4 --horizon 4 --schedule "})
         for (const std::string schedule : {"fast", "twisted", "twisted:0", "twisted:x", "partitioned:-1", "recursive:", "recursive:1:2:3",
                                            "segments:1,,2", "sequential:1", "''"})
-            check(files, begin + schedule, 2, "schedule");
+            files.check(begin + schedule, 2, "schedule");
     check_refused(
         files, "generate --block 4 --horizon 4 ",
         {{"--target cpu:z80", "z80"}, {"--target cuda:sm_1", "sm_1"}, {"--target abacus", "abacus"}, {"--variant magic", "magic"}});
-    check_refused(files, "solve A.mtx b.mtx --device cpu --variant ",
-                  {{"magic", "magic"}, {"tile:magic=1", "magic"}, {"tile:halves=7", "give one of 0, 1"}});
-    check(files, "explain --block 4 --horizon 4 --variant tile:halves", 2, "write a name");
-    check(files, "solve A.mtx b.mtx --device abacus", 2, "abacus");
-    check(files, "solve A.mtx b.mtx --device hip", 3, "no HIP device: ");
+    files.check_refused("solve A.mtx b.mtx --device cpu --variant ",
+                        {{"magic", "magic"}, {"tile:magic=1", "magic"}, {"tile:halves=7", "give one of 0, 1"}});
+    files.check("explain --block 4 --horizon 4 --variant tile:halves", 2, "write a name");
+    files.check("solve A.mtx b.mtx --device abacus", 2, "abacus");
+    files.check("solve A.mtx b.mtx --device hip", 3, "no HIP device: ");
 }
 
 TEST_CASE("bad input: no driver, no NVRTC, no compiler") {
     const Files files;
-    const auto cuda = run_trifold(files.path, "solve A.mtx b.mtx --device cuda:99 --json");
+    const auto cuda = files.run("solve A.mtx b.mtx --device cuda:99 --json");
     INFO(cuda.err);
     CHECK(cuda.status == 3);  // there is no device 99 anywhere
     check_json(cuda.json(), {{"status", "error"}, {"exit", 3}});
     CHECK(cuda.json()["message"].get<std::string>().size() > 10);
-    check(files, "generate --block 4 --horizon 4 --target cuda:sm_90 --binaries -o out", 3, "VRTC",
-          "TRIFOLD_NVRTC=/nowhere TRIFOLD_DISABLE=cache");
-    check(files, "solve A.mtx b.mtx --device cpu", 3, "", "TRIFOLD_DISABLE=cache,clang TRIFOLD_CC=/nowhere/cc");
-    check(files, "solve A.mtx b.mtx --device cpu --workers 3", 3, "jit", "TRIFOLD_DISABLE=jit,cache");
+    files.check("generate --block 4 --horizon 4 --target cuda:sm_90 --binaries -o out", 3, "VRTC",
+                "TRIFOLD_NVRTC=/nowhere TRIFOLD_DISABLE=cache");
+    files.check("solve A.mtx b.mtx --device cpu", 3, "", "TRIFOLD_DISABLE=cache,clang TRIFOLD_CC=/nowhere/cc");
+    files.check("solve A.mtx b.mtx --device cpu --workers 3", 3, "jit", "TRIFOLD_DISABLE=jit,cache");
 }
 
 TEST_CASE("bad input: not positive definite is exit status 1, with the place") {
@@ -354,15 +342,14 @@ TEST_CASE("bad input: not positive definite is exit status 1, with the place") {
 
 TEST_CASE("bad input: a cache that cannot be used does not keep a solve from ending well") {
     const Files files;
-    check(files, "solve A.mtx b.mtx --device cpu", 0, "", "TRIFOLD_CACHE_DIR=/proc/no/such");
-    check(files, "cache list", 3, "no cache directory", "TRIFOLD_CACHE_DIR=/proc/no/such");
+    files.check("solve A.mtx b.mtx --device cpu", 0, "", "TRIFOLD_CACHE_DIR=/proc/no/such");
+    files.check("cache list", 3, "no cache directory", "TRIFOLD_CACHE_DIR=/proc/no/such");
 }
 
 TEST_CASE("bad input: ranks that cannot be") {
-    check_refused(Files(), "solve D.npy E.npy b.npy --ranks ",
-                  {{"5", "give at most 4 ranks"},
-                   {"0", "--ranks"},
-                   {"2 --precision mixed", "precision f64"},
-                   {"2 --condition", "leave --condition or --ranks out"},
-                   {"2 --schedule twisted:2", "multi-stage or segments"}});
+    Files().check_refused("solve D.npy E.npy b.npy --ranks ", {{"5", "give at most 4 ranks"},
+                                                               {"0", "--ranks"},
+                                                               {"2 --precision mixed", "precision f64"},
+                                                               {"2 --condition", "leave --condition or --ranks out"},
+                                                               {"2 --schedule twisted:2", "multi-stage or segments"}});
 }

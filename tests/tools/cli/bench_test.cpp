@@ -6,8 +6,7 @@ namespace {
 const std::string one_core = " --device cpu --workers 1 ", brief = one_core + "--seconds 0.002 ";
 
 nlohmann::json bench(const Scratch& scratch, const std::string& arguments, int status = 0) {
-    const auto ran =
-        run_trifold(scratch.path, "bench " + arguments + (arguments.find("--seconds") == std::string::npos ? brief : one_core) + "--json");
+    const auto ran = scratch.run("bench " + arguments + (arguments.find("--seconds") == std::string::npos ? brief : one_core) + "--json");
     INFO(arguments, "\n", ran.err);
     REQUIRE(ran.status == status);
     return ran.json();
@@ -82,7 +81,7 @@ TEST_CASE("bench: peers found here solve the same systems") {
     const auto exported = bench(scratch, "block --size 3x5 --precision f32 --peers none --export c99:generic --compilers gcc --flags -O1");
     CHECK(results_of(exported, "exported-gcc").size() == 2);
     for (const auto& result : exported["results"]) CHECK(result["accurate"] == true);
-    const auto text = run_trifold(scratch.path, "bench block --size 9x5 --precision f64 --peers openblas" + brief);
+    const auto text = scratch.run("bench block --size 9x5 --precision f64 --peers openblas" + brief);
     CHECK(text.out.find(" of ours") != std::string::npos);
 }
 
@@ -106,7 +105,7 @@ TEST_CASE("bench: ranks share a chain, a batch and a sparse system, and send mes
     const auto messages = results_of(bench(scratch, "messages --ranks 2 --peers none"), "trifold, 2 ranks");
     REQUIRE(messages.size() > 3);
     for (const auto& result : messages) CHECK(result["gigabytes_per_second"].get<double>() > 0);
-    CHECK(run_trifold(scratch.path, "bench grid --size 9x9 --ranks 2" + brief).status == 2);
+    CHECK(scratch.run("bench grid --size 9x9 --ranks 2" + brief).status == 2);
 }
 
 TEST_CASE("bench: several schedules and variants, and one that fits no size") {
@@ -115,14 +114,14 @@ TEST_CASE("bench: several schedules and variants, and one that fits no size") {
     std::set<std::string> schedules;
     for (const auto& result : all["results"]) schedules.insert(result["schedule"].get<std::string>());
     CHECK(schedules == std::set<std::string>{"sequential", "multi-stage"});
-    CHECK(run_trifold(scratch.path, "bench block --size 7x3 --schedule chess" + brief).status == 2);
-    CHECK(run_trifold(scratch.path, "bench block --size 7x3 --variant chess" + brief).status == 2);
+    CHECK(scratch.run("bench block --size 7x3 --schedule chess" + brief).status == 2);
+    CHECK(scratch.run("bench block --size 7x3 --variant chess" + brief).status == 2);
 }
 
 TEST_CASE("bench: pairs of schedule and variant that do not exist are left out") {
     const Scratch scratch;
     const std::string pairs = "bench block --size 7x3 --precision f64 --peers none --schedule sequential multi-stage --variant ";
-    const auto ran = run_well(scratch.path, pairs + "tile intervals --json" + brief);
+    const auto ran = scratch.well(pairs + "tile intervals --json" + brief);
     CHECK(ran.err.find("block 7x3 f64: left out: variant 'intervals' is for the schedule segments:J, not for multi-stage") !=
           std::string::npos);
     std::set<std::string> measured;
@@ -131,8 +130,8 @@ TEST_CASE("bench: pairs of schedule and variant that do not exist are left out")
         measured.insert(result["schedule"].get<std::string>() + " " + result["variant"].get<std::string>());
     CHECK(measured == std::set<std::string>{"sequential tile", "multi-stage tile", "sequential intervals"});
     CHECK(all["failures"].empty());
-    CHECK(run_trifold(scratch.path, "bench block --size 7x3 --schedule multi-stage --variant intervals" + brief).status == 2);
-    CHECK(run_trifold(scratch.path, pairs + "tile chess" + brief).status == 2);
+    CHECK(scratch.run("bench block --size 7x3 --schedule multi-stage --variant intervals" + brief).status == 2);
+    CHECK(scratch.run(pairs + "tile chess" + brief).status == 2);
 }
 
 TEST_CASE("bench: accuracy has the worst residual of each problem, over sizes and schedules") {
@@ -150,7 +149,7 @@ TEST_CASE("bench: accuracy has the worst residual of each problem, over sizes an
     CHECK(solutions ==
           std::map<std::string, int>{
               {"blockdss f32", 2}, {"blockdss f64", 2}, {"kalman f32", 2}, {"kalman f64", 2}, {"socu f32", 4}, {"socu f64", 4}});
-    const auto strict = run_trifold(scratch.path, "bench " + sizes + " --precision f64 --tolerance 0" + brief);
+    const auto strict = scratch.run("bench " + sizes + " --precision f64 --tolerance 0" + brief);
     CHECK(strict.status == 1);
     CHECK(strict.err.find("above the tolerance") != std::string::npos);
     CHECK(strict.out.find("solved, the worst residual") != std::string::npos);
@@ -175,7 +174,7 @@ TEST_CASE("bench: latency at a given rate") {
     }
     for (const auto& [place, rate] : {std::pair{0, 200}, {1, 1000}, {2, 200}, {3, 1000}})
         CHECK(all["results"][place]["calls_per_second"] == rate);
-    const auto text = run_trifold(scratch.path, "bench latency --size 8x4 --precision f64" + brief);
+    const auto text = scratch.run("bench latency --size 8x4 --precision f64" + brief);
     for (const auto* word : {"p50", "p99.9", "maximum", "8x4"}) CHECK(text.out.find(word) != std::string::npos);
 }
 
@@ -191,7 +190,7 @@ TEST_CASE("bench: a cold start compiles, a warm one does not") {
 
 TEST_CASE("bench: a residual above the tolerance is said and is exit status 1") {
     const Scratch scratch;
-    const auto ran = run_trifold(scratch.path, "bench horizon --size 6x4 --precision f64 --peers none --tolerance 0 --json" + brief);
+    const auto ran = scratch.run("bench horizon --size 6x4 --precision f64 --peers none --tolerance 0 --json" + brief);
     CHECK(ran.status == 1);
     CHECK(ran.err.find("horizon 6x4 f64: the relative residual") != std::string::npos);
     const auto results = ran.json()["results"];
@@ -201,8 +200,8 @@ TEST_CASE("bench: a residual above the tolerance is said and is exit status 1") 
 
 TEST_CASE("bench: what cannot be measured is said, and the others go on") {
     const Scratch scratch;
-    const auto ran = run_trifold(scratch.path, "bench horizon --size 6x4 5x3 --precision f64 --json" + brief,
-                                 "TRIFOLD_DISABLE=jit TRIFOLD_CACHE_DIR=empty");
+    const auto ran =
+        scratch.run("bench horizon --size 6x4 5x3 --precision f64 --json" + brief, "TRIFOLD_DISABLE=jit TRIFOLD_CACHE_DIR=empty");
     CHECK(ran.status == 1);
     CHECK(ran.err.find("horizon 6x4 f64: trifold failed: ") != std::string::npos);
     const auto all = ran.json();
@@ -215,18 +214,18 @@ TEST_CASE("bench: what cannot be measured is said, and the others go on") {
 
 TEST_CASE("bench: a table for people, and the same JSON in a file") {
     const Scratch scratch;
-    const auto ran = run_well(scratch.path, "bench kalman block --size 6x4 --precision f32 -o out.json" + brief);
+    const auto ran = scratch.well("bench kalman block --size 6x4 --precision f32 -o out.json" + brief);
     for (const auto* word : {"kalman: ", "block: ", "median", "GFLOP/s", "6x4", "factor_solve", "sequential"})
         CHECK(ran.out.find(word) != std::string::npos);
     const auto json = nlohmann::json::parse(scratch.read("out.json"));
     CHECK(json["results"].size() == 2 * (3 + 2));
-    CHECK(run_trifold(scratch.path, "bench block --size 6x4 -o /nowhere/out.json" + brief).status == 2);
+    CHECK(scratch.run("bench block --size 6x4 -o /nowhere/out.json" + brief).status == 2);
 }
 
 TEST_CASE("bench: bad input") {
     const Scratch scratch;
     const auto check = [&](const std::string& arguments, int status, const std::string& message) {
-        const auto ran = run_trifold(scratch.path, "bench " + arguments);
+        const auto ran = scratch.run("bench " + arguments);
         INFO(arguments, "\n", ran.err);
         CHECK(ran.status == status);
         CHECK(ran.err.find(message) != std::string::npos);

@@ -8,7 +8,7 @@ const std::string sizes = "export --block 3 --horizon 4 --operations factor_solv
 
 void check(const Scratch& scratch, const std::string& arguments, const std::string& message, int status = 2,
            const std::string& environment = "") {
-    check_says(scratch.path, "export " + arguments, status, message, environment);
+    scratch.check("export " + arguments, status, message, environment);
 }
 
 }  // namespace
@@ -16,7 +16,7 @@ void check(const Scratch& scratch, const std::string& arguments, const std::stri
 TEST_CASE("export: the kernels of a project are those of generate, and its command makes it again") {
     for (const std::string target : {"cuda:sm_87", "hip:gfx90a"}) {
         const Scratch scratch;
-        const auto ran = run_trifold(scratch.path, sizes + "--target " + target + " --prefix mpc -o out --json");
+        const auto ran = scratch.run(sizes + "--target " + target + " --prefix mpc -o out --json");
         INFO(ran.err);
         if (ran.status == 3) {
             MESSAGE("skipped: nothing compiles for " << target);
@@ -31,9 +31,9 @@ TEST_CASE("export: the kernels of a project are those of generate, and its comma
 
         const auto variant = nlohmann::json::parse(scratch.read("out/manifest.json"))["programs"][0]["variant"].get<std::string>();
         CHECK(variant.ends_with(":bake=1"));  // a project's sizes are literals
-        const auto generated = run_well(
-            scratch.path, "generate --block 3 --horizon 4 --operations factor_solve --binaries --together --json -o same --target " +
-                              target + " --variant " + variant);
+        const auto generated =
+            scratch.well("generate --block 3 --horizon 4 --operations factor_solve --binaries --together --json -o same --target " +
+                         target + " --variant " + variant);
         const auto files = generated.json()["files"];
         const auto stem = "out/mpc_kernels_" + target.substr(target.find(':') + 1);
         const bool on_cuda = target.starts_with("cuda");
@@ -49,7 +49,7 @@ TEST_CASE("export: the kernels of a project are those of generate, and its comma
         const auto header = scratch.read("out/mpc_solver.h");
         const auto start = header.find("export --block");
         REQUIRE(start != std::string::npos);
-        const auto again = run_well(scratch.path, header.substr(start, header.find('\n', start) - start) + " -o again");
+        const auto again = scratch.well(header.substr(start, header.find('\n', start) - start) + " -o again");
         for (const auto& name : names) CHECK(scratch.read("again/" + name) == scratch.read("out/" + name));
     }
 }
@@ -59,7 +59,7 @@ TEST_CASE("export: without binaries for every architecture of a list, over what 
     const auto command = sizes + "--no-binaries --batch 2 --schedule sequential --target cuda:sm_87,sm_110 -o out";
     const auto no_compiler = "TRIFOLD_NVRTC=/nowhere TRIFOLD_CACHE_DIR=" + (scratch.path / "cache").string();
     for (int round = 0; round < 2; ++round) {
-        const auto ran = run_well(scratch.path, command, no_compiler);
+        const auto ran = scratch.well(command, no_compiler);
         for (const auto* name : {"btd_kernels_sm_87.cu", "btd_kernels_sm_110.cu", "btd_solver.c", "btd_solver.h", "example_main.c",
                                  "embed.sh", "CMakeLists.txt", "Makefile", "README.md", "manifest.json"})
             CHECK(scratch.has("out/" + std::string(name)));

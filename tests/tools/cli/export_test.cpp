@@ -9,7 +9,7 @@ using namespace trifold::formats;
 namespace {
 
 void check(const Scratch& scratch, const std::string& arguments, const std::string& message) {
-    check_says(scratch.path, "export " + arguments, 2, message);
+    scratch.check("export " + arguments, 2, message);
 }
 
 int shell(const Scratch& scratch, const std::string& command) {
@@ -27,8 +27,7 @@ void write_problem(const Scratch& scratch, std::int64_t rhs) {
 
 TEST_CASE("export: a project that builds and runs, and the command in it that makes it again") {
     const Scratch scratch;
-    const auto ran =
-        run_well(scratch.path, "export --block 12 --horizon 20 --precision f32 --target c99:cortex-m7 --prefix mpc -o out/deep --json");
+    const auto ran = scratch.well("export --block 12 --horizon 20 --precision f32 --target c99:cortex-m7 --prefix mpc -o out/deep --json");
     const auto files = ran.json()["files"];
     for (const auto& name : files) CHECK(scratch.has("out/deep/" + name.get<std::string>()));
     CHECK(files.size() == 10);
@@ -36,7 +35,7 @@ TEST_CASE("export: a project that builds and runs, and the command in it that ma
     const auto header = scratch.read("out/deep/mpc_solver.h");
     const auto start = header.find("trifold export");
     REQUIRE(start != std::string::npos);
-    const auto again = run_well(scratch.path, header.substr(start + 8, header.find('\n', start) - start - 8) + " -o again");
+    const auto again = scratch.well(header.substr(start + 8, header.find('\n', start) - start - 8) + " -o again");
     CHECK(again.out.find("again/mpc_solver.c") != std::string::npos);
     for (const auto& name : files)
         CHECK(scratch.read("again/" + name.get<std::string>()) == scratch.read("out/deep/" + name.get<std::string>()));
@@ -47,9 +46,9 @@ TEST_CASE("export: a problem baked in is the one that the example solves") {
     for (const std::string precision : {"f32", "f64"}) {
         const Scratch scratch;
         write_problem(scratch, 2);
-        const auto ran = run_well(scratch.path, "export --data D.npy E.npy b.npy --precision " + precision + " -o out");
+        const auto ran = scratch.well("export --data D.npy E.npy b.npy --precision " + precision + " -o out");
         CHECK(scratch.has("out/btd_data.c"));
-        CHECK(run_trifold(scratch.path, "solve D.npy E.npy b.npy --device cpu -o x.npy").status == 0);
+        CHECK(scratch.run("solve D.npy E.npy b.npy --device cpu -o x.npy").status == 0);
         const auto x = parse_npy(scratch.read("x.npy"), "x.npy");
         REQUIRE(shell(scratch, "make -s -C out run CFLAGS='-O2 -Wconversion -Werror' > printed") == 0);
         const auto printed = scratch.read("printed");
@@ -65,7 +64,7 @@ TEST_CASE("export: one block, for which E is empty") {
     scratch.write("D.npy", format_npy({{1, 2, 2}, Precision::f64, {4, 1, 1, 3}}));
     scratch.write("E.npy", format_npy({{0, 2, 2}, Precision::f64, {}}));
     scratch.write("b.npy", format_npy({{1, 2}, Precision::f64, {1, 2}}));
-    const auto ran = run_well(scratch.path, "export --data D.npy E.npy b.npy -o out");
+    const auto ran = scratch.well("export --data D.npy E.npy b.npy -o out");
     CHECK(shell(scratch, "make -s -C out run > printed") == 0);
     CHECK(scratch.read("printed").find("x[0] = 0.0909090909") != std::string::npos);
 }
@@ -73,11 +72,11 @@ TEST_CASE("export: one block, for which E is empty") {
 TEST_CASE("export: a matrix factored ahead, for several shifts") {
     const Scratch scratch;
     write_problem(scratch, 1);
-    const auto ran = run_well(scratch.path, "export --prefactored D.npy E.npy --shift 0.1,1,10 --precision f32 --prefix admm -o out");
+    const auto ran = scratch.well("export --prefactored D.npy E.npy --shift 0.1,1,10 --precision f32 --prefix admm -o out");
     CHECK(shell(scratch, "make -s -C out run report > printed") == 0);
     CHECK(scratch.read("printed").find("instructions_per_flop") != std::string::npos);
-    check_says(scratch.path, "export --prefactored D.npy E.npy --shift 1,-5000 -o other", 1,
-               "A + -5000 I is not positive definite: the pivot of block 0, row 0");
+    scratch.check("export --prefactored D.npy E.npy --shift 1,-5000 -o other", 1,
+                  "A + -5000 I is not positive definite: the pivot of block 0, row 0");
     CHECK(!scratch.has("other"));
     check(scratch, "--prefactored D.npy", "--prefactored");
     check(scratch, "--prefactored D.npy b.npy", "E must be (3, 3, 3)");
@@ -97,12 +96,12 @@ TEST_CASE("export: a matrix factored ahead that is singular to the precision is 
     scratch.write("D.npy", format_npy({{3, 1, 1}, Precision::f64, {0.1, 0.2, 0.1 * (1 + 1e-9)}}));
     scratch.write("E.npy", format_npy({{2, 1, 1}, Precision::f64, {-0.1, -0.1}}));
     const std::string command = "export --prefactored D.npy E.npy --precision f32 -o out";
-    const auto refused = run_trifold(scratch.path, command);
+    const auto refused = scratch.run(command);
     CHECK(refused.status == 1);
     CHECK(refused.err.find("A + 0 I is nearly singular: the pivot of block 2, row 0 (from 0) is 1.0e-09 of the diagonal entry") !=
           std::string::npos);
     CHECK(!scratch.has("out"));
-    CHECK(run_trifold(scratch.path, command + " --accept-nearly-singular").status == 0);
+    CHECK(scratch.run(command + " --accept-nearly-singular").status == 0);
 }
 
 TEST_CASE("export: bad input") {
@@ -142,7 +141,6 @@ TEST_CASE("export: bad input") {
     check(scratch, "--data D.npy E.npy b.npy --rhs 2", "the problem to bake in has 12 elements of B");
     check(scratch, "--block 4 --horizon 4 -o D.npy", "cannot make the directory 'D.npy'");
     check(scratch, "--block 4 --horizon 4 --batch 3", "--batch");
-    CHECK(run_trifold(scratch.path, "generate --block 4 --horizon 4 --target c99:generic").err.find("run trifold export") !=
-          std::string::npos);
+    CHECK(scratch.run("generate --block 4 --horizon 4 --target c99:generic").err.find("run trifold export") != std::string::npos);
     CHECK(scratch.names() == std::vector<std::string>{"D.npy", "E.npy", "b.npy"});
 }

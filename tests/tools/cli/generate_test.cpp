@@ -23,10 +23,10 @@ TEST_CASE("generate: the command in the source gives the same bytes, for every o
           "--block 4 --horizon 9 --batch 3 --target cpu:x86-64-v3 --d-leading 8 --d-stage 0 --d-member 64 --e-leading 5 --e-stage 40 "
           "--e-member 0"}) {
         const Scratch scratch;
-        const auto ran = run_well(scratch.path, "generate --json -o first " + options);
+        const auto ran = scratch.well("generate --json -o first " + options);
         const auto name = ran.json()["files"]["source"][0].get<std::string>();
         const auto source = scratch.read("first/" + name);
-        const auto again = run_well(scratch.path, regenerate_command(source) + " -o second");
+        const auto again = scratch.well(regenerate_command(source) + " -o second");
         CHECK(scratch.read("second/" + name) == source);
         CHECK(scratch.read("second/program.json") == scratch.read("first/program.json"));
         CHECK(source.find(scratch.path.string()) == std::string::npos);
@@ -36,7 +36,7 @@ TEST_CASE("generate: the command in the source gives the same bytes, for every o
 TEST_CASE("generate: sources with open sizes serve every number of blocks and systems, and say so") {
     const Scratch scratch;
     const auto source_of = [&](const std::string& sizes) {
-        const auto ran = run_well(scratch.path, "generate --json -o out --block 12 --target cuda:sm_90 --any-size " + sizes);
+        const auto ran = scratch.well("generate --json -o out --block 12 --target cuda:sm_90 --any-size " + sizes);
         return scratch.read("out/" + ran.json()["files"]["source"][0].get<std::string>());
     };
     const auto source = source_of("--horizon 50");
@@ -50,7 +50,7 @@ TEST_CASE("generate: TRIFOLD_TEMPLATES is where templates are read") {
     const auto templates = scratch.path / "templates";
     fs::copy(PROJECT_DIRECTORY "/templates", templates, fs::copy_options::recursive);
     const auto source_by = [&](const std::string& environment) {
-        const auto ran = run_well(scratch.path, "generate --block 4 --horizon 8 --target cuda:sm_90 -o out --json", environment);
+        const auto ran = scratch.well("generate --block 4 --horizon 8 --target cuda:sm_90 -o out --json", environment);
         return scratch.read("out/" + ran.json()["files"]["source"][0].get<std::string>());
     };
     const auto with_folder = "TRIFOLD_TEMPLATES=" + templates.string();
@@ -61,10 +61,10 @@ TEST_CASE("generate: TRIFOLD_TEMPLATES is where templates are read") {
     CHECK(edited.find("/* an edit */") != edited.npos);
     CHECK(source_by("") == embedded);
     fs::remove(templates / "gpu/platform_cuda.cuh");
-    const auto missing = run_trifold(scratch.path, "generate --block 4 --horizon 8 --target cuda:sm_90 -o out", with_folder);
+    const auto missing = scratch.run("generate --block 4 --horizon 8 --target cuda:sm_90 -o out", with_folder);
     CHECK(missing.status != 0);
     CHECK(missing.err.find("where the template gpu/platform_cuda.cuh cannot be read") != std::string::npos);
-    const auto nowhere = run_trifold(scratch.path, "generate --block 4 --horizon 8 -o out", "TRIFOLD_TEMPLATES=/nowhere");
+    const auto nowhere = scratch.run("generate --block 4 --horizon 8 -o out", "TRIFOLD_TEMPLATES=/nowhere");
     CHECK(nowhere.status != 0);
     CHECK(nowhere.err.find("TRIFOLD_TEMPLATES names '/nowhere', which is no directory") != std::string::npos);
 }
@@ -72,12 +72,11 @@ TEST_CASE("generate: TRIFOLD_TEMPLATES is where templates are read") {
 TEST_CASE("generate: binaries for every architecture of HIP, by the compiler that doctor tells, on either route") {
     const Scratch scratch;
     for (const std::string environment : {"TRIFOLD_DISABLE=cache,clang", "TRIFOLD_DISABLE=cache,hiprtc"}) {
-        const auto routes = run_trifold(scratch.path, "doctor --json", environment).json()["hip"]["compilers"];
+        const auto routes = scratch.run("doctor --json", environment).json()["hip"]["compilers"];
         REQUIRE(routes.size() == 7);
         for (const auto& [target, compiler] : routes.items()) {
             const auto ran =
-                run_trifold(scratch.path,
-                            fmt::format("generate --block 2 --horizon 3 --operations factor --target {} --binaries -o out --json", target),
+                scratch.run(fmt::format("generate --block 2 --horizon 3 --operations factor --target {} --binaries -o out --json", target),
                             environment);
             INFO(environment, " ", target, " ", ran.err);
             CHECK(ran.status == (compiler == "" ? 3 : 0));
@@ -94,7 +93,7 @@ TEST_CASE("generate: binaries of CUDA are a file a unit, and in the cache what a
     const Scratch scratch;
     const std::string size = "--block 4 --horizon 9 --operations factor --target cuda:sm_90 --json";
     const auto cache = fmt::format("TRIFOLD_CACHE_DIR='{}'", (scratch.path / "cache").string());
-    const auto made = run_trifold(scratch.path, "generate --binaries -o out " + size, cache);
+    const auto made = scratch.run("generate --binaries -o out " + size, cache);
     if (made.status == 3 && made.err.find("NVRTC") != std::string::npos) {
         MESSAGE("skipped: there is no NVRTC");
         return;
@@ -105,7 +104,7 @@ TEST_CASE("generate: binaries of CUDA are a file a unit, and in the cache what a
     CHECK(binaries.size() == 2);  // factor, and finish_factor
     for (const auto& name : binaries) CHECK(scratch.has("out/" + name.get<std::string>()));
     // What explain shows is the Program of a Plan.
-    const auto planned = run_trifold(scratch.path, "explain " + size, cache + " TRIFOLD_DISABLE=jit").json();
+    const auto planned = scratch.run("explain " + size, cache + " TRIFOLD_DISABLE=jit").json();
     CHECK(planned["problem"] == "");
     std::size_t kernels = 0;
     for (const auto& unit : planned["program"]["units"]) kernels += unit["kernels"].size();
@@ -115,8 +114,7 @@ TEST_CASE("generate: binaries of CUDA are a file a unit, and in the cache what a
 TEST_CASE("generate: what is written, and its name") {
     const Scratch scratch;
     const auto json =
-        run_well(scratch.path, "generate --block 4 --horizon 8 --precision f32 --target cpu:x86-64-v2 --binaries -o out/deep --json")
-            .json();
+        scratch.well("generate --block 4 --horizon 8 --precision f32 --target cpu:x86-64-v2 --binaries -o out/deep --json").json();
     const auto name = json["name"].get<std::string>();
     CHECK(name.starts_with("btd_n4_f32_x8664v2_"));
     CHECK(scratch.has("out/deep/" + name + ".c"));
@@ -128,13 +126,12 @@ TEST_CASE("generate: what is written, and its name") {
     CHECK(program["spec"]["block"] == 4);
     CHECK(program["units"][0]["kernels"].size() == 6);
     CHECK(program["spec"]["operations"].size() == 6);
-    const auto text = run_well(scratch.path, "generate --block 4 --horizon 8 --target cuda:sm_120 -o .");
-    const auto some = run_well(scratch.path, "generate --block 4 --horizon 8 --target cpu:x86-64-v2 --operations factor_solve --json");
+    const auto text = scratch.well("generate --block 4 --horizon 8 --target cuda:sm_120 -o .");
+    const auto some = scratch.well("generate --block 4 --horizon 8 --target cpu:x86-64-v2 --operations factor_solve --json");
     const auto source = scratch.read(some.json()["files"]["source"][0].get<std::string>());
     CHECK(source.find("btd_factor_forward_n4") != std::string::npos);
     CHECK(source.find("btd_inverse_n4") == std::string::npos);
-    check_says(scratch.path, "generate --block 4 --horizon 8 --target cpu:x86-64-v2 --operations factor,invert", 2,
-               "unknown operation 'invert'");
+    scratch.check("generate --block 4 --horizon 8 --target cpu:x86-64-v2 --operations factor,invert", 2, "unknown operation 'invert'");
     CHECK(text.out.find(".cu") != std::string::npos);
 }
 

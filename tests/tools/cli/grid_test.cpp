@@ -36,9 +36,9 @@ double residual_of(const GridSystem& system, const std::vector<double>& x) {
 
 TEST_CASE("solve --grid: arrays of stencils, batches, right-hand sides") {
     const Scratch scratch;
-    REQUIRE(run_trifold(scratch.path, "problem grid-anisotropic --grid 13x21 --rhs 2 --batch 3").status == 0);
+    REQUIRE(scratch.run("problem grid-anisotropic --grid 13x21 --rhs 2 --batch 3").status == 0);
     CHECK(parse_npy(scratch.read("A.npy"), "A").shape == std::vector<std::int64_t>{3, 21, 13, 9});
-    const auto json = run_well(scratch.path, "solve A.npy b.npy --grid 13x21 --matrix symmetric -o x.npy --device cpu --json").json();
+    const auto json = scratch.well("solve A.npy b.npy --grid 13x21 --matrix symmetric -o x.npy --device cpu --json").json();
     check_json(json, {{"status", "ok"}, {"batch", 3}, {"matrix", "symmetric"}});
     CHECK(json.at("relative_residual").get<double>() <= 1e-14);
     CHECK(json.at("sign") == std::vector{1, 1, 1});
@@ -51,11 +51,11 @@ TEST_CASE("solve --grid: Matrix Market, checked against the matrix itself") {
         CAPTURE(name);
         const auto system = problems::make_grid(name, 17, 12, 1, 1, 3);
         write_image(scratch, system);
-        const auto ran = run_well(scratch.path, "solve A.mtx b.mtx --grid 17x12 -o x.npy --device cpu --tolerance 1e-12");
+        const auto ran = scratch.well("solve A.mtx b.mtx --grid 17x12 -o x.npy --device cpu --tolerance 1e-12");
         CHECK(has(ran.out, "1 image of 17x12 pixels"));
         CHECK(residual_of(system, parse_npy(scratch.read("x.npy"), "x").values) <= 1e-12);
     }
-    REQUIRE(run_trifold(scratch.path, "solve A.mtx b.mtx --grid 17x12 --boundary fixed --precision f32 -o x.mtx --device cpu").status == 0);
+    REQUIRE(scratch.run("solve A.mtx b.mtx --grid 17x12 --boundary fixed --precision f32 -o x.mtx --device cpu").status == 0);
     const auto x = std::get<DenseMatrix>(parse_matrix_market(scratch.read("x.mtx"), "x"));
     const auto b = std::get<DenseMatrix>(parse_matrix_market(scratch.read("b.mtx"), "b"));
     CHECK(x.values[5] == doctest::Approx(b.values[5]).epsilon(1e-7));  // of the ring
@@ -63,10 +63,9 @@ TEST_CASE("solve --grid: Matrix Market, checked against the matrix itself") {
 
 TEST_CASE("solve --grid --refine: what f32 leaves") {
     const Scratch scratch;
-    REQUIRE(run_trifold(scratch.path, "problem grid-helmholtz --grid 61x53").status == 0);
+    REQUIRE(scratch.run("problem grid-helmholtz --grid 61x53").status == 0);
     const auto residual = [&](const char* more) {
-        return run_trifold(scratch.path,
-                           fmt::format("solve A.npy b.npy --grid 61x53 --precision f32 --tolerance 1 --device cpu --json {}", more))
+        return scratch.run(fmt::format("solve A.npy b.npy --grid 61x53 --precision f32 --tolerance 1 --device cpu --json {}", more))
             .json()
             .at("relative_residual")
             .get<double>();
@@ -83,8 +82,8 @@ TEST_CASE("solve --grid: entries that are not read may hold anything") {
     for (const std::string boundary : {"natural", "fixed"}) {
         const auto solve = [&](const std::vector<double>& stencil) {
             scratch.write("A.npy", format_npy({{7, 9, 9}, Precision::f64, stencil}));
-            const auto ran = run_well(
-                scratch.path, "solve A.npy b.npy --grid 9x7 --matrix symmetric --refine 1 --device cpu -o x.npy --boundary " + boundary);
+            const auto ran =
+                scratch.well("solve A.npy b.npy --grid 9x7 --matrix symmetric --refine 1 --device cpu -o x.npy --boundary " + boundary);
             return scratch.read("x.npy");
         };
         auto poisoned = system.stencil;
@@ -106,7 +105,7 @@ TEST_CASE("solve: the device 'auto' is the first of CUDA, of images too") {
                              " ASAN_OPTIONS=\"$ASAN_OPTIONS:verify_asan_link_order=0\"";
     for (const std::string more : {"", "--grid 9x7"})
         for (const std::string device : {"", "--device auto", "--device cuda"}) {
-            check_says(scratch.path, fmt::format("solve A.mtx b.mtx {} {}", more, device), 3, "sm_90", environment);
+            scratch.check(fmt::format("solve A.mtx b.mtx {} {}", more, device), 3, "sm_90", environment);
         }
 }
 #endif
@@ -115,18 +114,18 @@ TEST_CASE("solve --grid: standard input and output") {
     const Scratch scratch;
     write_image(scratch, problems::make_grid("grid-poisson", 9, 7, 1, 1, 3));
     const std::string solve = "solve --grid 9x7 --device cpu ";
-    REQUIRE(run_trifold(scratch.path, solve + "A.mtx b.mtx -o x.npy").status == 0);
-    const auto ran = run_well(scratch.path, solve + "A.mtx - -o - --format npy <b.mtx");
+    REQUIRE(scratch.run(solve + "A.mtx b.mtx -o x.npy").status == 0);
+    const auto ran = scratch.well(solve + "A.mtx - -o - --format npy <b.mtx");
     CHECK(ran.out == scratch.read("x.npy"));
     CHECK(has(ran.err, "relative residual"));
-    CHECK(has(run_trifold(scratch.path, solve + "A.mtx b.mtx -o x.npy --format mtx").err, "says one format"));
+    CHECK(has(scratch.run(solve + "A.mtx b.mtx -o x.npy --format mtx").err, "says one format"));
 }
 
 TEST_CASE("solve --grid: what is wrong is named") {
     const Scratch scratch;
     const auto system = problems::make_grid("grid-poisson", 9, 7, 1, 1, 3);
     write_image(scratch, system);
-    const auto refused = [&](const std::string& arguments, const char* reason) { check_says(scratch.path, arguments, 2, reason); };
+    const auto refused = [&](const std::string& arguments, const char* reason) { scratch.check(arguments, 2, reason); };
     refused("solve A.mtx b.mtx --grid 7x9 --device cpu", "entry (1, 10) of A (from 1) couples pixel (0, 0) with (2, 1)");
     refused("solve A.mtx b.mtx --grid 8x7", "A is 63 by 63, and an image of 8x7 has 56 pixels");
     refused("solve A.mtx b.mtx --grid 9by7", "give WIDTHxHEIGHT");
@@ -143,7 +142,7 @@ TEST_CASE("solve --grid: what is wrong is named") {
     auto singular = system;
     for (std::size_t k = 4; k < singular.stencil.size(); k += 9) singular.stencil[k] -= 0.01;
     write_image(scratch, singular);
-    const auto ran = run_trifold(scratch.path, "solve A.mtx b.mtx --grid 9x7 --device cpu --json");
+    const auto ran = scratch.run("solve A.mtx b.mtx --grid 9x7 --device cpu --json");
     CHECK(ran.status == 1);
     CHECK(ran.json().at("status") == "failed");
     CHECK(has(ran.err, "add a little to the diagonal"));
@@ -157,22 +156,20 @@ TEST_CASE("solve --grid: what is wrong is named") {
 
 TEST_CASE("explain --grid: levels, launches and memory") {
     const Scratch scratch;
-    const auto ran = run_well(scratch.path, "explain --grid 129x65 --target cpu:x86-64-v3");
+    const auto ran = scratch.well("explain --grid 129x65 --target cpu:x86-64-v3");
     CHECK(has(ran.out, "pivot blocks of level"));
     CHECK(has(ran.out, "129x65, f64, general, boundary natural"));
-    const auto json =
-        run_trifold(scratch.path, "explain --grid 129x65 --precision f32 --matrix symmetric --target cpu:x86-64 --json").json();
+    const auto json = scratch.run("explain --grid 129x65 --precision f32 --matrix symmetric --target cpu:x86-64 --json").json();
     CHECK(json.at("program").at("levels").size() == 10);
     CHECK(json.at("program").at("levels").back().at("eliminated") == 65);
-    CHECK(run_trifold(scratch.path, "explain --grid 129x65 --block 4").status == 2);
-    CHECK(has(run_trifold(scratch.path, "explain --grid 129x65 --target cuda:sm_90").out, "boundary natural, target cuda:sm_90"));
+    CHECK(scratch.run("explain --grid 129x65 --block 4").status == 2);
+    CHECK(has(scratch.run("explain --grid 129x65 --target cuda:sm_90").out, "boundary natural, target cuda:sm_90"));
 }
 
 TEST_CASE("bench grid: every matrix and precision, phases, checked solutions") {
     const Scratch scratch;
     const auto all =
-        run_well(scratch.path, "bench grid --device cpu --workers 1 --size 23x17 9x12x3 --seconds 0.002 --json --samples -o out.json")
-            .json();
+        scratch.well("bench grid --device cpu --workers 1 --size 23x17 9x12x3 --seconds 0.002 --json --samples -o out.json").json();
     CHECK(nlohmann::json::parse(scratch.read("out.json")) == all);
     CHECK(all["peers"].empty());
     CHECK(all["failures"].empty());
@@ -198,14 +195,14 @@ TEST_CASE("bench grid: every matrix and precision, phases, checked solutions") {
 
 TEST_CASE("bench grid: one matrix, new data each time, and the table") {
     const Scratch scratch;
-    const auto first = run_well(
-        scratch.path, "bench grid --device cpu --size 9x8 --matrix symmetric --precision f32 --seconds 0.001 --rhs 2 --json --peers none");
+    const auto first =
+        scratch.well("bench grid --device cpu --size 9x8 --matrix symmetric --precision f32 --seconds 0.001 --rhs 2 --json --peers none");
     CHECK(first.json()["results"].size() == 3);
     CHECK(first.json()["results"][0]["rhs"] == 2);
-    const auto second = run_well(scratch.path, "bench grid --device cpu --size 9x8 --seconds 0.001 --seed 7");
+    const auto second = scratch.well("bench grid --device cpu --size 9x8 --seconds 0.001 --seed 7");
     CHECK(has(second.out, "9x8 f64 general          trifold            factor_solve"));
-    CHECK(run_trifold(scratch.path, "bench grid --device cpu --size 9x8 --seconds 0.001 --json").json()["seed"] != 7);
-    check_says(scratch.path, "bench grid --device cpu --size 33x8 --seconds 0.001 --tolerance 0", 1, "above the tolerance");
+    CHECK(scratch.run("bench grid --device cpu --size 9x8 --seconds 0.001 --json").json()["seed"] != 7);
+    scratch.check("bench grid --device cpu --size 33x8 --seconds 0.001 --tolerance 0", 1, "above the tolerance");
 }
 
 TEST_CASE("bench grid: what is wrong is named") {
@@ -219,14 +216,14 @@ TEST_CASE("bench grid: what is wrong is named") {
           {"bench grid --peers lapack", "give some of umfpack, cholmod, umfpack-metis, cholmod-metis, all or none"},
           {"bench grid --matrix square", "--matrix"},
           {"bench horizon --matrix general", "belongs to suite grid"}}) {
-        check_says(scratch.path, fmt::format("{} --device cpu --seconds 0.001", arguments), 2, reason);
+        scratch.check(fmt::format("{} --device cpu --seconds 0.001", arguments), 2, reason);
     }
 }
 
 TEST_CASE("generate --grid: sources and kernels, which serve every size") {
     const Scratch scratch;
     const auto generate = [&](const char* arguments) {
-        const auto ran = run_well(scratch.path, fmt::format("generate --target cpu:x86-64-v3 --json {}", arguments));
+        const auto ran = scratch.well(fmt::format("generate --target cpu:x86-64-v3 --json {}", arguments));
         return ran.json();
     };
     const auto first = generate("--grid 129x65 --matrix symmetric --precision f32 --binaries -o first");
@@ -247,10 +244,10 @@ TEST_CASE("generate --grid: sources and kernels, which serve every size") {
          {"--grid 129x65 --block 4", "--grid 129x65 --schedule sequential", "--grid 129x65 --operations factor", "--grid 129x65 --together",
           "--grid 1x65", "--grid 129", "--grid 9x9 --precision mixed", "--block 4 --horizon 8 --matrix symmetric"}) {
         CAPTURE(wrong);
-        CHECK(run_trifold(scratch.path, fmt::format("generate {} -o wrong", wrong)).status == 2);
+        CHECK(scratch.run(fmt::format("generate {} -o wrong", wrong)).status == 2);
     }
     CHECK(!scratch.has("wrong"));
-    REQUIRE(run_trifold(scratch.path, "generate --grid 129x65 --target cuda:sm_90 -o cuda").status == 0);
+    REQUIRE(scratch.run("generate --grid 129x65 --target cuda:sm_90 -o cuda").status == 0);
     const auto units = nlohmann::json::parse(scratch.read("cuda/program.json"))["units"];
     REQUIRE(!units.empty());
     for (const auto& unit : units) CHECK(scratch.has("cuda/" + unit["id"].get<std::string>() + ".cu"));
@@ -272,7 +269,7 @@ TEST_CASE("solve --grid: singular images, what they are accepted for, and what l
         scratch.write("b.npy", format_npy({{2, 3}, Precision::f64, {b, 0, 0, 0, 0, 0}}));
     };
     const auto solve = [&](const char* more) {
-        return run_trifold(scratch.path, fmt::format("solve A.npy b.npy --grid 3x2 --device cpu --json -o x.npy {}", more));
+        return scratch.run(fmt::format("solve A.npy b.npy --grid 3x2 --device cpu --json -o x.npy {}", more));
     };
     write(0, 1);
     for (const char* more : {"", "--condition"}) {

@@ -23,7 +23,7 @@ bool prebuilt(const Scratch& scratch, const std::string& layer, const std::strin
 
 TEST_CASE("pack: sizes, specs of files and images go into one layer") {
     const Scratch scratch;
-    auto ran = run_well(scratch.path, "pack --block 3,5 --horizon 20 --precision f64,f32 --any-size -o layer --json");
+    auto ran = scratch.well("pack --block 3,5 --horizon 20 --precision f64,f32 --any-size -o layer --json");
     auto report = ran.json();
     check_json(report, {{"problems", 4}, {"units", 4}, {"entries", 4}});
     CHECK(report["left_out"].empty());
@@ -33,7 +33,7 @@ TEST_CASE("pack: sizes, specs of files and images go into one layer") {
                                  "\n"
                                  R"({"family": "grid", "width": 17, "height": 9})"
                                  "\n");
-    ran = run_trifold(scratch.path, "pack specs.jsonl -o layer");
+    ran = scratch.run("pack specs.jsonl -o layer");
     INFO(ran.err);
     CHECK(ran.status == 0);
     CHECK(prebuilt(scratch, "layer", "--block 4 --horizon 9 --operations factor,solve"));
@@ -43,10 +43,10 @@ TEST_CASE("pack: sizes, specs of files and images go into one layer") {
 
 TEST_CASE("pack: a captured program's kernels, as it ran them") {
     const Scratch scratch;
-    const auto problem = run_well(scratch.path, "problem socu --block 5 --horizon 12");
+    const auto problem = scratch.well("problem socu --block 5 --horizon 12");
     const std::string solve = "solve D.npy E.npy b.npy --device cpu --schedule twisted:2 -o x.npy";
     REQUIRE(run_shell(scratch.path, fmt::format("TRIFOLD_CAPTURE=specs.jsonl {} {}", TRIFOLD_COMMAND, solve)).status == 0);
-    REQUIRE(run_trifold(scratch.path, "pack specs.jsonl -o layer").status == 0);
+    REQUIRE(scratch.run("pack specs.jsonl -o layer").status == 0);
     const auto ran = run_shell(
         scratch.path, fmt::format("env -u TRIFOLD_CACHE_DIR TRIFOLD_CACHE_DIR=none TRIFOLD_BINARIES=layer TRIFOLD_DISABLE=jit {} {} --json",
                                   TRIFOLD_COMMAND, solve));
@@ -59,11 +59,11 @@ TEST_CASE("pack: captured images and sparse systems, whose families have one sch
     const Scratch scratch;
     for (const std::string problem : {"grid-jumps --grid 9x7", "sparse-laplacian --iterative --mesh 6x5x4"}) {
         CAPTURE(problem);
-        REQUIRE(run_trifold(scratch.path, "problem " + problem + " --force").status == 0);
+        REQUIRE(scratch.run("problem " + problem + " --force").status == 0);
         const bool sparse = problem.starts_with("sparse");
         const std::string solve = sparse ? "solve A.mtx b.mtx --iterative --device cpu" : "solve A.npy b.npy --grid 9x7 --device cpu";
         REQUIRE(run_shell(scratch.path, fmt::format("TRIFOLD_CAPTURE=specs.jsonl {} {}", TRIFOLD_COMMAND, solve)).status == 0);
-        const auto ran = run_well(scratch.path, "pack specs.jsonl -o layer --json");
+        const auto ran = scratch.well("pack specs.jsonl -o layer --json");
         CHECK(ran.json()["left_out"].empty());
         const auto again =
             run_shell(scratch.path,
@@ -93,7 +93,7 @@ TEST_CASE("pack: what cannot be made is left out and named, and the rest is ther
 
 TEST_CASE("pack: PTX beside machine code, and the names of both in the layer") {
     const Scratch scratch;
-    const auto ran = run_trifold(scratch.path, "pack --block 3 --horizon 5 --target cuda:sm_80 --device-name '' --ptx -o layer --json");
+    const auto ran = scratch.run("pack --block 3 --horizon 5 --target cuda:sm_80 --device-name '' --ptx -o layer --json");
     if (ran.err.find("no usable NVRTC") != std::string::npos) {
         MESSAGE("skipped: there is no NVRTC");
         return;
@@ -118,10 +118,10 @@ TEST_CASE("pack: PTX beside machine code, and the names of both in the layer") {
 
 TEST_CASE("pack: bad usage") {
     const Scratch scratch;
-    CHECK(run_trifold(scratch.path, "pack -o layer").err.find("there is nothing to pack") != std::string::npos);
-    CHECK(run_trifold(scratch.path, "pack --block 3 --horizon 5 --target cpu:z80 -o layer").status == 2);
-    CHECK(run_trifold(scratch.path, "pack --block 3 --horizon 5").status == 2);
-    CHECK(run_trifold(scratch.path, "pack missing.jsonl -o layer").status == 2);
+    CHECK(scratch.run("pack -o layer").err.find("there is nothing to pack") != std::string::npos);
+    CHECK(scratch.run("pack --block 3 --horizon 5 --target cpu:z80 -o layer").status == 2);
+    CHECK(scratch.run("pack --block 3 --horizon 5").status == 2);
+    CHECK(scratch.run("pack missing.jsonl -o layer").status == 2);
     scratch.write("file", "");
-    CHECK(run_trifold(scratch.path, "pack --block 3 --horizon 5 -o file").status != 0);
+    CHECK(scratch.run("pack --block 3 --horizon 5 -o file").status != 0);
 }

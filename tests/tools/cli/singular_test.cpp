@@ -25,7 +25,7 @@ struct Chains : Scratch {
         array("E.npy", e, true);
         array("b.npy", b, false);
     }
-    Ran solve(const std::string& options) const { return run_trifold(path, "solve D.npy E.npy b.npy -o x.npy --device cpu " + options); }
+    Ran solve(const std::string& options) const { return run("solve D.npy E.npy b.npy -o x.npy --device cpu " + options); }
     std::vector<double> x() const { return parse_npy(read("x.npy"), "x").values; }
 };
 

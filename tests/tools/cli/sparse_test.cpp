@@ -48,7 +48,7 @@ TEST_CASE("solve --iterative: Matrix Market, checked against the matrix itself")
     for (const auto* more : {"--block 2", "", "--block 2 --mesh 23x19 --partition 8x8", "--block 2 --partition whole --method gmres",
                              "--block 2 --preconditioner ildu1 --subdomain 40 --partition greedy"}) {
         CAPTURE(more);
-        const auto json = run_well(scratch.path, fmt::format("solve A.mtx b.mtx --iterative {} -o x.npy --device cpu --json", more)).json();
+        const auto json = scratch.well(fmt::format("solve A.mtx b.mtx --iterative {} -o x.npy --device cpu --json", more)).json();
         CHECK(json.at("status") == "ok");
         const auto x = parse_npy(scratch.read("x.npy"), "x");
         CHECK(x.shape == std::vector<std::int64_t>{2 * 23 * 19, 3});
@@ -61,8 +61,7 @@ TEST_CASE("solve --iterative: ranks share the iteration, with the bits of one") 
     const Scratch scratch;
     write_flow(scratch, 3);
     const auto solve = [&](const std::string& more) {
-        const auto json =
-            run_well(scratch.path, "solve A.mtx b.mtx --block 2 --partition greedy --subdomain 40 -o x.npy --json " + more).json();
+        const auto json = scratch.well("solve A.mtx b.mtx --block 2 --partition greedy --subdomain 40 -o x.npy --json " + more).json();
         return std::pair{json, scratch.read("x.npy")};
     };
     const auto [one, x] = solve("--iterative --device cpu");
@@ -74,7 +73,7 @@ TEST_CASE("solve --iterative: ranks share the iteration, with the bits of one") 
         CHECK(shared == x);
     }
     const auto refused = [&](const std::string& arguments, const char* words) {
-        check_says(scratch.path, "solve A.mtx b.mtx --block 2 --iterative " + arguments, 2, words);
+        scratch.check("solve A.mtx b.mtx --block 2 --iterative " + arguments, 2, words);
     };
     refused("--ranks 2 --partition whole", "2 ranks need a subdomain each, and the partition has 1; give subdomains of about 218 rows");
     refused("--ranks 2 --subdomain 40 --method gmres", "bicgstab and cg; take one of them in place of gmres");
@@ -85,20 +84,19 @@ TEST_CASE("solve --iterative: ranks share the iteration, with the bits of one") 
 TEST_CASE("solve --iterative: what cannot be solved, and what cannot be asked") {
     const Scratch scratch;
     write_flow(scratch, 1);
-    check_says(scratch.path, "solve A.mtx b.mtx --iterative --block 2 --iterations 2 --device cpu", 1,
-               "limit: after 2 iterations |b - A x| = ");
-    check_says(scratch.path, "solve A.mtx b.mtx --iterative --block 2 --method cg --device cpu", 1, "it is not symmetric");
+    scratch.check("solve A.mtx b.mtx --iterative --block 2 --iterations 2 --device cpu", 1, "limit: after 2 iterations |b - A x| = ");
+    scratch.check("solve A.mtx b.mtx --iterative --block 2 --method cg --device cpu", 1, "it is not symmetric");
     // Block 3 has no neighbours, and is singular: a shift makes its factor sound, and the system stays without a solution.
     auto lone = flow(23, 19);
     std::erase_if(lone.entries, [](const Entry& entry) { return entry.row / 2 == 3 || entry.column / 2 == 3; });
     for (const std::int64_t row : {6, 7})
         for (const std::int64_t column : {6, 7}) lone.entries.push_back({row, column, 1});
     scratch.write("lone.mtx", format_matrix_market(lone));
-    const auto singular = run_trifold(scratch.path, "solve lone.mtx b.mtx --iterative --block 2 --device cpu");
+    const auto singular = scratch.run("solve lone.mtx b.mtx --iterative --block 2 --device cpu");
     CHECK(singular.status == 1);
     CHECK(
         contains(singular.err, "1 pivot blocks are singular to the precision, the first in row 3; give a shift, or preconditioner jacobi"));
-    check_says(scratch.path, "solve lone.mtx b.mtx --iterative --block 2 --device cpu --shift 0.1 --iterations 50", 1, "|b - A x| = ");
+    scratch.check("solve lone.mtx b.mtx --iterative --block 2 --device cpu --shift 0.1 --iterations 50", 1, "|b - A x| = ");
     // Each file holds one mistake. Messages count rows from 0, those of files as the files do.
     const auto with = [&](const char* name, const char* size, const char* entries) {
         scratch.write(name, fmt::format("%%MatrixMarket matrix coordinate real general\n{}\n{}", size, entries));
@@ -114,14 +112,13 @@ TEST_CASE("solve --iterative: what cannot be solved, and what cannot be asked") 
                                         {"wide.mtx", "A has 3 rows and 4 columns; it must be square"},
                                         {"nan.mtx", "the value at (2, 2) is 'nan'"},
                                         {"far.mtx", "entry (2, 3000000000) is outside the 3 by 3 matrix"}}) {
-        check_says(scratch.path, fmt::format("solve {} three.mtx --iterative --device cpu", file), 2, message);
+        scratch.check(fmt::format("solve {} three.mtx --iterative --device cpu", file), 2, message);
     }
-    const auto no_diagonal = run_trifold(scratch.path, "solve no_diagonal.mtx three.mtx --iterative --device cpu");
+    const auto no_diagonal = scratch.run("solve no_diagonal.mtx three.mtx --iterative --device cpu");
     CHECK(no_diagonal.status == 1);  // no entry is in column 2 either
     CHECK(contains(no_diagonal.err, "1 pivot blocks are singular to the precision, the first in row 1"));
     const auto twice =
-        run_well(scratch.path,
-                 "solve twice.mtx three.mtx --iterative --device cpu -o -");  // unsorted, an entry twice, which is added up, and a zero
+        scratch.well("solve twice.mtx three.mtx --iterative --device cpu -o -");  // unsorted, an entry twice, which is added up, and a zero
     CHECK(contains(twice.out, "0.25"));
     for (const auto& [arguments, message] :
          {std::pair{"--iterative --block 4", "A has 874 rows, which is no multiple of blocks of 4"},
@@ -134,7 +131,7 @@ TEST_CASE("solve --iterative: what cannot be solved, and what cannot be asked") 
           {"--iterative --preconditioner ilut", "--preconditioner is \"ilut\"; give none, jacobi"},
           {"--iterative --grid 23x19", "name two kinds of matrices"},
           {"--method cg", "--method is for sparse systems; leave it out, or give --iterative too"}}) {
-        check_says(scratch.path, fmt::format("solve A.mtx b.mtx {} --device cpu", arguments), 2, message);
+        scratch.check(fmt::format("solve A.mtx b.mtx {} --device cpu", arguments), 2, message);
     }
 }
 
@@ -188,14 +185,14 @@ TEST_CASE("solve: without a word on it the matrix says its family, and the repor
           Case{"sparse", "any pattern, with dense blocks of 4; not as blocks: ", dense}}) {
         CAPTURE(why);
         write_system(scratch, a);
-        const auto ran = run_well(scratch.path, "solve A.mtx b.mtx -o x.npy --device cpu --json");
+        const auto ran = scratch.well("solve A.mtx b.mtx -o x.npy --device cpu --json");
         CHECK(ran.json().at("family") == family);
         CHECK(contains(ran.json().at("why").get<std::string>(), why));
         const auto rows = to_block_rows(a, 1);
         CHECK(relative_residual(rows, parse_npy(scratch.read("x.npy"), "x").values,
                                 std::vector<double>(static_cast<std::size_t>(a.rows), 1), 1, 0) <= 1.01e-8);
-        CHECK(run_trifold(scratch.path, "solve A.mtx b.mtx --device cpu").out.starts_with("A is solved as "));
-        const auto piped = run_well(scratch.path, "solve - b.mtx -o - --format npy --device cpu < A.mtx");
+        CHECK(scratch.run("solve A.mtx b.mtx --device cpu").out.starts_with("A is solved as "));
+        const auto piped = scratch.well("solve - b.mtx -o - --format npy --device cpu < A.mtx");
         CHECK(piped.out == scratch.read("x.npy"));
         CHECK(piped.err.starts_with("A is solved as "));
     }
@@ -221,7 +218,7 @@ TEST_CASE("solve: a saddle point problem stores no zeros on its diagonal, and ne
     scratch.write("b.mtx", format_matrix_market(b));
     for (const auto* more : {"", "--iterative --method gmres --tolerance 1e-13"}) {
         CAPTURE(more);
-        const auto ran = run_well(scratch.path, fmt::format("solve A.mtx b.mtx {} -o x.npy --device cpu", more));
+        const auto ran = scratch.well(fmt::format("solve A.mtx b.mtx {} -o x.npy --device cpu", more));
         for (const auto x : parse_npy(scratch.read("x.npy"), "x").values) CHECK(x == doctest::Approx(1).epsilon(1e-10));
     }
 }
@@ -229,13 +226,13 @@ TEST_CASE("solve: a saddle point problem stores no zeros on its diagonal, and ne
 TEST_CASE("solve: ranks share what A looks like, but for images") {
     const Scratch scratch;
     write_system(scratch, far_pairs(40, 7));
-    const auto small = run_trifold(scratch.path, "solve A.mtx b.mtx --ranks 2");
+    const auto small = scratch.run("solve A.mtx b.mtx --ranks 2");
     CHECK(small.status == 2);
     CHECK(contains(small.err, "A is solved as sparse systems"));
     CHECK(contains(small.err, "2 ranks need a subdomain each"));
     write_system(scratch, image(13, 9, "grid-convection"));
-    check_says(scratch.path, "solve A.mtx b.mtx --ranks 2", 2,
-               "ranks share blocks or sparse systems, and this is solved as images; leave --ranks out");
+    scratch.check("solve A.mtx b.mtx --ranks 2", 2,
+                  "ranks share blocks or sparse systems, and this is solved as images; leave --ranks out");
 }
 
 TEST_CASE("solve: blocks that need too many flops are taken only where they are asked for") {
@@ -245,18 +242,17 @@ TEST_CASE("solve: blocks that need too many flops are taken only where they are 
     wide.entries.push_back({390, 0, -1});
     wide.entries.push_back({0, 390, -1});
     write_system(scratch, wide);
-    const auto ran = run_well(scratch.path, "solve A.mtx b.mtx --device cpu --json");
+    const auto ran = scratch.well("solve A.mtx b.mtx --device cpu --json");
     CHECK(ran.json().at("family") == "sparse");
     CHECK(contains(ran.json().at("why").get<std::string>(), "not as blocks: blocks of 196 need "));
     CHECK(contains(ran.json().at("why").get<std::string>(), ", and --block 196 takes them"));
-    CHECK(run_trifold(scratch.path, "solve A.mtx b.mtx --device cpu --block 196 --json").json().at("block") == 196);
+    CHECK(scratch.run("solve A.mtx b.mtx --device cpu --block 196 --json").json().at("block") == 196);
 }
 
 TEST_CASE("solve --iterative: the history, and a picture of it") {
     const Scratch scratch;
     write_flow(scratch, 9);  // two panels
-    const auto json =
-        run_well(scratch.path, "solve A.mtx b.mtx --iterative --block 2 --subdomain 40 --plot history.svg --device cpu --json").json();
+    const auto json = scratch.well("solve A.mtx b.mtx --iterative --block 2 --subdomain 40 --plot history.svg --device cpu --json").json();
     REQUIRE(json.at("history").size() == 1);
     const auto& history = json.at("history")[0];
     const auto iterations = json.at("systems")[8].at("iterations").get<std::size_t>();
@@ -273,20 +269,20 @@ TEST_CASE("solve --iterative: the history, and a picture of it") {
                                              {"--plot x.svg -o x.svg", "is to be written twice"},
                                              {"--plot -", "give --plot the name of a file"},
                                              {"--condition", "--condition says nothing about sparse systems; leave it out"}}) {
-        check_says(scratch.path, fmt::format("solve A.mtx b.mtx --iterative {} --device cpu", arguments), 2, message);
+        scratch.check(fmt::format("solve A.mtx b.mtx --iterative {} --device cpu", arguments), 2, message);
     }
 }
 
 TEST_CASE("explain --iterative: subdomains, levels and what they drop") {
     const Scratch scratch;
-    const auto ran = run_well(scratch.path, "explain --iterative --mesh 32x32x32 --partition 16x16x8 --block 3 --json");
+    const auto ran = scratch.well("explain --iterative --mesh 32x32x32 --partition 16x16x8 --block 3 --json");
     check_json(ran.json(), {{"subdomains", 16}, {"patterns", 1}});
     CHECK(ran.json().at("dropped") == 2 * (1 + 1 + 3) * 32 * 32);  // both ways across the planes between them
-    CHECK(run_trifold(scratch.path, "explain --iterative").status == 2);
-    const auto metis = run_well(scratch.path, "explain --iterative --mesh 32x32x32 --partition metis --json");
+    CHECK(scratch.run("explain --iterative").status == 2);
+    const auto metis = scratch.well("explain --iterative --mesh 32x32x32 --partition metis --json");
     CHECK(contains(metis.json().at("partition").get<std::string>(), "METIS"));
     for (const auto* target : {"cuda:sm_90", "hip:gfx942"})
-        CHECK(run_trifold(scratch.path, fmt::format("explain --iterative --mesh 32x32x32 --block 3 --target {}", target)).status == 0);
+        CHECK(scratch.run(fmt::format("explain --iterative --mesh 32x32x32 --block 3 --target {}", target)).status == 0);
 }
 
 TEST_CASE("problem --iterative: files that solve finds to be sparse, and solves") {
@@ -297,14 +293,13 @@ TEST_CASE("problem --iterative: files that solve finds to be sparse, and solves"
                                             {"sparse-reaction --mesh 8x7x6", 3, ""},
                                             {"sparse-elasticity --mesh 7x6x5", 3, "--method cg --preconditioner ic0"}}) {
         CAPTURE(name);
-        const auto made = run_well(scratch.path, fmt::format("problem {} --iterative --seed 3 --force --json", name));
+        const auto made = scratch.well(fmt::format("problem {} --iterative --seed 3 --force --json", name));
         CHECK(made.json().at("files") == std::vector<std::string>{"./A.mtx", "./b.mtx"});
-        const auto ran =
-            run_well(scratch.path, fmt::format("solve A.mtx b.mtx --iterative --block {} {} --device cpu --json", block, more));
+        const auto ran = scratch.well(fmt::format("solve A.mtx b.mtx --iterative --block {} {} --device cpu --json", block, more));
         CHECK(ran.json().at("relative_residual").get<double>() <= 1.01e-8);
     }
     const std::vector first{scratch.read("A.mtx"), scratch.read("b.mtx")};
-    CHECK(run_trifold(scratch.path, "problem sparse-elasticity --mesh 7x6x5 --iterative --seed 3 --force").status == 0);
+    CHECK(scratch.run("problem sparse-elasticity --mesh 7x6x5 --iterative --seed 3 --force").status == 0);
     CHECK(first == std::vector{scratch.read("A.mtx"), scratch.read("b.mtx")});
     for (const auto& [arguments, message] :
          {std::pair{"sparse-rock --iterative", "give --mesh, such as 60x220x85"},
@@ -316,14 +311,14 @@ TEST_CASE("problem --iterative: files that solve finds to be sparse, and solves"
           {"sparse-laplacian --iterative --mesh 3x3 --block 9", "block = 9 is out of range"},
           {"sparse-elasticity --iterative --mesh 3x3", "give at least 2x2x2"},
           {"sparse-convection --iterative --mesh 3x3x3", "lies in a plane"}}) {
-        check_says(scratch.path, fmt::format("problem {} --force", arguments), 2, message);
+        scratch.check(fmt::format("problem {} --force", arguments), 2, message);
     }
 }
 
 TEST_CASE("generate --iterative: sources that do not depend on the number of subdomains, and a program that does") {
     const Scratch scratch;
     const auto generate = [&](const char* arguments) {
-        const auto ran = run_well(scratch.path, fmt::format("generate --iterative --block 3 {} --json", arguments));
+        const auto ran = scratch.well(fmt::format("generate --iterative --block 3 {} --json", arguments));
         return ran.json();
     };
     const auto small = generate("--mesh 8x8x8 --partition 8x8x8 --target cuda:sm_90 -o small"),
@@ -337,15 +332,14 @@ TEST_CASE("generate --iterative: sources that do not depend on the number of sub
     for (const auto& [arguments, message] : {std::pair{"", "give --mesh, such as 128x128x128"},
                                              {"--mesh 8x8 --rhs 9", "rhs = 9"},
                                              {"--mesh 8x8 --horizon 4", "--horizon is for blocks"}}) {
-        check_says(scratch.path, fmt::format("generate --iterative {}", arguments), 2, message);
+        scratch.check(fmt::format("generate --iterative {}", arguments), 2, message);
     }
 }
 
 TEST_CASE("bench sparse: operations as parts of what copies reach in the same run") {
     const Scratch scratch;
     const auto all =
-        run_well(scratch.path, "bench sparse --size 12x11x10 9x9 --quick --device cpu --workers 1 --seed 4 --samples --json -o all.json")
-            .json();
+        scratch.well("bench sparse --size 12x11x10 9x9 --quick --device cpu --workers 1 --seed 4 --samples --json -o all.json").json();
     CHECK(all.at("failures").empty());
     CHECK(all == nlohmann::json::parse(scratch.read("all.json")));
     std::map<std::string, int> seen;
@@ -372,18 +366,16 @@ TEST_CASE("bench sparse: operations as parts of what copies reach in the same ru
                                              {"multiply_transposed", 4},
                                              {"solve", 4},
                                              {"iteration", 4}});
-    const auto strict =
-        run_trifold(scratch.path, "bench sparse --size 6x6x6 --quick --precision f64 --device cpu --forward --block 1 --tolerance 0");
+    const auto strict = scratch.run("bench sparse --size 6x6x6 --quick --precision f64 --device cpu --forward --block 1 --tolerance 0");
     CHECK(strict.status == 1);
     CHECK(contains(strict.out, "the floor is that of copies"));
     CHECK(contains(strict.err, "above the tolerance"));
     // A problem and a file of it: the same matrix.
-    REQUIRE(run_trifold(scratch.path, "problem sparse-rock --iterative --mesh 6x5x4 --seed 1 --force").status == 0);
+    REQUIRE(scratch.run("problem sparse-rock --iterative --mesh 6x5x4 --seed 1 --force").status == 0);
     std::vector<int> iterations;
     for (const auto* which : {"--problem sparse-rock --size 6x5x4 --partition whole", "--file A.mtx --partition whole"}) {
         const auto kept =
-            run_well(scratch.path,
-                     fmt::format("bench sparse {} --block 1 --seed 1 --quick --forward --precision f64 --device cpu --json", which))
+            scratch.well(fmt::format("bench sparse {} --block 1 --seed 1 --quick --forward --precision f64 --device cpu --json", which))
                 .json();
         for (const auto& result : kept.at("results"))
             if (result.at("operation") == "solve") iterations.push_back(result.at("iterations").get<int>());
@@ -391,7 +383,7 @@ TEST_CASE("bench sparse: operations as parts of what copies reach in the same ru
     REQUIRE(iterations.size() == 2);
     CHECK(iterations[0] == iterations[1]);
     const auto shuffled =
-        run_well(scratch.path, "bench sparse --size 6x6x6 --random-rows --partition 3x3x3 --seed 1 --quick --precision f64 --device cpu");
+        scratch.well("bench sparse --size 6x6x6 --random-rows --partition 3x3x3 --seed 1 --quick --precision f64 --device cpu");
     CHECK(contains(shuffled.out, "in random order"));
     CHECK(contains(shuffled.out, "8 subdomains of at most 27 rows"));
     for (const auto& [arguments, message] :
@@ -406,6 +398,6 @@ TEST_CASE("bench sparse: operations as parts of what copies reach in the same ru
           {"sparse --size 4x4x4 --partition 2x", "'2x' is no number of cells"},
           {"sparse --method qmr", "unknown method 'qmr'"},
           {"horizon --by-rows", "belongs to suite sparse"}}) {
-        check_says(scratch.path, fmt::format("bench {} --device cpu --seconds 0.001", arguments), 2, message);
+        scratch.check(fmt::format("bench {} --device cpu --seconds 0.001", arguments), 2, message);
     }
 }

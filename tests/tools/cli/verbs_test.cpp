@@ -8,11 +8,11 @@ using namespace trifold::formats;
 
 TEST_CASE("verbs: help and version go to standard output with exit status 0") {
     const Scratch scratch;
-    CHECK(run_trifold(scratch.path, "--version").out.starts_with("trifold 0."));
-    const auto help = run_well(scratch.path, "--help");
+    CHECK(scratch.run("--version").out.starts_with("trifold 0."));
+    const auto help = scratch.well("--help");
     for (const std::string verb : {"solve", "generate", "explain", "problem", "bench", "cache", "doctor"}) {
         CHECK(help.out.find("  " + verb) != std::string::npos);
-        const auto of_verb = run_well(scratch.path, verb + " --help");
+        const auto of_verb = scratch.well(verb + " --help");
         CHECK(of_verb.out.find("--json") != std::string::npos);
         CHECK(of_verb.err.empty());
     }
@@ -20,12 +20,12 @@ TEST_CASE("verbs: help and version go to standard output with exit status 0") {
 
 TEST_CASE("explain: levels, kernels, launches and memory") {
     const Scratch scratch;
-    const auto text = run_well(scratch.path, "explain --block 8 --horizon 16 --schedule multi-stage --target cpu:x86-64-v3");
+    const auto text = scratch.well("explain --block 8 --horizon 16 --schedule multi-stage --target cpu:x86-64-v3");
     for (const auto* word : {"16 blocks of 8 by 8", "Schedule multi-stage", "critical path", "Kernels", "btd_factor_n8_f64", "compiled by",
                              "Launches", "finish_factor", "Memory", "workspace"})
         CHECK(text.out.find(word) != std::string::npos);
     const auto json =
-        run_well(scratch.path, "explain --block 8 --horizon 16 --schedule multi-stage --target cpu:x86-64-v3 --json --svg tree.svg").json();
+        scratch.well("explain --block 8 --horizon 16 --schedule multi-stage --target cpu:x86-64-v3 --json --svg tree.svg").json();
     REQUIRE(json["levels"].size() == 5);
     CHECK(json["levels"][0]["chains"] == 8);
     CHECK(json["levels"][4]["fronts"] == 1);
@@ -40,16 +40,14 @@ TEST_CASE("explain: levels, kernels, launches and memory") {
 
 TEST_CASE("explain: flops of the sequential sweep are the textbook's") {
     const Scratch scratch;
-    const auto json =
-        run_trifold(scratch.path, "explain --block 10 --horizon 7 --schedule sequential --target cpu:x86-64-v2 --json").json();
+    const auto json = scratch.run("explain --block 10 --horizon 7 --schedule sequential --target cpu:x86-64-v2 --json").json();
     CHECK(json["flops"].get<double>() == doctest::Approx(1000.0 * (7.0 * 7 - 6) / 3));  // the last block has no next one
 }
 
 TEST_CASE("explain: launches of several levels, and those that begin as others end") {
     const Scratch scratch;
     const auto text = [&](const std::string& size) {
-        return run_trifold(scratch.path, "explain --target cuda:sm_90 --schedule multi-stage --block 8 --horizon " + size,
-                           "TRIFOLD_DISABLE=cache,jit")
+        return scratch.run("explain --target cuda:sm_90 --schedule multi-stage --block 8 --horizon " + size, "TRIFOLD_DISABLE=cache,jit")
             .out;
     };
     const auto latency = text("512"), throughput = text("4096");
@@ -65,23 +63,23 @@ TEST_CASE("explain: sizes from files, without a compiler the rest is shown") {
     const Scratch scratch;
     scratch.write("A.mtx", format_matrix_market(to_sparse(problems::socu({5, 6}, 1))));
     scratch.write("b.mtx", format_matrix_market(DenseMatrix{30, 2, std::vector<double>(60, 1.0)}));
-    const auto json = run_well(scratch.path, "explain A.mtx b.mtx --json", "TRIFOLD_DISABLE=cache,clang TRIFOLD_CC=/nowhere/cc").json();
+    const auto json = scratch.well("explain A.mtx b.mtx --json", "TRIFOLD_DISABLE=cache,clang TRIFOLD_CC=/nowhere/cc").json();
     check_json(json["program"]["spec"], {{"block", 5}, {"rhs", 2}});
     CHECK(json["kernels"].empty());
     CHECK(json["problem"].get<std::string>().size() > 10);
-    const auto text = run_trifold(scratch.path, "explain A.mtx b.mtx", "TRIFOLD_DISABLE=cache,clang TRIFOLD_CC=/nowhere/cc");
+    const auto text = scratch.run("explain A.mtx b.mtx", "TRIFOLD_DISABLE=cache,clang TRIFOLD_CC=/nowhere/cc");
     CHECK(text.out.find("not compiled: ") != std::string::npos);
-    CHECK(run_trifold(scratch.path, "explain A.mtx b.mtx --block 5").status == 2);
+    CHECK(scratch.run("explain A.mtx b.mtx --block 5").status == 2);
 }
 
 TEST_CASE("explain: knobs, what is taken and who says so") {
     const Scratch scratch;
     const std::string problem = "explain --block 32 --horizon 5 --target cpu:x86-64-v4 --variant ";
-    const auto text = run_well(scratch.path, problem + "tile:halves=1 --knobs", "TRIFOLD_DISABLE=cache,jit");
+    const auto text = scratch.well(problem + "tile:halves=1 --knobs", "TRIFOLD_DISABLE=cache,jit");
     for (const auto* line : {"Knobs of variant tile:halves=1; pin them as --variant tile:knob=value\n",
                              "    takes 1: pinned by the caller\n", "row 2 of fetches_from for cpu:any", "    nothing asks for it here\n"})
         CHECK(text.out.find(line) != std::string::npos);
-    const auto json = run_trifold(scratch.path, problem + "tile --json", "TRIFOLD_DISABLE=cache,jit").json()["knobs"];
+    const auto json = scratch.run(problem + "tile --json", "TRIFOLD_DISABLE=cache,jit").json()["knobs"];
     REQUIRE(json.size() == 4);
     CHECK(json[0]["name"] == "bake");
     CHECK(json[1]["name"] == "halves");
@@ -94,7 +92,7 @@ TEST_CASE("explain: any target, whether or not the compiler here is for it") {
     const Scratch scratch;
     int compiled = 0, not_compiled = 0;
     for (const std::string target : {"cpu:x86-64", "cpu:armv8-a", "cpu:rv64gcv"}) {
-        const auto json = run_well(scratch.path, "explain --block 2 --horizon 3 --operations factor --json --target " + target).json();
+        const auto json = scratch.well("explain --block 2 --horizon 3 --operations factor --json --target " + target).json();
         CHECK(json["program"]["target"] == target);
         CHECK(json["levels"].size() == 1);
         const auto problem = json["problem"].get<std::string>();
@@ -108,28 +106,28 @@ TEST_CASE("explain: any target, whether or not the compiler here is for it") {
 
 TEST_CASE("problem: what it writes solves") {
     const Scratch scratch;
-    CHECK(run_trifold(scratch.path, "problem kalman --block 6 --horizon 8 --batch 2 --rhs 3 --precision f32").status == 0);
+    CHECK(scratch.run("problem kalman --block 6 --horizon 8 --batch 2 --rhs 3 --precision f32").status == 0);
     CHECK(scratch.names() == std::vector<std::string>{"D.npy", "E.npy", "b.npy"});
-    CHECK(run_trifold(scratch.path, "solve D.npy E.npy b.npy --device cpu").status == 0);
-    CHECK(run_trifold(scratch.path, "problem blockdss --block 8 --horizon 3 --format mtx --json").json()["files"].size() == 2);
-    CHECK(run_trifold(scratch.path, "solve A.mtx b.mtx --device cpu --json").json()["block"] == 8);
+    CHECK(scratch.run("solve D.npy E.npy b.npy --device cpu").status == 0);
+    CHECK(scratch.run("problem blockdss --block 8 --horizon 3 --format mtx --json").json()["files"].size() == 2);
+    CHECK(scratch.run("solve A.mtx b.mtx --device cpu --json").json()["block"] == 8);
     const auto first = scratch.read("A.mtx");
-    CHECK(run_trifold(scratch.path, "problem blockdss --block 8 --horizon 3 --format mtx --seed 43").status == 2);
+    CHECK(scratch.run("problem blockdss --block 8 --horizon 3 --format mtx --seed 43").status == 2);
     CHECK(scratch.read("A.mtx") == first);
-    CHECK(run_trifold(scratch.path, "problem blockdss --block 8 --horizon 3 --format mtx --seed 43 --force").status == 0);
+    CHECK(scratch.run("problem blockdss --block 8 --horizon 3 --format mtx --seed 43 --force").status == 0);
     CHECK(scratch.read("A.mtx") != first);
-    CHECK(run_trifold(scratch.path, "problem kalman --block 7 --horizon 8").status == 2);
-    CHECK(run_trifold(scratch.path, "problem chess --block 8 --horizon 8").status == 2);
-    CHECK(run_trifold(scratch.path, "problem socu --block 8 --horizon 8 --batch 2 --format mtx").status == 2);
+    CHECK(scratch.run("problem kalman --block 7 --horizon 8").status == 2);
+    CHECK(scratch.run("problem chess --block 8 --horizon 8").status == 2);
+    CHECK(scratch.run("problem socu --block 8 --horizon 8 --batch 2 --format mtx").status == 2);
 }
 
 TEST_CASE("cache: list, size, verify, prune, clear and path") {
     const Scratch scratch;
     const auto environment = fmt::format("TRIFOLD_CACHE_DIR='{}'", (scratch.path / "cache").string());
-    const auto cache = [&](const std::string& arguments) { return run_trifold(scratch.path, "cache " + arguments, environment); };
+    const auto cache = [&](const std::string& arguments) { return scratch.run("cache " + arguments, environment); };
     CHECK(cache("list").out == "the cache is empty\n");
     CHECK(cache("path").out == (scratch.path / "cache").string() + "\n");
-    REQUIRE(run_trifold(scratch.path, "generate --block 2 --horizon 3 --target cpu:x86-64-v2 --binaries -o out", environment).status == 0);
+    REQUIRE(scratch.run("generate --block 2 --horizon 3 --target cpu:x86-64-v2 --binaries -o out", environment).status == 0);
     const auto list = cache("list --json").json();
     REQUIRE(list.size() == 1);
     CHECK(list[0]["target"] == "cpu:x86-64-v2");
@@ -147,7 +145,7 @@ TEST_CASE("cache: list, size, verify, prune, clear and path") {
     REQUIRE(bad.json().size() == 1);
     CHECK(bad.json()[0]["problem"].get<std::string>().size() > 3);
     CHECK(cache("verify").status == 0);  // it was set aside
-    REQUIRE(run_trifold(scratch.path, "generate --block 2 --horizon 4 --target cpu:x86-64-v2 --binaries -o out", environment).status == 0);
+    REQUIRE(scratch.run("generate --block 2 --horizon 4 --target cpu:x86-64-v2 --binaries -o out", environment).status == 0);
     CHECK(cache("prune --to 0 --json").json()["freed_bytes"].get<std::int64_t>() > 0);
     CHECK(cache("list --json").json().empty());
     CHECK(cache("clear").status == 0);
@@ -160,24 +158,24 @@ TEST_CASE("cache prune removes what killed processes left in the temporary direc
     scratch.write("temporary/trifold-a1b2c3/kernel.so", std::string(12345, 'x'));
     std::filesystem::last_write_time(old, std::filesystem::file_time_type::clock::now() - std::chrono::minutes(61));
     const auto environment = fmt::format("TRIFOLD_CACHE_DIR='{}' TMPDIR='{}'", (scratch.path / "cache").string(), temporary.string());
-    CHECK(run_trifold(scratch.path, "cache prune --json", environment).json()["freed_bytes"].get<std::int64_t>() >= 12345);
+    CHECK(scratch.run("cache prune --json", environment).json()["freed_bytes"].get<std::int64_t>() >= 12345);
     CHECK_FALSE(std::filesystem::exists(old));
     CHECK(std::filesystem::exists(young));
 }
 
 TEST_CASE("a worker for each processor that may be used, not for each of the machine") {
     const Scratch scratch;
-    REQUIRE(run_trifold(scratch.path, "problem socu --block 4 --horizon 64").status == 0);
+    REQUIRE(scratch.run("problem socu --block 4 --horizon 64").status == 0);
     const auto on_one =
         fmt::format("TRIFOLD_CAPTURE='{}' taskset -c $(taskset -cp $$ | grep -o '[0-9]*$')", (scratch.path / "capture").string());
-    REQUIRE(run_trifold(scratch.path, "solve D.npy E.npy b.npy --device cpu", on_one).status == 0);
+    REQUIRE(scratch.run("solve D.npy E.npy b.npy --device cpu", on_one).status == 0);
     const auto captured = scratch.read("capture");  // a line each time it is written
     CHECK(nlohmann::json::parse(captured.substr(0, captured.find('\n')))["workers"] == 1);
 }
 
 TEST_CASE("doctor: compilers, devices, cache and advice") {
     const Scratch scratch;
-    const auto ran = run_well(scratch.path, "doctor --json");  // the compiler that built this suite is here
+    const auto ran = scratch.well("doctor --json");  // the compiler that built this suite is here
     const auto json = ran.json();
     CHECK(json["can_run"]["cpu"] == true);
     const auto target = json["devices"][0]["target"].get<std::string>();
@@ -187,7 +185,7 @@ TEST_CASE("doctor: compilers, devices, cache and advice") {
     CHECK(metis["name"] == "METIS");
     CHECK(metis["found"] == true);  // tools/setup installs it
     CHECK(metis["path"].get<std::string>().find("libmetis.so.5") != std::string::npos);
-    const auto text = run_trifold(scratch.path, "doctor");
+    const auto text = scratch.run("doctor");
     for (const auto* word : {"Compilers", "Devices", "Cache", "TRIFOLD_CACHE_DIR", "Solvers run on the CPU"})
         CHECK(text.out.find(word) != std::string::npos);
     REQUIRE(json["switches"].size() == 18);
@@ -196,7 +194,7 @@ TEST_CASE("doctor: compilers, devices, cache and advice") {
                                       item["meaning"].get<std::string>());
         CHECK(text.out.find(line) != std::string::npos);
     }
-    const auto none = run_trifold(scratch.path, "doctor", "TRIFOLD_DISABLE=clang TRIFOLD_CC=/nowhere/cc TRIFOLD_NVRTC=/nowhere");
+    const auto none = scratch.run("doctor", "TRIFOLD_DISABLE=clang TRIFOLD_CC=/nowhere/cc TRIFOLD_NVRTC=/nowhere");
     INFO(none.out);
     CHECK(none.status == 3);
     CHECK(none.out.find("Nothing can run") != std::string::npos);

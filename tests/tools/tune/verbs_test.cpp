@@ -23,7 +23,7 @@ Decision usable(std::int64_t horizon, const std::string& schedule, double second
 struct Case {
     Scratch scratch;
     Ran run(const std::string& arguments, const std::string& log = "log.jsonl") const {
-        return run_trifold(scratch.path, fmt::format("tune {} --log {}", arguments, log), "TRIFOLD_WISDOM=own.wisdom");
+        return scratch.run(fmt::format("tune {} --log {}", arguments, log), "TRIFOLD_WISDOM=own.wisdom");
     }
     void record(const std::vector<Decision>& decisions, const std::string& log = "log.jsonl") const {
         for (const auto& decision : decisions) Log(scratch.path / log).append(decision);
@@ -73,7 +73,7 @@ TEST_CASE("tune show and report: what is there, what failed, by filters") {
     CHECK(a.run("report --device H200 -o r.html").out == "r.html: 1 decision, 1 trial\n");
     CHECK(a.scratch.read("r.html").find("16x4 f64") != std::string::npos);
     a.scratch.write("old.db", "SQLite format 3" + std::string(100, ' '));
-    const auto old = run_trifold(a.scratch.path, "tune show --database old.db");  // the name that the option had
+    const auto old = a.scratch.run("tune show --database old.db");  // the name that the option had
     CHECK((old.status == 2 && old.err.find("a database of an earlier Trifold") != std::string::npos));
 }
 
@@ -89,9 +89,7 @@ TEST_CASE("tune as a user runs it: sweep, show, wisdom that explain and generate
     CHECK(json["wisdom"]["rows"] == 4);
     for (const auto& row : read_wisdom(a.scratch.read("own.wisdom"), check_key))
         CHECK(row.measured.find(generator_version()) != std::string::npos);
-    const auto by_wisdom = [&](const std::string& arguments) {
-        return run_trifold(a.scratch.path, arguments, "TRIFOLD_WISDOM=own.wisdom").json();
-    };
+    const auto by_wisdom = [&](const std::string& arguments) { return a.scratch.run(arguments, "TRIFOLD_WISDOM=own.wisdom").json(); };
     const auto explained = by_wisdom("explain --json --grid 17x9");
     check_json(explained, {{"rung", "wisdom: exact"}, {"variant", variants["17x9 f64"]}});
     CHECK(by_wisdom("explain --json --block 2 --horizon 3")["rung"] == "wisdom: exact");
@@ -108,7 +106,7 @@ TEST_CASE("tune: verbs take no options of the sweep, and a budget must be a time
     const Case a;
     CHECK(a.run("--block 4 show").err.find("`trifold tune show` takes no --block") != std::string::npos);
     CHECK(a.run("--block 4 --horizon 4 --budget soon").err.find("--budget soon is no time") != std::string::npos);
-    const auto help = run_trifold(a.scratch.path, "tune --help").out;
+    const auto help = a.scratch.run("tune --help").out;
     for (const auto* word : {"--horizon", "--grid", "--sparse", "--log", "--timeout", "export", "show", "report"})
         CHECK_MESSAGE(help.find(word) != std::string::npos, word);
     for (const auto* word : {"search-point", "compile-candidate", "model"}) CHECK_MESSAGE(help.find(word) == std::string::npos, word);
@@ -116,7 +114,7 @@ TEST_CASE("tune: verbs take no options of the sweep, and a budget must be a time
 
 TEST_CASE("explain names who decided about each knob of a grid") {
     const Case a;
-    const auto of = [&](const std::string& arguments) { return run_trifold(a.scratch.path, "explain --grid 129x129 " + arguments); };
+    const auto of = [&](const std::string& arguments) { return a.scratch.run("explain --grid 129x129 " + arguments); };
     const auto json = of("--json --target cuda:sm_90 --grid-variant fronts:step_rows=512").json();
     CHECK(json["rung"] == "pinned");
     bool has_row = false;
