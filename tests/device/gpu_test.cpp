@@ -47,6 +47,21 @@ struct Memory {
     OnDevice<double> d, e, b, x;
 };
 
+template <class Real>
+void check_walks_of(const Device& device, Spec spec, const std::string& schedule, const std::string& variant) {
+    spec = Call<Real>::with_precision(spec);
+    INFO(variant, " ", spec.block);
+    Solver solver(plan_of(device, spec, schedule, variant));
+    check_walks(spec, [&](const std::vector<System>& systems, bool accept) {
+        const auto user = arrays<Real>(spec, systems);
+        solver.factor(user.d, user.e, {.accept_nearly_singular = accept});
+        std::vector<trifold_status> result;
+        for (const auto& outcome : solver.status())
+            result.push_back({outcome.block, outcome.row, outcome.floors, outcome.least_pivot, outcome.nearly_singular});
+        return result;
+    });
+}
+
 }  // namespace
 
 TEST_CASE("gpu: the whole range of exponents") {
@@ -223,25 +238,6 @@ TEST_CASE("gpu: a captured Solver has its calls timed by the device, and no bit 
     CHECK(operation.at("seconds") > 1e-6);
     CHECK(operation.at("seconds") < 1e-2);
 }
-
-namespace {
-
-template <class Real>
-void check_walks_of(const Device& device, Spec spec, const std::string& schedule, const std::string& variant) {
-    spec = Call<Real>::with_precision(spec);
-    INFO(variant, " ", spec.block);
-    Solver solver(plan_of(device, spec, schedule, variant));
-    check_walks(spec, [&](const std::vector<System>& systems, bool accept) {
-        const auto user = arrays<Real>(spec, systems);
-        solver.factor(user.d, user.e, {.accept_nearly_singular = accept});
-        std::vector<trifold_status> result;
-        for (const auto& outcome : solver.status())
-            result.push_back({outcome.block, outcome.row, outcome.floors, outcome.least_pivot, outcome.nearly_singular});
-        return result;
-    });
-}
-
-}  // namespace
 
 TEST_CASE("gpu: random walks without an anchor are nearly singular or not positive definite, and with a weak one sound") {
     const auto gpu = device();

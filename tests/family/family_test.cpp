@@ -112,6 +112,28 @@ std::string refusal(const std::function<void()>& call) {
     return "none";
 }
 
+/// An array in the fake device's memory, which is the host's.
+class FakeArray {
+  public:
+    explicit FakeArray(const std::vector<double>& values) : count_(values.size()) {
+        REQUIRE(cuMemAlloc(&address_, 8 * count_) == CUDA_SUCCESS);
+        std::ranges::copy(values, data());
+    }
+    ~FakeArray() { cuMemFree(address_); }
+    FakeArray(const FakeArray&) = delete;
+    FakeArray& operator=(const FakeArray&) = delete;
+    double* data() const { return reinterpret_cast<double*>(address_); }
+    std::vector<double> values() const { return {data(), data() + count_}; }
+
+  private:
+    CUdeviceptr address_ = 0;
+    std::size_t count_;
+};
+
+std::vector<double> first_of(const std::vector<double>& y, std::size_t count) {
+    return {y.begin(), y.begin() + static_cast<std::ptrdiff_t>(count)};
+}
+
 }  // namespace
 
 TEST_CASE("another family runs on CPU threads: generated, compiled, cached, loaded and launched by what knows none") {
@@ -223,32 +245,6 @@ TEST_CASE("what a session refuses, in the words of the family's arrays, and noth
     solver.apply(l, x, y, 2);
     problem.check(2);
 }
-
-namespace {
-
-/// An array in the fake device's memory, which is the host's.
-class FakeArray {
-  public:
-    explicit FakeArray(const std::vector<double>& values) : count_(values.size()) {
-        REQUIRE(cuMemAlloc(&address_, 8 * count_) == CUDA_SUCCESS);
-        std::ranges::copy(values, data());
-    }
-    ~FakeArray() { cuMemFree(address_); }
-    FakeArray(const FakeArray&) = delete;
-    FakeArray& operator=(const FakeArray&) = delete;
-    double* data() const { return reinterpret_cast<double*>(address_); }
-    std::vector<double> values() const { return {data(), data() + count_}; }
-
-  private:
-    CUdeviceptr address_ = 0;
-    std::size_t count_;
-};
-
-std::vector<double> first_of(const std::vector<double>& y, std::size_t count) {
-    return {y.begin(), y.begin() + static_cast<std::ptrdiff_t>(count)};
-}
-
-}  // namespace
 
 TEST_CASE("a repetition that its Program cannot have is an internal error, not a launch out of bounds") {
     const Problem problem(3, 2);

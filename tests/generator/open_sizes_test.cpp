@@ -26,6 +26,21 @@ Texts texts_of(const Spec& spec, const Target& target, const Tuning& tuning) {
 
 const Target avx512{Backend::cpu, "x86-64-v4"}, sm_90{Backend::cuda, "sm_90"}, gfx942{Backend::hip, "gfx942"};
 
+Program mixed_program(const Operations& operations = usual_operations()) {
+    return generate({.block = 5, .horizon = 9, .precision = Precision::mixed, .rhs = 3, .batch = 2, .operations = operations},
+                    {Backend::cpu, "x86-64-v3"}, {.schedule = "twisted:2"});
+}
+
+/// The work of a kernel, by its name.
+std::string phase_of(const Kernel& kernel) { return kernel.name.substr(4, kernel.name.find("_n5_") - 4); }
+
+std::set<std::string> phases_of(const Program& program) {
+    std::set<std::string> result;
+    for (const auto& unit : program.units)
+        for (const auto& kernel : unit.kernels) result.insert(phase_of(kernel));
+    return result;
+}
+
 }  // namespace
 
 TEST_CASE("on a CPU one text serves every horizon, batch and class of right-hand sides") {
@@ -147,25 +162,6 @@ TEST_CASE("classes of right-hand sides") {
     CHECK(!place_of_open_size("").has_value());
     CHECK(!place_of_open_size("BLOCK").has_value());
 }
-
-namespace {
-
-Program mixed_program(const Operations& operations = usual_operations()) {
-    return generate({.block = 5, .horizon = 9, .precision = Precision::mixed, .rhs = 3, .batch = 2, .operations = operations},
-                    {Backend::cpu, "x86-64-v3"}, {.schedule = "twisted:2"});
-}
-
-/// The work of a kernel, by its name.
-std::string phase_of(const Kernel& kernel) { return kernel.name.substr(4, kernel.name.find("_n5_") - 4); }
-
-std::set<std::string> phases_of(const Program& program) {
-    std::set<std::string> result;
-    for (const auto& unit : program.units)
-        for (const auto& kernel : unit.kernels) result.insert(phase_of(kernel));
-    return result;
-}
-
-}  // namespace
 
 TEST_CASE("a mixed Program factors and solves, and leaves out what would have the accuracy of f32") {
     const auto program = mixed_program();

@@ -91,6 +91,78 @@ std::vector<Unit> units() {
     return units;
 }
 
+/// Words such as TRIFOLD_HORIZON in a text without comments.
+std::set<std::string> constants_in(std::string text) {
+    for (auto at = text.find("/*"); at != text.npos; at = text.find("/*", at)) text.erase(at, text.find("*/", at) + 2 - at);
+    const std::string letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    std::set<std::string> words;
+    for (auto at = text.find("TRIFOLD_"); at != text.npos; at = text.find("TRIFOLD_", at + 1))
+        words.insert(text.substr(at, text.find_first_not_of(letters, at) - at));
+    return words;
+}
+
+/// Every variant, precision and set of operations, on targets with different instructions.
+std::vector<Unit> all_kinds() {
+    std::vector<Unit> result;
+    for (const auto* target : {"cpu:x86-64-v2", "cpu:znver4", "cuda:sm_75", "cuda:sm_90", "hip:gfx942", "hip:gfx1100"})
+        for (const auto* variant : {"tile", "lanes", "intervals", "fused", "tiled", "dataflow", "team", "tile-dataflow", "chains"})
+            for (const auto precision : {Precision::f32, Precision::f64, Precision::mixed})
+                for (const bool all : {false, true})
+                    for (const std::int64_t n : {1, 8, 20, 70}) try {
+                            Spec spec{.block = n, .horizon = 9, .precision = precision, .rhs = 2, .batch = 16};
+                            if (all && precision != Precision::mixed) spec.operations = all_operations();
+                            if (!all) spec.operations = {Operation::factor, Operation::solve};
+                            const std::string_view named = variant;
+                            const std::string schedule = named == "chains"      ? "twisted:2"
+                                                         : named == "intervals" ? "segments:2"
+                                                                                : "multi-stage";
+                            for (auto& unit : generate(spec, parse_target(target), {.schedule = schedule, .variant = variant}).units)
+                                result.push_back(std::move(unit));
+                        } catch (const SpecError&) {
+                            // Not every target has every variant at every size.
+                        }
+    return result;
+}
+
+/// Names that a text defines.
+std::set<std::string> defined_in(const std::string& text) {
+    std::set<std::string> names;
+    std::istringstream lines(text);
+    for (std::string line, word, name; std::getline(lines, line);) {
+        std::istringstream words(line);
+        if (words >> word >> name && word == "#define") names.insert(name.substr(0, name.find('(')));
+    }
+    return names;
+}
+
+const std::filesystem::path gpu_templates = std::filesystem::path(TEMPLATE_DIRECTORY) / "gpu";
+
+/// Whether a word belongs into a platform header: one of a toolkit's, assembly, a test for a dialect or an architecture.
+bool is_dialect(std::string_view word) {
+    for (const auto* exact : {"asm", "threadIdx", "blockIdx", "blockDim", "gridDim"})
+        if (word == exact) return true;
+    for (const auto* part : {"TRIFOLD_ARCH", "TRIFOLD_WAVE", "CUDA", "HIP", "amdgcn"})
+        if (word.find(part) != std::string_view::npos) return true;
+    const auto underscores = word.find("__");
+    return underscores != std::string_view::npos && underscores + 2 < word.size() &&
+           std::islower(static_cast<unsigned char>(word[underscores + 2])) != 0;
+}
+
+/// The first such word of a text, or nothing.
+std::string first_dialect_word(std::string_view text) {
+    const auto in_word = [](char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0; };
+    std::string word;
+    for (std::size_t k = 0; k <= text.size(); ++k) {
+        if (k < text.size() && in_word(text[k])) {
+            word += text[k];
+            continue;
+        }
+        if (is_dialect(word)) return word;
+        word.clear();
+    }
+    return {};
+}
+
 }  // namespace
 
 TEST_CASE("templates are pasted once each, behind the files that they need and a line with their name") {
@@ -209,54 +281,6 @@ TEST_CASE("some unit has each template") {
     CHECK_MESSAGE(missing.empty(), (missing.empty() ? "" : *missing.begin()));
 }
 
-namespace {
-
-/// Words such as TRIFOLD_HORIZON in a text without comments.
-std::set<std::string> constants_in(std::string text) {
-    for (auto at = text.find("/*"); at != text.npos; at = text.find("/*", at)) text.erase(at, text.find("*/", at) + 2 - at);
-    const std::string letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
-    std::set<std::string> words;
-    for (auto at = text.find("TRIFOLD_"); at != text.npos; at = text.find("TRIFOLD_", at + 1))
-        words.insert(text.substr(at, text.find_first_not_of(letters, at) - at));
-    return words;
-}
-
-/// Every variant, precision and set of operations, on targets with different instructions.
-std::vector<Unit> all_kinds() {
-    std::vector<Unit> result;
-    for (const auto* target : {"cpu:x86-64-v2", "cpu:znver4", "cuda:sm_75", "cuda:sm_90", "hip:gfx942", "hip:gfx1100"})
-        for (const auto* variant : {"tile", "lanes", "intervals", "fused", "tiled", "dataflow", "team", "tile-dataflow", "chains"})
-            for (const auto precision : {Precision::f32, Precision::f64, Precision::mixed})
-                for (const bool all : {false, true})
-                    for (const std::int64_t n : {1, 8, 20, 70}) try {
-                            Spec spec{.block = n, .horizon = 9, .precision = precision, .rhs = 2, .batch = 16};
-                            if (all && precision != Precision::mixed) spec.operations = all_operations();
-                            if (!all) spec.operations = {Operation::factor, Operation::solve};
-                            const std::string_view named = variant;
-                            const std::string schedule = named == "chains"      ? "twisted:2"
-                                                         : named == "intervals" ? "segments:2"
-                                                                                : "multi-stage";
-                            for (auto& unit : generate(spec, parse_target(target), {.schedule = schedule, .variant = variant}).units)
-                                result.push_back(std::move(unit));
-                        } catch (const SpecError&) {
-                            // Not every target has every variant at every size.
-                        }
-    return result;
-}
-
-/// Names that a text defines.
-std::set<std::string> defined_in(const std::string& text) {
-    std::set<std::string> names;
-    std::istringstream lines(text);
-    for (std::string line, word, name; std::getline(lines, line);) {
-        std::istringstream words(line);
-        if (words >> word >> name && word == "#define") names.insert(name.substr(0, name.find('(')));
-    }
-    return names;
-}
-
-}  // namespace
-
 TEST_CASE("each constant that a unit defines is read by it, and each that it reads is defined") {
     // What a unit may read without a definition: names of kernels that the Program lacks, and what chooses between ways to compile it.
     const auto is_optional = [](const std::string& name) {
@@ -355,38 +379,6 @@ TEST_CASE("a template compiles with nothing but what it names") {
     CHECK_MESSAGE(read_text(script + ".failed") == "", read_text(script + ".log"));
     std::filesystem::remove_all(folder);
 }
-
-namespace {
-
-const std::filesystem::path gpu_templates = std::filesystem::path(TEMPLATE_DIRECTORY) / "gpu";
-
-/// Whether a word belongs into a platform header: one of a toolkit's, assembly, a test for a dialect or an architecture.
-bool is_dialect(std::string_view word) {
-    for (const auto* exact : {"asm", "threadIdx", "blockIdx", "blockDim", "gridDim"})
-        if (word == exact) return true;
-    for (const auto* part : {"TRIFOLD_ARCH", "TRIFOLD_WAVE", "CUDA", "HIP", "amdgcn"})
-        if (word.find(part) != std::string_view::npos) return true;
-    const auto underscores = word.find("__");
-    return underscores != std::string_view::npos && underscores + 2 < word.size() &&
-           std::islower(static_cast<unsigned char>(word[underscores + 2])) != 0;
-}
-
-/// The first such word of a text, or nothing.
-std::string first_dialect_word(std::string_view text) {
-    const auto in_word = [](char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0; };
-    std::string word;
-    for (std::size_t k = 0; k <= text.size(); ++k) {
-        if (k < text.size() && in_word(text[k])) {
-            word += text[k];
-            continue;
-        }
-        if (is_dialect(word)) return word;
-        word.clear();
-    }
-    return {};
-}
-
-}  // namespace
 
 TEST_CASE("templates for GPUs speak no dialect but through the platform headers") {
     int checked = 0, platforms = 0;

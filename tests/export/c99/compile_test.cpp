@@ -59,6 +59,36 @@ std::int64_t code_bytes(const Project& project, const std::string& object) {
     return bytes;
 }
 
+/// The text that the example prints after "checksum of the bits of X: ".
+std::string checksum(const Ran& ran) {
+    INFO(ran.out);
+    CHECK(ran.status == 0);
+    CHECK(ran.out.find(": good\n") != std::string::npos);
+    const std::string words = "checksum of the bits of X: ";
+    const auto at = ran.out.find(words);
+    REQUIRE(at != std::string::npos);
+    return ran.out.substr(at + words.size(), 8);
+}
+
+using Change = std::function<ExportRequest(ExportRequest)>;
+
+std::string make(const std::string& target, const Spec& spec, const std::string& arguments, const Change& change = std::identity()) {
+    const Project project(change(request(spec.block, spec.horizon, spec.precision, spec.rhs, target)));
+    INFO(target, " ", arguments);
+    return checksum(project.run("make -s run CFLAGS='-O2 -Werror' " + arguments));
+}
+
+void check_bits(const Spec& spec, const Change& change = std::identity()) {
+    CAPTURE(spec.block);
+    const auto here = make("c99:generic", spec, "", change);
+    CHECK(here.find_first_not_of("0123456789abcdef") == std::string::npos);
+    CHECK(make("c99:generic", spec, "CC=clang-19", change) == here);
+    CHECK(make("c99:generic", spec, "CC=aarch64-linux-gnu-gcc LDFLAGS=-static RUN=qemu-aarch64", change) == here);
+    CHECK(make("c99:generic", spec, "CC=riscv64-linux-gnu-gcc LDFLAGS=-static RUN=qemu-riscv64", change) == here);
+    CHECK(make("c99:cortex-m4", spec, "CONTRACT=off", change) == here);
+    CHECK(make("c99:cortex-m7", spec, "CONTRACT=off", change) == here);
+}
+
 }  // namespace
 
 TEST_CASE("export: neither GCC nor Clang warns, of C or of C++") {
@@ -246,40 +276,6 @@ TEST_CASE("export: templates and exports with a prefix of three letters are form
                                 (one.corrections > 0 ? " mpc_refine.c" : ""));
     }
 }
-
-namespace {
-
-/// The text that the example prints after "checksum of the bits of X: ".
-std::string checksum(const Ran& ran) {
-    INFO(ran.out);
-    CHECK(ran.status == 0);
-    CHECK(ran.out.find(": good\n") != std::string::npos);
-    const std::string words = "checksum of the bits of X: ";
-    const auto at = ran.out.find(words);
-    REQUIRE(at != std::string::npos);
-    return ran.out.substr(at + words.size(), 8);
-}
-
-using Change = std::function<ExportRequest(ExportRequest)>;
-
-std::string make(const std::string& target, const Spec& spec, const std::string& arguments, const Change& change = std::identity()) {
-    const Project project(change(request(spec.block, spec.horizon, spec.precision, spec.rhs, target)));
-    INFO(target, " ", arguments);
-    return checksum(project.run("make -s run CFLAGS='-O2 -Werror' " + arguments));
-}
-
-void check_bits(const Spec& spec, const Change& change = std::identity()) {
-    CAPTURE(spec.block);
-    const auto here = make("c99:generic", spec, "", change);
-    CHECK(here.find_first_not_of("0123456789abcdef") == std::string::npos);
-    CHECK(make("c99:generic", spec, "CC=clang-19", change) == here);
-    CHECK(make("c99:generic", spec, "CC=aarch64-linux-gnu-gcc LDFLAGS=-static RUN=qemu-aarch64", change) == here);
-    CHECK(make("c99:generic", spec, "CC=riscv64-linux-gnu-gcc LDFLAGS=-static RUN=qemu-riscv64", change) == here);
-    CHECK(make("c99:cortex-m4", spec, "CONTRACT=off", change) == here);
-    CHECK(make("c99:cortex-m7", spec, "CONTRACT=off", change) == here);
-}
-
-}  // namespace
 
 TEST_CASE("export: X has the same bits on x86-64, aarch64, riscv64, Cortex-M4 and Cortex-M7 without contraction") {
     for (const auto& spec : {Spec{.block = 12, .horizon = 20, .precision = Precision::f32}, Spec{.block = 6, .horizon = 64},

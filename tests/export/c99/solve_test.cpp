@@ -109,6 +109,39 @@ std::vector<Build> kernel_builds() {
     return builds;
 }
 
+/// A system whose numbers are exact in single precision, with a condition of about `condition`: a multiple of I is taken off that leaves
+/// the smallest eigenvalue so much smaller than the largest.
+System ill_conditioned(std::int64_t n, std::int64_t horizon, std::int64_t rhs, double condition) {
+    auto system = random_system(n, horizon, rhs, 6);
+    const auto shift = Eigen::SelfAdjointEigenSolver<Matrix>(system.dense()).eigenvalues();
+    const double smallest = shift(0), largest = shift(shift.size() - 1);
+    for (auto& block : system.d) {
+        block.diagonal().array() -= smallest - largest / condition;
+        block = block.cast<float>().cast<double>().eval();
+    }
+    for (auto& block : system.e) block = block.cast<float>().cast<double>().eval();
+    system.b = system.b.cast<float>().cast<double>().eval();
+    return system;
+}
+
+double forward_error(const Matrix& x, const Matrix& exact) { return (x - exact).cwiseAbs().maxCoeff() / exact.cwiseAbs().maxCoeff(); }
+
+void check_refines(std::int64_t n, std::int64_t horizon, std::int64_t rhs, Build build) {
+    INFO(n, " ", build.compiler, " ", build.target);
+    build.corrections = 3;
+    Exported<float> solver(n, horizon, rhs, build);
+    const auto system = ill_conditioned(n, horizon, rhs, 2e4);
+    const Matrix exact = system.dense().llt().solve(system.b);
+    const auto user = arrays<float>(solver.spec(), {system});
+    std::vector<float> x(user.b.size()), refined(user.b.size());
+    CHECK(solver.factor_solve(user, x.data()) == fine);
+    CHECK(solver.solve_refined(user, refined.data()) == fine);
+    const double plain_error = forward_error(gather(solver.spec(), x, 0, rhs), exact);
+    const double error = forward_error(gather(solver.spec(), refined, 0, rhs), exact);
+    CHECK(error <= 1.5 * std::numeric_limits<float>::epsilon());
+    CHECK(plain_error > 20 * std::numeric_limits<float>::epsilon());
+}
+
 }  // namespace
 
 TEST_CASE("export: kernels solve") {
@@ -213,43 +246,6 @@ TEST_CASE("export: memory that is null or not aligned makes no workspace") {
     for (int offset = 1; offset < 8; ++offset) CHECK(init(memory + offset) == nullptr);
     CHECK(init(memory + 8) == memory + 8);
 }
-
-namespace {
-
-/// A system whose numbers are exact in single precision, with a condition of about `condition`: a multiple of I is taken off that leaves
-/// the smallest eigenvalue so much smaller than the largest.
-System ill_conditioned(std::int64_t n, std::int64_t horizon, std::int64_t rhs, double condition) {
-    auto system = random_system(n, horizon, rhs, 6);
-    const auto shift = Eigen::SelfAdjointEigenSolver<Matrix>(system.dense()).eigenvalues();
-    const double smallest = shift(0), largest = shift(shift.size() - 1);
-    for (auto& block : system.d) {
-        block.diagonal().array() -= smallest - largest / condition;
-        block = block.cast<float>().cast<double>().eval();
-    }
-    for (auto& block : system.e) block = block.cast<float>().cast<double>().eval();
-    system.b = system.b.cast<float>().cast<double>().eval();
-    return system;
-}
-
-double forward_error(const Matrix& x, const Matrix& exact) { return (x - exact).cwiseAbs().maxCoeff() / exact.cwiseAbs().maxCoeff(); }
-
-void check_refines(std::int64_t n, std::int64_t horizon, std::int64_t rhs, Build build) {
-    INFO(n, " ", build.compiler, " ", build.target);
-    build.corrections = 3;
-    Exported<float> solver(n, horizon, rhs, build);
-    const auto system = ill_conditioned(n, horizon, rhs, 2e4);
-    const Matrix exact = system.dense().llt().solve(system.b);
-    const auto user = arrays<float>(solver.spec(), {system});
-    std::vector<float> x(user.b.size()), refined(user.b.size());
-    CHECK(solver.factor_solve(user, x.data()) == fine);
-    CHECK(solver.solve_refined(user, refined.data()) == fine);
-    const double plain_error = forward_error(gather(solver.spec(), x, 0, rhs), exact);
-    const double error = forward_error(gather(solver.spec(), refined, 0, rhs), exact);
-    CHECK(error <= 1.5 * std::numeric_limits<float>::epsilon());
-    CHECK(plain_error > 20 * std::numeric_limits<float>::epsilon());
-}
-
-}  // namespace
 
 TEST_CASE("export: a refined solution in single precision has an error near one rounding, where a plain one has not") {
     check_refines(12, 20, 1, plain());

@@ -72,13 +72,6 @@ void check_compiler(Find find) {
     }
 }
 
-}  // namespace
-
-TEST_CASE("Clang in process") { check_compiler(find_clang); }
-TEST_CASE("the system's C compiler") { check_compiler(find_cc); }
-
-namespace {
-
 /// Kernels that share functions which may not be inlined, functions which may, tables and, on request, state.
 std::string large_unit(bool with_state) {
     std::string text =
@@ -103,7 +96,37 @@ std::string large_unit(bool with_state) {
     return text;
 }
 
+/// The number of the line that has `text`, from 1.
+std::size_t line_with(const std::string& unit, const std::string& text) {
+    const auto at = unit.find(text);
+    REQUIRE(at != unit.npos);
+    return static_cast<std::size_t>(std::count(unit.begin(), unit.begin() + static_cast<std::ptrdiff_t>(at), '\n')) + 1;
+}
+
+const std::string version2 = "36 25 0:30 / /sys/fs/cgroup rw,nosuid,relatime shared:9 - cgroup2 cgroup2 rw,nsdelegate\n",
+                  version1 =
+                      "31 25 0:27 / /sys/fs/cgroup ro,nosuid - tmpfs tmpfs ro,mode=755\n"
+                      "33 31 0:29 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
+                      "34 31 0:30 / /sys/fs/cgroup/cpu,cpuacct rw,relatime shared:15 - cgroup cgroup rw,cpu,cpuacct\n";
+
+/// A machine as /proc and /sys show it.
+struct Machine {
+    PrivateDirectory root;
+    Machine(const std::string& mounts, const std::string& groups) {
+        write("proc/self/mountinfo", mounts);
+        write("proc/self/cgroup", groups);
+    }
+    void write(const fs::path& name, const std::string& text) const {
+        fs::create_directories((root.path() / name).parent_path());
+        write_file(root.path() / name, text);
+    }
+    double quota() const { return quota_of_processors(root.path()); }
+};
+
 }  // namespace
+
+TEST_CASE("Clang in process") { check_compiler(find_clang); }
+TEST_CASE("the system's C compiler") { check_compiler(find_cc); }
 
 TEST_CASE("a large unit, compiled in pieces, computes what another compiler's does") {
     ToolReport report;
@@ -252,17 +275,6 @@ TEST_CASE("ELF files that are cut short have no functions, and do no harm") {
     CHECK(elf_functions("not an ELF file").empty());
 }
 
-namespace {
-
-/// The number of the line that has `text`, from 1.
-std::size_t line_with(const std::string& unit, const std::string& text) {
-    const auto at = unit.find(text);
-    REQUIRE(at != unit.npos);
-    return static_cast<std::size_t>(std::count(unit.begin(), unit.begin() + static_cast<std::ptrdiff_t>(at), '\n')) + 1;
-}
-
-}  // namespace
-
 TEST_CASE("a compiler's errors name the template and its line") {
     // The lines there: `/* comment */`, the lines that are left out, an empty line, `#include "..."` ...
     const std::string unit =
@@ -295,30 +307,6 @@ TEST_CASE("edited units are no trouble") {
 }
 
 namespace fs = std::filesystem;
-
-namespace {
-
-const std::string version2 = "36 25 0:30 / /sys/fs/cgroup rw,nosuid,relatime shared:9 - cgroup2 cgroup2 rw,nsdelegate\n",
-                  version1 =
-                      "31 25 0:27 / /sys/fs/cgroup ro,nosuid - tmpfs tmpfs ro,mode=755\n"
-                      "33 31 0:29 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
-                      "34 31 0:30 / /sys/fs/cgroup/cpu,cpuacct rw,relatime shared:15 - cgroup cgroup rw,cpu,cpuacct\n";
-
-/// A machine as /proc and /sys show it.
-struct Machine {
-    PrivateDirectory root;
-    Machine(const std::string& mounts, const std::string& groups) {
-        write("proc/self/mountinfo", mounts);
-        write("proc/self/cgroup", groups);
-    }
-    void write(const fs::path& name, const std::string& text) const {
-        fs::create_directories((root.path() / name).parent_path());
-        write_file(root.path() / name, text);
-    }
-    double quota() const { return quota_of_processors(root.path()); }
-};
-
-}  // namespace
 
 TEST_CASE("quota of version 2: the least of the group and those around it") {
     const Machine machine(version2, "0::/user.slice/job.scope\n");

@@ -350,6 +350,34 @@ CapturedRun run_captured(int calls, bool waits) {
     return {problem.x, fake_cuda().synchronizations - before.synchronizations, fake_cuda().graph_launches - before.graph_launches};
 }
 
+void call_grid(void* entry, const void* operand, const void* constants) {
+    reinterpret_cast<void (*)(trifold_grid_args, trifold_grid_launch)>(entry)(*static_cast<const trifold_grid_args*>(operand),
+                                                                              *static_cast<const trifold_grid_launch*>(constants));
+}
+
+/// Makes the fake driver emulate the kernels of this GridSpec.
+class GridEmulation {
+  public:
+    explicit GridEmulation(const GridSpec& spec) {
+        auto& fake = fake_cuda();
+        for (const auto& unit : generate(spec, {Backend::cuda, "sm_90"}).units) {
+            libraries_.push_back(compile_unit(unit.source, Backend::cuda, 32, false));
+            connect(libraries_.back().get(), emulator_);
+            fake.kernels.push_back(libraries_.back().get());
+        }
+        fake.call = call_grid;
+        fake.operand_bytes = sizeof(trifold_grid_args);
+        fake.constants_bytes = sizeof(trifold_grid_launch);
+    }
+    ~GridEmulation() { fake_cuda() = {}; }
+    GridEmulation(const GridEmulation&) = delete;
+    GridEmulation& operator=(const GridEmulation&) = delete;
+
+  private:
+    std::vector<std::shared_ptr<void>> libraries_;
+    Emulator emulator_{};
+};
+
 }  // namespace
 
 TEST_CASE("capture on a device: calls and times, no bit and no wait more") {
@@ -436,38 +464,6 @@ TEST_CASE("events that cannot be made, recorded or asked for give no time, and n
         emulation.expect_clean();
     }
 }
-
-namespace {
-
-void call_grid(void* entry, const void* operand, const void* constants) {
-    reinterpret_cast<void (*)(trifold_grid_args, trifold_grid_launch)>(entry)(*static_cast<const trifold_grid_args*>(operand),
-                                                                              *static_cast<const trifold_grid_launch*>(constants));
-}
-
-/// Makes the fake driver emulate the kernels of this GridSpec.
-class GridEmulation {
-  public:
-    explicit GridEmulation(const GridSpec& spec) {
-        auto& fake = fake_cuda();
-        for (const auto& unit : generate(spec, {Backend::cuda, "sm_90"}).units) {
-            libraries_.push_back(compile_unit(unit.source, Backend::cuda, 32, false));
-            connect(libraries_.back().get(), emulator_);
-            fake.kernels.push_back(libraries_.back().get());
-        }
-        fake.call = call_grid;
-        fake.operand_bytes = sizeof(trifold_grid_args);
-        fake.constants_bytes = sizeof(trifold_grid_launch);
-    }
-    ~GridEmulation() { fake_cuda() = {}; }
-    GridEmulation(const GridEmulation&) = delete;
-    GridEmulation& operator=(const GridEmulation&) = delete;
-
-  private:
-    std::vector<std::shared_ptr<void>> libraries_;
-    Emulator emulator_{};
-};
-
-}  // namespace
 
 TEST_CASE("images from the host's memory wait for a call on another stream") {
     auto spec = spec_of(9, 7);

@@ -19,6 +19,15 @@ std::vector<double> solution(GridSpec spec, int workers, const std::vector<doubl
     return x;
 }
 
+/// E = sum of w x over all right-hand sides, in terms of A and b, by a dense LU.
+double value(const Image& image, const GridSpec& spec, const std::vector<double>& b, const std::vector<double>& w) {
+    const Eigen::PartialPivLU<Eigen::MatrixXd> lu{Eigen::MatrixXd(matrix_of(image, spec))};
+    double sum = 0;
+    for (std::int64_t c = 0; c < spec.rhs; ++c)
+        sum += column(w, 0, image.pixels(), spec.rhs, c).dot(lu.solve(column(b, 0, image.pixels(), spec.rhs, c)));
+    return sum;
+}
+
 }  // namespace
 
 TEST_CASE("the same bits with any number of threads, and wherever in a batch an image stands") {
@@ -159,19 +168,6 @@ TEST_CASE("a caller's workspace for images, and what is wrong with one") {
     CHECK_THROWS_WITH_AS(GridSolver(plan, nullptr, bytes), doctest::Contains("the workspace is a null pointer"), SpecError);
     CHECK_THROWS_WITH_AS(GridSolver(plan, workspace.data(), bytes - 1), doctest::Contains("this GridPlan needs"), SpecError);
 }
-
-namespace {
-
-/// E = sum of w x over all right-hand sides, in terms of A and b, by a dense LU.
-double value(const Image& image, const GridSpec& spec, const std::vector<double>& b, const std::vector<double>& w) {
-    const Eigen::PartialPivLU<Eigen::MatrixXd> lu{Eigen::MatrixXd(matrix_of(image, spec))};
-    double sum = 0;
-    for (std::int64_t c = 0; c < spec.rhs; ++c)
-        sum += column(w, 0, image.pixels(), spec.rhs, c).dot(lu.solve(column(b, 0, image.pixels(), spec.rhs, c)));
-    return sum;
-}
-
-}  // namespace
 
 TEST_CASE("gradients agree with finite differences") {
     for (const auto boundary : {GridBoundary::natural, GridBoundary::fixed})

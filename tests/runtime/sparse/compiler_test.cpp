@@ -53,6 +53,16 @@ void check_kind(const BlockMatrix& a, SparseSpec spec, const std::string& compil
     solver.check();
 }
 
+template <class Real>
+void check_ranks(SparseSpec spec, const BlockMatrix& a, const SparsePartition& partition, const SparseOptions& options = {}) {
+    INFO(to_string(spec.method), " ", to_string(spec.preconditioner), " ", spec.block);
+    spec.operations = {SparseOperation::solve};
+    spec.precision = AnyArray::precision_of<Real>;
+    check_shared<Real>(a, options, [&](const std::shared_ptr<Transport>& transport) {
+        return transport ? SparsePlan(spec, a.pattern(), transport, partition) : SparsePlan(spec, a.pattern(), Device::cpu(), partition);
+    });
+}
+
 }  // namespace
 
 TEST_CASE("sparse: kernels by the system's C compiler, for all blocks and precisions") {
@@ -70,20 +80,6 @@ TEST_CASE("sparse: kernels by the system's C compiler, for all blocks and precis
         check_kind<double>(symmetric, {.precision = Precision::mixed, .method = SparseMethod::cg}, cc->identity());
     }
 }
-
-namespace {
-
-template <class Real>
-void check_ranks(SparseSpec spec, const BlockMatrix& a, const SparsePartition& partition, const SparseOptions& options = {}) {
-    INFO(to_string(spec.method), " ", to_string(spec.preconditioner), " ", spec.block);
-    spec.operations = {SparseOperation::solve};
-    spec.precision = AnyArray::precision_of<Real>;
-    check_shared<Real>(a, options, [&](const std::shared_ptr<Transport>& transport) {
-        return transport ? SparsePlan(spec, a.pattern(), transport, partition) : SparsePlan(spec, a.pattern(), Device::cpu(), partition);
-    });
-}
-
-}  // namespace
 
 TEST_CASE("sparse: ranks share an iteration, with its bits") {
     for (const std::int64_t block : {1, 3}) {

@@ -13,6 +13,18 @@ namespace {
 const std::vector<double> springs_d{.5, .8, .3 * (1 + 8 * 0x1p-52)}, springs_e{-.5, -.3}, springs_b{1, 0, 0};
 const Spec springs{.block = 1, .horizon = 3};
 
+Applied inverse_of(const Eigen::MatrixXd& a) {
+    return [lu = a.partialPivLu()](std::span<double> x) {
+        Eigen::Map<Eigen::VectorXd> values(x.data(), static_cast<Eigen::Index>(x.size()));
+        const Eigen::VectorXd solved = lu.solve(values);
+        values = solved;
+    };
+}
+
+double norm_1(const Eigen::MatrixXd& a) { return a.cwiseAbs().colwise().sum().maxCoeff(); }
+
+double estimate(const Eigen::MatrixXd& a) { return inverse_norm_estimate(a.rows(), inverse_of(a), inverse_of(a.transpose())); }
+
 }  // namespace
 
 TEST_CASE("a chain without an anchor ends as nearly singular, and check says what to do") {
@@ -141,22 +153,6 @@ TEST_CASE("finite pivots below the floor are raised, negative ones too, and infi
             }
         }
 }
-
-namespace {
-
-Applied inverse_of(const Eigen::MatrixXd& a) {
-    return [lu = a.partialPivLu()](std::span<double> x) {
-        Eigen::Map<Eigen::VectorXd> values(x.data(), static_cast<Eigen::Index>(x.size()));
-        const Eigen::VectorXd solved = lu.solve(values);
-        values = solved;
-    };
-}
-
-double norm_1(const Eigen::MatrixXd& a) { return a.cwiseAbs().colwise().sum().maxCoeff(); }
-
-double estimate(const Eigen::MatrixXd& a) { return inverse_norm_estimate(a.rows(), inverse_of(a), inverse_of(a.transpose())); }
-
-}  // namespace
 
 TEST_CASE("the norm of an inverse is estimated, never above it and seldom far below") {
     std::mt19937 generator(1);

@@ -11,6 +11,23 @@ std::string regenerate_command(const std::string& source) {
     return source.substr(start + 8, source.find('\n', start) - start - 8);
 }
 
+/// The lines of the shell's blocks in one chapter of docs/users/switches.md.
+std::vector<std::string> examples_of(const std::string& title) {
+    const auto page = read_text(PROJECT_DIRECTORY "/docs/users/switches.md");
+    const auto start = page.find("## " + title + "\n");
+    REQUIRE(start != std::string::npos);
+    std::istringstream chapter(page.substr(start, page.find("\n## ", start) - start));
+    std::vector<std::string> lines;
+    bool inside = false;
+    for (std::string line; std::getline(chapter, line);) {
+        if (line.starts_with("```"))
+            inside = line == "```sh";
+        else if (inside)
+            lines.push_back(line);
+    }
+    return lines;
+}
+
 }  // namespace
 
 TEST_CASE("generate: the command in the source gives the same bytes, for every option") {
@@ -134,27 +151,6 @@ TEST_CASE("generate: what is written, and its name") {
     scratch.check("generate --block 4 --horizon 8 --target cpu:x86-64-v2 --operations factor,invert", 2, "unknown operation 'invert'");
     CHECK(text.out.find(".cu") != std::string::npos);
 }
-
-namespace {
-
-/// The lines of the shell's blocks in one chapter of docs/users/switches.md.
-std::vector<std::string> examples_of(const std::string& title) {
-    const auto page = read_text(PROJECT_DIRECTORY "/docs/users/switches.md");
-    const auto start = page.find("## " + title + "\n");
-    REQUIRE(start != std::string::npos);
-    std::istringstream chapter(page.substr(start, page.find("\n## ", start) - start));
-    std::vector<std::string> lines;
-    bool inside = false;
-    for (std::string line; std::getline(chapter, line);) {
-        if (line.starts_with("```"))
-            inside = line == "```sh";
-        else if (inside)
-            lines.push_back(line);
-    }
-    return lines;
-}
-
-}  // namespace
 
 TEST_CASE("pack: the documented deployment finds its kernels, and compiles nothing") {
     const Scratch scratch;

@@ -32,6 +32,12 @@ std::vector<std::string> keys(const nlohmann::json& json) {
     return result;
 }
 
+/// N = 2, n = 1: condition 8e8, and in f32 another matrix by far.
+void make_ill_conditioned(System& system, std::size_t member) {
+    system.d[2 * member] = system.d[2 * member + 1] = 1 + 0.51 * 0x1p-23;
+    system.e[member] = 1 + 0.49 * 0x1p-23;
+}
+
 }  // namespace
 
 TEST_CASE("solve: ranks share a chain") {
@@ -450,16 +456,6 @@ TEST_CASE("solve: pipes are read like files") {
     REQUIRE(std::system(fmt::format("cd '{}' && mkfifo pipe && (cat A.mtx >pipe &)", scratch.path.string()).c_str()) == 0);
     const auto ran = scratch.well("solve pipe b.mtx --device cpu");
 }
-
-namespace {
-
-/// N = 2, n = 1: condition 8e8, and in f32 another matrix by far.
-void make_ill_conditioned(System& system, std::size_t member) {
-    system.d[2 * member] = system.d[2 * member + 1] = 1 + 0.51 * 0x1p-23;
-    system.e[member] = 1 + 0.49 * 0x1p-23;
-}
-
-}  // namespace
 
 TEST_CASE("solve: mixed precision reaches the accuracy of f64 and says in how many iterations") {
     const Scratch scratch;

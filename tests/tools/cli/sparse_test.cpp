@@ -39,6 +39,29 @@ void write_flow(const Scratch& scratch, std::int64_t columns) {
     scratch.write("b.mtx", format_matrix_market(b));
 }
 
+/// A with ones for b.
+void write_system(const Scratch& scratch, const SparseMatrix& a) {
+    scratch.write("A.mtx", format_matrix_market(a));
+    scratch.write("b.mtx", format_matrix_market(DenseMatrix{a.rows, 1, std::vector<double>(static_cast<std::size_t>(a.rows), 1)}));
+}
+
+/// Rows that couple with the one `reach` further on, and back with half of that.
+SparseMatrix far_pairs(std::int64_t rows, std::int64_t reach) {
+    SparseMatrix a{rows, rows, false, {}};
+    for (std::int64_t row = 0; row < rows; ++row) {
+        a.entries.push_back({row, row, 4});
+        if (row + reach < rows) {
+            a.entries.push_back({row, row + reach, -1});
+            a.entries.push_back({row + reach, row, -0.5});
+        }
+    }
+    return a;
+}
+
+SparseMatrix image(std::int64_t width, std::int64_t height, const char* name = "grid-poisson") {
+    return to_sparse(trifold::problems::make_grid(name, width, height, 1, 1, 1));
+}
+
 }  // namespace
 
 TEST_CASE("solve --iterative: Matrix Market, checked against the matrix itself") {
@@ -134,33 +157,6 @@ TEST_CASE("solve --iterative: what cannot be solved, and what cannot be asked") 
         scratch.check(fmt::format("solve A.mtx b.mtx {} --device cpu", arguments), 2, message);
     }
 }
-
-namespace {
-
-/// A with ones for b.
-void write_system(const Scratch& scratch, const SparseMatrix& a) {
-    scratch.write("A.mtx", format_matrix_market(a));
-    scratch.write("b.mtx", format_matrix_market(DenseMatrix{a.rows, 1, std::vector<double>(static_cast<std::size_t>(a.rows), 1)}));
-}
-
-/// Rows that couple with the one `reach` further on, and back with half of that.
-SparseMatrix far_pairs(std::int64_t rows, std::int64_t reach) {
-    SparseMatrix a{rows, rows, false, {}};
-    for (std::int64_t row = 0; row < rows; ++row) {
-        a.entries.push_back({row, row, 4});
-        if (row + reach < rows) {
-            a.entries.push_back({row, row + reach, -1});
-            a.entries.push_back({row + reach, row, -0.5});
-        }
-    }
-    return a;
-}
-
-SparseMatrix image(std::int64_t width, std::int64_t height, const char* name = "grid-poisson") {
-    return to_sparse(trifold::problems::make_grid(name, width, height, 1, 1, 1));
-}
-
-}  // namespace
 
 TEST_CASE("solve: without a word on it the matrix says its family, and the report why") {
     const Scratch scratch;

@@ -15,6 +15,13 @@ double condition(const Eigen::MatrixXd& a) {
     return values.maxCoeff() / values.minCoeff();
 }
 
+Eigen::MatrixXd as_dense(const formats::BlockRows& rows) {
+    const auto matrix = to_sparse(rows);
+    Eigen::MatrixXd a = Eigen::MatrixXd::Zero(matrix.rows, matrix.columns);
+    for (const auto& [row, column, value] : matrix.entries) a(row, column) = value;
+    return a;
+}
+
 }  // namespace
 
 TEST_CASE("random: the sequence is fixed, the moments are right") {
@@ -85,17 +92,6 @@ TEST_CASE("problems: bad sizes and names") {
     CHECK_THROWS_AS(socu({1024, std::int64_t{1} << 60}, 1), SpecError);
     CHECK_THROWS_AS(make("poisson", {3, 3}, 1), SpecError);
 }
-
-namespace {
-
-Eigen::MatrixXd as_dense(const formats::BlockRows& rows) {
-    const auto matrix = to_sparse(rows);
-    Eigen::MatrixXd a = Eigen::MatrixXd::Zero(matrix.rows, matrix.columns);
-    for (const auto& [row, column, value] : matrix.entries) a(row, column) = value;
-    return a;
-}
-
-}  // namespace
 
 TEST_CASE("sparse problems: patterns, blocks and seeds") {
     struct Case {
