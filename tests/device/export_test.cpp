@@ -38,7 +38,6 @@ void check_runs(const Project& project, const std::string& command) {
 
 const char* const program = R"(
 #include "btd_solver.h"
-#include "tests/support/test.hpp"
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>

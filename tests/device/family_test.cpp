@@ -2,7 +2,6 @@
 #include "tests/device/device.hpp"
 #include "tests/device/on_device.hpp"
 #include "tests/family/solver.hpp"
-#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

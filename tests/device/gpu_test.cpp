@@ -7,7 +7,6 @@
 #include "tests/support/capture_file.hpp"
 #include "tests/support/cpu/call.hpp"
 #include "tests/support/cpu/checks.hpp"
-#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

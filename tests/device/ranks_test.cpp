@@ -2,7 +2,6 @@
 #include <dlfcn.h>
 
 #include <barrier>
-#include <trifold/trifold.hpp>
 
 #include "tests/device/on_device.hpp"
 #include "tests/runtime/ranks/fixture.hpp"

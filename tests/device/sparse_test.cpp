@@ -3,7 +3,6 @@
 
 #include "tests/device/device.hpp"
 #include "tests/runtime/sparse/problems.hpp"
-#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -6,7 +6,6 @@
 #include "tests/support/capture_file.hpp"
 #include "tests/support/drivers/drivers.hpp"
 #include "tests/support/emulator/unit.hpp"
-#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -1,7 +1,6 @@
 #include <trifold/cost.hpp>
 
 #include "tests/generator/schedules.hpp"
-#include "tests/support/test.hpp"
 
 using namespace trifold;
 

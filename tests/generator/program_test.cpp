@@ -1,11 +1,8 @@
-#include <trifold/generate.hpp>
-
 #include "generator/sparse/ranks.hpp"
 #include "generator/tridiagonal/emit.hpp"
 #include "generator/tridiagonal/open_sizes.hpp"
 #include "tests/generator/designs.hpp"
 #include "tests/generator/schedules.hpp"
-#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

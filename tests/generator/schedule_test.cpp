@@ -1,9 +1,5 @@
-#include <trifold/generate.hpp>
-#include <trifold/schedule.hpp>
-
 #include "tests/generator/designs.hpp"
 #include "tests/generator/schedules.hpp"
-#include "tests/support/test.hpp"
 
 using namespace trifold;
 

@@ -1,7 +1,6 @@
 #include "generator/program/templates.hpp"
 
 #include <cctype>
-#include <trifold/generate.hpp>
 #include <trifold/grid_spec.hpp>
 #include <trifold/ranks.hpp>
 

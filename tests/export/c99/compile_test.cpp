@@ -1,6 +1,5 @@
 // What compilers and other tools say of the exported C. The compilers come with tools/setup.
 #include "tests/export/c99/project.hpp"
-#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -8,7 +8,6 @@ namespace {
 
 const char* const program = R"(
 #include "btd_solver.h"
-#include "tests/support/test.hpp"
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>

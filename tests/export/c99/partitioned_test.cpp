@@ -1,6 +1,5 @@
 // Exported schedules of several chains: results, the same bits whoever runs the tasks, and which failure is named.
 #include "tests/export/c99/solver.hpp"
-#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

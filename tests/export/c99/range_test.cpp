@@ -1,7 +1,6 @@
 // What has data, pivots and a solution in the range of the precision is solved as well as at scale 1; all else ends in a status.
 // Solvers of every size are compiled as one file, so that what they call their own is theirs alone.
 #include "tests/export/c99/solver.hpp"
-#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

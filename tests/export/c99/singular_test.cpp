@@ -1,6 +1,5 @@
 // Matrices that are singular to the precision: what an exported factorization says of them, and of those that are barely not.
 #include "tests/export/c99/solver.hpp"
-#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -1,6 +1,5 @@
 // Results of the exported C, compiled for this machine, against dense algebra in double.
 #include "tests/export/c99/solver.hpp"
-#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

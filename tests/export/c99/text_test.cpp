@@ -5,7 +5,6 @@
 #include "generator/export/gpu/export.hpp"
 #include "generator/program/templates.hpp"
 #include "tests/export/c99/project.hpp"
-#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -2,7 +2,6 @@
 #include <regex>
 
 #include "tests/export/gpu/exported.hpp"
-#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -1,6 +1,5 @@
 // What an exported solver says of misuse, and of a driver that fails.
 #include <set>
-#include <trifold/error.hpp>
 
 #include "tests/export/gpu/exported.hpp"
 #include "tests/runtime/tridiagonal/fixture.hpp"

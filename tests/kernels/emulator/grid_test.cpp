@@ -1,7 +1,6 @@
 // Kernels for images as host code, in both dialects, with every access watched.
 #include "tests/runtime/grid/problems.hpp"
 #include "tests/support/emulator/grid_unit.hpp"
-#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -11,7 +11,6 @@
 #include "tests/runtime/tridiagonal/solver_runner.hpp"
 #include "tests/support/capture_file.hpp"
 #include "tests/support/cpu/checks.hpp"
-#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

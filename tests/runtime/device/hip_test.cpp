@@ -9,9 +9,6 @@
 #include "tests/runtime/tridiagonal/solver_runner.hpp"
 #include "tests/support/capture_file.hpp"
 #include "tests/support/cpu/checks.hpp"
-#include "tests/support/drivers/drivers.hpp"
-#include "tests/support/emulator/unit.hpp"
-#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -2,7 +2,6 @@
 #include <trifold/trifold.hpp>
 
 #include "tests/runtime/grid/problems.hpp"
-#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -4,7 +4,6 @@
 
 #include "tests/runtime/grid/problems.hpp"
 #include "tests/support/guarded.hpp"
-#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -1,7 +1,6 @@
 #include <trifold/grid.hpp>
 
 #include "tests/runtime/grid/problems.hpp"
-#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

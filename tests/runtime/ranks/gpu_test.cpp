@@ -1,5 +1,3 @@
-#include <trifold/binary.hpp>
-
 #include "generator/tridiagonal/ranks/tree.hpp"
 #include "runtime/compile/async.hpp"
 #include "tests/runtime/device/emulation.hpp"
@@ -7,7 +5,6 @@
 #include "tests/runtime/ranks/from_c.hpp"
 #include "tests/support/cpu/call.hpp"
 #include "tests/support/drivers/nccl.hpp"
-#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -1,11 +1,8 @@
 // Iterations that GPUs share, by way of the fake drivers of CUDA and NCCL: the same iterations and bits as one GPU.
-#include <trifold/sparse.hpp>
-
 #include "generator/sparse/ranks.hpp"
 #include "tests/runtime/device/emulation.hpp"
 #include "tests/runtime/sparse/shared.hpp"
 #include "tests/support/drivers/nccl.hpp"
-#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

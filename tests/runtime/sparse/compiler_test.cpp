@@ -2,13 +2,10 @@
 #include "runtime/compile/compiler.hpp"
 
 #include <Eigen/LU>
-#include <trifold/trifold.hpp>
 #include <type_traits>
 
 #include "tests/runtime/cache/unit.hpp"
-#include "tests/runtime/sparse/problems.hpp"
 #include "tests/runtime/sparse/shared.hpp"
-#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

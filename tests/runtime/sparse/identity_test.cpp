@@ -1,11 +1,9 @@
 // Identities that hold whatever the method: levels, factors of one subdomain, orders of rows, shapes of meshes, the range of numbers.
 #include <Eigen/LU>
-#include <trifold/trifold.hpp>
 
 #include "generator/sparse/cost.hpp"
 #include "generator/sparse/threads.hpp"
 #include "tests/runtime/sparse/shared.hpp"
-#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

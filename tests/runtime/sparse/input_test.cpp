@@ -1,12 +1,9 @@
-#include <trifold/trifold.hpp>
-
 #include "generator/sparse/generate.hpp"
 #include "runtime/base/files.hpp"
 #include "runtime/compile/cache.hpp"
 #include "runtime/sparse/kept.hpp"
 #include "tests/runtime/cache/unit.hpp"
 #include "tests/runtime/sparse/shared.hpp"
-#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -1,8 +1,6 @@
 #include <Eigen/LU>
-#include <trifold/trifold.hpp>
 
 #include "tests/runtime/sparse/shared.hpp"
-#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -1,8 +1,5 @@
 // What "converged" promises, at scales over the whole range, judged by sums in long double.
-#include <trifold/trifold.hpp>
-
 #include "tests/runtime/sparse/shared.hpp"
-#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -1,9 +1,7 @@
 #include <Eigen/LU>
 #include <Eigen/SparseLU>
-#include <trifold/trifold.hpp>
 
 #include "tests/runtime/sparse/shared.hpp"
-#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -7,7 +7,6 @@
 
 #include "tests/runtime/tridiagonal/fixture.hpp"
 #include "tests/support/capture_file.hpp"
-#include "tests/support/test.hpp"
 
 // After construction a call allocates nothing and takes no lock: counted by standing in for the functions that would.
 // (A sanitizer has its own allocator, and then only locks are counted.)

@@ -10,7 +10,6 @@
 #include "runtime/base/files.hpp"
 #include "tests/runtime/tridiagonal/fixture.hpp"
 #include "tests/support/capture_file.hpp"
-#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -7,7 +7,6 @@
 #include "tests/runtime/tridiagonal/fixture.hpp"
 #include "tests/runtime/tridiagonal/solver_runner.hpp"
 #include "tests/support/cpu/checks.hpp"
-#include "tests/support/cpu/problem.hpp"
 #include "tests/support/test.hpp"
 
 using namespace trifold;

@@ -1,7 +1,6 @@
 // What bad input gets: a message that says what is wrong, the right exit status, nothing lost.
 #include <unistd.h>
 
-#include "tests/support/test.hpp"
 #include "tests/tools/cli/command.hpp"
 #include "tools/problems/problems.hpp"
 

@@ -1,5 +1,4 @@
 // The verb `export`: what it writes, and what bad input gets.
-#include "tests/support/test.hpp"
 #include "tests/tools/cli/command.hpp"
 #include "tools/problems/problems.hpp"
 

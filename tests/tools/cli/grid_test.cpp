@@ -1,6 +1,5 @@
 #include "tools/formats/grid.hpp"
 
-#include "tests/support/test.hpp"
 #include "tests/tools/cli/command.hpp"
 #include "tools/problems/grid.hpp"
 

@@ -1,7 +1,6 @@
 // `trifold pack`: layers of compiled kernels.
 #include <iterator>
 
-#include "tests/support/test.hpp"
 #include "tests/tools/cli/command.hpp"
 
 namespace {

@@ -1,5 +1,4 @@
 // What `solve` says of systems that are singular to the precision: random walks without an anchor, and such that only seem so.
-#include "tests/support/test.hpp"
 #include "tests/tools/cli/command.hpp"
 #include "tools/formats/residual.hpp"
 #include "tools/problems/problems.hpp"

@@ -1,4 +1,3 @@
-#include "tests/support/test.hpp"
 #include "tests/tools/cli/command.hpp"
 #include "tools/formats/npy.hpp"
 #include "tools/formats/residual.hpp"

@@ -1,4 +1,3 @@
-#include "tests/support/test.hpp"
 #include "tests/tools/cli/command.hpp"
 #include "tools/formats/assemble.hpp"
 #include "tools/problems/problems.hpp"

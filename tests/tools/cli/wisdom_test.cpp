@@ -1,6 +1,5 @@
 #include "generator/tridiagonal/wisdom.hpp"
 
-#include "tests/support/test.hpp"
 #include "tests/tools/cli/command.hpp"
 
 using namespace trifold;

@@ -1,6 +1,5 @@
 #include "tools/formats/assemble.hpp"
 
-#include "tests/support/test.hpp"
 #include "tests/tools/formats/dense.hpp"
 #include "tests/tools/formats/expect.hpp"
 #include "tools/formats/block_rows.hpp"

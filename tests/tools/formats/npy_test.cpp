@@ -1,6 +1,5 @@
 #include "tools/formats/npy.hpp"
 
-#include "tests/support/test.hpp"
 #include "tests/tools/formats/expect.hpp"
 
 using namespace trifold;

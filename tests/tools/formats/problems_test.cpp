@@ -1,6 +1,5 @@
 #include "tools/problems/problems.hpp"
 
-#include "tests/support/test.hpp"
 #include "tests/tools/formats/dense.hpp"
 #include "tools/problems/random.hpp"
 #include "tools/problems/sparse.hpp"

@@ -2,7 +2,6 @@
 
 #include <sys/wait.h>
 
-#include "tests/support/test.hpp"
 #include "tests/tools/tune/records.hpp"
 #include "tools/formats/file.hpp"
 

@@ -4,7 +4,6 @@
 
 #include "generator/sparse/fields.hpp"
 #include "tests/support/capture_file.hpp"
-#include "tests/support/test.hpp"
 #include "tests/tools/tune/records.hpp"
 #include "tools/formats/file.hpp"
 

@@ -1,6 +1,5 @@
 #include "tools/tune/search.hpp"
 
-#include "tests/support/test.hpp"
 #include "tests/tools/tune/records.hpp"
 
 using namespace trifold;

@@ -1,4 +1,3 @@
-#include "tests/support/test.hpp"
 #include "tests/tools/tune/records.hpp"
 #include "tools/tune/search.hpp"
 

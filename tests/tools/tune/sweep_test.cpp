@@ -4,7 +4,6 @@
 
 #include "runtime/compile/cache.hpp"
 #include "tests/runtime/cache/unit.hpp"
-#include "tests/support/test.hpp"
 #include "tests/tools/tune/records.hpp"
 #include "tools/formats/file.hpp"
 
