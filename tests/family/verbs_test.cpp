@@ -15,38 +15,35 @@ void write_problem(const Scratch& scratch) {
 
 }  // namespace
 
-TEST_CASE("another family in the command's table: trifold solve") {
-    const Scratch scratch;
-    write_problem(scratch);
-    const auto ran = scratch.well("solve L.npy x.npy --triangular 3 --device cpu --workers 2 -o y.npy --json");
+TEST_CASE_FIXTURE(Scratch, "another family in the command's table: trifold solve") {
+    write_problem(*this);
+    const auto ran = well("solve L.npy x.npy --triangular 3 --device cpu --workers 2 -o y.npy --json");
     check_json(ran.json(), {{"status", "ok"}, {"block", 3}});
     // L x = (2, 7, 22), and L' times that.
-    CHECK(parse_npy(scratch.read("y.npy"), "y").values == std::vector<double>{-11, 109, 110});
-    const auto text = scratch.run("solve L.npy x.npy --triangular 3 --device cpu --scale 2 -o y.npy");
+    CHECK(parse_npy(read("y.npy"), "y").values == std::vector<double>{-11, 109, 110});
+    const auto text = run("solve L.npy x.npy --triangular 3 --device cpu --scale 2 -o y.npy");
     CHECK(text.out == "triangular, n = 3\n");
-    CHECK(parse_npy(scratch.read("y.npy"), "y").values == std::vector<double>{-22, 218, 220});
-    const auto help = scratch.run("solve --help").out;
+    CHECK(parse_npy(read("y.npy"), "y").values == std::vector<double>{-22, 218, 220});
+    const auto help = run("solve --help").out;
     for (const auto* word : {"--triangular", "--scale", "With --triangular L.npy x.npy", "--grid", "--block"}) CHECK(has(help, word));
 }
 
-TEST_CASE("another family in the command's table: options of the others are refused, and its own without it") {
-    const Scratch scratch;
-    write_problem(scratch);
+TEST_CASE_FIXTURE(Scratch, "another family in the command's table: options of the others are refused, and its own without it") {
+    write_problem(*this);
     for (const auto& [arguments, reason] : {std::pair{"--triangular 3 --schedule sequential", "--schedule is for blocks"},
                                             {"--triangular 3 --matrix symmetric", "--grid"},
                                             {"--triangular 3 --grid 3x1", "name two kinds"},
                                             {"--scale 2", "--triangular"},
                                             {"--triangular 4", "but L has shape (3, 3)"}}) {
-        const auto ran = scratch.run(fmt::format("solve L.npy x.npy --device cpu {}", arguments));
+        const auto ran = run(fmt::format("solve L.npy x.npy --device cpu {}", arguments));
         INFO(arguments, " ", ran.err);
         CHECK(ran.status == 2);
         CHECK(has(ran.err, reason));
     }
-    CHECK(scratch.run("solve L.npy x.npy --triangular 3 --device cpu --tolerance 0 --json").status == 0);
+    CHECK(run("solve L.npy x.npy --triangular 3 --device cpu --tolerance 0 --json").status == 0);
 }
 
-TEST_CASE("another family in the command's table: a verb that it has not got says so") {
-    const Scratch scratch;
+TEST_CASE_FIXTURE(Scratch, "another family in the command's table: a verb that it has not got says so") {
     for (const auto& [arguments, message] :
          {std::pair{"explain --triangular 3", "explain has no triangular systems yet; it takes blocks, images (--grid)"},
           {"generate --triangular 3", "generate has no triangular systems yet; it takes blocks, images (--grid)"},
@@ -54,13 +51,13 @@ TEST_CASE("another family in the command's table: a verb that it has not got say
           {"export --triangular 3", "export has no triangular systems yet; it takes blocks"},
           {"export --grid 3x3", "export has no images yet; it takes blocks"},
           {"bench triangular --device cpu", "bench has no triangular systems yet; it takes blocks, images (--grid)"}}) {
-        const auto ran = scratch.run(fmt::format("{} --json", arguments));
+        const auto ran = run(fmt::format("{} --json", arguments));
         INFO(arguments, " ", ran.err);
         CHECK(ran.status == 2);
         CHECK(has(ran.err, message));
         CHECK(ran.json().at("message") == message);
     }
-    CHECK(scratch.run("explain --block 2 --horizon 3 --target cpu:x86-64 --json", "TRIFOLD_DISABLE=cache,jit").status == 0);
+    CHECK(run("explain --block 2 --horizon 3 --target cpu:x86-64 --json", "TRIFOLD_DISABLE=cache,jit").status == 0);
 }
 
 TEST_CASE("another family in the tuner's table: its knob is searched, and what was decided is a row of wisdom") {

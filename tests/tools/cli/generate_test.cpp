@@ -49,25 +49,23 @@ TEST_CASE("generate: the command in the source gives the same bytes, for every o
     }
 }
 
-TEST_CASE("generate: sources with open sizes serve every number of blocks and systems, and say so") {
-    const Scratch scratch;
+TEST_CASE_FIXTURE(Scratch, "generate: sources with open sizes serve every number of blocks and systems, and say so") {
     const auto source_of = [&](const std::string& sizes) {
-        const auto ran = scratch.well("generate --json -o out --block 12 --target cuda:sm_90 --any-size " + sizes);
-        return scratch.read("out/" + ran.json()["files"]["source"][0].get<std::string>());
+        const auto ran = well("generate --json -o out --block 12 --target cuda:sm_90 --any-size " + sizes);
+        return read("out/" + ran.json()["files"]["source"][0].get<std::string>());
     };
     const auto source = source_of("--horizon 50");
     CHECK(source.find("Any number of blocks and systems") != source.npos);
     CHECK(source_of("--horizon 57") == source);
 }
 
-TEST_CASE("generate: TRIFOLD_TEMPLATES is where templates are read") {
+TEST_CASE_FIXTURE(Scratch, "generate: TRIFOLD_TEMPLATES is where templates are read") {
     namespace fs = std::filesystem;
-    const Scratch scratch;
-    const auto templates = scratch.path / "templates";
+    const auto templates = path / "templates";
     fs::copy(PROJECT_DIRECTORY "/templates", templates, fs::copy_options::recursive);
     const auto source_by = [&](const std::string& environment) {
-        const auto ran = scratch.well("generate --block 4 --horizon 8 --target cuda:sm_90 -o out --json", environment);
-        return scratch.read("out/" + ran.json()["files"]["source"][0].get<std::string>());
+        const auto ran = well("generate --block 4 --horizon 8 --target cuda:sm_90 -o out --json", environment);
+        return read("out/" + ran.json()["files"]["source"][0].get<std::string>());
     };
     const auto with_folder = "TRIFOLD_TEMPLATES=" + templates.string();
     const auto embedded = source_by("");
@@ -77,39 +75,37 @@ TEST_CASE("generate: TRIFOLD_TEMPLATES is where templates are read") {
     CHECK(edited.find("/* an edit */") != edited.npos);
     CHECK(source_by("") == embedded);
     fs::remove(templates / "gpu/platform_cuda.cuh");
-    const auto missing = scratch.run("generate --block 4 --horizon 8 --target cuda:sm_90 -o out", with_folder);
+    const auto missing = run("generate --block 4 --horizon 8 --target cuda:sm_90 -o out", with_folder);
     CHECK(missing.status != 0);
     CHECK(missing.err.find("where the template gpu/platform_cuda.cuh cannot be read") != std::string::npos);
-    const auto nowhere = scratch.run("generate --block 4 --horizon 8 -o out", "TRIFOLD_TEMPLATES=/nowhere");
+    const auto nowhere = run("generate --block 4 --horizon 8 -o out", "TRIFOLD_TEMPLATES=/nowhere");
     CHECK(nowhere.status != 0);
     CHECK(nowhere.err.find("TRIFOLD_TEMPLATES names '/nowhere', which is no directory") != std::string::npos);
 }
 
-TEST_CASE("generate: binaries for every architecture of HIP, by the compiler that doctor tells, on either route") {
-    const Scratch scratch;
+TEST_CASE_FIXTURE(Scratch, "generate: binaries for every architecture of HIP, by the compiler that doctor tells, on either route") {
     for (const std::string environment : {"TRIFOLD_DISABLE=cache,clang", "TRIFOLD_DISABLE=cache,hiprtc"}) {
-        const auto routes = scratch.run("doctor --json", environment).json()["hip"]["compilers"];
+        const auto routes = run("doctor --json", environment).json()["hip"]["compilers"];
         REQUIRE(routes.size() == 7);
         for (const auto& [target, compiler] : routes.items()) {
             const auto ran =
-                scratch.run(fmt::format("generate --block 2 --horizon 3 --operations factor --target {} --binaries -o out --json", target),
-                            environment);
+                run(fmt::format("generate --block 2 --horizon 3 --operations factor --target {} --binaries -o out --json", target),
+                    environment);
             INFO(environment, " ", target, " ", ran.err);
             CHECK(ran.status == (compiler == "" ? 3 : 0));
             if (ran.status != 0) continue;
             CHECK(ran.json()["compiler"] == compiler);
-            CHECK(scratch.read("out/" + ran.json()["files"]["binary"][0].get<std::string>())
+            CHECK(read("out/" + ran.json()["files"]["binary"][0].get<std::string>())
                       .starts_with("\x7f"
                                    "ELF"));
         }
     }
 }
 
-TEST_CASE("generate: binaries of CUDA are a file a unit, and in the cache what a Plan looks for") {
-    const Scratch scratch;
+TEST_CASE_FIXTURE(Scratch, "generate: binaries of CUDA are a file a unit, and in the cache what a Plan looks for") {
     const std::string size = "--block 4 --horizon 9 --operations factor --target cuda:sm_90 --json";
-    const auto cache = fmt::format("TRIFOLD_CACHE_DIR='{}'", (scratch.path / "cache").string());
-    const auto made = scratch.run("generate --binaries -o out " + size, cache);
+    const auto cache = fmt::format("TRIFOLD_CACHE_DIR='{}'", (path / "cache").string());
+    const auto made = run("generate --binaries -o out " + size, cache);
     if (made.status == 3 && made.err.find("NVRTC") != std::string::npos) {
         MESSAGE("skipped: there is no NVRTC");
         return;
@@ -118,36 +114,34 @@ TEST_CASE("generate: binaries of CUDA are a file a unit, and in the cache what a
     REQUIRE(made.status == 0);
     const auto binaries = made.json()["files"]["binary"];
     CHECK(binaries.size() == 2);  // factor, and finish_factor
-    for (const auto& name : binaries) CHECK(scratch.has("out/" + name.get<std::string>()));
+    for (const auto& name : binaries) CHECK(has("out/" + name.get<std::string>()));
     // What explain shows is the Program of a Plan.
-    const auto planned = scratch.run("explain " + size, cache + " TRIFOLD_DISABLE=jit").json();
+    const auto planned = run("explain " + size, cache + " TRIFOLD_DISABLE=jit").json();
     CHECK(planned["problem"] == "");
     std::size_t kernels = 0;
     for (const auto& unit : planned["program"]["units"]) kernels += unit["kernels"].size();
     CHECK(planned["kernels"].size() == kernels);
 }
 
-TEST_CASE("generate: what is written, and its name") {
-    const Scratch scratch;
-    const auto json =
-        scratch.well("generate --block 4 --horizon 8 --precision f32 --target cpu:x86-64-v2 --binaries -o out/deep --json").json();
+TEST_CASE_FIXTURE(Scratch, "generate: what is written, and its name") {
+    const auto json = well("generate --block 4 --horizon 8 --precision f32 --target cpu:x86-64-v2 --binaries -o out/deep --json").json();
     const auto name = json["name"].get<std::string>();
     CHECK(name.starts_with("btd_n4_f32_x8664v2_"));
-    CHECK(scratch.has("out/deep/" + name + ".c"));
-    CHECK(scratch.read("out/deep/" + name + ".so")
+    CHECK(has("out/deep/" + name + ".c"));
+    CHECK(read("out/deep/" + name + ".so")
               .starts_with("\x7f"
                            "ELF"));
-    CHECK(scratch.has("out/deep/" + name + ".log"));
-    const auto program = nlohmann::json::parse(scratch.read("out/deep/program.json"));
+    CHECK(has("out/deep/" + name + ".log"));
+    const auto program = nlohmann::json::parse(read("out/deep/program.json"));
     CHECK(program["spec"]["block"] == 4);
     CHECK(program["units"][0]["kernels"].size() == 6);
     CHECK(program["spec"]["operations"].size() == 6);
-    const auto text = scratch.well("generate --block 4 --horizon 8 --target cuda:sm_120 -o .");
-    const auto some = scratch.well("generate --block 4 --horizon 8 --target cpu:x86-64-v2 --operations factor_solve --json");
-    const auto source = scratch.read(some.json()["files"]["source"][0].get<std::string>());
+    const auto text = well("generate --block 4 --horizon 8 --target cuda:sm_120 -o .");
+    const auto some = well("generate --block 4 --horizon 8 --target cpu:x86-64-v2 --operations factor_solve --json");
+    const auto source = read(some.json()["files"]["source"][0].get<std::string>());
     CHECK(source.find("btd_factor_forward_n4") != std::string::npos);
     CHECK(source.find("btd_inverse_n4") == std::string::npos);
-    scratch.check("generate --block 4 --horizon 8 --target cpu:x86-64-v2 --operations factor,invert", 2, "unknown operation 'invert'");
+    check("generate --block 4 --horizon 8 --target cpu:x86-64-v2 --operations factor,invert", 2, "unknown operation 'invert'");
     CHECK(text.out.find(".cu") != std::string::npos);
 }
 
