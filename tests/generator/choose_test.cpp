@@ -115,12 +115,12 @@ TEST_CASE("a choice says what made it") {
           "schedule: pinned by the caller; variant: pinned by the caller");
     const auto half = choose(spec, h200, {.schedule = "multi-stage"}).reason;
     CHECK(half.starts_with("schedule: pinned by the caller; variant: model, "));
-    CHECK(half.find(" us, next best multi-stage with ") != std::string::npos);
+    CHECK(says(half, " us, next best multi-stage with "));
     CHECK(choose({.block = 32, .horizon = 64, .operations = all_operations()}, h200, {.schedule = "multi-stage"}).reason ==
           "schedule: pinned by the caller; variant: row 2 of variant for cuda:sm_90, history.md#2026-11-22-gpu-dataflow");
     const auto free = choose(spec, parse_target("cuda:sm_80"));
     CHECK(free.reason.starts_with("schedule: model, "));
-    CHECK(free.reason.find(" us, next best ") != std::string::npos);
+    CHECK(says(free.reason, " us, next best "));
     CHECK(free.reason.ends_with("; variant: the same"));
     CHECK(choose(spec, parse_target("cpu:x86-64-v3")).reason == "schedule: the only one to take; variant: row 14 of variant for cpu:any");
 }

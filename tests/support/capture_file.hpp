@@ -1,8 +1,7 @@
 #pragma once
 #include <unistd.h>
 
-#include "tests/support/json.hpp"
-#include "tests/support/text.hpp"
+#include "tests/support/test.hpp"
 
 namespace trifold::test {
 

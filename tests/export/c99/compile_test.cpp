@@ -62,7 +62,7 @@ std::int64_t code_bytes(const Project& project, const std::string& object) {
 std::string checksum(const Ran& ran) {
     INFO(ran.out);
     CHECK(ran.status == 0);
-    CHECK(ran.out.find(": good\n") != std::string::npos);
+    CHECK(says(ran.out, ": good\n"));
     const std::string words = "checksum of the bits of X: ";
     const auto at = ran.out.find(words);
     REQUIRE(at != std::string::npos);
@@ -253,7 +253,7 @@ TEST_CASE("export: flags that break the tests of NaN are refused") {
     for (const std::string flag : {"-ffast-math", "-ffinite-math-only"}) {
         const auto ran = project.run("gcc -std=c99 " + flag + " -c btd_solver.c");
         CHECK(ran.status != 0);
-        CHECK(ran.out.find("compile without -ffast-math") != std::string::npos);
+        CHECK(says(ran.out, "compile without -ffast-math"));
     }
 }
 
@@ -263,8 +263,8 @@ TEST_CASE("export: the square root and the place of the code can be set") {
     check_runs(
         project,
         "gcc -std=c99 -O2 -c '-DBTD_SQRT(x)=my_root(x)' '-DBTD_CODE=__attribute__((section(\".fast\")))' -include root.h btd_solver.c");
-    CHECK(project.run("nm btd_solver.o").out.find("U my_root") != std::string::npos);
-    CHECK(project.run("size -A btd_solver.o").out.find(".fast") != std::string::npos);
+    CHECK(says(project.run("nm btd_solver.o").out, "U my_root"));
+    CHECK(says(project.run("size -A btd_solver.o").out, ".fast"));
 }
 
 TEST_CASE("export: templates and exports with a prefix of three letters are formatted") {
@@ -308,7 +308,7 @@ TEST_CASE("export: a failure on a Cortex-M ends the emulator") {
     project.write("example_main.c", main);
     const auto ran = project.run("timeout 60 make -s run");
     CHECK(ran.status != 0);
-    CHECK(ran.out.find("status 1 at block 0, row 0") != std::string::npos);
+    CHECK(says(ran.out, "status 1 at block 0, row 0"));
     main.replace(main.find("    make_problem();"), 19, "    *(volatile int*)0xE0000001U = 1;");
     project.write("example_main.c", main);
     const auto faulted = project.run("timeout 60 make -s run");

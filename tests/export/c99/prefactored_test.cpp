@@ -56,9 +56,7 @@ void check_solves(std::int64_t n, std::int64_t horizon, std::int64_t rhs, const 
     CHECK(solve(1, bad.data(), x.data()) == Status{out_of_range, 0, 0});
 }
 
-void check_throws(const ExportRequest& bad, const std::string& message) {
-    CHECK_THROWS_WITH_AS(export_project(bad), doctest::Contains(message.c_str()), SpecError);
-}
+void check_throws(const ExportRequest& bad, const std::string& message) { CHECK_REFUSED(message.c_str(), export_project(bad)); }
 
 }  // namespace
 
@@ -102,7 +100,7 @@ TEST_CASE("export: prefactored projects compile everywhere, and run with the sam
         CHECK_MESSAGE(checked.status == 0, checked.out);
         const auto placed =
             project.run("gcc -std=c99 -c '-DBTD_TABLES=__attribute__((section(\".fast\")))' btd_factors.c && size -A btd_factors.o");
-        CHECK(placed.out.find(".fast") != std::string::npos);
+        CHECK(says(placed.out, ".fast"));
     }
 }
 

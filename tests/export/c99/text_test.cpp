@@ -86,7 +86,7 @@ TEST_CASE("export: no mark of a template is left in any file of any export") {
 TEST_CASE("export: a section of a template ends where the next begins, and an unknown one is named") {
     CHECK(section("kernels.c", "least_pivot").starts_with("btd_real btd_least_pivot("));
     CHECK(section("kernels.c", "sweeps").ends_with("    return solved(check_finite(x), status);\n}\n"));
-    CHECK(section("solver.c", "forward_rows").find("@LOADS@@BEFORE@@OWN@@FINISH@}\n") != std::string::npos);
+    CHECK(says(section("solver.c", "forward_rows"), "@LOADS@@BEFORE@@OWN@@FINISH@}\n"));
     CHECK_THROWS_WITH(section("kernels.c", "lanes"), "templates/export/c99/kernels.c has no section 'lanes'");
 }
 
@@ -96,7 +96,7 @@ TEST_CASE("export: each section of each template is in some project") {
     CHECK(sections.size() > 50);
     for (const auto& [section, line] : sections) {
         INFO(section << ": " << line);
-        CHECK(text.find(line) != text.npos);
+        CHECK(says(text, line));
     }
 }
 

@@ -56,8 +56,7 @@ void check_compiler(Find find) {
             (void)compiler->compile("int f(void) { return undeclared_name; }\n", unit.options);
             FAIL("compiled");
         } catch (const CompileError& error) {
-            CHECK(error.log.find("undeclared_name") != std::string::npos);
-            CHECK(error.log.find("kernel.c:1:") != std::string::npos);
+            CHECK(says(error.log, "undeclared_name", "kernel.c:1:"));
         }
         check_kernels(*compiler, 2);  // and it still works
     }
@@ -176,12 +175,12 @@ TEST_CASE("a C compiler that is missing, fails, or is killed") {
     SUBCASE("missing") {
         WithEnvironment environment{{"TRIFOLD_CC", "/nonexistent/cc"}};
         CHECK(find_cc(report) == nullptr);
-        CHECK(report.advice.find("/nonexistent/cc") != std::string::npos);
+        CHECK(says(report.advice, "/nonexistent/cc"));
     }
     SUBCASE("nothing in PATH") {
         WithEnvironment environment{{"TRIFOLD_CC", nullptr}, {"PATH", "/nonexistent"}};
         CHECK(find_cc(report) == nullptr);
-        CHECK(report.advice.find("install") != std::string::npos);
+        CHECK(says(report.advice, "install"));
     }
     SUBCASE("fails") {
         const auto compiler = install("echo no such luck; exit 3");
@@ -229,13 +228,13 @@ TEST_CASE("NVRTC makes a cubin for exactly the architecture, and PTX for a virtu
         CHECK(kernels[0].shared_bytes == 1024);
         CHECK(kernels[0].spill_bytes == 0);
         CHECK(kernels[0].code_bytes > 0);
-        CHECK(compiled.ptx.find(std::string(".target ") + arch) != std::string::npos);
+        CHECK(says(compiled.ptx, std::string(".target ") + arch));
     }
     CHECK_THROWS_WITH_AS((void)nvrtc->compile("__global__ void k() { undeclared(); }", {"-arch=sm_90"}), doctest::Contains("COMPILATION"),
                          CompileError);
     CHECK_THROWS_AS((void)nvrtc->compile(cuda_unit().source, {"-arch=sm_1"}), CompileError);
     const auto virtual_code = nvrtc->compile(cuda_unit().source, {"-arch=compute_90"});
-    CHECK(virtual_code.bytes.find(".target sm_90") != std::string::npos);
+    CHECK(says(virtual_code.bytes, ".target sm_90"));
     CHECK(virtual_code.bytes == virtual_code.ptx);
 }
 
@@ -300,9 +299,9 @@ TEST_CASE("edited units are no trouble") {
     auto unit = generate({.block = 8, .horizon = 9}, {Backend::cuda, "sm_90"}, {.variant = "fused"}).units.front().source;
     const std::string text = "TRIFOLD_FUNCTION void factor_chain(", name = "fused/factor.cuh";
     const auto log = fmt::format("kernel.cu({}): error", line_with(unit, text));
-    CHECK(with_template_lines(log, unit).find(" [templates/gpu/tridiagonal/fused/factor.cuh:") != std::string::npos);
+    CHECK(says(with_template_lines(log, unit), " [templates/gpu/tridiagonal/fused/factor.cuh:"));
     unit.replace(unit.find("/* ---- gpu/tridiagonal/" + name), 10, "/* my own ");
-    CHECK(with_template_lines(log, unit).find(name) == std::string::npos);
+    CHECK(!says(with_template_lines(log, unit), name));
     CHECK(with_template_lines(log, unit.substr(0, 500)) == log);
 }
 

@@ -146,10 +146,10 @@ TEST_CASE("values of images: what does not fit is an error, and those of equal p
     CHECK(factors != GridFactors::shared(spec, Device::cpu(), {.workers = 2}));
     CHECK(factors != GridFactors::shared(spec_of(13, 10), Device::cpu()));
     Guarded<char> value(factors->bytes());
-    CHECK_THROWS_WITH_AS(factors->fresh(nullptr), doctest::Contains("the factor is a null pointer"), SpecError);
-    CHECK_THROWS_WITH_AS(factors->filled(value.data(), {}, 2), doctest::Contains("members = 2 is out of range"), SpecError);
+    CHECK_REFUSED("the factor is a null pointer", factors->fresh(nullptr));
+    CHECK_REFUSED("members = 2 is out of range", factors->filled(value.data(), {}, 2));
     CHECK_THROWS_WITH_AS(factors->filled(value.data() + 8), "the workspace is not aligned to 64 bytes", SpecError);
-    CHECK_THROWS_WITH_AS(factors->copied(value.data(), value.data()), doctest::Contains("overlap"), SpecError);
+    CHECK_REFUSED("overlap", factors->copied(value.data(), value.data()));
 }
 
 TEST_CASE("a caller's workspace for images, and what is wrong with one") {
@@ -164,8 +164,8 @@ TEST_CASE("a caller's workspace for images, and what is wrong with one") {
     solver.synchronize();
     own.factor_solve(image.stencil, b, expected);
     CHECK(x == expected);
-    CHECK_THROWS_WITH_AS(GridSolver(plan, nullptr, bytes), doctest::Contains("the workspace is a null pointer"), SpecError);
-    CHECK_THROWS_WITH_AS(GridSolver(plan, workspace.data(), bytes - 1), doctest::Contains("this GridPlan needs"), SpecError);
+    CHECK_REFUSED("the workspace is a null pointer", GridSolver(plan, nullptr, bytes));
+    CHECK_REFUSED("this GridPlan needs", GridSolver(plan, workspace.data(), bytes - 1));
 }
 
 TEST_CASE("gradients agree with finite differences") {

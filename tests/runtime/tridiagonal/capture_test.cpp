@@ -206,7 +206,7 @@ TEST_CASE("a file that cannot be written is said once, and solves go on") {
         });
         CHECK(ended == 0);
         const auto said = read_text(log);
-        CHECK(said.find("TRIFOLD_CAPTURE names '" + path.string() + "', which cannot be written: ") != std::string::npos);
+        CHECK(says(said, "TRIFOLD_CAPTURE names '" + path.string() + "', which cannot be written: "));
         CHECK(std::count(said.begin(), said.end(), '\n') == 1);
     }
 }

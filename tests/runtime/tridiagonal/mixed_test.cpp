@@ -128,8 +128,8 @@ TEST_CASE("members that do not converge are named, and the others solved") {
     } catch (const NotConverged& error) {
         REQUIRE(error.failures.size() == 1);
         CHECK(error.failures[0].member == 1);
-        CHECK(std::string(error.what()).find("member 1, backward error") != std::string::npos);
-        CHECK(std::string(error.what()).find("precision f64") != std::string::npos);
+        CHECK(says(std::string(error.what()), "member 1, backward error"));
+        CHECK(says(std::string(error.what()), "precision f64"));
     }
     auto spec = problem.spec;
     spec.precision = Precision::f64;

@@ -178,7 +178,7 @@ TEST_CASE("NotPositiveDefinite names every failed member, its block and row, the
         REQUIRE(error.failures.size() == 2);
         CHECK((error.failures[0].member == 1 && error.failures[0].block == 6 && error.failures[0].row == 2));
         CHECK((error.failures[1].member == 2 && error.failures[1].block == 0 && error.failures[1].row == 3));
-        CHECK(std::string(error.what()).find("member 1 at block 6, row 2") != std::string::npos);
+        CHECK(says(std::string(error.what()), "member 1 at block 6, row 2"));
     }
     const auto determinants = solver.log_determinant();
     CHECK(std::isfinite(determinants[0]));

@@ -79,7 +79,7 @@ TEST_CASE_FIXTURE(Scratch, "bench: peers found here solve the same systems") {
     CHECK(results_of(exported, "exported-gcc").size() == 2);
     for (const auto& result : exported["results"]) CHECK(result["accurate"] == true);
     const auto text = run("bench block --size 9x5 --precision f64 --peers openblas" + brief);
-    CHECK(text.out.find(" of ours") != std::string::npos);
+    CHECK(says(text.out, " of ours"));
 }
 
 TEST_CASE_FIXTURE(Scratch, "bench: ranks share a chain, a batch and a sparse system, and send messages") {
@@ -116,8 +116,7 @@ TEST_CASE_FIXTURE(Scratch, "bench: several schedules and variants, and one that 
 TEST_CASE_FIXTURE(Scratch, "bench: pairs of schedule and variant that do not exist are left out") {
     const std::string pairs = "bench block --size 7x3 --precision f64 --peers none --schedule sequential multi-stage --variant ";
     const auto ran = well(pairs + "tile intervals --json" + brief);
-    CHECK(ran.err.find("block 7x3 f64: left out: variant 'intervals' is for the schedule segments:J, not for multi-stage") !=
-          std::string::npos);
+    CHECK(says(ran.err, "block 7x3 f64: left out: variant 'intervals' is for the schedule segments:J, not for multi-stage"));
     std::set<std::string> measured;
     const auto all = ran.json();
     for (const auto& result : all["results"])
@@ -144,8 +143,8 @@ TEST_CASE_FIXTURE(Scratch, "bench: accuracy has the worst residual of each probl
               {"blockdss f32", 2}, {"blockdss f64", 2}, {"kalman f32", 2}, {"kalman f64", 2}, {"socu f32", 4}, {"socu f64", 4}});
     const auto strict = run("bench " + sizes + " --precision f64 --tolerance 0" + brief);
     CHECK(strict.status == 1);
-    CHECK(strict.err.find("above the tolerance") != std::string::npos);
-    CHECK(strict.out.find("solved, the worst residual") != std::string::npos);
+    CHECK(says(strict.err, "above the tolerance"));
+    CHECK(says(strict.out, "solved, the worst residual"));
 }
 
 TEST_CASE_FIXTURE(Scratch, "bench: latency at a given rate") {
@@ -167,7 +166,7 @@ TEST_CASE_FIXTURE(Scratch, "bench: latency at a given rate") {
     for (const auto& [place, rate] : {std::pair{0, 200}, {1, 1000}, {2, 200}, {3, 1000}})
         CHECK(all["results"][place]["calls_per_second"] == rate);
     const auto text = run("bench latency --size 8x4 --precision f64" + brief);
-    for (const auto* word : {"p50", "p99.9", "maximum", "8x4"}) CHECK(text.out.find(word) != std::string::npos);
+    for (const auto* word : {"p50", "p99.9", "maximum", "8x4"}) CHECK(says(text.out, word));
 }
 
 TEST_CASE_FIXTURE(Scratch, "bench: a cold start compiles, a warm one does not") {
@@ -182,7 +181,7 @@ TEST_CASE_FIXTURE(Scratch, "bench: a cold start compiles, a warm one does not") 
 TEST_CASE_FIXTURE(Scratch, "bench: a residual above the tolerance is said and is exit status 1") {
     const auto ran = run("bench horizon --size 6x4 --precision f64 --peers none --tolerance 0 --json" + brief);
     CHECK(ran.status == 1);
-    CHECK(ran.err.find("horizon 6x4 f64: the relative residual") != std::string::npos);
+    CHECK(says(ran.err, "horizon 6x4 f64: the relative residual"));
     const auto results = ran.json()["results"];
     CHECK(!results.empty());
     for (const auto& result : results) CHECK(result["accurate"] == false);
@@ -191,7 +190,7 @@ TEST_CASE_FIXTURE(Scratch, "bench: a residual above the tolerance is said and is
 TEST_CASE_FIXTURE(Scratch, "bench: what cannot be measured is said, and the others go on") {
     const auto ran = run("bench horizon --size 6x4 5x3 --precision f64 --json" + brief, "TRIFOLD_DISABLE=jit TRIFOLD_CACHE_DIR=empty");
     CHECK(ran.status == 1);
-    CHECK(ran.err.find("horizon 6x4 f64: trifold failed: ") != std::string::npos);
+    CHECK(says(ran.err, "horizon 6x4 f64: trifold failed: "));
     const auto all = ran.json();
     REQUIRE(all["failures"].size() == 2);
     check_json(all["failures"][1], {{"solver", "trifold"}, {"block", 3}});
@@ -202,8 +201,7 @@ TEST_CASE_FIXTURE(Scratch, "bench: what cannot be measured is said, and the othe
 
 TEST_CASE_FIXTURE(Scratch, "bench: a table for people, and the same JSON in a file") {
     const auto ran = well("bench kalman block --size 6x4 --precision f32 -o out.json" + brief);
-    for (const auto* word : {"kalman: ", "block: ", "median", "GFLOP/s", "6x4", "factor_solve", "sequential"})
-        CHECK(ran.out.find(word) != std::string::npos);
+    for (const auto* word : {"kalman: ", "block: ", "median", "GFLOP/s", "6x4", "factor_solve", "sequential"}) CHECK(says(ran.out, word));
     const auto json = nlohmann::json::parse(read("out.json"));
     CHECK(json["results"].size() == 2 * (3 + 2));
     CHECK(run("bench block --size 6x4 -o /nowhere/out.json" + brief).status == 2);
@@ -215,8 +213,8 @@ TEST_CASE("bench: bad input") {
         const auto ran = scratch.run("bench " + arguments);
         INFO(arguments, "\n", ran.err);
         CHECK(ran.status == status);
-        CHECK(ran.err.find(message) != std::string::npos);
-        CHECK(ran.out.find("factor") == std::string::npos);  // nothing was measured
+        CHECK(says(ran.err, message));
+        CHECK(!says(ran.out, "factor"));  // nothing was measured
     };
     check("", 2, "suite");
     check("chess --device cpu", 2, "there is no suite 'chess'; give some of table1, latency, long");

@@ -1,5 +1,5 @@
 #pragma once
-#include "tests/support/json.hpp"
+#include "tests/support/test.hpp"
 
 /// One run of the trifold command.
 struct Ran {

@@ -63,7 +63,7 @@ TEST_CASE_FIXTURE(Scratch, "export: without binaries for every architecture of a
             CHECK(has("out/" + std::string(name)));
         CHECK(!has("out/btd_kernels_sm_87.cubin"));
         CHECK(!has("out/btd_kernels_sm_87.c"));
-        CHECK(read("out/btd_solver.h").find("#define BTD_BATCH 2\n") != std::string::npos);
+        CHECK(says(read("out/btd_solver.h"), "#define BTD_BATCH 2\n"));
     }
 }
 

@@ -34,9 +34,9 @@ TEST_CASE_FIXTURE(Scratch, "export: a project that builds and runs, and the comm
     const auto start = header.find("trifold export");
     REQUIRE(start != std::string::npos);
     const auto again = well(header.substr(start + 8, header.find('\n', start) - start - 8) + " -o again");
-    CHECK(again.out.find("again/mpc_solver.c") != std::string::npos);
+    CHECK(says(again.out, "again/mpc_solver.c"));
     for (const auto& name : files) CHECK(read("again/" + name.get<std::string>()) == read("out/deep/" + name.get<std::string>()));
-    CHECK(header.find(path.string()) == std::string::npos);
+    CHECK(!says(header, path.string()));
 }
 
 TEST_CASE("export: a problem baked in is the one that the example solves") {
@@ -62,14 +62,14 @@ TEST_CASE_FIXTURE(Scratch, "export: one block, for which E is empty") {
     write("b.npy", format_npy({{1, 2}, Precision::f64, {1, 2}}));
     const auto ran = well("export --data D.npy E.npy b.npy -o out");
     CHECK(shell(*this, "make -s -C out run > printed") == 0);
-    CHECK(read("printed").find("x[0] = 0.0909090909") != std::string::npos);
+    CHECK(says(read("printed"), "x[0] = 0.0909090909"));
 }
 
 TEST_CASE_FIXTURE(Scratch, "export: a matrix factored ahead, for several shifts") {
     write_problem(*this, 1);
     const auto ran = well("export --prefactored D.npy E.npy --shift 0.1,1,10 --precision f32 --prefix admm -o out");
     CHECK(shell(*this, "make -s -C out run report > printed") == 0);
-    CHECK(read("printed").find("instructions_per_flop") != std::string::npos);
+    CHECK(says(read("printed"), "instructions_per_flop"));
     check("export --prefactored D.npy E.npy --shift 1,-5000 -o other", 1,
           "A + -5000 I is not positive definite: the pivot of block 0, row 0");
     CHECK(!has("other"));
@@ -92,8 +92,7 @@ TEST_CASE_FIXTURE(Scratch, "export: a matrix factored ahead that is singular to 
     const std::string command = "export --prefactored D.npy E.npy --precision f32 -o out";
     const auto refused = run(command);
     CHECK(refused.status == 1);
-    CHECK(refused.err.find("A + 0 I is nearly singular: the pivot of block 2, row 0 (from 0) is 1.0e-09 of the diagonal entry") !=
-          std::string::npos);
+    CHECK(says(refused.err, "A + 0 I is nearly singular: the pivot of block 2, row 0 (from 0) is 1.0e-09 of the diagonal entry"));
     CHECK(!has("out"));
     CHECK(run(command + " --accept-nearly-singular").status == 0);
 }
@@ -134,6 +133,6 @@ TEST_CASE_FIXTURE(Scratch, "export: bad input") {
     refuse(*this, "--data D.npy E.npy b.npy --rhs 2", "the problem to bake in has 12 elements of B");
     refuse(*this, "--block 4 --horizon 4 -o D.npy", "cannot make the directory 'D.npy'");
     refuse(*this, "--block 4 --horizon 4 --batch 3", "--batch");
-    CHECK(run("generate --block 4 --horizon 4 --target c99:generic").err.find("run trifold export") != std::string::npos);
+    CHECK(says(run("generate --block 4 --horizon 4 --target c99:generic").err, "run trifold export"));
     CHECK(names() == std::vector<std::string>{"D.npy", "E.npy", "b.npy"});
 }

@@ -1,4 +1,3 @@
-#include "tests/support/text.hpp"
 #include "tests/tools/cli/command.hpp"
 
 namespace {
@@ -45,7 +44,7 @@ TEST_CASE("generate: the command in the source gives the same bytes, for every o
         const auto again = scratch.well(regenerate_command(source) + " -o second");
         CHECK(scratch.read("second/" + name) == source);
         CHECK(scratch.read("second/program.json") == scratch.read("first/program.json"));
-        CHECK(source.find(scratch.path.string()) == std::string::npos);
+        CHECK(!says(source, scratch.path.string()));
     }
 }
 
@@ -55,7 +54,7 @@ TEST_CASE_FIXTURE(Scratch, "generate: sources with open sizes serve every number
         return read("out/" + ran.json()["files"]["source"][0].get<std::string>());
     };
     const auto source = source_of("--horizon 50");
-    CHECK(source.find("Any number of blocks and systems") != source.npos);
+    CHECK(says(source, "Any number of blocks and systems"));
     CHECK(source_of("--horizon 57") == source);
 }
 
@@ -72,15 +71,15 @@ TEST_CASE_FIXTURE(Scratch, "generate: TRIFOLD_TEMPLATES is where templates are r
     CHECK(source_by(with_folder) == embedded);
     std::ofstream(templates / "gpu/platform_cuda.cuh", std::ios::app) << "/* an edit */\n";
     const auto edited = source_by(with_folder);
-    CHECK(edited.find("/* an edit */") != edited.npos);
+    CHECK(says(edited, "/* an edit */"));
     CHECK(source_by("") == embedded);
     fs::remove(templates / "gpu/platform_cuda.cuh");
     const auto missing = run("generate --block 4 --horizon 8 --target cuda:sm_90 -o out", with_folder);
     CHECK(missing.status != 0);
-    CHECK(missing.err.find("where the template gpu/platform_cuda.cuh cannot be read") != std::string::npos);
+    CHECK(says(missing.err, "where the template gpu/platform_cuda.cuh cannot be read"));
     const auto nowhere = run("generate --block 4 --horizon 8 -o out", "TRIFOLD_TEMPLATES=/nowhere");
     CHECK(nowhere.status != 0);
-    CHECK(nowhere.err.find("TRIFOLD_TEMPLATES names '/nowhere', which is no directory") != std::string::npos);
+    CHECK(says(nowhere.err, "TRIFOLD_TEMPLATES names '/nowhere', which is no directory"));
 }
 
 TEST_CASE_FIXTURE(Scratch, "generate: binaries for every architecture of HIP, by the compiler that doctor tells, on either route") {
@@ -139,10 +138,10 @@ TEST_CASE_FIXTURE(Scratch, "generate: what is written, and its name") {
     const auto text = well("generate --block 4 --horizon 8 --target cuda:sm_120 -o .");
     const auto some = well("generate --block 4 --horizon 8 --target cpu:x86-64-v2 --operations factor_solve --json");
     const auto source = read(some.json()["files"]["source"][0].get<std::string>());
-    CHECK(source.find("btd_factor_forward_n4") != std::string::npos);
-    CHECK(source.find("btd_inverse_n4") == std::string::npos);
+    CHECK(says(source, "btd_factor_forward_n4"));
+    CHECK(!says(source, "btd_inverse_n4"));
     check("generate --block 4 --horizon 8 --target cpu:x86-64-v2 --operations factor,invert", 2, "unknown operation 'invert'");
-    CHECK(text.out.find(".cu") != std::string::npos);
+    CHECK(says(text.out, ".cu"));
 }
 
 TEST_CASE("pack: the documented deployment finds its kernels, and compiles nothing") {
@@ -167,7 +166,7 @@ TEST_CASE("pack: the documented deployment finds its kernels, and compiles nothi
     run(lines[3]);
     std::filesystem::remove_all(scratch.path / "own");
     CHECK(run(lines[4]).out.starts_with("x in the middle: 0.500000"));
-    CHECK(run(lines[5]).out.find("prebuilt") != std::string::npos);
+    CHECK(says(run(lines[5]).out, "prebuilt"));
     CHECK(scratch.has("x.npy"));
     // With any other Spec, and without the directory, the promise is kept too.
     CHECK(run_shell(scratch.path, surroundings + lines[5] + " --schedule twisted:2").status == 3);

@@ -37,7 +37,7 @@ TEST_CASE("solve: processes of MPI each read and write their part of the files")
             const auto ran = run_processes(scratch, processes, "solve D.npy E.npy b.npy -o x.npy");
             INFO(ran.err);
             REQUIRE(ran.status == 0);
-            CHECK(ran.out.find(fmt::format("{} ranks", processes)) != std::string::npos);
+            CHECK(says(ran.out, fmt::format("{} ranks", processes)));
             const auto x = parse_npy(scratch.read("x.npy"), "x.npy");
             CHECK(x.shape == std::vector{system.horizon, system.block, system.rhs});
             CHECK(x.precision == precision);
@@ -69,13 +69,13 @@ TEST_CASE_FIXTURE(Scratch, "solve --iterative: processes of MPI share the iterat
         const auto ran = run_processes(*this, 2, arguments + more);
         CHECK(ran.status != 0);
         INFO(ran.err);
-        CHECK(ran.err.find(words) != std::string::npos);
+        CHECK(says(ran.err, words));
     };
     refused("--method gmres", "bicgstab and cg");
     refused("--block 7", "no multiple of blocks of 7");
     refused("--schedule sequential", "--schedule");
-    CHECK(run_processes(*this, 2, "solve - b.mtx --iterative").err.find("give their names") != std::string::npos);
-    CHECK(run_processes(*this, 2, arguments + "--iterations 2").err.find("limit") != std::string::npos);
+    CHECK(says(run_processes(*this, 2, "solve - b.mtx --iterative").err, "give their names"));
+    CHECK(says(run_processes(*this, 2, arguments + "--iterations 2").err, "limit"));
 }
 
 TEST_CASE_FIXTURE(Scratch, "solve: processes of MPI name the row, the file or the number of ranks that is wrong") {
@@ -84,13 +84,13 @@ TEST_CASE_FIXTURE(Scratch, "solve: processes of MPI name the row, the file or th
     write_arrays(*this, system, Precision::f64);
     const auto failed = run_processes(*this, 3, "solve D.npy E.npy b.npy");
     CHECK(failed.status != 0);
-    CHECK(failed.err.find("not positive definite: block 6, row 1") != std::string::npos);
-    CHECK(run_processes(*this, 3, "solve D.npy D.npy b.npy").err.find("so it should be (8, 4, 4)") != std::string::npos);
-    CHECK(run_processes(*this, 2, "solve D.npy E.npy none.npy").err.find("'none.npy' cannot be opened") != std::string::npos);
-    CHECK(run_processes(*this, 10, "solve D.npy E.npy b.npy").err.find("give at most 9 ranks") != std::string::npos);
+    CHECK(says(failed.err, "not positive definite: block 6, row 1"));
+    CHECK(says(run_processes(*this, 3, "solve D.npy D.npy b.npy").err, "so it should be (8, 4, 4)"));
+    CHECK(says(run_processes(*this, 2, "solve D.npy E.npy none.npy").err, "'none.npy' cannot be opened"));
+    CHECK(says(run_processes(*this, 10, "solve D.npy E.npy b.npy").err, "give at most 9 ranks"));
     // Each process is for itself.
     const auto alone = run_processes(*this, 2, "solve D.npy E.npy b.npy --ranks 1");
-    CHECK(alone.err.find("member 0, block 6, row 1") != std::string::npos);
+    CHECK(says(alone.err, "member 0, block 6, row 1"));
 }
 
 TEST_CASE_FIXTURE(Scratch, "bench: processes of MPI share a chain, and the first one prints") {

@@ -78,7 +78,7 @@ TEST_CASE_FIXTURE(Scratch, "pack: what cannot be made is left out and named, and
     REQUIRE(pack("", "3 -o first").status == 0);
     const auto ran = pack("TRIFOLD_DISABLE=jit", "3,6 -o layer");
     CHECK(ran.status == 1);
-    CHECK(ran.err.find("trifold pack: left out: btd_n6_f64") != std::string::npos);
+    CHECK(says(ran.err, "trifold pack: left out: btd_n6_f64"));
     const auto report = ran.json();
     CHECK(report["left_out"].size() == 1);
     CHECK(report["entries"] == 1);
@@ -110,7 +110,7 @@ TEST_CASE_FIXTURE(Scratch, "pack: PTX beside machine code, and the names of both
 }
 
 TEST_CASE_FIXTURE(Scratch, "pack: bad usage") {
-    CHECK(run("pack -o layer").err.find("there is nothing to pack") != std::string::npos);
+    CHECK(says(run("pack -o layer").err, "there is nothing to pack"));
     CHECK(run("pack --block 3 --horizon 5 --target cpu:z80 -o layer").status == 2);
     CHECK(run("pack --block 3 --horizon 5").status == 2);
     CHECK(run("pack missing.jsonl -o layer").status == 2);

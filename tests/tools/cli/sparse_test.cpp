@@ -8,8 +8,6 @@ using namespace trifold::formats;
 
 namespace {
 
-bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
-
 /// -Laplace with convection on cells, in blocks of 2.
 SparseMatrix flow(std::int64_t width, std::int64_t height) {
     SparseMatrix a{2 * width * height, 2 * width * height, false, {}};
@@ -113,8 +111,7 @@ TEST_CASE_FIXTURE(Scratch, "solve --iterative: what cannot be solved, and what c
     write("lone.mtx", format_matrix_market(lone));
     const auto singular = run("solve lone.mtx b.mtx --iterative --block 2 --device cpu");
     CHECK(singular.status == 1);
-    CHECK(
-        contains(singular.err, "1 pivot blocks are singular to the precision, the first in row 3; give a shift, or preconditioner jacobi"));
+    CHECK(says(singular.err, "1 pivot blocks are singular to the precision, the first in row 3; give a shift, or preconditioner jacobi"));
     check("solve lone.mtx b.mtx --iterative --block 2 --device cpu --shift 0.1 --iterations 50", 1, "|b - A x| = ");
     // Each file holds one mistake. Messages count rows from 0, those of files as the files do.
     const auto with = [&](const char* name, const char* size, const char* entries) {
@@ -135,10 +132,10 @@ TEST_CASE_FIXTURE(Scratch, "solve --iterative: what cannot be solved, and what c
     }
     const auto no_diagonal = run("solve no_diagonal.mtx three.mtx --iterative --device cpu");
     CHECK(no_diagonal.status == 1);  // no entry is in column 2 either
-    CHECK(contains(no_diagonal.err, "1 pivot blocks are singular to the precision, the first in row 1"));
+    CHECK(says(no_diagonal.err, "1 pivot blocks are singular to the precision, the first in row 1"));
     const auto twice =
         well("solve twice.mtx three.mtx --iterative --device cpu -o -");  // unsorted, an entry twice, which is added up, and a zero
-    CHECK(contains(twice.out, "0.25"));
+    CHECK(says(twice.out, "0.25"));
     for (const auto& [arguments, message] :
          {std::pair{"--iterative --block 4", "A has 874 rows, which is no multiple of blocks of 4"},
           {"--iterative --block 9", "block = 9 is out of range"},
@@ -178,7 +175,7 @@ TEST_CASE_FIXTURE(Scratch, "solve: without a word on it the matrix says its fami
         write_system(*this, a);
         const auto ran = well("solve A.mtx b.mtx -o x.npy --device cpu --json");
         CHECK(ran.json().at("family") == family);
-        CHECK(contains(ran.json().at("why").get<std::string>(), why));
+        CHECK(says(ran.json().at("why").get<std::string>(), why));
         const auto rows = to_block_rows(a, 1);
         CHECK(relative_residual(rows, parse_npy(read("x.npy"), "x").values, std::vector<double>(static_cast<std::size_t>(a.rows), 1), 1,
                                 0) <= 1.01e-8);
@@ -217,8 +214,8 @@ TEST_CASE_FIXTURE(Scratch, "solve: ranks share what A looks like, but for images
     write_system(*this, far_pairs(40, 7));
     const auto small = run("solve A.mtx b.mtx --ranks 2");
     CHECK(small.status == 2);
-    CHECK(contains(small.err, "A is solved as sparse systems"));
-    CHECK(contains(small.err, "2 ranks need a subdomain each"));
+    CHECK(says(small.err, "A is solved as sparse systems"));
+    CHECK(says(small.err, "2 ranks need a subdomain each"));
     write_system(*this, image(13, 9, "grid-convection"));
     check("solve A.mtx b.mtx --ranks 2", 2, "ranks share blocks or sparse systems, and this is solved as images; leave --ranks out");
 }
@@ -231,8 +228,8 @@ TEST_CASE_FIXTURE(Scratch, "solve: blocks that need too many flops are taken onl
     write_system(*this, wide);
     const auto ran = well("solve A.mtx b.mtx --device cpu --json");
     CHECK(ran.json().at("family") == "sparse");
-    CHECK(contains(ran.json().at("why").get<std::string>(), "not as blocks: blocks of 196 need "));
-    CHECK(contains(ran.json().at("why").get<std::string>(), ", and --block 196 takes them"));
+    CHECK(says(ran.json().at("why").get<std::string>(), "not as blocks: blocks of 196 need "));
+    CHECK(says(ran.json().at("why").get<std::string>(), ", and --block 196 takes them"));
     CHECK(run("solve A.mtx b.mtx --device cpu --block 196 --json").json().at("block") == 196);
 }
 
@@ -265,7 +262,7 @@ TEST_CASE_FIXTURE(Scratch, "explain --iterative: subdomains, levels and what the
     CHECK(ran.json().at("dropped") == 2 * (1 + 1 + 3) * 32 * 32);  // both ways across the planes between them
     CHECK(run("explain --iterative").status == 2);
     const auto metis = well("explain --iterative --mesh 32x32x32 --partition metis --json");
-    CHECK(contains(metis.json().at("partition").get<std::string>(), "METIS"));
+    CHECK(says(metis.json().at("partition").get<std::string>(), "METIS"));
     for (const auto* target : {"cuda:sm_90", "hip:gfx942"})
         CHECK(run(fmt::format("explain --iterative --mesh 32x32x32 --block 3 --target {}", target)).status == 0);
 }
@@ -349,8 +346,8 @@ TEST_CASE_FIXTURE(Scratch, "bench sparse: operations as parts of what copies rea
                                              {"iteration", 4}});
     const auto strict = run("bench sparse --size 6x6x6 --quick --precision f64 --device cpu --forward --block 1 --tolerance 0");
     CHECK(strict.status == 1);
-    CHECK(contains(strict.out, "the floor is that of copies"));
-    CHECK(contains(strict.err, "above the tolerance"));
+    CHECK(says(strict.out, "the floor is that of copies"));
+    CHECK(says(strict.err, "above the tolerance"));
     // A problem and a file of it: the same matrix.
     REQUIRE(run("problem sparse-rock --iterative --mesh 6x5x4 --seed 1 --force").status == 0);
     std::vector<int> iterations;
@@ -363,8 +360,8 @@ TEST_CASE_FIXTURE(Scratch, "bench sparse: operations as parts of what copies rea
     REQUIRE(iterations.size() == 2);
     CHECK(iterations[0] == iterations[1]);
     const auto shuffled = well("bench sparse --size 6x6x6 --random-rows --partition 3x3x3 --seed 1 --quick --precision f64 --device cpu");
-    CHECK(contains(shuffled.out, "in random order"));
-    CHECK(contains(shuffled.out, "8 subdomains of at most 27 rows"));
+    CHECK(says(shuffled.out, "in random order"));
+    CHECK(says(shuffled.out, "8 subdomains of at most 27 rows"));
     for (const auto& [arguments, message] :
          {std::pair{"sparse --size 9", "'9' is no number of cells"},
           {"sparse grid", "run it alone"},

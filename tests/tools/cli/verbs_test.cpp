@@ -9,9 +9,9 @@ TEST_CASE_FIXTURE(Scratch, "verbs: help and version go to standard output with e
     CHECK(run("--version").out.starts_with("trifold 0."));
     const auto help = well("--help");
     for (const std::string verb : {"solve", "generate", "explain", "problem", "bench", "cache", "doctor"}) {
-        CHECK(help.out.find("  " + verb) != std::string::npos);
+        CHECK(says(help.out, "  " + verb));
         const auto of_verb = well(verb + " --help");
-        CHECK(of_verb.out.find("--json") != std::string::npos);
+        CHECK(says(of_verb.out, "--json"));
         CHECK(of_verb.err.empty());
     }
 }
@@ -20,7 +20,7 @@ TEST_CASE_FIXTURE(Scratch, "explain: levels, kernels, launches and memory") {
     const auto text = well("explain --block 8 --horizon 16 --schedule multi-stage --target cpu:x86-64-v3");
     for (const auto* word : {"16 blocks of 8 by 8", "Schedule multi-stage", "critical path", "Kernels", "btd_factor_n8_f64", "compiled by",
                              "Launches", "finish_factor", "Memory", "workspace"})
-        CHECK(text.out.find(word) != std::string::npos);
+        CHECK(says(text.out, word));
     const auto json = well("explain --block 8 --horizon 16 --schedule multi-stage --target cpu:x86-64-v3 --json --svg tree.svg").json();
     REQUIRE(json["levels"].size() == 5);
     CHECK(json["levels"][0]["chains"] == 8);
@@ -46,10 +46,10 @@ TEST_CASE_FIXTURE(Scratch, "explain: launches of several levels, and those that 
     const auto latency = text("512"), throughput = text("4096");
     for (const auto* line :
          {"factor_forward all levels, 512 chains\n", "finish_factor, as 0 ends\n", "backward all levels, 512 chains, as 0 ends\n"})
-        CHECK(latency.find(line) != std::string::npos);
+        CHECK(says(latency, line));
     for (const auto* line : {"factor_wide levels 0 to 1, 3072 chains\n", "factor levels from 2 on, 1024 chains, as 0 ends\n",
                              "finish_factor, after 0 and 1\n"})
-        CHECK(throughput.find(line) != std::string::npos);
+        CHECK(says(throughput, line));
 }
 
 TEST_CASE_FIXTURE(Scratch, "explain: sizes from files, without a compiler the rest is shown") {
@@ -60,7 +60,7 @@ TEST_CASE_FIXTURE(Scratch, "explain: sizes from files, without a compiler the re
     CHECK(json["kernels"].empty());
     CHECK(json["problem"].get<std::string>().size() > 10);
     const auto text = run("explain A.mtx b.mtx", "TRIFOLD_DISABLE=cache,clang TRIFOLD_CC=/nowhere/cc");
-    CHECK(text.out.find("not compiled: ") != std::string::npos);
+    CHECK(says(text.out, "not compiled: "));
     CHECK(run("explain A.mtx b.mtx --block 5").status == 2);
 }
 
@@ -69,7 +69,7 @@ TEST_CASE_FIXTURE(Scratch, "explain: knobs, what is taken and who says so") {
     const auto text = well(problem + "tile:halves=1 --knobs", "TRIFOLD_DISABLE=cache,jit");
     for (const auto* line : {"Knobs of variant tile:halves=1; pin them as --variant tile:knob=value\n",
                              "    takes 1: pinned by the caller\n", "row 2 of fetches_from for cpu:any", "    nothing asks for it here\n"})
-        CHECK(text.out.find(line) != std::string::npos);
+        CHECK(says(text.out, line));
     const auto json = run(problem + "tile --json", "TRIFOLD_DISABLE=cache,jit").json()["knobs"];
     REQUIRE(json.size() == 4);
     CHECK(json[0]["name"] == "bake");
@@ -121,7 +121,7 @@ TEST_CASE_FIXTURE(Scratch, "cache: list, size, verify, prune, clear and path") {
     CHECK(list[0]["target"] == "cpu:x86-64-v2");
     CHECK(list[0]["key"].get<std::string>().size() == 64);
     CHECK(cache("--json list").json() == list);
-    CHECK(cache("list").out.find("btd_n2_f64_x8664v2_") != std::string::npos);
+    CHECK(says(cache("list").out, "btd_n2_f64_x8664v2_"));
     CHECK(cache("size --json").json()["entries"] == 1);
     CHECK(cache("size --json").json()["bytes"].get<std::int64_t>() > 0);
     CHECK(cache("verify").status == 0);
@@ -169,19 +169,17 @@ TEST_CASE_FIXTURE(Scratch, "doctor: compilers, devices, cache and advice") {
     const auto& metis = json["tools"].back();
     CHECK(metis["name"] == "METIS");
     CHECK(metis["found"] == true);  // tools/setup installs it
-    CHECK(metis["path"].get<std::string>().find("libmetis.so.5") != std::string::npos);
+    CHECK(says(metis["path"].get<std::string>(), "libmetis.so.5"));
     const auto text = run("doctor");
-    for (const auto* word : {"Compilers", "Devices", "Cache", "TRIFOLD_CACHE_DIR", "Solvers run on the CPU"})
-        CHECK(text.out.find(word) != std::string::npos);
+    for (const auto* word : {"Compilers", "Devices", "Cache", "TRIFOLD_CACHE_DIR", "Solvers run on the CPU"}) CHECK(says(text.out, word));
     REQUIRE(json["switches"].size() == 18);
     for (const auto& item : json["switches"]) {
         const auto line = fmt::format("  {}={}\n      {}\n", item["name"].get<std::string>(), item["values"].get<std::string>(),
                                       item["meaning"].get<std::string>());
-        CHECK(text.out.find(line) != std::string::npos);
+        CHECK(says(text.out, line));
     }
     const auto none = run("doctor", "TRIFOLD_DISABLE=clang TRIFOLD_CC=/nowhere/cc TRIFOLD_NVRTC=/nowhere");
     INFO(none.out);
     CHECK(none.status == 3);
-    CHECK(none.out.find("Nothing can run") != std::string::npos);
-    CHECK(none.out.find("TRIFOLD_CC names '/nowhere/cc', which is not a working compiler") != std::string::npos);
+    CHECK(says(none.out, "Nothing can run", "TRIFOLD_CC names '/nowhere/cc', which is not a working compiler"));
 }

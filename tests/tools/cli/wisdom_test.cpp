@@ -50,7 +50,7 @@ TEST_CASE_FIXTURE(Scratch, "explain and generate name the row of wisdom, for the
     const auto explained = "explain " + gpu_problem;
     const auto no_compiler = in_use + " TRIFOLD_NVRTC=/nowhere";
     CHECK(run(explained + "--json", no_compiler).json()["rung"] == "wisdom: exact");
-    CHECK(run(explained, no_compiler).out.find("chosen: wisdom: exact; line 3 of own.wisdom") != std::string::npos);
+    CHECK(says(run(explained, no_compiler).out, "chosen: wisdom: exact; line 3 of own.wisdom"));
 }
 
 TEST_CASE_FIXTURE(Scratch, "solve and bench name the row of wisdom, doctor counts the rows") {
@@ -58,9 +58,9 @@ TEST_CASE_FIXTURE(Scratch, "solve and bench name the row of wisdom, doctor count
     REQUIRE(run("problem socu --block 4 --horizon 9 --batch 1").status == 0);
     const auto solved = run("solve D.npy E.npy b.npy --device cpu --workers 1 --json", in_use).json();
     check_json(solved, {{"rung", "wisdom: exact"}, {"schedule", "twisted:3"}});
-    CHECK(solved["row"].get<std::string>().find(" of own.wisdom: ") != std::string::npos);
+    CHECK(says(solved["row"].get<std::string>(), " of own.wisdom: "));
     const auto text = run("solve D.npy E.npy b.npy --device cpu --workers 1", in_use).out;
-    CHECK(text.find("wisdom: exact") != std::string::npos);
+    CHECK(says(text, "wisdom: exact"));
     const auto other = run("solve D.npy E.npy b.npy --device cpu --workers 1 --schedule sequential --json", in_use);
     CHECK(other.json()["rung"] == "pinned");
     const auto timed =
@@ -72,9 +72,9 @@ TEST_CASE_FIXTURE(Scratch, "solve and bench name the row of wisdom, doctor count
     const auto& own = doctor["wisdom"][0];
     check_json(own, {{"name", "own.wisdom"}, {"from", "TRIFOLD_WISDOM"}, {"rows", 2}});
     CHECK(own["devices"][0]["rows"] == 1);
-    CHECK(run("doctor", in_use).out.find("own.wisdom (from TRIFOLD_WISDOM), rows: 2") != std::string::npos);
-    CHECK(run("doctor", "TRIFOLD_DISABLE=wisdom").out.find("not used: TRIFOLD_DISABLE=wisdom") != std::string::npos);
-    CHECK(run("doctor").out.find("no file of yours") != std::string::npos);
+    CHECK(says(run("doctor", in_use).out, "own.wisdom (from TRIFOLD_WISDOM), rows: 2"));
+    CHECK(says(run("doctor", "TRIFOLD_DISABLE=wisdom").out, "not used: TRIFOLD_DISABLE=wisdom"));
+    CHECK(says(run("doctor").out, "no file of yours"));
 }
 
 TEST_CASE_FIXTURE(Scratch, "a wisdom file that cannot be used is one line on standard error, and the solve goes on") {
@@ -84,8 +84,8 @@ TEST_CASE_FIXTURE(Scratch, "a wisdom file that cannot be used is one line on sta
         const auto ran = well("solve D.npy E.npy b.npy --device cpu --json", environment);
         CHECK(ran.json()["rung"] == "model");
         CHECK(std::ranges::count(ran.err, '\n') == 1);
-        CHECK(ran.err.find("is not used: ") != std::string::npos);
-        CHECK(run("doctor", environment).out.find(": not used: ") != std::string::npos);
+        CHECK(says(ran.err, "is not used: "));
+        CHECK(says(run("doctor", environment).out, ": not used: "));
     }
 }
 

@@ -167,7 +167,7 @@ TEST_CASE("assemble: triangles may differ by rounding of the size of their rows,
             for (const auto& system : both_ways(a)) {
                 CHECK(dense_matrix(system) == Eigen::MatrixXd(a.selfadjointView<Eigen::Lower>()));
                 REQUIRE(system.notes.size() == 1);
-                CHECK(system.notes[0].find("of the size of their rows; the lower triangle is taken") != std::string::npos);
+                CHECK(says(system.notes[0], "of the size of their rows; the lower triangle is taken"));
             }
             const Eigen::MatrixXd wrong = scale.asDiagonal() * nearly_symmetric(n, 0x1p-43) * scale.asDiagonal();
             CHECK_INPUT_ERROR("A is not symmetric: A(2, 1) = ", assemble(general_entries(wrong), ones(n), n, Precision::f64));

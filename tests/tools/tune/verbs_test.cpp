@@ -38,7 +38,7 @@ TEST_CASE_FIXTURE(Case, "tune export: the user's wisdom file, with what it had o
     const auto ran = run("export");
     INFO(ran.err);
     REQUIRE(ran.status == 0);
-    CHECK(ran.err.find("1 decision of other generator versions was left out") != std::string::npos);
+    CHECK(says(ran.err, "1 decision of other generator versions was left out"));
     auto rows = read_wisdom(scratch.read("own.wisdom"));
     REQUIRE(rows.size() == 2);  // the default that was the best has a row as well
     CHECK((rows[0].seconds == 5e-4 && rows[0].pins.schedule == "twisted:2"));
@@ -53,22 +53,21 @@ TEST_CASE_FIXTURE(Case, "tune export: the user's wisdom file, with what it had o
 }
 
 TEST_CASE_FIXTURE(Case, "tune show and report: what is there, what failed, by filters") {
-    CHECK(run("show").err.find("there is no log") != std::string::npos);
+    CHECK(says(run("show").err, "there is no log"));
     CHECK(!scratch.has("log.jsonl"));
     record({usable(16, "twisted:2", 9e-4), usable(16, "twisted:2", 5e-4), test::a_decision(0)});
     Log(scratch.path / "log.jsonl").append(test::a_trial(1));
     const auto text = run("show");
     REQUIRE(text.status == 0);
-    CHECK(text.out.find("2.00") != std::string::npos);
-    CHECK(text.out.find("2 points decided") != std::string::npos);
+    CHECK(says(text.out, "2.00", "2 points decided"));
     const auto json = run("show --json --device znver4").json();
     REQUIRE(json["decisions"].size() == 1);
     CHECK(json["decisions"][0]["gain"] == 2.0);
-    CHECK(run("show --failures").out.find("refused") != std::string::npos);
+    CHECK(says(run("show --failures").out, "refused"));
     CHECK(run("show --failures --device cpu:").out == "no failures\n");
     CHECK(run("show --precision f16").status == 2);
     CHECK(run("report --device H200 -o r.html").out == "r.html: 1 decision, 1 trial\n");
-    CHECK(scratch.read("r.html").find("16x4 f64") != std::string::npos);
+    CHECK(says(scratch.read("r.html"), "16x4 f64"));
     scratch.write("old.db", "SQLite format 3" + std::string(100, ' '));
     const auto old = scratch.run("tune show --database old.db");  // the name that the option had
     CHECK((old.status == 2 && old.err.find("a database of an earlier Trifold") != std::string::npos));
@@ -83,8 +82,7 @@ TEST_CASE_FIXTURE(Case, "tune as a user runs it: sweep, show, wisdom that explai
     std::map<std::string, std::string> variants;
     for (const auto& one : json["results"]) variants[one["point"]] = one["decision"]["variant"];
     CHECK(json["wisdom"]["rows"] == 4);
-    for (const auto& row : read_wisdom(scratch.read("own.wisdom"), check_key))
-        CHECK(row.measured.find(generator_version()) != std::string::npos);
+    for (const auto& row : read_wisdom(scratch.read("own.wisdom"), check_key)) CHECK(says(row.measured, generator_version()));
     const auto by_wisdom = [&](const std::string& arguments) { return scratch.run(arguments, "TRIFOLD_WISDOM=own.wisdom").json(); };
     const auto explained = by_wisdom("explain --json --grid 17x9");
     check_json(explained, {{"rung", "wisdom: exact"}, {"variant", variants["17x9 f64"]}});
@@ -93,14 +91,14 @@ TEST_CASE_FIXTURE(Case, "tune as a user runs it: sweep, show, wisdom that explai
     CHECK(run("show --json --family grid --width 17").json()["decisions"].size() == 2);
     CHECK(run("show --json --width 19").json()["decisions"].empty());
     REQUIRE(run("report -o r.html").status == 0);
-    CHECK(scratch.read("r.html").find("17x9 f64 symmetric") != std::string::npos);
+    CHECK(says(scratch.read("r.html"), "17x9 f64 symmetric"));
     const auto again = run("--grid 17x9 --device cpu --hot --no-export");
-    CHECK(again.out.find("(known)") != std::string::npos);
+    CHECK(says(again.out, "(known)"));
 }
 
 TEST_CASE_FIXTURE(Case, "tune: verbs take no options of the sweep, and a budget must be a time") {
-    CHECK(run("--block 4 show").err.find("`trifold tune show` takes no --block") != std::string::npos);
-    CHECK(run("--block 4 --horizon 4 --budget soon").err.find("--budget soon is no time") != std::string::npos);
+    CHECK(says(run("--block 4 show").err, "`trifold tune show` takes no --block"));
+    CHECK(says(run("--block 4 --horizon 4 --budget soon").err, "--budget soon is no time"));
     const auto help = scratch.run("tune --help").out;
     for (const auto* word : {"--horizon", "--grid", "--sparse", "--log", "--timeout", "export", "show", "report"})
         CHECK_MESSAGE(help.find(word) != std::string::npos, word);
@@ -117,6 +115,6 @@ TEST_CASE_FIXTURE(Case, "explain names who decided about each knob of a grid") {
         has_row = has_row || one["decided_by"] == "row 1 of leaf_blocks for cuda:sm_90, history.md#2026-11-25-grid";
     }
     CHECK(has_row);
-    CHECK(of("--target cuda:sm_90").out.find("variant fronts, chosen by model") != std::string::npos);
-    CHECK(of("--grid-variant fronts:leaf_cells=7").err.find("give one of 4, 5, 6, 8, 16") != std::string::npos);
+    CHECK(says(of("--target cuda:sm_90").out, "variant fronts, chosen by model"));
+    CHECK(says(of("--grid-variant fronts:leaf_cells=7").err, "give one of 4, 5, 6, 8, 16"));
 }
