@@ -282,14 +282,16 @@ TEST_CASE("export: refining ends in a status where plain solving does") {
 TEST_CASE("export: refinements and factorizations that cannot be exported are refused") {
     const auto refused = [](ExportRequest bad, const std::string& message) { CHECK_REFUSED(message.c_str(), export_project(bad)); };
     const auto good = request(4, 6, Precision::f32);
-    for (const std::int64_t corrections : {-1, 11}) refused(with_corrections(good, corrections), "give 0 to 10");
-    refused(with_ldlt(with_schedule(good, "twisted:2")), "factorization ldlt is of plain C and the sequential schedule");
-    refused(with_ldlt(request(4, 6, Precision::f32, 1, "c99:avx2")), "target 'c99:avx2' with schedule sequential has llt");
+    for (const std::int64_t corrections : {-1, 11}) CHECK_REFUSED("give 0 to 10", export_project(with_corrections(good, corrections)));
+    CHECK_REFUSED("factorization ldlt is of plain C and the sequential schedule",
+                  export_project(with_ldlt(with_schedule(good, "twisted:2"))));
+    CHECK_REFUSED("target 'c99:avx2' with schedule sequential has llt",
+                  export_project(with_ldlt(request(4, 6, Precision::f32, 1, "c99:avx2"))));
     auto tables = good;
     tables.prefactored = Prefactored{.d = std::vector<double>(96, 1), .e = std::vector<double>(80)};
-    refused(with_ldlt(tables), "factors as constants take no square root");
-    refused(with_corrections(tables, 1), "leave the refinement out");
-    refused(with_size(request(5, 4, Precision::f64, 1, "c99:neon")), "has one kind of kernels");
+    CHECK_REFUSED("factors as constants take no square root", export_project(with_ldlt(tables)));
+    CHECK_REFUSED("leave the refinement out", export_project(with_corrections(tables, 1)));
+    CHECK_REFUSED("has one kind of kernels", export_project(with_size(request(5, 4, Precision::f64, 1, "c99:neon"))));
     CHECK_REFUSED("give speed or size", parse_optimize("fast"));
     CHECK_REFUSED("give llt or ldlt", parse_factorization("cholesky"));
 }

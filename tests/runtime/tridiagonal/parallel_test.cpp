@@ -208,40 +208,23 @@ TEST_CASE("the same bits with 1, 2 and 3 workers under a pinned schedule, and of
     }
 }
 
-TEST_CASE("one Plan, many Solvers on many threads") {
-    const Spec spec{.block = 5, .horizon = 20, .batch = 2};
-    const Plan plan(spec, Device::cpu(), tuning("twisted:2", 2));
+TEST_CASE("one Plan, many Solvers on many threads, and Plans made at once there") {
+    const Plan shared({.block = 5, .horizon = 20, .batch = 2}, Device::cpu(), tuning("twisted:2", 2));
     std::atomic<int> good{0};
-    std::vector<std::thread> threads;
-    for (unsigned t = 0; t < 4; ++t) {
-        threads.emplace_back([&, t] {
-            Problem<double> problem(spec, 1, t);
-            Solver solver(plan);
-            bool all = true;
-            for (int round = 0; round < 20; ++round) {
-                std::ranges::fill(problem.x, 0.0);
-                solver.factor_solve<double>(problem.input.d, problem.input.e, problem.input.b, problem.x);
-                solver.check();
-                all = all && problem.residual() < 1e-14;
-            }
-            if (all) ++good;
-        });
-    }
-    for (auto& thread : threads) thread.join();
-    CHECK(good == 4);
-}
-
-TEST_CASE("Plans made at once on many threads") {
-    std::atomic<int> good{0};
-    std::vector<std::thread> threads;
-    for (unsigned t = 0; t < 4; ++t) {
-        threads.emplace_back([&, t] {
-            Problem<double> problem({.block = 4, .horizon = 6 + t % 2}, 1, t);
-            Solver solver(Plan(problem.spec, Device::cpu()));
+    const auto work = [&](unsigned seed, const Plan& plan, int rounds) {
+        Problem<double> problem(plan.choice().spec, 1, seed);
+        Solver solver(plan);
+        for (int round = 0; round < rounds; ++round) {
+            std::ranges::fill(problem.x, 0.0);
             solver.factor_solve<double>(problem.input.d, problem.input.e, problem.input.b, problem.x);
-            if (problem.residual() < 1e-14) ++good;
-        });
+            if (solver.ok() && problem.residual() < 1e-14) ++good;
+        }
+    };
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t < 4; ++t) {
+        threads.emplace_back([&, t] { work(t, shared, 20); });
+        threads.emplace_back([&, t] { work(t, Plan({.block = 4, .horizon = 6 + t % 2}, Device::cpu()), 1); });
     }
     for (auto& thread : threads) thread.join();
-    CHECK(good == 4);
+    CHECK(good == 4 * 20 + 4);
 }
