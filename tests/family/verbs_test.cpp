@@ -33,9 +33,7 @@ TEST_CASE_FIXTURE(Scratch, "another family in the command's table: options of th
                                             {"--triangular 3 --grid 3x1", "name two kinds"},
                                             {"--scale 2", "--triangular"},
                                             {"--triangular 4", "but L has shape (3, 3)"}}) {
-        const auto ran = run(fmt::format("solve L.npy x.npy --device cpu {}", arguments));
-        INFO(arguments, " ", ran.err);
-        CHECK(ran.status == 2);
+        const auto ran = ends(2, fmt::format("solve L.npy x.npy --device cpu {}", arguments));
         CHECK(says(ran.err, reason));
     }
     CHECK(run("solve L.npy x.npy --triangular 3 --device cpu --tolerance 0 --json").status == 0);
@@ -49,9 +47,7 @@ TEST_CASE_FIXTURE(Scratch, "another family in the command's table: a verb that i
           {"export --triangular 3", "export has no triangular systems yet; it takes blocks"},
           {"export --grid 3x3", "export has no images yet; it takes blocks"},
           {"bench triangular --device cpu", "bench has no triangular systems yet; it takes blocks, images (--grid)"}}) {
-        const auto ran = run(fmt::format("{} --json", arguments));
-        INFO(arguments, " ", ran.err);
-        CHECK(ran.status == 2);
+        const auto ran = ends(2, fmt::format("{} --json", arguments));
         CHECK(says(ran.err, message));
         CHECK(ran.json().at("message") == message);
     }
@@ -64,9 +60,7 @@ TEST_CASE("another family in the tuner's table: its knob is searched, and what w
     const auto run = [&](const std::string& arguments, const std::string& environment = "") {
         return scratch.run("tune " + arguments, "TRIFOLD_WISDOM=wisdom " + environment);
     };
-    const auto ran = run("points.jsonl --device cpu --hot --log t.jsonl --json");
-    INFO(ran.err);
-    REQUIRE(ran.status == 0);
+    const auto ran = ends(0, "points.jsonl --device cpu --hot --log t.jsonl --json");
     const auto json = ran.json();
     CHECK(json.at("decided") == 2);
     CHECK(json.at("results").at(0).at("point") == "8x1x2 f64");
@@ -87,9 +81,7 @@ TEST_CASE("tune: a candidate that ends its process, or never ends, fails alone, 
                 fmt::format("tune points.jsonl --device cpu --hot --timeout 2 --no-export --log {}.jsonl --json {}", how, more),
                 fmt::format("TEST_TRIAL={}", how));
         };
-        const auto ran = run("");
-        INFO(ran.err);
-        REQUIRE(ran.status == 0);
+        const auto ran = ends(0, "");
         check_json(ran.json(), {{"complete", true}, {"decided", 1}, {"failures", nlohmann::json{{verdict, 1}}}});
         const auto failed = scratch.run(fmt::format("tune show --failures --log {}.jsonl --json", how)).json().at("failures");
         REQUIRE(failed.size() == 1);

@@ -79,7 +79,6 @@ TEST_CASE("export: the example of every layout is good, and a baked-in problem t
 }
 
 TEST_CASE("export: layouts that cannot be exported are refused") {
-    const auto refused = [](const ExportRequest& bad, const std::string& message) { CHECK_REFUSED(message.c_str(), export_project(bad)); };
     auto bad = request(4, 6, Precision::f32);
     bad.spec.order = Order::column_major;
     CHECK_REFUSED("schedule twisted:2 takes row-major D and E without gaps", export_project(with_schedule(bad, "twisted:2")));

@@ -56,8 +56,6 @@ void check_solves(std::int64_t n, std::int64_t horizon, std::int64_t rhs, const 
     CHECK(solve(1, bad.data(), x.data()) == Status{out_of_range, 0, 0});
 }
 
-void check_throws(const ExportRequest& bad, const std::string& message) { CHECK_REFUSED(message.c_str(), export_project(bad)); }
-
 }  // namespace
 
 TEST_CASE("export: prefactored matrices solve, for every shift") {

@@ -280,7 +280,6 @@ TEST_CASE("export: refining ends in a status where plain solving does") {
 }
 
 TEST_CASE("export: refinements and factorizations that cannot be exported are refused") {
-    const auto refused = [](ExportRequest bad, const std::string& message) { CHECK_REFUSED(message.c_str(), export_project(bad)); };
     const auto good = request(4, 6, Precision::f32);
     for (const std::int64_t corrections : {-1, 11}) CHECK_REFUSED("give 0 to 10", export_project(with_corrections(good, corrections)));
     CHECK_REFUSED("factorization ldlt is of plain C and the sequential schedule",

@@ -118,9 +118,7 @@ TEST_CASE_FIXTURE(Files, "bad input: a number out of range is told in few digits
          {"solve A.mtx b.mtx --tolerance -1", "solve A.mtx b.mtx --tolerance nan", "bench block --tolerance -1", "bench block --seconds 0",
           "cache prune --to -1", "export --block 4 --horizon 4 --rhs 0", "solve A.mtx b.mtx --ranks 0",
           "solve A.mtx b.mtx --iterative --subdomain -1"}) {
-        const auto ran = run(arguments + " --json");
-        INFO(arguments, "\n", ran.err);
-        CHECK(ran.status == 2);
+        const auto ran = ends(2, arguments + " --json");
         CHECK(says(ran.err, "is out of range; give a number "));
         CHECK(ran.err.size() < 200);
         CHECK(ran.json()["exit"] == 2);
@@ -266,8 +264,7 @@ TEST_CASE_FIXTURE(Files, "bad input: standard streams that are closed or full ch
         CHECK(missing.status == 2);
         REQUIRE(!missing.out.empty());
         CHECK(missing.json()["message"] == "cannot read 'missing.mtx': No such file or directory");
-        const auto inaccurate = run("solve D.npy E.npy b.npy -o x.npy --device cpu --tolerance 0 --json " + lost, "TRIFOLD_LOG=debug");
-        CHECK(inaccurate.status == 1);
+        const auto inaccurate = ends(1, "solve D.npy E.npy b.npy -o x.npy --device cpu --tolerance 0 --json " + lost, "TRIFOLD_LOG=debug");
         REQUIRE(!inaccurate.out.empty());
         CHECK(inaccurate.json()["status"] == "inaccurate");
         CHECK(parse_npy(read("x.npy"), "x").shape == std::vector<std::int64_t>{4, 3});
@@ -300,9 +297,7 @@ TEST_CASE_FIXTURE(Files, "bad input: schedules, targets, devices and variants") 
 }
 
 TEST_CASE_FIXTURE(Files, "bad input: no driver, no NVRTC, no compiler") {
-    const auto cuda = run("solve A.mtx b.mtx --device cuda:99 --json");
-    INFO(cuda.err);
-    CHECK(cuda.status == 3);  // there is no device 99 anywhere
+    const auto cuda = ends(3, "solve A.mtx b.mtx --device cuda:99 --json");
     check_json(cuda.json(), {{"status", "error"}, {"exit", 3}});
     CHECK(cuda.json()["message"].get<std::string>().size() > 10);
     check("generate --block 4 --horizon 4 --target cuda:sm_90 --binaries -o out", 3, "VRTC",

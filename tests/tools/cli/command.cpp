@@ -37,10 +37,10 @@ Ran Scratch::run(const std::string& arguments, const std::string& environment) c
                                        TRIFOLD_COMMAND, arguments));
 }
 
-Ran Scratch::well(const std::string& arguments, const std::string& environment) const {
+Ran Scratch::ends(int status, const std::string& arguments, const std::string& environment) const {
     auto ran = run(arguments, environment);
     INFO(arguments, "\n", ran.err, ran.out);
-    REQUIRE(ran.status == 0);
+    REQUIRE(ran.status == status);
     return ran;
 }
 

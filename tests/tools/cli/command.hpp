@@ -27,8 +27,9 @@ class Scratch {
 
     /// Runs `trifold ARGUMENTS` here by the shell, with this suite's own kernel cache; `environment` is put before it.
     Ran run(const std::string& arguments, const std::string& environment = "") const;
-    /// A run that has to end well.
-    Ran well(const std::string& arguments, const std::string& environment = "") const;
+    /// A run that has to end with this status, or well.
+    Ran ends(int status, const std::string& arguments, const std::string& environment = "") const;
+    Ran well(const std::string& arguments, const std::string& environment = "") const { return ends(0, arguments, environment); }
     /// Checks with which status a run ends, and what its standard error says.
     void check(const std::string& arguments, int status, const std::string& words, const std::string& environment = "") const;
     /// Runs that end with status 2: what follows `begin`, and words that standard error has.

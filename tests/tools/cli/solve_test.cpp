@@ -124,8 +124,7 @@ TEST_CASE_FIXTURE(Scratch, "solve: Matrix Market in and out, block inferred, pad
             CHECK(x.values[static_cast<std::size_t>(2 * row + column)] == doctest::Approx(expected(row, column)).epsilon(1e-9));
     const Eigen::MatrixXd l = full.llt().matrixL();
     CHECK(ran.json()["log_determinant"][0].get<double>() == doctest::Approx(2 * l.diagonal().array().log().sum()));
-    const auto wider = run("solve A.mtx b.mtx --block 29 --device cpu --json");
-    CHECK(wider.status == 0);
+    const auto wider = ends(0, "solve A.mtx b.mtx --block 29 --device cpu --json");
     CHECK(wider.err.empty());
     CHECK(wider.json()["horizon"] == 1);
 }
@@ -208,9 +207,7 @@ TEST_CASE("solve: b' A^-1 b by system and column, in every precision and for mor
         system.d[45 + 9] = -1;  // member 1 is not positive definite
         write_arrays(scratch, system);
         const auto ran =
-            scratch.run(fmt::format("solve D.npy E.npy b.npy --device cpu --json --schedule sequential --precision {}", precision));
-        INFO(precision, " ", columns, " ", ran.err);
-        REQUIRE(ran.status == 1);
+            scratch.ends(1, fmt::format("solve D.npy E.npy b.npy --device cpu --json --schedule sequential --precision {}", precision));
         const auto quadratic = ran.json()["quadratic"];
         REQUIRE(quadratic.size() == 3);
         for (const std::int64_t member : {0, 1, 2}) {
@@ -238,12 +235,10 @@ TEST_CASE("solve: a member beyond the range of the precision is told apart from 
         system.b[7] = large;
         write_arrays(scratch, system);
         const auto run = [&] {
-            return scratch.run(
-                fmt::format("solve D.npy E.npy b.npy -o x.npy --device cpu --json --schedule sequential --precision {}", precision));
+            return scratch.ends(
+                1, fmt::format("solve D.npy E.npy b.npy -o x.npy --device cpu --json --schedule sequential --precision {}", precision));
         };
         const auto ran = run();
-        INFO(precision, " ", ran.err);
-        REQUIRE(ran.status == 1);
         CHECK(says(ran.err, fmt::format("out of the range of {}: member 1, x holds infinities or NaN", precision)));
         CHECK(ran.json()["status"] == "range");
         CHECK(ran.json()["failed"].empty());
@@ -391,9 +386,7 @@ TEST_CASE("solve: a member that is not positive definite is named as LAPACK woul
         entry(5, 2) = 1e-3;
         entry(7, 0) = -5;
         write_arrays(scratch, system);
-        const auto ran = scratch.run(fmt::format("solve D.npy E.npy b.npy -o x.npy --device cpu --json --schedule {}", schedule));
-        INFO(schedule, ": ", ran.err);
-        CHECK(ran.status == 1);
+        const auto ran = scratch.ends(1, fmt::format("solve D.npy E.npy b.npy -o x.npy --device cpu --json --schedule {}", schedule));
         CHECK(says(ran.err, "not positive definite: member 1, block 5, row 2 (from 0)"));
         const auto json = ran.json();
         CHECK(json["status"] == "not_positive_definite");
@@ -417,8 +410,7 @@ TEST_CASE("solve: a member that is not positive definite is named as LAPACK woul
 
 TEST_CASE_FIXTURE(Scratch, "solve: a residual above the tolerance is exit status 1, and x is written") {
     write_arrays(*this, problems::socu({6, 9}, 1));
-    const auto ran = run("solve D.npy E.npy b.npy -o x.npy --device cpu --json --tolerance 0");
-    CHECK(ran.status == 1);
+    const auto ran = ends(1, "solve D.npy E.npy b.npy -o x.npy --device cpu --json --tolerance 0");
     CHECK(ran.json()["status"] == "inaccurate");
     CHECK(says(ran.err, "is above the tolerance"));
     CHECK(has("x.npy"));
@@ -474,8 +466,7 @@ TEST_CASE_FIXTURE(Scratch, "solve: mixed precision falls back beyond the range o
     for (std::size_t k = 0; k < couplings; ++k) system.e[k] *= 1e100;
     system.d[2 * size + 2 * 16 + 5] = -1;  // member 2, block 2, row 1
     write_arrays(*this, system);
-    const auto ran = run("solve D.npy E.npy b.npy -o x.npy --device cpu --precision mixed --json");
-    CHECK(ran.status == 1);
+    const auto ran = ends(1, "solve D.npy E.npy b.npy -o x.npy --device cpu --precision mixed --json");
     const auto json = ran.json();
     CHECK(json["refinement"]["fell_back"] == std::vector{0, 2});
     REQUIRE(json["failed"].size() == 1);

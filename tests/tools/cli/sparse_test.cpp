@@ -109,8 +109,7 @@ TEST_CASE_FIXTURE(Scratch, "solve --iterative: what cannot be solved, and what c
     for (const std::int64_t row : {6, 7})
         for (const std::int64_t column : {6, 7}) lone.entries.push_back({row, column, 1});
     write("lone.mtx", format_matrix_market(lone));
-    const auto singular = run("solve lone.mtx b.mtx --iterative --block 2 --device cpu");
-    CHECK(singular.status == 1);
+    const auto singular = ends(1, "solve lone.mtx b.mtx --iterative --block 2 --device cpu");
     CHECK(says(singular.err, "1 pivot blocks are singular to the precision, the first in row 3; give a shift, or preconditioner jacobi"));
     check("solve lone.mtx b.mtx --iterative --block 2 --device cpu --shift 0.1 --iterations 50", 1, "|b - A x| = ");
     // Each file holds one mistake. Messages count rows from 0, those of files as the files do.
@@ -130,8 +129,7 @@ TEST_CASE_FIXTURE(Scratch, "solve --iterative: what cannot be solved, and what c
                                         {"far.mtx", "entry (2, 3000000000) is outside the 3 by 3 matrix"}}) {
         check(fmt::format("solve {} three.mtx --iterative --device cpu", file), 2, message);
     }
-    const auto no_diagonal = run("solve no_diagonal.mtx three.mtx --iterative --device cpu");
-    CHECK(no_diagonal.status == 1);  // no entry is in column 2 either
+    const auto no_diagonal = ends(1, "solve no_diagonal.mtx three.mtx --iterative --device cpu");
     CHECK(says(no_diagonal.err, "1 pivot blocks are singular to the precision, the first in row 1"));
     const auto twice =
         well("solve twice.mtx three.mtx --iterative --device cpu -o -");  // unsorted, an entry twice, which is added up, and a zero
@@ -210,8 +208,7 @@ TEST_CASE_FIXTURE(Scratch, "solve: a saddle point problem stores no zeros on its
 
 TEST_CASE_FIXTURE(Scratch, "solve: ranks share what A looks like, but for images") {
     write_system(*this, far_pairs(40, 7));
-    const auto small = run("solve A.mtx b.mtx --ranks 2");
-    CHECK(small.status == 2);
+    const auto small = ends(2, "solve A.mtx b.mtx --ranks 2");
     CHECK(says(small.err, "A is solved as sparse systems"));
     CHECK(says(small.err, "2 ranks need a subdomain each"));
     write_system(*this, image(13, 9, "grid-convection"));
@@ -336,8 +333,7 @@ TEST_CASE_FIXTURE(Scratch, "bench sparse: operations as parts of what copies rea
                                              {"multiply_transposed", 4},
                                              {"solve", 4},
                                              {"iteration", 4}});
-    const auto strict = run("bench sparse --size 6x6x6 --quick --precision f64 --device cpu --forward --block 1 --tolerance 0");
-    CHECK(strict.status == 1);
+    const auto strict = ends(1, "bench sparse --size 6x6x6 --quick --precision f64 --device cpu --forward --block 1 --tolerance 0");
     CHECK(says(strict.out, "the floor is that of copies"));
     CHECK(says(strict.err, "above the tolerance"));
     // A problem and a file of it: the same matrix.
