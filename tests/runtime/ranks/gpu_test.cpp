@@ -4,7 +4,6 @@
 #include "tests/runtime/ranks/fixture.hpp"
 #include "tests/runtime/ranks/from_c.hpp"
 #include "tests/support/cpu/call.hpp"
-#include "tests/support/drivers/nccl.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

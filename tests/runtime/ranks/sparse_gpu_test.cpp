@@ -2,7 +2,6 @@
 #include "generator/sparse/ranks.hpp"
 #include "tests/runtime/device/emulation.hpp"
 #include "tests/runtime/sparse/shared.hpp"
-#include "tests/support/drivers/nccl.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -41,5 +42,18 @@ struct FakeCuda {
     void take_parameters_of(const Program& program);
 };
 FakeCuda& fake_cuda();
+
+/// Puts a step into the graph that a stream of the fake driver records, if it records one with the thread's own mode. Returns whether it
+/// does.
+bool record_step(void* stream, std::function<int()> step);
+
+/// Orders to the fake NCCL, and its counts. It stands in for libnccl.so.2.
+struct FakeNccl {
+    int version = 22803;
+    int communicators = 0;          ///< alive
+    int sent = 0, aborted = 0;      ///< counted
+    const char* failing_call = "";  ///< this call fails, on all ranks
+};
+FakeNccl& fake_nccl();
 
 }  // namespace trifold::test
