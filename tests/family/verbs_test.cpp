@@ -60,7 +60,9 @@ TEST_CASE("another family in the tuner's table: its knob is searched, and what w
     const auto run = [&](const std::string& arguments, const std::string& environment = "") {
         return scratch.run("tune " + arguments, "TRIFOLD_WISDOM=wisdom " + environment);
     };
-    const auto ran = ends(0, "points.jsonl --device cpu --hot --log t.jsonl --json");
+    const auto ran = run("points.jsonl --device cpu --hot --log t.jsonl --json");
+    INFO(ran.err);
+    REQUIRE(ran.status == 0);
     const auto json = ran.json();
     CHECK(json.at("decided") == 2);
     CHECK(json.at("results").at(0).at("point") == "8x1x2 f64");
@@ -81,7 +83,9 @@ TEST_CASE("tune: a candidate that ends its process, or never ends, fails alone, 
                 fmt::format("tune points.jsonl --device cpu --hot --timeout 2 --no-export --log {}.jsonl --json {}", how, more),
                 fmt::format("TEST_TRIAL={}", how));
         };
-        const auto ran = ends(0, "");
+        const auto ran = run("");
+        INFO(ran.err);
+        REQUIRE(ran.status == 0);
         check_json(ran.json(), {{"complete", true}, {"decided", 1}, {"failures", nlohmann::json{{verdict, 1}}}});
         const auto failed = scratch.run(fmt::format("tune show --failures --log {}.jsonl --json", how)).json().at("failures");
         REQUIRE(failed.size() == 1);
