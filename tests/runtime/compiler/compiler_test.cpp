@@ -13,6 +13,7 @@
 
 using namespace trifold;
 using namespace trifold::test;
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -304,8 +305,6 @@ TEST_CASE("edited units are no trouble") {
     CHECK(!says(with_template_lines(log, unit), name));
     CHECK(with_template_lines(log, unit.substr(0, 500)) == log);
 }
-
-namespace fs = std::filesystem;
 
 TEST_CASE("quota of version 2: the least of the group and those around it") {
     const Machine machine(version2, "0::/user.slice/job.scope\n");
