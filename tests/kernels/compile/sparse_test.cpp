@@ -1,11 +1,9 @@
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
 #include <trifold/binary.hpp>
 
 #include "generator/sparse/ranks.hpp"
 #include "runtime/compile/compiler.hpp"
 #include "runtime/compile/resources.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 
