@@ -1,10 +1,7 @@
 #pragma once
-#include <doctest/doctest.h>
-
-#include <cstdlib>
-#include <optional>
 #include <trifold/device.hpp>
-#include <trifold/error.hpp>
+
+#include "tests/support/test.hpp"
 
 namespace trifold::test {
 

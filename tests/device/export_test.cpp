@@ -1,9 +1,6 @@
 // Exported CUDA projects on a device, by the real driver.
 #include "generator/export/gpu/export.hpp"
 
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
 #include <trifold/binary.hpp>
 #include <trifold/device.hpp>
 
@@ -126,5 +123,5 @@ TEST_CASE("gpu export: a device that the project is not for") {
     const auto ran = project.run("make -s run");
     INFO(ran.out);
     CHECK(ran.status != 0);
-    CHECK(ran.out.find("the kernels are for other devices than the current one") != std::string::npos);
+    CHECK(says(ran.out, "the kernels are for other devices than the current one"));
 }

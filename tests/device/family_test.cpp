@@ -1,7 +1,4 @@
 // The shared runtime on a real GPU, by the tests' family, whose iteration ends by data: it does this for any family.
-#include <cstdlib>
-#include <random>
-
 #include "tests/device/device.hpp"
 #include "tests/device/on_device.hpp"
 #include "tests/family/solver.hpp"

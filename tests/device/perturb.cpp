@@ -11,7 +11,6 @@
 #include <limits>
 #include <random>
 #include <thread>
-#include <trifold/error.hpp>
 #include <trifold/trifold.hpp>
 
 #include "tools/bench/device_tools.hpp"

@@ -1,8 +1,4 @@
 // Sparse systems on a real GPU through the public interface, against A itself in double, and against the processor's answers.
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <cmath>
 #include <trifold/trifold.hpp>
 
 #include "tests/device/device.hpp"

@@ -1,17 +1,12 @@
 // Plans of any family share loaded code, and compilers work in the background.
-#include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
-#include <cstdlib>
-#include <fstream>
-#include <thread>
-#include <trifold/error.hpp>
 #include <trifold/process.hpp>
 
 #include "runtime/base/files.hpp"
 #include "tests/family/solver.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
@@ -174,7 +169,7 @@ TEST_CASE("an operation whose code does not compile fails when it is called, eac
         return std::string();
     };
     const auto expected = text_of([&] { fresh.prepare(spec_of(9), "", "#error broken\n"); });
-    CHECK(expected.find("#error broken") != std::string::npos);
+    CHECK(says(expected, "#error broken"));
     const auto prepared = fresh.prepare(spec_of(9), "apply", "#error broken\n");
     check_results(spec_of(9), prepared, false);
     TriangularSolver solver(spec_of(9), prepared);

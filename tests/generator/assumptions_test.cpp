@@ -1,12 +1,4 @@
 // What kernels assume of their launches holds for every problem; a launch that breaks it is refused.
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <array>
-#include <cstring>
-#include <random>
-#include <stdexcept>
-#include <trifold/error.hpp>
 
 #define TRIFOLD_SIZE constexpr
 #include "generator/grid/gpu/gpu.hpp"
@@ -15,6 +7,7 @@
 #include "generator/tridiagonal/design.hpp"
 #include "generator/tridiagonal/variant.hpp"
 #include "tests/generator/designs.hpp"
+#include "tests/support/test.hpp"
 #include "tests/support/thinning.hpp"
 
 using namespace trifold;
@@ -185,8 +178,7 @@ TEST_CASE("launches of block tridiagonal systems of all sizes are as their kerne
 TEST_CASE("small tiles, which have too few columns for sweeps in f32, are for f64 alone") {
     const Tuning deep{.variant = "tile-dataflow:stages=4"};  // more than large tiles leave room for
     CHECK_NOTHROW(generate(Spec{.block = 96, .horizon = 9}, gpus[1], deep));
-    CHECK_THROWS_WITH_AS(generate(Spec{.block = 96, .horizon = 9, .precision = Precision::f32}, gpus[1], deep),
-                         doctest::Contains("bytes of shared memory"), SpecError);
+    CHECK_REFUSED("bytes of shared memory", generate(Spec{.block = 96, .horizon = 9, .precision = Precision::f32}, gpus[1], deep));
 }
 
 TEST_CASE("a wrong launch of a block tridiagonal system is refused") {

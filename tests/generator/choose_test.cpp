@@ -1,18 +1,9 @@
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <cmath>
-#include <fstream>
-#include <limits>
-#include <sstream>
-#include <string>
 #include <trifold/cost.hpp>
-#include <trifold/error.hpp>
 #include <trifold/generate.hpp>
 
 #include "generator/tridiagonal/variant.hpp"
 #include "generator/tridiagonal/wisdom.hpp"
+#include "tests/support/test.hpp"
 #include "tests/support/thinning.hpp"
 
 using namespace trifold;
@@ -26,6 +17,55 @@ std::string message(const Spec& spec, const char* target, const Tuning& tuning) 
         return error.what();
     }
     return "";
+}
+
+/// A line of chosen.txt: a problem, and what auto chooses for it.
+struct Line {
+    Spec spec;
+    Target target;
+    int workers = 1;
+    std::string schedule, variant;
+};
+
+Line parse_line(const std::string& line) {
+    Line choice;
+    std::string target, precision, operations;
+    std::istringstream words(line);
+    words >> target >> choice.spec.block >> choice.spec.horizon >> choice.spec.batch >> choice.spec.rhs >> precision >> choice.workers >>
+        operations >> choice.schedule >> choice.variant;
+    REQUIRE_MESSAGE(words, line);
+    choice.target = parse_target(target);
+    choice.spec.precision = parse_precision(precision);
+    if (operations != "usual") choice.spec.operations = parse_operations(operations);
+    return choice;
+}
+
+constexpr double max_regret = 1.03, max_mean_regret = 1.01;
+
+/// Choice of auto: for a device by its shipped wisdom, without one by the model.
+Choice chosen_for(const Spec& spec, const std::string& device) {
+    const auto target = parse_target("cuda:sm_90");
+    return device.empty() ? choose(spec, target, Tuning{}) : choose(spec, target, resolve(spec, target, {}, device, shipped_wisdom()));
+}
+
+/// How many times longer than the fastest pair of a line takes what auto takes; infinity where the line has no time of it.
+double regret_of(const std::string& line, const std::string& device) {
+    std::string precision, schedule, variant;
+    Spec spec;
+    std::istringstream words(line);
+    words >> precision >> spec.block >> spec.horizon;
+    if (words.peek() == 'x') words.ignore() >> spec.batch;
+    REQUIRE_MESSAGE(words, line);
+    spec.precision = parse_precision(precision);
+    const auto chosen = chosen_for(spec, device);
+    auto taken = std::numeric_limits<double>::infinity(), least = taken;
+    for (double microseconds = 0; words >> schedule >> variant >> microseconds;) {
+        least = std::min(least, microseconds);
+        if (schedule == chosen.schedule.name && variant == chosen.variant) taken = microseconds;
+    }
+    INFO(line, "\nauto takes ", chosen.schedule.name, " ", chosen.variant, "; where the line has no time of it, measure it");
+    CHECK(taken <= max_regret * least);
+    return taken / least;
 }
 
 }  // namespace
@@ -75,12 +115,12 @@ TEST_CASE("a choice says what made it") {
           "schedule: pinned by the caller; variant: pinned by the caller");
     const auto half = choose(spec, h200, {.schedule = "multi-stage"}).reason;
     CHECK(half.starts_with("schedule: pinned by the caller; variant: model, "));
-    CHECK(half.find(" us, next best multi-stage with ") != std::string::npos);
+    CHECK(says(half, " us, next best multi-stage with "));
     CHECK(choose({.block = 32, .horizon = 64, .operations = all_operations()}, h200, {.schedule = "multi-stage"}).reason ==
           "schedule: pinned by the caller; variant: row 2 of variant for cuda:sm_90, history.md#2026-11-22-gpu-dataflow");
     const auto free = choose(spec, parse_target("cuda:sm_80"));
     CHECK(free.reason.starts_with("schedule: model, "));
-    CHECK(free.reason.find(" us, next best ") != std::string::npos);
+    CHECK(says(free.reason, " us, next best "));
     CHECK(free.reason.ends_with("; variant: the same"));
     CHECK(choose(spec, parse_target("cpu:x86-64-v3")).reason == "schedule: the only one to take; variant: row 14 of variant for cpu:any");
 }
@@ -115,31 +155,6 @@ TEST_CASE("refusals say what a variant is for") {
           "unknown variant 'fused' for cpu:x86-64-v3; give one of auto, intervals, lanes, tile");
 }
 
-namespace {
-
-/// A line of chosen.txt: a problem, and what auto chooses for it.
-struct Line {
-    Spec spec;
-    Target target;
-    int workers = 1;
-    std::string schedule, variant;
-};
-
-Line parse_line(const std::string& line) {
-    Line choice;
-    std::string target, precision, operations;
-    std::istringstream words(line);
-    words >> target >> choice.spec.block >> choice.spec.horizon >> choice.spec.batch >> choice.spec.rhs >> precision >> choice.workers >>
-        operations >> choice.schedule >> choice.variant;
-    REQUIRE_MESSAGE(words, line);
-    choice.target = parse_target(target);
-    choice.spec.precision = parse_precision(precision);
-    if (operations != "usual") choice.spec.operations = parse_operations(operations);
-    return choice;
-}
-
-}  // namespace
-
 TEST_CASE("auto chooses the schedules and variants that chosen.txt lists") {
     std::ifstream file(CHOSEN_FILE);
     int choices = 0;
@@ -153,38 +168,6 @@ TEST_CASE("auto chooses the schedules and variants that chosen.txt lists") {
     }
     CHECK(choices >= 120);
 }
-
-namespace {
-
-constexpr double max_regret = 1.03, max_mean_regret = 1.01;
-
-/// Choice of auto: for a device by its shipped wisdom, without one by the model.
-Choice chosen_for(const Spec& spec, const std::string& device) {
-    const auto target = parse_target("cuda:sm_90");
-    return device.empty() ? choose(spec, target, Tuning{}) : choose(spec, target, resolve(spec, target, {}, device, shipped_wisdom()));
-}
-
-/// How many times longer than the fastest pair of a line takes what auto takes; infinity where the line has no time of it.
-double regret_of(const std::string& line, const std::string& device) {
-    std::string precision, schedule, variant;
-    Spec spec;
-    std::istringstream words(line);
-    words >> precision >> spec.block >> spec.horizon;
-    if (words.peek() == 'x') words.ignore() >> spec.batch;
-    REQUIRE_MESSAGE(words, line);
-    spec.precision = parse_precision(precision);
-    const auto chosen = chosen_for(spec, device);
-    auto taken = std::numeric_limits<double>::infinity(), least = taken;
-    for (double microseconds = 0; words >> schedule >> variant >> microseconds;) {
-        least = std::min(least, microseconds);
-        if (schedule == chosen.schedule.name && variant == chosen.variant) taken = microseconds;
-    }
-    INFO(line, "\nauto takes ", chosen.schedule.name, " ", chosen.variant, "; where the line has no time of it, measure it");
-    CHECK(taken <= max_regret * least);
-    return taken / least;
-}
-
-}  // namespace
 
 TEST_CASE("auto takes what was measured to be within 3 % of the fastest of fastest.txt") {
     std::ifstream file(FASTEST_FILE);

@@ -1,9 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cmath>
 #include <trifold/cost.hpp>
-#include <trifold/error.hpp>
 
 #include "tests/generator/schedules.hpp"
 

@@ -1,13 +1,10 @@
 // Tables of fields: JSON comes back as it was, and what is no value of a field is named with the field.
 #include "generator/program/fields.hpp"
 
-#include <doctest/doctest.h>
-
-#include <trifold/error.hpp>
-
 #include "generator/grid/fields.hpp"
 #include "generator/sparse/fields.hpp"
 #include "generator/tridiagonal/fields.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using nlohmann::json;
@@ -41,28 +38,28 @@ void check_table(const Fields& fields, const Object& sound) {
     for (const auto& field : fields.all) {
         CAPTURE(field.name);
         CHECK(!field.about.empty());
-        CHECK(refused(field, nullptr).find(field.name) != std::string::npos);
+        CHECK(says(refused(field, nullptr), field.name));
         CHECK(refused(field, json::object({{"other", 1}})).size() > 0);
         if (!field.words.empty()) {
             const json wrong = whole.at(std::string(field.name)).is_array() ? json({"sideways"}) : json("sideways");
             const auto message = refused(field, wrong);
-            CHECK(message.find("sideways") != std::string::npos);
-            for (const auto word : field.words) CHECK(message.find(word) != std::string::npos);
+            CHECK(says(message, "sideways"));
+            for (const auto word : field.words) CHECK(says(message, word));
         } else if (whole.at(std::string(field.name)).is_number()) {
-            CHECK(refused(field, 1.5).find("no whole number") != std::string::npos);
-            CHECK(refused(field, "2").find("no whole number") != std::string::npos);
+            CHECK(says(refused(field, 1.5), "no whole number"));
+            CHECK(says(refused(field, "2"), "no whole number"));
             if (field.least > std::numeric_limits<std::int64_t>::min()) {
                 CHECK(refused(field, field.least - 1).starts_with(std::string(field.name) + " = "));
                 CHECK(refused(field, field.least).empty());
             }
             if (field.most < std::numeric_limits<std::int64_t>::max()) {
-                CHECK(refused(field, field.most + 1).find("give ") != std::string::npos);
+                CHECK(says(refused(field, field.most + 1), "give "));
                 CHECK(refused(field, field.most).empty());
             }
         }
     }
     CHECK(message_of([&] { read_json(fields, &again, {{"colour", 1}}); }) == std::string(fields.thing) + " has no 'colour'");
-    CHECK(message_of([&] { read_json(fields, &again, json(3)); }).find(fields.example) != std::string::npos);
+    CHECK(says(message_of([&] { read_json(fields, &again, json(3)); }), fields.example));
 }
 
 }  // namespace

@@ -1,18 +1,10 @@
 
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <map>
-#include <set>
-#include <string>
-#include <trifold/error.hpp>
 #include <trifold/generate.hpp>
-#include <vector>
 
 #include "generator/tridiagonal/design.hpp"
 #include "generator/tridiagonal/mixed.hpp"
 #include "generator/tridiagonal/operands.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 
@@ -31,6 +23,21 @@ Texts texts_of(const Spec& spec, const Target& target, const Tuning& tuning) {
 }
 
 const Target avx512{Backend::cpu, "x86-64-v4"}, sm_90{Backend::cuda, "sm_90"}, gfx942{Backend::hip, "gfx942"};
+
+Program mixed_program(const Operations& operations = usual_operations()) {
+    return generate({.block = 5, .horizon = 9, .precision = Precision::mixed, .rhs = 3, .batch = 2, .operations = operations},
+                    {Backend::cpu, "x86-64-v3"}, {.schedule = "twisted:2"});
+}
+
+/// The work of a kernel, by its name.
+std::string phase_of(const Kernel& kernel) { return kernel.name.substr(4, kernel.name.find("_n5_") - 4); }
+
+std::set<std::string> phases_of(const Program& program) {
+    std::set<std::string> result;
+    for (const auto& unit : program.units)
+        for (const auto& kernel : unit.kernels) result.insert(phase_of(kernel));
+    return result;
+}
 
 }  // namespace
 
@@ -115,9 +122,9 @@ TEST_CASE("with bake=1 sizes are literals, of this problem alone") {
         const Tuning tuning{.schedule = "multi-stage", .variant = variant};
         const auto program = generate({.block = 5, .horizon = 20, .rhs = 3}, target, tuning);
         CHECK(program.sizes.empty());
-        CHECK(program.units.front().source.find("#define TRIFOLD_HORIZON 20LL") != std::string::npos);
+        CHECK(says(program.units.front().source, "#define TRIFOLD_HORIZON 20LL"));
         const auto* columns = target.backend == Backend::cpu ? "#define TRIFOLD_RHS 4" : "#define TRIFOLD_RHS 3";  // a CPU's panel
-        CHECK(program.units.front().source.find(columns) != std::string::npos);
+        CHECK(says(program.units.front().source, columns));
         CHECK(texts_of({.block = 5, .horizon = 21, .rhs = 3}, target, tuning) !=
               texts_of({.block = 5, .horizon = 20, .rhs = 3}, target, tuning));
         CHECK(design(with_literal_sizes(choose({.block = 5, .horizon = 20}, target, {}))).baked);
@@ -153,25 +160,6 @@ TEST_CASE("classes of right-hand sides") {
     CHECK(!place_of_open_size("").has_value());
     CHECK(!place_of_open_size("BLOCK").has_value());
 }
-
-namespace {
-
-Program mixed_program(const Operations& operations = usual_operations()) {
-    return generate({.block = 5, .horizon = 9, .precision = Precision::mixed, .rhs = 3, .batch = 2, .operations = operations},
-                    {Backend::cpu, "x86-64-v3"}, {.schedule = "twisted:2"});
-}
-
-/// The work of a kernel, by its name.
-std::string phase_of(const Kernel& kernel) { return kernel.name.substr(4, kernel.name.find("_n5_") - 4); }
-
-std::set<std::string> phases_of(const Program& program) {
-    std::set<std::string> result;
-    for (const auto& unit : program.units)
-        for (const auto& kernel : unit.kernels) result.insert(phase_of(kernel));
-    return result;
-}
-
-}  // namespace
 
 TEST_CASE("a mixed Program factors and solves, and leaves out what would have the accuracy of f32") {
     const auto program = mixed_program();

@@ -1,13 +1,3 @@
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <limits>
-#include <map>
-#include <set>
-#include <trifold/error.hpp>
-#include <trifold/generate.hpp>
-#include <trifold/schedule.hpp>
-
 #include "tests/generator/designs.hpp"
 #include "tests/generator/schedules.hpp"
 

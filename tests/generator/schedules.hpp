@@ -1,9 +1,7 @@
 #pragma once
-#include <fmt/format.h>
-
-#include <string>
 #include <trifold/schedule.hpp>
-#include <vector>
+
+#include "tests/support/test.hpp"
 
 /// Texts of every named order, with parameters below, at and beyond what small horizons can hold.
 inline std::vector<std::string> schedule_texts() {

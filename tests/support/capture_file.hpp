@@ -1,15 +1,7 @@
 #pragma once
 #include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <map>
-#include <nlohmann/json.hpp>
-#include <sstream>
-#include <string>
-#include <vector>
-
-#include "tests/support/text.hpp"
+#include "tests/support/test.hpp"
 
 namespace trifold::test {
 

@@ -1,11 +1,4 @@
 // What compilers and other tools say of the exported C. The compilers come with tools/setup.
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <functional>
-#include <sstream>
-#include <tuple>
-
 #include "tests/export/c99/project.hpp"
 
 using namespace trifold;
@@ -63,6 +56,36 @@ std::int64_t code_bytes(const Project& project, const std::string& object) {
     std::int64_t bytes = 0;
     words >> bytes;
     return bytes;
+}
+
+/// The text that the example prints after "checksum of the bits of X: ".
+std::string checksum(const Ran& ran) {
+    INFO(ran.out);
+    CHECK(ran.status == 0);
+    CHECK(says(ran.out, ": good\n"));
+    const std::string words = "checksum of the bits of X: ";
+    const auto at = ran.out.find(words);
+    REQUIRE(at != std::string::npos);
+    return ran.out.substr(at + words.size(), 8);
+}
+
+using Change = std::function<ExportRequest(ExportRequest)>;
+
+std::string make(const std::string& target, const Spec& spec, const std::string& arguments, const Change& change = std::identity()) {
+    const Project project(change(request(spec.block, spec.horizon, spec.precision, spec.rhs, target)));
+    INFO(target, " ", arguments);
+    return checksum(project.run("make -s run CFLAGS='-O2 -Werror' " + arguments));
+}
+
+void check_bits(const Spec& spec, const Change& change = std::identity()) {
+    CAPTURE(spec.block);
+    const auto here = make("c99:generic", spec, "", change);
+    CHECK(here.find_first_not_of("0123456789abcdef") == std::string::npos);
+    CHECK(make("c99:generic", spec, "CC=clang-19", change) == here);
+    CHECK(make("c99:generic", spec, "CC=aarch64-linux-gnu-gcc LDFLAGS=-static RUN=qemu-aarch64", change) == here);
+    CHECK(make("c99:generic", spec, "CC=riscv64-linux-gnu-gcc LDFLAGS=-static RUN=qemu-riscv64", change) == here);
+    CHECK(make("c99:cortex-m4", spec, "CONTRACT=off", change) == here);
+    CHECK(make("c99:cortex-m7", spec, "CONTRACT=off", change) == here);
 }
 
 }  // namespace
@@ -230,7 +253,7 @@ TEST_CASE("export: flags that break the tests of NaN are refused") {
     for (const std::string flag : {"-ffast-math", "-ffinite-math-only"}) {
         const auto ran = project.run("gcc -std=c99 " + flag + " -c btd_solver.c");
         CHECK(ran.status != 0);
-        CHECK(ran.out.find("compile without -ffast-math") != std::string::npos);
+        CHECK(says(ran.out, "compile without -ffast-math"));
     }
 }
 
@@ -240,8 +263,8 @@ TEST_CASE("export: the square root and the place of the code can be set") {
     check_runs(
         project,
         "gcc -std=c99 -O2 -c '-DBTD_SQRT(x)=my_root(x)' '-DBTD_CODE=__attribute__((section(\".fast\")))' -include root.h btd_solver.c");
-    CHECK(project.run("nm btd_solver.o").out.find("U my_root") != std::string::npos);
-    CHECK(project.run("size -A btd_solver.o").out.find(".fast") != std::string::npos);
+    CHECK(says(project.run("nm btd_solver.o").out, "U my_root"));
+    CHECK(says(project.run("size -A btd_solver.o").out, ".fast"));
 }
 
 TEST_CASE("export: templates and exports with a prefix of three letters are formatted") {
@@ -252,40 +275,6 @@ TEST_CASE("export: templates and exports with a prefix of three letters are form
                                 (one.corrections > 0 ? " mpc_refine.c" : ""));
     }
 }
-
-namespace {
-
-/// The text that the example prints after "checksum of the bits of X: ".
-std::string checksum(const Ran& ran) {
-    INFO(ran.out);
-    CHECK(ran.status == 0);
-    CHECK(ran.out.find(": good\n") != std::string::npos);
-    const std::string words = "checksum of the bits of X: ";
-    const auto at = ran.out.find(words);
-    REQUIRE(at != std::string::npos);
-    return ran.out.substr(at + words.size(), 8);
-}
-
-using Change = std::function<ExportRequest(ExportRequest)>;
-
-std::string make(const std::string& target, const Spec& spec, const std::string& arguments, const Change& change = std::identity()) {
-    const Project project(change(request(spec.block, spec.horizon, spec.precision, spec.rhs, target)));
-    INFO(target, " ", arguments);
-    return checksum(project.run("make -s run CFLAGS='-O2 -Werror' " + arguments));
-}
-
-void check_bits(const Spec& spec, const Change& change = std::identity()) {
-    CAPTURE(spec.block);
-    const auto here = make("c99:generic", spec, "", change);
-    CHECK(here.find_first_not_of("0123456789abcdef") == std::string::npos);
-    CHECK(make("c99:generic", spec, "CC=clang-19", change) == here);
-    CHECK(make("c99:generic", spec, "CC=aarch64-linux-gnu-gcc LDFLAGS=-static RUN=qemu-aarch64", change) == here);
-    CHECK(make("c99:generic", spec, "CC=riscv64-linux-gnu-gcc LDFLAGS=-static RUN=qemu-riscv64", change) == here);
-    CHECK(make("c99:cortex-m4", spec, "CONTRACT=off", change) == here);
-    CHECK(make("c99:cortex-m7", spec, "CONTRACT=off", change) == here);
-}
-
-}  // namespace
 
 TEST_CASE("export: X has the same bits on x86-64, aarch64, riscv64, Cortex-M4 and Cortex-M7 without contraction") {
     for (const auto& spec : {Spec{.block = 12, .horizon = 20, .precision = Precision::f32}, Spec{.block = 6, .horizon = 64},
@@ -319,7 +308,7 @@ TEST_CASE("export: a failure on a Cortex-M ends the emulator") {
     project.write("example_main.c", main);
     const auto ran = project.run("timeout 60 make -s run");
     CHECK(ran.status != 0);
-    CHECK(ran.out.find("status 1 at block 0, row 0") != std::string::npos);
+    CHECK(says(ran.out, "status 1 at block 0, row 0"));
     main.replace(main.find("    make_problem();"), 19, "    *(volatile int*)0xE0000001U = 1;");
     project.write("example_main.c", main);
     const auto faulted = project.run("timeout 60 make -s run");

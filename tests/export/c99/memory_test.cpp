@@ -1,6 +1,4 @@
 // The exported code under the address and undefined-behaviour sanitizers, with exact allocations and any numbers at all.
-#include <doctest/doctest.h>
-
 #include "tests/export/c99/project.hpp"
 
 using namespace trifold;

@@ -1,13 +1,7 @@
 #include "tests/export/c99/project.hpp"
 
-#include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <array>
-#include <cstdio>
-#include <fstream>
-#include <sstream>
 
 namespace fs = std::filesystem;
 

@@ -1,12 +1,8 @@
 #pragma once
 #include <dlfcn.h>
 
-#include <filesystem>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
-
 #include "generator/export/c99/export.hpp"
+#include "tests/support/test.hpp"
 
 namespace trifold::test {
 

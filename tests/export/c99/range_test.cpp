@@ -1,10 +1,5 @@
 // What has data, pivots and a solution in the range of the precision is solved as well as at scale 1; all else ends in a status.
 // Solvers of every size are compiled as one file, so that what they call their own is theirs alone.
-#include <fmt/format.h>
-
-#include <cfenv>
-#include <cmath>
-
 #include "tests/export/c99/solver.hpp"
 
 using namespace trifold;

@@ -1,7 +1,4 @@
 // Matrices that are singular to the precision: what an exported factorization says of them, and of those that are barely not.
-#include <cmath>
-#include <random>
-
 #include "tests/export/c99/solver.hpp"
 
 using namespace trifold;

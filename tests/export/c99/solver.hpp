@@ -1,14 +1,9 @@
 #pragma once
 #include <dlfcn.h>
-#include <doctest/doctest.h>
-
-#include <cstdlib>
-#include <limits>
-#include <memory>
-#include <optional>
 
 #include "tests/export/c99/project.hpp"
 #include "tests/support/cpu/problem.hpp"
+#include "tests/support/test.hpp"
 
 namespace trifold::test {
 

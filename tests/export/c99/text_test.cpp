@@ -1,10 +1,5 @@
 // Exported texts as such: nothing in them is left to fill in.
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <map>
 #include <regex>
-#include <sstream>
 
 #include "generator/export/c99/parts.hpp"
 #include "generator/export/gpu/export.hpp"
@@ -91,7 +86,7 @@ TEST_CASE("export: no mark of a template is left in any file of any export") {
 TEST_CASE("export: a section of a template ends where the next begins, and an unknown one is named") {
     CHECK(section("kernels.c", "least_pivot").starts_with("btd_real btd_least_pivot("));
     CHECK(section("kernels.c", "sweeps").ends_with("    return solved(check_finite(x), status);\n}\n"));
-    CHECK(section("solver.c", "forward_rows").find("@LOADS@@BEFORE@@OWN@@FINISH@}\n") != std::string::npos);
+    CHECK(says(section("solver.c", "forward_rows"), "@LOADS@@BEFORE@@OWN@@FINISH@}\n"));
     CHECK_THROWS_WITH(section("kernels.c", "lanes"), "templates/export/c99/kernels.c has no section 'lanes'");
 }
 
@@ -101,7 +96,7 @@ TEST_CASE("export: each section of each template is in some project") {
     CHECK(sections.size() > 50);
     for (const auto& [section, line] : sections) {
         INFO(section << ": " << line);
-        CHECK(text.find(line) != text.npos);
+        CHECK(says(text, line));
     }
 }
 
@@ -164,7 +159,6 @@ TEST_CASE("export: a report of calls that fail is none") {
 namespace {
 
 const char* const program = R"(
-#include <cstdio>
 static btd_workspace workspace;
 static btd_real d[BTD_HORIZON * BTD_BLOCK * BTD_BLOCK], e[BTD_COUPLINGS * BTD_BLOCK * BTD_BLOCK], b[BTD_HORIZON * BTD_BLOCK * BTD_RHS];
 static void report(const char* call, const btd_status& status) {

@@ -1,8 +1,5 @@
 // What compilers, linkers and other tools say of exported solvers for GPUs.
-#include <fmt/format.h>
-
 #include <regex>
-#include <sstream>
 
 #include "tests/export/gpu/exported.hpp"
 
@@ -120,7 +117,7 @@ TEST_CASE(EXPORT_BACKEND " export: make and CMake build the example, with kernel
     const auto along = project_of(request);
     check_runs(along, "make -s example COMPILE=false " + paths);
     const Project bare(export_gpu_project(request));
-    CHECK(bare.run("ls").out.find("." + binary) == std::string::npos);
+    CHECK(!says(bare.run("ls").out, "." + binary));
     bare.write("compiler", "#!/bin/sh\nwhile [ $# -gt 2 ]; do [ \"$1\" = -o ] && echo compiled > \"$2\"; shift; done\n");
     check_runs(bare, "chmod +x compiler && make -s example 'COMPILE=./compiler ' " + paths);
     CHECK(bare.read("btd_kernels_" EXPORT_ARCH "." + binary) == "compiled\n");
@@ -145,7 +142,7 @@ TEST_CASE(EXPORT_BACKEND " export: the project's own rules compile its kernels")
     check_runs(project, "make -s btd_kernels_" EXPORT_ARCH ".c CLANG=clang++-19");
     const auto image = project.read("btd_kernels_" EXPORT_ARCH "." + binary);
     const auto programs = gpu_export_programs(request_for());
-    for (const auto& kernel : programs[0].units[0].kernels) CHECK(image.find(kernel.name) != std::string::npos);
+    for (const auto& kernel : programs[0].units[0].kernels) CHECK(says(image, kernel.name));
 }
 
 TEST_CASE(EXPORT_BACKEND " export: cppcheck finds nothing") {

@@ -1,12 +1,9 @@
 #pragma once
-#include <doctest/doctest.h>
-
-#include <memory>
-
 #include "generator/export/gpu/export.hpp"
 #include "tests/export/c99/project.hpp"
 #include "tests/support/drivers/drivers.hpp"
 #include "tests/support/emulator/unit.hpp"
+#include "tests/support/test.hpp"
 
 namespace trifold::test {
 

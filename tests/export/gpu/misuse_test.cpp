@@ -1,6 +1,5 @@
 // What an exported solver says of misuse, and of a driver that fails.
 #include <set>
-#include <trifold/error.hpp>
 
 #include "tests/export/gpu/exported.hpp"
 #include "tests/runtime/tridiagonal/fixture.hpp"
@@ -150,9 +149,7 @@ TEST_CASE(EXPORT_BACKEND " export: every code has a message of its own") {
 }
 
 TEST_CASE(EXPORT_BACKEND " export: requests that cannot be met") {
-    const auto refuse = [](const GpuExportRequest& request, const char* message) {
-        CHECK_THROWS_WITH_AS(export_gpu_project(request), doctest::Contains(message), SpecError);
-    };
+    const auto refuse = [](const GpuExportRequest& request, const char* message) { CHECK_REFUSED(message, export_gpu_project(request)); };
     refuse(changed([](auto& request) { request.targets.clear(); }), "there is no target");
     refuse(changed([](auto& request) { request.spec.order = trifold::Order::column_major; }), "leave order, coupling and strides out");
     refuse(changed([](auto& request) { request.spec.e.stage = 0; }), "leave order, coupling and strides out");
@@ -163,17 +160,14 @@ TEST_CASE(EXPORT_BACKEND " export: requests that cannot be met") {
     refuse(changed([](auto& request) { request.tuning.schedule = "sideways"; }), "sideways");
     refuse(changed([](auto& request) { request.spec.block = 0; }), "block = 0");
     const auto request = gpu_request(small, "sequential");
-    CHECK_THROWS_WITH_AS(export_gpu_project(request, {{}, {}}), doctest::Contains("2 compiled kernels were given for 1 targets"),
-                         SpecError);
+    CHECK_REFUSED("2 compiled kernels were given for 1 targets", export_gpu_project(request, {{}, {}}));
 }
 
 TEST_CASE(EXPORT_BACKEND " export: lists of targets") {
     CHECK(parse_gpu_targets("cuda:sm_87,sm_110") == std::vector<Target>{{Backend::cuda, "sm_87"}, {Backend::cuda, "sm_110"}});
     CHECK(parse_gpu_targets("hip:gfx942") == std::vector<Target>{{Backend::hip, "gfx942"}});
     CHECK(parse_gpu_targets("cuda:sm_87,cuda:sm_90").size() == 2);
-    const auto refuse = [](const char* text, const char* message) {
-        CHECK_THROWS_WITH_AS(parse_gpu_targets(text), doctest::Contains(message), SpecError);
-    };
+    const auto refuse = [](const char* text, const char* message) { CHECK_REFUSED(message, parse_gpu_targets(text)); };
     refuse("cuda:sm_87,hip:gfx942", "mixes cuda and hip");
     refuse("cuda:sm_87,gfx942", "unknown architecture in target 'cuda:gfx942'");
     refuse("cuda:sm_87,sm_87", "names sm_87 twice");

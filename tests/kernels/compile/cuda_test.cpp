@@ -1,15 +1,10 @@
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <map>
 #include <trifold/binary.hpp>
-#include <trifold/error.hpp>
 #include <trifold/generate.hpp>
 #include <trifold/grid_spec.hpp>
 
 #include "runtime/compile/compiler.hpp"
 #include "runtime/compile/resources.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 
@@ -53,7 +48,7 @@ void check_kernels(const Program& program, bool spills_nothing) {
             if (spills_nothing) CHECK(resources[k].spill_bytes == 0);
             CHECK(kernels[k].shared_bytes <= shared_limit(program.units[unit].target.arch));
         }
-        CHECK(all[unit].log.find("warning") == std::string::npos);
+        CHECK(!says(all[unit].log, "warning"));
     }
 }
 
@@ -149,8 +144,8 @@ TEST_CASE("a unit that does not compile is an error of the Program, with its log
         (void)obtain_all(program);
         FAIL("compiled");
     } catch (const CompileError& error) {
-        CHECK(error.log.find("the second") != std::string::npos);
-        CHECK(std::string(error.what()).find(program.units[1].id) != std::string::npos);
+        CHECK(says(error.log, "the second"));
+        CHECK(says(std::string(error.what()), program.units[1].id));
     }
 }
 

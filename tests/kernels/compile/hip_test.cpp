@@ -1,8 +1,3 @@
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <cstdlib>
-#include <trifold/error.hpp>
 #include <trifold/generate.hpp>
 #include <trifold/ranks.hpp>
 
@@ -10,6 +5,7 @@
 #include "runtime/base/process.hpp"
 #include "runtime/compile/compiler.hpp"
 #include "runtime/compile/resources.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 

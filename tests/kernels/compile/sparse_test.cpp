@@ -1,12 +1,10 @@
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
 #include <trifold/binary.hpp>
 
 #include "generator/sparse/generate.hpp"
 #include "generator/sparse/gpu/gpu.hpp"
 #include "runtime/compile/compiler.hpp"
 #include "runtime/compile/resources.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 

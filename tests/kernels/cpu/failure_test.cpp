@@ -1,12 +1,8 @@
 // Cases that the options of check_solves do not draw: entries that are no numbers, several failures, negative pivots below a floor, random
 // walks, and selected inverses of ill-conditioned systems.
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <limits>
-
 #include "tests/support/cpu/call.hpp"
 #include "tests/support/cpu/checks.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
@@ -39,6 +35,30 @@ std::int64_t failed_block(const Spec& spec, const std::string& schedule, const s
     call.run(Operation::factor_solve);
     CHECK((call.status(0).block < 0 || call.solution(0).array().isNaN().all()));
     return call.status(0).block;
+}
+
+/// A system whose condition is about `condition`: A = L L' with one pivot of the last block's L shrunk.
+System stiff_system(std::int64_t n, std::int64_t horizon, double condition, unsigned seed) {
+    auto system = random_system(n, horizon, 1, seed);
+    Matrix l = system.dense().llt().matrixL();
+    l(l.rows() - 1, l.rows() - 1) = l(0, 0) / std::sqrt(condition);
+    const Matrix a = l * l.transpose();
+    for (std::int64_t i = 0; i < horizon; ++i) {
+        system.d[static_cast<std::size_t>(i)] = a.block(i * n, i * n, n, n);
+        if (i + 1 < horizon) system.e[static_cast<std::size_t>(i)] = a.block((i + 1) * n, i * n, n, n);
+    }
+    return system;
+}
+
+/// Error of an inverse's blocks on and below the diagonal, relative to the largest entry of the exact one.
+template <class Entry>
+double inverse_error(const Spec& spec, const Matrix& exact, const Entry& entry) {
+    double worst = 0;
+    for (Eigen::Index row = 0; row < exact.rows(); ++row)
+        for (Eigen::Index column = 0; column < exact.cols(); ++column)
+            if (const auto down = row / spec.block - column / spec.block; down == 0 || down == 1)
+                worst = std::max(worst, std::abs(entry(row, column) - exact(row, column)));
+    return worst / exact.cwiseAbs().maxCoeff();
 }
 
 }  // namespace
@@ -142,34 +162,6 @@ TEST_CASE("random walks without an anchor are nearly singular or not positive de
             wide ? walk(double()) : walk(float());
         }
 }
-
-namespace {
-
-/// A system whose condition is about `condition`: A = L L' with one pivot of the last block's L shrunk.
-System stiff_system(std::int64_t n, std::int64_t horizon, double condition, unsigned seed) {
-    auto system = random_system(n, horizon, 1, seed);
-    Matrix l = system.dense().llt().matrixL();
-    l(l.rows() - 1, l.rows() - 1) = l(0, 0) / std::sqrt(condition);
-    const Matrix a = l * l.transpose();
-    for (std::int64_t i = 0; i < horizon; ++i) {
-        system.d[static_cast<std::size_t>(i)] = a.block(i * n, i * n, n, n);
-        if (i + 1 < horizon) system.e[static_cast<std::size_t>(i)] = a.block((i + 1) * n, i * n, n, n);
-    }
-    return system;
-}
-
-/// Error of an inverse's blocks on and below the diagonal, relative to the largest entry of the exact one.
-template <class Entry>
-double inverse_error(const Spec& spec, const Matrix& exact, const Entry& entry) {
-    double worst = 0;
-    for (Eigen::Index row = 0; row < exact.rows(); ++row)
-        for (Eigen::Index column = 0; column < exact.cols(); ++column)
-            if (const auto down = row / spec.block - column / spec.block; down == 0 || down == 1)
-                worst = std::max(worst, std::abs(entry(row, column) - exact(row, column)));
-    return worst / exact.cwiseAbs().maxCoeff();
-}
-
-}  // namespace
 
 TEST_CASE("selected inverse: ill-conditioned systems") {
     // No method can promise more than the condition times the rounding. Which one is luckier on one system is chance, so the

@@ -24,6 +24,41 @@ std::string choice_of(const Spec& spec, const Target& target, int workers = 1) {
     return chosen.schedule.name + " " + chosen.variant;
 }
 
+/// Every member's solution, its outcome and its share of the factor's results.
+template <class Real>
+std::vector<Real> solutions(const Spec& spec, const std::string& schedule, std::vector<System> systems) {
+    const auto count = static_cast<std::int64_t>(systems.size());
+    const Call<Real> call(spec, schedule, std::move(systems), host_target(), "lanes");
+    CHECK((call.unit.program().units.front().source.find(count > 64 ? "#define TRIFOLD_FAR 1" : "#define TRIFOLD_FAR 0") !=
+           std::string::npos));
+    call.run(Operation::factor_solve);
+    auto result = call.x;
+    for (std::int64_t m = 0; m < count; ++m) {
+        CHECK(call.status(m).block == -1);
+        result.push_back(static_cast<Real>(call.template buffer<double>("log_determinant")[m]));
+    }
+    return result;
+}
+
+/// A batch whose arrays are fetched ahead, beyond a size, has the bits of its first systems alone.
+template <class Real>
+void check_far(std::int64_t block, std::int64_t horizon, const std::string& schedule, Order order) {
+    INFO(block, " ", schedule);
+    auto spec = Call<Real>::with_precision({.block = block, .horizon = horizon, .batch = 19, .order = order});
+    const auto few = random_systems(spec, 1, 5);
+    const auto alone = solutions<Real>(spec, schedule, few);
+    spec.batch = (13 << 20) / (4 * block * block * static_cast<std::int64_t>(sizeof(Real)) * horizon) + 70;
+    const auto count = static_cast<std::size_t>(spec.batch), rows = static_cast<std::size_t>(block * horizon);
+    auto many = few;
+    while (many.size() < count) many.push_back(few[many.size() % few.size()]);
+    const auto together = solutions<Real>(spec, schedule, many);
+    for (std::size_t m = 0; m < count; ++m) {
+        const auto one = m % few.size();
+        CHECK(std::memcmp(&together[m * rows], &alone[one * rows], rows * sizeof(Real)) == 0);
+        CHECK(together[count * rows + m] == alone[few.size() * rows + one]);
+    }
+}
+
 }  // namespace
 
 TEST_CASE("every schedule solves") {
@@ -185,45 +220,6 @@ TEST_CASE("blocks shared by all stages and members") {
         for (std::int64_t m = 0; m < spec.batch; ++m) CHECK(call.residual(m) <= tolerance<double>);
     }
 }
-
-namespace {
-
-/// Every member's solution, its outcome and its share of the factor's results.
-template <class Real>
-std::vector<Real> solutions(const Spec& spec, const std::string& schedule, std::vector<System> systems) {
-    const auto count = static_cast<std::int64_t>(systems.size());
-    const Call<Real> call(spec, schedule, std::move(systems), host_target(), "lanes");
-    CHECK((call.unit.program().units.front().source.find(count > 64 ? "#define TRIFOLD_FAR 1" : "#define TRIFOLD_FAR 0") !=
-           std::string::npos));
-    call.run(Operation::factor_solve);
-    auto result = call.x;
-    for (std::int64_t m = 0; m < count; ++m) {
-        CHECK(call.status(m).block == -1);
-        result.push_back(static_cast<Real>(call.template buffer<double>("log_determinant")[m]));
-    }
-    return result;
-}
-
-/// A batch whose arrays are fetched ahead, beyond a size, has the bits of its first systems alone.
-template <class Real>
-void check_far(std::int64_t block, std::int64_t horizon, const std::string& schedule, Order order) {
-    INFO(block, " ", schedule);
-    auto spec = Call<Real>::with_precision({.block = block, .horizon = horizon, .batch = 19, .order = order});
-    const auto few = random_systems(spec, 1, 5);
-    const auto alone = solutions<Real>(spec, schedule, few);
-    spec.batch = (13 << 20) / (4 * block * block * static_cast<std::int64_t>(sizeof(Real)) * horizon) + 70;
-    const auto count = static_cast<std::size_t>(spec.batch), rows = static_cast<std::size_t>(block * horizon);
-    auto many = few;
-    while (many.size() < count) many.push_back(few[many.size() % few.size()]);
-    const auto together = solutions<Real>(spec, schedule, many);
-    for (std::size_t m = 0; m < count; ++m) {
-        const auto one = m % few.size();
-        CHECK(std::memcmp(&together[m * rows], &alone[one * rows], rows * sizeof(Real)) == 0);
-        CHECK(together[count * rows + m] == alone[few.size() * rows + one]);
-    }
-}
-
-}  // namespace
 
 TEST_CASE("lanes: a batch far larger than the caches has the bits of a small one") {
     check_far<double>(4, 31, "sequential", Order::row_major);

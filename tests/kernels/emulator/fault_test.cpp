@@ -1,11 +1,8 @@
 // The emulator finds what it is for: each fault is planted in a small kernel, whose sound twin passes.
-#include <doctest/doctest.h>
-
-#include <stdexcept>
-
 #include "generator/program/templates.hpp"
 #include "generator/tridiagonal/backend.hpp"
 #include "tests/kernels/emulator/emulated.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -1,12 +1,4 @@
 // Kernels for images as host code, in both dialects, with every access watched.
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <cmath>
-#include <cstring>
-#include <stdexcept>
-#include <trifold/error.hpp>
-
 #include "tests/runtime/grid/problems.hpp"
 #include "tests/support/emulator/grid_unit.hpp"
 
@@ -73,6 +65,54 @@ void check(Case test) {
 }
 
 const std::vector<Target> dialects{{Backend::cuda, "sm_90"}, {Backend::hip, "gfx942"}, {Backend::hip, "gfx1100"}};
+
+/// Images of pairs, the second a sound one: how many of their solutions miss the bound unless they are refined. None of the refined ones
+/// may.
+template <class Real>
+int missed_by_pairs(GridSpec spec, double noise_size, const Target& target = dialects.front()) {
+    const Images<Real> images(spec, [&](unsigned k) {
+        return k == 1 ? problem("dominant", spec.width, spec.height, k) : pairs(spec.width, spec.height, noise_size, noise_size, k + 1);
+    });
+    EmulatedGrid grid(images.spec, target);
+    const auto& b = images.b;
+    trifold_grid_args args{};
+    args.stencil = images.stencils.data();
+    args.columns = args.used_columns = spec.rhs;
+    args.members = spec.batch;
+    args.begins = 1;
+    const double bound = sizeof(Real) == 8 ? 1e-12 : 2e-5;
+    int missed = 0;
+    for (const auto* operation : {"factor_solve", "solve", "solve_transposed"}) {
+        const bool transposed = std::string(operation) == "solve_transposed";
+        auto x = b, raw = b, in_place = b;
+        auto own = args;
+        own.b = b.data();
+        own.x = raw.data();
+        own.step = 1;
+        grid.run("factor_solve", own);
+        grid.run(operation, own);
+        own.step = 0;
+        own.x = x.data();
+        grid.run(operation, own);
+        own.b = own.x = in_place.data();
+        own.in_place = 1;
+        grid.run("keep", own);
+        grid.run(operation, own);
+        const auto each = images.pixels() * spec.rhs;
+        for (std::int64_t k = 0; k < spec.batch; ++k) {
+            if (grid.status(k).record.problem != trifold_grid_sound) continue;
+            CAPTURE(k);
+            CHECK(grid.status(k).left == trifold_grid_all);
+            CHECK(images.error(k, x, transposed) <= bound);
+            missed += images.error(k, raw, transposed) > bound ? 1 : 0;
+            const auto first = k * each;
+            CHECK(std::equal(x.begin() + first, x.begin() + first + each, in_place.begin() + first));
+            if (k == 1) CHECK(std::equal(x.begin() + first, x.begin() + first + each, raw.begin() + first));
+        }
+    }
+    for (const auto& finding : grid.findings()) FAIL_CHECK(finding);
+    return missed;
+}
 
 }  // namespace
 
@@ -222,58 +262,6 @@ TEST_CASE("emulated images: rows times powers of two change no bit of x, nor of 
             for (const auto& finding : grid.findings()) FAIL_CHECK(finding);
         }
 }
-
-namespace {
-
-/// Images of pairs, the second a sound one: how many of their solutions miss the bound unless they are refined. None of the refined ones
-/// may.
-template <class Real>
-int missed_by_pairs(GridSpec spec, double noise_size, const Target& target = dialects.front()) {
-    const Images<Real> images(spec, [&](unsigned k) {
-        return k == 1 ? problem("dominant", spec.width, spec.height, k) : pairs(spec.width, spec.height, noise_size, noise_size, k + 1);
-    });
-    EmulatedGrid grid(images.spec, target);
-    const auto& b = images.b;
-    trifold_grid_args args{};
-    args.stencil = images.stencils.data();
-    args.columns = args.used_columns = spec.rhs;
-    args.members = spec.batch;
-    args.begins = 1;
-    const double bound = sizeof(Real) == 8 ? 1e-12 : 2e-5;
-    int missed = 0;
-    for (const auto* operation : {"factor_solve", "solve", "solve_transposed"}) {
-        const bool transposed = std::string(operation) == "solve_transposed";
-        auto x = b, raw = b, in_place = b;
-        auto own = args;
-        own.b = b.data();
-        own.x = raw.data();
-        own.step = 1;
-        grid.run("factor_solve", own);
-        grid.run(operation, own);
-        own.step = 0;
-        own.x = x.data();
-        grid.run(operation, own);
-        own.b = own.x = in_place.data();
-        own.in_place = 1;
-        grid.run("keep", own);
-        grid.run(operation, own);
-        const auto each = images.pixels() * spec.rhs;
-        for (std::int64_t k = 0; k < spec.batch; ++k) {
-            if (grid.status(k).record.problem != trifold_grid_sound) continue;
-            CAPTURE(k);
-            CHECK(grid.status(k).left == trifold_grid_all);
-            CHECK(images.error(k, x, transposed) <= bound);
-            missed += images.error(k, raw, transposed) > bound ? 1 : 0;
-            const auto first = k * each;
-            CHECK(std::equal(x.begin() + first, x.begin() + first + each, in_place.begin() + first));
-            if (k == 1) CHECK(std::equal(x.begin() + first, x.begin() + first + each, raw.begin() + first));
-        }
-    }
-    for (const auto& finding : grid.findings()) FAIL_CHECK(finding);
-    return missed;
-}
-
-}  // namespace
 
 TEST_CASE("emulated images: solutions that miss the bound are refined, also in the place of B") {
     auto small = spec_of(7, 6), ringed = spec_of(9, 11), shared = spec_of(35, 34);

@@ -1,10 +1,7 @@
 // Results of a call other than the solution, and matrices that are not positive definite.
-#include <cmath>
-#include <limits>
-#include <utility>
-
 #include "generator/tridiagonal/design.hpp"
 #include "tests/kernels/emulator/emulated.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
@@ -47,6 +44,21 @@ void check_failures(Emulated<Real>& call, const std::vector<std::int64_t>& block
         }
     call.run(Operation::factor_solve);
     CHECK(call.solves(0));
+    check_findings(call.unit);
+}
+
+template <class Real>
+void check_walks_of(const Spec& spec, const std::string& schedule, const std::string& variant, const std::string& target = "cuda:sm_90") {
+    INFO(variant, " ", target);
+    Emulated<Real> call(spec, schedule, 1, parse_target(target), variant);
+    check_walks(call.spec, [&](const std::vector<System>& systems, bool accept) {
+        call.user = arrays<Real>(call.spec, systems);
+        call.args = kernel_args(call.spec, call.user, call.x, 1, call.workspace);
+        call.args.accept_nearly_singular = accept;
+        call.run(Operation::factor_solve);
+        const auto* first = call.template buffer<trifold_status>("status");
+        return std::vector<trifold_status>(first, first + spec.batch);
+    });
     check_findings(call.unit);
 }
 
@@ -185,25 +197,6 @@ TEST_CASE("emulated: blocks without gaps, in arrays that are aligned to elements
             check_findings(call.unit);
         }
 }
-
-namespace {
-
-template <class Real>
-void check_walks_of(const Spec& spec, const std::string& schedule, const std::string& variant, const std::string& target = "cuda:sm_90") {
-    INFO(variant, " ", target);
-    Emulated<Real> call(spec, schedule, 1, parse_target(target), variant);
-    check_walks(call.spec, [&](const std::vector<System>& systems, bool accept) {
-        call.user = arrays<Real>(call.spec, systems);
-        call.args = kernel_args(call.spec, call.user, call.x, 1, call.workspace);
-        call.args.accept_nearly_singular = accept;
-        call.run(Operation::factor_solve);
-        const auto* first = call.template buffer<trifold_status>("status");
-        return std::vector<trifold_status>(first, first + spec.batch);
-    });
-    check_findings(call.unit);
-}
-
-}  // namespace
 
 TEST_CASE("emulated: random walks without an anchor are nearly singular or not positive definite, and with a weak one sound") {
     check_walks_of<double>({.block = 3, .horizon = 50, .batch = 12}, "twisted:2", "team");

@@ -41,23 +41,6 @@ void check_solves(Spec spec, const std::string& schedule, const std::string& var
     }
 }
 
-}  // namespace
-
-TEST_CASE("every schedule solves on the emulated GPU") {
-    for (const std::string schedule :
-         {"sequential", "single-stage", "multi-stage", "partitioned:3", "twisted:2", "twisted:4", "recursive:2:3", "segments:3,2"})
-        check_solves({.block = 5, .horizon = 13, .rhs = 3, .batch = 2}, schedule, "fused", "cuda:sm_90");
-}
-
-TEST_CASE("every block size solves on the emulated GPU") {
-    const std::string schedules[] = {"twisted:2", "partitioned:3", "multi-stage"};
-    int k = 0;
-    for (const std::int64_t n : {1, 4, 7, 8, 12, 31, 33, 64})
-        check_solves({.block = n, .horizon = 6, .rhs = k % 3 == 2 ? 8 : 1}, schedules[k++ % 3], "fused", "cuda:sm_90");
-}
-
-namespace {
-
 /// The first and the last candidate of each knob that is asked for here and whose name begins so, unless the variant refuses it.
 void check_knobs(const Spec& spec, const std::string& schedule, const std::string& variant, const std::string& prefix = "") {
     const auto target = parse_target("cuda:sm_90");
@@ -77,6 +60,19 @@ void check_knobs(const Spec& spec, const std::string& schedule, const std::strin
 }
 
 }  // namespace
+
+TEST_CASE("every schedule solves on the emulated GPU") {
+    for (const std::string schedule :
+         {"sequential", "single-stage", "multi-stage", "partitioned:3", "twisted:2", "twisted:4", "recursive:2:3", "segments:3,2"})
+        check_solves({.block = 5, .horizon = 13, .rhs = 3, .batch = 2}, schedule, "fused", "cuda:sm_90");
+}
+
+TEST_CASE("every block size solves on the emulated GPU") {
+    const std::string schedules[] = {"twisted:2", "partitioned:3", "multi-stage"};
+    int k = 0;
+    for (const std::int64_t n : {1, 4, 7, 8, 12, 31, 33, 64})
+        check_solves({.block = n, .horizon = 6, .rhs = k % 3 == 2 ? 8 : 1}, schedules[k++ % 3], "fused", "cuda:sm_90");
+}
 
 TEST_CASE("knobs of dataflow solve on the emulated GPU") { check_knobs({.block = 12, .horizon = 9}, "multi-stage", "dataflow"); }
 

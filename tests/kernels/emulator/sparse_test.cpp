@@ -1,13 +1,9 @@
 // Kernels of sparse systems for GPUs as host code, under the detector of races, against the definitions.
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
 #include <Eigen/LU>
-#include <cmath>
-#include <numeric>
 
 #include "tests/runtime/sparse/problems.hpp"
 #include "tests/support/emulator/sparse_unit.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

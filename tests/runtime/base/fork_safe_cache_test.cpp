@@ -1,14 +1,9 @@
 #include "runtime/base/fork_safe_cache.hpp"
 
-#include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <latch>
-#include <stdexcept>
-#include <string>
-#include <thread>
-#include <vector>
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 

@@ -1,12 +1,10 @@
 // What is on disk: published whole, checked on every read, and out of the way when it is bad.
-#include <doctest/doctest.h>
 #include <sys/stat.h>
-
-#include <nlohmann/json.hpp>
 
 #include "generator/program/sha256.hpp"
 #include "runtime/compile/cache.hpp"
 #include "tests/runtime/cache/unit.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
@@ -158,7 +156,7 @@ TEST_CASE_FIXTURE(Fixture, "verify finds the bad entries, and only those") {
     const auto bad = cache.verify();
     REQUIRE(bad.size() == 1);
     CHECK(bad[0].key == binary.key);
-    CHECK(bad[0].problem.find("kernel.so") != std::string::npos);
+    CHECK(says(bad[0].problem, "kernel.so"));
     CHECK(cache.list().size() == 4);
 }
 

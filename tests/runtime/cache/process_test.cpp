@@ -1,17 +1,12 @@
 // Several processes on one cache: races, killed ones, full and forbidden places.
-#include <doctest/doctest.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
-#include <set>
-#include <sstream>
-#include <thread>
-
 #include "runtime/compile/cache.hpp"
 #include "tests/runtime/cache/unit.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
@@ -197,7 +192,7 @@ TEST_CASE_FIXTURE(Fixture, "without file descriptors: an error that names the li
         Cache(root).clear();
         const auto again = run({"again", "1"});
         CAPTURE(again);
-        CHECK(again.find("\nfailures ") != std::string::npos);
+        CHECK(says(again, "\nfailures "));
         Cache(root).clear();
     }
 }
@@ -235,7 +230,7 @@ TEST_CASE_FIXTURE(Fixture, "a sound entry that cannot be read now stays where it
     }
     SUBCASE("no memory") {
         fs::resize_file(root / key_of_one.substr(0, 2) / key_of_one / "kernel.so", std::uintmax_t{900} << 20);
-        CHECK(run({"memory", "1"}).find("std::bad_alloc") != std::string::npos);
+        CHECK(says(run({"memory", "1"}), "std::bad_alloc"));
         CHECK_FALSE(fs::exists(root / "bad"));
     }
 }
@@ -244,8 +239,7 @@ TEST_CASE_FIXTURE(Fixture, "without processes and threads: errors that name the 
     const WithEnvironment bare{{"TRIFOLD_DISABLE", "clang,cache"}, {"TRIFOLD_CC", nullptr}, {"TMPDIR", nullptr}};
     const auto output = run({"processes", "1"});
     CAPTURE(output);
-    CHECK(output.find("cannot start /") != std::string::npos);
-    CHECK(output.find("the system started only 0 of 2 threads") != std::string::npos);
+    CHECK(says(output, "cannot start /", "the system started only 0 of 2 threads"));
     const auto limit = output.find("the limit is 1 (ulimit -u)");
     REQUIRE(limit != std::string::npos);
     CHECK(output.find("the limit is 1 (ulimit -u)", limit + 1) != std::string::npos);
@@ -279,7 +273,7 @@ TEST_CASE_FIXTURE(Fixture, "places that cannot be used: memory only") {
         CAPTURE(place);
         const auto cache = Cache::from_environment();
         CHECK(cache.path().empty());
-        CHECK(cache.problem().find(place) != std::string::npos);
+        CHECK(says(cache.problem(), place));
         CHECK(run({"obtain", "1"}) == miss);
     }
 }
@@ -305,7 +299,7 @@ TEST_CASE_FIXTURE(Fixture, "a directory that others own or may write to is refus
     for (const auto extra : {fs::perms::group_write, fs::perms::others_write}) {
         fs::permissions(root, fs::perms::owner_all | extra);
         CHECK(Cache(root).path().empty());
-        CHECK(Cache(root).problem().find("chmod") != std::string::npos);
+        CHECK(says(Cache(root).problem(), "chmod"));
         CHECK(run({"obtain", "1"}) == miss);
         CHECK(fs::is_empty(root));
     }
@@ -315,5 +309,5 @@ TEST_CASE_FIXTURE(Fixture, "a directory that others own or may write to is refus
     if (::geteuid() == 0) REQUIRE(::chown(root.c_str(), 65534, 65534) == 0);
     const auto foreign = ::geteuid() == 0 ? root : fs::path("/usr");
     CHECK(Cache(foreign).path().empty());
-    CHECK(Cache(foreign).problem().find("another user") != std::string::npos);
+    CHECK(says(Cache(foreign).problem(), "another user"));
 }

@@ -1,13 +1,7 @@
 #include "runtime/compile/compiler.hpp"
 
-#include <doctest/doctest.h>
-#include <fmt/format.h>
 #include <sched.h>
 
-#include <algorithm>
-#include <cmath>
-#include <thread>
-#include <trifold/error.hpp>
 #include <trifold/generate.hpp>
 
 #include "runtime/base/files.hpp"
@@ -15,9 +9,11 @@
 #include "runtime/compile/resources.hpp"
 #include "runtime/compile/sources.hpp"
 #include "tests/runtime/cache/unit.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -61,8 +57,7 @@ void check_compiler(Find find) {
             (void)compiler->compile("int f(void) { return undeclared_name; }\n", unit.options);
             FAIL("compiled");
         } catch (const CompileError& error) {
-            CHECK(error.log.find("undeclared_name") != std::string::npos);
-            CHECK(error.log.find("kernel.c:1:") != std::string::npos);
+            CHECK(says(error.log, "undeclared_name", "kernel.c:1:"));
         }
         check_kernels(*compiler, 2);  // and it still works
     }
@@ -76,13 +71,6 @@ void check_compiler(Find find) {
         CHECK(compiler->compile(unit.source, unit.options).bytes == compiler->compile(unit.source, unit.options).bytes);
     }
 }
-
-}  // namespace
-
-TEST_CASE("Clang in process") { check_compiler(find_clang); }
-TEST_CASE("the system's C compiler") { check_compiler(find_cc); }
-
-namespace {
 
 /// Kernels that share functions which may not be inlined, functions which may, tables and, on request, state.
 std::string large_unit(bool with_state) {
@@ -108,7 +96,37 @@ std::string large_unit(bool with_state) {
     return text;
 }
 
+/// The number of the line that has `text`, from 1.
+std::size_t line_with(const std::string& unit, const std::string& text) {
+    const auto at = unit.find(text);
+    REQUIRE(at != unit.npos);
+    return static_cast<std::size_t>(std::count(unit.begin(), unit.begin() + static_cast<std::ptrdiff_t>(at), '\n')) + 1;
+}
+
+const std::string version2 = "36 25 0:30 / /sys/fs/cgroup rw,nosuid,relatime shared:9 - cgroup2 cgroup2 rw,nsdelegate\n",
+                  version1 =
+                      "31 25 0:27 / /sys/fs/cgroup ro,nosuid - tmpfs tmpfs ro,mode=755\n"
+                      "33 31 0:29 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
+                      "34 31 0:30 / /sys/fs/cgroup/cpu,cpuacct rw,relatime shared:15 - cgroup cgroup rw,cpu,cpuacct\n";
+
+/// A machine as /proc and /sys show it.
+struct Machine {
+    PrivateDirectory root;
+    Machine(const std::string& mounts, const std::string& groups) {
+        write("proc/self/mountinfo", mounts);
+        write("proc/self/cgroup", groups);
+    }
+    void write(const fs::path& name, const std::string& text) const {
+        fs::create_directories((root.path() / name).parent_path());
+        write_file(root.path() / name, text);
+    }
+    double quota() const { return quota_of_processors(root.path()); }
+};
+
 }  // namespace
+
+TEST_CASE("Clang in process") { check_compiler(find_clang); }
+TEST_CASE("the system's C compiler") { check_compiler(find_cc); }
 
 TEST_CASE("a large unit, compiled in pieces, computes what another compiler's does") {
     ToolReport report;
@@ -158,12 +176,12 @@ TEST_CASE("a C compiler that is missing, fails, or is killed") {
     SUBCASE("missing") {
         WithEnvironment environment{{"TRIFOLD_CC", "/nonexistent/cc"}};
         CHECK(find_cc(report) == nullptr);
-        CHECK(report.advice.find("/nonexistent/cc") != std::string::npos);
+        CHECK(says(report.advice, "/nonexistent/cc"));
     }
     SUBCASE("nothing in PATH") {
         WithEnvironment environment{{"TRIFOLD_CC", nullptr}, {"PATH", "/nonexistent"}};
         CHECK(find_cc(report) == nullptr);
-        CHECK(report.advice.find("install") != std::string::npos);
+        CHECK(says(report.advice, "install"));
     }
     SUBCASE("fails") {
         const auto compiler = install("echo no such luck; exit 3");
@@ -211,13 +229,13 @@ TEST_CASE("NVRTC makes a cubin for exactly the architecture, and PTX for a virtu
         CHECK(kernels[0].shared_bytes == 1024);
         CHECK(kernels[0].spill_bytes == 0);
         CHECK(kernels[0].code_bytes > 0);
-        CHECK(compiled.ptx.find(std::string(".target ") + arch) != std::string::npos);
+        CHECK(says(compiled.ptx, std::string(".target ") + arch));
     }
     CHECK_THROWS_WITH_AS((void)nvrtc->compile("__global__ void k() { undeclared(); }", {"-arch=sm_90"}), doctest::Contains("COMPILATION"),
                          CompileError);
     CHECK_THROWS_AS((void)nvrtc->compile(cuda_unit().source, {"-arch=sm_1"}), CompileError);
     const auto virtual_code = nvrtc->compile(cuda_unit().source, {"-arch=compute_90"});
-    CHECK(virtual_code.bytes.find(".target sm_90") != std::string::npos);
+    CHECK(says(virtual_code.bytes, ".target sm_90"));
     CHECK(virtual_code.bytes == virtual_code.ptx);
 }
 
@@ -257,17 +275,6 @@ TEST_CASE("ELF files that are cut short have no functions, and do no harm") {
     CHECK(elf_functions("not an ELF file").empty());
 }
 
-namespace {
-
-/// The number of the line that has `text`, from 1.
-std::size_t line_with(const std::string& unit, const std::string& text) {
-    const auto at = unit.find(text);
-    REQUIRE(at != unit.npos);
-    return static_cast<std::size_t>(std::count(unit.begin(), unit.begin() + static_cast<std::ptrdiff_t>(at), '\n')) + 1;
-}
-
-}  // namespace
-
 TEST_CASE("a compiler's errors name the template and its line") {
     // The lines there: `/* comment */`, the lines that are left out, an empty line, `#include "..."` ...
     const std::string unit =
@@ -293,37 +300,11 @@ TEST_CASE("edited units are no trouble") {
     auto unit = generate({.block = 8, .horizon = 9}, {Backend::cuda, "sm_90"}, {.variant = "fused"}).units.front().source;
     const std::string text = "TRIFOLD_FUNCTION void factor_chain(", name = "fused/factor.cuh";
     const auto log = fmt::format("kernel.cu({}): error", line_with(unit, text));
-    CHECK(with_template_lines(log, unit).find(" [templates/gpu/tridiagonal/fused/factor.cuh:") != std::string::npos);
+    CHECK(says(with_template_lines(log, unit), " [templates/gpu/tridiagonal/fused/factor.cuh:"));
     unit.replace(unit.find("/* ---- gpu/tridiagonal/" + name), 10, "/* my own ");
-    CHECK(with_template_lines(log, unit).find(name) == std::string::npos);
+    CHECK(!says(with_template_lines(log, unit), name));
     CHECK(with_template_lines(log, unit.substr(0, 500)) == log);
 }
-
-namespace fs = std::filesystem;
-
-namespace {
-
-const std::string version2 = "36 25 0:30 / /sys/fs/cgroup rw,nosuid,relatime shared:9 - cgroup2 cgroup2 rw,nsdelegate\n",
-                  version1 =
-                      "31 25 0:27 / /sys/fs/cgroup ro,nosuid - tmpfs tmpfs ro,mode=755\n"
-                      "33 31 0:29 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
-                      "34 31 0:30 / /sys/fs/cgroup/cpu,cpuacct rw,relatime shared:15 - cgroup cgroup rw,cpu,cpuacct\n";
-
-/// A machine as /proc and /sys show it.
-struct Machine {
-    PrivateDirectory root;
-    Machine(const std::string& mounts, const std::string& groups) {
-        write("proc/self/mountinfo", mounts);
-        write("proc/self/cgroup", groups);
-    }
-    void write(const fs::path& name, const std::string& text) const {
-        fs::create_directories((root.path() / name).parent_path());
-        write_file(root.path() / name, text);
-    }
-    double quota() const { return quota_of_processors(root.path()); }
-};
-
-}  // namespace
 
 TEST_CASE("quota of version 2: the least of the group and those around it") {
     const Machine machine(version2, "0::/user.slice/job.scope\n");

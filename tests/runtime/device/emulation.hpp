@@ -1,13 +1,11 @@
 #pragma once
 #include <cuda.h>
-#include <doctest/doctest.h>
 
-#include <algorithm>
 #include <trifold/generate.hpp>
-#include <vector>
 
 #include "tests/support/drivers/drivers.hpp"
 #include "tests/support/emulator/unit.hpp"
+#include "tests/support/test.hpp"
 
 namespace trifold::test {
 
@@ -21,38 +19,40 @@ inline CUcontext current_context() {
 }
 
 /// Makes the fake driver emulate the kernels of this Plan, and takes note of what is alive.
-class Emulation {
+class EmulatedPlan {
   public:
-    Emulation(const Spec& spec, const Tuning& given, const std::string& arch = "sm_90")
-        : before_(fake_cuda()), unit_(choose(spec, {Backend::cuda, arch}, given), EmulatedUnit::Build::plain) {
+    EmulatedPlan(const Spec& spec, const Tuning& given, const Target& target)
+        : before_(fake_cuda()), unit_(choose(spec, target, given), EmulatedUnit::Build::plain) {
         fake_cuda().kernels = unit_.handles();
         fake_cuda().take_parameters_of(unit_.program());
+    }
+    ~EmulatedPlan() { fake_cuda() = {}; }
+    EmulatedPlan(const EmulatedPlan&) = delete;
+    EmulatedPlan& operator=(const EmulatedPlan&) = delete;
+    /// Everything made has been destroyed.
+    void expect_clean() const { CHECK(fake_cuda().alive() == before_.alive()); }
+
+  private:
+    FakeCuda before_;
+    EmulatedUnit unit_;
+};
+
+/// On CUDA, in a context of the caller's.
+class Emulation : public EmulatedPlan {
+  public:
+    Emulation(const Spec& spec, const Tuning& given, const std::string& arch = "sm_90") : EmulatedPlan(spec, given, {Backend::cuda, arch}) {
         cuCtxPushCurrent(other_context);
     }
     ~Emulation() {
         expect_clean();
         CUcontext popped = nullptr;
         cuCtxPopCurrent(&popped);
-        fake_cuda() = {};
     }
-    Emulation(const Emulation&) = delete;
-    Emulation& operator=(const Emulation&) = delete;
-    /// The caller's context is current again and everything made has been destroyed.
+    /// The caller's context is current again, too.
     void expect_clean() const {
         CHECK(current_context() == other_context);
-        const auto& after = fake_cuda();
-        CHECK(after.contexts == before_.contexts);
-        CHECK(after.modules == before_.modules);
-        CHECK(after.allocations == before_.allocations);
-        CHECK(after.streams == before_.streams);
-        CHECK(after.events == before_.events);
-        CHECK(after.graphs == before_.graphs);
-        CHECK(after.executables == before_.executables);
+        EmulatedPlan::expect_clean();
     }
-
-  private:
-    FakeCuda before_;
-    EmulatedUnit unit_;
 };
 
 /// An array in the fake device's memory, made as an application would: in the primary context.

@@ -1,15 +1,14 @@
 #define __HIP_DISABLE_CPP_FUNCTIONS__
-#include <doctest/doctest.h>
 #include <hip/hip_runtime_api.h>
 
-#include <trifold/device.hpp>
 #include <trifold/trifold.hpp>
 
 #include "runtime/compile/async.hpp"
+#include "tests/runtime/device/emulation.hpp"
 #include "tests/runtime/tridiagonal/fixture.hpp"
+#include "tests/runtime/tridiagonal/solver_runner.hpp"
 #include "tests/support/capture_file.hpp"
-#include "tests/support/drivers/drivers.hpp"
-#include "tests/support/emulator/unit.hpp"
+#include "tests/support/cpu/checks.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
@@ -26,38 +25,19 @@ int current_device() {
     return device;
 }
 
-/// Makes the fake driver emulate the kernels of this Plan while another device is current, and takes note of what is alive.
-class Emulation {
+/// On HIP, while another device is current.
+class HipEmulation : public EmulatedPlan {
   public:
-    Emulation(const Spec& spec, const Tuning& given)
-        : before_(fake_cuda()), unit_(choose(spec, {Backend::hip, "gfx1100"}, given), EmulatedUnit::Build::plain) {
-        fake_cuda().kernels = unit_.handles();
-        fake_cuda().take_parameters_of(unit_.program());
-        (void)hipSetDevice(1);
-    }
-    ~Emulation() {
+    HipEmulation(const Spec& spec, const Tuning& given) : EmulatedPlan(spec, given, {Backend::hip, "gfx1100"}) { (void)hipSetDevice(1); }
+    ~HipEmulation() {
         expect_clean();
         (void)hipSetDevice(0);
-        fake_cuda() = {};
     }
-    Emulation(const Emulation&) = delete;
-    Emulation& operator=(const Emulation&) = delete;
-    /// The caller's device is current again and everything made has been destroyed.
+    /// The caller's device is current again, too.
     void expect_clean() const {
         CHECK(current_device() == 1);
-        const auto& after = fake_cuda();
-        CHECK(after.contexts == before_.contexts);
-        CHECK(after.modules == before_.modules);
-        CHECK(after.allocations == before_.allocations);
-        CHECK(after.streams == before_.streams);
-        CHECK(after.events == before_.events);
-        CHECK(after.graphs == before_.graphs);
-        CHECK(after.executables == before_.executables);
+        EmulatedPlan::expect_clean();
     }
-
-  private:
-    FakeCuda before_;
-    EmulatedUnit unit_;
 };
 
 }  // namespace
@@ -80,28 +60,10 @@ TEST_CASE("every operation as a graph, from host memory") {
     for (const auto* variant : {"auto", "dataflow", "tile-dataflow"}) {
         CAPTURE(variant);
         const Tuning given{.schedule = "multi-stage", .variant = variant};
-        const Spec spec{.block = 5, .horizon = 9, .rhs = 2, .batch = 2};
-        const Emulation emulation(spec, given);
-        Problem<double> problem(spec, 3, 4);  // two panels
-        const auto& [d, e, b] = problem.input;
-        auto& x = problem.x;
-        Solver solver(Plan(spec, Device::hip(0), given));
-        FactorOptions<double> fused;
-        SweepOptions sweep;
-        fused.columns = sweep.columns = 3;
-        const auto expect_solution = [&] {
-            CHECK(problem.residual() < 1e-14);
-            x.assign(x.size(), 0);
-        };
-        solver.factor_solve<double>(d, e, b, x, fused);
-        expect_solution();
-        solver.factor<double>(d, e);
-        solver.solve<double>(b, x, sweep);
-        expect_solution();
-        solver.factor_forward<double>(d, e, b, x, fused);
-        solver.backward<double>(x, x, sweep);
-        expect_solution();
-        CHECK_NOTHROW(solver.check());
+        const Spec spec{.block = 5, .horizon = 9, .rhs = 2, .batch = 2, .operations = all_operations()};
+        const HipEmulation emulation(spec, given);
+        SolverRunner runner(Plan(spec, Device::hip(0), given));
+        check_errors(errors_of(runner, {.columns = 3}));  // two panels
         CHECK(fake_cuda().kernel_launches == 0);
         CHECK(fake_cuda().graph_launches > 0);
     }
@@ -109,19 +71,19 @@ TEST_CASE("every operation as a graph, from host memory") {
 
 TEST_CASE("host memory given as device memory, and a device without room") {
     const Spec spec{.block = 3, .horizon = 5};
-    const Emulation emulation(spec, tuning("sequential"));
+    const HipEmulation emulation(spec, tuning("sequential"));
     Problem<double> problem(spec, 1, 4);
     const Plan plan(spec, Device::hip(0), tuning("sequential"));
     Solver solver(plan);
     solver.factor<double>(problem.input.d, problem.input.e);
-    CHECK_THROWS_WITH_AS(solver.solve(problem.input.b.data(), problem.x.data()), doctest::Contains("give device memory"), SpecError);
+    CHECK_REFUSED("give device memory", solver.solve(problem.input.b.data(), problem.x.data()));
     fake_cuda().memory_bytes = 1000;
     CHECK_THROWS_WITH_AS(Solver{plan}, doctest::Contains("Fake has 1000 free of 1000"), DeviceError);
 }
 
 TEST_CASE("every driver call that fails is named, and nothing leaks") {
     const Spec spec{.block = 3, .horizon = 5};
-    const Emulation emulation(spec, tuning("twisted:2"));
+    const HipEmulation emulation(spec, tuning("twisted:2"));
     Problem<double> problem(spec, 1, 4);
     for (const auto* call : {"hipModuleGetFunction", "hipStreamCreateWithFlags", "hipMalloc", "hipMemsetAsync", "hipGraphCreate",
                              "hipGraphAddKernelNode", "hipGraphInstantiate", "hipStreamSynchronize", "hipGraphExecKernelNodeSetParams",
@@ -141,7 +103,7 @@ TEST_CASE("every driver call that fails is named, and nothing leaks") {
 
 TEST_CASE("without graphs kernels are launched one by one") {
     const Spec spec{.block = 4, .horizon = 7};
-    const Emulation emulation(spec, tuning("twisted:2"));
+    const HipEmulation emulation(spec, tuning("twisted:2"));
     Problem<double> problem(spec, 1, 4);
     setenv("TRIFOLD_DISABLE", "graph", 1);
     Solver solver(Plan(spec, Device::hip(0), tuning("twisted:2")));
@@ -154,7 +116,7 @@ TEST_CASE("without graphs kernels are launched one by one") {
 
 TEST_CASE("capture by HIP's events, which leaves no error of its own behind") {
     const Spec spec{.block = 3, .horizon = 5};
-    const Emulation emulation(spec, tuning("sequential"));
+    const HipEmulation emulation(spec, tuning("sequential"));
     const CaptureFile file;
     Problem<double> problem(spec, 1, 4);
     {
@@ -167,6 +129,5 @@ TEST_CASE("capture by HIP's events, which leaves no error of its own behind") {
     }
     const auto line = file.only();
     CHECK(line.at("target") == "hip:gfx1100");
-    CHECK(line.at("operations").at("factor").at("calls") == 4);
-    CHECK(line.at("operations").at("factor").at("timed") == 1);
+    check_json(line.at("operations").at("factor"), {{"calls", 4}, {"timed", 1}});
 }

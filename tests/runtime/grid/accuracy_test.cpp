@@ -1,9 +1,4 @@
-#include <doctest/doctest.h>
-
 #include <Eigen/SparseLU>
-#include <algorithm>
-#include <limits>
-#include <trifold/grid.hpp>
 #include <trifold/trifold.hpp>
 
 #include "tests/runtime/grid/problems.hpp"
@@ -63,132 +58,14 @@ void check_solutions(const std::string& name, GridSpec spec, std::int64_t width,
     }
 }
 
-}  // namespace
-
-TEST_CASE("images of all sizes and problems: A x = b and A' x = b to rounding") {
-    for (const auto& [width, height] : sizes)
-        for (const auto* name : {"poisson", "anisotropic", "convection", "helmholtz", "jumps", "dominant", "random"}) {
-            check_solutions<double>(name, {}, width, height);
-            check_solutions<float>(name, {}, width, height);
-        }
-}
-
-TEST_CASE("symmetric images, of which half is read") {
-    GridSpec spec;
-    spec.matrix = GridMatrix::symmetric;
-    for (const auto& [width, height] : sizes)
-        for (const auto* name : {"poisson", "anisotropic", "jumps"}) {
-            check_solutions<double>(name, spec, width, height);
-            check_solutions<float>(name, spec, width, height);
-        }
-}
-
-TEST_CASE("a fixed boundary: the ring of b is data") {
-    for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric}) {
-        GridSpec spec;
-        spec.matrix = matrix;
-        spec.boundary = GridBoundary::fixed;
-        for (const auto& [width, height] : sizes)
-            if (width > 2 && height > 2)
-                for (const auto* name : {"poisson", "anisotropic", "jumps"}) {
-                    check_solutions<double>(name, spec, width, height);
-                    check_solutions<float>(name, spec, width, height);
-                }
+/// In both precisions.
+void check_images(const std::vector<const char*>& names, const GridSpec& spec, std::int64_t width, std::int64_t height,
+                  const GridTuning& tuning = {}, const char* device = "cpu") {
+    for (const auto* name : names) {
+        check_solutions<double>(name, spec, width, height, tuning, device);
+        check_solutions<float>(name, spec, width, height, tuning, device);
     }
 }
-
-TEST_CASE("without pivoting, for matrices that need none") {
-    GridSpec spec;
-    spec.pivoting = GridPivoting::none;
-    for (const auto* name : {"poisson", "convection", "dominant"}) check_solutions<double>(name, spec, 23, 37);
-}
-
-TEST_CASE("batches and several right-hand sides") {
-    for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric})
-        for (const std::int64_t rhs : {1, 2, 3, 8, 17}) {
-            GridSpec spec;
-            spec.matrix = matrix;
-            spec.rhs = rhs;
-            spec.batch = 3;
-            check_solutions<double>("anisotropic", spec, 19, 12);
-            check_solutions<float>("anisotropic", spec, 12, 19);
-        }
-}
-
-TEST_CASE("many right-hand sides, with data on a fixed boundary") {
-    for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric}) {
-        GridSpec spec;
-        spec.matrix = matrix;
-        spec.boundary = GridBoundary::fixed;
-        spec.rhs = 11;
-        check_solutions<double>("anisotropic", spec, 33, 38, {.workers = 2});
-        check_solutions<float>("anisotropic", spec, 33, 38);
-    }
-}
-
-TEST_CASE("other leaf tiles") {
-    for (const auto* variant : {"fronts:leaf_cells=5", "fronts:leaf_cells=8", "fronts:leaf_cells=16"}) {
-        check_solutions<double>("dominant", {}, 43, 29, {.workers = 2, .variant = variant});
-        check_solutions<double>("dominant", {}, 6, 5, {.workers = 2, .variant = variant});  // one tile
-    }
-}
-
-#if defined(__x86_64__)
-TEST_CASE("kernels of lesser processors, whose register tiles have other shapes") {
-    for (const auto* device : {"cpu:x86-64", "cpu:x86-64-v2"})
-        for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric}) {
-            GridSpec spec;
-            spec.matrix = matrix;
-            for (const std::int64_t rhs : {1, 9}) {
-                spec.rhs = rhs;
-                check_solutions<double>("anisotropic", spec, 45, 38, {}, device);
-                check_solutions<float>("anisotropic", spec, 45, 38, {}, device);
-            }
-        }
-}
-#endif
-
-TEST_CASE("solutions agree with a dense LU, and so does the determinant") {
-    for (const auto boundary : {GridBoundary::natural, GridBoundary::fixed})
-        for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric}) {
-            auto spec = spec_of(13, 18);
-            spec.boundary = boundary;
-            spec.matrix = matrix;
-            const auto image = problem(matrix == GridMatrix::general ? "random" : "anisotropic", 13, 18, 11);
-            const Eigen::MatrixXd a = matrix_of(image, spec);
-            const GridPlan plan(spec, Device::cpu());
-            GridSolver solver(plan);
-            const auto b = noise(13 * 18, 4);
-            std::vector<double> x(b.size());
-            solver.factor_solve(image.stencil, b, x);
-            solver.check();
-            const Eigen::PartialPivLU<Eigen::MatrixXd> lu(a);
-            const Eigen::VectorXd expected = lu.solve(column(b, 0, 13 * 18, 1, 0));
-            CHECK((column(x, 0, 13 * 18, 1, 0) - expected).norm() <= 1e-9 * expected.norm());
-            double log = 0;
-            int sign = lu.permutationP().determinant() > 0 ? 1 : -1;
-            for (const double u : lu.matrixLU().diagonal()) {
-                log += std::log(std::abs(u));
-                if (u < 0) sign = -sign;
-            }
-            CHECK(solver.log_determinant()[0].log == doctest::Approx(log).epsilon(1e-9));
-            CHECK(solver.log_determinant()[0].sign == sign);
-        }
-}
-
-TEST_CASE("refinement brings f32 down to what its numbers can hold") {
-    const Images<float> images(spec_of(33, 27), [](unsigned) { return problem("helmholtz", 33, 27, 5); });
-    GridSolver solver{GridPlan(images.spec, Device::cpu())};
-    auto x = images.b;
-    for (const bool transposed : {false, true}) {
-        transposed ? solver.solve_transposed(images.b, x) : solver.factor_solve(images.stencils, images.b, x);
-        const auto before = images.error(0, x, transposed);
-        solver.refine(images.stencils, images.b, x, transposed);
-        CHECK(images.error(0, x, transposed) <= std::min(before, 1e-7));
-    }
-}
-
-namespace {
 
 /// Row i of pixels is block row i: D[i] couples its pixels, E[i] = A(i+1, i) those of the next row with them.
 struct Blocks {
@@ -253,12 +130,12 @@ class SparseLu {
 void check_beside_sparse_lu(const char* name, double bound, double agreement) {
     constexpr std::int64_t side = 513, pixels = side * side;
     const auto image = problem(name, side, side, 17);
-    const auto spec = spec_of(side, side);
+    auto spec = spec_of(side, side);
+    spec.operations = {GridOperation::factor_solve};
     const auto a = matrix_of(image, spec);
     const auto b = noise(pixels, 18);
     std::vector<double> x(b.size());
-    const GridPlan plan(spec, Device::cpu());
-    GridSolver solver(plan);
+    GridSolver solver{GridPlan(spec, Device::cpu(), {.workers = 2})};
     solver.factor_solve(image.stencil, b, x);
     solver.check();
     const auto ours = column(x, 0, pixels, 1, 0), right = column(b, 0, pixels, 1, 0);
@@ -274,6 +151,83 @@ void check_beside_sparse_lu(const char* name, double bound, double agreement) {
 }
 
 }  // namespace
+
+TEST_CASE("images of all sizes and problems: A x = b and A' x = b to rounding, with half of A or a fixed boundary too") {
+    const std::vector definite{"poisson", "anisotropic", "jumps"};
+    for (const auto& [width, height] : sizes) {
+        check_images({"poisson", "anisotropic", "convection", "helmholtz", "jumps", "dominant", "random"}, {}, width, height);
+        check_images(definite, {.matrix = GridMatrix::symmetric}, width, height);
+        for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric})
+            if (width > 2 && height > 2) check_images(definite, {.matrix = matrix, .boundary = GridBoundary::fixed}, width, height);
+    }
+    check_images({"poisson", "convection", "dominant"}, {.pivoting = GridPivoting::none}, 23, 37);
+}
+
+TEST_CASE("batches, several right-hand sides, data on a fixed boundary, other leaf tiles and lesser processors") {
+    for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric}) {
+        GridSpec spec{.matrix = matrix};
+        spec.batch = 3;
+        for (const std::int64_t rhs : {1, 2, 3, 8, 17}) {
+            spec.rhs = rhs;
+            check_images({"anisotropic"}, spec, 19, 12);
+            check_images({"anisotropic"}, spec, 12, 19);
+        }
+        GridSpec fixed{.matrix = matrix, .boundary = GridBoundary::fixed};
+        fixed.rhs = 11;
+        for (const int workers : {1, 2}) check_images({"anisotropic"}, fixed, 33, 38, {.workers = workers});
+#if defined(__x86_64__)
+        for (const auto* device : {"cpu:x86-64", "cpu:x86-64-v2"})  // their register tiles have other shapes
+            for (const std::int64_t rhs : {1, 9}) {
+                GridSpec one{.matrix = matrix};
+                one.rhs = rhs;
+                check_images({"anisotropic"}, one, 45, 38, {}, device);
+            }
+#endif
+    }
+    for (const auto* variant : {"fronts:leaf_cells=5", "fronts:leaf_cells=8", "fronts:leaf_cells=16"})
+        for (const auto& [width, height] : {std::pair{43, 29}, {6, 5}})  // one tile
+            check_images({"dominant"}, {}, width, height, {.workers = 2, .variant = variant});
+}
+
+TEST_CASE("solutions agree with a dense LU, and so does the determinant") {
+    for (const auto boundary : {GridBoundary::natural, GridBoundary::fixed})
+        for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric}) {
+            auto spec = spec_of(13, 18);
+            spec.boundary = boundary;
+            spec.matrix = matrix;
+            const auto image = problem(matrix == GridMatrix::general ? "random" : "anisotropic", 13, 18, 11);
+            const Eigen::MatrixXd a = matrix_of(image, spec);
+            const GridPlan plan(spec, Device::cpu());
+            GridSolver solver(plan);
+            const auto b = noise(13 * 18, 4);
+            std::vector<double> x(b.size());
+            solver.factor_solve(image.stencil, b, x);
+            solver.check();
+            const Eigen::PartialPivLU<Eigen::MatrixXd> lu(a);
+            const Eigen::VectorXd expected = lu.solve(column(b, 0, 13 * 18, 1, 0));
+            CHECK((column(x, 0, 13 * 18, 1, 0) - expected).norm() <= 1e-9 * expected.norm());
+            double log = 0;
+            int sign = lu.permutationP().determinant() > 0 ? 1 : -1;
+            for (const double u : lu.matrixLU().diagonal()) {
+                log += std::log(std::abs(u));
+                if (u < 0) sign = -sign;
+            }
+            CHECK(solver.log_determinant()[0].log == doctest::Approx(log).epsilon(1e-9));
+            CHECK(solver.log_determinant()[0].sign == sign);
+        }
+}
+
+TEST_CASE("refinement brings f32 down to what its numbers can hold") {
+    const Images<float> images(spec_of(33, 27), [](unsigned) { return problem("helmholtz", 33, 27, 5); });
+    GridSolver solver{GridPlan(images.spec, Device::cpu())};
+    auto x = images.b;
+    for (const bool transposed : {false, true}) {
+        transposed ? solver.solve_transposed(images.b, x) : solver.factor_solve(images.stencils, images.b, x);
+        const auto before = images.error(0, x, transposed);
+        solver.refine(images.stencils, images.b, x, transposed);
+        CHECK(images.error(0, x, transposed) <= std::min(before, 1e-7));
+    }
+}
 
 TEST_CASE("an image is a block-tridiagonal matrix of its rows: the other family finds the same solution and determinant") {
     struct Case {

@@ -1,7 +1,5 @@
-#include <doctest/doctest.h>
 #include <trifold/trifold.h>
 
-#include <algorithm>
 #include <trifold/grid.hpp>
 
 #include "tests/runtime/grid/problems.hpp"

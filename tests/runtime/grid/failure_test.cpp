@@ -1,6 +1,3 @@
-#include <doctest/doctest.h>
-
-#include <limits>
 #include <trifold/grid.hpp>
 
 #include "tests/runtime/grid/problems.hpp"
@@ -27,8 +24,6 @@ std::string complaint(const Image& image, GridSpec spec, GridOutcome* outcome = 
     CHECK(solver.ok());
     return "";
 }
-
-bool says(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 
@@ -162,9 +157,9 @@ TEST_CASE("sizes and arguments that do not fit are errors that say what to do") 
         spec.boundary = boundary;
         return GridPlan(spec, Device::cpu());
     };
-    CHECK_THROWS_WITH_AS(plan(1, 9), doctest::Contains("blocks of 1 by 1"), SpecError);
-    CHECK_THROWS_WITH_AS(plan(9, 0), doctest::Contains("height = 0 is out of range; give 2"), SpecError);
-    CHECK_THROWS_WITH_AS(plan(9, 2, GridBoundary::fixed), doctest::Contains("give 3"), SpecError);
+    CHECK_REFUSED("blocks of 1 by 1", plan(1, 9));
+    CHECK_REFUSED("height = 0 is out of range; give 2", plan(9, 0));
+    CHECK_REFUSED("give 3", plan(9, 2, GridBoundary::fixed));
     CHECK_THROWS_AS(plan(9, 1 << 21), SpecError);
     auto large = spec_of(1 << 18, 1 << 18);
     CHECK_THROWS_WITH_AS(GridSolver(GridPlan(large, Device::cpu())), doctest::Contains("give a smaller image"), DeviceError);
@@ -173,32 +168,32 @@ TEST_CASE("sizes and arguments that do not fit are errors that say what to do") 
     CHECK_THROWS_AS(GridPlan(huge, Device::cpu()), SpecError);
     auto mixed = spec_of(9, 9);
     mixed.precision = Precision::mixed;
-    CHECK_THROWS_WITH_AS(GridPlan(mixed, Device::cpu()), doctest::Contains("refine"), SpecError);
-    CHECK_THROWS_WITH_AS(generate(spec_of(9, 9), {Backend::cuda, "sm_90"}, {.variant = "fronts:leaf_cells=8"}),
-                         doctest::Contains("knob leaf_cells of variant 'fronts' cannot be 8; give one of 4"), SpecError);
+    CHECK_REFUSED("refine", GridPlan(mixed, Device::cpu()));
+    CHECK_REFUSED("knob leaf_cells of variant 'fronts' cannot be 8; give one of 4",
+                  generate(spec_of(9, 9), {Backend::cuda, "sm_90"}, {.variant = "fronts:leaf_cells=8"}));
 
     GridSolver solver{plan(7, 6)};
     std::vector<double> stencil(42 * 9), b(42), x(42);
-    CHECK_THROWS_WITH_AS(solver.solve(b, x), doctest::Contains("call factor"), SpecError);
-    CHECK_THROWS_WITH_AS(solver.status(), doctest::Contains("no factorization yet"), SpecError);
+    CHECK_REFUSED("call factor", solver.solve(b, x));
+    CHECK_REFUSED("no factorization yet", solver.status());
     stencil.pop_back();
-    CHECK_THROWS_WITH_AS(solver.factor(stencil), doctest::Contains("has 377 elements"), SpecError);
+    CHECK_REFUSED("has 377 elements", solver.factor(stencil));
     stencil.push_back(0);
-    CHECK_THROWS_WITH_AS(solver.factor(std::vector<float>(378)), doctest::Contains("the arrays are f32"), SpecError);
-    CHECK_THROWS_WITH_AS(solver.factor_solve(stencil.data(), b.data(), b.data() + 1),
-                         doctest::Contains("X (336 bytes) overlaps B (336 bytes); only X may be B itself"), SpecError);
-    CHECK_THROWS_WITH_AS(solver.factor(static_cast<const double*>(nullptr)), doctest::Contains("null pointer"), SpecError);
-    CHECK_THROWS_WITH_AS(solver.factor(stencil, {.members = 2}), doctest::Contains("members = 2"), SpecError);
+    CHECK_REFUSED("the arrays are f32", solver.factor(std::vector<float>(378)));
+    CHECK_REFUSED("X (336 bytes) overlaps B (336 bytes); only X may be B itself",
+                  solver.factor_solve(stencil.data(), b.data(), b.data() + 1));
+    CHECK_REFUSED("null pointer", solver.factor(static_cast<const double*>(nullptr)));
+    CHECK_REFUSED("members = 2", solver.factor(stencil, {.members = 2}));
     auto few = spec_of(7, 6);
     few.operations = {GridOperation::factor_solve};
     GridSolver other{GridPlan(few, Device::cpu())};
-    CHECK_THROWS_WITH_AS(other.solve(b, x), doctest::Contains("add it to the GridSpec's operations"), SpecError);
+    CHECK_REFUSED("add it to the GridSpec's operations", other.solve(b, x));
     auto moved = std::move(other);
-    CHECK_THROWS_WITH_AS(other.plan(), doctest::Contains("moved from"), SpecError);
+    CHECK_REFUSED("moved from", other.plan());
     auto first = plan(5, 5);
     const auto second = std::move(first);
-    CHECK_THROWS_WITH_AS(first.spec(), doctest::Contains("moved from"), SpecError);
-    CHECK_THROWS_WITH_AS(GridSolver{first}, doctest::Contains("moved from"), SpecError);
+    CHECK_REFUSED("moved from", first.spec());
+    CHECK_REFUSED("moved from", GridSolver{first});
 }
 
 TEST_CASE("an executor of the caller's runs the tasks") {
@@ -215,5 +210,5 @@ TEST_CASE("an executor of the caller's runs the tasks") {
     solver.check();
     CHECK(tasks > 0);
     CHECK(backward_error(matrix_of(image, spec), column(x, 0, image.pixels(), 1, 0), column(b, 0, image.pixels(), 1, 0)) <= 1e-14);
-    CHECK_THROWS_WITH_AS(solver.set_executor({}), doctest::Contains("executor is empty"), SpecError);
+    CHECK_REFUSED("executor is empty", solver.set_executor({}));
 }

@@ -1,14 +1,9 @@
 #pragma once
-#include <Eigen/Dense>
 #include <Eigen/Sparse>
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <numeric>
-#include <random>
-#include <string>
 #include <trifold/grid_spec.hpp>
-#include <vector>
+
+#include "tests/support/test.hpp"
 
 /// Images whose matrices are solved in tests, and what is known of them.
 namespace trifold::test {

@@ -1,11 +1,4 @@
 // Images that are singular, or nearly so, and images that only look like it.
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstdlib>
-#include <limits>
 #include <trifold/grid.hpp>
 
 #include "tests/runtime/grid/problems.hpp"
@@ -84,6 +77,67 @@ bool is_singular(const Solved& solved) {
 template <class Real>
 bool is_sound(const Solved& solved, double bound) {
     return solved.outcome.ok() && solved.error <= bound;
+}
+
+template <class Real>
+constexpr double promised = sizeof(Real) == 8 ? 1e-12 : 2e-5;
+
+/// Options of `pairs`.
+struct Noise {
+    double size, diagonal;
+    bool dominoes = false;
+};
+
+/// Images of pairs, as their precision has them.
+template <class Real>
+struct Pairs : Images<Real> {
+    Pairs(const GridSpec& spec, const Noise& noise, unsigned seed, std::int64_t columns = 0)
+        : Images<Real>(
+              spec, [&](unsigned k) { return pairs(spec.width, spec.height, noise.size, noise.diagonal, seed + k, noise.dominoes); },
+              columns) {}
+    /// The greatest backward error of an image that is ok; others must be NaN. Counts those that are ok.
+    double worst(const std::vector<GridOutcome>& outcomes, const std::vector<Real>& x, bool transposed, int& ok) const {
+        double most = 0;
+        for (std::int64_t k = 0; k < this->spec.batch; ++k) {
+            const bool is_ok = outcomes[static_cast<std::size_t>(k)].ok();
+            ok += is_ok ? 1 : 0;
+            if (is_ok)
+                most = std::max(most, this->error(k, x, transposed));
+            else
+                CHECK(this->of(x, k, 0).array().isNaN().all());
+        }
+        return most;
+    }
+};
+
+/// Every way to a solution of a batch of pairs. How many images were ok.
+template <class Real>
+int check_all_ways(const GridSpec& spec, const Noise& beside, std::int64_t columns, unsigned seed) {
+    INFO(spec.width, " ", spec.height, " ", beside.size, " ", beside.diagonal, " ", seed);
+    const Pairs<Real> images(spec, beside, seed, columns);
+    const auto& b = images.b;
+    const GridOptions options{.columns = columns};
+    GridSolver solver{GridPlan(images.spec, tested_device())};
+    int ok = 0;
+    auto x = b, again = b, by_stencil = images.stencils;
+    const auto check = [&](const std::vector<Real>& found, bool transposed) {
+        CHECK(images.worst(solver.status(), found, transposed, ok) <= promised<Real>);
+    };
+    solver.factor_solve(images.stencils, b, x, options);
+    check(x, false);
+    solver.factor_solve(images.stencils, again, again, options);
+    check(again, false);
+    solver.factor(images.stencils);
+    const int first = std::exchange(ok, 0) / 2;
+    again = b;
+    solver.solve(again, again, options);
+    check(again, false);
+    solver.solve_transposed(b, again, options);
+    check(again, true);
+    solver.gradients(x, b, again, by_stencil, options);
+    check(again, true);
+    CHECK(std::abs(ok - 3 * first) <= 3);  // a solution may be given up where another was not
+    return first;
 }
 
 }  // namespace
@@ -386,71 +440,6 @@ TEST_CASE("an image that is nearly singular is NaN in all that is asked of it, a
     for (const auto value : x) CHECK(std::isfinite(value));
     solver.check();
 }
-
-namespace {
-
-template <class Real>
-constexpr double promised = sizeof(Real) == 8 ? 1e-12 : 2e-5;
-
-/// Options of `pairs`.
-struct Noise {
-    double size, diagonal;
-    bool dominoes = false;
-};
-
-/// Images of pairs, as their precision has them.
-template <class Real>
-struct Pairs : Images<Real> {
-    Pairs(const GridSpec& spec, const Noise& noise, unsigned seed, std::int64_t columns = 0)
-        : Images<Real>(
-              spec, [&](unsigned k) { return pairs(spec.width, spec.height, noise.size, noise.diagonal, seed + k, noise.dominoes); },
-              columns) {}
-    /// The greatest backward error of an image that is ok; others must be NaN. Counts those that are ok.
-    double worst(const std::vector<GridOutcome>& outcomes, const std::vector<Real>& x, bool transposed, int& ok) const {
-        double most = 0;
-        for (std::int64_t k = 0; k < this->spec.batch; ++k) {
-            const bool is_ok = outcomes[static_cast<std::size_t>(k)].ok();
-            ok += is_ok ? 1 : 0;
-            if (is_ok)
-                most = std::max(most, this->error(k, x, transposed));
-            else
-                CHECK(this->of(x, k, 0).array().isNaN().all());
-        }
-        return most;
-    }
-};
-
-/// Every way to a solution of a batch of pairs. How many images were ok.
-template <class Real>
-int check_all_ways(const GridSpec& spec, const Noise& beside, std::int64_t columns, unsigned seed) {
-    INFO(spec.width, " ", spec.height, " ", beside.size, " ", beside.diagonal, " ", seed);
-    const Pairs<Real> images(spec, beside, seed, columns);
-    const auto& b = images.b;
-    const GridOptions options{.columns = columns};
-    GridSolver solver{GridPlan(images.spec, tested_device())};
-    int ok = 0;
-    auto x = b, again = b, by_stencil = images.stencils;
-    const auto check = [&](const std::vector<Real>& found, bool transposed) {
-        CHECK(images.worst(solver.status(), found, transposed, ok) <= promised<Real>);
-    };
-    solver.factor_solve(images.stencils, b, x, options);
-    check(x, false);
-    solver.factor_solve(images.stencils, again, again, options);
-    check(again, false);
-    solver.factor(images.stencils);
-    const int first = std::exchange(ok, 0) / 2;
-    again = b;
-    solver.solve(again, again, options);
-    check(again, false);
-    solver.solve_transposed(b, again, options);
-    check(again, true);
-    solver.gradients(x, b, again, by_stencil, options);
-    check(again, true);
-    CHECK(std::abs(ok - 3 * first) <= 3);  // a solution may be given up where another was not
-    return first;
-}
-
-}  // namespace
 
 TEST_CASE("rough images: three thousand of pairs beside noise, in every way to a solution") {
     constexpr std::int64_t each = 15;

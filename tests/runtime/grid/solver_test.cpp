@@ -1,7 +1,3 @@
-#include <doctest/doctest.h>
-
-#include <functional>
-#include <thread>
 #include <trifold/grid.hpp>
 
 #include "tests/runtime/grid/problems.hpp"

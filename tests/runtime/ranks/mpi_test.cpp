@@ -19,7 +19,6 @@
 #include <string_view>
 #include <thread>
 #include <trifold/mpi.hpp>
-#include <trifold/trifold.hpp>
 
 #include "tests/runtime/ranks/fixture.hpp"
 #include "tests/runtime/sparse/problems.hpp"

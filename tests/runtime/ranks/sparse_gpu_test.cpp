@@ -1,13 +1,8 @@
 // Iterations that GPUs share, by way of the fake drivers of CUDA and NCCL: the same iterations and bits as one GPU.
-#include <doctest/doctest.h>
-
-#include <trifold/sparse.hpp>
-
 #include "generator/sparse/generate.hpp"
 #include "generator/sparse/gpu/gpu.hpp"
 #include "tests/runtime/device/emulation.hpp"
 #include "tests/runtime/sparse/shared.hpp"
-#include "tests/support/drivers/nccl.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

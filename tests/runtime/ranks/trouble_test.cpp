@@ -1,10 +1,6 @@
-#include <doctest/doctest.h>
-
-#include <atomic>
-#include <chrono>
-
 #include "runtime/device/nccl.hpp"
 #include "tests/runtime/ranks/fixture.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
@@ -41,28 +37,27 @@ std::vector<int> named(int ranks, std::chrono::milliseconds limit, const std::fu
 }  // namespace
 
 TEST_CASE("ranks: bad inputs are refused") {
-    CHECK_THROWS_WITH_AS(even_shards(3, 4), doctest::Contains("give at most 3 ranks"), SpecError);
-    CHECK_THROWS_WITH_AS(LocalRanks(0), doctest::Contains("give at least 1"), SpecError);
+    CHECK_REFUSED("give at most 3 ranks", even_shards(3, 4));
+    CHECK_REFUSED("give at least 1", LocalRanks(0));
     LocalRanks one(1);
     const auto transport = one.take(0);
-    CHECK_THROWS_WITH_AS(one.take(0), doctest::Contains("is taken"), SpecError);
-    CHECK_THROWS_WITH_AS(one.take(1), doctest::Contains("ranks count from 0"), SpecError);
-    CHECK_THROWS_WITH_AS(RankPlan(small(), nullptr), doctest::Contains("no transport"), SpecError);
-    CHECK_THROWS_WITH_AS(RankPlan(small(), transport, Device::cpu(), {}, {5, 7}), doctest::Contains("2 shards and 1 ranks"), SpecError);
-    CHECK_THROWS_WITH_AS(RankPlan(small(), transport, Device::cpu(), {}, {5}), doctest::Contains("hold 5 blocks"), SpecError);
-    CHECK_THROWS_WITH_AS(choose(RankSpec{small(), {6, 6}, 1}, Device::cpu().target(), tuning("twisted:2")),
-                         doctest::Contains("multi-stage or segments"), SpecError);
-    CHECK_THROWS_WITH_AS(validate(RankSpec{small(), {12, 0}, 1}), doctest::Contains("rank 1 has 0 of 12 blocks"), SpecError);
+    CHECK_REFUSED("is taken", one.take(0));
+    CHECK_REFUSED("ranks count from 0", one.take(1));
+    CHECK_REFUSED("no transport", RankPlan(small(), nullptr));
+    CHECK_REFUSED("2 shards and 1 ranks", RankPlan(small(), transport, Device::cpu(), {}, {5, 7}));
+    CHECK_REFUSED("hold 5 blocks", RankPlan(small(), transport, Device::cpu(), {}, {5}));
+    CHECK_REFUSED("multi-stage or segments", choose(RankSpec{small(), {6, 6}, 1}, Device::cpu().target(), tuning("twisted:2")));
+    CHECK_REFUSED("rank 1 has 0 of 12 blocks", validate(RankSpec{small(), {12, 0}, 1}));
     auto mixed = small();
     mixed.precision = Precision::mixed;
-    CHECK_THROWS_WITH_AS(RankPlan(mixed, transport), doctest::Contains("precision f64"), SpecError);
+    CHECK_REFUSED("precision f64", RankPlan(mixed, transport));
     RankSolver solver(RankPlan(small(), transport));
     std::vector<double> d(12 * 36), e(11 * 36), b(12 * 6), x(12 * 6);
-    CHECK_THROWS_WITH_AS(solver.solve(b, x), doctest::Contains("needs a factorization"), SpecError);
-    CHECK_THROWS_WITH_AS(solver.status(), doctest::Contains("needs a factorization"), SpecError);
-    CHECK_THROWS_WITH_AS(solver.factor(d, b), doctest::Contains("E has 72 elements; the 12 blocks of rank 0 need 396"), SpecError);
-    CHECK_THROWS_WITH_AS(solver.factor(std::vector<float>(12 * 36), e), doctest::Contains("specialized for f64"), SpecError);
-    CHECK_THROWS_WITH_AS(solver.selected_inverse(d, d), doctest::Contains("has no kernels for inverse"), SpecError);
+    CHECK_REFUSED("needs a factorization", solver.solve(b, x));
+    CHECK_REFUSED("needs a factorization", solver.status());
+    CHECK_REFUSED("E has 72 elements; the 12 blocks of rank 0 need 396", solver.factor(d, b));
+    CHECK_REFUSED("specialized for f64", solver.factor(std::vector<float>(12 * 36), e));
+    CHECK_REFUSED("has no kernels for inverse", solver.selected_inverse(d, d));
 }
 
 TEST_CASE("ranks: without NCCL the error says what was looked for, and how to say where it is") {

@@ -1,12 +1,5 @@
 // Identities that hold whatever the method: levels, factors of one subdomain, orders of rows, shapes of meshes, the range of numbers.
-#include <doctest/doctest.h>
-
 #include <Eigen/LU>
-#include <algorithm>
-#include <cmath>
-#include <numeric>
-#include <random>
-#include <trifold/trifold.hpp>
 
 #include "generator/sparse/generate.hpp"
 #include "generator/sparse/threads.hpp"
@@ -97,6 +90,34 @@ std::vector<double> textbook_solve(const BlockMatrix& a, const std::vector<doubl
         x[at(i)] /= diagonal;
     }
     return x;
+}
+
+/// A and b times powers of two: x has the same digits, and the iteration the same steps.
+template <class Real>
+void check_range(const SparseSpec& spec, const std::vector<std::pair<int, int>>& powers, double relative) {
+    INFO(to_string(spec.method), " ", to_string(spec.preconditioner), " ", to_string(spec.precision));
+    const auto a = scattered(120, 4, spec.block, 9, spec.method == SparseMethod::cg);
+    const auto numbers = random_vector(a.size(), 2);
+    SparseSolver solver(SparsePlan(spec, a.pattern(), Device::cpu(), {.rows = 40}));
+    const auto solve = [&](int of_a, int of_b, std::vector<double>& history) {
+        std::vector<Real> values, b, x(numbers.size());
+        for (const auto value : a.values) values.push_back(std::ldexp(static_cast<Real>(value), of_a));
+        for (const auto number : numbers) b.push_back(std::ldexp(static_cast<Real>(number), of_b));
+        solver.update(values);
+        solver.solve(b, x, {.rtol = relative});
+        solver.check();
+        history = solver.history();
+        for (auto& norm : history) norm = std::ldexp(norm, -of_b);
+        for (auto& number : x) number = std::ldexp(number, of_a - of_b);
+        return x;
+    };
+    std::vector<double> usual, history;
+    const auto expected = solve(0, 0, usual);
+    for (const auto& [of_a, of_b] : powers) {
+        INFO(of_a, " ", of_b);
+        CHECK(solve(of_a, of_b, history) == expected);
+        CHECK(history == usual);
+    }
 }
 
 }  // namespace
@@ -208,38 +229,6 @@ TEST_CASE("sparse: meshes with sides of one cell or a prime number of them, cut 
             CHECK(residual_of(a, x, b) <= 1.01e-10);
         }
 }
-
-namespace {
-
-/// A and b times powers of two: x has the same digits, and the iteration the same steps.
-template <class Real>
-void check_range(const SparseSpec& spec, const std::vector<std::pair<int, int>>& powers, double relative) {
-    INFO(to_string(spec.method), " ", to_string(spec.preconditioner), " ", to_string(spec.precision));
-    const auto a = scattered(120, 4, spec.block, 9, spec.method == SparseMethod::cg);
-    const auto numbers = random_vector(a.size(), 2);
-    SparseSolver solver(SparsePlan(spec, a.pattern(), Device::cpu(), {.rows = 40}));
-    const auto solve = [&](int of_a, int of_b, std::vector<double>& history) {
-        std::vector<Real> values, b, x(numbers.size());
-        for (const auto value : a.values) values.push_back(std::ldexp(static_cast<Real>(value), of_a));
-        for (const auto number : numbers) b.push_back(std::ldexp(static_cast<Real>(number), of_b));
-        solver.update(values);
-        solver.solve(b, x, {.rtol = relative});
-        solver.check();
-        history = solver.history();
-        for (auto& norm : history) norm = std::ldexp(norm, -of_b);
-        for (auto& number : x) number = std::ldexp(number, of_a - of_b);
-        return x;
-    };
-    std::vector<double> usual, history;
-    const auto expected = solve(0, 0, usual);
-    for (const auto& [of_a, of_b] : powers) {
-        INFO(of_a, " ", of_b);
-        CHECK(solve(of_a, of_b, history) == expected);
-        CHECK(history == usual);
-    }
-}
-
-}  // namespace
 
 TEST_CASE("sparse: the whole range of numbers, with the same digits") {
     const std::vector<std::pair<int, int>> wide{{900, 0},  {-900, 0},  {0, 1000},  {0, -960},    {900, 900},

@@ -1,10 +1,3 @@
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <limits>
-#include <map>
-#include <trifold/trifold.hpp>
-
 #include "generator/sparse/generate.hpp"
 #include "runtime/base/files.hpp"
 #include "runtime/compile/cache.hpp"
@@ -120,8 +113,7 @@ TEST_CASE("sparse: a pattern that has changed under a plan is told with its row"
     CHECK_THROWS_WITH_AS(plan.expect(rows({0, 1}, {0})),
                          "the matrix has 1 rows, and 2 when the SparsePlan was made; make a new SparsePlan for the new pattern", SpecError);
     const SparsePattern mesh(SparseMesh{3, 2, 1, 5});
-    CHECK_THROWS_WITH_AS(SparsePlan({}, mesh, Device::cpu()).expect(random_on(mesh, 1, 1).pattern()),
-                         doctest::Contains("the values come in another order"), SpecError);
+    CHECK_REFUSED("the values come in another order", SparsePlan({}, mesh, Device::cpu()).expect(random_on(mesh, 1, 1).pattern()));
 }
 
 TEST_CASE("sparse: entries that are zero count as entries, and change no solution") {
@@ -169,16 +161,15 @@ TEST_CASE("sparse: what failed says how far it came, why it ended and what to tr
     std::vector<double> x(b.size());
     auto solver = updated({}, a, {.rows = 100});
     solver.solve(b, x, {.maxiter = 1});
-    CHECK(message(solver).find("limit: after 1 iterations |b - A x| = ") != std::string::npos);
-    CHECK(message(solver).find("the most that were allowed; allow more, or take larger subdomains or a stronger preconditioner") !=
-          std::string::npos);
+    CHECK(says(message(solver), "limit: after 1 iterations |b - A x| = "));
+    CHECK(says(message(solver), "the most that were allowed; allow more, or take larger subdomains or a stronger preconditioner"));
     solver.solve(b, x, {.rtol = 1e-17});
-    CHECK(message(solver).find("stagnated: ") != std::string::npos);
-    CHECK(message(solver).find("give a larger tolerance, or a stronger preconditioner such as ildu1") != std::string::npos);
+    CHECK(says(message(solver), "stagnated: "));
+    CHECK(says(message(solver), "give a larger tolerance, or a stronger preconditioner such as ildu1"));
     auto bad = b;
     bad[3] = std::numeric_limits<double>::infinity();
     solver.solve(bad, x);
-    CHECK(message(solver).find("b, the first guess or an intermediate result is infinite or NaN") != std::string::npos);
+    CHECK(says(message(solver), "b, the first guess or an intermediate result is infinite or NaN"));
     a.values[static_cast<std::size_t>(a.starts[5])] = std::nan("");
     solver.update(a.values);
     CHECK(message(solver) == fmt::format("1 of the systems cannot be solved as asked. matrix 0: 1 blocks of its values hold infinities or "
@@ -186,9 +177,8 @@ TEST_CASE("sparse: what failed says how far it came, why it ended and what to tr
                                          a.columns[static_cast<std::size_t>(a.starts[5])]));
     SparseSolver symmetric(SparsePlan({.method = SparseMethod::cg}, a.pattern(), Device::cpu()));
     symmetric.update(random_on(a.pattern(), 1, 3).values);
-    CHECK(message(symmetric).find("it is not symmetric: ") != std::string::npos);
-    CHECK(message(symmetric).find("blocks differ from their counterparts, the first at row 0, column 1; take method bicgstab") !=
-          std::string::npos);
+    CHECK(says(message(symmetric), "it is not symmetric: "));
+    CHECK(says(message(symmetric), "blocks differ from their counterparts, the first at row 0, column 1; take method bicgstab"));
 }
 
 TEST_CASE("sparse: a row that couples all others fills a factor with fill-in, which is refused, and not where it comes last") {
@@ -295,8 +285,7 @@ TEST_CASE("sparse: rows that are the cells of a mesh are taken for one, and no o
     const std::int32_t ring[]{0, 1, 3, 0, 1, 2, 1, 2, 3, 0, 2, 3};
     CHECK(!mesh_of(SparsePattern(ring_starts, ring)));
     CHECK(!mesh_of(SparsePattern(std::vector<std::int64_t>{0, 1}, std::vector<std::int64_t>{0})));
-    CHECK_THROWS_WITH_AS(SparsePlan({}, without(60, 61), Device::cpu(), {.by = SparsePartitioning::box}),
-                         doctest::Contains("not the cells of a mesh"), SpecError);
+    CHECK_REFUSED("not the cells of a mesh", SparsePlan({}, without(60, 61), Device::cpu(), {.by = SparsePartitioning::box}));
 }
 
 TEST_CASE("sparse: plans of large patterns are kept on disk, and made anew where a file is damaged or another plan's") {

@@ -1,9 +1,4 @@
-#include <doctest/doctest.h>
-
 #include <Eigen/LU>
-#include <algorithm>
-#include <random>
-#include <trifold/trifold.hpp>
 
 #include "tests/runtime/sparse/shared.hpp"
 

@@ -1,11 +1,4 @@
 // What "converged" promises, at scales over the whole range, judged by sums in long double.
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <limits>
-#include <random>
-#include <trifold/trifold.hpp>
-
 #include "tests/runtime/sparse/shared.hpp"
 
 using namespace trifold;
@@ -95,69 +88,6 @@ SparseOutcome outcome_at(double of_a, double of_b, SparseMethod method, bool tra
     return solver.outcomes().front();
 }
 
-}  // namespace
-
-TEST_CASE("sparse: an x beyond the range of its type has a status of its own") {
-    for (const auto method : methods)
-        for (const bool transposed : {false, true}) {
-            INFO(to_string(method), " ", transposed);
-            Residual residual{};
-            for (const auto& [a, b] : {std::pair(1e-200, 1e200), {1e200, 1e-200}, {1e160, 1e-160}})
-                CHECK(outcome_at<double>(a, b, method, transposed, residual).end == SparseEnd::out_of_range);
-            for (const auto& [a, b] : {std::pair(1e-30, 1e30), {1e20, 1e-22}})
-                CHECK(outcome_at<float>(a, b, method, transposed, residual).end == SparseEnd::out_of_range);
-            // At the edges of the range all is as usual.
-            for (const auto& [a, b] : {std::pair(1e-300, 1e-300), {1e300, 1e300}, {1e-150, 1e150}, {1e150, 1e-150}}) {
-                CHECK(outcome_at<double>(a, b, method, transposed, residual).ok());
-                CHECK(residual.plain <= 1.05e-8L);
-            }
-            for (const auto& [a, b] : {std::pair(1e-37, 1e-37), {1e37, 1e37}, {1e-18, 1e18}, {1e16, 1e-16}}) {
-                CHECK(outcome_at<float>(a, b, method, transposed, residual).ok());
-                CHECK(residual.plain <= 1.05e-5L);
-            }
-        }
-}
-
-TEST_CASE("sparse: one column beyond the range leaves the others as they are") {
-    const auto a = line(9, 4);
-    auto values = a.values;
-    for (auto& value : values) value *= 1e-200;
-    SparseSolver solver(SparsePlan({.rhs = 2}, a.pattern(), Device::cpu()));
-    solver.update(values);
-    std::vector<double> b, x(18);
-    for (int row = 0; row < 9; ++row) b.insert(b.end(), {1.0, 1e200});
-    solver.solve(b, x);
-    CHECK(solver.outcomes()[0].ok());
-    CHECK(solver.outcomes()[1].end == SparseEnd::out_of_range);
-    CHECK_THROWS_WITH_AS(solver.check(), doctest::Contains("x is too large or too small for its type"), SparseFailed);
-}
-
-TEST_CASE("sparse: rows of a penalty do not hide the others, in A and in A'") {
-    for (const auto method : methods)
-        for (const double penalty : {1e8, 1e12, 1e20, 1e30}) {
-            INFO(to_string(method), " ", penalty);
-            const std::int64_t rows = 60;
-            auto a = line(rows);
-            std::vector<double> b(static_cast<std::size_t>(rows), 1e-2), x(b.size());
-            for (std::size_t k = 0; k < a.columns.size(); ++k)
-                if (a.columns[k] % 20 == 0 &&
-                    k == static_cast<std::size_t>(std::max<std::int64_t>(3 * a.columns[k] - 1 + (a.columns[k] > 0), 0)))
-                    a.values[k] = penalty;
-            for (std::size_t row = 0; row < b.size(); row += 20) b[row] = penalty;
-            // Between fixed values of 1 the solution of -x'' = 1e-2 is a parabola.
-            auto solver = updated({.method = method}, a, {.by = SparsePartitioning::greedy, .rows = 15});
-            solver.solve(b, x, {.rtol = 1e-10});
-            solver.check();
-            CHECK(x[10] == doctest::Approx(1.5).epsilon(1e-6));
-            CHECK(x[30] == doctest::Approx(1.5).epsilon(1e-6));
-            solver.solve_transposed(b, x, {.rtol = 1e-10});
-            solver.check();
-            CHECK(x[10] == doctest::Approx(1.5).epsilon(1e-6));
-        }
-}
-
-namespace {
-
 /// A small system of some kind: dominant, a line, penalties, rows of very different size, symmetric, or nearly singular.
 struct RandomSystem {
     BlockMatrix a;
@@ -226,6 +156,65 @@ int check_random_systems(int count, unsigned seed, Precision precision, double d
 }
 
 }  // namespace
+
+TEST_CASE("sparse: an x beyond the range of its type has a status of its own") {
+    for (const auto method : methods)
+        for (const bool transposed : {false, true}) {
+            INFO(to_string(method), " ", transposed);
+            Residual residual{};
+            for (const auto& [a, b] : {std::pair(1e-200, 1e200), {1e200, 1e-200}, {1e160, 1e-160}})
+                CHECK(outcome_at<double>(a, b, method, transposed, residual).end == SparseEnd::out_of_range);
+            for (const auto& [a, b] : {std::pair(1e-30, 1e30), {1e20, 1e-22}})
+                CHECK(outcome_at<float>(a, b, method, transposed, residual).end == SparseEnd::out_of_range);
+            // At the edges of the range all is as usual.
+            for (const auto& [a, b] : {std::pair(1e-300, 1e-300), {1e300, 1e300}, {1e-150, 1e150}, {1e150, 1e-150}}) {
+                CHECK(outcome_at<double>(a, b, method, transposed, residual).ok());
+                CHECK(residual.plain <= 1.05e-8L);
+            }
+            for (const auto& [a, b] : {std::pair(1e-37, 1e-37), {1e37, 1e37}, {1e-18, 1e18}, {1e16, 1e-16}}) {
+                CHECK(outcome_at<float>(a, b, method, transposed, residual).ok());
+                CHECK(residual.plain <= 1.05e-5L);
+            }
+        }
+}
+
+TEST_CASE("sparse: one column beyond the range leaves the others as they are") {
+    const auto a = line(9, 4);
+    auto values = a.values;
+    for (auto& value : values) value *= 1e-200;
+    SparseSolver solver(SparsePlan({.rhs = 2}, a.pattern(), Device::cpu()));
+    solver.update(values);
+    std::vector<double> b, x(18);
+    for (int row = 0; row < 9; ++row) b.insert(b.end(), {1.0, 1e200});
+    solver.solve(b, x);
+    CHECK(solver.outcomes()[0].ok());
+    CHECK(solver.outcomes()[1].end == SparseEnd::out_of_range);
+    CHECK_THROWS_WITH_AS(solver.check(), doctest::Contains("x is too large or too small for its type"), SparseFailed);
+}
+
+TEST_CASE("sparse: rows of a penalty do not hide the others, in A and in A'") {
+    for (const auto method : methods)
+        for (const double penalty : {1e8, 1e12, 1e20, 1e30}) {
+            INFO(to_string(method), " ", penalty);
+            const std::int64_t rows = 60;
+            auto a = line(rows);
+            std::vector<double> b(static_cast<std::size_t>(rows), 1e-2), x(b.size());
+            for (std::size_t k = 0; k < a.columns.size(); ++k)
+                if (a.columns[k] % 20 == 0 &&
+                    k == static_cast<std::size_t>(std::max<std::int64_t>(3 * a.columns[k] - 1 + (a.columns[k] > 0), 0)))
+                    a.values[k] = penalty;
+            for (std::size_t row = 0; row < b.size(); row += 20) b[row] = penalty;
+            // Between fixed values of 1 the solution of -x'' = 1e-2 is a parabola.
+            auto solver = updated({.method = method}, a, {.by = SparsePartitioning::greedy, .rows = 15});
+            solver.solve(b, x, {.rtol = 1e-10});
+            solver.check();
+            CHECK(x[10] == doctest::Approx(1.5).epsilon(1e-6));
+            CHECK(x[30] == doctest::Approx(1.5).epsilon(1e-6));
+            solver.solve_transposed(b, x, {.rtol = 1e-10});
+            solver.check();
+            CHECK(x[10] == doctest::Approx(1.5).epsilon(1e-6));
+        }
+}
 
 TEST_CASE("sparse: of random systems none says that it has converged whose residual is above the tolerance") {
     const std::vector fine{1e-4, 1e-8, 1e-12, 1e-14}, coarse{1e-2, 1e-4, 1e-6};

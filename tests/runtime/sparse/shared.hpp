@@ -1,11 +1,9 @@
 #pragma once
-#include <doctest/doctest.h>
-
-#include <array>
 #include <trifold/trifold.hpp>
 
 #include "tests/runtime/ranks/on_ranks.hpp"
 #include "tests/runtime/sparse/problems.hpp"
+#include "tests/support/test.hpp"
 
 /// Iterations that ranks share.
 namespace trifold::test {

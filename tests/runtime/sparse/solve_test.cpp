@@ -1,8 +1,5 @@
-#include <doctest/doctest.h>
-
 #include <Eigen/LU>
 #include <Eigen/SparseLU>
-#include <trifold/trifold.hpp>
 
 #include "tests/runtime/sparse/shared.hpp"
 

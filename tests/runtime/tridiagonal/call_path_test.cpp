@@ -1,13 +1,8 @@
 #include <dlfcn.h>
-#include <doctest/doctest.h>
 #include <pthread.h>
 #include <trifold/trifold.h>
 
-#include <atomic>
-#include <cmath>
-#include <cstdlib>
 #include <new>
-#include <optional>
 #include <trifold/trifold.hpp>
 
 #include "tests/runtime/tridiagonal/fixture.hpp"

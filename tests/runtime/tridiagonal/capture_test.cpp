@@ -1,13 +1,9 @@
-#include <doctest/doctest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <trifold/trifold.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <csignal>
-#include <set>
-#include <thread>
 #include <trifold/trifold.hpp>
 
 #include "generator/tridiagonal/fields.hpp"
@@ -62,19 +58,15 @@ TEST_CASE("a captured Solver says what it was used for: Spec, place, operations 
     const auto line = file.only();
     CHECK(line.at("trifold_capture") == 1);
     CHECK(parse_spec_json(line.at("spec")) == spec);
-    CHECK(line.at("target") == to_string(Device::cpu().target()));
-    CHECK(line.at("device") == Device::cpu().name());
-    CHECK(line.at("workers") == 2);
-    CHECK(line.at("schedule") == "sequential");
+    check_json(
+        line,
+        {{"target", to_string(Device::cpu().target())}, {"device", Device::cpu().name()}, {"workers", 2}, {"schedule", "sequential"}});
     const auto& operations = line.at("operations");
     CHECK(operations.size() == 2);
-    CHECK(operations.at("factor").at("calls") == 1);
-    CHECK(operations.at("factor").at("members") == 4);
-    CHECK(operations.at("factor").at("timed") == 1);
+    check_json(operations.at("factor"), {{"calls", 1}, {"members", 4}, {"timed", 1}});
     const auto& solve = operations.at("solve");
     CHECK(solve.at("calls") == 10);  // one of each panel
-    CHECK(solve.at("members") == 30);
-    CHECK(solve.at("recorded") == 0);
+    check_json(solve, {{"members", 30}, {"recorded", 0}});
     CHECK(solve.at("timed") == 4);  // calls 1, 2, 4, 8
     CHECK(solve.at("seconds") > 0);
     CHECK(solve.at("seconds") < 1);
@@ -214,7 +206,7 @@ TEST_CASE("a file that cannot be written is said once, and solves go on") {
         });
         CHECK(ended == 0);
         const auto said = read_text(log);
-        CHECK(said.find("TRIFOLD_CAPTURE names '" + path.string() + "', which cannot be written: ") != std::string::npos);
+        CHECK(says(said, "TRIFOLD_CAPTURE names '" + path.string() + "', which cannot be written: "));
         CHECK(std::count(said.begin(), said.end(), '\n') == 1);
     }
 }

@@ -1,11 +1,8 @@
 // Mixed precision: solutions as accurate as those in f64, and members for which that cannot be, named.
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <cmath>
 #include <trifold/trifold.hpp>
 
 #include "tests/runtime/tridiagonal/fixture.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
@@ -87,29 +84,20 @@ TEST_CASE("mixed precision solves as accurately as f64, by every schedule") {
         check_solves(mixed({.block = 5, .horizon = 13, .rhs = 3, .batch = 2}), tuning(schedule), 3);
 }
 
-TEST_CASE("mixed precision solves blocks and horizons of every kind") {
+TEST_CASE("mixed precision solves blocks, horizons and layouts of every kind, in lanes, by columns and workers") {
     int k = 0;
     for (const std::int64_t n : {1, 2, 7, 16, 33, 65}) {
         check_solves(mixed({.block = n, .horizon = 6, .rhs = k % 2 == 0 ? 1 : 8}), tuning(k % 3 == 0 ? "multi-stage" : "twisted:2"), 1);
         ++k;
     }
     for (const std::int64_t horizon : {1, 2, 3, 40}) check_solves(mixed({.block = 4, .horizon = horizon}), tuning("auto"), 1);
-}
-
-TEST_CASE("mixed precision solves with members in lanes, more columns than the Plan's, and workers") {
     check_solves(mixed({.block = 6, .horizon = 9, .rhs = 3, .batch = 19}), {.schedule = "sequential", .variant = "lanes", .workers = 2}, 7);
-}
-
-TEST_CASE("mixed precision solves with a system's chains in lanes") {
     check_solves(mixed({.block = 3, .horizon = 80, .batch = 2}), {.schedule = "auto", .variant = "intervals", .workers = 2}, 1);
-}
-
-TEST_CASE("mixed precision takes every layout") {
-    Spec spec = mixed({.block = 5, .horizon = 7, .rhs = 3, .batch = 3, .order = Order::column_major, .coupling = Coupling::upper});
-    spec.rhs_layout = RhsLayout::stacked;
-    spec.d = {.leading = 7, .stage = 40, .member = 300};
-    spec.e = {.leading = 6};
-    check_solves(spec, tuning("twisted:3"), 3);
+    Spec laid_out{.block = 5, .horizon = 7, .rhs = 3, .batch = 3, .order = Order::column_major, .coupling = Coupling::upper};
+    laid_out.rhs_layout = RhsLayout::stacked;
+    laid_out.d = {.leading = 7, .stage = 40, .member = 300};
+    laid_out.e = {.leading = 6};
+    check_solves(mixed(laid_out), tuning("twisted:3"), 3);
 }
 
 TEST_CASE("members that do not converge are named, and the others solved") {
@@ -131,8 +119,8 @@ TEST_CASE("members that do not converge are named, and the others solved") {
     } catch (const NotConverged& error) {
         REQUIRE(error.failures.size() == 1);
         CHECK(error.failures[0].member == 1);
-        CHECK(std::string(error.what()).find("member 1, backward error") != std::string::npos);
-        CHECK(std::string(error.what()).find("precision f64") != std::string::npos);
+        CHECK(says(std::string(error.what()), "member 1, backward error"));
+        CHECK(says(std::string(error.what()), "precision f64"));
     }
     auto spec = problem.spec;
     spec.precision = Precision::f64;

@@ -1,14 +1,10 @@
 // What becomes of results beyond the range of the precision, and of the processor's exceptions, in kernels that the runtime compiles.
-#include <doctest/doctest.h>
 #include <trifold/trifold.h>
 
-#include <array>
-#include <cfenv>
-#include <cmath>
-#include <limits>
 #include <trifold/trifold.hpp>
 
 #include "tests/runtime/tridiagonal/fixture.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

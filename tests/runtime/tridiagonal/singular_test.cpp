@@ -1,14 +1,8 @@
-#include <doctest/doctest.h>
-
-#include <Eigen/Dense>
-#include <cmath>
-#include <limits>
-#include <random>
 #include <trifold/trifold.hpp>
-#include <vector>
 
 #include "runtime/base/condition.hpp"
 #include "tests/runtime/tridiagonal/fixture.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
@@ -18,6 +12,18 @@ namespace {
 /// Rank 2 of 3 but for eight roundings: a chain of springs with no end fixed.
 const std::vector<double> springs_d{.5, .8, .3 * (1 + 8 * 0x1p-52)}, springs_e{-.5, -.3}, springs_b{1, 0, 0};
 const Spec springs{.block = 1, .horizon = 3};
+
+Applied inverse_of(const Eigen::MatrixXd& a) {
+    return [lu = a.partialPivLu()](std::span<double> x) {
+        Eigen::Map<Eigen::VectorXd> values(x.data(), static_cast<Eigen::Index>(x.size()));
+        const Eigen::VectorXd solved = lu.solve(values);
+        values = solved;
+    };
+}
+
+double norm_1(const Eigen::MatrixXd& a) { return a.cwiseAbs().colwise().sum().maxCoeff(); }
+
+double estimate(const Eigen::MatrixXd& a) { return inverse_norm_estimate(a.rows(), inverse_of(a), inverse_of(a.transpose())); }
 
 }  // namespace
 
@@ -38,7 +44,7 @@ TEST_CASE("a chain without an anchor ends as nearly singular, and check says wha
         REQUIRE(error.failures.size() == 1);
         CHECK(error.failures[0].member == 0);
         CHECK(error.failures[0].least_pivot == outcome.least_pivot);
-        CHECK(std::string(error.what()).find("accept_nearly_singular") != std::string::npos);
+        CHECK(says(std::string(error.what()), "accept_nearly_singular"));
     }
     CHECK_THROWS_AS(solver.check(), Unsolvable);
     CHECK(solver.reciprocal_condition(springs_d, springs_e)[0] < 1e-15);
@@ -147,22 +153,6 @@ TEST_CASE("finite pivots below the floor are raised, negative ones too, and infi
             }
         }
 }
-
-namespace {
-
-Applied inverse_of(const Eigen::MatrixXd& a) {
-    return [lu = a.partialPivLu()](std::span<double> x) {
-        Eigen::Map<Eigen::VectorXd> values(x.data(), static_cast<Eigen::Index>(x.size()));
-        const Eigen::VectorXd solved = lu.solve(values);
-        values = solved;
-    };
-}
-
-double norm_1(const Eigen::MatrixXd& a) { return a.cwiseAbs().colwise().sum().maxCoeff(); }
-
-double estimate(const Eigen::MatrixXd& a) { return inverse_norm_estimate(a.rows(), inverse_of(a), inverse_of(a.transpose())); }
-
-}  // namespace
 
 TEST_CASE("the norm of an inverse is estimated, never above it and seldom far below") {
     std::mt19937 generator(1);

@@ -1,23 +1,13 @@
-#include <doctest/doctest.h>
-#include <fmt/format.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <fstream>
-#include <span>
-#include <trifold/process.hpp>
-#include <trifold/solver.hpp>
 #include <trifold/trifold.hpp>
-#include <utility>
 
 #include "runtime/base/files.hpp"
 #include "tests/runtime/tridiagonal/fixture.hpp"
 #include "tests/runtime/tridiagonal/solver_runner.hpp"
 #include "tests/support/cpu/checks.hpp"
-#include "tests/support/cpu/problem.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
@@ -30,6 +20,49 @@ void check_all(Spec spec, const Tuning& given, std::int64_t columns = 0) {
     SolverRunner runner(Plan(spec, Device::cpu(), given));
     check_errors(errors_of(runner, {.seed = 11, .columns = columns}));
     if (columns == 0) check_errors(option_errors_of(runner));
+}
+
+template <class Real>
+std::vector<Real> solution_of(const Spec& spec, const Tuning& tuning, const Arrays<Real>& user) {
+    std::vector<Real> x(user.b.size());
+    Solver solver(Plan(spec, Device::cpu(), tuning));
+    solver.factor_solve(std::span<const Real>(user.d), std::span<const Real>(user.e), std::span<const Real>(user.b), std::span<Real>(x));
+    CHECK(solver.ok());
+    return x;
+}
+
+template <class Real>
+void check_bits(Spec spec, const std::string& variant, const std::string& schedule) {
+    spec.precision = sizeof(Real) == 8 ? Precision::f64 : Precision::f32;
+    INFO(spec.block, " ", variant);
+    std::vector<System> systems;
+    for (std::int64_t m = 0; m < spec.batch; ++m)
+        systems.push_back(random_system(spec.block, spec.horizon, spec.rhs, 3 + static_cast<unsigned>(m)));
+    const auto user = arrays<Real>(spec, systems);
+    const auto open = solution_of(spec, {.schedule = schedule, .variant = variant + ":bake=0"}, user);
+    CHECK(open == solution_of(spec, {.schedule = schedule, .variant = variant + ":bake=1"}, user));
+    CHECK(open == solution_of(spec, {.schedule = schedule, .variant = variant, .any_size = true}, user));
+    // One member alone, in a batch of another size.
+    auto alone = spec;
+    alone.batch = 1;
+    const auto first = solution_of(alone, {.schedule = schedule, .variant = variant}, arrays<Real>(alone, {systems.front()}));
+    CHECK(std::equal(first.begin(), first.end(), open.begin()));
+}
+
+/// Binaries that this process and its cache on disk do not have.
+struct EmptyCache {
+    EmptyCache() { ::setenv("TRIFOLD_CACHE_DIR", directory.path().c_str(), 1); }
+    ~EmptyCache() { ::setenv("TRIFOLD_CACHE_DIR", TEST_CACHE, 1); }
+    EmptyCache(const EmptyCache&) = delete;
+    EmptyCache& operator=(const EmptyCache&) = delete;
+    PrivateDirectory directory;
+};
+
+std::int64_t resident_bytes() {
+    std::ifstream numbers("/proc/self/statm");
+    std::int64_t all = 0, resident = 0;
+    numbers >> all >> resident;
+    return resident * ::sysconf(_SC_PAGESIZE);
 }
 
 }  // namespace
@@ -145,7 +178,7 @@ TEST_CASE("NotPositiveDefinite names every failed member, its block and row, the
         REQUIRE(error.failures.size() == 2);
         CHECK((error.failures[0].member == 1 && error.failures[0].block == 6 && error.failures[0].row == 2));
         CHECK((error.failures[1].member == 2 && error.failures[1].block == 0 && error.failures[1].row == 3));
-        CHECK(std::string(error.what()).find("member 1 at block 6, row 2") != std::string::npos);
+        CHECK(says(std::string(error.what()), "member 1 at block 6, row 2"));
     }
     const auto determinants = solver.log_determinant();
     CHECK(std::isfinite(determinants[0]));
@@ -153,37 +186,6 @@ TEST_CASE("NotPositiveDefinite names every failed member, its block and row, the
     CHECK(relative_residual(problem.systems[0].dense(), gather(problem.spec, problem.x, 0, 1), problem.systems[0].b) < 1e-14);
     for (std::size_t k = problem.x.size() / 3; k < problem.x.size(); ++k) CHECK(std::isnan(problem.x[k]));
 }
-
-namespace {
-
-template <class Real>
-std::vector<Real> solution_of(const Spec& spec, const Tuning& tuning, const Arrays<Real>& user) {
-    std::vector<Real> x(user.b.size());
-    Solver solver(Plan(spec, Device::cpu(), tuning));
-    solver.factor_solve(std::span<const Real>(user.d), std::span<const Real>(user.e), std::span<const Real>(user.b), std::span<Real>(x));
-    CHECK(solver.ok());
-    return x;
-}
-
-template <class Real>
-void check_bits(Spec spec, const std::string& variant, const std::string& schedule) {
-    spec.precision = sizeof(Real) == 8 ? Precision::f64 : Precision::f32;
-    INFO(spec.block, " ", variant);
-    std::vector<System> systems;
-    for (std::int64_t m = 0; m < spec.batch; ++m)
-        systems.push_back(random_system(spec.block, spec.horizon, spec.rhs, 3 + static_cast<unsigned>(m)));
-    const auto user = arrays<Real>(spec, systems);
-    const auto open = solution_of(spec, {.schedule = schedule, .variant = variant + ":bake=0"}, user);
-    CHECK(open == solution_of(spec, {.schedule = schedule, .variant = variant + ":bake=1"}, user));
-    CHECK(open == solution_of(spec, {.schedule = schedule, .variant = variant, .any_size = true}, user));
-    // One member alone, in a batch of another size.
-    auto alone = spec;
-    alone.batch = 1;
-    const auto first = solution_of(alone, {.schedule = schedule, .variant = variant}, arrays<Real>(alone, {systems.front()}));
-    CHECK(std::equal(first.begin(), first.end(), open.begin()));
-}
-
-}  // namespace
 
 TEST_CASE("a solution has the same bits with sizes as literals and without, and whatever the batch") {
     for (const auto* schedule : {"sequential", "twisted:2", "multi-stage"})
@@ -194,26 +196,6 @@ TEST_CASE("a solution has the same bits with sizes as literals and without, and 
         }
     check_bits<double>({.block = 5, .horizon = 70, .batch = 2}, "intervals", "auto");
 }
-
-namespace {
-
-/// Binaries that this process and its cache on disk do not have.
-struct EmptyCache {
-    EmptyCache() { ::setenv("TRIFOLD_CACHE_DIR", directory.path().c_str(), 1); }
-    ~EmptyCache() { ::setenv("TRIFOLD_CACHE_DIR", TEST_CACHE, 1); }
-    EmptyCache(const EmptyCache&) = delete;
-    EmptyCache& operator=(const EmptyCache&) = delete;
-    PrivateDirectory directory;
-};
-
-std::int64_t resident_bytes() {
-    std::ifstream numbers("/proc/self/statm");
-    std::int64_t all = 0, resident = 0;
-    numbers >> all >> resident;
-    return resident * ::sysconf(_SC_PAGESIZE);
-}
-
-}  // namespace
 
 TEST_CASE("forty horizons of one block size are one compilation") {
     const EmptyCache cache;

@@ -1,21 +1,15 @@
 #include "generator/tridiagonal/wisdom.hpp"
 
-#include <doctest/doctest.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <trifold/trifold.h>
 
-#include <algorithm>
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
-#include <thread>
 #include <trifold/trifold.hpp>
 
 #include "runtime/base/processors.hpp"
 #include "runtime/wisdom/wisdom.hpp"
 #include "tests/runtime/cache/unit.hpp"
 #include "tests/runtime/tridiagonal/fixture.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
@@ -99,10 +93,10 @@ TEST_CASE_FIXTURE(WisdomFixture, "without TRIFOLD_WISDOM the user's data directo
     write_file(directory.path() / "home" / ".local" / "share" / "trifold" / "wisdom", write_wisdom({tuned_row()}));
     const auto home = (directory.path() / "home").string(), xdg = (directory.path() / "xdg").string();
     const WithEnvironment in_home{{"TRIFOLD_WISDOM", nullptr}, {"XDG_DATA_HOME", "not/absolute"}, {"HOME", home.c_str()}};
-    CHECK(chosen().row.find(home) != std::string::npos);
+    CHECK(says(chosen().row, home));
     CHECK(wisdom_sources().front().from == "HOME");
     const WithEnvironment by_xdg{{"XDG_DATA_HOME", xdg.c_str()}};
-    CHECK(chosen().row.find(xdg) != std::string::npos);
+    CHECK(says(chosen().row, xdg));
     const WithEnvironment nowhere{{"XDG_DATA_HOME", "/nowhere"}};
     CHECK(chosen().rung == DecisionSource::model);
     const WithEnvironment nothing{{"XDG_DATA_HOME", nullptr}, {"HOME", nullptr}};
@@ -118,11 +112,11 @@ TEST_CASE_FIXTURE(WisdomFixture, "no wisdom file ends a Plan: what is wrong is t
         fs::remove(log_file);
         CHECK(chosen().rung == DecisionSource::model);
         CHECK(chosen().rung == DecisionSource::model);
-        CHECK(wisdom_sources().front().problem.find(why) != std::string::npos);
+        CHECK(says(wisdom_sources().front().problem, why));
         const auto text = logged();
         CAPTURE(text);
         CHECK(std::ranges::count(text, '\n') == 1);
-        CHECK(text.find(fmt::format("wisdom {} is not used: ", path)) != std::string::npos);
+        CHECK(says(text, fmt::format("wisdom {} is not used: ", path)));
     };
     const auto check_text = [&](const std::string& name, const std::string& text, const std::string& why) {
         write_file(directory.path() / name, text);
@@ -171,7 +165,7 @@ TEST_CASE_FIXTURE(WisdomFixture, "wisdom that has nothing for the device says so
     CHECK(chosen().rung == DecisionSource::model);
     CHECK(logged().empty());
     choose_by_wisdom(tuned_spec, Target{Backend::cuda, "sm_100"}, Tuning{}, "NVIDIA B200");
-    CHECK(logged().find("has 1 rows, none for NVIDIA B200 (cuda:sm_100)") != std::string::npos);
+    CHECK(says(logged(), "has 1 rows, none for NVIDIA B200 (cuda:sm_100)"));
 }
 
 TEST_CASE_FIXTURE(WisdomFixture, "a row that cannot be used is ignored, with one line in the log") {
@@ -182,8 +176,7 @@ TEST_CASE_FIXTURE(WisdomFixture, "a row that cannot be used is ignored, with one
     CHECK(chosen().rung == DecisionSource::model);
     const auto text = logged();
     CAPTURE(text);
-    CHECK(text.find("wisdom, line 3 of " + file.string()) != std::string::npos);
-    CHECK(text.find("wings") != std::string::npos);
+    CHECK(says(text, "wisdom, line 3 of " + file.string(), "wings"));
     CHECK(std::ranges::count(text, '\n') == 1);
 }
 

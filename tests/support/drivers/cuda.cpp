@@ -20,7 +20,6 @@
 #include <vector>
 
 #include "tests/support/drivers/drivers.hpp"
-#include "tests/support/drivers/recorder.hpp"
 #include "tests/support/emulator/runner.hpp"
 
 using trifold::test::fake_cuda;

@@ -1,5 +1,7 @@
 #pragma once
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -34,9 +36,24 @@ struct FakeCuda {
     bool streams_never_end = false;  ///< queries say so
     bool events_pending = false;     ///< no event has happened yet
     bool operator==(const FakeCuda&) const = default;
+    /// Numbers of the objects that are alive.
+    std::array<int, 7> alive() const { return {contexts, modules, allocations, streams, events, graphs, executables}; }
     /// Kernels of block tridiagonal systems are called as those of this Program.
     void take_parameters_of(const Program& program);
 };
 FakeCuda& fake_cuda();
+
+/// Puts a step into the graph that a stream of the fake driver records, if it records one with the thread's own mode. Returns whether it
+/// does.
+bool record_step(void* stream, std::function<int()> step);
+
+/// Orders to the fake NCCL, and its counts. It stands in for libnccl.so.2.
+struct FakeNccl {
+    int version = 22803;
+    int communicators = 0;          ///< alive
+    int sent = 0, aborted = 0;      ///< counted
+    const char* failing_call = "";  ///< this call fails, on all ranks
+};
+FakeNccl& fake_nccl();
 
 }  // namespace trifold::test

@@ -1,6 +1,4 @@
 // A libnccl.so.2 for tests: messages are copies between threads of one process, made when they are enqueued.
-#include "tests/support/drivers/nccl.hpp"
-
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
@@ -14,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/support/drivers/recorder.hpp"
+#include "tests/support/drivers/drivers.hpp"
 
 namespace trifold::test {
 

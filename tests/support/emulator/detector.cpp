@@ -4,8 +4,6 @@
 
 #include <bit>
 
-#include "tests/support/emulator/source_line.hpp"
-
 namespace trifold::test {
 namespace {
 

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/emulator/detector.hpp"
 #include "tests/support/emulator/fiber.hpp"
-#include "tests/support/emulator/source_line.hpp"
 
 namespace trifold::test {
 namespace {

@@ -1,5 +1,3 @@
-#include "tests/support/emulator/source_line.hpp"
-
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -8,6 +6,8 @@
 #include <cstdio>
 #include <memory>
 #include <string_view>
+
+#include "tests/support/emulator/detector.hpp"
 
 namespace trifold::test {
 namespace {

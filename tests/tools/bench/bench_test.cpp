@@ -1,13 +1,4 @@
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <chrono>
-#include <cmath>
-#include <set>
-#include <thread>
-#include <trifold/error.hpp>
-
+#include "tests/support/test.hpp"
 #include "tools/bench/measure.hpp"
 #include "tools/bench/suites.hpp"
 

@@ -1,12 +1,6 @@
 #include "tools/bench/peers/peers.hpp"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstdlib>
-#include <map>
-
+#include "tests/support/test.hpp"
 #include "tools/bench/ours.hpp"
 #include "tools/bench/suites.hpp"
 

@@ -1,11 +1,3 @@
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <set>
-
 #include "tests/tools/cli/command.hpp"
 
 namespace {
@@ -13,8 +5,7 @@ namespace {
 const std::string one_core = " --device cpu --workers 1 ", brief = one_core + "--seconds 0.002 ";
 
 nlohmann::json bench(const Scratch& scratch, const std::string& arguments, int status = 0) {
-    const auto ran =
-        run_trifold(scratch.path, "bench " + arguments + (arguments.find("--seconds") == std::string::npos ? brief : one_core) + "--json");
+    const auto ran = scratch.run("bench " + arguments + (arguments.find("--seconds") == std::string::npos ? brief : one_core) + "--json");
     INFO(arguments, "\n", ran.err);
     REQUIRE(ran.status == status);
     return ran.json();
@@ -30,11 +21,9 @@ std::vector<nlohmann::json> results_of(const nlohmann::json& all, const std::str
 
 }  // namespace
 
-TEST_CASE("bench: every suite of throughput, with what each result says") {
-    const Scratch scratch;
-    const auto all = bench(scratch, "table1 long horizon block batch kalman --size 6x4 --samples --seed 5");
-    CHECK(all["seed"] == 5);
-    CHECK(all["workers"] == 1);
+TEST_CASE_FIXTURE(Scratch, "bench: every suite of throughput, with what each result says") {
+    const auto all = bench(*this, "table1 long horizon block batch kalman --size 6x4 --samples --seed 5");
+    check_json(all, {{"seed", 5}, {"workers", 1}});
     CHECK(all["target"].get<std::string>().starts_with("cpu:"));
     CHECK(all["failures"].empty());
     const auto ours = results_of(all, "trifold");
@@ -42,11 +31,7 @@ TEST_CASE("bench: every suite of throughput, with what each result says") {
     std::set<std::string> seen;
     for (const auto& result : ours) {
         seen.insert(result["suite"].get<std::string>() + result["operation"].get<std::string>() + result["precision"].get<std::string>());
-        CHECK(result["horizon"] == 6);
-        CHECK(result["block"] == 4);
-        CHECK(result["batch"] == 1);
-        CHECK(result["rhs"] == 1);
-        CHECK(result["schedule"] == "sequential");
+        check_json(result, {{"horizon", 6}, {"block", 4}, {"batch", 1}, {"rhs", 1}, {"schedule", "sequential"}});
         CHECK(result["variant"].get<std::string>().size() > 2);
         CHECK(result["accurate"] == true);
         CHECK(result["relative_residual"].get<double>() <= (result["precision"] == "f64" ? 1e-14 : 1e-6));
@@ -63,8 +48,7 @@ TEST_CASE("bench: every suite of throughput, with what each result says") {
         CHECK(2 * below(median) <= static_cast<std::ptrdiff_t>(samples.size()));
         CHECK(2 * above(median) <= static_cast<std::ptrdiff_t>(samples.size()));
         CHECK(100 * above(p99) <= static_cast<std::ptrdiff_t>(samples.size()) + 99);
-        CHECK(seconds["minimum"] == std::ranges::min(samples));
-        CHECK(seconds["maximum"] == std::ranges::max(samples));
+        check_json(seconds, {{"minimum", std::ranges::min(samples)}, {"maximum", std::ranges::max(samples)}});
         CHECK(seconds["minimum"].get<double>() > 0);
         CHECK(seconds["spread"].get<double>() >= 0);
         if (result["operation"] != "factor") continue;
@@ -75,9 +59,8 @@ TEST_CASE("bench: every suite of throughput, with what each result says") {
     CHECK(seen.size() == ours.size());
 }
 
-TEST_CASE("bench: peers found here solve the same systems") {
-    const Scratch scratch;
-    const auto all = bench(scratch, "horizon --size 9x5 5x3x4 --precision f64");
+TEST_CASE_FIXTURE(Scratch, "bench: peers found here solve the same systems") {
+    const auto all = bench(*this, "horizon --size 9x5 5x3x4 --precision f64");
     const auto peers = nlohmann::json::array({{{"name", "lapack"}, {"problem", ""}}, {{"name", "openblas"}, {"problem", ""}}});
     CHECK(all["peers"] == peers);
     CHECK(results_of(all, "lapack").size() == 4);
@@ -88,71 +71,65 @@ TEST_CASE("bench: peers found here solve the same systems") {
             CHECK(result["gigaflops_per_second"].get<double>() > 0);
             CHECK(result["schedule"] == "");
         }
-    CHECK(bench(scratch, "horizon --size 9x5 --precision f64 --peers none")["peers"].empty());
-    const auto named = bench(scratch, "batch --size 6x4x3 --precision f64 --peers one-by-one --order column --rhs 2 1 --panel 1");
+    CHECK(bench(*this, "horizon --size 9x5 --precision f64 --peers none")["peers"].empty());
+    const auto named = bench(*this, "batch --size 6x4x3 --precision f64 --peers one-by-one --order column --rhs 2 1 --panel 1");
     CHECK(results_of(named, "one-by-one").size() == 2 * 2);
     CHECK(results_of(named, "trifold").size() == 2 * 3);
-    const auto exported = bench(scratch, "block --size 3x5 --precision f32 --peers none --export c99:generic --compilers gcc --flags -O1");
+    const auto exported = bench(*this, "block --size 3x5 --precision f32 --peers none --export c99:generic --compilers gcc --flags -O1");
     CHECK(results_of(exported, "exported-gcc").size() == 2);
     for (const auto& result : exported["results"]) CHECK(result["accurate"] == true);
-    const auto text = run_trifold(scratch.path, "bench block --size 9x5 --precision f64 --peers openblas" + brief);
-    CHECK(text.out.find(" of ours") != std::string::npos);
+    const auto text = run("bench block --size 9x5 --precision f64 --peers openblas" + brief);
+    CHECK(says(text.out, " of ours"));
 }
 
-TEST_CASE("bench: ranks share a chain, a batch and a sparse system, and send messages") {
-    const Scratch scratch;
+TEST_CASE_FIXTURE(Scratch, "bench: ranks share a chain, a batch and a sparse system, and send messages") {
     const std::string ranks = " --ranks 1 2 --peers none --precision f64 --seed 3";
     for (const auto* what : {"block --size 16x4", "batch --size 5x3x5"}) {
         CAPTURE(what);
-        const auto all = bench(scratch, what + ranks);
+        const auto all = bench(*this, what + ranks);
         CHECK(all["failures"].empty());
         CHECK(results_of(all, "trifold").size() == 3);
         const auto shared = results_of(all, "trifold, 2 ranks");
         REQUIRE(shared.size() == 3);
         for (const auto& result : shared) CHECK(result["relative_residual"].get<double>() < 1e-15);
     }
-    const auto shards = results_of(bench(scratch, "block --size 16x4 --shards 10 6" + ranks), "trifold, 2 ranks");
+    const auto shards = results_of(bench(*this, "block --size 16x4 --shards 10 6" + ranks), "trifold, 2 ranks");
     CHECK(shards.front()["shards"] == std::vector{10, 6});
-    const auto sparse = results_of(bench(scratch, "sparse --size 8x7x6 --partition 4x7x6 --forward --quick" + ranks), "trifold, 2 ranks");
+    const auto sparse = results_of(bench(*this, "sparse --size 8x7x6 --partition 4x7x6 --forward --quick" + ranks), "trifold, 2 ranks");
     REQUIRE(sparse.size() == 3);
-    CHECK(sparse[1]["operation"] == "solve");
-    CHECK(sparse[1]["same_bits"] == true);
-    const auto messages = results_of(bench(scratch, "messages --ranks 2 --peers none"), "trifold, 2 ranks");
+    check_json(sparse[1], {{"operation", "solve"}, {"same_bits", true}});
+    const auto messages = results_of(bench(*this, "messages --ranks 2 --peers none"), "trifold, 2 ranks");
     REQUIRE(messages.size() > 3);
     for (const auto& result : messages) CHECK(result["gigabytes_per_second"].get<double>() > 0);
-    CHECK(run_trifold(scratch.path, "bench grid --size 9x9 --ranks 2" + brief).status == 2);
+    CHECK(run("bench grid --size 9x9 --ranks 2" + brief).status == 2);
 }
 
-TEST_CASE("bench: several schedules and variants, and one that fits no size") {
-    const Scratch scratch;
-    const auto all = bench(scratch, "block --size 7x3 --schedule sequential multi-stage --precision f64 --peers none");
+TEST_CASE_FIXTURE(Scratch, "bench: several schedules and variants, and one that fits no size") {
+    const auto all = bench(*this, "block --size 7x3 --schedule sequential multi-stage --precision f64 --peers none");
     std::set<std::string> schedules;
     for (const auto& result : all["results"]) schedules.insert(result["schedule"].get<std::string>());
     CHECK(schedules == std::set<std::string>{"sequential", "multi-stage"});
-    CHECK(run_trifold(scratch.path, "bench block --size 7x3 --schedule chess" + brief).status == 2);
-    CHECK(run_trifold(scratch.path, "bench block --size 7x3 --variant chess" + brief).status == 2);
+    CHECK(run("bench block --size 7x3 --schedule chess" + brief).status == 2);
+    CHECK(run("bench block --size 7x3 --variant chess" + brief).status == 2);
 }
 
-TEST_CASE("bench: pairs of schedule and variant that do not exist are left out") {
-    const Scratch scratch;
+TEST_CASE_FIXTURE(Scratch, "bench: pairs of schedule and variant that do not exist are left out") {
     const std::string pairs = "bench block --size 7x3 --precision f64 --peers none --schedule sequential multi-stage --variant ";
-    const auto ran = run_well(scratch.path, pairs + "tile intervals --json" + brief);
-    CHECK(ran.err.find("block 7x3 f64: left out: variant 'intervals' is for the schedule segments:J, not for multi-stage") !=
-          std::string::npos);
+    const auto ran = well(pairs + "tile intervals --json" + brief);
+    CHECK(says(ran.err, "block 7x3 f64: left out: variant 'intervals' is for the schedule segments:J, not for multi-stage"));
     std::set<std::string> measured;
     const auto all = ran.json();
     for (const auto& result : all["results"])
         measured.insert(result["schedule"].get<std::string>() + " " + result["variant"].get<std::string>());
     CHECK(measured == std::set<std::string>{"sequential tile", "multi-stage tile", "sequential intervals"});
     CHECK(all["failures"].empty());
-    CHECK(run_trifold(scratch.path, "bench block --size 7x3 --schedule multi-stage --variant intervals" + brief).status == 2);
-    CHECK(run_trifold(scratch.path, pairs + "tile chess" + brief).status == 2);
+    CHECK(run("bench block --size 7x3 --schedule multi-stage --variant intervals" + brief).status == 2);
+    CHECK(run(pairs + "tile chess" + brief).status == 2);
 }
 
-TEST_CASE("bench: accuracy has the worst residual of each problem, over sizes and schedules") {
-    const Scratch scratch;
+TEST_CASE_FIXTURE(Scratch, "bench: accuracy has the worst residual of each problem, over sizes and schedules") {
     const std::string sizes = "accuracy --size 5x8 7x3 --schedule sequential multi-stage --peers none --seed 1";
-    const auto all = bench(scratch, sizes);
+    const auto all = bench(*this, sizes);
     std::map<std::string, int> solutions;
     for (const auto& result : all["results"]) {
         const auto precision = result["precision"].get<std::string>();
@@ -164,15 +141,13 @@ TEST_CASE("bench: accuracy has the worst residual of each problem, over sizes an
     CHECK(solutions ==
           std::map<std::string, int>{
               {"blockdss f32", 2}, {"blockdss f64", 2}, {"kalman f32", 2}, {"kalman f64", 2}, {"socu f32", 4}, {"socu f64", 4}});
-    const auto strict = run_trifold(scratch.path, "bench " + sizes + " --precision f64 --tolerance 0" + brief);
-    CHECK(strict.status == 1);
-    CHECK(strict.err.find("above the tolerance") != std::string::npos);
-    CHECK(strict.out.find("solved, the worst residual") != std::string::npos);
+    const auto strict = ends(1, "bench " + sizes + " --precision f64 --tolerance 0" + brief);
+    CHECK(says(strict.err, "above the tolerance"));
+    CHECK(says(strict.out, "solved, the worst residual"));
 }
 
-TEST_CASE("bench: latency at a given rate") {
-    const Scratch scratch;
-    const auto all = bench(scratch, "latency --size 8x4 --rate 200 1000 --precision f64 --seconds 0.2");
+TEST_CASE_FIXTURE(Scratch, "bench: latency at a given rate") {
+    const auto all = bench(*this, "latency --size 8x4 --rate 200 1000 --precision f64 --seconds 0.2");
     REQUIRE(all["results"].size() == 4);
     for (const auto& result : all["results"]) {
         const auto& seconds = result["seconds"];
@@ -189,13 +164,12 @@ TEST_CASE("bench: latency at a given rate") {
     }
     for (const auto& [place, rate] : {std::pair{0, 200}, {1, 1000}, {2, 200}, {3, 1000}})
         CHECK(all["results"][place]["calls_per_second"] == rate);
-    const auto text = run_trifold(scratch.path, "bench latency --size 8x4 --precision f64" + brief);
-    for (const auto* word : {"p50", "p99.9", "maximum", "8x4"}) CHECK(text.out.find(word) != std::string::npos);
+    const auto text = run("bench latency --size 8x4 --precision f64" + brief);
+    for (const auto* word : {"p50", "p99.9", "maximum", "8x4"}) CHECK(says(text.out, word));
 }
 
-TEST_CASE("bench: a cold start compiles, a warm one does not") {
-    const Scratch scratch;
-    const auto all = bench(scratch, "compile --size 5x3 --precision f64");
+TEST_CASE_FIXTURE(Scratch, "bench: a cold start compiles, a warm one does not") {
+    const auto all = bench(*this, "compile --size 5x3 --precision f64");
     REQUIRE(all["results"].size() == 2);
     CHECK(all["results"][0]["operation"] == "cold start");
     CHECK(all["results"][1]["operation"] == "warm start");
@@ -203,49 +177,41 @@ TEST_CASE("bench: a cold start compiles, a warm one does not") {
     CHECK(all["results"][1]["relative_residual"].get<double>() < 1e-15);
 }
 
-TEST_CASE("bench: a residual above the tolerance is said and is exit status 1") {
-    const Scratch scratch;
-    const auto ran = run_trifold(scratch.path, "bench horizon --size 6x4 --precision f64 --peers none --tolerance 0 --json" + brief);
-    CHECK(ran.status == 1);
-    CHECK(ran.err.find("horizon 6x4 f64: the relative residual") != std::string::npos);
+TEST_CASE_FIXTURE(Scratch, "bench: a residual above the tolerance is said and is exit status 1") {
+    const auto ran = ends(1, "bench horizon --size 6x4 --precision f64 --peers none --tolerance 0 --json" + brief);
+    CHECK(says(ran.err, "horizon 6x4 f64: the relative residual"));
     const auto results = ran.json()["results"];
     CHECK(!results.empty());
     for (const auto& result : results) CHECK(result["accurate"] == false);
 }
 
-TEST_CASE("bench: what cannot be measured is said, and the others go on") {
-    const Scratch scratch;
-    const auto ran = run_trifold(scratch.path, "bench horizon --size 6x4 5x3 --precision f64 --json" + brief,
-                                 "TRIFOLD_DISABLE=jit TRIFOLD_CACHE_DIR=empty");
-    CHECK(ran.status == 1);
-    CHECK(ran.err.find("horizon 6x4 f64: trifold failed: ") != std::string::npos);
+TEST_CASE_FIXTURE(Scratch, "bench: what cannot be measured is said, and the others go on") {
+    const auto ran = ends(1, "bench horizon --size 6x4 5x3 --precision f64 --json" + brief, "TRIFOLD_DISABLE=jit TRIFOLD_CACHE_DIR=empty");
+    CHECK(says(ran.err, "horizon 6x4 f64: trifold failed: "));
     const auto all = ran.json();
     REQUIRE(all["failures"].size() == 2);
-    CHECK(all["failures"][1]["solver"] == "trifold");
-    CHECK(all["failures"][1]["block"] == 3);
+    check_json(all["failures"][1], {{"solver", "trifold"}, {"block", 3}});
     CHECK(all["failures"][1]["message"].get<std::string>().size() > 20);
     CHECK(results_of(all, "trifold").empty());
     CHECK(results_of(all, "lapack").size() == 4);
 }
 
-TEST_CASE("bench: a table for people, and the same JSON in a file") {
-    const Scratch scratch;
-    const auto ran = run_well(scratch.path, "bench kalman block --size 6x4 --precision f32 -o out.json" + brief);
-    for (const auto* word : {"kalman: ", "block: ", "median", "GFLOP/s", "6x4", "factor_solve", "sequential"})
-        CHECK(ran.out.find(word) != std::string::npos);
-    const auto json = nlohmann::json::parse(scratch.read("out.json"));
+TEST_CASE_FIXTURE(Scratch, "bench: a table for people, and the same JSON in a file") {
+    const auto ran = well("bench kalman block --size 6x4 --precision f32 -o out.json" + brief);
+    for (const auto* word : {"kalman: ", "block: ", "median", "GFLOP/s", "6x4", "factor_solve", "sequential"}) CHECK(says(ran.out, word));
+    const auto json = nlohmann::json::parse(read("out.json"));
     CHECK(json["results"].size() == 2 * (3 + 2));
-    CHECK(run_trifold(scratch.path, "bench block --size 6x4 -o /nowhere/out.json" + brief).status == 2);
+    CHECK(run("bench block --size 6x4 -o /nowhere/out.json" + brief).status == 2);
 }
 
 TEST_CASE("bench: bad input") {
     const Scratch scratch;
     const auto check = [&](const std::string& arguments, int status, const std::string& message) {
-        const auto ran = run_trifold(scratch.path, "bench " + arguments);
+        const auto ran = scratch.run("bench " + arguments);
         INFO(arguments, "\n", ran.err);
         CHECK(ran.status == status);
-        CHECK(ran.err.find(message) != std::string::npos);
-        CHECK(ran.out.find("factor") == std::string::npos);  // nothing was measured
+        CHECK(says(ran.err, message));
+        CHECK(!says(ran.out, "factor"));  // nothing was measured
     };
     check("", 2, "suite");
     check("chess --device cpu", 2, "there is no suite 'chess'; give some of table1, latency, long");

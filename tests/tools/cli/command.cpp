@@ -1,14 +1,7 @@
 #include "tests/tools/cli/command.hpp"
 
-#include <doctest/doctest.h>
-#include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <algorithm>
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
 
 namespace fs = std::filesystem;
 
@@ -39,24 +32,27 @@ Ran run_shell(const fs::path& directory, const std::string& command) {
     return ran;
 }
 
-Ran run_trifold(const fs::path& directory, const std::string& arguments, const std::string& environment) {
-    return run_shell(directory, fmt::format("env TRIFOLD_CACHE_DIR='{}' XDG_DATA_HOME=/nowhere {} '{}' {}", TEST_CACHE, environment,
-                                            TRIFOLD_COMMAND, arguments));
+Ran Scratch::run(const std::string& arguments, const std::string& environment) const {
+    return run_shell(path, fmt::format("env TRIFOLD_CACHE_DIR='{}' XDG_DATA_HOME=/nowhere {} '{}' {}", TEST_CACHE, environment,
+                                       TRIFOLD_COMMAND, arguments));
 }
 
-Ran run_well(const fs::path& directory, const std::string& arguments, const std::string& environment) {
-    auto ran = run_trifold(directory, arguments, environment);
+Ran Scratch::ends(int status, const std::string& arguments, const std::string& environment) const {
+    auto ran = run(arguments, environment);
     INFO(arguments, "\n", ran.err, ran.out);
-    REQUIRE(ran.status == 0);
+    REQUIRE(ran.status == status);
     return ran;
 }
 
-void check_says(const fs::path& directory, const std::string& arguments, int status, const std::string& words,
-                const std::string& environment) {
-    const auto ran = run_trifold(directory, arguments, environment);
+void Scratch::check(const std::string& arguments, int status, const std::string& words, const std::string& environment) const {
+    const auto ran = run(arguments, environment);
     INFO(arguments, "\n", ran.err, ran.out);
     CHECK(ran.status == status);
     CHECK(ran.err.find(words) != std::string::npos);
+}
+
+void Scratch::check_refused(const std::string& begin, const std::vector<std::pair<std::string, std::string>>& runs) const {
+    for (const auto& [end, words] : runs) check(begin + end, 2, words);
 }
 
 Scratch::Scratch() : path(unique_directory()) { fs::create_directories(path); }

@@ -1,7 +1,5 @@
 #pragma once
-#include <filesystem>
-#include <nlohmann/json.hpp>
-#include <string>
+#include "tests/support/test.hpp"
 
 /// One run of the trifold command.
 struct Ran {
@@ -12,13 +10,6 @@ struct Ran {
 
 /// Runs one simple command by the shell in `directory`.
 Ran run_shell(const std::filesystem::path& directory, const std::string& command);
-/// Runs `trifold ARGUMENTS` by the shell in `directory`, with this suite's own kernel cache; `environment` is put before it.
-Ran run_trifold(const std::filesystem::path& directory, const std::string& arguments, const std::string& environment = "");
-/// A run that has to end well.
-Ran run_well(const std::filesystem::path& directory, const std::string& arguments, const std::string& environment = "");
-/// Checks with which status a run ends, and what its standard error says.
-void check_says(const std::filesystem::path& directory, const std::string& arguments, int status, const std::string& words,
-                const std::string& environment = "");
 
 /// A directory of one test's own, removed at the end.
 class Scratch {
@@ -33,4 +24,14 @@ class Scratch {
     bool has(const std::string& name) const { return std::filesystem::exists(path / name); }
     /// Names in the directory, sorted.
     std::vector<std::string> names() const;
+
+    /// Runs `trifold ARGUMENTS` here by the shell, with this suite's own kernel cache; `environment` is put before it.
+    Ran run(const std::string& arguments, const std::string& environment = "") const;
+    /// A run that has to end with this status, or well.
+    Ran ends(int status, const std::string& arguments, const std::string& environment = "") const;
+    Ran well(const std::string& arguments, const std::string& environment = "") const { return ends(0, arguments, environment); }
+    /// Checks with which status a run ends, and what its standard error says.
+    void check(const std::string& arguments, int status, const std::string& words, const std::string& environment = "") const;
+    /// Runs that end with status 2: what follows `begin`, and words that standard error has.
+    void check_refused(const std::string& begin, const std::vector<std::pair<std::string, std::string>>& runs) const;
 };

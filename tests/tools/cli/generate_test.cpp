@@ -1,11 +1,3 @@
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-
-#include "tests/support/text.hpp"
 #include "tests/tools/cli/command.hpp"
 
 namespace {
@@ -16,135 +8,6 @@ std::string regenerate_command(const std::string& source) {
     REQUIRE(start != std::string::npos);
     return source.substr(start + 8, source.find('\n', start) - start - 8);
 }
-
-}  // namespace
-
-TEST_CASE("generate: the command in the source gives the same bytes, for every option") {
-    for (const std::string options :
-         {"--block 4 --horizon 8 --target cpu:x86-64-v3", "--block 33 --horizon 7 --target cuda:sm_90 --precision f32 --rhs 3 --batch 5",
-          "--block 6 --horizon 31 --target cpu:x86-64-v4 --schedule segments:3,2 --workers 4 --operations inverse,factor --variant "
-          "tile:bake=1",
-          "--block 5 --horizon 9 --target cpu:x86-64-v2 --order column-major --coupling upper --rhs-layout stacked "
-          "--variant tile:bake=1",
-          "--block 4 --horizon 9 --batch 3 --target cpu:x86-64-v3 --d-leading 8 --d-stage 0 --d-member 64 --e-leading 5 --e-stage 40 "
-          "--e-member 0"}) {
-        const Scratch scratch;
-        const auto ran = run_well(scratch.path, "generate --json -o first " + options);
-        const auto name = ran.json()["files"]["source"][0].get<std::string>();
-        const auto source = scratch.read("first/" + name);
-        const auto again = run_well(scratch.path, regenerate_command(source) + " -o second");
-        CHECK(scratch.read("second/" + name) == source);
-        CHECK(scratch.read("second/program.json") == scratch.read("first/program.json"));
-        CHECK(source.find(scratch.path.string()) == std::string::npos);
-    }
-}
-
-TEST_CASE("generate: sources with open sizes serve every number of blocks and systems, and say so") {
-    const Scratch scratch;
-    const auto source_of = [&](const std::string& sizes) {
-        const auto ran = run_well(scratch.path, "generate --json -o out --block 12 --target cuda:sm_90 --any-size " + sizes);
-        return scratch.read("out/" + ran.json()["files"]["source"][0].get<std::string>());
-    };
-    const auto source = source_of("--horizon 50");
-    CHECK(source.find("Any number of blocks and systems") != source.npos);
-    CHECK(source_of("--horizon 57") == source);
-}
-
-TEST_CASE("generate: TRIFOLD_TEMPLATES is where templates are read") {
-    namespace fs = std::filesystem;
-    const Scratch scratch;
-    const auto templates = scratch.path / "templates";
-    fs::copy(PROJECT_DIRECTORY "/templates", templates, fs::copy_options::recursive);
-    const auto source_by = [&](const std::string& environment) {
-        const auto ran = run_well(scratch.path, "generate --block 4 --horizon 8 --target cuda:sm_90 -o out --json", environment);
-        return scratch.read("out/" + ran.json()["files"]["source"][0].get<std::string>());
-    };
-    const auto with_folder = "TRIFOLD_TEMPLATES=" + templates.string();
-    const auto embedded = source_by("");
-    CHECK(source_by(with_folder) == embedded);
-    std::ofstream(templates / "gpu/platform_cuda.cuh", std::ios::app) << "/* an edit */\n";
-    const auto edited = source_by(with_folder);
-    CHECK(edited.find("/* an edit */") != edited.npos);
-    CHECK(source_by("") == embedded);
-    fs::remove(templates / "gpu/platform_cuda.cuh");
-    const auto missing = run_trifold(scratch.path, "generate --block 4 --horizon 8 --target cuda:sm_90 -o out", with_folder);
-    CHECK(missing.status != 0);
-    CHECK(missing.err.find("where the template gpu/platform_cuda.cuh cannot be read") != std::string::npos);
-    const auto nowhere = run_trifold(scratch.path, "generate --block 4 --horizon 8 -o out", "TRIFOLD_TEMPLATES=/nowhere");
-    CHECK(nowhere.status != 0);
-    CHECK(nowhere.err.find("TRIFOLD_TEMPLATES names '/nowhere', which is no directory") != std::string::npos);
-}
-
-TEST_CASE("generate: binaries for every architecture of HIP, by the compiler that doctor tells, on either route") {
-    const Scratch scratch;
-    for (const std::string environment : {"TRIFOLD_DISABLE=cache,clang", "TRIFOLD_DISABLE=cache,hiprtc"}) {
-        const auto routes = run_trifold(scratch.path, "doctor --json", environment).json()["hip"]["compilers"];
-        REQUIRE(routes.size() == 7);
-        for (const auto& [target, compiler] : routes.items()) {
-            const auto ran =
-                run_trifold(scratch.path,
-                            fmt::format("generate --block 2 --horizon 3 --operations factor --target {} --binaries -o out --json", target),
-                            environment);
-            INFO(environment, " ", target, " ", ran.err);
-            CHECK(ran.status == (compiler == "" ? 3 : 0));
-            if (ran.status != 0) continue;
-            CHECK(ran.json()["compiler"] == compiler);
-            CHECK(scratch.read("out/" + ran.json()["files"]["binary"][0].get<std::string>())
-                      .starts_with("\x7f"
-                                   "ELF"));
-        }
-    }
-}
-
-TEST_CASE("generate: binaries of CUDA are a file a unit, and in the cache what a Plan looks for") {
-    const Scratch scratch;
-    const std::string size = "--block 4 --horizon 9 --operations factor --target cuda:sm_90 --json";
-    const auto cache = fmt::format("TRIFOLD_CACHE_DIR='{}'", (scratch.path / "cache").string());
-    const auto made = run_trifold(scratch.path, "generate --binaries -o out " + size, cache);
-    if (made.status == 3 && made.err.find("NVRTC") != std::string::npos) {
-        MESSAGE("skipped: there is no NVRTC");
-        return;
-    }
-    INFO(made.err);
-    REQUIRE(made.status == 0);
-    const auto binaries = made.json()["files"]["binary"];
-    CHECK(binaries.size() == 2);  // factor, and finish_factor
-    for (const auto& name : binaries) CHECK(scratch.has("out/" + name.get<std::string>()));
-    // What explain shows is the Program of a Plan.
-    const auto planned = run_trifold(scratch.path, "explain " + size, cache + " TRIFOLD_DISABLE=jit").json();
-    CHECK(planned["problem"] == "");
-    std::size_t kernels = 0;
-    for (const auto& unit : planned["program"]["units"]) kernels += unit["kernels"].size();
-    CHECK(planned["kernels"].size() == kernels);
-}
-
-TEST_CASE("generate: what is written, and its name") {
-    const Scratch scratch;
-    const auto ran =
-        run_well(scratch.path, "generate --block 4 --horizon 8 --precision f32 --target cpu:x86-64-v2 --binaries -o out/deep --json");
-    const auto json = ran.json();
-    const auto name = json["name"].get<std::string>();
-    CHECK(name.starts_with("btd_n4_f32_x8664v2_"));
-    CHECK(scratch.has("out/deep/" + name + ".c"));
-    CHECK(scratch.read("out/deep/" + name + ".so")
-              .starts_with("\x7f"
-                           "ELF"));
-    CHECK(scratch.has("out/deep/" + name + ".log"));
-    const auto program = nlohmann::json::parse(scratch.read("out/deep/program.json"));
-    CHECK(program["spec"]["block"] == 4);
-    CHECK(program["units"][0]["kernels"].size() == 6);
-    CHECK(program["spec"]["operations"].size() == 6);
-    const auto text = run_well(scratch.path, "generate --block 4 --horizon 8 --target cuda:sm_120 -o .");
-    const auto some = run_well(scratch.path, "generate --block 4 --horizon 8 --target cpu:x86-64-v2 --operations factor_solve --json");
-    const auto source = scratch.read(some.json()["files"]["source"][0].get<std::string>());
-    CHECK(source.find("btd_factor_forward_n4") != std::string::npos);
-    CHECK(source.find("btd_inverse_n4") == std::string::npos);
-    check_says(scratch.path, "generate --block 4 --horizon 8 --target cpu:x86-64-v2 --operations factor,invert", 2,
-               "unknown operation 'invert'");
-    CHECK(text.out.find(".cu") != std::string::npos);
-}
-
-namespace {
 
 /// The lines of the shell's blocks in one chapter of docs/users/switches.md.
 std::vector<std::string> examples_of(const std::string& title) {
@@ -164,6 +27,122 @@ std::vector<std::string> examples_of(const std::string& title) {
 }
 
 }  // namespace
+
+TEST_CASE("generate: the command in the source gives the same bytes, for every option") {
+    for (const std::string options :
+         {"--block 4 --horizon 8 --target cpu:x86-64-v3", "--block 33 --horizon 7 --target cuda:sm_90 --precision f32 --rhs 3 --batch 5",
+          "--block 6 --horizon 31 --target cpu:x86-64-v4 --schedule segments:3,2 --workers 4 --operations inverse,factor --variant "
+          "tile:bake=1",
+          "--block 5 --horizon 9 --target cpu:x86-64-v2 --order column-major --coupling upper --rhs-layout stacked "
+          "--variant tile:bake=1",
+          "--block 4 --horizon 9 --batch 3 --target cpu:x86-64-v3 --d-leading 8 --d-stage 0 --d-member 64 --e-leading 5 --e-stage 40 "
+          "--e-member 0"}) {
+        const Scratch scratch;
+        const auto ran = scratch.well("generate --json -o first " + options);
+        const auto name = ran.json()["files"]["source"][0].get<std::string>();
+        const auto source = scratch.read("first/" + name);
+        const auto again = scratch.well(regenerate_command(source) + " -o second");
+        CHECK(scratch.read("second/" + name) == source);
+        CHECK(scratch.read("second/program.json") == scratch.read("first/program.json"));
+        CHECK(!says(source, scratch.path.string()));
+    }
+}
+
+TEST_CASE_FIXTURE(Scratch, "generate: sources with open sizes serve every number of blocks and systems, and say so") {
+    const auto source_of = [&](const std::string& sizes) {
+        const auto ran = well("generate --json -o out --block 12 --target cuda:sm_90 --any-size " + sizes);
+        return read("out/" + ran.json()["files"]["source"][0].get<std::string>());
+    };
+    const auto source = source_of("--horizon 50");
+    CHECK(says(source, "Any number of blocks and systems"));
+    CHECK(source_of("--horizon 57") == source);
+}
+
+TEST_CASE_FIXTURE(Scratch, "generate: TRIFOLD_TEMPLATES is where templates are read") {
+    namespace fs = std::filesystem;
+    const auto templates = path / "templates";
+    fs::copy(PROJECT_DIRECTORY "/templates", templates, fs::copy_options::recursive);
+    const auto source_by = [&](const std::string& environment) {
+        const auto ran = well("generate --block 4 --horizon 8 --target cuda:sm_90 -o out --json", environment);
+        return read("out/" + ran.json()["files"]["source"][0].get<std::string>());
+    };
+    const auto with_folder = "TRIFOLD_TEMPLATES=" + templates.string();
+    const auto embedded = source_by("");
+    CHECK(source_by(with_folder) == embedded);
+    std::ofstream(templates / "gpu/platform_cuda.cuh", std::ios::app) << "/* an edit */\n";
+    const auto edited = source_by(with_folder);
+    CHECK(says(edited, "/* an edit */"));
+    CHECK(source_by("") == embedded);
+    fs::remove(templates / "gpu/platform_cuda.cuh");
+    const auto missing = run("generate --block 4 --horizon 8 --target cuda:sm_90 -o out", with_folder);
+    CHECK(missing.status != 0);
+    CHECK(says(missing.err, "where the template gpu/platform_cuda.cuh cannot be read"));
+    const auto nowhere = run("generate --block 4 --horizon 8 -o out", "TRIFOLD_TEMPLATES=/nowhere");
+    CHECK(nowhere.status != 0);
+    CHECK(says(nowhere.err, "TRIFOLD_TEMPLATES names '/nowhere', which is no directory"));
+}
+
+TEST_CASE_FIXTURE(Scratch, "generate: binaries for every architecture of HIP, by the compiler that doctor tells, on either route") {
+    for (const std::string environment : {"TRIFOLD_DISABLE=cache,clang", "TRIFOLD_DISABLE=cache,hiprtc"}) {
+        const auto routes = run("doctor --json", environment).json()["hip"]["compilers"];
+        REQUIRE(routes.size() == 7);
+        for (const auto& [target, compiler] : routes.items()) {
+            const auto ran =
+                run(fmt::format("generate --block 2 --horizon 3 --operations factor --target {} --binaries -o out --json", target),
+                    environment);
+            INFO(environment, " ", target, " ", ran.err);
+            CHECK(ran.status == (compiler == "" ? 3 : 0));
+            if (ran.status != 0) continue;
+            CHECK(ran.json()["compiler"] == compiler);
+            CHECK(read("out/" + ran.json()["files"]["binary"][0].get<std::string>())
+                      .starts_with("\x7f"
+                                   "ELF"));
+        }
+    }
+}
+
+TEST_CASE_FIXTURE(Scratch, "generate: binaries of CUDA are a file a unit, and in the cache what a Plan looks for") {
+    const std::string size = "--block 4 --horizon 9 --operations factor --target cuda:sm_90 --json";
+    const auto cache = fmt::format("TRIFOLD_CACHE_DIR='{}'", (path / "cache").string());
+    const auto made = run("generate --binaries -o out " + size, cache);
+    if (made.status == 3 && made.err.find("NVRTC") != std::string::npos) {
+        MESSAGE("skipped: there is no NVRTC");
+        return;
+    }
+    INFO(made.err);
+    REQUIRE(made.status == 0);
+    const auto binaries = made.json()["files"]["binary"];
+    CHECK(binaries.size() == 2);  // factor, and finish_factor
+    for (const auto& name : binaries) CHECK(has("out/" + name.get<std::string>()));
+    // What explain shows is the Program of a Plan.
+    const auto planned = run("explain " + size, cache + " TRIFOLD_DISABLE=jit").json();
+    CHECK(planned["problem"] == "");
+    std::size_t kernels = 0;
+    for (const auto& unit : planned["program"]["units"]) kernels += unit["kernels"].size();
+    CHECK(planned["kernels"].size() == kernels);
+}
+
+TEST_CASE_FIXTURE(Scratch, "generate: what is written, and its name") {
+    const auto json = well("generate --block 4 --horizon 8 --precision f32 --target cpu:x86-64-v2 --binaries -o out/deep --json").json();
+    const auto name = json["name"].get<std::string>();
+    CHECK(name.starts_with("btd_n4_f32_x8664v2_"));
+    CHECK(has("out/deep/" + name + ".c"));
+    CHECK(read("out/deep/" + name + ".so")
+              .starts_with("\x7f"
+                           "ELF"));
+    CHECK(has("out/deep/" + name + ".log"));
+    const auto program = nlohmann::json::parse(read("out/deep/program.json"));
+    CHECK(program["spec"]["block"] == 4);
+    CHECK(program["units"][0]["kernels"].size() == 6);
+    CHECK(program["spec"]["operations"].size() == 6);
+    const auto text = well("generate --block 4 --horizon 8 --target cuda:sm_120 -o .");
+    const auto some = well("generate --block 4 --horizon 8 --target cpu:x86-64-v2 --operations factor_solve --json");
+    const auto source = read(some.json()["files"]["source"][0].get<std::string>());
+    CHECK(says(source, "btd_factor_forward_n4"));
+    CHECK(!says(source, "btd_inverse_n4"));
+    check("generate --block 4 --horizon 8 --target cpu:x86-64-v2 --operations factor,invert", 2, "unknown operation 'invert'");
+    CHECK(says(text.out, ".cu"));
+}
 
 TEST_CASE("pack: the documented deployment finds its kernels, and compiles nothing") {
     const Scratch scratch;
@@ -187,7 +166,7 @@ TEST_CASE("pack: the documented deployment finds its kernels, and compiles nothi
     run(lines[3]);
     std::filesystem::remove_all(scratch.path / "own");
     CHECK(run(lines[4]).out.starts_with("x in the middle: 0.500000"));
-    CHECK(run(lines[5]).out.find("prebuilt") != std::string::npos);
+    CHECK(says(run(lines[5]).out, "prebuilt"));
     CHECK(scratch.has("x.npy"));
     // With any other Spec, and without the directory, the promise is kept too.
     CHECK(run_shell(scratch.path, surroundings + lines[5] + " --schedule twisted:2").status == 3);

@@ -1,11 +1,5 @@
 #include "tools/formats/grid.hpp"
 
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <set>
-
 #include "tests/tools/cli/command.hpp"
 #include "tools/problems/problems.hpp"
 
@@ -13,8 +7,6 @@ using namespace trifold;
 using namespace trifold::formats;
 
 namespace {
-
-bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
 void write_image(const Scratch& scratch, const GridSystem& system) {
     scratch.write("A.mtx", format_matrix_market(to_sparse(system)));
@@ -39,42 +31,35 @@ double residual_of(const GridSystem& system, const std::vector<double>& x) {
 
 }  // namespace
 
-TEST_CASE("solve --grid: arrays of stencils, batches, right-hand sides") {
-    const Scratch scratch;
-    REQUIRE(run_trifold(scratch.path, "problem grid-anisotropic --grid 13x21 --rhs 2 --batch 3").status == 0);
-    CHECK(parse_npy(scratch.read("A.npy"), "A").shape == std::vector<std::int64_t>{3, 21, 13, 9});
-    const auto ran = run_well(scratch.path, "solve A.npy b.npy --grid 13x21 --matrix symmetric -o x.npy --device cpu --json");
-    const auto json = ran.json();
-    CHECK(json.at("status") == "ok");
-    CHECK(json.at("batch") == 3);
-    CHECK(json.at("matrix") == "symmetric");
+TEST_CASE_FIXTURE(Scratch, "solve --grid: arrays of stencils, batches, right-hand sides") {
+    REQUIRE(run("problem grid-anisotropic --grid 13x21 --rhs 2 --batch 3").status == 0);
+    CHECK(parse_npy(read("A.npy"), "A").shape == std::vector<std::int64_t>{3, 21, 13, 9});
+    const auto json = well("solve A.npy b.npy --grid 13x21 --matrix symmetric -o x.npy --device cpu --json").json();
+    check_json(json, {{"status", "ok"}, {"batch", 3}, {"matrix", "symmetric"}});
     CHECK(json.at("relative_residual").get<double>() <= 1e-14);
     CHECK(json.at("sign") == std::vector{1, 1, 1});
-    CHECK(parse_npy(scratch.read("x.npy"), "x").shape == std::vector<std::int64_t>{3, 21, 13, 2});
+    CHECK(parse_npy(read("x.npy"), "x").shape == std::vector<std::int64_t>{3, 21, 13, 2});
 }
 
-TEST_CASE("solve --grid: Matrix Market, checked against the matrix itself") {
-    const Scratch scratch;
+TEST_CASE_FIXTURE(Scratch, "solve --grid: Matrix Market, checked against the matrix itself") {
     for (const auto name : problems::grid_names) {
         CAPTURE(name);
         const auto system = problems::make_grid(name, 17, 12, 1, 1, 3);
-        write_image(scratch, system);
-        const auto ran = run_well(scratch.path, "solve A.mtx b.mtx --grid 17x12 -o x.npy --device cpu --tolerance 1e-12");
-        CHECK(has(ran.out, "1 image of 17x12 pixels"));
-        CHECK(residual_of(system, parse_npy(scratch.read("x.npy"), "x").values) <= 1e-12);
+        write_image(*this, system);
+        const auto ran = well("solve A.mtx b.mtx --grid 17x12 -o x.npy --device cpu --tolerance 1e-12");
+        CHECK(says(ran.out, "1 image of 17x12 pixels"));
+        CHECK(residual_of(system, parse_npy(read("x.npy"), "x").values) <= 1e-12);
     }
-    REQUIRE(run_trifold(scratch.path, "solve A.mtx b.mtx --grid 17x12 --boundary fixed --precision f32 -o x.mtx --device cpu").status == 0);
-    const auto x = std::get<DenseMatrix>(parse_matrix_market(scratch.read("x.mtx"), "x"));
-    const auto b = std::get<DenseMatrix>(parse_matrix_market(scratch.read("b.mtx"), "b"));
+    REQUIRE(run("solve A.mtx b.mtx --grid 17x12 --boundary fixed --precision f32 -o x.mtx --device cpu").status == 0);
+    const auto x = std::get<DenseMatrix>(parse_matrix_market(read("x.mtx"), "x"));
+    const auto b = std::get<DenseMatrix>(parse_matrix_market(read("b.mtx"), "b"));
     CHECK(x.values[5] == doctest::Approx(b.values[5]).epsilon(1e-7));  // of the ring
 }
 
-TEST_CASE("solve --grid --refine: what f32 leaves") {
-    const Scratch scratch;
-    REQUIRE(run_trifold(scratch.path, "problem grid-helmholtz --grid 61x53").status == 0);
+TEST_CASE_FIXTURE(Scratch, "solve --grid --refine: what f32 leaves") {
+    REQUIRE(run("problem grid-helmholtz --grid 61x53").status == 0);
     const auto residual = [&](const char* more) {
-        return run_trifold(scratch.path,
-                           fmt::format("solve A.npy b.npy --grid 61x53 --precision f32 --tolerance 1 --device cpu --json {}", more))
+        return run(fmt::format("solve A.npy b.npy --grid 61x53 --precision f32 --tolerance 1 --device cpu --json {}", more))
             .json()
             .at("relative_residual")
             .get<double>();
@@ -84,16 +69,15 @@ TEST_CASE("solve --grid --refine: what f32 leaves") {
     CHECK(refined <= std::max(residual(""), 0x1p-24));  // rough factors are refined in any case, to the rounding unit
 }
 
-TEST_CASE("solve --grid: entries that are not read may hold anything") {
-    const Scratch scratch;
+TEST_CASE_FIXTURE(Scratch, "solve --grid: entries that are not read may hold anything") {
     const auto system = problems::make_grid("grid-poisson", 9, 7, 1, 1, 3);
-    scratch.write("b.npy", format_npy({{7, 9}, Precision::f64, system.b}));
+    write("b.npy", format_npy({{7, 9}, Precision::f64, system.b}));
     for (const std::string boundary : {"natural", "fixed"}) {
         const auto solve = [&](const std::vector<double>& stencil) {
-            scratch.write("A.npy", format_npy({{7, 9, 9}, Precision::f64, stencil}));
-            const auto ran = run_well(
-                scratch.path, "solve A.npy b.npy --grid 9x7 --matrix symmetric --refine 1 --device cpu -o x.npy --boundary " + boundary);
-            return scratch.read("x.npy");
+            write("A.npy", format_npy({{7, 9, 9}, Precision::f64, stencil}));
+            const auto ran =
+                well("solve A.npy b.npy --grid 9x7 --matrix symmetric --refine 1 --device cpu -o x.npy --boundary " + boundary);
+            return read("x.npy");
         };
         auto poisoned = system.stencil;
         for (std::size_t k = 0; k < poisoned.size(); ++k) {
@@ -106,35 +90,32 @@ TEST_CASE("solve --grid: entries that are not read may hold anything") {
 }
 
 #ifdef FAKE_DRIVER
-TEST_CASE("solve: the device 'auto' is the first of CUDA, of images too") {
-    const Scratch scratch;
-    write_image(scratch, problems::make_grid("grid-poisson", 9, 7, 1, 1, 3));
+TEST_CASE_FIXTURE(Scratch, "solve: the device 'auto' is the first of CUDA, of images too") {
+    write_image(*this, problems::make_grid("grid-poisson", 9, 7, 1, 1, 3));
     // The driver stands in for CUDA's. Without a compiler the device's first kernel is missing, and the message names its target.
     const auto environment = std::string("TRIFOLD_DISABLE=jit TRIFOLD_CACHE_DIR=empty LD_PRELOAD='" FAKE_DRIVER "'") +
                              " ASAN_OPTIONS=\"$ASAN_OPTIONS:verify_asan_link_order=0\"";
     for (const std::string more : {"", "--grid 9x7"})
         for (const std::string device : {"", "--device auto", "--device cuda"}) {
-            check_says(scratch.path, fmt::format("solve A.mtx b.mtx {} {}", more, device), 3, "sm_90", environment);
+            check(fmt::format("solve A.mtx b.mtx {} {}", more, device), 3, "sm_90", environment);
         }
 }
 #endif
 
-TEST_CASE("solve --grid: standard input and output") {
-    const Scratch scratch;
-    write_image(scratch, problems::make_grid("grid-poisson", 9, 7, 1, 1, 3));
+TEST_CASE_FIXTURE(Scratch, "solve --grid: standard input and output") {
+    write_image(*this, problems::make_grid("grid-poisson", 9, 7, 1, 1, 3));
     const std::string solve = "solve --grid 9x7 --device cpu ";
-    REQUIRE(run_trifold(scratch.path, solve + "A.mtx b.mtx -o x.npy").status == 0);
-    const auto ran = run_well(scratch.path, solve + "A.mtx - -o - --format npy <b.mtx");
-    CHECK(ran.out == scratch.read("x.npy"));
-    CHECK(has(ran.err, "relative residual"));
-    CHECK(has(run_trifold(scratch.path, solve + "A.mtx b.mtx -o x.npy --format mtx").err, "says one format"));
+    REQUIRE(run(solve + "A.mtx b.mtx -o x.npy").status == 0);
+    const auto ran = well(solve + "A.mtx - -o - --format npy <b.mtx");
+    CHECK(ran.out == read("x.npy"));
+    CHECK(says(ran.err, "relative residual"));
+    CHECK(says(run(solve + "A.mtx b.mtx -o x.npy --format mtx").err, "says one format"));
 }
 
-TEST_CASE("solve --grid: what is wrong is named") {
-    const Scratch scratch;
+TEST_CASE_FIXTURE(Scratch, "solve --grid: what is wrong is named") {
     const auto system = problems::make_grid("grid-poisson", 9, 7, 1, 1, 3);
-    write_image(scratch, system);
-    const auto refused = [&](const std::string& arguments, const char* reason) { check_says(scratch.path, arguments, 2, reason); };
+    write_image(*this, system);
+    const auto refused = [&](const std::string& arguments, const char* reason) { check(arguments, 2, reason); };
     refused("solve A.mtx b.mtx --grid 7x9 --device cpu", "entry (1, 10) of A (from 1) couples pixel (0, 0) with (2, 1)");
     refused("solve A.mtx b.mtx --grid 8x7", "A is 63 by 63, and an image of 8x7 has 56 pixels");
     refused("solve A.mtx b.mtx --grid 9by7", "give WIDTHxHEIGHT");
@@ -150,38 +131,31 @@ TEST_CASE("solve --grid: what is wrong is named") {
     refused("export --grid 9x9", "export has no images yet; it takes blocks");
     auto singular = system;
     for (std::size_t k = 4; k < singular.stencil.size(); k += 9) singular.stencil[k] -= 0.01;
-    write_image(scratch, singular);
-    const auto ran = run_trifold(scratch.path, "solve A.mtx b.mtx --grid 9x7 --device cpu --json");
-    CHECK(ran.status == 1);
+    write_image(*this, singular);
+    const auto ran = ends(1, "solve A.mtx b.mtx --grid 9x7 --device cpu --json");
     CHECK(ran.json().at("status") == "failed");
-    CHECK(has(ran.err, "add a little to the diagonal"));
+    CHECK(says(ran.err, "add a little to the diagonal"));
     singular.stencil[40] = std::nan("");
-    scratch.write("A.npy", format_npy({{7, 9, 9}, Precision::f64, singular.stencil}));
-    scratch.write("b.npy", format_npy({{7, 9}, Precision::f64, singular.b}));
+    write("A.npy", format_npy({{7, 9, 9}, Precision::f64, singular.stencil}));
+    write("b.npy", format_npy({{7, 9}, Precision::f64, singular.b}));
     refused("solve A.npy b.npy --grid 9x7", "at pixel (4, 0)");
-    scratch.write("b.npy", format_npy({{9, 7}, Precision::f64, singular.b}));
+    write("b.npy", format_npy({{9, 7}, Precision::f64, singular.b}));
     refused("solve A.npy b.npy --grid 9x7", "it must be (7, 9)");
 }
 
-TEST_CASE("explain --grid: levels, launches and memory") {
-    const Scratch scratch;
-    const auto ran = run_well(scratch.path, "explain --grid 129x65 --target cpu:x86-64-v3");
-    CHECK(has(ran.out, "pivot blocks of level"));
-    CHECK(has(ran.out, "129x65, f64, general, boundary natural"));
-    const auto json =
-        run_trifold(scratch.path, "explain --grid 129x65 --precision f32 --matrix symmetric --target cpu:x86-64 --json").json();
+TEST_CASE_FIXTURE(Scratch, "explain --grid: levels, launches and memory") {
+    const auto ran = well("explain --grid 129x65 --target cpu:x86-64-v3");
+    CHECK(says(ran.out, "pivot blocks of level", "129x65, f64, general, boundary natural"));
+    const auto json = run("explain --grid 129x65 --precision f32 --matrix symmetric --target cpu:x86-64 --json").json();
     CHECK(json.at("program").at("levels").size() == 10);
     CHECK(json.at("program").at("levels").back().at("eliminated") == 65);
-    CHECK(run_trifold(scratch.path, "explain --grid 129x65 --block 4").status == 2);
-    CHECK(has(run_trifold(scratch.path, "explain --grid 129x65 --target cuda:sm_90").out, "boundary natural, target cuda:sm_90"));
+    CHECK(run("explain --grid 129x65 --block 4").status == 2);
+    CHECK(says(run("explain --grid 129x65 --target cuda:sm_90").out, "boundary natural, target cuda:sm_90"));
 }
 
-TEST_CASE("bench grid: every matrix and precision, phases, checked solutions") {
-    const Scratch scratch;
-    const auto ran =
-        run_well(scratch.path, "bench grid --device cpu --workers 1 --size 23x17 9x12x3 --seconds 0.002 --json --samples -o out.json");
-    const auto all = ran.json();
-    CHECK(nlohmann::json::parse(scratch.read("out.json")) == all);
+TEST_CASE_FIXTURE(Scratch, "bench grid: every matrix and precision, phases, checked solutions") {
+    const auto all = well("bench grid --device cpu --workers 1 --size 23x17 9x12x3 --seconds 0.002 --json --samples -o out.json").json();
+    CHECK(nlohmann::json::parse(read("out.json")) == all);
     CHECK(all["peers"].empty());
     CHECK(all["failures"].empty());
     REQUIRE(all["results"].size() == 2 * 2 * 2 * 3);
@@ -189,10 +163,10 @@ TEST_CASE("bench grid: every matrix and precision, phases, checked solutions") {
     for (const auto& result : all["results"]) {
         const auto text = [&](const char* key) { return result[key].get<std::string>(); };
         seen.insert(fmt::format("{} {} {} {}", text("matrix"), text("precision"), text("operation"), result["batch"].get<int>()));
-        CHECK(result["suite"] == "grid");
-        CHECK(result["solver"] == "trifold");
-        CHECK(result["problem"] == (text("matrix") == "general" ? "grid-convection" : "grid-anisotropic"));
-        CHECK(result["accurate"] == true);
+        check_json(result, {{"suite", "grid"},
+                            {"solver", "trifold"},
+                            {"problem", (text("matrix") == "general" ? "grid-convection" : "grid-anisotropic")},
+                            {"accurate", true}});
         CHECK(result["relative_residual"].get<double>() <= (text("precision") == "f64" ? 1e-14 : 1e-6));
         CHECK(result["relative_residual"].get<double>() > 0);
         const auto samples = result["samples"].get<std::vector<double>>();
@@ -204,20 +178,18 @@ TEST_CASE("bench grid: every matrix and precision, phases, checked solutions") {
     CHECK(seen.size() == all["results"].size());
 }
 
-TEST_CASE("bench grid: one matrix, new data each time, and the table") {
-    const Scratch scratch;
-    const auto first = run_well(
-        scratch.path, "bench grid --device cpu --size 9x8 --matrix symmetric --precision f32 --seconds 0.001 --rhs 2 --json --peers none");
+TEST_CASE_FIXTURE(Scratch, "bench grid: one matrix, new data each time, and the table") {
+    const auto first =
+        well("bench grid --device cpu --size 9x8 --matrix symmetric --precision f32 --seconds 0.001 --rhs 2 --json --peers none");
     CHECK(first.json()["results"].size() == 3);
     CHECK(first.json()["results"][0]["rhs"] == 2);
-    const auto second = run_well(scratch.path, "bench grid --device cpu --size 9x8 --seconds 0.001 --seed 7");
-    CHECK(has(second.out, "9x8 f64 general          trifold            factor_solve"));
-    CHECK(run_trifold(scratch.path, "bench grid --device cpu --size 9x8 --seconds 0.001 --json").json()["seed"] != 7);
-    check_says(scratch.path, "bench grid --device cpu --size 33x8 --seconds 0.001 --tolerance 0", 1, "above the tolerance");
+    const auto second = well("bench grid --device cpu --size 9x8 --seconds 0.001 --seed 7");
+    CHECK(says(second.out, "9x8 f64 general          trifold            factor_solve"));
+    CHECK(run("bench grid --device cpu --size 9x8 --seconds 0.001 --json").json()["seed"] != 7);
+    check("bench grid --device cpu --size 33x8 --seconds 0.001 --tolerance 0", 1, "above the tolerance");
 }
 
-TEST_CASE("bench grid: what is wrong is named") {
-    const Scratch scratch;
+TEST_CASE_FIXTURE(Scratch, "bench grid: what is wrong is named") {
     for (const auto& [arguments, reason] :
          {std::pair{"bench grid --size 9", "WIDTHxHEIGHTxIMAGES"},
           {"bench grid --size 1x9", "1 pixel"},
@@ -227,41 +199,40 @@ TEST_CASE("bench grid: what is wrong is named") {
           {"bench grid --peers lapack", "give some of umfpack, cholmod, umfpack-metis, cholmod-metis, all or none"},
           {"bench grid --matrix square", "--matrix"},
           {"bench horizon --matrix general", "belongs to suite grid"}}) {
-        check_says(scratch.path, fmt::format("{} --device cpu --seconds 0.001", arguments), 2, reason);
+        check(fmt::format("{} --device cpu --seconds 0.001", arguments), 2, reason);
     }
 }
 
-TEST_CASE("generate --grid: sources and kernels, which serve every size") {
-    const Scratch scratch;
+TEST_CASE_FIXTURE(Scratch, "generate --grid: sources and kernels, which serve every size") {
     const auto generate = [&](const char* arguments) {
-        const auto ran = run_well(scratch.path, fmt::format("generate --target cpu:x86-64-v3 --json {}", arguments));
+        const auto ran = well(fmt::format("generate --target cpu:x86-64-v3 --json {}", arguments));
         return ran.json();
     };
     const auto first = generate("--grid 129x65 --matrix symmetric --precision f32 --binaries -o first");
     CHECK(first["matrix"] == "symmetric");
     CHECK(first["files"]["source"] == std::vector<std::string>{"grid_symmetric_f32.c"});
-    CHECK(scratch.read("first/grid_symmetric_f32.so")
+    CHECK(read("first/grid_symmetric_f32.so")
               .starts_with("\x7f"
                            "ELF"));
-    CHECK(scratch.has("first/grid_symmetric_f32.log"));
-    const auto program = nlohmann::json::parse(scratch.read("first/program.json"));
+    CHECK(has("first/grid_symmetric_f32.log"));
+    const auto program = nlohmann::json::parse(read("first/program.json"));
     CHECK(program["width"] == 129);
     const auto second = generate("--grid 40x30 --matrix symmetric --precision f32 --rhs 3 --batch 2 --boundary fixed --binaries -o second");
-    CHECK(scratch.read("second/grid_symmetric_f32.c") == scratch.read("first/grid_symmetric_f32.c"));
+    CHECK(read("second/grid_symmetric_f32.c") == read("first/grid_symmetric_f32.c"));
     CHECK(second["cache"] == "hit");
-    CHECK(scratch.read("second/program.json") != scratch.read("first/program.json"));
-    CHECK(scratch.read("first/grid_symmetric_f32.c").find(scratch.path.string()) == std::string::npos);
+    CHECK(read("second/program.json") != read("first/program.json"));
+    CHECK(!says(read("first/grid_symmetric_f32.c"), path.string()));
     for (const auto* wrong :
          {"--grid 129x65 --block 4", "--grid 129x65 --schedule sequential", "--grid 129x65 --operations factor", "--grid 129x65 --together",
           "--grid 1x65", "--grid 129", "--grid 9x9 --precision mixed", "--block 4 --horizon 8 --matrix symmetric"}) {
         CAPTURE(wrong);
-        CHECK(run_trifold(scratch.path, fmt::format("generate {} -o wrong", wrong)).status == 2);
+        CHECK(run(fmt::format("generate {} -o wrong", wrong)).status == 2);
     }
-    CHECK(!scratch.has("wrong"));
-    REQUIRE(run_trifold(scratch.path, "generate --grid 129x65 --target cuda:sm_90 -o cuda").status == 0);
-    const auto units = nlohmann::json::parse(scratch.read("cuda/program.json"))["units"];
+    CHECK(!has("wrong"));
+    REQUIRE(run("generate --grid 129x65 --target cuda:sm_90 -o cuda").status == 0);
+    const auto units = nlohmann::json::parse(read("cuda/program.json"))["units"];
     REQUIRE(!units.empty());
-    for (const auto& unit : units) CHECK(scratch.has("cuda/" + unit["id"].get<std::string>() + ".cu"));
+    for (const auto& unit : units) CHECK(has("cuda/" + unit["id"].get<std::string>() + ".cu"));
 }
 
 TEST_CASE("solve --grid: singular images, what they are accepted for, and what leaves the range") {
@@ -280,7 +251,7 @@ TEST_CASE("solve --grid: singular images, what they are accepted for, and what l
         scratch.write("b.npy", format_npy({{2, 3}, Precision::f64, {b, 0, 0, 0, 0, 0}}));
     };
     const auto solve = [&](const char* more) {
-        return run_trifold(scratch.path, fmt::format("solve A.npy b.npy --grid 3x2 --device cpu --json -o x.npy {}", more));
+        return scratch.run(fmt::format("solve A.npy b.npy --grid 3x2 --device cpu --json -o x.npy {}", more));
     };
     write(0, 1);
     for (const char* more : {"", "--condition"}) {
@@ -289,7 +260,7 @@ TEST_CASE("solve --grid: singular images, what they are accepted for, and what l
         CHECK(ran.json().at("status") == "failed");
         CHECK(ran.json().at("failed").at(0).at("problem") == "nearly_singular");
         CHECK(!ran.json().at("failed").at(0).contains("pixel"));
-        CHECK(has(ran.err, "A is singular to this precision"));
+        CHECK(says(ran.err, "A is singular to this precision"));
         CHECK(std::isnan(parse_npy(scratch.read("x.npy"), "x").values[0]));
     }
     CHECK(solve("--condition").json().at("reciprocal_condition").at(0).get<double>() < 1e-15);
@@ -304,6 +275,6 @@ TEST_CASE("solve --grid: singular images, what they are accepted for, and what l
     CHECK(ran.status == 1);
     CHECK(ran.json().at("status") == "range");
     CHECK(ran.json().at("failed").at(0).at("problem") == "range");
-    CHECK(has(ran.err, "X is out of range in 1 of 1 images"));
-    CHECK(!has(ran.err, "residual"));
+    CHECK(says(ran.err, "X is out of range in 1 of 1 images"));
+    CHECK(!says(ran.err, "residual"));
 }

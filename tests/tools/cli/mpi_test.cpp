@@ -1,6 +1,3 @@
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
 #include "tests/tools/cli/command.hpp"
 #include "tools/formats/npy.hpp"
 #include "tools/formats/residual.hpp"
@@ -39,7 +36,7 @@ TEST_CASE("solve: processes of MPI each read and write their part of the files")
             const auto ran = run_processes(scratch, processes, "solve D.npy E.npy b.npy -o x.npy");
             INFO(ran.err);
             REQUIRE(ran.status == 0);
-            CHECK(ran.out.find(fmt::format("{} ranks", processes)) != std::string::npos);
+            CHECK(says(ran.out, fmt::format("{} ranks", processes)));
             const auto x = parse_npy(scratch.read("x.npy"), "x.npy");
             CHECK(x.shape == std::vector{system.horizon, system.block, system.rhs});
             CHECK(x.precision == precision);
@@ -47,62 +44,58 @@ TEST_CASE("solve: processes of MPI each read and write their part of the files")
         }
 }
 
-TEST_CASE("solve --iterative: processes of MPI share the iteration, with the bits of one process") {
-    const Scratch scratch;
+TEST_CASE_FIXTURE(Scratch, "solve --iterative: processes of MPI share the iteration, with the bits of one process") {
     const auto a = to_sparse(problems::make_grid("grid-convection", 20, 15, 1, 1, 1));
     DenseMatrix b{a.rows, 1, {}};
     for (std::int64_t k = 0; k < a.rows; ++k) b.values.push_back(static_cast<double>(k * 37 % 101) / 50 - 1);
-    scratch.write("A.mtx", format_matrix_market(a));
-    scratch.write("b.mtx", format_matrix_market(b));
+    write("A.mtx", format_matrix_market(a));
+    write("b.mtx", format_matrix_market(b));
     const std::string arguments = "solve A.mtx b.mtx --iterative --partition greedy --subdomain 40 -o x.npy --device cpu ";
-    const auto alone = run_processes(scratch, 2, arguments + "--ranks 1");
+    const auto alone = run_processes(*this, 2, arguments + "--ranks 1");
     INFO(alone.err);
     REQUIRE(alone.status == 0);
-    const auto x = scratch.read("x.npy");
+    const auto x = read("x.npy");
     for (const int processes : {2, 3}) {
         CAPTURE(processes);
-        scratch.write("x.npy", "");
-        const auto ran = run_processes(scratch, processes, arguments + "--json");
+        write("x.npy", "");
+        const auto ran = run_processes(*this, processes, arguments + "--json");
         INFO(ran.err);
         REQUIRE(ran.status == 0);
-        CHECK(ran.json()["ranks"] == processes);
-        CHECK(ran.json()["status"] == "ok");
-        CHECK(scratch.read("x.npy") == x);
+        check_json(ran.json(), {{"ranks", processes}, {"status", "ok"}});
+        CHECK(read("x.npy") == x);
     }
     const auto refused = [&](const char* more, const char* words) {
-        const auto ran = run_processes(scratch, 2, arguments + more);
+        const auto ran = run_processes(*this, 2, arguments + more);
         CHECK(ran.status != 0);
         INFO(ran.err);
-        CHECK(ran.err.find(words) != std::string::npos);
+        CHECK(says(ran.err, words));
     };
     refused("--method gmres", "bicgstab and cg");
     refused("--block 7", "no multiple of blocks of 7");
     refused("--schedule sequential", "--schedule");
-    CHECK(run_processes(scratch, 2, "solve - b.mtx --iterative").err.find("give their names") != std::string::npos);
-    CHECK(run_processes(scratch, 2, arguments + "--iterations 2").err.find("limit") != std::string::npos);
+    CHECK(says(run_processes(*this, 2, "solve - b.mtx --iterative").err, "give their names"));
+    CHECK(says(run_processes(*this, 2, arguments + "--iterations 2").err, "limit"));
 }
 
-TEST_CASE("solve: processes of MPI name the row, the file or the number of ranks that is wrong") {
-    const Scratch scratch;
+TEST_CASE_FIXTURE(Scratch, "solve: processes of MPI name the row, the file or the number of ranks that is wrong") {
     auto system = problems::socu({4, 9}, 1);
     system.d[6 * 16 + 5] = -1;
-    write_arrays(scratch, system, Precision::f64);
-    const auto failed = run_processes(scratch, 3, "solve D.npy E.npy b.npy");
+    write_arrays(*this, system, Precision::f64);
+    const auto failed = run_processes(*this, 3, "solve D.npy E.npy b.npy");
     CHECK(failed.status != 0);
-    CHECK(failed.err.find("not positive definite: block 6, row 1") != std::string::npos);
-    CHECK(run_processes(scratch, 3, "solve D.npy D.npy b.npy").err.find("so it should be (8, 4, 4)") != std::string::npos);
-    CHECK(run_processes(scratch, 2, "solve D.npy E.npy none.npy").err.find("'none.npy' cannot be opened") != std::string::npos);
-    CHECK(run_processes(scratch, 10, "solve D.npy E.npy b.npy").err.find("give at most 9 ranks") != std::string::npos);
+    CHECK(says(failed.err, "not positive definite: block 6, row 1"));
+    CHECK(says(run_processes(*this, 3, "solve D.npy D.npy b.npy").err, "so it should be (8, 4, 4)"));
+    CHECK(says(run_processes(*this, 2, "solve D.npy E.npy none.npy").err, "'none.npy' cannot be opened"));
+    CHECK(says(run_processes(*this, 10, "solve D.npy E.npy b.npy").err, "give at most 9 ranks"));
     // Each process is for itself.
-    const auto alone = run_processes(scratch, 2, "solve D.npy E.npy b.npy --ranks 1");
-    CHECK(alone.err.find("member 0, block 6, row 1") != std::string::npos);
+    const auto alone = run_processes(*this, 2, "solve D.npy E.npy b.npy --ranks 1");
+    CHECK(says(alone.err, "member 0, block 6, row 1"));
 }
 
-TEST_CASE("bench: processes of MPI share a chain, and the first one prints") {
-    const Scratch scratch;
+TEST_CASE_FIXTURE(Scratch, "bench: processes of MPI share a chain, and the first one prints") {
     for (const auto* what : {"block --size 12x4", "sparse --size 8x7x6 --partition 4x7x6 --quick"}) {
         CAPTURE(what);
-        const auto ran = run_processes(scratch, 2, fmt::format("bench {} --precision f64 --seconds 0.002 --json", what));
+        const auto ran = run_processes(*this, 2, fmt::format("bench {} --precision f64 --seconds 0.002 --json", what));
         INFO(ran.err);
         REQUIRE(ran.status == 0);
         const auto all = ran.json();

@@ -1,6 +1,3 @@
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
 #include "tests/tools/cli/command.hpp"
 #include "tools/formats/assemble.hpp"
 #include "tools/problems/problems.hpp"
@@ -8,27 +5,23 @@
 using namespace trifold;
 using namespace trifold::formats;
 
-TEST_CASE("verbs: help and version go to standard output with exit status 0") {
-    const Scratch scratch;
-    CHECK(run_trifold(scratch.path, "--version").out.starts_with("trifold 0."));
-    const auto help = run_well(scratch.path, "--help");
+TEST_CASE_FIXTURE(Scratch, "verbs: help and version go to standard output with exit status 0") {
+    CHECK(run("--version").out.starts_with("trifold 0."));
+    const auto help = well("--help");
     for (const std::string verb : {"solve", "generate", "explain", "problem", "bench", "cache", "doctor"}) {
-        CHECK(help.out.find("  " + verb) != std::string::npos);
-        const auto of_verb = run_well(scratch.path, verb + " --help");
-        CHECK(of_verb.out.find("--json") != std::string::npos);
+        CHECK(says(help.out, "  " + verb));
+        const auto of_verb = well(verb + " --help");
+        CHECK(says(of_verb.out, "--json"));
         CHECK(of_verb.err.empty());
     }
 }
 
-TEST_CASE("explain: levels, kernels, launches and memory") {
-    const Scratch scratch;
-    const auto text = run_well(scratch.path, "explain --block 8 --horizon 16 --schedule multi-stage --target cpu:x86-64-v3");
+TEST_CASE_FIXTURE(Scratch, "explain: levels, kernels, launches and memory") {
+    const auto text = well("explain --block 8 --horizon 16 --schedule multi-stage --target cpu:x86-64-v3");
     for (const auto* word : {"16 blocks of 8 by 8", "Schedule multi-stage", "critical path", "Kernels", "btd_factor_n8_f64", "compiled by",
                              "Launches", "finish_factor", "Memory", "workspace"})
-        CHECK(text.out.find(word) != std::string::npos);
-    const auto ran =
-        run_well(scratch.path, "explain --block 8 --horizon 16 --schedule multi-stage --target cpu:x86-64-v3 --json --svg tree.svg");
-    const auto json = ran.json();
+        CHECK(says(text.out, word));
+    const auto json = well("explain --block 8 --horizon 16 --schedule multi-stage --target cpu:x86-64-v3 --json --svg tree.svg").json();
     REQUIRE(json["levels"].size() == 5);
     CHECK(json["levels"][0]["chains"] == 8);
     CHECK(json["levels"][4]["fronts"] == 1);
@@ -38,55 +31,46 @@ TEST_CASE("explain: levels, kernels, launches and memory") {
     REQUIRE(json["kernels"].size() == 6);
     for (const auto& kernel : json["kernels"]) CHECK(kernel["code_bytes"].get<int>() > 0);
     CHECK(json["program"]["operations"]["factor"].size() == 6);
-    CHECK(scratch.read("tree.svg").starts_with("<svg"));
+    CHECK(read("tree.svg").starts_with("<svg"));
 }
 
-TEST_CASE("explain: flops of the sequential sweep are the textbook's") {
-    const Scratch scratch;
-    const auto json =
-        run_trifold(scratch.path, "explain --block 10 --horizon 7 --schedule sequential --target cpu:x86-64-v2 --json").json();
+TEST_CASE_FIXTURE(Scratch, "explain: flops of the sequential sweep are the textbook's") {
+    const auto json = run("explain --block 10 --horizon 7 --schedule sequential --target cpu:x86-64-v2 --json").json();
     CHECK(json["flops"].get<double>() == doctest::Approx(1000.0 * (7.0 * 7 - 6) / 3));  // the last block has no next one
 }
 
-TEST_CASE("explain: launches of several levels, and those that begin as others end") {
-    const Scratch scratch;
+TEST_CASE_FIXTURE(Scratch, "explain: launches of several levels, and those that begin as others end") {
     const auto text = [&](const std::string& size) {
-        return run_trifold(scratch.path, "explain --target cuda:sm_90 --schedule multi-stage --block 8 --horizon " + size,
-                           "TRIFOLD_DISABLE=cache,jit")
-            .out;
+        return run("explain --target cuda:sm_90 --schedule multi-stage --block 8 --horizon " + size, "TRIFOLD_DISABLE=cache,jit").out;
     };
     const auto latency = text("512"), throughput = text("4096");
     for (const auto* line :
          {"factor_forward all levels, 512 chains\n", "finish_factor, as 0 ends\n", "backward all levels, 512 chains, as 0 ends\n"})
-        CHECK(latency.find(line) != std::string::npos);
+        CHECK(says(latency, line));
     for (const auto* line : {"factor_wide levels 0 to 1, 3072 chains\n", "factor levels from 2 on, 1024 chains, as 0 ends\n",
                              "finish_factor, after 0 and 1\n"})
-        CHECK(throughput.find(line) != std::string::npos);
+        CHECK(says(throughput, line));
 }
 
-TEST_CASE("explain: sizes from files, without a compiler the rest is shown") {
-    const Scratch scratch;
-    scratch.write("A.mtx", format_matrix_market(to_sparse(problems::socu({5, 6}, 1))));
-    scratch.write("b.mtx", format_matrix_market(DenseMatrix{30, 2, std::vector<double>(60, 1.0)}));
-    const auto ran = run_well(scratch.path, "explain A.mtx b.mtx --json", "TRIFOLD_DISABLE=cache,clang TRIFOLD_CC=/nowhere/cc");
-    const auto json = ran.json();
-    CHECK(json["program"]["spec"]["block"] == 5);
-    CHECK(json["program"]["spec"]["rhs"] == 2);
+TEST_CASE_FIXTURE(Scratch, "explain: sizes from files, without a compiler the rest is shown") {
+    write("A.mtx", format_matrix_market(to_sparse(problems::socu({5, 6}, 1))));
+    write("b.mtx", format_matrix_market(DenseMatrix{30, 2, std::vector<double>(60, 1.0)}));
+    const auto json = well("explain A.mtx b.mtx --json", "TRIFOLD_DISABLE=cache,clang TRIFOLD_CC=/nowhere/cc").json();
+    check_json(json["program"]["spec"], {{"block", 5}, {"rhs", 2}});
     CHECK(json["kernels"].empty());
     CHECK(json["problem"].get<std::string>().size() > 10);
-    const auto text = run_trifold(scratch.path, "explain A.mtx b.mtx", "TRIFOLD_DISABLE=cache,clang TRIFOLD_CC=/nowhere/cc");
-    CHECK(text.out.find("not compiled: ") != std::string::npos);
-    CHECK(run_trifold(scratch.path, "explain A.mtx b.mtx --block 5").status == 2);
+    const auto text = run("explain A.mtx b.mtx", "TRIFOLD_DISABLE=cache,clang TRIFOLD_CC=/nowhere/cc");
+    CHECK(says(text.out, "not compiled: "));
+    CHECK(run("explain A.mtx b.mtx --block 5").status == 2);
 }
 
-TEST_CASE("explain: knobs, what is taken and who says so") {
-    const Scratch scratch;
+TEST_CASE_FIXTURE(Scratch, "explain: knobs, what is taken and who says so") {
     const std::string problem = "explain --block 32 --horizon 5 --target cpu:x86-64-v4 --variant ";
-    const auto text = run_well(scratch.path, problem + "tile:halves=1 --knobs", "TRIFOLD_DISABLE=cache,jit");
+    const auto text = well(problem + "tile:halves=1 --knobs", "TRIFOLD_DISABLE=cache,jit");
     for (const auto* line : {"Knobs of variant tile:halves=1; pin them as --variant tile:knob=value\n",
                              "    takes 1: pinned by the caller\n", "row 2 of fetches_from for cpu:any", "    nothing asks for it here\n"})
-        CHECK(text.out.find(line) != std::string::npos);
-    const auto json = run_trifold(scratch.path, problem + "tile --json", "TRIFOLD_DISABLE=cache,jit").json()["knobs"];
+        CHECK(says(text.out, line));
+    const auto json = run(problem + "tile --json", "TRIFOLD_DISABLE=cache,jit").json()["knobs"];
     REQUIRE(json.size() == 4);
     CHECK(json[0]["name"] == "bake");
     CHECK(json[1]["name"] == "halves");
@@ -95,12 +79,10 @@ TEST_CASE("explain: knobs, what is taken and who says so") {
     CHECK(json[1]["taken"][0]["by"].get<std::string>().starts_with("row "));
 }
 
-TEST_CASE("explain: any target, whether or not the compiler here is for it") {
-    const Scratch scratch;
+TEST_CASE_FIXTURE(Scratch, "explain: any target, whether or not the compiler here is for it") {
     int compiled = 0, not_compiled = 0;
     for (const std::string target : {"cpu:x86-64", "cpu:armv8-a", "cpu:rv64gcv"}) {
-        const auto ran = run_well(scratch.path, "explain --block 2 --horizon 3 --operations factor --json --target " + target);
-        const auto json = ran.json();
+        const auto json = well("explain --block 2 --horizon 3 --operations factor --json --target " + target).json();
         CHECK(json["program"]["target"] == target);
         CHECK(json["levels"].size() == 1);
         const auto problem = json["problem"].get<std::string>();
@@ -112,40 +94,38 @@ TEST_CASE("explain: any target, whether or not the compiler here is for it") {
     CHECK(not_compiled > 0);
 }
 
-TEST_CASE("problem: what it writes solves") {
-    const Scratch scratch;
-    CHECK(run_trifold(scratch.path, "problem kalman --block 6 --horizon 8 --batch 2 --rhs 3 --precision f32").status == 0);
-    CHECK(scratch.names() == std::vector<std::string>{"D.npy", "E.npy", "b.npy"});
-    CHECK(run_trifold(scratch.path, "solve D.npy E.npy b.npy --device cpu").status == 0);
-    CHECK(run_trifold(scratch.path, "problem blockdss --block 8 --horizon 3 --format mtx --json").json()["files"].size() == 2);
-    CHECK(run_trifold(scratch.path, "solve A.mtx b.mtx --device cpu --json").json()["block"] == 8);
-    const auto first = scratch.read("A.mtx");
-    CHECK(run_trifold(scratch.path, "problem blockdss --block 8 --horizon 3 --format mtx --seed 43").status == 2);
-    CHECK(scratch.read("A.mtx") == first);
-    CHECK(run_trifold(scratch.path, "problem blockdss --block 8 --horizon 3 --format mtx --seed 43 --force").status == 0);
-    CHECK(scratch.read("A.mtx") != first);
-    CHECK(run_trifold(scratch.path, "problem kalman --block 7 --horizon 8").status == 2);
-    CHECK(run_trifold(scratch.path, "problem chess --block 8 --horizon 8").status == 2);
-    CHECK(run_trifold(scratch.path, "problem socu --block 8 --horizon 8 --batch 2 --format mtx").status == 2);
+TEST_CASE_FIXTURE(Scratch, "problem: what it writes solves") {
+    CHECK(run("problem kalman --block 6 --horizon 8 --batch 2 --rhs 3 --precision f32").status == 0);
+    CHECK(names() == std::vector<std::string>{"D.npy", "E.npy", "b.npy"});
+    CHECK(run("solve D.npy E.npy b.npy --device cpu").status == 0);
+    CHECK(run("problem blockdss --block 8 --horizon 3 --format mtx --json").json()["files"].size() == 2);
+    CHECK(run("solve A.mtx b.mtx --device cpu --json").json()["block"] == 8);
+    const auto first = read("A.mtx");
+    CHECK(run("problem blockdss --block 8 --horizon 3 --format mtx --seed 43").status == 2);
+    CHECK(read("A.mtx") == first);
+    CHECK(run("problem blockdss --block 8 --horizon 3 --format mtx --seed 43 --force").status == 0);
+    CHECK(read("A.mtx") != first);
+    CHECK(run("problem kalman --block 7 --horizon 8").status == 2);
+    CHECK(run("problem chess --block 8 --horizon 8").status == 2);
+    CHECK(run("problem socu --block 8 --horizon 8 --batch 2 --format mtx").status == 2);
 }
 
-TEST_CASE("cache: list, size, verify, prune, clear and path") {
-    const Scratch scratch;
-    const auto environment = fmt::format("TRIFOLD_CACHE_DIR='{}'", (scratch.path / "cache").string());
-    const auto cache = [&](const std::string& arguments) { return run_trifold(scratch.path, "cache " + arguments, environment); };
+TEST_CASE_FIXTURE(Scratch, "cache: list, size, verify, prune, clear and path") {
+    const auto environment = fmt::format("TRIFOLD_CACHE_DIR='{}'", (path / "cache").string());
+    const auto cache = [&](const std::string& arguments) { return run("cache " + arguments, environment); };
     CHECK(cache("list").out == "the cache is empty\n");
-    CHECK(cache("path").out == (scratch.path / "cache").string() + "\n");
-    REQUIRE(run_trifold(scratch.path, "generate --block 2 --horizon 3 --target cpu:x86-64-v2 --binaries -o out", environment).status == 0);
+    CHECK(cache("path").out == (path / "cache").string() + "\n");
+    REQUIRE(run("generate --block 2 --horizon 3 --target cpu:x86-64-v2 --binaries -o out", environment).status == 0);
     const auto list = cache("list --json").json();
     REQUIRE(list.size() == 1);
     CHECK(list[0]["target"] == "cpu:x86-64-v2");
     CHECK(list[0]["key"].get<std::string>().size() == 64);
     CHECK(cache("--json list").json() == list);
-    CHECK(cache("list").out.find("btd_n2_f64_x8664v2_") != std::string::npos);
+    CHECK(says(cache("list").out, "btd_n2_f64_x8664v2_"));
     CHECK(cache("size --json").json()["entries"] == 1);
     CHECK(cache("size --json").json()["bytes"].get<std::int64_t>() > 0);
     CHECK(cache("verify").status == 0);
-    for (const auto& file : std::filesystem::recursive_directory_iterator(scratch.path / "cache")) {
+    for (const auto& file : std::filesystem::recursive_directory_iterator(path / "cache")) {
         if (file.path().filename() == "kernel.so") std::filesystem::resize_file(file.path(), 100);
     }
     const auto bad = cache("verify --json");
@@ -153,7 +133,7 @@ TEST_CASE("cache: list, size, verify, prune, clear and path") {
     REQUIRE(bad.json().size() == 1);
     CHECK(bad.json()[0]["problem"].get<std::string>().size() > 3);
     CHECK(cache("verify").status == 0);  // it was set aside
-    REQUIRE(run_trifold(scratch.path, "generate --block 2 --horizon 4 --target cpu:x86-64-v2 --binaries -o out", environment).status == 0);
+    REQUIRE(run("generate --block 2 --horizon 4 --target cpu:x86-64-v2 --binaries -o out", environment).status == 0);
     CHECK(cache("prune --to 0 --json").json()["freed_bytes"].get<std::int64_t>() > 0);
     CHECK(cache("list --json").json().empty());
     CHECK(cache("clear").status == 0);
@@ -166,24 +146,21 @@ TEST_CASE("cache prune removes what killed processes left in the temporary direc
     scratch.write("temporary/trifold-a1b2c3/kernel.so", std::string(12345, 'x'));
     std::filesystem::last_write_time(old, std::filesystem::file_time_type::clock::now() - std::chrono::minutes(61));
     const auto environment = fmt::format("TRIFOLD_CACHE_DIR='{}' TMPDIR='{}'", (scratch.path / "cache").string(), temporary.string());
-    CHECK(run_trifold(scratch.path, "cache prune --json", environment).json()["freed_bytes"].get<std::int64_t>() >= 12345);
+    CHECK(scratch.run("cache prune --json", environment).json()["freed_bytes"].get<std::int64_t>() >= 12345);
     CHECK_FALSE(std::filesystem::exists(old));
     CHECK(std::filesystem::exists(young));
 }
 
-TEST_CASE("a worker for each processor that may be used, not for each of the machine") {
-    const Scratch scratch;
-    REQUIRE(run_trifold(scratch.path, "problem socu --block 4 --horizon 64").status == 0);
-    const auto on_one =
-        fmt::format("TRIFOLD_CAPTURE='{}' taskset -c $(taskset -cp $$ | grep -o '[0-9]*$')", (scratch.path / "capture").string());
-    REQUIRE(run_trifold(scratch.path, "solve D.npy E.npy b.npy --device cpu", on_one).status == 0);
-    const auto captured = scratch.read("capture");  // a line each time it is written
+TEST_CASE_FIXTURE(Scratch, "a worker for each processor that may be used, not for each of the machine") {
+    REQUIRE(run("problem socu --block 4 --horizon 64").status == 0);
+    const auto on_one = fmt::format("TRIFOLD_CAPTURE='{}' taskset -c $(taskset -cp $$ | grep -o '[0-9]*$')", (path / "capture").string());
+    REQUIRE(run("solve D.npy E.npy b.npy --device cpu", on_one).status == 0);
+    const auto captured = read("capture");  // a line each time it is written
     CHECK(nlohmann::json::parse(captured.substr(0, captured.find('\n')))["workers"] == 1);
 }
 
-TEST_CASE("doctor: compilers, devices, cache and advice") {
-    const Scratch scratch;
-    const auto ran = run_well(scratch.path, "doctor --json");  // the compiler that built this suite is here
+TEST_CASE_FIXTURE(Scratch, "doctor: compilers, devices, cache and advice") {
+    const auto ran = well("doctor --json");  // the compiler that built this suite is here
     const auto json = ran.json();
     CHECK(json["can_run"]["cpu"] == true);
     const auto target = json["devices"][0]["target"].get<std::string>();
@@ -192,19 +169,17 @@ TEST_CASE("doctor: compilers, devices, cache and advice") {
     const auto& metis = json["tools"].back();
     CHECK(metis["name"] == "METIS");
     CHECK(metis["found"] == true);  // tools/setup installs it
-    CHECK(metis["path"].get<std::string>().find("libmetis.so.5") != std::string::npos);
-    const auto text = run_trifold(scratch.path, "doctor");
-    for (const auto* word : {"Compilers", "Devices", "Cache", "TRIFOLD_CACHE_DIR", "Solvers run on the CPU"})
-        CHECK(text.out.find(word) != std::string::npos);
+    CHECK(says(metis["path"].get<std::string>(), "libmetis.so.5"));
+    const auto text = run("doctor");
+    for (const auto* word : {"Compilers", "Devices", "Cache", "TRIFOLD_CACHE_DIR", "Solvers run on the CPU"}) CHECK(says(text.out, word));
     REQUIRE(json["switches"].size() == 18);
     for (const auto& item : json["switches"]) {
         const auto line = fmt::format("  {}={}\n      {}\n", item["name"].get<std::string>(), item["values"].get<std::string>(),
                                       item["meaning"].get<std::string>());
-        CHECK(text.out.find(line) != std::string::npos);
+        CHECK(says(text.out, line));
     }
-    const auto none = run_trifold(scratch.path, "doctor", "TRIFOLD_DISABLE=clang TRIFOLD_CC=/nowhere/cc TRIFOLD_NVRTC=/nowhere");
+    const auto none = run("doctor", "TRIFOLD_DISABLE=clang TRIFOLD_CC=/nowhere/cc TRIFOLD_NVRTC=/nowhere");
     INFO(none.out);
     CHECK(none.status == 3);
-    CHECK(none.out.find("Nothing can run") != std::string::npos);
-    CHECK(none.out.find("TRIFOLD_CC names '/nowhere/cc', which is not a working compiler") != std::string::npos);
+    CHECK(says(none.out, "Nothing can run", "TRIFOLD_CC names '/nowhere/cc', which is not a working compiler"));
 }

@@ -1,10 +1,5 @@
 #include "generator/tridiagonal/wisdom.hpp"
 
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include <algorithm>
-
 #include "tests/tools/cli/command.hpp"
 
 using namespace trifold;
@@ -26,7 +21,7 @@ const std::string gpu_problem = "--block 12 --horizon 50 --batch 256 --target cu
 
 /// A row for this machine's processor, as doctor names it.
 WisdomRow cpu_row(const Scratch& scratch) {
-    const auto device = run_trifold(scratch.path, "doctor --json").json().at("wisdom").at(0).at("devices").at(0);
+    const auto device = scratch.run("doctor --json").json().at("wisdom").at(0).at("devices").at(0);
     auto row = gpu_row();
     row.device = device.at("device").get<std::string>();
     row.key = key_of({.block = 4, .horizon = 9}, parse_target(device.at("target").get<std::string>()), 1);
@@ -36,88 +31,74 @@ WisdomRow cpu_row(const Scratch& scratch) {
 
 }  // namespace
 
-TEST_CASE("explain and generate name the row of wisdom, for the device that is named or for any of the architecture") {
-    const Scratch scratch;
-    scratch.write("own.wisdom", write_wisdom({gpu_row()}));
+TEST_CASE_FIXTURE(Scratch, "explain and generate name the row of wisdom, for the device that is named or for any of the architecture") {
+    write("own.wisdom", write_wisdom({gpu_row()}));
     for (const std::string name : {"", "--device-name 'NVIDIA H200' "}) {
-        const auto ran = run_well(scratch.path, "generate --json -o out " + name + gpu_problem, in_use);
-        const auto json = ran.json();
+        const auto json = well("generate --json -o out " + name + gpu_problem, in_use).json();
         CHECK(json["rung"] == "wisdom: exact");
         CHECK(json["row"].get<std::string>().find("line 3 of own.wisdom: NVIDIA H200") == 0);
         CHECK(json["reason"].get<std::string>().find("wisdom: exact; line 3 of own.wisdom") == 0);
-        CHECK(json["schedule"] == "twisted:2");
-        CHECK(json["variant"] == "fused:fused_warps=4");
-        const auto by_hand =
-            run_trifold(scratch.path, "generate --json -o hand --schedule twisted:2 --variant fused:fused_warps=4 " + gpu_problem, in_use);
-        CHECK(by_hand.json()["rung"] == "pinned");
-        CHECK(by_hand.json()["name"] == json["name"]);
-        CHECK(scratch.read("hand/program.json") == scratch.read("out/program.json"));
+        check_json(json, {{"schedule", "twisted:2"}, {"variant", "fused:fused_warps=4"}});
+        const auto by_hand = run("generate --json -o hand --schedule twisted:2 --variant fused:fused_warps=4 " + gpu_problem, in_use);
+        check_json(by_hand.json(), {{"rung", "pinned"}, {"name", json["name"]}});
+        CHECK(read("hand/program.json") == read("out/program.json"));
     }
-    const auto other = run_trifold(scratch.path, "generate --json -o other --device-name 'NVIDIA H100' " + gpu_problem, in_use).json();
+    const auto other = run("generate --json -o other --device-name 'NVIDIA H100' " + gpu_problem, in_use).json();
     CHECK(other["rung"] != "wisdom: exact");
-    const auto off = run_trifold(scratch.path, "generate --json -o off " + gpu_problem, in_use + " TRIFOLD_DISABLE=wisdom").json();
-    CHECK(off["rung"] == "model");
-    CHECK(off["row"] == "");
+    const auto off = run("generate --json -o off " + gpu_problem, in_use + " TRIFOLD_DISABLE=wisdom").json();
+    check_json(off, {{"rung", "model"}, {"row", ""}});
     const auto explained = "explain " + gpu_problem;
     const auto no_compiler = in_use + " TRIFOLD_NVRTC=/nowhere";
-    CHECK(run_trifold(scratch.path, explained + "--json", no_compiler).json()["rung"] == "wisdom: exact");
-    CHECK(run_trifold(scratch.path, explained, no_compiler).out.find("chosen: wisdom: exact; line 3 of own.wisdom") != std::string::npos);
+    CHECK(run(explained + "--json", no_compiler).json()["rung"] == "wisdom: exact");
+    CHECK(says(run(explained, no_compiler).out, "chosen: wisdom: exact; line 3 of own.wisdom"));
 }
 
-TEST_CASE("solve and bench name the row of wisdom, doctor counts the rows") {
-    const Scratch scratch;
-    scratch.write("own.wisdom", write_wisdom({cpu_row(scratch), gpu_row()}));
-    REQUIRE(run_trifold(scratch.path, "problem socu --block 4 --horizon 9 --batch 1").status == 0);
-    const auto solved = run_trifold(scratch.path, "solve D.npy E.npy b.npy --device cpu --workers 1 --json", in_use).json();
-    CHECK(solved["rung"] == "wisdom: exact");
-    CHECK(solved["schedule"] == "twisted:3");
-    CHECK(solved["row"].get<std::string>().find(" of own.wisdom: ") != std::string::npos);
-    const auto text = run_trifold(scratch.path, "solve D.npy E.npy b.npy --device cpu --workers 1", in_use).out;
-    CHECK(text.find("wisdom: exact") != std::string::npos);
-    const auto other = run_trifold(scratch.path, "solve D.npy E.npy b.npy --device cpu --workers 1 --schedule sequential --json", in_use);
+TEST_CASE_FIXTURE(Scratch, "solve and bench name the row of wisdom, doctor counts the rows") {
+    write("own.wisdom", write_wisdom({cpu_row(*this), gpu_row()}));
+    REQUIRE(run("problem socu --block 4 --horizon 9 --batch 1").status == 0);
+    const auto solved = run("solve D.npy E.npy b.npy --device cpu --workers 1 --json", in_use).json();
+    check_json(solved, {{"rung", "wisdom: exact"}, {"schedule", "twisted:3"}});
+    CHECK(says(solved["row"].get<std::string>(), " of own.wisdom: "));
+    const auto text = run("solve D.npy E.npy b.npy --device cpu --workers 1", in_use).out;
+    CHECK(says(text, "wisdom: exact"));
+    const auto other = run("solve D.npy E.npy b.npy --device cpu --workers 1 --schedule sequential --json", in_use);
     CHECK(other.json()["rung"] == "pinned");
     const auto timed =
-        run_trifold(scratch.path, "bench latency --size 9x4 --precision f64 --workers 1 --device cpu --seconds 0.01 --peers none --json",
-                    in_use)
-            .json();
+        run("bench latency --size 9x4 --precision f64 --workers 1 --device cpu --seconds 0.01 --peers none --json", in_use).json();
     REQUIRE_FALSE(timed["results"].empty());
     for (const auto& result : timed["results"])
         if (result["solver"] == "trifold") CHECK(result["rung"] == "wisdom: exact");
-    const auto doctor = run_trifold(scratch.path, "doctor --json", in_use).json();
+    const auto doctor = run("doctor --json", in_use).json();
     const auto& own = doctor["wisdom"][0];
-    CHECK(own["name"] == "own.wisdom");
-    CHECK(own["from"] == "TRIFOLD_WISDOM");
-    CHECK(own["rows"] == 2);
+    check_json(own, {{"name", "own.wisdom"}, {"from", "TRIFOLD_WISDOM"}, {"rows", 2}});
     CHECK(own["devices"][0]["rows"] == 1);
-    CHECK(run_trifold(scratch.path, "doctor", in_use).out.find("own.wisdom (from TRIFOLD_WISDOM), rows: 2") != std::string::npos);
-    CHECK(run_trifold(scratch.path, "doctor", "TRIFOLD_DISABLE=wisdom").out.find("not used: TRIFOLD_DISABLE=wisdom") != std::string::npos);
-    CHECK(run_trifold(scratch.path, "doctor").out.find("no file of yours") != std::string::npos);
+    CHECK(says(run("doctor", in_use).out, "own.wisdom (from TRIFOLD_WISDOM), rows: 2"));
+    CHECK(says(run("doctor", "TRIFOLD_DISABLE=wisdom").out, "not used: TRIFOLD_DISABLE=wisdom"));
+    CHECK(says(run("doctor").out, "no file of yours"));
 }
 
-TEST_CASE("a wisdom file that cannot be used is one line on standard error, and the solve goes on") {
-    const Scratch scratch;
-    scratch.write("own.wisdom", "trifold wisdom 1, 3 rows");
-    REQUIRE(run_trifold(scratch.path, "problem socu --block 4 --horizon 9 --batch 1").status == 0);
+TEST_CASE_FIXTURE(Scratch, "a wisdom file that cannot be used is one line on standard error, and the solve goes on") {
+    write("own.wisdom", "trifold wisdom 1, 3 rows");
+    REQUIRE(run("problem socu --block 4 --horizon 9 --batch 1").status == 0);
     for (const auto& environment : {in_use, std::string("TRIFOLD_WISDOM=missing")}) {
-        const auto ran = run_well(scratch.path, "solve D.npy E.npy b.npy --device cpu --json", environment);
+        const auto ran = well("solve D.npy E.npy b.npy --device cpu --json", environment);
         CHECK(ran.json()["rung"] == "model");
         CHECK(std::ranges::count(ran.err, '\n') == 1);
-        CHECK(ran.err.find("is not used: ") != std::string::npos);
-        CHECK(run_trifold(scratch.path, "doctor", environment).out.find(": not used: ") != std::string::npos);
+        CHECK(says(ran.err, "is not used: "));
+        CHECK(says(run("doctor", environment).out, ": not used: "));
     }
 }
 
-TEST_CASE("export for one GPU takes what wisdom says, and pins it in the command that makes the project again") {
-    const Scratch scratch;
+TEST_CASE_FIXTURE(Scratch, "export for one GPU takes what wisdom says, and pins it in the command that makes the project again") {
     auto row = gpu_row();
     row.key.batch = 1;
-    scratch.write("own.wisdom", write_wisdom({row}));
+    write("own.wisdom", write_wisdom({row}));
     const std::string project = "export --block 12 --horizon 50 --no-binaries --target ";
     const auto holds_pins = [&](const std::string& folder) {
-        return scratch.read(folder + "/btd_solver.h").find("--schedule twisted:2 --variant fused:fused_warps=4") != std::string::npos;
+        return read(folder + "/btd_solver.h").find("--schedule twisted:2 --variant fused:fused_warps=4") != std::string::npos;
     };
-    REQUIRE(run_trifold(scratch.path, project + "cuda:sm_90 -o tuned", in_use).status == 0);
-    REQUIRE(run_trifold(scratch.path, project + "cuda:sm_90 -o plain").status == 0);
+    REQUIRE(run(project + "cuda:sm_90 -o tuned", in_use).status == 0);
+    REQUIRE(run(project + "cuda:sm_90 -o plain").status == 0);
     CHECK(holds_pins("tuned"));
     CHECK_FALSE(holds_pins("plain"));
 }

@@ -1,8 +1,4 @@
-#include <doctest/doctest.h>
-
-#include <string>
-
-#include "tests/support/text.hpp"
+#include "tests/support/test.hpp"
 
 namespace {
 
@@ -10,7 +6,7 @@ void check_example(const std::string& page, const std::string& source) {
     const auto example = read_text(PROJECT_DIRECTORY "/tools/examples/" + source);
     CAPTURE(source);
     REQUIRE(!example.empty());
-    CHECK(read_text(PROJECT_DIRECTORY "/" + page).find("```cpp\n" + example + "```\n") != std::string::npos);
+    CHECK(says(read_text(PROJECT_DIRECTORY "/" + page), "```cpp\n" + example + "```\n"));
 }
 
 }  // namespace

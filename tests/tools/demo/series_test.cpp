@@ -1,17 +1,13 @@
 #include "series.hpp"
 
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <filesystem>
-#include <fstream>
+#include "tests/support/test.hpp"
 
 using namespace kalman;
 
 namespace {
 
 /// Reads `text` as a file with one growing series `a`.
-Table read_text(const std::string& text) {
+Table table_of(const std::string& text) {
     const auto path = std::filesystem::temp_directory_path() / "trifold-series-test.csv";
     std::ofstream(path, std::ios::binary) << text;
     return read_table(path.string(), {{"a", "A", "unit", true, 1, 0}});
@@ -37,17 +33,17 @@ TEST_CASE("values go to the state and back") {
 }
 
 TEST_CASE("bad files are refused with the line") {
-    CHECK(read_text("year,quarter,a\n1959,4,2\n1960,1,3\n").values.cols() == 2);
-    CHECK(read_text("\xEF\xBB\xBFyear,quarter,a\r\n1959,4,2\r\n1960,1,3\r\n\r\n").values.cols() == 2);
-    CHECK(read_text("year,quarter,a\n1959,4,2\n1960,1,3\n  \n\n").values(0, 1) == doctest::Approx(100 * std::log(3)));
-    CHECK_THROWS_WITH(read_text(""), doctest::Contains(":1: the header has no column 'year'"));
-    CHECK_THROWS_WITH(read_text("year,quarter\n1959,1\n"), doctest::Contains("no column 'a'"));
-    CHECK_THROWS_WITH(read_text("year,quarter,a\n1959,1\n"), doctest::Contains(":2: 2 fields; the header has 3"));
-    CHECK_THROWS_WITH(read_text("year,quarter,a\n1959,1,x\n"), doctest::Contains(":2: 'x' is not a finite number"));
-    CHECK_THROWS_WITH(read_text("year,quarter,a\n1959,1,nan\n"), doctest::Contains(":2: 'nan' is not a finite number"));
-    CHECK_THROWS_WITH(read_text("year,quarter,a\n1959,1,1\n1959,2,0\n"),
+    CHECK(table_of("year,quarter,a\n1959,4,2\n1960,1,3\n").values.cols() == 2);
+    CHECK(table_of("\xEF\xBB\xBFyear,quarter,a\r\n1959,4,2\r\n1960,1,3\r\n\r\n").values.cols() == 2);
+    CHECK(table_of("year,quarter,a\n1959,4,2\n1960,1,3\n  \n\n").values(0, 1) == doctest::Approx(100 * std::log(3)));
+    CHECK_THROWS_WITH(table_of(""), doctest::Contains(":1: the header has no column 'year'"));
+    CHECK_THROWS_WITH(table_of("year,quarter\n1959,1\n"), doctest::Contains("no column 'a'"));
+    CHECK_THROWS_WITH(table_of("year,quarter,a\n1959,1\n"), doctest::Contains(":2: 2 fields; the header has 3"));
+    CHECK_THROWS_WITH(table_of("year,quarter,a\n1959,1,x\n"), doctest::Contains(":2: 'x' is not a finite number"));
+    CHECK_THROWS_WITH(table_of("year,quarter,a\n1959,1,nan\n"), doctest::Contains(":2: 'nan' is not a finite number"));
+    CHECK_THROWS_WITH(table_of("year,quarter,a\n1959,1,1\n1959,2,0\n"),
                       doctest::Contains(":3: a is 0; its logarithm needs a positive value"));
-    CHECK_THROWS_WITH(read_text("year,quarter,a\n1959,1,1\n1959,3,1\n"), doctest::Contains(":3: quarters do not follow one another"));
-    CHECK_THROWS_WITH(read_text("year,quarter,a\n1959,1,1\n"), doctest::Contains("has 1 quarters"));
+    CHECK_THROWS_WITH(table_of("year,quarter,a\n1959,1,1\n1959,3,1\n"), doctest::Contains(":3: quarters do not follow one another"));
+    CHECK_THROWS_WITH(table_of("year,quarter,a\n1959,1,1\n"), doctest::Contains("has 1 quarters"));
     CHECK_THROWS_WITH(read_table("no/such/file.csv", {}), doctest::Contains("cannot read 'no/such/file.csv'"));
 }

@@ -1,11 +1,7 @@
 #include "smoother.hpp"
 
-#include <doctest/doctest.h>
-
-#include <limits>
-#include <random>
-
 #include "picture.hpp"
+#include "tests/support/test.hpp"
 #include "tests/tools/demo/kalman_filter.hpp"
 
 using namespace kalman;
@@ -111,8 +107,8 @@ TEST_CASE("the picture has a panel a series") {
         smoothed.deviation.col(t) = filter.covariance[static_cast<std::size_t>(t)].diagonal().array().sqrt();
     }
     const auto svg = draw_trends(table, macro_series(), smoothed);
-    for (const auto& series : macro_series()) CHECK(svg.find(series.title) != std::string::npos);
-    CHECK(svg.find("nan") == std::string::npos);
-    CHECK(svg.find("inf,") == std::string::npos);
+    for (const auto& series : macro_series()) CHECK(says(svg, series.title));
+    CHECK(!says(svg, "nan"));
+    CHECK(!says(svg, "inf,"));
     CHECK(svg.ends_with("</svg>\n"));
 }

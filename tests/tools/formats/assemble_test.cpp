@@ -1,11 +1,5 @@
 #include "tools/formats/assemble.hpp"
 
-#include <fmt/format.h>
-
-#include <Eigen/Dense>
-#include <cmath>
-#include <random>
-
 #include "tests/tools/formats/dense.hpp"
 #include "tests/tools/formats/expect.hpp"
 #include "tools/formats/block_rows.hpp"
@@ -37,6 +31,37 @@ Array array(std::vector<std::int64_t> shape, double value = 0) {
     std::int64_t count = 1;
     for (const auto extent : shape) count *= extent;
     return {std::move(shape), Precision::f64, std::vector<double>(static_cast<std::size_t>(count), value)};
+}
+
+/// F' F + I, with the upper triangle off by up to `apart` of the size of the rows.
+Eigen::MatrixXd nearly_symmetric(Eigen::Index n, double apart) {
+    Eigen::MatrixXd f(n, n);
+    for (Eigen::Index i = 0; i < n; ++i)
+        for (Eigen::Index j = 0; j < n; ++j) f(i, j) = std::sin(static_cast<double>(3 * i + 5 * j + 1));
+    Eigen::MatrixXd a = f.transpose() * f + Eigen::MatrixXd::Identity(n, n);
+    for (Eigen::Index i = 0; i < n; ++i)
+        for (Eigen::Index j = i + 1; j < n; ++j) a(i, j) = a(j, i) + apart * std::sqrt(a(i, i) * a(j, j));
+    return a;
+}
+
+Array block_array(const Eigen::MatrixXd& a, Precision precision = Precision::f64) {
+    Array array{{1, a.rows(), a.cols()}, precision, {}};
+    for (Eigen::Index i = 0; i < a.rows(); ++i)
+        for (Eigen::Index j = 0; j < a.cols(); ++j) array.values.push_back(a(i, j));
+    return array;
+}
+
+SparseMatrix general_entries(const Eigen::MatrixXd& a) {
+    SparseMatrix sparse{a.rows(), a.cols(), false, {}};
+    for (Eigen::Index i = 0; i < a.rows(); ++i)
+        for (Eigen::Index j = 0; j < a.cols(); ++j) sparse.entries.push_back({i, j, a(i, j)});
+    return sparse;
+}
+
+/// D and then E, b of one system of one block, and the same as a sparse matrix.
+std::vector<System> both_ways(const Eigen::MatrixXd& a) {
+    const auto n = a.rows();
+    return {assemble(block_array(a), array({0, n, n}), array({1, n})), assemble(general_entries(a), ones(n), n, Precision::f64)};
 }
 
 }  // namespace
@@ -132,41 +157,6 @@ TEST_CASE("assemble: symmetry is checked to rounding, and the first pair is name
     CHECK_INPUT_ERROR("A is not symmetric: A(2, 1) = 0 but A(1, 2) = ", assemble(a, b, 4, Precision::f64));
 }
 
-namespace {
-
-/// F' F + I, with the upper triangle off by up to `apart` of the size of the rows.
-Eigen::MatrixXd nearly_symmetric(Eigen::Index n, double apart) {
-    Eigen::MatrixXd f(n, n);
-    for (Eigen::Index i = 0; i < n; ++i)
-        for (Eigen::Index j = 0; j < n; ++j) f(i, j) = std::sin(static_cast<double>(3 * i + 5 * j + 1));
-    Eigen::MatrixXd a = f.transpose() * f + Eigen::MatrixXd::Identity(n, n);
-    for (Eigen::Index i = 0; i < n; ++i)
-        for (Eigen::Index j = i + 1; j < n; ++j) a(i, j) = a(j, i) + apart * std::sqrt(a(i, i) * a(j, j));
-    return a;
-}
-
-Array block_array(const Eigen::MatrixXd& a, Precision precision = Precision::f64) {
-    Array array{{1, a.rows(), a.cols()}, precision, {}};
-    for (Eigen::Index i = 0; i < a.rows(); ++i)
-        for (Eigen::Index j = 0; j < a.cols(); ++j) array.values.push_back(a(i, j));
-    return array;
-}
-
-SparseMatrix general_entries(const Eigen::MatrixXd& a) {
-    SparseMatrix sparse{a.rows(), a.cols(), false, {}};
-    for (Eigen::Index i = 0; i < a.rows(); ++i)
-        for (Eigen::Index j = 0; j < a.cols(); ++j) sparse.entries.push_back({i, j, a(i, j)});
-    return sparse;
-}
-
-/// D and then E, b of one system of one block, and the same as a sparse matrix.
-std::vector<System> both_ways(const Eigen::MatrixXd& a) {
-    const auto n = a.rows();
-    return {assemble(block_array(a), array({0, n, n}), array({1, n})), assemble(general_entries(a), ones(n), n, Precision::f64)};
-}
-
-}  // namespace
-
 TEST_CASE("assemble: triangles may differ by rounding of the size of their rows, in any units, and the lower one is taken") {
     for (const Eigen::Index n : {5, 6, 8, 10, 12}) {
         for (const double unit : {1.0, 0x1p40, 0x1p-300}) {  // of every second row and column
@@ -177,7 +167,7 @@ TEST_CASE("assemble: triangles may differ by rounding of the size of their rows,
             for (const auto& system : both_ways(a)) {
                 CHECK(dense_matrix(system) == Eigen::MatrixXd(a.selfadjointView<Eigen::Lower>()));
                 REQUIRE(system.notes.size() == 1);
-                CHECK(system.notes[0].find("of the size of their rows; the lower triangle is taken") != std::string::npos);
+                CHECK(says(system.notes[0], "of the size of their rows; the lower triangle is taken"));
             }
             const Eigen::MatrixXd wrong = scale.asDiagonal() * nearly_symmetric(n, 0x1p-43) * scale.asDiagonal();
             CHECK_INPUT_ERROR("A is not symmetric: A(2, 1) = ", assemble(general_entries(wrong), ones(n), n, Precision::f64));

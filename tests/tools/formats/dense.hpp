@@ -1,7 +1,5 @@
 #pragma once
-#include <Eigen/Dense>
-#include <algorithm>
-
+#include "tests/support/test.hpp"
 #include "tools/formats/assemble.hpp"
 
 /// One member of a System as a dense matrix, from the lower triangle: what oracles factor.

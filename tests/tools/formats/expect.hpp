@@ -1,8 +1,5 @@
 #pragma once
-#include <doctest/doctest.h>
-
-#include <string>
-
+#include "tests/support/test.hpp"
 #include "tools/formats/file.hpp"
 
 /// The text of the InputError that `action` throws, or "" when it does not throw.

@@ -1,8 +1,5 @@
 #include "tools/formats/npy.hpp"
 
-#include <cmath>
-#include <limits>
-
 #include "tests/tools/formats/expect.hpp"
 
 using namespace trifold;

@@ -1,11 +1,5 @@
 #include "tools/problems/problems.hpp"
 
-#include <doctest/doctest.h>
-
-#include <Eigen/Dense>
-#include <numeric>
-#include <trifold/error.hpp>
-
 #include "tests/tools/formats/dense.hpp"
 #include "tools/problems/random.hpp"
 #include "tools/problems/sparse.hpp"
@@ -18,6 +12,13 @@ namespace {
 double condition(const Eigen::MatrixXd& a) {
     const auto values = Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(a, Eigen::EigenvaluesOnly).eigenvalues();
     return values.maxCoeff() / values.minCoeff();
+}
+
+Eigen::MatrixXd as_dense(const formats::BlockRows& rows) {
+    const auto matrix = to_sparse(rows);
+    Eigen::MatrixXd a = Eigen::MatrixXd::Zero(matrix.rows, matrix.columns);
+    for (const auto& [row, column, value] : matrix.entries) a(row, column) = value;
+    return a;
 }
 
 }  // namespace
@@ -90,17 +91,6 @@ TEST_CASE("problems: bad sizes and names") {
     CHECK_THROWS_AS(socu({1024, std::int64_t{1} << 60}, 1), SpecError);
     CHECK_THROWS_AS(make("poisson", {3, 3}, 1), SpecError);
 }
-
-namespace {
-
-Eigen::MatrixXd as_dense(const formats::BlockRows& rows) {
-    const auto matrix = to_sparse(rows);
-    Eigen::MatrixXd a = Eigen::MatrixXd::Zero(matrix.rows, matrix.columns);
-    for (const auto& [row, column, value] : matrix.entries) a(row, column) = value;
-    return a;
-}
-
-}  // namespace
 
 TEST_CASE("sparse problems: patterns, blocks and seeds") {
     struct Case {

@@ -1,12 +1,5 @@
 #include "tools/tune/measure.hpp"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <trifold/error.hpp>
-
 #include "tests/tools/tune/records.hpp"
 
 using namespace trifold;
@@ -138,14 +131,14 @@ TEST_CASE("measure: a candidate with a wrong result is found, whichever operatio
             const auto trials = by_turns(point, options);
             CHECK(trials[0].verdict == Verdict::sound);
             CHECK(trials[1].verdict == Verdict::disagrees);
-            CHECK(trials[1].why.find(name) != std::string::npos);
+            CHECK(says(trials[1].why, name));
             CHECK(trials[1].seconds.empty());
         }
     MeasureOptions options;
     options.poison = [](const Candidate& candidate, Outputs& outputs) {
         if (candidate == halves) outputs.status.back() += ".";
     };
-    CHECK(by_turns(point, options)[1].why.find("status") != std::string::npos);
+    CHECK(says(by_turns(point, options)[1].why, "status"));
 }
 
 TEST_CASE("measure: arrays take turns until they do not fit into caches, but for --hot, and a seed makes the same data again") {
@@ -172,7 +165,7 @@ TEST_CASE("measure: what a clock cannot have measured never enters") {
     options.clock = [](const Candidate&, const Timed&) { return clock_of({0}); };
     const auto result = once(a_point(small()), chain, options);
     CHECK(result.verdict == Verdict::fails);
-    CHECK(result.why.find("the clock says 0") != std::string::npos);
+    CHECK(says(result.why, "the clock says 0"));
     CHECK(result.seconds.empty());
 }
 

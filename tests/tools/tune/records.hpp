@@ -1,9 +1,7 @@
 #pragma once
-#include <fmt/format.h>
 #include <unistd.h>
 
-#include <filesystem>
-
+#include "tests/support/test.hpp"
 #include "tools/tune/log.hpp"
 
 /// Points, and records that no device made, for tests.

@@ -1,10 +1,5 @@
 #include "tools/tune/sweep.hpp"
 
-#include <doctest/doctest.h>
-
-#include <fstream>
-#include <thread>
-#include <trifold/error.hpp>
 #include <trifold/trifold.hpp>
 
 #include "runtime/compile/cache.hpp"
@@ -59,12 +54,11 @@ struct Compiler {
 
 }  // namespace
 
-TEST_CASE("sweep: points are decided, the costly first, and a second run measures nothing") {
-    const Folder folder;
+TEST_CASE_FIXTURE(test::Folder, "sweep: points are decided, the costly first, and a second run measures nothing") {
     auto costly = tiny(5);
     costly.seconds = 100;
     const std::vector<Point> points{tiny(), costly};
-    const auto report = run(folder, points, options_of());
+    const auto report = run(*this, points, options_of());
     CHECK(report.complete);
     REQUIRE(report.results.size() == 2);
     CHECK(report.results[0].point.spec == costly.spec);
@@ -75,24 +69,23 @@ TEST_CASE("sweep: points are decided, the costly first, and a second run measure
         CHECK(result.decision->gain() >= 1);
         CHECK(result.decision->machine == machine_of(Device::cpu()));
     }
-    CHECK(folder.log().read().trials.size() == report.state.trials);
-    CHECK(folder.log().read().trials.front().is_default);
-    const auto again = run(folder, points, options_of());
+    CHECK(log().read().trials.size() == report.state.trials);
+    CHECK(log().read().trials.front().is_default);
+    const auto again = run(*this, points, options_of());
     CHECK(again.complete);
     CHECK(again.results[0].was_decided);
     CHECK(again.state.trials == 0);
 }
 
-TEST_CASE("sweep: more effort goes on from the trials that are there, and less adds nothing") {
-    const Folder folder;
-    run(folder, {tiny()}, options_of());
-    const auto full = run(folder, {tiny()}, options_of(Effort::full));
+TEST_CASE_FIXTURE(test::Folder, "sweep: more effort goes on from the trials that are there, and less adds nothing") {
+    run(*this, {tiny()}, options_of());
+    const auto full = run(*this, {tiny()}, options_of(Effort::full));
     REQUIRE(full.results.at(0).decision);
     CHECK(full.results[0].decision->effort == "full");
     std::set<std::string> first;
-    for (const auto& trial : folder.log().read().trials)
+    for (const auto& trial : log().read().trials)
         if (trial.round == "first") CHECK(first.insert(trial.candidate.schedule + trial.candidate.variant).second);
-    CHECK(run(folder, {tiny()}, options_of()).results.at(0).was_decided);
+    CHECK(run(*this, {tiny()}, options_of()).results.at(0).was_decided);
 }
 
 TEST_CASE("sweep: an interruption and the end of a budget keep what was measured, and a run after it goes on from there") {
@@ -147,14 +140,13 @@ TEST_CASE("sweep: a compiler that crashes or hangs is a verdict with its last wo
     CHECK_THROWS_WITH_AS(run(folder, {tiny()}, options_of()), doctest::Contains("TRIFOLD_CACHE_DIR"), CacheError);
 }
 
-TEST_CASE("sweep: the process of a point that cannot begin") {
-    const Folder folder;
+TEST_CASE_FIXTURE(test::Folder, "sweep: the process of a point that cannot begin") {
     auto options = options_of();
     for (const auto& [command, why] :
          {std::pair{std::vector<std::string>{"/bin/sh", "-c", "echo no luck; exit 7"}, "exited with status 7: no luck"},
           {{"/no/such/program"}, "could not be started"}}) {
         options.command = command;
-        const auto report = run(folder, {tiny()}, options);
+        const auto report = run(*this, {tiny()}, options);
         CHECK_MESSAGE(report.results.at(0).why.find(why) != std::string::npos, report.results[0].why);
     }
 }
@@ -210,12 +202,12 @@ TEST_CASE("knobs of an image and of a sparse system are searched, and Plans take
     REQUIRE((grid.decision && sparse.decision));
     CHECK(grid.decision->winner == Candidate{"dissection", "fronts:leaf_cells=8"});
     CHECK(grid.decision->trials == 3);
-    CHECK(sparse.decision->winner.variant.find("tile_scalars=4096") != std::string::npos);
+    CHECK(says(sparse.decision->winner.variant, "tile_scalars=4096"));
     formats::write_file(path, write_wisdom({row_of(*grid.decision), row_of(*sparse.decision)}));
 
     const GridPlan plan(image, Device::cpu());
     CHECK(plan.choice().rung == DecisionSource::exact);
-    CHECK(plan.choice().row.find("33x17, m = 1, 2 systems") != std::string::npos);
+    CHECK(says(plan.choice().row, "33x17, m = 1, 2 systems"));
     CHECK(plan.tuning().variant == "fronts:leaf_cells=8");
     for (const auto& [width, rung] : {std::pair{40, DecisionSource::nearest}, {128, DecisionSource::model}}) {
         auto other = image;
