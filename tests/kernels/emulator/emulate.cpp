@@ -1,10 +1,13 @@
 // Runs the device kernels of one Program on the CPU and says what is wrong with them: for work on kernels.
+#include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
+#include <fstream>
+#include <sstream>
 
 #include "tests/support/cpu/conform.hpp"
 #include "tests/support/emulator/unit.hpp"
-#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
