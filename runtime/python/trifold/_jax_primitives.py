@@ -90,7 +90,7 @@ def precision(array: Any) -> str:
 
 def _problem(call: str, D: Any, rhs: int, inverse: bool, accept: bool = False) -> str:
     batch, horizon, block, width = map(int, D.shape)
-    spec = {"block": block, "horizon": horizon, "batch": batch, "rhs": int(rhs), "precision": precision(D)}
+    spec: dict[str, Any] = {"block": block, "horizon": horizon, "batch": batch, "rhs": int(rhs), "precision": precision(D)}
     spec["operations"] = _OPERATIONS_OF_INVERSE if inverse else _OPERATIONS
     if _has_rows(D):
         spec["d"] = spec["e"] = {"leading": width, "stage": block * width, "member": horizon * block * width}

@@ -152,7 +152,7 @@ def _precision(dtype: Any, A: Any) -> str:
     if dtype is None:
         return "float32" if A.dtype in (np.float32, np.float16) else "float64"
     name = dtype if dtype == "mixed" else np.dtype(dtype).name
-    if name not in ("float32", "float64", "mixed"):
+    if name not in PRECISIONS:
         raise SpecError(f"dtype = {dtype!r} is not known; give float32, float64, or 'mixed' for float64 with factors in float32")
     return name
 

@@ -159,6 +159,7 @@ TEST_CASE("export: a report of calls that fail is none") {
 namespace {
 
 const char* const program = R"(
+#include <cstdio>
 static btd_workspace workspace;
 static btd_real d[BTD_HORIZON * BTD_BLOCK * BTD_BLOCK], e[BTD_COUPLINGS * BTD_BLOCK * BTD_BLOCK], b[BTD_HORIZON * BTD_BLOCK * BTD_RHS];
 static void report(const char* call, const btd_status& status) {
