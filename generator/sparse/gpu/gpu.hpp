@@ -1,6 +1,5 @@
 #pragma once
 #include "generator/sparse/layout.hpp"
-#include "templates/gpu/sparse/shared.h"
 
 namespace trifold::sparse::gpu {
 
