@@ -30,4 +30,13 @@ std::vector<Cost> costs_of(const SparseSpec& spec, const Target& target, const A
 /// batch, or GMRES.
 Generated on_rank(Generated whole, const SparseSpec& spec, const Arrangement& arrangement, int rank, int ranks);
 
+namespace gpu {
+
+/// The unit of the kernels that put rows of vectors side by side for a message, and back. A thread has a word of 32 bits.
+enum class MessageKernel { pack, unpack };
+inline constexpr std::int64_t message_threads = 256;
+std::int64_t row_words(const SparseSpec& spec);
+Unit message_unit(const SparseSpec& spec, const Target& target);
+
+}  // namespace gpu
 }  // namespace trifold::sparse

@@ -8,7 +8,6 @@
 #include <trifold/error.hpp>
 
 #include "generator/sparse/generate.hpp"
-#include "generator/sparse/gpu/gpu.hpp"
 
 namespace trifold::sparse {
 namespace {

@@ -1,5 +1,4 @@
 #include "generator/sparse/generate.hpp"
-#include "generator/sparse/gpu/gpu.hpp"
 #include "generator/tridiagonal/emit.hpp"
 #include "generator/tridiagonal/operands.hpp"
 #include "tests/generator/designs.hpp"

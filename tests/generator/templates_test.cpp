@@ -6,7 +6,6 @@
 
 #include "generator/program/template_folder.hpp"
 #include "generator/sparse/generate.hpp"
-#include "generator/sparse/gpu/gpu.hpp"
 #include "tests/generator/designs.hpp"
 #include "tests/support/test.hpp"
 

@@ -1,5 +1,6 @@
 #pragma once
 #include "generator/sparse/layout.hpp"
+#include "templates/gpu/sparse/shared.h"
 
 namespace trifold::sparse::gpu {
 
@@ -25,11 +26,5 @@ Stored stored_of(const SparseSpec& spec, const Arrangement& arrangement, const S
 /// The shared memory of solutions in one launch, where that is wanted and there is room.
 trifold_sparse_launch near_of(const SparseSpec& spec, const Target& target, const Arrangement& arrangement, const Sweep& sweep,
                               const Kept& kept);
-
-/// The unit of the kernels that put rows of vectors side by side for a message, and back. A thread has a word of 32 bits.
-enum class MessageKernel { pack, unpack };
-inline constexpr std::int64_t message_threads = 256;
-std::int64_t row_words(const SparseSpec& spec);
-Unit message_unit(const SparseSpec& spec, const Target& target);
 
 }  // namespace trifold::sparse::gpu

@@ -10,7 +10,6 @@
 #include "generator/program/device.hpp"
 #include "generator/program/require.hpp"
 #include "generator/sparse/gpu/gpu.hpp"
-#include "templates/gpu/sparse/shared.h"
 #include "generator/sparse/knobs.hpp"
 #include "generator/sparse/threads.hpp"
 

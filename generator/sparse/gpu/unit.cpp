@@ -9,7 +9,6 @@
 #include "generator/sparse/generate.hpp"
 #include "generator/sparse/gpu/gpu.hpp"
 #include "generator/sparse/layout.hpp"
-#include "templates/gpu/sparse/shared.h"
 
 namespace trifold::sparse {
 namespace gpu {

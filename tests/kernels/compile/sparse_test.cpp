@@ -1,7 +1,6 @@
 #include <trifold/binary.hpp>
 
 #include "generator/sparse/generate.hpp"
-#include "generator/sparse/gpu/gpu.hpp"
 #include "runtime/compile/compiler.hpp"
 #include "runtime/compile/resources.hpp"
 #include "tests/support/test.hpp"

@@ -1,6 +1,5 @@
 // Iterations that GPUs share, by way of the fake drivers of CUDA and NCCL: the same iterations and bits as one GPU.
 #include "generator/sparse/generate.hpp"
-#include "generator/sparse/gpu/gpu.hpp"
 #include "tests/runtime/device/emulation.hpp"
 #include "tests/runtime/sparse/shared.hpp"
 
