@@ -290,7 +290,7 @@ TEST_CASE("sparse: rows that are the cells of a mesh are taken for one, and no o
 
 TEST_CASE("sparse: plans of large patterns are kept on disk, and made anew where a file is damaged or another plan's") {
     const PrivateDirectory place;
-    const WithEnvironment here{{"TRIFOLD_CACHE_DIR", place.path().c_str()}, {"TRIFOLD_DISABLE", nullptr}};
+    const WithEnvironment here{{"TRIFOLD_CACHE_DIR", place.path().c_str()}, {"TRIFOLD_DISABLE", nullptr}, {"TRIFOLD_TEMPLATES", nullptr}};
     const auto data = [&] { return children(place.path() / "data"); };
     const auto a = random_on(SparsePattern(SparseMesh{29, 28, 27, 7}), 1, 1);
     const auto b = random_vector(a.size(), 2);
