@@ -4,6 +4,7 @@
 #include <trifold/error.hpp>
 
 #include "generator/grid/cpu/cpu.hpp"
+#include "generator/grid/fields.hpp"
 #include "generator/grid/gpu/gpu.hpp"
 #include "generator/grid/knobs.hpp"
 #include "generator/program/sha256.hpp"
@@ -14,23 +15,14 @@ namespace {
 constexpr int grid_format_version = 2;  // raise when the meaning of a Program or the templates' contract changes
 
 nlohmann::json grid_identity(const GridChoice& choice) {
-    const auto& spec = choice.spec;
-    auto operations = nlohmann::json::array();
-    for (const auto operation : spec.operations) operations.push_back(to_string(operation));
-    return {{"format", grid_format_version},
-            {"family", "grid"},
-            {"width", spec.width},
-            {"height", spec.height},
-            {"precision", to_string(spec.precision)},
-            {"matrix", to_string(spec.matrix)},
-            {"pivoting", to_string(spec.pivoting)},
-            {"boundary", to_string(spec.boundary)},
-            {"rhs", spec.rhs},
-            {"batch", spec.batch},
-            {"asked", operations},
-            {"target", to_string(choice.target)},
-            {"workers", choice.tuning.workers},
-            {"variant", choice.tuning.variant}};
+    auto about = to_json(choice.spec);
+    about["asked"].swap(about["operations"]);  // the Program has its own operations
+    about.erase("operations");
+    about.update({{"format", grid_format_version},
+                  {"target", to_string(choice.target)},
+                  {"workers", choice.tuning.workers},
+                  {"variant", choice.tuning.variant}});
+    return about;
 }
 
 nlohmann::json grid_level_json(const grid::Level& level) {

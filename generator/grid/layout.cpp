@@ -88,7 +88,7 @@ Layout layout_of(const GridSpec& spec, const std::vector<Level>& levels, const S
     if (!symmetric)
         layout.scale =
             memory.add("scale", product({spec.batch, unknown_width(spec), unknown_height(spec)}, "scales"), sizeof(std::int32_t));
-    if (spec.boundary == GridBoundary::fixed)
+    if (spec.ring() > 0)
         layout.edge = memory.add("edge", product({spec.batch, 2 * (unknown_width(spec) + unknown_height(spec)), 9}, "stencils"), real);
     const auto pixels = checked_multiply(spec.batch, spec.width * spec.height, "pixels");
     if (spec.operations.contains(GridOperation::refine) || can_be_rough(spec))
@@ -130,11 +130,10 @@ Limits limits_of(const GridSpec& spec) {
 }
 
 trifold_grid_launch launch_of(const GridSpec& spec, const Layout& layout) {
-    const bool fixed = spec.boundary == GridBoundary::fixed;
     trifold_grid_launch launch{};
     launch.width = unknown_width(spec);
     launch.height = unknown_height(spec);
-    launch.origin = fixed ? spec.width + 1 : 0;
+    launch.origin = spec.ring() * (spec.width + 1);
     launch.pitch = spec.width;
     launch.pixels = spec.width * spec.height;
     launch.edge = layout.edge;

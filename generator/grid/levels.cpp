@@ -59,8 +59,8 @@ Level level_of(const GridSpec& spec, int x_halvings, int y_halvings, int made) {
 
 }  // namespace
 
-std::int64_t unknown_width(const GridSpec& spec) { return spec.boundary == GridBoundary::fixed ? spec.width - 2 : spec.width; }
-std::int64_t unknown_height(const GridSpec& spec) { return spec.boundary == GridBoundary::fixed ? spec.height - 2 : spec.height; }
+std::int64_t unknown_width(const GridSpec& spec) { return spec.width - 2 * spec.ring(); }
+std::int64_t unknown_height(const GridSpec& spec) { return spec.height - 2 * spec.ring(); }
 
 std::int64_t leaf_cells_of(const Knobs& knobs, const Target& target) { return take(knobs, device_of(target), "leaf_cells", {}); }
 

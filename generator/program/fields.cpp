@@ -31,10 +31,49 @@ const Field& Fields::operator[](std::string_view name) const {
     return *found;
 }
 
+std::string option_of(const Field& field) {
+    auto option = fmt::format("--{}", field.name);
+    std::ranges::replace(option, '_', '-');
+    return option;
+}
+
+std::vector<const Field*> Fields::choices() const {
+    std::vector<const Field*> result;
+    for (const auto& field : all)
+        if (!field.words.empty() && !field.has_several && field.name != "precision") result.push_back(&field);
+    return result;
+}
+
 nlohmann::json to_json(const Fields& fields, const void* object) {
     auto tree = nlohmann::json::object();
     for (const auto& field : fields.all) tree[std::string(field.name)] = field.get(object);
     return tree;
+}
+
+std::string to_text(const Fields& fields, const void* object) {
+    std::vector<std::string> parts;
+    for (const auto& field : fields.all) {
+        const auto value = field.get(object);
+        if (value.is_primitive())
+            parts.push_back(fmt::format("{} {}", field.name, value.is_string() ? value.get<std::string>() : value.dump()));
+    }
+    return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::vector<std::pair<const Field*, std::string>> unusual_choices(const Fields& fields, const void* object) {
+    std::vector<std::pair<const Field*, std::string>> result;
+    for (const auto* field : fields.choices())
+        if (const auto word = field->get(object); word != field->get(fields.usual)) result.emplace_back(field, word.get<std::string>());
+    return result;
+}
+
+bool choose_by_word(const Fields& fields, void* object, std::string_view word) {
+    for (const auto* field : fields.choices()) {
+        if (std::ranges::find(field->words, word) == field->words.end()) continue;
+        field->set(object, word, std::string(field->name));
+        return true;
+    }
+    return false;
 }
 
 void read_json(const Fields& fields, void* object, const nlohmann::json& tree) {

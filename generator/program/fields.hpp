@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <trifold/precision.hpp>
+#include <utility>
 #include <vector>
 
 /// Facts that a family states about its Spec in a table. JSON, checks of ranges, texts of words and options of the command are derived.
@@ -43,15 +44,26 @@ struct Field {
     std::span<const std::string_view> words{};            ///< the field has one or some of them; empty: it is a number
     nlohmann::json (*get)(const void* object) = nullptr;  ///< a number, a word, a list of words
     void (*set)(void* object, const nlohmann::json& value, const std::string& where) = nullptr;  ///< throws SpecError
+    bool has_several = false;                                                                    ///< some words, not one
 };
+std::string option_of(const Field& field);  ///< "--rhs-layout"
 /// All fields that an object has.
 struct Fields {
     std::string_view thing, example;  ///< "a grid", and one in JSON
     std::span<const Field> all;
+    const void* usual;  ///< an object with the defaults
     const Field& operator[](std::string_view name) const;
+    /// The fields with one word but precision, which every family has: what a family may be told of its matrices and methods.
+    std::vector<const Field*> choices() const;
 };
 
 nlohmann::json to_json(const Fields& fields, const void* object);
+/// Numbers and single words: "width 129, height 65, precision f64, matrix general".
+std::string to_text(const Fields& fields, const void* object);
+/// The choices of an object that are not the usual ones, and their words.
+std::vector<std::pair<const Field*, std::string>> unusual_choices(const Fields& fields, const void* object);
+/// Makes the choice that has the word. False where none has.
+bool choose_by_word(const Fields& fields, void* object, std::string_view word);
 /// Reads the fields that the tree has; the others keep their values. Throws SpecError where a value is none of its field's, or a name none
 /// of the object's.
 void read_json(const Fields& fields, void* object, const nlohmann::json& tree);
@@ -130,7 +142,8 @@ constexpr Field field(std::string_view name, std::string_view about, std::int64_
             [](void* object, const nlohmann::json& value, const std::string& where) {
                 using field_values::decode;
                 decode(static_cast<Owner*>(object)->*Member, value, where);
-            }};
+            },
+            !std::is_enum_v<Value> && !field_values::words_of(static_cast<Value*>(nullptr)).empty()};
 }
 
 }  // namespace trifold

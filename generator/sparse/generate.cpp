@@ -6,6 +6,7 @@
 
 #include "generator/program/device.hpp"
 #include "generator/program/sha256.hpp"
+#include "generator/sparse/fields.hpp"
 #include "generator/sparse/knobs.hpp"
 #include "generator/sparse/layout.hpp"
 
@@ -16,27 +17,20 @@ constexpr int sparse_format_version = 1;  // raise when the meaning of a Program
 
 nlohmann::json identity(const SparseSpec& spec, const Target& target, const SparseTuning& tuning, const Arrangement& a,
                         const std::string& hash) {
-    auto operations = nlohmann::json::array();
-    for (const auto operation : spec.operations) operations.push_back(to_string(operation));
-    return {{"format", sparse_format_version},
-            {"family", "sparse"},
-            {"pattern", hash},
-            {"partition", sha256(bytes_of(a.order) + bytes_of(a.tile_starts))},
-            {"rows", a.rows()},
-            {"entries", a.entries()},
-            {"tiles", a.tiles()},
-            {"block", spec.block},
-            {"precision", to_string(spec.precision)},
-            {"preconditioner", to_string(spec.preconditioner)},
-            {"method", to_string(spec.method)},
-            {"restart", spec.restart},
-            {"rhs", spec.rhs},
-            {"batch", spec.batch},
-            {"maxiter", spec.maxiter},
-            {"asked", operations},
-            {"target", to_string(target)},
-            {"workers", tuning.workers},
-            {"variant", tuning.variant}};
+    auto about = trifold::to_json(sparse_fields, &spec);
+    about["asked"].swap(about["operations"]);  // the Program has its own operations
+    about.erase("operations");
+    about.update({{"format", sparse_format_version},
+                  {"family", "sparse"},
+                  {"pattern", hash},
+                  {"partition", sha256(bytes_of(a.order) + bytes_of(a.tile_starts))},
+                  {"rows", a.rows()},
+                  {"entries", a.entries()},
+                  {"tiles", a.tiles()},
+                  {"target", to_string(target)},
+                  {"workers", tuning.workers},
+                  {"variant", tuning.variant}});
+    return about;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <trifold/error.hpp>
 
+#include "generator/tridiagonal/fields.hpp"
 #include "generator/tridiagonal/mixed.hpp"
 #include "generator/tridiagonal/operands.hpp"
 #include "generator/tridiagonal/variant.hpp"
@@ -19,19 +20,12 @@ std::string regenerate_command(const Design& design) {
         "trifold generate --block {} --horizon {} --precision {} --rhs {} --batch {} --schedule {} --workers {} --variant {} --target {}",
         spec.block, spec.horizon, to_string(spec.precision), spec.rhs, spec.batch, design.schedule.name, design.workers, design.variant,
         to_string(design.target));
-    if (spec.order == Order::column_major) command += " --order column-major";
-    if (spec.coupling == Coupling::upper) command += " --coupling upper";
-    if (spec.rhs_layout == RhsLayout::stacked) command += " --rhs-layout stacked";
+    for (const auto& [field, word] : unusual_choices(spec_fields, &spec)) command += fmt::format(" {} {}", option_of(*field), word);
     if (spec.operations != usual_operations()) command += " --operations " + to_string(spec.operations);
-    const auto add = [&](std::string_view option, std::int64_t value) {
-        if (value != dense) command += fmt::format(" --{} {}", option, value);
-    };
-    add("d-leading", spec.d.leading);
-    add("d-stage", spec.d.stage);
-    add("d-member", spec.d.member);
-    add("e-leading", spec.e.leading);
-    add("e-stage", spec.e.stage);
-    add("e-member", spec.e.member);
+    for (const auto& [letter, layout] : {std::pair("d", &spec.d), std::pair("e", &spec.e)})
+        for (const auto& field : layout_fields.all)
+            if (const auto value = field.get(layout); value != dense)
+                command += fmt::format(" --{}-{} {}", letter, field.name, value.dump());
     return command;
 }
 

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "generator/program/words.hpp"
+#include "generator/tridiagonal/fields.hpp"
 
 namespace trifold {
 namespace {
@@ -47,9 +48,7 @@ std::string layout_text(const Spec& spec) {
     auto with_dense = spec;
     with_dense.d = with_dense.e = {};
     std::string text;
-    if (spec.order == Order::column_major) text += ",column-major";
-    if (spec.coupling == Coupling::upper) text += ",upper";
-    if (spec.rhs_layout == RhsLayout::stacked) text += ",stacked";
+    for (const auto& [field, word] : unusual_choices(spec_fields, &spec)) text += "," + word;
     if (diagonal_strides(spec) != diagonal_strides(with_dense)) text += blocks_text("d", spec.d);
     if (coupling_strides(spec) != coupling_strides(with_dense)) text += blocks_text("e", spec.e);
     return text.empty() ? std::string(plain) : text.substr(1);
@@ -66,17 +65,11 @@ BlockLayout parse_blocks(std::string_view text) {
 void parse_layout_text(std::string_view text, Spec& spec) {
     if (text == plain) return;
     for (const auto word : split(text, ',')) {
-        if (word == "column-major")
-            spec.order = Order::column_major;
-        else if (word == "upper")
-            spec.coupling = Coupling::upper;
-        else if (word == "stacked")
-            spec.rhs_layout = RhsLayout::stacked;
-        else if (word.starts_with("d="))
+        if (word.starts_with("d="))
             spec.d = parse_blocks(word.substr(2));
         else if (word.starts_with("e="))
             spec.e = parse_blocks(word.substr(2));
-        else
+        else if (!choose_by_word(spec_fields, &spec, word))
             throw SpecError(fmt::format("layout '{}' has '{}'; give plain, or some of column-major, upper, stacked, d=, e=", text, word));
     }
 }

@@ -100,7 +100,7 @@ typedef struct {
     trifold_int width, height; /* pixels that are unknowns */
     trifold_int origin;        /* the first of them in the caller's image */
     trifold_int pitch, pixels; /* pixels of the caller's image: from row to row, and in all */
-    trifold_int edge;          /* fixed boundary: place of the copies of the stencils next to the ring; otherwise -1 */
+    trifold_int edge;          /* place of the copies of the stencils next to a ring of data; -1 without one */
     trifold_int status;        /* a trifold_grid_status a member */
     trifold_int scale;         /* A not symmetric: exponents of the unknowns' rows, 32-bit integers; see templates/grid/scale.h */
     trifold_int residual;      /* place of b - A x in the workspace: [batch][H][W] by the columns of this call */

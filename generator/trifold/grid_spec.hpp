@@ -41,6 +41,8 @@ struct GridSpec {
     std::int64_t rhs = 1;    ///< right-hand sides solved at once; more go in panels of that many
     std::int64_t batch = 1;  ///< capacity: fewer images may be active at a call
     GridOperations operations = all_grid_operations();
+    /// Pixels of data at each side of the image: 1 with a fixed boundary.
+    std::int64_t ring() const { return boundary == GridBoundary::fixed ? 1 : 0; }
     bool operator==(const GridSpec&) const = default;
 };
 

@@ -121,6 +121,7 @@ trifold_code trifold_grid_solver_create_in(const trifold_grid_plan* plan, void* 
                                            trifold_grid_solver** solver) {
     return create(solver, "where to put the solver", [&] { return GridSolver(given(plan, "the plan").plan, workspace, bytes); });
 }
+trifold_code trifold_grid_prepare(trifold_grid_solver* solver) { return call_on(solver, &GridSolver::prepare); }
 trifold_code trifold_grid_synchronize(trifold_grid_solver* solver) { return call_on(solver, &GridSolver::synchronize); }
 void trifold_grid_solver_destroy(trifold_grid_solver* solver) { delete solver; }
 

@@ -50,6 +50,7 @@ std::int64_t trifold_ranks_plan_blocks(const trifold_ranks_plan* plan) { return 
 trifold_code trifold_ranks_solver_create(const trifold_ranks_plan* plan, trifold_ranks_solver** solver) {
     return create(solver, "where to put the solver", [&] { return RankSolver(given(plan, "the plan").plan); });
 }
+trifold_code trifold_ranks_prepare(trifold_ranks_solver* solver) { return call_on(solver, &RankSolver::prepare); }
 void trifold_ranks_solver_destroy(trifold_ranks_solver* solver) { delete solver; }
 
 trifold_code trifold_ranks_run(trifold_ranks_solver* solver, const trifold_call* call) {

@@ -124,6 +124,7 @@ trifold_code trifold_run(trifold_solver* solver, const trifold_call* call) {
     return guarded([&] { run(given(solver, "the solver").solver, call); });
 }
 
+trifold_code trifold_prepare(trifold_solver* solver) { return call_on(solver, &Solver::prepare); }
 trifold_code trifold_synchronize(trifold_solver* solver) { return call_on(solver, &Solver::synchronize); }
 trifold_code trifold_check(trifold_solver* solver) { return call_on(solver, &Solver::check); }
 

@@ -154,10 +154,18 @@ trifold_code trifold_sparse_plan_expect(const trifold_sparse_plan* plan, const t
     return guarded([&] { given(plan, "the plan").plan.expect(sparse_pattern_of(initialized(now, "trifold_sparse_pattern"))); });
 }
 void trifold_sparse_plan_destroy(trifold_sparse_plan* plan) { delete plan; }
+std::int64_t trifold_sparse_plan_workspace_bytes(const trifold_sparse_plan* plan) {
+    return plan == nullptr ? 0 : SparseSolver::workspace_bytes(plan->plan);
+}
 
 trifold_code trifold_sparse_solver_create(const trifold_sparse_plan* plan, trifold_sparse_solver** solver) {
     return create(solver, "where to put the solver", [&] { return SparseSolver(given(plan, "the plan").plan); });
 }
+trifold_code trifold_sparse_solver_create_in(const trifold_sparse_plan* plan, void* workspace, std::int64_t bytes,
+                                             trifold_sparse_solver** solver) {
+    return create(solver, "where to put the solver", [&] { return SparseSolver(given(plan, "the plan").plan, workspace, bytes); });
+}
+trifold_code trifold_sparse_prepare(trifold_sparse_solver* solver) { return call_on(solver, &SparseSolver::prepare); }
 trifold_code trifold_sparse_synchronize(trifold_sparse_solver* solver) { return call_on(solver, &SparseSolver::synchronize); }
 void trifold_sparse_solver_destroy(trifold_sparse_solver* solver) { delete solver; }
 

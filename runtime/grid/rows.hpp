@@ -11,8 +11,7 @@ namespace trifold {
 template <class Real>
 class GridRows {
   public:
-    GridRows(const GridSpec& spec, const Real* stencil)
-        : spec_(spec), stencil_(stencil), ring_(spec.boundary == GridBoundary::fixed ? 1 : 0) {}
+    GridRows(const GridSpec& spec, const Real* stencil) : spec_(spec), stencil_(stencil), ring_(spec.ring()) {}
 
     std::int64_t pixels() const { return spec_.width * spec_.height; }
     bool is_unknown(std::int64_t x, std::int64_t y) const {

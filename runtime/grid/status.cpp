@@ -16,7 +16,7 @@ namespace {
 
 /// Whether A x is zero for a constant x.
 bool sums_to_zero(const trifold_grid_record& record, const GridSpec& spec) {
-    return spec.boundary == GridBoundary::natural && record.row_sum <= grid::limits_of(spec).row_sum;
+    return spec.ring() == 0 && record.row_sum <= grid::limits_of(spec).row_sum;
 }
 
 /// Whether the pivot that failed is the very last one of all.
@@ -94,7 +94,7 @@ GridOutcome GridSolver::Impl::outcome_of(const trifold_grid_status& status) cons
     outcome.least_pivot = record.least;
     outcome.growth = record.entry > 0 ? record.largest / record.entry : 0;
     outcome.solution = record.problem != trifold_grid_sound || status.left != trifold_grid_beyond_range;
-    const std::int64_t origin = spec.boundary == GridBoundary::fixed ? 1 : 0, width = grid::unknown_width(spec);
+    const std::int64_t origin = spec.ring(), width = grid::unknown_width(spec);
     const auto& levels = plan.state().levels;
     outcome.problem = problem_of(status, spec, levels);
     if (outcome.problem == GridProblem::none || outcome.problem == GridProblem::nearly_singular || outcome.problem == GridProblem::unstable)

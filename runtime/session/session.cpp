@@ -25,6 +25,12 @@ std::unique_ptr<Engine> make_engine(const std::shared_ptr<const Prepared>& prepa
 
 }  // namespace
 
+void* given_workspace(void* workspace, const Program& program) {
+    if (workspace == nullptr)
+        throw SpecError(fmt::format("the workspace is a null pointer; it must hold {} bytes", program.workspace_bytes));
+    return workspace;
+}
+
 Session::Session(std::shared_ptr<const Prepared> prepared, std::span<const Operand> stand_in, void* workspace, std::int64_t bytes,
                  Holds holds)
     : prepared_(std::move(prepared)), engine_(make_engine(prepared_, stand_in, workspace, bytes, holds)) {

@@ -33,6 +33,9 @@ class OneCall {
     std::atomic_flag& busy_;
 };
 
+/// A caller's workspace for the Program. Throws SpecError where it is null, which would stand for the session's own.
+void* given_workspace(void* workspace, const Program& program);
+
 /// The shared part of all families' solvers: a workspace and launches on one device, one call at a time. A family's solver says which
 /// arrays and operands a call has, and reads what came of it. Knows no family.
 class Session {

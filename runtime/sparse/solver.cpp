@@ -7,7 +7,9 @@
 
 namespace trifold {
 
-SparseSolver::SparseSolver(const SparsePlan& plan) : impl_(std::make_unique<Impl>(plan)) {}
+SparseSolver::SparseSolver(const SparsePlan& plan) : impl_(std::make_unique<Impl>(plan, nullptr, 0)) {}
+SparseSolver::SparseSolver(const SparsePlan& plan, void* workspace, std::int64_t bytes)
+    : impl_(std::make_unique<Impl>(plan, given_workspace(workspace, plan.program()), bytes)) {}
 SparseSolver::SparseSolver(SparseSolver&&) noexcept = default;
 SparseSolver& SparseSolver::operator=(SparseSolver&&) noexcept = default;
 SparseSolver::~SparseSolver() = default;
@@ -16,8 +18,10 @@ SparseSolver::Impl& SparseSolver::impl() const {
     if (impl_ == nullptr) throw SpecError("this SparseSolver has been moved from; use the one it was moved to, or assign another to it");
     return *impl_;
 }
+std::int64_t SparseSolver::workspace_bytes(const SparsePlan& plan) { return plan.program().workspace_bytes; }
 const SparsePlan& SparseSolver::plan() const { return impl().plan; }
 void SparseSolver::set_executor(Executor executor) { impl().session.set_executor(std::move(executor)); }
+void SparseSolver::prepare() { impl().session.prepare(); }
 void SparseSolver::synchronize() { impl().session.synchronize(); }
 void SparseSolver::update(const AnyArray& values, Stream stream, const SparseOptions& options) { impl().update(values, stream, options); }
 void SparseSolver::run(SparseOperation operation, std::span<const AnyArray> arrays, Stream stream, const SparseOptions& options) {

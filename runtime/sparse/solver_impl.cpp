@@ -10,12 +10,12 @@
 namespace trifold {
 namespace {
 
-Session make_session(const SparsePlan& plan) {
+Session make_session(const SparsePlan& plan, void* workspace, std::int64_t bytes) {
     trifold_sparse_args args{};
     args.columns = args.used_columns = 1;
     args.members = plan.spec().batch;
     const std::array stand_in{Operand{&args, sizeof args, args.members}};
-    return {plan.state().prepared, stand_in};
+    return {plan.state().prepared, stand_in, workspace, bytes};
 }
 
 bool solves(SparseOperation operation) { return operation == SparseOperation::solve || operation == SparseOperation::solve_transposed; }
@@ -27,7 +27,8 @@ void check_number(double value, const char* option) {
 
 }  // namespace
 
-SparseSolver::Impl::Impl(const SparsePlan& given) : plan(given), session(make_session(given)) {
+SparseSolver::Impl::Impl(const SparsePlan& given, void* workspace, std::int64_t bytes)
+    : plan(given), session(make_session(given, workspace, bytes)) {
     Session::Call call(session);
     for (const auto& content : plan.state().contents) call.write(content.buffer, 0, content.bytes.get());
 }

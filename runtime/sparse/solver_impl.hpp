@@ -23,7 +23,7 @@ struct SparsePlan::State {
 
 /// The work behind every overload, for all precisions.
 struct SparseSolver::Impl {
-    explicit Impl(const SparsePlan& plan);
+    Impl(const SparsePlan& plan, void* workspace, std::int64_t bytes);
 
     void update(const AnyArray& values, Stream stream, const SparseOptions& options);
     void run(SparseOperation operation, std::span<const AnyArray> given, Stream stream, const SparseOptions& options);

@@ -74,10 +74,8 @@ double nearly_singular_bound(Precision precision) {
 }
 
 Solver::Solver(const Plan& plan) : impl_(std::make_unique<Impl>(plan, nullptr, 0)) {}
-Solver::Solver(const Plan& plan, void* workspace, std::int64_t bytes) {
-    if (workspace == nullptr) throw SpecError(fmt::format("the workspace is a null pointer; it must hold {} bytes", workspace_bytes(plan)));
-    impl_ = std::make_unique<Impl>(plan, workspace, bytes);
-}
+Solver::Solver(const Plan& plan, void* workspace, std::int64_t bytes)
+    : impl_(std::make_unique<Impl>(plan, given_workspace(workspace, plan.program()), bytes)) {}
 Solver::Solver(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Solver::Solver(Solver&&) noexcept = default;
 Solver& Solver::operator=(Solver&&) noexcept = default;

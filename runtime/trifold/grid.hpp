@@ -108,6 +108,8 @@ class GridSolver {
     ~GridSolver();
     static std::int64_t workspace_bytes(const GridPlan& plan);
     const GridPlan& plan() const;
+    /// Waits until every operation can run. Without it the first call of an operation waits, where its code is still being compiled.
+    void prepare();
     /// Replaces the built-in thread pool.
     void set_executor(Executor executor);
 

@@ -136,10 +136,16 @@ class SparseFailed : public Unsolvable {
 class SparseSolver {
   public:
     explicit SparseSolver(const SparsePlan& plan);
+    /// Solver in the caller's workspace: device memory, 64-byte aligned, of at least workspace_bytes(plan), which must outlive the solver
+    /// and the work it has enqueued. It writes the lists of its pattern there at once. Throws SpecError when it is not that.
+    SparseSolver(const SparsePlan& plan, void* workspace, std::int64_t bytes);
     SparseSolver(SparseSolver&&) noexcept;
     SparseSolver& operator=(SparseSolver&&) noexcept;
     ~SparseSolver();
+    static std::int64_t workspace_bytes(const SparsePlan& plan);
     const SparsePlan& plan() const;
+    /// Waits until every operation can run. Without it the first call of an operation waits, where its code is still being compiled.
+    void prepare();
     /// Replaces the built-in thread pool.
     void set_executor(Executor executor);
 

@@ -179,6 +179,8 @@ trifold_code trifold_run(trifold_solver* solver, const trifold_call* call);
 TRIFOLD_CALLS(trifold, float, f32, TRIFOLD_F32)
 TRIFOLD_CALLS(trifold, double, f64, TRIFOLD_F64)
 
+/* Waits until every operation can run. Else the first call of one waits where its code is still being compiled. */
+trifold_code trifold_prepare(trifold_solver* solver);
 trifold_code trifold_synchronize(trifold_solver* solver);
 /* Synchronizes; TRIFOLD_NOT_POSITIVE_DEFINITE when a member failed, all of them named in trifold_last_error(); where none has,
  * TRIFOLD_NEARLY_SINGULAR when the least pivot of one is below 64 epsilons; then TRIFOLD_OUT_OF_RANGE when X or the selected inverse of one
@@ -262,6 +264,8 @@ int64_t trifold_ranks_plan_first_block(const trifold_ranks_plan* plan);
 int64_t trifold_ranks_plan_blocks(const trifold_ranks_plan* plan);
 
 trifold_code trifold_ranks_solver_create(const trifold_ranks_plan* plan, trifold_ranks_solver** solver);
+/* Waits until every operation can run. Else the first call of one waits where its code is still being compiled. */
+trifold_code trifold_ranks_prepare(trifold_ranks_solver* solver);
 void trifold_ranks_solver_destroy(trifold_ranks_solver* solver);
 
 /* Every call is one of all ranks, in the same order, with as many members and columns; so are those that return results, which are the
@@ -365,6 +369,8 @@ int64_t trifold_grid_plan_workspace_bytes(const trifold_grid_plan* plan);
 trifold_code trifold_grid_solver_create(const trifold_grid_plan* plan, trifold_grid_solver** solver);
 /* `workspace`: device memory of at least trifold_grid_plan_workspace_bytes, 64-byte aligned, which outlives the solver. */
 trifold_code trifold_grid_solver_create_in(const trifold_grid_plan* plan, void* workspace, int64_t bytes, trifold_grid_solver** solver);
+/* Waits until every operation can run. Else the first call of one waits where its code is still being compiled. */
+trifold_code trifold_grid_prepare(trifold_grid_solver* solver);
 /* Waits for the last call; its stream must still exist. */
 trifold_code trifold_grid_synchronize(trifold_grid_solver* solver);
 void trifold_grid_solver_destroy(trifold_grid_solver* solver);
@@ -530,9 +536,16 @@ trifold_code trifold_sparse_ranks_plan_create(const trifold_sparse_spec* spec, c
 /* Bad argument, with the first row that differs, unless values of this pattern can be given to solvers of the plan. */
 trifold_code trifold_sparse_plan_expect(const trifold_sparse_plan* plan, const trifold_sparse_pattern* now);
 void trifold_sparse_plan_destroy(trifold_sparse_plan* plan);
+/* Bytes of each solver's workspace. */
+int64_t trifold_sparse_plan_workspace_bytes(const trifold_sparse_plan* plan);
 
 /* It has a workspace of its own. One call in flight at a time. */
 trifold_code trifold_sparse_solver_create(const trifold_sparse_plan* plan, trifold_sparse_solver** solver);
+/* `workspace`: device memory of at least trifold_sparse_plan_workspace_bytes, 64-byte aligned, which outlives the solver. */
+trifold_code trifold_sparse_solver_create_in(const trifold_sparse_plan* plan, void* workspace, int64_t bytes,
+                                             trifold_sparse_solver** solver);
+/* Waits until every operation can run. Else the first call of one waits where its code is still being compiled. */
+trifold_code trifold_sparse_prepare(trifold_sparse_solver* solver);
 /* Waits for the last call; its stream must still exist. */
 trifold_code trifold_sparse_synchronize(trifold_sparse_solver* solver);
 void trifold_sparse_solver_destroy(trifold_sparse_solver* solver);

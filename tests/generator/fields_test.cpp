@@ -91,6 +91,23 @@ TEST_CASE("fields: the tables of all families, with values that no field has") {
                                           .operations = {SparseOperation::gradient}});
 }
 
+TEST_CASE("fields: choices come back by their words, and texts say numbers and words") {
+    GridSpec spec{.width = 9, .height = 5, .pivoting = GridPivoting::none, .boundary = GridBoundary::fixed};
+    CHECK(to_text(grid_fields, &spec) == "width 9, height 5, precision f64, matrix general, pivoting none, boundary fixed, rhs 1, batch 1");
+    GridSpec again{.width = 9, .height = 5};
+    std::string options;
+    for (const auto& [field, word] : unusual_choices(grid_fields, &spec)) {
+        options += option_of(*field) + " " + word + " ";
+        CHECK(choose_by_word(grid_fields, &again, word));
+    }
+    CHECK(options == "--pivoting none --boundary fixed ");
+    CHECK(again == spec);
+    CHECK(!choose_by_word(grid_fields, &again, "f32"));
+    CHECK(!choose_by_word(grid_fields, &again, "sideways"));
+    CHECK(again == spec);
+    CHECK(option_of(spec_fields["rhs_layout"]) == "--rhs-layout");
+}
+
 TEST_CASE("fields: a sparse system of an old capture") {
     const auto problem = sparse::parse_sparse_json({{"family", "sparse"}, {"mesh", "9x7"}, {"points", 5}, {"most_iterations", 77}});
     CHECK(problem.spec.maxiter == 77);

@@ -33,15 +33,15 @@ bool is_ring(const GridSystem& system, std::int64_t pixel) {
 /// What an image's row `pixel` of A has at neighbour k, as the Spec means it.
 double entry(const GridSystem& system, const GridSpec& spec, const double* stencils, std::int64_t pixel, std::int64_t k) {
     const Neighbour to(system, pixel, k);
-    const bool fixed = spec.boundary == GridBoundary::fixed;
+    const bool fixed = spec.ring() > 0;
     if (fixed && is_ring(system, pixel)) return k == middle ? 1 : 0;
     const bool mirrored = spec.matrix == GridMatrix::symmetric && k > middle && !(fixed && is_ring(system, to.pixel));
     return mirrored ? stencils[to.pixel * entries + entries - 1 - k] : stencils[pixel * entries + k];
 }
 
-/// Whether entry k of the pixel's stencil is a part of A. Of an image whose boundary is natural, those beyond it have to be zero.
+/// Whether entry k of the pixel's stencil is a part of A. Those that reach beyond an image without a ring have to be zero.
 bool is_read(const GridSystem& system, const GridSpec& spec, std::int64_t pixel, std::int64_t k) {
-    const bool fixed = spec.boundary == GridBoundary::fixed;
+    const bool fixed = spec.ring() > 0;
     if (fixed && is_ring(system, pixel)) return false;
     if (spec.matrix == GridMatrix::general || k <= middle) return true;
     return fixed && is_ring(system, Neighbour(system, pixel, k).pixel);

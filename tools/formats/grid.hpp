@@ -33,8 +33,7 @@ GridSystem assemble_grid(const Array& a, const Array& b);
 /// Spec does not read do not count.
 void check_finite(const GridSystem& system, const GridSpec& spec);
 
-/// Calls visit(pixel, neighbour, value) for each entry that an image's matrix can have, row by row. Of the Spec the matrix and the boundary
-/// count.
+/// Calls visit(pixel, neighbour, value) for each entry that an image's matrix can have, row by row. The Spec says which are read.
 void for_each_entry(const GridSystem& system, const GridSpec& spec, std::int64_t image,
                     const std::function<void(std::int64_t, std::int64_t, double)>& visit);
 

@@ -16,7 +16,7 @@ Real worse(Real one, Real other) {
 }
 
 /// ||A x - b|| / (||A|| ||x|| + ||b||) by member, infinity norms; the worst of its columns. NaN where x is NaN.
-/// x: in the layout of system.b. Of an image's Spec the matrix and the boundary count.
+/// x: in the layout of system.b. An image's Spec says which entries are read.
 std::vector<double> relative_residuals(const System& system, std::span<const double> x);
 std::vector<double> relative_residuals(const GridSystem& system, const GridSpec& spec, std::span<const double> x);
 

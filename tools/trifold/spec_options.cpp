@@ -32,8 +32,7 @@ CLI::Validator non_negative_number() {
 }
 
 CLI::Option* add_field(CLI::App& app, const Field& field, void* object, std::string option) {
-    if (option.empty()) option = fmt::format("--{}", field.name);
-    std::ranges::replace(option, '_', '-');
+    if (option.empty()) option = option_of(field);
     const auto add = [&]<class Value>(const Value& otherwise) {
         const auto set = [=, &field](const Value& value) {
             try {
@@ -47,6 +46,10 @@ CLI::Option* add_field(CLI::App& app, const Field& field, void* object, std::str
     const auto otherwise = field.get(object);
     if (field.words.empty()) return add(otherwise.get<std::int64_t>());
     return add(otherwise.get<std::string>());
+}
+
+void add_choices(CLI::App& app, const Fields& fields, void* object) {
+    for (const auto* field : fields.choices()) add_field(app, *field, object);
 }
 
 static std::optional<Device> native_device(const std::string& target) {

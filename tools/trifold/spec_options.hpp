@@ -20,6 +20,8 @@ CLI::Validator non_negative_number();
 
 /// An option that sets a field of an object, which lives as long as the options: "--rhs-layout", or as named.
 CLI::Option* add_field(CLI::App& app, const Field& field, void* object, std::string option = {});
+/// An option for each of a family's choices.
+void add_choices(CLI::App& app, const Fields& fields, void* object);
 
 /// The target of a text, in which `native` stands for this machine's. Throws SpecError, DeviceError.
 Target target_named(const std::string& text);

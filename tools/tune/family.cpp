@@ -66,6 +66,11 @@ std::string to_string(const Point& point) {
     if (rhs != 1) text += fmt::format(" m={}", rhs);
     if (point.workers != 1) text += fmt::format(" workers={}", point.workers);
     if (point.objective != family.usual) text += fmt::format(" {}", to_string(point.objective));
+    if (family.fields != nullptr)
+        for (const auto* field : family.fields->choices()) {
+            const auto word = point.spec.at(std::string(field->name)).get<std::string>();
+            if (word != field->get(family.fields->usual)) text += word == "none" ? fmt::format(" {} none", field->name) : " " + word;
+        }
     return text + family.notes(point.spec);
 }
 

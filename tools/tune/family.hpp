@@ -14,6 +14,7 @@
 #include <trifold/program.hpp>
 #include <vector>
 
+#include "generator/program/fields.hpp"
 #include "generator/program/knob.hpp"
 #include "generator/program/wisdom.hpp"
 
@@ -118,6 +119,7 @@ struct TunedFamily {
     Objective usual = {{"factor_solve", 1}};        ///< it is to be fast where no other is asked for
     double (*tolerance)(Precision) = tolerance_of;  ///< the largest relative residual that is taken
 
+    const Fields* fields = nullptr;  ///< of Specs; each choice among them is an option too
     /// The first says that the family is wanted, and the others need it. Without one there are points in files only.
     std::vector<SpecOption> options;
     /// The block where --block is not given: 0 where it must be, nothing for a family without blocks.
@@ -127,7 +129,7 @@ struct TunedFamily {
 
     /// A Spec with all its fields, the same for the same Spec. Throws SpecError where it is none.
     nlohmann::json (*parse)(const nlohmann::json& spec);
-    /// Words for what is not the default other than sizes, precision and right-hand sides, each with a space before it.
+    /// Words for what is not the default other than sizes, precision, right-hand sides and choices, each with a space before it.
     std::string (*notes)(const nlohmann::json& spec) = [](const nlohmann::json&) { return std::string(); };
 
     /// The candidate that is taken without wisdom of the user: by shipped wisdom of the named device, or by rows and models.

@@ -70,6 +70,15 @@ const std::array common{SpecOption{"--batch", "batch", "Systems or images solved
                         SpecOption{"--rhs", "rhs", "Right-hand sides m", "1", true},
                         SpecOption{"--precision", "precision", "f32, f64, mixed", "f64"}};
 
+/// A family's own options, and one for each choice.
+std::vector<SpecOption> options_of(const TunedFamily& family) {
+    auto options = family.options;
+    if (family.fields == nullptr) return options;
+    for (const auto* field : family.fields->choices())
+        options.push_back({option_of(*field), std::string(field->name), std::string(field->about), field->get(family.fields->usual)});
+    return options;
+}
+
 void check_count(std::size_t first, std::size_t second) {
     if (first * second > max_points)
         throw SpecError(fmt::format("these options make {} points or more, and at most {} are tuned at once; give larger steps",
@@ -221,7 +230,7 @@ std::vector<json> PointOptions::specs_of(const TunedFamily& family) const {
         specs.front()["block"] = *family.usual_block;
     }
     if (family.usual_block) specs = crossed(specs, block);
-    for (const auto& option : family.options) specs = crossed(specs, option);
+    for (const auto& option : options_of(family)) specs = crossed(specs, option);
     for (const auto& option : common) specs = crossed(specs, option);
     if (family.of_options != nullptr) std::ranges::transform(specs, specs.begin(), family.of_options);
     return specs;
@@ -264,7 +273,7 @@ void PointOptions::add_to(CLI::App& app) {
     std::vector<std::string> usual;
     for (const auto* family : families()) {
         usual.push_back(fmt::format("{} of {}", to_string(family->usual), family->name));
-        for (const auto& option : family->options)
+        for (const auto& option : options_of(*family))
             if (const auto& first = family->options.front().name; option.name == first)
                 add(option);
             else

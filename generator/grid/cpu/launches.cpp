@@ -33,9 +33,9 @@ class Writer {
         };
         for (std::size_t level = 0; level < levels_.size(); ++level) sweep(Kernel::forward, level);
         for (std::size_t level = levels_.size(); level-- > 0;) sweep(Kernel::backward, level);
-        if (spec_.boundary == GridBoundary::fixed) whole(Kernel::ring, transposed, "ring of");
+        if (spec_.ring() > 0) whole(Kernel::ring, transposed, "ring of");
         // An image of one box has had its last look by the backward sweep.
-        if (spec_.boundary == GridBoundary::fixed || levels_.size() > 1) whole(Kernel::refine, transposed, "last look at");
+        if (spec_.ring() > 0 || levels_.size() > 1) whole(Kernel::refine, transposed, "last look at");
         return list_;
     }
     std::vector<Launch> correct(bool transposed) {

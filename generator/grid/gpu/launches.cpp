@@ -41,7 +41,7 @@ class Launches {
             placement_of(level) != nullptr ? sweep(true, level, transposed) : forward(level, transposed);
         for (std::size_t level = levels_.size(); level-- > 0;)
             placement_of(level) != nullptr ? sweep(false, level, transposed) : backward(level, transposed);
-        if (spec_.boundary == GridBoundary::fixed) add_pixels(trifold_grid_ring, transposed, "ring");
+        if (spec_.ring() > 0) add_pixels(trifold_grid_ring, transposed, "ring");
         add_refinement(transposed);
         return list_;
     }

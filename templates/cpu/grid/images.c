@@ -1,4 +1,4 @@
-/* Kernels that run over pixels and not over fronts: the ring of a fixed boundary, residuals and gradients. The member's outcome is here
+/* Kernels that run over pixels and not over fronts: the ring of data, residuals and gradients. The member's outcome is here
  * too. */
 #include "cpu/grid/sweep.c"
 

@@ -83,7 +83,7 @@ NOINLINE void solve_upper_transposed(real* x, const real* w, integer S, const re
     }
 }
 
-/* ---- what the ring of a fixed boundary adds ---- */
+/* ---- what the ring of data adds ---- */
 
 INLINE const real* b_at(const context* c, integer member, integer pixel) {
     return (const real*)c->args->b + (member * c->launch->pixels + pixel) * c->args->columns + c->args->first_column;

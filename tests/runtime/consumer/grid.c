@@ -246,6 +246,7 @@ static int given_memory(const trifold_grid_plan* plan) {
     EXPECT(trifold_grid_solver_create_in(plan, aligned + 8, bytes, &solver) == TRIFOLD_BAD_ARGUMENT);
     EXPECT(trifold_grid_solver_create_in(plan, aligned, bytes, &solver) == TRIFOLD_OK);
     if (solves(solver) != 0) return 1;
+    EXPECT(trifold_grid_prepare(solver) == TRIFOLD_OK && trifold_grid_prepare(NULL) == TRIFOLD_BAD_ARGUMENT);
     EXPECT(trifold_grid_synchronize(solver) == TRIFOLD_OK && trifold_grid_synchronize(NULL) == TRIFOLD_BAD_ARGUMENT);
     trifold_grid_solver_destroy(solver);
     free(memory);

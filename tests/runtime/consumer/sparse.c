@@ -200,6 +200,24 @@ static int mesh(void) {
     return 0;
 }
 
+/* A solver in memory of the caller's. */
+static int given_memory(const trifold_sparse_plan* plan) {
+    const int64_t bytes = trifold_sparse_plan_workspace_bytes(plan);
+    char* memory = malloc((size_t)bytes + 64);
+    char* aligned = memory + (64 - (uintptr_t)memory % 64) % 64;
+    trifold_sparse_solver* solver = NULL;
+    EXPECT(memory != NULL && bytes > 0 && trifold_sparse_plan_workspace_bytes(NULL) == 0);
+    EXPECT(trifold_sparse_solver_create_in(plan, NULL, bytes, &solver) == TRIFOLD_BAD_ARGUMENT && solver == NULL);
+    EXPECT(trifold_sparse_solver_create_in(plan, aligned, bytes - 1, &solver) == TRIFOLD_BAD_ARGUMENT);
+    EXPECT(trifold_sparse_solver_create_in(plan, aligned + 8, bytes, &solver) == TRIFOLD_BAD_ARGUMENT);
+    EXPECT(trifold_sparse_solver_create_in(plan, aligned, bytes, &solver) == TRIFOLD_OK);
+    EXPECT(trifold_sparse_prepare(solver) == TRIFOLD_OK && trifold_sparse_prepare(NULL) == TRIFOLD_BAD_ARGUMENT);
+    if (solutions(solver) != 0) return 1;
+    trifold_sparse_solver_destroy(solver);
+    free(memory);
+    return 0;
+}
+
 int main(void) {
     trifold_sparse_spec spec;
     trifold_sparse_pattern pattern;
@@ -218,7 +236,9 @@ int main(void) {
     EXPECT(trifold_sparse_plan_create(&spec, &pattern, "cpu", &tuning, &plan) == TRIFOLD_OK);
     EXPECT(trifold_sparse_solver_create(plan, &solver) == TRIFOLD_OK);
     EXPECT(trifold_sparse_plan_expect(plan, &pattern) == TRIFOLD_OK);
-    if (changed(plan) || bad_rows(&spec) || solutions(solver) || products(solver) || errors(&spec, &pattern) || mesh()) return 1;
+    if (changed(plan) || bad_rows(&spec) || solutions(solver) || products(solver) || errors(&spec, &pattern) || mesh() ||
+        given_memory(plan))
+        return 1;
     /* Block row 5 without couplings, and singular. */
     memset(values + 15 * K * K, 0, 3 * K * K * sizeof *values);
     EXPECT(trifold_sparse_update_host_f64(solver, values, NULL) == TRIFOLD_OK);

@@ -2,6 +2,7 @@
 #include <Eigen/SparseLU>
 
 #include "tests/runtime/sparse/shared.hpp"
+#include "tests/support/guarded.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
@@ -48,6 +49,28 @@ TEST_CASE("sparse: BiCGSTAB reaches the true residual that was asked for") {
             CHECK((as_vector(b) - a.eigen().transpose() * as_vector(x)).norm() <= 1.01e-10 * as_vector(b).norm());
         }
     }
+}
+
+TEST_CASE("sparse: a caller's workspace has the bits of the solver's own, and what is wrong with one") {
+    const auto a = flow({7, 5, 3, 7}, 2, 0.3);
+    const SparsePlan plan({.block = 2, .batch = 2}, a.pattern(), Device::cpu(), {.rows = 20});
+    const auto bytes = SparseSolver::workspace_bytes(plan);
+    Guarded<char> workspace(bytes);
+    SparseSolver solver(plan, workspace.data(), bytes), own(plan);
+    const auto b = random_vector(a.size(), 2);
+    std::vector<double> x(b.size()), expected(b.size());
+    for (auto& [one, result] : {std::pair(&solver, &x), std::pair(&own, &expected)}) {
+        one->prepare();
+        one->update(a.values, {.members = 1});
+        one->solve(b, *result, {.members = 1});
+        one->check();
+    }
+    CHECK(x == expected);
+    CHECK(workspace.intact());
+    CHECK(residual_of(a, x, b) <= 1.01e-8);
+    CHECK_REFUSED("the workspace is a null pointer", SparseSolver(plan, nullptr, bytes));
+    CHECK_REFUSED("this SparsePlan needs", SparseSolver(plan, workspace.data(), bytes - 1));
+    CHECK_REFUSED("not aligned to 64 bytes", SparseSolver(plan, workspace.data() + 8, bytes));
 }
 
 TEST_CASE("sparse: one subdomain takes fewer iterations than many, and both agree with a direct solution") {

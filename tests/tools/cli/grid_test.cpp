@@ -145,12 +145,12 @@ TEST_CASE_FIXTURE(Scratch, "solve --grid: what is wrong is named") {
 
 TEST_CASE_FIXTURE(Scratch, "explain --grid: levels, launches and memory") {
     const auto ran = well("explain --grid 129x65 --target cpu:x86-64-v3");
-    CHECK(says(ran.out, "pivot blocks of level", "129x65, f64, general, boundary natural"));
+    CHECK(says(ran.out, "pivot blocks of level", "width 129, height 65, precision f64, matrix general"));
     const auto json = run("explain --grid 129x65 --precision f32 --matrix symmetric --target cpu:x86-64 --json").json();
     CHECK(json.at("program").at("levels").size() == 10);
     CHECK(json.at("program").at("levels").back().at("eliminated") == 65);
     CHECK(run("explain --grid 129x65 --block 4").status == 2);
-    CHECK(says(run("explain --grid 129x65 --target cuda:sm_90").out, "boundary natural, target cuda:sm_90"));
+    CHECK(says(run("explain --grid 129x65 --target cuda:sm_90").out, "batch 1, target cuda:sm_90"));
 }
 
 TEST_CASE_FIXTURE(Scratch, "bench grid: every matrix and precision, phases, checked solutions") {

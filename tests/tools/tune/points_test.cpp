@@ -80,13 +80,15 @@ TEST_CASE("points of options: every combination once, the last fastest, of all t
     CHECK(names(of_command({"--grid", "33x17,65x65", "--matrix", "general,symmetric", "--precision", "f32"})) ==
           std::vector<std::string>{"33x17 f32", "33x17 f32 symmetric", "65x65 f32", "65x65 f32 symmetric"});
     CHECK(names(of_command({"--grid", "9x9", "--pivoting", "none", "--boundary", "fixed", "--operation", "factor+3*solve"})) ==
-          std::vector<std::string>{"9x9 f64 factor+3*solve fixed unpivoted"});
+          std::vector<std::string>{"9x9 f64 factor+3*solve pivoting none fixed"});
+    CHECK(names(of_command({"--block", "4", "--horizon", "16", "--order", "row-major,column-major", "--coupling", "upper"})) ==
+          std::vector<std::string>{"16x4 f64 upper", "16x4 f64 column-major upper"});
     const auto sparse = of_command({"--sparse", "12x10x8,20x30", "--block", "1,3", "--precision", "f32"});
     CHECK(names(sparse) ==
           std::vector<std::string>{"960x1 f32 12x10x8", "600x1 f32 20x30x1 5 points", "960x3 f32 12x10x8", "600x3 f32 20x30x1 5 points"});
     CHECK(sparse[0].objective == Objective{{"update", 1}, {"solve", 1}});
     CHECK(names(of_command({"--sparse", "9x9x9", "--points", "27", "--preconditioner", "ic0", "--method", "cg", "--operation", "solve"})) ==
-          std::vector<std::string>{"729x1 f64 solve 9x9x9 ic0 cg 27 points"});
+          std::vector<std::string>{"729x1 f64 solve ic0 cg 9x9x9 27 points"});
     CHECK(of_command({"--grid", "9x9", "--sparse", "5x5x5", "--block", "3"}).size() == 2);
 }
 

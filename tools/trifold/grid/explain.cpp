@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "generator/grid/fields.hpp"
 #include "generator/grid/knobs.hpp"
 #include "generator/grid/levels.hpp"
 #include "tools/trifold/grid/options.hpp"
@@ -35,10 +36,9 @@ Report explain(const GridChoice& choice) {
     }
     const auto bytes = static_cast<std::int64_t>(elements) * element_bytes(spec.precision);
     const auto text =
-        fmt::format("{}, {}, {}, boundary {}, target {}\nvariant {}, chosen by {}\n\n{}\n{}\n{}\n{}\n", size_text(spec.width, spec.height),
-                    to_string(spec.precision), to_string(spec.matrix), to_string(spec.boundary), to_string(target), tuning.variant,
-                    by_whom(rung, row), knobs_text(decided, grid::knobs_for(target), rung, row), to_text(units), levels_text(levels),
-                    launches_text(program, "factor")) +
+        fmt::format("{}, target {}\nvariant {}, chosen by {}\n\n{}\n{}\n{}\n{}\n", to_text(grid_fields, &spec), to_string(target),
+                    tuning.variant, by_whom(rung, row), knobs_text(decided, grid::knobs_for(target), rung, row), to_text(units),
+                    levels_text(levels), launches_text(program, "factor")) +
         list({{"flops of an image", flops_text(flops)},
               {"its factors, without padding", bytes_text(bytes)},
               {"workspace", fmt::format("{} for {}", bytes_text(program.workspace_bytes), plural(spec.batch, "image"))}});

@@ -17,9 +17,7 @@ std::pair<std::int64_t, std::int64_t> parse_image_size(const std::string& text) 
     return {sides[0], sides[1]};
 }
 
-void GridMatrixOptions::add_to(CLI::App& app) {
-    for (const auto* name : {"matrix", "pivoting", "boundary"}) add_field(app, grid_fields[name], &spec_);
-}
+void GridMatrixOptions::add_to(CLI::App& app) { add_choices(app, grid_fields, &spec_); }
 
 void GridMatrixOptions::add_variant(CLI::App& app) {
     app.add_option("--grid-variant", variant, "auto, or fronts and its knobs, as explain lists them: fronts:leaf_cells=8")

@@ -5,6 +5,7 @@
 #include <limits>
 #include <trifold/grid.hpp>
 
+#include "generator/grid/fields.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/formats/grid.hpp"
 #include "tools/formats/residual.hpp"
@@ -152,7 +153,7 @@ Solved solve_images(const Images& images, const GridSpec& spec, const SolveOptio
     return solved;
 }
 
-Json to_json(const Images& images, const GridSpec& spec, const Solved& solved, const std::string& status, const std::string& output) {
+Json to_json(const GridSpec& spec, const Solved& solved, const std::string& status, const std::string& output) {
     auto failed = Json::array(), logs = Json::array(), signs = Json::array();
     for (std::size_t k = 0; k < solved.outcomes.size(); ++k) {
         logs.push_back(solved.determinants[k].log);  // NaN is written as null
@@ -163,23 +164,17 @@ Json to_json(const Images& images, const GridSpec& spec, const Solved& solved, c
         if (outcome.pixel_x >= 0) one["pixel"] = {outcome.pixel_x, outcome.pixel_y};
         failed.push_back(std::move(one));
     }
-    Json json{{"status", status},
-              {"width", spec.width},
-              {"height", spec.height},
-              {"rhs", spec.rhs},
-              {"batch", spec.batch},
-              {"precision", to_string(images.precision)},
-              {"matrix", to_string(spec.matrix)},
-              {"boundary", to_string(spec.boundary)},
-              {"device", solved.target},
-              {"relative_residual", solved.residual},
-              {"log_determinant", logs},
-              {"sign", signs},
-              {"failed", failed},
-              {"workspace_bytes", solved.workspace_bytes},
-              {"output", output.empty() ? Json(nullptr) : Json(output)},
-              {"cache", kernels_word(solved.report)},
-              {"seconds", seconds_json(solved.report, solved.factor_seconds, solved.solve_seconds)}};
+    Json json{{"status", status}};
+    json.update(Json(trifold::to_json(spec)));
+    json.update({{"device", solved.target},
+                 {"relative_residual", solved.residual},
+                 {"log_determinant", logs},
+                 {"sign", signs},
+                 {"failed", failed},
+                 {"workspace_bytes", solved.workspace_bytes},
+                 {"output", output.empty() ? Json(nullptr) : Json(output)},
+                 {"cache", kernels_word(solved.report)},
+                 {"seconds", seconds_json(solved.report, solved.factor_seconds, solved.solve_seconds)}});
     if (!solved.reciprocal_condition.empty()) json["reciprocal_condition"] = solved.reciprocal_condition;
     return json;
 }
@@ -189,8 +184,7 @@ std::string to_text(const GridSpec& spec, const Solved& solved) {
         const auto& first = solved.determinants[0];
         return spec.batch > 1 ? std::string("by image in the JSON") : fmt::format("{:.10g}, sign {}", first.log, first.sign);
     };
-    return fmt::format("{} of {}x{} pixels, {}, {}, {}, boundary {}\n", plural(spec.batch, "image"), spec.width, spec.height,
-                       to_string(spec.precision), to_string(spec.matrix), plural(spec.rhs, "right-hand side"), to_string(spec.boundary)) +
+    return to_text(grid_fields, &spec) + "\n" +
            list({{"device", solved.target},
                  {"kernels", kernels_text(solved.report)},
                  {"workspace", bytes_text(solved.workspace_bytes)},
@@ -239,7 +233,7 @@ Report run(const SolveOptions& options, const GridSolveOptions& own, const std::
     say_notes("solve", images.system.notes);
     if (!solved.complaint.empty()) say(fmt::format("trifold solve: {}\n", solved.complaint));
     if (!accurate) say_inaccurate(solved.residual, tolerance);
-    return {to_json(images, spec, solved, status, output), to_text(spec, solved), status == "ok"};
+    return {to_json(spec, solved, status, output), to_text(spec, solved), status == "ok"};
 }
 
 }  // namespace

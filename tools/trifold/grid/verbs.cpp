@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "generator/grid/fields.hpp"
 #include "generator/grid/levels.hpp"
 #include "tools/formats/grid.hpp"
 #include "tools/formats/matrix_market.hpp"
@@ -29,14 +30,9 @@ std::function<Generated()> grid_generate(CLI::App& app, const SpecOptions& optio
     return [own, &options, &size] {
         const auto spec = own->spec(size, options);
         const auto choice = own->choice(spec, options);
-        return Generated{generate(choice),
-                         {{"width", spec.width},
-                          {"height", spec.height},
-                          {"matrix", to_string(spec.matrix)},
-                          {"boundary", to_string(spec.boundary)},
-                          {"variant", choice.tuning.variant},
-                          {"rung", to_string(choice.rung)},
-                          {"row", choice.row}}};
+        Json about = trifold::to_json(spec);
+        about.update({{"variant", choice.tuning.variant}, {"rung", to_string(choice.rung)}, {"row", choice.row}});
+        return Generated{generate(choice), std::move(about)};
     };
 }
 

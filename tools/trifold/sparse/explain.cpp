@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "generator/sparse/fields.hpp"
 #include "generator/sparse/generate.hpp"
 #include "generator/sparse/knobs.hpp"
 #include "generator/sparse/layout.hpp"
@@ -36,10 +37,9 @@ Report explain(const SparseSpec& spec, const SparseMatrixOptions& own, const Spe
     const auto knobs = sparse::knobs_for(target);
     const auto who = by_whom(choice.rung, choice.row);
     const auto square = spec.block * spec.block;
-    auto text = fmt::format(
-        "{} rows of {}, {}, {}, {}, target {}\n{}: {} subdomains of at most {} rows\nvariant {}, chosen by {}\n\n{}\n{}\n", a.rows(),
-        spec.block, to_string(spec.precision), to_string(spec.preconditioner), to_string(spec.method), to_string(target), a.how, a.tiles(),
-        a.largest_tile(), choice.tuning.variant, who, knobs_text(decided, knobs, choice.rung, choice.row), levels_text(a));
+    auto text = fmt::format("{} rows, {}, target {}\n{}: {} subdomains of at most {} rows\nvariant {}, chosen by {}\n\n{}\n{}\n", a.rows(),
+                            to_text(sparse_fields, &spec), to_string(target), a.how, a.tiles(), a.largest_tile(), choice.tuning.variant,
+                            who, knobs_text(decided, knobs, choice.rung, choice.row), levels_text(a));
     for (const auto& [operation, launches] : program.operations) text += launches_text(program, operation) + "\n";
     text += list({{"entries of A", fmt::format("{} blocks, {} of them between subdomains", a.entries(), a.entries() - a.kept)},
                   {"A", bytes_text(a.entries() * square * element_bytes(spec.precision))},

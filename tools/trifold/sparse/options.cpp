@@ -51,7 +51,8 @@ std::int64_t block_of(const CLI::App& app, const std::string& otherwise) {
 }
 
 void SparseMatrixOptions::add_to(CLI::App& app) {
-    for (const auto* name : {"preconditioner", "method", "restart"}) add_field(app, sparse_fields[name], &spec_);
+    add_choices(app, sparse_fields, &spec_);
+    add_field(app, sparse_fields["restart"], &spec_);
     app.add_option("--partition", partition,
                    "automatic, metis, greedy, whole, boxes of cells such as 16x16x8 (with --mesh), or a file with the number of each row's "
                    "subdomain")

@@ -5,6 +5,7 @@
 #include <trifold/error.hpp>
 #include <trifold/sparse.hpp>
 
+#include "generator/sparse/fields.hpp"
 #include "tools/formats/block_rows.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/formats/npy.hpp"
@@ -157,26 +158,23 @@ Json to_json(const BlockRows& a, const SparseSpec& spec, const IterativeSolution
     auto systems = Json::array();
     for (const auto& outcome : solution.outcomes)
         systems.push_back({{"end", to_string(outcome.end)}, {"iterations", outcome.iterations}, {"relative_residual", outcome.relative()}});
-    return {{"status", solution.complaint.empty() ? "ok" : "failed"},
-            {"rows", a.rows()},
-            {"block", spec.block},
-            {"precision", to_string(spec.precision)},
-            {"preconditioner", to_string(spec.preconditioner)},
-            {"method", to_string(spec.method)},
-            {"device", solution.target},
-            {"ranks", ranks},
-            {"partition", solution.summary.partition},
-            {"subdomains", solution.summary.tiles},
-            {"dropped", solution.summary.dropped},
-            {"zero_pivots", solution.values.zero_pivots},
-            {"systems", systems},
-            {"history", solution.history},
-            {"relative_residual", solution.residual},
-            {"workspace_bytes", solution.workspace_bytes},
-            {"output", output.empty() ? Json(nullptr) : Json(output)},
-            {"cache", kernels_word(solution.report)},
-            {"pattern_seconds", solution.summary.seconds},
-            {"seconds", seconds_json(solution.report, solution.update_seconds, solution.solve_seconds)}};
+    Json json{{"status", solution.complaint.empty() ? "ok" : "failed"}, {"rows", a.rows()}};
+    json.update(Json(trifold::to_json(sparse_fields, &spec)));
+    json.update({{"device", solution.target},
+                 {"ranks", ranks},
+                 {"partition", solution.summary.partition},
+                 {"subdomains", solution.summary.tiles},
+                 {"dropped", solution.summary.dropped},
+                 {"zero_pivots", solution.values.zero_pivots},
+                 {"systems", systems},
+                 {"history", solution.history},
+                 {"relative_residual", solution.residual},
+                 {"workspace_bytes", solution.workspace_bytes},
+                 {"output", output.empty() ? Json(nullptr) : Json(output)},
+                 {"cache", kernels_word(solution.report)},
+                 {"pattern_seconds", solution.summary.seconds},
+                 {"seconds", seconds_json(solution.report, solution.update_seconds, solution.solve_seconds)}});
+    return json;
 }
 
 std::string to_text(const BlockRows& a, const SparseSpec& spec, const IterativeSolution& solution, int ranks) {

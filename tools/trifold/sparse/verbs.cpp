@@ -5,6 +5,7 @@
 #include <trifold/error.hpp>
 #include <trifold/sparse_spec.hpp>
 
+#include "generator/sparse/fields.hpp"
 #include "tools/formats/block_rows.hpp"
 #include "tools/problems/sparse.hpp"
 #include "tools/trifold/sparse/options.hpp"
@@ -28,14 +29,9 @@ std::function<Generated()> sparse_generate(CLI::App& app, const SpecOptions& opt
     return [own, &app, &options] {
         const auto spec = own->spec(app, options);
         auto [choice, decided, a, program] = make_mesh(spec, *own, options);
-        return Generated{std::move(program),
-                         {{"rows", a.rows()},
-                          {"block", spec.block},
-                          {"preconditioner", to_string(spec.preconditioner)},
-                          {"method", to_string(spec.method)},
-                          {"partition", a.how},
-                          {"subdomains", a.tiles()},
-                          {"variant", choice.tuning.variant}}};
+        Json about = trifold::to_json(sparse_fields, &spec);
+        about.update({{"rows", a.rows()}, {"partition", a.how}, {"subdomains", a.tiles()}, {"variant", choice.tuning.variant}});
+        return Generated{std::move(program), std::move(about)};
     };
 }
 

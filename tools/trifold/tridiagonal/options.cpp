@@ -12,7 +12,7 @@
 namespace trifold::command {
 
 void add_layout(CLI::App& app, Spec& spec) {
-    for (const auto* name : {"order", "coupling", "rhs_layout"}) add_field(app, spec_fields[name], &spec);
+    add_choices(app, spec_fields, &spec);
     for (const auto& [letter, layout] : {std::pair{"d", &spec.d}, std::pair{"e", &spec.e}})
         for (const auto& field : layout_fields.all)
             add_field(app, field, layout, fmt::format("--{}-{}", letter, field.name))->group("Strides in elements (-1: dense)");

@@ -20,14 +20,6 @@ using nlohmann::json;
 
 GridSpec parsed(const Point& point) { return parse_grid_json(point.spec); }
 
-std::string notes(const json& tree) {
-    std::string text;
-    for (const auto& [field, plain] : {std::pair{"matrix", "general"}, {"boundary", "natural"}})
-        if (tree.at(field) != plain) text += " " + tree.at(field).get<std::string>();
-    const bool unpivoted = tree.at("matrix") == "general" && tree.at("pivoting") == "none";
-    return unpivoted ? text + " unpivoted" : text;
-}
-
 /// --grid "129x65" as width and height.
 json of_options(json fields) {
     const auto text = fields.at("size").get<std::string>();
@@ -110,13 +102,10 @@ const trifold::tune::TunedFamily& trifold::tune::grid_family() {
                        {"gradient", {"x", "b", "gradient by b", "gradient"}},
                        {"refine", {"stencil", "b", "x"}}},
         .sizes = {"width", "height"},
-        .options = {{"--grid", "size", "Sizes of images, WIDTHxHEIGHT"},
-                    {"--matrix", "matrix", "general, symmetric", "general"},
-                    {"--pivoting", "pivoting", "partial, none; of general matrices", "partial"},
-                    {"--boundary", "boundary", "natural, fixed", "natural"}},
+        .fields = &grid_fields,
+        .options = {{"--grid", "size", "Sizes of images, WIDTHxHEIGHT"}},
         .of_options = of_options,
         .parse = [](const json& spec) { return to_json(parse_grid_json(spec)); },
-        .notes = notes,
         .standard =
             [](const Point& point, const Target& target, std::string_view device) {
                 return candidate_of(choose(parsed(point), target, GridTuning{.workers = point.workers}, device, shipped_wisdom()));

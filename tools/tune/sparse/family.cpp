@@ -45,8 +45,7 @@ SparsePattern pattern_of(const generator::Sizes& sizes) {
 std::string notes(const json& tree) {
     static const auto plain = generator::to_json({{}, {1, 1, {}}});
     std::string text;
-    for (const auto* field : {"mesh", "preconditioner", "method"})
-        if (tree.at(field) != plain.at(field)) text += " " + tree.at(field).get<std::string>();
+    if (tree.at("mesh") != plain.at("mesh")) text += " " + tree.at("mesh").get<std::string>();
     if (tree.at("points") != plain.at("points")) text += fmt::format(" {} points", tree.at("points").get<int>());
     return text;
 }
@@ -177,10 +176,9 @@ const trifold::tune::TunedFamily& trifold::tune::sparse_family() {
         .sizes = {"rows", "block"},
         .usual = {{"update", 1}, {"solve", 1}},
         .tolerance = [](Precision precision) { return 2 * asked_of(precision); },
+        .fields = &sparse_fields,
         .options =
             {{"--sparse", "mesh", "Meshes of sparse systems, WIDTHxHEIGHTxDEPTH"},
-             {"--preconditioner", "preconditioner", "ildu0, ildu1, ildu2, dilu, ic0, jacobi, none", "ildu0"},
-             {"--method", "method", "bicgstab, cg, gmres", "bicgstab"},
              {.name = "--points", .field = "points", .help = "7, 19 or 27; 5 or 9 where all cells lie in a plane", .is_number = true}},
         .usual_block = 1,
         .of_options = of_options,

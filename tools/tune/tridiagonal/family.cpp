@@ -33,7 +33,7 @@ json parse(const json& spec) {
 std::string notes(const json& tree) {
     static const auto plain = to_json(Spec{.block = 1, .horizon = 1});
     const std::string text = has_operation(tree, "inverse") ? " inverse" : "";
-    for (const auto* field : {"order", "coupling", "rhs_layout", "d", "e"})
+    for (const auto* field : {"d", "e"})
         if (tree.at(field) != plain.at(field)) return text + " laid-out";
     return text;
 }
@@ -174,6 +174,7 @@ const trifold::tune::TunedFamily& trifold::tune::tridiagonal_family() {
                        {"factor_solve", {"d", "e", "b", "x"}},
                        {"inverse", {"inverse", "couplings of the inverse"}}},
         .sizes = {"horizon", "block"},
+        .fields = &spec_fields,
         .options = {{.name = "--horizon", .field = "horizon", .help = "Numbers of diagonal blocks N", .is_number = true}},
         .usual_block = 0,
         .parse = parse,
