@@ -1,6 +1,12 @@
 // Tables of fields: JSON comes back as it was, and what is no value of a field is named with the field.
 #include "generator/program/fields.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <fstream>
+#include <iterator>
+
 #include "generator/grid/fields.hpp"
 #include "generator/sparse/fields.hpp"
 #include "generator/tridiagonal/fields.hpp"
@@ -106,6 +112,26 @@ TEST_CASE("fields: choices come back by their words, and texts say numbers and w
     CHECK(!choose_by_word(grid_fields, &again, "sideways"));
     CHECK(again == spec);
     CHECK(option_of(spec_fields["rhs_layout"]) == "--rhs-layout");
+}
+
+TEST_CASE("fields: the page on interfaces has the operations and choices of all families") {
+    std::ifstream file(TEST_ROOT "/docs/users/interfaces.md");
+    const std::string page(std::istreambuf_iterator<char>(file), {});
+    const auto row = [](const std::string& head, const std::array<std::vector<std::string_view>, 3>& cells) {
+        auto text = "| " + head;
+        for (const auto& words : cells) text += fmt::format(" | `{}`", fmt::join(words, "`, `"));
+        return text + " |\n";
+    };
+    const auto names = []<class Value>(Value) { return std::vector(names_of<Value>.begin(), names_of<Value>.end()); };
+    auto of_sparse = names(SparseOperation());
+    of_sparse.insert(of_sparse.begin(), "update");
+    CHECK(says(page, row("operations", {names(Operation()), names(GridOperation()), of_sparse})));
+    const auto choices = [](const Fields& fields) {
+        std::vector<std::string_view> result;
+        for (const auto* field : fields.choices()) result.push_back(field->name);
+        return result;
+    };
+    CHECK(says(page, row("choices", {choices(spec_fields), choices(grid_fields), choices(sparse_fields)})));
 }
 
 TEST_CASE("fields: a sparse system of an old capture") {
