@@ -45,23 +45,11 @@ GridOptions grid_options_of(const trifold_call& call) {
     return {.columns = o.columns, .members = o.members, .accept_nearly_singular = o.accept_nearly_singular != 0};
 }
 
-/// How many arrays an operation reads and writes, by GridOperation.
-struct GridArrays {
-    std::size_t in, out;
-};
-constexpr GridArrays grid_arrays[]{{1, 0}, {1, 1}, {1, 1}, {2, 1}, {2, 2}, {2, 1}};
-
-void run_grid(GridSolver& solver, const trifold_call& call) {
-    const auto operations =
-        call.operation > 0 ? operations_of(call.operation, all_grid_operations(), "TRIFOLD_GRID_FACTOR") : GridOperations{};
-    if (operations.size() != 1) refuse_operation(call, "TRIFOLD_GRID_FACTOR");
-    const auto operation = *operations.begin();
-    const auto [in, out] = grid_arrays[static_cast<int>(operation)];
-    const auto precision = choice<Precision>(call.precision, TRIFOLD_F64, "precision");
-    std::vector<AnyArray> arrays;
-    for (std::size_t k = 0; k < in; ++k) arrays.emplace_back(call.in[k], call.on_host != 0, precision);
-    for (std::size_t k = 0; k < out; ++k) arrays.emplace_back(call.out[k], call.on_host != 0, precision);
-    solver.run(operation, arrays, {call.stream}, grid_options_of(call), call.transposed != 0);
+void run_grid(GridSolver& solver, const trifold_call* call) {
+    static constexpr Arrays operations[]{{1, 0}, {1, 1}, {1, 1}, {2, 1}, {2, 2}, {2, 1}};  // by GridOperation
+    run_listed(call, operations, "TRIFOLD_GRID_FACTOR", [&](int operation, auto arrays) {
+        solver.run(static_cast<GridOperation>(operation), arrays, {call->stream}, grid_options_of(*call), call->transposed != 0);
+    });
 }
 
 /// The stencils of as many images as the call is for.
@@ -130,7 +118,7 @@ trifold_code trifold_grid_solver_set_executor(trifold_grid_solver* solver, trifo
 }
 
 trifold_code trifold_grid_run(trifold_grid_solver* solver, const trifold_call* call) {
-    return guarded([&] { run_grid(given(solver, "the solver").solver, initialized(call, "trifold_call")); });
+    return guarded([&] { run_grid(given(solver, "the solver").solver, call); });
 }
 
 trifold_code trifold_grid_reciprocal_condition(trifold_grid_solver* solver, const trifold_call* call, double* values, std::int64_t capacity,

@@ -75,18 +75,13 @@ SparseOptions sparse_options_of(const trifold_call& call) {
             .shift = o.shift};
 }
 
-void run_sparse(SparseSolver& solver, const trifold_call& call) {
-    const auto precision = choice<Precision>(call.precision, TRIFOLD_F64, "precision");
-    const auto array = [&](const void* data) { return AnyArray(data, call.on_host != 0, precision); };
-    const auto options = sparse_options_of(call);
-    if (call.operation == TRIFOLD_SPARSE_UPDATE) return solver.update(array(call.in[0]), {call.stream}, options);
-    const auto operations = operations_of(call.operation, all_sparse_operations(), "TRIFOLD_SPARSE_SOLVE");
-    if (operations.size() != 1) refuse_operation(call, "TRIFOLD_SPARSE_SOLVE");
-    const auto operation = *operations.begin();
-    std::vector<AnyArray> arrays{array(call.in[0])};
-    if (operation == SparseOperation::gradient) arrays.push_back(array(call.in[1]));
-    arrays.push_back(array(call.out[0]));
-    solver.run(operation, arrays, {call.stream}, options);
+void run_sparse(SparseSolver& solver, const trifold_call* call) {
+    static constexpr Arrays operations[]{{1, 1}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {2, 1}, {1, 0}};  // by SparseOperation, and update
+    run_listed(call, operations, "TRIFOLD_SPARSE_SOLVE", [&](int operation, auto arrays) {
+        const auto options = sparse_options_of(*call);
+        if (call->operation == TRIFOLD_SPARSE_UPDATE) return solver.update(arrays.front(), {call->stream}, options);
+        solver.run(static_cast<SparseOperation>(operation), arrays, {call->stream}, options);
+    });
 }
 
 /// The plan has ranks where a transport goes with it.
@@ -174,7 +169,7 @@ trifold_code trifold_sparse_solver_set_executor(trifold_sparse_solver* solver, t
 }
 
 trifold_code trifold_sparse_run(trifold_sparse_solver* solver, const trifold_call* call) {
-    return guarded([&] { run_sparse(given(solver, "the solver").solver, initialized(call, "trifold_call")); });
+    return guarded([&] { run_sparse(given(solver, "the solver").solver, call); });
 }
 
 trifold_code trifold_sparse_check(trifold_sparse_solver* solver) { return call_on(solver, &SparseSolver::check); }
