@@ -171,7 +171,7 @@ def _compiled(primitive: Any, **parameters: Any) -> Any:
     return jax.jit(bind)
 
 
-# Those of chains. Their rules go by the names of arguments and results.
+# Primitives of chains: their rules go by the names of arguments and results.
 
 _NAMES: dict[Any, tuple[list[str], list[str]]] = {}
 

@@ -460,7 +460,7 @@ class _Operator:
             has_columns = b.dim() - 1 == dims
             given["b"] = b.flatten(-2, -1) if has_columns else b
         results, mapped = self._listed(self(*given.values())), list[int | None]()
-        for k, name in enumerate(self._outputs):  # what is of A alone has no right-hand sides
+        for k, name in enumerate(self._outputs):  # results of A alone have no right-hand sides
             mapped.append(0 if name in by_column else None)
             if name in by_column:
                 results[k] = (results[k].unflatten(-1, (-1, size)) if has_columns else results[k]).movedim(-1, 0)
