@@ -112,6 +112,13 @@ def test_vmap_of_b_is_one_factor():
     close(jax.vmap(f.solve, 2, 2)(b), expected)
 
 
+def test_vmap_of_one_block():
+    D, E, b = problem(3, 1, 4)
+    moments = jax.vmap(tj.marginals)(D, E, b)
+    close(moments.diagonal[:, 0], np.linalg.inv(D[:, 0]))
+    assert moments.lower.shape == (4, 0, 3, 3)
+
+
 def test_the_gradient_takes_one_factor_and_one_solution():
     D, E, b = problem(3, 7)
     assert calls(jax.grad(lambda *a: jnp.sum(jnp.sin(tj.solve(*a))), (0, 1, 2)), D, E, b) == ["factor_solve", "solve"]

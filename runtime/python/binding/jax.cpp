@@ -18,8 +18,10 @@
 #include <xla/ffi/api/ffi.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
-#include <limits>
+#include <cstddef>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <shared_mutex>
@@ -68,16 +70,6 @@ struct Buffers {
         if (!buffer.has_value()) throw SpecError(buffer.error().message());
         return **buffer;
     }
-    void* out(std::size_t i) const { return result(i).untyped_data(); }
-    template <class Real>
-    const Real* read(std::size_t i) const {
-        return static_cast<const Real*>(in(i).untyped_data());
-    }
-    template <class Real>
-    Real* write(std::size_t i) const {
-        return static_cast<Real*>(out(i));
-    }
-    std::int64_t columns(std::size_t i) const { return in(i).dimensions().size() == 4 ? in(i).dimensions().back() : 0; }
 };
 
 ffi::DataType type_of(Precision precision) { return precision == Precision::f32 ? ffi::DataType::F32 : ffi::DataType::F64; }
@@ -107,123 +99,100 @@ class Known {
 
 // Blocks.
 
-enum class Call { factor, factor_solve, solve, log_determinant, selected_inverse, forward, backward, marginals };
+/// Arrays of a call in their order, by letters: D, E and b; v: the value; x; l: log det A; d and e: blocks of A^-1, as D and E.
+struct Call {
+    std::string_view name, takes, makes;
+    Operation sweep = Operation::solve;
+    bool has(char array) const { return takes.find(array) != takes.npos || makes.find(array) != makes.npos; }
+    bool factors() const { return takes.front() == 'D'; }
+};
+constexpr std::array<Call, 8> calls{{{"factor", "DE", "v"},
+                                     {"factor_solve", "DEb", "vx"},
+                                     {"solve", "vb", "vx"},
+                                     {"log_determinant", "v", "l"},
+                                     {"selected_inverse", "v", "vde"},
+                                     {"forward", "vb", "vx", Operation::forward},
+                                     {"backward", "vb", "vx", Operation::backward},
+                                     {"marginals", "DEb", "vldex"}}};
 
-constexpr std::array<std::string_view, 8> calls{"factor",           "factor_solve", "solve",    "log_determinant",
-                                                "selected_inverse", "forward",      "backward", "marginals"};
+const Call& call_of(std::string_view name) {
+    const auto* const found = std::ranges::find(calls, name, &Call::name);
+    if (found == calls.end()) throw SpecError("the call is not known; this trifold.jax is of another version");
+    return *found;
+}
 
 void expect_value(const ffi::AnyBuffer& buffer, const Factors& factors) {
     if (buffer.element_type() == ffi::DataType::U8 && static_cast<std::int64_t>(buffer.element_count()) >= factors.bytes()) return;
     throw SpecError(fmt::format("a factor has {} bytes, and the problem's has {}", buffer.size_bytes(), factors.bytes()));
 }
 
-bool factors_in(Call call) { return call == Call::factor || call == Call::factor_solve || call == Call::marginals; }
-
-/// Results of Call::marginals, in this order.
-enum Marginal : std::size_t { m_value, m_log_determinant, m_diagonal, m_lower, m_x };
+/// Right-hand sides: 0 where there are none, or one without an axis of its own.
+std::int64_t columns_of(const Call& call, const Buffers& buffers) {
+    const auto place = call.takes.find('b');
+    const auto shape = place == call.takes.npos ? ffi::AnyBuffer::Dimensions{} : buffers.in(place).dimensions();
+    return shape.size() == 4 ? shape.back() : 0;
+}
 
 /// Kernels go by the problem, so no buffer may be of another.
-void expect_sizes(const Factors& factors, Call call, const Buffers& buffers) {
+void expect_sizes(const Factors& factors, const Call& call, const Buffers& buffers) {
     const auto& spec = factors.plan().choice().spec;
     const auto real = type_of(spec.precision);
-    const auto blocks = [&](const ffi::AnyBuffer& diagonal, const ffi::AnyBuffer& lower) {
-        const auto each = spec.batch * spec.block * spec.block;
-        if (spec.d.leading != dense) return expect(diagonal, real, 3 * each * spec.horizon, "S");
-        expect(diagonal, real, each * spec.horizon, "D or the diagonal");
-        expect(lower, real, each * (spec.horizon - 1), "E or what is below the diagonal");
+    const auto blocks = spec.batch * spec.block * spec.block, numbers = spec.batch * spec.horizon * spec.block * columns_of(call, buffers);
+    const bool has_rows = spec.d.leading != dense;
+    const auto expect_one = [&](char array, const ffi::AnyBuffer& buffer) {
+        if (array == 'v') return expect_value(buffer, factors);
+        if (array == 'l') return expect(buffer, ffi::DataType::F64, spec.batch, "log_determinant");
+        if (array == 'b') return expect(buffer, real, numbers, "b");
+        if (array == 'x') return expect(buffer, real, numbers, "x");
+        if (has_rows) return expect(buffer, real, 3 * blocks * spec.horizon, "S");
+        if (array == 'D' || array == 'd') return expect(buffer, real, blocks * spec.horizon, "D or the diagonal");
+        expect(buffer, real, blocks * (spec.horizon - 1), "E or what is below the diagonal");
     };
-    const auto columns = [&](std::size_t argument, std::size_t result = 1) {
-        const auto elements = spec.batch * spec.horizon * spec.block * buffers.columns(argument);
-        expect(buffers.in(argument), real, elements, "b");
-        expect(buffers.result(result), real, elements, "x");
-    };
-    const bool factored = factors_in(call);
-    if (factored) blocks(buffers.in(0), buffers.in(1));
-    if (!factored) expect_value(buffers.in(0), factors);
-    if (call == Call::log_determinant) return expect(buffers.result(0), ffi::DataType::F64, spec.batch, "log_determinant");
-    expect_value(buffers.result(0), factors);
-    if (call == Call::factor_solve) columns(2);
-    if (call == Call::solve || call == Call::forward || call == Call::backward) columns(1);
-    if (call == Call::selected_inverse) blocks(buffers.result(1), buffers.result(2));
-    if (call != Call::marginals) return;
-    expect(buffers.result(m_log_determinant), ffi::DataType::F64, spec.batch, "log_determinant");
-    blocks(buffers.result(m_diagonal), buffers.result(m_lower));
-    columns(2, m_x);
+    for (std::size_t i = 0; i < call.takes.size(); ++i) expect_one(call.takes[i], buffers.in(i));
+    for (std::size_t i = 0; i < call.makes.size(); ++i) expect_one(call.makes[i], buffers.result(i));
 }
 
-/// The value that a sweep works in. XLA is told to make it an argument and a result in one. Where it reads the argument as a slice of a
-/// larger array, as it does in loops on a GPU, it does not.
-Factors::Borrowed through(Factors& factors, const Buffers& buffers, Stream stream) {
+/// The Solver that a call is made with. XLA is told to make the value that a sweep works in an argument and a result in one. Where it reads
+/// the argument as a slice of a larger array, as it does in loops on a GPU, it does not.
+Factors::Borrowed borrowed_for(Factors& factors, const Call& call, const Buffers& buffers, Stream stream) {
     void* const given = buffers.in(0).untyped_data();
-    void* const kept = buffers.out(0);
-    return given == kept ? factors.filled(kept, stream) : factors.copied(given, kept, stream);
+    void* const kept = buffers.result(0).untyped_data();
+    if (call.factors()) return factors.fresh(kept, stream);
+    return given == kept || call.makes == "l" ? factors.filled(given, stream) : factors.copied(given, kept, stream);
 }
 
-/// The Solver that a call is made with.
-Factors::Borrowed borrowed_for(Factors& factors, Call call, const Buffers& buffers, Stream stream) {
-    if (factors_in(call)) return factors.fresh(buffers.out(0), stream);
-    if (call == Call::log_determinant) return factors.filled(buffers.in(0).untyped_data(), stream);
-    return through(factors, buffers, stream);
-}
-
-/// D and E of a call. Rows of blocks [A(i, i - 1), A(i, i), A(i, i + 1)] have both: E is the first third from row 1 on, D the second.
-template <class Real>
-std::pair<const Real*, const Real*> matrix_of(const Spec& spec, const Buffers& buffers) {
-    const auto* const d = buffers.read<Real>(0);
-    if (spec.d.leading == dense) return {d, buffers.read<Real>(1)};
-    return {d + spec.block, spec.horizon > 1 ? d + spec.e.stage : nullptr};
-}
-
-template <class Real>
-void perform(Solver& solver, Call call, bool accept, const Buffers& buffers, Stream stream) {
-    FactorOptions<Real> options;
-    options.accept_nearly_singular = accept;
+void perform(Solver& solver, const Call& call, bool accept, const Buffers& buffers, Stream stream) {
     const auto& spec = solver.plan().choice().spec;
-    switch (call) {
-        case Call::factor: {
-            const auto [d, e] = matrix_of<Real>(spec, buffers);
-            return solver.factor(d, e, stream, options);
-        }
-        case Call::factor_solve: {
-            const auto [d, e] = matrix_of<Real>(spec, buffers);
-            options.columns = buffers.columns(2);
-            return solver.factor_solve(d, e, buffers.read<Real>(2), buffers.write<Real>(1), stream, options);
-        }
-        case Call::solve:
-            return solver.solve(buffers.read<Real>(1), buffers.write<Real>(1), stream, {.columns = buffers.columns(1)});
-        case Call::forward:
-            return solver.forward(buffers.read<Real>(1), buffers.write<Real>(1), stream, {.columns = buffers.columns(1)});
-        case Call::backward:
-            return solver.backward(buffers.read<Real>(1), buffers.write<Real>(1), stream, {.columns = buffers.columns(1)});
-        case Call::log_determinant:
-            return solver.copy_log_determinant(buffers.write<double>(0), spec.batch, stream);
-        case Call::selected_inverse:
-            return solver.selected_inverse(buffers.write<Real>(1), buffers.write<Real>(2), stream);
-        case Call::marginals:
-            options.columns = buffers.columns(2);
-            solver.factor_solve(buffers.read<Real>(0), buffers.read<Real>(1), buffers.read<Real>(2), buffers.write<Real>(m_x), stream,
-                                options);
-            solver.copy_log_determinant(buffers.write<double>(m_log_determinant), spec.batch, stream);
-            return solver.selected_inverse(buffers.write<Real>(m_diagonal), buffers.write<Real>(m_lower), stream);
+    const CallOptions options{.accept_nearly_singular = accept, .columns = columns_of(call, buffers), .stream = stream};
+    const auto at = [&](char array, std::int64_t offset = 0) {
+        const auto place = call.takes.find(array);
+        const auto buffer = place != call.takes.npos ? buffers.in(place) : buffers.result(call.makes.find(array));
+        return AnyArray(static_cast<std::byte*>(buffer.untyped_data()) + offset * element_bytes(spec.precision), false, spec.precision);
+    };
+    if (call.factors()) {
+        // Rows of blocks [A(i, i - 1), A(i, i), A(i, i + 1)] have both D and E, which is the first third from row 1 on.
+        const bool has_rows = spec.d.leading != dense;
+        const auto d = at('D', has_rows ? spec.block : 0), e = at('E', has_rows && spec.horizon > 1 ? spec.e.stage : 0);
+        if (!call.has('b')) return solver.run(Operation::factor, {d, e}, options);
+        solver.run(Operation::factor_solve, {d, e, at('b'), at('x')}, options);
+    } else if (call.has('b')) {
+        solver.run(call.sweep, {at('b'), at('x')}, options);
     }
-    throw SpecError("the call is not known; this trifold.jax is of another version");
+    if (call.has('l'))
+        solver.copy_log_determinant(static_cast<double*>(buffers.result(call.makes.find('l')).untyped_data()), spec.batch, stream);
+    if (call.has('d')) solver.run(Operation::inverse, {at('d'), at('e')}, {.stream = stream});
 }
 
-/// Fills a member's part of a result.
-template <class Real>
-void write_nan_of(const ffi::AnyBuffer& result, std::size_t member, std::size_t members) {
-    const auto elements = result.element_count() / members;
-    std::fill_n(static_cast<Real*>(result.untyped_data()) + member * elements, elements, std::numeric_limits<Real>::quiet_NaN());
-}
+/// Fills a member's part of a result, unless that is bytes: all bits are set in a NaN of either type.
 void write_nan(const ffi::AnyBuffer& result, std::size_t member, std::size_t members) {
-    if (result.element_type() == ffi::DataType::F64) write_nan_of<double>(result, member, members);
-    if (result.element_type() == ffi::DataType::F32) write_nan_of<float>(result, member, members);
+    const auto each = result.size_bytes() / members;
+    if (result.element_type() != ffi::DataType::U8) std::memset(static_cast<std::byte*>(result.untyped_data()) + member * each, 0xff, each);
 }
 
 /// On the CPU: what rounding alone has decided must not be taken for sound, and a compiled function cannot raise. Values are bytes, and
 /// stay.
-void refuse_nearly_singular(Solver& solver, Call call, const Buffers& buffers) {
-    if (call == Call::factor) return;
+void refuse_nearly_singular(Solver& solver, const Call& call, const Buffers& buffers) {
+    if (call.makes == "v") return;
     const auto& members = solver.status();
     for (std::size_t k = 0; k < members.size(); ++k) {
         if (!members[k].nearly_singular) continue;
@@ -235,31 +204,25 @@ class Blocks : public Known {
   public:
     Blocks(const nlohmann::json& problem, int ordinal)
         : factors_(Factors::shared(parse_spec_json(problem.at("spec")), device_at(ordinal), for_any_size)),
-          call_(static_cast<Call>(place_of(problem.at("operation").get<std::string>(), calls, "operation"))),
+          call_(call_of(problem.at("operation").get<std::string>())),
           on_host_(ordinal == on_cpu),
           accept_(problem.at("accept_nearly_singular")) {}
 
     void prepare(const Buffers& buffers) override {
         if (prepared_.exchange(true)) return;
-        factors_->prepare(call_ == Call::log_determinant ? buffers.in(0).untyped_data() : buffers.out(0));
+        factors_->prepare((call_.makes == "l" ? buffers.in(0) : buffers.result(0)).untyped_data());
     }
 
     void execute(const Buffers& buffers, Stream stream) override {
         expect_sizes(*factors_, call_, buffers);
         const auto solver = borrowed_for(*factors_, call_, buffers, stream);
-        const auto perform_in = [&]<class Real>(Real) {
-            perform<Real>(*solver, call_, accept_, buffers, stream);
-            if (on_host_) refuse_nearly_singular(*solver, call_, buffers);
-        };
-        if (factors_->plan().choice().spec.precision == Precision::f32)
-            perform_in(float{});
-        else
-            perform_in(double{});
+        perform(*solver, call_, accept_, buffers, stream);
+        if (on_host_) refuse_nearly_singular(*solver, call_, buffers);
     }
 
   private:
     std::shared_ptr<Factors> factors_;
-    Call call_;
+    const Call& call_;
     bool on_host_, accept_;
     std::atomic<bool> prepared_ = false;
 };

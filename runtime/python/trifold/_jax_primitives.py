@@ -23,6 +23,7 @@ import numpy
 from ._core import jax_compile, jax_handlers, jax_value_bytes
 from .arrays import readable
 from .errors import SpecError
+from .matrices import step_of_inverse
 from .options import PRECISIONS
 
 np: Any = numpy
@@ -37,12 +38,9 @@ extend: Any = importlib.import_module("jax.extend.core")
 ir: Any = importlib.import_module("jax.extend.mlir.ir")
 stablehlo: Any = importlib.import_module("jax.extend.mlir.dialects.stablehlo")
 
-_CALLS = ("factor", "factor_solve", "solve", "log_determinant", "selected_inverse", "forward", "backward", "marginals")
 _OPERATIONS = ["solve", "factor_solve"]
 _OPERATIONS_OF_INVERSE = ["factor", "forward", "backward", "solve", "factor_solve", "inverse"]
 _MOST_AT_A_TIME = 32  # right-hand sides
-_LARGEST_BLOCK = 1024
-_SMALL = {np.dtype(np.float64): 2.0**-100, np.dtype(np.float32): 2.0**-40}  # their squares are far below the rounding
 
 
 def register() -> None:
@@ -82,6 +80,14 @@ def read_array(array: Any, name: str) -> Any:
 def problem(family: str, operation: str, **fields: Any) -> str:
     """A problem as binding/jax.cpp reads it: the only attribute of an operation of XLA."""
     return json.dumps({"family": family, "operation": operation, **fields})
+
+
+def expect_columns(b: Any, front: tuple[int, ...], dtype: Any, whose: str) -> None:
+    """Requires right-hand sides of the shape ``front``, or with one axis more, of A's type."""
+    if b.shape[: len(front)] != front or b.ndim > len(front) + 1 or 0 in b.shape:
+        raise SpecError(f"b has shape {b.shape}; give {front}, or {(*front, 'm')} for m right-hand sides")
+    if b.dtype != dtype:
+        raise SpecError(f"b is {b.dtype} and {whose} {dtype}; give arrays of one type")
 
 
 def precision(array: Any) -> str:
@@ -130,40 +136,10 @@ def _check_value(value: Any, D: Any, inverse: bool) -> None:
         raise SpecError(f"the factor's value has shape {value.shape} where D has {D.shape}; a factor of many members cannot be divided")
 
 
-# Results of each primitive.
+# Primitives.
 
 
-def _factor_shapes(D: Any, E: Any, *, rhs: int, inverse: bool, accept: bool) -> list[Any]:
-    return [abstract_like(D, _value_shape(D, rhs, inverse), np.uint8)]
-
-
-def _factor_solve_shapes(D: Any, E: Any, b: Any, *, inverse: bool, accept: bool) -> list[Any]:
-    return [abstract_like(D, _value_shape(D, min(b.shape[3], _MOST_AT_A_TIME), inverse), np.uint8), abstract_like(D, b.shape, b.dtype)]
-
-
-def _solve_shapes(value: Any, D: Any, E: Any, b: Any, *, inverse: bool) -> list[Any]:
-    return [abstract_like(b, b.shape, b.dtype)]
-
-
-def _log_determinant_shapes(value: Any, D: Any, E: Any, *, inverse: bool) -> list[Any]:
-    return [abstract_like(D, D.shape[:1], real())]
-
-
-def _selected_inverse_shapes(value: Any, D: Any, E: Any, *, inverse: bool) -> list[Any]:
-    return [abstract_like(D, D.shape, D.dtype), abstract_like(D, E.shape, D.dtype)]
-
-
-def _marginals_shapes(D: Any, E: Any, b: Any, *, inverse: bool, accept: bool) -> list[Any]:
-    value, x = _factor_solve_shapes(D, E, b, inverse=inverse, accept=accept)
-    of_inverse = _selected_inverse_shapes(value, D, E, inverse=inverse)
-    return [value, *_log_determinant_shapes(value, D, E, inverse=inverse), *of_inverse, x]
-
-
-def _change_of_inverse_shapes(D: Any, E: Any, scale: Any, dD: Any, dE: Any) -> list[Any]:
-    return [abstract_like(D, D.shape, D.dtype), abstract_like(D, E.shape, D.dtype)]
-
-
-def make_primitive(name: str, shapes: Any) -> Any:
+def _make_primitive(name: str, shapes: Any) -> Any:
     primitive = extend.Primitive(f"trifold_{name}")
     primitive.multiple_results = True
     primitive.def_abstract_eval(shapes)
@@ -195,15 +171,47 @@ def _compiled(primitive: Any, **parameters: Any) -> Any:
     return jax.jit(bind)
 
 
-factor_p = make_primitive("factor", _factor_shapes)
-factor_solve_p = make_primitive("factor_solve", _factor_solve_shapes)
-solve_p = make_primitive("solve", _solve_shapes)
-log_determinant_p = make_primitive("log_determinant", _log_determinant_shapes)
-selected_inverse_p = make_primitive("selected_inverse", _selected_inverse_shapes)
-forward_p = make_primitive("forward", _solve_shapes)
-backward_p = make_primitive("backward", _solve_shapes)
-marginals_p = make_primitive("marginals", _marginals_shapes)
-change_of_inverse_p = make_primitive("change_of_inverse", _change_of_inverse_shapes)
+# Primitives of chains: their rules go by the names of arguments and results.
+
+_NAMES: dict[Any, tuple[list[str], list[str]]] = {}
+
+
+def _of_chain(name: str, inputs: str, outputs: str) -> Any:
+    names = inputs.split(), outputs.split()
+    primitive = _make_primitive(name, functools.partial(_shapes, *names))
+    _NAMES[primitive] = names
+    return primitive
+
+
+def _shapes(inputs: list[str], outputs: list[str], *avals: Any, inverse: bool = True, rhs: int = 1, accept: bool = False) -> list[Any]:
+    given: dict[str, Any] = dict(zip(inputs, avals))
+    D, b = given["D"], given.get("b")
+
+    def result(name: str) -> Any:
+        if name == "value":
+            return abstract_like(D, _value_shape(D, rhs if b is None else min(b.shape[3], _MOST_AT_A_TIME), inverse), np.uint8)
+        if name == "log_determinant":
+            return abstract_like(D, D.shape[:1], real())
+        like = given[{"x": "b", "diagonal": "D", "lower": "E"}[name]]
+        return abstract_like(like, like.shape, like.dtype)
+
+    return list(map(result, outputs))
+
+
+factor_p = _of_chain("factor", "D E", "value")
+factor_solve_p = _of_chain("factor_solve", "D E b", "value x")
+solve_p = _of_chain("solve", "value D E b", "x")
+log_determinant_p = _of_chain("log_determinant", "value D E", "log_determinant")
+selected_inverse_p = _of_chain("selected_inverse", "value D E", "diagonal lower")
+forward_p = _of_chain("forward", "value D E b", "x")
+backward_p = _of_chain("backward", "value D E b", "x")
+marginals_p = _of_chain("marginals", "D E b", "value log_determinant diagonal lower x")
+_CALLS = {primitive.name.removeprefix("trifold_"): primitive for primitive in _NAMES}
+change_of_inverse_p = _of_chain("change_of_inverse", "D E scale dD dE", "diagonal lower")  # no call: it is made of others
+
+
+def call(primitive: Any, *arrays: Any, **parameters: Any) -> list[Any]:
+    return primitive.bind(*same_axes(*arrays), **parameters)
 
 
 # How XLA calls them. The value that a sweep works in is an argument and a result in one; what comes out is of no use to others.
@@ -216,72 +224,34 @@ def _compile_early(problem: str, platform: str) -> None:
     threading.Thread(target=jax_compile, args=(problem, device), name="trifold compiles").start()
 
 
-def _lower_first(call: str, platform: str) -> Any:
-    def rule(ctx: Any, *operands: Any, inverse: bool, accept: bool, rhs: int | None = None) -> Any:
-        problem = _problem(call, ctx.avals_in[0], ctx.avals_out[0].shape[1], inverse, accept)
+def _lower(name: str, platform: str, ctx: Any, *operands: Any, inverse: bool, accept: bool = False, rhs: int = 1) -> Any:
+    inputs, outputs = _NAMES[_CALLS[name]]
+    given, results = dict(zip(inputs, ctx.avals_in)), dict(zip(outputs, ctx.avals_out))
+    value, log_determinant = {**given, **results}["value"], results.get("log_determinant")
+    problem = _problem(name, given["D"], value.shape[1], inverse, accept)
+    aliases: dict[str, Any] = {}
+    if "value" in results:
         if platform in backend.backends():
             _compile_early(problem, platform)
-        return ffi.ffi_lowering(f"trifold_{call}")(ctx, *operands, problem=problem)
-
-    return rule
-
-
-def _lower_sweep(call: str) -> Any:
-    def rule(ctx: Any, value: Any, D: Any, E: Any, *b: Any, inverse: bool) -> Any:
-        of_value, of_d, _, *of_b = ctx.avals_in
-        _check_value(of_value, of_d, inverse)
-        inner = ctx.replace(avals_in=[of_value, *of_b], avals_out=[of_value, *ctx.avals_out])
-        lowering = ffi.ffi_lowering(f"trifold_{call}", operand_output_aliases={0: 0})
-        return lowering(inner, value, *b, problem=_problem(call, of_d, of_value.shape[1], inverse))[1:]
-
-    return rule
-
-
-def _lower_log_determinant(ctx: Any, value: Any, D: Any, E: Any, *, inverse: bool) -> Any:
-    of_value, of_d, _ = ctx.avals_in
-    _check_value(of_value, of_d, inverse)
-    inner = ctx.replace(avals_in=[of_value], avals_out=[_doubles(ctx.avals_out[0])])
-    problem = _problem("log_determinant", of_d, of_value.shape[1], inverse)
-    (result,) = ffi.ffi_lowering("trifold_log_determinant")(inner, value, problem=problem)
-    return [_as_wide(result, ctx.avals_out[0])]
-
-
-def _doubles(aval: Any) -> Any:
-    """The library writes log determinants in float64, whatever JAX has."""
-    return aval.update(dtype=np.dtype(np.float64))
-
-
-def _as_wide(result: Any, aval: Any) -> Any:
-    if aval.dtype == np.dtype(np.float64):
-        return result
-    return stablehlo.convert(ir.RankedTensorType.get(aval.shape, ir.F32Type.get()), result)
-
-
-def _lower_marginals(platform: str) -> Any:
-    first = _lower_first("marginals", platform)
-
-    def rule(ctx: Any, *operands: Any, **parameters: Any) -> Any:
-        value, log_determinant, *others = ctx.avals_out
-        inner = ctx.replace(avals_out=[value, _doubles(log_determinant), *others])
-        results = list(first(inner, *operands, **parameters))
-        results[1] = _as_wide(results[1], log_determinant)
-        return results
-
-    return rule
+    else:
+        _check_value(value, given["D"], inverse)
+        given = {one: aval for one, aval in given.items() if one in ("value", "b")}
+        if log_determinant is None:
+            results, aliases = {"value": value, **results}, {"operand_output_aliases": {0: 0}}
+    if log_determinant is not None:  # the library writes them in float64, whatever JAX has
+        results["log_determinant"] = log_determinant.update(dtype=np.dtype(np.float64))
+    inner = ctx.replace(avals_in=list(given.values()), avals_out=list(results.values()))
+    arrays = [operand for one, operand in zip(inputs, operands) if one in given]
+    made = dict(zip(results, ffi.ffi_lowering(f"trifold_{name}", **aliases)(inner, *arrays, problem=problem)))
+    if log_determinant is not None and log_determinant.dtype == np.float32:
+        kind = ir.RankedTensorType.get(log_determinant.shape, ir.F32Type.get())
+        made["log_determinant"] = stablehlo.convert(kind, made["log_determinant"])
+    return [made[one] for one in outputs]
 
 
 for _platform in ("cpu", "cuda"):
-    for _primitive_of, _rule in (
-        (factor_p, _lower_first("factor", _platform)),
-        (factor_solve_p, _lower_first("factor_solve", _platform)),
-        (marginals_p, _lower_marginals(_platform)),
-        (solve_p, _lower_sweep("solve")),
-        (log_determinant_p, _lower_log_determinant),
-        (selected_inverse_p, _lower_sweep("selected_inverse")),
-        (forward_p, _lower_sweep("forward")),
-        (backward_p, _lower_sweep("backward")),
-    ):
-        mlir.register_lowering(_primitive_of, _rule, platform=_platform)
+    for _name, _primitive_of in _CALLS.items():
+        mlir.register_lowering(_primitive_of, functools.partial(_lower, _name, _platform), platform=_platform)
 
 
 # Derivatives: of A x = b follows A dx = db - dA x, one more solution with the same factor.
@@ -330,45 +300,47 @@ def _all_zero(*tangents: Any) -> bool:
     return all(isinstance(tangent, ad.Zero) for tangent in tangents)
 
 
-def _change_of_solution(value: Any, D: Any, E: Any, x: Any, changes: Any, inverse: bool) -> Any:
-    dD, dE, db = changes
+def _filled(changes: Any, like: Any) -> list[Any]:
+    return [jnp.zeros_like(array) if isinstance(change, ad.Zero) else change for change, array in zip(changes, like)]
+
+
+def _change_of_solution(sweep: Any, value: Any, D: Any, E: Any, x: Any, dD: Any, dE: Any, db: Any, inverse: bool) -> Any:
     if _all_zero(dD, dE, db):
         return _zero(x)
     right = 0 if isinstance(db, ad.Zero) else db
-    right = right if _all_zero(dD, dE) else right - times(dD, dE, x)
-    return solve_p.bind(value, D, E, right, inverse=inverse)[0]
+    if not _all_zero(dD, dE):
+        if sweep is not solve_p:
+            name = sweep.name.removeprefix("trifold_")
+            raise SpecError(f"{name}() and sample() have no derivative with respect to D and E; give jax.lax.stop_gradient of both")
+        right = right - times(dD, dE, x)
+    return sweep.bind(value, D, E, right, inverse=inverse)[0]
 
 
-def _factor_jvp(primals: Any, tangents: Any, **parameters: Any) -> Any:
-    (value,) = factor_p.bind(*primals, **parameters)
-    return [value], [_zero(value)]
+def _jvp(primitive: Any, primals: Any, tangents: Any, **parameters: Any) -> Any:
+    inputs, outputs = _NAMES[primitive]
+    results, changes = primitive.bind(*primals, **parameters), dict(zip(inputs, tangents))
+    known = {**dict(zip(inputs, primals)), **dict(zip(outputs, results))}
+    value, D, E = known["value"], known["D"], known["E"]
+    dD, dE, inverse = changes["D"], changes["E"], parameters["inverse"]
+    of_inverse = [known["diagonal"], known["lower"]] if "lower" in known else None
+    found: dict[str, Any] = {"value": _zero(value)}
+    if "x" in known:
+        sweep = primitive if primitive in (forward_p, backward_p) else solve_p
+        found["x"] = _change_of_solution(sweep, value, D, E, known["x"], dD, dE, changes["b"], inverse)
+    if "log_determinant" in known:
+        if of_inverse is None and not _all_zero(dD, dE):
+            of_inverse = selected_inverse_p.bind(value, D, E, inverse=inverse)
+        found["log_determinant"] = _change_of_log_determinant(known["log_determinant"], of_inverse, dD, dE)
+    if "lower" in known:
+        found["diagonal"], found["lower"] = _changes_of_inverse(of_inverse, D, E, dD, dE)
+    return results, [found[name] for name in outputs]
 
 
-def _factor_solve_jvp(primals: Any, tangents: Any, *, inverse: bool, accept: bool) -> Any:
-    D, E, _ = primals
-    value, x = factor_solve_p.bind(*primals, inverse=inverse, accept=accept)
-    return [value, x], [_zero(value), _change_of_solution(value, D, E, x, tangents, inverse)]
-
-
-def _solve_jvp(primals: Any, tangents: Any, *, inverse: bool) -> Any:
-    value, D, E, _ = primals
-    (x,) = solve_p.bind(*primals, inverse=inverse)
-    return [x], [_change_of_solution(value, D, E, x, tangents[1:], inverse)]
-
-
-def _solve_transpose(cotangents: Any, value: Any, D: Any, E: Any, b: Any, *, inverse: bool) -> Any:
+def _transpose(adjoint: Any, cotangents: Any, value: Any, D: Any, E: Any, b: Any, *, inverse: bool) -> Any:
+    """Transposes what is linear in b."""
     (cotangent,) = cotangents
-    if isinstance(cotangent, ad.Zero):
-        return [None, None, None, ad.Zero(b.aval)]
-    return [None, None, None, *solve_p.bind(value, D, E, cotangent, inverse=inverse)]
-
-
-def _log_determinant_jvp(primals: Any, tangents: Any, *, inverse: bool) -> Any:
-    (result,) = log_determinant_p.bind(*primals, inverse=inverse)
-    if _all_zero(*tangents[1:]):
-        return [result], [_zero(result)]
-    blocks_of_inverse = selected_inverse_p.bind(*primals, inverse=inverse)
-    return [result], [_change_of_log_determinant(result, blocks_of_inverse, *tangents[1:])]
+    by_b = ad.Zero(b.aval) if isinstance(cotangent, ad.Zero) else adjoint.bind(value, D, E, cotangent, inverse=inverse)[0]
+    return [None, None, None, by_b]
 
 
 def _change_of_log_determinant(result: Any, blocks_of_inverse: Any, dD: Any, dE: Any) -> Any:
@@ -384,43 +356,20 @@ def _change_of_log_determinant(result: Any, blocks_of_inverse: Any, dD: Any, dE:
     return change
 
 
-def _selected_inverse_jvp(primals: Any, tangents: Any, *, inverse: bool) -> Any:
-    results = selected_inverse_p.bind(*primals, inverse=inverse)
-    return results, _changes_of_inverse(results, *primals[1:], *tangents[1:])
-
-
 def _changes_of_inverse(blocks_of_inverse: Any, D: Any, E: Any, *changes: Any) -> list[Any]:
     if _all_zero(*changes):
         return list(map(_zero, blocks_of_inverse))
-    dD, dE = (jnp.zeros_like(p) if isinstance(t, ad.Zero) else t for p, t in zip((D, E), changes))
+    dD, dE = _filled(changes, (D, E))
     scale = jax.lax.stop_gradient(jnp.max(jnp.diagonal(blocks_of_inverse[0], 0, -2, -1), (-2, -1)))
-    return change_of_inverse_p.bind(*same_axes(D, E, scale, symmetric(dD), dE))
-
-
-def _marginals_jvp(primals: Any, tangents: Any, *, inverse: bool, accept: bool) -> Any:
-    D, E, _ = primals
-    results = marginals_p.bind(*primals, inverse=inverse, accept=accept)
-    value, log_determinant, *of_inverse, x = results
-    return results, [
-        _zero(value),
-        _change_of_log_determinant(log_determinant, of_inverse, *tangents[:2]),
-        *_changes_of_inverse(of_inverse, D, E, *tangents[:2]),
-        _change_of_solution(value, D, E, x, tangents, inverse),
-    ]
+    return call(change_of_inverse_p, D, E, scale, symmetric(dD), dE)
 
 
 def _change_of_inverse(D: Any, E: Any, scale: Any, dD: Any, dE: Any) -> list[Any]:
-    """The blocks of -A^-1 V A^-1, where V has the symmetric blocks dD and dE.
-
-    The matrix [[A, e V], [e V, A]] has them in its inverse, times e, off the diagonal. All that is computed there is odd in e, so it has
-    no rounding of anything larger. Terms of e^3 are below the rounding. scale: about the largest entry of A^-1, by member; the result does
-    not depend on it.
-    """
-    n = D.shape[-1]
-    if 2 * n > _LARGEST_BLOCK:
-        raise SpecError(f"D has blocks of {n}; derivatives of the selected inverse take blocks of at most {_LARGEST_BLOCK // 2}")
+    """The blocks of -A^-1 V A^-1, where V has the symmetric blocks dD and dE. scale: about the largest entry of A^-1, by member; the result
+    does not depend on it."""
+    n, step = D.shape[-1], step_of_inverse(D.shape[-1], D.dtype)
     largest = jnp.maximum(jnp.max(abs(dD), (1, 2, 3)), jnp.max(abs(dE), (1, 2, 3), initial=0)) * scale
-    e = (_SMALL[np.dtype(D.dtype)] / jnp.where(largest == 0, 1, largest)).astype(D.dtype)[:, None, None, None]
+    e = (step / jnp.where(largest == 0, 1, largest)).astype(D.dtype)[:, None, None, None]
     double = [jnp.block([[block, e * change], [e * change, block]]) for block, change in ((D, dD), (E, dE))]
     (value,) = factor_p.bind(*double, rhs=1, inverse=True, accept=True)
     return [block[..., n:, :n] / e for block in selected_inverse_p.bind(value, *double, inverse=True)]
@@ -433,15 +382,13 @@ def _change_of_inverse_jvp(primals: Any, tangents: Any) -> Any:
     dD, dE, _, *of_changes = tangents
     parts: list[Any] = []
     if not _all_zero(*of_changes):
-        linear = (jnp.zeros_like(p) if isinstance(t, ad.Zero) else t for p, t in zip(changes, of_changes))
-        parts.append(change_of_inverse_p.bind(*same_axes(D, E, scale, *linear)))
+        parts.append(call(change_of_inverse_p, D, E, scale, *_filled(of_changes, changes)))
     if not _all_zero(dD, dE):
-        of_a = tuple(jnp.zeros_like(p) if isinstance(t, ad.Zero) else t for p, t in zip((D, E), (dD, dE)))
 
         def at(D: Any, E: Any) -> list[Any]:
             return _change_of_inverse(D, E, scale, *changes)
 
-        parts.append(jax.jvp(at, (D, E), of_a)[1])
+        parts.append(jax.jvp(at, (D, E), tuple(_filled((dD, dE), (D, E))))[1])
     return results, [sum(part[1:], part[0]) for part in zip(*parts)] if parts else list(map(_zero, results))
 
 
@@ -449,42 +396,17 @@ def _change_of_inverse_transpose(cotangents: Any, D: Any, E: Any, scale: Any, dD
     """It is its own adjoint, where E stands for two blocks of A."""
     if _all_zero(*cotangents):
         return [None, None, None, ad.Zero(dD.aval), ad.Zero(dE.aval)]
-    of_diagonal, of_lower = (jnp.zeros_like(p) if isinstance(c, ad.Zero) else c for p, c in zip((D, E), cotangents))
-    diagonal, below = change_of_inverse_p.bind(*same_axes(D, E, scale, symmetric(of_diagonal), of_lower / 2))
+    of_diagonal, of_lower = _filled(cotangents, (D, E))
+    diagonal, below = call(change_of_inverse_p, D, E, scale, symmetric(of_diagonal), of_lower / 2)
     return [None, None, None, diagonal, 2 * below]
 
 
-def _triangle_jvp(primitive: Any, primals: Any, tangents: Any, *, inverse: bool) -> Any:
-    """Differentiates forward and backward, which are linear in b."""
-    value, D, E, _ = primals
-    _, dD, dE, db = tangents
-    if not _all_zero(dD, dE):
-        raise SpecError(
-            f"{primitive.name[8:]}() and sample() have no derivative with respect to D and E; give jax.lax.stop_gradient of both"
-        )
-    (result,) = primitive.bind(*primals, inverse=inverse)
-    return [result], [_zero(result) if isinstance(db, ad.Zero) else primitive.bind(value, D, E, db, inverse=inverse)[0]]
-
-
-def _triangle_transpose(adjoint: Any, cotangents: Any, value: Any, D: Any, E: Any, b: Any, *, inverse: bool) -> Any:
-    (cotangent,) = cotangents
-    if isinstance(cotangent, ad.Zero):
-        return [None, None, None, ad.Zero(b.aval)]
-    return [None, None, None, *adjoint.bind(value, D, E, cotangent, inverse=inverse)]
-
-
-ad.primitive_jvps[factor_p] = _factor_jvp
-ad.primitive_jvps[factor_solve_p] = _factor_solve_jvp
-ad.primitive_jvps[solve_p] = _solve_jvp
-ad.primitive_jvps[log_determinant_p] = _log_determinant_jvp
-ad.primitive_jvps[selected_inverse_p] = _selected_inverse_jvp
-ad.primitive_jvps[marginals_p] = _marginals_jvp
+for _primitive_of in _NAMES:
+    ad.primitive_jvps[_primitive_of] = functools.partial(_jvp, _primitive_of)
 ad.primitive_jvps[change_of_inverse_p] = _change_of_inverse_jvp
-ad.primitive_transposes[solve_p] = _solve_transpose
 ad.primitive_transposes[change_of_inverse_p] = _change_of_inverse_transpose
-for _primitive_of, _adjoint in ((forward_p, backward_p), (backward_p, forward_p)):
-    ad.primitive_jvps[_primitive_of] = functools.partial(_triangle_jvp, _primitive_of)
-    ad.primitive_transposes[_primitive_of] = functools.partial(_triangle_transpose, _adjoint)
+for _primitive_of, _adjoint in ((solve_p, solve_p), (forward_p, backward_p), (backward_p, forward_p)):
+    ad.primitive_transposes[_primitive_of] = functools.partial(_transpose, _adjoint)
 mlir.register_lowering(change_of_inverse_p, mlir.lower_fun(_change_of_inverse, multiple_results=True))
 
 
@@ -492,36 +414,67 @@ mlir.register_lowering(change_of_inverse_p, mlir.lower_fun(_change_of_inverse, m
 
 
 def _batch(primitive: Any, arguments: Any, axes: Any, **parameters: Any) -> Any:
-    size = next(argument.shape[axis] for argument, axis in zip(arguments, axes) if axis is not None)
-    if primitive in (factor_solve_p, marginals_p, solve_p, forward_p, backward_p) and all(axis is None for axis in axes[:-1]):
-        return _batch_columns(primitive, arguments, axes[-1], size, **parameters)
-    if primitive not in (factor_p, factor_solve_p, marginals_p, change_of_inverse_p) and axes[0] is None:
+    inputs, _ = _NAMES[primitive]
+    if inputs[-1] == "b" and all(axis is None for axis in axes[:-1]):
+        return _batch_columns(primitive, arguments, axes[-1], **parameters)
+    if "value" in inputs and axes[0] is None:
         raise SpecError("a factor without a batch cannot be differentiated along a batch of D or E; factor the batch")
-    flat = [flatten_batch(argument, axis, size) for argument, axis in zip(arguments, axes)]
-    results = primitive.bind(*flat, **parameters)
+    return _batch_members(primitive, arguments, axes, **parameters)
+
+
+def _batch_columns(primitive: Any, arguments: Any, axis: int, **parameters: Any) -> Any:
+    *others, b = arguments
+    b, last = jnp.moveaxis(b, axis, -1), b.ndim - 1
+    results = primitive.bind(*others, b.reshape(*b.shape[: max(last - 1, 1)], -1), **parameters)
+    return [*results[:-1], results[-1].reshape(b.shape)], [*[None] * (len(results) - 1), last]
+
+
+def _batch_members(primitive: Any, arguments: Any, axes: Any, **parameters: Any) -> Any:
+    size = next(argument.shape[axis] for argument, axis in zip(arguments, axes) if axis is not None)
+
+    def flat(argument: Any, axis: int | None) -> Any:
+        some = jnp.broadcast_to(argument, (size, *argument.shape)) if axis is None else jnp.moveaxis(argument, axis, 0)
+        return some.reshape(size * some.shape[1], *some.shape[2:])
+
+    results = primitive.bind(*map(flat, arguments, axes), **parameters)
     return [result.reshape(size, result.shape[0] // size, *result.shape[1:]) for result in results], [0] * len(results)
 
 
-def flatten_batch(argument: Any, axis: int | None, size: int) -> Any:
-    if axis is None:
-        argument = jnp.broadcast_to(argument, (size, *argument.shape))
-    else:
-        argument = jnp.moveaxis(argument, axis, 0)
-    return argument.reshape(size * argument.shape[1], *argument.shape[2:])
-
-
-def _batch_columns(primitive: Any, arguments: Any, axis: int, size: int, **parameters: Any) -> Any:
-    *others, b = arguments
-    b = jnp.moveaxis(b, axis, -1)
-    results = primitive.bind(*others, b.reshape(*b.shape[:3], -1), **parameters)
-    return [*results[:-1], results[-1].reshape(b.shape)], [*[None] * (len(results) - 1), 4]
-
-
-for _primitive_of in (
-    *(factor_p, factor_solve_p, solve_p, log_determinant_p, selected_inverse_p),
-    *(forward_p, backward_p, marginals_p, change_of_inverse_p),
-):
+for _primitive_of in _NAMES:
     batching.primitive_batchers[_primitive_of] = functools.partial(_batch, _primitive_of)
+
+
+# Primitives of images and sparse systems: (values, b) -> x.
+
+
+def make_solution(name: str, batch_values: Any = _batch_members, implementation: Any = None) -> Any:
+    """batch_values: the rule where values of A have a batch. Where b alone has one there are more right-hand sides."""
+
+    def shapes(values: Any, b: Any, **parameters: Any) -> list[Any]:
+        return [abstract_like(b, b.shape, b.dtype)]
+
+    def batch(arguments: Any, axes: Any, **parameters: Any) -> Any:
+        if axes[0] is None:
+            return _batch_columns(primitive, arguments, axes[1], **parameters)
+        return batch_values(primitive, arguments, axes, **parameters)
+
+    primitive = _make_primitive(name, shapes)
+    batching.primitive_batchers[primitive] = batch
+    if implementation is not None:
+        primitive.def_impl(implementation)
+    return primitive
+
+
+def solution(primitive: Any, times: Any, values: Any, b: Any, *parameters: Any) -> Any:
+    """A^-1 b, with the derivatives of A x, which is ``times``. parameters: those of the primitive for A, and for A'."""
+
+    def with_parameters(one: dict[str, Any]) -> Any:
+        def solve(_: Any, right: Any) -> Any:
+            return call(primitive, values, right, **one)[0]
+
+        return solve
+
+    return jax.lax.custom_linear_solve(times, b, *map(with_parameters, parameters))
 
 
 # Inside shard_map arrays vary over axes of the mesh. Arguments must agree on them, or cotangents would not be summed up over the others.

@@ -5,13 +5,19 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from .sparse import Solver, scipy
+from .sparse import MOST_AT_A_TIME, MOST_ITERATIONS, Solver, scipy
 
 
 def matrix_of(starts: Any, columns: Any, values: Any, shape: tuple[int, int]) -> Any:
     """Arrays of NumPy as a matrix of SciPy, whose values keep their order."""
     make = scipy.sparse.csr_array if values.ndim == 1 else scipy.sparse.bsr_array
     return make((values, columns, starts), shape=shape)
+
+
+def for_one_call(options: Any, b: Any, maxiter: int | None) -> Any:
+    """Options of a Solver that solves for b alone."""
+    rhs = {"rhs": min(max(int(b.shape[1]), 1), MOST_AT_A_TIME)} if b.ndim == 2 else {}
+    return {"maxiter": MOST_ITERATIONS if maxiter is None else maxiter, **rhs, **options}
 
 
 class CurrentValues:

@@ -17,8 +17,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from ._torch_derivatives import Likelihood, of_log_determinant, outer_blocks, spread
-from .errors import SpecError
+from ._torch_derivatives import expect_tensor, of_log_determinant, outer_blocks, spread
+from .arrays import Likelihood
 from .ranks import ranks as _ranks
 
 torch: Any = importlib.import_module("torch")
@@ -33,11 +33,11 @@ class Ranks:
 
     def solve(self, D: Any, E: Any, b: Any, *, check: bool | None = None) -> Any:
         """A^-1 b: this rank's blocks of it. Raises what trifold.RankSolver.factor_solve does."""
-        return _Solve.apply(self, check, *_tensors(D, E, b))
+        return _Solve.apply(self, False, check, *_tensors(D, E, b))
 
     def likelihood(self, D: Any, E: Any, b: Any, *, check: bool | None = None) -> Likelihood:
         """(A^-1 b, log det A, b' A^-1 b) from one factorization. The latter two are the whole chain's, in float64."""
-        return Likelihood(*_Likelihood.apply(self, check, *_tensors(D, E, b)))
+        return Likelihood(*_Solve.apply(self, True, check, *_tensors(D, E, b)))
 
     def factor_solve(self, D: Any, E: Any, b: Any, check: bool | None) -> tuple[Any, int]:
         """x, and the number of the factorization."""
@@ -64,48 +64,35 @@ def _with_next(array: Any, following: Any, at: int) -> Any:
 
 
 def _tensors(D: Any, E: Any, b: Any) -> tuple[Any, Any, Any]:
-    for name, array in (("D", D), ("E", E), ("b", b)):
-        if not isinstance(array, torch.Tensor) and not (name == "E" and array is None):
-            raise SpecError(f"{name} is a {type(array).__name__}; give a tensor")
+    for name, array in (("D", D), ("E", D if E is None else E), ("b", b)):
+        expect_tensor(array, name)
     return D, E if E is not None else D.new_empty((*D.shape[:-3], 0, *D.shape[-2:])), b
 
 
 class _Solve(torch.autograd.Function):
+    """x, and with ``whole`` the chain's two numbers."""
+
     @staticmethod
-    def forward(ctx: Any, chain: Ranks, check: bool | None, D: Any, E: Any, b: Any) -> Any:
+    def forward(ctx: Any, chain: Ranks, whole: bool, check: bool | None, D: Any, E: Any, b: Any) -> Any:
         x, ctx.factored = chain.factor_solve(D, E, b, check)
         ctx.chain = chain
         ctx.save_for_backward(D, E, x)
-        return x
+        if not whole:
+            return x
+        return x, torch.as_tensor(chain.solver.log_determinant()), torch.as_tensor(chain.solver.quadratic())
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, gx: Any) -> Any:
+    def backward(ctx: Any, by_x: Any, by_log: Any = None, by_quadratic: Any = None) -> Any:
         D, E, x = ctx.saved_tensors
         chain = ctx.chain
         chain.factored_again(ctx.factored, D, E)
-        w = chain.solver.solve(gx.contiguous(), check=False)
+        by_b = w = chain.solver.solve(by_x.contiguous(), check=False)
+        if by_quadratic is not None:
+            scaled = x * spread(by_quadratic, x, D.dim())
+            w, by_b = w + scaled, w + 2 * scaled
         diagonal, lower = chain.outer(-w, x, D.dim())
-        return None, None, diagonal / 2, lower, w
-
-
-class _Likelihood(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, chain: Ranks, check: bool | None, D: Any, E: Any, b: Any) -> Any:
-        x, ctx.factored = chain.factor_solve(D, E, b, check)
-        ctx.chain = chain
-        ctx.save_for_backward(D, E, x)
-        log_determinant, quadratic = chain.solver.log_determinant(), chain.solver.quadratic()
-        return x, torch.as_tensor(log_determinant), torch.as_tensor(quadratic)
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, gx: Any, gl: Any, gq: Any) -> Any:
-        D, E, x = ctx.saved_tensors
-        chain = ctx.chain
-        chain.factored_again(ctx.factored, D, E)
-        w = chain.solver.solve(gx.contiguous(), check=False)
-        scaled = x * spread(gq, x, D.dim())
-        diagonal, lower = chain.outer(-(w + scaled), x, D.dim())
-        inverse, of_E = of_log_determinant(chain.solver.selected_inverse(check=False), gl)
-        return None, None, (diagonal + inverse) / 2, lower + of_E, w + 2 * scaled
+        if by_log is not None:
+            of_D, of_E = of_log_determinant(chain.solver.selected_inverse(check=False), by_log)
+            diagonal, lower = diagonal + of_D, lower + of_E
+        return None, None, None, diagonal / 2, lower, by_b

@@ -50,6 +50,14 @@ class Refinement(NamedTuple):
     backward_error: Any
 
 
+class Likelihood(NamedTuple):
+    """Parts of a Gaussian density, from one factorization: likelihood() of trifold.torch and trifold.jax returns it."""
+
+    x: Any  #: A^-1 b, as b
+    log_determinant: Any  #: log det A: () or (batch,)
+    quadratic: Any  #: b' A^-1 b: (), (m,), (batch,) or (batch, m)
+
+
 class Marginals(NamedTuple):
     """Moments of a Gaussian of precision A and information b, from one factorization: marginals() returns it."""
 

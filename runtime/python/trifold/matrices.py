@@ -16,6 +16,8 @@ from .options import flag, whole
 from .symmetry import agree
 
 np: Any = numpy
+_LARGEST_BLOCK = 1024
+_SMALL = {"float64": 2.0**-100, "float32": 2.0**-40}  # their squares are far below the rounding
 
 
 def matvec(D: ArrayLike, E: ArrayLike | None, x: ArrayLike) -> Any:
@@ -52,6 +54,17 @@ def to_dense(D: ArrayLike, E: ArrayLike | None) -> Any:
             first, second = space.constant(below), space.constant(at[:, :-1])
             result = result + space.xp.einsum(place, lower, first, second) + space.xp.einsum(place, lower.swapaxes(-1, -2), second, first)
     return result.reshape(*result.shape[:-4], horizon * n, horizon * n)
+
+
+def step_of_inverse(n: int, dtype: Any) -> float:
+    """The size of e V for derivatives of the selected inverse, where A is about 1 and V is a change of it.
+
+    The matrix [[A, e V], [e V, A]] has the blocks of -A^-1 V A^-1 in its inverse, times e, off the diagonal.
+    All that is computed there is odd in e, so it has no rounding of anything larger. Terms of e^3 are below the rounding.
+    """
+    if 2 * n > _LARGEST_BLOCK:
+        raise SpecError(f"D has blocks of {n}; derivatives of the selected inverse take blocks of at most {_LARGEST_BLOCK // 2}")
+    return _SMALL[str(dtype).rpartition(".")[2]]
 
 
 def _read(D: Any, E: Any, *others: Any) -> tuple[Namespace, Any, Any]:

@@ -22,11 +22,11 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import _jax_primitives as _p
-from ..arrays import ArrayLike, Marginals
+from ..arrays import ArrayLike, Likelihood, Marginals
 from ..batches import fitting, fitting_factor, itself
 from ..errors import SpecError
 from ..options import lower_alone, truth, whole
-from ..samples import added
+from ..samples import added, shape_of
 from ..toolkit import load_nvrtc
 from . import grid
 
@@ -71,14 +71,6 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-class Likelihood(NamedTuple):
-    """Result of likelihood()."""
-
-    x: Any  #: A^-1 b, with the shape of b
-    log_determinant: Any  #: log det A, by member
-    quadratic: Any  #: b' A^-1 b, by member and right-hand side
-
-
 def solve(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, *, accept_nearly_singular: bool = False, triangle: str = "both") -> Any:
     """A^-1 b, where A has the blocks D on its diagonal and E below it.
 
@@ -87,8 +79,8 @@ def solve(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, *, accept_nearly_sing
     accept_nearly_singular: a matrix that is singular to the precision has results, and not NaN. triangle: "both" for gradients of D that
     are symmetric, "lower" for those of the lower triangles. Raises SpecError on what does not fit.
     """
-    system, b = _read(D, E, triangle, b)
-    return system.back(_factor_solve(system.D, system.E, system.columns(b), False, accept_nearly_singular)[1], b)
+    system = _read(D, E, triangle, b)
+    return system.solution(system.factor_solve(False, accept_nearly_singular)[1])
 
 
 def solve_rows(S: ArrayLike, b: ArrayLike, *, accept_nearly_singular: bool = False) -> Any:
@@ -103,15 +95,15 @@ def solve_rows(S: ArrayLike, b: ArrayLike, *, accept_nearly_singular: bool = Fal
         raise SpecError(f"S has shape {rows.shape}; give (N, n, 3 n), or (batch, N, n, 3 n)")
     batched = rows.ndim == _CANONICAL
     given = rows if batched else rows[None]
-    system = _System(given, given, batched)
-    _, x = _factor_solve(given, given, system.columns(right), False, accept_nearly_singular)
-    return system.back(x, right)
+    system = _with_b(given, given, batched, right, name="S")
+    return system.solution(system.factor_solve(False, accept_nearly_singular)[1])
 
 
 def factor(D: ArrayLike, E: ArrayLike | None, *, rhs: int = 1, accept_nearly_singular: bool = False, triangle: str = "both") -> Factor:
     """Factors A once, to go on with. rhs: how many right-hand sides solve() will mostly be given, those of vmap included."""
-    system, rhs = _read(D, E, triangle)[0], whole(rhs, "rhs", 1)
-    return Factor(_factor(system.D, system.E, rhs, accept_nearly_singular), system.D, system.E, system.batched)
+    system, rhs = _read(D, E, triangle), whole(rhs, "rhs", 1)
+    (value,) = _p.call(_p.factor_p, system.D, system.E, rhs=rhs, inverse=True, accept=_accepts(accept_nearly_singular))
+    return Factor(value, system.D, system.E, system.batched)
 
 
 def likelihood(
@@ -122,14 +114,9 @@ def likelihood(
     They are what a Gaussian of precision A and information b has: mean, normalization, and log likelihood. The gradient of the last two
     takes one selected inverse and no other solution.
     """
-    system, b = _read(D, E, triangle, b)
-    columns = system.columns(b)
-    value, x = _factor_solve(system.D, system.E, columns, True, accept_nearly_singular)
-    return Likelihood(
-        system.back(x, b),
-        system.alone(_log_determinant(value, system.D, system.E)),
-        _quadratics(system, columns, x, b),
-    )
+    system = _read(D, E, triangle, b)
+    value, x = system.factor_solve(True, accept_nearly_singular)
+    return Likelihood(system.solution(x), system.of_value(_p.log_determinant_p, value)[0], system.quadratic(x))
 
 
 def marginals(
@@ -140,16 +127,11 @@ def marginals(
     It is one call of XLA's, so no factor is copied on the way. The gradient takes one more solution, and where one of the blocks counts
     what that of selected_inverse() takes.
     """
-    system, b = _read(D, E, triangle, b)
-    columns = system.columns(b)
-    _, log_determinant, diagonal, lower, x = _marginals(system.D, system.E, columns, accept_nearly_singular)
-    return Marginals(
-        system.back(x, b),
-        system.alone(log_determinant),
-        _quadratics(system, columns, x, b),
-        system.alone(diagonal),
-        system.alone(lower),
-    )
+    system = _read(D, E, triangle, b)
+    accept = _accepts(accept_nearly_singular)
+    _, *of_A, x = _p.call(_p.marginals_p, system.D, system.E, system.b, inverse=True, accept=accept)
+    log_determinant, diagonal, lower = map(system.alone, of_A)
+    return Marginals(system.solution(x), log_determinant, system.quadratic(x), diagonal, lower)
 
 
 def block_tridiagonal_normal(J_diag: ArrayLike, J_lower: ArrayLike, h: ArrayLike, *, triangle: str = "both") -> tuple[Any, Any, Any, Any]:
@@ -174,9 +156,9 @@ def block_tridiagonal_normal(J_diag: ArrayLike, J_lower: ArrayLike, h: ArrayLike
 
 
 def factor_and_solve(D: Any, E: Any, b: Any) -> tuple[Any, Factor]:
-    system, b = _read(D, E, "both", b)
-    value, x = _factor_solve(system.D, system.E, system.columns(b), True, False)
-    return system.back(x, b), Factor(value, system.D, system.E, system.batched)
+    system = _read(D, E, "both", b)
+    value, x = system.factor_solve(True, False)
+    return system.solution(x), Factor(value, system.D, system.E, system.batched)
 
 
 def log_determinant(D: ArrayLike, E: ArrayLike | None, *, accept_nearly_singular: bool = False, triangle: str = "both") -> Any:
@@ -186,10 +168,8 @@ def log_determinant(D: ArrayLike, E: ArrayLike | None, *, accept_nearly_singular
 
 def quadratic(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, *, accept_nearly_singular: bool = False, triangle: str = "both") -> Any:
     """b' A^-1 b for each right-hand side: float64, or float32 where JAX is without it. Its gradient takes no other solution."""
-    system, b = _read(D, E, triangle, b)
-    columns = system.columns(b)
-    _, x = _factor_solve(system.D, system.E, columns, False, accept_nearly_singular)
-    return _quadratics(system, columns, x, b)
+    system = _read(D, E, triangle, b)
+    return system.quadratic(system.factor_solve(False, accept_nearly_singular)[1])
 
 
 def selected_inverse(D: ArrayLike, E: ArrayLike | None, *, accept_nearly_singular: bool = False, triangle: str = "both") -> tuple[Any, Any]:
@@ -208,18 +188,15 @@ class Factor:
 
     def solve(self, b: ArrayLike) -> Any:
         """A^-1 b. b: (N, n) or (N, n, m), with the batch axis of D in front where D has one."""
-        system, b = self._system(b)
-        return system.back(_solve(self.value, self.D, self.E, system.columns(b)), b)
+        return self._swept(_p.solve_p, b)
 
     def forward(self, b: ArrayLike) -> Any:
         """y = L^-1 P b, where A is P' L L' P; the squares of y sum up to b' A^-1 b. It has derivatives with respect to b only."""
-        system, b = self._system(b)
-        return system.back(_triangle(_p.forward_p, self.value, self.D, self.E, system.columns(b)), b)
+        return self._swept(_p.forward_p, b)
 
     def backward(self, y: ArrayLike) -> Any:
         """P' L^-T y: the solution where y is forward(b), a draw where y is standard normal. Derivatives as of forward()."""
-        system, y = self._system(y)
-        return system.back(_triangle(_p.backward_p, self.value, self.D, self.E, system.columns(y)), y)
+        return self._swept(_p.backward_p, y)
 
     def sample(self, key: Any, mean: ArrayLike | None = None, draws: int | None = None) -> Any:
         """mean + L^-T z, a draw of the Gaussian of precision A: (N, n), or (N, n, draws), with the batch axis of D in front.
@@ -227,41 +204,40 @@ class Factor:
         key: one of jax.random. mean: (N, n), with the batch axis of D; 0 by default. It has derivatives with respect to the mean only.
         """
         front = self.D.shape[:-1] if self.batched else self.D.shape[1:-1]
-        shape = front if draws is None else (*front, whole(draws, "draws", 1))
-        z = _jax.random.normal(key, shape, self.D.dtype)
+        z = _jax.random.normal(key, shape_of(front, draws), self.D.dtype)
         return added(self.backward(z), mean if mean is None else _p.read_array(mean, "mean"), front)
 
     def log_determinant(self) -> Any:
         """log det A by member."""
-        return self._system()[0].alone(_log_determinant(self.value, self.D, self.E))
+        return self._system().of_value(_p.log_determinant_p, self.value)[0]
 
     def quadratic(self, b: ArrayLike) -> Any:
         """b' A^-1 b for each right-hand side."""
-        system, b = self._system(b)
-        columns = system.columns(b)
-        x = _solve(self.value, self.D, self.E, columns)
-        return _quadratics(system, columns, x, b)
+        system = self._system(b)
+        return system.quadratic(system.swept(_p.solve_p, self.value))
 
     def selected_inverse(self) -> tuple[Any, Any]:
         """(diagonal, lower): blocks (i, i) and (i + 1, i) of A^-1."""
-        system, _ = self._system()
-        diagonal, lower = _selected_inverse(self.value, self.D, self.E)
-        return system.alone(diagonal), system.alone(lower)
+        diagonal, lower = self._system().of_value(_p.selected_inverse_p, self.value)
+        return diagonal, lower
 
     def __repr__(self) -> str:
         batch = f"batch={self.D.shape[0]}, " if self.batched else "under vmap, " if self.D.ndim != _CANONICAL else ""
         return f"<trifold.jax.Factor: block={self.D.shape[-1]}, horizon={self.D.shape[-3]}, {batch}dtype={self.D.dtype}>"
 
-    def _system(self, b: Any = None) -> tuple[_System, Any]:
+    def _swept(self, primitive: Any, b: Any) -> Any:
+        system = self._system(b)
+        return system.solution(system.swept(primitive, self.value))
+
+    def _system(self, *b: Any) -> _System:
         if self.D.ndim != _CANONICAL:
             raise SpecError(
                 "this factor was made under vmap, as many members apart: use it under vmap, or factor the batch in one call without"
             )
-        if b is None:
-            return _System(self.D, self.E, self.batched), b
-        inner = tuple(self.D.shape[1:3])
-        b, *back = fitting_factor(inner, self.D.shape[0] if self.batched else None, _p.read_array(b, "b"))
-        return _System(self.D, self.E, self.batched, *back), b
+        if not b:
+            return _System(self.D, self.E, self.batched)
+        inner, batch = tuple(self.D.shape[1:3]), self.D.shape[0] if self.batched else None
+        return _with_b(self.D, self.E, self.batched, *fitting_factor(inner, batch, _p.read_array(b[0], "b")))
 
 
 def _flatten(f: Factor) -> tuple[Any, Any]:
@@ -276,41 +252,52 @@ def _unflatten(batched: bool, children: Any) -> Factor:
 _jax.tree_util.register_pytree_node(Factor, _flatten, _unflatten)
 
 
-class _System:
-    """D and E with a batch axis, and b and results to and from such."""
+class _System(NamedTuple):
+    """D and E with a batch axis, b with that and an axis of right-hand sides, and results the way back."""
 
-    def __init__(self, D: Any, E: Any, batched: bool, of_solution: Any = itself, of_columns: Any = itself) -> None:
-        self.D, self.E, self.batched, self.of_solution, self.of_columns = D, E, batched, of_solution, of_columns
+    D: Any
+    E: Any
+    batched: bool
+    b: Any = None
+    shape: tuple[int, ...] = ()  #: that of the b that was given
+    of_solution: Any = itself
+    of_columns: Any = itself
 
-    def columns(self, b: Any) -> Any:
-        """b as (batch, N, n, m)."""
-        alone = self.D.shape[:3] if self.batched else self.D.shape[1:3]
-        if b is None:
-            raise SpecError(f"b is None; give {alone}, or {(*alone, 'm')} for m right-hand sides")
-        if b.shape[: len(alone)] != alone or b.ndim > len(alone) + 1 or 0 in b.shape:
-            raise SpecError(f"b has shape {b.shape}; give {alone}, or {(*alone, 'm')} for m right-hand sides")
-        if b.dtype != self.D.dtype:
-            name = "S" if self.D is self.E else "D"
-            raise SpecError(f"b is {b.dtype} and {name} {self.D.dtype}; give arrays of one type")
-        return b.reshape(*self.D.shape[:3], -1)
+    def factor_solve(self, inverse: bool, accept: Any) -> Any:
+        return _p.call(_p.factor_solve_p, self.D, self.E, self.b, inverse=inverse, accept=_accepts(accept))
 
-    def back(self, x: Any, b: Any) -> Any:
-        """A solution in the shape of b."""
-        return self.of_solution(x.reshape(b.shape))
+    def swept(self, primitive: Any, value: Any) -> Any:
+        return _p.call(primitive, value, self.D, self.E, self.b, inverse=True)[0]
+
+    def of_value(self, primitive: Any, value: Any) -> list[Any]:
+        return list(map(self.alone, _p.call(primitive, value, self.D, self.E, inverse=True)))
+
+    def solution(self, x: Any) -> Any:
+        """x in the shape of b."""
+        return self.of_solution(x.reshape(self.shape))
+
+    def quadratic(self, x: Any) -> Any:
+        """b' x by member and right-hand side."""
+        result = self.alone(_form(self.D, self.E, self.b, x))
+        return self.of_columns(result if len(self.shape) == (4 if self.batched else 3) else result[..., 0])
 
     def alone(self, result: Any) -> Any:
         """A result without the batch axis, where there was none."""
         return result if self.batched else result[0]
 
 
-def _read(D: Any, E: Any, triangle: str, b: Any = None) -> tuple[_System, Any]:
-    """The system, and b as its columns() takes it."""
-    coupling, right = (array if array is None else _p.read_array(array, name) for array, name in ((E, "E"), (b, "b")))
-    fit = fitting(_p.read_array(D, "D"), coupling, right)
+def _with_b(D: Any, E: Any, batched: bool, b: Any, of_solution: Any = itself, of_columns: Any = itself, name: str = "D") -> _System:
+    _p.expect_columns(b, D.shape[:3] if batched else D.shape[1:3], D.dtype, name)
+    return _System(D, E, batched, b.reshape(*D.shape[:3], -1), b.shape, of_solution, of_columns)
+
+
+def _read(D: Any, E: Any, triangle: str, *b: Any) -> _System:
+    coupling = None if E is None else _p.read_array(E, "E")
+    fit = fitting(_p.read_array(D, "D"), coupling, _p.read_array(b[0], "b") if b else None)
     blocks, coupling = _read_matrix(fit.D, fit.E, triangle)
-    if blocks.ndim == _CANONICAL:
-        return _System(blocks, coupling, True, fit.back, fit.back_columns), fit.b
-    return _System(blocks[None], coupling[None], False, fit.back, fit.back_columns), fit.b
+    batched = blocks.ndim == _CANONICAL
+    matrix = (blocks, coupling) if batched else (blocks[None], coupling[None])
+    return _with_b(*matrix, batched, *fit[2:]) if b else _System(*matrix, batched)
 
 
 def _read_matrix(blocks: Any, E: Any, triangle: str) -> tuple[Any, Any]:
@@ -326,47 +313,8 @@ def _read_matrix(blocks: Any, E: Any, triangle: str) -> tuple[Any, Any]:
     return (_p.lower(blocks) if lower_alone(triangle) else blocks), coupling
 
 
-def _drop_columns(result: Any, system: _System, b: Any) -> Any:
-    return result if b.ndim == (4 if system.batched else 3) else result[:, 0]
-
-
-def _quadratics(system: _System, columns: Any, x: Any, b: Any) -> Any:
-    return system.of_columns(system.alone(_drop_columns(_form(system.D, system.E, columns, x), system, b)))
-
-
-# On canonical arrays.
-
-
-def _factor(D: Any, E: Any, rhs: int, accept: Any) -> Any:
-    return _p.factor_p.bind(*_p.same_axes(D, E), rhs=rhs, inverse=True, accept=_accepts(accept))[0]
-
-
-def _factor_solve(D: Any, E: Any, b: Any, inverse: bool, accept: Any) -> Any:
-    return _p.factor_solve_p.bind(*_p.same_axes(D, E, b), inverse=inverse, accept=_accepts(accept))
-
-
-def _marginals(D: Any, E: Any, b: Any, accept: Any) -> Any:
-    return _p.marginals_p.bind(*_p.same_axes(D, E, b), inverse=True, accept=_accepts(accept))
-
-
 def _accepts(accept: Any) -> bool:
     return bool(truth(accept, "accept_nearly_singular"))
-
-
-def _solve(value: Any, D: Any, E: Any, b: Any) -> Any:
-    return _p.solve_p.bind(*_p.same_axes(value, D, E, b), inverse=True)[0]
-
-
-def _triangle(primitive: Any, value: Any, D: Any, E: Any, b: Any) -> Any:
-    return primitive.bind(*_p.same_axes(value, D, E, b), inverse=True)[0]
-
-
-def _log_determinant(value: Any, D: Any, E: Any) -> Any:
-    return _p.log_determinant_p.bind(*_p.same_axes(value, D, E), inverse=True)[0]
-
-
-def _selected_inverse(value: Any, D: Any, E: Any) -> Any:
-    return _p.selected_inverse_p.bind(*_p.same_axes(value, D, E), inverse=True)
 
 
 def _form_alone(D: Any, E: Any, b: Any, x: Any) -> Any:

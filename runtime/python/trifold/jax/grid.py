@@ -25,9 +25,6 @@ from ..options import read, takes, whole
 _np: Any = numpy
 _jax: Any = importlib.import_module("jax")
 _jnp: Any = importlib.import_module("jax.numpy")
-_ffi: Any = importlib.import_module("jax.ffi")
-_mlir: Any = importlib.import_module("jax.interpreters.mlir")
-_batching: Any = importlib.import_module("jax.interpreters.batching")
 
 __all__ = ["solve"]
 
@@ -49,10 +46,7 @@ def _check(stencil: Any, b: Any, boundary: str) -> None:
     if stencil.ndim < 3 or stencil.shape[-1] != 9 or 0 in stencil.shape:
         raise SpecError(f"stencil has shape {stencil.shape}; give (H, W, 9), or (..., H, W, 9) for many images")
     pixels = stencil.shape[:-1]
-    if b.shape[: len(pixels)] != pixels or b.ndim > len(pixels) + 1 or 0 in b.shape:
-        raise SpecError(f"b has shape {b.shape}; give {pixels}, or {(*pixels, 'm')} for m right-hand sides")
-    if b.dtype != stencil.dtype:
-        raise SpecError(f"b is {b.dtype} and the stencil {stencil.dtype}; give arrays of one type")
+    _p.expect_columns(b, pixels, stencil.dtype, "the stencil")
     least = 3 if boundary == "fixed" else 2
     if min(pixels[-2:]) < least:
         raise SpecError(f"images of {pixels[-2]} by {pixels[-1]} pixels are too small; give {least} by {least} or more")
@@ -62,14 +56,9 @@ def _check(stencil: Any, b: Any, boundary: str) -> None:
 def _solved(stencil: Any, b: Any, options: tuple[tuple[str, Any], ...]) -> Any:
     """x of (B, H, W, 9) and (B, H, W, m). Derivatives are those of A x, which JAX finds itself."""
 
-    def call(operation: str) -> Any:
-        def solve(_: Any, right: Any) -> Any:
-            return _grid_solve_p.bind(*_p.same_axes(stencil, right), operation=operation, options=options)[0]
-
-        return solve
-
-    matvec = functools.partial(_times, stencil, symmetric=("matrix", "symmetric") in options, fixed=("boundary", "fixed") in options)
-    return _jax.lax.custom_linear_solve(matvec, b, call("factor_solve"), call("solve_transposed"))
+    times = functools.partial(_times, stencil, symmetric=("matrix", "symmetric") in options, fixed=("boundary", "fixed") in options)
+    ways = ({"operation": operation, "options": options} for operation in ("factor_solve", "solve_transposed"))
+    return _p.solution(_grid_solve_p, times, stencil, b, *ways)
 
 
 def _times(stencil: Any, x: Any, *, symmetric: bool, fixed: bool) -> Any:
@@ -91,10 +80,6 @@ def _times(stencil: Any, x: Any, *, symmetric: bool, fixed: bool) -> Any:
     return _jnp.where(unknown[..., None], result, x)
 
 
-def _shapes(stencil: Any, b: Any, **parameters: Any) -> list[Any]:
-    return [_p.abstract_like(b, b.shape, b.dtype)]
-
-
 def _lower(ctx: Any, *operands: Any, operation: str, options: tuple[tuple[str, Any], ...]) -> Any:
     of_stencil, of_b = ctx.avals_in
     batch, height, width, columns = map(int, of_b.shape)
@@ -103,22 +88,9 @@ def _lower(ctx: Any, *operands: Any, operation: str, options: tuple[tuple[str, A
     spec = {**settings, "batch": batch, "height": height, "width": width, "precision": _p.precision(of_stencil)}
     spec["rhs"] = min(columns, MOST_AT_A_TIME)
     spec["operations"] = ["factor_solve", "solve"] if operation == "factor_solve" else ["factor", operation]
-    return _ffi.ffi_lowering("trifold_grid_solve")(ctx, *operands, problem=_p.problem("grid", operation, spec=spec, **fields))
+    return _p.ffi.ffi_lowering("trifold_grid_solve")(ctx, *operands, problem=_p.problem("grid", operation, spec=spec, **fields))
 
 
-def _batch(arguments: Any, axes: Any, **parameters: Any) -> Any:
-    stencil, b = arguments
-    if axes[0] is None:
-        b = _jnp.moveaxis(b, axes[1], -1)
-        (x,) = _grid_solve_p.bind(stencil, b.reshape(*b.shape[:3], -1), **parameters)
-        return [x.reshape(b.shape)], [4]
-    size = stencil.shape[axes[0]]
-    flat = [_p.flatten_batch(argument, axis, size) for argument, axis in zip(arguments, axes)]
-    (x,) = _grid_solve_p.bind(*flat, **parameters)
-    return [x.reshape(size, -1, *x.shape[1:])], [0]
-
-
-_grid_solve_p = _p.make_primitive("grid_solve", _shapes)
+_grid_solve_p = _p.make_solution("grid_solve")
 for _platform in ("cpu", "cuda"):
-    _mlir.register_lowering(_grid_solve_p, _lower, platform=_platform)
-_batching.primitive_batchers[_grid_solve_p] = _batch
+    _p.mlir.register_lowering(_grid_solve_p, _lower, platform=_platform)

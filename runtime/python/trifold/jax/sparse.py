@@ -24,19 +24,16 @@ from typing import Any, NamedTuple, Unpack
 import numpy
 
 from .. import _jax_primitives as _p
-from .._sparse_values import matrix_of
+from .._sparse_values import for_one_call, matrix_of
 from ..errors import SpecError
 from ..options import takes
-from ..sparse import ITERATION, MOST_AT_A_TIME, MOST_ITERATIONS, Iteration, Solver as _Solver
+from ..sparse import ITERATION, MOST_ITERATIONS, Iteration, Solver as _Solver
 
 __all__ = ["Solver", "solve"]
 
 _np: Any = numpy
 _jax: Any = importlib.import_module("jax")
 _jnp: Any = importlib.import_module("jax.numpy")
-_ffi: Any = importlib.import_module("jax.ffi")
-_mlir: Any = importlib.import_module("jax.interpreters.mlir")
-_batching: Any = importlib.import_module("jax.interpreters.batching")
 _BCSR: Any = importlib.import_module("jax.experimental.sparse").BCSR
 
 
@@ -44,9 +41,7 @@ _BCSR: Any = importlib.import_module("jax.experimental.sparse").BCSR
 def solve(A: Any, b: Any, *, rtol: float | None = None, atol: float = 0.0, maxiter: int | None = None, **options: Unpack[Iteration]) -> Any:
     """A^-1 b, with derivatives by the values of A and by b. The plan of A's pattern is made for this call alone: Solver keeps it."""
     b = _p.read_array(b, "b")
-    if "rhs" not in options and b.ndim == 2:
-        options["rhs"] = min(max(b.shape[1], 1), MOST_AT_A_TIME)
-    return Solver(A, maxiter=MOST_ITERATIONS if maxiter is None else maxiter, **options).solve(A, b, rtol=rtol, atol=atol)
+    return Solver(A, **for_one_call(options, b, maxiter)).solve(A, b, rtol=rtol, atol=atol)
 
 
 class Call(NamedTuple):
@@ -96,21 +91,13 @@ class Solver:
         values, b = _p.read_array(A.data if isinstance(A, _BCSR) else A, "A"), _p.read_array(b, "b")
         if values.shape != self.data_shape:
             raise SpecError(f"A has data of shape {values.shape}, and the Solver was made for {self.data_shape}; make another one")
-        if b.ndim not in (1, 2) or b.shape[0] != self.shape[0] or 0 in b.shape:
-            raise SpecError(f"b has shape {b.shape}; give ({self.shape[0]},), or ({self.shape[0]}, m) for m right-hand sides")
-        for array, name in ((values, "A"), (b, "b")):
-            if array.dtype != self.dtype:
-                raise SpecError(f"{name} is {array.dtype}, and the Solver {self.dtype}; convert it")
+        if values.dtype != self.dtype:
+            raise SpecError(f"A is {values.dtype}, and the Solver {self.dtype}; convert it")
+        _p.expect_columns(b, self.shape[:1], self.dtype, "the Solver")
         limits = self.plan.limits(rtol, atol, maxiter)
         values, b, *pattern = _p.same_axes(self._placed(values), b, _jnp.asarray(self._rows), _jnp.asarray(self._columns))
-
-        def iteration(transposed: bool) -> Any:
-            def solve(_: Any, right: Any) -> Any:
-                return _solve_p.bind(*_p.same_axes(values, right), call=Call(self, transposed, **limits))[0]
-
-            return solve
-
-        return _jax.lax.custom_linear_solve(functools.partial(self._times, values, *pattern), b, iteration(False), iteration(True))
+        ways = ({"call": Call(self, transposed, **limits)} for transposed in (False, True))
+        return _p.solution(_solve_p, functools.partial(self._times, values, *pattern), values, b, *ways)
 
     def _placed(self, values: Any) -> Any:
         """In the order of the plan."""
@@ -151,10 +138,6 @@ def _columns(b: Any) -> int:
     return int(b.shape[1]) if b.ndim == 2 else 1
 
 
-def _shapes(values: Any, b: Any, *, call: Call) -> list[Any]:
-    return [_p.abstract_like(b, b.shape, b.dtype)]
-
-
 def _by_python(values: Any, b: Any, *, call: Call) -> list[Any]:
     """By way of the processor."""
     return [_jax.pure_callback(call.on_host, _jax.ShapeDtypeStruct(b.shape, b.dtype), values, b)]
@@ -162,10 +145,10 @@ def _by_python(values: Any, b: Any, *, call: Call) -> list[Any]:
 
 def _lower(ctx: Any, values: Any, b: Any, *, call: Call) -> Any:
     ctx.module_context.add_keepalive(call)
-    return _ffi.ffi_lowering("trifold_sparse_solve")(ctx, values, b, problem=call.problem(ctx.avals_in[1]))
+    return _p.ffi.ffi_lowering("trifold_sparse_solve")(ctx, values, b, problem=call.problem(ctx.avals_in[1]))
 
 
-_lower_by_python = _mlir.lower_fun(_by_python, multiple_results=True)
+_lower_by_python = _p.mlir.lower_fun(_by_python, multiple_results=True)
 
 
 def _lower_for_cuda(ctx: Any, values: Any, b: Any, *, call: Call) -> Any:
@@ -173,35 +156,21 @@ def _lower_for_cuda(ctx: Any, values: Any, b: Any, *, call: Call) -> Any:
     return lower(ctx, values, b, call=call)
 
 
-def _batch(arguments: Any, axes: Any, *, call: Call) -> Any:
-    values, b = arguments
-    if axes[0] is None:  # more right-hand sides
-        b = _jnp.moveaxis(b, axes[1], -1)
-        (x,) = _solve_p.bind(values, b.reshape(b.shape[0], -1), call=call)
-        return [x.reshape(b.shape)], [b.ndim - 1]
-    values = _jnp.moveaxis(values, axes[0], 0)
-    if axes[1] is None:
+def _one_by_one(primitive: Any, arguments: Any, axes: Any, **parameters: Any) -> Any:
+    values, *mapped_b = [_jnp.moveaxis(array, axis, 0) for array, axis in zip(arguments, axes) if axis is not None]
 
-        def solve_with_b(one: Any) -> Any:
-            return _solve_p.bind(one, b, call=call)[0]
+    def solve(one: Any) -> Any:
+        return primitive.bind(one[0], *(one[1:] or arguments[1:]), **parameters)
 
-        return [_jax.lax.map(solve_with_b, values)], [0]
-
-    def solve_pair(pair: Any) -> Any:
-        return _solve_p.bind(*pair, call=call)[0]
-
-    return [_jax.lax.map(solve_pair, (values, _jnp.moveaxis(b, axes[1], 0)))], [0]
+    return _jax.lax.map(solve, (values, *mapped_b)), [0]
 
 
 def _eagerly(*arguments: Any, call: Call) -> Any:
+    """Keeps no Solver, as a cache of functions by their parameters would."""
     return _jax.jit(functools.partial(_solve_p.bind, call=call))(*arguments)
 
 
-_solve_p = _p.extend.Primitive("trifold_sparse_solve")
-_solve_p.multiple_results = True
-_solve_p.def_abstract_eval(_shapes)
-_solve_p.def_impl(_eagerly)
-_mlir.register_lowering(_solve_p, _lower_by_python)
-_mlir.register_lowering(_solve_p, _lower, platform="cpu")
-_mlir.register_lowering(_solve_p, _lower_for_cuda, platform="cuda")
-_batching.primitive_batchers[_solve_p] = _batch
+_solve_p = _p.make_solution("sparse_solve", _one_by_one, _eagerly)
+_p.mlir.register_lowering(_solve_p, _lower_by_python)
+_p.mlir.register_lowering(_solve_p, _lower, platform="cpu")
+_p.mlir.register_lowering(_solve_p, _lower_for_cuda, platform="cuda")

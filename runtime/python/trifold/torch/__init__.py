@@ -33,6 +33,8 @@ from __future__ import annotations
 
 import functools
 import importlib
+import operator
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._core import (
@@ -47,11 +49,12 @@ from .._core import (
     torch_solve,
     torch_way,
 )
-from .._torch_derivatives import Likelihood, of_log_determinant, outer_blocks, spread
+from .._torch_derivatives import expect_tensor, of_log_determinant, outer_blocks, spread
 from .._torch_ranks import Ranks as ranks
-from ..arrays import Marginals
+from ..arrays import Likelihood, Marginals
 from ..batches import Together, fitting, itself
 from ..errors import SpecError
+from ..matrices import step_of_inverse
 from ..options import lower_alone, truth
 from ..samples import added, normal, shape_of
 from . import grid
@@ -73,8 +76,6 @@ __all__ = [
 
 torch: Any = importlib.import_module("torch")
 _MOST_COLUMNS = 64  # right-hand sides that a Plan solves at once
-_LARGEST_BLOCK = 1024
-_SMALL = {torch.float64: 2.0**-100, torch.float32: 2.0**-40}  # their squares are far below the rounding
 _RULES = 2  # goes up when a derivative changes: torch keeps compiled backward passes on disk, by the names of operators
 
 
@@ -121,8 +122,8 @@ class Factor(NamedTuple):
         generator: a torch.Generator of D's device; by default torch's own. mean: (N, n), with the batch axis of D; 0 by default. It has
         derivatives with respect to the mean only.
         """
-        if mean is not None and not isinstance(mean, torch.Tensor):
-            raise SpecError(f"mean is a {type(mean).__name__}; give a tensor")
+        if mean is not None:
+            expect_tensor(mean, "mean")
         front = tuple(self.D.shape[:-1])
         z = normal(generator, shape_of(front, draws), str(self.D.dtype).split(".")[-1], "torch", self.D.device)
         return added(self.backward(z), mean, front)
@@ -211,19 +212,19 @@ def _fitting(D: Any, E: Any, b: Any) -> Together:
             return Together(D, E, b, itself, itself)
     except AttributeError:
         pass
-    coupling = _explain(D, E, b)
-    fit = fitting(D, coupling, b)
-    _expect_batch(fit.D, fit.b)
+    fit = fitting(D, _coupling(D, E, b), b)
+    *front, n = fit.D.shape[:-1]
+    if fit.b.dim() - fit.D.dim() not in (-1, 0):
+        raise SpecError(f"b has shape {tuple(fit.b.shape)}; give {(*front, n)}, or {(*front, n, 'm')} for m right-hand sides")
     return fit
 
 
-def _explain(D: Any, E: Any, b: Any) -> Any:
-    """E of no blocks where it is missing, or what does not fit."""
+def _coupling(D: Any, E: Any, b: Any) -> Any:
+    """E, of no blocks where it is missing. Raises where the arrays do not fit."""
     if D is None:
         raise SpecError("D is missing; give (N, n, n), or (batch, N, n, n)")
-    for name, array in (("D", D), ("E", E), ("b", b)):
-        if not isinstance(array, torch.Tensor) and not (name == "E" and array is None):
-            raise SpecError(f"{name} is a {type(array).__name__}; give a tensor")
+    for name, array in (("D", D), ("E", D if E is None else E), ("b", b)):
+        expect_tensor(array, name)
     if D.dim() not in (3, 4):
         raise SpecError(f"D has shape {tuple(D.shape)}; give (N, n, n), or (batch, N, n, n)")
     *front, horizon, n, _ = D.shape
@@ -232,12 +233,6 @@ def _explain(D: Any, E: Any, b: Any) -> Any:
     if E is not None and E.dim() not in (3, 4):
         raise SpecError(f"E has shape {tuple(E.shape)}; give {(*front, horizon - 1, n, n)}")
     return D.new_empty((*front, 0, n, n)) if E is None else E
-
-
-def _expect_batch(D: Any, b: Any) -> None:
-    *front, horizon, n, _ = D.shape
-    if b.dim() - D.dim() not in (-1, 0):
-        raise SpecError(f"b has shape {tuple(b.shape)}; give {(*front, horizon, n)}, or {(*front, horizon, n, 'm')} for m right-hand sides")
 
 
 # Plans and values
@@ -287,307 +282,127 @@ def _marginals_of(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, ...]:
     return x, log_determinant, _products(b, x, D.dim()), diagonal, lower, value
 
 
-# The compiler is told their shapes alone. A Plan is for one shape, so sizes that are symbols become numbers here.
+# Derivatives: those of D, E and b from arrays that were kept and the gradients of results, in the order of these names. Others are None.
+
+_KEPT, _NEEDED = ("D", "E", "value", "x", "diagonal", "lower"), ("D", "E", "b")
+_RESULTS = ("x", "log_determinant", "quadratic", "diagonal", "lower")
 
 
-def _fake_value(D: Any, columns: int) -> Any:
-    shape = tuple(int(size) for size in D.shape)
-    return D.new_empty(_plan(shape, max(columns, 1), D.dtype, D.device)[1], dtype=torch.uint8)
+def _gradients(kept: Any, by: Any, needs: Any) -> Any:
+    D, E, value, x, diagonal, lower = kept
+    by_x, by_log, by_quadratic, by_diagonal, by_lower = by
+    needs_D, needs_E, needs_b = needs
+    by_b = u = None  # u stands for w in the outer products
+    if by_x is not None:
+        by_b = u = _solve(D, E, value, by_x)
+    if by_quadratic is not None:
+        scaled = x * spread(by_quadratic, x, D.dim())
+        by_b = _plus(by_b, 2 * scaled) if needs_b else None
+        u = _plus(u, scaled)
+    by_D = by_E = None
+    if needs_D or needs_E:
+        parts = [] if u is None else [outer_blocks(-u, x, x.dim() == D.dim())]
+        if by_log is not None:
+            inverse = _selected_inverse(D, E, value) if diagonal is None else (diagonal, lower)
+            parts.append(of_log_determinant(inverse, by_log))
+        if by_diagonal is not None or by_lower is not None:
+            parts.append(_of_inverse(D, E, value, diagonal, by_diagonal, by_lower))
+        for of_D, of_E in parts:
+            by_D, by_E = _plus(by_D, of_D), _plus(by_E, of_E)
+    return None if by_D is None else by_D / 2, by_E, by_b
 
 
-def _fake_factor(D: Any, E: Any, columns: int, check: bool) -> Any:
-    return _fake_value(D, columns)
+def _plus(total: Any, part: Any) -> Any:
+    return part if total is None else total + part
 
 
-def _fake_factor_solve(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, Any]:
-    return _like(b), _fake_value(D, _columns(D, b))
+def _no_gradients(kept: Any, by: Any, needs: Any) -> Any:
+    return None, None, None
 
 
-def _fake_likelihood(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, Any, Any, Any]:
-    x, value = _fake_factor_solve(D, E, b, check)
-    return x, _fake_log_determinant(D, E, value), _products(b, x, D.dim()), value
-
-
-def _fake_marginals(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, ...]:
-    *first, value = _fake_likelihood(D, E, b, check)
-    return *first, *_fake_selected_inverse(D, E, value), value
-
-
-def _fake_solve(D: Any, E: Any, value: Any, b: Any) -> Any:
-    return _like(b)
-
-
-def _fake_log_determinant(D: Any, E: Any, value: Any) -> Any:
-    return D.new_empty(D.shape[:-3], dtype=torch.float64)
-
-
-def _fake_selected_inverse(D: Any, E: Any, value: Any) -> tuple[Any, Any]:
-    return _like(D), _like(E)
-
-
-# Derivatives
-
-
-def _of_x(D: Any, E: Any, value: Any, b_needs: bool, x: Any, gx: Any, gq: Any) -> tuple[Any, Any]:
-    """(gradient of b, what stands for w in the outer products) from the gradients of x and of b' x."""
-    dims = D.dim()
-    of_b = outer = None
-    if gx is not None:
-        of_b = outer = _solve(D, E, value, gx)
-    if gq is not None:
-        scaled = x * spread(gq, x, dims)
-        of_b = 2 * scaled if of_b is None else of_b + 2 * scaled
-        outer = scaled if outer is None else outer + scaled
-    return (of_b if b_needs else None), outer
-
-
-def _gradients(ctx: Any, gx: Any, gl: Any, gq: Any, inverse: Any = None, g_inverse: Any = (None, None)) -> tuple[Any, Any, Any, None]:
-    """Gradients of D, E and b. inverse: the blocks of A^-1, where the forward pass has made them, and g_inverse their gradients."""
-    D, E, value, x = ctx.saved_tensors[:4]
-    needs_D, needs_E, needs_b = ctx.needs_input_grad[:3]
-    gb, u = _of_x(D, E, value, needs_b, x, gx, gq)
-    if not (needs_D or needs_E):
-        return None, None, gb, None
-    parts = [] if u is None else [outer_blocks(-u, x, x.dim() == D.dim())]
-    if gl is not None:
-        parts.append(of_log_determinant(inverse or _selected_inverse(D, E, value), gl))
-    if any(g is not None for g in g_inverse):
-        diagonal, lower = _of_inverse(D, E, inverse, *g_inverse)
-        parts.append((2 * diagonal, lower))
-    gD = gE = None
-    for diagonal, lower in parts:
-        gD, gE = (diagonal, lower) if gD is None else (gD + diagonal, gE + lower)
-    return None if gD is None else gD / 2, gE, gb, None
-
-
-def _keep(ctx: Any, *arrays: Any) -> None:
-    ctx.set_materialize_grads(False)
-    ctx.save_for_backward(*arrays)
-
-
-def _keep_first(ctx: Any, inputs: Any, output: Any) -> None:
-    """Saves the arrays of factor_solve and likelihood."""
-    D, E = inputs[:2]
-    _keep(ctx, D, E, output[-1], output[0])
-
-
-def _keep_marginals(ctx: Any, inputs: Any, output: Any) -> None:
-    _keep(ctx, *inputs[:2], output[-1], output[0], *output[3:5])
-
-
-def _keep_solve(ctx: Any, inputs: Any, output: Any) -> None:
-    _keep(ctx, *inputs[:3], output)
-
-
-def _keep_inputs(ctx: Any, inputs: Any, output: Any) -> None:
-    _keep(ctx, *inputs[:3])
-
-
-def _keep_none(ctx: Any, inputs: Any, output: Any) -> None:
-    return None
-
-
-def _back_factor(ctx: Any, *_: Any) -> tuple[None, None, None, None]:
-    return None, None, None, None
-
-
-def _back_factor_solve(ctx: Any, gx: Any, _: Any) -> Any:
-    return _gradients(ctx, gx, None, None)
-
-
-def _back_likelihood(ctx: Any, gx: Any, gl: Any, gq: Any, _: Any) -> Any:
-    return _gradients(ctx, gx, gl, gq)
-
-
-def _back_marginals(ctx: Any, gx: Any, gl: Any, gq: Any, g_diagonal: Any, g_lower: Any, _: Any) -> Any:
-    return _gradients(ctx, gx, gl, gq, tuple(ctx.saved_tensors[4:]), (g_diagonal, g_lower))
-
-
-def _back_solve(ctx: Any, gx: Any) -> Any:
-    D, E, value, x = ctx.saved_tensors
-    needs_D, needs_E, _, needs_b = ctx.needs_input_grad
-    if gx is None:
-        return None, None, None, None
-    gb, u = _of_x(D, E, value, needs_b, x, gx, None)
-    if not (needs_D or needs_E):
-        return None, None, None, gb
-    diagonal, gE = outer_blocks(-u, x, x.dim() == D.dim())
-    return diagonal / 2, gE, None, gb
-
-
-def _back_triangle(adjoint: Any) -> Any:
+def _by_adjoint(adjoint: Any) -> Any:
     """Makes the derivatives of forward and backward, which are linear in b, and each the transpose of the other."""
 
-    def back(ctx: Any, g: Any) -> Any:
-        if any(ctx.needs_input_grad[:2]):
+    def gradients(kept: Any, by: Any, needs: Any) -> Any:
+        if needs[0] or needs[1]:
             raise SpecError(
                 "forward(), backward() and sample() have no derivative with respect to D and E; factor D.detach() and E.detach()"
             )
-        return None, None, None, None if g is None else adjoint()(*ctx.saved_tensors, g)
+        return None, None, None if by[0] is None else adjoint()(*kept[:3], by[0])
 
-    return back
-
-
-def _back_log_determinant(ctx: Any, gl: Any) -> Any:
-    if gl is None:
-        return None, None, None
-    D, E, value = ctx.saved_tensors
-    diagonal, lower = of_log_determinant(_selected_inverse(D, E, value), gl)
-    return diagonal / 2, lower, None
+    return gradients
 
 
-def _back_selected_inverse(ctx: Any, g_diagonal: Any, g_lower: Any) -> Any:
-    if g_diagonal is None and g_lower is None:
-        return None, None, None
-    D, E, value = ctx.saved_tensors
-    with torch.no_grad():
-        inverse = _selected_inverse(D, E, value)
-    return *_of_inverse(D, E, inverse, g_diagonal, g_lower), None
-
-
-def _of_inverse(D: Any, E: Any, inverse: tuple[Any, Any], g_diagonal: Any, g_lower: Any) -> tuple[Any, Any]:
-    """The blocks of -A^-1 V A^-1, where V has the blocks of the gradients, symmetric. E stands for two blocks of A, with half of g_lower
-    each.
-
-    The matrix [[A, e V], [e V, A]] has them in its inverse, times e, off the diagonal. All that is computed there is odd in e, so it has
-    no rounding of anything larger. Terms of e^3 are below the rounding. inverse: for the size of its entries.
+def _of_inverse(D: Any, E: Any, value: Any, inverse: Any, by_diagonal: Any, by_lower: Any) -> tuple[Any, Any]:
+    """Twice the blocks of -A^-1 V A^-1, where V has the blocks of the gradients, symmetric. E stands for two blocks of A, with half of
+    by_lower each. inverse: the diagonal blocks of A^-1, or None, for the size of their entries.
     """
-    n = D.shape[-1]
-    if 2 * n > _LARGEST_BLOCK:
-        raise SpecError(f"D has blocks of {n}; derivatives of the selected inverse take blocks of at most {_LARGEST_BLOCK // 2}")
-    of_D = torch.zeros_like(D) if g_diagonal is None else (g_diagonal + g_diagonal.mT) / 2
-    of_E = torch.zeros_like(E) if g_lower is None else g_lower / 2
+    n, step = D.shape[-1], step_of_inverse(D.shape[-1], D.dtype)
+    of_D = torch.zeros_like(D) if by_diagonal is None else (by_diagonal + by_diagonal.mT) / 2
+    of_E = torch.zeros_like(E) if by_lower is None else by_lower / 2
     with torch.no_grad():
-        size = inverse[0].diagonal(0, -2, -1).amax((-2, -1))
+        size = (_selected_inverse(D, E, value)[0] if inverse is None else inverse).diagonal(0, -2, -1).amax((-2, -1))
         largest = torch.cat((of_D, of_E), -3).abs().amax((-3, -2, -1)) * size
-        e = (_SMALL[D.dtype] / torch.where(largest == 0, 1, largest))[..., None, None, None]
+        e = (step / torch.where(largest == 0, 1, largest))[..., None, None, None]
     double = _doubled(D, e * of_D), _doubled(E, e * of_E)
     diagonal, lower = _selected_inverse(*double, _factor(*double, 1, False))
-    return diagonal[..., n:, :n] / e, 2 * lower[..., n:, :n] / e
+    return 2 * diagonal[..., n:, :n] / e, 2 * lower[..., n:, :n] / e
 
 
 def _doubled(blocks: Any, changes: Any) -> Any:
     return torch.cat((torch.cat((blocks, changes), -1), torch.cat((changes, blocks), -1)), -2)
 
 
-# vmap. Members that are mapped are one batch. One A for mapped right-hand sides is one factor, and they are its columns.
-
-
-class _Members:
-    """Mapped arrays as members of one batch, and results the other way."""
-
-    def __init__(self, size: int, batched: bool) -> None:
-        self.size, self.batched = size, batched
-
-    def join(self, array: Any, dim: int | None) -> Any:
-        array = array.expand(self.size, *array.shape) if dim is None else array.movedim(dim, 0)
-        return array.flatten(0, 1) if self.batched else array
-
-    def part(self, array: Any) -> Any:
-        return array.unflatten(0, (self.size, -1)) if self.batched else array
-
-
-def _dims(array: Any, dim: int | None) -> int:
-    return array.dim() - (dim is not None)
-
-
-def _as_columns(b: Any, dim: int, columns: bool) -> Any:
-    b = b.movedim(dim, -1)
-    return b.flatten(-2, -1) if columns else b
-
-
-def _from_columns(x: Any, size: int, columns: bool) -> Any:
-    return (x.unflatten(-1, (-1, size)) if columns else x).movedim(-1, 0)
-
-
-def _vmap_factor(info: Any, in_dims: Any, D: Any, E: Any, columns: int, check: bool) -> Any:
-    members = _Members(info.batch_size, _dims(D, in_dims[0]) == 4)
-    value = _factor(members.join(D, in_dims[0]), members.join(E, in_dims[1]), columns, check)
-    return members.part(value), 0
-
-
-def _vmap_along(op: Any, info: Any, in_dims: Any, D: Any, E: Any, b: Any, check: bool) -> Any:
-    """Batches factor_solve, likelihood and marginals."""
-    of_D, of_E, of_b = in_dims[:3]
-    dims = _dims(D, of_D)
-    if of_D is None and of_E is None:
-        columns = _dims(b, of_b) == dims
-        results = list(op(D, E, _as_columns(b, of_b, columns), check))
-        mapped: list[int | None] = [None] * len(results)
-        for k in (0, 2) if len(results) > 2 else (0,):  # x and the quadratic have right-hand sides; what is of A alone has none
-            results[k], mapped[k] = _from_columns(results[k], info.batch_size, columns), 0
-        return tuple(results), tuple(mapped)
-    members = _Members(info.batch_size, dims == 4)
-    results = op(*(members.join(array, dim) for array, dim in zip((D, E, b), in_dims)), check)
-    return tuple(members.part(result) for result in results), (0,) * len(results)
-
-
-def _vmap_factor_solve(info: Any, in_dims: Any, D: Any, E: Any, b: Any, check: bool) -> Any:
-    return _vmap_along(_factor_solve, info, in_dims, D, E, b, check)
-
-
-def _vmap_likelihood(info: Any, in_dims: Any, D: Any, E: Any, b: Any, check: bool) -> Any:
-    return _vmap_along(_likelihood, info, in_dims, D, E, b, check)
-
-
-def _vmap_marginals(info: Any, in_dims: Any, D: Any, E: Any, b: Any, check: bool) -> Any:
-    return _vmap_along(_marginals, info, in_dims, D, E, b, check)
-
-
-def _one(array: Any, dim: int | None) -> Any:
-    return array if dim is None else array.select(dim, 0)
-
-
-def _vmap_sweep(sweep: Any) -> Any:
-    def rule(info: Any, in_dims: Any, D: Any, E: Any, value: Any, b: Any) -> Any:
-        of_D, of_E, of_value, of_b = in_dims
-        dims = _dims(D, of_D)
-        if of_value is None:  # one factor; nothing but the shapes of D and E is read
-            one = _one(D, of_D), _one(E, of_E), value
-            if of_b is None:
-                return sweep()(*one, b), None
-            columns = _dims(b, of_b) == dims
-            return _from_columns(sweep()(*one, _as_columns(b, of_b, columns)), info.batch_size, columns), 0
-        members = _Members(info.batch_size, dims == 4)
-        x = sweep()(*(members.join(array, dim) for array, dim in zip((D, E, value, b), in_dims)))
-        return members.part(x), 0
-
-    return rule
-
-
-def _vmap_of_value(op: Any, info: Any, in_dims: Any, D: Any, E: Any, value: Any) -> list[Any]:
-    members = _Members(info.batch_size, _dims(D, in_dims[0]) == 4)
-    results: Any = op(*(members.join(array, dim) for array, dim in zip((D, E, value), in_dims)))
-    return [members.part(result) for result in (results if op is _selected_inverse else (results,))]
-
-
-def _vmap_log_determinant(info: Any, in_dims: Any, D: Any, E: Any, value: Any) -> Any:
-    if in_dims[2] is None:
-        return _log_determinant(_one(D, in_dims[0]), _one(E, in_dims[1]), value), None
-    return _vmap_of_value(_log_determinant, info, in_dims, D, E, value)[0], 0
-
-
-def _vmap_selected_inverse(info: Any, in_dims: Any, D: Any, E: Any, value: Any) -> Any:
-    if in_dims[2] is None:
-        return _selected_inverse(_one(D, in_dims[0]), _one(E, in_dims[1]), value), (None, None)
-    return tuple(_vmap_of_value(_selected_inverse, info, in_dims, D, E, value)), (0, 0)
-
-
 # The operators, as torch.ops.trifold has them
 
 
-class _Operator:
-    """An operator. Eager calls go around torch's dispatcher, which costs more than a small system does."""
+def _picks(names: Sequence[str], found: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
+    """A function of values that are called ``found``: those of the names, in their order. What is not there is None."""
+    places = [found.index(name) if name in found else len(found) for name in names]
+    pick: Callable[[Any], tuple[Any, ...]] = operator.itemgetter(*places) if places else lambda values: ()
 
-    def __init__(self, name: str, schema: str, run: Any, fake: Any, keep: Any, back: Any, vmap: Any) -> None:
+    def picked(values: Any) -> tuple[Any, ...]:
+        return pick((*values, None))
+
+    return picked
+
+
+class _Operator:
+    """An operator, with the rules for shapes, derivatives and batches that follow from the names of its arguments and results.
+
+    Eager calls go around torch's dispatcher, which costs more than a small system does.
+    """
+
+    def __init__(self, name: str, run: Any, inputs: str, outputs: str, keep: str = "D E value", gradients: Any = _gradients) -> None:
+        self._inputs, self._outputs = inputs.split(), outputs.split()
+        saved = keep.split()
+        save, kept, by = _picks(saved, self._inputs + self._outputs), _picks(_KEPT, saved), _picks(_RESULTS, self._outputs)
+        needs, given, single = _picks(_NEEDED, self._inputs), _picks(self._inputs, _NEEDED), len(self._outputs) == 1
+
+        def keep_arrays(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.set_materialize_grads(False)
+            ctx.save_for_backward(*save((*inputs, output) if single else (*inputs, *output)))
+
+        def forward(ctx: Any, *arguments: Any) -> Any:
+            """Both in one, for autograd.Function is slow where they are apart."""
+            results = run(*arguments)
+            keep_arrays(ctx, arguments, results)
+            return results
+
+        def back(ctx: Any, *by_results: Any) -> Any:
+            return given(gradients(kept(ctx.saved_tensors), by(by_results), needs(ctx.needs_input_grad)))
+
+        types = {"columns": "int", "check": "bool"}
+        arguments = ", ".join(f"{types.get(one, 'Tensor')} {one}" for one in self._inputs)
+        schema = f"({arguments}) -> ({', '.join(['Tensor'] * len(self._outputs))})"
         name = f"{name}_{_RULES}"
         op = torch.library.custom_op(f"trifold::{name}", run, mutates_args=(), schema=schema)
-        op.register_fake(fake)
-        op.register_autograd(back, setup_context=keep)
-        op.register_vmap(vmap)
+        op.register_fake(self._fake)
+        op.register_autograd(back, setup_context=keep_arrays)
+        op.register_vmap(self._vmap)
         self.op = getattr(torch.ops.trifold, name).default
-        transformed = _function(name, forward=self.op, setup_context=keep, backward=back, vmap=vmap)
-        with_gradient = _function(name, forward=_forward(run, keep), backward=back)
+        transformed = _function(name, forward=self.op, setup_context=keep_arrays, backward=back, vmap=self._vmap)
+        with_gradient = _function(name, forward=forward, backward=back)
         # In the order of torch_way's answers. Operators of Python are not differentiated by torch.func.
         self.ways = (self.op, transformed.apply, with_gradient.apply, run)
 
@@ -596,101 +411,81 @@ class _Operator:
             return self.op(*arguments)
         return self.ways[torch_way(*arguments)](*arguments)
 
+    def _given(self, results: list[Any]) -> Any:
+        """Results as the operator gives them: a single one is no tuple."""
+        return tuple(results) if len(results) > 1 else results[0]
+
+    def _listed(self, results: Any) -> list[Any]:
+        return list(results) if len(self._outputs) > 1 else [results]
+
+    def _fake(self, *arguments: Any) -> Any:
+        """The compiler is told their shapes alone."""
+        given: dict[str, Any] = dict(zip(self._inputs, arguments))
+        D, b = given["D"], given.get("b")
+
+        def result(name: str) -> Any:
+            if name == "value":
+                return _fake_value(D, given["columns"] if b is None else _columns(D, b))
+            if name == "log_determinant":
+                return D.new_empty(D.shape[:-3], dtype=torch.float64)
+            if name == "quadratic":
+                return _products(given["b"], given["b"], D.dim())
+            return _like(given[{"x": "b", "diagonal": "D", "lower": "E"}[name]])
+
+        return self._given(list(map(result, self._outputs)))
+
+    def _vmap(self, info: Any, in_dims: Any, *arguments: Any) -> Any:
+        """Members that are mapped are one batch. One A for mapped right-hand sides is one factor, and they are its columns."""
+        at, size = dict(zip(self._inputs, in_dims)), info.batch_size
+        dims = arguments[0].dim() - (at["D"] is not None)
+        if all(at[name] is None for name in (("value",) if "value" in at else ("D", "E"))):
+            return self._vmap_columns(size, at, dims, dict(zip(self._inputs, arguments)))
+
+        def joined(array: Any, dim: int | None) -> Any:
+            if not isinstance(array, torch.Tensor):
+                return array
+            array = array.expand(size, *array.shape) if dim is None else array.movedim(dim, 0)
+            return array.flatten(0, 1) if dims == 4 else array
+
+        results = self._listed(self(*map(joined, arguments, in_dims)))
+        parts = [result.unflatten(0, (size, -1)) for result in results] if dims == 4 else results
+        return self._given(parts), self._given([0] * len(parts))
+
+    def _vmap_columns(self, size: int, at: dict[str, int | None], dims: int, given: dict[str, Any]) -> Any:
+        for name in ("D", "E"):  # with a value nothing but their shapes is read
+            given[name] = given[name] if at[name] is None else given[name].select(at[name], 0)
+        has_columns, by_column = False, list[str]()
+        if at.get("b") is not None:
+            b, by_column = given["b"].movedim(at["b"], -1), ["x", "quadratic"]
+            has_columns = b.dim() - 1 == dims
+            given["b"] = b.flatten(-2, -1) if has_columns else b
+        results, mapped = self._listed(self(*given.values())), list[int | None]()
+        for k, name in enumerate(self._outputs):  # results of A alone have no right-hand sides
+            mapped.append(0 if name in by_column else None)
+            if name in by_column:
+                results[k] = (results[k].unflatten(-1, (-1, size)) if has_columns else results[k]).movedim(-1, 0)
+        return self._given(results), self._given(mapped)
+
+
+def _fake_value(D: Any, columns: int) -> Any:
+    """A Plan is for one shape, so sizes that are symbols become numbers here."""
+    shape = tuple(int(size) for size in D.shape)
+    return D.new_empty(_plan(shape, max(columns, 1), D.dtype, D.device)[1], dtype=torch.uint8)
+
 
 def _function(name: str, **parts: Any) -> Any:
     members = {part: staticmethod(function) for part, function in parts.items()}
     return type(f"trifold_{name}", (torch.autograd.Function,), members)
 
 
-def _forward(run: Any, keep: Any) -> Any:
-    """Both in one, for autograd.Function is slow where they are apart."""
-
-    def forward(ctx: Any, *arguments: Any) -> Any:
-        results = run(*arguments)
-        keep(ctx, arguments, results)
-        return results
-
-    return forward
-
-
-_factor = _Operator(
-    "factor",
-    "(Tensor D, Tensor E, int columns, bool check) -> Tensor",
-    torch_factor,
-    _fake_factor,
-    _keep_none,
-    _back_factor,
-    _vmap_factor,
-)
-_factor_solve = _Operator(
-    "factor_solve",
-    "(Tensor D, Tensor E, Tensor b, bool check) -> (Tensor, Tensor)",
-    torch_factor_solve,
-    _fake_factor_solve,
-    _keep_first,
-    _back_factor_solve,
-    _vmap_factor_solve,
-)
-_likelihood = _Operator(
-    "likelihood",
-    "(Tensor D, Tensor E, Tensor b, bool check) -> (Tensor, Tensor, Tensor, Tensor)",
-    _likelihood_of,
-    _fake_likelihood,
-    _keep_first,
-    _back_likelihood,
-    _vmap_likelihood,
-)
+_factor = _Operator("factor", torch_factor, "D E columns check", "value", "", _no_gradients)
+_factor_solve = _Operator("factor_solve", torch_factor_solve, "D E b check", "x value", "D E value x")
+_likelihood = _Operator("likelihood", _likelihood_of, "D E b check", "x log_determinant quadratic value", "D E value x")
 _marginals = _Operator(
-    "marginals",
-    "(Tensor D, Tensor E, Tensor b, bool check) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
-    _marginals_of,
-    _fake_marginals,
-    _keep_marginals,
-    _back_marginals,
-    _vmap_marginals,
+    "marginals", _marginals_of, "D E b check", "x log_determinant quadratic diagonal lower value", "D E value x diagonal lower"
 )
-_solve = _Operator(
-    "solve",
-    "(Tensor D, Tensor E, Tensor value, Tensor b) -> Tensor",
-    torch_solve,
-    _fake_solve,
-    _keep_solve,
-    _back_solve,
-    _vmap_sweep(lambda: _solve),
-)
-_forward_sweep = _Operator(
-    "forward",
-    "(Tensor D, Tensor E, Tensor value, Tensor b) -> Tensor",
-    torch_forward,
-    _fake_solve,
-    _keep_inputs,
-    _back_triangle(lambda: _backward_sweep),
-    _vmap_sweep(lambda: _forward_sweep),
-)
-_backward_sweep = _Operator(
-    "backward",
-    "(Tensor D, Tensor E, Tensor value, Tensor b) -> Tensor",
-    torch_backward,
-    _fake_solve,
-    _keep_inputs,
-    _back_triangle(lambda: _forward_sweep),
-    _vmap_sweep(lambda: _backward_sweep),
-)
-_log_determinant = _Operator(
-    "log_determinant",
-    "(Tensor D, Tensor E, Tensor value) -> Tensor",
-    torch_log_determinant,
-    _fake_log_determinant,
-    _keep_inputs,
-    _back_log_determinant,
-    _vmap_log_determinant,
-)
-_selected_inverse = _Operator(
-    "selected_inverse",
-    "(Tensor D, Tensor E, Tensor value) -> (Tensor, Tensor)",
-    torch_selected_inverse,
-    _fake_selected_inverse,
-    _keep_inputs,
-    _back_selected_inverse,
-    _vmap_selected_inverse,
-)
+_solve = _Operator("solve", torch_solve, "D E value b", "x", "D E value x")
+_forward_sweep = _Operator("forward", torch_forward, "D E value b", "x", gradients=_by_adjoint(lambda: _backward_sweep))
+_backward_sweep = _Operator("backward", torch_backward, "D E value b", "x", gradients=_by_adjoint(lambda: _forward_sweep))
+_log_determinant = _Operator("log_determinant", torch_log_determinant, "D E value", "log_determinant")
+_selected_inverse = _Operator("selected_inverse", torch_selected_inverse, "D E value", "diagonal lower")
