@@ -1,15 +1,16 @@
+#include <nanobind/stl/string.h>
+
 #include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "runtime/python/binding/options.hpp"
 #include "runtime/python/binding/parts.hpp"
 
 namespace trifold::python {
 namespace {
-
-namespace nb = nanobind;
 
 constexpr std::size_t max_methods = 48, max_arguments = 16;
 
@@ -43,6 +44,16 @@ constexpr std::array<Pass, sizeof...(places)> passes(std::index_sequence<places.
     return {pass_on<places>...};
 }
 
+/// Options of a call one by one, in place of their type.
+std::string with_options(std::string signature) {
+    static constexpr std::string_view start = "**options: Unpack[";
+    const auto from = signature.find(start);
+    if (from == std::string::npos) return signature;
+    const auto end = signature.find(']', from);
+    const auto type = signature.substr(from + start.size(), end - from - start.size());
+    return signature.replace(from, end + 1 - from, "*, " + show_options(type));
+}
+
 /// "solve($self, b, out=None)" of "def solve(self, b: ArrayLike, out: ArrayLike | None = None) -> Any".
 std::string without_types(std::string_view signature) {
     std::string text;
@@ -64,17 +75,20 @@ std::string without_types(std::string_view signature) {
 
 }  // namespace
 
-void make_built_in(nb::handle type, const std::vector<Text>& methods) {
+void make_built_in(nb::handle type) {
     static constexpr auto functions = passes(std::make_index_sequence<max_methods>{});
-    for (const auto& [signature, description] : methods) {
+    const auto names = nb::steal<nb::list>(PySequence_List(nb::object(type.attr("__dict__")).ptr()));
+    for (const auto key : names) {
+        const nb::object method = type.attr(key);
+        if (nb::cast<std::string>(key).starts_with('_') || !nb::hasattr(method, "__nb_signature__")) continue;
+        const nb::object said = method.attr("__nb_signature__")[0];
         auto& entry = built_in.at(built_in_count);
-        const auto text = without_types(signature);
-        entry.name = text.substr(0, text.find('('));
-        entry.text = text + "\n--\n\n" + description;
-        entry.method = nb::object(type.attr(entry.name.c_str())).release().ptr();
+        entry.name = nb::cast<std::string>(key);
+        entry.text = without_types(with_options(nb::cast<std::string>(said[0]))) + "\n--\n\n" + nb::cast<std::string>(said[1]);
+        entry.method = method.inc_ref().ptr();
         entry.definition = {entry.name.c_str(), reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(functions[built_in_count])),
                             METH_FASTCALL | METH_KEYWORDS, entry.text.c_str()};
-        type.attr(entry.name.c_str()) = nb::steal(PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(type.ptr()), &entry.definition));
+        type.attr(key) = nb::steal(PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(type.ptr()), &entry.definition));
         ++built_in_count;
     }
 }
