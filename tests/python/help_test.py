@@ -19,7 +19,6 @@ from problems import make, rhs
 from trifold.options import known
 
 ROOT = Path(__file__).parents[2]
-FACTOR = importlib.import_module("trifold.factor")  # whose name trifold.factor() has
 
 
 def test_signatures_are_those_of_the_stub():
@@ -32,7 +31,7 @@ def test_signatures_are_those_of_the_stub():
         assert len(methods) > 2
         for name in methods:
             found, wanted = inspect.signature(getattr(kind, name)), classes[kind.__name__][name].args
-            options = known(getattr(FACTOR, wanted.kwarg.annotation.slice.id)) if wanted.kwarg else {}
+            options = known(getattr(sys.modules["trifold.factor"], wanted.kwarg.annotation.slice.id)) if wanted.kwarg else {}
             assert list(found.parameters) == [one.arg for one in wanted.args + wanted.kwonlyargs] + list(options)
             defaults = [ast.literal_eval(one) for one in [*wanted.defaults, *wanted.kw_defaults] if one is not None]
             defaults += [one.default for one in options.values()]
