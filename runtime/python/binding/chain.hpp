@@ -104,28 +104,25 @@ void bind_calls(nb::class_<Chain>& solver) {
     using namespace nb::literals;
     const nb::call_guard<InCall> guarded;
     const auto none = nb::none();
-    solver.def(
-        "factor",
-        [](Chain& self, nb::handle d, nb::handle e, const nb::kwargs& options) {
-            self.factor(d, e, read_options("factor", OptionsOf::factorization, options));
-        },
-        "D"_a.none(), "E"_a.none() = none, "options"_a,
+    bind_with_options<OptionsOf::factorization, 2>(
+        solver, "factor", [](Chain& self, nb::handle d, nb::handle e, const Options& options) { self.factor(d, e, options); }, "D"_a.none(),
+        "E"_a.none() = none,
         nb::sig("def factor(self, D: ArrayLike, E: ArrayLike | None = None, **options: Unpack[Factorization]) -> None"),
         R"(Factors A, for the sweeps that follow. D: (N, n, n), E: (N - 1, n, n), with the batch axis of D in both or in none.
 
 With check raises NotPositiveDefinite or NearlySingular; SpecError on arrays that do not fit.)",
         guarded);
-    const auto bind = [&](const char* name, const char* given, auto call, const char* about, const auto&... arguments) {
-        const auto signature = fmt::format("def {}(self, {}) -> Any", name, given);
-        solver.def(name, call, arguments..., "out"_a = none, "options"_a, nb::sig(signature.c_str()), about, guarded);
-    };
     const auto bind_along = [&](const char* name, Operation operation, const char* about) {
-        bind(
-            name, "D: ArrayLike, E: ArrayLike | None, b: ArrayLike, out: ArrayLike | None = None, **options: Unpack[Factorization]",
-            [name, operation](Chain& self, nb::handle d, nb::handle e, nb::handle b, nb::handle out, const nb::kwargs& options) {
-                return self.factor_along(operation, d, e, b, out, read_options(name, OptionsOf::factorization, options));
+        const auto signature = fmt::format(
+            "def {}(self, D: ArrayLike, E: ArrayLike | None, b: ArrayLike, out: ArrayLike | None = None, "
+            "**options: Unpack[Factorization]) -> Any",
+            name);
+        bind_with_options<OptionsOf::factorization, 4>(
+            solver, name,
+            [operation](Chain& self, nb::handle d, nb::handle e, nb::handle b, nb::handle out, const Options& options) {
+                return self.factor_along(operation, d, e, b, out, options);
             },
-            about, "D"_a.none(), "E"_a.none(), "b"_a.none());
+            "D"_a.none(), "E"_a.none(), "b"_a.none(), "out"_a = none, nb::sig(signature.c_str()), about, guarded);
     };
     bind_along("factor_solve", Operation::factor_solve,
                R"(factor(D, E) and A^-1 b in one. b and the result: (N, n), or (N, n, m), with the batch axis of D.
@@ -134,12 +131,14 @@ With check raises NotPositiveDefinite, NearlySingular, OutOfRange or NotConverge
     bind_along("factor_forward", Operation::factor_forward,
                "factor(D, E) and forward(b) in one. Shapes and errors are those of factor_solve().");
     const auto bind_sweep = [&](const char* name, Operation operation, const char* about) {
-        bind(
-            name, "b: ArrayLike, out: ArrayLike | None = None, **options: Unpack[Sweep]",
-            [name, operation](Chain& self, nb::handle b, nb::handle out, const nb::kwargs& options) {
-                return self.sweep(operation, b, out, read_options(name, OptionsOf::sweep, options));
+        const auto signature =
+            fmt::format("def {}(self, b: ArrayLike, out: ArrayLike | None = None, **options: Unpack[Sweep]) -> Any", name);
+        bind_with_options<OptionsOf::sweep, 2>(
+            solver, name,
+            [operation](Chain& self, nb::handle b, nb::handle out, const Options& options) {
+                return self.sweep(operation, b, out, options);
             },
-            about, "b"_a.none());
+            "b"_a.none(), "out"_a = none, nb::sig(signature.c_str()), about, guarded);
     };
     bind_sweep("solve", Operation::solve,
                R"(A^-1 b, of the last factorization. b and the result: (N, n), or (N, n, m), with the batch axis of what was factored.

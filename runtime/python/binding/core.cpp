@@ -223,44 +223,40 @@ Options: shift (batch,) or a number, diagonal (batch, N, n), active (batch,), pi
 check, by default True on the CPU: raise NotPositiveDefinite, NearlySingular, OutOfRange or NotConverged; on a GPU that waits. Else a
 GPU's calls only enqueue, on the current stream of the arrays' library. Raises SpecError on arrays that do not fit.)");
     bind_calls(solver);
+    bind_with_options<OptionsOf::sweep, 1>(
+        solver, "selected_inverse",
+        [](BoundSolver& self, nb::handle out, const Options& options) { return self.selected_inverse(out, options); }, "out"_a = none,
+        nb::sig("def selected_inverse(self, out: tuple[Any, Any] | None = None, **options: Unpack[Sweep]) -> tuple[Any, Any]"),
+        "Blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), (N - 1, n, n). The Plan must have it among its operations.", guarded);
+    bind_with_options<OptionsOf::factorization, 3>(
+        solver, "marginals",
+        [](BoundSolver& self, nb::handle d, nb::handle e, nb::handle b, const Options& options) {
+            return self.marginals(d, e, b, options);
+        },
+        "D"_a.none(), "E"_a.none(), "b"_a.none(),
+        nb::sig("def marginals(self, D: ArrayLike, E: ArrayLike | None, b: ArrayLike, **options: Unpack[Factorization]) -> Marginals"),
+        "Result of trifold.marginals(). The Plan must have all operations, and b has as many right-hand sides as the Plan at most.",
+        guarded);
+    solver.def("forward_quadratic", &BoundSolver::forward_quadratic, "b"_a.none(), "out"_a = none, "quadratic"_a = none,
+               nb::sig("def forward_quadratic(self, b: ArrayLike, out: ArrayLike | None = None, quadratic: Any = None) -> tuple[Any, Any]"),
+               "forward(b), and b' A^-1 b in float64: (), (m,), (batch,) or (batch, m). b has as many right-hand sides as the Plan.",
+               guarded);
+    bind_with_options<OptionsOf::system, 2>(
+        solver, "reciprocal_condition",
+        [](BoundSolver& self, nb::handle d, nb::handle e, const Options& options) { return self.reciprocal_condition(d, e, options); },
+        "D"_a.none(), "E"_a.none() = none,
+        nb::sig("def reciprocal_condition(self, D: ArrayLike, E: ArrayLike | None = None, **options: Unpack[System]) -> Any"),
+        R"(Waits. float64 by member, as trifold.Factor has it. The Plan must have solve among its operations; status() is then that of its
+own solutions.)",
+        guarded);
+    solver.def("check", &BoundSolver::check, nb::sig("def check(self) -> None"), "Waits, and raises what check=True would.", guarded);
     solver
-        .def(
-            "selected_inverse",
-            [](BoundSolver& self, nb::handle out, const nb::kwargs& options) {
-                return self.selected_inverse(out, read_options("selected_inverse", OptionsOf::sweep, options));
-            },
-            "out"_a = none, "options"_a,
-            nb::sig("def selected_inverse(self, out: tuple[Any, Any] | None = None, **options: Unpack[Sweep]) -> tuple[Any, Any]"),
-            "Blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), (N - 1, n, n). The Plan must have it among its operations.", guarded)
-        .def(
-            "marginals",
-            [](BoundSolver& self, nb::handle d, nb::handle e, nb::handle b, const nb::kwargs& options) {
-                return self.marginals(d, e, b, read_options("marginals", OptionsOf::factorization, options));
-            },
-            "D"_a.none(), "E"_a.none(), "b"_a.none(), "options"_a,
-            nb::sig("def marginals(self, D: ArrayLike, E: ArrayLike | None, b: ArrayLike, **options: Unpack[Factorization]) -> Marginals"),
-            "Result of trifold.marginals(). The Plan must have all operations, and b has as many right-hand sides as the Plan at most.",
-            guarded)
-        .def("forward_quadratic", &BoundSolver::forward_quadratic, "b"_a.none(), "out"_a = none, "quadratic"_a = none,
-             nb::sig("def forward_quadratic(self, b: ArrayLike, out: ArrayLike | None = None, quadratic: Any = None) -> tuple[Any, Any]"),
-             "forward(b), and b' A^-1 b in float64: (), (m,), (batch,) or (batch, m). b has as many right-hand sides as the Plan.", guarded)
         .def("log_determinant", &BoundSolver::log_determinant, "out"_a = none,
              nb::sig("def log_determinant(self, out: ArrayLike | None = None) -> Any"),
              "log det A in float64: (), or (batch,). Does not wait on a GPU.", guarded)
         .def("status", &BoundSolver::status, nb::sig("def status(self) -> Status"), "Waits, and says how each member fared.", guarded)
         .def("refinement", &BoundSolver::refinement, nb::sig("def refinement(self) -> Refinement"),
              "Waits. Mixed precision only: how the last solution was refined.", guarded)
-        .def(
-            "reciprocal_condition",
-            [](BoundSolver& self, nb::handle d, nb::handle e, const nb::kwargs& options) {
-                return self.reciprocal_condition(d, e, read_options("reciprocal_condition", OptionsOf::system, options));
-            },
-            "D"_a.none(), "E"_a.none() = none, "options"_a,
-            nb::sig("def reciprocal_condition(self, D: ArrayLike, E: ArrayLike | None = None, **options: Unpack[System]) -> Any"),
-            R"(Waits. float64 by member, as trifold.Factor has it. The Plan must have solve among its operations; status() is then that of its
-own solutions.)",
-            guarded)
-        .def("check", &BoundSolver::check, nb::sig("def check(self) -> None"), "Waits, and raises what check=True would.", guarded)
         .def("synchronize", &BoundSolver::synchronize, nb::sig("def synchronize(self) -> None"), "Waits for the last call.", guarded)
         .def_prop_ro("value", &BoundSolver::value, nb::sig("def value(self, /) -> Any"), "The array it works over, or None.")
         .def_prop_ro("batched", [](const BoundSolver& self) { return self.members().batched; })

@@ -23,6 +23,20 @@ struct BuiltIn {
 std::array<BuiltIn, max_methods> built_in;
 std::size_t built_in_count = 0;
 
+/// Says which name a method does not know, where there is one, and those that it does.
+void name_unknown(const BuiltIn& method, PyObject* names) {
+    const auto signature = method.text.substr(0, method.text.find('\n'));
+    for (Py_ssize_t k = 0; k < PyTuple_Size(names); ++k) {
+        auto* const name = PyTuple_GetItem(names, k);
+        const auto text = " " + nb::cast<std::string>(nb::handle(name));
+        const auto is_known = [&](char end) { return signature.find(text + end) != std::string::npos; };
+        if (is_known('=') || is_known(',') || is_known(')')) continue;
+        PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument %R; it takes %s", method.name.c_str(), name,
+                     signature.c_str() + signature.find(' ') + 1);
+        return;
+    }
+}
+
 template <std::size_t place>
 PyObject* pass_on(PyObject* self, PyObject* const* given, Py_ssize_t count, PyObject* names) {
     const auto all = count + (names == nullptr ? 0 : PyTuple_Size(names));
@@ -35,7 +49,9 @@ PyObject* pass_on(PyObject* self, PyObject* const* given, Py_ssize_t count, PyOb
     arguments[1] = self;
     std::copy_n(given, all, arguments.begin() + 2);
     const auto flags = static_cast<std::size_t>(count + 1) | PY_VECTORCALL_ARGUMENTS_OFFSET;
-    return PyObject_Vectorcall(built_in[place].method, arguments.data() + 1, flags, names);
+    auto* const result = PyObject_Vectorcall(built_in[place].method, arguments.data() + 1, flags, names);
+    if (result == nullptr && names != nullptr && PyErr_ExceptionMatches(PyExc_TypeError) != 0) name_unknown(built_in[place], names);
+    return result;
 }
 
 using Pass = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*);

@@ -4,31 +4,12 @@
 #include <fmt/ranges.h>
 #include <nanobind/stl/string.h>
 
-#include <array>
 #include <utility>
-#include <variant>
 #include <vector>
 
 namespace trifold::python {
 namespace {
 
-using Member = std::variant<nb::handle Options::*, std::optional<bool> Options::*, double CallOptions::*, bool CallOptions::*>;
-
-/// An option, and the calls that take it.
-struct Option {
-    const char* name;
-    Member member;
-    bool in_sweep, in_system;
-    bool is_of(OptionsOf kind) const { return kind == OptionsOf::factorization || (kind == OptionsOf::sweep ? in_sweep : in_system); }
-};
-constexpr std::array all{
-    Option{"shift", &Options::shift, false, true},
-    Option{"diagonal", &Options::diagonal, false, true},
-    Option{"active", &Options::active, true, true},
-    Option{"check", &Options::check, true, false},
-    Option{"pivot_floor", &CallOptions::pivot_floor, false, false},
-    Option{"accept_nearly_singular", &CallOptions::accept_nearly_singular, false, false},
-};
 constexpr std::pair<std::string_view, OptionsOf> types[]{
     {"Sweep", OptionsOf::sweep}, {"System", OptionsOf::system}, {"Factorization", OptionsOf::factorization}};
 
@@ -55,50 +36,24 @@ struct Reader {
     }
 };
 
-/// A name's place. Most names are the very objects that Python's code holds.
-std::size_t find(nb::handle name) {
-    static const auto& interned = *new auto([] {
-        std::array<PyObject*, all.size()> names{};
-        for (std::size_t k = 0; k < all.size(); ++k) names[k] = PyUnicode_InternFromString(all[k].name);
-        return names;
-    }());
-    for (std::size_t k = 0; k < all.size(); ++k)
-        if (interned[k] == name.ptr()) return k;
-    std::size_t k = 0;
-    while (k < all.size() && PyUnicode_CompareWithASCIIString(name.ptr(), all[k].name) != 0) ++k;
-    return k;
-}
-
-[[noreturn]] void refuse(const char* call, OptionsOf kind, nb::handle name) {
-    std::vector<std::string_view> taken;
-    for (const auto& option : all)
-        if (option.is_of(kind)) taken.emplace_back(option.name);
-    throw nb::type_error(
-        fmt::format("{}() got an unexpected keyword argument {}; it takes {}", call, nb::repr(name).c_str(), fmt::join(taken, ", "))
-            .c_str());
-}
-
 }  // namespace
 
-Options read_options(const char* call, OptionsOf kind, const nb::kwargs& given) {
-    Options options;
-    for (const auto [name, value] : given) {
-        const auto k = find(name);
-        if (k == all.size() || !all[k].is_of(kind)) refuse(call, kind, name);
-        std::visit(Reader{options, value, all[k].name}, all[k].member);
-    }
-    return options;
+void read_option(Options& options, const Option& option, nb::handle value) {
+    std::visit(Reader{options, value, option.name}, option.member);
+}
+
+nb::object usual_value(const Option& option) {
+    if (std::holds_alternative<double CallOptions::*>(option.member)) return nb::float_(0.0);
+    if (std::holds_alternative<bool CallOptions::*>(option.member)) return nb::bool_(false);
+    return nb::none();
 }
 
 std::string show_options(std::string_view type) {
     std::vector<std::string> shown;
     for (const auto& [name, kind] : types)
-        for (const auto& option : all)
+        for (const auto& option : all_options)
             if (name == type && option.is_of(kind))
-                shown.push_back(fmt::format("{}={}", option.name,
-                                            std::holds_alternative<double CallOptions::*>(option.member) ? "0.0"
-                                            : std::holds_alternative<bool CallOptions::*>(option.member) ? "False"
-                                                                                                         : "None"));
+                shown.push_back(fmt::format("{}={}", option.name, nb::repr(usual_value(option)).c_str()));
     return fmt::format("{}", fmt::join(shown, ", "));
 }
 

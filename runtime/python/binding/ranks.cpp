@@ -304,27 +304,23 @@ raise. On a GPU calls wait until all ranks have come, and enqueue on the current
                 "int, schedule: str, operations: str, workers: int) -> None"),
         in_call);
     bind_calls(solver);
-    solver
-        .def(
-            "selected_inverse",
-            [](BoundRanks& self, const nb::kwargs& options) {
-                return self.selected_inverse(nb::none(), read_options("selected_inverse", OptionsOf::sweep, options));
-            },
-            "options"_a, nb::sig("def selected_inverse(self, **options: Unpack[Sweep]) -> tuple[Any, Any]"),
-            "Blocks (i, i) of the inverse, (blocks, n, n), and (i + 1, i), (couplings, n, n): those of this rank.", in_call)
-        .def(
-            "refine",
-            [](BoundRanks& self, nb::handle d, nb::handle e, nb::handle b, nb::handle x, const nb::kwargs& options) {
-                return self.refine(d, e, b, x, read_options("refine", OptionsOf::system, options));
-            },
-            "D"_a.none(), "E"_a.none(), "b"_a.none(), "x"_a.none(), "options"_a,
-            nb::sig(
-                "def refine(self, D: ArrayLike, E: ArrayLike | None, b: ArrayLike, x: ArrayLike, **options: Unpack[System]) -> Refinement"),
-            R"(Corrects x, a solution for b, where it is, with the factors at hand; D, E and the options are what was factored. They may be of
+    bind_with_options<OptionsOf::sweep, 0>(
+        solver, "selected_inverse", [](BoundRanks& self, const Options& options) { return self.selected_inverse(nb::none(), options); },
+        nb::sig("def selected_inverse(self, **options: Unpack[Sweep]) -> tuple[Any, Any]"),
+        "Blocks (i, i) of the inverse, (blocks, n, n), and (i + 1, i), (couplings, n, n): those of this rank.", in_call);
+    bind_with_options<OptionsOf::system, 4>(
+        solver, "refine",
+        [](BoundRanks& self, nb::handle d, nb::handle e, nb::handle b, nb::handle x, const Options& options) {
+            return self.refine(d, e, b, x, options);
+        },
+        "D"_a.none(), "E"_a.none(), "b"_a.none(), "x"_a.none(),
+        nb::sig("def refine(self, D: ArrayLike, E: ArrayLike | None, b: ArrayLike, x: ArrayLike, **options: Unpack[System]) -> Refinement"),
+        R"(Corrects x, a solution for b, where it is, with the factors at hand; D, E and the options are what was factored. They may be of
 float64 although the chain is of float32: with copies in float32 for factor and solve that is mixed precision. Waits.)",
-            in_call)
-        .def("log_determinant", &BoundRanks::log_determinant, nb::sig("def log_determinant(self) -> Any"),
-             "log det A of the whole chain by member, in float64.", in_call)
+        in_call);
+    solver.def("log_determinant", &BoundRanks::log_determinant, nb::sig("def log_determinant(self) -> Any"),
+               "log det A of the whole chain by member, in float64.", in_call);
+    solver
         .def("quadratic", &BoundRanks::quadratic, nb::sig("def quadratic(self) -> Any"),
              "b' A^-1 b of the whole chain for each right-hand side of the last forward sweep, in float64.", in_call)
         .def("status", &BoundRanks::status, nb::sig("def status(self) -> Status"),
