@@ -325,7 +325,6 @@ def test_options_have_names_and_defaults(function):
 
 
 def test_options_of_a_solver():
-    """They are read in C++, and said as those of the functions are."""
     D, E, b = system()
     solver = trifold.Plan(block=3, horizon=7, operations="all").solver()
     with pytest.raises(TypeError, match=r"factor\(\) got an unexpected keyword argument 'shfit'; it takes D, E=None, .*, shift=None, "):
