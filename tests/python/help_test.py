@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import trifold
 from problems import make, rhs
+from trifold.options import known
 
 ROOT = Path(__file__).parents[2]
 
@@ -25,13 +26,15 @@ def test_signatures_are_those_of_the_stub():
     classes = {
         node.name: {f.name: f for f in node.body if isinstance(f, ast.FunctionDef)} for node in stub.body if isinstance(node, ast.ClassDef)
     }
-    for kind in (trifold.Plan, trifold.Solver):
+    for kind in (trifold.Plan, trifold.Solver, trifold.RankSolver):
         methods = [name for name, member in vars(kind).items() if not name.startswith("_") and callable(member)]
         assert len(methods) > 2
         for name in methods:
             found, wanted = inspect.signature(getattr(kind, name)), classes[kind.__name__][name].args
-            assert list(found.parameters) == [one.arg for one in wanted.args + wanted.kwonlyargs]
+            options = known(getattr(sys.modules["trifold.factor"], wanted.kwarg.annotation.slice.id)) if wanted.kwarg else {}
+            assert list(found.parameters) == [one.arg for one in wanted.args + wanted.kwonlyargs] + list(options)
             defaults = [ast.literal_eval(one) for one in [*wanted.defaults, *wanted.kw_defaults] if one is not None]
+            defaults += [one.default for one in options.values()]
             assert [one.default for one in found.parameters.values() if one.default is not one.empty] == defaults
     made = inspect.signature(trifold.Plan)
     assert made.parameters["dtype"].default == "float64" and made.parameters["block"].annotation == "int"

@@ -324,6 +324,23 @@ def test_options_have_names_and_defaults(function):
         function(*arrays, worker=2)
 
 
+def test_options_of_a_solver():
+    D, E, b = system()
+    solver = trifold.Plan(block=3, horizon=7, operations="all").solver()
+    with pytest.raises(TypeError, match=r"factor\(\) got an unexpected keyword argument 'shfit'; it takes D, E=None, .*, shift=None, "):
+        solver.factor(D, E, shfit=1.0)
+    with pytest.raises(
+        TypeError, match=r"solve\(\) got an unexpected keyword argument 'shift'; it takes b, out=None, .*, active=None, check=None.$"
+    ):
+        solver.solve(b, shift=1.0)
+    for option, wrong in (("pivot_floor", "x"), ("pivot_floor", 1j), ("accept_nearly_singular", 2), ("check", "yes")):
+        with pytest.raises(trifold.SpecError, match=f"{option} = "):
+            solver.factor_solve(D, E, b, **{option: wrong})
+    options = {"".join(["pivot", "_floor"]): np.float32(0.5), "accept_nearly_singular": np.bool_(True)}  # a name that is not interned
+    x = solver.factor_solve(D, E, b, shift=2, check=None, **options)
+    np.testing.assert_array_equal(x, trifold.solve(D, E, b, pivot_floor=0.5, shift=2.0))
+
+
 def test_wrong_arguments_are_type_errors():
     with pytest.raises(TypeError):
         trifold.Plan(3, 7)

@@ -3,6 +3,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
+#include <vector>
+
 #include "runtime/python/binding/gil.hpp"
 #include "runtime/python/binding/plan.hpp"
 
@@ -17,16 +19,6 @@ T* at(AddressSolver::Address address) {
 BlockLayout block_layout(const Layout& layout) {
     const auto [leading, stage, member] = layout;
     return {.leading = leading, .stage = stage, .member = member};
-}
-
-/// body(float{}) or body(double{}), as the arrays are.
-template <class Body>
-void with_real(const Solver& solver, Body body) {
-    const GilRelease unlocked;
-    if (solver.plan().choice().spec.precision == Precision::f32)
-        body(float{});
-    else
-        body(double{});
 }
 
 }  // namespace
@@ -49,26 +41,12 @@ AddressSolver::~AddressSolver() {
     if (born_ != forks()) static_cast<void>(solver_.release());
 }
 
-void AddressSolver::factor(Address d, Address e, Address stream) {
-    with_real(*solver_, [&]<class Real>(Real) { solver_->factor(at<const Real>(d), at<const Real>(e), {at<void>(stream)}); });
-}
-
-void AddressSolver::factor_solve(Address d, Address e, Address b, Address x, std::int64_t columns, Address stream) {
-    with_real(*solver_, [&]<class Real>(Real) {
-        FactorOptions<Real> options;
-        options.columns = columns;
-        solver_->factor_solve(at<const Real>(d), at<const Real>(e), at<const Real>(b), at<Real>(x), {at<void>(stream)}, options);
-    });
-}
-
-void AddressSolver::sweep(Operation operation, Address b, Address x, std::int64_t columns, Address stream) {
-    with_real(*solver_, [&]<class Real>(Real) {
-        using Function = void (Solver::*)(const Real*, Real*, Stream, const SweepOptions&);
-        Function function = &Solver::solve<Real>;
-        if (operation == Operation::forward) function = &Solver::forward<Real>;
-        if (operation == Operation::backward) function = &Solver::backward<Real>;
-        ((*solver_).*function)(at<const Real>(b), at<Real>(x), {at<void>(stream)}, {.columns = columns});
-    });
+void AddressSolver::run(Operation operation, std::initializer_list<Address> arrays, std::int64_t columns, Address stream) {
+    const auto precision = solver_->plan().choice().spec.precision == Precision::f32 ? Precision::f32 : Precision::f64;
+    std::vector<AnyArray> all;
+    for (const auto address : arrays) all.emplace_back(at<const void>(address), false, precision);
+    const GilRelease unlocked;
+    solver_->run(operation, all, {.columns = columns, .stream = {at<void>(stream)}});
 }
 
 void AddressSolver::log_determinant(Address to, Address stream) {
@@ -78,16 +56,25 @@ void AddressSolver::log_determinant(Address to, Address stream) {
 void bind_addresses(nb::module_& module) {
     using namespace nb::literals;
     const nb::call_guard<InCall> guarded;
+    using Address = AddressSolver::Address;
     const auto sweep = [](Operation operation) {
-        return [operation](AddressSolver& self, AddressSolver::Address b, AddressSolver::Address x, std::int64_t columns,
-                           AddressSolver::Address stream) { self.sweep(operation, b, x, columns, stream); };
+        return [operation](AddressSolver& self, Address b, Address x, std::int64_t columns, Address stream) {
+            self.run(operation, {b, x}, columns, stream);
+        };
     };
     nb::class_<AddressSolver>(module, "AddressSolver", "A solver on addresses of memory: what trifold.socu is written with.")
         .def(nb::init<std::int64_t, std::int64_t, const std::string&, std::int64_t, std::int64_t, const std::string&, Layout, Layout>(),
              nb::kw_only(), "block"_a, "horizon"_a, "dtype"_a, "batch"_a, "rhs"_a, "device"_a, "d"_a, "e"_a, guarded)
         .def("prepare", &AddressSolver::prepare, guarded)
-        .def("factor", &AddressSolver::factor, "D"_a, "E"_a, "stream"_a, guarded)
-        .def("factor_solve", &AddressSolver::factor_solve, "D"_a, "E"_a, "b"_a, "x"_a, "columns"_a, "stream"_a, guarded)
+        .def(
+            "factor", [](AddressSolver& self, Address d, Address e, Address stream) { self.run(Operation::factor, {d, e}, 0, stream); },
+            "D"_a, "E"_a, "stream"_a, guarded)
+        .def(
+            "factor_solve",
+            [](AddressSolver& self, Address d, Address e, Address b, Address x, std::int64_t columns, Address stream) {
+                self.run(Operation::factor_solve, {d, e, b, x}, columns, stream);
+            },
+            "D"_a, "E"_a, "b"_a, "x"_a, "columns"_a, "stream"_a, guarded)
         .def("solve", sweep(Operation::solve), "b"_a, "x"_a, "columns"_a, "stream"_a, guarded)
         .def("forward", sweep(Operation::forward), "b"_a, "y"_a, "columns"_a, "stream"_a, guarded)
         .def("backward", sweep(Operation::backward), "y"_a, "x"_a, "columns"_a, "stream"_a, guarded)

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <trifold/solver.hpp>
@@ -25,10 +26,8 @@ class AddressSolver {
     ~AddressSolver();
     /// Makes all that a call needs, so that the first one can be captured.
     void prepare() { solver_->prepare(); }
-    void factor(Address d, Address e, Address stream);
-    void factor_solve(Address d, Address e, Address b, Address x, std::int64_t columns, Address stream);
-    /// The operation is forward, backward or solve.
-    void sweep(Operation operation, Address b, Address x, std::int64_t columns, Address stream);
+    /// Arrays are in the order of Solver::run.
+    void run(Operation operation, std::initializer_list<Address> arrays, std::int64_t columns, Address stream);
     /// log det A of every member into doubles of the device: NaN where it is not positive definite.
     void log_determinant(Address to, Address stream);
 

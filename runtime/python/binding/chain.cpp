@@ -15,6 +15,57 @@ std::vector<std::int64_t> Members::shape(std::initializer_list<std::int64_t> of_
     return result;
 }
 
+void BoundChain::factor(nb::handle d, nb::handle e, const Options& options) {
+    Inputs in(members_);
+    read_system(in, d, e, options);
+    with_members(in, [&] { run(Operation::factor, in, {any(in.d), any(in.e)}, options); });
+}
+
+nb::object BoundChain::factor_along(Operation operation, nb::handle d, nb::handle e, nb::handle b, nb::handle out, const Options& options) {
+    Inputs in(members_);
+    read_system(in, d, e, options);
+    read_rhs(in, b, out);
+    with_members(in, [&] { run(operation, in, {any(in.d), any(in.e), any(in.b), any(in.x)}, options); });
+    return finish(in.b, in.result);
+}
+
+nb::object BoundChain::sweep(Operation operation, nb::handle b, nb::handle out, const Options& options) {
+    Inputs in(members_);
+    read_rhs(in, b, out);
+    read_active(in, options.active);
+    widen(in.columns);
+    run(operation, in, {any(in.b), any(in.x)}, options);
+    return finish(in.b, in.result);
+}
+
+nb::object BoundChain::selected_inverse(nb::handle out, const Options& options) {
+    const auto n = block();
+    Inputs in(members_);
+    read_active(in, options.active);
+    Array lower;
+    nb::object first = nb::none(), second = nb::none();
+    if (!out.is_none()) {
+        if (PyTuple_Check(out.ptr()) == 0 || nb::len(out) != 2) throw SpecError("out of selected_inverse is a pair: (diagonal, lower)");
+        first = out[0];
+        second = out[1];
+    }
+    in.result = read_or_make(in.x, first, "out[0]", in.members.shape({blocks(), n, n}), element_, library_);
+    const auto coupling = read_or_make(lower, second, "out[1]", in.members.shape({couplings(), n, n}), element_, library_);
+    run(Operation::inverse, in, {any(in.x), any(lower)}, options);
+    return nb::make_tuple(in.result, coupling);
+}
+
+CallOptions BoundChain::options_of(const Inputs& in, const Options& given, Stream stream) const {
+    auto options = given.numbers;
+    options.active = in.active.as<const int>();
+    options.members = in.members.count;
+    options.columns = in.columns;
+    options.stream = stream;
+    if (in.diagonal) options.diagonal = any(in.diagonal);
+    if (in.shift) options.shift = any(in.shift);
+    return options;
+}
+
 void BoundChain::read_system(Inputs& in, nb::handle d, nb::handle e, const Options& options) {
     const auto n = block();
     in.d.read(d, "D");

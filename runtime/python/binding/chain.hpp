@@ -1,24 +1,16 @@
 #pragma once
-#include <nanobind/stl/optional.h>
+#include <fmt/format.h>
 
 #include <initializer_list>
-#include <optional>
 #include <trifold/solver.hpp>
+#include <utility>
 #include <vector>
 
 #include "runtime/python/binding/bound.hpp"
 #include "runtime/python/binding/gil.hpp"
-#include "runtime/python/binding/texts.hpp"
+#include "runtime/python/binding/options.hpp"
 
 namespace trifold::python {
-
-/// Options of a factorization other than D and E; None if one is not given.
-struct Options {
-    nb::handle shift = Py_None, diagonal = Py_None, active = Py_None;
-    double pivot_floor = 0;
-    bool accept_nearly_singular = false;
-    std::optional<bool> check;
-};
 
 /// The systems of a call, and whether its arrays have an axis for them. Without that axis there is one system: so each array is as large as
 /// what is written into it.
@@ -34,8 +26,17 @@ struct ChainWords {
     const char *takes, *owner;  ///< "D has 5 members; " takes " 1 to 4. Give a larger batch to " owner
 };
 
-/// Arrays of a chain of blocks, or of one rank's part of it.
+/// A chain of blocks, or one rank's part of it: the calls that both have, on arrays of Python.
 class BoundChain : protected Bound {
+  public:
+    void factor(nb::handle d, nb::handle e, const Options& options);
+    /// The operation is factor_forward or factor_solve.
+    nb::object factor_along(Operation operation, nb::handle d, nb::handle e, nb::handle b, nb::handle out, const Options& options);
+    /// The operation is forward, backward or solve.
+    nb::object sweep(Operation operation, nb::handle b, nb::handle out, const Options& options);
+    /// `out` is a pair of arrays, or None.
+    nb::object selected_inverse(nb::handle out, const Options& options);
+
   protected:
     /// The arrays of one call.
     struct Inputs {
@@ -54,6 +55,10 @@ class BoundChain : protected Bound {
     virtual std::int64_t blocks() const = 0;
     virtual std::int64_t couplings() const = 0;
     virtual std::int64_t batch() const = 0;
+    /// Makes a call, with the lock of Python given up.
+    virtual void run(Operation operation, const Inputs& in, std::initializer_list<AnyArray> arrays, const Options& options) = 0;
+    /// Before a sweep of that many right-hand sides.
+    virtual void widen(std::int64_t) {}
     /// Reasons that messages give for the shapes of D and E.
     virtual std::string reason_for_d() const { return {}; }
     virtual std::string reason_for_e() const { return {}; }
@@ -63,8 +68,27 @@ class BoundChain : protected Bound {
     /// b, without its result.
     void read_right_side(Inputs& in, nb::handle b);
     void read_rhs(Inputs& in, nb::handle b, nb::handle out);
+    /// An array as the library takes it; null where it is not given.
+    AnyArray any(const Array& array) const { return {array.data(), false, element_ == Element::f32 ? Precision::f32 : Precision::f64}; }
+    static CallOptions sweep_options(const Inputs& in, Stream stream) {
+        return {.active = in.active.as<const int>(), .members = in.members.count, .columns = in.columns, .stream = stream};
+    }
+    CallOptions options_of(const Inputs& in, const Options& given, Stream stream) const;
+    /// Later calls go by these members, unless this one was refused before it began.
+    template <class Body>
+    void with_members(const Inputs& in, Body body) {
+        const auto before = std::exchange(members_, in.members);
+        try {
+            body();
+        } catch (const SpecError&) {
+            members_ = before;
+            throw;
+        }
+    }
     static nb::object status_of(const std::vector<Outcome>& outcomes, bool batched);
     static nb::object refinement_of(const std::vector<Refinement>& refinements, bool batched);
+
+    Members members_;  // the last factorization's. A call goes by its copy, for other threads may factor meanwhile
 
   private:
     void read_coupling(Inputs& in, nb::handle e);
@@ -78,40 +102,54 @@ class BoundChain : protected Bound {
 template <class Chain>
 void bind_calls(nb::class_<Chain>& solver) {
     using namespace nb::literals;
-    namespace text = text_of_solver;
     const nb::call_guard<InCall> guarded;
     const auto none = nb::none();
-    solver.def(
-        "factor",
-        [](Chain& self, nb::handle d, nb::handle e, nb::handle shift, nb::handle diagonal, nb::handle active, double pivot_floor,
-           bool accept, std::optional<bool> check) { self.factor(d, e, {shift, diagonal, active, pivot_floor, accept, check}); },
-        "D"_a.none(), "E"_a.none() = none, nb::kw_only(), "shift"_a = none, "diagonal"_a = none, "active"_a = none, "pivot_floor"_a = 0.0,
-        "accept_nearly_singular"_a = false, "check"_a = none, nb::sig(text::factor.signature), text::factor.description, guarded);
-    const auto bind_along = [&](const char* name, Operation operation, const Text& about) {
-        solver.def(
-            name,
-            [operation](Chain& self, nb::handle d, nb::handle e, nb::handle b, nb::handle out, nb::handle shift, nb::handle diagonal,
-                        nb::handle active, double pivot_floor, bool accept, std::optional<bool> check) {
-                return self.factor_along(operation, d, e, b, out, {shift, diagonal, active, pivot_floor, accept, check});
+    bind_with_options<OptionsOf::factorization, 2>(
+        solver, "factor", [](Chain& self, nb::handle d, nb::handle e, const Options& options) { self.factor(d, e, options); }, "D"_a.none(),
+        "E"_a.none() = none,
+        nb::sig("def factor(self, D: ArrayLike, E: ArrayLike | None = None, **options: Unpack[Factorization]) -> None"),
+        R"(Factors A, for the sweeps that follow. D: (N, n, n), E: (N - 1, n, n), with the batch axis of D in both or in none.
+
+With check raises NotPositiveDefinite or NearlySingular; SpecError on arrays that do not fit.)",
+        guarded);
+    const auto bind_along = [&](const char* name, Operation operation, const char* about) {
+        const auto signature = fmt::format(
+            "def {}(self, D: ArrayLike, E: ArrayLike | None, b: ArrayLike, out: ArrayLike | None = None, "
+            "**options: Unpack[Factorization]) -> Any",
+            name);
+        bind_with_options<OptionsOf::factorization, 4>(
+            solver, name,
+            [operation](Chain& self, nb::handle d, nb::handle e, nb::handle b, nb::handle out, const Options& options) {
+                return self.factor_along(operation, d, e, b, out, options);
             },
-            "D"_a.none(), "E"_a.none(), "b"_a.none(), "out"_a = none, nb::kw_only(), "shift"_a = none, "diagonal"_a = none,
-            "active"_a = none, "pivot_floor"_a = 0.0, "accept_nearly_singular"_a = false, "check"_a = none, nb::sig(about.signature),
-            about.description, guarded);
+            "D"_a.none(), "E"_a.none(), "b"_a.none(), "out"_a = none, nb::sig(signature.c_str()), about, guarded);
     };
-    bind_along("factor_solve", Operation::factor_solve, text::factor_solve);
-    bind_along("factor_forward", Operation::factor_forward, text::factor_forward);
-    const auto bind_sweep = [&](const char* name, Operation operation, const Text& about) {
-        solver.def(
-            name,
-            [operation](Chain& self, nb::handle b, nb::handle out, nb::handle active, std::optional<bool> check) {
-                return self.sweep(operation, b, out, active, check);
+    bind_along("factor_solve", Operation::factor_solve,
+               R"(factor(D, E) and A^-1 b in one. b and the result: (N, n), or (N, n, m), with the batch axis of D.
+
+With check raises NotPositiveDefinite, NearlySingular, OutOfRange or NotConverged; SpecError on arrays that do not fit.)");
+    bind_along("factor_forward", Operation::factor_forward,
+               "factor(D, E) and forward(b) in one. Shapes and errors are those of factor_solve().");
+    const auto bind_sweep = [&](const char* name, Operation operation, const char* about) {
+        const auto signature =
+            fmt::format("def {}(self, b: ArrayLike, out: ArrayLike | None = None, **options: Unpack[Sweep]) -> Any", name);
+        bind_with_options<OptionsOf::sweep, 2>(
+            solver, name,
+            [operation](Chain& self, nb::handle b, nb::handle out, const Options& options) {
+                return self.sweep(operation, b, out, options);
             },
-            "b"_a.none(), "out"_a = none, nb::kw_only(), "active"_a = none, "check"_a = none, nb::sig(about.signature), about.description,
-            guarded);
+            "b"_a.none(), "out"_a = none, nb::sig(signature.c_str()), about, guarded);
     };
-    bind_sweep("solve", Operation::solve, text::solve);
-    bind_sweep("forward", Operation::forward, text::forward);
-    bind_sweep("backward", Operation::backward, text::backward);
+    bind_sweep("solve", Operation::solve,
+               R"(A^-1 b, of the last factorization. b and the result: (N, n), or (N, n, m), with the batch axis of what was factored.
+
+With check raises what factor_solve() does; SpecError on arrays that do not fit, or where nothing was factored.)");
+    bind_sweep("forward", Operation::forward,
+               "y = L^-1 P b, where A is P' L L' P. The squares of y sum up to b' A^-1 b. Shapes and errors are those of solve().");
+    bind_sweep(
+        "backward", Operation::backward,
+        R"(P' L^-T b: with b of forward() the solution, with independent standard normal numbers a draw of covariance A^-1. Shapes and errors
+are those of solve().)");
 }
 
 }  // namespace trifold::python

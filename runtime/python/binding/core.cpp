@@ -1,4 +1,4 @@
-// trifold._core: what the package's files in Python are written with. texts.hpp has the signatures with their types.
+// trifold._core: what the package's files in Python are written with.
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
@@ -21,7 +21,6 @@
 #include "runtime/python/binding/settings.hpp"
 #include "runtime/python/binding/solver.hpp"
 #include "runtime/python/binding/sparse.hpp"
-#include "runtime/python/binding/texts.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -134,8 +133,16 @@ nb::tuple reduced_solver(const BoundSolver& self) {
 }
 
 void bind_plan(nb::module_& module) {
-    namespace text = text_of_plan;
-    nb::class_<BoundPlan>(module, "Plan", text::whole)
+    nb::class_<BoundPlan>(
+        module, "Plan",
+        R"(A problem that is prepared: kernels generated for it, compiled or taken from the cache, and loaded. Equal Plans are made once.
+Pickles as its arguments.
+
+block, horizon: n, 1 to 1024, and N. dtype: "float32", "float64", or "mixed" for float64 arrays factored in float32. batch: the most
+members of a call. rhs: right-hand sides solved at once; more go in panels. device: "cpu", "cuda:0", "hip:0" or "auto".
+operations: names separated by commas, "all", or "" for all but selected_inverse. workers: threads of a call on the CPU.
+any_size: one compilation serves every horizon, batch and class of right-hand sides; a few percent slower on GPUs.
+Raises SpecError, DeviceError, CompileError, CacheError.)")
         .def(
             "__init__",
             [](BoundPlan* self, std::int64_t block, std::int64_t horizon, nb::handle dtype, std::int64_t batch, std::int64_t rhs,
@@ -146,22 +153,32 @@ void bind_plan(nb::module_& module) {
             },
             nb::kw_only(), "block"_a, "horizon"_a, "dtype"_a = "float64", "batch"_a = 1, "rhs"_a = 1, "device"_a = "cpu",
             "schedule"_a = "auto", "variant"_a = "auto", "operations"_a = "", "workers"_a = 1, "any_size"_a = false,
-            nb::sig(text::make.signature), guarded)
+            nb::sig("def __init__(self, *, block: int, horizon: int, dtype: Any = 'float64', batch: int = 1, rhs: int = 1, device: Any = "
+                    "'cpu', schedule: str = 'auto', variant: str = 'auto', operations: str = '', workers: int = 1, any_size: bool = False) "
+                    "-> None"),
+            guarded)
         .def(
             "solver",
             [](const BoundPlan& self, nb::handle value, std::int64_t members, std::optional<bool> batched) {
                 return new BoundSolver(self.factors, value, members_of(self.spec(), members, batched));
             },
-            "value"_a = nb::none(), nb::kw_only(), "members"_a = 0, "batched"_a = nb::none(), nb::sig(text::solver.signature),
-            text::solver.description, guarded)
+            "value"_a = nb::none(), nb::kw_only(), "members"_a = 0, "batched"_a = nb::none(),
+            nb::sig("def solver(self, value: ArrayLike | None = None, *, members: int = 0, batched: bool | None = None) -> Solver"),
+            R"(A Solver with memory of its own; or over value, value_bytes of uint8 on the device, aligned to 64 bytes.
+
+A value that is filled holds members systems (0: the batch). batched: whether their arrays have a batch axis; by default where there
+is more than one system, which cannot do without.)",
+            guarded)
         .def(
             "prepare",
             [](const BoundPlan& self, nb::handle value) {
                 const BoundSolver refuses_what_does_not_fit(self.factors, value, {});
                 self.factors->prepare(Array(value, "value", true).data());
             },
-            "value"_a, nb::sig(text::prepare.signature), text::prepare.description, guarded)
-        .def("copy_value", &copy_value, "value"_a, nb::sig(text::copy_value.signature), text::copy_value.description, guarded)
+            "value"_a, nb::sig("def prepare(self, value: ArrayLike) -> None"),
+            "Makes ready what the first call over a value would: before a graph is captured.", guarded)
+        .def("copy_value", &copy_value, "value"_a, nb::sig("def copy_value(self, value: ArrayLike) -> Any"),
+             "A copy of a value, aligned as solver() needs it: of one that comes from a file or from another copy.", guarded)
         .def_prop_ro("block", [](const BoundPlan& self) { return self.spec().block; })
         .def_prop_ro("horizon", [](const BoundPlan& self) { return self.spec().horizon; })
         .def_prop_ro("dtype", [](const BoundPlan& self) { return dtype_text(self.spec()); })
@@ -194,35 +211,53 @@ void bind_plan(nb::module_& module) {
 
 void bind_solver(nb::module_& module) {
     const auto none = nb::none();
-    namespace text = text_of_solver;
-    nb::class_<BoundSolver> solver(module, "Solver", text::whole);
+    nb::class_<BoundSolver> solver(
+        module, "Solver",
+        R"(Calls of one Plan, one at a time. Made by Plan.solver(). Pickles with its value, where it was made over one; else without a factor.
+
+D: (N, n, n), of which only the lower triangles are read; E: (N - 1, n, n), or None when N is 1; b, y, x: (N, n), or (N, n, m). With a
+batch axis in front of D there is one in front of all. Up to the Plan's batch members may be given. Sweeps take the members of the last
+factorization. out: where the result goes, contiguous; x may be b itself. Without it a new array of b's library is returned.
+
+Options: shift (batch,) or a number, diagonal (batch, N, n), active (batch,), pivot_floor, accept_nearly_singular, as in trifold.solve.
+check, by default True on the CPU: raise NotPositiveDefinite, NearlySingular, OutOfRange or NotConverged; on a GPU that waits. Else a
+GPU's calls only enqueue, on the current stream of the arrays' library. Raises SpecError on arrays that do not fit.)");
     bind_calls(solver);
+    bind_with_options<OptionsOf::sweep, 1>(
+        solver, "selected_inverse",
+        [](BoundSolver& self, nb::handle out, const Options& options) { return self.selected_inverse(out, options); }, "out"_a = none,
+        nb::sig("def selected_inverse(self, out: tuple[Any, Any] | None = None, **options: Unpack[Sweep]) -> tuple[Any, Any]"),
+        "Blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), (N - 1, n, n). The Plan must have it among its operations.", guarded);
+    bind_with_options<OptionsOf::factorization, 3>(
+        solver, "marginals",
+        [](BoundSolver& self, nb::handle d, nb::handle e, nb::handle b, const Options& options) {
+            return self.marginals(d, e, b, options);
+        },
+        "D"_a.none(), "E"_a.none(), "b"_a.none(),
+        nb::sig("def marginals(self, D: ArrayLike, E: ArrayLike | None, b: ArrayLike, **options: Unpack[Factorization]) -> Marginals"),
+        "Result of trifold.marginals(). The Plan must have all operations, and b has as many right-hand sides as the Plan at most.",
+        guarded);
+    solver.def("forward_quadratic", &BoundSolver::forward_quadratic, "b"_a.none(), "out"_a = none, "quadratic"_a = none,
+               nb::sig("def forward_quadratic(self, b: ArrayLike, out: ArrayLike | None = None, quadratic: Any = None) -> tuple[Any, Any]"),
+               "forward(b), and b' A^-1 b in float64: (), (m,), (batch,) or (batch, m). b has as many right-hand sides as the Plan.",
+               guarded);
+    bind_with_options<OptionsOf::system, 2>(
+        solver, "reciprocal_condition",
+        [](BoundSolver& self, nb::handle d, nb::handle e, const Options& options) { return self.reciprocal_condition(d, e, options); },
+        "D"_a.none(), "E"_a.none() = none,
+        nb::sig("def reciprocal_condition(self, D: ArrayLike, E: ArrayLike | None = None, **options: Unpack[System]) -> Any"),
+        R"(Waits. float64 by member, as trifold.Factor has it. The Plan must have solve among its operations; status() is then that of its
+own solutions.)",
+        guarded);
+    solver.def("check", &BoundSolver::check, nb::sig("def check(self) -> None"), "Waits, and raises what check=True would.", guarded);
     solver
-        .def("selected_inverse", &BoundSolver::selected_inverse, "out"_a = none, nb::kw_only(), "active"_a = none, "check"_a = none,
-             nb::sig(text::selected_inverse.signature), text::selected_inverse.description, guarded)
-        .def(
-            "marginals",
-            [](BoundSolver& self, nb::handle d, nb::handle e, nb::handle b, nb::handle shift, nb::handle diagonal, nb::handle active,
-               double pivot_floor, bool accept,
-               std::optional<bool> check) { return self.marginals(d, e, b, {shift, diagonal, active, pivot_floor, accept, check}); },
-            "D"_a.none(), "E"_a.none(), "b"_a.none(), nb::kw_only(), "shift"_a = none, "diagonal"_a = none, "active"_a = none,
-            "pivot_floor"_a = 0.0, "accept_nearly_singular"_a = false, "check"_a = none, nb::sig(text::marginals.signature),
-            text::marginals.description, guarded)
-        .def("forward_quadratic", &BoundSolver::forward_quadratic, "b"_a.none(), "out"_a = none, "quadratic"_a = none,
-             nb::sig(text::forward_quadratic.signature), text::forward_quadratic.description, guarded)
-        .def("log_determinant", &BoundSolver::log_determinant, "out"_a = none, nb::sig(text::log_determinant.signature),
-             text::log_determinant.description, guarded)
-        .def("status", &BoundSolver::status, nb::sig(text::status.signature), text::status.description, guarded)
-        .def("refinement", &BoundSolver::refinement, nb::sig(text::refinement.signature), text::refinement.description, guarded)
-        .def(
-            "reciprocal_condition",
-            [](BoundSolver& self, nb::handle d, nb::handle e, nb::handle shift, nb::handle diagonal, nb::handle active) {
-                return self.reciprocal_condition(d, e, {.shift = shift, .diagonal = diagonal, .active = active});
-            },
-            "D"_a.none(), "E"_a.none() = none, nb::kw_only(), "shift"_a = none, "diagonal"_a = none, "active"_a = none,
-            nb::sig(text::reciprocal_condition.signature), text::reciprocal_condition.description, guarded)
-        .def("check", &BoundSolver::check, nb::sig(text::check.signature), text::check.description, guarded)
-        .def("synchronize", &BoundSolver::synchronize, nb::sig(text::synchronize.signature), text::synchronize.description, guarded)
+        .def("log_determinant", &BoundSolver::log_determinant, "out"_a = none,
+             nb::sig("def log_determinant(self, out: ArrayLike | None = None) -> Any"),
+             "log det A in float64: (), or (batch,). Does not wait on a GPU.", guarded)
+        .def("status", &BoundSolver::status, nb::sig("def status(self) -> Status"), "Waits, and says how each member fared.", guarded)
+        .def("refinement", &BoundSolver::refinement, nb::sig("def refinement(self) -> Refinement"),
+             "Waits. Mixed precision only: how the last solution was refined.", guarded)
+        .def("synchronize", &BoundSolver::synchronize, nb::sig("def synchronize(self) -> None"), "Waits for the last call.", guarded)
         .def_prop_ro("value", &BoundSolver::value, nb::sig("def value(self, /) -> Any"), "The array it works over, or None.")
         .def_prop_ro("batched", [](const BoundSolver& self) { return self.members().batched; })
         .def("__reduce__", &reduced_solver, nb::sig("def __reduce__(self) -> tuple[Any, ...]"))
@@ -234,8 +269,9 @@ void bind_solver(nb::module_& module) {
                 const nb::object front = members.batched ? nb::object(nb::int_(members.count)) : nb::object(nb::none());
                 return nb::module_::import_("trifold.samples").attr("sample")(self, generator, mean, draws, front);
             },
-            "generator"_a = nb::none(), "mean"_a = nb::none(), "draws"_a = nb::none(), nb::sig(text::sample.signature),
-            text::sample.description)
+            "generator"_a = nb::none(), "mean"_a = nb::none(), "draws"_a = nb::none(),
+            nb::sig("def sample(self, generator: Any = None, mean: ArrayLike | None = None, draws: int | None = None) -> Any"),
+            "mean + L^-T z, as trifold.Factor has it. The Plan must have backward among its operations.")
         .def("__repr__", [](const BoundSolver& self) {
             return fmt::format("<Solver of {}; members={}>", describe(BoundPlan{self.factors()}), self.members().count);
         });
@@ -262,27 +298,25 @@ GridOperations operations_of_one_solution(int refine) {
 
 void bind_grid(nb::module_& module) {
     const auto none = nb::none();
-    namespace text = text_of_grid;
-    nb::class_<BoundGrid>(module, "GridFactor", text::whole)
+    nb::class_<BoundGrid>(module, "GridFactor", R"(Images on arrays of Python: what trifold.grid.Factor is written with.)")
         .def(
             "__init__",
             [](BoundGrid* self, nb::handle stencil, const nb::dict& settings) {
                 new (self) BoundGrid(stencil, settings, all_grid_operations());
             },
-            "stencil"_a.none(), "settings"_a, nb::sig(text::make.signature), guarded)
-        .def("factor", &BoundGrid::factor, "check"_a.none(), nb::sig(text::factor.signature), text::factor.description, guarded)
-        .def("solve", &BoundGrid::solve, "b"_a.none(), "out"_a.none(), "transposed"_a, nb::sig(text::solve.signature),
-             text::solve.description, guarded)
-        .def("refine", &BoundGrid::refine, "b"_a.none(), "x"_a.none(), "out"_a.none(), "transposed"_a, nb::sig(text::refine.signature),
-             text::refine.description, guarded)
-        .def("gradients", &BoundGrid::gradients, "x"_a.none(), "by_x"_a.none(), nb::sig(text::gradients.signature),
-             text::gradients.description, guarded)
-        .def("log_determinant", &BoundGrid::log_determinant, nb::sig(text::log_determinant.signature), text::log_determinant.description,
-             guarded)
-        .def("status", &BoundGrid::status, nb::sig(text::status.signature), text::status.description, guarded)
-        .def("reciprocal_condition", &BoundGrid::reciprocal_condition, nb::sig(text::reciprocal_condition.signature),
-             text::reciprocal_condition.description, guarded)
-        .def("check", &BoundGrid::check, nb::sig(text::check.signature), text::check.description, guarded)
+            "stencil"_a.none(), "settings"_a, nb::sig("def __init__(self, stencil: ArrayLike, settings: dict[str, Any]) -> None"), guarded)
+        .def("factor", &BoundGrid::factor, "check"_a.none(), nb::sig("def factor(self, check: bool | None) -> None"), guarded)
+        .def("solve", &BoundGrid::solve, "b"_a.none(), "out"_a.none(), "transposed"_a,
+             nb::sig("def solve(self, b: ArrayLike, out: ArrayLike | None, transposed: bool) -> Any"), guarded)
+        .def("refine", &BoundGrid::refine, "b"_a.none(), "x"_a.none(), "out"_a.none(), "transposed"_a,
+             nb::sig("def refine(self, b: ArrayLike, x: ArrayLike, out: ArrayLike | None, transposed: bool) -> Any"), guarded)
+        .def("gradients", &BoundGrid::gradients, "x"_a.none(), "by_x"_a.none(),
+             nb::sig("def gradients(self, x: ArrayLike, by_x: ArrayLike) -> tuple[Any, Any]"), guarded)
+        .def("log_determinant", &BoundGrid::log_determinant, nb::sig("def log_determinant(self) -> list[tuple[float, int]]"), guarded)
+        .def("status", &BoundGrid::status, nb::sig("def status(self) -> list[tuple[Any, ...]]"),
+             "Fields of trifold.grid.Status for each image.", guarded)
+        .def("reciprocal_condition", &BoundGrid::reciprocal_condition, nb::sig("def reciprocal_condition(self) -> list[float]"), guarded)
+        .def("check", &BoundGrid::check, nb::sig("def check(self) -> None"), guarded)
         .def_prop_ro("batch_shape", &BoundGrid::batch_shape, nb::sig("def batch_shape(self, /) -> tuple[int, ...]"));
     module.def(
         "grid_solve",
@@ -397,20 +431,7 @@ NB_MODULE(_core, module) {
     bind_sparse(module);
     bind_state_space(module);
     bind_ranks(module);
-    module.def(
-        "show_signatures",
-        [](nb::handle plan, nb::handle solver, nb::handle ranks) {
-            namespace p = text_of_plan;
-            namespace r = text_of_ranks;
-            namespace s = text_of_solver;
-            make_built_in(plan, {p::solver, p::copy_value, p::prepare});
-            make_built_in(solver, {s::factor, s::factor_solve, s::factor_forward, s::solve, s::forward, s::backward, s::sample,
-                                   s::selected_inverse, s::marginals, s::forward_quadratic, s::log_determinant, s::status, s::refinement,
-                                   s::reciprocal_condition, s::check, s::synchronize});
-            make_built_in(ranks, {s::factor, s::factor_solve, s::factor_forward, s::solve, s::forward, s::backward, r::selected_inverse,
-                                  r::refine, r::log_determinant, r::quadratic, r::status, r::check, r::next_block});
-        },
-        "plan"_a, "solver"_a, "ranks"_a, nb::sig("def show_signatures(plan: Any, solver: Any, ranks: Any) -> None"));
+    module.def("show_signatures", &make_built_in, "type"_a, nb::sig("def show_signatures(type: Any) -> None"));
     module.def(
         "solver_for",
         [](nb::handle d, nb::handle b, const std::string& operations, const std::string& schedule, int workers, bool mixed,

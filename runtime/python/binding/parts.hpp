@@ -3,9 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
-
-#include "runtime/python/binding/texts.hpp"
 
 /// Parts of the module, each in the file of its name.
 namespace trifold::python {
@@ -17,8 +14,9 @@ void translate_errors();
 /// megabytes costs more to touch than a small factorization.
 nanobind::object allocate_bytes(std::int64_t bytes);
 
-/// Makes methods of a class built-in ones, which carry the signature that inspect.signature() reads, and pass calls on to nanobind's.
-void make_built_in(nanobind::handle type, const std::vector<Text>& methods);
+/// Makes public methods of a class built-in ones, which carry the signature that inspect.signature() reads, and pass calls on to
+/// nanobind's.
+void make_built_in(nanobind::handle type);
 
 /// trifold._core.StateSpace: the system of a linear Gaussian model of NumPy's arrays, which trifold/state_space.py has read.
 void bind_state_space(nanobind::module_& module);

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -14,7 +13,6 @@
 #include "runtime/python/binding/gil.hpp"
 #include "runtime/python/binding/objects.hpp"
 #include "runtime/python/binding/plan.hpp"
-#include "runtime/python/binding/texts.hpp"
 #include "runtime/session/agree.hpp"
 
 using namespace nanobind::literals;
@@ -90,20 +88,15 @@ void* address_of(nb::handle number) {
                     nb::repr(number).c_str()));
 }
 
-RankOptions options_of(const auto& in, const Options& given, Stream stream) {
-    RankOptions options{.active = in.active.template as<const int>(),
-                        .pivot_floor = given.pivot_floor,
-                        .accept_nearly_singular = given.accept_nearly_singular,
-                        .members = in.members.count,
-                        .columns = in.columns,
-                        .stream = stream};
-    const auto any = [](const Array& array) {
-        return AnyArray(array.data(), array.place().ordinal < 0, array.element() == Element::f32 ? Precision::f32 : Precision::f64);
-    };
-    if (in.diagonal) options.diagonal = any(in.diagonal);
-    if (in.shift) options.shift = any(in.shift);
-    return options;
-}
+/// Arrays of a call are of another type than the solver's while it lives.
+struct WithElement {
+    WithElement(Element& of, Element now) : element(of), usual(std::exchange(of, now)) {}
+    WithElement(const WithElement&) = delete;
+    WithElement& operator=(const WithElement&) = delete;
+    ~WithElement() { element = usual; }
+    Element& element;
+    Element usual;
+};
 
 /// Makes the device's context current while it lives, as a message of the device needs it.
 struct OnDevice {
@@ -188,108 +181,43 @@ nb::object BoundRanks::give(const std::vector<double>& values, const std::vector
 }
 
 template <class Body>
-void BoundRanks::run(bool checked, Body body) {
+void BoundRanks::lend(bool checked, Body body) {
     if (was_forked()) throw DeviceError("this process was forked from a rank, and only the rank can go on; start processes by 'spawn'");
     const auto stream = this->stream();
     const GilRelease unlocked;
-    with_real([&](auto real) { body(*solver_, real, stream); });
+    body(*solver_, stream);
     if (checked) solver_->check();
 }
 
-void BoundRanks::factor(nb::handle d, nb::handle e, const Options& options) {
-    Inputs in(members_);
-    read_system(in, d, e, options);
-    members_ = in.members;
-    run(checks(options.check), [&]<class Real>(RankSolver& solver, Real, Stream stream) {
-        solver.factor(in.d.as<const Real>(), in.e.as<const Real>(), options_of(in, options, stream));
-    });
-}
-
-nb::object BoundRanks::factor_along(Operation operation, nb::handle d, nb::handle e, nb::handle b, nb::handle out, const Options& options) {
-    Inputs in(members_);
-    read_system(in, d, e, options);
-    read_rhs(in, b, out);
-    members_ = in.members;
-    columns_ = in.has_columns;
-    run(checks(options.check), [&]<class Real>(RankSolver& solver, Real, Stream stream) {
-        const auto *of_d = in.d.as<const Real>(), *of_e = in.e.as<const Real>(), *of_b = in.b.as<const Real>();
-        if (operation == Operation::factor_forward)
-            solver.factor_forward(of_d, of_e, of_b, in.x.as<Real>(), options_of(in, options, stream));
-        else
-            solver.factor_solve(of_d, of_e, of_b, in.x.as<Real>(), options_of(in, options, stream));
-    });
-    return finish(in.b, in.result);
-}
-
-nb::object BoundRanks::sweep(Operation operation, nb::handle b, nb::handle out, nb::handle active, std::optional<bool> check) {
-    Inputs in(members_);
-    read_rhs(in, b, out);
-    read_active(in, active);
-    if (operation != Operation::backward) columns_ = in.has_columns;
-    run(checks(check), [&]<class Real>(RankSolver& solver, Real, Stream stream) {
-        const auto* of_b = in.b.as<const Real>();
-        auto* const of_x = in.x.as<Real>();
-        if (operation == Operation::forward)
-            solver.forward(of_b, of_x, options_of(in, Options{}, stream));
-        else if (operation == Operation::backward)
-            solver.backward(of_b, of_x, options_of(in, Options{}, stream));
-        else
-            solver.solve(of_b, of_x, options_of(in, Options{}, stream));
-    });
-    return finish(in.b, in.result);
-}
-
-nb::object BoundRanks::selected_inverse(nb::handle active, std::optional<bool> check) {
-    const auto n = spec().spec.block;
-    Inputs in(members_);
-    read_active(in, active);
-    Array lower;
-    in.result = read_or_make(in.x, nb::none(), "out", in.members.shape({spec().blocks(), n, n}), element_, library_);
-    const auto coupling = read_or_make(lower, nb::none(), "out", in.members.shape({couplings(), n, n}), element_, library_);
-    run(checks(check), [&]<class Real>(RankSolver& solver, Real, Stream stream) {
-        solver.selected_inverse(in.x.as<Real>(), lower.as<Real>(), options_of(in, Options{}, stream));
-    });
-    return nb::make_tuple(in.result, coupling);
+void BoundRanks::run(Operation operation, const Inputs& in, std::initializer_list<AnyArray> arrays, const Options& options) {
+    if (in.b && operation != Operation::backward) columns_ = in.has_columns;
+    lend(checks(options.check), [&](RankSolver& solver, Stream stream) { solver.run(operation, arrays, options_of(in, options, stream)); });
 }
 
 nb::object BoundRanks::refine(nb::handle d, nb::handle e, nb::handle b, nb::handle x, const Options& options) {
     if (x.is_none()) throw SpecError("x is None; give the solution that is to be corrected");
     Inputs in(members_);
     in.d.read(d, "D");
-    const auto usual = element_;
-    if (in.d.element() == Element::f64) element_ = Element::f64;
-    try {
-        read_system(in, d, e, options);
-        read_right_side(in, b);
-        read_or_make(in.x, x, "x", in.b.shape(), element_, library_);
-    } catch (...) {
-        element_ = usual;
-        throw;
-    }
-    element_ = usual;
+    const WithElement wide(element_, in.d.element() == Element::f64 ? Element::f64 : element_);
+    read_system(in, d, e, options);
+    read_right_side(in, b);
+    read_or_make(in.x, x, "x", in.b.shape(), element_, library_);
     std::vector<Refinement> all;
-    run(false, [&](RankSolver& solver, auto, Stream stream) {
-        const auto refine = [&]<class Real>(Real) {
-            const auto *of_d = in.d.as<const Real>(), *of_e = in.e.as<const Real>(), *of_b = in.b.as<const Real>();
-            all = solver.refine(of_d, of_e, of_b, in.x.as<Real>(), options_of(in, options, stream));
-        };
-        if (in.d.element() == Element::f64)
-            refine(double{});
-        else
-            refine(float{});
+    lend(false, [&](RankSolver& solver, Stream stream) {
+        all = solver.refine(any(in.d), any(in.e), any(in.b), any(in.x), options_of(in, options, stream));
     });
     return refinement_of(all, in.members.batched);
 }
 
 nb::object BoundRanks::log_determinant() {
     std::vector<double> found;
-    run(false, [&](RankSolver& solver, auto, Stream) { found = solver.log_determinant(); });
+    lend(false, [&](RankSolver& solver, Stream) { found = solver.log_determinant(); });
     return give(found, members_.shape({}));
 }
 
 nb::object BoundRanks::quadratic() {
     std::vector<double> found;
-    run(false, [&](RankSolver& solver, auto, Stream) { found = solver.quadratic(); });
+    lend(false, [&](RankSolver& solver, Stream) { found = solver.quadratic(); });
     auto shape = members_.shape({});
     if (columns_) shape.push_back(static_cast<std::int64_t>(found.size()) / members_.count);
     return give(found, shape);
@@ -297,12 +225,12 @@ nb::object BoundRanks::quadratic() {
 
 nb::object BoundRanks::status() {
     std::vector<Outcome> outcomes;
-    run(false, [&](RankSolver& solver, auto, Stream) { outcomes = solver.status(); });
+    lend(false, [&](RankSolver& solver, Stream) { outcomes = solver.status(); });
     return status_of(outcomes, members_.batched);
 }
 
 void BoundRanks::check() {
-    run(true, [](RankSolver&, auto, Stream) {});
+    lend(true, [](RankSolver&, Stream) {});
 }
 
 nb::object BoundRanks::next_block(nb::handle b) {
@@ -317,7 +245,7 @@ nb::object BoundRanks::next_block(nb::handle b) {
     first.make_contiguous();
     const auto result = read_or_make(next, nb::none(), "out", shape, element_, library_);
     const auto bytes = first.size() * (element_ == Element::f32 ? 4 : 8);
-    run(false, [&](RankSolver&, auto, Stream stream) {
+    lend(false, [&](RankSolver&, Stream stream) {
         const auto current = device_.backend() == Backend::cpu ? nullptr : std::make_unique<OnDevice>(device_);
         transport_->meet(bytes, "next_block");
         transport_->begin_group();
@@ -331,8 +259,6 @@ nb::object BoundRanks::next_block(nb::handle b) {
 }
 
 void bind_ranks(nb::module_& module) {
-    namespace text = text_of_ranks;
-    const auto none = nb::none();
     nb::class_<BoundTransport>(module, "Transport", "Messages between the ranks of one chain.")
         .def(
             "__init__", [](BoundTransport* self, nb::handle object, double timeout) { new (self) BoundTransport(object, timeout); },
@@ -343,7 +269,9 @@ void bind_ranks(nb::module_& module) {
              "Sets the device of the arrays, before a solver takes this.", in_call)
         .def_prop_ro("rank", [](const BoundTransport& self) { return self.there().rank(); })
         .def_prop_ro("ranks", [](const BoundTransport& self) { return self.there().ranks(); });
-    nb::class_<BoundLocalRanks>(module, "LocalRanks", text::local)
+    nb::class_<BoundLocalRanks>(
+        module, "LocalRanks",
+        R"(Threads of this process as ranks: a thread gives its take(rank) to trifold.ranks. timeout: seconds that a rank waits for another.)")
         .def(
             "__init__", [](BoundLocalRanks* self, int ranks, double timeout) { new (self) BoundLocalRanks(ranks, timeout); }, "ranks"_a,
             "timeout"_a = 30.0, nb::sig("def __init__(self, ranks: int, timeout: float = 30.0) -> None"))
@@ -351,7 +279,15 @@ void bind_ranks(nb::module_& module) {
             "take", [](BoundLocalRanks& self, int rank) { return BoundTransport(self.take(rank), self.time_limit()); }, "rank"_a,
             nb::sig("def take(self, rank: int) -> Transport"), "The transport of a rank, for the thread that is it. Each rank once.");
 
-    nb::class_<BoundRanks> solver(module, "RankSolver", text::whole);
+    nb::class_<BoundRanks> solver(module, "RankSolver", R"(One rank's calls on a chain that several ranks share. Made by trifold.ranks().
+
+D: (blocks, n, n), this rank's own; E: (couplings, n, n), whose last block leads to the next rank's first one: the last rank has one
+less. b, y, x: (blocks, n), or (blocks, n, m). With a batch axis in front of D there is one in front of all. The options are those of
+trifold.Solver; shift and active are the same on all ranks.
+
+Every call is one of all ranks, in the same order, with as many members, right-hand sides and checks. So are those that return results,
+and these are the whole chain's. Raises RankError on every rank where one does not come within the timeout, and what a Solver's calls
+raise. On a GPU calls wait until all ranks have come, and enqueue on the current stream of the arrays' library.)");
     solver.def(
         "__init__",
         [](BoundRanks* self, BoundTransport& transport, std::int64_t block, std::int64_t horizon, std::vector<std::int64_t> shards,
@@ -363,24 +299,36 @@ void bind_ranks(nb::module_& module) {
             new (self) BoundRanks(transport, spec, {.schedule = schedule, .workers = workers}, std::move(shards));
         },
         "transport"_a, nb::kw_only(), "block"_a, "horizon"_a, "shards"_a, "dtype"_a, "batch"_a, "rhs"_a, "schedule"_a, "operations"_a,
-        "workers"_a, nb::sig(text::make.signature), in_call);
+        "workers"_a,
+        nb::sig("def __init__(self, transport: Transport, *, block: int, horizon: int, shards: list[int], dtype: Any, batch: int, rhs: "
+                "int, schedule: str, operations: str, workers: int) -> None"),
+        in_call);
     bind_calls(solver);
+    bind_with_options<OptionsOf::sweep, 0>(
+        solver, "selected_inverse", [](BoundRanks& self, const Options& options) { return self.selected_inverse(nb::none(), options); },
+        nb::sig("def selected_inverse(self, **options: Unpack[Sweep]) -> tuple[Any, Any]"),
+        "Blocks (i, i) of the inverse, (blocks, n, n), and (i + 1, i), (couplings, n, n): those of this rank.", in_call);
+    bind_with_options<OptionsOf::system, 4>(
+        solver, "refine",
+        [](BoundRanks& self, nb::handle d, nb::handle e, nb::handle b, nb::handle x, const Options& options) {
+            return self.refine(d, e, b, x, options);
+        },
+        "D"_a.none(), "E"_a.none(), "b"_a.none(), "x"_a.none(),
+        nb::sig("def refine(self, D: ArrayLike, E: ArrayLike | None, b: ArrayLike, x: ArrayLike, **options: Unpack[System]) -> Refinement"),
+        R"(Corrects x, a solution for b, where it is, with the factors at hand; D, E and the options are what was factored. They may be of
+float64 although the chain is of float32: with copies in float32 for factor and solve that is mixed precision. Waits.)",
+        in_call);
+    solver.def("log_determinant", &BoundRanks::log_determinant, nb::sig("def log_determinant(self) -> Any"),
+               "log det A of the whole chain by member, in float64.", in_call);
     solver
-        .def("selected_inverse", &BoundRanks::selected_inverse, nb::kw_only(), "active"_a = none, "check"_a = none,
-             nb::sig(text::selected_inverse.signature), text::selected_inverse.description, in_call)
-        .def(
-            "refine",
-            [](BoundRanks& self, nb::handle d, nb::handle e, nb::handle b, nb::handle x, nb::handle shift, nb::handle diagonal,
-               nb::handle active) { return self.refine(d, e, b, x, {shift, diagonal, active}); },
-            "D"_a.none(), "E"_a.none(), "b"_a.none(), "x"_a.none(), nb::kw_only(), "shift"_a = none, "diagonal"_a = none, "active"_a = none,
-            nb::sig(text::refine.signature), text::refine.description, in_call)
-        .def("log_determinant", &BoundRanks::log_determinant, nb::sig(text::log_determinant.signature), text::log_determinant.description,
-             in_call)
-        .def("quadratic", &BoundRanks::quadratic, nb::sig(text::quadratic.signature), text::quadratic.description, in_call)
-        .def("status", &BoundRanks::status, nb::sig(text::status.signature), text::status.description, in_call)
-        .def("check", &BoundRanks::check, nb::sig(text::check.signature), text::check.description, in_call)
-        .def("next_block", &BoundRanks::next_block, "b"_a.none(), nb::sig(text::next_block.signature), text::next_block.description,
-             in_call)
+        .def("quadratic", &BoundRanks::quadratic, nb::sig("def quadratic(self) -> Any"),
+             "b' A^-1 b of the whole chain for each right-hand side of the last forward sweep, in float64.", in_call)
+        .def("status", &BoundRanks::status, nb::sig("def status(self) -> Status"),
+             "Outcome of each member; blocks are counted from the chain's first one.", in_call)
+        .def("check", &BoundRanks::check, nb::sig("def check(self) -> None"),
+             "Raises NotPositiveDefinite, NearlySingular or OutOfRange where a member failed.", in_call)
+        .def("next_block", &BoundRanks::next_block, "b"_a.none(), nb::sig("def next_block(self, b: ArrayLike) -> Any"),
+             "The next rank's first block of b, with an axis of length 1 for it; None on the last rank.", in_call)
         .def_prop_ro(
             "rank", [](const BoundRanks& self) { return self.spec().rank; }, "This rank, from 0.")
         .def_prop_ro(

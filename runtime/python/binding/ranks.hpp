@@ -43,17 +43,11 @@ class BoundTransport {
 };
 
 /// trifold.RankSolver: the calls of a RankSolver on arrays of Python.
-class BoundRanks : BoundChain {
+class BoundRanks : public BoundChain {
   public:
     BoundRanks(BoundTransport& transport, const Spec& spec, const Tuning& tuning, std::vector<std::int64_t> shards);
     ~BoundRanks() override;
 
-    void factor(nb::handle d, nb::handle e, const Options& options);
-    /// The operation is factor_forward or factor_solve.
-    nb::object factor_along(Operation operation, nb::handle d, nb::handle e, nb::handle b, nb::handle out, const Options& options);
-    /// The operation is forward, backward or solve.
-    nb::object sweep(Operation operation, nb::handle b, nb::handle out, nb::handle active, std::optional<bool> check);
-    nb::object selected_inverse(nb::handle active, std::optional<bool> check);
     /// Corrects x. The arrays may be of float64 although the ranks' are of float32.
     nb::object refine(nb::handle d, nb::handle e, nb::handle b, nb::handle x, const Options& options);
     nb::object log_determinant();
@@ -74,13 +68,14 @@ class BoundRanks : BoundChain {
     std::string reason_for_e() const override;
     /// Numbers of float64 that the host has, as an array of the last call's library.
     nb::object give(const std::vector<double>& values, const std::vector<std::int64_t>& shape) const;
+    void run(Operation operation, const Inputs& in, std::initializer_list<AnyArray> arrays, const Options& options) override;
+    /// body(RankSolver&, Stream), with the lock of Python given up.
     template <class Body>
-    void run(bool checked, Body body);
+    void lend(bool checked, Body body);
 
     Device device_;
     std::shared_ptr<Transport> transport_;
     std::unique_ptr<RankSolver> solver_;
-    Members members_;       // the last factorization's
     bool columns_ = false;  // whether b of the last forward sweep had an axis for right-hand sides
 };
 

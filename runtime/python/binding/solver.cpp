@@ -23,24 +23,11 @@ constexpr ChainWords of_plan{.fits = {.place = "the Plan is for",
                              .takes = "this Plan takes",
                              .owner = "the Plan"};
 
-template <class Real>
-FactorOptions<Real> factor_options(const auto& in, const Options& given) {
-    FactorOptions<Real> options;
-    options.diagonal = in.diagonal.template as<const Real>();
-    options.shift = in.shift.template as<const Real>();
-    options.active = in.active.template as<const int>();
-    options.pivot_floor = given.pivot_floor;
-    options.accept_nearly_singular = given.accept_nearly_singular;
-    options.members = in.members.count;
-    options.columns = in.columns;
-    return options;
-}
-SweepOptions sweep_options(const auto& in) { return {in.columns, in.active.template as<const int>(), in.members.count}; }
-
 }  // namespace
 
 BoundSolver::BoundSolver(std::shared_ptr<Factors> factors, nb::handle value, Members members, bool widens)
-    : BoundChain(of_plan), held_(std::make_shared<Held>()), members_(members) {
+    : BoundChain(of_plan), held_(std::make_shared<Held>()) {
+    members_ = members;
     auto& [own_factors, own_value] = *held_;
     own_factors = std::move(factors);
     widened_for_ = widens ? spec().rhs : std::numeric_limits<std::int64_t>::max();
@@ -72,10 +59,10 @@ BoundSolver::~BoundSolver() {
 }
 
 template <class Body>
-void BoundSolver::run(Members members, bool factors, bool masked, bool checked, Body body) {
+void BoundSolver::lend(Members members, bool factors, bool masked, bool checked, Body body) {
     const auto stream = this->stream();
     const auto call = [&](Solver& solver) {
-        with_real([&](auto real) { body(solver, real, stream); });
+        body(solver, stream);
         if (checked) solver.check();
     };
     const auto held = held_;
@@ -84,6 +71,12 @@ void BoundSolver::run(Members members, bool factors, bool masked, bool checked, 
     auto* const value = held->value.data();
     auto borrowed = factors ? held->factors->fresh(value, stream, masked) : held->factors->filled(value, stream, members.count);
     call(*borrowed);
+}
+
+void BoundSolver::run(Operation operation, const Inputs& in, std::initializer_list<AnyArray> arrays, const Options& options) {
+    const bool factors = bool(in.d);
+    lend(in.members, factors, bool(in.active), checks(options.check),
+         [&](Solver& solver, Stream stream) { solver.run(operation, arrays, options_of(in, options, stream)); });
 }
 
 /// Nothing is lost where it cannot be done: the sweep then takes longer.
@@ -115,75 +108,6 @@ void BoundSolver::widen(std::int64_t columns) {
     held_ = wide;
 }
 
-/// Later calls go by these members, unless this one was refused before it began.
-template <class Body>
-void BoundSolver::run_factor(const Inputs& in, std::optional<bool> check, Body body) {
-    const auto before = std::exchange(members_, in.members);
-    try {
-        run(in.members, true, bool(in.active), checks(check), body);
-    } catch (const SpecError&) {
-        members_ = before;
-        throw;
-    }
-}
-
-void BoundSolver::factor(nb::handle d, nb::handle e, const Options& options) {
-    Inputs in(members_);
-    read_system(in, d, e, options);
-    run_factor(in, options.check, [&]<class Real>(Solver& solver, Real, Stream stream) {
-        solver.factor(in.d.as<const Real>(), in.e.as<const Real>(), stream, factor_options<Real>(in, options));
-    });
-}
-
-nb::object BoundSolver::factor_along(Operation operation, nb::handle d, nb::handle e, nb::handle b, nb::handle out,
-                                     const Options& options) {
-    Inputs in(members_);
-    read_system(in, d, e, options);
-    read_rhs(in, b, out);
-    run_factor(in, options.check, [&]<class Real>(Solver& solver, Real, Stream stream) {
-        using Function = void (Solver::*)(const Real*, const Real*, const Real*, Real*, Stream, const FactorOptions<Real>&);
-        Function function = &Solver::factor_solve<Real>;
-        if (operation == Operation::factor_forward) function = &Solver::factor_forward<Real>;
-        (solver.*function)(in.d.as<const Real>(), in.e.as<const Real>(), in.b.as<const Real>(), in.x.as<Real>(), stream,
-                           factor_options<Real>(in, options));
-    });
-    return finish(in.b, in.result);
-}
-
-nb::object BoundSolver::sweep(Operation operation, nb::handle b, nb::handle out, nb::handle active, std::optional<bool> check) {
-    Inputs in(members_);
-    read_rhs(in, b, out);
-    read_active(in, active);
-    widen(in.columns);
-    run(in.members, false, bool(in.active), checks(check), [&]<class Real>(Solver& solver, Real, Stream stream) {
-        using Function = void (Solver::*)(const Real*, Real*, Stream, const SweepOptions&);
-        Function function = &Solver::solve<Real>;
-        if (operation == Operation::forward) function = &Solver::forward<Real>;
-        if (operation == Operation::backward) function = &Solver::backward<Real>;
-        (solver.*function)(in.b.as<const Real>(), in.x.as<Real>(), stream, sweep_options(in));
-    });
-    return finish(in.b, in.result);
-}
-
-nb::object BoundSolver::selected_inverse(nb::handle out, nb::handle active, std::optional<bool> check) {
-    const auto n = spec().block, horizon = spec().horizon;
-    Inputs in(members_);
-    read_active(in, active);
-    Array lower;
-    nb::object first = nb::none(), second = nb::none();
-    if (!out.is_none()) {
-        if (PyTuple_Check(out.ptr()) == 0 || nb::len(out) != 2) throw SpecError("out of selected_inverse is a pair: (diagonal, lower)");
-        first = out[0];
-        second = out[1];
-    }
-    in.result = read_or_make(in.x, first, "out[0]", in.members.shape({horizon, n, n}), element_);
-    const auto coupling = read_or_make(lower, second, "out[1]", in.members.shape({horizon - 1, n, n}), element_);
-    run(in.members, false, bool(in.active), checks(check), [&]<class Real>(Solver& solver, Real, Stream stream) {
-        solver.selected_inverse(in.x.as<Real>(), lower.as<Real>(), stream, {0, in.active.as<const int>(), in.members.count});
-    });
-    return nb::make_tuple(in.result, coupling);
-}
-
 std::vector<std::int64_t> BoundSolver::shape_of_quadratic(const Inputs& in) const {
     if (in.columns > spec().rhs)
         throw SpecError(fmt::format("b has {} right-hand sides, and the Plan keeps {} of their quadratics; give it rhs={}", in.columns,
@@ -206,16 +130,17 @@ nb::object BoundSolver::marginals(nb::handle d, nb::handle e, nb::handle b, cons
     const auto quadratic = make(quadratics, shape_of_quadratic(in), Element::f64);
     const auto diagonal = make(diagonals, in.members.shape({horizon, n, n}), element_);
     const auto lower = make(lowers, in.members.shape({horizon - 1, n, n}), element_);
-    run_factor(in, options.check, [&]<class Real>(Solver& solver, Real, Stream stream) {
-        auto* const x = in.x.as<Real>();
+    const auto marginals = [&](Solver& solver, Stream stream) {
+        const auto x = any(in.x);
         const auto count = in.members.count;
-        solver.factor_forward(in.d.as<const Real>(), in.e.as<const Real>(), in.b.as<const Real>(), x, stream,
-                              factor_options<Real>(in, options));
+        const auto swept = sweep_options(in, stream);
+        solver.run(Operation::factor_forward, {any(in.d), any(in.e), any(in.b), x}, options_of(in, options, stream));
         solver.copy_quadratic(quadratics.as<double>(), count, stream, in.columns);
-        solver.backward(static_cast<const Real*>(x), x, stream, sweep_options(in));
+        solver.run(Operation::backward, {x, x}, swept);
         solver.copy_log_determinant(determinants.as<double>(), count, stream);
-        solver.selected_inverse(diagonals.as<Real>(), lowers.as<Real>(), stream, {0, in.active.as<const int>(), count});
-    });
+        solver.run(Operation::inverse, {any(diagonals), any(lowers)}, swept);
+    };
+    with_members(in, [&] { lend(in.members, true, bool(in.active), checks(options.check), marginals); });
     const auto back = [&](const nb::object& result) { return finish(in.b, result); };
     return helper("marginals")(back(in.result), back(determinant), back(quadratic), back(diagonal), back(lower));
 }
@@ -227,8 +152,8 @@ nb::object BoundSolver::forward_quadratic(nb::handle b, nb::handle out, nb::hand
     const auto shape = shape_of_quadratic(in);
     Array values;
     const auto result = read_or_make(values, quadratic, "quadratic", shape, Element::f64);
-    run(in.members, false, false, false, [&]<class Real>(Solver& solver, Real, Stream stream) {
-        solver.forward(in.b.as<const Real>(), in.x.as<Real>(), stream, sweep_options(in));
+    lend(in.members, false, false, false, [&](Solver& solver, Stream stream) {
+        solver.run(Operation::forward, {any(in.b), any(in.x)}, sweep_options(in, stream));
         solver.copy_quadratic(values.as<double>(), in.members.count, stream, in.columns);
     });
     return nb::make_tuple(finish(in.b, in.result), result);
@@ -238,15 +163,15 @@ nb::object BoundSolver::log_determinant(nb::handle out) {
     const auto members = members_;
     Array values;
     const auto result = read_or_make(values, out, "out", members.shape({}), Element::f64);
-    run(members, false, false, false,
-        [&](Solver& solver, auto, Stream stream) { solver.copy_log_determinant(values.as<double>(), members.count, stream); });
+    lend(members, false, false, false,
+         [&](Solver& solver, Stream stream) { solver.copy_log_determinant(values.as<double>(), members.count, stream); });
     return result;
 }
 
 nb::object BoundSolver::status() {
     const auto members = members_;
     std::vector<Outcome> outcomes;
-    run(members, false, false, false, [&](Solver& solver, auto, Stream) { outcomes = solver.status(); });
+    lend(members, false, false, false, [&](Solver& solver, Stream) { outcomes = solver.status(); });
     outcomes.resize(std::min(outcomes.size(), static_cast<std::size_t>(members.count)));
     return status_of(outcomes, members.batched);
 }
@@ -254,7 +179,7 @@ nb::object BoundSolver::status() {
 nb::object BoundSolver::refinement() {
     const auto members = members_;
     std::vector<Refinement> all;
-    run(members, false, false, false, [&](Solver& solver, auto, Stream) { all = solver.refinement(); });
+    lend(members, false, false, false, [&](Solver& solver, Stream) { all = solver.refinement(); });
     if (all.empty())
         throw SpecError(own_ ? "refinement needs a solution; call solve or factor_solve first"
                              : "a value keeps no refinement; ask a Solver that has memory of its own, as plan.solver() gives");
@@ -270,8 +195,14 @@ nb::object BoundSolver::reciprocal_condition(nb::handle d, nb::handle e, const O
     for (auto* array : {&in.d, &in.e, &in.shift, &in.diagonal, &in.active})
         if (*array && !on_host()) array->read(helper("on_host")(array->object()), array->name());
     std::vector<double> values;
-    run(members, false, bool(in.active), false, [&]<class Real>(Solver& solver, Real, Stream) {
-        values = solver.reciprocal_condition<Real>(in.d.all<const Real>(), in.e.all<const Real>(), factor_options<Real>(in, options));
+    lend(members, false, bool(in.active), false, [&](Solver& solver, Stream) {
+        with_real([&]<class Real>(Real) {
+            const FactorOptions<Real> added{.diagonal = in.diagonal.as<const Real>(),
+                                            .shift = in.shift.as<const Real>(),
+                                            .active = in.active.as<const int>(),
+                                            .members = in.members.count};
+            values = solver.reciprocal_condition<Real>(in.d.all<const Real>(), in.e.all<const Real>(), added);
+        });
     });
     return helper("by_member")(listed(values, [](double value) { return value; }), members.batched);
 }
@@ -281,36 +212,32 @@ double BoundSolver::seconds_of(int repeats, Call call) {
     const auto stream = this->stream();
     const GilRelease unlocked;
     const auto start = std::chrono::steady_clock::now();
-    with_real([&](auto real) {
-        for (int k = 0; k < repeats; ++k) call(real, stream);
-    });
+    for (int k = 0; k < repeats; ++k) call(stream);
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / repeats;
 }
 
 double BoundSolver::seconds_of_solve(nb::handle b, nb::handle out, int repeats) {
     Inputs in(members_);
     read_rhs(in, b, out);
-    return seconds_of(
-        repeats, [&]<class Real>(Real, Stream stream) { own_->solve(in.b.as<const Real>(), in.x.as<Real>(), stream, sweep_options(in)); });
+    return seconds_of(repeats, [&](Stream stream) { own_->run(Operation::solve, {any(in.b), any(in.x)}, sweep_options(in, stream)); });
 }
 
 double BoundSolver::seconds_of_factor_solve(nb::handle d, nb::handle e, nb::handle b, nb::handle out, int repeats) {
     Inputs in(members_);
     read_system(in, d, e, {});
     read_rhs(in, b, out);
-    return seconds_of(repeats, [&]<class Real>(Real, Stream stream) {
+    return seconds_of(repeats, [&](Stream stream) {
         const auto solver = held_->factors->fresh(held_->value.data(), stream, false);
-        solver->factor_solve(in.d.as<const Real>(), in.e.as<const Real>(), in.b.as<const Real>(), in.x.as<Real>(), stream,
-                             factor_options<Real>(in, Options{}));
+        solver->run(Operation::factor_solve, {any(in.d), any(in.e), any(in.b), any(in.x)}, sweep_options(in, stream));
     });
 }
 
 void BoundSolver::check() {
-    run(members_, false, false, true, [](Solver&, auto, Stream) {});
+    lend(members_, false, false, true, [](Solver&, Stream) {});
 }
 
 void BoundSolver::synchronize() {
-    run(members_, false, false, false, [](Solver& solver, auto, Stream) { solver.synchronize(); });
+    lend([](Solver& solver, Stream) { solver.synchronize(); });
 }
 
 }  // namespace trifold::python

@@ -9,19 +9,13 @@ namespace trifold::python {
 
 /// trifold.Solver: the calls of a Solver on arrays of Python. It has a Solver of its own, or works on a value, as trifold/factors_of.hpp
 /// explains.
-class BoundSolver : BoundChain {
+class BoundSolver : public BoundChain {
   public:
     /// `value`: None, or bytes in the Plan's memory that will be, or have been, factored into. `members` says what they hold.
     /// `widens`: a sweep of many right-hand sides moves the value to a Plan for as many (Plan::widened), once.
     BoundSolver(std::shared_ptr<Factors> factors, nb::handle value, Members members, bool widens = false);
     ~BoundSolver() override;
 
-    void factor(nb::handle d, nb::handle e, const Options& options);
-    /// The operation is factor_forward or factor_solve.
-    nb::object factor_along(Operation operation, nb::handle d, nb::handle e, nb::handle b, nb::handle out, const Options& options);
-    /// The operation is forward, backward or solve.
-    nb::object sweep(Operation operation, nb::handle b, nb::handle out, nb::handle active, std::optional<bool> check);
-    nb::object selected_inverse(nb::handle out, nb::handle active, std::optional<bool> check);
     /// One factorization and all that follows from it: (x, log det A, b' A^-1 b, diagonal, lower).
     nb::object marginals(nb::handle d, nb::handle e, nb::handle b, const Options& options);
     /// The forward sweep and b' A^-1 b of it: (y, quadratic).
@@ -52,23 +46,26 @@ class BoundSolver : BoundChain {
     std::int64_t blocks() const override { return spec().horizon; }
     std::int64_t couplings() const override { return spec().horizon - 1; }
     std::int64_t batch() const override { return spec().batch; }
-    void widen(std::int64_t columns);
+    void run(Operation operation, const Inputs& in, std::initializer_list<AnyArray> arrays, const Options& options) override;
+    void widen(std::int64_t columns) override;
     /// The shape of quadratics, one for each right-hand side.
     std::vector<std::int64_t> shape_of_quadratic(const Inputs& in) const;
     nb::object read_or_make(Array& array, nb::handle given, const char* name, std::span<const std::int64_t> shape, Element element) const {
         return Bound::read_or_make(array, given, name, shape, element, library_);
     }
+    /// body(Solver&, Stream), with the lock of Python given up.
     template <class Body>
-    void run(Members members, bool factors, bool masked, bool checked, Body body);
+    void lend(Members members, bool factors, bool masked, bool checked, Body body);
+    template <class Body>
+    void lend(Body body) {
+        lend(members_, false, false, false, body);
+    }
     template <class Call>
     double seconds_of(int repeats, Call call);
-    template <class Body>
-    void run_factor(const Inputs& in, std::optional<bool> check, Body body);
 
     std::shared_ptr<Held> held_;
     std::int64_t widened_for_;  // columns of a sweep, at most, for which there is nothing to widen
     std::unique_ptr<Solver> own_;
-    Members members_;  // the last factorization's. A call goes by its copy, for other threads may factor meanwhile
 };
 
 }  // namespace trifold::python

@@ -128,7 +128,7 @@ nb::tuple marginals(nb::handle d, nb::handle e, nb::handle b, bool check) {
     const auto value = names_of_torch().like(known->sample), x = names_of_torch().like(b);
     auto solver = known->solver(value);
     solver.factor_along(Operation::factor_solve, d, e, b, x, {.check = check});
-    const auto inverse = solver.selected_inverse(nb::none(), nb::none(), check);
+    const auto inverse = solver.selected_inverse(nb::none(), {.check = check});
     return nb::make_tuple(x, solver.log_determinant(nb::none()), inverse[0], inverse[1], value);
 }
 
@@ -148,7 +148,7 @@ nb::object with_value(nb::handle d, nb::handle value, Call call) {
 template <Operation operation>
 nb::object sweep(nb::handle d, nb::handle, nb::handle value, nb::handle b) {
     const auto x = names_of_torch().like(b);
-    return with_value(d, value, [&](BoundSolver& solver) { return solver.sweep(operation, b, x, nb::none(), false); });
+    return with_value(d, value, [&](BoundSolver& solver) { return solver.sweep(operation, b, x, {.check = false}); });
 }
 
 nb::object log_determinant(nb::handle d, nb::handle, nb::handle value) {
@@ -156,7 +156,7 @@ nb::object log_determinant(nb::handle d, nb::handle, nb::handle value) {
 }
 
 nb::object selected_inverse(nb::handle d, nb::handle, nb::handle value) {
-    return with_value(d, value, [](BoundSolver& solver) { return solver.selected_inverse(nb::none(), nb::none(), false); });
+    return with_value(d, value, [](BoundSolver& solver) { return solver.selected_inverse(nb::none(), {.check = false}); });
 }
 
 }  // namespace

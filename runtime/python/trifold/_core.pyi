@@ -1,6 +1,7 @@
-from typing import Any
+from typing import Any, Unpack
 
 from .arrays import ArrayLike, Marginals, Refinement, Status
+from .factor import Factorization, Sweep, System
 
 class Plan:
     """
@@ -113,18 +114,7 @@ class Solver:
     GPU's calls only enqueue, on the current stream of the arrays' library. Raises SpecError on arrays that do not fit.
     """
 
-    def factor(
-        self,
-        D: ArrayLike,
-        E: ArrayLike | None = None,
-        *,
-        shift: ArrayLike | None = None,
-        diagonal: ArrayLike | None = None,
-        active: ArrayLike | None = None,
-        pivot_floor: float = 0.0,
-        accept_nearly_singular: bool = False,
-        check: bool | None = None,
-    ) -> None:
+    def factor(self, D: ArrayLike, E: ArrayLike | None = None, **options: Unpack[Factorization]) -> None:
         """
         Factors A, for the sweeps that follow. D: (N, n, n), E: (N - 1, n, n), with the batch axis of D in both or in none.
 
@@ -132,18 +122,7 @@ class Solver:
         """
 
     def factor_solve(
-        self,
-        D: ArrayLike,
-        E: ArrayLike | None,
-        b: ArrayLike,
-        out: ArrayLike | None = None,
-        *,
-        shift: ArrayLike | None = None,
-        diagonal: ArrayLike | None = None,
-        active: ArrayLike | None = None,
-        pivot_floor: float = 0.0,
-        accept_nearly_singular: bool = False,
-        check: bool | None = None,
+        self, D: ArrayLike, E: ArrayLike | None, b: ArrayLike, out: ArrayLike | None = None, **options: Unpack[Factorization]
     ) -> Any:
         """
         factor(D, E) and A^-1 b in one. b and the result: (N, n), or (N, n, m), with the batch axis of D.
@@ -152,61 +131,36 @@ class Solver:
         """
 
     def factor_forward(
-        self,
-        D: ArrayLike,
-        E: ArrayLike | None,
-        b: ArrayLike,
-        out: ArrayLike | None = None,
-        *,
-        shift: ArrayLike | None = None,
-        diagonal: ArrayLike | None = None,
-        active: ArrayLike | None = None,
-        pivot_floor: float = 0.0,
-        accept_nearly_singular: bool = False,
-        check: bool | None = None,
+        self, D: ArrayLike, E: ArrayLike | None, b: ArrayLike, out: ArrayLike | None = None, **options: Unpack[Factorization]
     ) -> Any:
         """
         factor(D, E) and forward(b) in one. Shapes and errors are those of factor_solve().
         """
 
-    def solve(self, b: ArrayLike, out: ArrayLike | None = None, *, active: ArrayLike | None = None, check: bool | None = None) -> Any:
+    def solve(self, b: ArrayLike, out: ArrayLike | None = None, **options: Unpack[Sweep]) -> Any:
         """
         A^-1 b, of the last factorization. b and the result: (N, n), or (N, n, m), with the batch axis of what was factored.
 
         With check raises what factor_solve() does; SpecError on arrays that do not fit, or where nothing was factored.
         """
 
-    def forward(self, b: ArrayLike, out: ArrayLike | None = None, *, active: ArrayLike | None = None, check: bool | None = None) -> Any:
+    def forward(self, b: ArrayLike, out: ArrayLike | None = None, **options: Unpack[Sweep]) -> Any:
         """
         y = L^-1 P b, where A is P' L L' P. The squares of y sum up to b' A^-1 b. Shapes and errors are those of solve().
         """
 
-    def backward(self, b: ArrayLike, out: ArrayLike | None = None, *, active: ArrayLike | None = None, check: bool | None = None) -> Any:
+    def backward(self, b: ArrayLike, out: ArrayLike | None = None, **options: Unpack[Sweep]) -> Any:
         """
         P' L^-T b: with b of forward() the solution, with independent standard normal numbers a draw of covariance A^-1. Shapes and errors
         are those of solve().
         """
 
-    def selected_inverse(
-        self, out: tuple[Any, Any] | None = None, *, active: ArrayLike | None = None, check: bool | None = None
-    ) -> tuple[Any, Any]:
+    def selected_inverse(self, out: tuple[Any, Any] | None = None, **options: Unpack[Sweep]) -> tuple[Any, Any]:
         """
         Blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), (N - 1, n, n). The Plan must have it among its operations.
         """
 
-    def marginals(
-        self,
-        D: ArrayLike,
-        E: ArrayLike | None,
-        b: ArrayLike,
-        *,
-        shift: ArrayLike | None = None,
-        diagonal: ArrayLike | None = None,
-        active: ArrayLike | None = None,
-        pivot_floor: float = 0.0,
-        accept_nearly_singular: bool = False,
-        check: bool | None = None,
-    ) -> Marginals:
+    def marginals(self, D: ArrayLike, E: ArrayLike | None, b: ArrayLike, **options: Unpack[Factorization]) -> Marginals:
         """
         Result of trifold.marginals(). The Plan must have all operations, and b has as many right-hand sides as the Plan at most.
         """
@@ -225,15 +179,7 @@ class Solver:
     def refinement(self) -> Refinement:
         """Waits. Mixed precision only: how the last solution was refined."""
 
-    def reciprocal_condition(
-        self,
-        D: ArrayLike,
-        E: ArrayLike | None = None,
-        *,
-        shift: ArrayLike | None = None,
-        diagonal: ArrayLike | None = None,
-        active: ArrayLike | None = None,
-    ) -> Any:
+    def reciprocal_condition(self, D: ArrayLike, E: ArrayLike | None = None, **options: Unpack[System]) -> Any:
         """
         Waits. float64 by member, as trifold.Factor has it. The Plan must have solve among its operations; status() is then that of its
         own solutions.
@@ -410,18 +356,7 @@ class RankSolver:
         operations: str,
         workers: int,
     ) -> None: ...
-    def factor(
-        self,
-        D: ArrayLike,
-        E: ArrayLike | None = None,
-        *,
-        shift: ArrayLike | None = None,
-        diagonal: ArrayLike | None = None,
-        active: ArrayLike | None = None,
-        pivot_floor: float = 0.0,
-        accept_nearly_singular: bool = False,
-        check: bool | None = None,
-    ) -> None:
+    def factor(self, D: ArrayLike, E: ArrayLike | None = None, **options: Unpack[Factorization]) -> None:
         """
         Factors A, for the sweeps that follow. D: (N, n, n), E: (N - 1, n, n), with the batch axis of D in both or in none.
 
@@ -429,18 +364,7 @@ class RankSolver:
         """
 
     def factor_solve(
-        self,
-        D: ArrayLike,
-        E: ArrayLike | None,
-        b: ArrayLike,
-        out: ArrayLike | None = None,
-        *,
-        shift: ArrayLike | None = None,
-        diagonal: ArrayLike | None = None,
-        active: ArrayLike | None = None,
-        pivot_floor: float = 0.0,
-        accept_nearly_singular: bool = False,
-        check: bool | None = None,
+        self, D: ArrayLike, E: ArrayLike | None, b: ArrayLike, out: ArrayLike | None = None, **options: Unpack[Factorization]
     ) -> Any:
         """
         factor(D, E) and A^-1 b in one. b and the result: (N, n), or (N, n, m), with the batch axis of D.
@@ -449,57 +373,36 @@ class RankSolver:
         """
 
     def factor_forward(
-        self,
-        D: ArrayLike,
-        E: ArrayLike | None,
-        b: ArrayLike,
-        out: ArrayLike | None = None,
-        *,
-        shift: ArrayLike | None = None,
-        diagonal: ArrayLike | None = None,
-        active: ArrayLike | None = None,
-        pivot_floor: float = 0.0,
-        accept_nearly_singular: bool = False,
-        check: bool | None = None,
+        self, D: ArrayLike, E: ArrayLike | None, b: ArrayLike, out: ArrayLike | None = None, **options: Unpack[Factorization]
     ) -> Any:
         """
         factor(D, E) and forward(b) in one. Shapes and errors are those of factor_solve().
         """
 
-    def solve(self, b: ArrayLike, out: ArrayLike | None = None, *, active: ArrayLike | None = None, check: bool | None = None) -> Any:
+    def solve(self, b: ArrayLike, out: ArrayLike | None = None, **options: Unpack[Sweep]) -> Any:
         """
         A^-1 b, of the last factorization. b and the result: (N, n), or (N, n, m), with the batch axis of what was factored.
 
         With check raises what factor_solve() does; SpecError on arrays that do not fit, or where nothing was factored.
         """
 
-    def forward(self, b: ArrayLike, out: ArrayLike | None = None, *, active: ArrayLike | None = None, check: bool | None = None) -> Any:
+    def forward(self, b: ArrayLike, out: ArrayLike | None = None, **options: Unpack[Sweep]) -> Any:
         """
         y = L^-1 P b, where A is P' L L' P. The squares of y sum up to b' A^-1 b. Shapes and errors are those of solve().
         """
 
-    def backward(self, b: ArrayLike, out: ArrayLike | None = None, *, active: ArrayLike | None = None, check: bool | None = None) -> Any:
+    def backward(self, b: ArrayLike, out: ArrayLike | None = None, **options: Unpack[Sweep]) -> Any:
         """
         P' L^-T b: with b of forward() the solution, with independent standard normal numbers a draw of covariance A^-1. Shapes and errors
         are those of solve().
         """
 
-    def selected_inverse(self, *, active: ArrayLike | None = None, check: bool | None = None) -> tuple[Any, Any]:
+    def selected_inverse(self, **options: Unpack[Sweep]) -> tuple[Any, Any]:
         """
         Blocks (i, i) of the inverse, (blocks, n, n), and (i + 1, i), (couplings, n, n): those of this rank.
         """
 
-    def refine(
-        self,
-        D: ArrayLike,
-        E: ArrayLike | None,
-        b: ArrayLike,
-        x: ArrayLike,
-        *,
-        shift: ArrayLike | None = None,
-        diagonal: ArrayLike | None = None,
-        active: ArrayLike | None = None,
-    ) -> Refinement:
+    def refine(self, D: ArrayLike, E: ArrayLike | None, b: ArrayLike, x: ArrayLike, **options: Unpack[System]) -> Refinement:
         """
         Corrects x, a solution for b, where it is, with the factors at hand; D, E and the options are what was factored. They may be of
         float64 although the chain is of float32: with copies in float32 for factor and solve that is mixed precision. Waits.
@@ -560,7 +463,7 @@ class RankSolver:
 
     def __repr__(self) -> str: ...
 
-def show_signatures(plan: Any, solver: Any, ranks: Any) -> None: ...
+def show_signatures(type: Any) -> None: ...
 def solver_for(D: Any, b: Any, operations: str, schedule: str, workers: int, mixed: bool, rhs: int) -> Solver: ...
 def allocate_bytes(bytes: int) -> Any: ...
 def seconds_of_solve(solver: Solver, b: Any, out: Any, repeats: int) -> float: ...

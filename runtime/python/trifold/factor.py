@@ -15,21 +15,37 @@ from .options import Option, array, flag, known, read, real, takes, truth, whole
 _MIXED = "factor,solve,factor_solve"
 
 
-class Options(TypedDict, total=False):
-    """Options of solve() and factor(), which say what they are."""
+class Sweep(TypedDict, total=False):
+    """Options of a Solver's sweeps."""
+
+    active: Annotated[Any, Option(None, array)]
+    check: Annotated[bool | None, Option(None, truth)]
+
+
+class System(TypedDict, total=False):
+    """Options that belong to A: what is added to it, and the members that are left out."""
 
     shift: Annotated[Any, Option(None, array)]
     diagonal: Annotated[Any, Option(None, array)]
     active: Annotated[Any, Option(None, array)]
+
+
+class Factorization(System, Sweep, total=False):
+    """Options of a Solver's factorizations."""
+
     pivot_floor: Annotated[float, Option(0.0, real)]
     accept_nearly_singular: Annotated[bool, Option(False, flag)]
-    check: Annotated[bool | None, Option(None, truth)]
+
+
+class Options(Factorization, total=False):
+    """Options of solve() and factor(), which say what they are."""
+
     mixed: Annotated[bool, Option(False, flag)]
     schedule: Annotated[str, Option("auto", word)]
     workers: Annotated[int, Option(1, whole)]
 
 
-OPTIONS = known(Options)
+OPTIONS, SYSTEM = known(Options), known(System)
 
 
 def _solver_for(D: Any, b: Any, operations: str, settings: dict[str, Any], rhs: int = 1) -> Solver:
@@ -176,21 +192,14 @@ class Factor:
         diagonal, lower = self._solver.selected_inverse(check=False)
         return self._back(diagonal), self._back(lower)
 
-    def reciprocal_condition(
-        self,
-        D: ArrayLike,
-        E: ArrayLike | None,
-        *,
-        shift: ArrayLike | None = None,
-        diagonal: ArrayLike | None = None,
-        active: ArrayLike | None = None,
-    ) -> Any:
+    @takes(SYSTEM)
+    def reciprocal_condition(self, D: ArrayLike, E: ArrayLike | None, **options: Unpack[System]) -> Any:
         """1 / (|A| |A^-1|) in the 1-norm by member, of A scaled to a diagonal of ones: the relative error of x is about epsilon over it.
 
         An estimate, by at most 13 solutions. D, E and the options are those that were factored, which a factor does not keep. Those on a
         GPU are copied to the processor. 0 for a member that failed, NaN for one that active leaves out. A number, or an array of NumPy.
         """
-        return self._solver.reciprocal_condition(D, E, shift=shift, diagonal=diagonal, active=active)
+        return self._solver.reciprocal_condition(D, E, **options)
 
     def _fitting(self, b: Any, out: Any) -> Any:
         """b of another batch than A's; what goes into memory of the caller's must fit as it is."""

@@ -13,7 +13,8 @@ def show() -> None:
     """Once, for nanobind's methods say theirs in a way of their own."""
     plan: Any = Plan
     plan.__signature__ = _with_keywords(plan.__init__.__nb_signature__[0][0])
-    show_signatures(Plan, Solver, RankSolver)
+    for kind in (Plan, Solver, RankSolver):
+        show_signatures(kind)
 
 
 def _with_keywords(text: str) -> inspect.Signature:
