@@ -92,7 +92,7 @@ void check(const std::vector<GridOutcome>& outcomes, const GridSpec& spec);
 /// Workspace and launches of one GridPlan. One call in flight at a time. After construction the calls that compute allocate nothing.
 ///
 /// Arrays are those of GridSpec: stencils [batch][height][width][9], B and X [batch][height][width][columns]. X may be B itself; other
-/// outputs may overlap nothing. With a fixed boundary the ring of B holds the data g, which the ring of X then repeats; new data need no
+/// outputs may overlap nothing. With GridBoundary::fixed the ring of B holds the data g, which the ring of X then repeats; new data need no
 /// new factorization. Calls throw SpecError on arguments that do not fit the Spec. An image that failed solves to NaN.
 ///
 /// Spans are in the host's memory, and their calls return when the result is there. Pointers are the device's; on a GPU the work is put
