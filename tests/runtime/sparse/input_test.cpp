@@ -331,6 +331,11 @@ TEST_CASE("sparse: plans of large patterns are kept on disk, and made anew where
     for (const auto& each : data()) write_file(each, bytes);
     solve({}, true);
     solve(other, false);
+    // So has a pattern with as many rows and entries, and the same subdomains.
+    SparsePartition given{.by = SparsePartitioning::given};
+    for (std::int64_t row = 0; row < a.rows(); ++row) given.parts.push_back(static_cast<std::int32_t>(row / 500));
+    for (const auto& mesh : {SparseMesh{29, 28, 27, 7}, SparseMesh{28, 29, 27, 7}})
+        CHECK_FALSE(SparsePlan({}, random_on(SparsePattern(mesh), 1, 1).pattern(), Device::cpu(), given).summary().kept);
     // A cache that a plan would fill is left as it is.
     Cache::from_environment().clear();
     const WithEnvironment small{{"TRIFOLD_CACHE_SIZE", "2M"}};
