@@ -288,10 +288,8 @@ _KEPT, _NEEDED = ("D", "E", "value", "x", "diagonal", "lower"), ("D", "E", "b")
 _RESULTS = ("x", "log_determinant", "quadratic", "diagonal", "lower")
 
 
-def _gradients(kept: Any, by: Any, needs: Any) -> Any:
-    D, E, value, x, diagonal, lower = kept
-    by_x, by_log, by_quadratic, by_diagonal, by_lower = by
-    needs_D, needs_E, needs_b = needs
+def _gradients(*given: Any) -> Any:
+    D, E, value, x, diagonal, lower, by_x, by_log, by_quadratic, by_diagonal, by_lower, needs_D, needs_E, needs_b = given
     by_b = u = None  # u stands for w in the outer products
     if by_x is not None:
         by_b = u = _solve(D, E, value, by_x)
@@ -308,7 +306,7 @@ def _gradients(kept: Any, by: Any, needs: Any) -> Any:
         if by_diagonal is not None or by_lower is not None:
             parts.append(_of_inverse(D, E, value, diagonal, by_diagonal, by_lower))
         for of_D, of_E in parts:
-            by_D, by_E = _plus(by_D, of_D), _plus(by_E, of_E)
+            by_D, by_E = (of_D, of_E) if by_D is None else (by_D + of_D, by_E + of_E)
     return None if by_D is None else by_D / 2, by_E, by_b
 
 
@@ -316,19 +314,20 @@ def _plus(total: Any, part: Any) -> Any:
     return part if total is None else total + part
 
 
-def _no_gradients(kept: Any, by: Any, needs: Any) -> Any:
+def _no_gradients(*_: Any) -> Any:
     return None, None, None
 
 
 def _by_adjoint(adjoint: Any) -> Any:
     """Makes the derivatives of forward and backward, which are linear in b, and each the transpose of the other."""
 
-    def gradients(kept: Any, by: Any, needs: Any) -> Any:
-        if needs[0] or needs[1]:
+    def gradients(D: Any, E: Any, value: Any, *rest: Any) -> Any:
+        by_x, needs_D, needs_E = rest[3], *rest[-3:-1]
+        if needs_D or needs_E:
             raise SpecError(
                 "forward(), backward() and sample() have no derivative with respect to D and E; factor D.detach() and E.detach()"
             )
-        return None, None, None if by[0] is None else adjoint()(*kept[:3], by[0])
+        return None, None, None if by_x is None else adjoint()(D, E, value, by_x)
 
     return gradients
 
@@ -356,15 +355,13 @@ def _doubled(blocks: Any, changes: Any) -> Any:
 # The operators, as torch.ops.trifold has them
 
 
-def _picks(names: Sequence[str], found: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
-    """A function of values that are called ``found``: those of the names, in their order. What is not there is None."""
+def _picks(names: Sequence[str], found: Sequence[str]) -> Callable[[Any], Any]:
+    """A function of values that are called ``found``, and None behind them: those of the names, in their order. What is not there is None.
+
+    It runs in every call, so it is one of C.
+    """
     places = [found.index(name) if name in found else len(found) for name in names]
-    pick: Callable[[Any], tuple[Any, ...]] = operator.itemgetter(*places) if places else lambda values: ()
-
-    def picked(values: Any) -> tuple[Any, ...]:
-        return pick((*values, None))
-
-    return picked
+    return operator.itemgetter(*places) if places else lambda values: ()
 
 
 class _Operator:
@@ -376,8 +373,9 @@ class _Operator:
     def __init__(self, name: str, run: Any, inputs: str, outputs: str, keep: str = "D E value", gradients: Any = _gradients) -> None:
         self._inputs, self._outputs = inputs.split(), outputs.split()
         saved = keep.split()
-        save, kept, by = _picks(saved, self._inputs + self._outputs), _picks(_KEPT, saved), _picks(_RESULTS, self._outputs)
-        needs, given, single = _picks(_NEEDED, self._inputs), _picks(self._inputs, _NEEDED), len(self._outputs) == 1
+        save, given, single = _picks(saved, self._inputs + self._outputs), _picks(self._inputs, _NEEDED), len(self._outputs) == 1
+        wanted = [*_KEPT, *map("by {}".format, _RESULTS), *map("needs {}".format, _NEEDED)]
+        known = _picks(wanted, [*saved, *map("by {}".format, self._outputs), *map("needs {}".format, self._inputs)])
 
         def keep_arrays(ctx: Any, inputs: Any, output: Any) -> None:
             ctx.set_materialize_grads(False)
@@ -390,7 +388,8 @@ class _Operator:
             return results
 
         def back(ctx: Any, *by_results: Any) -> Any:
-            return given(gradients(kept(ctx.saved_tensors), by(by_results), needs(ctx.needs_input_grad)))
+            of_all = gradients(*known((*ctx.saved_tensors, *by_results, *ctx.needs_input_grad, None)))
+            return given((*of_all, None))
 
         types = {"columns": "int", "check": "bool"}
         arguments = ", ".join(f"{types.get(one, 'Tensor')} {one}" for one in self._inputs)
