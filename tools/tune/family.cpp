@@ -68,8 +68,9 @@ std::string to_string(const Point& point) {
     if (point.objective != family.usual) text += fmt::format(" {}", to_string(point.objective));
     if (family.fields != nullptr)
         for (const auto* field : family.fields->choices()) {
-            const auto word = point.spec.at(std::string(field->name)).get<std::string>();
-            if (word != field->get(family.fields->usual)) text += word == "none" ? fmt::format(" {} none", field->name) : " " + word;
+            const auto& value = point.spec.at(std::string(field->name));
+            const auto word = value.get<std::string>();
+            if (value != field->get(family.fields->usual)) text += word == "none" ? fmt::format(" {} none", field->name) : " " + word;
         }
     return text + family.notes(point.spec);
 }
