@@ -16,11 +16,11 @@ nb::object object_of(const nlohmann::json& value) {
     return nb::cast(value.is_string() ? value.get<std::string>() : value.dump());
 }
 
-nb::dict described(const Fields& fields, const void* usual) {
+nb::dict described(const Fields& fields) {
     nb::dict result;
     for (const auto& field : fields.all) {
         const auto words = listed(field.words, [](std::string_view word) { return nb::str(word.data(), word.size()); });
-        result[nb::str(field.name.data(), field.name.size())] = nb::make_tuple(object_of(field.get(usual)), nb::tuple(words));
+        result[nb::str(field.name.data(), field.name.size())] = nb::make_tuple(object_of(field.get(fields.usual)), nb::tuple(words));
     }
     return result;
 }
@@ -41,10 +41,6 @@ nlohmann::json settings_of(const nb::dict& given) {
     return settings;
 }
 
-nb::dict fields_of(const std::string& family) {
-    static const GridSpec grid{};
-    static const SparseSpec sparse{};
-    return family == "grid" ? described(grid_fields, &grid) : described(sparse_fields, &sparse);
-}
+nb::dict fields_of(const std::string& family) { return described(family == "grid" ? grid_fields : sparse_fields); }
 
 }  // namespace trifold::python

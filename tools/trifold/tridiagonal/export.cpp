@@ -25,7 +25,7 @@ KernelCode compiled(const Program& program) try {
     throw DeviceError(fmt::format("{}; or give --no-binaries, and the project compiles its kernels where it is built", error.what()));
 }
 
-/// What a row of wisdom says, pinned, so that the command within the project makes the same files again.
+/// The choice of a row of wisdom, pinned, so that the command within the project makes the same files again.
 Tuning tuned(const Spec& spec, const Target& target, Tuning tuning) {
     const auto choice = choose_by_wisdom(spec, target, tuning, "");
     if (choice.row.empty()) return tuning;

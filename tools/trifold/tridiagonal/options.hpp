@@ -43,7 +43,7 @@ std::function<Report()> tridiagonal_explain(CLI::App& app, const SpecOptions& op
 std::function<std::vector<ExportedFile>()> tridiagonal_export(CLI::App& app, const ExportOptions& options, const std::string&);
 std::function<int()> tridiagonal_bench(CLI::App& app, const BenchOptions& options, const std::string&);
 
-/// What the user's files hold.
+/// The content of the user's files.
 struct Input {
     Kind kind;
     formats::System system;
