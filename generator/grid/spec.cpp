@@ -30,8 +30,7 @@ void check_side(std::int64_t pixels, std::string_view side, GridBoundary boundar
 
 }  // namespace
 
-static const GridSpec usual_grid;
-constinit const Fields grid_fields{"a grid", R"({"family": "grid", "width": 129, "height": 65})", fields, &usual_grid};
+constinit const Fields grid_fields{"a grid", R"({"family": "grid", "width": 129, "height": 65})", fields, &usual_of<GridSpec>};
 
 GridOperations all_grid_operations() { return all_values<GridOperation>(); }
 std::string_view to_string(GridMatrix matrix) { return name_of(matrix); }

@@ -112,6 +112,21 @@ std::int64_t whole_number(const nlohmann::json& value, const std::string& where)
     return value.get<std::int64_t>();
 }
 
+bool flag(const nlohmann::json& value, const std::string& where) {
+    if (!value.is_boolean()) throw SpecError(fmt::format("{} is {}; give true or false", where, value.dump()));
+    return value.get<bool>();
+}
+
+double real_number(const nlohmann::json& value, const std::string& where) {
+    if (!value.is_number()) throw SpecError(fmt::format("{} is {}, which is no number", where, value.dump()));
+    return value.get<double>();
+}
+
+std::string text(const nlohmann::json& value, const std::string& where) {
+    if (!value.is_string()) throw SpecError(fmt::format("{} is {}, which is no text", where, value.dump()));
+    return value.get<std::string>();
+}
+
 std::size_t word(const nlohmann::json& value, std::span<const std::string_view> words, const std::string& where) {
     const auto found = value.is_string() ? std::ranges::find(words, value.get<std::string>()) : words.end();
     if (found == words.end()) throw SpecError(fmt::format("{} is {}; give {}", where, value.dump(), choice_of(words)));

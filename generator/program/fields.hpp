@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -42,16 +43,20 @@ struct Field {
     std::string_view name, about;
     std::int64_t least = std::numeric_limits<std::int64_t>::min(), most = std::numeric_limits<std::int64_t>::max();  ///< range of a number
     std::span<const std::string_view> words{};            ///< the field has one or some of them; empty: it is a number
-    nlohmann::json (*get)(const void* object) = nullptr;  ///< a number, a word, a list of words
+    nlohmann::json (*get)(const void* object) = nullptr;  ///< a number, true or false, a word, a text, a list of words
     void (*set)(void* object, const nlohmann::json& value, const std::string& where) = nullptr;  ///< throws SpecError
     bool has_several = false;                                                                    ///< some words, not one
 };
 std::string option_of(const Field& field);  ///< "--rhs-layout"
+/// An object with the defaults.
+template <class Object>
+[[gnu::visibility("hidden")]] inline const Object usual_of{};
+
 /// All fields that an object has.
 struct Fields {
     std::string_view thing, example;  ///< "a grid", and one in JSON
     std::span<const Field> all;
-    const void* usual;  ///< an object with the defaults
+    const void* usual;  ///< an object with the defaults: &usual_of<Object>
     const Field& operator[](std::string_view name) const;
     /// The fields with one word but precision, which every family has: what a family may be told of its matrices and methods.
     std::vector<const Field*> choices() const;
@@ -76,6 +81,10 @@ namespace field_values {
 
 inline nlohmann::json encode(std::int64_t value) { return value; }
 inline nlohmann::json encode(int value) { return value; }
+inline nlohmann::json encode(bool value) { return value; }
+inline nlohmann::json encode(double value) { return value; }
+inline nlohmann::json encode(const std::optional<double>& value) { return value ? nlohmann::json(*value) : nlohmann::json(); }
+inline nlohmann::json encode(const std::string& value) { return value; }
 template <class Value>
     requires std::is_enum_v<Value>
 nlohmann::json encode(Value value) {
@@ -89,11 +98,20 @@ nlohmann::json encode(const std::set<Value>& values) {
 }
 
 std::int64_t whole_number(const nlohmann::json& value, const std::string& where);
+bool flag(const nlohmann::json& value, const std::string& where);
+double real_number(const nlohmann::json& value, const std::string& where);
+std::string text(const nlohmann::json& value, const std::string& where);
 std::size_t word(const nlohmann::json& value, std::span<const std::string_view> words, const std::string& where);
 const nlohmann::json& list(const nlohmann::json& value, const std::string& where);
 
 inline void decode(std::int64_t& to, const nlohmann::json& value, const std::string& where) { to = whole_number(value, where); }
 inline void decode(int& to, const nlohmann::json& value, const std::string& where) { to = static_cast<int>(whole_number(value, where)); }
+inline void decode(bool& to, const nlohmann::json& value, const std::string& where) { to = flag(value, where); }
+inline void decode(double& to, const nlohmann::json& value, const std::string& where) { to = real_number(value, where); }
+inline void decode(std::optional<double>& to, const nlohmann::json& value, const std::string& where) {
+    to = value.is_null() ? std::nullopt : std::optional(real_number(value, where));
+}
+inline void decode(std::string& to, const nlohmann::json& value, const std::string& where) { to = text(value, where); }
 template <class Value>
     requires std::is_enum_v<Value>
 void decode(Value& to, const nlohmann::json& value, const std::string& where) {

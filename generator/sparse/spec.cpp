@@ -24,8 +24,8 @@ constexpr Field fields[] = {
 
 }  // namespace
 
-static const SparseSpec usual_sparse;
-constinit const Fields sparse_fields{"a sparse system", R"({"family": "sparse", "mesh": "128x128x64", "block": 3})", fields, &usual_sparse};
+constinit const Fields sparse_fields{"a sparse system", R"({"family": "sparse", "mesh": "128x128x64", "block": 3})", fields,
+                                     &usual_of<SparseSpec>};
 
 SparseOperations all_sparse_operations() { return all_values<SparseOperation>(); }
 std::string_view to_string(SparsePreconditioner preconditioner) { return name_of(preconditioner); }

@@ -94,10 +94,8 @@ void check_mixed(const Spec& spec) {
 
 }  // namespace
 
-static const BlockLayout usual_layout;
-static const Spec usual_spec;
-constinit const Fields layout_fields{"a layout", R"({"leading": 16})", layout_table, &usual_layout};
-constinit const Fields spec_fields{"a spec", R"({"block": 12, "horizon": 20})", spec_table, &usual_spec};
+constinit const Fields layout_fields{"a layout", R"({"leading": 16})", layout_table, &usual_of<BlockLayout>};
+constinit const Fields spec_fields{"a spec", R"({"block": 12, "horizon": 20})", spec_table, &usual_of<Spec>};
 
 std::string_view to_string(Operation operation) { return name_of(operation); }
 Operations all_operations() { return all_values<Operation>(); }

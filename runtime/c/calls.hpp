@@ -17,6 +17,8 @@
 #include <trifold/transport.hpp>
 #include <vector>
 
+#include "runtime/tridiagonal/family.hpp"
+
 /// Helpers that the functions of trifold.h have in common.
 namespace trifold::c {
 
@@ -131,28 +133,22 @@ inline AnyArray any_array(const trifold_call& call, const void* data) {
     return {data, call.on_host != 0, call.precision == TRIFOLD_F32 ? Precision::f32 : Precision::f64};
 }
 CallOptions options_of(const trifold_call& call);
-/// The numbers of arrays that an operation reads and writes.
-struct Arrays {
-    std::size_t in, out;
-};
-/// Calls run(number of the operation, its arrays), where bit k of a call is operation k. Allocates nothing.
+/// Calls run(number of the operation, its arrays), where bit k of a call is the family's operation k. Allocates nothing.
 template <class Run>
-void run_listed(const trifold_call* given_call, std::span<const Arrays> operations, const char* like, Run run) {
+void run_listed(const trifold_call* given_call, const Family& family, const char* like, Run run) {
     const auto& call = call_of_reals(given_call);
     const auto bit = static_cast<std::size_t>(std::countr_zero(call.operation));
-    if (!std::has_single_bit(call.operation) || bit >= operations.size()) refuse_operation(call, like);
-    const auto [in, out] = operations[bit];
-    const auto array = [&, in = in](std::size_t k) {
-        return any_array(call, k < in ? call.in[k] : call.out[std::min<std::size_t>(k - in, 1)]);
-    };
+    if (!std::has_single_bit(call.operation) || bit >= family.operations.size()) refuse_operation(call, like);
+    const auto rows = family.operations[bit].arrays;
+    const auto in = static_cast<std::size_t>(std::ranges::count(rows, Access::read, &ArrayRow::access));
+    const auto array = [&](std::size_t k) { return any_array(call, k < in ? call.in[k] : call.out[std::min<std::size_t>(k - in, 1)]); };
     const std::array arrays{array(0), array(1), array(2), array(3)};
-    run(static_cast<int>(bit), std::span<const AnyArray>(arrays).first(in + out));
+    run(static_cast<int>(bit), std::span<const AnyArray>(arrays).first(rows.size()));
 }
 /// A call of a Solver or RankSolver.
 template <class Solver>
 void run(Solver& solver, const trifold_call* call) {
-    static constexpr Arrays operations[]{{2, 0}, {1, 1}, {1, 1}, {1, 1}, {3, 1}, {3, 1}, {0, 2}};  // by Operation
-    run_listed(call, operations, "TRIFOLD_FACTOR",
+    run_listed(call, tridiagonal_family, "TRIFOLD_FACTOR",
                [&](int operation, auto arrays) { solver.run(static_cast<Operation>(operation), arrays, options_of(*call)); });
 }
 

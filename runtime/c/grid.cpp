@@ -6,6 +6,7 @@
 #include <trifold/trifold.hpp>
 
 #include "runtime/c/calls.hpp"
+#include "runtime/grid/family.hpp"
 
 using namespace trifold;
 using namespace trifold::c;
@@ -46,8 +47,7 @@ GridOptions grid_options_of(const trifold_call& call) {
 }
 
 void run_grid(GridSolver& solver, const trifold_call* call) {
-    static constexpr Arrays operations[]{{1, 0}, {1, 1}, {1, 1}, {2, 1}, {2, 2}, {2, 1}};  // by GridOperation
-    run_listed(call, operations, "TRIFOLD_GRID_FACTOR", [&](int operation, auto arrays) {
+    run_listed(call, grid_family, "TRIFOLD_GRID_FACTOR", [&](int operation, auto arrays) {
         solver.run(static_cast<GridOperation>(operation), arrays, {call->stream}, grid_options_of(*call), call->transposed != 0);
     });
 }

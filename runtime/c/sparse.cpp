@@ -7,6 +7,7 @@
 #include <trifold/trifold.hpp>
 
 #include "runtime/c/calls.hpp"
+#include "runtime/sparse/family.hpp"
 
 using namespace trifold;
 using namespace trifold::c;
@@ -76,8 +77,7 @@ SparseOptions sparse_options_of(const trifold_call& call) {
 }
 
 void run_sparse(SparseSolver& solver, const trifold_call* call) {
-    static constexpr Arrays operations[]{{1, 1}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {2, 1}, {1, 0}};  // by SparseOperation, and update
-    run_listed(call, operations, "TRIFOLD_SPARSE_SOLVE", [&](int operation, auto arrays) {
+    run_listed(call, sparse_family, "TRIFOLD_SPARSE_SOLVE", [&](int operation, auto arrays) {
         const auto options = sparse_options_of(*call);
         if (call->operation == TRIFOLD_SPARSE_UPDATE) return solver.update(arrays.front(), {call->stream}, options);
         solver.run(static_cast<SparseOperation>(operation), arrays, {call->stream}, options);

@@ -91,7 +91,7 @@ std::vector<double> GridSolver::reciprocal_condition(std::span<const Real> stenc
     const auto& spec = plan().spec();
     const auto resolved = self.resolve(GridOperation::solve, options);
     if (spec.matrix == GridMatrix::general) self.resolve(GridOperation::solve_transposed, options);
-    self.array_of(stencil_array, AnyArray(stencil), resolved);
+    self.table.array(static_cast<std::size_t>(GridOperation::factor), 0, AnyArray(stencil), {resolved.members, resolved.columns});
     const auto scaled = scaled_rows(spec, stencil, resolved.members);
     const auto norms = inverse_norms(*this, stencil, scaled, resolved.members);
     std::vector<double> result;

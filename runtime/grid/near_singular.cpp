@@ -106,9 +106,11 @@ void GridSolver::Impl::mark(Session::Call& call, std::int64_t member, trifold_gr
 void GridSolver::Impl::solve_again(Session::Call& call, const void* stencil, const void* b, void* x, const GridOptions& options) {
     const bool with_factors = plan.program().operations.contains("solve");
     const auto any = [&](const void* data) { return AnyArray(data, true, plan.spec().precision); };
-    const std::array arrays{array_of({"B", 1}, any(b), options), array_of({"X", 1, Access::write}, any(x), options),
-                            array_of(stencil_array, any(stencil), options)};
-    call.bind_host(std::span(arrays).first(with_factors ? 2 : 3));
+    const auto array = [&](GridOperation operation, std::size_t k, const void* data) {
+        return table.array(static_cast<std::size_t>(operation), k, any(data), {options.members, options.columns});
+    };
+    const std::array all{array(GridOperation::solve, 0, b), array(GridOperation::solve, 1, x), array(GridOperation::factor, 0, stencil)};
+    call.bind_host(std::span(all).first(with_factors ? 2 : 3));
     auto args = args_of(call.at(0), call.at(1), options, 0);
     args.step = 1;
     if (!with_factors) args.stencil = call.at(2);

@@ -6,6 +6,9 @@
 #include <array>
 #include <trifold/error.hpp>
 
+#include "generator/grid/fields.hpp"
+#include "runtime/grid/family.hpp"
+
 namespace trifold {
 namespace {
 
@@ -17,33 +20,16 @@ Session make_session(const GridPlan& plan, void* workspace, std::int64_t bytes, 
     return {plan.state().prepared, stand_in, workspace, bytes, holds};
 }
 
-constexpr GridArray b_array{"B", 0}, x_array{"X", 0, Access::write, "B"};
-constexpr std::array factor_arrays{stencil_array};
-constexpr std::array factor_solve_arrays{stencil_array, b_array, x_array};
-constexpr std::array solve_arrays{b_array, x_array};
-constexpr std::array refine_arrays{stencil_array, b_array, GridArray{"X", 0, Access::update}};
-constexpr std::array gradient_arrays{GridArray{"X", 0}, GridArray{"dE/dX", 0}, GridArray{"dE/dB", 0, Access::write},
-                                     GridArray{"dE/dA", 9, Access::write}};
-
-std::span<const GridArray> arrays_of(GridOperation operation) {
-    switch (operation) {
-        case GridOperation::factor:
-            return factor_arrays;
-        case GridOperation::factor_solve:
-            return factor_solve_arrays;
-        case GridOperation::refine:
-            return refine_arrays;
-        case GridOperation::gradient:
-            return gradient_arrays;
-        default:
-            return solve_arrays;
-    }
+CallTable table_of(const GridSpec& spec) {
+    return {grid_family, spec.precision, {spec.batch, spec.rhs}, [&](std::string_view name) {
+                return grid_fields[name].get(&spec).get<std::int64_t>();
+            }};
 }
 
 }  // namespace
 
 GridSolver::Impl::Impl(const GridPlan& given, void* workspace, std::int64_t bytes, Holds holds)
-    : plan(given), session(make_session(given, workspace, bytes, holds)) {}
+    : plan(given), session(make_session(given, workspace, bytes, holds)), table(table_of(given.spec())) {}
 
 void GridSolver::Impl::adopt(void* workspace, Stream stream, std::int64_t members) {
     session.adopt(workspace, stream);
@@ -55,34 +41,13 @@ GridOptions GridSolver::Impl::resolve(GridOperation operation, const GridOptions
     if (!spec.operations.contains(operation))
         throw SpecError(fmt::format("this GridPlan was made without {}; add it to the GridSpec's operations", to_string(operation)));
     auto resolved = options;
-    resolve_count(resolved.columns, spec.rhs, std::int64_t{1} << 32, "columns");
-    resolve_count(resolved.members, spec.batch, spec.batch, "members");
-    const bool factors = operation == GridOperation::factor || operation == GridOperation::factor_solve;
+    const auto counts = table.resolve(static_cast<std::size_t>(operation), {options.members, options.columns}, factored);
+    resolved.columns = counts.columns;
+    resolved.members = counts.members;
     if (resolved.columns > spec.rhs && operation == GridOperation::factor_solve && !spec.operations.contains(GridOperation::solve))
         throw SpecError(fmt::format("{} columns are more than the GridSpec's rhs = {}, and the rest needs solve; add it to the operations",
                                     resolved.columns, spec.rhs));
-    if (!factors && resolved.members > factored)
-        throw SpecError(fmt::format("{} for {} images, but {} have been factored; call factor or factor_solve first", to_string(operation),
-                                    resolved.members, factored));
     return resolved;
-}
-
-CallArray GridSolver::Impl::array_of(const GridArray& kind, const AnyArray& given, const GridOptions& options) const {
-    const auto& spec = plan.spec();
-    if (given.precision != spec.precision)
-        throw SpecError(
-            fmt::format("the arrays are {} and the GridPlan is specialized for {}", to_string(given.precision), to_string(spec.precision)));
-    const auto real = element_bytes(spec.precision), each = kind.each == 0 ? options.columns : kind.each;
-    const auto elements = checked_multiply(options.members * spec.width * spec.height, each, kind.name);
-    if (given.size >= 0 && given.size != elements)
-        throw SpecError(fmt::format("{} has {} elements; {} images of {} by {} pixels with {} each need {}", kind.name, given.size,
-                                    options.members, spec.width, spec.height, each, elements));
-    return {.name = kind.name,
-            .data = given.data,
-            .bytes = checked_multiply(elements, real, kind.name),
-            .alignment = static_cast<int>(real),
-            .access = kind.access,
-            .may_equal = kind.may_equal};
 }
 
 trifold_grid_args GridSolver::Impl::args_of(const void* b, void* x, const GridOptions& options, std::int64_t first) const {
@@ -102,15 +67,10 @@ trifold_grid_args GridSolver::Impl::args_of(const void* b, void* x, const GridOp
 void GridSolver::Impl::run(GridOperation operation, std::span<const AnyArray> given, Stream stream, const GridOptions& options,
                            bool transposed) {
     Session::Call call(session);
-    const auto kinds = arrays_of(operation);
-    if (given.size() != kinds.size())
-        throw SpecError(fmt::format("{} has {} arrays, not {}", to_string(operation), kinds.size(), given.size()));
     const auto resolved = resolve(operation, options);
-    std::array<CallArray, gradient_arrays.size()> room;
-    const auto arrays = std::span(room).first(kinds.size());
-    std::ranges::transform(kinds, given, arrays.begin(),
-                           [&](const auto& kind, const auto& array) { return array_of(kind, array, resolved); });
-    call.bind(arrays, given, stream);
+    std::array<CallArray, max_arrays> room;
+    const CallCounts counts{resolved.members, resolved.columns};
+    call.bind(table.arrays(static_cast<std::size_t>(operation), given, counts, room), given, stream);
     enqueue(call, operation, resolved, transposed);
     call.finish();
     if (!given.front().on_host || (operation != GridOperation::factor && operation != GridOperation::factor_solve)) return;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "generator/grid/levels.hpp"
+#include "runtime/session/family.hpp"
 #include "runtime/session/prepared.hpp"
 #include "runtime/session/session.hpp"
 
@@ -21,15 +22,6 @@ struct GridPlan::State {
     std::shared_ptr<const Prepared> prepared;
 };
 
-/// An array of an operation: its elements for each pixel (0: one for each right-hand side), and what the operation does with it.
-struct GridArray {
-    const char* name;
-    std::int64_t each;
-    Access access = Access::read;
-    const char* may_equal = nullptr;
-};
-inline constexpr GridArray stencil_array{"the stencil", 9};
-
 /// The work behind every overload, for both precisions.
 struct GridSolver::Impl {
     Impl(const GridPlan& plan, void* workspace, std::int64_t bytes, Holds holds = Holds::nothing);
@@ -39,8 +31,6 @@ struct GridSolver::Impl {
 
     /// Fills in what options leave open. Throws SpecError where they or the arrays do not fit the Spec.
     GridOptions resolve(GridOperation operation, const GridOptions& options) const;
-    /// Throws SpecError where the array has another precision or size.
-    CallArray array_of(const GridArray& kind, const AnyArray& given, const GridOptions& options) const;
     void run(GridOperation operation, std::span<const AnyArray> arrays, Stream stream, const GridOptions& options, bool transposed);
 
     const std::vector<GridOutcome>& status();
@@ -48,6 +38,7 @@ struct GridSolver::Impl {
 
     GridPlan plan;
     Session session;
+    CallTable table;
     std::int64_t factored = 0;  ///< images that a factorization has covered
 
   private:

@@ -168,9 +168,4 @@ void check(const std::vector<GridOutcome>& outcomes, const GridSpec& spec) {
 
 void GridSolver::check() { trifold::check(status(), plan().spec()); }
 
-std::string_view to_string(GridProblem problem) {
-    constexpr std::string_view names[]{"none", "beyond_image", "not_finite", "pivot", "nearly_singular", "unstable"};
-    return names[static_cast<std::size_t>(problem)];
-}
-
 }  // namespace trifold

@@ -36,11 +36,6 @@ double usual_sparse_tolerance(Precision precision) {
     return precision == Precision::f32 ? of_floats : usual;
 }
 
-std::string_view to_string(SparseEnd end) {
-    constexpr std::string_view names[]{"converged", "stagnated", "breakdown", "not_a_number", "limit", "singular", "out_of_range"};
-    return names[static_cast<std::size_t>(end)];
-}
-
 namespace {
 
 std::string describe(const SparseValues& values) {

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <trifold/error.hpp>
 
+#include "runtime/sparse/family.hpp"
+
 namespace trifold {
 namespace {
 
@@ -28,44 +30,27 @@ void check_number(double value, const char* option) {
 }  // namespace
 
 SparseSolver::Impl::Impl(const SparsePlan& given, void* workspace, std::int64_t bytes)
-    : plan(given), session(make_session(given, workspace, bytes)) {
+    : plan(given),
+      session(make_session(given, workspace, bytes)),
+      table(sparse_family, plan.spec().precision, {plan.spec().batch, plan.spec().rhs},
+            [&](std::string_view name) { return sparse_extent(plan, name); }) {
     Session::Call call(session);
     for (const auto& content : plan.state().contents) call.write(content.buffer, 0, content.bytes.get());
 }
 
-SparseOptions SparseSolver::Impl::resolve(const SparseOptions& options, const char* operation) const {
+SparseOptions SparseSolver::Impl::resolve(const SparseOptions& options, std::size_t operation) const {
     const auto& spec = plan.spec();
     auto resolved = options;
-    resolve_count(resolved.columns, spec.rhs, std::int64_t{1} << 32, "columns");
-    resolve_count(resolved.members, spec.batch, spec.batch, "members");
+    const auto counts = table.resolve(operation, {options.members, options.columns}, updated);
+    resolved.columns = counts.columns;
+    resolved.members = counts.members;
     resolve_count(resolved.maxiter, spec.maxiter, spec.maxiter, "maxiter");
     resolved.rtol = options.rtol.value_or(usual_sparse_tolerance(spec.precision));
     check_number(*resolved.rtol, "rtol");
     check_number(resolved.atol, "atol");
     check_number(resolved.shift, "shift");
     if (resolved.renew < 0) throw SpecError(fmt::format("renew = {}; give a number of iterations, or 0", resolved.renew));
-    if (std::string_view(operation) != "update" && resolved.members > updated)
-        throw SpecError(
-            fmt::format("{} for {} sets of values, but {} have been given; call update first", operation, resolved.members, updated));
     return resolved;
-}
-
-CallArray SparseSolver::Impl::array_of(const char* name, const AnyArray& given, std::int64_t blocks, std::int64_t each, Access access,
-                                       const char* may_equal) const {
-    const auto& spec = plan.spec();
-    const auto precision = spec.precision == Precision::f32 ? Precision::f32 : Precision::f64;
-    if (given.precision != precision)
-        throw SpecError(fmt::format("{} is {} and the SparsePlan is specialized for arrays in {}", name, to_string(given.precision),
-                                    to_string(precision)));
-    const auto real = element_bytes(precision), elements = checked_multiply(blocks, each, name);
-    if (given.size >= 0 && given.size != elements)
-        throw SpecError(fmt::format("{} has {} elements; {} blocks with {} each need {}", name, given.size, blocks, each, elements));
-    return {.name = name,
-            .data = given.data,
-            .bytes = checked_multiply(elements, real, name),
-            .alignment = static_cast<int>(real),
-            .access = access,
-            .may_equal = may_equal};
 }
 
 trifold_sparse_args SparseSolver::Impl::args_of(const SparseOptions& options, std::int64_t first) const {
@@ -91,30 +76,15 @@ void SparseSolver::Impl::enqueue(Session::Call& call, std::string_view operation
 
 void SparseSolver::Impl::update(const AnyArray& values, Stream stream, const SparseOptions& options) {
     Session::Call call(session);
-    const auto resolved = resolve(options, "update");
-    const auto block = plan.spec().block;
+    const auto resolved = resolve(options, sparse_update);
     const std::array given{values};
-    const std::array arrays{array_of("the values", values, resolved.members * plan.pattern().values(), block * block, Access::read)};
-    call.bind(arrays, given, stream);
+    std::array<CallArray, 1> room;
+    call.bind(table.arrays(sparse_update, given, {resolved.members, resolved.columns}, room), given, stream);
     auto args = args_of(resolved, 0);
     args.values = call.at(0);
     enqueue(call, "update", args);
     call.finish();
     updated = std::max(updated, resolved.members);
-}
-
-std::vector<CallArray> SparseSolver::Impl::arrays_of(SparseOperation operation, std::span<const AnyArray> given,
-                                                     const SparseOptions& options) const {
-    const auto rows = options.members * plan.pattern().rows(), block = plan.spec().block, each = block * options.columns;
-    const bool applies = operation == SparseOperation::apply || operation == SparseOperation::apply_transposed;
-    if (given.size() != (operation == SparseOperation::gradient ? 3 : 2))
-        throw SpecError(fmt::format("{} has another number of arrays than {}", to_string(operation), given.size()));
-    if (operation == SparseOperation::gradient)
-        return {array_of("X", given[0], rows, each, Access::read), array_of("dE/dB", given[1], rows, each, Access::read),
-                array_of("dE/dA", given[2], options.members * plan.pattern().values(), block * block, Access::update)};
-    const bool guesses = solves(operation) && options.guess;
-    return {array_of("B", given[0], rows, each, Access::read),
-            array_of("X", given[1], rows, each, guesses ? Access::update : Access::write, applies ? "B" : nullptr)};
 }
 
 void SparseSolver::Impl::run(SparseOperation operation, std::span<const AnyArray> given, Stream stream, const SparseOptions& options) {
@@ -124,9 +94,11 @@ void SparseSolver::Impl::run(SparseOperation operation, std::span<const AnyArray
         throw SpecError(fmt::format("ranks share solve alone; {} is for a solver without ranks", name));
     if (!plan.spec().operations.contains(operation))
         throw SpecError(fmt::format("this SparsePlan was made without {}; add it to the SparseSpec's operations", name));
-    const auto resolved = resolve(options, name.c_str());
-    const auto arrays = arrays_of(operation, given, resolved);
-    call.bind(arrays, given, stream);
+    const auto resolved = resolve(options, static_cast<std::size_t>(operation));
+    std::array<CallArray, max_arrays> room;
+    const auto all = table.arrays(static_cast<std::size_t>(operation), given, {resolved.members, resolved.columns}, room);
+    if (solves(operation) && resolved.guess) all[1].access = Access::update;
+    call.bind(all, given, stream);
     const auto rhs = plan.spec().rhs;
     if (solves(operation)) {
         last_ = resolved;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "generator/sparse/generate.hpp"
+#include "runtime/session/family.hpp"
 #include "runtime/session/prepared.hpp"
 #include "runtime/session/session.hpp"
 
@@ -36,16 +37,14 @@ struct SparseSolver::Impl {
 
     SparsePlan plan;
     Session session;
+    CallTable table;
     std::int64_t updated = 0;  ///< members with values
 
   private:
     /// Fills in what options leave open. Throws SpecError where they do not fit the Spec.
-    SparseOptions resolve(const SparseOptions& options, const char* operation) const;
-    CallArray array_of(const char* name, const AnyArray& given, std::int64_t blocks, std::int64_t each, Access access,
-                       const char* may_equal = nullptr) const;
+    SparseOptions resolve(const SparseOptions& options, std::size_t operation) const;
     trifold_sparse_args args_of(const SparseOptions& options, std::int64_t first) const;
     void enqueue(Session::Call& call, std::string_view operation, const trifold_sparse_args& args) const;
-    std::vector<CallArray> arrays_of(SparseOperation operation, std::span<const AnyArray> given, const SparseOptions& options) const;
     void read_outcomes(Session::Call& call, std::int64_t used);
 
     std::vector<SparseValues> values_;

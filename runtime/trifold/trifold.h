@@ -605,6 +605,32 @@ trifold_code trifold_sparse_outcomes(trifold_sparse_solver* solver, trifold_spar
 trifold_code trifold_sparse_history(trifold_sparse_solver* solver, int64_t member, int64_t column, double* residuals, int64_t capacity,
                                     int64_t* count);
 
+/* ---- any family, by the names in its tables: for other languages, which need no struct of a family's own ---- */
+
+/* All families as JSON: their fields (name, about, usual, words), operations, and arrays (name, extents, access). */
+const char* trifold_families(void);
+
+typedef struct trifold_any_plan trifold_any_plan;
+typedef struct trifold_any_solver trifold_any_solver;
+/* `problem` and `tuning` are JSON objects of a family's fields, such as {"width": 129, "height": 65}; NULL: all as usual. A sparse system
+ * has the field "mesh" too, or the lists "starts" and "columns". Plans and solvers are those of the family's own functions. */
+trifold_code trifold_any_plan_create(const char* family, const char* problem, const char* device, const char* tuning,
+                                     trifold_any_plan** plan);
+void trifold_any_plan_destroy(trifold_any_plan* plan);
+int64_t trifold_any_plan_workspace_bytes(const trifold_any_plan* plan);
+/* `workspace` as in trifold_solver_create. */
+trifold_code trifold_any_solver_create(const trifold_any_plan* plan, void* workspace, int64_t bytes, trifold_any_solver** solver);
+void trifold_any_solver_destroy(trifold_any_solver* solver);
+/* `call`: the precision, stream and place of the `count` arrays, which are those of the operation in the table's order. `options`: a JSON
+ * object of fields of a call, or NULL. It allocates, unlike the family's own functions. */
+trifold_code trifold_any_run(trifold_any_solver* solver, const char* operation, const trifold_call* call, const void* const* arrays,
+                             int64_t count, const char* options);
+trifold_code trifold_any_prepare(trifold_any_solver* solver);
+trifold_code trifold_any_synchronize(trifold_any_solver* solver);
+trifold_code trifold_any_check(trifold_any_solver* solver);
+/* A JSON list with an object for each member; valid until the next call. */
+trifold_code trifold_any_outcomes(trifold_any_solver* solver, const char** outcomes);
+
 #undef TRIFOLD_CONDITION
 #undef TRIFOLD_CALL
 #undef TRIFOLD_LIST

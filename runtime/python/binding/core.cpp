@@ -429,6 +429,7 @@ NB_MODULE(_core, module) {
     bind_torch(module);
     bind_grid(module);
     bind_sparse(module);
+    bind_families(module);
     bind_state_space(module);
     bind_ranks(module);
     module.def("show_signatures", &make_built_in, "type"_a, nb::sig("def show_signatures(type: Any) -> None"));

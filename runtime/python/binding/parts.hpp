@@ -25,6 +25,9 @@ void bind_state_space(nanobind::module_& module);
 /// between them. `module` gets them.
 void bind_torch(nanobind::module_& module);
 
+/// trifold._core.AnySolver, and families().
+void bind_families(nanobind::module_& module);
+
 /// Handlers of XLA's typed FFI, as capsules by name; empty in a build without its headers. trifold/jax/__init__.py registers them.
 nanobind::dict jax_handlers();
 /// Bytes of a factor's value for a problem of blocks as the handlers take it, on the device. Compiles nothing.

@@ -179,7 +179,7 @@ TEST_CASE("sizes and arguments that do not fit are errors that say what to do") 
     stencil.pop_back();
     CHECK_REFUSED("has 377 elements", solver.factor(stencil));
     stencil.push_back(0);
-    CHECK_REFUSED("the arrays are f32", solver.factor(std::vector<float>(378)));
+    CHECK_REFUSED("the stencil is f32", solver.factor(std::vector<float>(378)));
     CHECK_REFUSED("X (336 bytes) overlaps B (336 bytes); only X may be B itself",
                   solver.factor_solve(stencil.data(), b.data(), b.data() + 1));
     CHECK_REFUSED("null pointer", solver.factor(static_cast<const double*>(nullptr)));

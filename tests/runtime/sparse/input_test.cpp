@@ -52,13 +52,13 @@ TEST_CASE("sparse: a Spec, a partition and options that cannot be served") {
     CHECK_THROWS_AS(plan({}, {.rows = -1}), SpecError);
     SparseSolver solver(plan({.operations = {SparseOperation::apply}}));
     std::vector<double> three(3, 1.0), two(2, 1.0);
-    CHECK_THROWS_WITH_AS(solver.apply(three, three), "apply for 1 sets of values, but 0 have been given; call update first", SpecError);
+    CHECK_THROWS_WITH_AS(solver.apply(three, three), "apply for 1 sets of values, but 0 have been factored; call update first", SpecError);
     CHECK_THROWS_AS(solver.values(), SpecError);
-    CHECK_THROWS_WITH_AS(solver.update(two), "the values has 2 elements; 3 blocks with 1 each need 3", SpecError);
+    CHECK_THROWS_WITH_AS(solver.update(two), "the values has 2 elements; 1 sets of values with 3 each need 3", SpecError);
     CHECK_THROWS_WITH_AS(solver.update(std::vector<float>(3)), "the values is f32 and the SparsePlan is specialized for arrays in f64",
                          SpecError);
     solver.update(three);
-    CHECK_THROWS_WITH_AS(solver.apply(three, two), "X has 2 elements; 3 blocks with 1 each need 3", SpecError);
+    CHECK_THROWS_WITH_AS(solver.apply(three, two), "X has 2 elements; 1 sets of values with 3 each need 3", SpecError);
     CHECK_THROWS_WITH_AS(solver.multiply(three, three), "this SparsePlan was made without multiply; add it to the SparseSpec's operations",
                          SpecError);
     CHECK_THROWS_AS(solver.apply(three, three, {.rtol = -1}), SpecError);

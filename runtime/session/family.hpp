@@ -1,0 +1,116 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string_view>
+#include <trifold/call.hpp>
+#include <trifold/device.hpp>
+#include <trifold/program.hpp>
+#include <vector>
+
+#include "generator/program/fields.hpp"
+#include "runtime/session/array.hpp"
+
+/// What a family states of its calls, in tables. Checks of arrays, C, Python and tests follow from them.
+namespace trifold {
+
+/// An array of an operation. `extents`: its axes, with a space between them: numbers, "members" and "columns" of a call, and sizes that the
+/// family knows by name. `may_equal`: the input that this output may be.
+struct ArrayRow {
+    const char* name;
+    std::string_view extents;
+    Access access = Access::read;
+    const char* may_equal = nullptr;
+};
+
+/// What people call. `factors`: it takes new values of A, which the operations without it use. `adjoint`: the operation with A' for A,
+/// where the result is linear in the last input; `outer`: the operation that makes the gradient by A, of that result and of the adjoint's.
+struct OperationRow {
+    std::string_view name;
+    std::span<const ArrayRow> arrays;
+    bool factors = false;
+    std::string_view adjoint{}, outer{};
+};
+
+/// A solver of any family, for faces that learn at run time which. One call at a time.
+class AnySolver {
+  public:
+    virtual ~AnySolver() = default;
+    /// `options`: fields of a call.
+    virtual void run(std::size_t operation, std::span<const AnyArray> arrays, Stream stream, const nlohmann::json& options) = 0;
+    /// What became of each member, by the columns of Family::outcome. Waits.
+    virtual nlohmann::json outcomes() = 0;
+    virtual void check() = 0;
+    virtual void prepare() = 0;
+    virtual void synchronize() = 0;
+};
+
+struct Family;
+
+/// A plan of any family.
+class AnyPlan {
+  public:
+    virtual ~AnyPlan() = default;
+    virtual const Program& program() const = 0;
+    virtual const Device& device() const = 0;
+    /// A Spec, as JSON has it.
+    virtual nlohmann::json spec() const = 0;
+    /// A size by its name in extents, for the Spec's whole batch. Throws SpecError where there is none of the name.
+    virtual std::int64_t extent(std::string_view name) const = 0;
+    /// In the caller's workspace, or in one of its own where that is null.
+    virtual std::unique_ptr<AnySolver> solver(void* workspace, std::int64_t bytes) const = 0;
+};
+
+/// A family, as its tables state it.
+struct Family {
+    std::string_view name;                     ///< "grid"
+    std::string_view members;                  ///< what a batch has, in messages: "images"
+    std::string_view plan;                     ///< class of its plans, in messages
+    std::string_view size;                     ///< fields by which people say a size: "width height" for 129x65. Empty: there are none
+    const Fields *spec, *tuning, *options;     ///< of a problem, of its kernels, of a call
+    const Fields* outcome;                     ///< columns of a member's outcome
+    std::span<const OperationRow> operations;  ///< in the order of their enumeration
+    /// Throws what the constructors of plans throw. `problem`: the Spec, and what else the family reads of a matrix.
+    std::unique_ptr<AnyPlan> (*make)(const nlohmann::json& problem, const Device& device, const nlohmann::json& tuning);
+    /// The place of an operation. Throws SpecError with the names of all.
+    std::size_t operation(std::string_view name) const;
+};
+
+/// All of them, to which a program may add its own.
+std::vector<const Family*>& families();
+/// Throws SpecError with the names of all.
+const Family& family_named(std::string_view name);
+
+struct CallCounts {
+    std::int64_t members = 0, columns = 0;
+};
+/// The axes of an array. `extent`: sizes of a problem by their names.
+std::vector<std::int64_t> shape_of(const ArrayRow& array, const std::function<std::int64_t(std::string_view)>& extent, CallCounts counts);
+
+/// The calls of a plan's solvers: which arrays an operation has, of which size, for how many members and columns. Calls allocate nothing.
+class CallTable {
+  public:
+    /// `rhs`, `batch`: those of the Spec.
+    CallTable(const Family& family, Precision precision, CallCounts spec, const std::function<std::int64_t(std::string_view)>& extent);
+    /// Fills in what a caller leaves open. `factored`: members with a factorization. Throws SpecError where there are too few of them, or a
+    /// count is out of range.
+    CallCounts resolve(std::size_t operation, CallCounts given, std::int64_t factored) const;
+    /// The arrays of a call, in `room`. Throws SpecError where they are of another number, type or size.
+    std::span<CallArray> arrays(std::size_t operation, std::span<const AnyArray> given, CallCounts counts, std::span<CallArray> room) const;
+    /// One of them.
+    CallArray array(std::size_t operation, std::size_t k, const AnyArray& given, CallCounts counts) const;
+
+  private:
+    struct Size {
+        std::int64_t each = 1;  ///< elements for each member and column
+        bool by_columns = false;
+    };
+    const Family& family_;
+    Precision precision_;
+    CallCounts spec_;
+    std::vector<std::vector<Size>> sizes_;
+};
+
+}  // namespace trifold
