@@ -7,6 +7,7 @@
 #include <numeric>
 #include <trifold/error.hpp>
 
+#include "generator/sparse/fields.hpp"
 #include "generator/sparse/threads.hpp"
 
 namespace trifold::sparse {
@@ -52,15 +53,6 @@ class Filling {
     std::vector<std::vector<std::pair<std::int32_t, int>>> upper_;
 };
 
-int fill_level(SparsePreconditioner preconditioner) {
-    if (preconditioner == SparsePreconditioner::ildu2) return 2;
-    return preconditioner == SparsePreconditioner::ildu1 ? 1 : 0;
-}
-
-bool has_triangles(SparsePreconditioner preconditioner) {
-    return preconditioner != SparsePreconditioner::none && preconditioner != SparsePreconditioner::jacobi;
-}
-
 /// Fill-in of meshes is a few times their entries. More than this comes from rows that couple all others.
 constexpr std::int64_t max_fill = 32, always_taken = 1 << 20;  // times the subdomain's entries; entries
 
@@ -80,8 +72,8 @@ constexpr std::int64_t max_fill = 32, always_taken = 1 << 20;  // times the subd
 Shape shape_of(const Arrangement& a, std::int64_t tile, SparsePreconditioner preconditioner) {
     const auto first = a.tile_starts[at(tile)], end = a.tile_starts[at(tile) + 1];
     const auto most = std::max(always_taken, max_fill * (a.starts[at(end)] - a.starts[at(first)]));
-    Filling filling(end - first, fill_level(preconditioner));
-    const bool diagonal_alone = !has_triangles(preconditioner);
+    Filling filling(end - first, properties_of(preconditioner).fill);
+    const bool diagonal_alone = !properties_of(preconditioner).has_triangles;
     Shape shape;
     std::vector<std::int32_t> columns;
     for (auto row = first; row < end; ++row) {
@@ -244,7 +236,7 @@ Arrangement arrange(const SparsePattern& pattern, const Parts& parts, SparsePrec
     Arrangement a;
     a.how = parts.how;
     order_rows(a, parts);
-    if (row_order == RowOrder::by_levels && has_triangles(preconditioner) && fill_level(preconditioner) == 0)
+    if (row_order == RowOrder::by_levels && properties_of(preconditioner).has_triangles && properties_of(preconditioner).fill == 0)
         order_by_levels(a, row_levels(pattern, parts));
     order_entries(a, pattern);
     find_shapes(a, preconditioner);

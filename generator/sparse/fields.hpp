@@ -9,6 +9,24 @@ namespace trifold {
 template <>
 [[gnu::visibility("hidden")]] inline constexpr std::array<std::string_view, 7> names_of<SparsePreconditioner>{
     "none", "jacobi", "dilu", "ic0", "ildu0", "ildu1", "ildu2"};
+/// Properties of a preconditioner, by which all else is decided.
+struct Preconditioner {
+    int fill = 0;                 ///< the level up to which entries are added to those of A
+    bool has_factors = true;      ///< it is not the identity
+    bool has_triangles = true;    ///< it couples rows of a subdomain, by L and U
+    bool diagonal_alone = false;  ///< an elimination changes only the diagonal of its row
+    bool needs_cg = false;        ///< it is for symmetric matrices
+};
+inline constexpr std::array<Preconditioner, names_of<SparsePreconditioner>.size()> preconditioners{{
+    {.has_factors = false, .has_triangles = false},
+    {.has_triangles = false},
+    {.diagonal_alone = true},
+    {.needs_cg = true},
+    {},
+    {.fill = 1},
+    {.fill = 2},
+}};
+constexpr const Preconditioner& properties_of(SparsePreconditioner one) { return preconditioners.at(static_cast<std::size_t>(one)); }
 template <>
 [[gnu::visibility("hidden")]] inline constexpr std::array<std::string_view, 3> names_of<SparseMethod>{"bicgstab", "cg", "gmres"};
 template <>

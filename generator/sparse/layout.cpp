@@ -7,6 +7,7 @@
 #include <cctype>
 
 #include "generator/program/places.hpp"
+#include "generator/sparse/fields.hpp"
 
 namespace trifold::sparse {
 namespace {
@@ -28,7 +29,7 @@ bool needs_transposed(const SparseSpec& spec) {
     return spec.method == SparseMethod::cg || spec.operations.contains(SparseOperation::solve_transposed) ||
            spec.operations.contains(SparseOperation::multiply_transposed);
 }
-bool has_factors(const SparseSpec& spec) { return spec.preconditioner != SparsePreconditioner::none; }
+bool has_factors(const SparseSpec& spec) { return properties_of(spec.preconditioner).has_factors; }
 std::int64_t factor_bytes(const SparseSpec& spec) { return spec.precision == Precision::f64 ? 8 : 4; }
 
 Layout layout_of(const SparseSpec& spec, const Arrangement& a, Stored stored, const trifold_sparse_launch& launch) {
@@ -86,7 +87,7 @@ namespace {
 /// Preconditioners that have one text: patterns are the plan's, and so are entries that the pattern leaves out.
 std::string_view factors_of(const SparseSpec& spec) {
     if (!has_factors(spec)) return "none";
-    return spec.preconditioner == SparsePreconditioner::dilu ? "dilu" : "ildu";
+    return properties_of(spec.preconditioner).diagonal_alone ? "dilu" : "ildu";
 }
 
 }  // namespace
@@ -111,7 +112,7 @@ std::string common_constants(const SparseSpec& spec) {
     define("FACTOR", type(factor_bytes(spec)));
     define("FACTOR_BYTES", factor_bytes(spec));
     define("BLOCK", spec.block);
-    define("DIAGONAL_ALONE", spec.preconditioner == SparsePreconditioner::dilu ? 1 : 0);
+    define("DIAGONAL_ALONE", properties_of(spec.preconditioner).diagonal_alone ? 1 : 0);
     define("HAS_FACTORS", has_factors(spec) ? 1 : 0);
     define("KRYLOV", static_cast<int>(spec.method));
     define("SIZEOF_ARGS", sizeof(trifold_sparse_args));

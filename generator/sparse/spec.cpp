@@ -41,9 +41,9 @@ SparsePartitioning parse_sparse_partitioning(std::string_view text) { return val
 void validate(const SparseSpec& spec) {
     check_ranges(sparse_fields, &spec);
     if (spec.operations.empty()) throw SpecError("a SparseSpec without operations has no use; give at least one");
-    if (spec.preconditioner == SparsePreconditioner::ic0 && spec.method != SparseMethod::cg)
-        throw SpecError(
-            fmt::format("the preconditioner ic0 is for symmetric matrices and method cg, not {}; give ildu0", to_string(spec.method)));
+    if (properties_of(spec.preconditioner).needs_cg && spec.method != SparseMethod::cg)
+        throw SpecError(fmt::format("the preconditioner {} is for symmetric matrices and method cg, not {}; give ildu0",
+                                    to_string(spec.preconditioner), to_string(spec.method)));
 }
 
 namespace sparse {

@@ -64,6 +64,8 @@ trifold_code code_of(const std::exception_ptr& thrown) noexcept try {
     return fail(TRIFOLD_GRID_FAILED, error.what());
 } catch (const SparseFailed& error) {
     return fail(TRIFOLD_SPARSE_FAILED, error.what());
+} catch (const Unsolvable& error) {
+    return fail(TRIFOLD_UNSOLVABLE, error.what());
 } catch (const RankError& error) {
     return fail(TRIFOLD_RANK_FAILED, error.what());
 } catch (const SpecError& error) {

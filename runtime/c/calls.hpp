@@ -17,6 +17,7 @@
 #include <trifold/transport.hpp>
 #include <vector>
 
+#include "generator/tridiagonal/fields.hpp"
 #include "runtime/tridiagonal/family.hpp"
 
 /// Helpers that the functions of trifold.h have in common.
@@ -55,6 +56,10 @@ template <class Enum>
 Enum choice(int value, int last, const char* what) {
     if (value < 0 || value > last) throw SpecError(fmt::format("{} = {} is out of range; give 0 to {}", what, value, last));
     return static_cast<Enum>(value);
+}
+template <class Enum>
+Enum choice(int value, const char* what) {
+    return choice<Enum>(value, static_cast<int>(names_of<Enum>.size()) - 1, what);
 }
 
 template <class From, class To, class Convert>

@@ -24,10 +24,10 @@ namespace {
 GridSpec grid_spec_of(const trifold_grid_spec& given_spec) {
     const auto& s = initialized(&given_spec, "trifold_grid_spec");
     GridSpec spec{.width = s.width, .height = s.height};
-    spec.precision = choice<Precision>(s.precision, TRIFOLD_F64, "precision");
-    spec.matrix = choice<GridMatrix>(s.matrix, TRIFOLD_GRID_SYMMETRIC, "matrix");
-    spec.pivoting = choice<GridPivoting>(s.pivoting, TRIFOLD_GRID_PARTIAL, "pivoting");
-    spec.boundary = choice<GridBoundary>(s.boundary, TRIFOLD_GRID_FIXED, "boundary");
+    spec.precision = choice<Precision>(s.precision, "precision");
+    spec.matrix = choice<GridMatrix>(s.matrix, "matrix");
+    spec.pivoting = choice<GridPivoting>(s.pivoting, "pivoting");
+    spec.boundary = choice<GridBoundary>(s.boundary, "boundary");
     spec.rhs = s.rhs;
     spec.batch = s.batch;
     spec.operations = operations_of(s.operations, all_grid_operations(), "TRIFOLD_GRID_FACTOR");

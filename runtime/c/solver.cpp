@@ -42,12 +42,12 @@ Spec trifold::c::spec_of(const trifold_spec& given_spec) {
     Spec spec;
     spec.block = s.block;
     spec.horizon = s.horizon;
-    spec.precision = choice<Precision>(s.precision, TRIFOLD_MIXED, "precision");
+    spec.precision = choice<Precision>(s.precision, "precision");
     spec.rhs = s.rhs;
     spec.batch = s.batch;
-    spec.order = choice<Order>(s.order, TRIFOLD_COLUMN_MAJOR, "order");
-    spec.coupling = choice<Coupling>(s.coupling, TRIFOLD_UPPER, "coupling");
-    spec.rhs_layout = choice<RhsLayout>(s.rhs_layout, TRIFOLD_STACKED, "rhs_layout");
+    spec.order = choice<Order>(s.order, "order");
+    spec.coupling = choice<Coupling>(s.coupling, "coupling");
+    spec.rhs_layout = choice<RhsLayout>(s.rhs_layout, "rhs_layout");
     spec.d = {s.d_leading, s.d_stage, s.d_member};
     spec.e = {s.e_leading, s.e_stage, s.e_member};
     spec.operations = operations_of(s.operations, all_operations(), "TRIFOLD_FACTOR");

@@ -25,9 +25,9 @@ namespace {
 SparseSpec sparse_spec_of(const trifold_sparse_spec& given_spec) {
     const auto& s = initialized(&given_spec, "trifold_sparse_spec");
     SparseSpec spec{.block = s.block};
-    spec.precision = choice<Precision>(s.precision, TRIFOLD_MIXED, "precision");
-    spec.preconditioner = choice<SparsePreconditioner>(s.preconditioner, TRIFOLD_SPARSE_ILDU2, "preconditioner");
-    spec.method = choice<SparseMethod>(s.method, TRIFOLD_SPARSE_GMRES, "method");
+    spec.precision = choice<Precision>(s.precision, "precision");
+    spec.preconditioner = choice<SparsePreconditioner>(s.preconditioner, "preconditioner");
+    spec.method = choice<SparseMethod>(s.method, "method");
     spec.restart = s.restart;
     spec.rhs = s.rhs;
     spec.batch = s.batch;
@@ -46,7 +46,7 @@ SparsePattern sparse_pattern_of(const trifold_sparse_pattern& p) {
 }
 
 SparsePartition sparse_partition_of(const trifold_sparse_pattern& p, std::int64_t rows) {
-    SparsePartition partition{.by = choice<SparsePartitioning>(p.partitioning, TRIFOLD_SPARSE_WHOLE, "partitioning"),
+    SparsePartition partition{.by = choice<SparsePartitioning>(p.partitioning, "partitioning"),
                               .box = {p.box[0], p.box[1], p.box[2]},
                               .parts = {},
                               .rows = p.subdomain};

@@ -71,6 +71,7 @@ constinit const Family grid_family{.name = "grid",
                                    .options = &of_grid::option_fields,
                                    .outcome = &of_grid::outcome_fields,
                                    .operations = of_grid::operations,
+                                   .read = [](const nlohmann::json& spec) { return to_json(parse_grid_json(spec)); },
                                    .make = &make_plan<of_grid::Faces>};
 
 std::string_view to_string(GridProblem problem) { return name_of(problem); }

@@ -1,6 +1,7 @@
 #pragma once
 #include <trifold/grid.hpp>
 
+#include "generator/grid/fields.hpp"
 #include "runtime/session/family.hpp"
 
 namespace trifold {

@@ -1,6 +1,6 @@
 #pragma once
-// Implementation of FactorsOf, for the files of families that make it of their classes. A family gives key_of(spec, device, tuning), which
-// is different for different problems, and batch_of(plan).
+// Implementation of FactorsOf, for the files of families that make it of their classes. A family gives batch_of(plan) and, where a Spec
+// alone makes a plan, key_of(spec, device, tuning), which is different for different problems.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -94,6 +94,7 @@ template <class Plan, class Solver>
 typename FactorsOf<Plan, Solver>::Borrowed FactorsOf<Plan, Solver>::fresh(void* value, Stream stream, bool masked) {
     Borrowed borrowed(*state_, take(value, stream, 0));
     borrowed->impl().session.clear(masked, stream);
+    if constexpr (requires { borrowed->impl().write_contents(); }) borrowed->impl().write_contents();
     return borrowed;
 }
 
@@ -114,7 +115,9 @@ typename FactorsOf<Plan, Solver>::Borrowed FactorsOf<Plan, Solver>::copied(const
 
 template <class Plan, class Solver>
 void FactorsOf<Plan, Solver>::prepare(void* value) {
-    filled(value)->impl().session.prepare();
+    const auto borrowed = filled(value);
+    if constexpr (requires { borrowed->impl().write_contents(); }) borrowed->impl().write_contents();
+    borrowed->impl().session.prepare();
 }
 
 template <class Plan, class Solver>
@@ -134,7 +137,9 @@ FactorsOf<Plan, Solver>::Borrowed::~Borrowed() {
 }
 
 template <class Plan, class Solver>
-std::shared_ptr<FactorsOf<Plan, Solver>> FactorsOf<Plan, Solver>::shared(const Spec& spec, const Device& device, const Tuning& tuning) {
+std::shared_ptr<FactorsOf<Plan, Solver>> FactorsOf<Plan, Solver>::shared(const Spec& spec, const Device& device, const Tuning& tuning)
+    requires std::constructible_from<Plan, const Spec&, const Device&, const Tuning&>
+{
     // Never destroyed: at exit there may be work in flight, and threads in a call.
     static auto& all = *new ForkSafeCache<std::string, FactorsOf>(max_shared);
     return all.get(key_of(spec, device, tuning), [&] { return std::make_shared<FactorsOf>(Plan(spec, device, tuning)); });

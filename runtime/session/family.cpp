@@ -4,25 +4,16 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <trifold/error.hpp>
+
+#include "generator/program/words.hpp"
 
 namespace trifold {
 namespace {
 
-template <class Work>
-void each_word(std::string_view text, Work work) {
-    for (std::size_t at = 0; at < text.size();) {
-        const auto end = std::min(text.find(' ', at), text.size());
-        work(text.substr(at, end - at));
-        at = end + 1;
-    }
-}
-
 std::int64_t extent_of(std::string_view word, const std::function<std::int64_t(std::string_view)>& extent) {
-    std::int64_t number = 0;
-    const auto* const end = word.data() + word.size();
-    return std::from_chars(word.data(), end, number).ptr == end ? number : extent(word);
+    const auto number = parse_number<std::int64_t>(word);
+    return number ? *number : extent(word);
 }
 
 template <class All, class Name>
@@ -44,9 +35,8 @@ const Family& family_named(std::string_view name) {
 
 std::vector<std::int64_t> shape_of(const ArrayRow& array, const std::function<std::int64_t(std::string_view)>& extent, CallCounts counts) {
     std::vector<std::int64_t> shape;
-    each_word(array.extents, [&](std::string_view word) {
+    for (const auto word : split(array.extents, ' '))
         shape.push_back(word == "members" ? counts.members : word == "columns" ? counts.columns : extent_of(word, extent));
-    });
     return shape;
 }
 
@@ -57,10 +47,10 @@ CallTable::CallTable(const Family& family, Precision precision, CallCounts spec,
         auto& sizes = sizes_.emplace_back();
         for (const auto& array : operation.arrays) {
             auto& size = sizes.emplace_back();
-            each_word(array.extents, [&](std::string_view word) {
+            for (const auto word : split(array.extents, ' ')) {
                 size.by_columns = size.by_columns || word == "columns";
                 if (word != "members" && word != "columns") size.each = checked_multiply(size.each, extent_of(word, extent), array.name);
-            });
+            }
         }
     }
 }

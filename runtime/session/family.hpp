@@ -11,9 +11,10 @@
 #include <vector>
 
 #include "generator/program/fields.hpp"
+#include "generator/program/knob.hpp"
 #include "runtime/session/array.hpp"
 
-/// What a family states of its calls, in tables. Checks of arrays, C, Python and tests follow from them.
+/// Tables by which a family states its calls. Checks of arrays, C, Python and tests follow from them.
 namespace trifold {
 
 /// An array of an operation. `extents`: its axes, with a space between them: numbers, "members" and "columns" of a call, and sizes that the
@@ -25,8 +26,9 @@ struct ArrayRow {
     const char* may_equal = nullptr;
 };
 
-/// What people call. `factors`: it takes new values of A, which the operations without it use. `adjoint`: the operation with A' for A,
-/// where the result is linear in the last input; `outer`: the operation that makes the gradient by A, of that result and of the adjoint's.
+/// A call that people make. `factors`: it takes new values of A, which the operations without it use. `adjoint`: the operation with A' for
+/// A, where the result is linear in the last input; `outer`: the operation that makes the gradient by A, of that result and of the
+/// adjoint's.
 struct OperationRow {
     std::string_view name;
     std::span<const ArrayRow> arrays;
@@ -40,7 +42,7 @@ class AnySolver {
     virtual ~AnySolver() = default;
     /// `options`: fields of a call.
     virtual void run(std::size_t operation, std::span<const AnyArray> arrays, Stream stream, const nlohmann::json& options) = 0;
-    /// What became of each member, by the columns of Family::outcome. Waits.
+    /// Outcomes of all members, by the columns of Family::outcome. Waits.
     virtual nlohmann::json outcomes() = 0;
     virtual void check() = 0;
     virtual void prepare() = 0;
@@ -66,14 +68,20 @@ class AnyPlan {
 /// A family, as its tables state it.
 struct Family {
     std::string_view name;                     ///< "grid"
-    std::string_view members;                  ///< what a batch has, in messages: "images"
+    std::string_view members;                  ///< members of a batch, in messages: "images"
     std::string_view plan;                     ///< class of its plans, in messages
     std::string_view size;                     ///< fields by which people say a size: "width height" for 129x65. Empty: there are none
-    const Fields *spec, *tuning, *options;     ///< of a problem, of its kernels, of a call
+    const Fields *spec, *tuning, *options;     ///< fields of a problem, of its kernels, of a call
     const Fields* outcome;                     ///< columns of a member's outcome
     std::span<const OperationRow> operations;  ///< in the order of their enumeration
+    /// A Spec with all of its fields. Throws SpecError where it is none.
+    nlohmann::json (*read)(const nlohmann::json& spec);
     /// Throws what the constructors of plans throw. `problem`: the Spec, and what else the family reads of a matrix.
     std::unique_ptr<AnyPlan> (*make)(const nlohmann::json& problem, const Device& device, const nlohmann::json& tuning);
+    /// The Program alone, for any target; null where it takes more than a Spec.
+    Program (*generate)(const nlohmann::json& spec, const Target& target, const nlohmann::json& tuning) = nullptr;
+    /// The knobs that the tuning's variant may pin.
+    std::span<const Knob> (*knobs)(const Target& target) = nullptr;
     /// The place of an operation. Throws SpecError with the names of all.
     std::size_t operation(std::string_view name) const;
 };

@@ -23,7 +23,7 @@ struct StatedCall {
     std::size_t operation;
     std::span<void* const> arrays;
     CallCounts counts;
-    std::int64_t first_column, used_columns;  ///< of the panel
+    std::int64_t first_column, used_columns;  ///< columns of the panel
     void* workspace;
 };
 
@@ -103,7 +103,6 @@ class StatedPlan final : public AnyPlan {
   public:
     StatedPlan(const typename Code::Spec& spec, const Device& device, const typename Code::Tuning& tuning) {
         const auto& family = Code::family();
-        check_ranges(*family.spec, &spec);
         auto described = fmt::format(R"("family":"{}","spec":{})", family.name, to_json(*family.spec, &spec).dump());
         auto prepared = trifold::prepare(device, Code::words, [&] {
             return Preparation{.program = Code::generate(spec, device.target(), tuning),
@@ -125,14 +124,34 @@ class StatedPlan final : public AnyPlan {
     std::shared_ptr<const StatedState<Code>> state_;
 };
 
-/// For Family::make.
+/// A Spec has all operations, which a list may name.
+template <class Object>
+Object object_of(const Fields& fields, nlohmann::json tree) {
+    Object object;
+    if (tree.is_object()) tree.erase("operations");
+    read_json(fields, &object, tree);
+    check_ranges(fields, &object);
+    return object;
+}
+
+/// The functions of a Family.
 template <class Code>
-std::unique_ptr<AnyPlan> make_stated(const nlohmann::json& problem, const Device& device, const nlohmann::json& given) {
-    typename Code::Spec spec;
-    read_json(*Code::family().spec, &spec, problem);
-    typename Code::Tuning tuning;
-    read_json(*Code::family().tuning, &tuning, given);
-    return std::make_unique<StatedPlan<Code>>(spec, device, tuning);
+nlohmann::json read_stated(const nlohmann::json& given) {
+    const auto spec = object_of<typename Code::Spec>(*Code::family().spec, given);
+    auto tree = to_json(*Code::family().spec, &spec);
+    tree["family"] = Code::family().name;
+    for (const auto& operation : Code::family().operations) tree["operations"].push_back(operation.name);
+    return tree;
+}
+template <class Code>
+std::unique_ptr<AnyPlan> make_stated(const nlohmann::json& spec, const Device& device, const nlohmann::json& tuning) {
+    return std::make_unique<StatedPlan<Code>>(object_of<typename Code::Spec>(*Code::family().spec, spec), device,
+                                              object_of<typename Code::Tuning>(*Code::family().tuning, tuning));
+}
+template <class Code>
+Program generate_stated(const nlohmann::json& spec, const Target& target, const nlohmann::json& tuning) {
+    return Code::generate(object_of<typename Code::Spec>(*Code::family().spec, spec), target,
+                          object_of<typename Code::Tuning>(*Code::family().tuning, tuning));
 }
 
 }  // namespace trifold

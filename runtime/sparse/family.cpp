@@ -59,7 +59,7 @@ std::vector<std::int64_t> taken(nlohmann::json& problem, const char* name) {
     return numbers;
 }
 
-/// Of a mesh, or of rows of blocks in compressed form: the lists "starts" and "columns".
+/// Pattern of a mesh, or of rows of blocks in compressed form: the lists "starts" and "columns".
 SparsePattern pattern_of(nlohmann::json& problem) {
     if (const auto mesh = problem.find("mesh"); mesh != problem.end())
         return SparsePattern(sparse::parse_mesh(field_values::text(*mesh, "'mesh' of a sparse system"),
@@ -106,6 +106,7 @@ constinit const Family sparse_family{.name = "sparse",
                                      .options = &of_sparse::option_fields,
                                      .outcome = &of_sparse::outcome_fields,
                                      .operations = of_sparse::operations,
+                                     .read = [](const nlohmann::json& spec) { return sparse::to_json(sparse::parse_sparse_json(spec)); },
                                      .make = &make_plan<of_sparse::Faces>};
 
 std::string_view to_string(SparseEnd end) { return name_of(end); }

@@ -8,6 +8,7 @@
 #include <trifold/error.hpp>
 
 #include "generator/program/sha256.hpp"
+#include "generator/sparse/fields.hpp"
 #include "runtime/base/symbols.hpp"
 #include "runtime/compile/cache.hpp"
 #include "runtime/sparse/plan.hpp"
@@ -133,7 +134,7 @@ Parts parts_by_metis(const SparsePattern& pattern, std::int64_t rows) {
 
 Parts parts_of(const SparsePattern& pattern, const SparsePartition& partition, SparsePreconditioner preconditioner, std::int64_t usual,
                std::int64_t max_parts) {
-    const bool is_local = preconditioner == SparsePreconditioner::none || preconditioner == SparsePreconditioner::jacobi;
+    const bool is_local = !properties_of(preconditioner).has_triangles;
     const auto rows = partition.rows > 0 ? partition.rows : usual, most = partition.rows > 0 ? 0 : max_parts;
     if (partition.rows < 0)
         throw SpecError(fmt::format("a subdomain of {} rows; give at least 1, or 0 for the usual number", partition.rows));

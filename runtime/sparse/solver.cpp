@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <trifold/error.hpp>
 
+#include "runtime/session/factors.hpp"
 #include "runtime/sparse/solver_impl.hpp"
 
 namespace trifold {
@@ -10,6 +11,7 @@ namespace trifold {
 SparseSolver::SparseSolver(const SparsePlan& plan) : impl_(std::make_unique<Impl>(plan, nullptr, 0)) {}
 SparseSolver::SparseSolver(const SparsePlan& plan, void* workspace, std::int64_t bytes)
     : impl_(std::make_unique<Impl>(plan, given_workspace(workspace, plan.program()), bytes)) {}
+SparseSolver::SparseSolver(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 SparseSolver::SparseSolver(SparseSolver&&) noexcept = default;
 SparseSolver& SparseSolver::operator=(SparseSolver&&) noexcept = default;
 SparseSolver::~SparseSolver() = default;
@@ -108,5 +110,9 @@ void SparseSolver::check() {
     if (texts.size() > shown) text += fmt::format(" And {} more.", texts.size() - shown);
     throw SparseFailed(text, std::move(failures));
 }
+
+std::int64_t batch_of(const SparsePlan& plan) { return plan.spec().batch; }
+
+template class FactorsOf<SparsePlan, SparseSolver>;
 
 }  // namespace trifold

@@ -12,12 +12,12 @@
 namespace trifold {
 namespace {
 
-Session make_session(const SparsePlan& plan, void* workspace, std::int64_t bytes) {
+Session make_session(const SparsePlan& plan, void* workspace, std::int64_t bytes, Holds holds) {
     trifold_sparse_args args{};
     args.columns = args.used_columns = 1;
     args.members = plan.spec().batch;
     const std::array stand_in{Operand{&args, sizeof args, args.members}};
-    return {plan.state().prepared, stand_in, workspace, bytes};
+    return {plan.state().prepared, stand_in, workspace, bytes, holds};
 }
 
 bool solves(SparseOperation operation) { return operation == SparseOperation::solve || operation == SparseOperation::solve_transposed; }
@@ -29,13 +29,27 @@ void check_number(double value, const char* option) {
 
 }  // namespace
 
-SparseSolver::Impl::Impl(const SparsePlan& given, void* workspace, std::int64_t bytes)
+SparseSolver::Impl::Impl(const SparsePlan& given, void* workspace, std::int64_t bytes, Holds holds)
     : plan(given),
-      session(make_session(given, workspace, bytes)),
+      session(make_session(given, workspace, bytes, holds)),
       table(sparse_family, plan.spec().precision, {plan.spec().batch, plan.spec().rhs},
             [&](std::string_view name) { return sparse_extent(plan, name); }) {
+    if (holds == Holds::nothing) write_contents();
+}
+
+void SparseSolver::Impl::write_contents() {
+    if (has_contents_) return;
     Session::Call call(session);
     for (const auto& content : plan.state().contents) call.write(content.buffer, 0, content.bytes.get());
+    has_contents_ = true;
+}
+
+void SparseSolver::Impl::adopt(void* workspace, Stream stream, std::int64_t members) {
+    has_contents_ = has_contents_ && session.workspace() == workspace;
+    session.adopt(workspace, stream);
+    updated = members;
+    outcomes_.clear();
+    outcomes_pending_ = false;
 }
 
 SparseOptions SparseSolver::Impl::resolve(const SparseOptions& options, std::size_t operation) const {

@@ -24,7 +24,12 @@ struct SparsePlan::State {
 
 /// The work behind every overload, for all precisions.
 struct SparseSolver::Impl {
-    Impl(const SparsePlan& plan, void* workspace, std::int64_t bytes);
+    Impl(const SparsePlan& plan, void* workspace, std::int64_t bytes, Holds holds = Holds::nothing);
+
+    /// Goes on in a workspace in which another solver of the plan has taken that many sets of values, by work that is on the stream.
+    void adopt(void* workspace, Stream stream, std::int64_t members);
+    /// Writes the lists of the pattern into a workspace that was not this solver's before.
+    void write_contents();
 
     void update(const AnyArray& values, Stream stream, const SparseOptions& options);
     void run(SparseOperation operation, std::span<const AnyArray> given, Stream stream, const SparseOptions& options);
@@ -49,8 +54,9 @@ struct SparseSolver::Impl {
 
     std::vector<SparseValues> values_;
     std::vector<SparseOutcome> outcomes_;
-    SparseOptions last_;             ///< options of the last solution
-    std::int64_t last_panel_ = 0;    ///< columns of its last panel
+    SparseOptions last_;           ///< options of the last solution
+    std::int64_t last_panel_ = 0;  ///< columns of its last panel
+    bool has_contents_ = false;
     bool outcomes_pending_ = false;  ///< those of the last panel are still in the workspace
 };
 

@@ -81,6 +81,7 @@ constinit const Family tridiagonal_family{.name = "tridiagonal",
                                           .options = &of_tridiagonal::option_fields,
                                           .outcome = &of_tridiagonal::outcome_fields,
                                           .operations = of_tridiagonal::operations,
+                                          .read = [](const nlohmann::json& spec) { return to_json(parse_spec_json(spec)); },
                                           .make = &make_plan<of_tridiagonal::Faces>};
 
 }  // namespace trifold

@@ -1,4 +1,5 @@
 #pragma once
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <trifold/call.hpp>
@@ -23,7 +24,8 @@ class FactorsOf {
     using Tuning = typename Plan::tuning_type;
     explicit FactorsOf(const Plan& plan);
     /// One for each different problem in this process, made at the first call and kept while it is among the most recently used ones.
-    static std::shared_ptr<FactorsOf> shared(const Spec& spec, const Device& device, const Tuning& tuning = {});
+    static std::shared_ptr<FactorsOf> shared(const Spec& spec, const Device& device, const Tuning& tuning = {})
+        requires std::constructible_from<Plan, const Spec&, const Device&, const Tuning&>;
     FactorsOf(const FactorsOf&) = delete;
     FactorsOf& operator=(const FactorsOf&) = delete;
     ~FactorsOf();

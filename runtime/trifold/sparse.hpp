@@ -8,6 +8,7 @@
 #include <trifold/call.hpp>
 #include <trifold/device.hpp>
 #include <trifold/error.hpp>
+#include <trifold/factors_of.hpp>
 #include <trifold/program.hpp>
 #include <trifold/sparse_spec.hpp>
 #include <trifold/transport.hpp>
@@ -31,6 +32,8 @@ struct SparseSummary {
 /// of kernels serves all patterns.
 class SparsePlan {
   public:
+    using spec_type = SparseSpec;
+    using tuning_type = SparseTuning;
     /// Throws SpecError, CompileError, CacheError, DeviceError. The other functions throw SpecError when the plan has been moved from.
     SparsePlan(const SparseSpec& spec, const SparsePattern& pattern, const Device& device, const SparsePartition& partition = {},
                const SparseTuning& tuning = {});
@@ -244,9 +247,17 @@ class SparseSolver {
     void check();
 
   private:
+    template <class, class>
+    friend class FactorsOf;
     struct [[gnu::visibility("hidden")]] Impl;
+    [[gnu::visibility("hidden")]] explicit SparseSolver(std::unique_ptr<Impl> impl);
     [[gnu::visibility("hidden")]] Impl& impl() const;
     std::unique_ptr<Impl> impl_;
 };
+
+/// A value holds the lists of the pattern beside the factors. fresh() writes them where the solver has come to another value, and waits:
+/// before a capture, prepare() has done so.
+using SparseFactors = FactorsOf<SparsePlan, SparseSolver>;
+extern template class FactorsOf<SparsePlan, SparseSolver>;
 
 }  // namespace trifold

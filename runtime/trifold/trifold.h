@@ -24,6 +24,7 @@ typedef enum {
     TRIFOLD_GRID_FAILED = 13,     /* GridFailed: an image cannot be solved */
     TRIFOLD_NEARLY_SINGULAR = 14, /* NearlySingular: rounding decides the solution */
     TRIFOLD_SPARSE_FAILED = 15,   /* SparseFailed: values that cannot be factored, or an iteration that has not converged */
+    TRIFOLD_UNSOLVABLE = 16,      /* Unsolvable: a member of a family without a code of its own */
     TRIFOLD_BAD_ARGUMENT = 20,    /* SpecError */
     TRIFOLD_NO_DEVICE = 30,       /* DeviceError: no device, driver, compiler library or device memory; a limit of the system */
     TRIFOLD_COMPILE_FAILED = 31,

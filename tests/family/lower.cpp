@@ -145,8 +145,6 @@ Program generate_lower(const LowerSpec& spec, const Target& target, const LowerT
     return program;
 }
 
-std::span<const Knob> lower_knobs() { return knobs; }
-
 const Family lower_family{.name = "lower",
                           .members = "lower systems",
                           .plan = "LowerPlan",
@@ -156,6 +154,9 @@ const Family lower_family{.name = "lower",
                           .options = &call_fields,
                           .outcome = &outcome_fields,
                           .operations = operations,
-                          .make = &make_stated<Code>};
+                          .read = &read_stated<Code>,
+                          .make = &make_stated<Code>,
+                          .generate = &generate_stated<Code>,
+                          .knobs = [](const Target&) { return std::span<const Knob>(knobs); }};
 
 }  // namespace trifold::test

@@ -1,7 +1,6 @@
 #pragma once
 #include <trifold/precision.hpp>
 
-#include "generator/program/knob.hpp"
 #include "runtime/session/family.hpp"
 
 /// A whole family, for tests: L X = B for a batch of lower triangular matrices L. What faces, command and tuner offer of it follows from
@@ -23,7 +22,6 @@ struct LowerOutcome {
 };
 
 extern const Family lower_family;
-std::span<const Knob> lower_knobs();
 Program generate_lower(const LowerSpec& spec, const Target& target, const LowerTuning& tuning);
 
 }  // namespace trifold::test

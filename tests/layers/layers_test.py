@@ -32,7 +32,7 @@ ALLOWED = {
     "runtime/tridiagonal": [*HALL, "generator/tridiagonal"],
     "runtime/grid": [*HALL, "generator/grid"],
     "runtime/sparse": [*HALL, "generator/sparse"],
-    "runtime/c": ["generator/program", "runtime/session", "runtime/tridiagonal", "runtime/grid", "runtime/sparse"],  # tables
+    "runtime/c": ["generator", "runtime/session", "runtime/tridiagonal", "runtime/grid", "runtime/sparse"],  # tables
     "runtime/python": [
         "runtime/base",
         "runtime/compile",

@@ -58,7 +58,7 @@ struct ExportOptions {
 /// A family's part of a verb. It adds options of its own to `app`, and returns what is done once the command line is parsed. `options` are
 /// those that all families have; `size` will be what was given to the option that names the family.
 template <class Options, class Result>
-using FamilyPart = std::function<Result()> (*)(CLI::App& app, const Options& options, const std::string& size);
+using FamilyPart = std::function<std::function<Result()>(CLI::App& app, const Options& options, const std::string& size)>;
 
 /// A row of the table of families, which every verb walks: what one family brings to the command. A null verb is one that it does not have.
 struct FamilyVerbs {

@@ -9,6 +9,7 @@
 
 #include "generator/program/device.hpp"
 #include "generator/program/require.hpp"
+#include "generator/sparse/fields.hpp"
 #include "generator/sparse/gpu/gpu.hpp"
 #include "generator/sparse/knobs.hpp"
 #include "generator/sparse/threads.hpp"
@@ -270,7 +271,7 @@ class Lists {
     }
     /// Rows in the order of their levels, with the eliminations of each. DILU changes only the diagonal of a row.
     void find_eliminations(const Shape& shape, std::span<const std::uint16_t> in_order) {
-        const bool diagonal_alone = spec_.preconditioner == SparsePreconditioner::dilu;
+        const bool diagonal_alone = properties_of(spec_.preconditioner).diagonal_alone;
         std::vector<std::int32_t> place(shape.diagonals.size(), -1);
         for (const auto row : in_order) {
             const auto first = shape.starts[row], diagonal = shape.diagonals[row], end = shape.starts[at(row) + 1];

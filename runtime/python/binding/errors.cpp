@@ -68,6 +68,8 @@ void translate(const std::exception_ptr& thrown, void*) {
         nb::list failures;
         for (const auto& f : error.failures) failures.append(sparse_problem(f));
         raise("SparseFailed", error.what(), failures);
+    } catch (const Unsolvable& error) {
+        raise("Unsolvable", error.what());
     } catch (const RankError& error) {
         const auto type = kind("RankError");
         PyErr_SetObject(type.ptr(), type(error.what(), error.rank).ptr());

@@ -27,6 +27,10 @@ constexpr Fits fits_plan{.place = "the Solver on",
                          .convert = "; convert it",
                          .library = "the last call was of"};
 
+std::int64_t whole(const nlohmann::json& fields, const char* name, std::int64_t otherwise) {
+    return fields.contains(name) ? field_values::whole_number(fields.at(name), name) : otherwise;
+}
+
 class BoundAny : Bound {
   public:
     BoundAny(const std::string& family, const std::string& problem, nb::handle device, const std::string& tuning)
@@ -50,7 +54,7 @@ class BoundAny : Bound {
         std::array<Array, max_arrays> arrays;
         for (std::size_t k = 0; k < rows.size(); ++k)
             if (!given[k].is_none()) read(arrays[k], given[k], rows[k]);
-        if (!fields.contains("columns")) fields["columns"] = columns_of(rows, arrays, fields.value("members", batch_));
+        if (!fields.contains("columns")) fields["columns"] = columns_of(rows, arrays, whole(fields, "members", batch_));
         nb::list results;
         std::vector<AnyArray> all;
         for (std::size_t k = 0; k < rows.size(); ++k) {
@@ -69,6 +73,13 @@ class BoundAny : Bound {
     }
     void check() {
         locked([](AnySolver& solver, Stream) { solver.check(); });
+    }
+    std::int64_t size_of(const std::string& name, std::size_t k) const {
+        const auto rows = family_.operations[family_.operation(name)].arrays;
+        if (k >= rows.size()) throw SpecError(fmt::format("{} has {} arrays", name, rows.size()));
+        std::int64_t size = 1;
+        for (const auto extent : shape_of(rows[k], extents(), {batch_, 1})) size *= extent;
+        return size;
     }
     std::string spec() const { return plan_->spec().dump(); }
 
@@ -100,7 +111,8 @@ class BoundAny : Bound {
     /// A result, in the shape of the first array with the same axes.
     void make(std::span<Array> arrays, std::size_t k, std::span<const ArrayRow> rows, const nlohmann::json& fields) {
         if (rows[k].access == Access::read) throw SpecError(fmt::format("{} is None; give an array", rows[k].name));
-        auto shape = shape_of(rows[k], extents(), {fields.value("members", batch_), fields.at("columns")});
+        auto shape = shape_of(rows[k], extents(), {whole(fields, "members", batch_), whole(fields, "columns", 1)});
+        if (batch_ == 1) shape.erase(shape.begin());  // arrays of one member have no axis of members
         for (std::size_t other = 0; other < rows.size(); ++other)
             if (arrays[other] && rows[other].extents == rows[k].extents)
                 shape.assign(arrays[other].shape().begin(), arrays[other].shape().end());
@@ -127,6 +139,7 @@ void bind_families(nb::module_& module) {
              "tuning"_a, nb::sig("def __init__(self, family: str, problem: str, device: Any, tuning: str) -> None"), guarded)
         .def("run", &BoundAny::run, "operation"_a, "arrays"_a, "options"_a,
              nb::sig("def run(self, operation: str, arrays: list[Any], options: str) -> Any"), guarded)
+        .def("size_of", &BoundAny::size_of, "operation"_a, "k"_a, nb::sig("def size_of(self, operation: str, k: int) -> int"), guarded)
         .def("outcomes", &BoundAny::outcomes, nb::sig("def outcomes(self) -> str"), guarded)
         .def("check", &BoundAny::check, nb::sig("def check(self) -> None"), guarded)
         .def_prop_ro("spec", &BoundAny::spec, nb::sig("def spec(self, /) -> str"));

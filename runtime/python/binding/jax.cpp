@@ -11,6 +11,7 @@
 #include "runtime/python/binding/parts.hpp"
 #include "runtime/python/binding/plan.hpp"
 #include "runtime/python/binding/sparse.hpp"
+#include "runtime/session/family.hpp"
 #include "runtime/tridiagonal/solver_impl.hpp"
 
 #ifdef TRIFOLD_HAS_JAX
@@ -293,17 +294,57 @@ class System : public Known {
     SparseOptions options_;
 };
 
+/// Any family: a call that takes values of A, and then runs an operation. Arrays that it updates are results that begin as arguments.
+class Stated : public Known {
+  public:
+    Stated(const nlohmann::json& problem, int ordinal)
+        : family_(family_named(problem.at("of").get<std::string>())),
+          factor_(family_.operation(problem.at("factor").get<std::string>())),
+          operation_(family_.operation(problem.at("operation").get<std::string>())),
+          options_(problem.at("options")),
+          plan_(family_.make(problem.at("spec"), device_at(ordinal), problem.at("tuning"))),
+          solver_(plan_->solver(nullptr, 0)),
+          precision_(plan_->spec().at("precision") == "f32" ? Precision::f32 : Precision::f64),
+          on_host_(ordinal == on_cpu) {}
+
+    void execute(const Buffers& buffers, Stream stream) override {
+        const auto rows = family_.operations[operation_].arrays;
+        std::vector<AnyArray> all;
+        std::size_t in = 1, out = 0;
+        for (const auto& row : rows) all.push_back(any(row.access == Access::read ? buffers.in(in++) : buffers.result(out++), row.name));
+        const std::array values{any(buffers.in(0), "values")};
+        const std::scoped_lock lock(in_call_);
+        solver_->run(factor_, values, stream, nlohmann::json::object());
+        solver_->run(operation_, all, stream, options_);
+    }
+
+  private:
+    AnyArray any(const ffi::AnyBuffer& buffer, const char* name) const {
+        auto array = array_of(buffer, precision_, static_cast<std::int64_t>(buffer.element_count()), on_host_, name);
+        array.size = static_cast<std::int64_t>(buffer.element_count());
+        return array;
+    }
+    const Family& family_;
+    std::size_t factor_, operation_;
+    nlohmann::json options_;
+    std::unique_ptr<AnyPlan> plan_;
+    std::unique_ptr<AnySolver> solver_;
+    Precision precision_;
+    bool on_host_;
+    std::mutex in_call_;
+};
+
 template <class Family>
 std::unique_ptr<Known> make(const nlohmann::json& problem, int ordinal) {
     return std::make_unique<Family>(problem, ordinal);
 }
-constexpr std::pair<std::string_view, std::unique_ptr<Known> (*)(const nlohmann::json&, int)> families[] = {
-    {"tridiagonal", make<Blocks>}, {"grid", make<Images>}, {"sparse", make<System>}};
+constexpr std::pair<std::string_view, std::unique_ptr<Known> (*)(const nlohmann::json&, int)> handled[] = {
+    {"tridiagonal", make<Blocks>}, {"grid", make<Images>}, {"sparse", make<System>}, {"any", make<Stated>}};
 
 std::unique_ptr<Known> read(std::string_view problem, int ordinal) {
     const auto tree = nlohmann::json::parse(problem);
     const auto name = tree.at("family").get<std::string>();
-    for (const auto& [family, make_one] : families)
+    for (const auto& [family, make_one] : handled)
         if (family == name) return make_one(tree, ordinal);
     throw SpecError("no family is called '" + name + "'; this trifold.jax is of another version");
 }

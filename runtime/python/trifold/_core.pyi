@@ -170,15 +170,6 @@ class Solver:
         forward(b), and b' A^-1 b in float64: (), (m,), (batch,) or (batch, m). b has as many right-hand sides as the Plan.
         """
 
-    def log_determinant(self, out: ArrayLike | None = None) -> Any:
-        """log det A in float64: (), or (batch,). Does not wait on a GPU."""
-
-    def status(self) -> Status:
-        """Waits, and says how each member fared."""
-
-    def refinement(self) -> Refinement:
-        """Waits. Mixed precision only: how the last solution was refined."""
-
     def reciprocal_condition(self, D: ArrayLike, E: ArrayLike | None = None, **options: Unpack[System]) -> Any:
         """
         Waits. float64 by member, as trifold.Factor has it. The Plan must have solve among its operations; status() is then that of its
@@ -187,6 +178,15 @@ class Solver:
 
     def check(self) -> None:
         """Waits, and raises what check=True would."""
+
+    def log_determinant(self, out: ArrayLike | None = None) -> Any:
+        """log det A in float64: (), or (batch,). Does not wait on a GPU."""
+
+    def status(self) -> Status:
+        """Waits, and says how each member fared."""
+
+    def refinement(self) -> Refinement:
+        """Waits. Mixed precision only: how the last solution was refined."""
 
     def synchronize(self) -> None:
         """Waits for the last call."""
@@ -285,6 +285,19 @@ class SparseSystem:
     @property
     def device(self) -> str:
         """cpu or cuda:0."""
+
+class AnySolver:
+    """A solver of any family: what trifold.families.Solver is written with."""
+
+    def __init__(self, family: str, problem: str, device: Any, tuning: str) -> None: ...
+    def run(self, operation: str, arrays: list[Any], options: str) -> Any: ...
+    def size_of(self, operation: str, k: int) -> int: ...
+    def outcomes(self) -> str: ...
+    def check(self) -> None: ...
+    @property
+    def spec(self, /) -> str: ...
+
+def families() -> str: ...
 
 class StateSpace:
     """Arrays that trifold/state_space.py makes of a model of NumPy's arrays."""

@@ -53,7 +53,7 @@ def register() -> None:
         on_cuda = {"initialize": handlers["cuda_initialize"], "execute": handlers["cuda_record"]}
         ffi.register_ffi_target(f"trifold_{call}", on_cpu, platform="cpu")
         ffi.register_ffi_target(f"trifold_{call}", on_cuda, platform="CUDA")
-    for family in ("grid", "sparse"):
+    for family in ("grid", "sparse", "any"):
         ffi.register_ffi_target(f"trifold_{family}_solve", handlers["cpu_execute"], platform="cpu")
         ffi.register_ffi_target(f"trifold_{family}_solve", handlers["cuda_execute"], platform="CUDA")
 

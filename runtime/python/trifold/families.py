@@ -40,12 +40,12 @@ class Solver:
     """
 
     def __init__(self, family: str, *, device: Any = "cpu", tuning: dict[str, Any] | None = None, **problem: Any) -> None:
-        self._arguments = family, device, tuning, problem
-        self.core = AnySolver(family, json.dumps(problem), device, json.dumps(tuning or {}))
+        self.family, self.device, self.tuning, self.problem = family, device, tuning or {}, problem
+        self.core = AnySolver(family, json.dumps(problem), device, json.dumps(self.tuning))
         self.operations: dict[str, Any] = {row["name"]: row for row in tables()[family]["operations"]}
 
     def __reduce__(self) -> Any:
-        return _again, self._arguments
+        return _again, (self.family, self.device, self.tuning, self.problem)
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.operations]
@@ -54,6 +54,15 @@ class Solver:
         if name.startswith("__") or name not in self.__dict__.get("operations", ()):
             raise AttributeError(f"a Solver of this family has no {name!r}")
         return functools.partial(self.run, name)
+
+    @property
+    def factors(self) -> str:
+        """The operation that takes values of A, and nothing else."""
+        return next(name for name, row in self.operations.items() if row["factors"] and len(row["arrays"]) == 1)
+
+    def size_of(self, operation: str, k: int) -> int:
+        """Elements of an operation's array, for one column and all members."""
+        return self.core.size_of(operation, k)
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -69,18 +78,26 @@ class Solver:
         if len(arrays) != given:
             names = [row["name"] for row in rows if row["access"] != "write"]
             raise SpecError(f"{operation} reads {given} arrays, {', '.join(names)}; {len(arrays)} are given")
-        results = iter(out if isinstance(out, tuple) else [None] * len(rows) if out is None else (out,))
+        results: Any = iter(out if isinstance(out, tuple) else (out,))  # pyright: ignore[reportUnknownArgumentType]
         inputs = iter(arrays)
         all_of_them = [next(results, None) if row["access"] == "write" else next(inputs) for row in rows]
         return self.core.run(operation, all_of_them, json.dumps(options))
 
     def outcomes(self) -> list[dict[str, Any]]:
-        """What became of each member of the last calls, by the columns of the table. Waits."""
+        """Outcomes of all members of the last calls, by the columns of the table. Waits."""
         return json.loads(self.core.outcomes())
 
     def check(self) -> None:
         """Waits, and raises what the family raises where a member failed."""
         self.core.check()
+
+
+def differentiable(solver: Solver, operation: str) -> None:
+    """Raises SpecError unless the operation has an adjoint, and an outer product for the gradient by the values."""
+    row = solver.operations.get(operation, {})
+    if not (row.get("adjoint") and row.get("outer")):
+        able = [name for name, one in solver.operations.items() if one["adjoint"] and one["outer"]]
+        raise SpecError(f"operation = {operation!r} has no derivatives in this family; give {' or '.join(able)}")
 
 
 def _again(family: str, device: Any, tuning: Any, problem: dict[str, Any]) -> Solver:

@@ -13,8 +13,7 @@ import importlib
 from typing import Any
 
 from .._torch_derivatives import expect_tensor
-from ..errors import SpecError
-from ..families import Solver
+from ..families import Solver, differentiable
 
 __all__ = ["solve"]
 
@@ -25,20 +24,16 @@ def solve(solver: Solver, values: Any, b: Any, *, operation: str = "solve", **op
     """Result of an operation for values of A, with gradients to both. options: fields of the call. Raises SpecError where it has none."""
     expect_tensor(values, "values")
     expect_tensor(b, "b")
-    row = solver.operations.get(operation, {})
-    if not row.get("adjoint") or not row.get("outer"):
-        able = [name for name, one in solver.operations.items() if one["adjoint"] and one["outer"]]
-        raise SpecError(f"operation = {operation!r} has no derivatives in this family; give {' or '.join(able)}")
+    differentiable(solver, operation)
     return _Solve.apply(solver, values, b, operation, options)
 
 
 class _Solve(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, solver: Solver, values: Any, b: Any, operation: str, options: dict[str, Any]) -> Any:
-        factors = next(name for name, row in solver.operations.items() if row["factors"] and len(row["arrays"]) == 1)
-        solver.run(factors, values.detach())
+        solver.run(solver.factors, values.detach())
         x = solver.run(operation, b.detach(), **options)
-        ctx.solver, ctx.operation, ctx.options, ctx.factors = solver, operation, options, factors
+        ctx.solver, ctx.operation, ctx.options = solver, operation, options
         ctx.save_for_backward(values, x)
         return x
 
@@ -47,7 +42,7 @@ class _Solve(torch.autograd.Function):
     def backward(ctx: Any, by_x: Any) -> Any:
         values, x = ctx.saved_tensors
         solver, row = ctx.solver, ctx.solver.operations[ctx.operation]
-        solver.run(ctx.factors, values.detach())
+        solver.run(solver.factors, values.detach())
         known = {"X": x, "dE/dX": by_x.contiguous()}
         arrays = solver.operations[row["outer"]]["arrays"]
         makes_by_b = any(one["name"] == "dE/dB" and one["access"] == "write" for one in arrays)
@@ -58,7 +53,7 @@ class _Solve(torch.autograd.Function):
         inputs = [
             torch.zeros_like(values) if one["access"] == "update" else known[one["name"]] for one in arrays if one["access"] != "write"
         ]
-        results = solver.run(row["outer"], *inputs)
+        results: Any = solver.run(row["outer"], *inputs)
         made = [one["name"] for one in arrays if one["access"] != "read"]
-        known.update(zip(made, results if isinstance(results, tuple) else (results,)))
+        known.update(zip(made, results if len(made) > 1 else [results]))
         return None, known["dE/dA"].reshape(values.shape), known["dE/dB"], None, None
