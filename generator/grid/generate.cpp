@@ -64,8 +64,7 @@ Program generate(const GridChoice& choice, std::vector<KnobDecision>* asked) {
 GridChoice choose(const GridSpec& spec, const Target& target, const GridTuning& tuning) {
     validate(spec);
     validate(target);
-    if (tuning.workers < 1 || tuning.workers > max_workers)
-        throw SpecError(fmt::format("workers = {} is out of range; give 1 to {}", tuning.workers, max_workers));
+    check_range("workers", tuning.workers, 1, max_workers);
     const auto knobs = grid::pinned_by(tuning, target);
     GridChoice choice{spec, target, tuning, tuning.variant == "auto" ? DecisionSource::model : DecisionSource::pinned, {}};
     choice.tuning.variant = to_string(VariantName{std::string(grid::fronts), knobs.pinned});

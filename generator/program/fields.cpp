@@ -82,14 +82,21 @@ void read_json(const Fields& fields, void* object, const nlohmann::json& tree) {
         if (name != "family") fields[name].set(object, value, fmt::format("'{}' of {}", name, fields.thing));
 }
 
+static std::string range_text(std::string_view name, std::string_view value, std::int64_t least, std::int64_t most) {
+    const bool is_bounded = most != std::numeric_limits<std::int64_t>::max();
+    return fmt::format("{} = {} is out of range; give {}", name, value,
+                       is_bounded ? fmt::format("{} to {}", least, most) : fmt::format("at least {}", least));
+}
+
+void check_range(std::string_view name, std::int64_t value, std::int64_t least, std::int64_t most) {
+    if (value < least || value > most) throw SpecError(range_text(name, fmt::format("{}", value), least, most));
+}
+
 void check_ranges(const Fields& fields, const void* object) {
     for (const auto& field : fields.all) {
         const auto value = field.get(object);
         if (!value.is_number() || (value >= field.least && value <= field.most)) continue;
-        const bool is_bounded = field.most != std::numeric_limits<std::int64_t>::max();
-        throw SpecError(
-            fmt::format("{} = {} is out of range; give {}", field.name, value.dump(),
-                        is_bounded ? fmt::format("{} to {}", field.least, field.most) : fmt::format("at least {}", field.least)));
+        throw SpecError(range_text(field.name, value.dump(), field.least, field.most));
     }
 }
 

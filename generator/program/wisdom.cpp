@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <trifold/error.hpp>
+#include <trifold/precision.hpp>
 #include <trifold/program.hpp>
 
 #include "generator/program/sha256.hpp"
@@ -39,8 +40,7 @@ void check_column(std::string_view name, std::string_view text) {
 
 void check_row(const WisdomRow& row) {
     validate(row.key.target);
-    if (row.key.workers < 1 || row.key.workers > max_workers)
-        throw SpecError(fmt::format("workers = {} is out of range; give 1 to {}", row.key.workers, max_workers));
+    check_range("workers", row.key.workers, 1, max_workers);
     check_column("operations", row.key.operations);
     check_column("layout", row.key.layout);
     check_column("n", row.key.kind);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <trifold/error.hpp>
+#include <trifold/precision.hpp>
 
 namespace trifold {
 namespace sparse {
@@ -51,8 +52,7 @@ std::int64_t decide(const Knobs& knobs, const SparseSpec& spec, const Target& ta
 SparseChoice choose(const SparseSpec& spec, const Target& target, const SparseTuning& tuning) {
     validate(spec);
     validate(target);
-    if (tuning.workers < 1 || tuning.workers > max_workers)
-        throw SpecError(fmt::format("workers = {} is out of range; give 1 to {}", tuning.workers, max_workers));
+    check_range("workers", tuning.workers, 1, max_workers);
     const auto knobs = sparse::pinned_by(tuning, target);
     SparseChoice choice{spec, target, tuning, tuning.variant == "auto" ? DecisionSource::model : DecisionSource::pinned, {}};
     choice.tuning.variant = to_string(VariantName{std::string(sparse::sweeps), knobs.pinned});

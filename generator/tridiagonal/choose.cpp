@@ -6,6 +6,7 @@
 #include <optional>
 #include <trifold/cost.hpp>
 #include <trifold/error.hpp>
+#include <trifold/precision.hpp>
 
 #include "generator/tridiagonal/mixed.hpp"
 #include "generator/tridiagonal/variant.hpp"
@@ -185,8 +186,7 @@ Choice choose(const Spec& spec, const Target& target, const Tuning& tuning) {
     if (target.backend == Backend::c99)
         throw SpecError(
             fmt::format("target '{}' has no kernels to generate; run trifold export, or give another target", to_string(target)));
-    if (tuning.workers < 1 || tuning.workers > max_workers)
-        throw SpecError(fmt::format("workers = {} is out of range; give 1 to {}", tuning.workers, max_workers));
+    check_range("workers", tuning.workers, 1, max_workers);
     const auto asked = parse_variant(tuning.variant);
     if (asked.name != "auto") variant_named(target, tuning.variant);
     if (asked.name == "auto") check_knobs(asked, {});

@@ -5,6 +5,7 @@
 #include <queue>
 #include <trifold/cost.hpp>
 #include <trifold/error.hpp>
+#include <trifold/precision.hpp>
 
 namespace trifold {
 namespace {
@@ -142,7 +143,7 @@ Counts chain_counts(std::int64_t length, bool behind, bool ahead) {
 }
 
 Cost cost(const Schedule& schedule, const Spec& spec, std::int64_t workers) {
-    if (workers < 1) throw SpecError(fmt::format("workers = {} is out of range; give at least 1", workers));
+    check_range("workers", workers, 1);
     Cost result;
     for (std::size_t k = 0; k < schedule.levels.size(); ++k) {
         const auto& level = result.levels.emplace_back(level_cost(schedule, k, spec, workers));

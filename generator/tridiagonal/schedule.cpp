@@ -5,6 +5,7 @@
 #include <functional>
 #include <numeric>
 #include <trifold/error.hpp>
+#include <trifold/precision.hpp>
 #include <trifold/schedule.hpp>
 
 #include "generator/program/words.hpp"
@@ -14,10 +15,7 @@ namespace {
 
 constexpr std::int64_t forward = 1, backward = -1;
 
-void check_horizon(std::int64_t horizon) {
-    if (horizon < 1 || horizon > max_horizon)
-        throw SpecError(fmt::format("horizon N = {} is out of range; give 1 to {}", horizon, max_horizon));
-}
+void check_horizon(std::int64_t horizon) { check_range("horizon N", horizon, 1, max_horizon); }
 
 void check_positive(std::int64_t value, std::string_view what) {
     if (value < 1) throw SpecError(fmt::format("{} is {}; give at least 1", what, value));

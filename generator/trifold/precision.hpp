@@ -18,4 +18,7 @@ Precision parse_precision(std::string_view text);
 std::int64_t checked_multiply(std::int64_t a, std::int64_t b, std::string_view what);
 std::int64_t checked_add(std::int64_t a, std::int64_t b, std::string_view what);
 
+/// Throws SpecError where the value is below the least or above the most: "workers = 0 is out of range; give 1 to 1024".
+void check_range(std::string_view name, std::int64_t value, std::int64_t least, std::int64_t most = INT64_MAX);
+
 }  // namespace trifold

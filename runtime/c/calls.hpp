@@ -54,7 +54,7 @@ const T& initialized(const T* value, const char* name) {
 
 template <class Enum>
 Enum choice(int value, int last, const char* what) {
-    if (value < 0 || value > last) throw SpecError(fmt::format("{} = {} is out of range; give 0 to {}", what, value, last));
+    check_range(what, value, 0, last);
     return static_cast<Enum>(value);
 }
 template <class Enum>

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstring>
 #include <trifold/error.hpp>
+#include <trifold/precision.hpp>
 
 #include "runtime/base/switches.hpp"
 #include "runtime/device/pool.hpp"
@@ -34,7 +35,7 @@ void clear_workspace(const Program& program, void* workspace, bool whole) {
 }
 
 std::chrono::microseconds spin_time(int microseconds) {
-    constexpr int most = 1'000'000;
+    constexpr std::int64_t most = 1'000'000;
     const auto value = switch_value("TRIFOLD_SPIN");
     int spin = microseconds;
     if (spin == -1) {
@@ -43,7 +44,7 @@ std::chrono::microseconds spin_time(int microseconds) {
         if (!value.empty() && (error != std::errc() || end != value.data() + value.size() || spin < 0 || spin > most))
             throw SpecError(fmt::format("TRIFOLD_SPIN = '{}' is no time; give whole microseconds from 0 to {}", value, most));
     }
-    if (spin < 0 || spin > most) throw SpecError(fmt::format("spin_microseconds = {} is out of range; give 0 to {}", spin, most));
+    check_range("spin_microseconds", spin, 0, most);
     return std::chrono::microseconds(spin);
 }
 

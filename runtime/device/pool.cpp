@@ -5,6 +5,7 @@
 #include <chrono>
 #include <system_error>
 #include <trifold/error.hpp>
+#include <trifold/precision.hpp>
 
 #include "runtime/base/limits.hpp"
 
@@ -49,7 +50,7 @@ constexpr std::int64_t pieces_of(std::uint64_t announced) { return static_cast<s
 }  // namespace
 
 Pool::Pool(int workers, std::int64_t max_pieces, std::chrono::microseconds spin) : workers_(workers), spin_(spin) {
-    if (workers > max_workers) throw SpecError(fmt::format("workers = {} is out of range; give 1 to {}", workers, max_workers));
+    check_range("workers", workers, 1, max_workers);
     unclaimed_ = std::vector<std::atomic<std::uint64_t>>(static_cast<std::size_t>(max_pieces));
     try {
         for (int worker = 1; worker < workers; ++worker) threads_.emplace_back([this, worker] { serve(worker); });

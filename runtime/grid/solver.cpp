@@ -39,10 +39,7 @@ GridPlan::GridPlan(const GridSpec& spec, const Device& device, const GridTuning&
     state_ = std::make_shared<const State>(std::move(state));
 }
 
-const GridPlan::State& GridPlan::state() const {
-    if (state_ == nullptr) throw SpecError("this GridPlan has been moved from; use the one it was moved to, or assign another to it");
-    return *state_;
-}
+const GridPlan::State& GridPlan::state() const { return held(state_, "GridPlan"); }
 const GridChoice& GridPlan::choice() const { return state().choice; }
 const GridSpec& GridPlan::spec() const { return state().choice.spec; }
 const GridTuning& GridPlan::tuning() const { return state().choice.tuning; }
@@ -58,10 +55,7 @@ GridSolver::GridSolver(GridSolver&&) noexcept = default;
 GridSolver& GridSolver::operator=(GridSolver&&) noexcept = default;
 GridSolver::~GridSolver() = default;
 
-GridSolver::Impl& GridSolver::impl() const {
-    if (impl_ == nullptr) throw SpecError("this GridSolver has been moved from; use the one it was moved to, or assign another to it");
-    return *impl_;
-}
+GridSolver::Impl& GridSolver::impl() const { return held(impl_, "GridSolver"); }
 std::int64_t GridSolver::workspace_bytes(const GridPlan& plan) { return plan.program().workspace_bytes; }
 const GridPlan& GridSolver::plan() const { return impl().plan; }
 void GridSolver::set_executor(Executor executor) { impl().session.set_executor(std::move(executor)); }

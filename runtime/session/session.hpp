@@ -15,6 +15,14 @@
 
 namespace trifold {
 
+/// The part that a plan or solver owns. Throws SpecError where it has been moved from. `name`: its class.
+template <class Pointer>
+auto& held(const Pointer& pointer, std::string_view name) {
+    if (pointer == nullptr)
+        throw SpecError(fmt::format("this {} has been moved from; use the one it was moved to, or assign another to it", name));
+    return *pointer;
+}
+
 /// Holds a solver for one call. Throws SpecError while another call holds it, because two threads in one solver would corrupt its
 /// workspace.
 class OneCall {

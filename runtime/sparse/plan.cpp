@@ -117,10 +117,7 @@ void SparsePlan::make(const SparseSpec& spec, const SparsePattern& pattern, cons
     state_ = std::make_shared<const State>(std::move(state));
 }
 
-const SparsePlan::State& SparsePlan::state() const {
-    if (state_ == nullptr) throw SpecError("this SparsePlan has been moved from; use the one it was moved to, or assign another to it");
-    return *state_;
-}
+const SparsePlan::State& SparsePlan::state() const { return held(state_, "SparsePlan"); }
 const SparseChoice& SparsePlan::choice() const { return state().choice; }
 const SparseSpec& SparsePlan::spec() const { return state().choice.spec; }
 const SparsePattern& SparsePlan::pattern() const { return state().pattern; }

@@ -16,10 +16,7 @@ SparseSolver::SparseSolver(SparseSolver&&) noexcept = default;
 SparseSolver& SparseSolver::operator=(SparseSolver&&) noexcept = default;
 SparseSolver::~SparseSolver() = default;
 
-SparseSolver::Impl& SparseSolver::impl() const {
-    if (impl_ == nullptr) throw SpecError("this SparseSolver has been moved from; use the one it was moved to, or assign another to it");
-    return *impl_;
-}
+SparseSolver::Impl& SparseSolver::impl() const { return held(impl_, "SparseSolver"); }
 std::int64_t SparseSolver::workspace_bytes(const SparsePlan& plan) { return plan.program().workspace_bytes; }
 const SparsePlan& SparseSolver::plan() const { return impl().plan; }
 void SparseSolver::set_executor(Executor executor) { impl().session.set_executor(std::move(executor)); }

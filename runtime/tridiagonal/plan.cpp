@@ -45,10 +45,7 @@ Plan Plan::widened(std::int64_t columns) const {
     return spec.rhs == choice().spec.rhs ? *this : Plan(spec, device(), tuning);
 }
 
-const Plan::State& Plan::get() const {
-    if (state_ == nullptr) throw SpecError("this Plan has been moved from; use the one it was moved to, or assign another to it");
-    return *state_;
-}
+const Plan::State& Plan::get() const { return held(state_, "Plan"); }
 const std::shared_ptr<const Plan::State>& Plan::state() const {
     get();
     return state_;

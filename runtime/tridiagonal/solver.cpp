@@ -86,10 +86,7 @@ const Plan& Solver::plan() const { return impl().plan; }
 void Solver::prepare() { impl().session.prepare(); }
 void Solver::take_factor(Solver& other) { impl().take_factor(other.impl()); }
 void Solver::set_executor(Executor executor) { impl().session.set_executor(std::move(executor)); }
-Solver::Impl& Solver::impl() const {
-    if (impl_ == nullptr) throw SpecError("this Solver has been moved from; use the one it was moved to, or assign another to it");
-    return *impl_;
-}
+Solver::Impl& Solver::impl() const { return held(impl_, "Solver"); }
 
 void Solver::run(Operation operation, std::span<const AnyArray> arrays, const CallOptions& options) {
     impl().run(operation, arrays, options);

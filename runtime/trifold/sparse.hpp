@@ -255,7 +255,7 @@ class SparseSolver {
     std::unique_ptr<Impl> impl_;
 };
 
-/// A value holds the lists of the pattern beside the factors. fresh() writes them where the solver has come to another value, and waits:
+/// A value holds the lists of the pattern and the factors. fresh() writes the lists where the solver has come to another value, and waits:
 /// before a capture, prepare() has done so.
 using SparseFactors = FactorsOf<SparsePlan, SparseSolver>;
 extern template class FactorsOf<SparsePlan, SparseSolver>;

@@ -123,3 +123,62 @@ def test_bad_input_is_said_in_the_words_of_the_table(call, message):
     with pytest.raises(trifold.SpecError, match=message):
         call(s, b)
     s.solve(b)
+
+
+PROBLEMS = {"tridiagonal": {"block": 3, "horizon": 4}, "grid": {"width": 5, "height": 4}, "sparse": {"mesh": "4x3x2", "points": 7}}
+SOUND = {
+    "tridiagonal": ("factor", np.tile(4 * np.eye(3), (4, 1, 1)), np.zeros((3, 3, 3))),
+    "grid": ("factor", np.tile([0.0] * 4 + [2.0] + [0.0] * 4, 20)),
+    "sparse": ("update", np.tile([0.0] * 3 + [2.0] + [0.0] * 3, 24)),
+}
+WRONG = {
+    "short": lambda array: array[:-1],
+    "of another type": lambda array: array.astype("f4"),
+    "complex": lambda array: array + 1j,
+    "of whole numbers": lambda array: array.astype("i8"),
+    "masked": lambda array: np.ma.masked_array(array, mask=array > 0.5),
+    "a text": lambda array: "array",
+    "a set": lambda array: {1.0},
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("family", PROBLEMS)
+def test_each_array_of_each_operation_is_refused_by_its_name_where_it_is_wrong(family, wrong):
+    all_of_them = [row["name"] for row in trifold.families.tables()[family]["operations"] if row["name"] != "update"]
+    s = trifold.families.Solver(family, operations=all_of_them, **PROBLEMS[family])
+    s.run(*SOUND[family])
+    table = trifold.families.tables()[family]["operations"]
+    assert [row["name"] for row in table] == list(s.operations)
+
+    def arrays_of(row):
+        return [random.uniform(1, 2, s.size_of(row["name"], k)) for k, array in enumerate(row["arrays"]) if array["access"] != "write"]
+
+    for row in table:
+        rows = [array for array in row["arrays"] if array["access"] != "write"]
+        for k, array in enumerate(rows):
+            arrays = arrays_of(row)
+            arrays[k] = WRONG[wrong](arrays[k])
+            with pytest.raises(trifold.SpecError) as error:
+                s.run(row["name"], *arrays, columns=1)
+            assert str(error.value).startswith(array["name"]), (row["name"], str(error.value))
+        written = [array for array in row["arrays"] if array["access"] == "write"]
+        if written:
+            arrays = arrays_of(row)
+            with pytest.raises(trifold.SpecError, match=written[0]["name"]):
+                s.run(row["name"], *arrays, out=np.empty(3), columns=1)
+
+
+@pytest.mark.parametrize("family", PROBLEMS)
+@pytest.mark.parametrize("part", ["spec", "options"])
+def test_each_field_is_refused_by_its_name_where_it_is_out_of_range_or_of_another_kind(family, part):
+    for field in trifold.families.tables()[family][part]:
+        for value in ("sideways", [1], {"a": 1}, -(2**40)):
+            if value == field["usual"] or (isinstance(field["usual"], str) and not field["words"] and isinstance(value, str)):
+                continue
+            with pytest.raises(trifold.SpecError, match=f"{field['name']}|a layout"):
+                if part == "spec":
+                    trifold.families.Solver(family, **{**PROBLEMS[family], field["name"]: value})
+                else:
+                    s = trifold.families.Solver(family, **PROBLEMS[family])
+                    s.run(*SOUND[family], **{field["name"]: value})

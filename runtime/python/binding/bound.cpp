@@ -1,6 +1,7 @@
 #include "runtime/python/binding/bound.hpp"
 
 #include <fmt/format.h>
+#include <nanobind/stl/string.h>
 
 #include <algorithm>
 #include <trifold/error.hpp>
@@ -57,6 +58,20 @@ Stream Bound::stream() const {
 bool Bound::is_capturing() const {
     return !on_host() && library_ != Library::numpy &&
            nb::cast<bool>(helper("is_capturing")(library_ == Library::torch ? "torch" : "cupy"));
+}
+
+nlohmann::json settings_of(const nb::dict& given) {
+    auto settings = nlohmann::json::object();
+    for (const auto [name, value] : given) {
+        auto& setting = settings[nb::cast<std::string>(name)];
+        if (nb::isinstance<bool>(value))
+            setting = nb::cast<bool>(value);
+        else if (nb::isinstance<nb::int_>(value))
+            setting = nb::cast<std::int64_t>(value);
+        else
+            setting = nb::cast<std::string>(value);
+    }
+    return settings;
 }
 
 }  // namespace trifold::python

@@ -1,4 +1,5 @@
 #pragma once
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 
@@ -63,6 +64,17 @@ nb::list listed(const Values& values, Convert convert) {
     nb::list rows;
     for (const auto& value : values) rows.append(convert(value));
     return rows;
+}
+
+/// Options of a call by name: whole numbers, words, and True or False.
+nlohmann::json settings_of(const nb::dict& given);
+
+/// One that is no field of a Spec, taken out of the others.
+template <class Value>
+Value taken(nlohmann::json& settings, const char* name) {
+    auto value = settings.at(name).get<Value>();
+    settings.erase(name);
+    return value;
 }
 
 }  // namespace trifold::python

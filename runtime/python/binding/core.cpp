@@ -13,12 +13,12 @@
 
 #include "runtime/compile/environment.hpp"
 #include "runtime/python/binding/addresses.hpp"
+#include "runtime/python/binding/bound.hpp"
 #include "runtime/python/binding/gil.hpp"
 #include "runtime/python/binding/grid.hpp"
 #include "runtime/python/binding/parts.hpp"
 #include "runtime/python/binding/plan.hpp"
 #include "runtime/python/binding/ranks.hpp"
-#include "runtime/python/binding/settings.hpp"
 #include "runtime/python/binding/solver.hpp"
 #include "runtime/python/binding/sparse.hpp"
 
@@ -454,7 +454,6 @@ NB_MODULE(_core, module) {
                guarded);
     module.def("jax_value_bytes", &jax_value_bytes, "problem"_a, "device"_a,
                nb::sig("def jax_value_bytes(problem: str, device: Any) -> int"), guarded);
-    module.def("fields_of", &fields_of, "family"_a, nb::sig("def fields_of(family: str) -> dict[str, tuple[Any, tuple[str, ...]]]"));
     module.def("tools", &tools, nb::sig("def tools() -> dict[str, dict[str, Any]]"), guarded);
     module.def("devices", &devices, nb::sig("def devices() -> dict[str, Any]"), guarded);
     module.def("process", &process, nb::sig("def process() -> dict[str, Any]"));

@@ -11,7 +11,6 @@
 #include "generator/grid/fields.hpp"
 #include "runtime/python/binding/gil.hpp"
 #include "runtime/python/binding/plan.hpp"
-#include "runtime/python/binding/settings.hpp"
 
 namespace trifold::python {
 namespace {

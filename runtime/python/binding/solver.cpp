@@ -34,8 +34,7 @@ BoundSolver::BoundSolver(std::shared_ptr<Factors> factors, nb::handle value, Mem
     element_ = spec().precision == Precision::f32 ? Element::f32 : Element::f64;
     const auto& device = own_factors->plan().device();
     place_.ordinal = device.backend() == Backend::cpu ? -1 : device.ordinal();
-    if (members.count < 1 || members.count > spec().batch)
-        throw SpecError(fmt::format("members = {} is out of range; give 1 to {}", members.count, spec().batch));
+    check_range("members", members.count, 1, spec().batch);
     if (!members.batched && members.count != 1)
         throw SpecError(fmt::format("batched = False is for one system, and these are {}; give batched=True, or members=1", members.count));
     if (!value.is_none()) {

@@ -11,9 +11,9 @@
 
 #include "generator/sparse/fields.hpp"
 #include "runtime/device/gpu_driver.hpp"
+#include "runtime/python/binding/bound.hpp"
 #include "runtime/python/binding/gil.hpp"
 #include "runtime/python/binding/plan.hpp"
-#include "runtime/python/binding/settings.hpp"
 
 namespace trifold::python {
 namespace {
@@ -213,12 +213,10 @@ void BoundSparse::update(nb::handle values, double shift) {
 }
 
 void BoundSparse::run(const std::string& operation, nb::handle b, nb::handle x, std::int64_t columns) {
-    const auto all = all_sparse_operations();
-    const auto found = std::ranges::find(all, operation, [](SparseOperation one) { return trifold::to_string(one); });
-    if (found == all.end()) throw SpecError("no operation is called " + operation);
+    const auto found = value_named<SparseOperation>(operation, "operation");
     const Array of_b(b, "b"), of_x(x, "x", true);
     const auto stream = stream_of({&of_b, &of_x});
-    locked([&](SparseSolver& solver) { solver.run(*found, {any(of_b), any(of_x)}, stream, {.columns = columns}); });
+    locked([&](SparseSolver& solver) { solver.run(found, {any(of_b), any(of_x)}, stream, {.columns = columns}); });
 }
 
 nb::list BoundSparse::solve(nb::handle b, nb::handle x, std::int64_t columns, bool transposed, bool guess, double rtol, double atol,

@@ -16,20 +16,15 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from ._core import AnySolver, families
+from ._core import AnySolver
 from .errors import SpecError
+from .options import tables
 
 __all__ = ["Solver", "tables"]
 
 
 def __dir__() -> list[str]:
     return __all__
-
-
-@functools.cache
-def tables() -> dict[str, Any]:
-    """Families by their names: "spec", "tuning", "options" and "outcome" list fields, "operations" what can be called."""
-    return {family["name"]: family for family in json.loads(families())}
 
 
 class Solver:
@@ -58,7 +53,7 @@ class Solver:
     @property
     def factors(self) -> str:
         """The operation that takes values of A, and nothing else."""
-        return next(name for name, row in self.operations.items() if row["factors"] and len(row["arrays"]) == 1)
+        return next((name for name, row in self.operations.items() if row["factors"] and len(row["arrays"]) == 1), "")
 
     def size_of(self, operation: str, k: int) -> int:
         """Elements of an operation's array, for one column and all members."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import inspect
+import json
 import operator
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 import numpy as np
 
-from ._core import fields_of
+from ._core import families
 from .errors import SpecError
 
 _MOST = 2**31 - 1
@@ -85,9 +86,15 @@ def array(value: Any, name: str) -> Any:
     return value
 
 
+@functools.cache
+def tables() -> dict[str, Any]:
+    """Families by their names: "spec", "tuning", "options" and "outcome" list fields, "operations" what can be called."""
+    return {family["name"]: family for family in json.loads(families())}
+
+
 def known(options: Any, family: str | None = None) -> dict[str, Option]:
     """The options of a TypedDict. Those without an Option are fields of the family, which says what they are."""
-    fields = fields_of(family) if family else {}
+    fields = {field["name"]: (field["usual"], tuple(field["words"])) for field in tables()[family]["spec"]} if family else {}
     hints = get_type_hints(options, include_extras=True)
     return {name: hint.__metadata__[0] if hasattr(hint, "__metadata__") else _of_field(*fields[name]) for name, hint in hints.items()}
 

@@ -356,10 +356,7 @@ RankSolver::RankSolver(const RankPlan& plan) : impl_(std::make_unique<Impl>(plan
 RankSolver::RankSolver(RankSolver&&) noexcept = default;
 RankSolver& RankSolver::operator=(RankSolver&&) noexcept = default;
 RankSolver::~RankSolver() = default;
-RankSolver::Impl& RankSolver::impl() const {
-    if (impl_ == nullptr) throw SpecError("this RankSolver has been moved from; use the one it was moved to, or assign another to it");
-    return *impl_;
-}
+RankSolver::Impl& RankSolver::impl() const { return held(impl_, "RankSolver"); }
 const RankPlan& RankSolver::plan() const { return impl().plan; }
 void RankSolver::prepare() { impl().session.prepare(); }
 void RankSolver::run(Operation operation, std::span<const AnyArray> arrays, const RankOptions& options) {

@@ -80,9 +80,7 @@ Solving solving(const Point& point, const Candidate& candidate, const Device& de
     const auto solver = std::make_shared<GridSolver>(plan);
     return {plan.report().kernels,
             [=](const std::string& name, const std::vector<AnyArray>& arrays, Stream stream) {
-                const auto all = all_grid_operations();
-                const auto operation = std::ranges::find(all, name, [](GridOperation one) { return to_string(one); });
-                solver->run(*operation, arrays, stream);
+                solver->run(value_named<GridOperation>(name, "operation"), arrays, stream);
             },
             [=] { solver->check(); }, [=](std::string_view) { return result(*solver); }};
 }

@@ -152,8 +152,7 @@ Solving solving(const Point& point, const Candidate& candidate, const Device& de
     return {plan.report().kernels,
             [=](const std::string& name, const std::vector<AnyArray>& arrays, Stream stream) {
                 if (name == "update") return solver->update(arrays.front(), stream);
-                const auto all = all_sparse_operations();
-                solver->run(*std::ranges::find(all, name, [](SparseOperation one) { return to_string(one); }), arrays, stream, options);
+                solver->run(value_named<SparseOperation>(name, "operation"), arrays, stream, options);
             },
             [=] { solver->check(); }, [=](std::string_view) { return Outputs{{}, {solver->ok() ? "sound" : "failed"}}; }};
 }

@@ -125,18 +125,6 @@ RandomProblem random(const json& tree, std::uint64_t seed) {
             }};
 }
 
-template <class Real>
-void run(Solver& solver, std::string_view operation, const std::vector<AnyArray>& arrays, Stream stream) {
-    const auto a = [&](std::size_t k) { return static_cast<Real*>(const_cast<void*>(arrays.at(k).data)); };
-    if (operation == "factor") return solver.factor<Real>(a(0), a(1), stream);
-    if (operation == "factor_forward") return solver.factor_forward<Real>(a(0), a(1), a(2), a(3), stream);
-    if (operation == "factor_solve") return solver.factor_solve<Real>(a(0), a(1), a(2), a(3), stream);
-    if (operation == "forward") return solver.forward<Real>(a(0), a(1), stream);
-    if (operation == "backward") return solver.backward<Real>(a(0), a(1), stream);
-    if (operation == "solve") return solver.solve<Real>(a(0), a(1), stream);
-    solver.selected_inverse<Real>(a(0), a(1), stream);
-}
-
 /// Which pivots there are, and so the least of them, depends on the order of elimination: it is left out.
 Outputs result(Solver& solver, std::string_view last) {
     Outputs outputs{.values = {{"log determinant", solver.log_determinant()}}};
@@ -151,10 +139,9 @@ Outputs result(Solver& solver, std::string_view last) {
 Solving solving(const Point& point, const Candidate& candidate, const Device& device) {
     const Plan plan(parsed(point), device, {candidate.schedule, candidate.variant, point.workers});
     const auto solver = std::make_shared<Solver>(plan);
-    const bool single = precision_of(point) == Precision::f32;
     return {plan.report().kernels,
             [=](const std::string& operation, const std::vector<AnyArray>& arrays, Stream stream) {
-                single ? run<float>(*solver, operation, arrays, stream) : run<double>(*solver, operation, arrays, stream);
+                solver->run(value_named<Operation>(operation, "operation"), arrays, {.stream = stream});
             },
             [=] { solver->check(); }, [=](std::string_view last) { return result(*solver, last); }};
 }
