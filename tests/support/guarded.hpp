@@ -20,6 +20,9 @@ class Guarded {
     }
     T* data() { return reinterpret_cast<T*>(memory_.data() + start_); }
     std::span<T> values() { return {data(), size_}; }
+    /// The array's place among `all` bytes, zones included.
+    std::size_t first() const { return start_; }
+    std::span<unsigned char> all() { return memory_; }
     std::int64_t size() const { return static_cast<std::int64_t>(size_); }
     bool intact() const {
         const auto is_marked = [](unsigned char byte) { return byte == mark; };

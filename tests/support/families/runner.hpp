@@ -1,0 +1,35 @@
+#pragma once
+#include <memory>
+
+#include "runtime/session/family.hpp"
+
+/// The faces by which calls reach a solver of any family.
+namespace trifold::test {
+
+/// A solver. What a face refuses is a SpecError, also where it has a code for it; what check() finds is an Unsolvable.
+class AnyFace {
+  public:
+    virtual ~AnyFace() = default;
+    virtual void run(std::string_view operation, std::span<const AnyArray> arrays, const nlohmann::json& options) = 0;
+    virtual nlohmann::json outcomes() = 0;
+    virtual void check() = 0;
+    virtual void synchronize() = 0;
+};
+
+/// Memory of a device for arrays.
+struct DeviceMemory {
+    std::function<std::shared_ptr<void>(std::int64_t)> allocate{};
+    std::function<void(void*, const void*, std::int64_t)> upload{}, download{};
+};
+
+struct Runner {
+    std::unique_ptr<AnyFace> (*make)(std::string_view family, const nlohmann::json& problem, const std::string& device,
+                                     const nlohmann::json& tuning);
+    bool states_arrays;  ///< its callers state size, type and place of each array
+    std::string device = "cpu";
+    DeviceMemory memory{};  ///< empty: the host's
+};
+Runner cpp_runner();
+Runner c_runner();
+
+}  // namespace trifold::test
