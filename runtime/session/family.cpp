@@ -25,6 +25,10 @@ std::size_t place_in(const All& all, std::string_view name, std::string_view wha
 
 }  // namespace
 
+void OperationRow::expect_arrays(std::size_t count) const {
+    if (count != arrays.size()) throw SpecError(fmt::format("{} has {} arrays, not {}", name, arrays.size(), count));
+}
+
 std::size_t Family::operation(std::string_view wanted) const {
     return place_in(operations, wanted, fmt::format("operation of {}", members), [](const auto& one) { return one.name; });
 }
@@ -90,9 +94,7 @@ CallArray CallTable::array(std::size_t operation, std::size_t k, const AnyArray&
 
 std::span<CallArray> CallTable::arrays(std::size_t operation, std::span<const AnyArray> given, CallCounts counts,
                                        std::span<CallArray> room) const {
-    const auto& row = family_.operations[operation];
-    if (given.size() != row.arrays.size())
-        throw SpecError(fmt::format("{} has {} arrays, not {}", row.name, row.arrays.size(), given.size()));
+    family_.operations[operation].expect_arrays(given.size());
     for (std::size_t k = 0; k < given.size(); ++k) room[k] = array(operation, k, given[k], counts);
     return room.first(given.size());
 }

@@ -34,6 +34,8 @@ struct OperationRow {
     std::span<const ArrayRow> arrays;
     bool factors = false;
     std::string_view adjoint{}, outer{};
+    /// Throws SpecError on another number of arrays.
+    void expect_arrays(std::size_t count) const;
 };
 
 /// A solver of any family, for faces that learn at run time which. One call at a time.

@@ -83,6 +83,7 @@ struct Faces {
     static nlohmann::json spec(const Plan& plan) { return sparse::to_json({plan.spec(), sparse::sizes_of(plan.pattern())}); }
     static std::int64_t extent(const Plan& plan, std::string_view name) { return sparse_extent(plan, name); }
     static void run(Solver& solver, std::size_t operation, std::span<const AnyArray> arrays, Stream stream, const Options& options) {
+        family().operations[operation].expect_arrays(arrays.size());
         if (operation == sparse_update) return solver.update(arrays.front(), stream, options);
         solver.run(static_cast<SparseOperation>(operation), arrays, stream, options);
     }

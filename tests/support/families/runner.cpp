@@ -45,10 +45,12 @@ class CFace final : public AnyFace {
     void run(std::string_view operation, std::span<const AnyArray> arrays, const json& options) override {
         trifold_call call;
         trifold_call_init(&call);
-        call.precision = arrays[0].precision == Precision::f32 ? TRIFOLD_F32 : TRIFOLD_F64;
-        call.on_host = arrays[0].on_host ? 1 : 0;
         std::vector<const void*> places;
-        for (const auto& array : arrays) places.push_back(array.data);
+        for (const auto& array : arrays) {
+            call.precision = array.precision == Precision::f32 ? TRIFOLD_F32 : TRIFOLD_F64;
+            call.on_host = array.on_host ? 1 : 0;
+            places.push_back(array.data);
+        }
         expect_ok(trifold_any_run(solver_.get(), std::string(operation).c_str(), &call, places.data(), std::ssize(places),
                                   options.dump().c_str()));
     }
