@@ -1,9 +1,10 @@
 // Every family in its tables against its dense matrix, on a processor.
+#include "tests/support/families/conform.hpp"
+
 #include "runtime/grid/family.hpp"
 #include "runtime/sparse/family.hpp"
 #include "runtime/tridiagonal/family.hpp"
 #include "tests/family/lower.hpp"
-#include "tests/support/families/conform.hpp"
 #include "tests/support/test.hpp"
 #include "tests/support/thinning.hpp"
 

@@ -11,7 +11,9 @@ namespace trifold::test {
 class Buffer {
   public:
     Buffer(const DeviceMemory& memory, const std::vector<double>& values, Precision precision)
-        : memory_(memory), reals_(precision == Precision::f32 ? Precision::f32 : Precision::f64), host_(element_bytes(reals_) * std::ssize(values)) {
+        : memory_(memory),
+          reals_(precision == Precision::f32 ? Precision::f32 : Precision::f64),
+          host_(element_bytes(reals_) * std::ssize(values)) {
         if (reals_ == Precision::f32)
             std::ranges::copy(std::vector<float>(values.begin(), values.end()), reinterpret_cast<float*>(host_.data()));
         else

@@ -79,7 +79,9 @@ std::vector<Case> simpler(const Case& one) {
         if (const auto field = std::ranges::find(fields, name, &Field::name); field != fields.end() && !field->words.empty())
             add([&, key = name](Case& c) { c.problem[key] = field->get(one.family->spec->usual); });
         else
-            add([&, key = name](Case& c) { c.problem[key] = std::max(halved(c.problem[key]), c.problem[key].is_number() ? json(1) : json()); });
+            add([&, key = name](Case& c) {
+                c.problem[key] = std::max(halved(c.problem[key]), c.problem[key].is_number() ? json(1) : json());
+            });
     }
     for (const auto& [name, value] : one.tuning.items())
         if (value.is_boolean()) add([key = name](Case& c) { c.tuning.erase(key); });
@@ -89,7 +91,7 @@ std::vector<Case> simpler(const Case& one) {
 }  // namespace
 
 json Case::tree() const {
-    return {{"family", family->name},    {"problem", problem},        {"tuning", tuning}, {"members", counts.members},
+    return {{"family", family->name},    {"problem", problem},   {"tuning", tuning}, {"members", counts.members},
             {"columns", counts.columns}, {"exponent", exponent}, {"seed", seed}};
 }
 
@@ -103,8 +105,12 @@ bool Case::plans(const OperationRow& row) const {
 }
 
 Case case_of(const json& tree) {
-    return {&family_named(tree.at("family").get<std::string>()), tree.at("problem"), tree.at("tuning"),
-            {tree.at("members"), tree.at("columns")}, tree.at("exponent"), tree.at("seed")};
+    return {&family_named(tree.at("family").get<std::string>()),
+            tree.at("problem"),
+            tree.at("tuning"),
+            {tree.at("members"), tree.at("columns")},
+            tree.at("exponent"),
+            tree.at("seed")};
 }
 
 Case draw(const Family& family, std::uint64_t seed, const CaseTest& accepts) {

@@ -17,7 +17,7 @@ using Results = std::map<std::string, std::vector<double>>;  // "solve X"
 /// How the calls of a case are made.
 struct Way {
     int workers = 1;
-    std::int64_t turn = 0;  ///< places by which members are rotated
+    std::int64_t turn = 0;                 ///< places by which members are rotated
     bool in_place = false, stale = false;  ///< stale: after other values
     std::int64_t spoiled = -1;             ///< a member that cannot be factored
 };
@@ -91,8 +91,7 @@ class Conformance {
         if (const auto at = std::ranges::find(value_names_, array.name); at != value_names_.end())
             return std::ssize(values_.front()[static_cast<std::size_t>(at - value_names_.begin())]);
         std::int64_t product = 1;
-        for (const auto size :
-             shape_of(array, [&](auto name) { return oracle_.extent(one_.problem, name); }, {1, one_.counts.columns}))
+        for (const auto size : shape_of(array, [&](auto name) { return oracle_.extent(one_.problem, name); }, {1, one_.counts.columns}))
             product *= size;
         return product;
     }
@@ -144,8 +143,8 @@ class Conformance {
             else {
                 places.push_back(buffers.size());
                 const bool given = b != nullptr && std::string_view(array.name) == "B";
-                buffers.push_back(std::make_unique<Buffer>(runner_.memory, turned(given ? *b : input(row, array, way, results), way.turn),
-                                                           precision_));
+                buffers.push_back(
+                    std::make_unique<Buffer>(runner_.memory, turned(given ? *b : input(row, array, way, results), way.turn), precision_));
             }
             arrays.push_back(buffers[places.back()]->array(on_host_));
         }
@@ -231,7 +230,8 @@ class Conformance {
     /// A member's right-hand sides or solutions, which are in the table's order or stacked.
     Dense columns(const std::vector<double>& all, std::int64_t member) const {
         const auto width = one_.counts.columns, size = std::ssize(all) / one_.counts.members;
-        const Eigen::Map<const Dense> stacked(all.data() + member * size, size / width, width), by_rows(stacked.data(), width, size / width);
+        const Eigen::Map<const Dense> stacked(all.data() + member * size, size / width, width),
+            by_rows(stacked.data(), width, size / width);
         return oracle_.stacked && one_.problem.value("rhs_layout", "") == "stacked" ? Dense(stacked) : Dense(by_rows.transpose());
     }
     void solves(const std::vector<double>& x, const std::vector<double>& b, bool transposed, std::string_view what) {
@@ -313,7 +313,8 @@ class Conformance {
             if (stem_of(name.substr(0, name.find(' '))) != "solve" || !oracle_.fails_to_nan) continue;
             const auto size = std::ssize(values) / one_.counts.members;
             for (auto k = member * size; k < (member + 1) * size; ++k)
-                if (!std::isnan(values[static_cast<std::size_t>(k)])) return fault(name + " of a member that cannot be factored is a number");
+                if (!std::isnan(values[static_cast<std::size_t>(k)]))
+                    return fault(name + " of a member that cannot be factored is a number");
         }
         for (const auto& [name, rows] : judged_) {
             if (!name.ends_with(" -1")) continue;
@@ -364,7 +365,8 @@ void check_cases(const Family& family, std::uint64_t seeds, const Runner& runner
         const auto faults = judge(runner, one);
         if (faults.empty()) return;
         const auto least = shrink(one, [&](const Case& smaller) { return accepts(runner, smaller) && !judge(runner, smaller).empty(); });
-        FAIL_CHECK(fmt::format("{}\nTRIFOLD_TEST_CASE='{}'\nof\n{}", fmt::join(judge(runner, least), "\n"), least.tree().dump(), one.tree().dump()));
+        FAIL_CHECK(fmt::format("{}\nTRIFOLD_TEST_CASE='{}'\nof\n{}", fmt::join(judge(runner, least), "\n"), least.tree().dump(),
+                               one.tree().dump()));
     };
     if (const char* text = std::getenv("TRIFOLD_TEST_CASE")) return check(case_of(nlohmann::json::parse(text)));
     for (std::uint64_t seed = 1; seed <= seeds; ++seed) check(draw(family, seed, [&](const Case& one) { return accepts(runner, one); }));

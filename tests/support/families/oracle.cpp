@@ -45,8 +45,7 @@ void complete_chain(json& problem, json& tuning, Random& random) {
     tuning["variant"] = random() % 2 == 0 ? "tile" : "lanes";
     if (problem.at("precision") == "mixed") problem["operations"] = {"factor", "solve", "factor_solve"};
     const auto n = field_of(problem, "block");
-    if (random() % 3 == 0)
-        problem["d"] = {{"leading", n + 1}, {"stage", n * (n + 1) + 3}}, problem["e"] = {{"leading", n + 2}};
+    if (random() % 3 == 0) problem["d"] = {{"leading", n + 1}, {"stage", n * (n + 1) + 3}}, problem["e"] = {{"leading", n + 2}};
 }
 std::int64_t chain_extent(const json& problem, std::string_view name) {
     return name == "couplings" ? field_of(problem, "horizon") - 1 : field_of(problem, name);

@@ -26,8 +26,8 @@ struct Oracle {
     double (*residual)(const Dense& a, const Dense& x, const Dense& b);
     double tolerance, tolerance_f32;  ///< of it
     nlohmann::json (*options)(const nlohmann::json& problem);
-    bool stacked = false;     ///< right-hand sides of a problem may be stacked: its field rhs_layout says so
-    bool names_nan = true;    ///< NaN in A fails a member, too
+    bool stacked = false;      ///< right-hand sides of a problem may be stacked: its field rhs_layout says so
+    bool names_nan = true;     ///< NaN in A fails a member, too
     bool fails_to_nan = true;  ///< X of a member that fails is NaN
     /// Arrays of the operation `inverse`.
     Values (*inverse)(const nlohmann::json& problem, const Dense& inverse) = nullptr;

@@ -22,8 +22,10 @@ class Refusals {
           face_(runner.make(family_.name, one.problem, runner.device, one.tuning)) {}
 
     Faults judge() {
-        fields(*family_.spec, [&](const json& wrong) { runner_.make(family_.name, changed(one_.problem, wrong), runner_.device, one_.tuning); });
-        fields(*family_.tuning, [&](const json& wrong) { runner_.make(family_.name, one_.problem, runner_.device, changed(one_.tuning, wrong)); });
+        fields(*family_.spec,
+               [&](const json& wrong) { runner_.make(family_.name, changed(one_.problem, wrong), runner_.device, one_.tuning); });
+        fields(*family_.tuning,
+               [&](const json& wrong) { runner_.make(family_.name, one_.problem, runner_.device, changed(one_.tuning, wrong)); });
         expect("an unknown operation", "solve", [&] { face_->run("invert", {}, json::object()); });
         for (const bool factoring : {true, false})
             for (const auto& row : family_.operations)
@@ -58,8 +60,10 @@ class Refusals {
             if (usual.is_number_integer() && field.least != std::numeric_limits<std::int64_t>::min()) wrong(field.least - 1);
             if (usual.is_number_integer() && field.most != std::numeric_limits<std::int64_t>::max()) wrong(field.most + 1);
             if (!usual.is_string()) wrong("plenty");
-            if (field.has_several) wrong({"plenty"});
-            else if (!field.words.empty()) wrong("plenty");
+            if (field.has_several)
+                wrong({"plenty"});
+            else if (!field.words.empty())
+                wrong("plenty");
             if (usual.is_string()) wrong(7);
         }
         expect("an unknown field", "colour", [&] { take({{"colour", 1}}); });
@@ -120,12 +124,13 @@ class Refusals {
         wrong("misaligned", table.name, [&](AnyArray& array) { array.data = by(array, 1); });
         const auto other = precision_ == Precision::f32 ? Precision::f64 : Precision::f32;
         if (runner_.states_arrays) wrong("another type", table.name, [&](AnyArray& array) { array.precision = other; });
-        if (runner_.states_arrays) expect(fmt::format("{} of {}: too short", table.name, row.name), table.name, [&] {
-            std::vector<AnyArray> arrays;
-            for (const auto& one : good) arrays.emplace_back(buffer.array(true).data, true, one.precision);
-            arrays[k].size = sizes_[k] - 1;
-            run(arrays, json::object());
-        });
+        if (runner_.states_arrays)
+            expect(fmt::format("{} of {}: too short", table.name, row.name), table.name, [&] {
+                std::vector<AnyArray> arrays;
+                for (const auto& one : good) arrays.emplace_back(buffer.array(true).data, true, one.precision);
+                arrays[k].size = sizes_[k] - 1;
+                run(arrays, json::object());
+            });
         if (runner_.states_arrays && runner_.memory.allocate && good.size() > 1)
             wrong("in the other memory", "host", [&](AnyArray& array) { array = buffer.array(true); });
         for (std::size_t from = 0; from < good.size(); ++from) {
@@ -135,7 +140,8 @@ class Refusals {
                 wrong(fmt::format("one element into {}", row.arrays[from].name), table.name,
                       [&](AnyArray& array) { array.data = by(good[from], element); });
             if (table.may_equal == nullptr || std::string_view(table.may_equal) != row.arrays[from].name)
-                wrong(fmt::format("in the place of {}", row.arrays[from].name), table.name, [&](AnyArray& array) { array.data = good[from].data; });
+                wrong(fmt::format("in the place of {}", row.arrays[from].name), table.name,
+                      [&](AnyArray& array) { array.data = good[from].data; });
         }
     }
 

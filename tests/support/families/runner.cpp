@@ -36,7 +36,8 @@ class CFace final : public AnyFace {
   public:
     CFace(std::string_view family, const json& problem, const std::string& device, const json& tuning) {
         trifold_any_plan* plan = nullptr;
-        expect_ok(trifold_any_plan_create(std::string(family).c_str(), problem.dump().c_str(), device.c_str(), tuning.dump().c_str(), &plan));
+        expect_ok(
+            trifold_any_plan_create(std::string(family).c_str(), problem.dump().c_str(), device.c_str(), tuning.dump().c_str(), &plan));
         const std::unique_ptr<trifold_any_plan, decltype(&trifold_any_plan_destroy)> owned(plan, trifold_any_plan_destroy);
         trifold_any_solver* solver = nullptr;
         expect_ok(trifold_any_solver_create(plan, nullptr, 0, &solver));
