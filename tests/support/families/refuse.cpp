@@ -19,13 +19,15 @@ class Refusals {
           family_(*one.family),
           oracle_(oracle_of(family_.name)),
           precision_(value_named<Precision>(one.problem.at("precision").get<std::string>(), "precision")),
-          face_(runner.make(family_.name, one.problem, runner.device, one.tuning)) {}
+          face_(make(one.problem, one.tuning, {.given = false})) {}
 
     Faults judge() {
-        fields(*family_.spec,
-               [&](const json& wrong) { runner_.make(family_.name, changed(one_.problem, wrong), runner_.device, one_.tuning); });
-        fields(*family_.tuning,
-               [&](const json& wrong) { runner_.make(family_.name, one_.problem, runner_.device, changed(one_.tuning, wrong)); });
+        fields(*family_.spec, [&](const json& wrong) { make(changed(one_.problem, wrong), one_.tuning, {.given = false}); });
+        fields(*family_.tuning, [&](const json& wrong) { make(one_.problem, changed(one_.tuning, wrong), {.given = false}); });
+        if (!runner_.memory.allocate) {
+            expect("a workspace that is too small", "needs", [&] { make(one_.problem, one_.tuning, {.less = 1}); });
+            expect("a misaligned workspace", "not aligned to 64 bytes", [&] { make(one_.problem, one_.tuning, {.shift = 8}); });
+        }
         expect("an unknown operation", "solve", [&] { face_->run("invert", {}, json::object()); });
         for (const bool factoring : {true, false})
             for (const auto& row : family_.operations)
@@ -34,6 +36,9 @@ class Refusals {
     }
 
   private:
+    std::unique_ptr<AnyFace> make(const json& problem, const json& tuning, const Room& room) {
+        return runner_.make(family_.name, problem, runner_.device, tuning, room);
+    }
     static json changed(json object, const json& by) {
         object.update(by);
         return object;

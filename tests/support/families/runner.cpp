@@ -12,7 +12,11 @@ using nlohmann::json;
 
 class CppFace final : public AnyFace {
   public:
-    CppFace(const Family& family, std::unique_ptr<AnyPlan> plan) : family_(family), solver_(plan->solver(nullptr, 0)) {}
+    CppFace(const Family& family, const AnyPlan& plan, const Room& room) : family_(family) {
+        const auto bytes = plan.program().workspace_bytes;
+        if (room.given) workspace_ = Guarded<char>(bytes);
+        solver_ = plan.solver(room.given ? workspace_.data() + room.shift : nullptr, bytes - room.less);
+    }
     void run(std::string_view operation, std::span<const AnyArray> arrays, const json& options) override {
         solver_->run(family_.operation(operation), arrays, {}, options);
     }
@@ -34,13 +38,15 @@ void expect_ok(trifold_code code) {
 
 class CFace final : public AnyFace {
   public:
-    CFace(std::string_view family, const json& problem, const std::string& device, const json& tuning) {
+    CFace(std::string_view family, const json& problem, const std::string& device, const json& tuning, const Room& room) {
         trifold_any_plan* plan = nullptr;
         expect_ok(
             trifold_any_plan_create(std::string(family).c_str(), problem.dump().c_str(), device.c_str(), tuning.dump().c_str(), &plan));
         const std::unique_ptr<trifold_any_plan, decltype(&trifold_any_plan_destroy)> owned(plan, trifold_any_plan_destroy);
         trifold_any_solver* solver = nullptr;
-        expect_ok(trifold_any_solver_create(plan, nullptr, 0, &solver));
+        const auto bytes = trifold_any_plan_workspace_bytes(plan);
+        if (room.given) workspace_ = Guarded<char>(bytes);
+        expect_ok(trifold_any_solver_create(plan, room.given ? workspace_.data() + room.shift : nullptr, bytes - room.less, &solver));
         solver_.reset(solver);
     }
     void run(std::string_view operation, std::span<const AnyArray> arrays, const json& options) override {
@@ -70,17 +76,17 @@ class CFace final : public AnyFace {
 }  // namespace
 
 Runner cpp_runner() {
-    return {[](std::string_view name, const json& problem, const std::string& device, const json& tuning) -> std::unique_ptr<AnyFace> {
+    return {[](std::string_view name, const json& problem, const std::string& device, const json& tuning,
+               const Room& room) -> std::unique_ptr<AnyFace> {
                 const auto& family = family_named(name);
-                return std::make_unique<CppFace>(family, family.make(problem, Device::parse(device), tuning));
+                return std::make_unique<CppFace>(family, *family.make(problem, Device::parse(device), tuning), room);
             },
             true};
 }
 
 Runner c_runner() {
-    return {[](std::string_view family, const json& problem, const std::string& device, const json& tuning) -> std::unique_ptr<AnyFace> {
-                return std::make_unique<CFace>(family, problem, device, tuning);
-            },
+    return {[](std::string_view family, const json& problem, const std::string& device, const json& tuning,
+               const Room& room) -> std::unique_ptr<AnyFace> { return std::make_unique<CFace>(family, problem, device, tuning, room); },
             false};
 }
 
