@@ -50,6 +50,7 @@ TEST_CASE("sparse: a Spec, a partition and options that cannot be served") {
                          SpecError);
     CHECK_THROWS_AS(plan({}, {.by = SparsePartitioning::box}), SpecError);
     CHECK_THROWS_AS(plan({}, {.rows = -1}), SpecError);
+    CHECK_REFUSED("the workspace is a null pointer", SparseSolver(plan({}), nullptr, std::int64_t{1} << 30));
     SparseSolver solver(plan({.operations = {SparseOperation::apply}}));
     std::vector<double> three(3, 1.0), two(2, 1.0);
     CHECK_THROWS_WITH_AS(solver.apply(three, three), "apply for 1 sets of values, but 0 have been factored; call update first", SpecError);

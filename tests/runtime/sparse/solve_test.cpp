@@ -2,7 +2,6 @@
 #include <Eigen/SparseLU>
 
 #include "tests/runtime/sparse/shared.hpp"
-#include "tests/support/guarded.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
@@ -49,28 +48,6 @@ TEST_CASE("sparse: BiCGSTAB reaches the true residual that was asked for") {
             CHECK((as_vector(b) - a.eigen().transpose() * as_vector(x)).norm() <= 1.01e-10 * as_vector(b).norm());
         }
     }
-}
-
-TEST_CASE("sparse: a caller's workspace has the bits of the solver's own, and what is wrong with one") {
-    const auto a = flow({7, 5, 3, 7}, 2, 0.3);
-    const SparsePlan plan({.block = 2, .batch = 2}, a.pattern(), Device::cpu(), {.rows = 20});
-    const auto bytes = SparseSolver::workspace_bytes(plan);
-    Guarded<char> workspace(bytes);
-    SparseSolver solver(plan, workspace.data(), bytes), own(plan);
-    const auto b = random_vector(a.size(), 2);
-    std::vector<double> x(b.size()), expected(b.size());
-    for (auto& [one, result] : {std::pair(&solver, &x), std::pair(&own, &expected)}) {
-        one->prepare();
-        one->update(a.values, {.members = 1});
-        one->solve(b, *result, {.members = 1});
-        one->check();
-    }
-    CHECK(x == expected);
-    CHECK(workspace.intact());
-    CHECK(residual_of(a, x, b) <= 1.01e-8);
-    CHECK_REFUSED("the workspace is a null pointer", SparseSolver(plan, nullptr, bytes));
-    CHECK_REFUSED("this SparsePlan needs", SparseSolver(plan, workspace.data(), bytes - 1));
-    CHECK_REFUSED("not aligned to 64 bytes", SparseSolver(plan, workspace.data() + 8, bytes));
 }
 
 TEST_CASE("sparse: one subdomain takes fewer iterations than many, and both agree with a direct solution") {
@@ -279,45 +256,4 @@ TEST_CASE("sparse: a first guess, and true residuals on the way") {
     solver.check();
     CHECK(residual_of(a, x, b) <= 1.01e-8);
     CHECK(solver.outcomes().front().iterations < 2 * iterations);
-}
-
-TEST_CASE("sparse: gradients agree with differences") {
-    const auto a = scattered(30, 3, 2, 4);
-    const auto b = random_vector(a.size(), 2), weight = random_vector(a.size(), 3);
-    SparseSolver solver(SparsePlan({.block = 2}, a.pattern(), Device::cpu(), {.rows = 10}));
-    const SparseOptions tight{.rtol = 1e-14};
-    std::vector<double> x(b.size()), by_b(b.size()), by_values(a.values.size());
-    const auto energy = [&](const std::vector<double>& values, const std::vector<double>& right) {
-        solver.update(values);
-        solver.solve(right, x, {.rtol = 1e-14});
-        return as_vector(weight).dot(as_vector(x));
-    };
-    energy(a.values, b);
-    solver.solve_transposed(weight, by_b, tight);
-    solver.gradient(x, by_b, by_values);
-    for (std::size_t k = 0; k < by_values.size(); k += 7) {
-        auto more = a.values, less = a.values;
-        more[k] += 1e-4;
-        less[k] -= 1e-4;
-        CHECK(by_values[k] == doctest::Approx((energy(more, b) - energy(less, b)) / 2e-4).epsilon(1e-6));
-    }
-    for (std::size_t k = 0; k < b.size(); k += 5) {
-        auto more = b, less = b;
-        more[k] += 1e-2;
-        less[k] -= 1e-2;
-        CHECK(by_b[k] == doctest::Approx((energy(a.values, more) - energy(a.values, less)) / 2e-2).epsilon(1e-6));
-    }
-}
-
-TEST_CASE("sparse: single precision") {
-    const auto a = flow({12, 12, 12, 7}, 3, 0.2);
-    const auto b = random_vector(a.size(), 2);
-    const std::vector<float> values(a.values.begin(), a.values.end()), right(b.begin(), b.end());
-    SparseSolver solver(SparsePlan({.block = 3, .precision = Precision::f32}, a.pattern(), Device::cpu(), {.rows = 200}));
-    solver.update(values);
-    std::vector<float> x(right.size());
-    solver.solve(right, x, {.rtol = 1e-5});
-    solver.check();
-    const std::vector<double> wide(x.begin(), x.end());
-    CHECK(residual_of(a, wide, b) <= 2e-5);
 }

@@ -19,7 +19,7 @@ class Refusals {
           family_(*one.family),
           oracle_(oracle_of(family_.name)),
           precision_(value_named<Precision>(one.problem.at("precision").get<std::string>(), "precision")),
-          face_(make(one.problem, one.tuning, {.given = false})) {}
+          face_(make(one.problem, one.tuning, {.given = !runner.memory.allocate})) {}
 
     Faults judge() {
         fields(*family_.spec, [&](const json& wrong) { make(changed(one_.problem, wrong), one_.tuning, {.given = false}); });
@@ -127,6 +127,7 @@ class Refusals {
         const auto by = [](const AnyArray& array, std::int64_t bytes) { return static_cast<const char*>(array.data) + bytes; };
         wrong("null", table.name, [](AnyArray& array) { array.data = nullptr; });
         wrong("misaligned", table.name, [&](AnyArray& array) { array.data = by(array, 1); });
+        if (!runner_.memory.allocate) wrong("in the workspace", "workspace", [&](AnyArray& array) { array.data = face_->workspace(); });
         const auto other = precision_ == Precision::f32 ? Precision::f64 : Precision::f32;
         if (runner_.states_arrays) wrong("another type", table.name, [&](AnyArray& array) { array.precision = other; });
         if (runner_.states_arrays)
@@ -141,6 +142,11 @@ class Refusals {
         for (std::size_t from = 0; from < good.size(); ++from) {
             if (from == k || table.access == Access::read || sizes_[from] == 0) continue;
             const std::int64_t element = element_bytes(good[k].precision);
+            if (table.extents == row.arrays[from].extents) {  // one behind the other is no overlap
+                auto arrays = good;
+                arrays[k].data = by(good[from], element * sizes_[from]);
+                run(arrays, json::object());
+            }
             if (sizes_[from] > 1)
                 wrong(fmt::format("one element into {}", row.arrays[from].name), table.name,
                       [&](AnyArray& array) { array.data = by(good[from], element); });

@@ -16,6 +16,7 @@ class AnyFace {
     virtual nlohmann::json outcomes() = 0;
     virtual void check() = 0;
     virtual void synchronize() = 0;
+    const void* workspace() { return workspace_.data(); }
     /// Nothing was written next to the workspace.
     bool intact() const { return workspace_.intact(); }
 
