@@ -7,5 +7,5 @@ using namespace trifold::test;
 
 TEST_CASE("families refuse what their tables forbid, in C++ and through C") {
     for (const auto& runner : {cpp_runner(), c_runner()})
-        for (const auto* family : families()) check_cases(*family, 2, runner, refuse);
+        for (const auto* family : families()) check_cases(*family, 4, runner, refuse);
 }

@@ -25,7 +25,7 @@ json drawn(const Field& field, std::string_view size, Random& random) {
     return {};
 }
 
-std::int64_t unknowns(const Case& one) {
+std::int64_t unknowns(const AnyCase& one) {
     const auto& oracle = oracle_of(one.family->name);
     std::int64_t product = 1;
     for (const auto size : shape_of(oracle.right_side(*one.family), [&](auto name) { return oracle.extent(one.problem, name); }, {1, 1}))
@@ -33,13 +33,13 @@ std::int64_t unknowns(const Case& one) {
     return product;
 }
 
-Case drawn_once(const Family& family, std::uint64_t seed, Random& random) {
-    Case one{&family, json::object(), json::object(), {}, 0, seed};
+AnyCase drawn_once(const Family& family, std::uint64_t seed, bool on_cpu, Random& random) {
+    AnyCase one{&family, json::object(), json::object(), {}, 0, seed};
     for (const auto& field : family.spec->all)
         if (const auto value = drawn(field, family.size, random); !value.is_null()) one.problem[std::string(field.name)] = value;
     for (const auto& field : family.tuning->all)
         if (field.get(family.tuning->usual).is_boolean()) one.tuning[std::string(field.name)] = random() % 2 == 0;
-    oracle_of(family.name).complete(one.problem, one.tuning, random);
+    oracle_of(family.name).complete(one.problem, one.tuning, on_cpu, random);
     const auto batch = one.problem["batch"].get<std::uint64_t>(), rhs = one.problem.value("rhs", std::uint64_t{1});
     one.counts = {static_cast<std::int64_t>(1 + random() % batch), static_cast<std::int64_t>(1 + random() % (2 * rhs + 1))};
     const int far = one.problem["precision"] == "f64" ? 400 : 40;
@@ -61,41 +61,41 @@ json halved(const json& value) {
 }
 
 /// Cases that are simpler in one way.
-std::vector<Case> simpler(const Case& one) {
-    std::vector<Case> all;
+std::vector<AnyCase> simpler(const AnyCase& one) {
+    std::vector<AnyCase> all;
     const auto add = [&](auto change) {
         all.push_back(one);
         change(all.back());
         all.back().counts.members = std::min(all.back().counts.members, all.back().problem["batch"].get<std::int64_t>());
         if (all.back().tree() == one.tree()) all.pop_back();
     };
-    add([](Case& c) { c.exponent = 0; });
-    add([](Case& c) { c.problem["batch"] = 1; });
-    add([](Case& c) { c.counts.members = 1; });
-    add([](Case& c) { c.counts.columns = 1; });
+    add([](AnyCase& c) { c.exponent = 0; });
+    add([](AnyCase& c) { c.problem["batch"] = 1; });
+    add([](AnyCase& c) { c.counts.members = 1; });
+    add([](AnyCase& c) { c.counts.columns = 1; });
     for (const auto& [name, value] : one.problem.items()) {
         const auto& fields = one.family->spec->all;
         if (value.is_array()) continue;
         if (const auto field = std::ranges::find(fields, name, &Field::name); field != fields.end() && !field->words.empty())
-            add([&, key = name](Case& c) { c.problem[key] = field->get(one.family->spec->usual); });
+            add([&, key = name](AnyCase& c) { c.problem[key] = field->get(one.family->spec->usual); });
         else
-            add([&, key = name](Case& c) {
+            add([&, key = name](AnyCase& c) {
                 c.problem[key] = std::max(halved(c.problem[key]), c.problem[key].is_number() ? json(1) : json());
             });
     }
     for (const auto& [name, value] : one.tuning.items())
-        if (value.is_boolean()) add([key = name](Case& c) { c.tuning.erase(key); });
+        if (value.is_boolean()) add([key = name](AnyCase& c) { c.tuning.erase(key); });
     return all;
 }
 
 }  // namespace
 
-json Case::tree() const {
+json AnyCase::tree() const {
     return {{"family", family->name},    {"problem", problem},   {"tuning", tuning}, {"members", counts.members},
             {"columns", counts.columns}, {"exponent", exponent}, {"seed", seed}};
 }
 
-bool Case::plans(const OperationRow& row) const {
+bool AnyCase::plans(const OperationRow& row) const {
     for (const auto& field : family->spec->all)
         if (field.has_several && std::ranges::find(field.words, row.name) != field.words.end()) {
             const auto& listed = problem.at(std::string(field.name));
@@ -104,7 +104,7 @@ bool Case::plans(const OperationRow& row) const {
     return true;
 }
 
-Case case_of(const json& tree) {
+AnyCase case_of(const json& tree) {
     return {&family_named(tree.at("family").get<std::string>()),
             tree.at("problem"),
             tree.at("tuning"),
@@ -113,15 +113,15 @@ Case case_of(const json& tree) {
             tree.at("seed")};
 }
 
-Case draw(const Family& family, std::uint64_t seed, const CaseTest& accepts) {
+AnyCase draw(const Family& family, std::uint64_t seed, bool on_cpu, const AnyCaseTest& accepts) {
     Random random(seed);
     for (;;) {
-        auto one = drawn_once(family, seed, random);
+        auto one = drawn_once(family, seed, on_cpu, random);
         if (unknowns(one) <= most_unknowns && accepts(one)) return one;
     }
 }
 
-Case shrink(Case failing, const CaseTest& fails) {
+AnyCase shrink(AnyCase failing, const AnyCaseTest& fails) {
     for (bool smaller = true; std::exchange(smaller, false);)
         for (const auto& one : simpler(failing))
             if (fails(one)) {

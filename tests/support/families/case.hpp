@@ -8,7 +8,7 @@
 /// Random small problems of any family, drawn from its tables.
 namespace trifold::test {
 
-struct Case {
+struct AnyCase {
     const Family* family;
     nlohmann::json problem, tuning;
     CallCounts counts;     ///< of the calls
@@ -19,13 +19,13 @@ struct Case {
     bool plans(const OperationRow& row) const;
 };
 
-/// The case that Case::tree() has written.
-Case case_of(const nlohmann::json& tree);
+/// The case that AnyCase::tree() has written.
+AnyCase case_of(const nlohmann::json& tree);
 
-using CaseTest = std::function<bool(const Case&)>;
+using AnyCaseTest = std::function<bool(const AnyCase&)>;
 /// `accepts`: whether the family takes it. A case that it refuses is drawn again.
-Case draw(const Family& family, std::uint64_t seed, const CaseTest& accepts);
+AnyCase draw(const Family& family, std::uint64_t seed, bool on_cpu, const AnyCaseTest& accepts);
 /// A smaller case of those that still fail.
-Case shrink(Case failing, const CaseTest& fails);
+AnyCase shrink(AnyCase failing, const AnyCaseTest& fails);
 
 }  // namespace trifold::test

@@ -33,7 +33,7 @@ double largest(const Dense& a) { return a.size() == 0 ? 0 : a.cwiseAbs().maxCoef
 
 class Conformance {
   public:
-    Conformance(const Runner& runner, const Case& one)
+    Conformance(const AnyRunner& runner, const AnyCase& one)
         : runner_(runner),
           one_(one),
           family_(*one.family),
@@ -327,8 +327,8 @@ class Conformance {
         }
     }
 
-    const Runner& runner_;
-    const Case& one_;
+    const AnyRunner& runner_;
+    const AnyCase& one_;
     const Family& family_;
     const Oracle& oracle_;
     Precision precision_;
@@ -344,7 +344,7 @@ class Conformance {
 
 }  // namespace
 
-Faults conform(const Runner& runner, const Case& one) {
+Faults conform(const AnyRunner& runner, const AnyCase& one) {
     try {
         return Conformance(runner, one).judge();
     } catch (const std::exception& error) {
@@ -352,7 +352,7 @@ Faults conform(const Runner& runner, const Case& one) {
     }
 }
 
-bool accepts(const Runner& runner, const Case& one) {
+bool accepts(const AnyRunner& runner, const AnyCase& one) {
     try {
         runner.make(one.family->name, one.problem, runner.device, one.tuning, {.given = false});
         return true;
@@ -361,16 +361,17 @@ bool accepts(const Runner& runner, const Case& one) {
     }
 }
 
-void check_cases(const Family& family, std::uint64_t seeds, const Runner& runner, Faults (*judge)(const Runner&, const Case&)) {
-    const auto check = [&](const Case& one) {
+void check_cases(const Family& family, std::uint64_t seeds, const AnyRunner& runner, Faults (*judge)(const AnyRunner&, const AnyCase&)) {
+    const auto check = [&](const AnyCase& one) {
         const auto faults = judge(runner, one);
         if (faults.empty()) return;
-        const auto least = shrink(one, [&](const Case& smaller) { return accepts(runner, smaller) && !judge(runner, smaller).empty(); });
+        const auto least = shrink(one, [&](const AnyCase& smaller) { return accepts(runner, smaller) && !judge(runner, smaller).empty(); });
         FAIL_CHECK(fmt::format("{}\nTRIFOLD_TEST_CASE='{}'\nof\n{}", fmt::join(judge(runner, least), "\n"), least.tree().dump(),
                                one.tree().dump()));
     };
     if (const char* text = std::getenv("TRIFOLD_TEST_CASE")) return check(case_of(nlohmann::json::parse(text)));
-    for (std::uint64_t seed = 1; seed <= seeds; ++seed) check(draw(family, seed, [&](const Case& one) { return accepts(runner, one); }));
+    for (std::uint64_t seed = 1; seed <= seeds; ++seed)
+        check(draw(family, seed, runner.device.starts_with("cpu"), [&](const AnyCase& one) { return accepts(runner, one); }));
 }
 
 }  // namespace trifold::test

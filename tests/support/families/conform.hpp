@@ -13,13 +13,13 @@ using Faults = std::vector<std::string>;
 /// Every operation against the dense matrix, and what holds for all families: nothing is written next to an array, nor into inputs; X may
 /// stand in the place of B where the table says so; workers, places in a batch and earlier calls change no bit; a member that cannot be
 /// factored leaves the others alone.
-Faults conform(const Runner& runner, const Case& one);
+Faults conform(const AnyRunner& runner, const AnyCase& one);
 /// Whatever the tables forbid is refused by its name, and calls go on working.
-Faults refuse(const Runner& runner, const Case& one);
+Faults refuse(const AnyRunner& runner, const AnyCase& one);
 /// Whether the runner makes a solver of it.
-bool accepts(const Runner& runner, const Case& one);
+bool accepts(const AnyRunner& runner, const AnyCase& one);
 
 /// Checks drawn cases of a family, or the one of TRIFOLD_TEST_CASE. What fails is printed in its smallest form.
-void check_cases(const Family& family, std::uint64_t seeds, const Runner& runner, Faults (*judge)(const Runner&, const Case&));
+void check_cases(const Family& family, std::uint64_t seeds, const AnyRunner& runner, Faults (*judge)(const AnyRunner&, const AnyCase&));
 
 }  // namespace trifold::test

@@ -17,7 +17,7 @@ using nlohmann::json;
 const double nan = std::numeric_limits<double>::quiet_NaN();
 
 std::int64_t field_of(const json& problem, std::string_view name) { return problem.at(std::string(name)).get<std::int64_t>(); }
-void complete_nothing(json&, json&, Random&) {}
+void complete_nothing(json&, json&, bool, Random&) {}
 json no_options(const json&) { return json::object(); }
 
 // Lower triangular matrices, which are a family of the tests alone.
@@ -38,11 +38,11 @@ Dense lower_matrix(const json& problem, const Values& values) {
 }
 
 // Chains of blocks.
-void complete_chain(json& problem, json& tuning, Random& random) {
+void complete_chain(json& problem, json& tuning, bool on_cpu, Random& random) {
     // Workers change no bit of kernels that are named.
     constexpr const char* schedules[]{"sequential", "twisted:2", "recursive:2", "partitioned:3"};
     tuning["schedule"] = schedules[random() % std::size(schedules)];
-    tuning["variant"] = random() % 2 == 0 ? "tile" : "lanes";
+    if (on_cpu) tuning["variant"] = random() % 2 == 0 ? "tile" : "lanes";
     if (problem.at("precision") == "mixed") problem["operations"] = {"factor", "solve", "factor_solve"};
     const auto n = field_of(problem, "block");
     if (random() % 3 == 0) problem["d"] = {{"leading", n + 1}, {"stage", n * (n + 1) + 3}}, problem["e"] = {{"leading", n + 2}};
@@ -103,7 +103,7 @@ Dense image_matrix(const json& problem, const Values& values) {
 }
 
 // Sparse systems.
-void complete_sparse(json& problem, json&, Random& random) {
+void complete_sparse(json& problem, json&, bool, Random& random) {
     constexpr std::int64_t sides[]{1, 2, 3, 5, 7};
     const auto side = [&] { return sides[random() % std::size(sides)]; };
     const auto depth = random() % 2 == 0 ? 1 : side();

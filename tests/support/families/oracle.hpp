@@ -17,7 +17,7 @@ using Values = std::vector<std::vector<double>>;  ///< arrays that hold A, of on
 struct Oracle {
     std::string_view family;
     /// Adds what the table leaves open.
-    void (*complete)(nlohmann::json& problem, nlohmann::json& tuning, Random& random);
+    void (*complete)(nlohmann::json& problem, nlohmann::json& tuning, bool on_cpu, Random& random);
     /// Sizes by their names.
     std::int64_t (*extent)(const nlohmann::json& problem, std::string_view name);
     /// A random matrix that is conditioned well. What is not read is NaN.

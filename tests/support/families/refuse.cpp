@@ -13,7 +13,7 @@ using nlohmann::json;
 
 class Refusals {
   public:
-    Refusals(const Runner& runner, const Case& one)
+    Refusals(const AnyRunner& runner, const AnyCase& one)
         : runner_(runner),
           one_(one),
           family_(*one.family),
@@ -156,8 +156,8 @@ class Refusals {
         }
     }
 
-    const Runner& runner_;
-    const Case& one_;
+    const AnyRunner& runner_;
+    const AnyCase& one_;
     const Family& family_;
     const Oracle& oracle_;
     Precision precision_;
@@ -168,7 +168,7 @@ class Refusals {
 
 }  // namespace
 
-Faults refuse(const Runner& runner, const Case& one) {
+Faults refuse(const AnyRunner& runner, const AnyCase& one) {
     try {
         return Refusals(runner, one).judge();
     } catch (const std::exception& error) {

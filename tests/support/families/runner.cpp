@@ -75,7 +75,7 @@ class CFace final : public AnyFace {
 
 }  // namespace
 
-Runner cpp_runner() {
+AnyRunner cpp_runner() {
     return {[](std::string_view name, const json& problem, const std::string& device, const json& tuning,
                const Room& room) -> std::unique_ptr<AnyFace> {
                 const auto& family = family_named(name);
@@ -84,7 +84,7 @@ Runner cpp_runner() {
             true};
 }
 
-Runner c_runner() {
+AnyRunner c_runner() {
     return {[](std::string_view family, const json& problem, const std::string& device, const json& tuning,
                const Room& room) -> std::unique_ptr<AnyFace> { return std::make_unique<CFace>(family, problem, device, tuning, room); },
             false};

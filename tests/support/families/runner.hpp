@@ -36,14 +36,14 @@ struct DeviceMemory {
     std::function<void(void*, const void*, std::int64_t)> upload{}, download{};
 };
 
-struct Runner {
+struct AnyRunner {
     std::unique_ptr<AnyFace> (*make)(std::string_view family, const nlohmann::json& problem, const std::string& device,
                                      const nlohmann::json& tuning, const Room& room);
     bool states_arrays;  ///< its callers state size, type and place of each array
     std::string device = "cpu";
     DeviceMemory memory{};  ///< empty: the host's
 };
-Runner cpp_runner();
-Runner c_runner();
+AnyRunner cpp_runner();
+AnyRunner c_runner();
 
 }  // namespace trifold::test
