@@ -72,7 +72,7 @@ class Conformance {
   private:
     static bool is_value(const ArrayRow& array) { return std::string_view(array.name) != "B" && std::string_view(array.name) != "X"; }
     bool is_narrow() const { return precision_ == Precision::f32; }
-    double bound() const { return is_narrow() ? oracle_.tolerance_f32 : oracle_.tolerance; }
+    double bound() const { return oracle_.tolerance(one_.problem); }
     void rounded(std::vector<double>& values, bool scaled) const {
         for (auto& value : values) {
             if (is_narrow()) value = static_cast<double>(static_cast<float>(value));

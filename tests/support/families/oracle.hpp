@@ -24,7 +24,7 @@ struct Oracle {
     Values (*values)(const nlohmann::json& problem, unsigned seed);
     Dense (*matrix)(const nlohmann::json& problem, const Values& values);
     double (*residual)(const Dense& a, const Dense& x, const Dense& b);
-    double tolerance, tolerance_f32;  ///< of it
+    double (*tolerance)(const nlohmann::json& problem);  ///< of it
     nlohmann::json (*options)(const nlohmann::json& problem);
     bool stacked = false;      ///< right-hand sides of a problem may be stacked: its field rhs_layout says so
     bool names_nan = true;     ///< NaN in A fails a member, too
