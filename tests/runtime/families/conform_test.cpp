@@ -13,8 +13,6 @@ using namespace trifold::test;
 
 namespace {
 
-// For this executable's other tests, too.
-[[maybe_unused]] const auto& with_lower = families().emplace_back(&lower_family);
 constexpr std::uint64_t seeds = 25 / thinning;
 
 }  // namespace
