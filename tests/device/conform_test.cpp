@@ -1,4 +1,4 @@
-// Every family in its tables on a real GPU. TRIFOLD_TEST_SEEDS says how many cases are drawn of each.
+// Every family in its tables on a real GPU. TRIFOLD_TEST_SEEDS says how many cases are drawn of each, TRIFOLD_TEST_FIRST the first seed.
 #include "tests/support/families/conform.hpp"
 
 #include "tests/device/device.hpp"
@@ -13,15 +13,18 @@ void check_family(std::string_view name) {
     const auto gpu = device();
     if (!gpu) return;
     const DeviceTools tools(*gpu);
-    const char* text = std::getenv("TRIFOLD_TEST_SEEDS");
-    const auto seeds = text == nullptr ? 8 : std::stoull(text);
+    const auto number = [](const char* variable, std::uint64_t usual) {
+        const char* text = std::getenv(variable);
+        return text == nullptr ? usual : std::stoull(text);
+    };
+    const auto first = number("TRIFOLD_TEST_FIRST", 1), seeds = number("TRIFOLD_TEST_SEEDS", 8);
     for (auto runner : {cpp_runner(), c_runner()}) {
-        runner.device = gpu->name();
+        runner.device = gpu->backend() == Backend::cpu ? "cpu" : fmt::format("cuda:{}", gpu->ordinal());
         runner.memory = {.allocate = [&](std::int64_t bytes) { return tools.allocate(bytes); },
                          .upload = [&](void* to, const void* from, std::int64_t bytes) { tools.upload(to, from, bytes); },
                          .download = [&](void* to, const void* from, std::int64_t bytes) { tools.download(to, from, bytes); }};
-        check_cases(family_named(name), seeds, runner, conform);
-        check_cases(family_named(name), 2, runner, refuse);
+        check_cases(family_named(name), seeds, runner, conform, first);
+        check_cases(family_named(name), 2, runner, refuse, first);
     }
 }
 

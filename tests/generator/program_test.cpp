@@ -1,3 +1,5 @@
+#include "generator/program/device.hpp"
+#include "generator/sparse/fields.hpp"
 #include "generator/sparse/generate.hpp"
 #include "generator/tridiagonal/emit.hpp"
 #include "generator/tridiagonal/operands.hpp"
@@ -570,6 +572,27 @@ TEST_CASE("sparse: a rank leaves its result once, after all turns, however many 
                 CHECK(std::ranges::count(launches, "solution", &Launch::what) == 1);
             }
     }
+}
+
+TEST_CASE("sparse: no kernel needs more shared memory than a thread block of its device has, also where subdomains are small") {
+    for (const auto& [width, points] : {std::pair{1, 7}, {2, 7}, {3, 5}, {7, 27}, {17, 7}})
+        for (const auto* arch : {"sm_75", "sm_86", "sm_90", "sm_120"}) {
+            const Target target{Backend::cuda, arch};
+            const auto most = device_of(target).count("facts.block_shared_bytes");
+            const SparsePattern pattern(SparseMesh{width, width, points == 5 ? 1 : 2, points});
+            for (std::int64_t block = 1; block <= 8; ++block)
+                for (const auto precision : {Precision::f32, Precision::f64, Precision::mixed})
+                    for (const auto method : all_values<SparseMethod>()) {
+                        const SparseSpec spec{.block = block, .precision = precision, .method = method};
+                        const auto arrangement =
+                            sparse::arrange(pattern, sparse::greedy_parts(pattern, 50), spec.preconditioner, sparse::order_for(target));
+                        for (const auto& unit : sparse::generate(spec, target, {}, pattern, arrangement).program.units)
+                            for (const auto& kernel : unit.kernels) {
+                                INFO(kernel.name, " ", to_string(target), " ", width);
+                                CHECK(kernel.shared_bytes <= most);
+                            }
+                    }
+        }
 }
 
 TEST_CASE("bad input to generate") {

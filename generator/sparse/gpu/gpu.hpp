@@ -16,6 +16,10 @@ struct Sweep {
     std::int64_t groups = 1;    ///< groups of sweepers, which take alternate levels in such a launch
     std::int64_t threads() const { return sweepers + fetchers; }
 };
+/// Shared memory in which a thread block adds up numbers of its threads.
+constexpr std::int64_t sum_bytes(std::int64_t threads) {
+    return (threads + trifold_sparse_sums) * static_cast<std::int64_t>(sizeof(double));
+}
 Sweep sweep_of(const SparseSpec& spec, const Target& target, const Arrangement& arrangement, const Knobs& knobs);
 /// Sizes that a thread block keeps in shared memory for a whole solution: bytes of factors and of levels' records, levels, and blocks of a
 /// row of A, at most.

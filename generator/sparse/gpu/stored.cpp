@@ -444,7 +444,8 @@ Sweep sweep_of(const SparseSpec& spec, const Target& target, const Arrangement& 
     sweep.kept = kept_slots(spec.block, row - 1);
     sweep.keeps_all = row - 1 <= sweep.kept;
     const auto row_bytes = row * spec.block * spec.block * factor_bytes(spec);
-    const auto others = sparse_vector_bytes(a.largest_tile(), spec.block, element_bytes(spec.precision)) + sparse_gate_bytes() + unit;
+    const std::int64_t vector = sparse_vector_bytes(a.largest_tile(), spec.block, element_bytes(spec.precision));
+    const auto others = std::max(vector, sum_bytes(sweep.sweepers + sparse_fetch_threads)) + sparse_gate_bytes() + unit;
     const auto most = device.count("facts.block_shared_bytes"), all = device.count("facts.multiprocessor_shared_bytes");
     const auto ring_of = [&](std::int64_t blocks) { return (std::min(most, all / blocks - reserved) - others) / unit * unit; };
     // Occupancy: the most thread blocks of a multiprocessor for which each has a ring of 1.5 levels.

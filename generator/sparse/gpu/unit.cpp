@@ -47,7 +47,7 @@ struct FactorRoom {
 std::int64_t shared_bytes(Kernel kernel, const SparseSpec& spec, const Arrangement& a, const Sweep& sweep, const FactorRoom& room) {
     const auto threads = threads_of(kernel, sweep), real = element_bytes(spec.precision);
     const auto records = threads * static_cast<std::int64_t>(sizeof(trifold_sparse_record));
-    const auto sums = (threads + trifold_sparse_sums) * static_cast<std::int64_t>(sizeof(double));
+    const auto sums = sum_bytes(threads);
     switch (kernel) {
         case Kernel::gather:
         case Kernel::compare:

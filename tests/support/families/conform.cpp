@@ -361,16 +361,23 @@ bool accepts(const AnyRunner& runner, const AnyCase& one) {
     }
 }
 
-void check_cases(const Family& family, std::uint64_t seeds, const AnyRunner& runner, Faults (*judge)(const AnyRunner&, const AnyCase&)) {
+void check_cases(const Family& family, std::uint64_t seeds, const AnyRunner& runner, Faults (*judge)(const AnyRunner&, const AnyCase&),
+                 std::uint64_t first) {
+    const auto faults_of = [&](const AnyCase& one) {
+        try {
+            return judge(runner, one);
+        } catch (const Error& error) {
+            return Faults{error.what()};
+        }
+    };
     const auto check = [&](const AnyCase& one) {
-        const auto faults = judge(runner, one);
-        if (faults.empty()) return;
-        const auto least = shrink(one, [&](const AnyCase& smaller) { return accepts(runner, smaller) && !judge(runner, smaller).empty(); });
-        FAIL_CHECK(fmt::format("{}\nTRIFOLD_TEST_CASE='{}'\nof\n{}", fmt::join(judge(runner, least), "\n"), least.tree().dump(),
-                               one.tree().dump()));
+        if (faults_of(one).empty()) return;
+        const auto least = shrink(one, [&](const AnyCase& smaller) { return accepts(runner, smaller) && !faults_of(smaller).empty(); });
+        FAIL_CHECK(
+            fmt::format("{}\nTRIFOLD_TEST_CASE='{}'\nof\n{}", fmt::join(faults_of(least), "\n"), least.tree().dump(), one.tree().dump()));
     };
     if (const char* text = std::getenv("TRIFOLD_TEST_CASE")) return check(case_of(nlohmann::json::parse(text)));
-    for (std::uint64_t seed = 1; seed <= seeds; ++seed)
+    for (auto seed = first; seed < first + seeds; ++seed)
         check(draw(family, seed, runner.device.starts_with("cpu"), [&](const AnyCase& one) { return accepts(runner, one); }));
 }
 

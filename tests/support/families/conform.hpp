@@ -20,6 +20,7 @@ Faults refuse(const AnyRunner& runner, const AnyCase& one);
 bool accepts(const AnyRunner& runner, const AnyCase& one);
 
 /// Checks drawn cases of a family, or the one of TRIFOLD_TEST_CASE. What fails is printed in its smallest form.
-void check_cases(const Family& family, std::uint64_t seeds, const AnyRunner& runner, Faults (*judge)(const AnyRunner&, const AnyCase&));
+void check_cases(const Family& family, std::uint64_t seeds, const AnyRunner& runner, Faults (*judge)(const AnyRunner&, const AnyCase&),
+                 std::uint64_t first = 1);
 
 }  // namespace trifold::test
