@@ -21,14 +21,14 @@ constexpr OperationRow operations[]{
 };
 
 constexpr Field tuning[]{
-    field<&GridTuning::workers>("workers", "threads of a CPU"),
-    field<&GridTuning::spin_microseconds>("spin_microseconds", "that idle threads stay awake"),
-    field<&GridTuning::variant>("variant", "kernels"),
+    workers_field<GridTuning>,
+    spin_field<GridTuning>,
+    variant_field<GridTuning>,
 };
 constexpr Field options[]{
-    field<&GridOptions::columns>("columns", "right-hand sides of the call; 0: the Spec's"),
-    field<&GridOptions::members>("members", "images of the call; 0: the Spec's"),
-    field<&GridOptions::accept_nearly_singular>("accept_nearly_singular", "takes images as they are that rounding decides"),
+    columns_field<GridOptions>,
+    members_field<GridOptions>,
+    accept_field<GridOptions>,
 };
 constexpr Field outcome[]{
     field<&GridOutcome::problem>("problem", "none, or why it failed"),

@@ -44,6 +44,22 @@ std::vector<std::int64_t> shape_of(const ArrayRow& array, const std::function<st
     return shape;
 }
 
+std::int64_t size_of(const ArrayRow& array, const std::function<std::int64_t(std::string_view)>& extent, CallCounts counts) {
+    std::int64_t size = 1;
+    for (const auto axis : shape_of(array, extent, counts)) size = checked_multiply(size, axis, array.name);
+    return size;
+}
+
+std::int64_t columns_of(const OperationRow& operation, const std::function<std::int64_t(std::string_view)>& extent, std::int64_t members,
+                        std::span<const std::int64_t> elements) {
+    for (std::size_t k = 0; k < elements.size(); ++k) {
+        const auto& array = operation.arrays[k];
+        if (elements[k] < 0 || !array.extents.ends_with("columns")) continue;
+        return std::max<std::int64_t>(1, elements[k] / std::max<std::int64_t>(1, size_of(array, extent, {members, 1})));
+    }
+    return 1;
+}
+
 CallTable::CallTable(const Family& family, Precision precision, CallCounts spec,
                      const std::function<std::int64_t(std::string_view)>& extent)
     : family_(family), precision_(precision == Precision::f32 ? Precision::f32 : Precision::f64), spec_(spec) {

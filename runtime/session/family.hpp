@@ -96,8 +96,28 @@ const Family& family_named(std::string_view name);
 struct CallCounts {
     std::int64_t members = 0, columns = 0;
 };
+/// Fields that the tunings and the calls of families have in common.
+template <class Tuning>
+constexpr Field workers_field = field<&Tuning::workers>("workers", "threads of a CPU", 1, max_workers);
+template <class Tuning>
+constexpr Field spin_field = field<&Tuning::spin_microseconds>("spin_microseconds", "that idle threads stay awake");
+template <class Tuning>
+constexpr Field variant_field = field<&Tuning::variant>("variant", "kernels, with knobs that are pinned");
+template <class Options>
+constexpr Field members_field = field<&Options::members>("members", "of the call; 0: the Spec's batch");
+template <class Options>
+constexpr Field columns_field = field<&Options::columns>("columns", "right-hand sides of the call; 0: the Spec's");
+template <class Options>
+constexpr Field accept_field =
+    field<&Options::accept_nearly_singular>("accept_nearly_singular", "takes members as they are that rounding decides");
+
 /// The axes of an array. `extent`: sizes of a problem by their names.
 std::vector<std::int64_t> shape_of(const ArrayRow& array, const std::function<std::int64_t(std::string_view)>& extent, CallCounts counts);
+/// Its elements.
+std::int64_t size_of(const ArrayRow& array, const std::function<std::int64_t(std::string_view)>& extent, CallCounts counts);
+/// Right-hand sides of a call whose arrays have so many elements, of those that are there; -1: one that is not.
+std::int64_t columns_of(const OperationRow& operation, const std::function<std::int64_t(std::string_view)>& extent, std::int64_t members,
+                        std::span<const std::int64_t> elements);
 
 /// The calls of a plan's solvers: which arrays an operation has, of which size, for how many members and columns. Calls allocate nothing.
 class CallTable {

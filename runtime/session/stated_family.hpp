@@ -5,7 +5,8 @@
 //     Program generate(const Spec&, const Target&, const Tuning&);                   throws SpecError
 //     Args operands(const StatedCall&);                                              what kernels are given, for a panel of columns
 //     std::vector<Outcome> outcomes(Session::Call&, const Spec&, CallCounts last);       one for each member
-// A Spec has the member batch, a Tuning workers. Operations of the Program have the names of the table's.
+// A Spec has the members batch and precision, a Tuning workers. Where an Outcome has a field "ok", check() throws on one that is not.
+// Operations of the Program have the names of the table's.
 #include <fmt/format.h>
 
 #include <algorithm>

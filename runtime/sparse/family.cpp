@@ -25,13 +25,13 @@ constexpr OperationRow operations[]{
 };
 
 constexpr Field tuning[]{
-    field<&SparseTuning::workers>("workers", "threads of a CPU"),
-    field<&SparseTuning::spin_microseconds>("spin_microseconds", "that idle threads stay awake"),
-    field<&SparseTuning::variant>("variant", "kernels"),
+    workers_field<SparseTuning>,
+    spin_field<SparseTuning>,
+    variant_field<SparseTuning>,
 };
 constexpr Field options[]{
-    field<&SparseOptions::columns>("columns", "right-hand sides of the call; 0: the Spec's"),
-    field<&SparseOptions::members>("members", "sets of values of the call; 0: the Spec's"),
+    columns_field<SparseOptions>,
+    members_field<SparseOptions>,
     field<&SparseOptions::rtol>("rtol", "tolerance over |b|; null: 1e-8, in f32 1e-5"),
     field<&SparseOptions::atol>("atol", "tolerance of |b - A x|"),
     field<&SparseOptions::maxiter>("maxiter", "the most iterations; 0: the Spec's"),

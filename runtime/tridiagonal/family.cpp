@@ -25,16 +25,16 @@ constexpr OperationRow operations[]{
 
 constexpr Field tuning[]{
     field<&Tuning::schedule>("schedule", "order of elimination"),
-    field<&Tuning::variant>("variant", "kernels"),
-    field<&Tuning::workers>("workers", "threads of a CPU"),
-    field<&Tuning::spin_microseconds>("spin_microseconds", "that idle threads stay awake"),
+    variant_field<Tuning>,
+    workers_field<Tuning>,
+    spin_field<Tuning>,
     field<&Tuning::any_size>("any_size", "one compilation for every horizon, batch and class of right-hand sides"),
 };
 constexpr Field options[]{
     field<&CallOptions::pivot_floor>("pivot_floor", "raises pivots below this part of the block's largest diagonal entry"),
-    field<&CallOptions::accept_nearly_singular>("accept_nearly_singular", "takes members as they are that rounding decides"),
-    field<&CallOptions::members>("members", "of the call; 0: the Spec's"),
-    field<&CallOptions::columns>("columns", "right-hand sides of the call; 0: the Spec's"),
+    accept_field<CallOptions>,
+    members_field<CallOptions>,
+    columns_field<CallOptions>,
 };
 constexpr Field outcome[]{
     field<&Outcome::block>("block", "the first that fails; -1: none"),

@@ -19,10 +19,8 @@ constexpr OperationRow operations[]{{"factor", factored, true},
 constexpr Field spec_table[]{
     field<&LowerSpec::size>("size", "rows of a matrix", 1, 1000), field<&LowerSpec::precision>("precision", "of all"),
     field<&LowerSpec::rhs>("rhs", "right-hand sides at once", 1, 64), field<&LowerSpec::batch>("batch", "matrices at once", 1, 1 << 20)};
-constexpr Field tuning_table[]{field<&LowerTuning::workers>("workers", "threads of a CPU", 1, max_workers),
-                               field<&LowerTuning::variant>("variant", "plain, with its knob")};
-constexpr Field call_table[]{field<&CallCounts::members>("members", "of the call; 0: all"),
-                             field<&CallCounts::columns>("columns", "of the call; 0: those of the Spec")};
+constexpr Field tuning_table[]{workers_field<LowerTuning>, variant_field<LowerTuning>};
+constexpr Field call_table[]{members_field<CallCounts>, columns_field<CallCounts>};
 constexpr Field outcome_table[]{field<&LowerOutcome::row>("row", "with a zero pivot; -1: none"),
                                 field<&LowerOutcome::ok>("ok", "whether it was solved")};
 const Fields spec_fields{"a lower system", R"({"size": 8})", spec_table, &usual_of<LowerSpec>},
@@ -86,7 +84,7 @@ std::string text_of(const LowerSpec& spec, const Program& program, std::size_t o
            "work(a, m, 0, 1);\n}\n";
 }
 
-// What the table does not say.
+// The functions, which no table says.
 struct Code {
     using Spec = LowerSpec;
     using Tuning = LowerTuning;

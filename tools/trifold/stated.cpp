@@ -22,7 +22,7 @@ using nlohmann::json;
 struct StatedOptions {
     const trifold::Family& family;
     std::map<std::string, std::string> words{};
-    std::string variant = "auto";
+    std::string variant = (*family.tuning)["variant"].get(family.tuning->usual);
 
     void add_to(CLI::App& app) {
         for (const auto* field : family.spec->choices())
@@ -40,11 +40,7 @@ struct StatedOptions {
             if (!word.empty()) tree[name] = word;
         return tree;
     }
-    json tuning(int workers) const {
-        json tree{{"workers", workers}};
-        if (variant != "auto") tree["variant"] = variant;
-        return tree;
-    }
+    json tuning(int workers) const { return {{"workers", workers}, {"variant", variant}}; }
 };
 
 /// The operation that makes factors, and the first one that needs them.
@@ -83,17 +79,6 @@ std::vector<StatedArray> arrays_of(const OperationRow& row, std::vector<formats:
     return arrays;
 }
 
-/// Right-hand sides: those that the first array with such an axis has.
-std::int64_t columns_of(const AnyPlan& plan, const OperationRow& row, const std::vector<StatedArray>& arrays) {
-    for (std::size_t k = 0; k < arrays.size(); ++k) {
-        if (!row.arrays[k].extents.ends_with("columns")) continue;
-        std::int64_t each = 1;
-        for (const auto axis : shape_of(row.arrays[k], [&](std::string_view name) { return plan.extent(name); }, {1, 1})) each *= axis;
-        return std::max<std::int64_t>(1, static_cast<std::int64_t>(arrays[k].reals.size()) / each);
-    }
-    return 1;
-}
-
 std::vector<formats::Array> read_arrays(const SolveOptions& options) {
     const auto files = options.read();
     check_same_kind(files, true, "NumPy arrays");
@@ -115,8 +100,13 @@ Report solve_stated(const StatedOptions& own, const SolveOptions& options, const
         const auto& row = own.family.operations[operation];
         auto arrays = arrays_of(row, files);
         std::vector<AnyArray> all;
-        for (const auto& one : arrays) all.push_back(precision == Precision::f32 ? AnyArray(one.floats) : AnyArray(one.reals));
-        solver->run(operation, all, {}, {{"columns", columns_of(*plan, row, arrays)}});
+        std::vector<std::int64_t> elements;
+        for (const auto& one : arrays) {
+            all.push_back(precision == Precision::f32 ? AnyArray(one.floats) : AnyArray(one.reals));
+            elements.push_back(std::ssize(one.reals));
+        }
+        const auto extent = [&](std::string_view name) { return plan->extent(name); };
+        solver->run(operation, all, {}, {{"columns", columns_of(row, extent, 1, elements)}});
         x = std::move(arrays.back());
     }
     if (!files.empty()) throw formats::InputError(fmt::format("{} files too many are given", files.size()));

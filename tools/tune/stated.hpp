@@ -32,9 +32,7 @@ struct Stated {
     }
     static std::int64_t elements_of(const json& spec, const ArrayRow& array) {
         const auto extent = [&](std::string_view name) { return spec.at(std::string(name)).get<std::int64_t>(); };
-        std::int64_t elements = 1;
-        for (const auto axis : shape_of(array, extent, {spec.at("batch"), spec.value("rhs", std::int64_t{1})})) elements *= axis;
-        return elements;
+        return size_of(array, extent, {spec.at("batch"), spec.value("rhs", std::int64_t{1})});
     }
     static std::vector<ArraySize> arrays(const json& spec) {
         std::vector<ArraySize> all;
@@ -106,8 +104,8 @@ TunedFamily stated_family(std::array<std::string, 2> sizes, RandomProblem (*rand
         if (!operation.adjoint.empty() && tuned.experiments.size() == 1) tuned.usual = {{name, 1}};
     }
     tuned.parse = family.read;
-    tuned.standard = [](const Point&, const Target& target, std::string_view) {
-        return Candidate{std::string(stated_schedule), family.knobs(target).empty() ? "auto" : "plain"};
+    tuned.standard = [](const Point&, const Target&, std::string_view) {
+        return Candidate{std::string(stated_schedule), (*family.tuning)["variant"].get(family.tuning->usual)};
     };
     tuned.knobs = [](const Target& target, const std::string&) { return family.knobs(target); };
     tuned.make = One::make;

@@ -54,7 +54,11 @@ class BoundAny : Bound {
         std::array<Array, max_arrays> arrays;
         for (std::size_t k = 0; k < rows.size(); ++k)
             if (!given[k].is_none()) read(arrays[k], given[k], rows[k]);
-        if (!fields.contains("columns")) fields["columns"] = columns_of(rows, arrays, whole(fields, "members", batch_));
+        if (!fields.contains("columns")) {
+            std::vector<std::int64_t> elements;
+            for (std::size_t k = 0; k < rows.size(); ++k) elements.push_back(arrays[k] ? arrays[k].size() : -1);
+            fields["columns"] = columns_of(family_.operations[operation], extents(), whole(fields, "members", batch_), elements);
+        }
         nb::list results;
         std::vector<AnyArray> all;
         for (std::size_t k = 0; k < rows.size(); ++k) {
@@ -77,9 +81,7 @@ class BoundAny : Bound {
     std::int64_t size_of(const std::string& name, std::size_t k) const {
         const auto rows = family_.operations[family_.operation(name)].arrays;
         if (k >= rows.size()) throw SpecError(fmt::format("{} has {} arrays", name, rows.size()));
-        std::int64_t size = 1;
-        for (const auto extent : shape_of(rows[k], extents(), {batch_, 1})) size *= extent;
-        return size;
+        return trifold::size_of(rows[k], extents(), {batch_, 1});
     }
     std::string spec() const { return plan_->spec().dump(); }
 
@@ -97,16 +99,6 @@ class BoundAny : Bound {
         take_place(array);
         expect_real(array);
         array.make_contiguous();
-    }
-    /// The columns that the first array with such an axis has.
-    std::int64_t columns_of(std::span<const ArrayRow> rows, std::span<const Array> arrays, std::int64_t members) const {
-        for (std::size_t k = 0; k < rows.size(); ++k) {
-            if (!arrays[k] || rows[k].extents.find("columns") == std::string_view::npos) continue;
-            std::int64_t each = 1;
-            for (const auto extent : shape_of(rows[k], extents(), {members, 1})) each *= extent;
-            return std::max<std::int64_t>(each == 0 ? 1 : arrays[k].size() / each, 1);
-        }
-        return 1;
     }
     /// A result, in the shape of the first array with the same axes.
     void make(std::span<Array> arrays, std::size_t k, std::span<const ArrayRow> rows, const nlohmann::json& fields) {

@@ -1,4 +1,4 @@
-// What the conformance of all families does not call: values of Factors, copies of outcomes, and C's own functions.
+// Guard zones of calls that the conformance of all families leaves out: values of Factors, copies of outcomes, and C's own functions.
 #include <trifold/trifold.h>
 
 #include <trifold/trifold.hpp>

@@ -27,7 +27,7 @@ class Buffer {
         if (on_host || !device_) return {host_.data(), on_host, reals_};
         return {static_cast<char*>(device_.get()) + host_.first(), false, reals_};
     }
-    /// What a call has left, after it has ended.
+    /// Reads the results of a call that has ended.
     void fetch(bool on_host) {
         if (!on_host && device_) memory_.download(host_.all().data(), device_.get(), std::ssize(host_.all()));
     }

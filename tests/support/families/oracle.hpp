@@ -7,7 +7,7 @@
 
 #include "runtime/session/family.hpp"
 
-/// What tests have to know of a family that its tables do not say: its matrices, densely and in double.
+/// Matrices of a family, densely and in double: its tables do not say them.
 namespace trifold::test {
 
 using Dense = Eigen::MatrixXd;
