@@ -11,7 +11,7 @@
 namespace trifold {
 namespace {
 
-std::int64_t extent_of(std::string_view word, const std::function<std::int64_t(std::string_view)>& extent) {
+std::int64_t extent_of(std::string_view word, const Extent& extent) {
     const auto number = parse_number<std::int64_t>(word);
     return number ? *number : extent(word);
 }
@@ -37,21 +37,20 @@ const Family& family_named(std::string_view name) {
     return *families()[place_in(families(), name, "family", [](const auto* one) { return one->name; })];
 }
 
-std::vector<std::int64_t> shape_of(const ArrayRow& array, const std::function<std::int64_t(std::string_view)>& extent, CallCounts counts) {
+std::vector<std::int64_t> shape_of(const ArrayRow& array, const Extent& extent, CallCounts counts) {
     std::vector<std::int64_t> shape;
     for (const auto word : split(array.extents, ' '))
         shape.push_back(word == "members" ? counts.members : word == "columns" ? counts.columns : extent_of(word, extent));
     return shape;
 }
 
-std::int64_t size_of(const ArrayRow& array, const std::function<std::int64_t(std::string_view)>& extent, CallCounts counts) {
+std::int64_t size_of(const ArrayRow& array, const Extent& extent, CallCounts counts) {
     std::int64_t size = 1;
     for (const auto axis : shape_of(array, extent, counts)) size = checked_multiply(size, axis, array.name);
     return size;
 }
 
-std::int64_t columns_of(const OperationRow& operation, const std::function<std::int64_t(std::string_view)>& extent, std::int64_t members,
-                        std::span<const std::int64_t> elements) {
+std::int64_t columns_of(const OperationRow& operation, const Extent& extent, std::int64_t members, std::span<const std::int64_t> elements) {
     for (std::size_t k = 0; k < elements.size(); ++k) {
         const auto& array = operation.arrays[k];
         if (elements[k] < 0 || !array.extents.ends_with("columns")) continue;
@@ -60,8 +59,7 @@ std::int64_t columns_of(const OperationRow& operation, const std::function<std::
     return 1;
 }
 
-CallTable::CallTable(const Family& family, Precision precision, CallCounts spec,
-                     const std::function<std::int64_t(std::string_view)>& extent)
+CallTable::CallTable(const Family& family, Precision precision, CallCounts spec, const Extent& extent)
     : family_(family), precision_(precision == Precision::f32 ? Precision::f32 : Precision::f64), spec_(spec) {
     for (const auto& operation : family.operations) {
         auto& sizes = sizes_.emplace_back();

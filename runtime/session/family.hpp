@@ -111,19 +111,20 @@ template <class Options>
 constexpr Field accept_field =
     field<&Options::accept_nearly_singular>("accept_nearly_singular", "takes members as they are that rounding decides");
 
-/// The axes of an array. `extent`: sizes of a problem by their names.
-std::vector<std::int64_t> shape_of(const ArrayRow& array, const std::function<std::int64_t(std::string_view)>& extent, CallCounts counts);
+/// Sizes of a problem by their names in extents.
+using Extent = std::function<std::int64_t(std::string_view)>;
+/// The axes of an array.
+std::vector<std::int64_t> shape_of(const ArrayRow& array, const Extent& extent, CallCounts counts);
 /// Its elements.
-std::int64_t size_of(const ArrayRow& array, const std::function<std::int64_t(std::string_view)>& extent, CallCounts counts);
-/// Right-hand sides of a call whose arrays have so many elements, of those that are there; -1: one that is not.
-std::int64_t columns_of(const OperationRow& operation, const std::function<std::int64_t(std::string_view)>& extent, std::int64_t members,
-                        std::span<const std::int64_t> elements);
+std::int64_t size_of(const ArrayRow& array, const Extent& extent, CallCounts counts);
+/// Right-hand sides of a call, from the elements of its arrays; -1: an array that is not there yet.
+std::int64_t columns_of(const OperationRow& operation, const Extent& extent, std::int64_t members, std::span<const std::int64_t> elements);
 
 /// The calls of a plan's solvers: which arrays an operation has, of which size, for how many members and columns. Calls allocate nothing.
 class CallTable {
   public:
     /// `rhs`, `batch`: those of the Spec.
-    CallTable(const Family& family, Precision precision, CallCounts spec, const std::function<std::int64_t(std::string_view)>& extent);
+    CallTable(const Family& family, Precision precision, CallCounts spec, const Extent& extent);
     /// Fills in what a caller leaves open. `factored`: members with a factorization. Throws SpecError where there are too few of them, or a
     /// count is out of range.
     CallCounts resolve(std::size_t operation, CallCounts given, std::int64_t factored) const;

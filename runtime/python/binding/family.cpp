@@ -111,7 +111,7 @@ class BoundAny : Bound {
         const auto made = make_array(library_, place_, shape, element_);
         arrays[k].read(made, rows[k].name, true);
     }
-    std::function<std::int64_t(std::string_view)> extents() const {
+    Extent extents() const {
         return [this](std::string_view name) { return plan_->extent(name); };
     }
 
