@@ -211,6 +211,7 @@ typedef struct {
     trifold_int inner;      /* GMRES: vectors of this cycle */
     trifold_int reason;     /* of renews, as templates/sparse/steps.h has them */
     trifold_int stalls;     /* true residuals, one after another, that were not much smaller */
+    trifold_int idle;       /* iterations since an x was saved, or the iteration began again */
 } trifold_sparse_state;
 
 #endif

@@ -54,7 +54,10 @@ void HostGraph::run(const Steps& all, std::span<const Operand> operands) {
     for (const auto& repeat : all.repeats) {
         run_each(steps.subspan(done, repeat.first - done));
         const auto* flag = reinterpret_cast<const volatile std::int64_t*>(workspace_ + repeat.flag);
-        for (std::int64_t turn = 0; turn < repeat.most && *flag != 0; ++turn) run_each(steps.subspan(repeat.first, repeat.count));
+        for (std::int64_t turn = 0; turn < repeat.most && *flag != 0; ++turn) {
+            run_each(steps.subspan(repeat.first, repeat.count));
+            if (after_turn != nullptr) (*after_turn)();
+        }
         done = repeat.first + repeat.count;
     }
     run_each(steps.subspan(done));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <trifold/error.hpp>
 
+#include "generator/sparse/fields.hpp"
 #include "runtime/session/factors.hpp"
 #include "runtime/sparse/solver_impl.hpp"
 
@@ -49,21 +50,32 @@ std::string describe(const SparseValues& values) {
                        values.zero_pivots, values.zero_row);
 }
 
-std::string describe(const SparseOutcome& outcome) {
+/// Advice where an iteration has gained nothing.
+std::string advice_without_gain(const SparseSpec& spec) {
+    return properties_of(spec.preconditioner).has_triangles
+               ? "; factors of a matrix that convection dominates amplify: take preconditioner jacobi or none with method gmres, or upwind "
+                 "differences"
+               : "";
+}
+
+std::string describe(const SparseOutcome& outcome, const SparseSpec& spec) {
+    constexpr double nothing = 0.1;
     auto reached = fmt::format("after {} iterations |b - A x| = {:.3g} |b|", outcome.iterations, outcome.relative());
+    const auto advice = outcome.relative() > nothing ? advice_without_gain(spec) : "";
     if (outcome.by_rows > outcome.relative()) reached += fmt::format(", and {:.3g} with rows of A scaled to equal size", outcome.by_rows);
     switch (outcome.end) {
         case SparseEnd::stagnated:
             return reached +
                    ", and it does not become smaller; give a larger tolerance, or a stronger preconditioner such as ildu1, and f64 in "
-                   "place of f32. Where A is singular, as with Neumann conditions all around, b may be outside its range";
+                   "place of f32. Where A is singular, as with Neumann conditions all around, b may be outside its range" +
+                   advice;
         case SparseEnd::breakdown:
             return reached +
                    ", and the method divided by zero twice; take gmres, or preconditioner jacobi. Conjugate gradients need A and its "
                    "factors "
                    "to be positive definite. Where A is singular, b may be outside its range";
         case SparseEnd::limit:
-            return reached + ", the most that were allowed; allow more, or take larger subdomains or a stronger preconditioner";
+            return reached + ", the most that were allowed; allow more, or take larger subdomains or a stronger preconditioner" + advice;
         case SparseEnd::out_of_range:
             return reached + ": x is too large or too small for its type; scale b or A";
         case SparseEnd::not_a_number:
@@ -97,7 +109,7 @@ void SparseSolver::check() {
                 const auto system = static_cast<std::int64_t>(k);
                 failures.push_back({system / columns, system % columns, all[static_cast<std::size_t>(system / columns)], ends[k]});
                 texts.push_back(fmt::format("matrix {}, right-hand side {}: {}: {}", system / columns, system % columns,
-                                            to_string(ends[k].end), describe(ends[k])));
+                                            to_string(ends[k].end), describe(ends[k], plan().spec())));
             }
     }
     if (failures.empty()) return;

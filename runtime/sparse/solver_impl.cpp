@@ -6,11 +6,27 @@
 #include <array>
 #include <cmath>
 #include <trifold/error.hpp>
+#include <utility>
 
+#include "runtime/device/host_graph.hpp"
 #include "runtime/sparse/family.hpp"
 
 namespace trifold {
 namespace {
+
+/// While it lives, turns of this thread's calls on a CPU are followed.
+class AfterTurns {
+  public:
+    explicit AfterTurns(std::function<void()> work) : work_(std::move(work)) {
+        if (work_) after_turn = &work_;
+    }
+    ~AfterTurns() { after_turn = nullptr; }
+    AfterTurns(const AfterTurns&) = delete;
+    AfterTurns& operator=(const AfterTurns&) = delete;
+
+  private:
+    std::function<void()> work_;
+};
 
 Session make_session(const SparsePlan& plan, void* workspace, std::int64_t bytes, Holds holds) {
     trifold_sparse_args args{};
@@ -101,6 +117,25 @@ void SparseSolver::Impl::update(const AnyArray& values, Stream stream, const Spa
     updated = std::max(updated, resolved.members);
 }
 
+/// Tells the watch of each new iteration of a panel. Null: there is none.
+std::function<void()> SparseSolver::Impl::watched(const SparseOptions& options, std::int64_t columns) const {
+    if (!options.watch) return nullptr;
+    if (plan.device().backend() != Backend::cpu)
+        throw SpecError("a GPU makes all iterations without the processor, so none can be watched; read history() afterwards");
+    const auto* states = reinterpret_cast<const trifold_sparse_state*>(static_cast<const char*>(session.workspace()) +
+                                                                       buffer(session.program(), "states").offset);
+    return [=, this, &options, seen = std::int64_t{0}]() mutable {
+        std::int64_t iterations = 0;
+        double worst = 0;
+        for (std::int64_t k = 0; k < options.members * columns; ++k) {
+            const auto& state = states[k / columns * plan.spec().rhs + k % columns];
+            iterations = std::max<std::int64_t>(iterations, state.iterations);
+            if (state.norm_b > 0) worst = std::max(worst, state.norm * state.unit / state.norm_b);
+        }
+        if (iterations > std::exchange(seen, iterations)) options.watch(iterations, worst);
+    };
+}
+
 void SparseSolver::Impl::run(SparseOperation operation, std::span<const AnyArray> given, Stream stream, const SparseOptions& options) {
     Session::Call call(session);
     const std::string name(to_string(operation));
@@ -121,6 +156,7 @@ void SparseSolver::Impl::run(SparseOperation operation, std::span<const AnyArray
     for (std::int64_t first = 0; first < resolved.columns; first += rhs) {
         if (solves(operation) && first > 0) read_outcomes(call, first);
         auto args = args_of(resolved, first);
+        const AfterTurns watching(solves(operation) ? watched(resolved, args.used_columns) : nullptr);
         if (operation == SparseOperation::gradient) {
             args.x = call.at(0);
             args.b = call.at(1);

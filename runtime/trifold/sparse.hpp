@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -89,6 +90,9 @@ struct SparseOptions {
     bool guess = false;        ///< X holds a first guess
     /// Update adds so much, times a block's largest entry, to the diagonals of blocks before they are inverted.
     double shift = 0;
+    /// Called by a solution on a CPU after each iteration, in the thread of the call: with the iterations so far, and |b - A x| over |b| as
+    /// the method has it, of the right-hand side that is worst. What it throws ends the call. On a GPU one is refused.
+    std::function<void(std::int64_t iterations, double relative_residual)> watch = nullptr;
 };
 
 /// Outcome of a set of values. Rows and columns of blocks count in the caller's matrix, from 0; -1: none.

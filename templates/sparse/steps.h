@@ -213,12 +213,16 @@ STEP void break_down(trifold_sparse_state* s) {
 }
 
 /* Saves an x whose residual is an eighth of that of the last one saved: seldom, since x is copied. Where the residual has grown beyond all
- * digits, it begins from there. */
+ * digits, or BiCGSTAB has gained nothing for long, it begins from there. */
 STEP void keep_best(trifold_sparse_state* s) {
     const double far = sizeof(real) == 8 ? 0x1p40 : 0x1p20;
+    const trifold_int patience = 1000;
     s->saves = s->norm <= 0.125 * s->saved;
     if (s->saves) s->saved = s->norm;
-    if (s->norm <= far * s->saved) return;
+    s->idle = s->saves ? 0 : s->idle + 1;
+    const int is_lost = METHOD == METHOD_BICGSTAB && s->idle >= patience && s->norm > s->saved;
+    if (s->norm <= far * s->saved && !is_lost) return;
+    s->idle = 0;
     s->restores = restores_best;
     renew_for(s, renews_far);
 }

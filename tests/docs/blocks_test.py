@@ -109,7 +109,7 @@ class Checker:
     @staticmethod
     def verbs_in(help_text):
         """The subcommands that a help text lists."""
-        return re.findall(r"^  ([a-z]+) ", help_text.partition("Subcommands:")[2], re.MULTILINE)
+        return re.findall(r"^  ([a-z]+) +[A-Z]", help_text.partition("--help")[2], re.MULTILINE)
 
     @staticmethod
     @functools.cache

@@ -52,11 +52,6 @@ struct Problem {
     std::vector<double> l, x, y, expected;
 };
 
-void call_triangular(void* entry, const void* operand, const void* constants) {
-    reinterpret_cast<void (*)(TriangularArgs, TriangularRows)>(entry)(*static_cast<const TriangularArgs*>(operand),
-                                                                      *static_cast<const TriangularRows*>(constants));
-}
-
 /// The fake driver with the family's kernels.
 class FakeGpu {
   public:
@@ -70,9 +65,7 @@ class FakeGpu {
             connect(libraries_.back().get(), emulator_);
             fake_cuda().kernels.push_back(libraries_.back().get());
         }
-        fake_cuda().call = call_triangular;
-        fake_cuda().operand_bytes = sizeof(TriangularArgs);
-        fake_cuda().constants_bytes = sizeof(TriangularRows);
+        fake_cuda().parameters = &parameters_of<TriangularArgs, TriangularRows>;
         const auto device = Device::cuda(0);
         std::vector<LoadedCode> codes;
         for (std::size_t k = 0; k < program.units.size(); ++k) codes.push_back(load(Binary{.code = "emulated"}, device));

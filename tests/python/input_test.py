@@ -320,7 +320,9 @@ def test_options_have_names_and_defaults(function):
     assert parameters["workers"].default == 1 and parameters["check"].default is None
     assert "options" not in parameters
     arrays = [None] * sum(one.default is one.empty for one in parameters.values())
-    with pytest.raises(TypeError, match=f"{function.__name__}.. got an unexpected keyword argument 'worker'; it takes .*workers"):
+    with pytest.raises(
+        TypeError, match=f"{function.__name__}.. got an unexpected keyword argument 'worker'; did you mean 'workers'. it takes .*workers"
+    ):
         function(*arrays, worker=2)
 
 

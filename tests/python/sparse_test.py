@@ -138,9 +138,12 @@ def test_tolerances_and_limit():
     A = convection(20)
     b = rhs(A)
     s = sparse.Solver(A, subdomain=20)
-    x, info = solution = s.solve(b, maxiter=2)
+    x, info = solution = s.solve(b, maxiter=2, check=False)
     assert info == 2 and solution.worst.end == "limit"
     close(solution.residual, np.linalg.norm(b - A @ x), 1e-6)
+    close(solution.relative_residual, np.linalg.norm(b - A @ x) / np.linalg.norm(b), 1e-6)
+    with pytest.raises(trifold.SparseFailed, match="after 2 iterations"):
+        s.solve(b, maxiter=2)
     loose, tight = s.solve(b, rtol=1e-2), s.solve(b, rtol=1e-12)
     assert loose.iterations < tight.iterations
     absolute = s.solve(b, rtol=0, atol=1e-2 * np.linalg.norm(b))
@@ -153,8 +156,58 @@ def test_nan():
     A = convection(5)
     b = rhs(A)
     b[3] = np.nan
-    solution = sparse.solve(A, b)
+    solution = sparse.solve(A, b, check=False)
     assert solution.info == -2 and solution.worst.end == "not_a_number"
+
+
+def test_convection_alone_is_told_what_helps():
+    line = sp.diags_array([-26.0, 2, 24], offsets=[-1, 0, 1], shape=(20, 20))  # central differences, cell Peclet number 50
+    A = sp.csr_array(sp.kronsum(sp.kronsum(line, line), line))
+    b = rhs(A)
+    with pytest.raises(trifold.SparseFailed, match="take preconditioner jacobi or none with method gmres"):
+        sparse.solve(A, b)
+    failed = sparse.solve(A, b, check=False)
+    assert failed.iterations <= 2000 and failed.relative_residual <= 1 and np.linalg.norm(b - A @ failed.x) <= 1.1 * np.linalg.norm(b)
+    assert sparse.solve(A, b, preconditioner="jacobi", method="gmres").relative_residual < 1e-8
+
+
+def test_words_of_scipy():
+    A = convection(5)
+    for word, meant in {"tol": "rtol", "M": "preconditioner", "max_iter": "maxiter"}.items():
+        with pytest.raises(TypeError, match=f"'{word}'; did you mean '{meant}'. it takes rtol, atol, maxiter, x0, check, .*workers"):
+            sparse.solve(A, rhs(A), **{word: None})
+    assert dir(sparse) == sorted(sparse.__all__)
+
+
+@pytest.mark.parametrize("method", ["bicgstab", "gmres"])
+def test_callback(method):
+    A = convection(20)
+    b, seen = rhs(A, 3), []
+    solution = sparse.solve(A, b, rhs=2, method=method, callback=lambda *given: seen.append(given))
+    first, second = max(one.iterations for one in solution.outcomes[:2]), solution.outcomes[2].iterations
+    assert [count for count, _ in seen] == [*range(1, first + 1), *range(1, second + 1)]
+    last = seen[first:]
+    close(np.array([size for _, size in last[:-1]]), solution.outcomes[2].history[1:-1] / solution.outcomes[2].norm_b, 1e-12)
+
+    def stop(iterations, residual):
+        if iterations == 3:
+            raise KeyError(f"{residual > 0}")
+
+    solver = sparse.Solver(A, method=method)
+    with pytest.raises(KeyError, match="True"):
+        solver.solve(b[:, 0], callback=stop)
+    assert solver.solve(b[:, 0]).info == 0
+    with pytest.raises(trifold.SpecError, match="callback = 3 cannot be called; give a function of"):
+        solver.solve(b[:, 0], callback=3)
+
+
+def test_picture_of_a_history():
+    pytest.importorskip("matplotlib").use("agg")
+    A = convection(20)
+    solution = sparse.solve(A, rhs(A, 2), rhs=2)
+    axes = solution.plot()
+    assert [line.get_ydata().size for line in axes.lines] == [one.iterations + 1 for one in solution.outcomes]
+    assert solution.plot(axes) is axes and len(axes.lines) == 4
 
 
 @pytest.mark.parametrize("block", [1, 3])

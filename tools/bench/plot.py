@@ -46,10 +46,12 @@ class BadInput(Exception):
 def read(path):
     try:
         with open(path, encoding="utf-8") as file:
-            results = json.load(file)["results"]
+            whole = json.load(file)
+        # Files of older releases do not say when they were measured.
+        where = ", ".join(whole[key] for key in ("device", "date") if key in whole)
+        return [{**result, "where": where} for result in whole["results"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadInput(f"'{path}' is not the JSON of trifold bench: {error}") from error
-    return results
 
 
 def size(result):
@@ -172,7 +174,7 @@ def draw(suite, results, with_published):
         panel.grid(True, which="major", linewidth=0.3)
         lines.update(zip(*reversed(panel.get_legend_handles_labels())))
     panels[0][0].set_ylabel("microseconds" if latency else "microseconds (median)")
-    figure.suptitle(suite)
+    figure.suptitle("; ".join([suite, *dict.fromkeys(result["where"] for result in results if result["where"])]))
     width = figure.get_figwidth()
     figure.legend(lines.values(), lines.keys(), loc="center right", fontsize=8)
     figure.tight_layout(rect=(0, 0, 1 - LEGEND_WIDTH / width, 1))

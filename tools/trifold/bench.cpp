@@ -1,9 +1,11 @@
 #include "tools/trifold/bench.hpp"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <cmath>
+#include <ctime>
 #include <random>
 
 #include "tools/bench/peers/peers.hpp"
@@ -117,6 +119,7 @@ BenchReport::BenchReport(const BenchOptions& options, const Device& device, std:
     : options_(options),
       is_shown_(options.transport == nullptr || options.transport->rank() == 0),
       all_{{"device", device.name()},
+           {"date", fmt::format("{:%F}", fmt::gmtime(std::time(nullptr)))},
            {"target", to_string(device.target())},
            {"workers", options.workers_on(device)},
            {"peers", Json::array()},

@@ -39,7 +39,7 @@ namespace {
 enum Exit { done = 0, unsolved = 1, bad_input = 2, bad_environment = 3 };
 
 struct Verb {
-    const char *name, *purpose;
+    const char *name, *purpose, *task;
     std::function<Action(CLI::App&, const bool&)> add;
     bool json = false;
     CLI::App* app = nullptr;
@@ -177,26 +177,31 @@ int run_command(int argc, char** argv, Families families) {
     const auto walks = [=](Action (*add)(CLI::App&, const bool&, Families)) {
         return [=](CLI::App& app, const bool& json) { return add(app, json, families); };
     };
+    constexpr const char *solving = "To solve", *speed = "To see and raise speed", *shipping = "To put kernels into other programs",
+                         *machine = "This machine";
     Verb verbs[] = {
-        {"solve", "Solve A X = B from files: A.mtx b.mtx, or D.npy E.npy b.npy", walks(add_solve)},
-        {"generate", "Write the kernels' source for a problem, and with --binaries the compiled kernels", walks(add_generate)},
-        {"export", "Write a self-contained C project that solves problems of one size, for embedded targets", walks(add_export)},
-        {"explain", "Show the schedule, kernels, launches and memory of a problem; draw the elimination tree", walks(add_explain)},
-        {"problem", "Write a test problem of the field to files", walks(add_problem)},
-        {"bench", "Time the solver beside its peers and the device's floor", walks(add_bench)},
-        {"tune", "Find the fastest kernels of a device for problems, and remember them", add_tune},
-        {"pack", "Compile the kernels of problems into a folder, for machines without a compiler", add_pack},
-        {"cache", "Look after the cache of compiled kernels", add_cache},
-        {"doctor", "Say what was found to compile and run with, and what to install", add_doctor},
+        {"solve", "Solve A X = B from files: A.mtx b.mtx, or D.npy E.npy b.npy", solving, walks(add_solve)},
+        {"problem", "Write a test problem of the field to files", solving, walks(add_problem)},
+        {"bench", "Time the solver beside its peers and the device's floor", speed, walks(add_bench)},
+        {"explain", "Show the schedule, kernels, launches and memory of a problem; draw the elimination tree", speed, walks(add_explain)},
+        {"tune", "Find the fastest kernels of a device for problems, and remember them", speed, add_tune},
+        {"export", "Write a self-contained C project that solves problems of one size, for embedded targets", shipping, walks(add_export)},
+        {"generate", "Write the kernels' source for a problem, and with --binaries the compiled kernels", shipping, walks(add_generate)},
+        {"pack", "Compile the kernels of problems into a folder, for machines without a compiler", shipping, add_pack},
+        {"doctor", "Say what was found to compile and run with, and what to install", machine, add_doctor},
+        {"cache", "Look after the cache of compiled kernels", machine, add_cache},
     };
+    std::vector<std::string> kinds;
+    for (const auto& family : families) kinds.push_back(family.matrices);
     CLI::App app{
-        "Trifold: solvers for symmetric positive definite block-tridiagonal systems, specialized to the problem at hand.\n"
-        "Exit status: 0 done; 1 the problem could not be solved; 2 bad usage or input; 3 something is missing on this machine.",
+        fmt::format("Trifold solves A X = B by kernels that are made for the problem at hand. A is one of {}.\n"
+                    "Exit status: 0 done; 1 the problem could not be solved; 2 bad usage or input; 3 something is missing on this machine.",
+                    fmt::join(kinds, "; ")),
         "trifold"};
     app.set_version_flag("--version", "trifold " TRIFOLD_VERSION);
     app.require_subcommand(0, 1);
     for (auto& verb : verbs) {
-        verb.app = app.add_subcommand(verb.name, verb.purpose);
+        verb.app = app.add_subcommand(verb.name, verb.purpose)->group(verb.task);
         verb.app->add_flag("--json", verb.json, "Results as JSON on standard output");
         verb.action = verb.add(*verb.app, verb.json);
     }

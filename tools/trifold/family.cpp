@@ -39,7 +39,13 @@ void FamilyChoice::own(const FamilyVerbs& family) {
     for (auto* option : entry(family).own)
         if (option->get_group() == "Options")
             option->group(family.option.empty() ? fmt::format("For {}", family.problems)
+                          : family.is_flag      ? fmt::format("For {}; each implies {}", family.problems, family.option)
                                                 : fmt::format("For {}, with {}", family.problems, family.option));
+}
+
+std::string FamilyChoice::word_of(const Named& named) {
+    const auto own = std::ranges::find_if(named.own, is_given);
+    return is_given(named.option) || own == named.own.end() ? named.family->option : (*own)->get_name();
 }
 
 void FamilyChoice::check() const {
@@ -53,7 +59,7 @@ void FamilyChoice::check() const {
             if (is_given(option) && !shares(*named.family, *option))
                 throw SpecError(fmt::format(
                     "{} is for {}; leave it out, or {}", option->get_name(), other.family->problems,
-                    other.option == nullptr ? "leave out " + named.family->option : fmt::format("give {} too", other.family->option)));
+                    other.option == nullptr ? "leave out " + word_of(named) : fmt::format("give {} too", other.family->option)));
     }
 }
 
@@ -70,6 +76,8 @@ void FamilyChoice::take(const FamilyVerbs& family, const std::string& size) {
 std::size_t FamilyChoice::chosen() const {
     const auto is_named = [&](const Named& named) { return taken_ != nullptr ? named.family == taken_ : is_given(named.option); };
     auto found = std::ranges::find_if(all_, is_named);
+    const auto implied = [](const Named& named) { return named.family->is_flag && std::ranges::any_of(named.own, is_given); };
+    if (found == all_.end()) found = std::ranges::find_if(all_, implied);
     if (found == all_.end()) found = std::ranges::find(all_, nullptr, &Named::option);
     return static_cast<std::size_t>(found - all_.begin());
 }

@@ -64,6 +64,7 @@ using FamilyPart = std::function<std::function<Result()>(CLI::App& app, const Op
 struct FamilyVerbs {
     std::string name;                   ///< that of its folders
     std::string problems;               ///< its problems as messages call them, such as "images"
+    std::string matrices;               ///< A of these, in a list of all families
     std::string option;                 ///< names the family on a command line, such as --grid; empty: the family where no other is named
     std::string purpose;                ///< of that option
     bool is_flag = false;               ///< that option takes no size
@@ -95,7 +96,8 @@ class FamilyChoice {
     bool is_open() const;
     /// Takes a family that was not named, as if `size` had been given to the option that names it.
     void take(const FamilyVerbs& family, const std::string& size);
-    /// Index of the family that is named or taken, or of the one that needs no name.
+    /// Index of the family that is named or taken; else of the one that is named by a flag and whose options were given; else of the one
+    /// that needs no name.
     std::size_t chosen() const;
     /// An option that was given and is another family's own, and that family; empty where there is none.
     std::string foreign(const FamilyVerbs& chosen, const FamilyVerbs*& owner) const;
@@ -108,6 +110,7 @@ class FamilyChoice {
         std::vector<CLI::Option*> own = {};
     };
     Named& entry(const FamilyVerbs& family);
+    static std::string word_of(const Named& named);  ///< the option by which the command line names this family
     CLI::App& app_;
     std::vector<Named> all_;
     std::size_t known_;  // options of the app so far

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "tools/formats/assemble.hpp"
 #include "tools/formats/file.hpp"
+#include "tools/formats/npy.hpp"
 
 namespace trifold::command {
 namespace {
@@ -30,7 +32,7 @@ std::vector<Contents> read_files(const std::vector<std::string>& files) {
     return contents;
 }
 
-void check_same_kind(const std::vector<Contents>& files, bool arrays, std::string_view forms) {
+void check_kind(std::span<const Contents> files, bool arrays, std::string_view forms) {
     for (const auto& file : files) {
         if (file.is_numpy() == arrays) continue;
         if (const auto foreign = foreign_kind(file.bytes); !foreign.empty())
@@ -39,7 +41,7 @@ void check_same_kind(const std::vector<Contents>& files, bool arrays, std::strin
     }
 }
 
-std::pair<SparseMatrix, DenseMatrix> read_matrix_market(Contents& a_file, Contents& b_file) {
+MatrixSystem read_matrix_system(Contents& a_file, Contents& b_file) {
     if (!a_file.matrix) {
         auto a = parse_matrix_market(a_file.bytes, a_file.name);
         std::string().swap(a_file.bytes);  // it may be large
@@ -47,9 +49,24 @@ std::pair<SparseMatrix, DenseMatrix> read_matrix_market(Contents& a_file, Conten
             throw InputError(fmt::format("'{}' is an array (dense) file; A must be a coordinate file", a_file.name));
         a_file.matrix = std::get<SparseMatrix>(std::move(a));
     }
-    auto b = parse_matrix_market(b_file.bytes, b_file.name);
-    if (const auto* sparse = std::get_if<SparseMatrix>(&b)) b = to_dense(*sparse, b_file.name);
-    return {std::move(*a_file.matrix), std::get<DenseMatrix>(std::move(b))};
+    MatrixSystem system{.a = std::move(*a_file.matrix)};
+    if (b_file.is_numpy()) {
+        auto b = parse_npy(b_file.bytes, b_file.name);
+        if (b.shape.empty() || b.shape.size() > 2)
+            throw InputError(fmt::format("'{}' has shape {}; next to an A.mtx give (rows,), or (rows, m) for m right-hand sides",
+                                         b_file.name, shape_text(b.shape)));
+        if (!std::ranges::all_of(b.values, [](double value) { return std::isfinite(value); }))
+            throw InputError(fmt::format("'{}' holds infinite values or NaN", b_file.name));
+        system.kind = Kind::numpy;
+        system.shape = b.shape;
+        system.b = {b.shape[0], b.shape.size() == 2 ? b.shape[1] : 1, std::move(b.values)};
+    } else {
+        auto b = parse_matrix_market(b_file.bytes, b_file.name);
+        if (const auto* sparse = std::get_if<SparseMatrix>(&b)) b = to_dense(*sparse, b_file.name);
+        system.b = std::get<DenseMatrix>(std::move(b));
+        system.shape = {system.b.rows, system.b.columns};
+    }
+    return system;
 }
 
 Kind kind_of(const std::string& name, Kind otherwise) {

@@ -1,5 +1,6 @@
 #pragma once
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,11 +25,18 @@ struct Contents {
 /// The whole of each file, `-` from standard input. Each is read once, because it may be a pipe. Throws InputError.
 std::vector<Contents> read_files(const std::vector<std::string>& files);
 
-/// Throws InputError when some files are NumPy arrays and some are not: `forms` are those that may be given.
-void check_same_kind(const std::vector<Contents>& files, bool arrays, std::string_view forms);
+/// Throws InputError when the first files, or all, are NumPy arrays or not as they should be: `forms` are those that may be given.
+void check_kind(std::span<const Contents> files, bool arrays, std::string_view forms);
 
-/// A and b from Matrix Market files, whose memory is let go as it is read. Throws InputError.
-std::pair<formats::SparseMatrix, formats::DenseMatrix> read_matrix_market(Contents& a, Contents& b);
+/// A sparse A and its b; x is written in the kind and the shape of b.
+struct MatrixSystem {
+    formats::SparseMatrix a;
+    formats::DenseMatrix b;
+    Kind kind = Kind::matrix_market;
+    std::vector<std::int64_t> shape;
+};
+/// A from a Matrix Market file, b from one or from a NumPy array. Their memory is let go as they are read. Throws InputError.
+MatrixSystem read_matrix_system(Contents& a, Contents& b);
 
 /// Destination of x: a file, or `-` for standard output; empty: none.
 struct Output {

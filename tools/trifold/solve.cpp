@@ -6,6 +6,7 @@
 #include <exception>
 #include <thread>
 #include <trifold/error.hpp>
+#include <trifold/sparse.hpp>
 
 #include "tools/trifold/family.hpp"
 #include "tools/trifold/text.hpp"
@@ -65,7 +66,11 @@ void add_solve_options(CLI::App& app, SolveOptions& options, const std::string& 
     app.add_option("--ranks", options.ranks, "Threads that share one long chain or one sparse system, as processes would")
         ->check(positive_number())
         ->capture_default_str();
-    app.add_option("--rtol,--tolerance", options.tolerance, "Largest relative residual (1e-14 for f64 and mixed, 1e-6 for f32)")
+    app.add_option("--rtol,--tolerance", options.tolerance,
+                   fmt::format("Largest relative residual. By default {:.0e}, or {:.0e} in f32. Iterations end at |b - A x| of that times "
+                               "|b|, by default {:.0e}, or {:.0e} in f32",
+                               options.tolerance_of(Precision::f64), options.tolerance_of(Precision::f32),
+                               usual_sparse_tolerance(Precision::f64), usual_sparse_tolerance(Precision::f32)))
         ->check(non_negative_number());
     app.add_flag("--accept-nearly-singular", options.accept_nearly_singular,
                  "Take x of systems that are singular to the precision, though it may have no right digit");
@@ -108,10 +113,10 @@ struct Look {
     std::string why;
 };
 
-/// A's matrix, if both files are of Matrix Market and it is one that a family can look at.
+/// A's matrix, if it is one of Matrix Market that a family can look at.
 const formats::SparseMatrix* matrix_of(std::vector<Contents>& files) {
     auto& file = files.front();
-    if (std::ranges::any_of(files, &Contents::is_numpy)) return nullptr;
+    if (file.is_numpy()) return nullptr;
     auto parsed = formats::parse_matrix_market(file.bytes, file.name);
     if (!std::holds_alternative<formats::SparseMatrix>(parsed)) return nullptr;
     file.matrix = std::get<formats::SparseMatrix>(std::move(parsed));
@@ -168,7 +173,7 @@ Action add_solve(CLI::App& app, const bool& json, Families families) {
         if (const auto* a = matrix_of(*options->looked_at); a != nullptr) *look = look_at(*a, families, *options, choice);
     });
     app.footer(
-        "Two files of Matrix Market without --block or an option that names a family are solved as what A looks like: symmetric blocks in "
+        "A.mtx and its b without --block or an option of one family are solved as what A looks like: symmetric blocks in "
         "a\n"
         "row, else an image, else a sparse system. The report says which and why.\n"
         "The residual ||A x - b|| / (||A|| ||x|| + ||b||) (infinity norms, the worst system) is always checked. Exit status 1: A is not\n"

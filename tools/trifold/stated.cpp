@@ -81,7 +81,7 @@ std::vector<StatedArray> arrays_of(const OperationRow& row, std::vector<formats:
 
 std::vector<formats::Array> read_arrays(const SolveOptions& options) {
     const auto files = options.read();
-    check_same_kind(files, true, "NumPy arrays");
+    check_kind(files, true, "NumPy arrays");
     std::vector<formats::Array> arrays;
     for (const auto& file : files) arrays.push_back(formats::parse_npy(file.bytes, file.name));
     return arrays;
@@ -143,8 +143,10 @@ Report explain_stated(const StatedOptions& own, const SpecOptions& options, cons
 }  // namespace
 
 FamilyVerbs stated_verbs(const trifold::Family& family) {
-    FamilyVerbs verbs{
-        .name = std::string(family.name), .problems = std::string(family.members), .option = fmt::format("--{}", family.name)};
+    FamilyVerbs verbs{.name = std::string(family.name),
+                      .problems = std::string(family.members),
+                      .matrices = std::string(family.members),
+                      .option = fmt::format("--{}", family.name)};
     verbs.purpose = fmt::format("{}: {}", family.members, fmt::join(split(family.size, ' '), "x"));
     std::vector<std::string> files;
     for (const auto operation : solving_operations(family))

@@ -348,9 +348,10 @@ void bind_sparse(nb::module_& module) {
         .def("run", &BoundSparse::run, "operation"_a, "b"_a, "x"_a, "columns"_a,
              nb::sig("def run(self, operation: str, b: Any, x: Any, columns: int) -> None"), guarded)
         .def("solve", &BoundSparse::solve, "b"_a, "x"_a, "columns"_a, nb::kw_only(), "transposed"_a, "guess"_a, "rtol"_a, "atol"_a,
-             "maxiter"_a, "check"_a = false,
+             "maxiter"_a, "check"_a = false, "callback"_a = nb::none(),
              nb::sig("def solve(self, b: Any, x: Any, columns: int, *, transposed: bool, guess: bool, rtol: float, atol: "
-                     "float, maxiter: int, check: bool = False) -> list[tuple[str, int, float, float, list[float]]]"),
+                     "float, maxiter: int, check: bool = False, callback: Any = None) -> list[tuple[str, int, float, float, "
+                     "list[float]]]"),
              "Returns for each right-hand side how it ended, iterations, |b - A x|, |b|, and the history of the last panel's.", guarded)
         .def("gradient", &BoundSparse::gradient, "x"_a, "by_b"_a, "by_values"_a, "columns"_a,
              nb::sig("def gradient(self, x: Any, by_b: Any, by_values: Any, columns: int) -> None"), guarded)

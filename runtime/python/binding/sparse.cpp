@@ -220,10 +220,15 @@ void BoundSparse::run(const std::string& operation, nb::handle b, nb::handle x, 
 }
 
 nb::list BoundSparse::solve(nb::handle b, nb::handle x, std::int64_t columns, bool transposed, bool guess, double rtol, double atol,
-                            std::int64_t maxiter, bool check) {
+                            std::int64_t maxiter, bool check, nb::handle callback) {
     const Array of_b(b, "b"), of_x(x, "x", true);
     const auto stream = stream_of({&of_b, &of_x});
-    const SparseOptions options{.columns = columns, .rtol = rtol, .atol = atol, .maxiter = maxiter, .guess = guess};
+    SparseOptions options{.columns = columns, .rtol = rtol, .atol = atol, .maxiter = maxiter, .guess = guess};
+    if (!callback.is_none())
+        options.watch = [&](std::int64_t iterations, double relative_residual) {
+            const nb::gil_scoped_acquire locked;
+            callback(iterations, relative_residual);
+        };
     const auto operation = transposed ? SparseOperation::solve_transposed : SparseOperation::solve;
     std::vector<SparseOutcome> outcomes;
     std::vector<std::vector<double>> histories(static_cast<std::size_t>(columns));

@@ -62,7 +62,7 @@ class BoundSparse {
     void run(const std::string& operation, nb::handle b, nb::handle x, std::int64_t columns);
     /// For each right-hand side (end, iterations, |b - A x|, |b|, history). `check`: throws SparseFailed unless all have converged.
     nb::list solve(nb::handle b, nb::handle x, std::int64_t columns, bool transposed, bool guess, double rtol, double atol,
-                   std::int64_t maxiter, bool check);
+                   std::int64_t maxiter, bool check, nb::handle callback);
     void gradient(nb::handle x, nb::handle by_b, nb::handle by_values, std::int64_t columns);
     /// Solves as SharedSparse::solve does, for arrays of the host.
     void solve_with(nb::handle values, nb::handle b, nb::handle x, std::int64_t columns, bool transposed, double rtol, double atol,

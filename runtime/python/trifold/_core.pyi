@@ -263,7 +263,18 @@ class SparseSystem:
     def update(self, values: Any, shift: float) -> None: ...
     def run(self, operation: str, b: Any, x: Any, columns: int) -> None: ...
     def solve(
-        self, b: Any, x: Any, columns: int, *, transposed: bool, guess: bool, rtol: float, atol: float, maxiter: int, check: bool = False
+        self,
+        b: Any,
+        x: Any,
+        columns: int,
+        *,
+        transposed: bool,
+        guess: bool,
+        rtol: float,
+        atol: float,
+        maxiter: int,
+        check: bool = False,
+        callback: Any = None,
     ) -> list[tuple[str, int, float, float, list[float]]]:
         """
         Returns for each right-hand side how it ended, iterations, |b - A x|, |b|, and the history of the last panel's.

@@ -74,7 +74,7 @@ def solve(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, **options: Unpack[Opt
     work is enqueued on the library's current stream, and only check=True waits for it. Raises SpecError on arrays that do not fit,
     DeviceError when there is no device or compiler.
     """
-    settings = read("solve", options, OPTIONS)
+    settings = read(solve, options, OPTIONS)
     D, E, b, back, _ = fitting(floating(D, "D"), floating(E, "E"), floating(b, "b"))
     return back(_solver_for(D, b, "factor_solve,solve", settings).factor_solve(D, E, b, **settings))
 
@@ -86,7 +86,7 @@ def marginals(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, **options: Unpack
     They are what a Gaussian of precision A and information b has: mean, normalization, likelihood, and covariances. Arguments and errors
     are those of solve(). There is no mixed precision for it. A's results have the batch axis of D and E.
     """
-    settings = read("marginals", options, OPTIONS)
+    settings = read(marginals, options, OPTIONS)
     if settings["mixed"]:
         raise SpecError("mixed precision has no selected inverse; take solve(), or marginals() without mixed")
     D, E, b, back, back_columns = fitting(floating(D, "D"), floating(E, "E"), floating(b, "b"))
@@ -102,7 +102,7 @@ def factor(D: ArrayLike, E: ArrayLike | None, *, rhs: int = 1, **options: Unpack
     the first call with more of them than rhs, and at least four, moves it to a Plan for as many, which stays its plan. The other arguments
     and errors are those of solve().
     """
-    settings = read("factor", options, OPTIONS)
+    settings = read(factor, options, OPTIONS)
     D, E, *_ = fitting(floating(D, "D"), floating(E, "E"))
     mixed = settings["mixed"]
     solver = _solver_for(D, None, "all", settings, whole(rhs, "rhs", 1))

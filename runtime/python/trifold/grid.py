@@ -87,7 +87,7 @@ def solve(stencil: ArrayLike, b: ArrayLike, out: ArrayLike | None = None, *, ref
     accept_nearly_singular: take images that are nearly singular or unstable as they are, to refine them or to look at them.
     Raises SpecError on arrays or options that do not fit, DeviceError when there is no device or compiler.
     """
-    settings, steps = read("solve", options, OPTIONS), whole(refine, "refine", 0)
+    settings, steps = read(solve, options, OPTIONS), whole(refine, "refine", 0)
     stencil, b = (array if hasattr(array, "shape") else adapt(array, name) for array, name in ((stencil, "stencil"), (b, "b")))
     check = settings.pop("check")
     return grid_solve(stencil, b, out, {**settings, "rhs": columns_at_a_time(stencil, b)}, steps, check)
@@ -109,7 +109,7 @@ def factor(stencil: ArrayLike, *, rhs: int = 1, **options: Unpack[Options]) -> F
 
 
 def factored(stencil: Any, rhs: int, options: Options) -> GridFactor:
-    settings = read("factor", options, OPTIONS)
+    settings = read(factor, options, OPTIONS)
     check = settings.pop("check")
     core = GridFactor(stencil, {**settings, "rhs": whole(rhs, "rhs")})
     core.factor(check)

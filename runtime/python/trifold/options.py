@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import inspect
 import json
@@ -120,9 +121,21 @@ def takes(options: Mapping[str, Option]) -> Callable[[_Function], _Function]:
     return show
 
 
-def read(call: str, given: Mapping[str, Any], options: Mapping[str, Option]) -> dict[str, Any]:
-    """All of the options, each checked, or its default where it is not given."""
+#: Keywords of SciPy's methods that have another name here.
+_SCIPYS = {"tol": "rtol", "M": "preconditioner", "verbose": "callback", "show": "callback"}
+
+
+def read(function: Callable[..., Any], given: Mapping[str, Any], options: Mapping[str, Option]) -> dict[str, Any]:
+    """All of the options that a call of the function was given, each checked, or its default where it is not given."""
     for name in given:
         if name not in options:
-            raise TypeError(f"{call}() got an unexpected keyword argument {name!r}; it takes {', '.join(options)}")
+            raise TypeError(_unexpected(function, name))
     return {name: one.read(given.get(name, one.default), name) for name, one in options.items()}
+
+
+def _unexpected(function: Callable[..., Any], name: str) -> str:
+    taken = [one.name for one in inspect.signature(function).parameters.values() if one.kind is one.KEYWORD_ONLY]
+    near = [_SCIPYS[name]] if _SCIPYS.get(name) in taken else difflib.get_close_matches(name, taken, 1)
+    call = function.__qualname__.removesuffix(".__init__")
+    meant = "".join(f"; did you mean {word!r}?" for word in near)
+    return f"{call}() got an unexpected keyword argument {name!r}{meant or ';'} it takes {', '.join(taken)}"

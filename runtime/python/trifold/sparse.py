@@ -14,7 +14,9 @@ docs/users/sparse.md in the repository says more. trifold.torch.sparse and trifo
 
 from __future__ import annotations
 
+import importlib
 import sys
+from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple, TypedDict, Unpack
 
 import numpy
@@ -33,6 +35,11 @@ except ImportError as error:
     raise ImportError("trifold.sparse takes matrices of SciPy, which is not installed: pip install scipy") from error
 
 __all__ = ["Outcome", "Preconditioner", "Solution", "Solver", "SparseFailed", "ildu0", "ranks", "solve"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 np: Any = numpy  # its stubs differ from version to version
 scipy: Any = _scipy
@@ -79,9 +86,14 @@ class Outcome(NamedTuple):
     end: str  #: "converged", "stagnated", "breakdown", "not_a_number", "limit" or "out_of_range"
     iterations: int
     residual: float  #: |b - A x|, computed from x
-    norm_b: float
+    norm_b: float  #: |b|
     #: |b - A x|, between true residuals as the iteration has it, after 0, 1, .. iterations, of the first 10 000; empty for earlier panels
     history: Any
+
+    @property
+    def relative_residual(self) -> float:
+        """|b - A x| / |b|, or 0 where b is zero."""
+        return self.residual / self.norm_b if self.norm_b else 0.0
 
 
 class Solution(tuple[Any, int]):
@@ -122,6 +134,20 @@ class Solution(tuple[Any, int]):
     def residual(self) -> float:
         """|b - A x| of the worst."""
         return self.worst.residual
+
+    @property
+    def relative_residual(self) -> float:
+        """|b - A x| / |b| of the worst."""
+        return self.worst.relative_residual
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draws |b - A x| / |b| by iteration, a line for each right-hand side that has a history. Returns matplotlib's axes, new ones
+        where none are given."""
+        axes = importlib.import_module("matplotlib.pyplot").subplots()[1] if axes is None else axes
+        for one in self.outcomes:
+            axes.semilogy(one.history / (one.norm_b or 1))
+        axes.set(xlabel="iteration", ylabel="|b - A x| / |b|")
+        return axes
 
 
 def _info(outcomes: tuple[Outcome, ...]) -> int:
@@ -175,14 +201,14 @@ class Solver:
 
     @takes(ITERATION)
     def __init__(self, A: Any, *, maxiter: int = MOST_ITERATIONS, **options: Unpack[Iteration]) -> None:
-        self._make(*self._read(A, read("Solver", options, ITERATION), maxiter))
+        self._make(*self._read(A, read(Solver.__init__, options, ITERATION), maxiter))
 
     @classmethod
     def shared(cls, transport: Transport, A: Any, maxiter: int, nccl: int | None, options: Iteration) -> Solver:
         """Result of ranks()."""
         solver = cls.__new__(cls)
         with told(transport):
-            rows, settings = solver._read(A, read("ranks", options, ITERATION), maxiter)
+            rows, settings = solver._read(A, read(ranks, options, ITERATION), maxiter)
             transport.place(solver._place[1], nccl)
         gather(transport)
         solver._make(rows, settings, transport)
@@ -192,7 +218,7 @@ class Solver:
     def of_pattern(cls, A: Any, maxiter: int, options: Iteration) -> Solver:
         """Makes a solver with the identity for values, until they come."""
         solver = cls.__new__(cls)
-        rows, settings = solver._read(A, read("Solver", options, ITERATION), maxiter)
+        rows, settings = solver._read(A, read(Solver.__init__, options, ITERATION), maxiter)
         solver._make(rows.identity(), settings)
         return solver
 
@@ -308,24 +334,42 @@ class Solver:
         return x
 
     def solve(
-        self, b: Any, *, rtol: float | None = None, atol: float = 0.0, maxiter: int | None = None, x0: Any = None, check: bool = False
+        self,
+        b: Any,
+        *,
+        rtol: float | None = None,
+        atol: float = 0.0,
+        maxiter: int | None = None,
+        x0: Any = None,
+        check: bool = True,
+        callback: Callable[[int, float], object] | None = None,
     ) -> Solution:
         """(x, info) of A x = b, where |b - A x| is at most rtol |b| or atol; with the outcomes of all right-hand sides as attributes.
 
-        rtol: 1e-8 by default, in float32 1e-5. It holds in the Euclidean norm, both of b - A x as it stands and with rows scaled to equal
-        size. info: 0 where all have converged, above 0 the iterations after which one ended without, -1 a breakdown, -2 infinities or NaN,
-        -3 an x beyond the range of its type. x is then the one with the least residual. x0: a first guess, zero by default; one that is
-        worse than zero is not used. check: raise SparseFailed unless all have converged.
+        rtol: 1e-8 by default, in float32 1e-5, where SciPy's methods have 1e-5. It holds in the Euclidean norm, both of b - A x as it
+        stands and with rows scaled to equal size. x0: a first guess, zero by default; one that is worse than zero is not used. maxiter: by
+        default what the Solver was made for. check: raise SparseFailed unless all have converged. With check=False info tells: 0 where all
+        have converged, above 0 the iterations after which one ended without, -1 a breakdown, -2 infinities or NaN, -3 an x beyond the range
+        of its type. x is then the one with the least residual. callback(iterations, relative_residual): called on a processor after each
+        iteration, with the worst of the right-hand sides; what it raises ends the call.
         """
-        return self._solution(b, rtol, atol, maxiter, x0, transposed=False, check=check)
+        return self._solution(b, rtol, atol, maxiter, x0, transposed=False, check=check, callback=callback)
 
     def solve_transposed(
-        self, b: Any, *, rtol: float | None = None, atol: float = 0.0, maxiter: int | None = None, x0: Any = None, check: bool = False
+        self,
+        b: Any,
+        *,
+        rtol: float | None = None,
+        atol: float = 0.0,
+        maxiter: int | None = None,
+        x0: Any = None,
+        check: bool = True,
+        callback: Callable[[int, float], object] | None = None,
     ) -> Solution:
         """Solves A' x = b, with the transposed preconditioner."""
-        return self._solution(b, rtol, atol, maxiter, x0, transposed=True, check=check)
+        return self._solution(b, rtol, atol, maxiter, x0, transposed=True, check=check, callback=callback)
 
-    def _solution(self, b: Any, rtol: Any, atol: Any, maxiter: Any, x0: Any, *, transposed: bool, check: bool) -> Solution:
+    def _solution(self, b: Any, rtol: Any, atol: Any, maxiter: Any, x0: Any, *, transposed: bool, check: bool, callback: Any) -> Solution:
         b = self._vector(b, "b")
         limits = self.limits(rtol, atol, maxiter)
         x = _library(b).empty_like(b)
@@ -339,6 +383,7 @@ class Solver:
             guess=x0 is not None,
             **limits,
             check=flag(check, "check"),
+            callback=_called(callback),
         )
         return Solution(x, tuple(Outcome(*row[:4], np.array(row[4])) for row in rows))
 
@@ -394,6 +439,12 @@ class Solver:
     def operator(self) -> Preconditioner:
         """M^-1 as a LinearOperator, of the values that are current at each call."""
         return Preconditioner(self)
+
+
+def _called(callback: Any) -> Any:
+    if callback is not None and not callable(callback):
+        raise SpecError(f"callback = {callback!r} cannot be called; give a function of (iterations, relative_residual)")
+    return callback
 
 
 def _columns(array: Any) -> int:
@@ -489,7 +540,7 @@ def ildu0(A: Any, **options: Unpack[Options]) -> Preconditioner:
 
     Options and errors are those of Solver. Its update(A) takes new values.
     """
-    given = read("ildu0", options, OPTIONS)
+    given = read(ildu0, options, OPTIONS)
     return Solver(A, maxiter=1, **given).operator()
 
 
@@ -502,12 +553,13 @@ def solve(
     atol: float = 0.0,
     maxiter: int | None = None,
     x0: Any = None,
-    check: bool = False,
+    check: bool = True,
+    callback: Callable[[int, float], object] | None = None,
     **options: Unpack[Iteration],
 ) -> Solution:
     """(x, info) of A x = b, as Solver(A).solve(b) has it. The other options and errors are those of Solver."""
-    settings = read("solve", options, ITERATION)
+    settings = read(solve, options, ITERATION)
     if "rhs" not in options and np.ndim(b) == 2:
         settings["rhs"] = min(max(np.shape(b)[1], 1), MOST_AT_A_TIME)
     most = MOST_ITERATIONS if maxiter is None else whole(maxiter, "maxiter", 1)
-    return Solver(A, maxiter=most, **settings).solve(b, rtol=rtol, atol=atol, x0=x0, check=check)
+    return Solver(A, maxiter=most, **settings).solve(b, rtol=rtol, atol=atol, x0=x0, check=check, callback=callback)

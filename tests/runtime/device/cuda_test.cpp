@@ -350,11 +350,6 @@ CapturedRun run_captured(int calls, bool waits) {
     return {problem.x, fake_cuda().synchronizations - before.synchronizations, fake_cuda().graph_launches - before.graph_launches};
 }
 
-void call_grid(void* entry, const void* operand, const void* constants) {
-    reinterpret_cast<void (*)(trifold_grid_args, trifold_grid_launch)>(entry)(*static_cast<const trifold_grid_args*>(operand),
-                                                                              *static_cast<const trifold_grid_launch*>(constants));
-}
-
 /// Makes the fake driver emulate the kernels of this GridSpec.
 class GridEmulation {
   public:
@@ -365,9 +360,7 @@ class GridEmulation {
             connect(libraries_.back().get(), emulator_);
             fake.kernels.push_back(libraries_.back().get());
         }
-        fake.call = call_grid;
-        fake.operand_bytes = sizeof(trifold_grid_args);
-        fake.constants_bytes = sizeof(trifold_grid_launch);
+        fake.parameters = &parameters_of<trifold_grid_args, trifold_grid_launch>;
     }
     ~GridEmulation() { fake_cuda() = {}; }
     GridEmulation(const GridEmulation&) = delete;

@@ -15,9 +15,7 @@ const SparseTuning many_launches{.variant = "sweeps:one_launch=0"};
 class SparseEmulation {
   public:
     SparseEmulation(const SparseSpec& spec, const SparsePattern& pattern, const SparsePartition& partition) {
-        fake_cuda().call = call_sparse;
-        fake_cuda().operand_bytes = sizeof(trifold_sparse_args);
-        fake_cuda().constants_bytes = sizeof(trifold_sparse_launch);
+        fake_cuda().parameters = &parameters_of<trifold_sparse_args, trifold_sparse_launch>;
         const Target target{Backend::cuda, "sm_90"};
         const auto parts = sparse::given_parts(pattern, partition.parts);
         const auto arrangement = sparse::arrange(pattern, parts, spec.preconditioner, sparse::order_for(target));

@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <trifold/copy_args.h>
+#include <trifold/grid_args.h>
 #include <trifold/repeat_args.h>
 #include <trifold/sparse_args.h>
 #include <trifold/tridiagonal_args.h>
@@ -26,24 +27,9 @@ using trifold::test::fake_cuda;
 
 namespace trifold::test {
 
-void call_tridiagonal(void* entry, const void* operand, const void* constants) {
-    reinterpret_cast<void (*)(trifold_args, trifold_constants)>(entry)(*static_cast<const trifold_args*>(operand),
-                                                                       *static_cast<const trifold_constants*>(constants));
-}
-
-void call_with_sizes(void* entry, const void* operand, const void* constants) {
-    reinterpret_cast<void (*)(KernelArgs, trifold_constants)>(entry)(*static_cast<const KernelArgs*>(operand),
-                                                                     *static_cast<const trifold_constants*>(constants));
-}
-
-void call_sparse(void* entry, const void* operand, const void* constants) {
-    reinterpret_cast<void (*)(trifold_sparse_args, trifold_sparse_launch)>(entry)(*static_cast<const trifold_sparse_args*>(operand),
-                                                                                  *static_cast<const trifold_sparse_launch*>(constants));
-}
-
 void FakeCuda::take_parameters_of(const Program& program) {
-    call = takes_sizes_by_value(program) ? call_with_sizes : call_tridiagonal;
-    operand_bytes = bytes_of_args(program);
+    parameters =
+        takes_sizes_by_value(program) ? &parameters_of<KernelArgs, trifold_constants> : &parameters_of<trifold_args, trifold_constants>;
 }
 
 FakeCuda& fake_cuda() {
@@ -53,16 +39,11 @@ FakeCuda& fake_cuda() {
 
 }  // namespace trifold::test
 
-/// How the fake NVRTC's kernels are called, by the number that a unit has.
-struct Parameters {
-    void (*call)(void* entry, const void* operand, const void* constants);
-    std::size_t operand_bytes, constants_bytes;
-};
-const Parameters parameters_of_units[]{
-    {trifold::test::call_tridiagonal, sizeof(trifold_args), sizeof(trifold_constants)},
-    {trifold::test::call_with_sizes, sizeof(trifold::KernelArgs), sizeof(trifold_constants)},
-    {trifold::test::call_sparse, sizeof(trifold_sparse_args), sizeof(trifold_sparse_launch)},
-};
+/// Parameters of the fake NVRTC's kernels, by the number that a unit has.
+using trifold::test::Parameters, trifold::test::parameters_of;
+const Parameters* const parameters_of_units[]{
+    &parameters_of<trifold_args, trifold_constants>, &parameters_of<trifold::KernelArgs, trifold_constants>,
+    &parameters_of<trifold_sparse_args, trifold_sparse_launch>, &parameters_of<trifold_grid_args, trifold_grid_launch>};
 
 struct CUctx_st {};
 struct CUmod_st {
@@ -74,6 +55,7 @@ struct CUfunc_st {
     void* entry;
     ::Emulator* emulator;
     const Parameters* parameters = nullptr;  ///< null: as the test says
+    const Parameters& usual() const { return parameters != nullptr ? *parameters : *fake_cuda().parameters; }
     int shared_limit = 48 * 1024;
     bool decides = false;  ///< it is the kernel that decides about another turn, of any family
     bool copies = false;   ///< it is the one that copies, likewise
@@ -166,9 +148,7 @@ void call_copy(void* entry, const void* operand, const void*) {
 CUresult run(const Grid& grid) {
     if (grid.shared > static_cast<unsigned>(grid.function->shared_limit) || grid.x == 0 || grid.y == 0 || grid.y > 65535)
         return CUDA_ERROR_INVALID_VALUE;
-    const auto* const own = grid.function->parameters;
-    auto* const usual = own != nullptr ? own->call : fake_cuda().call;
-    auto* const call = grid.function->decides ? call_repeat : grid.function->copies ? call_copy : usual;
+    auto* const call = grid.function->decides ? call_repeat : grid.function->copies ? call_copy : grid.function->usual().call;
     trifold::test::run_grid(*grid.function->emulator, [&] { call(grid.function->entry, grid.operand.data(), grid.constants.data()); },
                             {grid.x, grid.y, static_cast<int>(grid.threads), 32, grid.shared});
     return CUDA_SUCCESS;
@@ -176,19 +156,18 @@ CUresult run(const Grid& grid) {
 
 Grid grid_of(const CUDA_KERNEL_NODE_PARAMS& node) {
     const auto bytes = [](const void* from, std::size_t size) { return std::string(static_cast<const char*>(from), size); };
-    const auto* const own = node.func->parameters;
+    const auto& usual = node.func->usual();
+    const bool is_own = node.func->decides || node.func->copies;
+    const auto operand = node.func->decides  ? sizeof(trifold_repeat_args)
+                         : node.func->copies ? sizeof(trifold_copy_args)
+                                             : usual.operand_bytes;
     Grid grid{node.func,
               node.gridDimX,
               node.gridDimY,
               node.blockDimX,
               node.sharedMemBytes,
-              bytes(node.kernelParams[0], node.func->decides  ? sizeof(trifold_repeat_args)
-                                          : node.func->copies ? sizeof(trifold_copy_args)
-                                          : own != nullptr    ? own->operand_bytes
-                                                              : fake_cuda().operand_bytes),
-              node.func->decides || node.func->copies
-                  ? ""
-                  : bytes(node.kernelParams[1], own != nullptr ? own->constants_bytes : fake_cuda().constants_bytes)};
+              bytes(node.kernelParams[0], operand),
+              is_own ? "" : bytes(node.kernelParams[1], usual.constants_bytes)};
     return grid;
 }
 
@@ -282,7 +261,7 @@ CUresult cuModuleLoadData(CUmodule* module, const void* image) {
     *module = new CUmod_st{load(image)};
     if (auto* const unit = (*module)->unit.get(); unit != nullptr) {
         *static_cast<Emulator**>(dlsym(unit, "emulator")) = &emulator;
-        (*module)->parameters = &parameters_of_units[*static_cast<const int*>(dlsym(unit, "parameters"))];
+        (*module)->parameters = parameters_of_units[*static_cast<const int*>(dlsym(unit, "parameters"))];
     }
     return ++fake_cuda().modules, CUDA_SUCCESS;
 }

@@ -10,17 +10,24 @@
 
 namespace trifold::test {
 
-void call_tridiagonal(void* entry, const void* operand, const void* constants);
-void call_sparse(void* entry, const void* operand, const void* constants);
+/// How kernels are called with their two parameters.
+struct Parameters {
+    void (*call)(void* entry, const void* operand, const void* constants);
+    std::size_t operand_bytes, constants_bytes;
+};
+template <class Operand, class Constants>
+inline constexpr Parameters parameters_of{[](void* entry, const void* operand, const void* constants) {
+                                              reinterpret_cast<void (*)(Operand, Constants)>(entry)(
+                                                  *static_cast<const Operand*>(operand), *static_cast<const Constants*>(constants));
+                                          },
+                                          sizeof(Operand), sizeof(Constants)};
 
 /// Settings and counts of the fake driver. It stands in for libcuda.so.1: one device, of compute
 /// capability 9.0 unless a test says otherwise, whose memory is the host's. Kernels are emulated host code; calls without the right context
 /// current are errors.
 struct FakeCuda {
-    std::vector<void*> kernels;  ///< dlopen handles of the emulated units
-    /// Calls a kernel with its two parameters, of these sizes: block tridiagonal systems', unless a test says otherwise.
-    void (*call)(void* entry, const void* operand, const void* constants) = call_tridiagonal;
-    std::size_t operand_bytes = sizeof(trifold_args), constants_bytes = sizeof(trifold_constants);
+    std::vector<void*> kernels;                                                      ///< dlopen handles of the emulated units
+    const Parameters* parameters = &parameters_of<trifold_args, trifold_constants>;  ///< those of these kernels
     int capability = 90;
     std::int64_t memory_bytes = std::int64_t{1} << 30;
     std::string failing_call;  ///< this call returns CUDA_ERROR_UNKNOWN

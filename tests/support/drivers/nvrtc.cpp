@@ -41,7 +41,10 @@ nvrtcResult nvrtcDestroyProgram(nvrtcProgram* program) { return delete *program,
 nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int, const char* const*) {
     try {
         const auto has = [&](const char* text) { return program->source.find(text) != std::string::npos; };
-        const int parameters = has("trifold_sparse_launch") ? 2 : has("#define TRIFOLD_SIZES_BY_VALUE ") ? 1 : 0;
+        const int parameters = has("trifold_grid_launch")               ? 3
+                               : has("trifold_sparse_launch")           ? 2
+                               : has("#define TRIFOLD_SIZES_BY_VALUE ") ? 1
+                                                                        : 0;
         const auto note = "\nextern \"C\" const int parameters = " + std::to_string(parameters) + ";\n";
         const auto unit = compile_unit(program->source + note, trifold::Backend::cuda, lanes, false);
         Dl_info about{};

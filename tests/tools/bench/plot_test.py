@@ -43,7 +43,7 @@ class Plot(unittest.TestCase):
 
     def run_plot(self, results, *options):
         with open(self.path("results.json"), "w", encoding="utf-8") as file:
-            json.dump({"results": results}, file)
+            json.dump({"device": "NVIDIA H200", "date": "2026-11-29", "results": results}, file)
         return subprocess.run(
             [sys.executable, PLOT, self.path("results.json"), "-o", self.path("out.svg"), *options],
             capture_output=True,
@@ -58,6 +58,7 @@ class Plot(unittest.TestCase):
             text = file.read()
         xml.etree.ElementTree.fromstring(text)
         self.assertLess(len(text), 100_000)
+        self.assertIn("; NVIDIA H200, 2026-11-29", text)
         return text, [re.sub("<[^>]*>", "", line) for line in re.findall("<text.*?</text>", text, re.S)]
 
     def test_solvers_floor_and_published(self):

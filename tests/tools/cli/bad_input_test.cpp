@@ -74,7 +74,7 @@ TEST_CASE_FIXTURE(Files, "bad input: unknown options and verbs are named, with t
              {"--block 4 solve A.mtx b.mtx", "trifold has no option '--block'; "},
              {"sovle A.mtx b.mtx", "'sovle' was not expected; did you mean solve?\n"},
              {"slove --block 3 A.mtx b.mtx", "'slove' was not expected; did you mean solve?\n"},
-             {"conquer", "'conquer' was not expected; give a verb of trifold: solve, generate, "},
+             {"conquer", "'conquer' was not expected; give a verb of trifold: solve, problem, "},
              {"cache lst", "'lst' was not expected; did you mean list?\n"},
              {"cache --jsn list", "trifold cache list has no option '--jsn'; did you mean --json?\n"},
          }) {
@@ -90,7 +90,7 @@ TEST_CASE_FIXTURE(Files, "bad input: standard input and output, where they canno
                              {"A.mtx - <&-", "standard input is closed, or a directory; pipe a file into it"},
                              {"A.mtx -", "standard input is a terminal or a device; pipe a file into it"},
                              {"A.mtx - <nothing", "standard input is empty"},
-                             {"A.mtx - <D.npy", "'standard input' is a NumPy array; give two Matrix Market files"},
+                             {"A.mtx - <D.npy", "'standard input' has shape (4, 3, 3); next to an A.mtx give (rows,)"},
                              {"A.mtx - <A.mtx", "'standard input' is symmetric; give right-hand sides as a general matrix"}});
     const std::string solve = "solve D.npy E.npy b.npy --device cpu ";
     check_refused(solve, {{"--format npy", "--format requires --output"},
@@ -193,7 +193,7 @@ TEST_CASE_FIXTURE(Files, "bad input: truncated, empty, foreign and garbage files
     }
     check_spoiled("A.mtx", read("A.mtx").substr(0, 300), 2, "are announced");
     check_spoiled("A.mtx", "", 2, "is empty");
-    check_spoiled("A.mtx", read("D.npy"), 2, "is a NumPy array; give two Matrix Market files");
+    check_spoiled("A.mtx", read("D.npy"), 2, "is a NumPy array; give two files (A.mtx b.mtx, or A.mtx b.npy)");
     check_spoiled("A.mtx", read("b.mtx"), 2, "is an array (dense) file; A must be a coordinate file");
     check_spoiled("A.mtx", head + "1000000000000 1000000000000 1\n1 1 1\n", 2, "b has 12 rows, A has 1000000000000");
 }

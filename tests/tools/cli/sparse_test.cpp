@@ -133,17 +133,20 @@ TEST_CASE_FIXTURE(Scratch, "solve --iterative: what cannot be solved, and what c
     const auto twice =
         well("solve twice.mtx three.mtx --iterative --device cpu -o -");  // unsorted, an entry twice, which is added up, and a zero
     CHECK(says(twice.out, "0.25"));
-    check_refused("solve A.mtx b.mtx --device cpu ",
-                  {{"--iterative --block 4", "A has 874 rows, which is no multiple of blocks of 4"},
-                   {"--iterative --block 9", "block = 9 is out of range"},
-                   {"--iterative --partition 8x8", "say how many cells there are by --mesh"},
-                   {"--iterative --partition none.txt", "none.txt"},
-                   {"--iterative --partition three.mtx", "'three.mtx' holds more than whole numbers"},
-                   {"--iterative --shift -1", "shift = -1 is out of range; give a number from 0 on"},
-                   {"--iterative --sparse-variant sweeps:tile_scalars=5", "knob tile_scalars of variant 'sweeps' cannot be 5; give one of"},
-                   {"--iterative --preconditioner ilut", "--preconditioner is \"ilut\"; give none, jacobi"},
-                   {"--iterative --grid 23x19", "name two kinds of matrices"},
-                   {"--method cg", "--method is for sparse systems; leave it out, or give --iterative too"}});
+    check_refused(
+        "solve A.mtx b.mtx --device cpu ",
+        {{"--iterative --block 4", "A has 874 rows, which is no multiple of blocks of 4"},
+         {"--iterative --block 9", "block = 9 is out of range"},
+         {"--iterative --partition 8x8", "say how many cells there are by --mesh"},
+         {"--iterative --partition none.txt", "none.txt"},
+         {"--iterative --partition three.mtx", "'three.mtx' holds more than whole numbers"},
+         {"--iterative --shift -1", "shift = -1 is out of range; give a number from 0 on"},
+         {"--iterative --sparse-variant sweeps:tile_scalars=5", "knob tile_scalars of variant 'sweeps' cannot be 5; give one of"},
+         {"--iterative --preconditioner ilut", "--preconditioner is \"ilut\"; give none, jacobi"},
+         {"--iterative --grid 23x19", "name two kinds of matrices"},
+         {"--method cg --grid 23x19", "--method is for sparse systems; leave it out, or give --iterative too"},
+         {"--method cg --schedule auto", "--schedule is for blocks; leave it out, or leave out --method"},
+         {"--method gmres --mesh 23x19", "--mesh 23x19 has 437 cells, and A has 874 rows of 1; give A's own mesh, or leave it out"}});
 }
 
 TEST_CASE_FIXTURE(Scratch, "solve: without a word on it the matrix says its family, and the report why") {
@@ -178,6 +181,11 @@ TEST_CASE_FIXTURE(Scratch, "solve: without a word on it the matrix says its fami
         const auto piped = well("solve - b.mtx -o - --format npy --device cpu < A.mtx");
         CHECK(piped.out == read("x.npy"));
         CHECK(piped.err.starts_with("A is solved as "));
+        write("b.npy", format_npy({{a.rows}, trifold::Precision::f64, std::vector<double>(static_cast<std::size_t>(a.rows), 1)}));
+        well("solve A.mtx b.npy -o y --device cpu");
+        const auto y = parse_npy(read("y"), "y");
+        CHECK(y.shape == std::vector<std::int64_t>{a.rows});
+        CHECK(y.values == parse_npy(read("x.npy"), "x").values);
     }
 }
 
@@ -276,7 +284,7 @@ TEST_CASE_FIXTURE(Scratch, "problem --iterative: files that solve finds to be sp
     CHECK(run("problem sparse-elasticity --mesh 7x6x5 --iterative --seed 3 --force").status == 0);
     CHECK(first == std::vector{read("A.mtx"), read("b.mtx")});
     check_refused("problem --force ", {{"sparse-rock --iterative", "give --mesh, such as 60x220x85"},
-                                       {"sparse-rock --mesh 3x3", "--mesh is for sparse systems"},
+                                       {"sparse-rock --mesh 3x3 --block 2 --horizon 3", "--horizon is for blocks"},
                                        {"sparse-wood --iterative --mesh 3x3", "unknown problem 'sparse-wood'; give one of sparse-lap"},
                                        {"sparse-rock --iterative --mesh 3", "'3' is no number of cells"},
                                        {"sparse-rock --iterative --mesh 3x3 --batch 2", "hold one system"},

@@ -48,7 +48,7 @@ Images read_images(const SolveOptions& options, const std::string& size) {
         throw InputError(fmt::format("{} files were given; with --grid give A.mtx b.mtx, or A.npy b.npy", options.files.size()));
     const auto [width, height] = parse_image_size(size);
     auto files = options.read();
-    check_same_kind(files, files[0].is_numpy() || files[1].is_numpy(), "A.mtx b.mtx, or A.npy b.npy");
+    if (files[0].is_numpy()) check_kind(files, true, "A.npy b.npy, or A.mtx b.mtx");
     Images images;
     if (files[0].is_numpy()) {
         const auto a = parse_npy(files[0].bytes, files[0].name), b = parse_npy(files[1].bytes, files[1].name);
@@ -57,8 +57,8 @@ Images read_images(const SolveOptions& options, const std::string& size) {
             throw InputError(fmt::format("--grid {} was given, but '{}' has shape {}: an image of {}x{}", size, files[0].name,
                                          shape_text(a.shape), images.system.width, images.system.height));
     } else {
-        const auto [a, b] = read_matrix_market(files[0], files[1]);
-        images = {Kind::matrix_market, assemble(a, b, width, height), Precision::f64, {b.rows, b.columns}};
+        const auto [a, b, kind, shape] = read_matrix_system(files[0], files[1]);
+        images = {kind, assemble(a, b, width, height), Precision::f64, shape};
     }
     images.precision = options.asked_precision().value_or(images.precision);
     return images;

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <limits>
 #include <trifold/error.hpp>
 #include <trifold/sparse.hpp>
@@ -38,15 +40,29 @@ struct IterativeSolution {
     std::int64_t workspace_bytes = 0;
 };
 
-std::pair<SparseMatrix, DenseMatrix> read_system(const SolveOptions& options) {
+MatrixSystem read_system(const SolveOptions& options) {
     if (options.files.size() != 2)
-        throw InputError(fmt::format("{} files were given; with --iterative give A.mtx b.mtx", options.files.size()));
+        throw InputError(fmt::format("{} files were given; a sparse system is A.mtx b.mtx, or A.mtx b.npy", options.files.size()));
     auto files = options.read();
-    check_same_kind(files, false, "A.mtx b.mtx");
-    auto system = read_matrix_market(files[0], files[1]);
-    if (system.second.rows != system.first.rows)
-        throw InputError(fmt::format("A has {} rows and b has {}", system.first.rows, system.second.rows));
+    check_kind(std::span(files).first(1), false, "A.mtx b.mtx, or A.mtx b.npy");
+    auto system = read_matrix_system(files[0], files[1]);
+    if (system.b.rows != system.a.rows) throw InputError(fmt::format("A has {} rows and b has {}", system.a.rows, system.b.rows));
     return system;
+}
+
+/// The options with a watch that shows how far the iteration has come, once it takes more than a second.
+SparseOptions shown(const SparseOptions& options, Progress& progress, const SparseSpec& spec) {
+    using Clock = std::chrono::steady_clock;
+    auto result = options;
+    const auto target = options.rtol.value_or(usual_sparse_tolerance(spec.precision));
+    result.watch = [&progress, target, next = Clock::now() + std::chrono::seconds(1)](std::int64_t iterations, double residual) mutable {
+        if (Clock::now() < next) return;
+        next = Clock::now() + std::chrono::milliseconds(100);
+        const auto done = 100 * std::log(residual) / std::log(std::min(target, 0.5));
+        progress.show(static_cast<int>(std::clamp(done, 0.0, 100.0)),
+                      fmt::format("iteration {}, |b - A x| = {:.1e} |b|", iterations, residual));
+    };
+    return result;
 }
 
 template <class Real>
@@ -136,9 +152,11 @@ IterativeSolution solve_system(const BlockRows& a, const DenseMatrix& b, const S
         const int rank = transport == nullptr ? 0 : transport->rank();
         const auto device = options.device_of(rank);
         const SparseTuning tuning{.workers = options.workers_on(device), .variant = own.matrix.variant};
+        Progress progress(100);
+        const bool is_shown = transport == nullptr && device.backend() == Backend::cpu;
         auto mine = solve_by(transport == nullptr ? SparsePlan(spec, pattern, device, partition, tuning)
                                                   : SparsePlan(spec, pattern, transport, device, partition, tuning),
-                             a, b, each, refines);
+                             a, b, is_shown ? shown(each, progress, spec) : each, refines);
         if (rank == 0 || options.transport != nullptr) solution = std::move(mine);
     };
     if (options.ranks > 1)
@@ -194,10 +212,11 @@ std::string to_text(const BlockRows& a, const SparseSpec& spec, const IterativeS
                  {"relative residual", fmt::format("{:.2e}", solution.residual)}});
 }
 
-void write_solution(const DenseMatrix& b, const IterativeSolution& solution, Precision precision, const Output& output) {
+void write_solution(const DenseMatrix& b, const IterativeSolution& solution, Precision precision, Kind kind,
+                    const std::vector<std::int64_t>& shape, const Output& output) {
     if (output.name.empty()) return;
-    output.write(output.kind(Kind::matrix_market) == Kind::numpy ? format_npy({{b.rows, b.columns}, precision, solution.x})
-                                                                 : format_matrix_market(DenseMatrix{b.rows, b.columns, solution.x}));
+    output.write(output.kind(kind) == Kind::numpy ? format_npy({shape, precision, solution.x})
+                                                  : format_matrix_market(DenseMatrix{b.rows, b.columns, solution.x}));
 }
 
 /// Refuses options that the other families alone have.
@@ -216,7 +235,7 @@ Report run(const CLI::App& app, const SolveOptions& options, const SparseSolveOp
         if (!name.empty()) outputs.push_back(name);
     if (reports) check_outputs(options.files, outputs);
     if (own.plot == standard_stream) throw InputError("standard output takes x alone, as -o -; give --plot the name of a file");
-    const auto [matrix, b] = read_system(options);
+    const auto [matrix, b, kind, shape] = read_system(options);
     auto spec = own.matrix.spec();
     spec.block = block_of(app, found_block);
     spec.precision = options.asked_precision().value_or(Precision::f64);
@@ -225,9 +244,12 @@ Report run(const CLI::App& app, const SolveOptions& options, const SparseSolveOp
     spec.operations = {SparseOperation::solve};
     validate(spec);
     const auto a = to_block_rows(matrix, spec.block);
+    if (const auto mesh = own.matrix.cells(); mesh && mesh->width * mesh->height * mesh->depth != a.rows())
+        throw SpecError(fmt::format("--mesh {} has {} cells, and A has {} rows of {}; give A's own mesh, or leave it out", own.matrix.mesh,
+                                    mesh->width * mesh->height * mesh->depth, a.rows(), spec.block));
     const auto solution = solve_system(a, b, spec, options, own, !found_block.empty() && !options.tolerance);
     if (reports) {
-        write_solution(b, solution, spec.precision == Precision::f32 ? Precision::f32 : Precision::f64, options.output);
+        write_solution(b, solution, spec.precision == Precision::f32 ? Precision::f32 : Precision::f64, kind, shape, options.output);
         if (!own.plot.empty())
             write_file(own.plot, convergence_svg(solution.history, options.tolerance.value_or(usual_sparse_tolerance(spec.precision))));
         if (!solution.complaint.empty()) say(fmt::format("trifold solve: {}\n", solution.complaint));

@@ -65,11 +65,12 @@ std::function<std::vector<File>()> sparse_problem(CLI::App& app, const ProblemOp
 }  // namespace
 
 FamilyVerbs sparse_verbs() {
-    FamilyVerbs verbs{.name = "sparse", .problems = "sparse systems", .option = "--iterative"};
+    FamilyVerbs verbs{
+        .name = "sparse", .problems = "sparse systems", .matrices = "any other sparse matrix, by an iteration", .option = "--iterative"};
     verbs.purpose = "A is sparse, in any pattern: an incomplete factorization by subdomains, and an iteration around it";
     verbs.is_flag = true;
     verbs.shares = {"--block"};
-    verbs.files = "With --iterative A.mtx b.mtx";
+    verbs.files = "With --iterative A.mtx and b.mtx or b.npy";
     verbs.examples = fmt::format("with --iterative {}", fmt::join(problems::sparse_names, ", "));
     verbs.suites = {{"sparse", "sparse systems: update, apply, product, solve and an iteration beside copies; alone on a command line"}};
     verbs.solve = sparse_solve;

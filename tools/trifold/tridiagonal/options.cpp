@@ -60,8 +60,8 @@ formats::Array read_array(Contents& file) {
 }
 
 Input read_sparse(std::vector<Contents>& files, std::optional<std::int64_t> block, Precision precision) {
-    const auto [a, b] = read_matrix_market(files[0], files[1]);
-    return {Kind::matrix_market, assemble(a, b, block, precision), precision, {b.rows, b.columns}};
+    const auto [a, b, kind, shape] = read_matrix_system(files[0], files[1]);
+    return {kind, assemble(a, b, block, precision), precision, shape};
 }
 
 Input read_numpy(std::vector<Contents>& files, std::optional<std::int64_t> block, std::optional<Precision> precision) {
@@ -79,7 +79,8 @@ Input read_input(std::vector<Contents> files, std::optional<std::int64_t> block,
     if (files.size() != 2 && files.size() != 3)
         throw InputError(fmt::format("{} file(s) were given; give A.mtx b.mtx, or D.npy E.npy b.npy", files.size()));
     const bool arrays = files.size() == 3;
-    check_same_kind(files, arrays, "two Matrix Market files (A.mtx b.mtx) or three NumPy arrays (D.npy E.npy b.npy)");
+    check_kind(std::span(files).first(arrays ? 3 : 1), arrays,
+               "two files (A.mtx b.mtx, or A.mtx b.npy) or three NumPy arrays (D.npy E.npy b.npy)");
     auto input = arrays ? read_numpy(files, block, precision) : read_sparse(files, block, precision.value_or(Precision::f64));
     check_finite(input.system, input.precision);
     return input;

@@ -78,7 +78,8 @@ std::function<std::vector<File>()> tridiagonal_problem(CLI::App& app, const Prob
 }  // namespace
 
 FamilyVerbs tridiagonal_verbs() {
-    FamilyVerbs verbs{.name = "tridiagonal", .problems = "blocks"};
+    FamilyVerbs verbs{
+        .name = "tridiagonal", .problems = "blocks", .matrices = "blocks in a row, symmetric positive definite (block tridiagonal)"};
     verbs.files = "A.mtx b.mtx (Matrix Market), or D.npy E.npy b.npy: D (N,n,n), E (N-1,n,n), b (N,n) or (N,n,m), or with a leading batch";
     verbs.examples = "socu, blockdss (positive definite for n of about 8 and more), dominant or kalman (n even)";
     for (const auto& suite : bench::suites()) verbs.suites.emplace_back(suite.name, suite.purpose);

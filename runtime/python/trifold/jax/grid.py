@@ -33,7 +33,7 @@ __all__ = ["solve"]
 def solve(stencil: Any, b: Any, **options: Unpack[Matrix]) -> Any:
     """A^-1 b with the shape of b. stencil: (..., H, W, 9); b: (..., H, W) or (..., H, W, m). Raises SpecError on what does not fit."""
     stencil, b = _p.read_array(stencil, "stencil"), _p.read_array(b, "b")
-    settings = read("solve", options, MATRIX)
+    settings = read(solve, options, MATRIX)
     whole(settings["workers"], "workers", 1)
     _check(stencil, b, settings["boundary"])
     *front, height, width, _ = stencil.shape

@@ -1,0 +1,50 @@
+// Every family in its tables on a GPU that is emulated: its kernels by the fake NVRTC, its calls by the fake driver.
+#include <cuda.h>
+
+#include "tests/support/drivers/drivers.hpp"
+#include "tests/support/families/conform.hpp"
+#include "tests/support/test.hpp"
+#include "tests/support/thinning.hpp"
+
+using namespace trifold;
+using namespace trifold::test;
+
+namespace {
+
+const int nvrtc = ::setenv("TRIFOLD_NVRTC", FAKE_NVRTC, 1);
+const int cache = ::setenv("TRIFOLD_CACHE_DIR", TEST_CACHE, 1);  // other code than that of a true NVRTC with the same version
+
+std::shared_ptr<void> allocate(std::int64_t bytes) {
+    CUdeviceptr at = 0;
+    REQUIRE(cuMemAlloc(&at, static_cast<std::size_t>(bytes)) == CUDA_SUCCESS);
+    return {reinterpret_cast<void*>(at), [](void* given) { cuMemFree(reinterpret_cast<CUdeviceptr>(given)); }};
+}
+void copy(void* to, const void* from, std::int64_t bytes) { std::memcpy(to, from, static_cast<std::size_t>(bytes)); }
+
+/// Cases for the oldest, the usual and the newest of the targets.
+void check_family(std::string_view name) {
+    CUcontext context = nullptr;
+    cuDevicePrimaryCtxRetain(&context, 0);
+    cuCtxPushCurrent(context);
+    const char* asked = std::getenv("TRIFOLD_TEST_SEEDS");
+    const auto seeds = asked != nullptr ? std::stoull(asked) : std::uint64_t{2};
+    std::uint64_t first = 1;
+    for (const int capability : {80, 90, 121}) {
+        fake_cuda().capability = capability;
+        for (auto runner : {cpp_runner(), c_runner()}) {
+            runner.device = "cuda:0";
+            runner.memory = {allocate, copy, copy};
+            check_cases(family_named(name), runner.states_arrays ? seeds : (seeds + 3) / 4, runner, conform, first);
+        }
+        first += seeds;
+    }
+    fake_cuda().capability = 90;
+    cuCtxPopCurrent(&context);
+    cuDevicePrimaryCtxRelease(0);
+}
+
+}  // namespace
+
+TEST_CASE("emulated: families conform to their tables: chains of blocks") { check_family("tridiagonal"); }
+TEST_CASE("emulated: families conform to their tables: images") { check_family("grid"); }
+TEST_CASE("emulated: families conform to their tables: sparse systems") { check_family("sparse"); }
