@@ -64,8 +64,19 @@ void FamilyChoice::check() const {
 }
 
 bool FamilyChoice::is_open() const {
-    return std::ranges::none_of(all_,
-                                [&](const Named& named) { return is_given(named.option) || std::ranges::any_of(named.own, is_given); });
+    const auto* family = implied();
+    const bool is_named = std::ranges::any_of(all_, [](const Named& named) { return is_given(named.option); });
+    return !is_named && (family == nullptr || (!family->is_flag && !family->option.empty()));
+}
+
+const FamilyVerbs* FamilyChoice::implied() const {
+    const FamilyVerbs* result = nullptr;
+    for (const auto& named : all_) {
+        if (is_given(named.option)) return nullptr;
+        const bool is_better = result == nullptr || named.family->is_flag;  // others' options may be shared by it
+        if (is_better && std::ranges::any_of(named.own, is_given)) result = named.family;
+    }
+    return result;
 }
 
 void FamilyChoice::take(const FamilyVerbs& family, const std::string& size) {
@@ -74,10 +85,11 @@ void FamilyChoice::take(const FamilyVerbs& family, const std::string& size) {
 }
 
 std::size_t FamilyChoice::chosen() const {
-    const auto is_named = [&](const Named& named) { return taken_ != nullptr ? named.family == taken_ : is_given(named.option); };
+    const auto* family = taken_ != nullptr ? taken_ : implied();
+    const auto is_named = [&](const Named& named) {
+        return family != nullptr && (family == taken_ || family->is_flag) ? named.family == family : is_given(named.option);
+    };
     auto found = std::ranges::find_if(all_, is_named);
-    const auto implied = [](const Named& named) { return named.family->is_flag && std::ranges::any_of(named.own, is_given); };
-    if (found == all_.end()) found = std::ranges::find_if(all_, implied);
     if (found == all_.end()) found = std::ranges::find(all_, nullptr, &Named::option);
     return static_cast<std::size_t>(found - all_.begin());
 }

@@ -92,8 +92,10 @@ class FamilyChoice {
     void own(const FamilyVerbs& family);
     /// Throws SpecError where two families are named, or an option is given that is another family's own.
     void check() const;
-    /// No family is named, and no option was given that is one family's own.
+    /// No family is named, or by a flag alone can be. `look` may take one: any, or the one that options were given of.
     bool is_open() const;
+    /// The family whose own options were given where none is named; null: none were.
+    const FamilyVerbs* implied() const;
     /// Takes a family that was not named, as if `size` had been given to the option that names it.
     void take(const FamilyVerbs& family, const std::string& size);
     /// Index of the family that is named or taken; else of the one that is named by a flag and whose options were given; else of the one

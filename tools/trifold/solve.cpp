@@ -132,7 +132,7 @@ Look look_at(const formats::SparseMatrix& a, Families families, const SolveOptio
     Fit best;
     std::string others;
     for (const auto& family : families) {
-        if (family.fit == nullptr) continue;
+        if (family.fit == nullptr || (choice.implied() != nullptr && choice.implied() != &family)) continue;
         const auto fit = family.fit(a, options);
         if (!fit.fits) others += fmt::format("; not as {}: {}", family.problems, fit.why);
         if (!fit.fits || (look.family != nullptr && best.flops <= fit.flops)) continue;

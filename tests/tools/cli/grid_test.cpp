@@ -53,7 +53,10 @@ TEST_CASE_FIXTURE(Scratch, "solve --grid: Matrix Market, checked against the mat
     REQUIRE(run("solve A.mtx b.mtx --grid 17x12 --boundary fixed --precision f32 -o x.mtx --device cpu").status == 0);
     const auto x = std::get<DenseMatrix>(parse_matrix_market(read("x.mtx"), "x"));
     const auto b = std::get<DenseMatrix>(parse_matrix_market(read("b.mtx"), "b"));
-    CHECK(x.values[5] == doctest::Approx(b.values[5]).epsilon(1e-7));  // of the ring
+    CHECK(x.values[5] == doctest::Approx(b.values[5]).epsilon(1e-7));         // of the ring
+    write_image(*this, problems::make_grid("grid-poisson", 3, 40, 1, 1, 3));  // blocks in a row too, which take fewer flops
+    CHECK(well("solve A.mtx b.mtx --device cpu --json").json().at("family") == "tridiagonal");
+    CHECK(well("solve A.mtx b.mtx --device cpu --json --refine 1").json().at("family") == "grid");
 }
 
 TEST_CASE_FIXTURE(Scratch, "solve --grid --refine: what f32 leaves") {
