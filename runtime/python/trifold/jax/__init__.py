@@ -10,7 +10,7 @@ vmap makes one launch of its batch, however deep it is nested; where only b is m
 A member that is not positive definite has results of NaN, for a compiled function cannot raise: look for them outside of it. So has one
 that is nearly singular, whose results rounding decides, unless accept_nearly_singular is given. On a GPU it has what was computed, for
 there only a look at trifold.factor(D, E).status tells.
-Images are solved by trifold.jax.grid, other sparse matrices by trifold.jax.sparse. docs/users/python.md in the repository says more.
+Images are solved by trifold.jax.grid, other sparse matrices by trifold.jax.sparse. docs/users/jax.md in the repository says more.
 """
 
 # pyright: reportConstantRedefinition=false
