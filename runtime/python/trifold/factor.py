@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Annotated, Any, TypedDict, Unpack
 
 from ._core import Plan, Solver, solver_for
@@ -45,7 +46,13 @@ class Options(Factorization, total=False):
     workers: Annotated[int, Option(1, whole)]
 
 
-OPTIONS, SYSTEM = known(Options), known(System)
+class FactorOptions(Options, total=False):
+    """Options of factor()."""
+
+    rhs: Annotated[int, Option(1, functools.partial(whole, least=1))]
+
+
+OPTIONS, FACTOR_OPTIONS, SYSTEM = known(Options), known(FactorOptions), known(System)
 
 
 def _solver_for(D: Any, b: Any, operations: str, settings: dict[str, Any], rhs: int = 1) -> Solver:
@@ -94,18 +101,18 @@ def marginals(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, **options: Unpack
     return found._replace(x=back(found.x), quadratic=back_columns(found.quadratic))
 
 
-@takes(OPTIONS)
-def factor(D: ArrayLike, E: ArrayLike | None, *, rhs: int = 1, **options: Unpack[Options]) -> Factor:
+@takes(FACTOR_OPTIONS)
+def factor(D: ArrayLike, E: ArrayLike | None, **options: Unpack[FactorOptions]) -> Factor:
     """Factor A, to solve with it again and again. rhs: right-hand sides that will be solved at once; more go in panels of that many.
 
     Many right-hand sides together take a fraction of the time each. Except in mixed precision, a factor finds out by itself:
     the first call with more of them than rhs, and at least four, moves it to a Plan for as many, which stays its plan. The other arguments
     and errors are those of solve().
     """
-    settings = read("factor", options, OPTIONS)
+    settings = read("factor", options, FACTOR_OPTIONS)
     D, E, *_ = fitting(floating(D, "D"), floating(E, "E"))
     mixed = settings["mixed"]
-    solver = _solver_for(D, None, "all", settings, whole(rhs, "rhs", 1))
+    solver = _solver_for(D, None, "all", settings, settings.pop("rhs"))
     solver.factor(D, E, **settings)
     return Factor(solver, D, mixed, settings["check"])
 

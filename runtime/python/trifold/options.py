@@ -6,7 +6,7 @@ import functools
 import inspect
 import json
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 import numpy as np
@@ -120,9 +120,30 @@ def takes(options: Mapping[str, Option]) -> Callable[[_Function], _Function]:
     return show
 
 
+def listed(function: _Function) -> _Function:
+    """Decorates a function of arguments with names: a TypeError for one that it does not take lists those that it does."""
+    parameters = inspect.signature(function).parameters.values()
+    names = frozenset(one.name for one in parameters)
+    keywords = [one.name for one in parameters if one.kind is one.KEYWORD_ONLY]
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:
+        for name in options:
+            if name not in names:
+                raise _unexpected(function.__name__, name, keywords)
+        return function(*arguments, **options)
+
+    shown: Any = call
+    return shown
+
+
+def _unexpected(call: str, name: str, known: Iterable[str]) -> TypeError:
+    return TypeError(f"{call}() got an unexpected keyword argument {name!r}; it takes {', '.join(known)}")
+
+
 def read(call: str, given: Mapping[str, Any], options: Mapping[str, Option]) -> dict[str, Any]:
     """All of the options, each checked, or its default where it is not given."""
     for name in given:
         if name not in options:
-            raise TypeError(f"{call}() got an unexpected keyword argument {name!r}; it takes {', '.join(options)}")
+            raise _unexpected(call, name, options)
     return {name: one.read(given.get(name, one.default), name) for name, one in options.items()}
