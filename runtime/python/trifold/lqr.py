@@ -63,20 +63,18 @@ def lqr(
 
     Results are arrays of NumPy, or of torch or JAX where an argument is, with gradients to all of them. float32 if all arrays are, else
     float64. Raises SpecError on shapes that do not fit, on infinities and NaN, and where sweeps do not converge, as where there is not one
-    minimum. Within jit, vmap and torch.compile, and on a GPU, only shapes are checked, and members that do not converge are NaN.
+    minimum. Within jit, grad, vmap and torch.compile, and on a GPU, only shapes are checked, and members that do not converge are NaN.
     """
     space, sweeps = namespace_of([A, B, Q, R, Qf, x0, q, r, qf, c]), whole(sweeps, "sweeps", 2)
-    given = {"A": A, "B": B, "Q": Q, "R": R, "Qf": Qf, "x0": x0, "q": q, "r": r, "qf": qf, "c": c}
     with space.exact():
-        chain = _chain(space, given, horizon)
-        z, multipliers, last = chain.minimum(sweeps)
-        m, x0 = chain.m, chain.x0
-        converged = chain.size(last) <= space.epsilon * chain.size(z)
+        p = _problem(space, {"A": A, "B": B, "Q": Q, "R": R, "Qf": Qf, "x0": x0, "q": q, "r": r, "qf": qf, "c": c}, horizon)
+        z, multipliers, last = _minimum(p, sweeps)
+        converged = _size(p, last) <= space.epsilon * _size(p, z)
         _require(space, converged, _NOT_CONVERGED.format(sweeps))
         if space.known(converged) is None:
             z, multipliers = (space.xp.where(converged[..., None, None], part, float("nan")) for part in (z, multipliers))
-        start = space.spread(x0[..., None, :], (*chain.front, 1, x0.shape[-1]))
-        return Optimal(_cat(space, [start, z[..., m:]], -2), z[..., :m], multipliers, chain.first + chain.cost(z))
+        value = p.first + (z * (_mv(p.H, z) / 2 + p.h)).sum(-1).sum(-1)
+        return Optimal(_stack(space, [p.x0[..., None, :], z[..., p.m :]], -2, 2), z[..., : p.m], multipliers, value)
 
 
 _NOT_CONVERGED = (
@@ -85,7 +83,7 @@ _NOT_CONVERGED = (
 )
 
 
-class _Chain(NamedTuple):
+class _Problem(NamedTuple):
     """Blocks z(t) = (u(t), x(t + 1)) of cost z' H z / 2 + h' z, and residuals G z(t) + F z(t - 1) + c of the dynamics."""
 
     space: Namespace
@@ -95,108 +93,71 @@ class _Chain(NamedTuple):
     H: Any
     h: Any
     G: Any
-    F: Any  #: without that of t = 0
+    F: Any  #: zeros at t = 0
     c: Any  #: with A x0 at t = 0
     first: Any  #: cost of x0
 
-    def minimum(self, sweeps: int) -> tuple[Any, Any, Any]:
-        """z, the multipliers, and the change of z in the last sweep, by the method of multipliers."""
-        space, h, G, F = self.space, self.h, self.G, self.F
-        # Derivatives come from the residuals: at their zero the factor does not count.
-        fixed = self._replace(**{name: space.fixed(getattr(self, name)) for name in ("H", "G", "F")})
-        weight = space.epsilon**-0.4 * space.xp.amax(space.xp.abs(fixed.H), (-3, -2, -1))[..., None, None]
-        solve = _factor(space, *fixed.blocks(weight[..., None])).solve
-        z, multipliers = space.constant(np.zeros(h.shape)), space.constant(np.zeros(self.c.shape))
-        change, residual = z, self.c
-        for _ in range(sweeps):
-            pull = multipliers + weight * residual
-            change = solve(-(_mv(self.H, z) + h + _mv(_t(G), pull) + self.shift(_mv(_t(F), pull[..., 1:, :]), last=True)))
-            z = z + change
-            residual = self.c + _mv(G, z) + self.shift(_mv(F, z[..., :-1, :]))
-            multipliers = multipliers + weight * residual
-        return z, multipliers, change
 
-    def blocks(self, weight: Any) -> tuple[Any, Any]:
-        """D and E of the costs and the weighted squares of the residuals."""
-        space, G, F, times = self.space, self.G, self.F, self.h.shape[-2]
-        k = self.h.shape[-1]
-        later = G if G.shape[-3] == 1 < times else G[..., 1:, :, :]
-        front = _join([tuple(M.shape[:-3]) for M in (self.H, G, F)])
-        D = space.spread(self.H + weight * (_t(G) @ G), (*front, times, k, k))
-        of_next = space.spread(weight * (_t(F) @ F), (*front, times - 1, k, k))
-        E = space.spread(weight * (_t(later) @ F), (*front, times - 1, k, k))
-        return D + _cat(space, [of_next, space.constant(np.zeros((*front, 1, k, k)))], -3), E
-
-    def shift(self, vectors: Any, last: bool = False) -> Any:
-        """N - 1 of them, with zeros for t = 0, or for the last t."""
-        space, shape = self.space, vectors.shape
-        parts = [space.constant(np.zeros((*shape[:-2], 1, shape[-1]))), vectors]
-        return _cat(space, parts[::-1] if last else parts, -2)
-
-    def cost(self, z: Any) -> Any:
-        return (z * (_mv(self.H, z) / 2 + self.h)).sum(-1).sum(-1)
-
-    def size(self, z: Any) -> Any:
-        """Squares of inputs by their cost, and of states by the largest one."""
-        z, H, m = self.space.fixed(z), self.space.fixed(self.H), self.m
-        u, x = z[..., :m], z[..., m:]
-        of_inputs = (u * _mv(H[..., :m, :m], u)).sum(-1).sum(-1)
-        return of_inputs + self.space.xp.amax(self.space.xp.abs(H), (-3, -2, -1)) * _squares(x).sum(-1)
-
-
-def _chain(space: Namespace, given: dict[str, Any], horizon: int | None) -> _Chain:
+def _problem(space: Namespace, given: dict[str, Any], horizon: int | None) -> _Problem:
     arrays = {name: _finite(space, space.array(value, name), name) for name, value in given.items() if value is not None}
     n = arrays["x0"].shape[-1] if arrays["x0"].ndim else 0
     m = arrays["B"].shape[-1] if arrays["B"].ndim > 1 else 0
-    N = _horizon(arrays) if horizon is None else whole(horizon, "horizon", 1)
-    if n < 1 or m < 1 or N < 1:
-        raise SpecError(f"x0 of shape {_text(arrays['x0'])}, B of {_text(arrays['B'])} and N = {N}; there must be a state, input and stage")
     cores = {"A": (n, n), "B": (n, m), "Q": (n, n), "R": (m, m), "q": (n,), "r": (m,), "c": (n,)}
     ends = {"Qf": (n, n), "x0": (n,), "qf": (n,)}
+    N = _horizon(arrays, cores) if horizon is None else whole(horizon, "horizon", 1)
+    if n < 1 or m < 1 or N < 1:
+        raise SpecError(f"x0 of shape {_text(arrays['x0'])}, B of {_text(arrays['B'])} and N = {N}; there must be a state, input and stage")
     for name, core in {**cores, **ends}.items():
-        array = arrays.get(name, space.constant(np.zeros(core)))
-        arrays[name] = _fit(array, name, core, None if name in ends else N)
+        array = _fit(arrays.get(name, space.constant(np.zeros(core))), name, core, None if name in ends else N)
+        arrays[name] = array if name in ends else space.spread(array, (*array.shape[: -1 - len(core)], N, *core))
     A, B, Q, R, q, r, c = (arrays[name] for name in cores)
     Qf, x0, qf = (arrays[name] for name in ends)
-    front = _front([A, B, Q, R], [Qf, q, r, c], start_vectors=[x0, qf])
-
-    def later(array: Any, axis: int) -> Any:
-        """Without the first stage, where there is one for each."""
-        return array if array.shape[axis] == 1 < N else array[(..., slice(1, None), *[slice(None)] * (-1 - axis))]
-
-    def stages(array: Any, count: int, front: Front, core: Front) -> Any:
-        return space.spread(array, (*front, count, *core))
-
-    of_costs = _join([tuple(Q.shape[:-3]), tuple(R.shape[:-3]), tuple(Qf.shape[:-2])])
-    of_states = [stages(later(Q, -3), N - 1, of_costs, (n, n)), stages(Qf[..., None, :, :], 1, of_costs, (n, n))]
-    none = space.constant(np.zeros((*of_costs, N, m, n)))
-    rows = [[stages(R, N, of_costs, (m, m)), none], [_t(none), _cat(space, of_states, -3)]]
-    H = _cat(space, [_cat(space, row, -1) for row in rows], -2)
-    slopes = _cat(space, [stages(later(q, -2), N - 1, front, (n,)), stages(qf[..., None, :], 1, front, (n,))], -2)
-    F = later(A, -3)
-    started = [stages(_mv(A[..., 0, :, :], x0)[..., None, :], 1, front, (n,)), space.constant(np.zeros((*front, N - 1, n)))]
-    return _Chain(
+    none = space.constant(np.zeros((N, n, m)))
+    later = space.constant(np.arange(N)[:, None, None] > 0)
+    of_states = _stack(space, [Q[..., 1:, :, :], Qf[..., None, :, :]], -3, 3)
+    H = _stack(space, [_stack(space, [R, _t(none)], -1, 3), _stack(space, [none, of_states], -1, 3)], -2, 3)
+    return _Problem(
         space,
-        front,
+        _front([A, B, Q, R], [Qf, q, r, c], start_vectors=[x0, qf]),
         m,
         x0,
         H=(H + _t(H)) / 2,
-        h=_cat(space, [stages(r, N, front, (m,)), slopes], -1),
-        G=_cat(space, [B, space.spread(space.constant(-np.eye(n)), (*B.shape[:-1], n))], -1),
-        F=_cat(space, [space.constant(np.zeros((*F.shape[:-1], m))), F], -1),
-        c=stages(c, N, front, (n,)) + _cat(space, started, -2),
+        h=_stack(space, [r, _stack(space, [q[..., 1:, :], qf[..., None, :]], -2, 2)], -1, 2),
+        G=_stack(space, [B, space.constant(np.zeros((N, 1, 1)) - np.eye(n))], -1, 3),
+        F=_stack(space, [none, later * A], -1, 3),
+        c=c + _mv((1 - later) * A, x0[..., None, :]),
         first=(x0 * (_mv(Q[..., 0, :, :], x0) / 2 + q[..., 0, :])).sum(-1),
     )
 
 
-def _horizon(arrays: dict[str, Any]) -> int:
+def _horizon(arrays: dict[str, Any], cores: dict[str, Front]) -> int:
     """N from the arguments that have stages. One stage with a batch axis may stand for any number."""
-    axes = {"A": 2, "B": 2, "Q": 2, "R": 2, "q": 1, "r": 1, "c": 1}
-    given = [arrays[name].shape[:-core] for name, core in axes.items() if name in arrays]
+    given = [arrays[name].shape[: -len(core)] for name, core in cores.items() if name in arrays]
     counts = [shape[-1] for shape in given if len(shape) == 1 or (len(shape) > 1 and shape[-1] > 1)]
     if not counts:
         raise SpecError("no argument says how many stages there are; give horizon")
     return int(max(counts))
+
+
+def _minimum(p: _Problem, sweeps: int) -> tuple[Any, Any, Any]:
+    """z, the multipliers, and the change of z in the last sweep, by the method of multipliers."""
+    space, roll = p.space, p.space.xp.roll
+    # Derivatives come from the residuals: at their zero the factor does not count.
+    H, G, F = (space.fixed(part) for part in (p.H, p.G, p.F))
+    weight = space.epsilon**-0.4 * _largest(p)[..., None, None]
+    D = H + weight[..., None] * (_t(G) @ G + roll(_t(F) @ F, -1, -3))
+    E = (weight[..., None] * (_t(G) @ F))[..., 1:, :, :]
+    solve = _factor(space, D, space.spread(E, (*D.shape[:-3], *E.shape[-3:]))).solve
+    z = change = space.constant(np.zeros((*p.front, *p.h.shape[-2:])))
+    multipliers = space.constant(np.zeros((*p.front, *p.c.shape[-2:])))
+    residual = multipliers + p.c
+    for _ in range(sweeps):
+        pull = multipliers + weight * residual
+        change = solve(-(_mv(p.H, z) + p.h + _mv(_t(p.G), pull) + roll(_mv(_t(p.F), pull), -1, -2)))
+        z = z + change
+        residual = p.c + _mv(p.G, z) + _mv(p.F, roll(z, 1, -2))
+        multipliers = multipliers + weight * residual
+    return z, multipliers, change
 
 
 def _factor(space: Namespace, D: Any, E: Any) -> Any:
@@ -205,3 +166,21 @@ def _factor(space: Namespace, D: Any, E: Any) -> Any:
         return factor(D, E, check=False)
     module: Any = importlib.import_module(f"trifold.{space.name}")
     return module.factor(D, E, accept_nearly_singular=True) if space.name == "jax" else module.factor(D, E, check=False)
+
+
+def _size(p: _Problem, z: Any) -> Any:
+    """Squares of inputs by their cost, and of states by the largest one."""
+    z, R = p.space.fixed(z), p.space.fixed(p.H[..., : p.m, : p.m])
+    u, x = z[..., : p.m], z[..., p.m :]
+    return (u * _mv(R, u)).sum(-1).sum(-1) + _largest(p) * _squares(x).sum(-1)
+
+
+def _largest(p: _Problem) -> Any:
+    """The largest cost, by member."""
+    return p.space.xp.amax(p.space.xp.abs(p.space.fixed(p.H)), (-3, -2, -1))
+
+
+def _stack(space: Namespace, parts: list[Any], axis: int, core: int) -> Any:
+    """Parts next to each other, where some may be without the batch axis. core: how many axes follow that."""
+    front = _join([tuple(part.shape[:-core]) for part in parts])
+    return _cat(space, [space.spread(part, (*front, *part.shape[-core:])) for part in parts], axis)
