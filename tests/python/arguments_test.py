@@ -101,6 +101,8 @@ def calls():
     yield "trifold.models.kalman", trifold.models.kalman, space()
     for name in ("log_likelihood", "normal_equations"):
         yield f"trifold.models.{name}", getattr(trifold.models, name), space()
+    control = {"A": np.eye(2), "B": np.ones((2, 1)), "Q": np.eye(2), "R": np.eye(1), "Qf": np.eye(2), "x0": np.ones(2), "c": np.ones(2)}
+    yield "trifold.models.lqr", functools.partial(trifold.models.lqr, horizon=4), control
     # Its draws have no gradients, as it says, and with a seed of NumPy's it refuses tensors.
     yield "trifold.models.sample", functools.partial(trifold.models.sample, generator=1), space()
     yield "trifold.models.precision", lambda F, Q, P0: trifold.models.precision(F, Q, P0, 4), some(("F", "Q", "P0"), space())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 import trifold
@@ -310,3 +312,11 @@ class Derivatives(Draws):
         function, places = everything(face.module, **face.accepted)
         values, gradients = face.values_and_gradients(function, (D, E, np.ones((3, 3, 1))), [1.0] * len(places))
         assert all(np.isfinite(value).all() for value in (*values, *gradients))
+
+    def test_unknown_words_are_told_which_there_are(self, face):
+        for name in ("solve", "factor", "likelihood", "marginals", "quadratic", "log_determinant"):
+            function = getattr(face.module, name)
+            names = [one.name for one in inspect.signature(function).parameters.values() if one.kind is one.KEYWORD_ONLY]
+            with pytest.raises(TypeError, match=rf"^{name}\(\) got an unexpected keyword argument 'mixed'; it takes {', '.join(names)}$"):
+                function(*[None] * 3, mixed=True)
+            assert "triangle" in names

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 import trifold
 
-PAGES = Path(__file__).parents[2] / "docs/users"
+ROOT = Path(__file__).parents[2]
+SEVERAL_PROCESSES = ("batches.md", "ranks.md", "ranks-gpu.md")
+PAGES = [page for page in (ROOT / "README.md", *sorted((ROOT / "docs/users").glob("*.md"))) if page.name not in SEVERAL_PROCESSES]
 BLOCK = re.compile(r"(?:\(needs (\w+)\)\n)?```python\n(.*?)```(?:\n\nIt prints:\n```text\n(.*?)```)?", re.DOTALL)
-BLOCKS = [
-    (page, *block) for page in ("python.md", "grid.md", "sparse.md") for block in BLOCK.findall((PAGES / page).read_text(encoding="utf-8"))
-]
+BLOCKS = [(page.name, *block) for page in PAGES for block in BLOCK.findall(page.read_text(encoding="utf-8"))]
 
 
 @pytest.mark.parametrize(("page", "library", "code", "printed"), BLOCKS)
@@ -19,5 +19,5 @@ def test_block(page, library, code, printed, capsys):
         pytest.importorskip(library.lower())
     if library == "JAX" and not trifold.info()["jax"]:
         pytest.skip("built without the headers of XLA's FFI")
-    exec(compile(code, f"docs/users/{page}", "exec"), {})
+    exec(compile(code, page, "exec"), {})
     assert capsys.readouterr().out == printed

@@ -335,3 +335,25 @@ def test_nearly_singular_members(on_cpu):
     assert np.isnan(tj.solve(*narrow)[1]).all() and np.isfinite(tj.solve(*narrow, accept_nearly_singular=True)).all()
     with pytest.raises(trifold.SpecError, match="accept_nearly_singular"):
         tj.solve(D, E, b, accept_nearly_singular="yes")
+
+
+def test_symmetry_is_looked_at_where_that_is_asked_for(on_cpu):
+    D, E, b = (np.stack([one, one]) for one in (*make(3, 7), rhs(3, 7)))
+    expected = jax.jit(trifold.jax.solve)(D, E, b)
+    D[1, 4, 0, 2] += 1e-20 + 1e-16 * D[1, 4, 0, 0]  # rounding
+    np.testing.assert_array_equal(trifold.jax.solve(D, E, b, check_symmetry=True), expected)
+    D[1, 4, 0, 2] += 1e-9 * D[1, 4, 0, 0]
+    for call in (lambda: trifold.jax.solve(D, E, b, check_symmetry=True), lambda: trifold.jax.factor(D, E, check_symmetry=True)):
+        with pytest.raises(trifold.SpecError, match="the triangles of D differ by more than rounding"):
+            call()
+    np.testing.assert_array_equal(trifold.jax.solve(D, E, b), expected)
+
+    def total(D, b):
+        x = trifold.jax.factor(D, E, check_symmetry=True).solve(b)
+        return x.sum(), x
+
+    (_, x), slope = jax.jit(jax.value_and_grad(total, has_aux=True))(D, b)
+    for array in (x, slope):
+        assert np.isfinite(array[0]).all() and np.isnan(array[1]).all()
+    with pytest.raises(trifold.SpecError, match="check_symmetry = 2 is neither True nor False"):
+        trifold.jax.solve(D, E, b, check_symmetry=2)

@@ -9,14 +9,17 @@ docs/users/python.md in the repository has more.
 from __future__ import annotations
 
 from .gauss_markov import GaussMarkov, matern, oscillating, total
+from .lqr import Optimal, lqr
 from .state_space import NormalEquations, Smoothed, kalman, log_likelihood, normal_equations, precision, sample
 
 __all__ = [
     "GaussMarkov",
     "NormalEquations",
+    "Optimal",
     "Smoothed",
     "kalman",
     "log_likelihood",
+    "lqr",
     "matern",
     "normal_equations",
     "oscillating",

@@ -121,6 +121,21 @@ def takes(options: Mapping[str, Option]) -> Callable[[_Function], _Function]:
     return show
 
 
+def listed(function: _Function) -> _Function:
+    """Decorates a function of arguments with names: a TypeError for one that it does not take lists those that it does."""
+    names = frozenset(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:
+        for name in options:
+            if name not in names:
+                raise TypeError(_unexpected(function, name))
+        return function(*arguments, **options)
+
+    shown: Any = call
+    return shown
+
+
 #: Keywords of SciPy's methods that have another name here.
 _SCIPYS = {"tol": "rtol", "M": "preconditioner", "verbose": "callback", "show": "callback"}
 

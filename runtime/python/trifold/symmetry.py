@@ -14,11 +14,17 @@ np: Any = numpy
 _ROUNDING = {np.dtype(np.float64): 2.0**-44, np.dtype(np.float32): 2.0**-18}
 
 
-def agree(one: Any, mirrored: Any, row: Any, column: Any, dtype: Any) -> Any:
+def agree(one: Any, mirrored: Any, row: Any, column: Any, dtype: Any, xp: Any = np) -> Any:
     """Whether entries equal their mirror images but for rounding. row, column: the diagonal entries of theirs. dtype: that of A."""
     with np.errstate(over="ignore", invalid="ignore"):
-        size = np.maximum(np.maximum(abs(one), abs(mirrored)), np.sqrt(abs(row)) * np.sqrt(abs(column)))
+        size = xp.maximum(xp.maximum(abs(one), abs(mirrored)), xp.sqrt(abs(row)) * xp.sqrt(abs(column)))
         return (one == mirrored) | (abs(one - mirrored) <= _ROUNDING[np.dtype(dtype)] * size)
+
+
+def blocks_agree(D: Any, xp: Any = np) -> Any:
+    """Whether the diagonal blocks (..., N, n, n) are symmetric, by member."""
+    diagonal = xp.diagonal(D, 0, -2, -1)
+    return agree(D, D.swapaxes(-1, -2), diagonal[..., :, None], diagonal[..., None, :], D.dtype, xp).all((-3, -2, -1))
 
 
 def is_symmetric(row: Any, column: Any, data: Any, size: int) -> bool:

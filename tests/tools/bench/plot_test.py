@@ -58,7 +58,6 @@ class Plot(unittest.TestCase):
             text = file.read()
         xml.etree.ElementTree.fromstring(text)
         self.assertLess(len(text), 100_000)
-        self.assertIn("; NVIDIA H200, 2026-11-29", text)
         return text, [re.sub("<[^>]*>", "", line) for line in re.findall("<text.*?</text>", text, re.S)]
 
     def test_solvers_floor_and_published(self):
@@ -70,7 +69,7 @@ class Plot(unittest.TestCase):
             for k, size in enumerate(sizes)
         ]
         _, words = self.draw(rows)
-        expected = "table1,factor,solve,trifold f64,cudss f64,floor f64,8192x32".split(",")
+        expected = ["table1; NVIDIA H200, 2026-11-29", *"factor,solve,trifold f64,cudss f64,floor f64,8192x32".split(",")]
         self.assertLessEqual({*expected, "cudss f64, published", "blockdss f64, published"}, set(words))
         rows.append(result("table1", "trifold", "factor_solve", 8192, 32, 2e-3))
         self.assertEqual(self.draw(rows)[1].count("cudss f64"), 1)  # one legend for all panels

@@ -10,7 +10,7 @@ vmap makes one launch of its batch, however deep it is nested; where only b is m
 A member that is not positive definite has results of NaN, for a compiled function cannot raise: look for them outside of it. So has one
 that is nearly singular, whose results rounding decides, unless accept_nearly_singular is given. On a GPU it has what was computed, for
 there only a look at trifold.factor(D, E).status tells.
-Images are solved by trifold.jax.grid, other sparse matrices by trifold.jax.sparse. docs/users/python.md in the repository says more.
+Images are solved by trifold.jax.grid, other sparse matrices by trifold.jax.sparse. docs/users/jax.md in the repository says more.
 """
 
 # pyright: reportConstantRedefinition=false
@@ -25,8 +25,9 @@ from .. import _jax_primitives as _p
 from ..arrays import ArrayLike, Likelihood, Marginals
 from ..batches import fitting, fitting_factor, itself
 from ..errors import SpecError
-from ..options import lower_alone, truth, whole
+from ..options import flag, listed, lower_alone, truth, whole
 from ..samples import added, shape_of
+from ..symmetry import blocks_agree
 from ..toolkit import load_nvrtc
 from . import grid
 
@@ -71,18 +72,30 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def solve(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, *, accept_nearly_singular: bool = False, triangle: str = "both") -> Any:
+@listed
+def solve(
+    D: ArrayLike,
+    E: ArrayLike | None,
+    b: ArrayLike,
+    *,
+    accept_nearly_singular: bool = False,
+    triangle: str = "both",
+    check_symmetry: bool = False,
+) -> Any:
     """A^-1 b, where A has the blocks D on its diagonal and E below it.
 
     D: (N, n, n), of which only the lower triangles are read; E: (N - 1, n, n), block (i + 1, i) of A, or None when N is 1;
     b: (N, n), or (N, n, m) for m right-hand sides. All three may have one batch axis in front. float32 or float64, all the same.
     accept_nearly_singular: a matrix that is singular to the precision has results, and not NaN. triangle: "both" for gradients of D that
-    are symmetric, "lower" for those of the lower triangles. Raises SpecError on what does not fit.
+    are symmetric, "lower" for those of the lower triangles. check_symmetry: the upper triangles of D are looked at too. Where they differ
+    from the lower ones by more than rounding it raises SpecError; within jit, grad and vmap that member is NaN. Raises SpecError on what
+    does not fit.
     """
-    system = _read(D, E, triangle, b)
+    system = _read(D, E, triangle, b, check_symmetry=check_symmetry)
     return system.solution(system.factor_solve(False, accept_nearly_singular)[1])
 
 
+@listed
 def solve_rows(S: ArrayLike, b: ArrayLike, *, accept_nearly_singular: bool = False) -> Any:
     """A^-1 b, where S has A's rows of blocks [A(i, i - 1), A(i, i), A(i, i + 1)], as TurboMPC has them.
 
@@ -99,13 +112,26 @@ def solve_rows(S: ArrayLike, b: ArrayLike, *, accept_nearly_singular: bool = Fal
     return system.solution(system.factor_solve(False, accept_nearly_singular)[1])
 
 
-def factor(D: ArrayLike, E: ArrayLike | None, *, rhs: int = 1, accept_nearly_singular: bool = False, triangle: str = "both") -> Factor:
-    """Factors A once, to go on with. rhs: how many right-hand sides solve() will mostly be given, those of vmap included."""
-    system, rhs = _read(D, E, triangle), whole(rhs, "rhs", 1)
+@listed
+def factor(
+    D: ArrayLike,
+    E: ArrayLike | None,
+    *,
+    rhs: int = 1,
+    accept_nearly_singular: bool = False,
+    triangle: str = "both",
+    check_symmetry: bool = False,
+) -> Factor:
+    """Factors A once, to go on with. rhs: how many right-hand sides solve() will mostly be given, those of vmap included.
+
+    The other options are those of solve().
+    """
+    system, rhs = _read(D, E, triangle, check_symmetry=check_symmetry), whole(rhs, "rhs", 1)
     (value,) = _p.call(_p.factor_p, system.D, system.E, rhs=rhs, inverse=True, accept=_accepts(accept_nearly_singular))
     return Factor(value, system.D, system.E, system.batched)
 
 
+@listed
 def likelihood(
     D: ArrayLike, E: ArrayLike | None, b: ArrayLike, *, accept_nearly_singular: bool = False, triangle: str = "both"
 ) -> Likelihood:
@@ -119,6 +145,7 @@ def likelihood(
     return Likelihood(system.solution(x), system.of_value(_p.log_determinant_p, value)[0], system.quadratic(x))
 
 
+@listed
 def marginals(
     D: ArrayLike, E: ArrayLike | None, b: ArrayLike, *, accept_nearly_singular: bool = False, triangle: str = "both"
 ) -> Marginals:
@@ -134,6 +161,7 @@ def marginals(
     return Marginals(system.solution(x), log_determinant, system.quadratic(x), diagonal, lower)
 
 
+@listed
 def block_tridiagonal_normal(J_diag: ArrayLike, J_lower: ArrayLike, h: ArrayLike, *, triangle: str = "both") -> tuple[Any, Any, Any, Any]:
     """(log normalizer, Ex, ExxT, ExxnT) of the Gaussian of density exp(-x' J x / 2 + h' x - log normalizer), as dynamax has them.
 
@@ -161,17 +189,20 @@ def factor_and_solve(D: Any, E: Any, b: Any) -> tuple[Any, Factor]:
     return system.solution(x), Factor(value, system.D, system.E, system.batched)
 
 
+@listed
 def log_determinant(D: ArrayLike, E: ArrayLike | None, *, accept_nearly_singular: bool = False, triangle: str = "both") -> Any:
     """log det A by member: float64, or float32 where JAX is without it."""
     return factor(D, E, accept_nearly_singular=accept_nearly_singular, triangle=triangle).log_determinant()
 
 
+@listed
 def quadratic(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, *, accept_nearly_singular: bool = False, triangle: str = "both") -> Any:
     """b' A^-1 b for each right-hand side: float64, or float32 where JAX is without it. Its gradient takes no other solution."""
     system = _read(D, E, triangle, b)
     return system.quadratic(system.factor_solve(False, accept_nearly_singular)[1])
 
 
+@listed
 def selected_inverse(D: ArrayLike, E: ArrayLike | None, *, accept_nearly_singular: bool = False, triangle: str = "both") -> tuple[Any, Any]:
     """(diagonal, lower): blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), (N - 1, n, n).
 
@@ -291,13 +322,22 @@ def _with_b(D: Any, E: Any, batched: bool, b: Any, of_solution: Any = itself, of
     return _System(D, E, batched, b.reshape(*D.shape[:3], -1), b.shape, of_solution, of_columns)
 
 
-def _read(D: Any, E: Any, triangle: str, *b: Any) -> _System:
+def _read(D: Any, E: Any, triangle: str, *b: Any, check_symmetry: bool = False) -> _System:
     coupling = None if E is None else _p.read_array(E, "E")
     fit = fitting(_p.read_array(D, "D"), coupling, _p.read_array(b[0], "b") if b else None)
     blocks, coupling = _read_matrix(fit.D, fit.E, triangle)
+    if flag(check_symmetry, "check_symmetry"):
+        blocks = blocks + _nothing_or_nan(blocks_agree(fit.D, _jnp))
     batched = blocks.ndim == _CANONICAL
     matrix = (blocks, coupling) if batched else (blocks[None], coupling[None])
     return _with_b(*matrix, batched, *fit[2:]) if b else _System(*matrix, batched)
+
+
+def _nothing_or_nan(agree: Any) -> Any:
+    """Zeros to add to the blocks of each member, or NaN where its triangles differ; an error where that can be told."""
+    if not isinstance(agree, _jax.core.Tracer) and not agree.all():
+        raise SpecError("the triangles of D differ by more than rounding; give symmetric blocks, such as (D + D.mT) / 2")
+    return _jnp.where(agree, 0.0, _jnp.nan)[..., None, None, None]
 
 
 def _read_matrix(blocks: Any, E: Any, triangle: str) -> tuple[Any, Any]:

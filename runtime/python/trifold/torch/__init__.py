@@ -55,7 +55,7 @@ from ..arrays import Likelihood, Marginals
 from ..batches import Together, fitting, itself
 from ..errors import SpecError
 from ..matrices import step_of_inverse
-from ..options import lower_alone, truth
+from ..options import listed, lower_alone, truth
 from ..samples import added, normal, shape_of
 from . import grid
 
@@ -145,6 +145,7 @@ class Factor(NamedTuple):
         return _selected_inverse(self.D, self.E, self.value)
 
 
+@listed
 def solve(D: Any, E: Any, b: Any, *, check: bool | None = None, triangle: str = "both") -> Any:
     """A^-1 b, with the shape of b. Raises SpecError, NotPositiveDefinite, NearlySingular, OutOfRange."""
     D, E, b, back, _ = _fitting(D, E, b)
@@ -157,6 +158,7 @@ def factor_and_solve(D: Any, E: Any, b: Any) -> tuple[Any, Factor]:
     return back(x), Factor(D, E, value)
 
 
+@listed
 def likelihood(D: Any, E: Any, b: Any, *, check: bool | None = None, triangle: str = "both") -> Likelihood:
     """(A^-1 b, log det A, b' A^-1 b) from one factorization. Raises what solve() does."""
     D, E, b, back, back_columns = _fitting(D, E, b)
@@ -164,6 +166,7 @@ def likelihood(D: Any, E: Any, b: Any, *, check: bool | None = None, triangle: s
     return Likelihood(back(x), log_determinant, back_columns(quadratic))
 
 
+@listed
 def marginals(D: Any, E: Any, b: Any, *, check: bool | None = None, triangle: str = "both") -> Marginals:
     """(A^-1 b, log det A, b' A^-1 b, and the blocks (i, i) and (i + 1, i) of A^-1) from one factorization. Raises what solve() does."""
     D, E, b, back, back_columns = _fitting(D, E, b)
@@ -171,16 +174,19 @@ def marginals(D: Any, E: Any, b: Any, *, check: bool | None = None, triangle: st
     return Marginals(back(x), log_determinant, back_columns(quadratic), diagonal, lower)
 
 
+@listed
 def quadratic(D: Any, E: Any, b: Any, *, check: bool | None = None, triangle: str = "both") -> Any:
     """b' A^-1 b for each right-hand side, in float64: (), (m,), (batch,) or (batch, m). Raises what solve() does."""
     return likelihood(D, E, b, check=check, triangle=triangle).quadratic
 
 
+@listed
 def log_determinant(D: Any, E: Any, *, check: bool | None = None, triangle: str = "both") -> Any:
     """log det A in float64: () or (batch,). Raises what factor() does."""
     return factor(D, E, check=check, triangle=triangle).log_determinant()
 
 
+@listed
 def factor(D: Any, E: Any, *, columns: int = 1, check: bool | None = None, triangle: str = "both") -> Factor:
     """Factors A, to solve with it again and again.
 
