@@ -4,6 +4,7 @@
 import argparse
 import io
 import json
+import pathlib
 import sys
 
 import matplotlib
@@ -163,7 +164,7 @@ def draw(suite, results, with_published):
     operations = list(dict.fromkeys(SAME.get(r["operation"], r["operation"]) for r in results if r["operation"] != "analysis"))
     latency = any(result["calls_per_second"] is not None for result in results)
     count = 1 if latency else len(operations)
-    figure, panels = plt.subplots(1, count, figsize=(3.9 * count + LEGEND_WIDTH, 4), squeeze=False)
+    figure, panels = plt.subplots(1, count, figsize=(3.9 * count + LEGEND_WIDTH, 4), squeeze=False, layout="none")
     if latency:
         draw_latency(panels[0][0], results)
     else:
@@ -176,7 +177,7 @@ def draw(suite, results, with_published):
     panels[0][0].set_ylabel("microseconds" if latency else "microseconds (median)")
     figure.suptitle("; ".join([suite, *dict.fromkeys(result["where"] for result in results if result["where"])]))
     width = figure.get_figwidth()
-    figure.legend(lines.values(), lines.keys(), loc="center right", fontsize=8)
+    figure.legend(lines.values(), lines.keys(), loc="center right")
     figure.tight_layout(rect=(0, 0, 1 - LEGEND_WIDTH / width, 1))
     return figure
 
@@ -205,7 +206,8 @@ def main():
         suite = options.suite or (names[0] if len(names) == 1 else None)
         if suite not in names:
             raise BadInput(f"give --suite: the files hold {', '.join(names) or 'nothing'}")
-        matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "trifold", "font.size": 9})
+        plt.style.use(pathlib.Path(__file__).parents[1] / "look.mplstyle")
+        matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "trifold"})
         save(draw(suite, [r for r in results if r["suite"] == suite], not options.no_published), options.output)
     except (BadInput, OSError) as error:
         sys.exit(f"plot.py: {error}")

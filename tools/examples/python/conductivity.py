@@ -85,7 +85,8 @@ def error_of(log_c, truth):
 def draw(truth, learned, measured, errors, file):
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 4, figsize=(11, 2.9), layout="constrained")
+    plt.style.use(Path(__file__).parents[2] / "look.mplstyle")
+    figure, axes = plt.subplots(1, 4, figsize=(11, 2.9))
     ends = {"vmin": truth.min(), "vmax": truth.max(), "cmap": "RdBu_r"}
     for axis, (title, image, colors) in zip(
         axes,
@@ -96,11 +97,11 @@ def draw(truth, learned, measured, errors, file):
         ),
     ):
         axis.imshow(image, **colors)
-        axis.set_title(title, fontsize=10, loc="left")
+        axis.set_title(title)
         axis.set_axis_off()
-    axes[3].plot(errors, color="#c8553d")
+    axes[3].plot(errors)
     axes[3].set_ylim(0)
-    axes[3].set_title("error of log c, by evaluation", fontsize=10, loc="left")
+    axes[3].set_title("error of log c, by evaluation")
     figure.savefig(file, dpi=90)
 
 

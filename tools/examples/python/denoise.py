@@ -70,10 +70,11 @@ def draw(panels, file):
     import matplotlib.pyplot as plt
     from PIL import Image
 
-    figure, axes = plt.subplots(1, 3, figsize=(9, 3.3), layout="constrained")
+    plt.style.use(Path(__file__).parents[2] / "look.mplstyle")
+    figure, axes = plt.subplots(1, 3, figsize=(9, 3.3))
     for axis, (title, image) in zip(axes, panels):
         axis.imshow(np.clip(image[FACE], 0, 1), interpolation="nearest")
-        axis.set_title(title, fontsize=10, loc="left")
+        axis.set_title(title)
         axis.set_axis_off()
     figure.savefig(file, dpi=100)
     Image.open(file).convert("RGB").quantize(96).save(file, optimize=True)

@@ -71,15 +71,16 @@ def smooth(logarithms, years, ppm, at):
 def draw(years, ppm, middle, at, found, file):
     import matplotlib.pyplot as plt
 
+    plt.style.use(Path(__file__).parents[2] / "look.mplstyle")
     trend, mean, deviation = found
-    figure, (whole, end) = plt.subplots(2, 1, figsize=(9, 6), layout="constrained")
+    figure, (whole, end) = plt.subplots(2, 1, figsize=(9, 6))
     for axis in (whole, end):
         axis.plot(years, ppm, ".", color="#222", ms=2, label="weekly values")
         axis.fill_between(at, middle + mean - 2 * deviation, middle + mean + 2 * deviation, color="#c8553d", alpha=0.25, lw=0)
         axis.plot(at, middle + mean, color="#c8553d", lw=0.8, label="Gaussian process, two standard deviations to either side")
         axis.plot(at, middle + trend, color="#3d6fc8", lw=1.2, label="its trend")
         axis.set_ylabel("CO2, ppm")
-    whole.legend(frameon=False, fontsize=8)
+    whole.legend()
     end.set_xlim(years[-1] - 5, at[-1])
     end.set_ylim(ppm[-260:].min() - 3, middle + mean[-1] + 9)
     figure.savefig(file, dpi=90)

@@ -80,7 +80,8 @@ def learn(values, iterations):
 def draw(years, values, fixed, learned, path, file):
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(2, 2, figsize=(9, 6), layout="constrained")
+    plt.style.use(Path(__file__).parents[2] / "look.mplstyle")
+    figure, axes = plt.subplots(2, 2, figsize=(9, 6))
     for axis, (name, title) in zip(axes.flat, (("realgdp", "Real GDP"), ("realinv", "Investment"), ("unemp", "Unemployment"))):
         i = (*GROWS, *RATES).index(name)
         line = np.polynomial.Polynomial.fit(years, values[:, i], 1)(years) if name in GROWS else 0 * years
@@ -89,10 +90,10 @@ def draw(years, values, fixed, learned, path, file):
             mean, half = smoothed.mean[:, 2 * i].numpy() - line, 2 * np.sqrt(smoothed.variance[:, 2 * i].numpy())
             axis.fill_between(years, mean - half, mean + half, color=color, alpha=0.2, lw=0)
             axis.plot(years, mean, color=color, lw=1.4, label=label)
-        axis.set_title(title + (", percent from a straight line" if name in GROWS else ", percent"), fontsize=10, loc="left")
-    axes[0, 0].legend(frameon=False, fontsize=8)
-    axes[1, 1].plot(path, color="#c8553d")
-    axes[1, 1].set_title("log likelihood, by evaluation", fontsize=10, loc="left")
+        axis.set_title(title + (", percent from a straight line" if name in GROWS else ", percent"))
+    axes[0, 0].legend()
+    axes[1, 1].plot(path)
+    axes[1, 1].set_title("log likelihood, by evaluation")
     figure.savefig(file, dpi=90)
 
 

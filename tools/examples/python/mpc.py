@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import torch
 import trifold.torch
@@ -137,9 +138,10 @@ def draw(flight: dict[str, torch.Tensor | float], path: str) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
+    pyplot.style.use(Path(__file__).parents[2] / "look.mplstyle")
     shown = 12
     states, inputs = (flight[name][:, :shown].cpu() for name in ("states", "inputs"))
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 3.6))
     left.plot(states[..., 0], states[..., 4], linewidth=1)
     left.plot(0, 0, "k+")
     left.set(title=f"{shown} drones fly to the origin", xlabel="x", ylabel="y", aspect="equal")

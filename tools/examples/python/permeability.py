@@ -107,17 +107,18 @@ def error_of(log_k, truth):
 def draw(rock, truth, learned, wells, errors, file):
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 3, figsize=(9, 3), layout="constrained")
+    plt.style.use(Path(__file__).parents[2] / "look.mplstyle")
+    figure, axes = plt.subplots(1, 3, figsize=(9, 3))
     layer = rock.shape[0] // 2
     z, y, x = np.unravel_index(wells, rock.shape)
     for axis, (title, log_k) in zip(axes, (("log k of a layer, as it is, and wells", truth), ("as learned", learned))):
         axis.imshow(log_k.reshape(rock.shape)[layer], vmin=truth.min(), vmax=truth.max(), cmap="RdBu_r", origin="lower")
-        axis.set_title(title, fontsize=10, loc="left")
+        axis.set_title(title)
         axis.set_axis_off()
     axes[0].plot(x[z == layer], y[z == layer], ".", color="#333", markersize=3)
-    axes[2].plot(errors, color="#c8553d")
+    axes[2].plot(errors)
     axes[2].set_ylim(0)
-    axes[2].set_title("error of log k, by evaluation", fontsize=10, loc="left")
+    axes[2].set_title("error of log k, by evaluation")
     figure.savefig(file, dpi=90)
 
 

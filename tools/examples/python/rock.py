@@ -81,9 +81,10 @@ def speed(k, pressure):
 def draw(k, pressure, solution, file):
     import matplotlib.pyplot as plt
 
+    plt.style.use(Path(__file__).parents[2] / "look.mplstyle")
     along_x, along_y = speed(k, pressure)
     layer = int(np.argmax(k.mean((1, 2))))  # most water flows there
-    figure, axes = plt.subplots(1, 4, figsize=(12, 4), layout="constrained")
+    figure, axes = plt.subplots(1, 4, figsize=(12, 4))
     flow = np.hypot(along_x, along_y)[:, k.shape[1] // 2]
     images = (
         (f"permeability of layer {layer}", np.log10(k[layer]), "viridis", "log10 k", "y"),
@@ -94,12 +95,12 @@ def draw(k, pressure, solution, file):
         lowest = image.max() - 4 if colors == "magma" else None
         shown = axis.imshow(image, cmap=colors, origin="lower", vmin=lowest, aspect="auto" if up == "layer" else "equal")
         figure.colorbar(shown, ax=axis, shrink=0.8, label=meaning)
-        axis.set_title(title, fontsize=10, loc="left")
+        axis.set_title(title)
         axis.set(xlabel="x, cells", ylabel=f"{up}{', cells' if up == 'y' else ''}")
     lines = {"color": "#333", "linewidth": 0.6, "arrowsize": 0.7, "density": 1.2}
     axes[1].streamplot(*map(np.arange, k.shape[:0:-1]), along_x[layer], along_y[layer], **lines)
     solution.plot(axes[3])
-    axes[3].set_title("the iteration", fontsize=10, loc="left")
+    axes[3].set_title("the iteration")
     figure.savefig(file, dpi=90)
 
 
