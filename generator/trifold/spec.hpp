@@ -38,7 +38,7 @@ struct BlockLayout {
 
 /// The problem to specialize for: A X = B with N diagonal blocks of n by n, m right-hand sides, `batch` systems at most.
 struct Spec {
-    std::int64_t block = 0;    ///< n, 1 to 1024
+    std::int64_t block = 0;    ///< n, 1 to 4096
     std::int64_t horizon = 0;  ///< N, at least 1
     Precision precision = Precision::f64;
     std::int64_t rhs = 1;    ///< m, the number of columns solved at once; more go in panels of m
@@ -58,7 +58,7 @@ struct Strides {
     bool operator==(const Strides&) const = default;
 };
 
-inline constexpr std::int64_t max_block = 1024;
+inline constexpr std::int64_t max_block = 4096;
 
 /// Throws SpecError unless every size is in range, every array's extent fits 63 bits, one of the operations factors, and mixed precision
 /// has them.

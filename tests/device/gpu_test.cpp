@@ -112,6 +112,7 @@ TEST_CASE("gpu: large blocks") {
     check_both(*gpu, {.block = 65, .horizon = 9, .rhs = 5, .batch = 2}, "twisted:4");
     check_both(*gpu, {.block = 512, .horizon = 3}, "multi-stage", "auto", false);
     check_both(*gpu, {.block = 1024, .horizon = 2}, "sequential", "auto", false);
+    check_both(*gpu, {.block = 1537, .horizon = 2}, "twisted:2", "auto", false);
 }
 
 TEST_CASE("gpu: tiled kernels on small blocks") {

@@ -318,7 +318,7 @@ TEST_CASE("tiles are as large as shared memory allows, with a warp for every 16 
         CAPTURE(item.target);
         const auto target = parse_target(item.target);
         const auto limit = target == Target{Backend::cuda, "sm_90"} ? 227 * 1024 : 64 * 1024;
-        for (const std::int64_t block : {1, 33, 1024}) {
+        for (const std::int64_t block : {1, 33, 1024, 4096}) {
             const Spec spec{.block = block, .horizon = 4096, .precision = item.precision, .rhs = 8, .operations = all_operations()};
             const auto program = design_of(spec, target, {.schedule = "multi-stage", .variant = "tile-dataflow"});
             CHECK(says(source_of(program), fmt::format("#define TRIFOLD_TILE {}\n", item.edge)));

@@ -30,7 +30,7 @@ std::set<std::int64_t> offsets(const Strides& s, std::int64_t rows, std::int64_t
 TEST_CASE("good specs pass") {
     validate(good);
     validate({.block = 1, .horizon = 1});
-    validate({.block = 1024, .horizon = 1'000'000, .precision = Precision::f32, .rhs = 1000, .batch = 100});
+    validate({.block = 4096, .horizon = 1'000'000, .precision = Precision::f32, .rhs = 1000, .batch = 100});
     validate(with([](Spec& s) { s.d = {.leading = 8, .stage = 0, .member = 0}; }));
     validate(with([](Spec& s) { s.e = {.leading = 3, .stage = 9, .member = 0}; }));
     validate(with([](Spec& s) { s.d.stage = 9 + 100; }));
@@ -41,7 +41,7 @@ TEST_CASE("bad specs are refused") {
         {},
         with([](Spec& s) { s.block = 0; }),
         with([](Spec& s) { s.block = -1; }),
-        with([](Spec& s) { s.block = 1025; }),
+        with([](Spec& s) { s.block = 4097; }),
         with([](Spec& s) { s.block = huge; }),
         with([](Spec& s) { s.horizon = 0; }),
         with([](Spec& s) { s.horizon = -7; }),
@@ -73,7 +73,7 @@ TEST_CASE("bad specs are refused") {
 }
 
 TEST_CASE("messages say what was given and what to give") {
-    CHECK_THROWS_WITH(validate(with([](Spec& s) { s.block = 0; })), "block = 0 is out of range; give 1 to 1024");
+    CHECK_THROWS_WITH(validate(with([](Spec& s) { s.block = 0; })), "block = 0 is out of range; give 1 to 4096");
     CHECK_THROWS_WITH(validate(with([](Spec& s) { s.horizon = 0; })), "horizon = 0 is out of range; give at least 1");
     CHECK_THROWS_WITH(validate(with([](Spec& s) { s.horizon = huge; })), "D: 9223372036854775807 x 9 is too large for a 64-bit size");
     CHECK_THROWS_WITH(validate(with([](Spec& s) { s.rhs = huge; })), doctest::Contains("size of B"));

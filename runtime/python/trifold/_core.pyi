@@ -8,7 +8,7 @@ class Plan:
     A problem that is prepared: kernels generated for it, compiled or taken from the cache, and loaded. Equal Plans are made once.
     Pickles as its arguments.
 
-    block, horizon: n, 1 to 1024, and N. dtype: "float32", "float64", or "mixed" for float64 arrays factored in float32. batch: the most
+    block, horizon: n, 1 to 4096, and N. dtype: "float32", "float64", or "mixed" for float64 arrays factored in float32. batch: the most
     members of a call. rhs: right-hand sides solved at once; more go in panels. device: "cpu", "cuda:0", "hip:0" or "auto".
     operations: names separated by commas, "all", or "" for all but selected_inverse. workers: threads of a call on the CPU.
     any_size: one compilation serves every horizon, batch and class of right-hand sides; a few percent slower on GPUs.

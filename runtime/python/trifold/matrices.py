@@ -16,7 +16,7 @@ from .options import flag, whole
 from .symmetry import agree
 
 np: Any = numpy
-_LARGEST_BLOCK = 1024
+_LARGEST_BLOCK = 4096
 _SMALL = {"float64": 2.0**-100, "float32": 2.0**-40}  # their squares are far below the rounding
 
 

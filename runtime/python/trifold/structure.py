@@ -22,7 +22,7 @@ from .symmetry import is_symmetric
 
 np: Any = numpy
 _log = logging.getLogger("trifold")
-_LARGEST_BLOCK = 1024
+_WIDEST_BLOCK = 1024  # wider bands are not worth filling up
 _BACKWARD = {np.dtype(np.float64): 1e-13, np.dtype(np.float32): 1e-6}  # backward errors of direct solvers, with some room
 _MOST_REFINEMENTS = 12
 _NARROW = 16  # blocks up to here make a chain of an image, too: a row of them is as fast
@@ -128,8 +128,8 @@ def _find(entries: _Entries) -> Structure:
     width = _width_of_image(entries) if block > _NARROW or not symmetric else 0
     if width > 0:
         return Structure("grid", height=entries.size // width, width=width)
-    if block > _LARGEST_BLOCK:
-        return Structure("sparse", why=f"its entries reach {_reach(entries)} rows away, beyond blocks of {_LARGEST_BLOCK}")
+    if block > _WIDEST_BLOCK:
+        return Structure("sparse", why=f"its entries reach {_reach(entries)} rows away, beyond blocks of {_WIDEST_BLOCK}")
     if not symmetric:
         return Structure("sparse", why="it is not symmetric, as a chain must be, and no image")
     return Structure("chain", block, -(-entries.size // block))
@@ -147,7 +147,7 @@ def _block_of_chain(entries: _Entries) -> int:
     np.minimum.at(furthest, high, low)  # the leftmost entry of each row
     rows = np.flatnonzero(furthest < np.arange(entries.size))
     furthest = furthest[rows]
-    if reach // 2 + 1 > _LARGEST_BLOCK:
+    if reach // 2 + 1 > _WIDEST_BLOCK:
         return reach // 2 + 1
     for block in range(max((reach + 2) // 2, 1), reach):
         if (rows // block - furthest // block).max(initial=0) <= 1:

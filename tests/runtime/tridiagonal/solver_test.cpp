@@ -93,6 +93,13 @@ TEST_CASE("one block alone has no coupling: E may be empty") {
     CHECK(problem.residual() < 1e-15);
 }
 
+TEST_CASE("blocks of more than a thousand rows") {
+    Problem<float> problem({.block = 1037, .horizon = 2, .precision = Precision::f32}, 1, 3);
+    Solver solver(Plan(problem.spec, Device::cpu()));
+    solver.factor_solve<float>(problem.input.d, problem.input.e, problem.input.b, problem.x);
+    CHECK(problem.residual() < 1e-6);
+}
+
 template <class... Arrays>
 concept solves = requires(Solver solver, Arrays&&... arrays) { solver.solve(std::forward<Arrays>(arrays)...); };
 using Doubles = std::vector<double>;
