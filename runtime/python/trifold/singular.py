@@ -1,0 +1,140 @@
+"""Limits of results where covariances are singular, by extrapolation from a little noise to none (Richardson)."""
+
+# pyright: reportConstantRedefinition=false
+# Matrices have the upper-case letters of the textbooks.
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+from .errors import SpecError
+from .namespaces import Namespace
+from .series import Given
+
+np: Any = numpy
+_AMOUNTS = 0.5 ** np.arange(4)  #: of noise, relative to the first
+_FIRST = (3e-4, 3e-5, 3e-6)  #: amounts to begin with, in units of what the states vary by
+_ENOUGH = 1e-8
+_SMALL, _NEGATIVE = 1e-6, 1e-9  #: eigenvalues of covariances in these units that are nearly 0, and below it
+
+
+def _weights(amounts: Any) -> Any:
+    """Weights of values at these amounts in the polynomial through them, at 0."""
+    return np.array([np.prod([b / (b - a) for b in amounts if b != a]) for a in amounts])
+
+
+_WEIGHTS = _weights(_AMOUNTS)
+_CHANGE = _WEIGHTS - np.concatenate([[0.0], _weights(_AMOUNTS[1:])])  #: what the last order has changed
+
+
+def limit(function: Callable[[Given], Any], given: Given) -> tuple[Any, float | None]:
+    """function(given) as covariances go to those that are given, and about how far it is off; None where that cannot be looked at.
+
+    Results are analytic in the noise that is added, as long as values that are observed are not determined by others. The difference of
+    the last two orders is an estimate that is too large, by about the ratio of the noise to where the series ends to converge.
+    """
+    noise, best, least = _noise(given), None, math.inf
+    if not noise:
+        return function(given), 0.0
+    for first in _FIRST:
+        try:
+            result, off = _extrapolated(function, given, noise, first)
+        except SpecError:
+            if best is None:
+                raise
+            break
+        if off is None:
+            return result, None
+        if off < least:
+            best, least = result, off
+        if off < _ENOUGH:
+            break
+    return best, least
+
+
+def _extrapolated(function: Callable[[Given], Any], given: Given, noise: dict[str, Any], first: float) -> tuple[Any, float | None]:
+    space = given.space
+    if _has_batch(given):
+        results = [function(_with(given, noise, first * amount)) for amount in _AMOUNTS]
+        named = hasattr(results[0], "_fields")
+        stack = space.xp.stack
+        parts = [stack(part) for part in zip(*results)] if named else [stack(results)]
+    else:
+        results = [function(_with(given, noise, space.constant(first * _AMOUNTS)[:, None, None, None]))]
+        named = hasattr(results[0], "_fields")
+        parts = list(results[0]) if named else results
+    found = [_weighted(space, _WEIGHTS, part) for part in parts]
+    off = 0.0
+    for part, value in list(zip(parts, found))[:3]:
+        xp, value = space.xp, space.fixed(value)
+        change = xp.abs(_weighted(space, _CHANGE, space.fixed(part))).max() / xp.abs(value).max() if math.prod(value.shape) else value.sum()
+        if space.known(change == change) is None:
+            off = None
+            break
+        off = max(off, float(change))
+    return (type(results[0])(*found) if named else found[0]), off
+
+
+def _weighted(space: Namespace, weights: Any, part: Any) -> Any:
+    return (space.constant(weights) @ part.reshape(len(weights), -1)).reshape(tuple(part.shape[1:]))
+
+
+def _has_batch(given: Given) -> bool:
+    axes = {"F": 3, "H": 3, "Q": 3, "R": 3, "P0": 2, "ys": 2, "m0": 1, "c": 2, "d": 2}
+    return any(array is not None and array.ndim > axes[name] for name, array in ((name, getattr(given, name)) for name in axes))
+
+
+def _with(given: Given, noise: dict[str, Any], amount: Any) -> Given:
+    """Covariances with that amount of noise. An amount with axes is one for each of a batch."""
+    changed: dict[str, Any] = {}
+    for name, extra in noise.items():
+        matrix = getattr(given, name)
+        if name == "P0":
+            changed[name] = matrix + (amount if isinstance(amount, float) else amount[..., 0]) * extra
+        else:
+            changed[name] = (matrix[None] if matrix.ndim == 2 else matrix) + amount * extra[..., None, :, :]
+    return given._replace(**changed)
+
+
+def _noise(given: Given) -> dict[str, Any]:
+    """Noise for those of Q, R and P0 that are singular, or may be, in units of what comes to each state and value by Q within n steps.
+
+    A state to which nothing comes in these is in a row of N steps: what they add up to is then in units of the others.
+    """
+    space, xp, one = given.space, given.space.xp, given.space.constant(1.0)
+    F, H, Q, R = (_one(getattr(given, name)) for name in ("F", "H", "Q", "R"))
+    n = int(given.P0.shape[-1])
+    if not all(x.ndim >= 2 and x.shape[-1] == k for x, k in ((F, n), (H, n), (Q, n), (R, given.ys.shape[-1]))) or F.shape[-2] != n:
+        return {}  # function(given) says what is wrong
+    step, reached = Q, Q
+    for _ in range(n - 1):
+        step = F @ step @ F.swapaxes(-1, -2)
+        reached = reached + step
+    states = space.diagonal(reached) / n
+    values = space.diagonal(H @ reached @ H.swapaxes(-1, -2) / n + R)
+    top = states.max(-1, keepdims=True) if space.name != "torch" else xp.amax(states, -1, keepdim=True)
+    top = xp.where(top > 0, top, one)
+    states = xp.where(states > 0, states, top / given.ys.shape[-2] ** 2)
+    values = xp.where(values > 0, values, top)
+    start = space.diagonal(given.P0)
+    units = {"Q": states, "R": values, "P0": xp.where(start > 0, start, states)}
+    noise: dict[str, Any] = {}
+    for name, unit in units.items():
+        root = xp.sqrt(unit)
+        matrix = getattr(given, name)
+        axes = root[..., None, :] if name != "P0" and matrix.ndim > 2 else root
+        least = xp.linalg.eigvalsh(matrix / (axes[..., :, None] * axes[..., None, :]))[..., 0]
+        if space.known(least > -_NEGATIVE) is False:
+            raise SpecError(f"{name} has a negative eigenvalue; give a covariance")
+        if space.known(least > _SMALL) is not True:
+            noise[name] = space.constant(np.eye(unit.shape[-1])) * space.fixed(unit)[..., None, :]
+    return noise
+
+
+def _one(matrix: Any) -> Any:
+    """The mean over times."""
+    return matrix.mean(-3) if matrix.ndim > 2 else matrix
