@@ -9,17 +9,22 @@ docs/users/models.md in the repository has more.
 
 from __future__ import annotations
 
+from .filters import Filtered, Forecast, filtered, forecast
 from .gauss_markov import GaussMarkov, matern, oscillating
 from .state_space import NormalEquations, Smoothed, kalman, log_likelihood, normal_equations, precision, sample
 from .structural import StateSpace, ar, arma, local_level, local_linear_trend, seasonal, total
 
 __all__ = [
+    "Filtered",
+    "Forecast",
     "GaussMarkov",
     "NormalEquations",
     "Smoothed",
     "StateSpace",
     "ar",
     "arma",
+    "filtered",
+    "forecast",
     "kalman",
     "local_level",
     "local_linear_trend",

@@ -66,11 +66,16 @@ def read(F: Any, H: Any, Q: Any, R: Any, P0: Any, ys: Any, m0: Any, c: Any, d: A
     return Given(space, F, H, Q, R, P0, ys, m0, c, d, is_open, spread, lengths, indices)
 
 
+def huge(space: Namespace) -> float:
+    """The variance of a diffuse start: its inverse adds nothing to the other terms, and its square does not overflow."""
+    return 2.0**400 if space.epsilon < 1e-10 else 2.0**60
+
+
 def start(space: Namespace, P0: Any, n: int) -> tuple[Any, bool, Any]:
     """P0 with a variance that leaves nothing of its inverse but rounding where it is infinite; whether it may be; its log determinant."""
-    huge = 2.0**400 if space.epsilon < 1e-10 else 2.0**60
+    variance = huge(space)
     if P0 is None:
-        return space.constant(huge * np.eye(n)), True, n * math.log(huge)
+        return space.constant(variance * np.eye(n)), True, n * math.log(variance)
     P0 = _axes(space.array(P0, "P0"), 2)
     if P0.ndim < 2 or P0.shape[-1] != P0.shape[-2]:
         return P0, False, 0.0  # whoever takes it says what is wrong
@@ -79,8 +84,8 @@ def start(space: Namespace, P0: Any, n: int) -> tuple[Any, bool, Any]:
         return P0, False, 0.0
     xp = space.xp
     either = is_open[..., :, None] | is_open[..., None, :]
-    P0 = xp.where(either, space.constant(huge * np.eye(P0.shape[-1])), P0)
-    return P0, True, math.log(huge) * xp.where(is_open, space.constant(1.0), space.constant(0.0)).sum(-1)
+    P0 = xp.where(either, space.constant(variance * np.eye(P0.shape[-1])), P0)
+    return P0, True, math.log(variance) * xp.where(is_open, space.constant(1.0), space.constant(0.0)).sum(-1)
 
 
 def _axes(array: Any, axes: int) -> Any:

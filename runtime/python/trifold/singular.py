@@ -31,16 +31,17 @@ _WEIGHTS = _weights(_AMOUNTS)
 _CHANGE = _WEIGHTS - np.concatenate([[0.0], _weights(_AMOUNTS[1:])])  #: what the last order has changed
 
 
-def limit(function: Callable[[Given], Any], given: Given) -> tuple[Any, float | None]:
+def limit(function: Callable[[Given], Any], given: Given, of_steps: bool) -> tuple[Any, float | None]:
     """function(given) as covariances go to those that are given, and about how far it is off; None where that cannot be looked at.
 
     Results are analytic in the noise that is added, as long as values that are observed are not determined by others. The difference of
     the last two orders is an estimate that is too large, by about the ratio of the noise to where the series ends to converge.
+    of_steps: whether Q has part in it.
     """
-    noise, best, least = _noise(given), None, math.inf
+    noise, best, least = _noise(given, of_steps), None, math.inf
     if not noise:
         return function(given), 0.0
-    for first in _FIRST:
+    for first in _FIRST if given.space.epsilon < 1e-10 else (1e-2,):
         try:
             result, off = _extrapolated(function, given, noise, first)
         except SpecError:
@@ -53,7 +54,7 @@ def limit(function: Callable[[Given], Any], given: Given) -> tuple[Any, float | 
             best, least = result, off
         if off < _ENOUGH:
             break
-    return best, least
+    return best, 8 * least  # of rounding the differences see a part
 
 
 def _extrapolated(function: Callable[[Given], Any], given: Given, noise: dict[str, Any], first: float) -> tuple[Any, float | None]:
@@ -100,7 +101,7 @@ def _with(given: Given, noise: dict[str, Any], amount: Any) -> Given:
     return given._replace(**changed)
 
 
-def _noise(given: Given) -> dict[str, Any]:
+def _noise(given: Given, of_steps: bool) -> dict[str, Any]:
     """Noise for those of Q, R and P0 that are singular, or may be, in units of what comes to each state and value by Q within n steps.
 
     A state to which nothing comes in these is in a row of N steps: what they add up to is then in units of the others.
@@ -116,17 +117,21 @@ def _noise(given: Given) -> dict[str, Any]:
         reached = reached + step
     states = space.diagonal(reached) / n
     values = space.diagonal(H @ reached @ H.swapaxes(-1, -2) / n + R)
-    top = states.max(-1, keepdims=True) if space.name != "torch" else xp.amax(states, -1, keepdim=True)
+    top = xp.amax(states, -1)[..., None]
     top = xp.where(top > 0, top, one)
     states = xp.where(states > 0, states, top / given.ys.shape[-2] ** 2)
     values = xp.where(values > 0, values, top)
     start = space.diagonal(given.P0)
     units = {"Q": states, "R": values, "P0": xp.where(start > 0, start, states)}
     noise: dict[str, Any] = {}
+    if not of_steps:
+        del units["Q"]
     for name, unit in units.items():
         root = xp.sqrt(unit)
         matrix = getattr(given, name)
         axes = root[..., None, :] if name != "P0" and matrix.ndim > 2 else root
+        if unit.shape[-1] == 1 and space.known(matrix > _SMALL * axes[..., None]) is True:
+            continue
         least = xp.linalg.eigvalsh(matrix / (axes[..., :, None] * axes[..., None, :]))[..., 0]
         if space.known(least > -_NEGATIVE) is False:
             raise SpecError(f"{name} has a negative eigenvalue; give a covariance")

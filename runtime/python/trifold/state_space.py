@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import importlib
 import math
@@ -17,9 +18,10 @@ import numpy
 from ._core import state_space
 from .errors import NearlySingular, NotPositiveDefinite, SpecError
 from .factor import factor
+from .lumps import Lumped, Lumps, lumps_of
 from .namespaces import Namespace, namespace_of
 from .options import truth, whole
-from .series import Given, read, start
+from .series import Given, huge, read, start
 from .singular import limit
 
 np: Any = numpy
@@ -169,7 +171,8 @@ def _call(function: Callable[[_System, float], Any], given: Given, complete: boo
             except _Singular:
                 if singular is not None:
                     raise
-        result, lost = limit(lambda near: function(_model(near, complete), 0.0), given)
+        lumps = lumps_of(given)
+        result, lost = limit(lambda near: function(_model(near, complete, lumps), 0.0), given, lumps is None)
         if lost is not None and lost > _SIX_DIGITS and space.epsilon < 1e-10:
             warnings.warn(_LOSS, RuntimeWarning, stacklevel=3)
         return result
@@ -186,11 +189,13 @@ def _smoothed(model: _System, told: float) -> Smoothed:
     D, E, b = model.system()
     x, log_determinant, f = _solve(model, D, E, b, 16 * told)
     covariance, neighbours = f.selected_inverse()
+    value = -(model.least(x) + log_determinant) / 2
+    if isinstance(model, Lumped):
+        x, (covariance, neighbours) = model.states(x), model.covariances(covariance, neighbours)
     if space.name != "numpy":
         _has_digits(space, space.diagonal(D) * space.diagonal(covariance), 16 * told)
     covariance = space.spread(covariance, (*model.front, *covariance.shape[-3:]))
     neighbours = space.spread(neighbours, (*model.front, *neighbours.shape[-3:]))
-    value = -(model.least(x) + log_determinant) / 2
     return Smoothed(x, space.diagonal(covariance), value, covariance, neighbours)
 
 
@@ -330,14 +335,22 @@ class _Prior:
         return b
 
 
-def _model(of: Given, complete: bool) -> _System:
-    complete, space = bool(truth(complete, "complete")), of.space
-    given = _Arrays(space, of.F, of.Q, of.P0, of.m0, of.c, int(of.ys.shape[-2]))
+def _fitted(of: Given) -> _Arrays:
+    given = _Arrays(of.space, of.F, of.Q, of.P0, of.m0, of.c, int(of.ys.shape[-2]))
     given.observe(of.H, of.R, of.ys, of.d)
     given.is_open, given.spread = of.is_open, of.spread
+    return given
+
+
+def _model(of: Given, complete: bool, lumps: Lumps | None = None) -> _System:
+    complete, space, given = bool(truth(complete, "complete")), of.space, _fitted(of)
     if space.name == "numpy" and 0 not in given.front:
-        steady = given.c is None and all(matrix.shape[-3] == 1 for matrix in (given.F, given.H, given.Q, given.R))
-        return _Steady(given, complete) if steady and given.m == 1 else _Compiled(given, complete)
+        steady = given.m == 1 and given.horizon > 1 and given.c is None
+        steady = steady and all(matrix.shape[-3] == 1 for matrix in (given.F, given.H, given.Q, given.R))
+        if lumps is not None:
+            _seen(given, complete)
+            return Lumped(given, lumps, _pair(given, lumps.F[None], lumps.Q[None]))
+        return _Steady(given, complete) if steady else _Compiled(given, complete)
     with space.exact():
         return _Model(given, complete)
 
@@ -385,7 +398,7 @@ class _Model:
         R = _covariance(space, given.R, "R")
         d = None if given.d is None else _finite(space, given.d, "d")
         _require(space, ~xp.isinf(ys), _INFINITE)
-        self.values = space.constant(float(given.horizon * m))
+        self.values, self.counted = space.constant(float(given.horizon * m)), None
         present = ~xp.isnan(ys)
         if complete:
             _require(space, present, _NOT_COMPLETE)
@@ -399,11 +412,12 @@ class _Model:
             d = None if d is None else xp.where(present, d, 0.0)
             counted = xp.where(present, space.constant(1.0), space.constant(0.0))
             self.values = space.spread(counted, (*self.front, given.horizon, m)).sum(-1).sum(-1)
+            self.counted = counted[..., 0] if m == 1 else None
         self.y = ys if d is None else ys - d
         self.H = H
         self.V, self.log_R = self.prior.whiten(R)
-        if m == 1 and not isinstance(self.values, int):
-            self.log_R = self.log_R * counted[..., 0]
+        if self.counted is not None:
+            self.log_R = self.log_R * self.counted
         self.U = self.V @ self.H
 
     def system(self) -> tuple[Any, Any, Any]:
@@ -433,59 +447,72 @@ class _Model:
         return _Terms(self.y, self.H, self.V, prior.F, prior.W, prior.W0, prior.m0, prior.c, constant)
 
 
+def _pair(given: _Arrays, F: Any, Q: Any) -> _Compiled:
+    """Two states without values."""
+    pair = copy.copy(given)
+    pair.F, pair.Q, pair.ys, pair.d, pair.horizon = F, Q, np.full((2, 1), np.nan, given.space.dtype), None, 2
+    return _Compiled(pair, False)
+
+
+def _seen(given: _Arrays, complete: bool) -> Any:
+    """Which values are there."""
+    seen = ~np.isnan(given.ys)
+    if complete and not seen.all():
+        raise SpecError(_NOT_COMPLETE)
+    _require(given.space, ~np.isinf(given.ys), _INFINITE)
+    return seen
+
+
 class _Steady:
-    """A _Model of arrays of NumPy, with one value a time and matrices that hold at all times: few calls, each for all times."""
+    """A _Model of NumPy's arrays with one value a time and matrices that hold at all times, of at least two: few calls, each for all times.
+
+    C++ makes the system of two times without values, which has all blocks that there are, and checks what goes into it.
+    """
 
     def __init__(self, given: _Arrays, complete: bool) -> None:
         space, ys = given.space, given.ys
-        self.space, self.front, self.is_open, self.spread = space, given.front, given.is_open, given.spread
-        seen = ~np.isnan(ys)
+        self.space, self.front, self.is_open, self.horizon = space, given.front, given.is_open, given.horizon
+        self.pair = _pair(given, given.F, given.Q)
+        seen = _seen(given, complete)
         self.seen = None if seen.all() else seen
-        if complete and self.seen is not None:
-            raise SpecError(_NOT_COMPLETE)
-        _require(space, ~np.isinf(ys), _INFINITE)
-        self.prior = prior = _Prior(given)
-        V, log_R = prior.whiten(_covariance(space, given.R, "R"))
-        self.V, self.W, self.G = V[..., 0, :, :], prior.W[..., 0, :, :], prior.G[..., 0, :, :]
-        self.U = self.V @ _finite(space, given.H, "H")[..., 0, :, :]
+        self.F, self.H, self.R = (matrix[..., 0, :, :] for matrix in (given.F, given.H, given.R))
         y = ys if given.d is None else ys - _finite(space, given.d, "d")
-        self.y = (y if self.seen is None else np.where(seen, y, 0.0)) * self.V
+        self.y = y if self.seen is None else np.where(seen, y, 0.0)
+        self.root = np.linalg.cholesky(self.pair.made.D[..., 1, :, :])  # of Q^-1
         values = given.horizon if self.seen is None else seen.sum((-1, -2))
-        self.logarithms = prior.log_P0 + (given.horizon - 1) * prior.log_Q[..., 0] + values * (log_R[..., 0] + math.log(2 * math.pi))
+        logarithms = np.log(2 * math.pi * self.R[..., 0, 0]) * values
+        self.logarithms = logarithms - 2 * (given.horizon - 2) * np.log(space.diagonal(self.root)).sum(-1)
 
     def system(self) -> tuple[Any, Any, Any]:
-        W0, n, N = self.prior.W0, self.prior.n, self.prior.horizon
-        before, ahead, seen = (_t(part) @ part for part in (self.W, self.G, self.U))
-        alone = [] if self.seen is None else [tuple(self.seen.shape[:-2])]
-        front = _join([self.prior.front(), tuple(seen.shape[:-2]), *alone])
-        D, E = np.empty((*front, N, n, n), self.space.dtype), np.empty((*front, N - 1, n, n), self.space.dtype)
-        both = (before + ahead)[..., None, :, :]
-        D[...] = both + seen[..., None, :, :] if self.seen is None else both
-        D[..., -1, :, :] = before
-        D[..., 0, :, :] = _t(W0) @ W0 + (ahead if N > 1 else 0)
-        if self.seen is None:
-            D[..., :: max(N - 1, 1), :, :] += seen[..., None, :, :]
-        else:
-            D += np.where(self.seen[..., None], seen[..., None, :, :], 0.0)
-        E[...] = -(_t(self.W) @ self.G)[..., None, :, :]
-        b = np.array(np.broadcast_to(self.y * self.U, (*self.front, N, n)))
-        if self.prior.m0 is not None:
-            b[..., 0, :] += _mv(_t(W0) @ W0, self.prior.m0)
-        return (D[0], E[0], b) if front != self.front and len(front) else (D, E, b)
+        blocks, N = self.pair.made.D, self.horizon
+        first, last = blocks[..., 0, :, :], blocks[..., 1, :, :]
+        between = last + self.F.swapaxes(-1, -2) @ last @ self.F
+        seen = (_t(self.H) @ self.H / self.R)[..., None, :, :]
+        front = tuple(blocks.shape[:-3]) if self.seen is None else _join([tuple(blocks.shape[:-3]), tuple(self.seen.shape[:-2])])
+        D, E = (np.empty((*front, count, *first.shape[-2:]), self.space.dtype) for count in (N, N - 1))
+        D[..., 1:-1, :, :], D[..., 0, :, :], D[..., -1, :, :] = between[..., None, :, :], first, last
+        D += seen if self.seen is None else np.where(self.seen[..., None], seen, 0.0)
+        E[...] = self.pair.made.E
+        b = np.empty((*self.front, *D.shape[-3:-1]), self.space.dtype)
+        np.multiply(self.y / self.R, self.H, out=b)
+        b[..., 0, :] += self.pair.made.b[..., 0, :]
+        return D, E, b
 
     def constant(self) -> Any:
-        return self.least(np.zeros((*self.front, self.prior.horizon, self.prior.n), self.space.dtype))
+        return self.least(np.zeros((*self.front, self.horizon, self.F.shape[-1]), self.space.dtype))
 
     def least(self, x: Any) -> Any:
-        rest = self.y - x @ _t(self.U)
+        """The first step is left to the pair as one without noise, so that all of the rest has the same form."""
+        ahead = x[..., :-1, :] @ _t(self.F)
+        step = (x[..., 1:, :] - ahead) @ self.root
+        rest = self.y - x @ _t(self.H)
         rest = rest if self.seen is None else np.where(self.seen, rest, 0.0)
-        step = x[..., 1:, :] @ _t(self.W) - x[..., :-1, :] @ _t(self.G)
-        start = x[..., 0, :] if self.prior.m0 is None else x[..., 0, :] - self.prior.m0
-        total = _squares(_mv(self.prior.W0, start)) + sum(np.einsum("...ti,...ti->...", part, part) for part in (rest, step))
-        return (total + self.logarithms - self.spread).astype(self.space.dtype)[()]
+        start = np.stack([x[..., 0, :], ahead[..., 0, :]], -2)
+        squares = np.einsum("...ti,...ti->...", step, step) + np.einsum("...ti,...ti->...", rest, rest) / self.R[..., 0, 0]
+        return (self.pair.least(start) + squares + self.logarithms).astype(self.space.dtype)[()]
 
 
-_System = _Compiled | _Model | _Steady
+_System = _Compiled | _Model | _Steady | Lumped
 
 
 def _density(space: Namespace, times: Front, of: _Terms, x: Any) -> Any:
@@ -515,6 +542,8 @@ def _solve(model: _System, D: Any, E: Any, b: Any, told: float) -> tuple[Any, An
         x, f = _factor_solve(space, D, E, b)
     except (NearlySingular, NotPositiveDefinite) as error:  # it is sound but for rounding
         raise SpecError(_OPEN if model.is_open else _FEW_DIGITS) from error
+    if model.is_open:  # a state that nothing is coupled with
+        _require(space, space.diagonal(D) > 1e3 / huge(space), _OPEN)
     if space.name == "numpy":
         _has_digits(space, 1 / f.status.least_pivot, told)
     return space.xp.moveaxis(x, -1, 0) if columns else x, f.log_determinant(), f
@@ -642,6 +671,8 @@ def _front(matrices: list[Any], starts: list[Any], vectors: list[Any] | None = N
 
 
 def _join(fronts: list[Front]) -> Front:
+    if not any(fronts):
+        return ()
     try:
         return tuple(np.broadcast_shapes(*fronts))
     except ValueError as error:

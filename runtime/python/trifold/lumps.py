@@ -1,0 +1,143 @@
+"""Steps of a state space taken together until their noise reaches all states, though that of one step does not.
+
+A companion form has noise in one direction of n, and n steps of it are one of the state space F^n, whose noise has a regular covariance. States
+within follow from those at both ends, and from what the noise may do besides. Nothing is lost, and the system has fewer blocks.
+"""
+
+# pyright: reportConstantRedefinition=false
+# Matrices have the upper-case letters of the textbooks.
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy
+
+from .series import Given
+
+np: Any = numpy
+
+
+class Lumps(NamedTuple):
+    """k steps as one. A block holds X, the state at the beginning, and u, standard normal numbers, up to as many entries as the noise has."""
+
+    k: int
+    F: Any  #: F^k
+    Q: Any  #: covariance of the noise of k steps
+    T: Any  #: (k + 1, n, entries of X and u + n): the states at these times, of X, u and the next X
+
+
+def lumps_of(given: Given) -> Lumps | None:
+    """None where Q is regular, where noise never reaches all states, or where matrices are not the same for all times and series."""
+    F, Q, n = given.F, given.Q, int(given.P0.shape[-1])
+    if given.space.name != "numpy" or given.space.epsilon > 1e-10 or given.c is not None or given.ys.shape[-1] != 1 or given.ys.shape[-2] < 2:
+        return None
+    if F.shape != (n, n) or Q.shape != (n, n) or given.H.shape != (1, n) or not (np.isfinite(F).all() and np.isfinite(Q).all()):
+        return None
+    scale = np.sqrt(np.where(Q.diagonal() > 0, Q.diagonal(), 1.0))
+    sizes, directions = np.linalg.eigh(Q / np.outer(scale, scale))
+    if sizes[0] < -1e-9 or sizes[0] > 1e-6 or not sizes[-1] > 0:
+        return None
+    G = scale[:, None] * directions[:, sizes > 1e-12] * np.sqrt(sizes[sizes > 1e-12])
+    rows, powers = [G], [np.eye(n), F]
+    for k in range(2, n + 1):
+        rows, powers = [F @ rows[0], *rows], [*powers, F @ powers[-1]]
+        C = np.concatenate(rows, 1)
+        units = np.sqrt((C * C).sum(1))
+        if C.shape[1] < n or not (units > 0).all():
+            continue
+        left, singular, right = np.linalg.svd(C / units[:, None])
+        if singular[-1] > 1e-3 * singular[0]:
+            return _lumps(k, powers, rows, C, (right[:n].T / singular) @ (left.T / units), right[n:].T)
+    return None
+
+
+def _lumps(k: int, powers: list[Any], rows: list[Any], C: Any, inverse: Any, free: Any) -> Lumps:
+    """inverse: from the state at the end to the least noise that leads there; free: noise that leads nowhere in k steps."""
+    n, r = rows[0].shape
+    T = np.zeros((k + 1, n, n + free.shape[1] + n))
+    T[0, :, :n], T[k, :, -n:] = np.eye(n), np.eye(n)
+    for i in range(1, k):
+        S = np.zeros((n, r * k))
+        S[:, : r * i] = C[:, r * (k - i) :]
+        T[i] = np.concatenate([powers[i] - S @ inverse @ powers[k], S @ free, S @ inverse], 1)
+    return Lumps(k, powers[k], C @ C.T, T)
+
+
+class Lumped:
+    """As _Steady, of lumps. pair: two of their states without values."""
+
+    def __init__(self, given: Any, lumps: Lumps, pair: Any) -> None:
+        self.space, self.front, self.is_open, self.horizon = given.space, given.front, given.is_open, given.horizon
+        self.lumps, self.pair, self.n = lumps, pair, int(lumps.F.shape[0])
+        self.q = int(lumps.T.shape[-1]) - self.n  # entries of a block
+        self.R = given.R[..., 0, :, :]
+        self.rows = given.H[0] @ lumps.T[:-1]
+        self.rows = self.rows[:, 0]
+        y = given.ys if given.d is None else given.ys - given.d
+        J = -(-self.horizon // lumps.k)
+        y = y[..., 0]
+        y = np.concatenate([y, np.full((*y.shape[:-1], J * lumps.k - self.horizon), np.nan)], -1).reshape(*y.shape[:-1], J, lumps.k)
+        seen = ~np.isnan(y)
+        self.y, self.seen = np.where(seen, y, 0.0), seen
+        if int(seen.sum()) == math.prod(given.ys.shape):
+            self.seen = seen[(0,) * (seen.ndim - 2)]  # the same for all series
+        self.root = np.linalg.cholesky(pair.made.D[..., 1, :, :])
+        self.values = self.seen.sum((-1, -2))
+
+    def system(self) -> tuple[Any, Any, Any]:
+        n, q, J = self.n, self.q, self.y.shape[-2]
+        blocks, R = self.pair.made.D, self.R[..., None]
+        outer = self.rows[:, :, None] * self.rows[:, None, :]
+        seen = (self.seen.astype(float) @ outer.reshape(len(outer), -1)).reshape(*self.seen.shape[:-1], q + n, q + n) / R
+        first, last = blocks[..., 0, :, :], blocks[..., 1, :, :]
+        front = np.broadcast_shapes(blocks.shape[:-3], seen.shape[:-3])
+        D, E = np.zeros((*front, J + 1, q, q)), np.zeros((*front, J, q, q))
+        D[..., n:, n:] = np.eye(q - n)
+        D[..., :n, :n] = (last + self.lumps.F.T @ last @ self.lumps.F)[..., None, :, :]
+        D[..., 0, :n, :n], D[..., -1, :n, :n] = first, last
+        D[..., :-1, :, :] += seen[..., :q, :q]
+        D[..., 1:, :n, :n] += seen[..., q:, q:]
+        E[..., :n, :n] = self.pair.made.E
+        E[..., :n, :] += seen[..., q:, :q]
+        b = np.zeros((*self.front, J + 1, q))
+        pull = (self.y / self.R) @ self.rows
+        b[..., :-1, :] += pull[..., :q]
+        b[..., 1:, :n] += pull[..., q:]
+        b[..., 0, :n] += self.pair.made.b[..., 0, :]
+        return D, E, b
+
+    def least(self, z: Any) -> Any:
+        X, u, F = z[..., : self.n], z[..., self.n :], self.lumps.F
+        ahead = X[..., :-1, :] @ F.T
+        step = (X[..., 1:, :] - ahead) @ self.root
+        rest = np.where(self.seen, self.y - self._ends(z) @ self.rows.T, 0.0)
+        squares = sum(np.einsum("...ti,...ti->...", part, part) for part in (step, u))
+        squares = squares + np.einsum("...ti,...ti->...", rest, rest) / self.R[..., 0, 0] + np.log(2 * math.pi * self.R[..., 0, 0]) * self.values
+        logarithms = -2 * (self.y.shape[-2] - 1) * np.log(np.diagonal(self.root, 0, -2, -1)).sum(-1)
+        return (self.pair.least(np.stack([X[..., 0, :], ahead[..., 0, :]], -2)) + squares + logarithms)[()]
+
+    def _ends(self, z: Any) -> Any:
+        return np.concatenate([z[..., :-1, :], z[..., 1:, : self.n]], -1)
+
+    def states(self, z: Any) -> Any:
+        """Those of all times, from blocks."""
+        n, T = self.n, self.lumps.T[:-1]
+        x = self._ends(z) @ T.reshape(-1, T.shape[-1]).T
+        return np.ascontiguousarray(x.reshape(*x.shape[:-2], -1, n)[..., : self.horizon, :])
+
+    def covariances(self, D: Any, E: Any) -> tuple[Any, Any]:
+        """Those of states and their neighbours, from blocks of the inverse."""
+        n, q, T = self.n, self.q, self.lumps.T
+        S = np.empty((*E.shape[:-2], q + n, q + n))
+        S[..., :q, :q], S[..., q:, q:], S[..., q:, :q] = D[..., :-1, :, :], D[..., 1:, :n, :n], E[..., :n, :]
+        S[..., :q, q:] = E[..., :n, :].swapaxes(-1, -2)
+        product = S @ T.reshape(-1, q + n).T  # (..., J, q + n, (k + 1) n)
+        own, next_ = [], []
+        for i in range(len(T) - 1):
+            at = product[..., i * n : (i + 1) * n]
+            own.append(np.tensordot(at, T[i], (-2, 1)).swapaxes(-1, -2))
+            next_.append(np.tensordot(at, T[i + 1], (-2, 1)).swapaxes(-1, -2))
+        covariance, neighbours = (np.stack(parts, -3).reshape(*E.shape[:-3], -1, n, n) for parts in (own, next_))
+        return covariance[..., : self.horizon, :, :].copy(), neighbours[..., : self.horizon - 1, :, :].copy()
