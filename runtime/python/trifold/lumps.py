@@ -72,7 +72,7 @@ class Lumped:
         self.space, self.front, self.is_open, self.horizon = given.space, given.front, given.is_open, given.horizon
         self.lumps, self.pair, self.n = lumps, pair, int(lumps.F.shape[0])
         self.q = int(lumps.T.shape[-1]) - self.n  # entries of a block
-        self.R = given.R[..., 0, :, :]
+        self.R, self.P0, self.m0 = given.R[..., 0, :, :], given.P0, given.m0
         self.rows = given.H[0] @ lumps.T[:-1]
         self.rows = self.rows[:, 0]
         y = given.ys if given.d is None else given.ys - given.d
@@ -87,26 +87,32 @@ class Lumped:
         self.values = self.seen.sum((-1, -2))
 
     def system(self) -> tuple[Any, Any, Any]:
+        """Blocks are rows of q * q entries on the way, which NumPy adds faster than matrices of a few."""
         n, q, J = self.n, self.q, self.y.shape[-2]
-        blocks, R = self.pair.made.D, self.R[..., None]
-        outer = self.rows[:, :, None] * self.rows[:, None, :]
-        seen = (self.seen.astype(float) @ outer.reshape(len(outer), -1)).reshape(*self.seen.shape[:-1], q + n, q + n) / R
-        first, last = blocks[..., 0, :, :], blocks[..., 1, :, :]
-        front = np.broadcast_shapes(blocks.shape[:-3], seen.shape[:-3])
-        D, E = np.zeros((*front, J + 1, q, q)), np.zeros((*front, J, q, q))
-        D[..., n:, n:] = np.eye(q - n)
-        D[..., :n, :n] = (last + self.lumps.F.T @ last @ self.lumps.F)[..., None, :, :]
-        D[..., 0, :n, :n], D[..., -1, :n, :n] = first, last
-        D[..., :-1, :, :] += seen[..., :q, :q]
-        D[..., 1:, :n, :n] += seen[..., q:, q:]
-        E[..., :n, :n] = self.pair.made.E
-        E[..., :n, :] += seen[..., q:, :q]
+        blocks, R, F = self.pair.made.D, self.R[..., 0, :, None], self.lumps.F
+        ends = self.rows[:, :q], np.concatenate([self.rows[:, q:], np.zeros((len(self.rows), q - n))], 1)
+        outer = [(a[:, :, None] * b[:, None, :]).reshape(-1, q * q) for a, b in (ends[:1] * 2, ends[1:] * 2, ends[::-1])]
+        seen = self.seen.astype(float)
+        here, next_, lower = (seen @ part / R for part in outer)
+        first, last, step = np.zeros((3, *blocks.shape[:-3], q, q))
+        first[..., :n, :n], last[..., :n, :n], step[..., :n, :n] = blocks[..., 0, :, :], blocks[..., 1, :, :], self.pair.made.E[..., 0, :, :]
+        first[..., n:, n:] = last[..., n:, n:] = np.eye(q - n)
+        between = last.copy()
+        between[..., :n, :n] += F.T @ blocks[..., 1, :, :] @ F
+        front = np.broadcast_shapes(first.shape[:-2], here.shape[:-2])
+        D = np.empty((*front, J + 1, q * q))
+        D[...] = between.reshape(*first.shape[:-2], 1, q * q)
+        D[..., 0, :], D[..., -1, :] = (part.reshape(*first.shape[:-2], q * q) for part in (first, last))
+        D[..., :-1, :] += here
+        D[..., 1:, :] += next_
+        E = lower + step.reshape(*first.shape[:-2], 1, q * q)
+        E = np.ascontiguousarray(np.broadcast_to(E, (*front, J, q * q)))
         b = np.zeros((*self.front, J + 1, q))
-        pull = (self.y / self.R) @ self.rows
-        b[..., :-1, :] += pull[..., :q]
-        b[..., 1:, :n] += pull[..., q:]
+        pull = self.y / self.R
+        b[..., :-1, :] += pull @ ends[0]
+        b[..., 1:, :] += pull @ ends[1]
         b[..., 0, :n] += self.pair.made.b[..., 0, :]
-        return D, E, b
+        return D.reshape(*front, J + 1, q, q), E.reshape(*front, J, q, q), b
 
     def least(self, z: Any) -> Any:
         X, u, F = z[..., : self.n], z[..., self.n :], self.lumps.F
@@ -118,26 +124,47 @@ class Lumped:
         logarithms = -2 * (self.y.shape[-2] - 1) * np.log(np.diagonal(self.root, 0, -2, -1)).sum(-1)
         return (self.pair.least(np.stack([X[..., 0, :], ahead[..., 0, :]], -2)) + squares + logarithms)[()]
 
+    def refined(self, z: Any, f: Any) -> Any:
+        """A step of iterative refinement: what is left comes from residuals of the model, which know more digits than D, E and b do."""
+        n, F = self.n, self.lumps.F
+        X, rest = z[..., :n], np.where(self.seen, self.y - self._ends(z) @ self.rows.T, 0.0)
+        step = (X[..., 1:, :] - X[..., :-1, :] @ F.T) @ self.root @ self.root.swapaxes(-1, -2)
+        left, pull = np.zeros_like(z), (rest / self.R) @ self.rows
+        left[..., n:] = -z[..., n:]
+        left[..., :-1, :] += pull[..., : self.q]
+        left[..., 1:, :n] += pull[..., self.q :] - step
+        left[..., :-1, :n] += step @ F
+        start = X[..., 0, :] if self.m0 is None else X[..., 0, :] - self.m0
+        left[..., 0, :n] -= (np.linalg.inv(self.P0) @ start[..., None])[..., 0]
+        return z + f.solve(left)
+
+    def spread(self, *blocks: Any) -> Any:
+        """Those of one inverse that all series share, for each."""
+        return (self.space.spread(part, (*self.front, *part.shape[-3:])) for part in blocks)
+
     def _ends(self, z: Any) -> Any:
         return np.concatenate([z[..., :-1, :], z[..., 1:, : self.n]], -1)
 
-    def states(self, z: Any) -> Any:
-        """Those of all times, from blocks."""
-        n, T = self.n, self.lumps.T[:-1]
-        x = self._ends(z) @ T.reshape(-1, T.shape[-1]).T
-        return np.ascontiguousarray(x.reshape(*x.shape[:-2], -1, n)[..., : self.horizon, :])
 
-    def covariances(self, D: Any, E: Any) -> tuple[Any, Any]:
-        """Those of states and their neighbours, from blocks of the inverse."""
-        n, q, T = self.n, self.q, self.lumps.T
-        S = np.empty((*E.shape[:-2], q + n, q + n))
-        S[..., :q, :q], S[..., q:, q:], S[..., q:, :q] = D[..., :-1, :, :], D[..., 1:, :n, :n], E[..., :n, :]
-        S[..., :q, q:] = E[..., :n, :].swapaxes(-1, -2)
-        product = S @ T.reshape(-1, q + n).T  # (..., J, q + n, (k + 1) n)
-        own, next_ = [], []
-        for i in range(len(T) - 1):
-            at = product[..., i * n : (i + 1) * n]
-            own.append(np.tensordot(at, T[i], (-2, 1)).swapaxes(-1, -2))
-            next_.append(np.tensordot(at, T[i + 1], (-2, 1)).swapaxes(-1, -2))
-        covariance, neighbours = (np.stack(parts, -3).reshape(*E.shape[:-3], -1, n, n) for parts in (own, next_))
-        return covariance[..., : self.horizon, :, :].copy(), neighbours[..., : self.horizon - 1, :, :].copy()
+
+def states(lumps: Lumps, horizon: int, z: Any) -> Any:
+    """Those of all times, from blocks."""
+    n, T = len(lumps.F), lumps.T[:-1]
+    x = np.concatenate([z[..., :-1, :], z[..., 1:, :n]], -1) @ T.reshape(-1, T.shape[-1]).T
+    return np.ascontiguousarray(x.reshape(*x.shape[:-2], -1, n)[..., :horizon, :])
+
+
+def covariances(lumps: Lumps, horizon: int, D: Any, E: Any) -> tuple[Any, Any]:
+    """Those of states and their neighbours, from blocks of the inverse."""
+    n, q, T = len(lumps.F), E.shape[-1], lumps.T
+    S = np.empty((*E.shape[:-2], q + n, q + n))
+    S[..., :q, :q], S[..., q:, q:], S[..., q:, :q] = D[..., :-1, :, :], D[..., 1:, :n, :n], E[..., :n, :]
+    S[..., :q, q:] = E[..., :n, :].swapaxes(-1, -2)
+    product = S @ T.reshape(-1, q + n).T  # (..., J, q + n, (k + 1) n)
+    both: list[list[Any]] = [[], []]
+    for i in range(len(T) - 1):
+        at = product[..., i * n : (i + 1) * n].swapaxes(-1, -2)
+        for k, parts in enumerate(both):
+            parts.append((at @ T[i + k].T).swapaxes(-1, -2))
+    covariance, neighbours = (np.stack(parts, -3).reshape(*E.shape[:-3], -1, n, n) for parts in both)
+    return covariance[..., :horizon, :, :].copy(), neighbours[..., : horizon - 1, :, :].copy()

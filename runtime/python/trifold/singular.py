@@ -16,9 +16,9 @@ from .namespaces import Namespace
 from .series import Given
 
 np: Any = numpy
-_AMOUNTS = 0.5 ** np.arange(4)  #: of noise, relative to the first
-_FIRST = (3e-4, 3e-5, 3e-6)  #: amounts to begin with, in units of what the states vary by
-_ENOUGH = 1e-8
+_AMOUNTS = 0.5 ** np.arange(3)  #: of noise, relative to the first
+_FIRST = (1e-4, 1e-5, 1e-6)  #: amounts to begin with, in units of what the states vary by
+_ENOUGH = 1e-7
 _SMALL, _NEGATIVE = 1e-6, 1e-9  #: eigenvalues of covariances in these units that are nearly 0, and below it
 
 
@@ -61,23 +61,20 @@ def _extrapolated(function: Callable[[Given], Any], given: Given, noise: dict[st
     space = given.space
     if _has_batch(given):
         results = [function(_with(given, noise, first * amount)) for amount in _AMOUNTS]
-        named = hasattr(results[0], "_fields")
-        stack = space.xp.stack
-        parts = [stack(part) for part in zip(*results)] if named else [stack(results)]
+        parts = list(zip(*results)) if isinstance(results[0], tuple) else [results]
+        parts = [None if part[0] is None else space.xp.stack(part) for part in parts]
     else:
         results = [function(_with(given, noise, space.constant(first * _AMOUNTS)[:, None, None, None]))]
-        named = hasattr(results[0], "_fields")
-        parts = list(results[0]) if named else results
-    found = [_weighted(space, _WEIGHTS, part) for part in parts]
+        parts = results[0] if isinstance(results[0], tuple) else results
+    found = [None if part is None else _weighted(space, _WEIGHTS, part) for part in parts]
     off = 0.0
-    for part, value in list(zip(parts, found))[:3]:
-        xp, value = space.xp, space.fixed(value)
-        change = xp.abs(_weighted(space, _CHANGE, space.fixed(part))).max() / xp.abs(value).max() if math.prod(value.shape) else value.sum()
+    for part, value in list(zip(parts, found))[::2][:2]:  # the likelihood, or the mean and the likelihood
+        size, change = (space.xp.abs(x).max() for x in (space.fixed(value), _weighted(space, _CHANGE, space.fixed(part))))
         if space.known(change == change) is None:
             off = None
             break
-        off = max(off, float(change))
-    return (type(results[0])(*found) if named else found[0]), off
+        off = max(off, float(change) / float(size)) if float(size) else off
+    return (type(results[0])(*found) if isinstance(results[0], tuple) else found[0]), off
 
 
 def _weighted(space: Namespace, weights: Any, part: Any) -> Any:

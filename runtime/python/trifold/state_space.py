@@ -18,7 +18,7 @@ import numpy
 from ._core import state_space
 from .errors import NearlySingular, NotPositiveDefinite, SpecError
 from .factor import factor
-from .lumps import Lumped, Lumps, lumps_of
+from .lumps import Lumped, Lumps, covariances, lumps_of, states
 from .namespaces import Namespace, namespace_of
 from .options import truth, whole
 from .series import Given, huge, read, start
@@ -171,10 +171,14 @@ def _call(function: Callable[[_System, float], Any], given: Given, complete: boo
             except _Singular:
                 if singular is not None:
                     raise
-        lumps = lumps_of(given)
+        lumps, horizon = lumps_of(given), int(given.ys.shape[-2])
         result, lost = limit(lambda near: function(_model(near, complete, lumps), 0.0), given, lumps is None)
         if lost is not None and lost > _SIX_DIGITS and space.epsilon < 1e-10:
             warnings.warn(_LOSS, RuntimeWarning, stacklevel=3)
+        if lumps is not None and isinstance(result, Smoothed):
+            covariance, neighbours = covariances(lumps, horizon, result.covariance, result.neighbours)
+            x, variance = states(lumps, horizon, result.mean), space.diagonal(covariance)
+            result = Smoothed(x, variance, result.log_likelihood, covariance, neighbours)
         return result
 
 
@@ -191,7 +195,7 @@ def _smoothed(model: _System, told: float) -> Smoothed:
     covariance, neighbours = f.selected_inverse()
     value = -(model.least(x) + log_determinant) / 2
     if isinstance(model, Lumped):
-        x, (covariance, neighbours) = model.states(x), model.covariances(covariance, neighbours)
+        return Smoothed(model.refined(x, f), None, value, *model.spread(covariance, neighbours))
     if space.name != "numpy":
         _has_digits(space, space.diagonal(D) * space.diagonal(covariance), 16 * told)
     covariance = space.spread(covariance, (*model.front, *covariance.shape[-3:]))
