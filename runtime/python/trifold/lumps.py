@@ -35,11 +35,9 @@ def lumps_of(given: Given) -> Lumps | None:
         return None
     if F.shape != (n, n) or Q.shape != (n, n) or given.H.shape != (1, n) or not (np.isfinite(F).all() and np.isfinite(Q).all()):
         return None
-    scale = np.sqrt(np.where(Q.diagonal() > 0, Q.diagonal(), 1.0))
-    sizes, directions = np.linalg.eigh(Q / np.outer(scale, scale))
-    if sizes[0] < -1e-9 or sizes[0] > 1e-6 or not sizes[-1] > 0:
+    G = _root(Q)
+    if G is None or not 0 < G.shape[1] < n:
         return None
-    G = scale[:, None] * directions[:, sizes > 1e-12] * np.sqrt(sizes[sizes > 1e-12])
     rows, powers = [G], [np.eye(n), F]
     for k in range(2, n + 1):
         rows, powers = [F @ rows[0], *rows], [*powers, F @ powers[-1]]
@@ -51,6 +49,20 @@ def lumps_of(given: Given) -> Lumps | None:
         if singular[-1] > 1e-3 * singular[0]:
             return _lumps(k, powers, rows, C, (right[:n].T / singular) @ (left.T / units), right[n:].T)
     return None
+
+
+def _root(Q: Any) -> Any:
+    """G with G G' = Q, of as many columns as Q has rank; None where Q has a negative eigenvalue."""
+    diagonal = Q.diagonal()
+    largest = int(diagonal.argmax())
+    column = Q[:, largest : largest + 1] / np.sqrt(diagonal[largest]) if diagonal[largest] > 0 else Q[:, :1]
+    if np.abs(Q - column @ column.T).max() <= 1e-15 * diagonal[largest]:
+        return column
+    scale = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    sizes, directions = np.linalg.eigh(Q / np.outer(scale, scale))
+    if sizes[0] < -1e-9:
+        return None
+    return scale[:, None] * directions[:, sizes > 1e-12] * np.sqrt(sizes[sizes > 1e-12])
 
 
 def _lumps(k: int, powers: list[Any], rows: list[Any], C: Any, inverse: Any, free: Any) -> Lumps:

@@ -101,38 +101,35 @@ def _with(given: Given, noise: dict[str, Any], amount: Any) -> Given:
 def _noise(given: Given, of_steps: bool) -> dict[str, Any]:
     """Noise for those of Q, R and P0 that are singular, or may be, in units of what comes to each state and value by Q within n steps.
 
-    A state to which nothing comes in these is in a row of N steps: what they add up to is then in units of the others.
+    A state to which nothing comes gets little, for it may be summed up over all times.
     """
-    space, xp, one = given.space, given.space.xp, given.space.constant(1.0)
+    space, xp, n, m = given.space, given.space.xp, int(given.P0.shape[-1]), int(given.ys.shape[-1])
     F, H, Q, R = (_one(getattr(given, name)) for name in ("F", "H", "Q", "R"))
-    n = int(given.P0.shape[-1])
-    if not all(x.ndim >= 2 and x.shape[-1] == k for x, k in ((F, n), (H, n), (Q, n), (R, given.ys.shape[-1]))) or F.shape[-2] != n:
+    if not all(x.shape[-2:] == core for x, core in ((F, (n, n)), (H, (m, n)), (Q, (n, n)), (R, (m, m)))):
         return {}  # function(given) says what is wrong
     step, reached = Q, Q
     for _ in range(n - 1):
         step = F @ step @ F.swapaxes(-1, -2)
         reached = reached + step
-    states = space.diagonal(reached) / n
-    values = space.diagonal(H @ reached @ H.swapaxes(-1, -2) / n + R)
-    top = xp.amax(states, -1)[..., None]
-    top = xp.where(top > 0, top, one)
-    states = xp.where(states > 0, states, top / given.ys.shape[-2] ** 2)
-    values = xp.where(values > 0, values, top)
     start = space.diagonal(given.P0)
-    units = {"Q": states, "R": values, "P0": xp.where(start > 0, start, states)}
+    states, values = space.diagonal(reached) / n, space.diagonal(H @ reached @ H.swapaxes(-1, -2) / n + R)
+    values = xp.where(values > 0, values, space.constant(1.0))
+    if not of_steps and space.known(start > 0):
+        units = {"R": values}  # of a regular start, as it nearly always is
+    else:
+        most = xp.amax(states, -1)[..., None]
+        most = xp.where(most > 0, most, space.constant(1.0))
+        states = xp.where(states > 0, states, most / given.ys.shape[-2] ** 2)
+        units = {"Q": states, "R": values, "P0": xp.where(start > 0, start, states)}
     noise: dict[str, Any] = {}
-    if not of_steps:
-        del units["Q"]
     for name, unit in units.items():
-        root = xp.sqrt(unit)
-        matrix = getattr(given, name)
-        axes = root[..., None, :] if name != "P0" and matrix.ndim > 2 else root
-        if unit.shape[-1] == 1 and space.known(matrix > _SMALL * axes[..., None]) is True:
-            continue
-        least = xp.linalg.eigvalsh(matrix / (axes[..., :, None] * axes[..., None, :]))[..., 0]
+        matrix, root = getattr(given, name), xp.sqrt(unit)
+        root = root[..., None, :] if name != "P0" and matrix.ndim > 2 else root
+        unit_matrix = matrix / (root[..., :, None] * root[..., None, :])
+        least = unit_matrix[..., 0] if matrix.shape[-1] == 1 else xp.linalg.eigvalsh(unit_matrix)[..., 0]
         if space.known(least > -_NEGATIVE) is False:
             raise SpecError(f"{name} has a negative eigenvalue; give a covariance")
-        if space.known(least > _SMALL) is not True:
+        if space.known(least > _SMALL) is not True and (of_steps or name != "Q"):
             noise[name] = space.constant(np.eye(unit.shape[-1])) * space.fixed(unit)[..., None, :]
     return noise
 

@@ -163,7 +163,7 @@ def _call(function: Callable[[_System, float], Any], given: Given, complete: boo
     """function(model, 1), or the limit of it where covariances are singular."""
     singular, space = truth(singular, "singular"), given.space
     if singular is None and space.name == "numpy":  # some that surely are
-        singular = True if any((np.diagonal(matrix, 0, -2, -1) == 0).any() for matrix in (given.Q, given.R) if matrix.ndim > 1) else None
+        singular = True if any(not matrix.diagonal(0, -2, -1).all() for matrix in (given.R, given.Q) if matrix.ndim > 1) else None
     with space.exact():
         if not singular:
             try:
@@ -171,11 +171,18 @@ def _call(function: Callable[[_System, float], Any], given: Given, complete: boo
             except _Singular:
                 if singular is not None:
                     raise
-        lumps, horizon = lumps_of(given), int(given.ys.shape[-2])
-        result, lost = limit(lambda near: function(_model(near, complete, lumps), 0.0), given, lumps is None)
+        lumps = lumps_of(given)
+        try:
+            result, lost = limit(lambda near: function(_model(near, complete, lumps), 0.0), given, lumps is None)
+        except _Singular:  # P0
+            if lumps is None:
+                raise
+            lumps = None
+            result, lost = limit(lambda near: function(_model(near, complete), 0.0), given, True)
         if lost is not None and lost > _SIX_DIGITS and space.epsilon < 1e-10:
             warnings.warn(_LOSS, RuntimeWarning, stacklevel=3)
         if lumps is not None and isinstance(result, Smoothed):
+            horizon = int(given.ys.shape[-2])
             covariance, neighbours = covariances(lumps, horizon, result.covariance, result.neighbours)
             x, variance = states(lumps, horizon, result.mean), space.diagonal(covariance)
             result = Smoothed(x, variance, result.log_likelihood, covariance, neighbours)
