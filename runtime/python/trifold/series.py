@@ -31,7 +31,7 @@ class Given(NamedTuple):
     m0: Any
     c: Any
     d: Any
-    is_open: bool  #: whether some states may have a diffuse start
+    is_open: bool | None  #: whether some states have a diffuse start; None where that cannot be looked at
     spread: Any  #: log determinant of what stands for a diffuse start in P0; 0 without one
     lengths: list[int] | None  #: those of a list of series
     indices: list[Any]  #: those of pandas; None for another array
@@ -71,8 +71,8 @@ def huge(space: Namespace) -> float:
     return 2.0**400 if space.epsilon < 1e-10 else 2.0**60
 
 
-def start(space: Namespace, P0: Any, n: int) -> tuple[Any, bool, Any]:
-    """P0 with a variance that leaves nothing of its inverse but rounding where it is infinite; whether it may be; its log determinant."""
+def start(space: Namespace, P0: Any, n: int) -> tuple[Any, bool | None, Any]:
+    """P0 with a huge() variance where it is infinite; whether it is; the log determinant of these variances."""
     variance = huge(space)
     if P0 is None:
         return space.constant(variance * np.eye(n)), True, n * math.log(variance)
@@ -80,12 +80,13 @@ def start(space: Namespace, P0: Any, n: int) -> tuple[Any, bool, Any]:
     if P0.ndim < 2 or P0.shape[-1] != P0.shape[-2]:
         return P0, False, 0.0  # whoever takes it says what is wrong
     is_open = space.diagonal(P0) == math.inf
-    if space.known(~is_open):
+    closed = space.known(~is_open)
+    if closed:
         return P0, False, 0.0
     xp = space.xp
     either = is_open[..., :, None] | is_open[..., None, :]
     P0 = xp.where(either, space.constant(variance * np.eye(P0.shape[-1])), P0)
-    return P0, True, math.log(variance) * xp.where(is_open, space.constant(1.0), space.constant(0.0)).sum(-1)
+    return P0, None if closed is None else True, math.log(variance) * xp.where(is_open, space.constant(1.0), space.constant(0.0)).sum(-1)
 
 
 def _axes(array: Any, axes: int) -> Any:
