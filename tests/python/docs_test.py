@@ -9,7 +9,9 @@ import trifold
 PAGES = Path(__file__).parents[2] / "docs/users"
 BLOCK = re.compile(r"(?:\(needs (\w+)\)\n)?```python\n(.*?)```(?:\n\nIt prints:\n```text\n(.*?)```)?", re.DOTALL)
 BLOCKS = [
-    (page, *block) for page in ("python.md", "grid.md", "sparse.md") for block in BLOCK.findall((PAGES / page).read_text(encoding="utf-8"))
+    (page, *block)
+    for page in ("python.md", "models.md", "grid.md", "sparse.md")
+    for block in BLOCK.findall((PAGES / page).read_text(encoding="utf-8"))
 ]
 
 

@@ -537,7 +537,9 @@ def test_masked_values_are_missing(whole):
             models.kalman(*arguments)
 
 
-@pytest.mark.parametrize(("H", "shape", "message"), [([1, 0], (3, 5), "ys has shape"), (np.eye(2), (1, 5), r"ys has shape \(1, 5\).*\(N, 2\)")])
+@pytest.mark.parametrize(
+    ("H", "shape", "message"), [([1, 0], (3, 5), "ys has shape"), (np.eye(2), (1, 5), r"ys has shape \(1, 5\).*\(N, 2\)")]
+)
 def test_values_that_do_not_fit_h(H, shape, message):
     R = np.eye(len(H)) if np.ndim(H) > 1 else [[1.0]]
     with pytest.raises(trifold.SpecError, match=message if np.ndim(H) > 1 else "H has shape"):

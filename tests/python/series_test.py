@@ -8,7 +8,13 @@ import trifold
 from trifold import models
 
 AR = {"ar1": ([0.5], []), "ar2": ([0.5, 0.3], []), "near a unit root": ([1.95, -0.9506], []), "arma21": ([0.5, 0.3], [0.4])}
-ARMA = {**AR, "not quite invertible": ([0.5, 0.3], [-0.95]), "ma2": ([], [0.6, 0.2]), "ar8": ([0.1] * 8, []), "arma28": ([0.5, 0.3], [0.2] * 8)}
+ARMA = {
+    **AR,
+    "not quite invertible": ([0.5, 0.3], [-0.95]),
+    "ma2": ([], [0.6, 0.2]),
+    "ar8": ([0.1] * 8, []),
+    "arma28": ([0.5, 0.3], [0.2] * 8),
+}
 TRENDS = {
     "level": ({"level": "llevel"}, [1.0, 0.1], lambda: models.local_level(0.1, 1.0)),
     "trend": ({"level": "lltrend"}, [1.0, 0.1, 0.01], lambda: models.local_linear_trend(0.1, 0.01, 1.0)),

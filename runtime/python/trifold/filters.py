@@ -129,7 +129,9 @@ def _until(given: Given, count: int) -> Given:
 def _filter(space: Namespace, of: Any, first: tuple[int, Any, Any] | None) -> tuple[Any, Any]:
     """Means and covariances by the textbook's recursion, with the covariance in Joseph's form."""
     xp, n, m, N, front = space.xp, of.n, of.m, of.horizon, of.front
-    F, H, c, d = (None if array is None else _finite(space, array, name) for array, name in ((of.F, "F"), (of.H, "H"), (of.c, "c"), (of.d, "d")))
+    F, H, c, d = (
+        None if array is None else _finite(space, array, name) for array, name in ((of.F, "F"), (of.H, "H"), (of.c, "c"), (of.d, "d"))
+    )
     Q, R = _covariance(space, of.Q, "Q"), _covariance(space, of.R, "R")
     one, unit = space.constant(np.eye(n)), space.constant(np.eye(m))
     varying: dict[str, Any] = {"y": xp.moveaxis(of.ys, -2, 0)}
@@ -170,7 +172,9 @@ def _filter(space: Namespace, of: Any, first: tuple[int, Any, Any] | None) -> tu
     rows = _scan(space, step, ahead, {name: array[begin:] for name, array in varying.items()}, N - begin)
     if first is not None:
         head = [space.constant(np.full((begin - 1, *part.shape), np.nan)) for part in first[1:]]
-        rows = [xp.concatenate([gap, part[None], *([] if rows is None else [rows[k]])], 0) for k, (gap, part) in enumerate(zip(head, first[1:]))]
+        rows = [
+            xp.concatenate([gap, part[None], *([] if rows is None else [rows[k]])], 0) for k, (gap, part) in enumerate(zip(head, first[1:]))
+        ]
     return xp.moveaxis(rows[0], 0, -2), xp.moveaxis(rows[1], 0, -3)
 
 

@@ -31,7 +31,13 @@ class Lumps(NamedTuple):
 def lumps_of(given: Given) -> Lumps | None:
     """None where Q is regular, where noise never reaches all states, or where matrices are not the same for all times and series."""
     F, Q, n = given.F, given.Q, int(given.P0.shape[-1])
-    if given.space.name != "numpy" or given.space.epsilon > 1e-10 or given.c is not None or given.ys.shape[-1] != 1 or given.ys.shape[-2] < 2:
+    if (
+        given.space.name != "numpy"
+        or given.space.epsilon > 1e-10
+        or given.c is not None
+        or given.ys.shape[-1] != 1
+        or given.ys.shape[-2] < 2
+    ):
         return None
     if F.shape != (n, n) or Q.shape != (n, n) or given.H.shape != (1, n) or not (np.isfinite(F).all() and np.isfinite(Q).all()):
         return None
@@ -107,7 +113,11 @@ class Lumped:
         seen = self.seen.astype(float)
         here, next_, lower = (seen @ part / R for part in outer)
         first, last, step = np.zeros((3, *blocks.shape[:-3], q, q))
-        first[..., :n, :n], last[..., :n, :n], step[..., :n, :n] = blocks[..., 0, :, :], blocks[..., 1, :, :], self.pair.made.E[..., 0, :, :]
+        first[..., :n, :n], last[..., :n, :n], step[..., :n, :n] = (
+            blocks[..., 0, :, :],
+            blocks[..., 1, :, :],
+            self.pair.made.E[..., 0, :, :],
+        )
         first[..., n:, n:] = last[..., n:, n:] = np.eye(q - n)
         between = last.copy()
         between[..., :n, :n] += F.T @ blocks[..., 1, :, :] @ F
@@ -132,7 +142,9 @@ class Lumped:
         step = (X[..., 1:, :] - ahead) @ self.root
         rest = np.where(self.seen, self.y - self._ends(z) @ self.rows.T, 0.0)
         squares = sum(np.einsum("...ti,...ti->...", part, part) for part in (step, u))
-        squares = squares + np.einsum("...ti,...ti->...", rest, rest) / self.R[..., 0, 0] + np.log(2 * math.pi * self.R[..., 0, 0]) * self.values
+        squares = (
+            squares + np.einsum("...ti,...ti->...", rest, rest) / self.R[..., 0, 0] + np.log(2 * math.pi * self.R[..., 0, 0]) * self.values
+        )
         logarithms = -2 * (self.y.shape[-2] - 1) * np.log(np.diagonal(self.root, 0, -2, -1)).sum(-1)
         return (self.pair.least(np.stack([X[..., 0, :], ahead[..., 0, :]], -2)) + squares + logarithms)[()]
 
@@ -156,7 +168,6 @@ class Lumped:
 
     def _ends(self, z: Any) -> Any:
         return np.concatenate([z[..., :-1, :], z[..., 1:, : self.n]], -1)
-
 
 
 def states(lumps: Lumps, horizon: int, z: Any) -> Any:

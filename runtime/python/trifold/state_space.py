@@ -453,7 +453,11 @@ class _Model:
 
     def _terms(self) -> _Terms:
         prior, times = self.prior, self._times()
-        logarithms = -self.spread + self.space.spread(self.log_R, times).sum(-1) + self.space.spread(prior.log_Q, (*times[:-1], times[-1] - 1)).sum(-1)
+        logarithms = (
+            -self.spread
+            + self.space.spread(self.log_R, times).sum(-1)
+            + self.space.spread(prior.log_Q, (*times[:-1], times[-1] - 1)).sum(-1)
+        )
         constant = logarithms + prior.log_P0 + math.log(2 * math.pi) * self.values
         return _Terms(self.y, self.H, self.V, prior.F, prior.W, prior.W0, prior.m0, prior.c, constant)
 
