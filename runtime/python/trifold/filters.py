@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from .errors import SpecError
 from .namespaces import Namespace
 from .options import whole
 from .series import Given, huge, read
-from .state_space import _call, _covariance, _finite, _fitted, _mv, _smoothed, _t
+from .state_space import Smoothed, _call, _covariance, _finite, _fitted, _mv, _smoothed, _t
 
 np: Any = numpy
 
@@ -62,7 +63,7 @@ def forecast(
     for k, end in enumerate(ends):
         known = given.ys if given.lengths is None else given.ys[k, :end]
         later = space.constant(np.full((*known.shape[:-2], steps, known.shape[-1]), np.nan))
-        smoothed = _call(_smoothed, given._replace(ys=space.xp.concatenate([known, later], -2)), False, singular)
+        smoothed = Smoothed(*_call(_smoothed, given._replace(ys=space.xp.concatenate([known, later], -2)), False, singular))
         at = [matrix[..., end:, :, :] if matrix.ndim > 2 and matrix.shape[-3] > 1 else matrix for matrix in (given.H, given.R)]
         H, R = (matrix if matrix.ndim > 2 else matrix[None] for matrix in at)
         mean = _mv(H, smoothed.mean[..., end:, :])
@@ -107,7 +108,7 @@ def _determined(given: Given, singular: bool | None) -> tuple[int, Any, Any] | N
         return None
     for count in range(1, N + 1):
         try:
-            smoothed = _call(_smoothed, _until(given, count), False, singular)
+            smoothed = Smoothed(*_call(_smoothed, _until(given, count), False, singular))
         except SpecError:
             if count == N:
                 raise
@@ -181,7 +182,8 @@ def _filter(space: Namespace, of: Any, first: tuple[int, Any, Any] | None) -> tu
 def _scan(space: Namespace, step: Callable[[Any, Any], Any], ahead: Any, inputs: dict[str, Any], count: int) -> Any:
     """Outcomes of all steps, with an axis for times in front; None of none."""
     if space.name == "jax":
-        return space.jax.lax.scan(step, ahead, inputs)[1]  # pyright: ignore[reportAttributeAccessIssue]
+        scan: Any = importlib.import_module("jax.lax").scan
+        return scan(step, ahead, inputs)[1]
     rows: list[Any] = []
     for t in range(count):
         ahead, row = step(ahead, {name: array[t] for name, array in inputs.items()})

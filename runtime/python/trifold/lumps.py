@@ -1,7 +1,7 @@
 """Steps of a state space taken together until their noise reaches all states, though that of one step does not.
 
-A companion form has noise in one direction of n, and n steps of it are one of the state space F^n, whose noise has a regular covariance. States
-within follow from those at both ends, and from what the noise may do besides. Nothing is lost, and the system has fewer blocks.
+A companion form has noise in one direction of n, and n steps of it are one of the state space F^n, whose noise has a regular covariance.
+States within follow from those at both ends, and from noise that leads nowhere in k steps. Nothing is lost, and there are fewer blocks.
 """
 
 # pyright: reportConstantRedefinition=false
@@ -20,7 +20,7 @@ np: Any = numpy
 
 
 class Lumps(NamedTuple):
-    """k steps as one. A block holds X, the state at the beginning, and u, standard normal numbers, up to as many entries as the noise has."""
+    """k steps as one. A block holds X, the state at the beginning, and u, standard normal numbers that stand for noise within."""
 
     k: int
     F: Any  #: F^k
@@ -84,7 +84,7 @@ def _lumps(k: int, powers: list[Any], rows: list[Any], C: Any, inverse: Any, fre
 
 
 class Lumped:
-    """As _Steady, of lumps. pair: two of their states without values."""
+    """A model as _Steady is one, with lumps for steps. pair: two of their states without values."""
 
     def __init__(self, given: Any, lumps: Lumps, pair: Any) -> None:
         self.space, self.front, self.is_open, self.horizon = given.space, given.front, given.is_open, given.horizon
@@ -163,7 +163,7 @@ class Lumped:
         return z + f.solve(left)
 
     def spread(self, *blocks: Any) -> Any:
-        """Those of one inverse that all series share, for each."""
+        """Blocks of one inverse that all series share, for each."""
         return (self.space.spread(part, (*self.front, *part.shape[-3:])) for part in blocks)
 
     def _ends(self, z: Any) -> Any:
@@ -171,14 +171,14 @@ class Lumped:
 
 
 def states(lumps: Lumps, horizon: int, z: Any) -> Any:
-    """Those of all times, from blocks."""
+    """States of all times, from blocks."""
     n, T = len(lumps.F), lumps.T[:-1]
     x = np.concatenate([z[..., :-1, :], z[..., 1:, :n]], -1) @ T.reshape(-1, T.shape[-1]).T
     return np.ascontiguousarray(x.reshape(*x.shape[:-2], -1, n)[..., :horizon, :])
 
 
 def covariances(lumps: Lumps, horizon: int, D: Any, E: Any) -> tuple[Any, Any]:
-    """Those of states and their neighbours, from blocks of the inverse."""
+    """Covariances of states and of their neighbours, from blocks of the inverse."""
     n, q, T = len(lumps.F), E.shape[-1], lumps.T
     S = np.empty((*E.shape[:-2], q + n, q + n))
     S[..., :q, :q], S[..., q:, q:], S[..., q:, :q] = D[..., :-1, :, :], D[..., 1:, :n, :n], E[..., :n, :]

@@ -16,7 +16,8 @@ from .namespaces import Namespace
 from .series import Given
 
 np: Any = numpy
-_AMOUNTS = 0.5 ** np.arange(3)  #: of noise, relative to the first
+Function = Callable[[Given], tuple[Any, ...]]
+_AMOUNTS = 0.5 ** np.arange(3)  #: noise of each system, relative to the first
 _FIRST = (1e-4, 1e-5, 1e-6)  #: amounts to begin with, in units of what the states vary by
 _ENOUGH = 1e-7
 _SMALL, _NEGATIVE = 1e-6, 1e-9  #: eigenvalues of covariances in these units that are nearly 0, and below it
@@ -28,24 +29,25 @@ def _weights(amounts: Any) -> Any:
 
 
 _WEIGHTS = _weights(_AMOUNTS)
-_CHANGE = _WEIGHTS - np.concatenate([[0.0], _weights(_AMOUNTS[1:])])  #: what the last order has changed
+_CHANGE = _WEIGHTS - np.concatenate([[0.0], _weights(_AMOUNTS[1:])])  #: weights of the change by the last order
 
 
-def limit(function: Callable[[Given], Any], given: Given, of_steps: bool) -> tuple[Any, float | None]:
+def limit(function: Function, given: Given, of_steps: bool) -> tuple[list[Any], float | None]:
     """function(given) as covariances go to those that are given, and about how far it is off; None where that cannot be looked at.
 
     Results are analytic in the noise that is added, as long as values that are observed are not determined by others. The difference of
     the last two orders is an estimate that is too large, by about the ratio of the noise to where the series ends to converge.
     of_steps: whether Q has part in it.
     """
-    noise, best, least = _noise(given, of_steps), None, math.inf
+    noise, least = _noise(given, of_steps), math.inf
+    best: list[Any] = []
     if not noise:
-        return function(given), 0.0
+        return list(function(given)), 0.0
     for first in _FIRST if given.space.epsilon < 1e-10 else (1e-2,):
         try:
             result, off = _extrapolated(function, given, noise, first)
         except SpecError:
-            if best is None:
+            if not best:
                 raise
             break
         if off is None:
@@ -54,27 +56,24 @@ def limit(function: Callable[[Given], Any], given: Given, of_steps: bool) -> tup
             best, least = result, off
         if off < _ENOUGH:
             break
-    return best, 8 * least  # of rounding the differences see a part
+    return best, 8 * least  # differences see a part of the rounding
 
 
-def _extrapolated(function: Callable[[Given], Any], given: Given, noise: dict[str, Any], first: float) -> tuple[Any, float | None]:
+def _extrapolated(function: Function, given: Given, noise: dict[str, Any], first: float) -> tuple[list[Any], float | None]:
     space = given.space
     if _has_batch(given):
         results = [function(_with(given, noise, first * amount)) for amount in _AMOUNTS]
-        parts = list(zip(*results)) if isinstance(results[0], tuple) else [results]
-        parts = [None if part[0] is None else space.xp.stack(part) for part in parts]
+        parts = [None if part[0] is None else space.xp.stack(part) for part in zip(*results)]
     else:
-        results = [function(_with(given, noise, space.constant(first * _AMOUNTS)[:, None, None, None]))]
-        parts = results[0] if isinstance(results[0], tuple) else results
+        parts = list(function(_with(given, noise, space.constant(first * _AMOUNTS)[:, None, None, None])))
     found = [None if part is None else _weighted(space, _WEIGHTS, part) for part in parts]
     off = 0.0
     for part, value in list(zip(parts, found))[::2][:2]:  # the likelihood, or the mean and the likelihood
         size, change = (space.xp.abs(x).max() for x in (space.fixed(value), _weighted(space, _CHANGE, space.fixed(part))))
         if space.known(change == change) is None:
-            off = None
-            break
+            return found, None
         off = max(off, float(change) / float(size)) if float(size) else off
-    return (type(results[0])(*found) if isinstance(results[0], tuple) else found[0]), off
+    return found, off
 
 
 def _weighted(space: Namespace, weights: Any, part: Any) -> Any:
@@ -115,7 +114,7 @@ def _noise(given: Given, of_steps: bool) -> dict[str, Any]:
     states, values = space.diagonal(reached) / n, space.diagonal(H @ reached @ H.swapaxes(-1, -2) / n + R)
     values = xp.where(values > 0, values, space.constant(1.0))
     if not of_steps and space.known(start > 0):
-        units = {"R": values}  # of a regular start, as it nearly always is
+        units = {"R": values}  # the start is nearly always regular; else it is refused, and this is called again
     else:
         most = xp.amax(states, -1)[..., None]
         most = xp.where(most > 0, most, space.constant(1.0))

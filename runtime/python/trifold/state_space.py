@@ -85,6 +85,7 @@ def normal_equations(
 ) -> NormalEquations:
     """The system whose solution are the smoothed states. Arguments, libraries and errors are those of kalman(), without singular ones."""
     model = _model(read(F, H, Q, R, P0, ys, m0, c, d), complete)
+    assert not isinstance(model, Lumped)
     with model.space.exact():
         D, E, b = model.system()
         D, E = (model.space.spread(blocks, (*model.front, *blocks.shape[-3:])) for blocks in (D, E))
@@ -109,7 +110,7 @@ def log_likelihood(
 
     Whether enough digits are left is seen with NumPy only: with torch and JAX call kalman() once for what was learned.
     """
-    return _call(_likelihood, read(F, H, Q, R, P0, ys, m0, c, d), complete, singular)
+    return _call(_likelihood, read(F, H, Q, R, P0, ys, m0, c, d), complete, singular)[0]
 
 
 def kalman(
@@ -156,10 +157,10 @@ def kalman(
     variances are sure it warns, in float64.
     """
     given = read(F, H, Q, R, P0, ys, m0, c, d)
-    return given.back(_call(_smoothed, given, complete, singular))
+    return given.back(Smoothed(*_call(_smoothed, given, complete, singular)))
 
 
-def _call(function: Callable[[_System, float], Any], given: Given, complete: bool, singular: bool | None) -> Any:
+def _call(function: Callable[[_System, float], tuple[Any, ...]], given: Given, complete: bool, singular: bool | None) -> list[Any]:
     """function(model, 1), or the limit of it where covariances are singular."""
     singular, space = truth(singular, "singular"), given.space
     if singular is None and space.name == "numpy":  # some that surely are
@@ -167,7 +168,7 @@ def _call(function: Callable[[_System, float], Any], given: Given, complete: boo
     with space.exact():
         if not singular:
             try:
-                return function(_model(given, complete), 1.0)
+                return list(function(_model(given, complete), 1.0))
             except _Singular:
                 if singular is not None:
                     raise
@@ -181,18 +182,18 @@ def _call(function: Callable[[_System, float], Any], given: Given, complete: boo
             result, lost = limit(lambda near: function(_model(near, complete), 0.0), given, True)
         if lost is not None and lost > _SIX_DIGITS and space.epsilon < 1e-10:
             warnings.warn(_LOSS, RuntimeWarning, stacklevel=3)
-        if lumps is not None and isinstance(result, Smoothed):
+        if lumps is not None and len(result) > 1:
+            mean, _, value, *blocks = result
             horizon = int(given.ys.shape[-2])
-            covariance, neighbours = covariances(lumps, horizon, result.covariance, result.neighbours)
-            x, variance = states(lumps, horizon, result.mean), space.diagonal(covariance)
-            result = Smoothed(x, variance, result.log_likelihood, covariance, neighbours)
+            blocks = covariances(lumps, horizon, *blocks)
+            result = [states(lumps, horizon, mean), space.diagonal(blocks[0]), value, *blocks]
         return result
 
 
-def _likelihood(model: _System, told: float) -> Any:
+def _likelihood(model: _System, told: float) -> tuple[Any, ...]:
     D, E, b = model.system()
     x, log_determinant, _ = _solve(model, D, E, b, told / 16)  # an error of x counts in second order only
-    return -(model.least(x) + log_determinant) / 2
+    return (-(model.least(x) + log_determinant) / 2,)
 
 
 def _smoothed(model: _System, told: float) -> Smoothed:
@@ -264,6 +265,8 @@ class _Arrays:
 
     def __init__(self, space: Namespace, F: Any, Q: Any, P0: Any, m0: Any, c: Any, horizon: int | None) -> None:
         self.space = space
+        self.is_open: bool | None = False
+        self.spread: Any = 0.0
         n = P0.shape[-1] if P0.ndim else 0
         self.n, self.horizon = n, _horizon(F, Q) if horizon is None else whole(horizon, "horizon", 0)
         steps = self.horizon - 1
@@ -493,7 +496,7 @@ class _Steady:
         self.F, self.H, self.R = (matrix[..., 0, :, :] for matrix in (given.F, given.H, given.R))
         y = ys if given.d is None else ys - _finite(space, given.d, "d")
         self.y = y if self.seen is None else np.where(seen, y, 0.0)
-        self.root = np.linalg.cholesky(self.pair.made.D[..., 1, :, :])  # of Q^-1
+        self.root = np.linalg.cholesky(self.pair.made.D[..., 1, :, :])  # Q^-1 is root root'
         values = given.horizon if self.seen is None else seen.sum((-1, -2))
         logarithms = np.log(2 * math.pi * self.R[..., 0, 0]) * values
         self.logarithms = logarithms - 2 * (given.horizon - 2) * np.log(space.diagonal(self.root)).sum(-1)

@@ -37,7 +37,7 @@ def ar(coefficients: Any, variance: Any, noise: Any = 0.0) -> StateSpace:
 def arma(ar: Any, ma: Any, variance: Any, noise: Any = 0.0) -> StateSpace:
     """The stationary process y(t) = sum ar[k] y(t - 1 - k) + e(t) + sum ma[k] e(t - 1 - k), e ~ N(0, variance).
 
-    ar: (p,), ma: (q,), either may be empty; variance, and noise, that of errors of observation: numbers. All may have a batch axis in front.
+    ar: (p,), ma: (q,), either may be empty; variance, and noise, that of errors of observation: numbers. Each may have a batch axis.
     There are n = max(p, q + 1) states, of which y is the first; the form is that of Harvey (1989), and P0 solves P = F P F' + Q.
 
     Arrays of NumPy, or of torch or JAX where an argument is one, with gradients to all arguments. Raises SpecError on shapes that do not
@@ -75,7 +75,7 @@ def local_level(level: Any, noise: Any) -> StateSpace:
 
 
 def local_linear_trend(level: Any, slope: Any, noise: Any) -> StateSpace:
-    """A level that moves by a slope, which is a random walk itself; level and slope: variances of their steps. The rest is local_level()."""
+    """A level that moves by a slope, a random walk itself; level and slope are variances of their steps. The rest is local_level()."""
     return _diffuse([[1.0, 1.0], [0.0, 1.0]], {0: (level, "level"), 1: (slope, "slope")}, noise)
 
 
@@ -91,7 +91,8 @@ def seasonal(period: int, variance: Any, noise: Any = 0.0) -> StateSpace:
 def _diffuse(F: Any, variances: dict[int, tuple[Any, str]], noise: Any) -> StateSpace:
     n = len(F)
     space = namespace_of([noise, *(value for value, _ in variances.values())])
-    noise, Q, sizes = _variance(space, noise, "noise"), 0.0, []
+    noise, Q = _variance(space, noise, "noise"), 0.0
+    sizes: list[tuple[Any, int]] = []
     for k, (value, name) in variances.items():
         value = _variance(space, value, name)
         Q = Q + value[..., None, None] * space.constant(np.diag(np.eye(n)[k]))
