@@ -91,11 +91,9 @@ class Lumped:
         self.lumps, self.pair, self.n = lumps, pair, int(lumps.F.shape[0])
         self.q = int(lumps.T.shape[-1]) - self.n  # entries of a block
         self.R, self.P0, self.m0 = given.R[..., 0, :, :], given.P0, given.m0
-        self.rows = given.H[0] @ lumps.T[:-1]
-        self.rows = self.rows[:, 0]
-        y = given.ys if given.d is None else given.ys - given.d
+        self.rows = (given.H[0] @ lumps.T[:-1])[:, 0]
+        y = (given.ys if given.d is None else given.ys - given.d)[..., 0]
         J = -(-self.horizon // lumps.k)
-        y = y[..., 0]
         y = np.concatenate([y, np.full((*y.shape[:-1], J * lumps.k - self.horizon), np.nan)], -1).reshape(*y.shape[:-1], J, lumps.k)
         seen = ~np.isnan(y)
         self.y, self.seen = np.where(seen, y, 0.0), seen
@@ -107,11 +105,13 @@ class Lumped:
     def system(self) -> tuple[Any, Any, Any]:
         """Blocks are rows of q * q entries on the way, which NumPy adds faster than matrices of a few."""
         n, q, J = self.n, self.q, self.y.shape[-2]
-        blocks, R, F = self.pair.made.D, self.R[..., 0, :, None], self.lumps.F
+        blocks, R, F = self.pair.made.D, self.R, self.lumps.F
         ends = self.rows[:, :q], np.concatenate([self.rows[:, q:], np.zeros((len(self.rows), q - n))], 1)
         outer = [(a[:, :, None] * b[:, None, :]).reshape(-1, q * q) for a, b in (ends[:1] * 2, ends[1:] * 2, ends[::-1])]
         seen = self.seen.astype(float)
-        here, next_, lower = (seen @ part / R for part in outer)
+        seen_twice = np.zeros((*seen.shape[:-2], J + 1, q * q))
+        seen_twice[..., :-1, :] = seen @ outer[0]
+        seen_twice[..., 1:, :] += seen @ outer[1]
         first, last, step = np.zeros((3, *blocks.shape[:-3], q, q))
         first[..., :n, :n], last[..., :n, :n], step[..., :n, :n] = (
             blocks[..., 0, :, :],
@@ -121,14 +121,15 @@ class Lumped:
         first[..., n:, n:] = last[..., n:, n:] = np.eye(q - n)
         between = last.copy()
         between[..., :n, :n] += F.T @ blocks[..., 1, :, :] @ F
-        front = np.broadcast_shapes(first.shape[:-2], here.shape[:-2])
-        D = np.empty((*front, J + 1, q * q))
-        D[...] = between.reshape(*first.shape[:-2], 1, q * q)
-        D[..., 0, :], D[..., -1, :] = (part.reshape(*first.shape[:-2], q * q) for part in (first, last))
-        D[..., :-1, :] += here
-        D[..., 1:, :] += next_
-        E = lower + step.reshape(*first.shape[:-2], 1, q * q)
-        E = np.ascontiguousarray(np.broadcast_to(E, (*front, J, q * q)))
+        first, last, step, between = (part.reshape(*part.shape[:-2], 1, q * q) for part in (first, last, step, between))
+        front = np.broadcast_shapes(first.shape[:-2], seen.shape[:-2], R.shape[:-2])
+        D, E = np.empty((*front, J + 1, q * q)), np.empty((*front, J, q * q))
+        np.divide(seen_twice, R, out=D)
+        np.divide(seen @ outer[2], R, out=E)
+        E += step
+        D[..., 1:-1, :] += between
+        D[..., :1, :] += first
+        D[..., -1:, :] += last
         b = np.zeros((*self.front, J + 1, q))
         pull = self.y / self.R
         b[..., :-1, :] += pull @ ends[0]

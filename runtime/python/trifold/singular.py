@@ -20,6 +20,7 @@ Function = Callable[[Given], tuple[Any, ...]]
 _AMOUNTS = 0.5 ** np.arange(3)  #: noise of each system, relative to the first
 _FIRST = (1e-4, 1e-5, 1e-6)  #: amounts to begin with, in units of what the states vary by
 _ENOUGH = 1e-7
+_SMALL_BATCH = 10000  #: values of series for which calls cost more than that factors are not shared
 _SMALL, _NEGATIVE = 1e-6, 1e-9  #: eigenvalues of covariances in these units that are nearly 0, and below it
 
 
@@ -37,7 +38,7 @@ def limit(function: Function, given: Given, of_steps: bool) -> tuple[list[Any], 
 
     Results are analytic in the noise that is added, as long as values that are observed are not determined by others. The difference of
     the last two orders is an estimate that is too large, by about the ratio of the noise to where the series ends to converge.
-    of_steps: whether Q has part in it.
+    of_steps: whether Q has part in it. Shapes must fit.
     """
     noise, least = _noise(given, of_steps), math.inf
     best: list[Any] = []
@@ -60,12 +61,18 @@ def limit(function: Function, given: Given, of_steps: bool) -> tuple[list[Any], 
 
 
 def _extrapolated(function: Function, given: Given, noise: dict[str, Any], first: float) -> tuple[list[Any], float | None]:
-    space = given.space
-    if _has_batch(given):
+    space, count, batched = given.space, len(_AMOUNTS), _batched(given)
+    members = max((int(array.shape[0]) for array in batched.values()), default=1)
+    if members > 1 and math.prod(given.ys.shape) > _SMALL_BATCH:
         results = [function(_with(given, noise, first * amount)) for amount in _AMOUNTS]
         parts = [None if part[0] is None else space.xp.stack(part) for part in zip(*results)]
-    else:
-        parts = list(function(_with(given, noise, space.constant(first * _AMOUNTS)[:, None, None, None])))
+    else:  # all amounts in one batch
+        amounts = space.constant(np.repeat(first * _AMOUNTS, members))[:, None, None, None]
+        given = given._replace(**{name: _repeated(space, array, count) for name, array in batched.items()})
+        noise = {name: _repeated(space, extra, count) if extra.ndim > 2 else extra for name, extra in noise.items()}
+        parts = list(function(_with(given, noise, amounts)))
+        if batched:
+            parts = [None if part is None else part.reshape(count, members, *part.shape[1:]) for part in parts]
     found = [None if part is None else _weighted(space, _WEIGHTS, part) for part in parts]
     off = 0.0
     for part, value in list(zip(parts, found))[::2][:2]:  # the likelihood, or the mean and the likelihood
@@ -76,13 +83,19 @@ def _extrapolated(function: Function, given: Given, noise: dict[str, Any], first
     return found, off
 
 
+def _repeated(space: Namespace, array: Any, count: int) -> Any:
+    return array if array.shape[0] == 1 else space.xp.concatenate([array] * count, 0)
+
+
 def _weighted(space: Namespace, weights: Any, part: Any) -> Any:
     return (space.constant(weights) @ part.reshape(len(weights), -1)).reshape(tuple(part.shape[1:]))
 
 
-def _has_batch(given: Given) -> bool:
-    axes = {"F": 3, "H": 3, "Q": 3, "R": 3, "P0": 2, "ys": 2, "m0": 1, "c": 2, "d": 2}
-    return any(array is not None and array.ndim > axes[name] for name, array in ((name, getattr(given, name)) for name in axes))
+def _batched(given: Given) -> dict[str, Any]:
+    """Arguments that have a batch axis."""
+    axes = {"F": 3, "H": 3, "Q": 3, "R": 3, "P0": 2, "ys": 2, "m0": 1, "c": 2, "d": 2, "spread": 0}
+    arrays = {name: getattr(given, name) for name in axes}
+    return {name: array for name, array in arrays.items() if getattr(array, "ndim", 0) > axes[name]}
 
 
 def _with(given: Given, noise: dict[str, Any], amount: Any) -> Given:
@@ -102,10 +115,8 @@ def _noise(given: Given, of_steps: bool) -> dict[str, Any]:
 
     A state to which nothing comes gets little, for it may be summed up over all times.
     """
-    space, xp, n, m = given.space, given.space.xp, int(given.P0.shape[-1]), int(given.ys.shape[-1])
+    space, xp, n = given.space, given.space.xp, int(given.P0.shape[-1])
     F, H, Q, R = (_one(getattr(given, name)) for name in ("F", "H", "Q", "R"))
-    if not all(x.shape[-2:] == core for x, core in ((F, (n, n)), (H, (m, n)), (Q, (n, n)), (R, (m, m)))):
-        return {}  # function(given) says what is wrong
     step, reached = Q, Q
     for _ in range(n - 1):
         step = F @ step @ F.swapaxes(-1, -2)

@@ -172,6 +172,7 @@ def _call(function: Callable[[_System, float], tuple[Any, ...]], given: Given, c
             except _Singular:
                 if singular is not None:
                     raise
+        _fitted(given)
         lumps = lumps_of(given)
         try:
             result, lost = limit(lambda near: function(_model(near, complete, lumps), 0.0), given, lumps is None)
@@ -505,12 +506,21 @@ class _Steady:
         blocks, N = self.pair.made.D, self.horizon
         first, last = blocks[..., 0, :, :], blocks[..., 1, :, :]
         between = last + self.F.swapaxes(-1, -2) @ last @ self.F
-        seen = (_t(self.H) @ self.H / self.R)[..., None, :, :]
+        seen, n = _t(self.H) @ self.H / self.R, first.shape[-1]
         front = tuple(blocks.shape[:-3]) if self.seen is None else _join([tuple(blocks.shape[:-3]), tuple(self.seen.shape[:-2])])
-        D, E = (np.empty((*front, count, *first.shape[-2:]), self.space.dtype) for count in (N, N - 1))
-        D[..., 1:-1, :, :], D[..., 0, :, :], D[..., -1, :, :] = between[..., None, :, :], first, last
-        D += seen if self.seen is None else np.where(self.seen[..., None], seen, 0.0)
-        E[...] = self.pair.made.E
+        D, E = np.empty((*front, N, n * n), self.space.dtype), np.empty((*front, N - 1, n * n), self.space.dtype)
+        # Rows of n * n entries are added faster than matrices of a few.
+        first, last, between, seen, step = (_row(part) for part in (first, last, between, seen, self.pair.made.E[..., 0, :, :]))
+        if self.seen is None:
+            D[...] = between + seen
+            D[..., :1, :], D[..., -1:, :] = first + seen, last + seen
+        else:
+            np.multiply(self.seen, seen, out=D)
+            D[..., 1:-1, :] += between
+            D[..., :1, :] += first
+            D[..., -1:, :] += last
+        E[...] = step
+        D, E = D.reshape(*D.shape[:-1], n, n), E.reshape(*E.shape[:-1], n, n)
         b = np.empty((*self.front, *D.shape[-3:-1]), self.space.dtype)
         np.multiply(self.y / self.R, self.H, out=b)
         b[..., 0, :] += self.pair.made.b[..., 0, :]
@@ -528,6 +538,11 @@ class _Steady:
         start = np.stack([x[..., 0, :], ahead[..., 0, :]], -2)
         squares = np.einsum("...ti,...ti->...", step, step) + np.einsum("...ti,...ti->...", rest, rest) / self.R[..., 0, 0]
         return (self.pair.least(start) + squares + self.logarithms).astype(self.space.dtype)[()]
+
+
+def _row(matrix: Any) -> Any:
+    """A matrix as one row."""
+    return matrix.reshape(*matrix.shape[:-2], 1, -1)
 
 
 _System = _Compiled | _Model | _Steady | Lumped
