@@ -39,7 +39,13 @@ def lumps_of(given: Given) -> Lumps | None:
         or given.ys.shape[-2] < 2
     ):
         return None
-    if F.shape != (n, n) or Q.shape != (n, n) or given.H.shape != (1, n) or not (np.isfinite(F).all() and np.isfinite(Q).all()):
+    if (
+        F.shape != (n, n)
+        or Q.shape != (n, n)
+        or given.H.shape != (1, n)
+        or given.R.shape[-2:] != (1, 1)
+        or not (np.isfinite(F).all() and np.isfinite(Q).all())
+    ):
         return None
     G = _root(Q)
     if G is None or not 0 < G.shape[1] < n:
@@ -79,7 +85,8 @@ def _lumps(k: int, powers: list[Any], rows: list[Any], C: Any, inverse: Any, fre
     for i in range(1, k):
         S = np.zeros((n, r * k))
         S[:, : r * i] = C[:, r * (k - i) :]
-        T[i] = np.concatenate([powers[i] - S @ inverse @ powers[k], S @ free, S @ inverse], 1)
+        T[i, :, -n:] = to_end = S @ inverse
+        T[i, :, :n], T[i, :, n:-n] = powers[i] - to_end @ powers[k], S @ free
     return Lumps(k, powers[k], C @ C.T, T)
 
 
@@ -99,8 +106,8 @@ class Lumped:
         self.y, self.seen = np.where(seen, y, 0.0), seen
         if int(seen.sum()) == math.prod(given.ys.shape):
             self.seen = seen[(0,) * (seen.ndim - 2)]  # the same for all series
+        self.seen = self.seen.astype(float)
         self.root = np.linalg.cholesky(pair.made.D[..., 1, :, :])
-        self.values = self.seen.sum((-1, -2))
 
     def system(self) -> tuple[Any, Any, Any]:
         """Blocks are rows of q * q entries on the way, which NumPy adds faster than matrices of a few."""
@@ -108,7 +115,7 @@ class Lumped:
         blocks, R, F = self.pair.made.D, self.R, self.lumps.F
         ends = self.rows[:, :q], np.concatenate([self.rows[:, q:], np.zeros((len(self.rows), q - n))], 1)
         outer = [(a[:, :, None] * b[:, None, :]).reshape(-1, q * q) for a, b in (ends[:1] * 2, ends[1:] * 2, ends[::-1])]
-        seen = self.seen.astype(float)
+        seen = self.seen
         seen_twice = np.zeros((*seen.shape[:-2], J + 1, q * q))
         seen_twice[..., :-1, :] = seen @ outer[0]
         seen_twice[..., 1:, :] += seen @ outer[1]
@@ -138,23 +145,20 @@ class Lumped:
         return D.reshape(*front, J + 1, q, q), E.reshape(*front, J, q, q), b
 
     def least(self, z: Any) -> Any:
-        X, u, F = z[..., : self.n], z[..., self.n :], self.lumps.F
-        ahead = X[..., :-1, :] @ F.T
-        step = (X[..., 1:, :] - ahead) @ self.root
-        rest = np.where(self.seen, self.y - self._ends(z) @ self.rows.T, 0.0)
-        squares = sum(np.einsum("...ti,...ti->...", part, part) for part in (step, u))
-        squares = (
-            squares + np.einsum("...ti,...ti->...", rest, rest) / self.R[..., 0, 0] + np.log(2 * math.pi * self.R[..., 0, 0]) * self.values
-        )
-        logarithms = -2 * (self.y.shape[-2] - 1) * np.log(np.diagonal(self.root, 0, -2, -1)).sum(-1)
+        X, u = z[..., : self.n], z[..., self.n :]
+        ahead = X[..., :-1, :] @ self.lumps.F.T
+        step, rest, R = (X[..., 1:, :] - ahead) @ self.root, self._rest(z), self.R[..., 0, 0]
+        squares = np.einsum("...ti,...ti->...", step, step) + np.einsum("...ti,...ti->...", rest, rest) / R
+        squares = squares + np.einsum("...ti,...ti->...", u, u) + np.log(2 * math.pi * R) * self.seen.sum((-1, -2))
+        logarithms = -2 * (self.y.shape[-2] - 1) * np.log(self.root.diagonal(0, -2, -1)).sum(-1)
         return (self.pair.least(np.stack([X[..., 0, :], ahead[..., 0, :]], -2)) + squares + logarithms)[()]
 
     def refined(self, z: Any, f: Any) -> Any:
         """A step of iterative refinement: what is left comes from residuals of the model, which know more digits than D, E and b do."""
         n, F = self.n, self.lumps.F
-        X, rest = z[..., :n], np.where(self.seen, self.y - self._ends(z) @ self.rows.T, 0.0)
+        X = z[..., :n]
         step = (X[..., 1:, :] - X[..., :-1, :] @ F.T) @ self.root @ self.root.swapaxes(-1, -2)
-        left, pull = np.zeros_like(z), (rest / self.R) @ self.rows
+        left, pull = np.zeros_like(z), (self._rest(z) / self.R) @ self.rows
         left[..., n:] = -z[..., n:]
         left[..., :-1, :] += pull[..., : self.q]
         left[..., 1:, :n] += pull[..., self.q :] - step
@@ -167,8 +171,10 @@ class Lumped:
         """Blocks of one inverse that all series share, for each."""
         return (self.space.spread(part, (*self.front, *part.shape[-3:])) for part in blocks)
 
-    def _ends(self, z: Any) -> Any:
-        return np.concatenate([z[..., :-1, :], z[..., 1:, : self.n]], -1)
+    def _rest(self, z: Any) -> Any:
+        """Values less what the states say of them."""
+        q, rows = self.q, self.rows.T
+        return (self.y - z[..., :-1, :] @ rows[:q] - z[..., 1:, : self.n] @ rows[q:]) * self.seen
 
 
 def states(lumps: Lumps, horizon: int, z: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from ._core import state_space
+from ._core import Solver, solver_for, state_space
 from .errors import NearlySingular, NotPositiveDefinite, SpecError
 from .factor import factor
 from .lumps import Lumped, Lumps, covariances, lumps_of, states
@@ -172,8 +172,9 @@ def _call(function: Callable[[_System, float], tuple[Any, ...]], given: Given, c
             except _Singular:
                 if singular is not None:
                     raise
-        _fitted(given)
         lumps = lumps_of(given)
+        if lumps is None:
+            _fitted(given)  # raises what is wrong with shapes
         try:
             result, lost = limit(lambda near: function(_model(near, complete, lumps), 0.0), given, lumps is None)
         except _Singular:  # P0
@@ -578,17 +579,24 @@ def _solve(model: _System, D: Any, E: Any, b: Any, told: float) -> tuple[Any, An
     if model.is_open:  # a state that nothing is coupled with
         _require(space, space.diagonal(D) > 1e3 / huge(space), _OPEN)
     if space.name == "numpy":
-        _has_digits(space, 1 / f.status.least_pivot, told)
+        _has_digits(space, 1 / _status(f).least_pivot, told)
     return space.xp.moveaxis(x, -1, 0) if columns else x, f.log_determinant(), f
 
 
 def _factor_solve(space: Namespace, D: Any, E: Any, b: Any) -> tuple[Any, Any]:
     """A^-1 b, and the factor."""
+    if space.name == "numpy" and b.ndim < D.ndim:
+        solver = solver_for(D, b, "all", "auto", 1, False, 1)
+        return solver.factor_solve(D, E, b), solver
     if space.name == "numpy":
         f = factor(D, E)
         return f.solve(b), f
     module: Any = importlib.import_module(f"trifold.{space.name}")
     return module.factor_and_solve(D, E, b)
+
+
+def _status(f: Any) -> Any:
+    return f.status() if isinstance(f, Solver) else f.status
 
 
 def _has_digits(space: Namespace, growth: Any, told: float) -> None:
