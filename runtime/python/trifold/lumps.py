@@ -28,28 +28,37 @@ class Lumps(NamedTuple):
     T: Any  #: (k + 1, n, entries of X and u + n): the states at these times, of X, u and the next X
 
 
-def lumps_of(given: Given) -> Lumps | None:
-    """None where Q is regular, where noise never reaches all states, or where matrices are not the same for all times and series."""
+def one_step(given: Given) -> Lumps | None:
+    """Steps as they are. None where matrices are not the same for all times and series, or there are several values a time."""
     F, Q, n = given.F, given.Q, int(given.P0.shape[-1])
-    if (
-        given.space.name != "numpy"
-        or given.space.epsilon > 1e-10
-        or given.c is not None
-        or given.ys.shape[-1] != 1
-        or given.ys.shape[-2] < 2
-    ):
+    if given.space.name != "numpy" or given.space.epsilon > 1e-10 or given.c is not None or 0 in given.ys.shape:
         return None
-    if (
-        F.shape != (n, n)
-        or Q.shape != (n, n)
-        or given.H.shape != (1, n)
-        or given.R.shape[-2:] != (1, 1)
-        or not (np.isfinite(F).all() and np.isfinite(Q).all())
-    ):
+    if F.shape != (n, n) or Q.shape != (n, n) or given.H.shape != (1, n) or given.R.shape[-2:] != (1, 1) or given.ys.shape[-1] != 1:
         return None
-    G = _root(Q)
-    if G is None or not 0 < G.shape[1] < n:
+    return Lumps(1, F, Q, np.eye(2 * n).reshape(2, n, 2 * n))
+
+
+def lumps_of(given: Given) -> Lumps | None:
+    """One step where Q is regular; None also where noise never reaches all states, and where Q is no covariance."""
+    steps = one_step(given)
+    if steps is None or not (np.isfinite(given.F).all() and np.isfinite(given.Q).all()):
         return None
+    F, Q, n = given.F, given.Q, len(given.F)
+    G = _column(Q)
+    if G is None:
+        reached, step = Q, Q
+        for _ in range(n - 1):
+            step = F @ step @ F.T
+            reached = reached + step
+        scale = np.sqrt(np.where(reached.diagonal() > 0, reached.diagonal(), 1.0))
+        sizes, directions = np.linalg.eigh(Q / np.outer(scale, scale))
+        if sizes[0] < -1e-9 or not sizes[-1] > 0:
+            return None
+        if sizes[0] > 1e-6:
+            return steps
+        G = scale[:, None] * directions[:, sizes > 1e-15] * np.sqrt(sizes[sizes > 1e-15])
+    elif n == 1:
+        return steps
     rows, powers = [G], [np.eye(n), F]
     for k in range(2, n + 1):
         rows, powers = [F @ rows[0], *rows], [*powers, F @ powers[-1]]
@@ -63,18 +72,15 @@ def lumps_of(given: Given) -> Lumps | None:
     return None
 
 
-def _root(Q: Any) -> Any:
-    """G with G G' = Q, of as many columns as Q has rank; None where Q has a negative eigenvalue."""
+def _column(Q: Any) -> Any:
+    """The column G for which G G' is Q, if there is one."""
     diagonal = Q.diagonal()
     largest = int(diagonal.argmax())
-    column = Q[:, largest : largest + 1] / np.sqrt(diagonal[largest]) if diagonal[largest] > 0 else Q[:, :1]
-    if np.abs(Q - column @ column.T).max() <= 1e-15 * diagonal[largest]:
-        return column
-    scale = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
-    sizes, directions = np.linalg.eigh(Q / np.outer(scale, scale))
-    if sizes[0] < -1e-9:
+    if not diagonal[largest] > 0 or diagonal.min() < 0:
         return None
-    return scale[:, None] * directions[:, sizes > 1e-12] * np.sqrt(sizes[sizes > 1e-12])
+    G = Q[:, largest : largest + 1] / np.sqrt(diagonal[largest])
+    root = np.sqrt(diagonal)
+    return G if (np.abs(Q - G @ G.T) <= 1e-15 * root * root[:, None]).all() else None
 
 
 def _lumps(k: int, powers: list[Any], rows: list[Any], C: Any, inverse: Any, free: Any) -> Lumps:
@@ -156,6 +162,8 @@ class Lumped:
     def refined(self, z: Any, f: Any) -> Any:
         """A step of iterative refinement: what is left comes from residuals of the model, which know more digits than D, E and b do."""
         n, F = self.n, self.lumps.F
+        if self.lumps.k == 1:
+            return z
         X = z[..., :n]
         step = (X[..., 1:, :] - X[..., :-1, :] @ F.T) @ self.root @ self.root.swapaxes(-1, -2)
         left, pull = np.zeros_like(z), (self._rest(z) / self.R) @ self.rows
@@ -177,16 +185,12 @@ class Lumped:
         return (self.y - z[..., :-1, :] @ rows[:q] - z[..., 1:, : self.n] @ rows[q:]) * self.seen
 
 
-def states(lumps: Lumps, horizon: int, z: Any) -> Any:
-    """States of all times, from blocks."""
-    n, T = len(lumps.F), lumps.T[:-1]
-    x = np.concatenate([z[..., :-1, :], z[..., 1:, :n]], -1) @ T.reshape(-1, T.shape[-1]).T
-    return np.ascontiguousarray(x.reshape(*x.shape[:-2], -1, n)[..., :horizon, :])
-
-
-def covariances(lumps: Lumps, horizon: int, D: Any, E: Any) -> tuple[Any, Any]:
-    """Covariances of states and of their neighbours, from blocks of the inverse."""
+def of_times(lumps: Lumps, horizon: int, z: Any, D: Any, E: Any) -> tuple[Any, Any, Any]:
+    """States of all times, their covariances and those of neighbours, from blocks of the solution and of the inverse."""
+    if lumps.k == 1:
+        return z[..., :-1, :], D[..., :-1, :, :], E[..., :-1, :, :]
     n, q, T = len(lumps.F), E.shape[-1], lumps.T
+    x = np.concatenate([z[..., :-1, :], z[..., 1:, :n]], -1) @ T[:-1].reshape(-1, q + n).T
     S = np.empty((*E.shape[:-2], q + n, q + n))
     S[..., :q, :q], S[..., q:, q:], S[..., q:, :q] = D[..., :-1, :, :], D[..., 1:, :n, :n], E[..., :n, :]
     S[..., :q, q:] = E[..., :n, :].swapaxes(-1, -2)
@@ -197,4 +201,5 @@ def covariances(lumps: Lumps, horizon: int, D: Any, E: Any) -> tuple[Any, Any]:
         for k, parts in enumerate(both):
             parts.append((at @ T[i + k].T).swapaxes(-1, -2))
     covariance, neighbours = (np.stack(parts, -3).reshape(*E.shape[:-3], -1, n, n) for parts in both)
-    return covariance[..., :horizon, :, :].copy(), neighbours[..., : horizon - 1, :, :].copy()
+    x = x.reshape(*x.shape[:-2], -1, n)[..., :horizon, :].copy()
+    return x, covariance[..., :horizon, :, :].copy(), neighbours[..., : horizon - 1, :, :].copy()

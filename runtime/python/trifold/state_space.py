@@ -10,7 +10,7 @@ import functools
 import importlib
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy
@@ -18,7 +18,7 @@ import numpy
 from ._core import Solver, solver_for, state_space
 from .errors import NearlySingular, NotPositiveDefinite, SpecError
 from .factor import factor
-from .lumps import Lumped, Lumps, covariances, lumps_of, states
+from .lumps import Lumped, Lumps, lumps_of, of_times, one_step
 from .namespaces import Namespace, namespace_of
 from .options import truth, whole
 from .series import Given, huge, read, start
@@ -166,9 +166,10 @@ def _call(function: Callable[[_System, float], tuple[Any, ...]], given: Given, c
     if singular is None and space.name == "numpy":  # some that surely are
         singular = True if any(not matrix.diagonal(0, -2, -1).all() for matrix in (given.R, given.Q) if matrix.ndim > 1) else None
     with space.exact():
+        lumps = None if singular else one_step(given)
         if not singular:
             try:
-                return list(function(_model(given, complete), 1.0))
+                return _of_times(given, lumps, function(_model(given, complete, lumps), 1.0))
             except _Singular:
                 if singular is not None:
                     raise
@@ -184,12 +185,16 @@ def _call(function: Callable[[_System, float], tuple[Any, ...]], given: Given, c
             result, lost = limit(lambda near: function(_model(near, complete), 0.0), given, True)
         if lost is not None and lost > _SIX_DIGITS and space.epsilon < 1e-10:
             warnings.warn(_LOSS, RuntimeWarning, stacklevel=3)
-        if lumps is not None and len(result) > 1:
-            mean, _, value, *blocks = result
-            horizon = int(given.ys.shape[-2])
-            blocks = covariances(lumps, horizon, *blocks)
-            result = [states(lumps, horizon, mean), space.diagonal(blocks[0]), value, *blocks]
-        return result
+        return _of_times(given, lumps, result)
+
+
+def _of_times(given: Given, lumps: Lumps | None, result: Sequence[Any]) -> list[Any]:
+    """Results of all times, where they are of lumps."""
+    if lumps is None or len(result) == 1:
+        return list(result)
+    mean, _, value, *blocks = result
+    mean, covariance, neighbours = of_times(lumps, int(given.ys.shape[-2]), mean, *blocks)
+    return [mean, given.space.diagonal(covariance), value, covariance, neighbours]
 
 
 def _likelihood(model: _System, told: float) -> tuple[Any, ...]:
@@ -360,13 +365,15 @@ def _fitted(of: Given) -> _Arrays:
 
 def _model(of: Given, complete: bool, lumps: Lumps | None = None) -> _System:
     complete, space, given = bool(truth(complete, "complete")), of.space, _fitted(of)
+    if lumps is not None:
+        _require(space, ~np.isinf(given.ys), _INFINITE)
+        if complete:
+            _require(space, ~np.isnan(given.ys), _NOT_COMPLETE)
+        if given.d is not None:
+            _finite(space, given.d, "d")
+        return Lumped(given, lumps, _pair(given, lumps.F[None], lumps.Q[None]))
     if space.name == "numpy" and 0 not in given.front:
-        steady = given.m == 1 and given.horizon > 1 and given.c is None
-        steady = steady and all(matrix.shape[-3] == 1 for matrix in (given.F, given.H, given.Q, given.R))
-        if lumps is not None:
-            _seen(given, complete)
-            return Lumped(given, lumps, _pair(given, lumps.F[None], lumps.Q[None]))
-        return _Steady(given, complete) if steady else _Compiled(given, complete)
+        return _Compiled(given, complete)
     with space.exact():
         return _Model(given, complete)
 
@@ -474,79 +481,7 @@ def _pair(given: _Arrays, F: Any, Q: Any) -> _Compiled:
     return _Compiled(pair, False)
 
 
-def _seen(given: _Arrays, complete: bool) -> Any:
-    """Which values are there."""
-    seen = ~np.isnan(given.ys)
-    if complete and not seen.all():
-        raise SpecError(_NOT_COMPLETE)
-    _require(given.space, ~np.isinf(given.ys), _INFINITE)
-    return seen
-
-
-class _Steady:
-    """A _Model of NumPy's arrays with one value a time and matrices that hold at all times, of at least two: few calls, each for all times.
-
-    C++ makes the system of two times without values, which has all blocks that there are, and checks what goes into it.
-    """
-
-    def __init__(self, given: _Arrays, complete: bool) -> None:
-        space, ys = given.space, given.ys
-        self.space, self.front, self.is_open, self.horizon = space, given.front, given.is_open, given.horizon
-        self.pair = _pair(given, given.F, given.Q)
-        seen = _seen(given, complete)
-        self.seen = None if seen.all() else seen
-        self.F, self.H, self.R = (matrix[..., 0, :, :] for matrix in (given.F, given.H, given.R))
-        y = ys if given.d is None else ys - _finite(space, given.d, "d")
-        self.y = y if self.seen is None else np.where(seen, y, 0.0)
-        self.root = np.linalg.cholesky(self.pair.made.D[..., 1, :, :])  # Q^-1 is root root'
-        values = given.horizon if self.seen is None else seen.sum((-1, -2))
-        logarithms = np.log(2 * math.pi * self.R[..., 0, 0]) * values
-        self.logarithms = logarithms - 2 * (given.horizon - 2) * np.log(space.diagonal(self.root)).sum(-1)
-
-    def system(self) -> tuple[Any, Any, Any]:
-        blocks, N = self.pair.made.D, self.horizon
-        first, last = blocks[..., 0, :, :], blocks[..., 1, :, :]
-        between = last + self.F.swapaxes(-1, -2) @ last @ self.F
-        seen, n = _t(self.H) @ self.H / self.R, first.shape[-1]
-        front = tuple(blocks.shape[:-3]) if self.seen is None else _join([tuple(blocks.shape[:-3]), tuple(self.seen.shape[:-2])])
-        D, E = np.empty((*front, N, n * n), self.space.dtype), np.empty((*front, N - 1, n * n), self.space.dtype)
-        # Rows of n * n entries are added faster than matrices of a few.
-        first, last, between, seen, step = (_row(part) for part in (first, last, between, seen, self.pair.made.E[..., 0, :, :]))
-        if self.seen is None:
-            D[...] = between + seen
-            D[..., :1, :], D[..., -1:, :] = first + seen, last + seen
-        else:
-            np.multiply(self.seen, seen, out=D)
-            D[..., 1:-1, :] += between
-            D[..., :1, :] += first
-            D[..., -1:, :] += last
-        E[...] = step
-        D, E = D.reshape(*D.shape[:-1], n, n), E.reshape(*E.shape[:-1], n, n)
-        b = np.empty((*self.front, *D.shape[-3:-1]), self.space.dtype)
-        np.multiply(self.y / self.R, self.H, out=b)
-        b[..., 0, :] += self.pair.made.b[..., 0, :]
-        return D, E, b
-
-    def constant(self) -> Any:
-        return self.least(np.zeros((*self.front, self.horizon, self.F.shape[-1]), self.space.dtype))
-
-    def least(self, x: Any) -> Any:
-        """The first step is left to the pair as one without noise, so that all of the rest has the same form."""
-        ahead = x[..., :-1, :] @ _t(self.F)
-        step = (x[..., 1:, :] - ahead) @ self.root
-        rest = self.y - x @ _t(self.H)
-        rest = rest if self.seen is None else np.where(self.seen, rest, 0.0)
-        start = np.stack([x[..., 0, :], ahead[..., 0, :]], -2)
-        squares = np.einsum("...ti,...ti->...", step, step) + np.einsum("...ti,...ti->...", rest, rest) / self.R[..., 0, 0]
-        return (self.pair.least(start) + squares + self.logarithms).astype(self.space.dtype)[()]
-
-
-def _row(matrix: Any) -> Any:
-    """A matrix as one row."""
-    return matrix.reshape(*matrix.shape[:-2], 1, -1)
-
-
-_System = _Compiled | _Model | _Steady | Lumped
+_System = _Compiled | _Model | Lumped
 
 
 def _density(space: Namespace, times: Front, of: _Terms, x: Any) -> Any:
