@@ -119,12 +119,6 @@ class Lumped:
         """Blocks are rows of q * q entries on the way, which NumPy adds faster than matrices of a few."""
         n, q, J = self.n, self.q, self.y.shape[-2]
         blocks, R, F = self.pair.made.D, self.R, self.lumps.F
-        ends = self.rows[:, :q], np.concatenate([self.rows[:, q:], np.zeros((len(self.rows), q - n))], 1)
-        outer = [(a[:, :, None] * b[:, None, :]).reshape(-1, q * q) for a, b in (ends[:1] * 2, ends[1:] * 2, ends[::-1])]
-        seen = self.seen
-        seen_twice = np.zeros((*seen.shape[:-2], J + 1, q * q))
-        seen_twice[..., :-1, :] = seen @ outer[0]
-        seen_twice[..., 1:, :] += seen @ outer[1]
         first, last, step = np.zeros((3, *blocks.shape[:-3], q, q))
         first[..., :n, :n], last[..., :n, :n], step[..., :n, :n] = (
             blocks[..., 0, :, :],
@@ -134,20 +128,20 @@ class Lumped:
         first[..., n:, n:] = last[..., n:, n:] = np.eye(q - n)
         between = last.copy()
         between[..., :n, :n] += F.T @ blocks[..., 1, :, :] @ F
-        first, last, step, between = (part.reshape(*part.shape[:-2], 1, q * q) for part in (first, last, step, between))
-        front = np.broadcast_shapes(first.shape[:-2], seen.shape[:-2], R.shape[:-2])
+        front = np.broadcast_shapes(first.shape[:-2], self.seen.shape[:-2], R.shape[:-2])
         D, E = np.empty((*front, J + 1, q * q)), np.empty((*front, J, q * q))
-        np.divide(seen_twice, R, out=D)
-        np.divide(seen @ outer[2], R, out=E)
-        E += step
-        D[..., 1:-1, :] += between
-        D[..., :1, :] += first
-        D[..., -1:, :] += last
+        first, last, step, between = (part.reshape(*part.shape[:-2], 1, q * q) for part in (first, last, step, between))
+        D[...], E[...] = between, step
+        D[..., :1, :], D[..., -1:, :] = first, last
         b = np.zeros((*self.front, J + 1, q))
-        pull = self.y / self.R
-        b[..., :-1, :] += pull @ ends[0]
-        b[..., 1:, :] += pull @ ends[1]
+        pull, ends = self.y / R, (self.rows[:, :q], np.concatenate([self.rows[:, q:], np.zeros((len(self.rows), q - n))], 1))
         b[..., 0, :n] += self.pair.made.b[..., 0, :]
+        places = [(D[..., :-1, :], 0, 0), (D[..., 1:, :], 1, 1), (E, 1, 0)]
+        for to, i, j in places if self.lumps.k > 1 else places[:1]:  # else a value has part in one state alone
+            to += self.seen @ ((ends[i][:, :, None] * ends[j][:, None, :]).reshape(-1, q * q) / R)
+        b[..., :-1, :] += pull @ ends[0]
+        if self.lumps.k > 1:
+            b[..., 1:, :] += pull @ ends[1]
         return D.reshape(*front, J + 1, q, q), E.reshape(*front, J, q, q), b
 
     def least(self, z: Any) -> Any:
@@ -182,7 +176,8 @@ class Lumped:
     def _rest(self, z: Any) -> Any:
         """Values less what the states say of them."""
         q, rows = self.q, self.rows.T
-        return (self.y - z[..., :-1, :] @ rows[:q] - z[..., 1:, : self.n] @ rows[q:]) * self.seen
+        rest = self.y - z[..., :-1, :] @ rows[:q]
+        return (rest if self.lumps.k == 1 else rest - z[..., 1:, : self.n] @ rows[q:]) * self.seen
 
 
 def of_times(lumps: Lumps, horizon: int, z: Any, D: Any, E: Any) -> tuple[Any, Any, Any]:
