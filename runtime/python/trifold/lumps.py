@@ -1,4 +1,4 @@
-"""Steps of a state space taken together until their noise reaches all states, though that of one step does not.
+"""Steps of a state space, or several taken together until their noise reaches all states where that of one step does not.
 
 A companion form has noise in one direction of n, and n steps of it are one of the state space F^n, whose noise has a regular covariance.
 States within follow from those at both ends, and from noise that leads nowhere in k steps. Nothing is lost, and there are fewer blocks.
@@ -97,7 +97,10 @@ def _lumps(k: int, powers: list[Any], rows: list[Any], C: Any, inverse: Any, fre
 
 
 class Lumped:
-    """A model as _Steady is one, with lumps for steps. pair: two of their states without values."""
+    """A _Model of NumPy's arrays with one value a time and the same matrices for all: few calls, each for all times.
+
+    pair: C++'s system of two states without values. It has all blocks that there are, and what goes into it is checked.
+    """
 
     def __init__(self, given: Any, lumps: Lumps, pair: Any) -> None:
         self.space, self.front, self.is_open, self.horizon = given.space, given.front, given.is_open, given.horizon
@@ -118,16 +121,13 @@ class Lumped:
     def system(self) -> tuple[Any, Any, Any]:
         """Blocks are rows of q * q entries on the way, which NumPy adds faster than matrices of a few."""
         n, q, J = self.n, self.q, self.y.shape[-2]
-        blocks, R, F = self.pair.made.D, self.R, self.lumps.F
-        first, last, step = np.zeros((3, *blocks.shape[:-3], q, q))
-        first[..., :n, :n], last[..., :n, :n], step[..., :n, :n] = (
-            blocks[..., 0, :, :],
-            blocks[..., 1, :, :],
-            self.pair.made.E[..., 0, :, :],
-        )
+        made, R, F = self.pair.made, self.R, self.lumps.F
+        start, end = made.D[..., 0, :, :], made.D[..., 1, :, :]
+        first, last, step = np.zeros((3, *start.shape[:-2], q, q))
+        first[..., :n, :n], last[..., :n, :n], step[..., :n, :n] = start, end, made.E[..., 0, :, :]
         first[..., n:, n:] = last[..., n:, n:] = np.eye(q - n)
         between = last.copy()
-        between[..., :n, :n] += F.T @ blocks[..., 1, :, :] @ F
+        between[..., :n, :n] += F.T @ end @ F
         front = np.broadcast_shapes(first.shape[:-2], self.seen.shape[:-2], R.shape[:-2])
         D, E = np.empty((*front, J + 1, q * q)), np.empty((*front, J, q * q))
         first, last, step, between = (part.reshape(*part.shape[:-2], 1, q * q) for part in (first, last, step, between))
@@ -135,7 +135,7 @@ class Lumped:
         D[..., :1, :], D[..., -1:, :] = first, last
         b = np.zeros((*self.front, J + 1, q))
         pull, ends = self.y / R, (self.rows[:, :q], np.concatenate([self.rows[:, q:], np.zeros((len(self.rows), q - n))], 1))
-        b[..., 0, :n] += self.pair.made.b[..., 0, :]
+        b[..., 0, :n] += made.b[..., 0, :]
         places = [(D[..., :-1, :], 0, 0), (D[..., 1:, :], 1, 1), (E, 1, 0)]
         for to, i, j in places if self.lumps.k > 1 else places[:1]:  # else a value has part in one state alone
             to += self.seen @ ((ends[i][:, :, None] * ends[j][:, None, :]).reshape(-1, q * q) / R)

@@ -144,8 +144,8 @@ def kalman(
     factored for each time unless m is 1. A NaN in ys is then one in the results.
 
     singular: Q, R or P0 is singular, as where states have no noise or values no error. None: it is looked whether they are; where that
-    cannot be done they must not be. Results are then limits, extrapolated from four systems that have a little noise more, which takes
-    about as long as four.
+    cannot be done they must not be. With NumPy, one model and m of 1, steps are taken together until noise reaches all states, and nothing
+    is lost. Else, and where R is singular, results are limits, extrapolated from three systems that have a little noise more.
 
     Covariances are symmetric: entries (i, j) and (j, i) may differ by 1e-8, in float32 1e-3, of the root of entries (i, i) and (j, j)
     multiplied.
@@ -161,7 +161,7 @@ def kalman(
 
 
 def _call(function: Callable[[_System, float], tuple[Any, ...]], given: Given, complete: bool, singular: bool | None) -> list[Any]:
-    """function(model, 1), or the limit of it where covariances are singular."""
+    """function(model, 1), or its limit where covariances are singular. The number is for _has_digits(): limits tell their digits here."""
     singular, space = truth(singular, "singular"), given.space
     if singular is None and space.name == "numpy":  # some that surely are
         singular = True if any(not matrix.diagonal(0, -2, -1).all() for matrix in (given.R, given.Q) if matrix.ndim > 1) else None
@@ -177,7 +177,7 @@ def _call(function: Callable[[_System, float], tuple[Any, ...]], given: Given, c
         if lumps is None:
             _fitted(given)  # raises what is wrong with shapes
         try:
-            result, lost = limit(lambda near: function(_model(near, complete, lumps), 0.0), given, lumps is None)
+            result, lost = limit(lambda near: function(_model(near, complete, lumps), float(near is given)), given, lumps is None)
         except _Singular:  # P0
             if lumps is None:
                 raise
