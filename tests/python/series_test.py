@@ -327,3 +327,18 @@ def test_gradients_in_jax():
         np.testing.assert_allclose(gradients[k][i], slope, rtol=1e-5, atol=1e-6)
     mean = jax.jit(lambda ar: models.filtered(*models.ar(ar, 1.0), jax.numpy.asarray(y)).mean)(jax.numpy.asarray(PARAMETERS[0]))
     close(mean, models.filtered(*models.ar(PARAMETERS[0], 1.0), y).mean)
+
+
+def test_batches_of_starts_and_errors():
+    """One model of states with a batch of P0, R and m0, which lumps take, against each alone."""
+    F, H, Q, _, _ = models.ar([0.5, 0.3], 1.0)
+    y, d = values(30), np.arange(30.0)[:, None]
+    P0, R, m0 = np.stack([np.eye(2), 2 * np.eye(2)]), np.array([0.0, 0.4])[:, None, None, None], np.array([[1.0, 0.0], [0.0, 2.0]])
+    together = models.kalman(F, H, Q, R, P0, y, m0=m0, d=d)
+    for k in range(2):
+        alone = models.kalman(F, H, Q, R[k, 0], P0[k], y, m0=m0[k], d=d)
+        close(together.mean[k], alone.mean)
+        close(together.log_likelihood[k], alone.log_likelihood)
+    for name in ("d", "m0"):
+        with pytest.raises(trifold.SpecError, match=f"{name} has infinities or NaN"):
+            models.kalman(F, H, Q, 0.0, P0[0], y, **{name: np.full(1 if name == "d" else 2, np.nan)})
