@@ -192,7 +192,7 @@ def test_float32():
         ({"R": np.eye(3)}, "R has shape"),
         ({"P0": np.ones((2, 3))}, "P0 has shape"),
         ({"P0": np.zeros((0, 0))}, "at least one"),
-        ({"P0": 1.0}, "at least one"),
+        ({"P0": 1.0}, r"F has shape \(3, 3\); give \(1, 1\)"),
         ({"ys": np.zeros((0, 2))}, "at least one"),
         ({"ys": np.zeros((5, 0))}, "ys has shape"),
         ({"ys": 3.0}, "ys has shape"),
@@ -205,12 +205,14 @@ def test_float32():
         ({"c": np.zeros((12, 3))}, "c has shape"),
         ({"d": np.zeros((12, 3))}, "d has shape"),
         ({"F": np.full((3, 3), np.nan)}, "F has infinities or NaN"),
-        ({"P0": np.diag([1, np.inf, 1])}, "P0 has infinities or NaN"),
-        ({"Q": np.diag([1.0, 0.0, 1.0])}, "Q is not positive definite, or singular"),
-        ({"Q": np.ones((3, 3))}, "Q is not positive definite, or singular"),
-        ({"Q": np.outer([1 / 6, 1 / 2, 1], [1 / 6, 1 / 2, 1])}, "Q is not positive definite, or singular"),
-        ({"R": np.array([[1.0, 2.0], [2.0, 1.0]])}, "R is not positive definite"),
-        ({"P0": -np.eye(3)}, "P0 is not positive definite"),
+        ({"P0": np.diag([1, -np.inf, 1])}, "P0 has infinities or NaN"),
+        ({"P0": np.diag([1, np.nan, 1])}, "P0 has infinities or NaN"),
+        ({"Q": np.diag([1.0, 0.0, 1.0]), "singular": False}, "Q is not positive definite, or singular.*singular=True"),
+        ({"Q": np.ones((3, 3)), "singular": False}, "Q is not positive definite, or singular"),
+        ({"Q": np.diag([1.0, -1e-6, 1.0])}, "Q has a negative eigenvalue"),
+        ({"R": np.array([[1.0, 2.0], [2.0, 1.0]])}, "R has a negative eigenvalue"),
+        ({"P0": -np.eye(3)}, "P0 has a negative eigenvalue"),
+        ({"singular": "yes"}, "singular = 'yes'"),
         ({"Q": np.eye(3) + np.eye(3, k=1)}, "Q is not symmetric"),
         ({"Q": np.eye(3) + 1e-7 * np.eye(3, k=1)}, "Q is not symmetric"),
         ({"ys": np.zeros((2, 12, 2)), "P0": np.stack([np.eye(3)] * 3)}, "batch axes"),
@@ -412,7 +414,7 @@ def test_torch_among_arrays_of_numpy():
     narrow = models.kalman(**{**p, "Q": torch.tensor(p["Q"], dtype=torch.float32)})
     assert narrow.mean.dtype == torch.float32
     with pytest.raises(trifold.SpecError, match="Q is not positive definite"):
-        models.kalman(**{**p, "Q": torch.zeros(3, 3)})
+        models.kalman(**{**p, "Q": torch.zeros(3, 3)}, singular=False)
 
 
 def test_gradients_of_hyperparameters_in_torch():
@@ -535,10 +537,13 @@ def test_masked_values_are_missing(whole):
             models.kalman(*arguments)
 
 
-@pytest.mark.parametrize(("shape", "message"), [((1, 5), r"ys has shape \(1, 5\).*\(N,\) or \(N, 1\)"), ((5, 2), r"ys has shape \(5, 2\)")])
-def test_values_that_do_not_fit_h(shape, message):
-    with pytest.raises(trifold.SpecError, match=message):
-        models.kalman(np.eye(2), [[1, 0]], np.eye(2), [[1.0]], np.eye(2), np.ones(shape))
+@pytest.mark.parametrize(
+    ("H", "shape", "message"), [([1, 0], (3, 5), "ys has shape"), (np.eye(2), (1, 5), r"ys has shape \(1, 5\).*\(N, 2\)")]
+)
+def test_values_that_do_not_fit_h(H, shape, message):
+    R = np.eye(len(H)) if np.ndim(H) > 1 else [[1.0]]
+    with pytest.raises(trifold.SpecError, match=message if np.ndim(H) > 1 else "H has shape"):
+        models.kalman(np.eye(2), H, np.eye(2), R, np.eye(2), np.ones(shape))
     with pytest.raises(trifold.SpecError, match="R has shape"):
         models.kalman(np.eye(2), [[1, 0]], np.eye(2), np.eye(2), np.eye(2), np.ones(5))
 

@@ -27,6 +27,8 @@ class Namespace:
         self.epsilon = float(np.finfo(dtype).eps)
 
     def array(self, value: Any, name: str) -> Any:
+        if type(value) is np.ndarray and value.dtype == self.dtype:
+            return value
         return np.asarray(_real(value, name), self.dtype)
 
     def constant(self, value: Any) -> Any:

@@ -5,19 +5,24 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import importlib
 import math
+import warnings
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy
 
-from ._core import state_space
-from .arrays import nan_where_masked
+from ._core import Solver, solver_for, state_space
 from .errors import NearlySingular, NotPositiveDefinite, SpecError
 from .factor import factor
+from .lumps import Lumped, Lumps, lumps_of, of_times, one_step
 from .namespaces import Namespace, namespace_of
 from .options import truth, whole
+from .series import Given, huge, read, start
+from .singular import limit
 
 np: Any = numpy
 Front = tuple[int, ...]
@@ -27,7 +32,17 @@ _FEW_DIGITS = (
 )
 
 
-_SINGULAR = "{} is not positive definite, or singular to rounding; a variance of 0 must be replaced by a small one"
+_LOSS = (
+    "rounding, or variances near 0, leave less than six digits of the result. Where variances are tiny give 0 for them, or singular=True; "
+    "where steps are short beside what the states vary by, merge times or take a process of lower order"
+)
+_SIX_DIGITS = 1e-6
+_SINGULAR = "{} is not positive definite, or singular to rounding; kalman() and log_likelihood() take it with singular=True"
+_OPEN = "the values do not determine the states whose start is diffuse; give more values, or a finite P0"
+
+
+class _Singular(SpecError):
+    """A covariance that has no inverse."""
 
 
 class NormalEquations(NamedTuple):
@@ -57,7 +72,9 @@ def precision(F: Any, Q: Any, P0: Any, horizon: int | None = None) -> tuple[Any,
     to D. A batch axis, errors and libraries are as in kalman().
     """
     space = namespace_of([F, Q, P0])
+    F, Q = space.array(F, "F"), space.array(Q, "Q")
     with space.exact():
+        P0 = start(space, P0, F.shape[-1] if F.ndim else 0)[0]
         prior = _Prior(_Arrays(space, F, Q, P0, None, None, horizon))
         prior.whiten()
         return prior.blocks()
@@ -66,8 +83,9 @@ def precision(F: Any, Q: Any, P0: Any, horizon: int | None = None) -> tuple[Any,
 def normal_equations(
     F: Any, H: Any, Q: Any, R: Any, P0: Any, ys: Any, *, m0: Any = None, c: Any = None, d: Any = None, complete: bool = False
 ) -> NormalEquations:
-    """The system whose solution are the smoothed states. Arguments, libraries and errors are those of kalman()."""
-    model = _model(F, H, Q, R, P0, ys, m0, c, d, complete)
+    """The system whose solution are the smoothed states. Arguments, libraries and errors are those of kalman(), without singular ones."""
+    model = _model(read(F, H, Q, R, P0, ys, m0, c, d), complete)
+    assert not isinstance(model, Lumped)
     with model.space.exact():
         D, E, b = model.system()
         D, E = (model.space.spread(blocks, (*model.front, *blocks.shape[-3:])) for blocks in (D, E))
@@ -75,56 +93,129 @@ def normal_equations(
 
 
 def log_likelihood(
-    F: Any, H: Any, Q: Any, R: Any, P0: Any, ys: Any, *, m0: Any = None, c: Any = None, d: Any = None, complete: bool = False
+    F: Any,
+    H: Any,
+    Q: Any,
+    R: Any,
+    P0: Any,
+    ys: Any,
+    *,
+    m0: Any = None,
+    c: Any = None,
+    d: Any = None,
+    complete: bool = False,
+    singular: bool | None = None,
 ) -> Any:
     """log p(ys): () or (batch,). Arguments, libraries and errors are those of kalman(), which also takes the variances.
 
     Whether enough digits are left is seen with NumPy only: with torch and JAX call kalman() once for what was learned.
     """
-    model = _model(F, H, Q, R, P0, ys, m0, c, d, complete)
-    with model.space.exact():
-        D, E, b = model.system()
-        x, log_determinant, _ = _solve(model.space, D, E, b, probe=True)
-        return -(model.least(x) + log_determinant) / 2
+    return _call(_likelihood, read(F, H, Q, R, P0, ys, m0, c, d), complete, singular)[0]
 
 
 def kalman(
-    F: Any, H: Any, Q: Any, R: Any, P0: Any, ys: Any, *, m0: Any = None, c: Any = None, d: Any = None, complete: bool = False
-) -> Smoothed:
-    """Means, variances and log likelihood of a Kalman smoother.
+    F: Any,
+    H: Any,
+    Q: Any,
+    R: Any,
+    P0: Any,
+    ys: Any,
+    *,
+    m0: Any = None,
+    c: Any = None,
+    d: Any = None,
+    complete: bool = False,
+    singular: bool | None = None,
+) -> Any:
+    """Means, variances and log likelihood of a Kalman smoother: a Smoothed, or a list of them for a list of series.
 
     x(t + 1) = F x(t) + c + w, w ~ N(0, Q); y(t) = H x(t) + d + v, v ~ N(0, R); x(0) ~ N(m0, P0); t = 0, ..., N - 1.
 
-    ys: (N, m), or (N,) where m is 1; NaN, or a masked entry, is a missing value. F, Q: (n, n), or (N - 1, n, n) for one a step. H: (m, n),
-    R: (m, m), or with N in front for one a time. P0: (n, n). m0, c: (n,) and d: (m,), each 0 by default; c may have N - 1 in front, d N:
-    inputs go there. Each may have a batch axis in front of time, (batch, N, m) or (batch, N - 1, n, n), where axes of 1 stand for any
+    ys: (N, m); NaN, or a masked entry, is a missing value. Where H has one row also (N,) or (batch, N). A Series or DataFrame of pandas
+    gives means and variances its index. A list of arrays or of these is a list of series, which may differ in N. F, Q: (n, n), or
+    (N - 1, n, n) for one a step. H: (m, n), R: (m, m), or with N in front for one a time. P0: (n, n); None, or infinite entries on the
+    diagonal, is a diffuse start of all states or of these, and the log likelihood is the limit less what goes to infinity, as statsmodels
+    has it. m0, c: (n,) and d: (m,), each 0 by default; c may have N - 1 in front, d N: inputs go there. Numbers stand for matrices and
+    vectors of one entry. Each may have a batch axis in front of time, (batch, N, m) or (batch, N - 1, n, n), where axes of 1 stand for any
     length: (batch, 1, n, n) is one F a series. With a batch axis in one there is one in all results. Series of one model without missing
     values share a factorization.
 
     complete: no value is missing. Where ys cannot be looked at, within jit and the like and on a GPU, that is not known otherwise, and R is
-    factored for each time. A NaN in ys is then one in the results.
+    factored for each time unless m is 1. A NaN in ys is then one in the results.
 
-    Q, R and P0 must be symmetric and positive definite; singular ones have no precision. Where some states have no noise give them a small
-    one, of 1e-8 of what they vary by, say. Entries (i, j) and (j, i) may differ by 1e-8, in float32 1e-3, of the root of entries (i, i) and
-    (j, j) multiplied.
+    singular: Q, R or P0 is singular, as where states have no noise or values no error. None: it is looked whether they are; where that
+    cannot be done they must not be. With NumPy, one model and m of 1, steps are taken together until noise reaches all states, and nothing
+    is lost. Else, and where R is singular, results are limits, extrapolated from three systems that have a little noise more.
+
+    Covariances are symmetric: entries (i, j) and (j, i) may differ by 1e-8, in float32 1e-3, of the root of entries (i, i) and (j, j)
+    multiplied.
 
     Results are arrays of NumPy, or of torch or JAX where an argument is, with gradients to all of them. float32 if all arrays are, else
     float64. Raises SpecError on shapes that do not fit, on infinities, NaN in other arguments than ys, on covariances that are not
-    symmetric or not positive definite, and on systems so ill-conditioned that less than two digits are sure; within jit, vmap and
-    torch.compile, and on a GPU, only on shapes.
+    symmetric or have negative eigenvalues, on a diffuse start that the values do not determine, and on systems so ill-conditioned that less
+    than two digits are sure; within jit, vmap and torch.compile, and on a GPU, only on shapes. Where less than six digits of means and
+    variances are sure it warns, in float64.
     """
-    model = _model(F, H, Q, R, P0, ys, m0, c, d, complete)
-    space = model.space
+    given = read(F, H, Q, R, P0, ys, m0, c, d)
+    return given.back(Smoothed(*_call(_smoothed, given, complete, singular)))
+
+
+def _call(function: Callable[[_System, float], tuple[Any, ...]], given: Given, complete: bool, singular: bool | None) -> list[Any]:
+    """function(model, 1), or its limit where covariances are singular. The number is for _has_digits(): limits tell their digits here."""
+    singular, space = truth(singular, "singular"), given.space
+    if singular is None and space.name == "numpy":  # some that surely are
+        singular = True if any(not matrix.diagonal(0, -2, -1).all() for matrix in (given.R, given.Q) if matrix.ndim > 1) else None
     with space.exact():
-        D, E, b = model.system()
-        x, log_determinant, f = _solve(space, D, E, b)
-        covariance, neighbours = f.selected_inverse()
-        _has_digits(space, space.diagonal(D) * space.diagonal(covariance))
-        covariance = space.spread(covariance, (*model.front, *covariance.shape[-3:]))
-        neighbours = space.spread(neighbours, (*model.front, *neighbours.shape[-3:]))
-        variance = space.diagonal(covariance)
-        value = -(model.least(x) + log_determinant) / 2
-    return Smoothed(x, variance, value, covariance, neighbours)
+        lumps = None if singular else one_step(given)
+        if not singular:
+            try:
+                return _of_times(given, lumps, function(_model(given, complete, lumps), 1.0))
+            except _Singular:
+                if singular is not None:
+                    raise
+        lumps = lumps_of(given)
+        if lumps is None:
+            _fitted(given)  # raises what is wrong with shapes
+        try:
+            result, lost = limit(lambda near: function(_model(near, complete, lumps), float(near is given)), given, lumps is None)
+        except _Singular:  # P0
+            if lumps is None:
+                raise
+            lumps = None
+            result, lost = limit(lambda near: function(_model(near, complete), 0.0), given, True)
+        if lost is not None and lost > _SIX_DIGITS and space.epsilon < 1e-10:
+            warnings.warn(_LOSS, RuntimeWarning, stacklevel=3)
+        return _of_times(given, lumps, result)
+
+
+def _of_times(given: Given, lumps: Lumps | None, result: Sequence[Any]) -> list[Any]:
+    """Results of all times, where they are of lumps."""
+    if lumps is None or len(result) == 1:
+        return list(result)
+    mean, _, value, *blocks = result
+    mean, covariance, neighbours = of_times(lumps, int(given.ys.shape[-2]), mean, *blocks)
+    return [mean, given.space.diagonal(covariance), value, covariance, neighbours]
+
+
+def _likelihood(model: _System, told: float) -> tuple[Any, ...]:
+    D, E, b = model.system()
+    x, log_determinant, _ = _solve(model, D, E, b, told / 16)  # an error of x counts in second order only
+    return (-(model.least(x) + log_determinant) / 2,)
+
+
+def _smoothed(model: _System, told: float) -> Smoothed:
+    space = model.space
+    D, E, b = model.system()
+    x, log_determinant, f = _solve(model, D, E, b, 16 * told)
+    covariance, neighbours = f.selected_inverse()
+    value = -(model.least(x) + log_determinant) / 2
+    if isinstance(model, Lumped):
+        return Smoothed(model.refined(x, f), None, value, *model.spread(covariance, neighbours))
+    if space.name != "numpy":
+        _has_digits(space, space.diagonal(D) * space.diagonal(covariance), 16 * told)
+    covariance = space.spread(covariance, (*model.front, *covariance.shape[-3:]))
+    neighbours = space.spread(neighbours, (*model.front, *neighbours.shape[-3:]))
+    return Smoothed(x, space.diagonal(covariance), value, covariance, neighbours)
 
 
 def sample(
@@ -145,15 +236,15 @@ def sample(
     """Draws of the states given all observations: (N, n), or (N, n, draws), with a batch axis in front where an argument has one.
 
     generator: a numpy.random.Generator or a seed; a torch.Generator for torch; a key of jax.random, which JAX cannot do without. The other
-    arguments, libraries and errors are those of kalman(). Draws have no gradients.
+    arguments, libraries and errors are those of kalman(), without singular ones. Draws have no gradients.
     """
-    model = _model(F, H, Q, R, P0, ys, m0, c, d, complete)
+    model = _model(read(F, H, Q, R, P0, ys, m0, c, d), complete)
     space = model.space
     if space.name == "jax" and generator is None:
         raise SpecError("generator is missing; with arrays of JAX give a key of jax.random")
     with space.exact():
         D, E, b = (space.fixed(part) for part in model.system())
-        x, _, f = _solve(space, D, E, b, probe=True)
+        x, _, f = _solve(model, D, E, b, 16.0)
         if x.ndim == D.ndim - 1:
             return f.sample(generator, x, draws)
         count = 1 if draws is None else whole(draws, "draws", 1)
@@ -181,9 +272,9 @@ class _Arrays:
 
     def __init__(self, space: Namespace, F: Any, Q: Any, P0: Any, m0: Any, c: Any, horizon: int | None) -> None:
         self.space = space
-        P0 = space.array(P0, "P0")
+        self.is_open: bool | None = False
+        self.spread: Any = 0.0
         n = P0.shape[-1] if P0.ndim else 0
-        F, Q = space.array(F, "F"), space.array(Q, "Q")
         self.n, self.horizon = n, _horizon(F, Q) if horizon is None else whole(horizon, "horizon", 0)
         steps = self.horizon - 1
         if n < 1 or self.horizon < 1:
@@ -191,8 +282,8 @@ class _Arrays:
         self.P0 = _fit(P0, "P0", (n, n), None)
         self.F = _fit(F, "F", (n, n), steps)
         self.Q = _fit(Q, "Q", (n, n), steps)
-        self.m0 = _fit(space.array(m0, "m0"), "m0", (n,), None) if m0 is not None else None
-        self.c = _fit(space.array(c, "c"), "c", (n,), steps) if c is not None else None
+        self.m0 = _fit(m0, "m0", (n,), None) if m0 is not None else None
+        self.c = _fit(c, "c", (n,), steps) if c is not None else None
 
     def observe(self, H: Any, R: Any, ys: Any, d: Any) -> None:
         """Adds the arguments of the observations."""
@@ -201,7 +292,7 @@ class _Arrays:
         self.ys = ys
         self.H = _fit(H, "H", (m, self.n), self.horizon)
         self.R = _fit(R, "R", (m, m), self.horizon)
-        self.d = _fit(self.space.array(d, "d"), "d", (m,), self.horizon) if d is not None else None
+        self.d = _fit(d, "d", (m,), self.horizon) if d is not None else None
         self.front = _front(
             [self.F, self.Q, self.H, self.R],
             starts=[self.P0],
@@ -265,15 +356,22 @@ class _Prior:
         return b
 
 
-def _model(F: Any, H: Any, Q: Any, R: Any, P0: Any, ys: Any, m0: Any, c: Any, d: Any, complete: bool) -> _Model | _Compiled:
-    ys, complete = nan_where_masked(ys), bool(truth(complete, "complete"))
-    space = namespace_of([F, H, Q, R, P0, ys, m0, c, d])
-    ys, H, R = space.array(ys, "ys"), space.array(H, "H"), space.array(R, "R")
-    ys = ys[:, None] if ys.ndim == 1 else ys
-    if ys.ndim not in (2, 3) or ys.shape[-1] < 1:
-        raise SpecError(f"ys has shape {_text(ys)}; give (N, m), (batch, N, m), or (N,) for one value a time")
-    given = _Arrays(space, F, Q, P0, m0, c, int(ys.shape[-2]))
-    given.observe(H, R, ys, d)
+def _fitted(of: Given) -> _Arrays:
+    given = _Arrays(of.space, of.F, of.Q, of.P0, of.m0, of.c, int(of.ys.shape[-2]))
+    given.observe(of.H, of.R, of.ys, of.d)
+    given.is_open, given.spread = of.is_open, of.spread
+    return given
+
+
+def _model(of: Given, complete: bool, lumps: Lumps | None = None) -> _System:
+    complete, space, given = bool(truth(complete, "complete")), of.space, _fitted(of)
+    if lumps is not None:
+        _require(space, ~np.isinf(given.ys), _INFINITE)
+        if complete:
+            _require(space, ~np.isnan(given.ys), _NOT_COMPLETE)
+        if given.d is not None:
+            _finite(space, given.d, "d")
+        return Lumped(given, lumps, _pair(given, lumps.F[None], lumps.Q[None]))
     if space.name == "numpy" and 0 not in given.front:
         return _Compiled(given, complete)
     with space.exact():
@@ -289,14 +387,14 @@ class _Compiled:
     """A _Model of arrays of NumPy, made in C++: there small matrices do not cost a call each."""
 
     def __init__(self, given: _Arrays, complete: bool) -> None:
-        self.space, self.front = given.space, given.front
+        self.space, self.front, self.is_open, self.spread = given.space, given.front, given.is_open, given.spread
         arrays = (given.F, given.H, given.Q, given.R, given.P0, given.ys, given.m0, given.c, given.d)
         arrays = (None if array is None else np.ascontiguousarray(array) for array in arrays)
         batch = given.front[0] if given.front else -1
         self.made = made = state_space(*arrays, batch=batch, horizon=given.horizon, n=given.n, m=given.m)
         if made.problem:
             texts = {"finite": _NOT_FINITE, "symmetric": _NOT_SYMMETRIC, "infinite": _INFINITE, "singular": _SINGULAR}
-            raise SpecError(texts[made.problem].format(made.array))
+            raise (_Singular if made.problem == "singular" else SpecError)(texts[made.problem].format(made.array))
         if complete and not made.complete:
             raise SpecError(_NOT_COMPLETE)
 
@@ -307,7 +405,8 @@ class _Compiled:
         return self.least(np.zeros_like(self.made.b))
 
     def least(self, x: Any) -> Any:
-        return self.made.least(np.ascontiguousarray(x)).reshape(self.front).astype(self.space.dtype)[()]
+        least = self.made.least(np.ascontiguousarray(x)).reshape(self.front)
+        return (least - self.spread).astype(self.space.dtype)[()]
 
 
 class _Model:
@@ -315,29 +414,33 @@ class _Model:
 
     def __init__(self, given: _Arrays, complete: bool) -> None:
         space = given.space
-        self.space, self.front = space, given.front
+        self.space, self.front, self.is_open, self.spread = space, given.front, given.is_open, given.spread
         xp, ys, m = space.xp, given.ys, given.m
         self.prior = _Prior(given)
         H = _finite(space, given.H, "H")
         R = _covariance(space, given.R, "R")
         d = None if given.d is None else _finite(space, given.d, "d")
         _require(space, ~xp.isinf(ys), _INFINITE)
-        self.values = space.constant(float(given.horizon * m))
+        self.values, self.counted = space.constant(float(given.horizon * m)), None
         present = ~xp.isnan(ys)
         if complete:
             _require(space, present, _NOT_COMPLETE)
         elif space.known(present) is not True:
             # A missing value is 0 and has variance 1, and nothing to do with the states or other values.
-            both = present[..., :, None] & present[..., None, :]
-            R = xp.where(both, R, space.constant(np.eye(m)))
+            if m > 1:
+                both = present[..., :, None] & present[..., None, :]
+                R = xp.where(both, R, space.constant(np.eye(m)))
             H = xp.where(present[..., None], H, 0.0)
             ys = xp.where(present, ys, 0.0)
             d = None if d is None else xp.where(present, d, 0.0)
             counted = xp.where(present, space.constant(1.0), space.constant(0.0))
             self.values = space.spread(counted, (*self.front, given.horizon, m)).sum(-1).sum(-1)
+            self.counted = counted[..., 0] if m == 1 else None
         self.y = ys if d is None else ys - d
         self.H = H
         self.V, self.log_R = self.prior.whiten(R)
+        if self.counted is not None:
+            self.log_R = self.log_R * self.counted
         self.U = self.V @ self.H
 
     def system(self) -> tuple[Any, Any, Any]:
@@ -362,9 +465,23 @@ class _Model:
 
     def _terms(self) -> _Terms:
         prior, times = self.prior, self._times()
-        logarithms = self.space.spread(self.log_R, times).sum(-1) + self.space.spread(prior.log_Q, (*times[:-1], times[-1] - 1)).sum(-1)
+        logarithms = (
+            -self.spread
+            + self.space.spread(self.log_R, times).sum(-1)
+            + self.space.spread(prior.log_Q, (*times[:-1], times[-1] - 1)).sum(-1)
+        )
         constant = logarithms + prior.log_P0 + math.log(2 * math.pi) * self.values
         return _Terms(self.y, self.H, self.V, prior.F, prior.W, prior.W0, prior.m0, prior.c, constant)
+
+
+def _pair(given: _Arrays, F: Any, Q: Any) -> _Compiled:
+    """Two states without values."""
+    pair = copy.copy(given)
+    pair.F, pair.Q, pair.ys, pair.d, pair.horizon = F, Q, np.full((2, 1), np.nan, given.space.dtype), None, 2
+    return _Compiled(pair, False)
+
+
+_System = _Compiled | _Model | Lumped
 
 
 def _density(space: Namespace, times: Front, of: _Terms, x: Any) -> Any:
@@ -383,11 +500,9 @@ def _density(space: Namespace, times: Front, of: _Terms, x: Any) -> Any:
     return total
 
 
-def _solve(space: Namespace, D: Any, E: Any, b: Any, probe: bool = False) -> tuple[Any, Any, Any]:
-    """x, log det A, and the factor. Where b alone has a batch axis there is one factorization.
-
-    probe: sees whether enough digits are left, for who does not take the inverse. With NumPy only, where it costs a sweep.
-    """
+def _solve(model: _System, D: Any, E: Any, b: Any, told: float) -> tuple[Any, Any, Any]:
+    """x, log det A, and the factor. Where b alone has a batch axis there is one factorization. told: as in _has_digits()."""
+    space = model.space
     columns = b.ndim > D.ndim - 1
     if columns:
         b = space.xp.moveaxis(b, 0, -1)
@@ -395,17 +510,19 @@ def _solve(space: Namespace, D: Any, E: Any, b: Any, probe: bool = False) -> tup
     try:
         x, f = _factor_solve(space, D, E, b)
     except (NearlySingular, NotPositiveDefinite) as error:  # it is sound but for rounding
-        raise SpecError(_FEW_DIGITS) from error
-    if probe and space.name == "numpy":
-        # Signs at random, with A scaled to a diagonal of 1: the solution is about as large as the inverse.
-        root = np.sqrt(np.diagonal(D, 0, -2, -1))
-        signs = np.where(np.random.default_rng(0).random(root.shape) < 0.5, -1, 1).astype(root.dtype)
-        _has_digits(space, abs(root * f.solve(root * signs)))
+        raise SpecError(_OPEN if model.is_open else _FEW_DIGITS) from error
+    if model.is_open:  # a state that nothing is coupled with
+        _require(space, space.diagonal(D) > 1e3 / huge(space), _OPEN)
+    if space.name == "numpy":
+        _has_digits(space, 1 / _status(f).least_pivot, told)
     return space.xp.moveaxis(x, -1, 0) if columns else x, f.log_determinant(), f
 
 
 def _factor_solve(space: Namespace, D: Any, E: Any, b: Any) -> tuple[Any, Any]:
     """A^-1 b, and the factor."""
+    if space.name == "numpy" and b.ndim < D.ndim:
+        solver = solver_for(D, b, "all", "auto", 1, False, 1)
+        return solver.factor_solve(D, E, b), solver
     if space.name == "numpy":
         f = factor(D, E)
         return f.solve(b), f
@@ -413,19 +530,25 @@ def _factor_solve(space: Namespace, D: Any, E: Any, b: Any) -> tuple[Any, Any]:
     return module.factor_and_solve(D, E, b)
 
 
-def _has_digits(space: Namespace, growth: Any) -> None:
-    """growth: entries of A times those of its inverse, by which rounding errors may grow."""
+def _status(f: Any) -> Any:
+    return f.status() if isinstance(f, Solver) else f.status
+
+
+def _has_digits(space: Namespace, growth: Any, told: float) -> None:
+    """growth: about entries of A times those of its inverse, by which rounding grows; times told, that of the results that are given."""
     _require(space, growth * space.epsilon < 0.01, _FEW_DIGITS)
+    if space.epsilon < 1e-10 and space.known(told * growth * space.epsilon < _SIX_DIGITS) is False:
+        warnings.warn(_LOSS, RuntimeWarning, stacklevel=6)
 
 
 def _whiten(space: Namespace, matrices: dict[str, Any]) -> list[tuple[Any, Any]]:
     """Returns for each (..., times, k, k) W with W' W the inverse, and log determinants."""
     for name, matrix in matrices.items():
-        _require(space, space.diagonal(matrix) > 0, _SINGULAR.format(name))
+        _require(space, space.diagonal(matrix) > 0, _SINGULAR.format(name), _Singular)
     results: list[tuple[Any, Any]] = []
     for (name, matrix), (W, logarithm) in zip(matrices.items(), _inverse_factors(space, matrices)):
         growth = space.diagonal(W) ** 2 * space.diagonal(matrix)  # rounding's part of a Cholesky factor's pivots
-        _require(space, growth * (16 * W.shape[-1] * space.epsilon) < 1, _SINGULAR.format(name))
+        _require(space, growth * (16 * W.shape[-1] * space.epsilon) < 1, _SINGULAR.format(name), _Singular)
         results.append((W, logarithm))
     return results
 
@@ -452,7 +575,7 @@ def _inverse_factor_of(space: Namespace, name: str, matrix: Any) -> Any:
     try:
         return space.inverse_factor(matrix)
     except np.linalg.LinAlgError as error:
-        raise SpecError(_SINGULAR.format(name)) from error
+        raise _Singular(_SINGULAR.format(name)) from error
 
 
 def _pad(space: Namespace, matrix: Any, size: int) -> Any:
@@ -478,9 +601,9 @@ def _finite(space: Namespace, array: Any, name: str) -> Any:
     return array
 
 
-def _require(space: Namespace, condition: Any, message: str) -> None:
+def _require(space: Namespace, condition: Any, message: str, error: type[SpecError] = SpecError) -> None:
     if space.known(condition) is False:
-        raise SpecError(message)
+        raise error(message)
 
 
 def _fit(array: Any, name: str, core: tuple[int, ...], times: int | None) -> Any:
@@ -524,6 +647,8 @@ def _front(matrices: list[Any], starts: list[Any], vectors: list[Any] | None = N
 
 
 def _join(fronts: list[Front]) -> Front:
+    if not any(fronts):
+        return ()
     try:
         return tuple(np.broadcast_shapes(*fronts))
     except ValueError as error:
