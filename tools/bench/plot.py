@@ -164,7 +164,7 @@ def draw(suite, results, with_published):
     operations = list(dict.fromkeys(SAME.get(r["operation"], r["operation"]) for r in results if r["operation"] != "analysis"))
     latency = any(result["calls_per_second"] is not None for result in results)
     count = 1 if latency else len(operations)
-    figure, panels = plt.subplots(1, count, figsize=(3.9 * count + LEGEND_WIDTH, 4), squeeze=False, layout="none")
+    figure, panels = plt.subplots(1, count, figsize=(3.9 * count + LEGEND_WIDTH, 4), squeeze=False)
     if latency:
         draw_latency(panels[0][0], results)
     else:
@@ -207,7 +207,7 @@ def main():
         if suite not in names:
             raise BadInput(f"give --suite: the files hold {', '.join(names) or 'nothing'}")
         plt.style.use(pathlib.Path(__file__).parents[1] / "look.mplstyle")
-        matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "trifold"})
+        matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "trifold", "figure.constrained_layout.use": False})
         save(draw(suite, [r for r in results if r["suite"] == suite], not options.no_published), options.output)
     except (BadInput, OSError) as error:
         sys.exit(f"plot.py: {error}")

@@ -154,7 +154,7 @@ TEST_CASE_FIXTURE(Files, "bad input: sizes of zero, and absurd ones") {
         {{"0", "n = 0 is out of range"}, {"-1", "n = -1 is out of range"}, {"1000000000000", "n = 1000000000000 is out of range"}});
     for (const std::string verb : {"generate -o out ", "explain "})
         check_refused(verb, {{"--horizon 4", "block = 0 is out of range; give 1 to 4096"},
-                             {"--block 1025 --horizon 4", "block = 1025 is out of range"},
+                             {"--block 4097 --horizon 4", "block = 4097 is out of range"},
                              {"--block 4", "horizon = 0 is out of range"},
                              {"--block 4 --horizon -1", "horizon = -1 is out of range"},
                              {"--block 1024 --horizon 9223372036854775807", "too large for a 64-bit size"},

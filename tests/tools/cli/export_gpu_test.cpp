@@ -75,7 +75,7 @@ TEST_CASE_FIXTURE(Scratch, "export: bad input for a GPU") {
     refuse(*this, size + "--target cuda:sm_87 --variant best", "unknown variant 'best'");
     refuse(*this, size + "--target cuda:sm_87 --batch 0", "batch");
     refuse(*this, "--block 4 --target cuda:sm_87", "horizon = 0 is out of range");
-    refuse(*this, "--block 1025 --horizon 4 --target cuda:sm_87", "block = 1025 is out of range");
+    refuse(*this, "--block 4097 --horizon 4 --target cuda:sm_87", "block = 4097 is out of range");
     refuse(*this, size + "--target cuda:sm_87 --data a b c", "are for c99 targets");
     refuse(*this, size + "--target cuda:sm_87 --prefactored a b", "are for c99 targets");
     refuse(*this, size + "--target hip:gfx942 --shift 1", "are for c99 targets");

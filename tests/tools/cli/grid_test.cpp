@@ -124,7 +124,7 @@ TEST_CASE_FIXTURE(Scratch, "solve --grid: what is wrong is named") {
     refused("solve A.mtx b.mtx --grid 9by7", "give WIDTHxHEIGHT");
     refused("solve A.mtx b.mtx b.mtx --grid 9x7", "3 files were given");
     refused("solve A.mtx b.mtx --grid 9x7 --schedule sequential", "--schedule is for blocks; leave it out, or leave out --grid");
-    refused("solve A.mtx b.mtx --matrix symmetric", "--grid");
+    refused("solve A.mtx b.mtx b.mtx --matrix symmetric", "--matrix is for images; leave it out, or give --grid too");
     refused("problem grid-poisson --grid 1x9", "1 pixel");
     refused("problem grid-lines --grid 9x9", "give one of grid-poisson");
     refused("problem socu", "needs --block and --horizon");
