@@ -94,7 +94,7 @@ TEST_CASE("points of options: every combination once, the last fastest, of all t
 
 TEST_CASE("points of options: what is no problem is named, and there may be too many") {
     for (const auto& [words, message] : std::vector<std::pair<std::vector<std::string>, std::string>>{
-             {{"--block", "4,2000", "--horizon", "16"}, "cannot be tuned: block = 2000"},
+             {{"--block", "4,5000", "--horizon", "16"}, "cannot be tuned: block = 5000"},
              {{"--block", "4", "--horizon", "16", "--precision", "mixed", "--operation", "inverse"}, "mixed"},
              {{"--block", "4", "--horizon", "16", "--precision", "f16"}, "f16"},
              {{"--block", "4", "--horizon", "16", "--operation", "fly"}, "fly"},
