@@ -60,8 +60,9 @@ std::string advice_without_gain(const SparseSpec& spec) {
 
 std::string describe(const SparseOutcome& outcome, const SparseSpec& spec) {
     constexpr double nothing = 0.1;
+    constexpr std::int64_t many = 100;  // iterations
     auto reached = fmt::format("after {} iterations |b - A x| = {:.3g} |b|", outcome.iterations, outcome.relative());
-    const auto advice = outcome.relative() > nothing ? advice_without_gain(spec) : "";
+    const auto advice = outcome.relative() > nothing && outcome.iterations >= many ? advice_without_gain(spec) : "";
     if (outcome.by_rows > outcome.relative()) reached += fmt::format(", and {:.3g} with rows of A scaled to equal size", outcome.by_rows);
     switch (outcome.end) {
         case SparseEnd::stagnated:

@@ -99,8 +99,15 @@ def calls():
     yield "trifold.operators.grid", lambda x: trifold.operators.grid(image()["stencil"]) @ x, {"x": np.ones(30)}
     yield "trifold.operators.inverse", lambda x: trifold.operators.inverse(f) @ x, {"x": np.ones(21)}
     yield "trifold.models.kalman", trifold.models.kalman, space()
-    for name in ("log_likelihood", "normal_equations"):
+    for name in ("log_likelihood", "normal_equations", "filtered"):
         yield f"trifold.models.{name}", getattr(trifold.models, name), space()
+    yield "trifold.models.forecast", functools.partial(trifold.models.forecast, steps=2), space()
+    one = np.array(0.5)
+    series = {"ar": ("coefficients", "variance"), "arma": ("ar", "ma", "variance"), "local_level": ("level", "noise")}
+    series["local_linear_trend"] = ("level", "slope", "noise")
+    for name, parameters in series.items():
+        yield f"trifold.models.{name}", getattr(trifold.models, name), {parameter: one for parameter in parameters}
+    yield "trifold.models.seasonal", functools.partial(trifold.models.seasonal, 4), {"variance": one, "noise": one}
     control = {"A": np.eye(2), "B": np.ones((2, 1)), "Q": np.eye(2), "R": np.eye(1), "Qf": np.eye(2), "x0": np.ones(2), "c": np.ones(2)}
     yield "trifold.models.lqr", functools.partial(trifold.models.lqr, horizon=4), control
     # Its draws have no gradients, as it says, and with a seed of NumPy's it refuses tensors.

@@ -86,7 +86,7 @@ def test_wrong_options(options, message):
     ("options", "message"),
     [
         ({"block": 0}, "block"),
-        ({"block": 3000}, "block"),
+        ({"block": 5000}, "block"),
         ({"horizon": 0}, "horizon"),
         ({"batch": 0}, "batch"),
         ({"rhs": -1}, "rhs = -1"),

@@ -74,7 +74,7 @@ def test_values_that_cannot_be_used_are_found_by_all():
         with pytest.raises(trifold.SparseFailed) as failure:
             solver.update(bad)
         solver.update(A)
-        assert solver.solve(b, maxiter=1).info == 1
+        assert solver.solve(b, maxiter=1, check=False).info == 1
         return failure.value.problem, failure.value.row
 
     assert on_ranks(3, work) == [("not_finite", 60)] * 3
