@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/base/log.hpp"
+#include "runtime/device/turns.hpp"
 
 namespace trifold::gpu {
 namespace {
@@ -292,6 +293,11 @@ void Graph::enqueue_turns(const Repeat& repeat, std::span<const Operand> operand
             if (transport_ != nullptr) transport_->wait({stream});
             driver_.copy_to_host(&wanted, flag_of(repeat, workspace), sizeof wanted, stream);
             driver_.synchronize_stream(stream);
+            if (between_turns != nullptr)
+                (*between_turns)([&](void* to, const void* from, std::size_t bytes) {
+                    driver_.copy_to_host(to, from, bytes, stream);
+                    driver_.synchronize_stream(stream);
+                });
         }
         if (wanted == 0) return;
         enqueue_each(repeat.first, repeat.first + repeat.count, operands, workspace, stream);

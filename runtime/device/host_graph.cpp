@@ -6,6 +6,8 @@
 #include <cstring>
 #include <trifold/error.hpp>
 
+#include "runtime/device/turns.hpp"
+
 namespace trifold {
 namespace {
 
@@ -56,7 +58,7 @@ void HostGraph::run(const Steps& all, std::span<const Operand> operands) {
         const auto* flag = reinterpret_cast<const volatile std::int64_t*>(workspace_ + repeat.flag);
         for (std::int64_t turn = 0; turn < repeat.most && *flag != 0; ++turn) {
             run_each(steps.subspan(repeat.first, repeat.count));
-            if (after_turn != nullptr) (*after_turn)();
+            if (between_turns != nullptr) (*between_turns)(std::memcpy);
         }
         done = repeat.first + repeat.count;
     }

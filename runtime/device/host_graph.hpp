@@ -24,9 +24,6 @@ inline void look_for_interruption() {
     if (const auto look = interruption.load(std::memory_order_relaxed); look != nullptr) look();
 }
 
-/// Called after each turn of steps that are repeated, in the thread of the call; null: nothing is. What it throws ends the call.
-inline thread_local const std::function<void()>* after_turn = nullptr;
-
 /// The operations of a Program on CPU threads: each launch is cut into tasks, which workers share.
 class HostGraph {
   public:

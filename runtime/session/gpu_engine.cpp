@@ -12,6 +12,7 @@
 #include "runtime/base/switches.hpp"
 #include "runtime/device/gpu_graph.hpp"
 #include "runtime/device/gpu_memory.hpp"
+#include "runtime/device/turns.hpp"
 #include "runtime/session/engine.hpp"
 
 namespace trifold::gpu {
@@ -208,7 +209,7 @@ class GpuEngine final : public Engine {
         const bool capturing = calls_.captures(handle);
         if (capturing) timer = nullptr;
         if (timer != nullptr) timer->start(handle);
-        if (!capturing && as_graph_ && graph.can_launch())
+        if (!capturing && as_graph_ && between_turns == nullptr && graph.can_launch())
             graph.launch(operands, workspace_, handle);
         else
             graph.enqueue(operands, workspace_, handle, capturing, as_graph_);

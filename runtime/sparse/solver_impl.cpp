@@ -5,27 +5,27 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <trifold/error.hpp>
 #include <utility>
 
-#include "runtime/device/host_graph.hpp"
 #include "runtime/sparse/family.hpp"
 
 namespace trifold {
 namespace {
 
-/// While it lives, turns of this thread's calls on a CPU are followed.
-class AfterTurns {
+/// While it lives, this thread's calls are followed from turn to turn.
+class BetweenTurns {
   public:
-    explicit AfterTurns(std::function<void()> work) : work_(std::move(work)) {
-        if (work_) after_turn = &work_;
+    explicit BetweenTurns(std::function<void(const ToHost&)> work) : work_(std::move(work)) {
+        if (work_) between_turns = &work_;
     }
-    ~AfterTurns() { after_turn = nullptr; }
-    AfterTurns(const AfterTurns&) = delete;
-    AfterTurns& operator=(const AfterTurns&) = delete;
+    ~BetweenTurns() { between_turns = nullptr; }
+    BetweenTurns(const BetweenTurns&) = delete;
+    BetweenTurns& operator=(const BetweenTurns&) = delete;
 
   private:
-    std::function<void()> work_;
+    std::function<void(const ToHost&)> work_;
 };
 
 Session make_session(const SparsePlan& plan, void* workspace, std::int64_t bytes, Holds holds) {
@@ -117,18 +117,17 @@ void SparseSolver::Impl::update(const AnyArray& values, Stream stream, const Spa
     updated = std::max(updated, resolved.members);
 }
 
-/// Tells the watch of each new iteration of a panel. Null: there is none.
-std::function<void()> SparseSolver::Impl::watched(const SparseOptions& options, std::int64_t columns) const {
+/// Tells the watch of new iterations of a panel. Null: there is none.
+std::function<void(const ToHost&)> SparseSolver::Impl::watched(const SparseOptions& options, std::int64_t columns) const {
     if (!options.watch) return nullptr;
-    if (plan.device().backend() != Backend::cpu)
-        throw SpecError("a GPU makes all iterations without the processor, so none can be watched; read history() afterwards");
-    const auto* states = reinterpret_cast<const trifold_sparse_state*>(static_cast<const char*>(session.workspace()) +
-                                                                       buffer(session.program(), "states").offset);
-    return [=, this, &options, seen = std::int64_t{0}]() mutable {
+    const auto rhs = plan.spec().rhs;
+    return [=, this, &options, states = std::vector<trifold_sparse_state>(static_cast<std::size_t>(options.members * rhs)),
+            seen = std::int64_t{0}](const ToHost& read) mutable {
+        read(states.data(), session.place("states"), states.size() * sizeof states[0]);
         std::int64_t iterations = 0;
         double worst = 0;
         for (std::int64_t k = 0; k < options.members * columns; ++k) {
-            const auto& state = states[k / columns * plan.spec().rhs + k % columns];
+            const auto& state = states[static_cast<std::size_t>(k / columns * rhs + k % columns)];
             iterations = std::max<std::int64_t>(iterations, state.iterations);
             if (state.norm_b > 0) worst = std::max(worst, state.norm * state.unit / state.norm_b);
         }
@@ -148,6 +147,8 @@ void SparseSolver::Impl::run(SparseOperation operation, std::span<const AnyArray
     const auto all = table.arrays(static_cast<std::size_t>(operation), given, {resolved.members, resolved.columns}, room);
     if (solves(operation) && resolved.guess) all[1].access = Access::update;
     call.bind(all, given, stream);
+    if (resolved.watch && session.captures(stream))
+        throw SpecError("a call that is captured in a graph cannot be watched; leave watch out");
     const auto rhs = plan.spec().rhs;
     if (solves(operation)) {
         last_ = resolved;
@@ -156,7 +157,8 @@ void SparseSolver::Impl::run(SparseOperation operation, std::span<const AnyArray
     for (std::int64_t first = 0; first < resolved.columns; first += rhs) {
         if (solves(operation) && first > 0) read_outcomes(call, first);
         auto args = args_of(resolved, first);
-        const AfterTurns watching(solves(operation) ? watched(resolved, args.used_columns) : nullptr);
+        const auto watch = solves(operation) ? watched(resolved, args.used_columns) : nullptr;
+        const BetweenTurns watching(watch);
         if (operation == SparseOperation::gradient) {
             args.x = call.at(0);
             args.b = call.at(1);
@@ -166,6 +168,11 @@ void SparseSolver::Impl::run(SparseOperation operation, std::span<const AnyArray
             args.x = call.at(1);
         }
         enqueue(call, name, args);
+        if (watch && !session.program().repeats.contains(name))  // all of it is one launch
+            watch([&](void* to, const void*, std::size_t bytes) {
+                const auto count = static_cast<std::int64_t>(bytes / sizeof(trifold_sparse_state));
+                std::memcpy(to, call.read<trifold_sparse_state>("states", count).data(), bytes);
+            });
         last_panel_ = args.used_columns;
         outcomes_pending_ = outcomes_pending_ || solves(operation);
     }

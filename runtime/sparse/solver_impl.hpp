@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "generator/sparse/generate.hpp"
+#include "runtime/device/turns.hpp"
 #include "runtime/session/family.hpp"
 #include "runtime/session/prepared.hpp"
 #include "runtime/session/session.hpp"
@@ -49,7 +50,7 @@ struct SparseSolver::Impl {
     /// Fills in what options leave open. Throws SpecError where they do not fit the Spec.
     SparseOptions resolve(const SparseOptions& options, std::size_t operation) const;
     trifold_sparse_args args_of(const SparseOptions& options, std::int64_t first) const;
-    std::function<void()> watched(const SparseOptions& options, std::int64_t columns) const;
+    std::function<void(const ToHost&)> watched(const SparseOptions& options, std::int64_t columns) const;
     void enqueue(Session::Call& call, std::string_view operation, const trifold_sparse_args& args) const;
     void read_outcomes(Session::Call& call, std::int64_t used);
 

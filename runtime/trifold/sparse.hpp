@@ -90,8 +90,9 @@ struct SparseOptions {
     bool guess = false;        ///< X holds a first guess
     /// Update adds so much, times a block's largest entry, to the diagonals of blocks before they are inverted.
     double shift = 0;
-    /// Called by a solution on a CPU after each iteration, in the thread of the call: with the iterations so far, and |b - A x| over |b| as
-    /// the method has it, of the right-hand side that is worst. What it throws ends the call. On a GPU one is refused.
+    /// Called by a solution in the thread of the call, with the iterations so far, and |b - A x| over |b| as the method has it, of the
+    /// right-hand side that is worst: on a CPU after each iteration; on a GPU after some, for which the call waits, and of a system that is
+    /// small enough for one launch at the end. What it throws ends the call.
     std::function<void(std::int64_t iterations, double relative_residual)> watch = nullptr;
 };
 

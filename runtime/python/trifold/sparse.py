@@ -350,8 +350,8 @@ class Solver:
         stands and with rows scaled to equal size. x0: a first guess, zero by default; one that is worse than zero is not used. maxiter: by
         default what the Solver was made for. check: raise SparseFailed unless all have converged. With check=False info tells: 0 where all
         have converged, above 0 the iterations after which one ended without, -1 a breakdown, -2 infinities or NaN, -3 an x beyond the range
-        of its type. x is then the one with the least residual. callback(iterations, relative_residual): called on a processor after each
-        iteration, with the worst of the right-hand sides; what it raises ends the call.
+        of its type. x is then the one with the least residual. callback(iterations, relative_residual): called with the worst of the
+        right-hand sides after each iteration on a processor, and after some, or all, on a GPU; what it raises ends the call.
         """
         return self._solution(b, rtol, atol, maxiter, x0, transposed=False, check=check, callback=callback)
 

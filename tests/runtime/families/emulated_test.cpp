@@ -1,6 +1,8 @@
 // Every family in its tables on a GPU that is emulated: its kernels by the fake NVRTC, its calls by the fake driver.
 #include <cuda.h>
 
+#include <trifold/trifold.hpp>
+
 #include "tests/support/drivers/drivers.hpp"
 #include "tests/support/families/conform.hpp"
 #include "tests/support/test.hpp"
@@ -48,3 +50,45 @@ void check_family(std::string_view name) {
 TEST_CASE("emulated: families conform to their tables: chains of blocks") { check_family("tridiagonal"); }
 TEST_CASE("emulated: families conform to their tables: images") { check_family("grid"); }
 TEST_CASE("emulated: families conform to their tables: sparse systems") { check_family("sparse"); }
+
+TEST_CASE("emulated: an iteration is watched from turn to turn, and in one launch at its end") {
+    std::vector<std::int64_t> starts{0}, columns;
+    std::vector<double> values;
+    for (std::int64_t row = 0; row < 72; ++row) {  // a plane of 9 by 8 cells
+        for (std::int64_t column = 0; column < 72; ++column) {
+            const auto across = std::abs(row % 9 - column % 9), along = std::abs(row / 9 - column / 9);
+            if (across + along > 1) continue;
+            columns.push_back(column);
+            values.push_back(row == column ? 4 : -1);
+        }
+        starts.push_back(std::ssize(columns));
+    }
+    const SparsePattern pattern(starts, columns);
+    const std::vector<double> b(72, 1.0);
+    for (const auto* const variant : {"sweeps:one_launch=0", "auto"})
+        for (const auto& device : {Device::cuda(0), Device::cpu()}) {
+            if (device.backend() == Backend::cpu && std::string_view(variant) != "auto") continue;
+            INFO(std::string(variant), " ", to_string(device.target()));
+            SparseSolver solver(SparsePlan({.preconditioner = SparsePreconditioner::jacobi}, pattern, device, {}, {.variant = variant}));
+            solver.update(values);
+            std::vector<double> x(72), again(72);
+            std::vector<std::int64_t> seen;
+            double last = 1;
+            SparseOptions options;
+            options.watch = [&](std::int64_t iterations, double residual) {
+                seen.push_back(iterations);
+                last = residual;
+            };
+            solver.solve(b, x, options);
+            solver.check();
+            REQUIRE_FALSE(seen.empty());
+            CHECK(std::ranges::is_sorted(seen));
+            CHECK(seen.back() == solver.outcomes()[0].iterations);
+            CHECK(last < 1e-7);
+            if (std::string_view(variant) != "auto") CHECK(seen.size() > 1);
+            options.watch = [](std::int64_t, double) { throw std::runtime_error("enough"); };
+            CHECK_THROWS_WITH(solver.solve(b, again, options), "enough");
+            solver.solve(b, again);
+            CHECK(again == x);
+        }
+}
