@@ -13,11 +13,7 @@ void check_family(std::string_view name) {
     const auto gpu = device();
     if (!gpu) return;
     const DeviceTools tools(*gpu);
-    const auto number = [](const char* variable, std::uint64_t usual) {
-        const char* text = std::getenv(variable);
-        return text == nullptr ? usual : std::stoull(text);
-    };
-    const auto first = number("TRIFOLD_TEST_FIRST", 1), seeds = number("TRIFOLD_TEST_SEEDS", 8);
+    const auto first = asked_number("TRIFOLD_TEST_FIRST", 1), seeds = asked_number("TRIFOLD_TEST_SEEDS", 8);
     for (auto runner : {cpp_runner(), c_runner()}) {
         runner.device = gpu->backend() == Backend::cpu ? "cpu" : fmt::format("cuda:{}", gpu->ordinal());
         runner.memory = {.allocate = [&](std::int64_t bytes) { return tools.allocate(bytes); },

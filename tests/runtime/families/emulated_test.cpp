@@ -6,7 +6,6 @@
 #include "tests/support/drivers/drivers.hpp"
 #include "tests/support/families/conform.hpp"
 #include "tests/support/test.hpp"
-#include "tests/support/thinning.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
@@ -28,8 +27,7 @@ void check_family(std::string_view name) {
     CUcontext context = nullptr;
     cuDevicePrimaryCtxRetain(&context, 0);
     cuCtxPushCurrent(context);
-    const char* asked = std::getenv("TRIFOLD_TEST_SEEDS");
-    const auto seeds = asked != nullptr ? std::stoull(asked) : std::uint64_t{1};
+    const auto seeds = asked_number("TRIFOLD_TEST_SEEDS", 1);
     std::uint64_t first = 1;
     for (const int capability : {80, 90, 121}) {
         fake_cuda().capability = capability;

@@ -363,6 +363,11 @@ bool accepts(const AnyRunner& runner, const AnyCase& one) {
     }
 }
 
+std::uint64_t asked_number(const char* variable, std::uint64_t usual) {
+    const char* text = std::getenv(variable);
+    return text == nullptr ? usual : std::stoull(text);
+}
+
 void check_cases(const Family& family, std::uint64_t seeds, const AnyRunner& runner, Faults (*judge)(const AnyRunner&, const AnyCase&),
                  std::uint64_t first) {
     const auto check = [&](const AnyCase& one) {

@@ -19,6 +19,8 @@ Faults refuse(const AnyRunner& runner, const AnyCase& one);
 /// Whether the runner makes a solver of it.
 bool accepts(const AnyRunner& runner, const AnyCase& one);
 
+/// The number in an environment variable, which says how many cases are drawn.
+std::uint64_t asked_number(const char* variable, std::uint64_t usual);
 /// Checks drawn cases of a family, or the one of TRIFOLD_TEST_CASE. What fails is printed in its smallest form.
 void check_cases(const Family& family, std::uint64_t seeds, const AnyRunner& runner, Faults (*judge)(const AnyRunner&, const AnyCase&),
                  std::uint64_t first = 1);
