@@ -183,6 +183,11 @@ Schedule choose_schedule(const Spec& spec, const Target& target, std::int64_t wo
 Choice choose(const Spec& spec, const Target& target, const Tuning& tuning) {
     validate(spec);
     validate(target);
+    if (spec.border > 0) {
+        auto chain = choose(chain_of(spec), target, tuning);
+        chain.spec = spec;
+        return chain;
+    }
     if (target.backend == Backend::c99)
         throw SpecError(
             fmt::format("target '{}' has no kernels to generate; run trifold export, or give another target", to_string(target)));

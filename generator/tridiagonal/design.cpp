@@ -9,6 +9,7 @@
 
 #include "generator/program/sha256.hpp"
 #include "generator/tridiagonal/backend.hpp"
+#include "generator/tridiagonal/border.hpp"
 #include "generator/tridiagonal/emit.hpp"
 #include "generator/tridiagonal/mixed.hpp"
 #include "generator/tridiagonal/operands.hpp"
@@ -131,6 +132,7 @@ std::vector<Phase> phases_without_fronts(Operation operation) {
 }
 
 Design design(const Choice& choice, std::vector<KnobDecision>* asked) {
+    if (choice.spec.border > 0) return design(chain_choice(choice), asked);
     Design result;
     result.caller = choice.spec;
     result.spec = kernel_spec(choice.spec, choice.variant);

@@ -2,6 +2,7 @@
 
 #include "generator/program/sha256.hpp"
 #include "generator/tridiagonal/backend.hpp"
+#include "generator/tridiagonal/border.hpp"
 #include "generator/tridiagonal/design.hpp"
 #include "generator/tridiagonal/fields.hpp"
 #include "generator/tridiagonal/mixed.hpp"
@@ -22,8 +23,11 @@ nlohmann::json level_json(const Level& level) {
 }  // namespace
 
 nlohmann::json identity_json(const Choice& choice) {
-    return {{"format", format_version},         {"spec", to_json(choice.spec)}, {"target", to_string(choice.target)},
-            {"schedule", choice.schedule.name}, {"variant", choice.variant},    {"workers", choice.tuning.workers}};
+    auto spec = to_json(choice.spec);
+    if (choice.spec.border == 0) spec.erase("border");
+    return {{"format", format_version},           {"spec", spec},
+            {"target", to_string(choice.target)}, {"schedule", choice.schedule.name},
+            {"variant", choice.variant},          {"workers", choice.tuning.workers}};
 }
 
 std::string identity(const Choice& choice) { return sha256(identity_json(choice).dump()).substr(0, 8); }
@@ -34,9 +38,18 @@ nlohmann::json about_json(const Choice& choice) {
     return json;
 }
 
-Program generate(const Choice& choice, Packing packing) {
+namespace {
+
+Program whole(const Choice& choice, Packing packing) {
+    if (choice.spec.border > 0) return generate_bordered(choice, packing);
     auto plain = design(choice);
-    auto program = is_wrapped(plain) ? wrap_mixed(std::move(plain), packing) : write_down(plain, packing);
+    return is_wrapped(plain) ? wrap_mixed(std::move(plain), packing) : write_down(plain, packing);
+}
+
+}  // namespace
+
+Program generate(const Choice& choice, Packing packing) {
+    auto program = whole(choice, packing);
     program.about = about_json(choice).dump();
     return program;
 }

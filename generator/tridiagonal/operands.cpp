@@ -78,12 +78,13 @@ bool takes_sizes_by_value(const Program& program) { return !program.sizes.empty(
 
 std::size_t bytes_of_args(const Program& program) { return takes_sizes_by_value(program) ? sizeof(KernelArgs) : sizeof(trifold_args); }
 
-void set_sizes(KernelArgs& args, const Program& program) {
+void set_sizes(KernelArgs& args, const Program& program, std::size_t set) {
+    if (program.sizes.empty()) return;  // they are literals
+    const auto* sizes = reinterpret_cast<const trifold_int*>(program.sizes.data()) + set * open_size_count;
     if (takes_sizes_by_value(program))
-        std::memcpy(reinterpret_cast<char*>(&args) + offsetof(trifold_args, sizes), program.sizes.data(),
-                    open_size_count * sizeof(trifold_int));
+        std::memcpy(reinterpret_cast<char*>(&args) + offsetof(trifold_args, sizes), sizes, open_size_count * sizeof(trifold_int));
     else
-        args.args.sizes = reinterpret_cast<const trifold_int*>(program.sizes.data());
+        args.args.sizes = sizes;
 }
 
 namespace {
@@ -122,7 +123,7 @@ Widened widened(const Choice& choice, std::int64_t columns) {
     auto wide = choice;
     wide.spec.rhs = columns;
     wide.spec.rhs = round_up(columns, columns_at_once(wide));
-    const bool gains = choice.spec.precision != Precision::mixed && columns >= many;
+    const bool gains = choice.spec.precision != Precision::mixed && choice.spec.border == 0 && columns >= many;
     return {gains && wide.spec.rhs > choice.spec.rhs ? wide.spec : choice.spec, tuning};
 }
 

@@ -46,8 +46,8 @@ static_assert(sizeof(KernelArgs) == offsetof(trifold_args, sizes) + open_size_co
 bool takes_sizes_by_value(const Program& program);
 /// Bytes of a kernel's first parameter.
 std::size_t bytes_of_args(const Program& program);
-/// Sets the open sizes, which live as long as the Program.
-void set_sizes(KernelArgs& args, const Program& program);
+/// Sets the open sizes, which live as long as the Program. `set`: of the Program's sets, where it has several.
+void set_sizes(KernelArgs& args, const Program& program, std::size_t set = 0);
 /// Sets all else.
 inline void set_args(KernelArgs& args, const trifold_args& from) {
     std::memcpy(static_cast<void*>(&args), &from, offsetof(trifold_args, sizes));

@@ -32,6 +32,7 @@ constexpr Field spec_table[] = {
     field<&Spec::rhs_layout>("rhs_layout", "staged: [batch][N][n][m]; stacked: (N n) by m, column-major"),
     field<&Spec::d>("d", "strides of D"),
     field<&Spec::e>("e", "strides of E"),
+    field<&Spec::border>("border", "rows of F and C in [T F'; F C], where T is the chain; 0: none", 0, max_border),
     field<&Spec::operations>("operations", "calls to come"),
 };
 
@@ -92,6 +93,14 @@ void check_mixed(const Spec& spec) {
                                     to_string(spec.operations)));
 }
 
+void check_border(const Spec& spec) {
+    if (spec.border == 0) return;
+    if (spec.precision == Precision::mixed) throw SpecError("mixed precision has no border; give precision f64");
+    if (spec.operations.contains(Operation::inverse)) throw SpecError("the selected inverse has no border; leave inverse out");
+    checked_multiply(checked_multiply(spec.batch, spec.horizon, "size of F"), spec.border * spec.block * element_bytes(spec.precision),
+                     "size of F in bytes");
+}
+
 }  // namespace
 
 constinit const Fields layout_fields{"a layout", R"({"leading": 16})", layout_table, &usual_of<BlockLayout>};
@@ -130,6 +139,7 @@ void validate(const Spec& spec) {
     check_ranges(spec_fields, &spec);
     check_operations(spec.operations);
     check_mixed(spec);
+    check_border(spec);
     check_layout(spec, spec.d, spec.horizon, "D");
     check_layout(spec, spec.e, spec.horizon - 1, "E");
     const auto bytes = element_bytes(spec.precision);
@@ -172,6 +182,24 @@ std::int64_t coupling_extent(const Spec& spec, std::int64_t members) {
 
 std::int64_t rhs_extent(const Spec& spec, std::int64_t members, std::int64_t columns) {
     return checked_multiply(rhs_strides(spec, columns).member, members, "size of B");
+}
+
+Spec chain_of(const Spec& spec) {
+    auto result = spec;
+    result.border = 0;
+    result.rhs += spec.border;
+    result.operations = {Operation::factor_forward, Operation::forward, Operation::backward};
+    return result;
+}
+
+Spec tip_of(const Spec& spec) {
+    return {.block = spec.border,
+            .horizon = 1,
+            .precision = spec.precision,
+            .rhs = spec.rhs,
+            .batch = spec.batch,
+            .rhs_layout = spec.rhs_layout,
+            .operations = {Operation::factor, Operation::factor_forward, Operation::forward, Operation::backward}};
 }
 
 }  // namespace trifold

@@ -46,8 +46,11 @@ struct Spec {
     Order order = Order::row_major;
     Coupling coupling = Coupling::lower;
     RhsLayout rhs_layout = RhsLayout::staged;
-    BlockLayout d = {};                          ///< D: [batch][N][n][n]; only the lower triangle is read
-    BlockLayout e = {};                          ///< E: [batch][N-1][n][n]
+    BlockLayout d = {};  ///< D: [batch][N][n][n]; only the lower triangle is read
+    BlockLayout e = {};  ///< E: [batch][N-1][n][n]
+    /// Rows a of a border, 0 (none) to 512: A = [T F'; F C], where T is the chain, F [batch][N][a][n] and C [batch][a][a], row-major, of
+    /// which the lower triangle is read. B and X then have a tip: [batch][a][m], or where rhs_layout is stacked a by m matrices.
+    std::int64_t border = 0;
     Operations operations = usual_operations();  ///< calls to come; kernels that none of them needs are left out
     bool operator==(const Spec&) const = default;
 };
@@ -58,7 +61,7 @@ struct Strides {
     bool operator==(const Strides&) const = default;
 };
 
-inline constexpr std::int64_t max_block = 4096;
+inline constexpr std::int64_t max_block = 4096, max_border = 512;
 
 /// Throws SpecError unless every size is in range, every array's extent fits 63 bits, one of the operations factors, and mixed precision
 /// has them.
@@ -75,5 +78,9 @@ Strides rhs_strides(const Spec& spec, std::int64_t columns);
 std::int64_t diagonal_extent(const Spec& spec, std::int64_t members);
 std::int64_t coupling_extent(const Spec& spec, std::int64_t members);
 std::int64_t rhs_extent(const Spec& spec, std::int64_t members, std::int64_t columns);
+/// The chain of a Spec with a border, whose right-hand sides are swept along with F.
+Spec chain_of(const Spec& spec);
+/// Its tip, a block of `border` rows.
+Spec tip_of(const Spec& spec);
 
 }  // namespace trifold

@@ -37,12 +37,31 @@ typedef struct {
     trifold_int unused[25];
 } trifold_refinement;
 
+/* The vector of the chain that a kernel of the border reads: none; from the workspace, where it was swept along with F; X; or B. */
+typedef enum { trifold_no_vector, trifold_along, trifold_in_x, trifold_in_b } trifold_vector;
+
+/* A border of A: the constants of a launch of its kernels. Places are bytes from the start of the workspace. Their operand has F in `d`, C
+ * in `e`, the tip's right-hand sides in `diagonal` with the strides `x_strides`, and its solution in `inverse_diagonal`. */
+typedef struct {
+    trifold_int horizon;                             /* blocks of the chain */
+    trifold_int vector, factors, subtracts;          /* a trifold_vector; 1: S, or its outcome, is new; 1: x = y - Y times the tip's x */
+    trifold_int along, y, columns;                   /* right-hand sides that are swept along with F; Y; columns of a block of both */
+    trifold_int products, splits;                    /* parts of Y'[Y y], which sum over `splits` parts of the chain's rows */
+    trifold_int s, t;                                /* S, row-major; the tip's right-hand sides, column by column */
+    trifold_int chain_status, chain_log_determinant; /* results of the chain and of the tip, and those of the whole */
+    trifold_int chain_quadratic, chain_quadratics;
+    trifold_int tip_status, tip_log_determinant, tip_quadratic;
+    trifold_int status, log_determinant, quadratic;
+    trifold_int unused[5];
+} trifold_border;
+
 /* The constants of a launch. Each kernel takes one of these, so a kernel that reads another's does not compile. All have the size of the
  * largest, so that those who launch need not know which. */
 typedef union {
     trifold_level level;
     trifold_all_levels all_levels;
     trifold_refinement refinement;
+    trifold_border border;
 } trifold_constants;
 
 /* Strides in elements: element (r, c) of block i of member b is at b * member + i * stage + r * row + c * column. */

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <trifold/error.hpp>
 #include <trifold/solver.hpp>
 
 #include "runtime/tridiagonal/solver_impl.hpp"
@@ -66,6 +67,8 @@ class ScaledMatrix {
 template <class Real>
 std::vector<double> Solver::reciprocal_condition(std::span<const Real> d, std::span<const Real> e, const FactorOptions<Real>& options) {
     const auto& spec = plan().choice().spec;
+    if (spec.border > 0)
+        throw SpecError("the condition of a matrix with a border is not estimated; solve with a few right-hand sides instead");
     const auto members = options.members == 0 ? spec.batch : options.members, n = spec.block, unknowns = n * spec.horizon;
     impl().check_readable(std::array<AnyArray, 2>{d, e}, options.members);
     const ScaledMatrix<Real> matrix(spec, d.data(), e.data(), options);

@@ -13,8 +13,19 @@ trifold_strides kernel_strides(const Strides& s) { return {s.row, s.column, s.st
 }  // namespace
 
 const char* to_string(Array array) {
-    static constexpr const char* names[]{
-        "D", "E", "B", "X", "the added diagonal", "shift", "active", "the inverse's diagonal", "the inverse's coupling"};
+    static constexpr const char* names[]{"D",
+                                         "E",
+                                         "B",
+                                         "X",
+                                         "the added diagonal",
+                                         "shift",
+                                         "active",
+                                         "the inverse's diagonal",
+                                         "the inverse's coupling",
+                                         "F",
+                                         "C",
+                                         "the tip of B",
+                                         "the tip of X"};
     return names[static_cast<std::size_t>(array)];
 }
 
@@ -41,6 +52,14 @@ Request request_of(const Spec& spec, Operation operation, std::span<const AnyArr
     for (std::size_t k = 0; k < kinds.size(); ++k) set(kinds[k], arrays[k]);
     if (options.diagonal) set(Array::diagonal, *options.diagonal);
     if (options.shift) set(Array::shift, *options.shift);
+    const std::pair<Array, const std::optional<AnyArray>*> border[]{
+        {Array::f, &options.f}, {Array::c, &options.c}, {Array::tip_b, &options.tip_b}, {Array::tip_x, &options.tip_x}};
+    for (const auto& [kind, array] : border) {
+        if (!*array) continue;
+        if (spec.border == 0)
+            throw SpecError(fmt::format("{} is of a border, and the Spec has none; give its rows as `border`", to_string(kind)));
+        set(kind, **array);
+    }
     request[Array::active] = options.active;
     return request;
 }
@@ -54,11 +73,15 @@ RequestArrays::RequestArrays(const Spec& spec, const Request& request) {
         add_reals(Array::e, coupling_extent(spec, members));
         add_reals(Array::diagonal, members * spec.horizon * n);
         add_reals(Array::shift, members);
+        if (spec.border > 0) add_reals(Array::f, members * spec.horizon * spec.border * n);
+        if (spec.border > 0) add_reals(Array::c, members * spec.border * spec.border);
     }
     if (sweeps(request.operation)) {
         const auto extent = rhs_extent(spec, members, request.columns);
         add_reals(Array::b, extent);
         add_reals(Array::x, extent);
+        if (spec.border > 0) add_reals(Array::tip_b, members * spec.border * request.columns);
+        if (spec.border > 0) add_reals(Array::tip_x, members * spec.border * request.columns);
     }
     if (request.operation == Operation::inverse) {
         add_reals(Array::inverse_diagonal, members * spec.horizon * n * n);
@@ -68,7 +91,7 @@ RequestArrays::RequestArrays(const Spec& spec, const Request& request) {
 }
 
 void RequestArrays::add(const Request& request, Array array, std::int64_t bytes, std::int64_t alignment) {
-    const bool written = array == Array::x || array == Array::inverse_diagonal || array == Array::inverse_coupling;
+    const bool written = array == Array::x || array == Array::inverse_diagonal || array == Array::inverse_coupling || array == Array::tip_x;
     const bool optional = array == Array::diagonal || array == Array::shift || array == Array::active;
     // Masked members of an output keep what they hold.
     const auto access = !written ? Access::read : request[Array::active] != nullptr ? Access::update : Access::write;
@@ -79,7 +102,9 @@ void RequestArrays::add(const Request& request, Array array, std::int64_t bytes,
                        .alignment = static_cast<int>(alignment),
                        .access = access,
                        .optional = optional,
-                       .may_equal = array == Array::x ? to_string(Array::b) : nullptr};
+                       .may_equal = array == Array::x       ? to_string(Array::b)
+                                    : array == Array::tip_x ? to_string(Array::tip_b)
+                                                            : nullptr};
 }
 
 void resolve(const Spec& spec, Request& request) {
@@ -91,6 +116,11 @@ void resolve(const Spec& spec, Request& request) {
             request.pivot_floor));
     if (sweeps(request.operation))
         checked_multiply(rhs_extent(spec, request.members, request.columns), element_bytes(spec.precision), "size of B in bytes");
+}
+
+trifold_strides tip_strides(const Spec& spec, std::int64_t columns) {
+    if (spec.rhs_layout == RhsLayout::stacked) return {1, spec.border, 0, spec.border * columns};
+    return {columns, 1, 0, spec.border * columns};
 }
 
 trifold_args panel_args(const Spec& spec, const Request& request, std::int64_t first, std::int64_t columns, void* workspace) {

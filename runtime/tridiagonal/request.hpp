@@ -13,8 +13,8 @@
 namespace trifold {
 
 /// The caller's arrays.
-enum class Array { d, e, b, x, diagonal, shift, active, inverse_diagonal, inverse_coupling };
-inline constexpr std::size_t array_count = 9;
+enum class Array { d, e, b, x, diagonal, shift, active, inverse_diagonal, inverse_coupling, f, c, tip_b, tip_x };
+inline constexpr std::size_t array_count = 13;
 const char* to_string(Array array);
 
 /// A caller's request.
@@ -60,6 +60,9 @@ class RequestArrays {
 void resolve(const Spec& spec, Request& request);
 /// Arguments of the kernels for the `columns` columns from `first` on.
 trifold_args panel_args(const Spec& spec, const Request& request, std::int64_t first, std::int64_t columns, void* workspace);
+
+/// Strides of the tip's right-hand sides, of which a member has `columns`.
+trifold_strides tip_strides(const Spec& spec, std::int64_t columns);
 
 /// Throws NotPositiveDefinite, NearlySingular or OutOfRange where a member has not been solved.
 void check_outcomes(const std::vector<Outcome>& members, Precision precision);

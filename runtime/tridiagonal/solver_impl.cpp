@@ -15,13 +15,17 @@ namespace {
 constexpr std::array every_operation{Operation::factor,   Operation::factor_forward, Operation::factor_solve, Operation::forward,
                                      Operation::backward, Operation::solve,          Operation::inverse};
 
+std::size_t operand_count(const Plan& plan) {
+    const auto& choice = plan.choice();
+    return choice.spec.border == 0 ? border_itself : first_panel + static_cast<std::size_t>(panels_of(choice).count);
+}
+
 Session make_session(const Plan& plan, void* workspace, std::int64_t bytes, Holds holds) {
     KernelArgs args{};
     set_sizes(args, plan.program());
     args.args.members = plan.choice().spec.batch;
     args.args.columns = plan.choice().spec.rhs;
-    std::array<Operand, 3> stand_in;
-    stand_in.fill({&args, bytes_of_args(plan.program()), args.args.members});
+    const std::vector<Operand> stand_in(operand_count(plan), {&args, bytes_of_args(plan.program()), args.args.members});
     return {plan.state()->prepared, stand_in, workspace, bytes, holds};
 }
 
@@ -45,9 +49,17 @@ std::int64_t gaps_of(const Spec& spec, Array array) {
 }  // namespace
 
 Solver::Impl::Impl(const Plan& given, void* workspace, std::int64_t bytes, Holds holds)
-    : plan(given), session(make_session(given, workspace, bytes, holds)), kernel_columns_(columns_at_once(given.choice())) {
+    : plan(given),
+      session(make_session(given, workspace, bytes, holds)),
+      kernel_columns_(columns_at_once(given.choice())),
+      args_(operand_count(given)),
+      operands_(args_.size()) {
+    if (given.choice().spec.border > 0) {
+        panels_ = panels_of(given.choice());
+        kernel_columns_ = panels_.most;
+    }
     for (std::size_t k = 0; k < args_.size(); ++k) {
-        set_sizes(args_[k], plan.program());
+        set_sizes(args_[k], plan.program(), k == tip_operand ? 1 : 0);
         operands_[k] = {&args_[k], bytes_of_args(plan.program()), 0};
     }
     for (const auto operation : every_operation)
@@ -65,7 +77,7 @@ void Solver::Impl::take_factor(Impl& other) {
     if (&other == this) return;
     const auto &own = plan.choice(), &given = other.plan.choice();
     auto spec = given.spec;
-    spec.rhs = own.spec.rhs;
+    if (spec.border == 0) spec.rhs = own.spec.rhs;
     const bool fits = spec == own.spec && own.target == given.target && own.schedule == given.schedule && own.variant == given.variant;
     if (!fits)
         throw SpecError(
@@ -124,12 +136,7 @@ void Solver::Impl::enqueue(Session::Call& call, const Request& request) {
     const auto all_columns = sweeps(request.operation) ? request.columns : step;  // others treat no columns, and once is enough
     for (std::int64_t first = 0; first < all_columns; first += step) {
         const auto columns = std::min(step, all_columns - first);
-        const auto caller = panel_args(spec, request, first, columns, session.workspace());
-        const auto all = operands_of(spec, kernel_columns_, plan.program().buffers, caller);
-        for (std::size_t k = 0; k < all.size(); ++k) {
-            set_args(args_[k], all[k]);
-            operands_[k].members = request.members;
-        }
+        set_operands(request, first, columns);
         call.run(numbers_[static_cast<std::size_t>(operation)], operands_);
         operation = without_factor(operation);
     }
@@ -141,6 +148,25 @@ void Solver::Impl::enqueue(Session::Call& call, const Request& request) {
         swept_members = request.members;
         swept_columns = request.columns;
     }
+}
+
+void Solver::Impl::set_operands(const Request& request, std::int64_t first, std::int64_t columns) {
+    const auto& spec = plan.choice().spec;
+    const auto& buffers = plan.program().buffers;
+    const auto caller = panel_args(spec, request, first, columns, session.workspace());
+    for (auto& operand : operands_) operand.members = request.members;
+    if (spec.border == 0) {
+        const auto all = operands_of(spec, kernel_columns_, buffers, caller);
+        for (std::size_t k = 0; k < all.size(); ++k) set_args(args_[k], all[k]);
+        return;
+    }
+    const auto strides = tip_strides(spec, request.columns);
+    const auto panel = [&](const void* array) {
+        return array == nullptr ? nullptr : static_cast<const char*>(array) + first * strides.column * element_bytes(spec.precision);
+    };
+    const BorderArrays tip{request[Array::f], request[Array::c], panel(request[Array::tip_b]),
+                           const_cast<char*>(panel(request[Array::tip_x])), strides};
+    for (std::size_t k = 0; k < args_.size(); ++k) set_args(args_[k], border_operand(spec, panels_, k, buffers, caller, tip));
 }
 
 /// From what the call touches to what an array has in full, for the Spec's whole batch and with the gaps of its strides. Any other size

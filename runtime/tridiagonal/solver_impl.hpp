@@ -5,6 +5,7 @@
 #include <trifold/plan.hpp>
 #include <trifold/solver.hpp>
 
+#include "generator/tridiagonal/border.hpp"
 #include "generator/tridiagonal/operands.hpp"
 #include "generator/tridiagonal/wisdom.hpp"
 #include "runtime/session/prepared.hpp"
@@ -50,6 +51,7 @@ struct Solver::Impl {
   private:
     void prepare(Request& request) const;
     void enqueue(Session::Call& call, const Request& request);
+    void set_operands(const Request& request, std::int64_t first, std::int64_t columns);
     void copy_factor(Impl& other);
     void require_planned(Operation operation, const char* why) const;
     void require_factor(std::string_view what) const;
@@ -62,8 +64,9 @@ struct Solver::Impl {
     std::array<std::size_t, 7> numbers_{};  // numbers of the Program's operations, by Operation
     // Arguments of kernels, whose sizes stay as they are from call to call.
     std::int64_t kernel_columns_;
-    std::array<KernelArgs, 3> args_{};
-    std::array<Operand, 3> operands_{};
+    BorderPanels panels_{};
+    std::vector<KernelArgs> args_;
+    std::vector<Operand> operands_;
     // Results that the caller is given, and room for what is read.
     std::vector<Outcome> outcomes_;
     std::vector<Refinement> refinements_;

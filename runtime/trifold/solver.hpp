@@ -21,7 +21,9 @@ struct CallOptions {
     double pivot_floor = 0;
     bool accept_nearly_singular = false;
     std::int64_t members = 0, columns = 0;
-    Stream stream{};  ///< the GPU's, where arrays are in its memory
+    Stream stream{};                           ///< the GPU's, where arrays are in its memory
+    std::optional<AnyArray> f{}, c{};          ///< the border's, in a call that factors: [batch][N][a][n], [batch][a][a]
+    std::optional<AnyArray> tip_b{}, tip_x{};  ///< [batch][a][columns], in a call that sweeps; one may be the other
 };
 
 /// Fused where D is loaded. Pointers live where D does.
@@ -31,12 +33,16 @@ struct FactorOptions {
     const Real* shift = nullptr;     ///< [batch], added to every diagonal entry of the member
     const int* active = nullptr;     ///< [batch], 0 leaves the member untouched
     double pivot_floor = 0;  ///< finite pivots below this times the largest magnitude on the block's diagonal are raised to it and counted
-    bool accept_nearly_singular = false;  ///< a least pivot that rounding may have made is no failure; implied by a pivot_floor
-    std::int64_t members = 0;             ///< active capacity of this call; 0: the Spec's batch
-    std::int64_t columns = 0;             ///< right-hand sides in B and X, as in SweepOptions
+    bool accept_nearly_singular = false;    ///< a least pivot that rounding may have made is no failure; implied by a pivot_floor
+    std::int64_t members = 0;               ///< active capacity of this call; 0: the Spec's batch
+    std::int64_t columns = 0;               ///< right-hand sides in B and X, as in SweepOptions
+    const Real *f = nullptr, *c = nullptr;  ///< the border's F [batch][N][a][n] and C [batch][a][a], to which a shift is added too
+    const Real* tip_b = nullptr;            ///< the last a rows of B and X, [batch][a][columns]
+    Real* tip_x = nullptr;
     CallOptions on(Stream stream) const {
         const auto array = [](const Real* given) { return given == nullptr ? std::nullopt : std::optional<AnyArray>(given); };
-        return {array(diagonal), array(shift), active, pivot_floor, accept_nearly_singular, members, columns, stream};
+        return {array(diagonal), array(shift), active,   pivot_floor, accept_nearly_singular, members,
+                columns,         stream,       array(f), array(c),    array(tip_b),           array(tip_x)};
     }
 };
 
@@ -44,12 +50,15 @@ struct SweepOptions {
     std::int64_t columns = 0;     ///< right-hand sides in B and X; 0: the Spec's rhs. More go in panels of that many.
     const int* active = nullptr;  ///< as in FactorOptions
     std::int64_t members = 0;
-    CallOptions on(Stream stream) const { return {.active = active, .members = members, .columns = columns, .stream = stream}; }
+    std::optional<AnyArray> tip_b{}, tip_x{};  ///< with a border: as in FactorOptions
+    CallOptions on(Stream stream) const {
+        return {.active = active, .members = members, .columns = columns, .stream = stream, .tip_b = tip_b, .tip_x = tip_x};
+    }
 };
 
 /// Outcome of a member.
 struct Outcome {
-    std::int64_t block = -1;       ///< first failing block, original order, from 0; -1: the factorization succeeded
+    std::int64_t block = -1;       ///< first failing block, original order, from 0; N: the tip of a border; -1: none
     std::int64_t row = 0;          ///< failing row within it, from 0
     std::int64_t floors = 0;       ///< pivots raised to the floor; -1: the active mask has kept the member from ever being factored
     bool solution = true;          ///< X of the last solution holds no infinity and no NaN

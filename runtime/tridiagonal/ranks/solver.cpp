@@ -38,16 +38,6 @@ const void* moved(const void* pointer, std::int64_t bytes) {
     return pointer == nullptr ? nullptr : static_cast<const char*>(pointer) + bytes;
 }
 
-/// Sets the open sizes of a path, which begin at `first` of the Program's.
-void set_path_sizes(KernelArgs& args, const Program& program, std::ptrdiff_t first) {
-    if (program.sizes.empty()) return;  // they are literals
-    const auto* sizes = reinterpret_cast<const trifold_int*>(program.sizes.data()) + first;
-    if (takes_sizes_by_value(program))
-        std::memcpy(reinterpret_cast<char*>(&args) + offsetof(trifold_args, sizes), sizes, open_size_count * sizeof(trifold_int));
-    else
-        args.args.sizes = sizes;
-}
-
 void copy_strides(std::int64_t (&to)[4], const trifold_strides& from) {
     const std::int64_t all[]{from.row, from.column, from.stage, from.member};
     std::ranges::copy(all, to);
@@ -62,9 +52,8 @@ RankSolver::Impl::Impl(const RankPlan& given)
       path_(path_of(given.spec())),
       columns_(columns_at_once(given.choice())) {
     for (std::size_t k = 0; k < args_.size(); ++k) {
-        const auto first = static_cast<std::ptrdiff_t>(k < joint ? 0 : open_size_count);
         if (k >= joint && !has_joint()) continue;
-        set_path_sizes(args_[k], plan.program(), first);
+        set_sizes(args_[k], plan.program(), k < joint ? 0 : 1);
         operands_[k] = {&args_[k], bytes_of_args(plan.program()), 0};
     }
     for (std::size_t k = 0; k < copies_.size(); ++k) operands_[args_.size() + k] = {&copies_[k], sizeof(BlockCopy), 0};

@@ -3,6 +3,7 @@
 
 #include <trifold/trifold.hpp>
 
+#include "tests/support/border.hpp"
 #include "tests/support/drivers/drivers.hpp"
 #include "tests/support/families/conform.hpp"
 #include "tests/support/test.hpp"
@@ -48,6 +49,24 @@ void check_family(std::string_view name) {
 TEST_CASE("emulated: families conform to their tables: chains of blocks") { check_family("tridiagonal"); }
 TEST_CASE("emulated: families conform to their tables: images") { check_family("grid"); }
 TEST_CASE("emulated: families conform to their tables: sparse systems") { check_family("sparse"); }
+
+TEST_CASE("emulated: a border agrees with a dense factorization") {
+    unsigned seed = 0;
+    for (const auto& [variant, border, rhs] : {std::tuple{"auto", 1, 1},
+                                               {"fused", 3, 2},
+                                               {"team", 7, 1},
+                                               {"tiled", 17, 3},
+                                               {"dataflow", 8, 1},
+                                               {"tile-dataflow", 35, 1},
+                                               {"chains", 2, 1},
+                                               {"auto", 70, 9}})
+        for (const std::int64_t n : {1, 5, 17}) {
+            if (n < 17 && std::string_view(variant) == "chains") continue;
+            const Spec spec{.block = n, .horizon = 5 + n, .rhs = rhs, .batch = 2, .border = border};
+            check_border<double>(spec, Device::parse("cuda:0"), {.variant = variant}, ++seed);
+            check_border<float>(spec, Device::parse("cuda:0"), {.variant = variant}, seed);
+        }
+}
 
 TEST_CASE("emulated: an iteration is watched from turn to turn, and in one launch at its end") {
     std::vector<std::int64_t> starts{0}, columns;

@@ -1,0 +1,7 @@
+/* Constants of the kernels of a border. */
+#include "tridiagonal_args.h"
+#include "cpu/constants.c"
+
+#define BLOCK TRIFOLD_BLOCK   /* rows of a block of the chain, n */
+#define BORDER TRIFOLD_BORDER /* rows of F and C, a */
+#define MOST_RHS TRIFOLD_RHS  /* right-hand sides of a call, at most */

@@ -1,0 +1,110 @@
+// Chains with a border, against a dense Cholesky factorization.
+#include "tests/support/border.hpp"
+
+#include <trifold/trifold.hpp>
+
+#include "tests/support/test.hpp"
+
+using namespace trifold;
+using namespace trifold::test;
+
+TEST_CASE_TEMPLATE("a border agrees with a dense factorization", Real, double, float) {
+    const std::int64_t borders[]{1, 2, 3, 7, 8, 16, 33, 64, 200}, blocks[]{1, 3, 8, 17, 32, 48, 97}, horizons[]{1, 2, 3, 7, 64, 129};
+    std::size_t k = 0;
+    for (const auto a : borders)
+        for (const auto n : blocks) {
+            const auto horizon = horizons[k++ % std::size(horizons)];
+            if (n * horizon > 2100) continue;
+            check_border<Real>({.block = n, .horizon = horizon, .rhs = k % 3 == 0 ? 3 : 1, .batch = k % 4 == 0 ? 3 : 1, .border = a},
+                               Device::cpu(), {.workers = k % 2 == 0 ? 2 : 1}, static_cast<unsigned>(k));
+        }
+}
+
+TEST_CASE("a border of 512 rows") { check_border<double>({.block = 9, .horizon = 70, .rhs = 2, .border = 512}, Device::cpu(), {}, 1); }
+
+TEST_CASE("a border with every variant, and the other layouts") {
+    for (const auto& [variant, schedule] : {std::pair{"tile", "auto"},
+                                            {"tile", "multi-stage"},
+                                            {"lanes", "twisted:3"},
+                                            {"lanes", "sequential"},
+                                            {"intervals", "auto"},
+                                            {"intervals", "segments:4"}})
+        check_border<double>({.block = 5, .horizon = 20, .rhs = 70, .batch = 2, .rhs_layout = RhsLayout::stacked, .border = 4},
+                             Device::cpu(), {.schedule = schedule, .variant = variant}, 7);
+    check_border<double>({.block = 3, .horizon = 9, .order = Order::column_major, .coupling = Coupling::upper, .border = 2}, Device::cpu(),
+                         {}, 3);
+}
+
+TEST_CASE("scales of a border") {
+    for (const int exponent : {-900, -400, 400, 900})
+        check_border<double>({.block = 4, .horizon = 9, .border = 3}, Device::cpu(), {}, 2, std::ldexp(1.0, exponent));
+}
+
+TEST_CASE("a border's failures") {
+    const Spec spec{.block = 2, .horizon = 3, .batch = 3, .border = 2};
+    auto problem = BorderProblem<double>(spec, 5);
+    Solver solver{Plan(spec, Device::cpu())};
+    problem.corner(1)(1, 1) = -3;  // the tip alone
+    problem.diagonal(2, 1)(0, 0) = -1;
+    problem.store();
+    problem.factor_solve(solver);
+    const auto& status = solver.status();
+    CHECK(status[0].ok());
+    CHECK((status[1].block == 3 && status[1].row == 1));
+    CHECK((status[2].block == 1 && status[2].row == 0));
+    CHECK(std::isnan(solver.log_determinant()[1]));
+    CHECK(std::isnan(problem.x[0 + 1 * 6]));
+    CHECK(std::isnan(problem.tip_x[2]));
+    CHECK(!std::isnan(problem.tip_x[0]));
+    CHECK_THROWS_AS(solver.check(), NotPositiveDefinite);
+}
+
+TEST_CASE("a tip that rounding decides is nearly singular") {
+    const Spec spec{.block = 1, .horizon = 2, .border = 1};
+    Solver solver{Plan(spec, Device::cpu())};
+    const std::vector<double> d{1, 1}, e{0}, b{1, 1}, f{1, 1}, c{2 + 4e-16}, tip{1};
+    std::vector<double> x(2), tip_x(1);
+    FactorOptions<double> options{.f = f.data(), .c = c.data(), .tip_b = tip.data(), .tip_x = tip_x.data()};
+    solver.factor_solve(d, e, b, x, options);
+    CHECK(solver.status()[0].nearly_singular);
+    CHECK_THROWS_AS(solver.check(), NearlySingular);
+    options.accept_nearly_singular = true;
+    solver.factor_solve(d, e, b, x, options);
+    CHECK(solver.ok());
+}
+
+TEST_CASE("shift, mask and members reach the tip") {
+    const Spec spec{.block = 3, .horizon = 4, .batch = 3, .border = 2};
+    auto problem = BorderProblem<double>(spec, 9);
+    Solver solver{Plan(spec, Device::cpu())};
+    const std::vector<double> shift{1, 2, 3};
+    const std::vector<int> active{1, 0, 1};
+    auto options = problem.options();
+    options.shift = shift.data();
+    options.active = active.data();
+    solver.factor_solve<double>(problem.d, problem.e, problem.b, problem.x, options);
+    for (const std::int64_t member : {0, 2}) {
+        auto matrix = problem.matrix(member);
+        matrix.diagonal().array() += shift[static_cast<std::size_t>(member)];
+        CHECK((matrix * problem.solution(member) - problem.right(member)).norm() <= 1e-13 * problem.right(member).norm());
+    }
+    CHECK(std::isnan(problem.tip_x[2]));  // untouched
+    CHECK(solver.status()[1].floors == -1);
+}
+
+TEST_CASE("bad calls of a border") {
+    const Spec spec{.block = 2, .horizon = 3, .border = 2};
+    auto problem = BorderProblem<double>(spec, 1);
+    Solver solver{Plan(spec, Device::cpu())};
+    CHECK_REFUSED("F is a null pointer", solver.factor<double>(problem.d, problem.e));
+    auto options = problem.options();
+    options.tip_x = nullptr;
+    CHECK_REFUSED("the tip of X is a null pointer", solver.factor_solve<double>(problem.d, problem.e, problem.b, problem.x, options));
+    Solver plain{Plan({.block = 2, .horizon = 3}, Device::cpu())};
+    CHECK_REFUSED("F is of a border, and the Spec has none", plain.factor<double>(problem.d, problem.e, {.f = problem.f.data()}));
+    CHECK_REFUSED("border", Plan({.block = 2, .horizon = 3, .border = 513}, Device::cpu()));
+    CHECK_REFUSED("mixed precision has no border",
+                  Plan({.block = 2, .horizon = 3, .precision = Precision::mixed, .border = 1}, Device::cpu()));
+    CHECK_REFUSED("no border", Plan({.block = 2, .horizon = 3, .border = 1, .operations = all_operations()}, Device::cpu()));
+    CHECK_REFUSED("with a border", solver.reciprocal_condition<double>(problem.d, problem.e));
+}

@@ -1,0 +1,171 @@
+#pragma once
+// A chain with a border at random, and its dense matrix.
+#include <Eigen/Dense>
+#include <random>
+#include <trifold/solver.hpp>
+#include <vector>
+
+#include "tests/support/test.hpp"
+
+namespace trifold::test {
+
+template <class Real>
+class BorderProblem {
+  public:
+    using Matrix = Eigen::MatrixXd;
+
+    /// Symmetric positive definite, times `scale`.
+    BorderProblem(const Spec& spec, unsigned seed, double scale = 1) : spec_(spec) {
+        std::mt19937 random(seed);
+        std::uniform_real_distribution<double> number(-1, 1);
+        const auto rows = spec.block * spec.horizon + spec.border;
+        for (std::int64_t m = 0; m < spec.batch; ++m) {
+            Matrix whole = Matrix::Zero(rows, rows);
+            for (std::int64_t i = 0; i < rows; ++i)
+                for (std::int64_t j = 0; j <= i; ++j) {
+                    const bool in_tip = i >= rows - spec.border;
+                    if (!in_tip && i / spec.block > j / spec.block + 1) continue;
+                    whole(i, j) = whole(j, i) = number(random);
+                }
+            whole.diagonal() = whole.cwiseAbs().rowwise().sum() + Eigen::VectorXd::Constant(rows, 0.1);
+            matrices_.push_back(whole * scale);
+            rights_.push_back(Matrix::NullaryExpr(rows, spec.rhs, [&] { return number(random); }));
+        }
+        store();
+    }
+
+    /// Writes the matrices to the arrays, as the Spec lays them out.
+    void store() {
+        const auto n = spec_.block, a = spec_.border, members = spec_.batch, last = n * spec_.horizon;
+        const auto count = [](std::int64_t number) { return static_cast<std::size_t>(number); };
+        d.assign(count(diagonal_extent(spec_, members)), 0);
+        e.assign(count(coupling_extent(spec_, members)), 0);
+        b.assign(count(rhs_extent(spec_, members, spec_.rhs)), 0);
+        x.assign(b.size(), NAN);
+        f.assign(count(members * spec_.horizon * a * n), 0);
+        c.assign(count(members * a * a), 0);
+        tip_b.assign(count(members * a * spec_.rhs), 0);
+        tip_x.assign(tip_b.size(), NAN);
+        const auto ds = diagonal_strides(spec_), es = coupling_strides(spec_);
+        for (std::int64_t m = 0; m < members; ++m) {
+            auto& from = matrices_[count(m)];
+            for (std::int64_t k = 0; k < spec_.horizon; ++k)
+                for (std::int64_t r = 0; r < n; ++r) {
+                    for (std::int64_t s = 0; s < n; ++s) {
+                        d[count(m * ds.member + k * ds.stage + r * ds.row + s * ds.column)] = real(from(k * n + r, k * n + s));
+                        if (k + 1 < spec_.horizon)
+                            e[count(m * es.member + k * es.stage + r * es.row + s * es.column)] = real(from((k + 1) * n + r, k * n + s));
+                    }
+                    for (std::int64_t j = 0; j < a; ++j)
+                        f[count(((m * spec_.horizon + k) * a + j) * n + r)] = real(from(last + j, k * n + r));
+                }
+            for (std::int64_t i = 0; i < a; ++i)
+                for (std::int64_t j = 0; j < a; ++j) c[count((m * a + i) * a + j)] = j > i ? Real(NAN) : real(from(last + i, last + j));
+            for (std::int64_t r = 0; r < last + a; ++r)
+                for (std::int64_t s = 0; s < spec_.rhs; ++s) {
+                    rights_[count(m)](r, s) = real(rights_[count(m)](r, s));
+                    (r < last ? b : tip_b)[place(m, r, s)] = real(rights_[count(m)](r, s));
+                }
+            for (auto& value : from.reshaped()) value = static_cast<double>(real(value));
+        }
+    }
+
+    FactorOptions<Real> options() { return {.f = f.data(), .c = c.data(), .tip_b = tip_b.data(), .tip_x = tip_x.data()}; }
+    SweepOptions sweeps() { return {.tip_b = AnyArray(tip_b), .tip_x = AnyArray(tip_x)}; }
+    void factor_solve(Solver& solver) { solver.factor_solve<Real>(d, e, b, x, options()); }
+
+    Matrix& matrix(std::int64_t member) { return matrices_[static_cast<std::size_t>(member)]; }
+    auto corner(std::int64_t member) { return matrix(member).bottomRightCorner(spec_.border, spec_.border); }
+    auto diagonal(std::int64_t member, std::int64_t k) {
+        return matrix(member).block(k * spec_.block, k * spec_.block, spec_.block, spec_.block);
+    }
+    const Matrix& right(std::int64_t member) const { return rights_[static_cast<std::size_t>(member)]; }
+    Matrix solution(std::int64_t member) const {
+        const auto last = spec_.block * spec_.horizon;
+        return Matrix::NullaryExpr(last + spec_.border, spec_.rhs, [&](std::int64_t r, std::int64_t s) {
+            return static_cast<double>((r < last ? x : tip_x)[place(member, r, s)]);
+        });
+    }
+
+    std::vector<Real> d, e, b, x, f, c, tip_b, tip_x;
+
+  private:
+    static Real real(double value) { return static_cast<Real>(value); }
+    /// In B, or in its tip.
+    std::size_t place(std::int64_t m, std::int64_t r, std::int64_t s) const {
+        const auto n = spec_.block, last = n * spec_.horizon, a = spec_.border, columns = spec_.rhs;
+        const bool stacked = spec_.rhs_layout == RhsLayout::stacked;
+        if (r >= last) return static_cast<std::size_t>(m * a * columns + (stacked ? s * a + r - last : (r - last) * columns + s));
+        const auto at = rhs_strides(spec_, columns);
+        return static_cast<std::size_t>(m * at.member + r / n * at.stage + r % n * at.row + s * at.column);
+    }
+    Spec spec_;
+    std::vector<Matrix> matrices_, rights_;
+};
+
+/// Backward error of the solutions, log determinant and b' A^-1 b.
+template <class Real>
+void check_solution(BorderProblem<Real>& problem, const Spec& spec, Solver& solver, double scale) {
+    const double epsilon = std::numeric_limits<Real>::epsilon();
+    const auto log_determinant = solver.log_determinant();
+    const auto quadratic = solver.quadratic();
+    for (std::int64_t m = 0; m < spec.batch; ++m) {
+        const auto x = problem.solution(m);
+        const Eigen::MatrixXd a = problem.matrix(m) / scale, residual = problem.right(m) - a * (x * scale);
+        const Eigen::MatrixXd bound = a.cwiseAbs() * (x * scale).cwiseAbs() + problem.right(m).cwiseAbs();
+        CHECK((residual.array().abs() / bound.array()).maxCoeff() <= epsilon * (8 + static_cast<double>(spec.block + spec.border)));
+        const Eigen::LLT<Eigen::MatrixXd> dense(a);
+        const double rows = static_cast<double>(a.rows());
+        const double expected = 2 * dense.matrixLLT().diagonal().array().log().sum() + rows * std::log(scale);
+        CHECK(std::abs(log_determinant[static_cast<std::size_t>(m)] - expected) <= epsilon * 20 * (rows + std::abs(expected)));
+        for (std::int64_t s = 0; s < spec.rhs; ++s) {
+            const double q = problem.right(m).col(s).dot(dense.solve(problem.right(m).col(s))) / scale;
+            CHECK(std::abs(quadratic[static_cast<std::size_t>(m * spec.rhs + s)] - q) <= epsilon * (20 + rows) * q);
+        }
+    }
+}
+
+/// Every operation of a problem at random, whose arrays are where the device reads them.
+template <class Real>
+void check_border(Spec spec, const Device& device, const Tuning& tuning, unsigned seed, double scale = 1) {
+    spec.precision = sizeof(Real) == 8 ? Precision::f64 : Precision::f32;
+    BorderProblem<Real> problem(spec, seed, scale);
+    CAPTURE(spec.block);
+    CAPTURE(spec.horizon);
+    CAPTURE(spec.border);
+    CAPTURE(spec.rhs);
+    CAPTURE(tuning.variant);
+    const Plan plan(spec, device, tuning);
+    Solver solver(plan);
+    problem.factor_solve(solver);
+    CHECK(solver.ok());
+    check_solution(problem, spec, solver, scale);
+    const auto bits = problem.x;
+    problem.factor_solve(solver);
+    CHECK(std::memcmp(bits.data(), problem.x.data(), bits.size() * sizeof(Real)) == 0);
+    // The same by its parts.
+    const auto again = [&](const auto& call) {
+        std::ranges::fill(problem.x, Real(NAN));
+        std::ranges::fill(problem.tip_x, Real(NAN));
+        call();
+        check_solution(problem, spec, solver, scale);
+    };
+    again([&] {
+        solver.factor<Real>(problem.d, problem.e, problem.options());
+        solver.solve<Real>(problem.b, problem.x, problem.sweeps());
+    });
+    const auto back = [&] {
+        solver.backward<Real>(std::span<const Real>(problem.x), problem.x,
+                              {.tip_b = AnyArray(problem.tip_x), .tip_x = AnyArray(problem.tip_x)});
+    };
+    again([&] {
+        solver.forward<Real>(problem.b, problem.x, problem.sweeps());
+        back();
+    });
+    again([&] {
+        solver.factor_forward<Real>(problem.d, problem.e, problem.b, problem.x, problem.options());
+        back();
+    });
+}
+
+}  // namespace trifold::test
