@@ -19,8 +19,9 @@ namespace {
 
 Constant constant(std::string name, std::int64_t value) { return {std::move(name), fmt::format("{}", value)}; }
 
-/// Kernels: [B F] of a block side by side; parts of Y'[Y y]; their sum, S and t; x = y - Y x_tip; the outcome of chain and tip.
-constexpr std::array<std::string_view, 5> border_passes{"gather", "product", "collect", "correct", "conclude"};
+/// Kernels: [B F] of a block side by side; parts of Y'[Y y]; their sum, S and t; x = y - Y x_tip; the outcome of chain and tip;
+/// the inverse in the place of F; what it adds in those of D and E.
+constexpr std::array<std::string_view, 7> border_passes{"gather", "product", "collect", "correct", "conclude", "arrow", "spread"};
 constexpr int border_threads = 256;
 
 /// Tiles of Y'[Y y] that a thread block multiplies, and rows of Y that it holds at a time.
@@ -128,6 +129,7 @@ class Writer {
         add("products", checked_multiply(members, splits_of(choice_), "parts"), a * (a + spec.rhs) * real);
         add("s", members, a * a * real);
         add("t", members, a * spec.rhs * real);
+        if (spec.operations.contains(Operation::inverse)) add("z", checked_multiply(members, rows_of(spec), "rows"), a * real);
         const auto range = std::ranges::find(result_.buffers, "chain.range", &Buffer::name);
         result_.buffers.push_back({"range", range->offset, range->bytes, false, {}});  // X is not finite where its tip is not
     }
@@ -169,6 +171,7 @@ class Writer {
     std::vector<Launch> launches_of(Operation operation) {
         launches_.clear();
         tail_.clear();
+        if (operation == Operation::inverse) return inverse();
         const bool factors =
             operation == Operation::factor || operation == Operation::factor_forward || operation == Operation::factor_solve;
         const bool sweeps = operation != Operation::factor, forward = sweeps && operation != Operation::backward;
@@ -199,6 +202,20 @@ class Writer {
         if (sweeps) kernel("correct", with, rows);
         if (factors || forward) conclude(with);
         if (back) run(chain_, Operation::backward, static_cast<std::size_t>(Operands::caller_in_x));
+        return std::move(launches_);
+    }
+
+    /// With Z = L^-T Y: S^-1 is the inverse of the tip, -Z S^-1 that in the place of F', and Z S^-1 Z' is added to the chain's.
+    std::vector<Launch> inverse() {
+        auto with = places();
+        with.z = place("z");
+        with.range = place("range");
+        run(chain_, Operation::inverse, static_cast<std::size_t>(Operands::caller));
+        run(tip_, Operation::inverse, tip_operand);
+        for (std::int64_t panel = 0; panel < panels_.count; ++panel)
+            run(chain_, Operation::backward, panels_.first_back() + static_cast<std::size_t>(panel));
+        kernel("arrow", with, choice_.spec.horizon);
+        kernel("spread", with, choice_.spec.horizon);
         return std::move(launches_);
     }
 
@@ -319,9 +336,14 @@ trifold_args border_operand(const Spec& spec, const BorderPanels& panels, std::s
         args.diagonal = tip.b;
         args.inverse_diagonal = tip.x;
         args.x_strides = tip.strides;
+        if (caller.inverse_diagonal == nullptr) return args;
+        args.inverse_diagonal = caller.inverse_diagonal;
+        args.x = const_cast<void*>(tip.f);
+        args.b = tip.c;
         return args;
     }
-    args.diagonal = nullptr;
+    if (number >= panels.first_back() && caller.inverse_diagonal == nullptr) return args;
+    args.diagonal = number == tip_operand ? nullptr : caller.diagonal;
     if (number == tip_operand) {
         args.shift = nullptr;  // S has it
         args.d = place("s");
@@ -329,10 +351,22 @@ trifold_args border_operand(const Spec& spec, const BorderPanels& panels, std::s
         args.b = args.x = place("t");
         args.b_strides = args.x_strides = {1, a, a * spec.rhs, a * spec.rhs};
         args.workspace = place("tip.status");  // its first buffer
+        args.inverse_diagonal = const_cast<void*>(tip.c);
+        args.inverse_coupling = nullptr;
         return args;
     }
-    args.diagonal = caller.diagonal;
-    const auto columns = a + (panels.along ? spec.rhs : 0), first = static_cast<std::int64_t>(number - first_panel) * panels.most;
+    const auto columns = a + (panels.along ? spec.rhs : 0),
+               first = static_cast<std::int64_t>(number < panels.first_back() ? number - first_panel : number - panels.first_back()) *
+                       panels.most;
+    if (number >= panels.first_back()) {
+        args.b = place("swept") + ((panels.along ? spec.rhs : 0) + first) * n * real;
+        args.b_strides = {1, n, n * columns, n * columns * spec.horizon};
+        args.x = place("z") + first * n * real;
+        args.x_strides = {1, n, a * n, a * n * spec.horizon};
+        args.columns = std::min(panels.most, a - first);
+        args.first_column = spec.rhs + first;
+        return args;
+    }
     const bool with_b = panels.along && caller.b != nullptr;
     args.x = place("swept") + (panels.along && !with_b ? spec.rhs * n : first * n) * real;
     args.x_strides = {1, n, n * columns, n * columns * spec.horizon};

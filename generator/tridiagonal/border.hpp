@@ -12,7 +12,7 @@ namespace trifold {
 enum BorderOperands : std::size_t {
     border_itself = 3,  ///< of the border's own kernels: see trifold_border
     tip_operand,        ///< S, t in place
-    first_panel         ///< columns of F, a panel after the other; with B in front where they are swept along
+    first_panel         ///< columns of F, a panel after the other; with B in front where they are swept along. Then those of Y to Z
 };
 
 /// The choices for the two chains of a Choice with a border.
@@ -23,7 +23,9 @@ Choice tip_choice(const Choice& choice);
 struct BorderPanels {
     bool along;          ///< B is swept along with F
     std::int64_t most;   ///< columns of a panel of F
-    std::int64_t count;  ///< panels of F
+    std::int64_t count;  ///< panels of F, where B is not swept along, and of Y
+    std::size_t first_back() const { return first_panel + static_cast<std::size_t>(count); }
+    std::size_t operands() const { return first_back() + static_cast<std::size_t>(count); }
 };
 BorderPanels panels_of(const Choice& choice);
 
@@ -31,11 +33,11 @@ Program generate_bordered(const Choice& choice, Packing packing);
 
 /// The border's arrays, and strides of the tip's B and X.
 struct BorderArrays {
-    const void *f, *c, *b;
+    const void *f, *c, *b;  ///< f and c are written where the call asks for the selected inverse
     void* x;
     trifold_strides strides;
 };
-/// An operand of a call, of which there are `first_panel` and the panels. `caller` has the chain's arrays.
+/// An operand of a call. `caller` has the chain's arrays.
 trifold_args border_operand(const Spec& spec, const BorderPanels& panels, std::size_t number, const std::vector<Buffer>& buffers,
                             const trifold_args& caller, const BorderArrays& tip);
 

@@ -96,7 +96,6 @@ void check_mixed(const Spec& spec) {
 void check_border(const Spec& spec) {
     if (spec.border == 0) return;
     if (spec.precision == Precision::mixed) throw SpecError("mixed precision has no border; give precision f64");
-    if (spec.operations.contains(Operation::inverse)) throw SpecError("the selected inverse has no border; leave inverse out");
     checked_multiply(checked_multiply(spec.batch, spec.horizon, "size of F"), spec.border * spec.block * element_bytes(spec.precision),
                      "size of F in bytes");
 }
@@ -189,17 +188,20 @@ Spec chain_of(const Spec& spec) {
     result.border = 0;
     result.rhs += spec.border;
     result.operations = {Operation::factor_forward, Operation::forward, Operation::backward};
+    if (spec.operations.contains(Operation::inverse)) result.operations.insert(Operation::inverse);
     return result;
 }
 
 Spec tip_of(const Spec& spec) {
+    Operations operations{Operation::factor, Operation::factor_forward, Operation::forward, Operation::backward};
+    if (spec.operations.contains(Operation::inverse)) operations.insert(Operation::inverse);
     return {.block = spec.border,
             .horizon = 1,
             .precision = spec.precision,
             .rhs = spec.rhs,
             .batch = spec.batch,
             .rhs_layout = spec.rhs_layout,
-            .operations = {Operation::factor, Operation::factor_forward, Operation::forward, Operation::backward}};
+            .operations = operations};
 }
 
 }  // namespace trifold

@@ -41,7 +41,8 @@ typedef struct {
 typedef enum { trifold_no_vector, trifold_along, trifold_in_x, trifold_in_b } trifold_vector;
 
 /* A border of A: the constants of a launch of its kernels. Places are bytes from the start of the workspace. Their operand has F in `d`, C
- * in `e`, the tip's right-hand sides in `diagonal` with the strides `x_strides`, and its solution in `inverse_diagonal`. */
+ * in `e`, the tip's right-hand sides in `diagonal` with the strides `x_strides`, and its solution in `inverse_diagonal`. That of the
+ * selected inverse has where its blocks in the places of F and C are written in `x` and `b`. */
 typedef struct {
     trifold_int horizon;                             /* blocks of the chain */
     trifold_int vector, factors, subtracts;          /* a trifold_vector; 1: S, or its outcome, is new; 1: x = y - Y times the tip's x */
@@ -52,7 +53,8 @@ typedef struct {
     trifold_int chain_quadratic, chain_quadratics;
     trifold_int tip_status, tip_log_determinant, tip_quadratic;
     trifold_int status, log_determinant, quadratic;
-    trifold_int unused[5];
+    trifold_int z, range; /* for the selected inverse: L^-T Y; the chain's outcomes */
+    trifold_int unused[3];
 } trifold_border;
 
 /* The constants of a launch. Each kernel takes one of these, so a kernel that reads another's does not compile. All have the size of the

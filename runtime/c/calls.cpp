@@ -102,6 +102,10 @@ CallOptions options_of(const trifold_call& call) {
     options.accept_nearly_singular = o.accept_nearly_singular != 0;
     options.members = o.members;
     options.columns = o.columns;
+    if (o.f != nullptr) options.f = any_array(call, o.f);
+    if (o.c != nullptr) options.c = any_array(call, o.c);
+    if (o.tip_b != nullptr) options.tip_b = any_array(call, o.tip_b);
+    if (o.tip_x != nullptr) options.tip_x = any_array(call, o.tip_x);
     return options;
 }
 

@@ -50,6 +50,7 @@ Spec trifold::c::spec_of(const trifold_spec& given_spec) {
     spec.rhs_layout = choice<RhsLayout>(s.rhs_layout, "rhs_layout");
     spec.d = {s.d_leading, s.d_stage, s.d_member};
     spec.e = {s.e_leading, s.e_stage, s.e_member};
+    spec.border = s.border;
     spec.operations = operations_of(s.operations, all_operations(), "TRIFOLD_FACTOR");
     return spec;
 }
@@ -80,8 +81,9 @@ extern "C" {
 
 void trifold_spec_init(trifold_spec* spec, std::int64_t block, std::int64_t horizon) {
     if (spec == nullptr) return;
-    *spec = {sizeof *spec, block, horizon, 1,     1,     TRIFOLD_F64, TRIFOLD_ROW_MAJOR, TRIFOLD_LOWER, TRIFOLD_STAGED,
-             dense,        dense, dense,   dense, dense, dense,       TRIFOLD_USUAL};
+    *spec = {sizeof *spec,  block,          horizon, 1,     1,     TRIFOLD_F64, TRIFOLD_ROW_MAJOR,
+             TRIFOLD_LOWER, TRIFOLD_STAGED, dense,   dense, dense, dense,       dense,
+             dense,         TRIFOLD_USUAL,  0};
 }
 
 void trifold_tuning_init(trifold_tuning* tuning) {
@@ -89,7 +91,7 @@ void trifold_tuning_init(trifold_tuning* tuning) {
 }
 
 void trifold_options_init(trifold_options* options) {
-    if (options != nullptr) *options = {sizeof *options, nullptr, nullptr, nullptr, 0, 0, 0};
+    if (options != nullptr) *options = {sizeof *options, nullptr, nullptr, nullptr, 0, 0, 0, 0, nullptr, nullptr, nullptr, nullptr};
 }
 
 trifold_code trifold_plan_create(const trifold_spec* spec, const char* device, const trifold_tuning* tuning, trifold_plan** plan) {

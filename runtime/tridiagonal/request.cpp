@@ -86,12 +86,15 @@ RequestArrays::RequestArrays(const Spec& spec, const Request& request) {
     if (request.operation == Operation::inverse) {
         add_reals(Array::inverse_diagonal, members * spec.horizon * n * n);
         add_reals(Array::inverse_coupling, members * (spec.horizon - 1) * n * n);
+        if (spec.border > 0) add_reals(Array::f, members * spec.horizon * spec.border * n);
+        if (spec.border > 0) add_reals(Array::c, members * spec.border * spec.border);
     }
     add(request, Array::active, members * static_cast<std::int64_t>(sizeof(int)), alignof(int));
 }
 
 void RequestArrays::add(const Request& request, Array array, std::int64_t bytes, std::int64_t alignment) {
-    const bool written = array == Array::x || array == Array::inverse_diagonal || array == Array::inverse_coupling || array == Array::tip_x;
+    const bool written = array == Array::x || array == Array::inverse_diagonal || array == Array::inverse_coupling ||
+                         array == Array::tip_x || (request.operation == Operation::inverse && (array == Array::f || array == Array::c));
     const bool optional = array == Array::diagonal || array == Array::shift || array == Array::active;
     // Masked members of an output keep what they hold.
     const auto access = !written ? Access::read : request[Array::active] != nullptr ? Access::update : Access::write;

@@ -17,7 +17,7 @@ constexpr std::array every_operation{Operation::factor,   Operation::factor_forw
 
 std::size_t operand_count(const Plan& plan) {
     const auto& choice = plan.choice();
-    return choice.spec.border == 0 ? border_itself : first_panel + static_cast<std::size_t>(panels_of(choice).count);
+    return choice.spec.border == 0 ? border_itself : panels_of(choice).operands();
 }
 
 Session make_session(const Plan& plan, void* workspace, std::int64_t bytes, Holds holds) {

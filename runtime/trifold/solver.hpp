@@ -22,7 +22,7 @@ struct CallOptions {
     bool accept_nearly_singular = false;
     std::int64_t members = 0, columns = 0;
     Stream stream{};                           ///< the GPU's, where arrays are in its memory
-    std::optional<AnyArray> f{}, c{};          ///< the border's, in a call that factors: [batch][N][a][n], [batch][a][a]
+    std::optional<AnyArray> f{}, c{};          ///< the border's, [batch][N][a][n] and [batch][a][a]: read to factor, written by an inverse
     std::optional<AnyArray> tip_b{}, tip_x{};  ///< [batch][a][columns], in a call that sweeps; one may be the other
 };
 
@@ -51,8 +51,9 @@ struct SweepOptions {
     const int* active = nullptr;  ///< as in FactorOptions
     std::int64_t members = 0;
     std::optional<AnyArray> tip_b{}, tip_x{};  ///< with a border: as in FactorOptions
+    std::optional<AnyArray> f{}, c{};          ///< with a border: where selected_inverse writes the blocks in the places of F and C
     CallOptions on(Stream stream) const {
-        return {.active = active, .members = members, .columns = columns, .stream = stream, .tip_b = tip_b, .tip_x = tip_x};
+        return {.active = active, .members = members, .columns = columns, .stream = stream, .f = f, .c = c, .tip_b = tip_b, .tip_x = tip_x};
     }
 };
 

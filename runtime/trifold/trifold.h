@@ -71,6 +71,7 @@ typedef struct {
     int64_t d_leading, d_stage, d_member;
     int64_t e_leading, e_stage, e_member;
     uint64_t operations; /* TRIFOLD_USUAL; the plan has no kernels for others */
+    int64_t border;      /* rows of F and C, where A = [T F'; F C] and T is the chain; 0: none */
 } trifold_spec;
 void trifold_spec_init(trifold_spec* spec, int64_t block, int64_t horizon);
 
@@ -95,6 +96,9 @@ typedef struct {
     double pivot_floor;
     int64_t members, columns;
     int accept_nearly_singular; /* 1: a least pivot that rounding may have made is no failure; implied by a pivot floor */
+    const void *f, *c;          /* of a border: [batch][N][a][n] and [batch][a][a]; an inverse writes there */
+    const void* tip_b;          /* its rows of b and x, [batch][a][columns] */
+    void* tip_x;
 } trifold_options;
 void trifold_options_init(trifold_options* options);
 

@@ -152,6 +152,42 @@ NOINLINE void conclude(const problem* p, integer task) {
     }
 }
 
+/* ---- the selected inverse ---- */
+
+INLINE const real* z_of(const problem* p, integer block) {
+    return (const real*)workspace_at(p, p->at->z) + (p->member * p->at->horizon + block) * (integer)(a * n);
+}
+INLINE real* arrow_of(const problem* p, integer block) {
+    return (real*)p->args->x + (p->member * p->at->horizon + block) * (integer)(a * n);
+}
+
+/* -S^-1 Z' of a block. */
+NOINLINE void make_arrow(const problem* p, integer block) {
+    const real* inverse = (const real*)p->args->b + p->member * a * a;
+    for (integer i = 0; i < a; ++i) {
+        real* to = arrow_of(p, block) + i * n;
+        for (integer r = 0; r < n; ++r) to[r] = 0;
+        for (integer j = 0; j < a; ++j)
+            for (integer r = 0; r < n; ++r) to[r] -= inverse[i * a + j] * z_of(p, block)[j * n + r];
+    }
+}
+
+/* Adds Z S^-1 Z' where the chain's inverse has blocks: (block, block) and (block + 1, block). */
+NOINLINE void spread_block(const problem* p, integer block) {
+    int left = 0;
+    for (integer below = 0; below < 2 && block + below < p->at->horizon; ++below) {
+        const real* arrow = arrow_of(p, block + below);
+        real* to = (real*)(below ? p->args->inverse_coupling : p->args->inverse_diagonal) +
+                   (p->member * (p->at->horizon - below) + block) * (integer)(n * n);
+        for (integer r = 0; r < n; ++r) {
+            for (integer j = 0; j < a; ++j)
+                for (integer s = 0; s < n; ++s) to[r * n + s] -= arrow[j * n + r] * z_of(p, block)[j * n + s];
+            for (integer s = 0; s < n; ++s) left |= !__builtin_isfinite(to[r * n + s]);
+        }
+    }
+    if (left) __atomic_store_n(&((trifold_range*)workspace_at(p, p->at->range))[p->member].inverse, 1, __ATOMIC_RELAXED);
+}
+
 #define BORDER_KERNEL(NAME, CALL, PARTS)                                                                                          \
     void NAME(const trifold_args* args, const trifold_border* at, trifold_int first_task, trifold_int last_task, void* scratch) { \
         (void)scratch;                                                                                                            \
@@ -165,3 +201,5 @@ BORDER_KERNEL(TRIFOLD_KERNEL_PRODUCT, multiply, at->splits)
 BORDER_KERNEL(TRIFOLD_KERNEL_COLLECT, collect, 1)
 BORDER_KERNEL(TRIFOLD_KERNEL_CORRECT, correct, at->horizon)
 BORDER_KERNEL(TRIFOLD_KERNEL_CONCLUDE, conclude, 1)
+BORDER_KERNEL(TRIFOLD_KERNEL_ARROW, make_arrow, at->horizon)
+BORDER_KERNEL(TRIFOLD_KERNEL_SPREAD, spread_block, at->horizon)

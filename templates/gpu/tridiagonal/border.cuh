@@ -232,6 +232,48 @@ TRIFOLD_DEVICE void conclude(const trifold_args& args, const trifold_border& at)
     }
 }
 
+/* ---- the selected inverse ---- */
+
+TRIFOLD_DEVICE const real* z_of(const trifold_args& args, const trifold_border& at, trifold_int block) {
+    return buffer<real>(args, at.z) + (group_y() * at.horizon + block) * border * block_size;
+}
+TRIFOLD_DEVICE real* arrow_of(const trifold_args& args, const trifold_border& at, trifold_int block) {
+    return global_pointer(static_cast<real*>(args.x)) + (group_y() * at.horizon + block) * border * block_size;
+}
+
+/* -S^-1 Z' of a block. */
+TRIFOLD_DEVICE void make_arrow(const trifold_args& args, const trifold_border& at) {
+    const real* inverse = global_pointer(static_cast<const real*>(args.b)) + group_y() * border * border;
+    const real* z = z_of(args, at, group_x());
+    for (int k = thread_index(); k < border * block_size; k += border_threads) {
+        real sum = 0;
+#pragma unroll 4
+        for (int j = 0; j < border; ++j) sum -= inverse[k / block_size * border + j] * z[j * block_size + k % block_size];
+        arrow_of(args, at, group_x())[k] = sum;
+    }
+}
+
+/* Adds Z S^-1 Z' where the chain's inverse has blocks: (block, block) and (block + 1, block). */
+TRIFOLD_DEVICE void spread(const trifold_args& args, const trifold_border& at) {
+    const trifold_int block = group_x();
+    const real* z = z_of(args, at, block);
+    bool left = false;
+    for (int below = 0; below < 2; ++below) {
+        if (block + below >= at.horizon) break;
+        const real* arrow = arrow_of(args, at, block + below);
+        void* array = below ? args.inverse_coupling : args.inverse_diagonal;
+        real* to = global_pointer(static_cast<real*>(array)) + (group_y() * (at.horizon - below) + block) * block_size * block_size;
+        for (int k = thread_index(); k < block_size * block_size; k += border_threads) {
+            real sum = to[k];
+#pragma unroll 4
+            for (int j = 0; j < border; ++j) sum -= arrow[j * block_size + k / block_size] * z[j * block_size + k % block_size];
+            to[k] = sum;
+            left = left || !(sum - sum == 0);
+        }
+    }
+    if (left) buffer<trifold_range>(args, at.range)[group_y()].inverse = 1;
+}
+
 #define BORDER_KERNEL(NAME, CALL)                                                                                           \
     TRIFOLD_KERNEL(border_threads, 1) void NAME(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_border at) { \
         if (is_active(args, group_y())) CALL(args, at);                                                                     \
@@ -241,5 +283,7 @@ BORDER_KERNEL(TRIFOLD_KERNEL_PRODUCT, multiply)
 BORDER_KERNEL(TRIFOLD_KERNEL_COLLECT, collect)
 BORDER_KERNEL(TRIFOLD_KERNEL_CORRECT, correct)
 BORDER_KERNEL(TRIFOLD_KERNEL_CONCLUDE, conclude)
+BORDER_KERNEL(TRIFOLD_KERNEL_ARROW, make_arrow)
+BORDER_KERNEL(TRIFOLD_KERNEL_SPREAD, spread)
 
 }  // namespace bordered

@@ -105,6 +105,5 @@ TEST_CASE("bad calls of a border") {
     CHECK_REFUSED("border", Plan({.block = 2, .horizon = 3, .border = 513}, Device::cpu()));
     CHECK_REFUSED("mixed precision has no border",
                   Plan({.block = 2, .horizon = 3, .precision = Precision::mixed, .border = 1}, Device::cpu()));
-    CHECK_REFUSED("no border", Plan({.block = 2, .horizon = 3, .border = 1, .operations = all_operations()}, Device::cpu()));
     CHECK_REFUSED("with a border", solver.reciprocal_condition<double>(problem.d, problem.e));
 }
