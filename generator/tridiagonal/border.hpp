@@ -10,7 +10,7 @@ namespace trifold {
 
 /// The operands of the launches, in addition to those of Operands.
 enum BorderOperands : std::size_t {
-    border_itself = 3,  ///< of the border's own kernels: see trifold_border
+    border_itself = 3,  ///< arrays of the border's own kernels, as trifold_border says
     tip_operand,        ///< S, t in place
     first_panel         ///< columns of F, a panel after the other; with B in front where they are swept along. Then those of Y to Z
 };

@@ -58,7 +58,8 @@ Request request_of(const Spec& spec, Operation operation, std::span<const AnyArr
         if (!*array) continue;
         if (spec.border == 0)
             throw SpecError(fmt::format("{} is of a border, and the Spec has none; give its rows as `border`", to_string(kind)));
-        set(kind, **array);
+        const bool is_tip = kind == Array::tip_b || kind == Array::tip_x;
+        if (is_tip ? sweeps(operation) : factors(operation) || operation == Operation::inverse) set(kind, **array);
     }
     request[Array::active] = options.active;
     return request;

@@ -96,7 +96,7 @@ typedef struct {
     double pivot_floor;
     int64_t members, columns;
     int accept_nearly_singular; /* 1: a least pivot that rounding may have made is no failure; implied by a pivot floor */
-    const void *f, *c;          /* of a border: [batch][N][a][n] and [batch][a][a]; an inverse writes there */
+    const void *f, *c;          /* those of a border: [batch][N][a][n] and [batch][a][a]; an inverse writes there */
     const void* tip_b;          /* its rows of b and x, [batch][a][columns] */
     void* tip_x;
 } trifold_options;

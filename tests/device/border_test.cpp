@@ -2,6 +2,7 @@
 #include "tests/support/border.hpp"
 
 #include "tests/device/device.hpp"
+#include "tests/device/on_device.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
@@ -21,4 +22,60 @@ TEST_CASE("device: a border agrees with a dense factorization") {
             else
                 check_border<double>(spec, *where, {}, static_cast<unsigned>(k));
         }
+}
+
+// Run it by test_gpu -tc="*what a border costs*" --no-skip
+TEST_CASE("device: what a border costs" * doctest::skip()) {
+    const auto where = device();
+    if (!where) return;
+    DeviceTools tools(*where);
+    const auto seconds = [&](Spec spec) {
+        const auto count = [](std::int64_t elements) { return std::vector<double>(static_cast<std::size_t>(elements)); };
+        auto d = count(diagonal_extent(spec, spec.batch)), e = count(coupling_extent(spec, spec.batch)),
+             b = count(rhs_extent(spec, spec.batch, 1)), f = count(spec.batch * spec.horizon * spec.border * spec.block),
+             c = count(spec.batch * spec.border * spec.border), tip = count(spec.batch * spec.border);
+        std::mt19937 random(1);
+        std::uniform_real_distribution<double> number(-1, 1);
+        for (auto* array : {&d, &e, &b, &f, &tip})
+            for (auto& value : *array) value = number(random);
+        const auto n = spec.block, all = 3 * n + spec.border;
+        for (std::int64_t k = 0; k < spec.batch * spec.horizon; ++k)
+            for (std::int64_t r = 0; r < n; ++r) d[static_cast<std::size_t>((k * n + r) * n + r)] = static_cast<double>(all);
+        for (std::int64_t m = 0; m < spec.batch; ++m)
+            for (std::int64_t r = 0; r < spec.border; ++r)
+                c[static_cast<std::size_t>((m * spec.border + r) * spec.border + r)] = static_cast<double>(n * spec.horizon);
+        const OnDevice<double> dd(tools, d), de(tools, e), db(tools, b), df(tools, f), dc(tools, c), dt(tools, tip), dx(tools, b),
+            dtx(tools, tip);
+        Solver solver{Plan(spec, *where)};
+        solver.prepare();
+        FactorOptions<double> options;
+        if (spec.border > 0) options = {.f = df.get(), .c = dc.get(), .tip_b = dt.get(), .tip_x = dtx.get()};
+        const auto once = tools.capture_timed(
+            [&] { solver.factor_solve(const_cast<const double*>(dd.get()), de.get(), db.get(), dx.get(), {tools.stream()}, options); });
+        std::vector<double> times;
+        for (int k = 0; k < 30; ++k) times.push_back(once());
+        CHECK(solver.ok());
+        std::ranges::sort(times);
+        return times[times.size() / 2];
+    };
+    struct Case {
+        std::int64_t n, horizon, batch, border;
+    };
+    for (const auto& [n, horizon, batch, border] : {Case{32, 512, 1, 2},
+                                                    {32, 512, 1, 8},
+                                                    {64, 4096, 1, 8},
+                                                    {256, 100, 1, 8},
+                                                    {12, 50, 1024, 2},
+                                                    {12, 50, 1024, 8},
+                                                    {32, 50, 1024, 4},
+                                                    {32, 512, 1, 512},
+                                                    {128, 365, 1, 4},
+                                                    {216, 48, 1, 3},
+                                                    {846, 48, 1, 3},
+                                                    {812, 100, 1, 6}}) {
+        const auto plain = seconds({.block = n, .horizon = horizon, .batch = batch});
+        const auto with = seconds({.block = n, .horizon = horizon, .batch = batch, .border = border});
+        MESSAGE(fmt::format("{} x {} x {} + {}: {:.1f} us, {:.1f} without: {:.2f}", horizon, n, batch, border, 1e3 * with, 1e3 * plain,
+                            with / plain));
+    }
 }

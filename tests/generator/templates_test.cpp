@@ -66,6 +66,8 @@ std::vector<Unit> units() {
     add({.block = 8, .horizon = 9}, sm_90, {.schedule = "sequential", .variant = "team"});
     add({.block = 20, .horizon = 9}, sm_90, {.schedule = "sequential", .variant = "chains"});
     add({.block = 128, .horizon = 9, .precision = Precision::f32}, sm_90, {.variant = "tile-dataflow"});
+    add({.block = 8, .horizon = 9, .border = 2}, cpu, {});
+    add({.block = 8, .horizon = 9, .border = 2}, sm_90, {});
     for (const std::int64_t batch : {1, 8}) {
         const RankSpec rank{.spec = {.block = 8, .horizon = 9, .batch = batch, .operations = all}, .shards = {4, 1, 4}, .rank = 1};
         for (auto& unit : generate(rank, choose(rank, cpu, {.variant = batch == 1 ? "tile" : "lanes"})).units)

@@ -174,7 +174,7 @@ void check_border(Spec spec, const Device& device, const Tuning& tuning, unsigne
     const auto bits = problem.x;
     problem.factor_solve(solver);
     CHECK(std::memcmp(bits.data(), problem.x.data(), bits.size() * sizeof(Real)) == 0);
-    // The same by its parts.
+    // Its parts find the same.
     const auto again = [&](const auto& call) {
         std::ranges::fill(problem.x, Real(NAN));
         std::ranges::fill(problem.tip_x, Real(NAN));

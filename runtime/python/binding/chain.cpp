@@ -26,7 +26,7 @@ nb::object BoundChain::factor_along(Operation operation, nb::handle d, nb::handl
     read_system(in, d, e, options);
     read_rhs(in, b, out);
     with_members(in, [&] { run(operation, in, {any(in.d), any(in.e), any(in.b), any(in.x)}, options); });
-    return finish(in.b, in.result);
+    return finished(in);
 }
 
 nb::object BoundChain::sweep(Operation operation, nb::handle b, nb::handle out, const Options& options) {
@@ -35,7 +35,7 @@ nb::object BoundChain::sweep(Operation operation, nb::handle b, nb::handle out, 
     read_active(in, options.active);
     widen(in.columns);
     run(operation, in, {any(in.b), any(in.x)}, options);
-    return finish(in.b, in.result);
+    return finished(in);
 }
 
 nb::object BoundChain::selected_inverse(nb::handle out, const Options& options) {
@@ -44,6 +44,16 @@ nb::object BoundChain::selected_inverse(nb::handle out, const Options& options) 
     read_active(in, options.active);
     Array lower;
     nb::object first = nb::none(), second = nb::none();
+    const auto make = [&](Array& array, const char* name, std::initializer_list<std::int64_t> shape) {
+        return read_or_make(array, nb::none(), name, in.members.shape(shape), element_, library_);
+    };
+    if (border() > 0) {
+        if (!out.is_none()) throw SpecError("out of selected_inverse is for chains without a border; leave it out");
+        const auto diagonal = make(in.x, "diagonal", {blocks(), n, n}), below = make(lower, "lower", {couplings(), n, n});
+        const auto arrow = make(in.f, "F", {blocks(), border(), n}), corner = make(in.c, "C", {border(), border()});
+        run(Operation::inverse, in, {any(in.x), any(lower)}, options);
+        return nb::make_tuple(diagonal, below, arrow, corner);
+    }
     if (!out.is_none()) {
         if (PyTuple_Check(out.ptr()) == 0 || nb::len(out) != 2) throw SpecError("out of selected_inverse is a pair: (diagonal, lower)");
         first = out[0];
@@ -63,7 +73,41 @@ CallOptions BoundChain::options_of(const Inputs& in, const Options& given, Strea
     options.stream = stream;
     if (in.diagonal) options.diagonal = any(in.diagonal);
     if (in.shift) options.shift = any(in.shift);
+    return with_border(options, in);
+}
+
+CallOptions BoundChain::with_border(CallOptions options, const Inputs& in) const {
+    if (in.f) options.f = any(in.f);
+    if (in.c) options.c = any(in.c);
+    if (in.tip_b) options.tip_b = any(in.tip_b);
+    if (in.tip_x) options.tip_x = any(in.tip_x);
     return options;
+}
+
+void BoundChain::read_border(Inputs& in, nb::handle given) const {
+    if (given.is_none() && border() == 0) return;
+    const auto f = in.members.shape({blocks(), border(), block()}), c = in.members.shape({border(), border()});
+    if (border() == 0) throw SpecError("this solver has no border; make a Plan with border=a, the rows of F and C");
+    const bool is_pair = (PyTuple_Check(given.ptr()) != 0 || PyList_Check(given.ptr()) != 0) && nb::len(given) == 2;
+    if (!is_pair) throw SpecError(fmt::format("border is no pair of arrays; give (F, C) of {} and {}", show(f), show(c)));
+    const auto read = [&](Array& array, std::size_t k, const char* name, const std::vector<std::int64_t>& shape) {
+        read_real(array, given[k], name);
+        expect_shape(array, shape);
+        array.make_contiguous();
+    };
+    read(in.f, 0, "F of border", f);
+    read(in.c, 1, "C of border", c);
+}
+
+std::vector<std::int64_t> BoundChain::tip_shape(const Inputs& in) const {
+    auto shape = in.members.shape({border()});
+    if (in.has_columns) shape.push_back(in.columns);
+    return shape;
+}
+
+nb::object BoundChain::finished(const Inputs& in) const {
+    if (border() == 0) return finish(in.b, in.result);
+    return nb::make_tuple(finish(in.b, in.result), finish(in.tip_b, in.tip_result));
 }
 
 void BoundChain::read_system(Inputs& in, nb::handle d, nb::handle e, const Options& options) {
@@ -83,6 +127,7 @@ void BoundChain::read_system(Inputs& in, nb::handle d, nb::handle e, const Optio
                                     blocks(), n, n, blocks(), n, n));
     in.d.make_contiguous();
     read_coupling(in, e);
+    read_border(in, options.border);
     read_added(in.shift, options.shift, "shift", in.members.shape({}));
     read_added(in.diagonal, options.diagonal, "diagonal", in.members.shape({blocks(), n}));
     read_active(in, options.active);
@@ -141,8 +186,23 @@ void BoundChain::read_right_side(Inputs& in, nb::handle b) {
 }
 
 void BoundChain::read_rhs(Inputs& in, nb::handle b, nb::handle out) {
-    read_right_side(in, b);
-    in.result = read_or_make(in.x, out, "out", in.b.shape(), in.b.element(), library_);
+    if (border() == 0) {
+        read_right_side(in, b);
+        in.result = read_or_make(in.x, out, "out", in.b.shape(), in.b.element(), library_);
+        return;
+    }
+    const auto part = [](nb::handle pair, std::size_t k, const char* name) {
+        const bool is_pair = (PyTuple_Check(pair.ptr()) != 0 || PyList_Check(pair.ptr()) != 0) && nb::len(pair) == 2;
+        if (!is_pair) throw SpecError(fmt::format("{} is no pair of arrays; with a border give that of the chain, and its tip", name));
+        return nb::object(pair[k]);
+    };
+    read_right_side(in, part(b, 0, "b"));
+    read_real(in.tip_b, part(b, 1, "b"), "the tip of b");
+    expect_shape(in.tip_b, tip_shape(in));
+    in.tip_b.make_contiguous();
+    const auto of_out = [&](std::size_t k) { return out.is_none() ? nb::object(nb::none()) : part(out, k, "out"); };
+    in.result = read_or_make(in.x, of_out(0), "out", in.b.shape(), in.b.element(), library_);
+    in.tip_result = read_or_make(in.tip_x, of_out(1), "the tip of out", in.tip_b.shape(), in.b.element(), library_);
 }
 
 nb::object BoundChain::status_of(const std::vector<Outcome>& outcomes, bool batched) {

@@ -42,7 +42,8 @@ class BoundChain : protected Bound {
     struct Inputs {
         explicit Inputs(const Members& of) : members(of) {}
         Array d, e, b, x, shift, diagonal, active;
-        nb::object result;  // x as Python has it
+        Array f, c, tip_b, tip_x;       // those of a border
+        nb::object result, tip_result;  // x as Python has it, and its tip
         Members members;
         std::int64_t columns = 0;
         bool has_columns = false;  // whether b has an axis for them
@@ -55,6 +56,8 @@ class BoundChain : protected Bound {
     virtual std::int64_t blocks() const = 0;
     virtual std::int64_t couplings() const = 0;
     virtual std::int64_t batch() const = 0;
+    /// Rows of a border; 0: none.
+    virtual std::int64_t border() const { return 0; }
     /// Makes a call, with the lock of Python given up.
     virtual void run(Operation operation, const Inputs& in, std::initializer_list<AnyArray> arrays, const Options& options) = 0;
     /// Before a sweep of that many right-hand sides.
@@ -68,10 +71,12 @@ class BoundChain : protected Bound {
     /// b, without its result.
     void read_right_side(Inputs& in, nb::handle b);
     void read_rhs(Inputs& in, nb::handle b, nb::handle out);
+    /// x in the library of b; with a border a pair of x and its tip.
+    nb::object finished(const Inputs& in) const;
     /// An array as the library takes it; null where it is not given.
     AnyArray any(const Array& array) const { return {array.data(), false, element_ == Element::f32 ? Precision::f32 : Precision::f64}; }
-    static CallOptions sweep_options(const Inputs& in, Stream stream) {
-        return {.active = in.active.as<const int>(), .members = in.members.count, .columns = in.columns, .stream = stream};
+    CallOptions sweep_options(const Inputs& in, Stream stream) const {
+        return with_border({.active = in.active.as<const int>(), .members = in.members.count, .columns = in.columns, .stream = stream}, in);
     }
     CallOptions options_of(const Inputs& in, const Options& given, Stream stream) const;
     /// Later calls go by these members, unless this one was refused before it began.
@@ -92,6 +97,10 @@ class BoundChain : protected Bound {
 
   private:
     void read_coupling(Inputs& in, nb::handle e);
+    /// Throws SpecError where there is one and the solver has none, or the other way round.
+    void read_border(Inputs& in, nb::handle border) const;
+    std::vector<std::int64_t> tip_shape(const Inputs& in) const;
+    CallOptions with_border(CallOptions options, const Inputs& in) const;
     /// An array of the shape, or a number that stands for one.
     void read_added(Array& array, nb::handle given, const char* name, const std::vector<std::int64_t>& shape) const;
 

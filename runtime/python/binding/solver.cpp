@@ -118,6 +118,7 @@ std::vector<std::int64_t> BoundSolver::shape_of_quadratic(const Inputs& in) cons
 
 nb::object BoundSolver::marginals(nb::handle d, nb::handle e, nb::handle b, const Options& options) {
     const auto n = spec().block, horizon = spec().horizon;
+    if (border() > 0) throw SpecError("marginals has no border; call factor, then solve and selected_inverse");
     Inputs in(members_);
     read_system(in, d, e, options);
     read_rhs(in, b, nb::none());
@@ -155,7 +156,7 @@ nb::object BoundSolver::forward_quadratic(nb::handle b, nb::handle out, nb::hand
         solver.run(Operation::forward, {any(in.b), any(in.x)}, sweep_options(in, stream));
         solver.copy_quadratic(values.as<double>(), in.members.count, stream, in.columns);
     });
-    return nb::make_tuple(finish(in.b, in.result), result);
+    return nb::make_tuple(finished(in), result);
 }
 
 nb::object BoundSolver::log_determinant(nb::handle out) {

@@ -12,6 +12,8 @@ class Plan:
     members of a call. rhs: right-hand sides solved at once; more go in panels. device: "cpu", "cuda:0", "hip:0" or "auto".
     operations: names separated by commas, "all", or "" for all but selected_inverse. workers: threads of a call on the CPU.
     any_size: one compilation serves every horizon, batch and class of right-hand sides; a few percent slower on GPUs.
+    border: a, the rows of F and C, 0 to 512: A = [T F'; F C] with the chain T. Its Solvers take border=(F, C), (N, a, n) and (a, a), where
+    they take D and E, and pairs of the chain's right-hand sides and their tip, (a,) or (a, m), where they take b.
     Raises SpecError, DeviceError, CompileError, CacheError.
     """
 
@@ -29,6 +31,7 @@ class Plan:
         operations: str = "",
         workers: int = 1,
         any_size: bool = False,
+        border: int = 0,
     ) -> None: ...
     def solver(self, value: ArrayLike | None = None, *, members: int = 0, batched: bool | None = None) -> Solver:
         """
@@ -58,6 +61,8 @@ class Plan:
     def batch(self) -> int: ...
     @property
     def rhs(self) -> int: ...
+    @property
+    def border(self) -> int: ...
     @property
     def device(self) -> str: ...
     @property
@@ -155,9 +160,10 @@ class Solver:
         are those of solve().
         """
 
-    def selected_inverse(self, out: tuple[Any, Any] | None = None, **options: Unpack[Sweep]) -> tuple[Any, Any]:
+    def selected_inverse(self, out: tuple[Any, Any] | None = None, **options: Unpack[Sweep]) -> tuple[Any, ...]:
         """
-        Blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), (N - 1, n, n). The Plan must have it among its operations.
+        Blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), (N - 1, n, n); with a border also those of F and C. The Plan must have it among
+        its operations.
         """
 
     def marginals(self, D: ArrayLike, E: ArrayLike | None, b: ArrayLike, **options: Unpack[Factorization]) -> Marginals:
@@ -488,7 +494,7 @@ class RankSolver:
     def __repr__(self) -> str: ...
 
 def show_signatures(type: Any) -> None: ...
-def solver_for(D: Any, b: Any, operations: str, schedule: str, workers: int, mixed: bool, rhs: int) -> Solver: ...
+def solver_for(D: Any, b: Any, operations: str, schedule: str, workers: int, mixed: bool, rhs: int, border: int = 0) -> Solver: ...
 def allocate_bytes(bytes: int) -> Any: ...
 def seconds_of_solve(solver: Solver, b: Any, out: Any, repeats: int) -> float: ...
 def seconds_of_factor_solve(solver: Solver, D: Any, E: Any, b: Any, out: Any, repeats: int) -> float: ...

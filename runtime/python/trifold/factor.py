@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypedDict, Unpack
 from ._core import Plan, Solver, solver_for
 from .arrays import ArrayLike, Marginals, Status, columns_alone, floating, give_back, is_jax
 from .batches import fitting, fitting_factor, itself
+from .bordered import rows_of, split
 from .errors import SpecError
 from .options import Option, array, flag, known, read, real, takes, truth, whole, word
 
@@ -28,6 +29,7 @@ class System(TypedDict, total=False):
     shift: Annotated[Any, Option(None, array)]
     diagonal: Annotated[Any, Option(None, array)]
     active: Annotated[Any, Option(None, array)]
+    border: Annotated[Any, Option(None, array)]
 
 
 class Factorization(System, Sweep, total=False):
@@ -51,7 +53,8 @@ OPTIONS, SYSTEM = known(Options), known(System)
 def _solver_for(D: Any, b: Any, operations: str, settings: dict[str, Any], rhs: int = 1) -> Solver:
     """For arrays like these. What is left in the settings are those of a call."""
     mixed = settings.pop("mixed")
-    return solver_for(D, b, _MIXED if mixed else operations, settings.pop("schedule"), settings.pop("workers"), mixed, rhs)
+    border = 0 if settings["border"] is None else rows_of(settings["border"])
+    return solver_for(D, b, _MIXED if mixed else operations, settings.pop("schedule"), settings.pop("workers"), mixed, rhs, border)
 
 
 @takes(OPTIONS)
@@ -69,12 +72,21 @@ def solve(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, **options: Unpack[Opt
     accept_nearly_singular: a matrix that is singular to the precision, so that rounding decides its x, does not fail. A pivot_floor
     implies it.
 
+    border, a pair (F, C) of (N, a, n) and (a, a) with the batch axis of D: A is [T F'; F C], where T is the chain of D and E. Then b is a
+    pair of (N, n) and (a,), or one array of N n + a numbers, each with an axis for m right-hand sides behind; so is x. All arrays have a
+    batch axis, or none has.
+
     check, by default True on the CPU: raise NotPositiveDefinite, NearlySingular, OutOfRange or NotConverged when a member fails. Without
     it the x of a member that fails is NaN; only where A is nearly singular x is what was computed, and Factor.status says so. On a GPU the
     work is enqueued on the library's current stream, and only check=True waits for it. Raises SpecError on arrays that do not fit,
     DeviceError when there is no device or compiler.
     """
     settings = read(solve, options, OPTIONS)
+    if settings["border"] is not None:
+        blocks: Any = floating(D, "D")
+        pair, joined = split(b, blocks.shape[-3:-1], rows_of(settings["border"]), blocks.ndim == 4)
+        pair = tuple(floating(part, "b") for part in pair)
+        return joined(_solver_for(blocks, pair[0], "factor_solve,solve", settings).factor_solve(blocks, E, pair, **settings))
     D, E, b, back, _ = fitting(floating(D, "D"), floating(E, "E"), floating(b, "b"))
     return back(_solver_for(D, b, "factor_solve,solve", settings).factor_solve(D, E, b, **settings))
 
@@ -103,7 +115,9 @@ def factor(D: ArrayLike, E: ArrayLike | None, *, rhs: int = 1, **options: Unpack
     and errors are those of solve().
     """
     settings = read(factor, options, OPTIONS)
-    D, E, *_ = fitting(floating(D, "D"), floating(E, "E"))
+    D, E = floating(D, "D"), floating(E, "E")
+    if settings["border"] is None:
+        D, E, *_ = fitting(D, E)
     mixed = settings["mixed"]
     solver = _solver_for(D, None, "all", settings, whole(rhs, "rhs", 1))
     solver.factor(D, E, **settings)
@@ -114,8 +128,8 @@ class Factor:
     """A = P' L L' P, as factor() leaves it. Its memory is an array of the library that D came from.
 
     Arrays b and y have the shape (N, n), or (N, n, m), with the batch axis of D in front where D has one; one A takes a batch of b too, and
-    a batch of A one b. Calls of several threads on one Factor wait for one another; on a GPU they must be on one stream, or on streams that
-    wait for one another. It pickles, for machines where its Plan is the same.
+    a batch of A one b. With a border they are as solve() takes them. Calls of several threads on one Factor wait for one another; on a GPU
+    they must be on one stream, or on streams that wait for one another. It pickles, for machines where its Plan is the same.
     """
 
     def __init__(self, solver: Solver, like: Any, mixed: bool, check: bool | None) -> None:
@@ -147,7 +161,7 @@ class Factor:
 
     def solve(self, b: ArrayLike, out: ArrayLike | None = None, *, check: bool | None = None) -> Any:
         """A^-1 b. check: by default that of factor()."""
-        b, back, _ = self._fitting(floating(b, "b"), out)
+        b, back, _ = self._fitting(b if self.plan.border > 0 else floating(b, "b"), out)
         checks = truth(check, "check")
         return back(self._solver.solve(b, out, check=self._check if checks is None else checks))
 
@@ -167,6 +181,8 @@ class Factor:
         generator: a numpy.random.Generator or a seed, or a torch.Generator where D is torch's; without one the draws differ from call to
         call. mean: (N, n), with the batch axis of D; 0 by default.
         """
+        if self.plan.border > 0:
+            raise SpecError("sample has no border; call backward() with standard normal numbers, and add the mean")
         return self._back(self._solver.sample(generator, mean, draws))
 
     def __repr__(self) -> str:
@@ -182,15 +198,16 @@ class Factor:
             raise SpecError("mixed precision has no quadratic; multiply b and solve(b)")
         columns_at = 3 if self._solver.batched else 2
         b, _, back_columns = self._fitting(b, None)
+        if self.plan.border > 0:
+            return self._quadratic_alone(b)
         return self._back(back_columns(columns_alone(self._quadratic_alone, b, columns_at, self.plan.rhs)))
 
     def _quadratic_alone(self, b: Any) -> Any:
         return self._solver.forward_quadratic(b)[1]
 
-    def selected_inverse(self) -> tuple[Any, Any]:
-        """(diagonal, lower): blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), (N - 1, n, n)."""
-        diagonal, lower = self._solver.selected_inverse(check=False)
-        return self._back(diagonal), self._back(lower)
+    def selected_inverse(self) -> tuple[Any, ...]:
+        """(diagonal, lower): blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), (N - 1, n, n); with a border also those of F and C."""
+        return tuple(map(self._back, self._solver.selected_inverse(check=False)))
 
     @takes(SYSTEM)
     def reciprocal_condition(self, D: ArrayLike, E: ArrayLike | None, **options: Unpack[System]) -> Any:
@@ -203,6 +220,9 @@ class Factor:
 
     def _fitting(self, b: Any, out: Any) -> Any:
         """b of another batch than A's; what goes into memory of the caller's must fit as it is."""
+        if self.plan.border > 0:
+            pair, joined = split(b, self._inner, self.plan.border, self._solver.batched)
+            return pair, (itself if out is not None else joined), itself
         return (b, itself, itself) if out is not None else fitting_factor(self._inner, self._batch, b)
 
     def _back(self, result: Any) -> Any:

@@ -11,6 +11,6 @@ constexpr int tile = TRIFOLD_TILE;                        /* rows and columns of
 constexpr int tile_rows = TRIFOLD_TILE_ROWS;              /* rows of Y on chip */
 constexpr int micro = tile >= 32 ? 4 : 2;                 /* rows and columns of a thread's part of a tile */
 constexpr int micros = tile / micro;                      /* parts of a row of a tile */
-constexpr int teams = border_threads / (micros * micros); /* of threads, which have every so many rows of Y */
+constexpr int teams = border_threads / (micros * micros); /* groups of threads that share the rows of Y */
 constexpr int across = (border + max_rhs + tile - 1) / tile, down = (border + tile - 1) / tile; /* tiles of Y'[Y y] */
 constexpr int sum_lanes = TRIFOLD_SUM_LANES; /* threads that share a sum over the parts of the chain */

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .. import _jax_primitives as _p
 from ..arrays import ArrayLike, Likelihood, Marginals
 from ..batches import fitting, fitting_factor, itself
+from ..bordered import by_parts, rows_of
 from ..errors import SpecError
 from ..options import flag, listed, lower_alone, truth, whole
 from ..samples import added, shape_of
@@ -78,6 +79,7 @@ def solve(
     E: ArrayLike | None,
     b: ArrayLike,
     *,
+    border: Any = None,
     accept_nearly_singular: bool = False,
     triangle: str = "both",
     check_symmetry: bool = False,
@@ -90,7 +92,14 @@ def solve(
     are symmetric, "lower" for those of the lower triangles. check_symmetry: the upper triangles of D are looked at too. Where they differ
     from the lower ones by more than rounding it raises SpecError; within jit, grad and vmap that member is NaN. Raises SpecError on what
     does not fit.
+
+    border, a pair (F, C): A is [T F'; F C] with the chain T, and b has a tip, as trifold.solve() takes them. It is solved by parts, T and
+    then C - F T^-1 F', so that all of this module's derivatives and transforms hold.
     """
+    if border is not None:
+        return _bordered(
+            factor(D, E, rhs=1 + rows_of(border), accept_nearly_singular=accept_nearly_singular, triangle=triangle), b, border
+        ).x
     system = _read(D, E, triangle, b, check_symmetry=check_symmetry)
     return system.solution(system.factor_solve(False, accept_nearly_singular)[1])
 
@@ -131,15 +140,28 @@ def factor(
     return Factor(value, system.D, system.E, system.batched)
 
 
+def _bordered(of_chain: Factor, b: Any, border: Any) -> Likelihood:
+    F, C = (_p.read_array(array, name) for array, name in zip(border, ("F of border", "C of border")))
+    return by_parts(_jnp, of_chain, (F, C), b, _jnp.linalg.cholesky)
+
+
 @listed
 def likelihood(
-    D: ArrayLike, E: ArrayLike | None, b: ArrayLike, *, accept_nearly_singular: bool = False, triangle: str = "both"
+    D: ArrayLike,
+    E: ArrayLike | None,
+    b: ArrayLike,
+    *,
+    border: Any = None,
+    accept_nearly_singular: bool = False,
+    triangle: str = "both",
 ) -> Likelihood:
     """A^-1 b, log det A and b' A^-1 b of one factorization.
 
     They are what a Gaussian of precision A and information b has: mean, normalization, and log likelihood. The gradient of the last two
-    takes one selected inverse and no other solution.
+    takes one selected inverse and no other solution. border: as solve() has it.
     """
+    if border is not None:
+        return _bordered(factor(D, E, rhs=1 + rows_of(border), accept_nearly_singular=accept_nearly_singular, triangle=triangle), b, border)
     system = _read(D, E, triangle, b)
     value, x = system.factor_solve(True, accept_nearly_singular)
     return Likelihood(system.solution(x), system.of_value(_p.log_determinant_p, value)[0], system.quadratic(x))

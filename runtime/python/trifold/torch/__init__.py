@@ -53,7 +53,8 @@ from .._torch_derivatives import expect_tensor, of_log_determinant, outer_blocks
 from .._torch_ranks import Ranks as ranks
 from ..arrays import Likelihood, Marginals
 from ..batches import Together, fitting, itself
-from ..errors import SpecError
+from ..bordered import by_parts, rows_of
+from ..errors import NotPositiveDefinite, SpecError
 from ..matrices import step_of_inverse
 from ..options import listed, lower_alone, truth
 from ..samples import added, normal, shape_of
@@ -146,8 +147,14 @@ class Factor(NamedTuple):
 
 
 @listed
-def solve(D: Any, E: Any, b: Any, *, check: bool | None = None, triangle: str = "both") -> Any:
-    """A^-1 b, with the shape of b. Raises SpecError, NotPositiveDefinite, NearlySingular, OutOfRange."""
+def solve(D: Any, E: Any, b: Any, *, border: Any = None, check: bool | None = None, triangle: str = "both") -> Any:
+    """A^-1 b, with the shape of b. Raises SpecError, NotPositiveDefinite, NearlySingular, OutOfRange.
+
+    border, a pair (F, C): A is [T F'; F C] with the chain T, and b has a tip, as trifold.solve() takes them. It is solved by parts, T and
+    then C - F T^-1 F', so that all of this module's derivatives and transforms hold.
+    """
+    if border is not None:
+        return _bordered(D, E, b, border, check, triangle).x
     D, E, b, back, _ = _fitting(D, E, b)
     return back(_factor_solve(_counted(D, triangle), E, b, _checks(D, check))[0])
 
@@ -158,9 +165,26 @@ def factor_and_solve(D: Any, E: Any, b: Any) -> tuple[Any, Factor]:
     return back(x), Factor(D, E, value)
 
 
+def _bordered(D: Any, E: Any, b: Any, border: Any, check: bool | None, triangle: str) -> Likelihood:
+    def cholesky(S: Any) -> Any:
+        L, failed = torch.linalg.cholesky_ex(S)
+        if _checks(D, check) and bool(failed.any()):
+            failures = [(member, D.shape[-3], row - 1) for member, row in enumerate(failed.reshape(-1).tolist()) if row > 0]
+            message = (
+                f"{len(failures)} of {failed.numel()} matrices are not positive definite: C - F T^-1 F' is not. Correct C, or add to it."
+            )
+            raise NotPositiveDefinite(message, failures)
+        return torch.where((failed == 0)[..., None, None], L, float("nan"))
+
+    expect_tensor(D, "D")
+    return by_parts(torch, factor(D, E, columns=1 + rows_of(border), check=check, triangle=triangle), border, b, cholesky)
+
+
 @listed
-def likelihood(D: Any, E: Any, b: Any, *, check: bool | None = None, triangle: str = "both") -> Likelihood:
-    """(A^-1 b, log det A, b' A^-1 b) from one factorization. Raises what solve() does."""
+def likelihood(D: Any, E: Any, b: Any, *, border: Any = None, check: bool | None = None, triangle: str = "both") -> Likelihood:
+    """(A^-1 b, log det A, b' A^-1 b) from one factorization. Border and errors are those of solve()."""
+    if border is not None:
+        return _bordered(D, E, b, border, check, triangle)
     D, E, b, back, back_columns = _fitting(D, E, b)
     x, log_determinant, quadratic, _ = _likelihood(_counted(D, triangle), E, b, _checks(D, check))
     return Likelihood(back(x), log_determinant, back_columns(quadratic))
