@@ -23,6 +23,7 @@ Constant constant(std::string name, std::int64_t value) { return {std::move(name
 /// the inverse in the place of F; what it adds in those of D and E.
 constexpr std::array<std::string_view, 7> border_passes{"gather", "product", "collect", "correct", "conclude", "arrow", "spread"};
 constexpr int border_threads = 256;
+constexpr std::int64_t gathered = 1024;  // elements of [B F] that a thread block copies
 
 /// Tiles of Y'[Y y] that a thread block multiplies, and rows of Y that it holds at a time.
 struct Tiling {
@@ -147,7 +148,8 @@ class Writer {
             constant("RHS", spec.rhs),          Constant{"REAL", spec.precision == Precision::f32 ? "float" : "double"},
             constant("REAL_BYTES", real),       constant("TENSOR", 0),
             constant("LANES", 64 / real / 2),   constant("TILE", tiling.tile),
-            constant("TILE_ROWS", tiling.rows), constant("SUM_LANES", sum_lanes())};
+            constant("TILE_ROWS", tiling.rows), constant("SUM_LANES", sum_lanes()),
+            constant("GATHERED", gathered)};
         text += define(inner, constants);
         Unit unit{choice_.target, {}, {}, (on_cpu() ? cpu::compile_options : gpu::compile_options)(inner), {}};
         const auto label = fmt::format("a{}_m{}_{}", spec.border, spec.rhs, chain_.design.label);
@@ -179,7 +181,8 @@ class Writer {
         const bool along = panels_.along && factors && sweeps;
         trifold_border with = places();
         with.factors = factors;
-        if (along) kernel("gather", with, choice_.spec.horizon);
+        const auto elements = rows_of(choice_.spec) * swept_columns();
+        if (along) kernel("gather", with, on_cpu() ? choice_.spec.horizon : (elements + gathered - 1) / gathered);
         if (factors) {
             run(chain_, Operation::factor_forward, first_panel);
             for (std::int64_t panel = 1; panel < panels_.count; ++panel)

@@ -23,7 +23,8 @@ void check_layout(const Spec& spec) {
                      .batch = spec.batch,
                      .operations = spec.operations};
     if (spec == plain) return;
-    throw SpecError("an exported solver takes dense, row-major arrays with the lower coupling; leave order, coupling and strides out");
+    throw SpecError(
+        "an exported solver takes dense, row-major arrays with the lower coupling; leave order, coupling, strides and border out");
 }
 
 void check_operations(const Operations& operations) {

@@ -39,19 +39,21 @@ TRIFOLD_DEVICE real corner_at(const trifold_args& args, int r, int c) {
     return r == c && args.shift != nullptr ? value + global_pointer(static_cast<const real*>(args.shift))[group_y()] : value;
 }
 
-/* [B F] of a block; columns that the call does not have are zero. */
+/* [B F] of the blocks, a part of their elements; columns that the call does not have are zero. */
 TRIFOLD_DEVICE void gather(const trifold_args& args, const trifold_border& at) {
-    const trifold_int block = group_x();
-    const real* f = global_pointer(static_cast<const real*>(args.d)) + (group_y() * at.horizon + block) * border * block_size;
+    constexpr int each = (max_rhs + border) * block_size;
+    const real* f = global_pointer(static_cast<const real*>(args.d)) + group_y() * at.horizon * border * block_size;
     const real* b = global_pointer(static_cast<const real*>(args.b));
-    for (int k = thread_index(); k < (max_rhs + border) * block_size; k += border_threads) {
-        const int column = k / block_size, r = k % block_size;
+    const trifold_int all = at.horizon * each, first = group_x() * gathered;
+    for (trifold_int k = first + thread_index(); k < first + gathered && k < all; k += border_threads) {
+        const trifold_int block = k / each;
+        const int within = static_cast<int>(k - block * each), column = within / block_size, r = within % block_size;
         real value = 0;
         if (column >= max_rhs)
-            value = f[k - max_rhs * block_size];
+            value = f[block * (border * block_size) + within - max_rhs * block_size];
         else if (column < args.columns)
             value = b[place_of(args.b_strides, block, r, column)];
-        swept(args, at, at.along, block, 0)[k] = value;
+        swept(args, at, at.along, block, 0)[within] = value;
     }
 }
 

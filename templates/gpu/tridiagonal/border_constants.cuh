@@ -7,6 +7,7 @@ constexpr int border = TRIFOLD_BORDER;    /* rows of F and C, a */
 constexpr int max_rhs = TRIFOLD_RHS;      /* right-hand sides of a call, at most */
 
 constexpr int border_threads = 256;
+constexpr int gathered = TRIFOLD_GATHERED;                /* elements of [B F] that a thread block copies */
 constexpr int tile = TRIFOLD_TILE;                        /* rows and columns of a tile of Y'[Y y] */
 constexpr int tile_rows = TRIFOLD_TILE_ROWS;              /* rows of Y on chip */
 constexpr int micro = tile >= 32 ? 4 : 2;                 /* rows and columns of a thread's part of a tile */

@@ -91,4 +91,7 @@ TEST_CASE("export: layouts that cannot be exported are refused") {
     bad = request(4, 6, Precision::f32);
     bad.spec.rhs_layout = RhsLayout::stacked;
     CHECK_REFUSED("leave batch, the layout of B and strides of members out", export_project(bad));
+    bad = request(4, 6, Precision::f32);
+    bad.spec.border = 1;
+    CHECK_REFUSED("has no border yet", export_project(bad));
 }

@@ -1,6 +1,8 @@
 // Chains with a border, against a dense Cholesky factorization.
 #include "tests/support/border.hpp"
 
+#include <trifold/trifold.h>
+
 #include <trifold/trifold.hpp>
 
 #include "tests/support/test.hpp"
@@ -92,6 +94,52 @@ TEST_CASE("shift, mask and members reach the tip") {
     CHECK(solver.status()[1].floors == -1);
 }
 
+TEST_CASE("a border through C has the bits of C++") {
+    const Spec spec{.block = 3, .horizon = 5, .rhs = 2, .batch = 2, .border = 4};
+    auto problem = BorderProblem<double>(spec, 4);
+    Solver solver{Plan(spec, Device::cpu())};
+    problem.factor_solve(solver);
+    trifold_spec c_spec;
+    trifold_spec_init(&c_spec, 3, 5);
+    c_spec.rhs = c_spec.batch = 2;
+    c_spec.border = 4;
+    trifold_plan* plan = nullptr;
+    trifold_solver* handle = nullptr;
+    REQUIRE(trifold_plan_create(&c_spec, "cpu", nullptr, &plan) == TRIFOLD_OK);
+    REQUIRE(trifold_solver_create(plan, nullptr, 0, &handle) == TRIFOLD_OK);
+    trifold_options options;
+    trifold_options_init(&options);
+    std::vector<double> x(problem.x.size()), tip_x(problem.tip_x.size());
+    options.f = problem.f.data();
+    options.c = problem.c.data();
+    options.tip_b = problem.tip_b.data();
+    CHECK(trifold_factor_solve_f64(handle, problem.d.data(), problem.e.data(), problem.b.data(), x.data(), nullptr, &options) ==
+          TRIFOLD_BAD_ARGUMENT);
+    CHECK(says(trifold_last_error(), "the tip of X is a null pointer"));
+    options.tip_x = tip_x.data();
+    CHECK(trifold_factor_solve_f64(handle, problem.d.data(), problem.e.data(), problem.b.data(), x.data(), nullptr, &options) ==
+          TRIFOLD_OK);
+    CHECK(x == problem.x);
+    CHECK(tip_x == problem.tip_x);
+    trifold_solver_destroy(handle);
+    trifold_plan_destroy(plan);
+}
+
+TEST_CASE("factors as values keep their border") {
+    const Spec spec{.block = 3, .horizon = 7, .border = 2};
+    auto problem = BorderProblem<double>(spec, 6);
+    const Plan plan(spec, Device::cpu());
+    const auto factors = Factors::shared(spec, Device::cpu(), {});
+    std::vector<std::byte> value(static_cast<std::size_t>(factors->bytes()) + workspace_base_alignment);
+    auto* const at = value.data() + (-reinterpret_cast<std::uintptr_t>(value.data()) & (workspace_base_alignment - 1));
+    factors->fresh(at, {})->factor<double>(problem.d, problem.e, problem.options());
+    factors->filled(at, {})->solve<double>(problem.b, problem.x, problem.sweeps());
+    CHECK((problem.matrix(0) * problem.solution(0) - problem.right(0)).norm() <= 1e-13);
+    CHECK(plan.widened(8).choice().spec.rhs == 1);
+    const auto without = Factors::shared({.block = 3, .horizon = 7}, Device::cpu(), {});
+    CHECK(without != factors);
+}
+
 TEST_CASE("bad calls of a border") {
     const Spec spec{.block = 2, .horizon = 3, .border = 2};
     auto problem = BorderProblem<double>(spec, 1);
@@ -105,5 +153,6 @@ TEST_CASE("bad calls of a border") {
     CHECK_REFUSED("border", Plan({.block = 2, .horizon = 3, .border = 513}, Device::cpu()));
     CHECK_REFUSED("mixed precision has no border",
                   Plan({.block = 2, .horizon = 3, .precision = Precision::mixed, .border = 1}, Device::cpu()));
+    CHECK_REFUSED("ranks have no border yet", validate(RankSpec{.spec = spec, .shards = {3}, .rank = 0}));
     CHECK_REFUSED("with a border", solver.reciprocal_condition<double>(problem.d, problem.e));
 }
