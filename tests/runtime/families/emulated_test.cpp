@@ -64,7 +64,7 @@ TEST_CASE("emulated: a border agrees with a dense factorization") {
             if (n < 17 && std::string_view(variant) == "chains") continue;
             const Spec spec{.block = n, .horizon = 5 + n, .rhs = rhs, .batch = 2, .border = border};
             check_border<double>(spec, Device::parse("cuda:0"), {.variant = variant}, ++seed);
-            check_border<float>(spec, Device::parse("cuda:0"), {.variant = variant}, seed);
+            if (n == 5) check_border<float>(spec, Device::parse("cuda:0"), {.variant = variant}, seed);
         }
 }
 
