@@ -56,7 +56,6 @@ struct Part {
     Design design;
     Program program;
     std::string prefix;
-    std::size_t sizes;  ///< 0: the chain's; 1: the tip's
     std::vector<std::size_t> units = {};
 };
 
@@ -94,7 +93,7 @@ class Writer {
     static Part part(const Choice& choice, Packing packing, std::string prefix) {
         auto made = trifold::design(choice);
         auto program = write_down(made, packing);
-        return {std::move(made), std::move(program), std::move(prefix), 0};
+        return {std::move(made), std::move(program), std::move(prefix)};
     }
 
     /// Units, sizes and buffers. Units of the same text are one.
@@ -173,6 +172,7 @@ class Writer {
     std::vector<Launch> launches_of(Operation operation) {
         launches_.clear();
         tail_.clear();
+        asides_.clear();
         if (operation == Operation::inverse) return inverse();
         const bool factors =
             operation == Operation::factor || operation == Operation::factor_forward || operation == Operation::factor_solve;

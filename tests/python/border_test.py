@@ -117,6 +117,31 @@ def test_gradients_of_torch(batch):
     np.testing.assert_allclose(values(D, E, F, C, b)[1].detach(), torch.linalg.slogdet(A)[1].detach(), rtol=1e-12)
     with pytest.raises(trifold.NotPositiveDefinite):
         trifold.torch.solve(D, E, b, border=(F, -C))
+    assert trifold.torch.solve(D, E, b, border=(F, -C), check=False).isnan().all()
+    if batch:
+        mapped = torch.func.vmap(lambda *all: trifold.torch.solve(all[0], all[1], all[4], border=(all[2], all[3])))
+        np.testing.assert_allclose(mapped(D, E, F, C, b).detach(), x.detach(), atol=1e-13)
+
+
+def test_a_tip_that_rounding_decides():
+    """S = 2 + 4e-16 - 2, which all solvers refuse alike."""
+    torch, jax = pytest.importorskip("torch"), pytest.importorskip("jax")
+    import trifold.jax
+    import trifold.torch
+
+    D, E, F, b = np.ones((2, 1, 1)), np.zeros((1, 1, 1)), np.ones((2, 1, 1)), np.ones(3)
+    C = np.full((1, 1), 2 + 4e-16)
+    with pytest.raises(trifold.NearlySingular):
+        trifold.solve(D, E, b, border=(F, C))
+    arrays = [torch.tensor(array) for array in (D, E, b, F, C)]
+    with pytest.raises(trifold.NearlySingular):
+        trifold.torch.solve(*arrays[:3], border=arrays[3:])
+    assert trifold.torch.solve(*arrays[:3], border=arrays[3:], check=False).isfinite().all()
+    with jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64():
+        assert np.isnan(trifold.jax.solve(D, E, b, border=(F, C))).all()
+        assert np.isfinite(trifold.jax.solve(D, E, b, border=(F, C), accept_nearly_singular=True)).all()
+        with pytest.raises(trifold.SpecError, match="triangles of D differ"):
+            trifold.jax.solve(np.triu(np.ones((1, 2, 2))) * 3, None, np.ones(3), border=(np.ones((1, 1, 2)), C), check_symmetry=True)
 
 
 def test_gradients_of_jax():

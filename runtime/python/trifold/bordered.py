@@ -17,6 +17,7 @@ from .arrays import Likelihood, adapt, is_jax, library_of
 from .errors import SpecError
 
 np: Any = numpy
+PIVOT_EPSILONS = 64  #: the least sound pivot, as nearly_singular_bound in solver.hpp
 
 
 def is_pair(given: Any) -> bool:
@@ -53,14 +54,22 @@ def split(b: Any, inner: tuple[int, int], border: int, batched: bool) -> tuple[t
     return (chain.reshape((*front, *inner, *columns)), tip), joined
 
 
+def least_pivot(library: Any, L: Any, C: Any) -> Any:
+    """The least pivot of the Cholesky factor L of S, over the diagonal of C that it began with, by member."""
+    return (library.diagonal(L, 0, -2, -1) ** 2 / library.diagonal(C, 0, -2, -1)).min(-1)
+
+
 def _library(array: Any) -> Any:
     if is_jax(array):
         return sys.modules["jax"].numpy
     return sys.modules[name] if (name := library_of(type(array))) in ("torch", "cupy") else np
 
 
-def by_parts(library: Any, factor: Any, border: Any, b: Any, cholesky: Callable[[Any], Any]) -> Likelihood:
-    """Solution, log det A and b' A^-1 b by a Factor of T that has derivatives: what is left of A is S = C - F T^-1 F'."""
+def by_parts(library: Any, factor: Any, border: Any, b: Any, is_sound: Callable[[Any, Any], Any]) -> Likelihood:
+    """Solution, log det A and b' A^-1 b by a Factor of T that has derivatives: what is left of A is S = C - F T^-1 F'.
+
+    is_sound(S, C) says it by member. Results of the others are NaN, as those of a factor are.
+    """
     F, C = border
     batched = F.ndim == 4
     pair, joined = split(b, (F.shape[-3], F.shape[-1]), rows_of(border), batched)
@@ -75,10 +84,10 @@ def by_parts(library: Any, factor: Any, border: Any, b: Any, cholesky: Callable[
 
     S, t = C - times(Y), tip - times(x)
     S = library.tril(S) + library.tril(S, -1).swapaxes(-1, -2)
-    roots = library.diagonal(cholesky(S), 0, -2, -1)
+    S = library.where(is_sound(S, C)[..., None, None], S, float("nan"))
     x_tip = library.linalg.solve(S, t)
     x = x - Y @ x_tip[..., None, :, :]
-    log_determinant = factor.log_determinant() + 2 * library.log(roots).sum(-1)
+    log_determinant = factor.log_determinant() + library.linalg.slogdet(S)[1]
     quadratic = (chain * x).sum((-3, -2)) + (tip * x_tip).sum(-2)
     if not has_columns:
         x, x_tip, quadratic = x[..., 0], x_tip[..., 0], quadratic[..., 0]

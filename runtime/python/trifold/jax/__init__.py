@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .. import _jax_primitives as _p
 from ..arrays import ArrayLike, Likelihood, Marginals
 from ..batches import fitting, fitting_factor, itself
-from ..bordered import by_parts, rows_of
+from ..bordered import PIVOT_EPSILONS, by_parts, least_pivot, rows_of
 from ..errors import SpecError
 from ..options import flag, listed, lower_alone, truth, whole
 from ..samples import added, shape_of
@@ -97,9 +97,7 @@ def solve(
     then C - F T^-1 F', so that all of this module's derivatives and transforms hold.
     """
     if border is not None:
-        return _bordered(
-            factor(D, E, rhs=1 + rows_of(border), accept_nearly_singular=accept_nearly_singular, triangle=triangle), b, border
-        ).x
+        return _bordered(D, E, b, border, accept_nearly_singular=accept_nearly_singular, triangle=triangle, check_symmetry=check_symmetry).x
     system = _read(D, E, triangle, b, check_symmetry=check_symmetry)
     return system.solution(system.factor_solve(False, accept_nearly_singular)[1])
 
@@ -140,9 +138,15 @@ def factor(
     return Factor(value, system.D, system.E, system.batched)
 
 
-def _bordered(of_chain: Factor, b: Any, border: Any) -> Likelihood:
+def _bordered(D: Any, E: Any, b: Any, border: Any, *, accept_nearly_singular: bool, **options: Any) -> Likelihood:
+    of_chain = factor(D, E, rhs=1 + rows_of(border), accept_nearly_singular=accept_nearly_singular, **options)
     F, C = (_p.read_array(array, name) for array, name in zip(border, ("F of border", "C of border")))
-    return by_parts(_jnp, of_chain, (F, C), b, _jnp.linalg.cholesky)
+
+    def is_sound(S: Any, C: Any) -> Any:
+        least = least_pivot(_jnp, _jnp.linalg.cholesky(_jax.lax.stop_gradient(S)), _jax.lax.stop_gradient(C))
+        return least > (0 if accept_nearly_singular else PIVOT_EPSILONS * _jnp.finfo(S.dtype).eps)
+
+    return by_parts(_jnp, of_chain, (F, C), b, is_sound)
 
 
 @listed
@@ -161,7 +165,7 @@ def likelihood(
     takes one selected inverse and no other solution. border: as solve() has it.
     """
     if border is not None:
-        return _bordered(factor(D, E, rhs=1 + rows_of(border), accept_nearly_singular=accept_nearly_singular, triangle=triangle), b, border)
+        return _bordered(D, E, b, border, accept_nearly_singular=accept_nearly_singular, triangle=triangle)
     system = _read(D, E, triangle, b)
     value, x = system.factor_solve(True, accept_nearly_singular)
     return Likelihood(system.solution(x), system.of_value(_p.log_determinant_p, value)[0], system.quadratic(x))

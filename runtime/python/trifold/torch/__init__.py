@@ -53,8 +53,8 @@ from .._torch_derivatives import expect_tensor, of_log_determinant, outer_blocks
 from .._torch_ranks import Ranks as ranks
 from ..arrays import Likelihood, Marginals
 from ..batches import Together, fitting, itself
-from ..bordered import by_parts, rows_of
-from ..errors import NotPositiveDefinite, SpecError
+from ..bordered import PIVOT_EPSILONS, by_parts, least_pivot, rows_of
+from ..errors import NearlySingular, NotPositiveDefinite, SpecError
 from ..matrices import step_of_inverse
 from ..options import listed, lower_alone, truth
 from ..samples import added, normal, shape_of
@@ -166,18 +166,35 @@ def factor_and_solve(D: Any, E: Any, b: Any) -> tuple[Any, Factor]:
 
 
 def _bordered(D: Any, E: Any, b: Any, border: Any, check: bool | None, triangle: str) -> Likelihood:
-    def cholesky(S: Any) -> Any:
-        L, failed = torch.linalg.cholesky_ex(S)
-        if _checks(D, check) and bool(failed.any()):
+    def is_sound(S: Any, C: Any) -> Any:
+        L, failed = torch.linalg.cholesky_ex(S.detach())
+        if not _checks(D, check):
+            return failed == 0
+        if not _all(failed == 0):
             failures = [(member, D.shape[-3], row - 1) for member, row in enumerate(failed.reshape(-1).tolist()) if row > 0]
             message = (
                 f"{len(failures)} of {failed.numel()} matrices are not positive definite: C - F T^-1 F' is not. Correct C, or add to it."
             )
             raise NotPositiveDefinite(message, failures)
-        return torch.where((failed == 0)[..., None, None], L, float("nan"))
+        least = least_pivot(torch, L, C.detach()).values
+        bound = PIVOT_EPSILONS * torch.finfo(S.dtype).eps
+        if not _all(least >= bound):
+            pivots = [(member, pivot) for member, pivot in enumerate(least.reshape(-1).tolist()) if pivot < bound]
+            raise NearlySingular("C - F T^-1 F' is singular to the precision: anchor the parameters, or accept it by check=False", pivots)
+        return failed == 0
 
     expect_tensor(D, "D")
-    return by_parts(torch, factor(D, E, columns=1 + rows_of(border), check=check, triangle=triangle), border, b, cholesky)
+    return by_parts(torch, factor(D, E, columns=1 + rows_of(border), check=check, triangle=triangle), border, b, is_sound)
+
+
+def _all(condition: Any) -> bool:
+    """Whether it holds, where that can be told: within vmap and compiled code a member that fails is NaN."""
+    if torch.compiler.is_compiling():
+        return True
+    try:
+        return bool(condition.all())
+    except RuntimeError:
+        return True
 
 
 @listed
