@@ -226,6 +226,7 @@ class Writer {
         trifold_border at{};
         const auto column = choice_.spec.block * std::int64_t{element_bytes(choice_.spec.precision)};
         at.horizon = choice_.spec.horizon;
+        at.couplings = couplings_of(choice_.spec);
         at.along = place("swept");
         at.y = at.along + (panels_.along ? choice_.spec.rhs * column : 0);
         at.columns = swept_columns();

@@ -94,22 +94,23 @@ std::vector<Schedule> candidates(const Problem& base, std::string_view pinned) {
     const bool on_cpu = base.target.backend == Backend::cpu;
     if (auto own = own_schedules(base, pinned); !own.empty()) return own;
     const auto max_chains = on_cpu ? base.workers : 2 * device_of(base.target).count("facts.multiprocessors");
-    std::vector<Schedule> result{sequential(horizon)};
+    const bool ring = base.spec.ring;
+    std::vector<Schedule> result{sequential(horizon, ring)};
     for (std::int64_t chains = 2; chains <= std::min(max_chains, (horizon + 1) / 2); chains += std::max<std::int64_t>(1, chains / 4)) {
-        result.push_back(twisted(horizon, chains));
-        result.push_back(partitioned(horizon, chains));
+        if (!ring) result.push_back(twisted(horizon, chains));
+        result.push_back(partitioned(horizon, chains, ring));
     }
     if (max_chains == 1) return result;
-    result.push_back(twisted(horizon, max_chains));
-    result.push_back(partitioned(horizon, max_chains));
-    result.push_back(multi_stage(horizon));
-    if (tries_end_chains(base, result.back(), pinned))
+    if (!ring) result.push_back(twisted(horizon, max_chains));
+    result.push_back(partitioned(horizon, max_chains, ring));
+    result.push_back(multi_stage(horizon, ring));
+    if (!ring && tries_end_chains(base, result.back(), pinned))
         for (std::int64_t ends = 4; ends <= horizon / 6; ends *= 2)
             for (const auto longest : {ends, ends + ends / 2}) result.push_back(flanked(horizon, halved(longest)));
     const bool tapers = device_of(base.target).take("tapered", quantities_of(base)) != 0;
     for (std::int64_t length = 1; length < horizon; length += std::max<std::int64_t>(1, length / 4)) {
-        result.push_back(recursive(horizon, length, length));
-        if (const auto lengths = halved(length); tapers && lengths.size() > 1) result.push_back(segments(horizon, lengths));
+        result.push_back(recursive(horizon, length, length, ring));
+        if (const auto lengths = halved(length); tapers && lengths.size() > 1) result.push_back(segments(horizon, lengths, ring));
     }
     return result;
 }
@@ -156,7 +157,8 @@ std::string reason_of(const Best& best, const Tuning& tuning) {
 }
 
 Best choose_pair(const Problem& base, std::string_view schedule, std::string_view variant) {
-    auto schedules = schedule == "auto" ? candidates(base, variant) : std::vector{parse_schedule(schedule, base.spec.horizon)};
+    auto schedules =
+        schedule == "auto" ? candidates(base, variant) : std::vector{parse_schedule(schedule, base.spec.horizon, base.spec.ring)};
     return best_of(pairs_of(base, std::move(schedules), variant));
 }
 

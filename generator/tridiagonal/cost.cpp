@@ -18,10 +18,9 @@ struct Group {
 
 /// A run's chains differ only where its first or last one reaches an end of the path.
 std::vector<Group> groups(const Level& level, const Run& run) {
-    const auto exists = [&](std::int64_t position) { return position >= 0 && position < level.size; };
     const auto group = [&](std::int64_t chain, std::int64_t count) {
         const auto first = run.first + chain * run.stride;
-        return Group{count, run.length, exists(first - run.step), exists(first + run.length * run.step)};
+        return Group{count, run.length, level.exists(first - run.step), level.exists(first + run.length * run.step)};
     };
     std::vector<Group> result{group(0, 1)};
     if (run.count > 2) result.push_back(group(1, run.count - 2));
@@ -71,9 +70,10 @@ Moved moved(const Group& group, bool original) {
     return {group.count * chain.blocks, group.count * chain.triangles};
 }
 
-/// Slots that hold updates of the blocks that remain: two a block, but for the ends of the original path.
+/// Slots that hold updates of the blocks that remain: two a block, but for the ends of the original path. A ring has none.
 std::int64_t slots_read(const Level& level, std::int64_t horizon) {
     const auto last = level.block(level.size - 1);
+    if (level.ring) return 2 * level.size;
     return 2 * level.size - (level.base == 0 ? 1 : 0) - (last == horizon - 1 ? 1 : 0);
 }
 

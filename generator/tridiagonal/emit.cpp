@@ -93,9 +93,8 @@ std::vector<Constant> constants_of(const Design& design) {
         {"SEPARATOR_SCALE", long_number(has_separators ? levels[1].scale : 1)},
         {"SEPARATOR_SCALE_RECIPROCAL", reciprocal(has_separators ? levels[1].scale : 1)},
     };
-    std::int64_t couplings = 0;
-    for (std::size_t k = 1; k < levels.size(); ++k) couplings += levels[k].size - 1;
-    constants.push_back({"COUPLINGS", long_number(couplings)});
+    constants.push_back({"COUPLINGS", long_number(design.schedule.couplings())});
+    constants.push_back({"RING", number(static_cast<int>(spec.ring))});
     constants.push_back({"HAS_SEPARATORS", number(static_cast<int>(has_separators))});
     constants.push_back({"SIZEOF_ARGS", number(bytes_of_args(design))});
     add_strides(constants, "D", diagonal_strides(spec));

@@ -88,8 +88,8 @@ trifold_level kernel_level(const Schedule& schedule, std::size_t index) {
         result.next_scale = next.scale;
         result.next_size = next.size;
     }
-    for (std::size_t k = 1; k < index; ++k) result.coupling += schedule.levels[k].size - 1;
-    result.next_coupling = result.coupling + (index == 0 ? 0 : level.size - 1);
+    for (std::size_t k = 1; k < index; ++k) result.coupling += schedule.levels[k].couplings();
+    result.next_coupling = result.coupling + (index == 0 ? 0 : level.couplings());
     require(level.runs.size() <= std::size(result.run), "level {} has {} runs, and kernels know {}", index, level.runs.size(),
             std::size(result.run));
     result.chains = level.chains();

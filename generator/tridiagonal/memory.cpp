@@ -5,13 +5,6 @@ namespace {
 
 std::int64_t separators_of(const Schedule& schedule) { return schedule.levels.size() > 1 ? schedule.levels[1].size : 0; }
 
-/// Couplings between consecutive remaining blocks, over all levels but the first, whose couplings are E.
-std::int64_t couplings_of(const Schedule& schedule) {
-    std::int64_t sum = 0;
-    for (std::size_t k = 1; k < schedule.levels.size(); ++k) sum += schedule.levels[k].size - 1;
-    return sum;
-}
-
 }  // namespace
 
 void MemoryPlan::add(std::string name, std::int64_t count, std::int64_t elements, std::int64_t bytes_each, bool zeroed) {
@@ -48,7 +41,7 @@ void add_factors(MemoryPlan& plan, const Design& design) {
 void add_updates(MemoryPlan& plan, const Design& design, std::int64_t vectors, std::int64_t slots) {
     const auto& storage = design.lowered.storage;
     const auto real = std::int64_t{element_bytes(design.spec.precision)};
-    const auto couplings = checked_multiply(design.lowered.members, couplings_of(design.schedule), "couplings of the batch");
+    const auto couplings = checked_multiply(design.lowered.members, design.schedule.couplings(), "couplings of the batch");
     plan.add("update", slots, storage.update, real);
     plan.add("coupling", couplings, storage.coupling, real);
     plan.add("rhs_update", vectors, storage.vector, real);

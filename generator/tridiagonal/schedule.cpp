@@ -27,8 +27,22 @@ Level whole(const Level& remaining) {
     return level;
 }
 
+/// Segments of a ring with single separators between them, of which its first block is one. The last segment is shorter, or longer by one
+/// where a separator would stand beside the first block.
+Level cut_ring(const Level& remaining, std::int64_t length) {
+    auto level = remaining;
+    const auto pitch = length + 1;
+    auto full = remaining.size / pitch, rest = remaining.size % pitch;
+    if (rest == 1 && full > 0) full -= 1, rest += pitch;
+    level.runs.clear();
+    if (full > 0) level.runs.push_back({1, pitch, full, length, forward});
+    if (rest > 1) level.runs.push_back({full * pitch + 1, pitch, 1, rest - 1, forward});
+    return level;
+}
+
 /// Segments of `length` with single separators between them and a shorter one at the tail, where the path leaves it.
 Level cut(const Level& remaining, std::int64_t length, bool separator_at_end) {
+    if (remaining.ring && remaining.size > 1) return cut_ring(remaining, length);
     if (remaining.size <= length) return whole(remaining);
     auto level = remaining;
     const auto pitch = length + 1;
@@ -44,10 +58,10 @@ Level cut(const Level& remaining, std::int64_t length, bool separator_at_end) {
     return level;
 }
 
-/// The separators that `level` leaves: every chain but the last has one ahead of it.
+/// The separators that `level` leaves: every chain but the last has one ahead of it. In a ring they begin with the first block.
 Level separators(const Level& level, std::int64_t first, std::int64_t pitch) {
     const auto left = level.size - level.fronts();
-    return {level.block(first), level.scale * pitch, left, {}};
+    return {level.block(level.ring ? 0 : first), level.scale * pitch, left, {}, level.ring};
 }
 
 /// Levels of segments for the blocks that remain.
@@ -61,10 +75,10 @@ void append_segments(Schedule& schedule, Level remaining, const std::function<st
 }
 
 Schedule build_segments(std::string name, std::int64_t horizon, const std::function<std::int64_t(const Level&)>& length_of,
-                        bool separator_at_end) {
+                        bool separator_at_end, bool ring) {
     check_horizon(horizon);
     Schedule schedule{std::move(name), horizon, {}};
-    append_segments(schedule, {0, 1, horizon, {}}, length_of, separator_at_end);
+    append_segments(schedule, {0, 1, horizon, {}, ring}, length_of, separator_at_end);
     return schedule;
 }
 
@@ -126,32 +140,44 @@ std::int64_t Level::fronts() const {
                            [](auto sum, const Run& run) { return sum + run.count * run.length; });
 }
 
-Schedule sequential(std::int64_t horizon) {
-    return build_segments("sequential", horizon, [](const Level& remaining) { return remaining.size; }, true);
+std::int64_t Schedule::couplings() const {
+    std::int64_t sum = 0;
+    for (std::size_t k = 1; k < levels.size(); ++k) sum += levels[k].couplings();
+    return sum;
 }
 
-Schedule segments(std::int64_t horizon, const std::vector<std::int64_t>& lengths) {
+Schedule sequential(std::int64_t horizon, bool ring) {
+    return build_segments("sequential", horizon, [](const Level& remaining) { return remaining.size; }, true, ring);
+}
+
+Schedule segments(std::int64_t horizon, const std::vector<std::int64_t>& lengths, bool ring) {
     if (lengths.empty()) throw SpecError("the list of segment lengths is empty; give at least one");
     for (const auto length : lengths) check_positive(length, "segment length");
     auto next = lengths.begin();
     const auto length_of = [&](const Level& remaining) { return next == lengths.end() ? remaining.size : *next++; };
-    return build_segments(fmt::format("segments:{}", fmt::join(lengths, ",")), horizon, length_of, true);
+    return build_segments(fmt::format("segments:{}", fmt::join(lengths, ",")), horizon, length_of, true, ring);
 }
 
-Schedule multi_stage(std::int64_t horizon) {
-    return build_segments("multi-stage", horizon, [](const Level&) { return std::int64_t{1}; }, true);
+Schedule multi_stage(std::int64_t horizon, bool ring) {
+    return build_segments("multi-stage", horizon, [](const Level&) { return std::int64_t{1}; }, true, ring);
 }
 
-Schedule recursive(std::int64_t horizon, std::int64_t length, std::int64_t rest) {
+Schedule recursive(std::int64_t horizon, std::int64_t length, std::int64_t rest, bool ring) {
     check_positive(length, "segment length J");
     check_positive(rest, "remaining blocks N*");
     const auto length_of = [&](const Level& remaining) { return remaining.size <= rest ? remaining.size : length; };
-    return build_segments(fmt::format("recursive:{}:{}", length, rest), horizon, length_of, false);
+    return build_segments(fmt::format("recursive:{}:{}", length, rest), horizon, length_of, false, ring);
 }
 
-Schedule partitioned(std::int64_t horizon, std::int64_t chains) {
+Schedule partitioned(std::int64_t horizon, std::int64_t chains, bool ring) {
     check_horizon(horizon);
     check_positive(chains, "number of chains p");
+    if (ring) {
+        chains = std::clamp<std::int64_t>(horizon / 2, 1, chains);
+        auto schedule = segments(horizon, {std::max<std::int64_t>((horizon - 1) / chains, 1)}, ring);
+        schedule.name = fmt::format("partitioned:{}", chains);
+        return schedule;
+    }
     chains = std::min(chains, (horizon + 1) / 2);
     if (chains == 1) return sequential(horizon);
     const auto fronts = horizon - (chains - 1);
@@ -188,25 +214,27 @@ Schedule flanked(std::int64_t horizon, const std::vector<std::int64_t>& ends) {
     return schedule;
 }
 
-Schedule parse_schedule(std::string_view text, std::int64_t horizon) {
+Schedule parse_schedule(std::string_view text, std::int64_t horizon, bool ring) {
     const auto colon = text.find(':');
     const auto name = text.substr(0, colon);
     const auto rest = colon == std::string_view::npos ? std::string_view{} : text.substr(colon + 1);
     const bool bare = colon == std::string_view::npos;
-    if (name == "sequential" && bare) return sequential(horizon);
-    if (name == "multi-stage" && bare) return multi_stage(horizon);
+    if (name == "sequential" && bare) return sequential(horizon, ring);
+    if (name == "multi-stage" && bare) return multi_stage(horizon, ring);
     if (name == "single-stage" && bare) {
-        auto schedule = segments(horizon, {1});
+        auto schedule = segments(horizon, {1}, ring);
         schedule.name = "single-stage";
         return schedule;
     }
-    if (name == "partitioned" && !bare) return partitioned(horizon, parse_count(rest, text));
+    if (name == "partitioned" && !bare) return partitioned(horizon, parse_count(rest, text), ring);
+    if (ring && (name == "twisted" || name == "flanked"))
+        throw SpecError(fmt::format("schedule '{}' has chains at the ends, and a ring has none; give auto, or another", text));
     if (name == "twisted" && !bare) return twisted(horizon, parse_count(rest, text));
     if (name == "flanked" && !bare) return flanked(horizon, parse_list(rest, ',', text));
-    if (name == "segments" && !bare) return segments(horizon, parse_list(rest, ',', text));
+    if (name == "segments" && !bare) return segments(horizon, parse_list(rest, ',', text), ring);
     if (name == "recursive" && !bare) {
         const auto values = parse_list(rest, ':', text);
-        if (values.size() <= 2) return recursive(horizon, values[0], values.size() == 2 ? values[1] : values[0]);
+        if (values.size() <= 2) return recursive(horizon, values[0], values.size() == 2 ? values[1] : values[0], ring);
     }
     throw SpecError(fmt::format("unknown schedule '{}'; give {}", text, schedule_names));
 }
@@ -221,7 +249,7 @@ bool has_fill(const Schedule& schedule) {
 }
 
 std::vector<Front> chain_fronts(const Level& level, const Run& run, std::int64_t chain) {
-    const auto block_or_none = [&](std::int64_t position) { return position < 0 || position >= level.size ? -1 : level.block(position); };
+    const auto block_or_none = [&](std::int64_t position) { return level.exists(position) ? level.block(position) : -1; };
     const auto first = run.first + chain * run.stride;
     std::vector<Front> fronts;
     for (std::int64_t k = 0; k < run.length; ++k) {

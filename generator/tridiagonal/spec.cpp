@@ -32,6 +32,7 @@ constexpr Field spec_table[] = {
     field<&Spec::rhs_layout>("rhs_layout", "staged: [batch][N][n][m]; stacked: (N n) by m, column-major"),
     field<&Spec::d>("d", "strides of D"),
     field<&Spec::e>("e", "strides of E"),
+    field<&Spec::ring>("ring", "whether E has a block N, which couples the last block to the first"),
     field<&Spec::border>("border", "rows of F and C in [T F'; F C], where T is the chain; 0: none", 0, max_border),
     field<&Spec::operations>("operations", "calls to come"),
 };
@@ -93,7 +94,8 @@ void check_mixed(const Spec& spec) {
                                     to_string(spec.operations)));
 }
 
-void check_border(const Spec& spec) {
+void check_shape(const Spec& spec) {
+    if (spec.precision == Precision::mixed && spec.ring) throw SpecError("mixed precision has no rings; give precision f64");
     if (spec.border == 0) return;
     if (spec.precision == Precision::mixed) throw SpecError("mixed precision has no border; give precision f64");
     checked_multiply(checked_multiply(spec.batch, spec.horizon, "size of F"), spec.border * spec.block * element_bytes(spec.precision),
@@ -101,6 +103,8 @@ void check_border(const Spec& spec) {
 }
 
 }  // namespace
+
+std::int64_t couplings_of(const Spec& spec) { return spec.ring ? spec.horizon : spec.horizon - 1; }
 
 constinit const Fields layout_fields{"a layout", R"({"leading": 16})", layout_table, &usual_of<BlockLayout>};
 constinit const Fields spec_fields{"a spec", R"({"block": 12, "horizon": 20})", spec_table, &usual_of<Spec>};
@@ -138,9 +142,9 @@ void validate(const Spec& spec) {
     check_ranges(spec_fields, &spec);
     check_operations(spec.operations);
     check_mixed(spec);
-    check_border(spec);
+    check_shape(spec);
     check_layout(spec, spec.d, spec.horizon, "D");
-    check_layout(spec, spec.e, spec.horizon - 1, "E");
+    check_layout(spec, spec.e, couplings_of(spec), "E");
     const auto bytes = element_bytes(spec.precision);
     checked_multiply(diagonal_extent(spec, spec.batch), bytes, "size of D in bytes");
     checked_multiply(coupling_extent(spec, spec.batch), bytes, "size of E in bytes");
@@ -159,7 +163,7 @@ Spec parse_spec_json(const nlohmann::json& tree) {
 Strides diagonal_strides(const Spec& spec) { return block_strides(spec, spec.d, spec.horizon, "size of D"); }
 
 Strides coupling_strides(const Spec& spec) {
-    auto strides = block_strides(spec, spec.e, spec.horizon - 1, "size of E");
+    auto strides = block_strides(spec, spec.e, couplings_of(spec), "size of E");
     if (spec.coupling == Coupling::upper) std::swap(strides.row, strides.column);
     return strides;
 }
@@ -176,7 +180,7 @@ std::int64_t diagonal_extent(const Spec& spec, std::int64_t members) {
 }
 
 std::int64_t coupling_extent(const Spec& spec, std::int64_t members) {
-    return blocks_extent(spec, coupling_strides(spec), spec.horizon - 1, members, "size of E");
+    return blocks_extent(spec, coupling_strides(spec), couplings_of(spec), members, "size of E");
 }
 
 std::int64_t rhs_extent(const Spec& spec, std::int64_t members, std::int64_t columns) {

@@ -49,6 +49,7 @@ std::string layout_text(const Spec& spec) {
     with_dense.d = with_dense.e = {};
     std::string text;
     for (const auto& [field, word] : unusual_choices(spec_fields, &spec)) text += "," + word;
+    if (spec.ring) text += ",ring";
     if (diagonal_strides(spec) != diagonal_strides(with_dense)) text += blocks_text("d", spec.d);
     if (coupling_strides(spec) != coupling_strides(with_dense)) text += blocks_text("e", spec.e);
     return text.empty() ? std::string(plain) : text.substr(1);
@@ -69,6 +70,8 @@ void parse_layout_text(std::string_view text, Spec& spec) {
             spec.d = parse_blocks(word.substr(2));
         else if (word.starts_with("e="))
             spec.e = parse_blocks(word.substr(2));
+        else if (word == "ring")
+            spec.ring = true;
         else if (!choose_by_word(spec_fields, &spec, word))
             throw SpecError(fmt::format("layout '{}' has '{}'; give plain, or some of column-major, upper, stacked, d=, e=", text, word));
     }
@@ -92,7 +95,8 @@ class OpenProblem : public WisdomProblem {
     /// the horizon keep their name, and are one chain.
     bool means_the_same(const WisdomRow& row) const override try {
         const auto& name = row.pins.schedule;
-        const auto here = parse_schedule(name, spec_.horizon), there = parse_schedule(name, spec_of(row.key).horizon);
+        const auto here = parse_schedule(name, spec_.horizon, spec_.ring),
+                   there = parse_schedule(name, spec_of(row.key).horizon, spec_.ring);
         return here.name == there.name && (here.levels.size() == 1) == (there.levels.size() == 1);
     } catch (const SpecError&) {
         return false;

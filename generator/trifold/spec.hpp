@@ -47,7 +47,10 @@ struct Spec {
     Coupling coupling = Coupling::lower;
     RhsLayout rhs_layout = RhsLayout::staged;
     BlockLayout d = {};  ///< D: [batch][N][n][n]; only the lower triangle is read
-    BlockLayout e = {};  ///< E: [batch][N-1][n][n]
+    BlockLayout e = {};  ///< E: [batch][N-1][n][n], or [batch][N][n][n] in a ring
+    /// Whether the chain is closed: E has N blocks, of which the last couples block N - 1 to block 0: it is A(0, N-1), or with `upper`
+    /// A(N-1, 0). Where N = 1, A is D + E + E'; where N = 2, the coupling of the two blocks is E_0 + E_1'.
+    bool ring = false;
     /// Rows a of a border, 0 (none) to 512: A = [T F'; F C], where T is the chain, F [batch][N][a][n] and C [batch][a][a], row-major, of
     /// which the lower triangle is read. B and X then have a tip: [batch][a][m], or where rhs_layout is stacked a by m matrices.
     std::int64_t border = 0;
@@ -62,6 +65,9 @@ struct Strides {
 };
 
 inline constexpr std::int64_t max_block = 4096, max_border = 512;
+
+/// Blocks of E of one system.
+std::int64_t couplings_of(const Spec& spec);
 
 /// Throws SpecError unless every size is in range, every array's extent fits 63 bits, one of the operations factors, and mixed precision
 /// has them.

@@ -44,7 +44,7 @@ typedef enum { trifold_no_vector, trifold_along, trifold_in_x, trifold_in_b } tr
  * in `e`, the tip's right-hand sides in `diagonal` with the strides `x_strides`, and its solution in `inverse_diagonal`. That of the
  * selected inverse has where its blocks in the places of F and C are written in `x` and `b`. */
 typedef struct {
-    trifold_int horizon;                             /* blocks of the chain */
+    trifold_int horizon, couplings;                  /* blocks of the chain, and of its E */
     trifold_int vector, factors, subtracts;          /* a trifold_vector; 1: S, or its outcome, is new; 1: x = y - Y times the tip's x */
     trifold_int along, y, columns;                   /* right-hand sides that are swept along with F; Y; columns of a block of both */
     trifold_int products, splits;                    /* parts of Y'[Y y], which sum over `splits` parts of the chain's rows */
@@ -54,7 +54,7 @@ typedef struct {
     trifold_int tip_status, tip_log_determinant, tip_quadratic;
     trifold_int status, log_determinant, quadratic;
     trifold_int z, range; /* for the selected inverse: L^-T Y; the chain's outcomes */
-    trifold_int unused[3];
+    trifold_int unused[2];
 } trifold_border;
 
 /* The constants of a launch. Each kernel takes one of these, so a kernel that reads another's does not compile. All have the size of the

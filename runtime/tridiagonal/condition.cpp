@@ -39,8 +39,8 @@ class ScaledMatrix {
         for (std::int64_t i = 0; i < spec_.horizon; ++i)
             for (std::int64_t r = 0; r < n; ++r) {
                 for (std::int64_t c = 0; c <= r; ++c) add(i * n + r, i * n + c, diagonal(member, i, r, c));
-                for (std::int64_t c = 0; c < n && i + 1 < spec_.horizon; ++c)
-                    add((i + 1) * n + r, i * n + c, element(e_, e_strides_, member, i, r, c));
+                for (std::int64_t c = 0; c < n && i < couplings_of(spec_); ++c)
+                    add((i + 1) % spec_.horizon * n + r, i * n + c, element(e_, e_strides_, member, i, r, c));
             }
         return *std::ranges::max_element(sums);
     }

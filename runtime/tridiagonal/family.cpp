@@ -61,7 +61,7 @@ struct Faces {
     static nlohmann::json spec(const Plan& plan) { return to_json(plan.choice().spec); }
     static std::int64_t extent(const Plan& plan, std::string_view name) {
         const auto& spec = plan.choice().spec;
-        return name == "couplings" ? spec.horizon - 1 : spec_fields[name].get(&spec).get<std::int64_t>();
+        return name == "couplings" ? couplings_of(spec) : spec_fields[name].get(&spec).get<std::int64_t>();
     }
     static void run(Solver& solver, std::size_t operation, std::span<const AnyArray> arrays, Stream stream, Options options) {
         options.stream = stream;

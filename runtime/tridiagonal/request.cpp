@@ -86,7 +86,7 @@ RequestArrays::RequestArrays(const Spec& spec, const Request& request) {
     }
     if (request.operation == Operation::inverse) {
         add_reals(Array::inverse_diagonal, members * spec.horizon * n * n);
-        add_reals(Array::inverse_coupling, members * (spec.horizon - 1) * n * n);
+        add_reals(Array::inverse_coupling, members * couplings_of(spec) * n * n);
         if (spec.border > 0) add_reals(Array::f, members * spec.horizon * spec.border * n);
         if (spec.border > 0) add_reals(Array::c, members * spec.border * spec.border);
     }

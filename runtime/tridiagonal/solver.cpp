@@ -133,10 +133,11 @@ void Solver::check() {
 }
 
 std::string key_of(const Spec& s, const Device& device, const Tuning& tuning) {
-    return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} | {} {} | {} {} {} {}", s.border, s.block, s.horizon, to_string(s.precision),
-                       s.rhs, s.batch, static_cast<int>(s.order), static_cast<int>(s.coupling), static_cast<int>(s.rhs_layout),
-                       layout_key(s.d), layout_key(s.e), to_string(s.operations), to_string(device.target()), device.ordinal(),
-                       tuning.schedule, tuning.variant, tuning.workers, tuning.spin_microseconds);
+    return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} | {} {} | {} {} {} {}", s.ring, s.border, s.block, s.horizon,
+                       to_string(s.precision), s.rhs, s.batch, static_cast<int>(s.order), static_cast<int>(s.coupling),
+                       static_cast<int>(s.rhs_layout), layout_key(s.d), layout_key(s.e), to_string(s.operations),
+                       to_string(device.target()), device.ordinal(), tuning.schedule, tuning.variant, tuning.workers,
+                       tuning.spin_microseconds);
 }
 
 std::int64_t batch_of(const Plan& plan) { return plan.choice().spec.batch; }

@@ -40,7 +40,7 @@ Operation without_factor(Operation operation) {
 std::int64_t gaps_of(const Spec& spec, Array array) {
     if (array != Array::d && array != Array::e) return 0;
     const auto s = array == Array::d ? diagonal_strides(spec) : coupling_strides(spec);
-    const auto blocks = array == Array::d ? spec.horizon : spec.horizon - 1;
+    const auto blocks = array == Array::d ? spec.horizon : couplings_of(spec);
     const auto extent = array == Array::d ? diagonal_extent(spec, spec.batch) : coupling_extent(spec, spec.batch);
     const auto whole = s.member > 0 ? spec.batch * s.member : s.stage > 0 ? blocks * s.stage : spec.block * std::max(s.row, s.column);
     return std::max<std::int64_t>(0, whole - extent);

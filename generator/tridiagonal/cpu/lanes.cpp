@@ -66,7 +66,7 @@ constexpr Knob knobs[] = {bake, {"is_far", "whether blocks come from beyond the 
 }  // namespace
 
 constinit const Variant lanes_variant{.name = "lanes",
-                                      .abilities = {.largest_block = largest_block, .max_columns = max_columns},
+                                      .abilities = {.rings = true, .largest_block = largest_block, .max_columns = max_columns},
                                       .seconds = worker_seconds,
                                       .quantities = quantities,
                                       .lower = lower,

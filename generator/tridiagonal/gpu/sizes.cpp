@@ -21,10 +21,11 @@ std::int64_t max_chains(const Schedule& schedule) {
     return most;
 }
 
-/// The inverse of a chain longer than one front keeps two blocks of its own.
+/// The inverse of a chain longer than one front keeps two blocks of its own, but for that of a path which is one chain.
 std::int64_t scratch_bytes(const Problem& problem, const Sizes& sizes) {
     const auto& [spec, target, schedule, workers, knobs] = problem;
-    const bool needed = std::ranges::any_of(schedule.levels, [](const Level& level) { return level.chains() > 1 && level.longest() > 1; });
+    const bool needed =
+        std::ranges::any_of(schedule.levels, [](const Level& level) { return (level.ring || level.chains() > 1) && level.longest() > 1; });
     if (!needed || !spec.operations.contains(Operation::inverse)) return 0;
     const auto blocks = checked_multiply(2 * max_chains(schedule), spec.batch, "scratch of the inverse");
     return round_up(checked_multiply(blocks, sizes.padded * sizes.padded * sizes.real, "scratch of the inverse"), workspace_alignment);

@@ -81,9 +81,7 @@ Piece Part::poison(int side, std::int64_t block) const {
 
 Piece Part::coupling(std::string_view name, std::int64_t index) const {
     const auto bytes = design_.lowered.storage.coupling * real_ * group_;
-    std::int64_t couplings = 0;
-    for (std::size_t k = 1; k < design_.schedule.levels.size(); ++k) couplings += design_.schedule.levels[k].size - 1;
-    return {offset(name) + index * bytes, bytes, couplings * bytes, group_};
+    return {offset(name) + index * bytes, bytes, design_.schedule.couplings() * bytes, group_};
 }
 
 /// The places for passed blocks and vectors, which shared.h lists: those of one interval stand together.

@@ -280,6 +280,7 @@ std::vector<std::int64_t> even_shards(std::int64_t horizon, int ranks) {
 void validate(const RankSpec& spec) {
     validate(spec.spec);
     if (spec.spec.precision == Precision::mixed) throw SpecError("ranks solve in f32 or f64, not in mixed precision; give precision f64");
+    if (spec.spec.ring) throw SpecError("ranks have no rings yet; fold the ring to blocks of 2 n");
     if (spec.spec.border > 0) throw SpecError("ranks have no border yet; solve for the columns of F, and the Schur complement apart");
     if (spec.shards.empty()) throw SpecError("there are no shards; give the number of blocks of each rank");
     if (spec.rank < 0 || spec.rank >= spec.ranks())

@@ -175,10 +175,10 @@ NOINLINE void make_arrow(const problem* p, integer block) {
 /* Adds Z S^-1 Z' where the chain's inverse has blocks: (block, block) and (block + 1, block). */
 NOINLINE void spread_block(const problem* p, integer block) {
     int left = 0;
-    for (integer below = 0; below < 2 && block + below < p->at->horizon; ++below) {
-        const real* arrow = arrow_of(p, block + below);
+    for (integer below = 0; below < (block < p->at->couplings ? 2 : 1); ++below) {
+        const real* arrow = arrow_of(p, (block + below) % p->at->horizon);
         real* to = (real*)(below ? p->args->inverse_coupling : p->args->inverse_diagonal) +
-                   (p->member * (p->at->horizon - below) + block) * (integer)(n * n);
+                   (p->member * (below ? p->at->couplings : p->at->horizon) + block) * (integer)(n * n);
         for (integer r = 0; r < n; ++r) {
             for (integer j = 0; j < a; ++j)
                 for (integer s = 0; s < n; ++s) to[r * n + s] -= arrow[j * n + r] * z_of(p, block)[j * n + s];

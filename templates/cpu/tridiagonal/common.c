@@ -74,13 +74,17 @@ INLINE chain find_chain(const trifold_level* level, integer c) {
     while (k + 1 < level->runs && c >= level->run[k].count) c -= level->run[k++].count;
     const trifold_run* run = &level->run[k];
     const integer first = run->first + c * run->stride, behind = first - run->step, ahead = first + run->length * run->step;
-    return (chain){first, run->length, run->step, behind < level->size ? behind : -1, ahead < level->size ? ahead : -1};
+    const int is_there = ahead < level->size || (IS_RING && level->size > 1);
+    return (chain){first, run->length, run->step, behind < level->size ? behind : -1, is_there ? ahead : -1};
 }
 
-INLINE integer block_at(const trifold_level* level, integer position) { return level->base + level->scale * position; }
+INLINE integer block_at(const trifold_level* level, integer position) {
+    return level->base + level->scale * (IS_RING && position == level->size ? 0 : position);
+}
 
 /* Position in the next level of a separator of this one. */
 INLINE integer next_position(const trifold_level* level, integer position) {
+    if (IS_RING && position == level->size) return level->next_size;
     return (block_at(level, position) - level->next_base) / level->next_scale;
 }
 
@@ -89,7 +93,7 @@ INLINE int side_ahead(const chain* c) { return c->step > 0 ? 0 : 1; }
 INLINE int side_behind(const chain* c) { return c->step > 0 ? 1 : 0; }
 
 /* Whether a block that is left after level 0 has a neighbour there on that side, so that the slot has been written. */
-INLINE int has_slot(const trifold_args* args, integer block, int side) { return side == 0 ? block > 0 : block + 1 < HORIZON; }
+INLINE int has_slot(const trifold_args* args, integer block, int side) { return IS_RING || (side == 0 ? block > 0 : block + 1 < HORIZON); }
 
 /* ---- addresses; `group` counts groups of INTERLEAVE members ---- */
 
@@ -143,7 +147,7 @@ INLINE real* inverse_diagonal_of(const trifold_args* args, integer member, integ
     return (real*)args->inverse_diagonal + (member * HORIZON + block) * n * n;
 }
 INLINE real* inverse_neighbour_of(const trifold_args* args, integer member, integer block) {
-    return (real*)args->inverse_coupling + (member * (HORIZON - 1) + block) * n * n;
+    return (real*)args->inverse_coupling + (member * (HORIZON - !IS_RING) + block) * n * n;
 }
 
 /* The number that is added to entry `row` of D's diagonal when it is loaded. */
@@ -198,6 +202,8 @@ INLINE trifold_range* range_of(const trifold_args* args, integer member) {
 }
 /* Chains of one member may end side by side, and all say the same. */
 INLINE void set_range(int* range, int left) { __atomic_store_n(range, left, __ATOMIC_RELAXED); }
+/* Whether the level has the last block of a ring, which the levels before have left coupled to itself. */
+INLINE int closes_ring(const trifold_level* level) { return IS_RING && level->next_size == 0; }
 /* Whether a level is the last one. It has one chain, with which backward sweeps and inverses begin. */
 INLINE int begins_descent(const trifold_args* args, const trifold_level* level) { return level->next_size == 0 && args->first_column == 0; }
 

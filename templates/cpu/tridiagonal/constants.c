@@ -35,6 +35,9 @@
 #define SEPARATOR_SCALE OPEN(TRIFOLD_SEPARATOR_SCALE)
 #define COUPLINGS OPEN(TRIFOLD_COUPLINGS) /* couplings of a member, at all levels above 0 */
 
+/* Whether the last block is coupled to the first one. Block 0 then stays to the last level, and is also position `size` of each level. */
+#define IS_RING TRIFOLD_RING
+
 /* Verdicts of a member: one for each block; or one for each chain of level 0, and one for the separators. */
 #define CHAIN_RECORDS TRIFOLD_CHAIN_RECORDS
 #define FIRST_CHAINS \

@@ -261,10 +261,11 @@ TRIFOLD_DEVICE void spread(const trifold_args& args, const trifold_border& at) {
     const real* z = z_of(args, at, block);
     bool left = false;
     for (int below = 0; below < 2; ++below) {
-        if (block + below >= at.horizon) break;
-        const real* arrow = arrow_of(args, at, block + below);
+        const trifold_int blocks = below ? at.couplings : at.horizon;
+        if (block >= blocks) break;
+        const real* arrow = arrow_of(args, at, (block + below) % at.horizon);
         void* array = below ? args.inverse_coupling : args.inverse_diagonal;
-        real* to = global_pointer(static_cast<real*>(array)) + (group_y() * (at.horizon - below) + block) * block_size * block_size;
+        real* to = global_pointer(static_cast<real*>(array)) + (group_y() * blocks + block) * block_size * block_size;
         for (int k = thread_index(); k < block_size * block_size; k += border_threads) {
             real sum = to[k];
 #pragma unroll 4

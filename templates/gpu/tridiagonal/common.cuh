@@ -41,12 +41,14 @@ TRIFOLD_DEVICE Chain find_chain(const trifold_level& level, trifold_int number) 
     }
     chain.ahead = chain.first + chain.length * chain.step;
     chain.behind = chain.first - chain.step;
-    if (chain.ahead >= level.size) chain.ahead = -1;
+    if (chain.ahead >= level.size && (!is_ring || level.size == 1)) chain.ahead = -1;
     if (chain.behind >= level.size) chain.behind = -1;
     return chain;
 }
 
-TRIFOLD_DEVICE trifold_int block_at(const trifold_level& level, trifold_int position) { return level.base + level.scale * position; }
+TRIFOLD_DEVICE trifold_int block_at(const trifold_level& level, trifold_int position) {
+    return level.base + level.scale * (is_ring && position == level.size ? 0 : position);
+}
 
 template <class T>
 TRIFOLD_DEVICE T* buffer(const trifold_args& args, trifold_int offset) {
@@ -85,7 +87,7 @@ TRIFOLD_DEVICE trifold_int slot_index(const trifold_args& args, trifold_int memb
 }
 /* Every block but those at the ends of the path is updated from both sides at level 0. */
 TRIFOLD_DEVICE bool has_side(const trifold_args& args, trifold_int block, int side) {
-    return side == 0 ? block > 0 : block < horizon_of(args) - 1;
+    return is_ring || (side == 0 ? block > 0 : block < horizon_of(args) - 1);
 }
 TRIFOLD_DEVICE int side_ahead(const Chain& chain) { return chain.step > 0 ? 0 : 1; }
 TRIFOLD_DEVICE int side_behind(const Chain& chain) { return chain.step > 0 ? 1 : 0; }
@@ -144,6 +146,8 @@ TRIFOLD_DEVICE void begin_result(const trifold_args& args, trifold_int member, R
 }
 /* Whether a level is the last one. It has one chain, with which backward sweeps and inverses begin. */
 TRIFOLD_DEVICE bool begins_descent(const trifold_level& level) { return level.next_size == 0; }
+/* Whether the level has the last block of a ring, which the levels before have left coupled to itself. */
+TRIFOLD_DEVICE bool closes_ring(const trifold_level& level) { return is_ring && begins_descent(level); }
 
 /* A term of b' A^-1 b. One that vanishes although its root does not counts as the least number of all, so that in_range sees that there was
  * one. */

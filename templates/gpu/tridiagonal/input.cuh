@@ -31,6 +31,13 @@ TRIFOLD_DEVICE const real* coupling_at(const trifold_args& args, const trifold_l
     return buffer<real>(args, Offset::coupling(args)) + (member * couplings_of(args) + level.coupling + lower) * storage;
 }
 
+/* Element (r, c) of what the coupling H of the last block of a ring to itself adds to its D: H + H'. */
+TRIFOLD_DEVICE real own_coupling(const trifold_args& args, const trifold_level& level, trifold_int member, int r, int c) {
+    const real* h = global_pointer(coupling_at(args, level, member, 0, 1));
+    const trifold_int row = level.index > 0 ? 1 : E::row, column = level.index > 0 ? trifold_int(padded) : E::column;
+    return h[r * row + c * column] + h[c * row + r * column];
+}
+
 /* The indices of element e of a block: u runs over the contiguous direction of memory, in groups of 8, and v over the
  * other. A warp then reads whole sectors and writes shared memory of leading dimension 4 modulo 8 without conflicts. */
 struct Place {
@@ -69,6 +76,7 @@ TRIFOLD_DEVICE void load_diagonal(real* to, int leading, const trifold_args& arg
             if (r == c) value += diagonal_term(args, member, block, r);
             if (low != nullptr) value -= low[r + c * padded];
             if (high != nullptr) value -= high[r + c * padded];
+            if (closes_ring(level)) value += own_coupling(args, level, member, r, c);
         }
         if (c <= r) to[r + c * leading] = value;
     }

@@ -12,6 +12,15 @@ TRIFOLD_DEVICE void make_symmetric(const View& block) {
     block_sync();
 }
 
+TRIFOLD_DEVICE void copy_view(const View& to, const View& from) {
+#pragma unroll 1
+    for (int e = thread_index(); e < block_size * block_size; e += inverse_threads) {
+        const int r = e / block_size, c = e % block_size;
+        to(r, c) = from(r, c);
+    }
+    block_sync();
+}
+
 TRIFOLD_DEVICE void invert_chain(const trifold_args& args, const trifold_level& level, trifold_int number, trifold_int member) {
     InverseShared& shared = *static_cast<InverseShared*>(shared_memory());
     const Chain chain = find_chain(level, number);
@@ -40,6 +49,7 @@ TRIFOLD_DEVICE void invert_chain(const trifold_args& args, const trifold_level& 
         divide(shared, args, member, factor, {next, behind, own}, {has_next, fill, true}, false);
         divide(shared, args, member, factor, {own.transposed(), own, own}, {true, false, false}, true);
         make_symmetric(own);
+        if (closes_ring(level)) copy_view(inverse_coupling_of(args, level, member, 0, 1), own);
         across = behind.transposed();
     }
 }

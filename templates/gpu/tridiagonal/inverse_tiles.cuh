@@ -206,6 +206,10 @@ TRIFOLD_DEVICE void inverse_diagonal_tile(const trifold_args& args, const trifol
         r += row, c += column;
         if (r >= block_size || r < c) return;
         to(r, c) = value, to(c, r) = value;
+        if (closes_ring(level)) {
+            const View again = inverse_coupling_of(args, level, member, 0, 1);
+            again(r, c) = value, again(c, r) = value;
+        }
         watch(args, member, Result::inverse, value);
     });
 }

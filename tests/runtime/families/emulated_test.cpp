@@ -3,9 +3,9 @@
 
 #include <trifold/trifold.hpp>
 
-#include "tests/support/border.hpp"
 #include "tests/support/drivers/drivers.hpp"
 #include "tests/support/families/conform.hpp"
+#include "tests/support/shapes.hpp"
 #include "tests/support/test.hpp"
 
 using namespace trifold;
@@ -63,8 +63,27 @@ TEST_CASE("emulated: a border agrees with a dense factorization") {
         for (const std::int64_t n : {1, 5, 17}) {
             if (n < 17 && std::string_view(variant) == "chains") continue;
             const Spec spec{.block = n, .horizon = 5 + n, .rhs = rhs, .batch = 2, .border = border};
-            check_border<double>(spec, Device::parse("cuda:0"), {.variant = variant}, ++seed);
-            if (n == 5) check_border<float>(spec, Device::parse("cuda:0"), {.variant = variant}, seed);
+            check_shape<double>(spec, Device::parse("cuda:0"), {.variant = variant}, ++seed);
+            if (n == 5) check_shape<float>(spec, Device::parse("cuda:0"), {.variant = variant}, seed);
+        }
+}
+
+TEST_CASE("emulated: a ring agrees with a dense factorization") {
+    unsigned seed = 0;
+    for (const auto& [variant, schedule, n, border] : {std::tuple{"auto", "auto", 6, 0},
+                                                       {"fused", "multi-stage", 9, 0},
+                                                       {"fused", "sequential", 17, 3},
+                                                       {"team", "auto", 3, 0},
+                                                       {"team", "recursive:2", 12, 0},
+                                                       {"tiled", "segments:3", 17, 0},
+                                                       {"tiled", "multi-stage", 129, 0},
+                                                       {"auto", "auto", 40, 0}})
+        for (const std::int64_t horizon : {1, 2, 3, 12}) {
+            if (n > 40 && horizon > 3) continue;
+            const Spec spec{.block = n, .horizon = horizon, .rhs = horizon == 3 ? 3 : 1, .batch = 2, .ring = true, .border = border};
+            const Tuning tuning{.schedule = schedule, .variant = variant};
+            check_shape<double>(spec, Device::parse("cuda:0"), tuning, ++seed);
+            if (n == 9 || n == 3) check_shape<float>(spec, Device::parse("cuda:0"), tuning, seed);
         }
 }
 

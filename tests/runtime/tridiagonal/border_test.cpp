@@ -1,10 +1,9 @@
 // Chains with a border, against a dense Cholesky factorization.
-#include "tests/support/border.hpp"
-
 #include <trifold/trifold.h>
 
 #include <trifold/trifold.hpp>
 
+#include "tests/support/shapes.hpp"
 #include "tests/support/test.hpp"
 
 using namespace trifold;
@@ -18,12 +17,12 @@ TEST_CASE_TEMPLATE("a border agrees with a dense factorization", Real, double, f
             const auto horizon = horizons[k++ % std::size(horizons)];
             // Each case compiles two chains: f64 takes two pairs of five, f32 one.
             if (n * horizon > 2100 || (sizeof(Real) == 8 ? k % 5 > 1 : k % 5 != 3)) continue;
-            check_border<Real>({.block = n, .horizon = horizon, .rhs = k % 3 == 0 ? 3 : 1, .batch = k % 4 == 0 ? 3 : 1, .border = a},
-                               Device::cpu(), {.workers = k % 3 == 0 ? 2 : 1}, static_cast<unsigned>(k));
+            check_shape<Real>({.block = n, .horizon = horizon, .rhs = k % 3 == 0 ? 3 : 1, .batch = k % 4 == 0 ? 3 : 1, .border = a},
+                              Device::cpu(), {.workers = k % 3 == 0 ? 2 : 1}, static_cast<unsigned>(k));
         }
 }
 
-TEST_CASE("a border of 512 rows") { check_border<double>({.block = 9, .horizon = 70, .rhs = 2, .border = 512}, Device::cpu(), {}, 1); }
+TEST_CASE("a border of 512 rows") { check_shape<double>({.block = 9, .horizon = 70, .rhs = 2, .border = 512}, Device::cpu(), {}, 1); }
 
 TEST_CASE("a border with every variant, and the other layouts") {
     for (const auto& [variant, schedule] : {std::pair{"tile", "auto"},
@@ -32,20 +31,20 @@ TEST_CASE("a border with every variant, and the other layouts") {
                                             {"lanes", "sequential"},
                                             {"intervals", "auto"},
                                             {"intervals", "segments:4"}})
-        check_border<double>({.block = 5, .horizon = 20, .rhs = 70, .batch = 2, .rhs_layout = RhsLayout::stacked, .border = 4},
-                             Device::cpu(), {.schedule = schedule, .variant = variant}, 7);
-    check_border<double>({.block = 3, .horizon = 9, .order = Order::column_major, .coupling = Coupling::upper, .border = 2}, Device::cpu(),
-                         {}, 3);
+        check_shape<double>({.block = 5, .horizon = 20, .rhs = 70, .batch = 2, .rhs_layout = RhsLayout::stacked, .border = 4},
+                            Device::cpu(), {.schedule = schedule, .variant = variant}, 7);
+    check_shape<double>({.block = 3, .horizon = 9, .order = Order::column_major, .coupling = Coupling::upper, .border = 2}, Device::cpu(),
+                        {}, 3);
 }
 
 TEST_CASE("scales of a border") {
     for (const int exponent : {-900, -400, 400, 900})
-        check_border<double>({.block = 4, .horizon = 9, .border = 3}, Device::cpu(), {}, 2, std::ldexp(1.0, exponent));
+        check_shape<double>({.block = 4, .horizon = 9, .border = 3}, Device::cpu(), {}, 2, std::ldexp(1.0, exponent));
 }
 
 TEST_CASE("a border's failures") {
     const Spec spec{.block = 2, .horizon = 3, .batch = 3, .border = 2};
-    auto problem = BorderProblem<double>(spec, 5);
+    auto problem = ShapedProblem<double>(spec, 5);
     Solver solver{Plan(spec, Device::cpu())};
     problem.corner(1)(1, 1) = -3;  // the tip alone
     problem.diagonal(2, 1)(0, 0) = -1;
@@ -78,7 +77,7 @@ TEST_CASE("a tip that rounding decides is nearly singular") {
 
 TEST_CASE("shift, mask and members reach the tip") {
     const Spec spec{.block = 3, .horizon = 4, .batch = 3, .border = 2};
-    auto problem = BorderProblem<double>(spec, 9);
+    auto problem = ShapedProblem<double>(spec, 9);
     Solver solver{Plan(spec, Device::cpu())};
     const std::vector<double> shift{1, 2, 3};
     const std::vector<int> active{1, 0, 1};
@@ -97,7 +96,7 @@ TEST_CASE("shift, mask and members reach the tip") {
 
 TEST_CASE("a border through C has the bits of C++") {
     const Spec spec{.block = 3, .horizon = 5, .rhs = 2, .batch = 2, .border = 4};
-    auto problem = BorderProblem<double>(spec, 4);
+    auto problem = ShapedProblem<double>(spec, 4);
     Solver solver{Plan(spec, Device::cpu())};
     problem.factor_solve(solver);
     trifold_spec c_spec;
@@ -128,7 +127,7 @@ TEST_CASE("a border through C has the bits of C++") {
 
 TEST_CASE("factors as values keep their border") {
     const Spec spec{.block = 3, .horizon = 7, .border = 2};
-    auto problem = BorderProblem<double>(spec, 6);
+    auto problem = ShapedProblem<double>(spec, 6);
     const Plan plan(spec, Device::cpu());
     const auto factors = Factors::shared(spec, Device::cpu(), {});
     std::vector<std::byte> value(static_cast<std::size_t>(factors->bytes()) + workspace_base_alignment);
@@ -143,7 +142,7 @@ TEST_CASE("factors as values keep their border") {
 
 TEST_CASE("bad calls of a border") {
     const Spec spec{.block = 2, .horizon = 3, .border = 2};
-    auto problem = BorderProblem<double>(spec, 1);
+    auto problem = ShapedProblem<double>(spec, 1);
     Solver solver{Plan(spec, Device::cpu())};
     CHECK_REFUSED("F is a null pointer", solver.factor<double>(problem.d, problem.e));
     auto options = problem.options();

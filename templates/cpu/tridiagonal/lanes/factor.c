@@ -62,6 +62,14 @@ INLINE view coupling_between(vec* out, const trifold_args* args, const trifold_l
     return to > from ? a : transposed(a);
 }
 
+/* Adds the coupling H of the last block of a ring to itself: H + H'. */
+COLD void add_own_coupling(vec* d, view shape, vec* room, const trifold_args* args, const trifold_level* level, const lanes* g) {
+    const view h = coupling_between(room, args, level, g, 1, 0);
+    for (integer i = 0; i < n; ++i)
+        for (integer j = 0; j <= i; ++j)
+            d[i * shape.row + j * shape.column] += h.p[i * h.row + j * h.column] + h.p[j * h.row + i * h.column];
+}
+
 /* Whether coupling_between() gathers A(position + step, position) in row-major order. */
 INLINE int gathers_rows(integer step) { return (E_ROW == 1 && E_COLUMN != 1) == (step < 0); }
 
@@ -183,7 +191,7 @@ INLINE ahead ahead_of(const trifold_args* args, const trifold_level* level, cons
 }
 
 NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, int forward, factor_scratch* s) {
-    const int updated = level->index > 0, original = GATHERS_TILES && !updated && g->all && !adds_to_pivots(args);
+    const int updated = level->index > 0, original = GATHERS_TILES && !updated && g->all && !adds_to_pivots(args) && !closes_ring(level);
     pivots p = {.product = spread(1)};
     vec *r = 0, *fill = 0, *y = 0;
     for (integer k = 0; k < 2 * n; ++k) s->unit[k] = (vec){};
@@ -200,6 +208,7 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
             factor_original_pivot(args, parts[0], d_of(args, g->member[0], block), r_before, &next, &p);
         } else {
             const view d = assemble_pivot(s->d, args, g, block, updated, &p);
+            if (closes_ring(level)) add_own_coupling(s->d, d, s->e, args, level, g);
             if (updated) join_poison(args, g, block, &p);
             factor_pivot(parts[0], d, r_before, &p);
         }

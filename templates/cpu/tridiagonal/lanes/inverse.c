@@ -76,6 +76,7 @@ static void inverse_chain(const trifold_args* args, const trifold_level* level, 
         if (has_next) put_coupling(args, level, g, position + c.step, position, s->next_i, s->turned);
         if (fill && k == 0) put_coupling(args, level, g, c.behind, position, s->across[1], s->turned);
         scatter_inverse(args, g, block, i_i);
+        if (closes_ring(level)) put_coupling(args, level, g, 1, 0, i_i, s->turned);
         next_next = i_i;
     }
 }

@@ -114,6 +114,10 @@ static void inverse_chain(const trifold_args* args, const trifold_level* level, 
             negate(s.behind_next, s.i_behind, 1);
         }
         put_inverse_diagonal(inverse_diagonal_of(args, member, block), s.i_i);
+        if (closes_ring(level)) {
+            negate(s.i_next, s.i_i, 0);
+            put_inverse_coupling(args, level, member, 0, 1, s.i_next);
+        }
         trouble = add_trouble(trouble, s.i_i, STORED);
         real* const swap = s.next_next;
         s.next_next = s.i_i, s.i_i = swap;

@@ -82,6 +82,13 @@ NOINLINE void load_coupling(const trifold_args* args, const trifold_level* level
         load_block(target, a, E_ROW, E_COLUMN, 0);
 }
 
+/* Adds the coupling H of the last block of a ring to itself: H + H'. `room` is a stored block. */
+COLD void add_own_coupling(const trifold_args* args, const trifold_level* level, integer member, real* target, real* room) {
+    load_coupling(args, level, member, 1, 0, room);
+    for (integer c = 0; c < n; ++c)
+        for (integer r = c; r < n; ++r) target[at(r, c)] += room[at(r, c)] + room[at(c, r)];
+}
+
 /* ---- right-hand sides: one column of LD reals each, rows n .. LD - 1 zero ---- */
 
 /* n contiguous reals; the last vector overlaps the one before it. */

@@ -176,6 +176,7 @@ TRIFOLD_DEVICE real load_rows(real (&a)[panels][padded], real& diagonal, const F
         if (c == row) value += term, diagonal = value;
         if (low && c <= row) value -= stage.slot[0][at + c * padded];
         if (high && c <= row) value -= stage.slot[1][at + c * padded];
+        if (closes_ring(level) && exists && c <= row && row < block_size) value += own_coupling(args, level, task.member, row, c);
         a[0][c] = value - carry.next[c];
         a[1][c] = coupled ? e[c] : real(0);
         if constexpr (has_fill) a[2][c] = carry.across[c];

@@ -1,5 +1,5 @@
-// Chains with a border on a device, against a dense factorization.
-#include "tests/support/border.hpp"
+// Rings and chains with a border on a device, against a dense factorization.
+#include "tests/support/shapes.hpp"
 
 #include "tests/device/device.hpp"
 #include "tests/device/on_device.hpp"
@@ -18,14 +18,35 @@ TEST_CASE("device: a border agrees with a dense factorization") {
             if (n * horizon > 2100 || k % 2 == 0) continue;
             const Spec spec{.block = n, .horizon = horizon, .rhs = k % 3 == 0 ? 3 : 1, .batch = k % 4 == 1 ? 3 : 1, .border = a};
             if (k % 5 == 0)
-                check_border<float>(spec, *where, {}, static_cast<unsigned>(k));
+                check_shape<float>(spec, *where, {}, static_cast<unsigned>(k));
             else
-                check_border<double>(spec, *where, {}, static_cast<unsigned>(k));
+                check_shape<double>(spec, *where, {}, static_cast<unsigned>(k));
         }
 }
 
-// Run it by test_gpu -tc="*what a border costs*" --no-skip
-TEST_CASE("device: what a border costs" * doctest::skip()) {
+TEST_CASE("device: a ring agrees with a dense factorization") {
+    const auto where = device();
+    if (!where) return;
+    const std::int64_t horizons[]{1, 2, 3, 4, 5, 64, 65}, blocks[]{3, 8, 17, 33, 97, 130};
+    std::size_t k = 0;
+    for (const auto horizon : horizons)
+        for (const auto n : blocks) {
+            if (n * horizon > 2200 || ++k % 2 == 0) continue;
+            const Spec spec{.block = n,
+                            .horizon = horizon,
+                            .rhs = k % 3 == 0 ? 3 : 1,
+                            .batch = k % 5 == 1 ? 3 : 1,
+                            .ring = true,
+                            .border = k % 7 == 0 ? 2 : 0};
+            if (k % 5 == 0)
+                check_shape<float>(spec, *where, {}, static_cast<unsigned>(k));
+            else
+                check_shape<double>(spec, *where, {}, static_cast<unsigned>(k));
+        }
+}
+
+// Run it by test_gpu -tc="*what a shape costs*" --no-skip
+TEST_CASE("device: what a shape costs" * doctest::skip()) {
     const auto where = device();
     if (!where) return;
     DeviceTools tools(*where);
@@ -60,22 +81,27 @@ TEST_CASE("device: what a border costs" * doctest::skip()) {
     };
     struct Case {
         std::int64_t n, horizon, batch, border;
+        bool ring = false;
     };
-    for (const auto& [n, horizon, batch, border] : {Case{32, 512, 1, 2},
-                                                    {32, 512, 1, 8},
-                                                    {64, 4096, 1, 8},
-                                                    {256, 100, 1, 8},
-                                                    {12, 50, 1024, 2},
-                                                    {12, 50, 1024, 8},
-                                                    {32, 50, 1024, 4},
-                                                    {32, 512, 1, 512},
-                                                    {128, 365, 1, 4},
-                                                    {216, 48, 1, 3},
-                                                    {846, 48, 1, 3},
-                                                    {812, 100, 1, 6}}) {
+    for (const auto& [n, horizon, batch, border, ring] : {Case{32, 512, 1, 2},
+                                                          {32, 512, 1, 8},
+                                                          {64, 4096, 1, 8},
+                                                          {256, 100, 1, 8},
+                                                          {12, 50, 1024, 2},
+                                                          {12, 50, 1024, 8},
+                                                          {32, 50, 1024, 4},
+                                                          {32, 512, 1, 512},
+                                                          {128, 365, 1, 4},
+                                                          {216, 48, 1, 3},
+                                                          {846, 48, 1, 3},
+                                                          {812, 100, 1, 6},
+                                                          {32, 512, 1, 0, true},
+                                                          {64, 4096, 1, 0, true},
+                                                          {256, 1024, 1, 0, true},
+                                                          {12, 50, 1024, 0, true}}) {
         const auto plain = seconds({.block = n, .horizon = horizon, .batch = batch});
-        const auto with = seconds({.block = n, .horizon = horizon, .batch = batch, .border = border});
-        MESSAGE(fmt::format("{} x {} x {} + {}: {:.1f} us, {:.1f} without: {:.2f}", horizon, n, batch, border, 1e3 * with, 1e3 * plain,
-                            with / plain));
+        const auto with = seconds({.block = n, .horizon = horizon, .batch = batch, .ring = ring, .border = border});
+        MESSAGE(fmt::format("{}{} x {} x {} + {}: {:.1f} us, {:.1f} without: {:.2f}", ring ? "ring " : "", horizon, n, batch, border,
+                            1e3 * with, 1e3 * plain, with / plain));
     }
 }

@@ -1,5 +1,5 @@
 #pragma once
-// A chain with a border at random, and its dense matrix.
+// Chains and rings, with or without a border, at random, and their dense matrices.
 #include <Eigen/Dense>
 #include <random>
 #include <trifold/solver.hpp>
@@ -10,12 +10,12 @@
 namespace trifold::test {
 
 template <class Real>
-class BorderProblem {
+class ShapedProblem {
   public:
     using Matrix = Eigen::MatrixXd;
 
     /// Symmetric positive definite, times `scale`.
-    BorderProblem(const Spec& spec, unsigned seed, double scale = 1) : spec_(spec) {
+    ShapedProblem(const Spec& spec, unsigned seed, double scale = 1) : spec_(spec) {
         std::mt19937 random(seed);
         std::uniform_real_distribution<double> number(-1, 1);
         const auto rows = spec.block * spec.horizon + spec.border;
@@ -24,11 +24,13 @@ class BorderProblem {
             for (std::int64_t i = 0; i < rows; ++i)
                 for (std::int64_t j = 0; j <= i; ++j) {
                     const bool in_tip = i >= rows - spec.border;
-                    if (!in_tip && i / spec.block > j / spec.block + 1) continue;
+                    const bool closes = spec.ring && i / spec.block == spec.horizon - 1 && j / spec.block == 0;
+                    if (!in_tip && !closes && i / spec.block > j / spec.block + 1) continue;
                     whole(i, j) = whole(j, i) = number(random);
                 }
             whole.diagonal() = whole.cwiseAbs().rowwise().sum() + Eigen::VectorXd::Constant(rows, 0.1);
             matrices_.push_back(whole * scale);
+            closing_.push_back(Matrix::NullaryExpr(spec.block, spec.block, [&] { return real(number(random) * scale); }));
             rights_.push_back(Matrix::NullaryExpr(rows, spec.rhs, [&] { return number(random); }));
         }
         store();
@@ -49,16 +51,18 @@ class BorderProblem {
         const auto ds = diagonal_strides(spec_), es = coupling_strides(spec_);
         for (std::int64_t m = 0; m < members; ++m) {
             auto& from = matrices_[count(m)];
-            for (std::int64_t k = 0; k < spec_.horizon; ++k)
+            for (std::int64_t k = 0; k < spec_.horizon; ++k) {
+                const auto diagonal = diagonal_of(m, k), coupling = coupling_of(m, k);
                 for (std::int64_t r = 0; r < n; ++r) {
                     for (std::int64_t s = 0; s < n; ++s) {
-                        d[count(m * ds.member + k * ds.stage + r * ds.row + s * ds.column)] = real(from(k * n + r, k * n + s));
-                        if (k + 1 < spec_.horizon)
-                            e[count(m * es.member + k * es.stage + r * es.row + s * es.column)] = real(from((k + 1) * n + r, k * n + s));
+                        d[count(m * ds.member + k * ds.stage + r * ds.row + s * ds.column)] = real(diagonal(r, s));
+                        if (k < couplings_of(spec_))
+                            e[count(m * es.member + k * es.stage + r * es.row + s * es.column)] = real(coupling(r, s));
                     }
                     for (std::int64_t j = 0; j < a; ++j)
                         f[count(((m * spec_.horizon + k) * a + j) * n + r)] = real(from(last + j, k * n + r));
                 }
+            }
             for (std::int64_t i = 0; i < a; ++i)
                 for (std::int64_t j = 0; j < a; ++j) c[count((m * a + i) * a + j)] = j > i ? Real(NAN) : real(from(last + i, last + j));
             for (std::int64_t r = 0; r < last + a; ++r)
@@ -71,7 +75,10 @@ class BorderProblem {
     }
 
     FactorOptions<Real> options() { return {.f = f.data(), .c = c.data(), .tip_b = tip_b.data(), .tip_x = tip_x.data()}; }
-    SweepOptions sweeps() { return {.tip_b = AnyArray(tip_b), .tip_x = AnyArray(tip_x)}; }
+    SweepOptions sweeps() {
+        if (spec_.border == 0) return {};
+        return {.tip_b = AnyArray(tip_b), .tip_x = AnyArray(tip_x)};
+    }
     void factor_solve(Solver& solver) { solver.factor_solve<Real>(d, e, b, x, options()); }
 
     Matrix& matrix(std::int64_t member) { return matrices_[static_cast<std::size_t>(member)]; }
@@ -90,6 +97,22 @@ class BorderProblem {
     std::vector<Real> d, e, b, x, f, c, tip_b, tip_x;
 
   private:
+    /// D_k. Where a ring has one block, that is coupled to itself.
+    Matrix diagonal_of(std::int64_t m, std::int64_t k) {
+        const auto& closing = closing_[static_cast<std::size_t>(m)];
+        Matrix own = diagonal(m, k);
+        if (spec_.ring && spec_.horizon == 1) own -= closing + closing.transpose();
+        return own;
+    }
+    /// E_k. Where a ring has two blocks, both of its couplings are between them.
+    Matrix coupling_of(std::int64_t m, std::int64_t k) {
+        const auto n = spec_.block, last = spec_.horizon - 1;
+        const auto& closing = closing_[static_cast<std::size_t>(m)];
+        if (k == last) return last < 2 ? closing : Matrix(matrix(m).block(0, last * n, n, n));
+        Matrix own = matrix(m).block((k + 1) * n, k * n, n, n);
+        if (spec_.ring && last == 1) own -= closing.transpose();
+        return own;
+    }
     static Real real(double value) { return static_cast<Real>(value); }
     /// In B, or in its tip.
     std::size_t place(std::int64_t m, std::int64_t r, std::int64_t s) const {
@@ -100,12 +123,12 @@ class BorderProblem {
         return static_cast<std::size_t>(m * at.member + r / n * at.stage + r % n * at.row + s * at.column);
     }
     Spec spec_;
-    std::vector<Matrix> matrices_, rights_;
+    std::vector<Matrix> matrices_, rights_, closing_;  ///< closing: the last E of a ring of one or two blocks
 };
 
 /// Backward error of the solutions, log determinant and b' A^-1 b.
 template <class Real>
-void check_solution(BorderProblem<Real>& problem, const Spec& spec, Solver& solver, double scale) {
+void check_solution(ShapedProblem<Real>& problem, const Spec& spec, Solver& solver, double scale) {
     const double epsilon = std::numeric_limits<Real>::epsilon();
     const auto log_determinant = solver.log_determinant();
     const auto quadratic = solver.quadratic();
@@ -127,12 +150,14 @@ void check_solution(BorderProblem<Real>& problem, const Spec& spec, Solver& solv
 
 /// Blocks of the inverse in the places of D, E, F and C.
 template <class Real>
-void check_inverse(BorderProblem<Real>& problem, const Spec& spec, Solver& solver, double scale) {
+void check_inverse(ShapedProblem<Real>& problem, const Spec& spec, Solver& solver, double scale) {
     const auto n = spec.block, a = spec.border, last = n * spec.horizon;
     const auto reals = [&](std::int64_t each) { return std::vector<Real>(static_cast<std::size_t>(spec.batch * each), Real(NAN)); };
-    auto diagonal = reals(spec.horizon * n * n), coupling = reals((spec.horizon - 1) * n * n), arrow = reals(spec.horizon * a * n),
+    auto diagonal = reals(spec.horizon * n * n), coupling = reals(couplings_of(spec) * n * n), arrow = reals(spec.horizon * a * n),
          corner = reals(a * a);
-    solver.selected_inverse<Real>(std::span(diagonal), std::span(coupling), {.f = AnyArray(arrow), .c = AnyArray(corner)});
+    SweepOptions options;
+    if (a > 0) options.f = AnyArray(arrow), options.c = AnyArray(corner);
+    solver.selected_inverse<Real>(std::span(diagonal), std::span(coupling), options);
     CHECK(solver.ok());
     const double bound = std::numeric_limits<Real>::epsilon() * (50 + static_cast<double>(last + a));
     for (std::int64_t m = 0; m < spec.batch; ++m) {
@@ -146,7 +171,8 @@ void check_inverse(BorderProblem<Real>& problem, const Spec& spec, Solver& solve
             for (std::int64_t s = 0; s < n; ++s) {
                 for (std::int64_t r = 0; r < n; ++r) {
                     compare(diagonal, ((m * spec.horizon + k) * n + r) * n + s, k * n + r, k * n + s);
-                    if (k + 1 < spec.horizon) compare(coupling, ((m * (spec.horizon - 1) + k) * n + r) * n + s, (k + 1) * n + r, k * n + s);
+                    if (k < couplings_of(spec))
+                        compare(coupling, ((m * couplings_of(spec) + k) * n + r) * n + s, (k + 1) % spec.horizon * n + r, k * n + s);
                 }
                 for (std::int64_t j = 0; j < a; ++j) compare(arrow, ((m * spec.horizon + k) * a + j) * n + s, last + j, k * n + s);
             }
@@ -157,15 +183,15 @@ void check_inverse(BorderProblem<Real>& problem, const Spec& spec, Solver& solve
 
 /// Every operation of a problem at random, whose arrays are where the device reads them.
 template <class Real>
-void check_border(Spec spec, const Device& device, const Tuning& tuning, unsigned seed, double scale = 1) {
+void check_shape(Spec spec, const Device& device, const Tuning& tuning, unsigned seed, double scale = 1) {
     spec.precision = sizeof(Real) == 8 ? Precision::f64 : Precision::f32;
-    BorderProblem<Real> problem(spec, seed, scale);
+    ShapedProblem<Real> problem(spec, seed, scale);
     CAPTURE(spec.block);
     CAPTURE(spec.horizon);
     CAPTURE(spec.border);
     CAPTURE(spec.rhs);
     CAPTURE(tuning.variant);
-    if (spec.rhs < 3 && tuning.variant == "auto") spec.operations = all_operations();
+    if (spec.rhs < 3 && (spec.ring || tuning.variant == "auto")) spec.operations = all_operations();
     const Plan plan(spec, device, tuning);
     Solver solver(plan);
     problem.factor_solve(solver);
@@ -186,8 +212,9 @@ void check_border(Spec spec, const Device& device, const Tuning& tuning, unsigne
         solver.solve<Real>(problem.b, problem.x, problem.sweeps());
     });
     const auto back = [&] {
-        solver.backward<Real>(std::span<const Real>(problem.x), problem.x,
-                              {.tip_b = AnyArray(problem.tip_x), .tip_x = AnyArray(problem.tip_x)});
+        auto options = problem.sweeps();
+        options.tip_b = options.tip_x;
+        solver.backward<Real>(std::span<const Real>(problem.x), problem.x, options);
     };
     again([&] {
         solver.forward<Real>(problem.b, problem.x, problem.sweeps());
