@@ -51,6 +51,7 @@ Spec trifold::c::spec_of(const trifold_spec& given_spec) {
     spec.d = {s.d_leading, s.d_stage, s.d_member};
     spec.e = {s.e_leading, s.e_stage, s.e_member};
     spec.border = s.border;
+    spec.ring = s.ring != 0;
     spec.operations = operations_of(s.operations, all_operations(), "TRIFOLD_FACTOR");
     return spec;
 }

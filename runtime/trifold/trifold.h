@@ -72,6 +72,7 @@ typedef struct {
     int64_t e_leading, e_stage, e_member;
     uint64_t operations; /* TRIFOLD_USUAL; the plan has no kernels for others */
     int64_t border;      /* rows of F and C, where A = [T F'; F C] and T is the chain; 0: none */
+    int ring;            /* nonzero: E has `horizon` blocks, of which the last couples the last block to the first */
 } trifold_spec;
 void trifold_spec_init(trifold_spec* spec, int64_t block, int64_t horizon);
 

@@ -129,7 +129,7 @@ nb::object BoundSolver::marginals(nb::handle d, nb::handle e, nb::handle b, cons
     const auto determinant = make(determinants, in.members.shape({}), Element::f64);
     const auto quadratic = make(quadratics, shape_of_quadratic(in), Element::f64);
     const auto diagonal = make(diagonals, in.members.shape({horizon, n, n}), element_);
-    const auto lower = make(lowers, in.members.shape({horizon - 1, n, n}), element_);
+    const auto lower = make(lowers, in.members.shape({couplings(), n, n}), element_);
     const auto marginals = [&](Solver& solver, Stream stream) {
         const auto x = any(in.x);
         const auto count = in.members.count;

@@ -44,7 +44,7 @@ class BoundSolver : public BoundChain {
     const Spec& spec() const { return held_->factors->plan().choice().spec; }
     std::int64_t block() const override { return spec().block; }
     std::int64_t blocks() const override { return spec().horizon; }
-    std::int64_t couplings() const override { return spec().horizon - 1; }
+    std::int64_t couplings() const override { return couplings_of(spec()); }
     std::int64_t batch() const override { return spec().batch; }
     std::int64_t border() const override { return spec().border; }
     void run(Operation operation, const Inputs& in, std::initializer_list<AnyArray> arrays, const Options& options) override;

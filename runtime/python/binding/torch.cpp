@@ -67,34 +67,43 @@ struct Known {
     Element element = Element::other;
     Place place;
     std::vector<std::int64_t> shape;  // that of D
+    bool ring = false;
     std::int64_t columns = 1;
     std::shared_ptr<Factors> factors;
     nb::object sample;  // a tensor of a value's shape, without its memory
     std::vector<std::int64_t> value_shape;
 
-    bool is_for(const Array& d, std::int64_t given) const {
-        return columns == given && element == d.element() && place == d.place() && std::ranges::equal(shape, d.shape());
+    bool is_for(const Array& d, bool has_ring, std::int64_t given) const {
+        return columns == given && ring == has_ring && element == d.element() && place == d.place() && std::ranges::equal(shape, d.shape());
     }
     BoundSolver solver(nb::handle value) const { return {factors, value, {shape.size() == 4 ? shape[0] : 1, shape.size() == 4}}; }
 };
 
 std::vector<std::int64_t> copy_of(std::span<const std::int64_t> shape) { return {shape.begin(), shape.end()}; }
 
-std::shared_ptr<const Known> make_known(const Array& d, std::int64_t columns) {
-    const nb::object made = names_of_torch().sample(d.object(), columns);
-    const nb::object sample = made[1];
-    return std::make_shared<Known>(Known{d.element(), d.place(), copy_of(d.shape()), columns, nb::cast<const BoundPlan&>(made[0]).factors,
-                                         sample, copy_of(Array(sample, "value").shape())});
+/// Whether E has as many blocks as D, so that the last one couples the last block to the first.
+bool is_ring(const Array& d, nb::handle e) {
+    const Array of_e(e, "E");
+    const auto axes = d.shape().size();
+    return axes > 2 && of_e.shape().size() == axes && of_e.shape()[axes - 3] == d.shape()[axes - 3];
 }
 
-std::shared_ptr<const Known> known_for(const Array& d, std::int64_t columns) {
+std::shared_ptr<const Known> make_known(const Array& d, bool ring, std::int64_t columns) {
+    const nb::object made = names_of_torch().sample(d.object(), columns, ring);
+    const nb::object sample = made[1];
+    return std::make_shared<Known>(Known{d.element(), d.place(), copy_of(d.shape()), ring, columns,
+                                         nb::cast<const BoundPlan&>(made[0]).factors, sample, copy_of(Array(sample, "value").shape())});
+}
+
+std::shared_ptr<const Known> known_for(const Array& d, nb::handle e, std::int64_t columns) {
     static auto& all = *new std::list<std::shared_ptr<const Known>>;  // the most recently used ones first
-    const auto found = std::ranges::find_if(all, [&](const auto& one) { return one->is_for(d, columns); });
+    const bool ring = is_ring(d, e);
+    const auto found = std::ranges::find_if(all, [&](const auto& one) { return one->is_for(d, ring, columns); });
     if (found != all.end()) {
         all.splice(all.begin(), all, found);
         return all.front();
     }
-    const auto made = make_known(d, columns);
+    const auto made = make_known(d, ring, columns);
     all.push_front(made);
     if (all.size() > max_known) all.pop_back();
     return made;
@@ -107,7 +116,7 @@ std::int64_t columns_of(const Array& d, nb::handle b) {
 }
 
 nb::object factor(nb::handle d, nb::handle e, std::int64_t columns, bool check) {
-    const auto known = known_for(Array(d, "D"), std::max<std::int64_t>(columns, 1));
+    const auto known = known_for(Array(d, "D"), e, std::max<std::int64_t>(columns, 1));
     auto value = names_of_torch().like(known->sample);
     known->solver(value).factor(d, e, {.check = check});
     return value;
@@ -115,7 +124,7 @@ nb::object factor(nb::handle d, nb::handle e, std::int64_t columns, bool check) 
 
 nb::tuple factor_solve(nb::handle d, nb::handle e, nb::handle b, bool check) {
     const Array of_d(d, "D");
-    const auto known = known_for(of_d, columns_of(of_d, b));
+    const auto known = known_for(of_d, e, columns_of(of_d, b));
     const auto value = names_of_torch().like(known->sample), x = names_of_torch().like(b);
     known->solver(value).factor_along(Operation::factor_solve, d, e, b, x, {.check = check});
     return nb::make_tuple(x, value);
@@ -124,7 +133,7 @@ nb::tuple factor_solve(nb::handle d, nb::handle e, nb::handle b, bool check) {
 /// (x, log det A, diagonal, lower, value).
 nb::tuple marginals(nb::handle d, nb::handle e, nb::handle b, bool check) {
     const Array of_d(d, "D");
-    const auto known = known_for(of_d, columns_of(of_d, b));
+    const auto known = known_for(of_d, e, columns_of(of_d, b));
     const auto value = names_of_torch().like(known->sample), x = names_of_torch().like(b);
     auto solver = known->solver(value);
     solver.factor_along(Operation::factor_solve, d, e, b, x, {.check = check});
@@ -134,10 +143,10 @@ nb::tuple marginals(nb::handle d, nb::handle e, nb::handle b, bool check) {
 
 /// A Solver that goes on from a value of D.
 template <class Call>
-nb::object with_value(nb::handle d, nb::handle value, Call call) {
+nb::object with_value(nb::handle d, nb::handle e, nb::handle value, Call call) {
     Array filled(value, "value");
     const auto shape = filled.shape();
-    const auto known = known_for(Array(d, "D"), shape.empty() ? 1 : shape.back());
+    const auto known = known_for(Array(d, "D"), e, shape.empty() ? 1 : shape.back());
     if (!std::ranges::equal(shape, known->value_shape))
         throw SpecError("these factors were made apart and cannot be used as one; factor the matrices together, as one batch");
     filled.make_contiguous();
@@ -146,17 +155,17 @@ nb::object with_value(nb::handle d, nb::handle value, Call call) {
 }
 
 template <Operation operation>
-nb::object sweep(nb::handle d, nb::handle, nb::handle value, nb::handle b) {
+nb::object sweep(nb::handle d, nb::handle e, nb::handle value, nb::handle b) {
     const auto x = names_of_torch().like(b);
-    return with_value(d, value, [&](BoundSolver& solver) { return solver.sweep(operation, b, x, {.check = false}); });
+    return with_value(d, e, value, [&](BoundSolver& solver) { return solver.sweep(operation, b, x, {.check = false}); });
 }
 
-nb::object log_determinant(nb::handle d, nb::handle, nb::handle value) {
-    return with_value(d, value, [](BoundSolver& solver) { return solver.log_determinant(nb::none()); });
+nb::object log_determinant(nb::handle d, nb::handle e, nb::handle value) {
+    return with_value(d, e, value, [](BoundSolver& solver) { return solver.log_determinant(nb::none()); });
 }
 
-nb::object selected_inverse(nb::handle d, nb::handle, nb::handle value) {
-    return with_value(d, value, [](BoundSolver& solver) { return solver.selected_inverse(nb::none(), {.check = false}); });
+nb::object selected_inverse(nb::handle d, nb::handle e, nb::handle value) {
+    return with_value(d, e, value, [](BoundSolver& solver) { return solver.selected_inverse(nb::none(), {.check = false}); });
 }
 
 }  // namespace

@@ -94,10 +94,17 @@ def precision(array: Any) -> str:
     return PRECISIONS[np.dtype(array.dtype).name]
 
 
-def _problem(call: str, D: Any, rhs: int, inverse: bool, accept: bool = False) -> str:
+def _is_ring(D: Any, E: Any) -> bool:
+    """Whether E has as many blocks as D, so that the last one couples the last block to the first."""
+    return not _has_rows(D) and E.shape[1] == D.shape[1]
+
+
+def _problem(call: str, D: Any, E: Any, rhs: int, inverse: bool, accept: bool = False) -> str:
     batch, horizon, block, width = map(int, D.shape)
     spec: dict[str, Any] = {"block": block, "horizon": horizon, "batch": batch, "rhs": int(rhs), "precision": precision(D)}
     spec["operations"] = _OPERATIONS_OF_INVERSE if inverse else _OPERATIONS
+    if _is_ring(D, E):
+        spec["ring"] = True
     if _has_rows(D):
         spec["d"] = spec["e"] = {"leading": width, "stage": block * width, "member": horizon * block * width}
     return problem("tridiagonal", call, accept_nearly_singular=bool(accept), spec=spec)
@@ -112,9 +119,9 @@ def _value_bytes(problem: str, device: str) -> int:
     return jax_value_bytes(problem, device)
 
 
-def _value_shape(D: Any, rhs: int, inverse: bool) -> tuple[int, int, int]:
+def _value_shape(D: Any, E: Any, rhs: int, inverse: bool) -> tuple[int, int, int]:
     """The largest of the devices that JAX has: which of them it will be is not known when shapes must be."""
-    problem = _problem("factor", D, rhs, inverse)
+    problem = _problem("factor", D, E, rhs, inverse)
     devices = ["cpu"] if jax.default_backend() == "cpu" else ["cpu", "cuda"]
     most = max(_value_bytes(problem, device) for device in devices)
     parts = D.shape[0] * rhs
@@ -129,9 +136,9 @@ def abstract_like(aval: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return aval.update(shape=shape, dtype=np.dtype(dtype), weak_type=False, sharding=sharding)
 
 
-def _check_value(value: Any, D: Any, inverse: bool) -> None:
+def _check_value(value: Any, D: Any, E: Any, inverse: bool) -> None:
     """When XLA's code is made: before, inside vmap, shapes of values are those of the whole batch, and other shapes are not."""
-    expected = _value_shape(D, value.shape[1], inverse) if value.ndim == 3 else ()
+    expected = _value_shape(D, E, value.shape[1], inverse) if value.ndim == 3 else ()
     if value.shape != expected:
         raise SpecError(f"the factor's value has shape {value.shape} where D has {D.shape}; a factor of many members cannot be divided")
 
@@ -186,10 +193,11 @@ def _of_chain(name: str, inputs: str, outputs: str) -> Any:
 def _shapes(inputs: list[str], outputs: list[str], *avals: Any, inverse: bool = True, rhs: int = 1, accept: bool = False) -> list[Any]:
     given: dict[str, Any] = dict(zip(inputs, avals))
     D, b = given["D"], given.get("b")
+    columns = rhs if b is None else min(b.shape[3], _MOST_AT_A_TIME)
 
     def result(name: str) -> Any:
         if name == "value":
-            return abstract_like(D, _value_shape(D, rhs if b is None else min(b.shape[3], _MOST_AT_A_TIME), inverse), np.uint8)
+            return abstract_like(D, _value_shape(D, given["E"], columns, inverse), np.uint8)
         if name == "log_determinant":
             return abstract_like(D, D.shape[:1], real())
         like = given[{"x": "b", "diagonal": "D", "lower": "E"}[name]]
@@ -228,13 +236,13 @@ def _lower(name: str, platform: str, ctx: Any, *operands: Any, inverse: bool, ac
     inputs, outputs = _NAMES[_CALLS[name]]
     given, results = dict(zip(inputs, ctx.avals_in)), dict(zip(outputs, ctx.avals_out))
     value, log_determinant = {**given, **results}["value"], results.get("log_determinant")
-    problem = _problem(name, given["D"], value.shape[1], inverse, accept)
+    problem = _problem(name, given["D"], given["E"], value.shape[1], inverse, accept)
     aliases: dict[str, Any] = {}
     if "value" in results:
         if platform in backend.backends():
             _compile_early(problem, platform)
     else:
-        _check_value(value, given["D"], inverse)
+        _check_value(value, given["D"], given["E"], inverse)
         given = {one: aval for one, aval in given.items() if one in ("value", "b")}
         if log_determinant is None:
             results, aliases = {"value": value, **results}, {"operand_output_aliases": {0: 0}}
@@ -286,7 +294,9 @@ def times(D: Any, E: Any, x: Any) -> Any:
     result = jnp.zeros_like(x)
     if not isinstance(D, ad.Zero):
         result = result + multiply(symmetric(D), x)
-    if not isinstance(E, ad.Zero) and E.shape[1] > 0:
+    if not isinstance(E, ad.Zero) and E.shape[1] == x.shape[1]:
+        result = result + jnp.roll(multiply(E, x), 1, 1) + multiply(jnp.swapaxes(E, -1, -2), jnp.roll(x, -1, 1))
+    elif not isinstance(E, ad.Zero) and E.shape[1] > 0:
         down, up = multiply(E, x[:, :-1]), multiply(jnp.swapaxes(E, -1, -2), x[:, 1:])
         result = result + jnp.pad(down, [(0, 0), (1, 0), (0, 0), (0, 0)]) + jnp.pad(up, [(0, 0), (0, 1), (0, 0), (0, 0)])
     return result

@@ -85,8 +85,12 @@ def spread(numbers: Any, like: Any, dims: int) -> Any:
     return numbers[..., None, None, :] if like.dim() == dims else numbers[..., None, None]
 
 
-def outer_blocks(u: Any, x: Any, columns: bool) -> tuple[Any, Any]:
-    """Blocks (i, i) and (i + 1, i) of u x' + x u'."""
+def outer_blocks(u: Any, x: Any, columns: bool, ring: bool = False) -> tuple[Any, Any]:
+    """Blocks (i, i) and (i + 1, i) of u x' + x u'. In a ring the first block comes after the last."""
+    if ring:
+        u, x = (array if columns else array[..., None] for array in (u, x))
+        left, right = torch.cat((u, x), -1), torch.cat((x, u), -1).mT
+        return left @ right, left.roll(-1, -3) @ right
     if not columns:
         u, x = u[..., None], x[..., None]
         if u.shape[-2] <= _SMALL_BLOCK:

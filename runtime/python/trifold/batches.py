@@ -12,6 +12,7 @@ import numpy
 
 from .arrays import adapt, is_jax, library_of
 from .errors import SpecError
+from .options import flag
 
 np: Any = numpy
 _BATCHED = 4  # axes of D with a batch
@@ -35,6 +36,15 @@ def _library(array: Any) -> Any:
     if is_jax(array):
         return sys.modules["jax"].numpy
     return sys.modules[name] if (name := library_of(type(array))) in ("torch", "cupy") else np
+
+
+def expect_ring(D: Any, E: Any, ring: bool | None) -> None:
+    """Requires of shapes of D and E that E has as many blocks as D where there is a ring, and there alone. None: either will do."""
+    if ring is None or (E[-3] == D[-3]) == flag(ring, "ring"):
+        return
+    below = (*D[:-3], D[-3] if ring else D[-3] - 1, *D[-2:])
+    also = "" if ring else "; E of a ring has as many blocks as D, and ring=True says so"
+    raise SpecError(f"E has shape {tuple(E)}; give {tuple(below)}, as D has {tuple(D)}{also}")
 
 
 def fitting(D: Any, E: Any, b: Any = None) -> Together:

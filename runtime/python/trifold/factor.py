@@ -43,6 +43,7 @@ class Options(Factorization, total=False):
     """Options of solve() and factor(), which say what they are."""
 
     mixed: Annotated[bool, Option(False, flag)]
+    ring: Annotated[bool, Option(False, flag)]
     schedule: Annotated[str, Option("auto", word)]
     workers: Annotated[int, Option(1, whole)]
 
@@ -52,9 +53,9 @@ OPTIONS, SYSTEM = known(Options), known(System)
 
 def _solver_for(D: Any, b: Any, operations: str, settings: dict[str, Any], rhs: int = 1) -> Solver:
     """For arrays like these. What is left in the settings are those of a call."""
-    mixed = settings.pop("mixed")
+    mixed, ring = settings.pop("mixed"), settings.pop("ring")
     border = 0 if settings["border"] is None else rows_of(settings["border"])
-    return solver_for(D, b, _MIXED if mixed else operations, settings.pop("schedule"), settings.pop("workers"), mixed, rhs, border)
+    return solver_for(D, b, _MIXED if mixed else operations, settings.pop("schedule"), settings.pop("workers"), mixed, rhs, border, ring)
 
 
 @takes(OPTIONS)
@@ -75,6 +76,8 @@ def solve(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, **options: Unpack[Opt
     border, a pair (F, C) of (N, a, n) and (a, a) with the batch axis of D: A is [T F'; F C], where T is the chain of D and E. Then b is a
     pair of (N, n) and (a,), or one array of N n + a numbers, each with an axis for m right-hand sides behind; so is x. All arrays have a
     batch axis, or none has.
+
+    ring: the last block is coupled to the first. E has N blocks, of which the last is A(0, N - 1). Where N is 1, A is D + E + E'.
 
     check, by default True on the CPU: raise NotPositiveDefinite, NearlySingular, OutOfRange or NotConverged when a member fails. Without
     it the x of a member that fails is NaN; only where A is nearly singular x is what was computed, and Factor.status says so. On a GPU the
@@ -206,7 +209,7 @@ class Factor:
         return self._solver.forward_quadratic(b)[1]
 
     def selected_inverse(self) -> tuple[Any, ...]:
-        """(diagonal, lower): blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), (N - 1, n, n); with a border also those of F and C."""
+        """(diagonal, lower): blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), with E's shape; with a border also those of F and C."""
         return tuple(map(self._back, self._solver.selected_inverse(check=False)))
 
     @takes(SYSTEM)

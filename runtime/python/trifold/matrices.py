@@ -20,13 +20,13 @@ _LARGEST_BLOCK = 4096
 _SMALL = {"float64": 2.0**-100, "float32": 2.0**-40}  # their squares are far below the rounding
 
 
-def matvec(D: ArrayLike, E: ArrayLike | None, x: ArrayLike) -> Any:
+def matvec(D: ArrayLike, E: ArrayLike | None, x: ArrayLike, *, ring: bool = False) -> Any:
     """A x. D: (N, n, n), of which only the lower triangles are read; E: (N - 1, n, n), or None when N is 1; x: (N, n), or (N, n, m).
 
-    Each may have batch axes in front, which are broadcast. Arrays of NumPy, CuPy, torch or JAX, with gradients; those of D are
+    ring: E has N blocks, of which the last couples the last block to the first. Each may have batch axes in front, which are broadcast. Arrays of NumPy, CuPy, torch or JAX, with gradients; those of D are
     symmetric. Raises SpecError on shapes that do not fit.
     """
-    space, blocks, below = _read(D, E, x)
+    space, blocks, below = _read(D, E, x, ring=ring)
     given = space.array(x, "x")
     n, horizon = blocks.shape[-1], blocks.shape[-3]
     columns = given.ndim > 2 and tuple(given.shape[-3:-1]) == (horizon, n)
@@ -35,23 +35,27 @@ def matvec(D: ArrayLike, E: ArrayLike | None, x: ArrayLike) -> Any:
     given = given if columns else given[..., None]
     with space.exact():
         result = blocks @ given
-        if horizon > 1:
+        if ring:
+            roll, above = space.xp.roll, below.swapaxes(-1, -2)
+            result = result + roll(below @ given, 1, -3) + above @ roll(given, -1, -3)
+        elif horizon > 1:
             down, up = below @ given[..., :-1, :, :], below.swapaxes(-1, -2) @ given[..., 1:, :, :]
             none = 0 * result[..., :1, :, :]
             result = result + space.xp.concatenate([none, down], -3) + space.xp.concatenate([up, none], -3)
     return result if columns else result[..., 0]
 
 
-def to_dense(D: ArrayLike, E: ArrayLike | None) -> Any:
+def to_dense(D: ArrayLike, E: ArrayLike | None, *, ring: bool = False) -> Any:
     """A as one matrix, (N n, N n), with batch axes in front where D has any. Arrays and errors are those of matvec()."""
-    space, blocks, lower = _read(D, E)
+    space, blocks, lower = _read(D, E, ring=ring)
     horizon, n = blocks.shape[-3], blocks.shape[-1]
-    below, at = np.eye(horizon, k=-1)[:, :-1], np.eye(horizon)
+    at, count = np.eye(horizon), lower.shape[-3]
+    below = np.roll(at, 1, 0)[:, :count]
     place = "...kab,ik,jk->...iajb"
     with space.exact():
         result = space.xp.einsum(place, blocks, space.constant(at), space.constant(at))
-        if horizon > 1:
-            first, second = space.constant(below), space.constant(at[:, :-1])
+        if count > 0:
+            first, second = space.constant(below), space.constant(at[:, :count])
             result = result + space.xp.einsum(place, lower, first, second) + space.xp.einsum(place, lower.swapaxes(-1, -2), second, first)
     return result.reshape(*result.shape[:-4], horizon * n, horizon * n)
 
@@ -67,18 +71,19 @@ def step_of_inverse(n: int, dtype: Any) -> float:
     return _SMALL[str(dtype).rpartition(".")[2]]
 
 
-def _read(D: Any, E: Any, *others: Any) -> tuple[Namespace, Any, Any]:
+def _read(D: Any, E: Any, *others: Any, ring: bool = False) -> tuple[Namespace, Any, Any]:
     """D as symmetric blocks, and E, of no blocks where it is None."""
     space = namespace_of([D, *([] if E is None else [E]), *others])
     D = space.array(D, "D")
     if D.ndim < 3 or D.shape[-1] != D.shape[-2] or 0 in D.shape:
         raise SpecError(f"D has shape {tuple(D.shape)}; give (N, n, n), or (batch, N, n, n)")
     horizon, n = D.shape[-3], D.shape[-1]
-    if E is None and horizon > 1:
-        raise SpecError(f"E is None; give {(horizon - 1, n, n)}, as D has {horizon} blocks")
+    couplings = horizon if flag(ring, "ring") else horizon - 1
+    if E is None and couplings > 0:
+        raise SpecError(f"E is None; give {(couplings, n, n)}, as D has {horizon} blocks")
     E = space.constant(np.zeros((0, n, n))) if E is None else space.array(E, "E")
-    if tuple(E.shape[-3:]) != (horizon - 1, n, n):
-        raise SpecError(f"E has shape {tuple(E.shape)}; give {(horizon - 1, n, n)}, as D has {horizon} blocks")
+    if tuple(E.shape[-3:]) != (couplings, n, n):
+        raise SpecError(f"E has shape {tuple(E.shape)}; give {(couplings, n, n)}, as D has {horizon} blocks")
     return space, space.symmetric(D), E
 
 

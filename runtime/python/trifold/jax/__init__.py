@@ -80,6 +80,7 @@ def solve(
     b: ArrayLike,
     *,
     border: Any = None,
+    ring: bool = False,
     accept_nearly_singular: bool = False,
     triangle: str = "both",
     check_symmetry: bool = False,
@@ -94,11 +95,13 @@ def solve(
     does not fit.
 
     border, a pair (F, C): A is [T F'; F C] with the chain T, and b has a tip, as trifold.solve() takes them. It is solved by parts, T and
-    then C - F T^-1 F', so that all of this module's derivatives and transforms hold.
+    then C - F T^-1 F', so that all of this module's derivatives and transforms hold. ring: E has N blocks, of which the last couples the
+    last block to the first.
     """
+    options = {"accept_nearly_singular": accept_nearly_singular, "triangle": triangle, "check_symmetry": check_symmetry}
     if border is not None:
-        return _bordered(D, E, b, border, accept_nearly_singular=accept_nearly_singular, triangle=triangle, check_symmetry=check_symmetry).x
-    system = _read(D, E, triangle, b, check_symmetry=check_symmetry)
+        return _bordered(D, E, b, border, ring=ring, **options).x
+    system = _read(D, E, triangle, b, check_symmetry=check_symmetry, ring=ring)
     return system.solution(system.factor_solve(False, accept_nearly_singular)[1])
 
 
@@ -125,6 +128,7 @@ def factor(
     E: ArrayLike | None,
     *,
     rhs: int = 1,
+    ring: bool = False,
     accept_nearly_singular: bool = False,
     triangle: str = "both",
     check_symmetry: bool = False,
@@ -133,7 +137,7 @@ def factor(
 
     The other options are those of solve().
     """
-    system, rhs = _read(D, E, triangle, check_symmetry=check_symmetry), whole(rhs, "rhs", 1)
+    system, rhs = _read(D, E, triangle, check_symmetry=check_symmetry, ring=ring), whole(rhs, "rhs", 1)
     (value,) = _p.call(_p.factor_p, system.D, system.E, rhs=rhs, inverse=True, accept=_accepts(accept_nearly_singular))
     return Factor(value, system.D, system.E, system.batched)
 
@@ -156,31 +160,38 @@ def likelihood(
     b: ArrayLike,
     *,
     border: Any = None,
+    ring: bool = False,
     accept_nearly_singular: bool = False,
     triangle: str = "both",
 ) -> Likelihood:
     """A^-1 b, log det A and b' A^-1 b of one factorization.
 
     They are what a Gaussian of precision A and information b has: mean, normalization, and log likelihood. The gradient of the last two
-    takes one selected inverse and no other solution. border: as solve() has it.
+    takes one selected inverse and no other solution. border, ring: as solve() has them.
     """
     if border is not None:
-        return _bordered(D, E, b, border, accept_nearly_singular=accept_nearly_singular, triangle=triangle)
-    system = _read(D, E, triangle, b)
+        return _bordered(D, E, b, border, ring=ring, accept_nearly_singular=accept_nearly_singular, triangle=triangle)
+    system = _read(D, E, triangle, b, ring=ring)
     value, x = system.factor_solve(True, accept_nearly_singular)
     return Likelihood(system.solution(x), system.of_value(_p.log_determinant_p, value)[0], system.quadratic(x))
 
 
 @listed
 def marginals(
-    D: ArrayLike, E: ArrayLike | None, b: ArrayLike, *, accept_nearly_singular: bool = False, triangle: str = "both"
+    D: ArrayLike,
+    E: ArrayLike | None,
+    b: ArrayLike,
+    *,
+    ring: bool = False,
+    accept_nearly_singular: bool = False,
+    triangle: str = "both",
 ) -> Marginals:
     """A^-1 b, log det A, b' A^-1 b, and blocks (i, i) and (i + 1, i) of A^-1, of one factorization.
 
     It is one call of XLA's, so no factor is copied on the way. The gradient takes one more solution, and where one of the blocks counts
-    what that of selected_inverse() takes.
+    what that of selected_inverse() takes. ring: as solve() has it.
     """
-    system = _read(D, E, triangle, b)
+    system = _read(D, E, triangle, b, ring=ring)
     accept = _accepts(accept_nearly_singular)
     _, *of_A, x = _p.call(_p.marginals_p, system.D, system.E, system.b, inverse=True, accept=accept)
     log_determinant, diagonal, lower = map(system.alone, of_A)
@@ -348,10 +359,10 @@ def _with_b(D: Any, E: Any, batched: bool, b: Any, of_solution: Any = itself, of
     return _System(D, E, batched, b.reshape(*D.shape[:3], -1), b.shape, of_solution, of_columns)
 
 
-def _read(D: Any, E: Any, triangle: str, *b: Any, check_symmetry: bool = False) -> _System:
+def _read(D: Any, E: Any, triangle: str, *b: Any, check_symmetry: bool = False, ring: bool = False) -> _System:
     coupling = None if E is None else _p.read_array(E, "E")
     fit = fitting(_p.read_array(D, "D"), coupling, _p.read_array(b[0], "b") if b else None)
-    blocks, coupling = _read_matrix(fit.D, fit.E, triangle)
+    blocks, coupling = _read_matrix(fit.D, fit.E, triangle, flag(ring, "ring"))
     if flag(check_symmetry, "check_symmetry"):
         blocks = blocks + _nothing_or_nan(blocks_agree(fit.D, _jnp))
     batched = blocks.ndim == _CANONICAL
@@ -366,12 +377,13 @@ def _nothing_or_nan(agree: Any) -> Any:
     return _jnp.where(agree, 0.0, _jnp.nan)[..., None, None, None]
 
 
-def _read_matrix(blocks: Any, E: Any, triangle: str) -> tuple[Any, Any]:
+def _read_matrix(blocks: Any, E: Any, triangle: str, ring: bool) -> tuple[Any, Any]:
     shape = blocks.shape
     if len(shape) not in (3, 4) or shape[-1] != shape[-2] or 0 in shape:
         raise SpecError(f"D has shape {shape}; give (N, n, n), or (batch, N, n, n)")
-    below = (*shape[:-3], shape[-3] - 1, *shape[-2:])
-    coupling = _jnp.zeros(below, blocks.dtype) if E is None and shape[-3] == 1 else _p.read_array(E, "E")
+    couplings = shape[-3] if ring else shape[-3] - 1
+    below = (*shape[:-3], couplings, *shape[-2:])
+    coupling = _jnp.zeros(below, blocks.dtype) if E is None and couplings == 0 else _p.read_array(E, "E")
     if coupling.shape != below:
         raise SpecError(f"E has shape {coupling.shape}; give {below}, as D has {shape}")
     if coupling.dtype != blocks.dtype:

@@ -52,7 +52,7 @@ from .._core import (
 from .._torch_derivatives import expect_tensor, of_log_determinant, outer_blocks, spread
 from .._torch_ranks import Ranks as ranks
 from ..arrays import Likelihood, Marginals
-from ..batches import Together, fitting, itself
+from ..batches import Together, expect_ring, fitting, itself
 from ..bordered import PIVOT_EPSILONS, by_parts, least_pivot, rows_of
 from ..errors import NearlySingular, NotPositiveDefinite, SpecError
 from ..matrices import step_of_inverse
@@ -104,17 +104,17 @@ class Factor(NamedTuple):
 
     def solve(self, b: Any) -> Any:
         """A^-1 b: (N, n) or (N, n, m), with the batch axis of D in front where D has one. Raises SpecError on shapes that do not fit."""
-        D, E, b, back, _ = _fitting(self.D, self.E, b)
+        D, E, b, back, _ = _fitting(self.D, self.E, b, None)
         return back(_solve(D, E, self.value, b))
 
     def forward(self, b: Any) -> Any:
         """y = L^-1 P b, where A is P' L L' P; the squares of y sum up to b' A^-1 b. It has derivatives with respect to b only."""
-        D, E, b, back, _ = _fitting(self.D, self.E, b)
+        D, E, b, back, _ = _fitting(self.D, self.E, b, None)
         return back(_forward_sweep(D, E, self.value, b))
 
     def backward(self, y: Any) -> Any:
         """P' L^-T y: the solution where y is forward(b), a draw where y is standard normal. Derivatives as of forward()."""
-        D, E, y, back, _ = _fitting(self.D, self.E, y)
+        D, E, y, back, _ = _fitting(self.D, self.E, y, None)
         return back(_backward_sweep(D, E, self.value, y))
 
     def sample(self, generator: Any = None, mean: Any = None, draws: int | None = None) -> Any:
@@ -138,24 +138,26 @@ class Factor(NamedTuple):
 
     def quadratic(self, b: Any) -> Any:
         """b' A^-1 b for each right-hand side, in float64."""
-        D, E, b, _, back_columns = _fitting(self.D, self.E, b)
+        D, E, b, _, back_columns = _fitting(self.D, self.E, b, None)
         return back_columns(_products(b, _solve(D, E, self.value, b), D.dim()))
 
     def selected_inverse(self) -> tuple[Any, Any]:
-        """(diagonal, lower): blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), (N - 1, n, n)."""
+        """(diagonal, lower): blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), with E's shape."""
         return _selected_inverse(self.D, self.E, self.value)
 
 
 @listed
-def solve(D: Any, E: Any, b: Any, *, border: Any = None, check: bool | None = None, triangle: str = "both") -> Any:
+def solve(D: Any, E: Any, b: Any, *, border: Any = None, ring: bool = False, check: bool | None = None, triangle: str = "both") -> Any:
     """A^-1 b, with the shape of b. Raises SpecError, NotPositiveDefinite, NearlySingular, OutOfRange.
+
+    ring: E has N blocks, of which the last couples the last block to the first.
 
     border, a pair (F, C): A is [T F'; F C] with the chain T, and b has a tip, as trifold.solve() takes them. It is solved by parts, T and
     then C - F T^-1 F', so that all of this module's derivatives and transforms hold.
     """
     if border is not None:
-        return _bordered(D, E, b, border, check, triangle).x
-    D, E, b, back, _ = _fitting(D, E, b)
+        return _bordered(D, E, b, border, ring, check, triangle).x
+    D, E, b, back, _ = _fitting(D, E, b, ring)
     return back(_factor_solve(_counted(D, triangle), E, b, _checks(D, check))[0])
 
 
@@ -165,7 +167,7 @@ def factor_and_solve(D: Any, E: Any, b: Any) -> tuple[Any, Factor]:
     return back(x), Factor(D, E, value)
 
 
-def _bordered(D: Any, E: Any, b: Any, border: Any, check: bool | None, triangle: str) -> Likelihood:
+def _bordered(D: Any, E: Any, b: Any, border: Any, ring: bool, check: bool | None, triangle: str) -> Likelihood:
     def is_sound(S: Any, C: Any) -> Any:
         L, failed = torch.linalg.cholesky_ex(S.detach())
         if not _checks(D, check):
@@ -184,7 +186,8 @@ def _bordered(D: Any, E: Any, b: Any, border: Any, check: bool | None, triangle:
         return failed == 0
 
     expect_tensor(D, "D")
-    return by_parts(torch, factor(D, E, columns=1 + rows_of(border), check=check, triangle=triangle), border, b, is_sound)
+    of_chain = factor(D, E, columns=1 + rows_of(border), ring=ring, check=check, triangle=triangle)
+    return by_parts(torch, of_chain, border, b, is_sound)
 
 
 def _all(condition: Any) -> bool:
@@ -198,19 +201,22 @@ def _all(condition: Any) -> bool:
 
 
 @listed
-def likelihood(D: Any, E: Any, b: Any, *, border: Any = None, check: bool | None = None, triangle: str = "both") -> Likelihood:
-    """(A^-1 b, log det A, b' A^-1 b) from one factorization. Border and errors are those of solve()."""
+def likelihood(
+    D: Any, E: Any, b: Any, *, border: Any = None, ring: bool = False, check: bool | None = None, triangle: str = "both"
+) -> Likelihood:
+    """(A^-1 b, log det A, b' A^-1 b) from one factorization. Border, ring and errors are those of solve()."""
     if border is not None:
-        return _bordered(D, E, b, border, check, triangle)
-    D, E, b, back, back_columns = _fitting(D, E, b)
+        return _bordered(D, E, b, border, ring, check, triangle)
+    D, E, b, back, back_columns = _fitting(D, E, b, ring)
     x, log_determinant, quadratic, _ = _likelihood(_counted(D, triangle), E, b, _checks(D, check))
     return Likelihood(back(x), log_determinant, back_columns(quadratic))
 
 
 @listed
-def marginals(D: Any, E: Any, b: Any, *, check: bool | None = None, triangle: str = "both") -> Marginals:
-    """(A^-1 b, log det A, b' A^-1 b, and the blocks (i, i) and (i + 1, i) of A^-1) from one factorization. Raises what solve() does."""
-    D, E, b, back, back_columns = _fitting(D, E, b)
+def marginals(D: Any, E: Any, b: Any, *, ring: bool = False, check: bool | None = None, triangle: str = "both") -> Marginals:
+    """(A^-1 b, log det A, b' A^-1 b, and the blocks (i, i) and (i + 1, i) of A^-1) from one factorization. Ring and errors are those of
+    solve()."""
+    D, E, b, back, back_columns = _fitting(D, E, b, ring)
     x, log_determinant, quadratic, diagonal, lower, _ = _marginals(_counted(D, triangle), E, b, _checks(D, check))
     return Marginals(back(x), log_determinant, back_columns(quadratic), diagonal, lower)
 
@@ -228,13 +234,13 @@ def log_determinant(D: Any, E: Any, *, check: bool | None = None, triangle: str 
 
 
 @listed
-def factor(D: Any, E: Any, *, columns: int = 1, check: bool | None = None, triangle: str = "both") -> Factor:
+def factor(D: Any, E: Any, *, columns: int = 1, ring: bool = False, check: bool | None = None, triangle: str = "both") -> Factor:
     """Factors A, to solve with it again and again.
 
-    columns: right-hand sides that are to be solved at once; more go in panels. Raises SpecError, NotPositiveDefinite,
+    columns: right-hand sides that are to be solved at once; more go in panels. ring: as solve() has it. Raises SpecError, NotPositiveDefinite,
     NearlySingular.
     """
-    D, E, *_ = _fitting(D, E, D)
+    D, E, *_ = _fitting(D, E, D, ring)
     if not hasattr(columns, "__index__"):
         raise SpecError(f"columns = {columns!r} is no whole number; give 1 or more")
     diagonal = _counted(D, triangle)
@@ -250,23 +256,26 @@ def _checks(D: Any, check: bool | None) -> bool:
     return D.is_cpu if check is None else bool(truth(check, "check"))
 
 
-def _fitting(D: Any, E: Any, b: Any) -> Together:
-    """Requires what vmap's rules rely on: tensors, with a batch axis in all or in none. The rest is checked where a call is made."""
+def _fitting(D: Any, E: Any, b: Any, ring: bool | None = False) -> Together:
+    """Requires what vmap's rules rely on: tensors, with a batch axis in all or in none. The rest is checked where a call is made. E of as
+    many blocks as D has is that of a ring, which None takes for granted."""
     try:
         dims, of_b = D.dim(), b.dim()
         same = E.dim() == dims and -1 <= of_b - dims <= 0 and b.shape[: dims - 1] == D.shape[: dims - 1]
         if same and (dims == 3 or (dims == 4 and E.shape[0] == D.shape[0])):
+            expect_ring(D.shape, E.shape, ring)
             return Together(D, E, b, itself, itself)
     except AttributeError:
         pass
-    fit = fitting(D, _coupling(D, E, b), b)
+    fit = fitting(D, _coupling(D, E, b, ring), b)
+    expect_ring(fit.D.shape, fit.E.shape, ring)
     *front, n = fit.D.shape[:-1]
     if fit.b.dim() - fit.D.dim() not in (-1, 0):
         raise SpecError(f"b has shape {tuple(fit.b.shape)}; give {(*front, n)}, or {(*front, n, 'm')} for m right-hand sides")
     return fit
 
 
-def _coupling(D: Any, E: Any, b: Any) -> Any:
+def _coupling(D: Any, E: Any, b: Any, ring: bool | None) -> Any:
     """E, of no blocks where it is missing. Raises where the arrays do not fit."""
     if D is None:
         raise SpecError("D is missing; give (N, n, n), or (batch, N, n, n)")
@@ -275,10 +284,11 @@ def _coupling(D: Any, E: Any, b: Any) -> Any:
     if D.dim() not in (3, 4):
         raise SpecError(f"D has shape {tuple(D.shape)}; give (N, n, n), or (batch, N, n, n)")
     *front, horizon, n, _ = D.shape
-    if E is None and horizon != 1:
-        raise SpecError(f"E is missing; give {(*front, horizon - 1, n, n)}")
+    couplings = horizon if ring else horizon - 1
+    if E is None and couplings > 0:
+        raise SpecError(f"E is missing; give {(*front, couplings, n, n)}")
     if E is not None and E.dim() not in (3, 4):
-        raise SpecError(f"E has shape {tuple(E.shape)}; give {(*front, horizon - 1, n, n)}")
+        raise SpecError(f"E has shape {tuple(E.shape)}; give {(*front, couplings, n, n)}")
     return D.new_empty((*front, 0, n, n)) if E is None else E
 
 
@@ -286,23 +296,23 @@ def _coupling(D: Any, E: Any, b: Any) -> Any:
 
 
 @functools.lru_cache(maxsize=256)
-def _plan(shape: tuple[int, ...], columns: int, dtype: Any, device: Any) -> tuple[Plan, tuple[int, ...]]:
+def _plan(shape: tuple[int, ...], columns: int, dtype: Any, device: Any, ring: bool) -> tuple[Plan, tuple[int, ...]]:
     """The Plan for D of that shape, and the shape of its values."""
     *front, horizon, _, n = shape
     members = front[0] if front else 1
     name = str(device).replace("cuda", "hip") if torch.version.hip else str(device)
     name = "cpu" if name == "meta" else name
-    plan = Plan(block=n, horizon=horizon, dtype=dtype, batch=members, rhs=columns, device=name, operations="all", any_size=True)
+    plan = Plan(block=n, horizon=horizon, dtype=dtype, batch=members, rhs=columns, device=name, operations="all", any_size=True, ring=ring)
     each = -(-plan.value_bytes // (64 * members * columns)) * 64
     return plan, (*front, each, columns)
 
 
-def _sample(D: Any, columns: int) -> tuple[Plan, Any]:  # pyright: ignore[reportUnusedFunction]
+def _sample(D: Any, columns: int, ring: bool) -> tuple[Plan, Any]:  # pyright: ignore[reportUnusedFunction]
     """The Plan for D, and a tensor with the shape of its values and the memory of one byte: binding/torch.cpp asks for them."""
     shape = D.shape
     if 0 in shape or shape[-1] != shape[-2]:
         raise SpecError(f"D has shape {tuple(shape)}; give (N, n, n), or (batch, N, n, n), with no axis of size 0")
-    plan, of_value = _plan(shape, columns, D.dtype, D.device)
+    plan, of_value = _plan(shape, columns, D.dtype, D.device, ring)
     return plan, torch.empty((), dtype=torch.uint8, device=D.device).expand(of_value)
 
 
@@ -346,7 +356,7 @@ def _gradients(*given: Any) -> Any:
         u = _plus(u, scaled)
     by_D = by_E = None
     if needs_D or needs_E:
-        parts = [] if u is None else [outer_blocks(-u, x, x.dim() == D.dim())]
+        parts = [] if u is None else [outer_blocks(-u, x, x.dim() == D.dim(), D.shape[-3] == E.shape[-3])]
         if by_log is not None:
             inverse = _selected_inverse(D, E, value) if diagonal is None else (diagonal, lower)
             parts.append(of_log_determinant(inverse, by_log))
@@ -471,7 +481,7 @@ class _Operator:
 
         def result(name: str) -> Any:
             if name == "value":
-                return _fake_value(D, given["columns"] if b is None else _columns(D, b))
+                return _fake_value(D, given["E"], given["columns"] if b is None else _columns(D, b))
             if name == "log_determinant":
                 return D.new_empty(D.shape[:-3], dtype=torch.float64)
             if name == "quadratic":
@@ -513,10 +523,10 @@ class _Operator:
         return self._given(results), self._given(mapped)
 
 
-def _fake_value(D: Any, columns: int) -> Any:
+def _fake_value(D: Any, E: Any, columns: int) -> Any:
     """A Plan is for one shape, so sizes that are symbols become numbers here."""
     shape = tuple(int(size) for size in D.shape)
-    return D.new_empty(_plan(shape, max(columns, 1), D.dtype, D.device)[1], dtype=torch.uint8)
+    return D.new_empty(_plan(shape, max(columns, 1), D.dtype, D.device, int(E.shape[-3]) == shape[-3])[1], dtype=torch.uint8)
 
 
 def _function(name: str, **parts: Any) -> Any:
