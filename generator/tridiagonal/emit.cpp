@@ -21,6 +21,7 @@ std::string regenerate_command(const Design& design) {
         spec.block, spec.horizon, to_string(spec.precision), spec.rhs, spec.batch, design.schedule.name, design.workers, design.variant,
         to_string(design.target));
     for (const auto& [field, word] : unusual_choices(spec_fields, &spec)) command += fmt::format(" {} {}", option_of(*field), word);
+    if (spec.ring) command += " --ring";
     if (spec.operations != usual_operations()) command += " --operations " + to_string(spec.operations);
     for (const auto& [letter, layout] : {std::pair("d", &spec.d), std::pair("e", &spec.e)})
         for (const auto& field : layout_fields.all)

@@ -44,7 +44,7 @@ class Symmetry {
 /// D, E and b as zeros, once it is known that they fit: a small file can describe a system of any size.
 void allocate(System& system) {
     const auto square = system.block * system.block;
-    const auto d = checked_multiply(system.horizon, square, "size of D"), e = checked_multiply(system.horizon - 1, square, "size of E");
+    const auto d = checked_multiply(system.horizon, square, "size of D"), e = checked_multiply(system.couplings(), square, "size of E");
     const auto b = checked_multiply(checked_multiply(system.horizon, system.block, "size of b"), system.rhs, "size of b");
     const auto bytes =
         checked_multiply(checked_add(checked_add(d, e, "size of A"), b, "size of A and b"), sizeof(double), "size of A and b in bytes");
@@ -69,6 +69,7 @@ class Scatter {
         const bool mirrored = entry.row < entry.column;
         const auto row = mirrored && symmetric_ ? entry.column : entry.row, column = mirrored && symmetric_ ? entry.row : entry.column;
         const auto i = row / n, j = column / n, r = row % n, c = column % n;
+        if (system_.ring && std::abs(i - j) == system_.horizon - 1) return close(i == 0, i == 0 ? r : c, i == 0 ? c : r, entry, number);
         if (std::abs(i - j) > 1) return outside(entry, number);
         if (i == j)
             put(system_.d, seen_d_, (i * n + r) * n + c, entry, number);
@@ -96,11 +97,22 @@ class Scatter {
                     compare(symmetry, row, column, low, high);
             }
         }
+        const auto last = n * (system_.horizon - 1);
+        for (std::int64_t at = 0; system_.ring && !symmetric_ && at < n * n; ++at)
+            compare(symmetry, at / n, last + at % n, system_.e[index(last * n + at)], upper_[index(last * n + at)]);
         symmetry.note(system_);
         if (zeros_ > 0) system_.notes.push_back(zeros_text());
     }
 
   private:
+    /// Takes an entry between row r of block 0 and row c of the last block: of A(0, N-1), or mirrored.
+    void close(bool is_first_row, std::int64_t r, std::int64_t c, const Entry& entry, std::size_t number) {
+        const auto at = ((system_.horizon - 1) * system_.block + r) * system_.block + c;
+        if (is_first_row || symmetric_)
+            put(system_.e, seen_e_, at, entry, number);
+        else
+            put(upper_, seen_upper_, at, entry, number);
+    }
     /// A zero that is written out says nothing of A.
     void outside(const Entry& entry, std::size_t number) {
         if (entry.value == 0) {
@@ -197,6 +209,9 @@ void check_values(const std::vector<double>& values, Precision precision, std::s
 
 }  // namespace
 
+namespace {
+
+/// The smallest n whose pattern of a row holds A. Throws InputError.
 std::int64_t infer_block(const SparseMatrix& a) {
     // Only the furthest entry of each row below the diagonal matters.
     std::vector<std::pair<std::int64_t, std::int64_t>> reach;
@@ -223,6 +238,36 @@ std::int64_t infer_block(const SparseMatrix& a) {
             fmt::format("A has entries {} off the diagonal, so no block size up to {} holds them; reorder it to a smaller bandwidth", width,
                         max_block));
     return block;
+}
+
+/// Whether blocks of n make A a ring of three or more: some entry couples the last one to the first, and none is elsewhere.
+bool is_ring(const SparseMatrix& a, std::int64_t n) {
+    const auto last = a.rows / n - 1;
+    if (a.rows % n != 0 || last < 2) return false;
+    const auto apart = [&](const Entry& entry) { return entry.value == 0 ? 0 : std::abs(entry.row / n - entry.column / n); };
+    return std::ranges::all_of(a.entries, [&](const Entry& entry) { return apart(entry) <= 1 || apart(entry) == last; }) &&
+           std::ranges::any_of(a.entries, [&](const Entry& entry) { return apart(entry) == last; });
+}
+
+/// The smallest n of a ring; 0: there is none.
+std::int64_t infer_ring(const SparseMatrix& a) {
+    for (std::int64_t n = 1; n <= std::min(a.rows / 3, max_block); ++n)
+        if (is_ring(a, n)) return n;
+    return 0;
+}
+
+}  // namespace
+
+Shape infer_shape(const SparseMatrix& a) {
+    constexpr double chain_flops = 7, ring_flops = 19;  // of a front, in thirds of n^3
+    const auto ring = infer_ring(a);
+    const auto costs = [](double flops, std::int64_t n) { return flops * static_cast<double>(n) * static_cast<double>(n); };
+    if (ring == 0) return {infer_block(a)};
+    try {
+        if (const auto block = infer_block(a); costs(chain_flops, block) <= costs(ring_flops, ring)) return {block};
+    } catch (const InputError&) {  // no row of blocks holds it
+    }
+    return {ring, true};
 }
 
 std::optional<std::string> asymmetry(const SparseMatrix& a, Precision precision) {
@@ -260,7 +305,10 @@ System assemble(const SparseMatrix& a, const DenseMatrix& b, std::optional<std::
         throw InputError(fmt::format("block size n = {} is out of range; give 1 to {}", *block, max_block));
     System system;
     system.rows = a.rows;
-    system.block = block ? *block : infer_block(a);
+    const auto shape = block ? Shape{*block, is_ring(a, *block)} : infer_shape(a);
+    system.block = shape.block;
+    system.ring = shape.ring;
+    if (system.ring) system.notes.emplace_back("the last block is coupled to the first, so A is taken as a ring");
     system.horizon = (a.rows + system.block - 1) / system.block;
     system.rhs = b.columns;
     allocate(system);
@@ -288,11 +336,12 @@ System sizes_of(const Shapes& shapes) {
         shapes.fail(fmt::format("D must hold at least one block of 1 to {} rows", max_block));
     system.rows = checked_multiply(n, horizon, "rows of A");
     auto expected = d.shape;
-    --expected[lead];
+    system.ring = e.shape == expected || (batched && std::ranges::equal(e.shape, std::span(expected).subspan(1)));
+    if (!system.ring) --expected[lead];
     const bool shared = batched && std::ranges::equal(e.shape, std::span(expected).subspan(1));
     if (!shared && e.shape != expected)
-        shapes.fail(
-            fmt::format("E must be {}{}", shape_text(expected), shapes.look_swapped() ? "; they look swapped, give D before E" : ""));
+        shapes.fail(fmt::format("E must be {}, or as many blocks as D has where A is a ring{}", shape_text(expected),
+                                shapes.look_swapped() ? "; they look swapped, give D before E" : ""));
     return system;
 }
 
@@ -347,7 +396,7 @@ DenseMatrix to_dense(const SparseMatrix& b, std::string_view name) {
 void check_finite(const System& system, Precision precision) {
     const auto n = system.block;
     check_values(system.d, precision, "D", {system.batch, system.horizon, n, n});
-    check_values(system.e, precision, "E", {system.batch, system.horizon - 1, n, n});
+    check_values(system.e, precision, "E", {system.batch, system.couplings(), n, n});
     check_values(system.b, precision, "b", {system.batch, system.horizon, n, system.rhs});
 }
 

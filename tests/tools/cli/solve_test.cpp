@@ -16,7 +16,7 @@ void write_arrays(const Scratch& scratch, const System& system, Precision precis
     };
     const auto n = system.block, horizon = system.horizon;
     array("D.npy", {horizon, n, n}, system.d);
-    array("E.npy", {horizon - 1, n, n}, system.e);
+    array("E.npy", {system.couplings(), n, n}, system.e);
     array("b.npy", system.rhs == 1 ? std::vector{horizon, n} : std::vector{horizon, n, system.rhs}, system.b);
 }
 
@@ -80,7 +80,7 @@ TEST_CASE_FIXTURE(Scratch, "solve: arrays in, arrays out, with the JSON that is 
     // clang-format off
     CHECK(keys(json) == std::vector<std::string>{
         "batch", "block", "cache", "device", "failed", "horizon", "least_pivot", "log_determinant",
-        "nearly_singular", "out_of_range", "output", "precision", "quadratic", "relative_residual", "rhs", "row",
+        "nearly_singular", "out_of_range", "output", "precision", "quadratic", "relative_residual", "rhs", "ring", "row",
         "rung", "schedule", "seconds", "status", "variant"});
     // clang-format on
     CHECK(keys(json["seconds"]) == std::vector<std::string>{"compile", "factor", "generate", "load", "solve"});
@@ -100,6 +100,45 @@ TEST_CASE_FIXTURE(Scratch, "solve: arrays in, arrays out, with the JSON that is 
     REQUIRE(json["log_determinant"].size() == 1);
     CHECK(json["log_determinant"][0].get<double>() == doctest::Approx(2 * l.diagonal().array().log().sum()).epsilon(1e-12));
     CHECK(run("solve D.npy E.npy b.npy --device cpu --json").json()["cache"] == "hit");
+}
+
+TEST_CASE_FIXTURE(Scratch, "solve: a ring, told by E of as many blocks as D, or by the entries of A") {
+    for (const std::int64_t horizon : {1, 2, 6}) {
+        const auto chain = problems::dominant({3, horizon}, 1);
+        auto system = chain;
+        system.ring = true;
+        for (int k = 0; k < 9; ++k) system.e.push_back(std::cos(k) / 4);
+        write_arrays(*this, system);
+        Eigen::MatrixXd a = dense_matrix(chain);
+        for (Eigen::Index r = 0; r < 3; ++r)
+            for (Eigen::Index c = 0, last = 3 * (horizon - 1); c < 3; ++c) {
+                const auto value = system.e[static_cast<std::size_t>(9 * (horizon - 1) + 3 * r + c)];
+                a(r, last + c) += value;
+                a(last + c, r) += value;
+            }
+        const Eigen::VectorXd expected = a.llt().solve(Eigen::Map<const Eigen::VectorXd>(system.b.data(), 3 * horizon));
+        const Eigen::MatrixXd inverse = a.inverse();
+        const auto check_x = [&](const Ran& ran, const std::vector<double>& x) {
+            CHECK(ran.json()["ring"] == true);
+            CHECK(ran.json()["relative_residual"].get<double>() < 1e-14);
+            for (Eigen::Index k = 0; k < 3 * horizon; ++k)
+                CHECK(x[static_cast<std::size_t>(k)] == doctest::Approx(expected(k)).epsilon(1e-11));
+        };
+        const auto ran = well("solve D.npy E.npy b.npy -o x.npy --inverse d.npy e.npy --device cpu --json --condition");
+        check_x(ran, parse_npy(read("x.npy"), "x").values);
+        const auto lower = parse_npy(read("e.npy"), "e");
+        CHECK(lower.shape == std::vector<std::int64_t>{horizon, 3, 3});
+        CHECK(lower.values.back() == doctest::Approx(inverse(2, 3 * horizon - 1)).epsilon(1e-10));
+        if (horizon < 3) continue;
+        write_matrix_market(*this, to_sparse(system), DenseMatrix{system.rows, 1, system.b});
+        for (const auto* block : {"", "--block 3"}) {
+            const auto found = run(fmt::format("solve A.mtx b.mtx -o x.mtx --device cpu --json {}", block));
+            CHECK(says(found.err, "A is taken as a ring"));
+            check_x(found, std::get<DenseMatrix>(parse_matrix_market(read("x.mtx"), "x")).values);
+        }
+    }
+    check("solve D.npy E.npy b.npy --ranks 2", 2, "ranks have no rings yet");
+    check("solve D.npy E.npy b.npy --precision mixed", 2, "mixed precision has no rings");
 }
 
 TEST_CASE_FIXTURE(Scratch, "solve: Matrix Market in and out, block inferred, padding said") {

@@ -78,7 +78,7 @@ TEST_CASE("assemble: sparse matrices of every form give the blocks they came fro
             auto upper = a;
             for (auto& entry : upper.entries) std::swap(entry.row, entry.column);
             CHECK(assemble(upper, b, n, Precision::f64) == system);
-            if (horizon > 1) CHECK(infer_block(a) == n);
+            if (horizon > 1) CHECK(infer_shape(a).block == n);
         }
     }
 }
@@ -98,9 +98,45 @@ TEST_CASE("assemble: the inferred block is the smallest, by brute force") {
         };
         std::int64_t smallest = 1;
         while (!holds(smallest)) ++smallest;
-        CHECK(infer_block(a) == smallest);
+        CHECK(infer_shape(a).block == smallest);
     }
-    CHECK(infer_block({5, 5, true, {}}) == 1);
+    CHECK(infer_shape({5, 5, true, {}}).block == 1);
+}
+
+TEST_CASE("assemble: a ring is found, from both triangles or one, and where it is cheaper") {
+    std::mt19937 random(3);
+    std::uniform_real_distribution<double> number(-1, 1);
+    for (const std::int64_t n : {1, 2, 5})
+        for (const std::int64_t horizon : {3, 4, 9}) {
+            System system{.block = n, .horizon = horizon, .rows = n * horizon, .ring = true};
+            system.d.resize(static_cast<std::size_t>(horizon * n * n));
+            for (std::int64_t k = 0; k < horizon; ++k)
+                for (std::int64_t r = 0; r < n; ++r)
+                    for (std::int64_t c = 0; c <= r; ++c)
+                        system.d[static_cast<std::size_t>((k * n + r) * n + c)] = system.d[static_cast<std::size_t>((k * n + c) * n + r)] =
+                            number(random);
+            for (std::int64_t k = 0; k < horizon * n * n; ++k) system.e.push_back(number(random));
+            const auto a = to_sparse(system);
+            const auto b = ones(system.rows);
+            for (const auto& form : {a, general_form(a)}) {
+                const auto found = assemble(form, b, n, Precision::f64);
+                CHECK(found.ring);
+                CHECK(found.d == system.d);
+                CHECK(found.e == system.e);
+                CHECK(found.notes.back() == "the last block is coupled to the first, so A is taken as a ring");
+            }
+            const auto shape = infer_shape(a);
+            CHECK((shape.ring ? shape.block == n : 7 * shape.block * shape.block <= 19 * n * n));
+            if (horizon > 4) CHECK(shape.ring);
+            auto wrong = general_form(a);
+            for (auto& entry : wrong.entries)
+                if (entry.row == 0 && entry.column == n * (horizon - 1)) entry.value += 1;
+            CHECK_INPUT_ERROR("A is not symmetric", assemble(wrong, b, n, Precision::f64));
+        }
+    CHECK(!infer_shape({9, 9, true, {{8, 0, 0.0}, {1, 0, 1}}}).ring);  // a zero says nothing
+    const auto arrays = assemble(array({4, 2, 2}, 1), array({4, 2, 2}, 1), array({4, 2}));
+    CHECK(arrays.ring);
+    CHECK_INPUT_ERROR("or as many blocks as D has where A is a ring", assemble(array({4, 2, 2}, 1), array({5, 2, 2}, 1), array({4, 2})));
 }
 
 TEST_CASE("assemble: a last block that overshoots is padded with the identity") {
@@ -130,8 +166,8 @@ TEST_CASE("assemble: bad sparse input is refused by name") {
     auto repeated = good;
     repeated.entries.push_back({1, 3, 0.5});
     CHECK_INPUT_ERROR("entry 6 of A, at row 2 and column 4 (from 1), was given before (a symmetric file", refuse(repeated, ones(4))());
-    SparseMatrix far{9000, 9000, true, {{8999, 0, 1}}};
-    CHECK_INPUT_ERROR("entries 8999 off the diagonal", refuse(far, ones(9000))());
+    SparseMatrix far{20000, 20000, true, {{15000, 4000, 1}}};
+    CHECK_INPUT_ERROR("entries 11000 off the diagonal", refuse(far, ones(20000))());
     const SparseMatrix huge{std::int64_t{1} << 60, std::int64_t{1} << 60, true, {{0, 0, 1}}};
     CHECK_INPUT_ERROR("some rows are empty", refuse(huge, {std::int64_t{1} << 60, 1, {}})());
     CHECK_INPUT_ERROR("more than", to_dense({std::int64_t{1} << 40, std::int64_t{1} << 40, false, {}}, "b"));
@@ -202,7 +238,7 @@ TEST_CASE("assemble: zeros that a file holds far from the diagonal do not count,
         if (!symmetric) a.entries.push_back({0, 1, -1});
         a.entries.push_back({1099, 3, 0});
         a.entries.push_back({3, 1098, -0.0});
-        CHECK(infer_block(a) == 1);
+        CHECK(infer_shape(a).block == 1);
         for (const auto block : {std::optional<std::int64_t>{}, std::optional<std::int64_t>{1}, std::optional<std::int64_t>{10}}) {
             const auto system = assemble(a, ones(1100), block, Precision::f64);
             CHECK(system.block == block.value_or(1));
@@ -267,7 +303,7 @@ TEST_CASE("assemble: wrong shapes and values are refused by name") {
     CHECK(input_error([&] { assemble(d, e, b); }).empty());
     CHECK_INPUT_ERROR("D has shape (4, 3), E (3, 3, 3), b (4, 3): D must be (N, n, n)", assemble(array({4, 3}), e, b));
     CHECK_INPUT_ERROR("must be square", assemble(array({4, 3, 2}), e, b));
-    CHECK_INPUT_ERROR("E must be (3, 3, 3)", assemble(d, array({4, 3, 3}), b));
+    CHECK_INPUT_ERROR("E must be (3, 3, 3)", assemble(d, array({5, 3, 3}), b));
     CHECK_INPUT_ERROR("E must be (2, 3, 3, 3)", assemble(array({2, 4, 3, 3}), array({1, 3, 3, 3}), array({2, 4, 3})));
     CHECK_INPUT_ERROR("b must be (4, 3), or", assemble(d, e, array({12})));
     CHECK_INPUT_ERROR("b must be (4, 3), or", assemble(d, e, array({4, 3, 0})));

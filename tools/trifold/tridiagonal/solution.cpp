@@ -28,6 +28,7 @@ Spec spec_of(const System& system, const SolveRequest& request) {
               .batch = system.batch,
               .operations = {Operation::factor, Operation::solve}};
     if (request.inverse) spec.operations.insert(Operation::inverse);
+    spec.ring = system.ring;
     return spec;
 }
 
@@ -193,7 +194,7 @@ Solution solve_on_ranks(const System& system, const SolveRequest& request) {
 
 /// The System of these members alone.
 System members_of(const System& system, const std::vector<std::int64_t>& members) {
-    System part{system.block, system.horizon, system.rhs, static_cast<std::int64_t>(members.size()), system.rows, {}, {}, {}};
+    System part{system.block, system.horizon, system.rhs, static_cast<std::int64_t>(members.size()), system.rows, {}, {}, {}, system.ring};
     const auto take = [&](const std::vector<double>& from, std::vector<double>& to, std::int64_t member) {
         const auto size = static_cast<std::ptrdiff_t>(from.size()) / system.batch;
         to.insert(to.end(), from.begin() + member * size, from.begin() + (member + 1) * size);

@@ -125,7 +125,7 @@ void write_outputs(const SolveOptions& options, const std::vector<std::string>& 
     formats::write_file(inverse[0],
                         formats::format_npy({shape(system.horizon), outcome.input.precision, outcome.solution.inverse_diagonal}));
     formats::write_file(inverse[1],
-                        formats::format_npy({shape(system.horizon - 1), outcome.input.precision, outcome.solution.inverse_coupling}));
+                        formats::format_npy({shape(system.couplings()), outcome.input.precision, outcome.solution.inverse_coupling}));
 }
 
 /// A list of numbers for each system.
@@ -150,6 +150,7 @@ Json to_json(const Outcome& outcome, const std::string& output) {
     Json json{{"status", outcome.status()},
               {"block", input.system.block},
               {"horizon", input.system.horizon},
+              {"ring", input.system.ring},
               {"rhs", input.system.rhs},
               {"batch", input.system.batch},
               {"precision", to_string(input.precision)},
@@ -186,8 +187,9 @@ std::string min_text(const std::vector<double>& values) {
 std::string to_text(const Outcome& outcome) {
     const auto& [input, solution] = std::tie(outcome.input, outcome.solution);
     const auto& system = input.system;
-    auto text = fmt::format("{} of {} by {}, {}, {}, {}\n", plural(system.horizon, "block"), system.block, system.block,
-                            to_string(input.precision), plural(system.rhs, "right-hand side"), plural(system.batch, "system"));
+    auto text = fmt::format("{} of {} by {}{}, {}, {}, {}\n", plural(system.horizon, "block"), system.block, system.block,
+                            system.ring ? " in a ring" : "", to_string(input.precision), plural(system.rhs, "right-hand side"),
+                            plural(system.batch, "system"));
     const bool mixed = input.precision == Precision::mixed;
     std::vector<std::pair<std::string, std::string>> items{
         {"device", solution.target},

@@ -16,15 +16,15 @@ namespace {
 /// About how many flops an iteration has for each entry of A: blocks that need more are taken only if they are asked for.
 constexpr double max_flops = 1e4;
 
-double flops_of(double rows, double block) { return 7.0 / 3 * rows * block * block; }
+double flops_of(double rows, double block, bool ring) { return (ring ? 19.0 : 7.0) / 3 * rows * block * block; }
 
 Fit tridiagonal_fit(const formats::SparseMatrix& a, const SolveOptions& options) try {
-    const auto block = formats::infer_block(a);
+    const auto [block, ring] = formats::infer_shape(a);
     if (const auto why = formats::asymmetry(a, options.asked_precision().value_or(Precision::f64))) return {.why = *why};
-    const auto flops = flops_of(static_cast<double>(a.rows), static_cast<double>(block));
+    const auto flops = flops_of(static_cast<double>(a.rows), static_cast<double>(block), ring);
     const bool fits = flops <= max_flops * static_cast<double>(a.entries.size() + 1);
     if (!fits) return {.why = fmt::format("blocks of {} need {}, and --block {} takes them", block, flops_text(flops), block)};
-    return {.fits = true, .flops = flops, .why = fmt::format("symmetric, and blocks of {} in a row hold it", block)};
+    return {.fits = true, .flops = flops, .why = fmt::format("symmetric, and blocks of {} in a {} hold it", block, ring ? "ring" : "row")};
 } catch (const formats::InputError&) {
     return {.why = fmt::format("no blocks of up to {} in a row hold its entries", max_block)};
 }
@@ -80,7 +80,9 @@ std::function<std::vector<File>()> tridiagonal_problem(CLI::App& app, const Prob
 FamilyVerbs tridiagonal_verbs() {
     FamilyVerbs verbs{
         .name = "tridiagonal", .problems = "blocks", .matrices = "blocks in a row, symmetric positive definite (block tridiagonal)"};
-    verbs.files = "A.mtx b.mtx (Matrix Market), or D.npy E.npy b.npy: D (N,n,n), E (N-1,n,n), b (N,n) or (N,n,m), or with a leading batch";
+    verbs.files =
+        "A.mtx b.mtx (Matrix Market), or D.npy E.npy b.npy: D (N,n,n), E (N-1,n,n) or of a ring (N,n,n), b (N,n) or (N,n,m), or with a "
+        "leading batch";
     verbs.examples = "socu, blockdss (positive definite for n of about 8 and more), dominant or kalman (n even)";
     for (const auto& suite : bench::suites()) verbs.suites.emplace_back(suite.name, suite.purpose);
     verbs.solve = tridiagonal_solve;
