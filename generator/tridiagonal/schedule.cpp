@@ -28,7 +28,7 @@ Level whole(const Level& remaining) {
 }
 
 /// Segments of a ring with single separators between them, of which its first block is one. The last segment is shorter, or longer by one
-/// where a separator would stand beside the first block.
+/// where a separator would have the first block as its neighbour.
 Level cut_ring(const Level& remaining, std::int64_t length) {
     auto level = remaining;
     const auto pitch = length + 1;

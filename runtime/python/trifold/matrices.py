@@ -23,8 +23,8 @@ _SMALL = {"float64": 2.0**-100, "float32": 2.0**-40}  # their squares are far be
 def matvec(D: ArrayLike, E: ArrayLike | None, x: ArrayLike, *, ring: bool = False) -> Any:
     """A x. D: (N, n, n), of which only the lower triangles are read; E: (N - 1, n, n), or None when N is 1; x: (N, n), or (N, n, m).
 
-    ring: E has N blocks, of which the last couples the last block to the first. Each may have batch axes in front, which are broadcast. Arrays of NumPy, CuPy, torch or JAX, with gradients; those of D are
-    symmetric. Raises SpecError on shapes that do not fit.
+    ring: E has N blocks, of which the last couples the last block to the first. Each may have batch axes in front, which are broadcast.
+    Arrays of NumPy, CuPy, torch or JAX, with gradients; those of D are symmetric. Raises SpecError on shapes that do not fit.
     """
     space, blocks, below = _read(D, E, x, ring=ring)
     given = space.array(x, "x")

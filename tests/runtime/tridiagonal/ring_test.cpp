@@ -10,9 +10,11 @@ TEST_CASE_TEMPLATE("a ring agrees with a dense factorization", Real, double, flo
     const std::int64_t horizons[]{1, 2, 3, 4, 5, 64, 65}, blocks[]{1, 3, 8, 17, 32, 33};
     std::size_t k = 0;
     for (const auto horizon : horizons)
-        for (const auto n : blocks)
-            check_shape<Real>({.block = n, .horizon = horizon, .rhs = ++k % 3 == 0 ? 3 : 1, .batch = k % 4 == 0 ? 9 : 1, .ring = true},
-                              Device::cpu(), {.workers = k % 5 == 0 ? 3 : 1}, static_cast<unsigned>(k));
+        for (const auto n : blocks) {
+            if (++k % 3 == (sizeof(Real) == 8 ? 0 : 1)) continue;  // each is compiled
+            check_shape<Real>({.block = n, .horizon = horizon, .rhs = k % 4 == 0 ? 3 : 1, .batch = k % 5 == 0 ? 9 : 1, .ring = true},
+                              Device::cpu(), {.workers = k % 7 == 0 ? 3 : 1}, static_cast<unsigned>(k));
+        }
 }
 
 TEST_CASE("a ring with every variant, schedule and layout") {
@@ -21,7 +23,7 @@ TEST_CASE("a ring with every variant, schedule and layout") {
              {"sequential", "multi-stage", "single-stage", "partitioned:3", "recursive:2", "segments:7,2", "segments:3"})
             for (const std::int64_t horizon : {1, 2, 3, 8, 9, 23})
                 check_shape<double>({.block = 5, .horizon = horizon, .rhs = horizon == 9 ? 70 : 2, .batch = 2, .ring = true}, Device::cpu(),
-                                    {.schedule = schedule, .variant = variant}, 7);
+                                    {.schedule = schedule, .variant = variant, .any_size = true}, 7);
     check_shape<double>({.block = 3,
                          .horizon = 9,
                          .batch = 3,

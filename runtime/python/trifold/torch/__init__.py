@@ -237,8 +237,8 @@ def log_determinant(D: Any, E: Any, *, check: bool | None = None, triangle: str 
 def factor(D: Any, E: Any, *, columns: int = 1, ring: bool = False, check: bool | None = None, triangle: str = "both") -> Factor:
     """Factors A, to solve with it again and again.
 
-    columns: right-hand sides that are to be solved at once; more go in panels. ring: as solve() has it. Raises SpecError, NotPositiveDefinite,
-    NearlySingular.
+    columns: right-hand sides that are to be solved at once; more go in panels. ring: as solve() has it. Raises SpecError,
+    NotPositiveDefinite, NearlySingular.
     """
     D, E, *_ = _fitting(D, E, D, ring)
     if not hasattr(columns, "__index__"):
