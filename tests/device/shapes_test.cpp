@@ -15,7 +15,7 @@ TEST_CASE("device: a border agrees with a dense factorization") {
     for (const auto a : borders)
         for (const auto n : blocks) {
             const auto horizon = horizons[k++ % std::size(horizons)];
-            if (n * horizon > 2100 || k % 2 == 0) continue;
+            if (n * horizon > 1100 || k % 2 == 0) continue;
             const Spec spec{.block = n, .horizon = horizon, .rhs = k % 3 == 0 ? 3 : 1, .batch = k % 4 == 1 ? 3 : 1, .border = a};
             if (k % 5 == 0)
                 check_shape<float>(spec, *where, {}, static_cast<unsigned>(k));
@@ -31,7 +31,7 @@ TEST_CASE("device: a ring agrees with a dense factorization") {
     std::size_t k = 0;
     for (const auto horizon : horizons)
         for (const auto n : blocks) {
-            if (n * horizon > 2200 || ++k % 2 == 0) continue;
+            if (n * horizon > 1200 || ++k % 2 == 0) continue;
             const Spec spec{.block = n,
                             .horizon = horizon,
                             .rhs = k % 3 == 0 ? 3 : 1,

@@ -16,7 +16,7 @@ TEST_CASE_TEMPLATE("a border agrees with a dense factorization", Real, double, f
         for (const auto n : blocks) {
             const auto horizon = horizons[k++ % std::size(horizons)];
             // Each case compiles two chains: f64 takes two pairs of five, f32 one.
-            if (n * horizon > 2100 || (sizeof(Real) == 8 ? k % 5 > 1 : k % 5 != 3)) continue;
+            if (n * horizon > 1100 || (sizeof(Real) == 8 ? k % 5 > 1 : k % 5 != 3)) continue;
             check_shape<Real>({.block = n, .horizon = horizon, .rhs = k % 3 == 0 ? 3 : 1, .batch = k % 4 == 0 ? 3 : 1, .border = a},
                               Device::cpu(), {.workers = k % 3 == 0 ? 2 : 1}, static_cast<unsigned>(k));
         }

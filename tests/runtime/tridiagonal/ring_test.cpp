@@ -11,7 +11,7 @@ TEST_CASE_TEMPLATE("a ring agrees with a dense factorization", Real, double, flo
     std::size_t k = 0;
     for (const auto horizon : horizons)
         for (const auto n : blocks) {
-            if (++k % 3 == (sizeof(Real) == 8 ? 0 : 1)) continue;  // each is compiled
+            if (++k % 3 == (sizeof(Real) == 8 ? 0 : 1) || n * horizon > 700) continue;  // the oracle is dense
             check_shape<Real>({.block = n, .horizon = horizon, .rhs = k % 4 == 0 ? 3 : 1, .batch = k % 5 == 0 ? 9 : 1, .ring = true},
                               Device::cpu(), {.workers = k % 7 == 0 ? 3 : 1}, static_cast<unsigned>(k));
         }
