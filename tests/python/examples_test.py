@@ -26,6 +26,15 @@ def test_gaussian_process(tmp_path):
     assert (tmp_path / "gaussian_process.png").stat().st_size > 10_000
 
 
+def test_race_line(tmp_path):
+    middle, found, sharpest = example("race_line").main(["--output", str(tmp_path)])
+    assert found.shape == (3, *middle.shape) and sharpest == sorted(sharpest, reverse=True)
+    assert (tmp_path / "race_line.png").stat().st_size > 10_000
+    # Its end is its beginning: a track that begins elsewhere has the same line.
+    module = example("race_line")
+    np.testing.assert_allclose(module.lines(np.roll(middle, 20, 0), (1e-4,))[0], np.roll(found[1], 20, 0), atol=1e-8)
+
+
 def test_macro(tmp_path):
     module = example("macro", "torch", "trifold.torch")
     path = module.main(["--output", str(tmp_path), "--iterations", "5"])

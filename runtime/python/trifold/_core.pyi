@@ -14,6 +14,7 @@ class Plan:
     any_size: one compilation serves every horizon, batch and class of right-hand sides; a few percent slower on GPUs.
     border: a, the rows of F and C, 0 to 512: A = [T F'; F C] with the chain T. Its Solvers take border=(F, C), (N, a, n) and (a, a), where
     they take D and E, and pairs of the chain's right-hand sides and their tip, (a,) or (a, m), where they take b.
+    ring: E has N blocks, of which the last, A(0, N - 1), couples the last block to the first.
     Raises SpecError, DeviceError, CompileError, CacheError.
     """
 
@@ -32,6 +33,7 @@ class Plan:
         workers: int = 1,
         any_size: bool = False,
         border: int = 0,
+        ring: bool = False,
     ) -> None: ...
     def solver(self, value: ArrayLike | None = None, *, members: int = 0, batched: bool | None = None) -> Solver:
         """
@@ -63,6 +65,8 @@ class Plan:
     def rhs(self) -> int: ...
     @property
     def border(self) -> int: ...
+    @property
+    def ring(self) -> bool: ...
     @property
     def device(self) -> str: ...
     @property
@@ -162,7 +166,7 @@ class Solver:
 
     def selected_inverse(self, out: tuple[Any, Any] | None = None, **options: Unpack[Sweep]) -> tuple[Any, ...]:
         """
-        Blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), (N - 1, n, n); with a border also those of F and C. The Plan must have it among
+        Blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), with E's shape; with a border also those of F and C. The Plan must have it among
         its operations.
         """
 
@@ -494,7 +498,9 @@ class RankSolver:
     def __repr__(self) -> str: ...
 
 def show_signatures(type: Any) -> None: ...
-def solver_for(D: Any, b: Any, operations: str, schedule: str, workers: int, mixed: bool, rhs: int, border: int = 0) -> Solver: ...
+def solver_for(
+    D: Any, b: Any, operations: str, schedule: str, workers: int, mixed: bool, rhs: int, border: int = 0, ring: bool = False
+) -> Solver: ...
 def allocate_bytes(bytes: int) -> Any: ...
 def seconds_of_solve(solver: Solver, b: Any, out: Any, repeats: int) -> float: ...
 def seconds_of_factor_solve(solver: Solver, D: Any, E: Any, b: Any, out: Any, repeats: int) -> float: ...

@@ -98,9 +98,9 @@ def solve(
     then C - F T^-1 F', so that all of this module's derivatives and transforms hold. ring: E has N blocks, of which the last couples the
     last block to the first.
     """
-    options = {"accept_nearly_singular": accept_nearly_singular, "triangle": triangle, "check_symmetry": check_symmetry}
     if border is not None:
-        return _bordered(D, E, b, border, ring=ring, **options).x
+        options = {"triangle": triangle, "check_symmetry": check_symmetry, "ring": ring}
+        return _bordered(D, E, b, border, accept_nearly_singular=accept_nearly_singular, **options).x
     system = _read(D, E, triangle, b, check_symmetry=check_symmetry, ring=ring)
     return system.solution(system.factor_solve(False, accept_nearly_singular)[1])
 
