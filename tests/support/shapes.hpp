@@ -30,7 +30,10 @@ class ShapedProblem {
                 }
             whole.diagonal() = whole.cwiseAbs().rowwise().sum() + Eigen::VectorXd::Constant(rows, 0.1);
             matrices_.push_back(whole * scale);
-            closing_.push_back(Matrix::NullaryExpr(spec.block, spec.block, [&] { return real(number(random) * scale); }));
+            Matrix closing = Matrix::NullaryExpr(spec.block, spec.block, [&] { return number(random); });
+            if (spec.horizon == 1)
+                closing = Matrix(closing - closing.transpose()) + whole.topLeftCorner(spec.block, spec.block) * 0.49999995;
+            closing_.push_back((closing * scale).unaryExpr([](double value) { return double{real(value)}; }));
             rights_.push_back(Matrix::NullaryExpr(rows, spec.rhs, [&] { return number(random); }));
         }
         store();
@@ -123,7 +126,7 @@ class ShapedProblem {
         return static_cast<std::size_t>(m * at.member + r / n * at.stage + r % n * at.row + s * at.column);
     }
     Spec spec_;
-    std::vector<Matrix> matrices_, rights_, closing_;  ///< closing: the last E of a ring of one or two blocks
+    std::vector<Matrix> matrices_, rights_, closing_;  ///< closing: the last E of a ring of one block, whose D is small, or two
 };
 
 /// Backward error of the solutions, log determinant and b' A^-1 b.

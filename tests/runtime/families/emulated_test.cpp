@@ -77,13 +77,16 @@ TEST_CASE("emulated: a ring agrees with a dense factorization") {
                                                        {"team", "recursive:2", 12, 0},
                                                        {"tiled", "segments:3", 17, 0},
                                                        {"tiled", "multi-stage", 129, 0},
+                                                       {"tile-dataflow:bake=0", "multi-stage", 33, 2},
+                                                       {"tile-dataflow:bake=0,rank_levels=2", "segments:3", 40, 0},
+                                                       {"tile-dataflow", "sequential", 70, 0},
                                                        {"auto", "auto", 40, 0}})
-        for (const std::int64_t horizon : {1, 2, 3, 12}) {
+        for (const std::int64_t horizon : {1, 2, 3, 5, 12}) {
             if (n > 40 && horizon > 3) continue;
             const Spec spec{.block = n, .horizon = horizon, .rhs = horizon == 3 ? 3 : 1, .batch = 2, .ring = true, .border = border};
             const Tuning tuning{.schedule = schedule, .variant = variant};
             check_shape<double>(spec, Device::parse("cuda:0"), tuning, ++seed);
-            if (n == 9 || n == 3) check_shape<float>(spec, Device::parse("cuda:0"), tuning, seed);
+            if (n == 9 || n == 3 || n == 33 || n == 70) check_shape<float>(spec, Device::parse("cuda:0"), tuning, seed);
         }
 }
 

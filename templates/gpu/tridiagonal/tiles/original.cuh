@@ -14,7 +14,7 @@ TRIFOLD_DEVICE Original original_of(const trifold_args& args, const Task& task) 
     constexpr offset_type row = E::row, column = E::column;
     if (leaves(task) && task.panel == 0) return {nullptr, 0, 0};
     if (task.panel == 0) return {D_OF(args, task.member, task.block), D::row, D::column};
-    if (task.level > 0 || is_joint(args) || (!task.first && task.panel == 2)) return {nullptr, 0, 0};
+    if (task.level > 0 || is_joint(args) || ((!task.first || joins(task)) && task.panel == 2)) return {nullptr, 0, 0};
     const real* from =
         coupling_at(args, task_level(args, 0).level, task.member, task.position, task.upward ? task.position + 1 : task.position - 1);
     return {from, task.upward ? row : column, task.upward ? column : row};
@@ -73,6 +73,19 @@ TRIFOLD_DEVICE void add_passed(Part& part, const trifold_args& args, const Task&
     }
 }
 
+/* Adds H + H' to the D of a ring of one block, whose coupling to itself is H. In a ring of two blocks, adds to one coupling between them
+ * the other one. */
+TRIFOLD_DEVICE void add_other_coupling(Part& part, const trifold_args& args, const Task& task) {
+    const bool alone = horizon_of(args) == 1, both = joins(task) && horizon_of(args) == 2 && task.panel == 1;
+    if (!alone && !both) return;
+    const real* e = E_OF(args, task.member, 0);
+    each_element(part, [&](real& value, int r, int c) {
+        const trifold_int row = inside(task.row * edge + r), column = inside(task.column * edge + c);
+        value += e[column * E::row + row * E::column];
+        if (alone) value += e[row * E::row + column * E::column];
+    });
+}
+
 /* part = the original less what comes from below, whose negative is at `below`, and what comes from above, which `part` holds. */
 TRIFOLD_DEVICE void join_sides(Part& part, const real* below, const trifold_args& args, const Task& task) {
     const Original original = original_of(args, task);
@@ -88,6 +101,7 @@ TRIFOLD_DEVICE void complete_original(Part& part, const trifold_args& args, cons
     const int rows = block_size - task.row * edge, columns = block_size - task.column * edge;
     warp_sync(); /* without this, loads wait for the use of others */
     if (is_joint(args)) add_passed(part, args, task);
+    if (is_ring) add_other_coupling(part, args, task);
     if (is_padded && (rows < edge || columns < edge))
         each_element(part, [&](real& value, int r, int c) {
             if (r >= rows || c >= columns) value = 0;

@@ -38,6 +38,10 @@ struct Source {
 
 TRIFOLD_DEVICE bool leaves(const Task& task) { return may_leave && task.leaves; }
 
+/* Whether the front is the last of a ring before block 0, which is then both of its neighbours. Its coupling to the next neighbour is the
+ * sum of both, and the one behind is zero. So block 0 is never coupled to itself, except in a ring of one block. */
+TRIFOLD_DEVICE bool joins(const Task& task) { return is_ring && task.next == 0 && task.behind == 0; }
+
 /* The task that a thread block is working on. */
 struct Work {
     Task task;
@@ -169,6 +173,7 @@ TRIFOLD_DEVICE void place_task(Task& task, const trifold_args& args, const Rank&
     task.block = block_at(level, task.position);
     task.step = level.scale * chain.step;
     task.next = k + 1 < chain.length || chain.ahead >= 0 ? task.block + task.step : -1;
+    if (is_ring && task.position + chain.step == level.size && level.size > 1) task.next = 0;
     task.behind = chain.behind >= 0 ? block_at(level, chain.behind) : -1;
     task.exists = k < chain.length;
     if (may_leave) task.leaves = level.next_size < 0;
@@ -300,7 +305,9 @@ TRIFOLD_DEVICE Chain chain_of(const trifold_level& level, trifold_int position) 
 
 /* The contribution of the chain on one side of a remaining block to its diagonal, at an earlier level. */
 TRIFOLD_DEVICE Source diagonal_source(const trifold_level& level, trifold_int block, int side) {
-    const trifold_int position = quotient(block - level.base, level.scale), adjacent = side == 0 ? position - 1 : position + 1;
+    trifold_int position = quotient(block - level.base, level.scale);
+    if (is_ring && position == 0 && side == 0) position = level.size;
+    const trifold_int adjacent = side == 0 ? position - 1 : position + 1;
     Source source{};
     if (adjacent < 0 || adjacent >= level.size) return source;
     const Chain chain = chain_of(level, adjacent);
@@ -324,7 +331,13 @@ TRIFOLD_DEVICE Source coupling_source(const trifold_level& before, trifold_int l
     return source;
 }
 
-/* The sources of a task in the order in which they are added; one thread for each. The last is the front itself. */
+/* The contribution of earlier fronts to the coupling behind, of a front that has both couplings in one panel. */
+TRIFOLD_DEVICE Source source_behind(const trifold_args& args, const Task& task) {
+    if (!task.first) return {task.block - task.step, 0, 1, filled, 2, 1};
+    return task.level > 0 ? coupling_source(task_level(args, task.level - 1).level, 0, false) : Source{};
+}
+
+/* The sources of a task in the order in which they are added; one thread for each. The front itself is one of the last. */
 TRIFOLD_FUNCTION void find_sources(Work& work, const trifold_args& args) {
     const Task& task = work.task;
     const int t = thread_index(), index = task.level, earlier = task.panel == 0 ? 2 * index : 0;
@@ -349,6 +362,15 @@ TRIFOLD_FUNCTION void find_sources(Work& work, const trifold_args& args) {
     }
     if (t < earlier + 2) work.sources[t] = source;
     block_sync();
+    if (joins(task) && task.panel != 0) { /* one panel has both couplings, the other one is zero */
+        if (thread_index() == 0) {
+            if (task.panel == 1)
+                work.sources[work.task.sources++] = source_behind(args, task);
+            else
+                work.sources[0].count = 0;
+        }
+        block_sync();
+    }
 }
 
 /* Makes the sources before `end` those that are added now; by the whole thread block. */
