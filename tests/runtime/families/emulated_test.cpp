@@ -77,13 +77,19 @@ TEST_CASE("emulated: a ring agrees with a dense factorization") {
                                                        {"team", "recursive:2", 12, 0},
                                                        {"tiled", "segments:3", 17, 0},
                                                        {"tiled", "multi-stage", 129, 0},
-                                                       {"auto", "auto", 40, 0}})
-        for (const std::int64_t horizon : {1, 2, 3, 12}) {
-            if (n > 40 && horizon > 3) continue;
+                                                       {"auto", "auto", 40, 0},
+                                                       {"dataflow", "auto", 1, 0},
+                                                       {"dataflow", "auto", 5, 0},
+                                                       {"dataflow", "auto", 17, 2},
+                                                       {"dataflow", "auto", 32, 0},
+                                                       {"dataflow", "auto", 48, 0}})
+        for (const std::int64_t horizon : {1, 2, 3, 4, 5, 12, 13, 64, 65}) {
+            const bool flows = std::string_view(variant) == "dataflow";
+            if (!flows && horizon > 3 && (horizon != 12 || n > 40)) continue;
             const Spec spec{.block = n, .horizon = horizon, .rhs = horizon == 3 ? 3 : 1, .batch = 2, .ring = true, .border = border};
             const Tuning tuning{.schedule = schedule, .variant = variant};
             check_shape<double>(spec, Device::parse("cuda:0"), tuning, ++seed);
-            if (n == 9 || n == 3) check_shape<float>(spec, Device::parse("cuda:0"), tuning, seed);
+            if (n == 9 || n == 3 || flows) check_shape<float>(spec, Device::parse("cuda:0"), tuning, seed);
         }
 }
 
