@@ -76,8 +76,7 @@ void plan_wide(DataflowSizes& sizes, const Problem& problem) {
     if (!sizes.is_long || sizes.padded > largest_wide || !device_of(problem.target).has("deep_tensor")) return;
     sizes.wide_shared = dataflow_shared::wide_bytes(sizes.padded, sizes.lower_leading, sizes.real);
     const auto min_fronts = take(problem, "wide_least_fronts", quantities_of(problem, sizes));
-    while (path >> (sizes.wide_levels + 1) > 0 && spec.batch * (((path >> sizes.wide_levels) + 1) / 2) >= min_fronts)
-        ++sizes.wide_levels;
+    while (path >> (sizes.wide_levels + 1) > 0 && spec.batch * (((path >> sizes.wide_levels) + 1) / 2) >= min_fronts) ++sizes.wide_levels;
 }
 
 /// Fronts send [R; G] as messages from the level on where there are few of them.
@@ -470,14 +469,15 @@ constexpr Knob knobs[] = {
 
 }  // namespace
 
-constinit const Variant dataflow_variant{.name = "dataflow",
-                                         .abilities = {.any_schedule = false, .rings = true, .largest_block = largest_block, .max_columns = max_columns},
-                                         .refuses = refuses,
-                                         .seconds = seconds,
-                                         .lower = lower,
-                                         .memory = memory,
-                                         .steps = steps,
-                                         .constants = constants,
-                                         .knobs = knobs};
+constinit const Variant dataflow_variant{
+    .name = "dataflow",
+    .abilities = {.any_schedule = false, .rings = true, .largest_block = largest_block, .max_columns = max_columns},
+    .refuses = refuses,
+    .seconds = seconds,
+    .lower = lower,
+    .memory = memory,
+    .steps = steps,
+    .constants = constants,
+    .knobs = knobs};
 
 }  // namespace trifold::gpu

@@ -127,7 +127,7 @@ TRIFOLD_DEVICE void eliminate_stack(FrontShared& shared, const trifold_args& arg
         static_assert(!Riders || padded <= warp_lanes, "a lane a row");
         static_assert(!Riders || overlaps, "flags tell when a front's right-hand sides are there");
         if (gets_messages(front)) fed = pull_before_messages(shared, args, member, front);
-        if (lacks_right_child(args, front)) fetch_ahead(shared, args, member, front);
+        if (is_ring && lacks_right_child(args, front)) fetch_ahead(shared, args, member, front);
         Stack stack = empty_stack();
         start_stack(stack, shared, args, member, front);
         RiderLook look{};
@@ -185,7 +185,7 @@ TRIFOLD_DEVICE void factor_front(const trifold_args& args, trifold_int member, b
     if (!gets_messages(front)) {
         fed = pull_updates<Crew::all, Riders>(shared, args, member, front);
         block_sync();
-    } else if (!is_ring && right_child(args, front) < 0) {
+    } else if (right_child(args, front) < 0) {
         clear_right(shared);
         block_sync();
     }

@@ -19,8 +19,6 @@ TRIFOLD_DEVICE bool is_last(const Front& front) { return front.next < 0 && front
 
 /* Blocks of the path. */
 TRIFOLD_DEVICE trifold_int path_of(const trifold_args& args) { return is_ring ? horizon_of(args) - 1 : horizon_of(args); }
-/* The neighbour of a front where the path ends: the tip, or -1. */
-TRIFOLD_DEVICE trifold_int beyond_path(const trifold_args& args) { return is_ring ? path_of(args) : -1; }
 
 /* The number-th front of a level. */
 TRIFOLD_DEVICE Front front_at(const trifold_args& args, int level, trifold_int number) {
@@ -28,20 +26,24 @@ TRIFOLD_DEVICE Front front_at(const trifold_args& args, int level, trifold_int n
     Front front{};
     front.level = level;
     front.block = (2 * number + 1) * distance - 1;
-    if (is_ring && front.block >= path_of(args)) {
-        front.block = path_of(args), front.next = front.behind = -1;
-        return front;
-    }
-    front.next = front.block + distance < path_of(args) ? front.block + distance : beyond_path(args);
+    front.next = front.block + distance < path_of(args) ? front.block + distance : -1;
     front.behind = front.block - distance;
-    if (front.behind < 0) front.behind = beyond_path(args);
+    if (front.behind < 0) front.behind = -1;
+    if constexpr (is_ring) {
+        const trifold_int tip = path_of(args);
+        if (front.block >= tip) return Front{tip, -1, -1, 0, level, 0};
+        if (front.next < 0) front.next = tip;
+        if (front.behind < 0) front.behind = tip;
+    }
     return front;
 }
 /* The number-th front to be claimed. */
 TRIFOLD_DEVICE Front find_front(const trifold_args& args, trifold_int number) {
     int level = 0;
     trifold_int size = path_of(args);
-    while (number >= (size + 1) / 2 && (!is_ring || size > 0)) {
+    while (number >= (size + 1) / 2) {
+        if constexpr (is_ring)
+            if (size == 0) break; /* the tip */
         number -= (size + 1) / 2;
         size /= 2;
         ++level;
@@ -57,7 +59,8 @@ struct Pair {
 TRIFOLD_DEVICE Pair pair_of(const trifold_args& args, const Front& front, int k) {
     const trifold_int distance = trifold_int(1) << k;
     if (is_ring && is_last(front)) return {(path_of(args) & distance) != 0 ? (path_of(args) & -distance) - 1 : -1, distance - 1};
-    return {front.block - distance, front.block + distance};
+    const trifold_int left = front.block - distance;
+    return {left, front.block + distance};
 }
 
 /* Fronts of the wide levels, which have a launch of their own. */

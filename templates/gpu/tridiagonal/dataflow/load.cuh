@@ -15,13 +15,12 @@ TRIFOLD_DEVICE void load_riders(real* lower, const trifold_args& args, trifold_i
     }
 }
 TRIFOLD_DEVICE void update_riders(real* lower, const trifold_args& args, trifold_int member, trifold_int left, trifold_int right) {
-    const real* from_left = is_ring && left < 0 ? nullptr : neighbour_rhs_of(args, member, left, 1);
+    const real* from_left = neighbour_rhs_of(args, member, left, 1);
     const real* from_right = right < 0 ? nullptr : neighbour_rhs_of(args, member, right, 0);
     for (int e = front_thread(); e < riders * padded; e += threads) {
         real* at = lower + padded + e / padded + e % padded * lower_leading;
         if (e / padded >= args.columns) continue;
-        real value = *at;
-        if (!is_ring || from_left != nullptr) value -= from_left[e];
+        real value = *at - (is_ring && left < 0 ? real(0) : from_left[e]);
         if (from_right != nullptr) value -= from_right[e];
         *at = value;
     }
@@ -92,12 +91,14 @@ TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, 
         each_lower_square<By>(sums, [&](BandSquare& sum, int row, int column) {
             const bool whole = row + 8 < padded;
             const int count = column + 16 <= padded ? square_strips : 1;
-            const auto add = [&](const real* a, const real* b) {
-                multiply_band<1, block_quads, strip_columns>(sum.strips, a + row, leading, b + column, leading, whole, count, padded);
-            };
-            if (has_left) add(r, r);
-            if (right >= 0) add(g, g);
-            if (is_ring && last && is_last(front)) add(r, g), add(g, r);
+            if (has_left)
+                multiply_band<1, block_quads, strip_columns>(sum.strips, r + row, leading, r + column, leading, whole, count, padded);
+            if (right >= 0)
+                multiply_band<1, block_quads, strip_columns>(sum.strips, g + row, leading, g + column, leading, whole, count, padded);
+            if (is_ring && last && is_last(front)) {
+                multiply_band<1, block_quads, strip_columns>(sum.strips, r + row, leading, g + column, leading, whole, count, padded);
+                multiply_band<1, block_quads, strip_columns>(sum.strips, g + row, leading, r + column, leading, whole, count, padded);
+            }
         });
         if (!last) meet_crew<By>(shared);
     }
@@ -140,8 +141,7 @@ TRIFOLD_DEVICE void fetch_ahead(FrontShared& shared, const trifold_args& args, t
 #pragma unroll 4
         for (int e = worker; e < padded * padded; e += workers) {
             const int r = e % padded, c = e / padded;
-            shared.stacked[r + c * stacked_leading] =
-                r < block_size && c < block_size ? from[r * E::row + c * E::column] : real(0);
+            shared.stacked[r + c * stacked_leading] = r < block_size && c < block_size ? from[r * E::row + c * E::column] : real(0);
             if (in_registers) right_of(shared)[r + c * pulled_leading] = r == c ? real(-1) : real(0);
         }
     }
@@ -153,7 +153,7 @@ TRIFOLD_DEVICE void make_couplings(FrontShared& shared, const trifold_args& args
     const trifold_int distance = trifold_int(1) << (front.level - 1), left = front.block - distance;
     const trifold_int right = is_ring ? ahead_child(args, front) : front.block + distance;
     if (!has_room) fetch_stack(shared, args, member, front, left, is_ring ? right_child(args, front) : right);
-    if (lacks_right_child(args, front)) fetch_ahead(shared, args, member, front);
+    if (is_ring && lacks_right_child(args, front)) fetch_ahead(shared, args, member, front);
 #pragma unroll 1
     for (int unit = front_thread() / warp_lanes - pivot_warps; unit < 2 * bands; unit += stacked_warps) {
         const bool ahead = unit < bands;

@@ -25,12 +25,13 @@ TRIFOLD_DEVICE trifold_int ahead_child(const trifold_args& args, const Front& fr
         trifold_int distance = trifold_int(1) << (front.level - 1);
         while (distance > 0 && front.block + distance >= path_of(args)) distance /= 2;
         return distance > 0 ? front.block + distance : -1;
+    } else {
+        return right_child(args, front);
     }
-    return right_child(args, front);
 }
-/* Whether a front is coupled to the tip by what an earlier child, or none, has left. */
+/* Whether a front of a ring has the tip for its next one, and no right front in its last pair. */
 TRIFOLD_DEVICE bool lacks_right_child(const trifold_args& args, const Front& front) {
-    return is_ring && front.level > 0 && front.next >= 0 && right_child(args, front) < 0;
+    return front.level > 0 && front.next >= 0 && right_child(args, front) < 0;
 }
 
 /* A message is a number's bits in a word of their size, and zero as long as nothing has come. The number zero is sent as minus zero. Who
@@ -180,6 +181,7 @@ TRIFOLD_DEVICE void each_pivot(PivotShare& share, FrontShared& shared, const Use
     each(share.first[0], 0, column);
     if constexpr (bands > 1) each(share.second[0], 16, column), each(share.second[1], 16, column + pivot_columns);
 }
+/* Takes the columns times the others, transposed, away. */
 TRIFOLD_DEVICE void multiply_pivot(PivotShare& share, const real* columns, const real* others) {
     const real* own = others + front_thread() / warp_lanes * 8;
     multiply_band<-1, 2, strip_columns>(share.first, columns, pulled_leading, own, pulled_leading, 8 < padded, 1, 8);
@@ -199,7 +201,7 @@ TRIFOLD_DEVICE void receive_pivots(FrontShared& shared, const trifold_args& args
         const real* const left = left_of(shared) + t * 8 * pulled_leading;
         const real* const right = right_of(shared) + t * 8 * pulled_leading;
         multiply_pivot(pivots, left, left);
-        if (!lacks_right_child(args, front)) multiply_pivot(pivots, right, right);
+        if (!is_ring || !lacks_right_child(args, front)) multiply_pivot(pivots, right, right);
         if (is_ring && is_last(front)) multiply_pivot(pivots, left, right), multiply_pivot(pivots, right, left);
     });
     meet(shared, pulled_barrier);

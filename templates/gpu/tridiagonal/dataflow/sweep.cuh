@@ -277,11 +277,10 @@ TRIFOLD_DEVICE void gather_updates(SweepShared& shared, const trifold_args& args
     for (int k = 0; k < front.level; ++k) {
         const Pair pair = pair_of(args, front, k);
         const bool has_left = !is_ring || pair.left >= 0, has_right = pair.right < path_of(args);
-        const auto words = [&](trifold_int from, int side) {
-            return update_words(args, member, from, side) + columns.first * padded * message_words;
-        };
-        const trifold_word* from_left = has_left ? words(pair.left, 1) : words(pair.right, 0);
-        const trifold_word* from_right = has_right ? words(pair.right, 0) : from_left;
+        const trifold_word* from_left =
+            update_words(args, member, has_left ? pair.left : pair.right, has_left ? 1 : 0) + columns.first * padded * message_words;
+        const trifold_word* from_right =
+            has_right ? update_words(args, member, pair.right, 0) + columns.first * padded * message_words : from_left;
         Message left[each], right[each];
         bool all = false;
         while (!all) {

@@ -29,7 +29,7 @@ TRIFOLD_DEVICE void start_couplings(WideShared& shared, const trifold_args& args
         if (front.next >= 0) pull_original(shared, args, member, front.block);
         if (front.behind >= 0) prefetch_block(coupling_of(args, member, front.behind), e_pitch, block_size);
     } else {
-        if (has_original_ahead(args, front))
+        if (is_ring && has_original_ahead(args, front))
             pull_original(shared, args, member, front.block);
         else if (front.next >= 0)
             prefetch_block(next_of(args, member, ahead_child(args, front)), padded, padded);
@@ -91,11 +91,11 @@ TRIFOLD_DEVICE auto to_block(real* to) {
     return [to](int r, int c, real value) { to[r + c * padded] = value; };
 }
 
-/* Computes R and G. R's operand is in shared memory already: the original coupling, or G_k of R_k G_k', which D's last update from the right
- * has left there. G's operand takes its place while R is computed. */
+/* Computes R and G. R's operand is in shared memory already: the original coupling, or G_k of R_k G_k', which D's last update from the
+ * right has left there. G's operand takes its place while R is computed. */
 TRIFOLD_DEVICE void solve_couplings(Bands& bands, WideShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     if (front.next >= 0) {
-        if (front.level == 0 || has_original_ahead(args, front))
+        if (front.level == 0 || (is_ring && has_original_ahead(args, front)))
             take_original<true, lower_leading>(bands, shared);
         else
             multiply_coupling(bands, shared, next_of(args, member, ahead_child(args, front)));
