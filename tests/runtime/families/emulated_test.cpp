@@ -85,7 +85,7 @@ TEST_CASE("emulated: a ring agrees with a dense factorization") {
                                                        {"dataflow", "auto", 48, 0}})
         for (const std::int64_t horizon : {1, 2, 3, 4, 5, 12, 13, 64, 65}) {
             const bool flows = std::string_view(variant) == "dataflow";
-            if (!flows && horizon > 3 && (horizon != 12 || n > 40)) continue;
+            if (flows ? n == 48 && horizon > 13 : horizon > 3 && (horizon != 12 || n > 40)) continue;
             const Spec spec{.block = n,
                             .horizon = horizon,
                             .rhs = (flows ? (horizon + n) % 2 == 1 : horizon == 3) ? 3 : 1,
@@ -94,7 +94,7 @@ TEST_CASE("emulated: a ring agrees with a dense factorization") {
                             .border = border};
             const Tuning tuning{.schedule = schedule, .variant = variant};
             check_shape<double>(spec, Device::parse("cuda:0"), tuning, ++seed);
-            if (n == 9 || n == 3 || flows) check_shape<float>(spec, Device::parse("cuda:0"), tuning, seed);
+            if (n == 9 || n == 3 || (flows && n < 48)) check_shape<float>(spec, Device::parse("cuda:0"), tuning, seed);
         }
 }
 

@@ -95,7 +95,8 @@ TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, 
                 multiply_band<1, block_quads, strip_columns>(sum.strips, r + row, leading, r + column, leading, whole, count, padded);
             if (right >= 0)
                 multiply_band<1, block_quads, strip_columns>(sum.strips, g + row, leading, g + column, leading, whole, count, padded);
-            if (is_ring && last && is_last(front)) {
+            if constexpr (is_ring) {
+                if (!last || !is_last(front)) return;
                 multiply_band<1, block_quads, strip_columns>(sum.strips, r + row, leading, g + column, leading, whole, count, padded);
                 multiply_band<1, block_quads, strip_columns>(sum.strips, g + row, leading, r + column, leading, whole, count, padded);
             }
@@ -230,7 +231,7 @@ TRIFOLD_DEVICE void clear_rows(real* to) {
     for (int e = front_thread(); e < padded * padded; e += threads) to[e % padded + e / padded * stacked_leading] = 0;
 }
 
-/* What a ring of one block, which is coupled to itself, adds to D. */
+/* Adds E + E' to D of a ring of one block, which is coupled to itself. */
 TRIFOLD_DEVICE void add_own_coupling(FrontShared& shared, const trifold_args& args, trifold_int member) {
     for (int e = front_thread(); e < block_size * block_size; e += threads) {
         const int r = e % block_size, c = e / block_size;
