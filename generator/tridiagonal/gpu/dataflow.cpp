@@ -173,8 +173,6 @@ DataflowSizes sizes_of(const Problem& problem) {
 }
 
 std::string refuses(const Problem& problem) {
-    if (problem.spec.ring && problem.spec.operations.contains(Operation::inverse))
-        return "variant 'dataflow' has no selected inverse of a ring; give auto";
     const auto sizes = sizes_of(problem);
     const auto rides = problem.knobs.pinned.find("rides");
     if (rides != problem.knobs.pinned.end() && rides->second != 0 && !sizes.rides)
@@ -471,7 +469,7 @@ constexpr Knob knobs[] = {
 
 constinit const Variant dataflow_variant{
     .name = "dataflow",
-    .abilities = {.any_schedule = false, .rings = true, .largest_block = largest_block, .max_columns = max_columns},
+    .abilities = {.any_schedule = false, .rings = true, .ring_inverse = false, .largest_block = largest_block, .max_columns = max_columns},
     .refuses = refuses,
     .seconds = seconds,
     .lower = lower,
