@@ -70,7 +70,9 @@ std::string refusal(const Variant& variant, const Problem& problem) {
     if (can.largest_block > 0 && spec.block > can.largest_block)
         return fmt::format("variant '{}' is for blocks up to {}, not for n = {}; give auto", variant.name, can.largest_block, spec.block);
     if (spec.ring && !can.rings) return fmt::format("variant '{}' takes no ring; give auto", variant.name);
-    if (!can.any_schedule && schedule.levels != multi_stage(schedule.horizon).levels)
+    if (spec.ring && !can.ring_inverse && spec.operations.contains(Operation::inverse))
+        return fmt::format("variant '{}' has no selected inverse of a ring; give auto", variant.name);
+    if (!can.any_schedule && schedule.levels != multi_stage(schedule.horizon, spec.ring).levels)
         return fmt::format("variant '{}' is for the schedule multi-stage, not for {}; give auto", variant.name, schedule.name);
     if (!can.inverse && spec.operations.contains(Operation::inverse))
         return fmt::format("variant '{}' has no selected inverse; give auto", variant.name);

@@ -26,6 +26,7 @@ Problem problem_of(const Design& design);
 struct Abilities {
     bool any_schedule = true;        ///< else multi-stage alone
     bool rings = false;              ///< it takes a ring
+    bool ring_inverse = true;        ///< it has a kernel for the selected inverse of a ring, where it takes one
     bool inverse = true;             ///< it has a kernel for the selected inverse
     bool rides = true;               ///< a kernel factors with the forward sweep; otherwise one follows the other
     bool finishes = true;            ///< kernels of their own gather the verdict on a member; otherwise its kernels do

@@ -44,6 +44,9 @@ constexpr std::int64_t max_columns = 256;
 /// Flops of a front with both neighbours, in thirds of n^3.
 constexpr double full_front_thirds = 19;
 
+/// Blocks of the path: all of a chain, and all of a ring but the last block, the tip, which stays to the end.
+std::int64_t path_of(const Spec& spec) { return spec.ring ? spec.horizon - 1 : spec.horizon; }
+
 /// Quantities that rows of dataflow ask about.
 Quantities quantities_of(const Problem& problem, const DataflowSizes& sizes) {
     return gpu::quantities_of(problem, sizes) + Quantities{{"is_padded", static_cast<double>(problem.spec.block < sizes.padded)},
@@ -69,11 +72,11 @@ std::int64_t fronts_together(const Problem& problem, const DataflowSizes& sizes,
 /// The first levels of a long horizon are wide, as long as they have enough fronts.
 void plan_wide(DataflowSizes& sizes, const Problem& problem) {
     const auto& spec = problem.spec;
+    const auto path = path_of(spec);
     if (!sizes.is_long || sizes.padded > largest_wide || !device_of(problem.target).has("deep_tensor")) return;
     sizes.wide_shared = dataflow_shared::wide_bytes(sizes.padded, sizes.lower_leading, sizes.real);
     const auto min_fronts = take(problem, "wide_least_fronts", quantities_of(problem, sizes));
-    while (spec.horizon >> (sizes.wide_levels + 1) > 0 && spec.batch * (((spec.horizon >> sizes.wide_levels) + 1) / 2) >= min_fronts)
-        ++sizes.wide_levels;
+    while (path >> (sizes.wide_levels + 1) > 0 && spec.batch * (((path >> sizes.wide_levels) + 1) / 2) >= min_fronts) ++sizes.wide_levels;
 }
 
 /// Fronts send [R; G] as messages from the level on where there are few of them.
@@ -82,8 +85,8 @@ void plan_messages(DataflowSizes& sizes, const Problem& problem) {
     if (!sizes.in_registers || sizes.padded > largest_with_messages || sizes.is_crowded) return;
     const auto max_fronts = take(problem, "message_fronts", quantities_of(problem, sizes));
     sizes.message_level = sizes.wide_levels;
-    while (spec.batch * (spec.horizon >> sizes.message_level) > max_fronts) ++sizes.message_level;
-    sizes.message_fronts = spec.horizon >> sizes.message_level;
+    while (spec.batch * (path_of(spec) >> sizes.message_level) > max_fronts) ++sizes.message_level;
+    sizes.message_fronts = path_of(spec) >> sizes.message_level;
     if (sizes.message_fronts < 2) sizes.message_level = sizes.message_fronts = 0;
 }
 
@@ -189,16 +192,19 @@ std::int64_t spread_evenly(std::int64_t blocks, const Target& target) {
     return room_for((blocks + multiprocessors(target) - 1) / multiprocessors(target), target);
 }
 
+/// Fronts of a member at the wide levels.
+std::int64_t wide_fronts(const Spec& spec, const DataflowSizes& sizes) { return path_of(spec) - (path_of(spec) >> sizes.wide_levels); }
+
 /// Parts a factorization into two launches: the wide levels, then those above. The second begins while the first is at work.
 void lower_wide(Lowered& lowered, const Problem& problem, const DataflowSizes& sizes) {
     const auto& [spec, target, schedule, workers, knobs] = problem;
     auto& above = lowered.shapes.at(Phase::factor);
-    above.groups = spec.horizon >> sizes.wide_levels;
+    above.groups = spec.horizon - wide_fronts(spec, sizes);
     above.shared_bytes = std::max(sizes.factor_shared, spread_evenly(above.groups * spec.batch, target));
     auto& wide = lowered.shapes[Phase::factor_wide] = above;
     wide.threads = static_cast<int>(wide_threads(sizes));
     wide.shared_bytes = sizes.wide_shared;
-    wide.groups = spec.horizon - above.groups;
+    wide.groups = wide_fronts(spec, sizes);
     for (auto& [operation, phases] : lowered.phases)
         if (const auto factor = std::ranges::find(phases, Phase::factor); factor != phases.end()) phases.insert(factor, Phase::factor_wide);
 }
@@ -209,8 +215,8 @@ void require_fronts(const Problem& problem, const DataflowSizes& sizes) {
     const auto tiles = sizes.padded / sizes.tile, barriers = sizes.message_fronts > 0 ? 6 + 2 * tiles : 4 + tiles;
     require(barriers <= 16 && sizes.padded % sizes.tile == 0, "{} tiles of {} rows meet at {} barriers", tiles, sizes.padded, barriers);
     require(sizes.padded <= largest_with_messages || sizes.message_fronts == 0, "messages have {} rows", sizes.padded);
-    require(sizes.wide_levels == 0 || (sizes.padded <= largest_wide && problem.spec.horizon >> sizes.wide_levels > 0),
-            "{} wide levels of {} blocks of {} rows leave no front", sizes.wide_levels, problem.spec.horizon, sizes.padded);
+    require(sizes.wide_levels == 0 || (sizes.padded <= largest_wide && path_of(problem.spec) >> sizes.wide_levels > 0),
+            "{} wide levels of {} blocks of {} rows leave no front", sizes.wide_levels, path_of(problem.spec), sizes.padded);
     require(!sizes.rides || !sizes.in_registers || sizes.padded <= warp_lanes(problem.target), "{} rows ride on a warp", sizes.padded);
 }
 
@@ -293,13 +299,10 @@ std::vector<Step> steps(const Design& design, Operation operation) {
     return result;
 }
 
-/// Fronts of a member at the wide levels.
-std::int64_t wide_fronts(const Spec& spec, const DataflowSizes& sizes) { return spec.horizon - (spec.horizon >> sizes.wide_levels); }
-
 std::int64_t wide_blocks(const Problem& problem, const DataflowSizes& sizes) {
     const auto& [spec, target, schedule, workers, knobs] = problem;
     const auto registers = take(problem, "wide_registers", quantities_of(problem, sizes));
-    const auto fronts = spec.batch * (spec.horizon - (spec.horizon >> sizes.wide_levels));
+    const auto fronts = spec.batch * wide_fronts(spec, sizes);
     return std::min({blocks_for(target, wide_threads(sizes), registers), (shared_limit(target) + kib) / (sizes.wide_shared + kib),
                      (fronts + multiprocessors(target) - 1) / multiprocessors(target)});
 }
@@ -464,14 +467,15 @@ constexpr Knob knobs[] = {
 
 }  // namespace
 
-constinit const Variant dataflow_variant{.name = "dataflow",
-                                         .abilities = {.any_schedule = false, .largest_block = largest_block, .max_columns = max_columns},
-                                         .refuses = refuses,
-                                         .seconds = seconds,
-                                         .lower = lower,
-                                         .memory = memory,
-                                         .steps = steps,
-                                         .constants = constants,
-                                         .knobs = knobs};
+constinit const Variant dataflow_variant{
+    .name = "dataflow",
+    .abilities = {.any_schedule = false, .rings = true, .ring_inverse = false, .largest_block = largest_block, .max_columns = max_columns},
+    .refuses = refuses,
+    .seconds = seconds,
+    .lower = lower,
+    .memory = memory,
+    .steps = steps,
+    .constants = constants,
+    .knobs = knobs};
 
 }  // namespace trifold::gpu

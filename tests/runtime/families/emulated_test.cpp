@@ -80,14 +80,63 @@ TEST_CASE("emulated: a ring agrees with a dense factorization") {
                                                        {"tile-dataflow:bake=0", "multi-stage", 33, 2},
                                                        {"tile-dataflow:bake=0,rank_levels=2", "segments:3", 40, 0},
                                                        {"tile-dataflow", "sequential", 70, 0},
-                                                       {"auto", "auto", 40, 0}})
-        for (const std::int64_t horizon : {1, 2, 3, 5, 12}) {
-            if (n > 40 && horizon > 3) continue;
-            const Spec spec{.block = n, .horizon = horizon, .rhs = horizon == 3 ? 3 : 1, .batch = 2, .ring = true, .border = border};
+                                                       {"auto", "auto", 40, 0},
+                                                       {"dataflow", "auto", 1, 0},
+                                                       {"dataflow", "auto", 5, 0},
+                                                       {"dataflow", "auto", 17, 2},
+                                                       {"dataflow", "auto", 32, 0},
+                                                       {"dataflow", "auto", 48, 0}})
+        for (const std::int64_t horizon : {1, 2, 3, 4, 5, 12, 13, 64, 65}) {
+            const bool flows = std::string_view(variant) == "dataflow";
+            if (flows ? n == 48 && horizon > 13 : horizon > 3 && ((horizon != 5 && horizon != 12) || n > 40)) continue;
+            const Spec spec{.block = n,
+                            .horizon = horizon,
+                            .rhs = (flows ? (horizon + n) % 2 == 1 : horizon == 3) ? 3 : 1,
+                            .batch = 2,
+                            .ring = true,
+                            .border = border};
             const Tuning tuning{.schedule = schedule, .variant = variant};
             check_shape<double>(spec, Device::parse("cuda:0"), tuning, ++seed);
-            if (n == 9 || n == 3 || n == 33 || n == 70) check_shape<float>(spec, Device::parse("cuda:0"), tuning, seed);
+            if (n == 9 || n == 3 || n == 33 || n == 70 || (flows && n < 48))
+                check_shape<float>(spec, Device::parse("cuda:0"), tuning, seed);
         }
+}
+
+TEST_CASE("emulated: a ring with wide levels, without room for pulled blocks, and without deep tensor instructions") {
+    unsigned seed = 0;
+    const auto* const wide = "dataflow:is_long=1,wide_least_fronts=64";
+    for (const auto& [capability, variant, n, batch] :
+         {std::tuple{90, wide, 5, 16}, {90, wide, 40, 16}, {90, "dataflow", 88, 1}, {80, "dataflow", 17, 1}, {121, "dataflow", 56, 1}})
+        for (const std::int64_t horizon : {1, 2, 12, 13, 35, 38}) {
+            if (n > 40 ? horizon != 12 && horizon != 13 : n == 40 && horizon < 35) continue;
+            fake_cuda().capability = capability;
+            const Spec spec{.block = n, .horizon = horizon, .rhs = horizon % 2 == 1 ? 2 : 1, .batch = batch, .ring = true};
+            check_shape<double>(spec, Device::parse("cuda:0"), {.variant = variant}, ++seed);
+            if (n < 20) check_shape<float>(spec, Device::parse("cuda:0"), {.variant = variant}, seed);
+            fake_cuda().capability = 90;
+        }
+}
+
+TEST_CASE("emulated: a ring's failures name their block, the last front's too") {
+    const Spec spec{.block = 2, .horizon = 6, .batch = 4, .ring = true};
+    ShapedProblem<double> problem(spec, 5);
+    problem.diagonal(1, 0)(1, 1) = -3;
+    problem.diagonal(2, 5)(0, 0) = -1;
+    problem.diagonal(3, 4)(1, 1) = -2;
+    problem.store();
+    Solver solver{Plan(spec, Device::parse("cuda:0"), {.variant = "dataflow"})};
+    for (int run = 0; run < 2; ++run) {
+        problem.factor_solve(solver);
+        const auto& status = solver.status();
+        CHECK(status[0].ok());
+        CHECK((status[1].block == 0 && status[1].row == 1));
+        CHECK((status[2].block == 5 && status[2].row == 0));
+        CHECK((status[3].block == 4 && status[3].row == 1));
+        CHECK(std::isnan(problem.x[12]));
+        CHECK(!std::isnan(problem.x[0]));
+    }
+    CHECK_REFUSED("no selected inverse of a ring", Plan({.block = 2, .horizon = 6, .ring = true, .operations = all_operations()},
+                                                        Device::parse("cuda:0"), {.variant = "dataflow"}));
 }
 
 TEST_CASE("emulated: an iteration is watched from turn to turn, and in one launch at its end") {

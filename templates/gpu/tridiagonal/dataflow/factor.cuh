@@ -24,7 +24,8 @@
  *
  * A front pulls its Schur updates: D_i -= R_j R_j' + G_k G_k' for the fronts j to the left and k to the right that were
  * eliminated before, level by level; its couplings are -R_k G_k' and -G_j R_j' of the last such pair. So earlier levels' updates
- * overlap the waiting, no front writes to another's data, and the sums have one order.
+ * overlap the waiting, no front writes to another's data, and the sums have one order. In a ring the coupling to the tip is that of the
+ * last front k that exists, or E.
  *
  * The lanes of a pivots' warp hold the rows of a column tile. Each lane has the tile itself too, and eliminates two pivots at a time: with
  * a, b, c the 2 by 2 pivot, 1 / L11 = rsqrt(a) and 1 / L22 = a rsqrt(a (a c - b^2)) start together. Right-hand sides ride along as rows
@@ -126,6 +127,7 @@ TRIFOLD_DEVICE void eliminate_stack(FrontShared& shared, const trifold_args& arg
         static_assert(!Riders || padded <= warp_lanes, "a lane a row");
         static_assert(!Riders || overlaps, "flags tell when a front's right-hand sides are there");
         if (gets_messages(front)) fed = pull_before_messages(shared, args, member, front);
+        if (is_ring && lacks_right_child(args, front)) fetch_ahead(shared, args, member, front);
         Stack stack = empty_stack();
         start_stack(stack, shared, args, member, front);
         RiderLook look{};

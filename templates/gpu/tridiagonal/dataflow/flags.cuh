@@ -1,6 +1,7 @@
 /* One launch for all levels of the multi-stage schedule. Thread blocks claim fronts in the order of their levels and wait for the fronts
  * that they need. Those have been claimed before, so waiting cannot deadlock. Levels hold chains of one front each, and block i = (2 q + 1)
- * 2^l - 1 is front q of level l. */
+ * 2^l - 1 is front q of level l. The last block of a ring is the tip: it stays to the end, the other blocks are a path, and a front at an
+ * end of the path has the tip for a neighbour. The tip is the only front of a level of its own. */
 #include "gpu/tridiagonal/dataflow/constants.cuh"
 #include "gpu/tridiagonal/common.cuh"
 
@@ -16,22 +17,33 @@ struct Front {
 /* It has no neighbours left. */
 TRIFOLD_DEVICE bool is_last(const Front& front) { return front.next < 0 && front.behind < 0; }
 
+/* Blocks of the path. */
+TRIFOLD_DEVICE trifold_int path_of(const trifold_args& args) { return is_ring ? horizon_of(args) - 1 : horizon_of(args); }
+
 /* The number-th front of a level. */
 TRIFOLD_DEVICE Front front_at(const trifold_args& args, int level, trifold_int number) {
     const trifold_int distance = trifold_int(1) << level;
     Front front{};
     front.level = level;
     front.block = (2 * number + 1) * distance - 1;
-    front.next = front.block + distance < horizon_of(args) ? front.block + distance : -1;
+    front.next = front.block + distance < path_of(args) ? front.block + distance : -1;
     front.behind = front.block - distance;
     if (front.behind < 0) front.behind = -1;
+    if constexpr (is_ring) {
+        const trifold_int tip = path_of(args);
+        if (front.block >= tip) return Front{tip, -1, -1, 0, level, 0};
+        if (front.next < 0) front.next = tip;
+        if (front.behind < 0) front.behind = tip;
+    }
     return front;
 }
 /* The number-th front to be claimed. */
 TRIFOLD_DEVICE Front find_front(const trifold_args& args, trifold_int number) {
     int level = 0;
-    trifold_int size = horizon_of(args);
+    trifold_int size = path_of(args);
     while (number >= (size + 1) / 2) {
+        if constexpr (is_ring)
+            if (size == 0) break; /* the tip */
         number -= (size + 1) / 2;
         size /= 2;
         ++level;
@@ -39,9 +51,21 @@ TRIFOLD_DEVICE Front find_front(const trifold_args& args, trifold_int number) {
     return front_at(args, level, number);
 }
 
+/* The fronts of level k that update a front: `left` by its R, `right` by its G. The tip is updated by the fronts at both ends of the path,
+ * and `left` is -1 where no front of the level is at the far end. `right` may be beyond the path. */
+struct Pair {
+    trifold_int left, right;
+};
+TRIFOLD_DEVICE Pair pair_of(const trifold_args& args, const Front& front, int k) {
+    const trifold_int distance = trifold_int(1) << k;
+    if (is_ring && is_last(front)) return {(path_of(args) & distance) != 0 ? (path_of(args) & -distance) - 1 : -1, distance - 1};
+    const trifold_int left = front.block - distance;
+    return {left, front.block + distance};
+}
+
 /* Fronts of the wide levels, which have a launch of their own. */
 TRIFOLD_DEVICE trifold_int wide_fronts_of(const trifold_args& args) {
-    return wide_levels == 0 ? 0 : horizon_of(args) - (horizon_of(args) >> wide_levels);
+    return wide_levels == 0 ? 0 : path_of(args) - (path_of(args) >> wide_levels);
 }
 /* Thread blocks that share a front. */
 TRIFOLD_DEVICE int sharers_of(Kind kind) { return kind == Kind::forward || kind == Kind::backward ? sharers : 1; }

@@ -20,7 +20,7 @@ TRIFOLD_DEVICE void update_riders(real* lower, const trifold_args& args, trifold
     for (int e = front_thread(); e < riders * padded; e += threads) {
         real* at = lower + padded + e / padded + e % padded * lower_leading;
         if (e / padded >= args.columns) continue;
-        real value = *at - from_left[e];
+        real value = *at - (is_ring && left < 0 ? real(0) : from_left[e]);
         if (from_right != nullptr) value -= from_right[e];
         *at = value;
     }
@@ -58,7 +58,8 @@ TRIFOLD_DEVICE void each_lower_square(BandSquare (&squares)[Pulling<By>::rounds]
 }
 
 /* The updates of D by the fronts eliminated before whose flags tell, and if the last pair is among them, its operands for the
- * couplings are fetched. Returns whether one of those fronts failed. */
+ * couplings are fetched. The last pair of the tip is one front, which takes D's coupling with itself away too: R G' + G R'. Returns whether
+ * one of those fronts failed. */
 template <Crew By, bool Riders>
 TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     constexpr int leading = Pulling<By>::leading, workers = Pulling<By>::count * warp_lanes;
@@ -70,16 +71,16 @@ TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, 
     const int pairs = front.level - static_cast<int>(gets_messages(front));
 #pragma unroll 1
     for (int k = 0; k < pairs; ++k) {
-        const trifold_int distance = trifold_int(1) << k, left = front.block - distance;
-        const trifold_int right = front.block + distance < horizon_of(args) ? front.block + distance : -1;
-        const bool last = k + 1 == front.level;
+        const Pair pair = pair_of(args, front, k);
+        const trifold_int left = pair.left, right = pair.right < path_of(args) ? pair.right : -1;
+        const bool last = k + 1 == front.level, has_left = !is_ring || left >= 0;
         if (await_fronts(args, member, front.run, left, right)) fed = true;
-        copy_block(r, leading, next_of(args, member, left), worker, workers);
+        if (has_left) copy_block(r, leading, next_of(args, member, left), worker, workers);
         if (right >= 0) copy_block(g, leading, behind_of(args, member, right), worker, workers);
         if (Riders && !in_registers) update_riders(shared.lower, args, member, left, right);
         end_copies();
         if (By == Crew::all && last && has_room) {
-            if (front.next >= 0) copy_block(shared.stacked, stacked_leading, next_of(args, member, right));
+            if (front.next >= 0 && (!is_ring || right >= 0)) copy_block(shared.stacked, stacked_leading, next_of(args, member, right));
             if (front.behind >= 0) copy_block(shared.stacked + padded, stacked_leading, behind_of(args, member, left));
             end_copies();
             wait_copies<1>();
@@ -90,9 +91,15 @@ TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, 
         each_lower_square<By>(sums, [&](BandSquare& sum, int row, int column) {
             const bool whole = row + 8 < padded;
             const int count = column + 16 <= padded ? square_strips : 1;
-            multiply_band<1, block_quads, strip_columns>(sum.strips, r + row, leading, r + column, leading, whole, count, padded);
+            if (has_left)
+                multiply_band<1, block_quads, strip_columns>(sum.strips, r + row, leading, r + column, leading, whole, count, padded);
             if (right >= 0)
                 multiply_band<1, block_quads, strip_columns>(sum.strips, g + row, leading, g + column, leading, whole, count, padded);
+            if constexpr (is_ring) {
+                if (!last || !is_last(front)) return;
+                multiply_band<1, block_quads, strip_columns>(sum.strips, r + row, leading, g + column, leading, whole, count, padded);
+                multiply_band<1, block_quads, strip_columns>(sum.strips, g + row, leading, r + column, leading, whole, count, padded);
+            }
         });
         if (!last) meet_crew<By>(shared);
     }
@@ -112,21 +119,46 @@ TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, 
 TRIFOLD_DEVICE void fetch_stack(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, trifold_int left,
                                 trifold_int right) {
     const int worker = front_thread() - pivot_warps * warp_lanes, workers = stacked_warps * warp_lanes;
-    if (front.next >= 0) copy_block(shared.stacked, stacked_leading, next_of(args, member, right), worker, workers);
+    if (front.next >= 0 && (!is_ring || right >= 0))
+        copy_block(shared.stacked, stacked_leading, next_of(args, member, right), worker, workers);
     if (front.behind >= 0) copy_block(shared.stacked + padded, stacked_leading, behind_of(args, member, left), worker, workers);
     end_copies();
     wait_copies<0>();
     meet(shared, stack_barrier);
 }
 
+/* The operands of the coupling to the tip, where the last pair has no right front, by the warps of the stack: those of an earlier child, or
+ * E and minus the identity. */
+TRIFOLD_DEVICE void fetch_ahead(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
+    const int worker = front_thread() - pivot_warps * warp_lanes, workers = stacked_warps * warp_lanes;
+    const trifold_int child = ahead_child(args, front);
+    if (child >= 0) {
+        copy_block(shared.stacked, stacked_leading, next_of(args, member, child), worker, workers);
+        if (has_room) copy_block(right_of(shared), pulled_leading, behind_of(args, member, child), worker, workers);
+        end_copies();
+        wait_copies<0>();
+    } else {
+        const real* from = E_OF(args, member, front.block);
+#pragma unroll 4
+        for (int e = worker; e < padded * padded; e += workers) {
+            const int r = e % padded, c = e / padded;
+            shared.stacked[r + c * stacked_leading] = r < block_size && c < block_size ? from[r * E::row + c * E::column] : real(0);
+            if (in_registers) right_of(shared)[r + c * pulled_leading] = r == c ? real(-1) : real(0);
+        }
+    }
+    meet(shared, stack_barrier);
+}
+
 /* Computes -R_k G_k' and -G_j R_j' in the places of R_k and G_j, by the warps of the stack. One warp has all of a band. */
 TRIFOLD_DEVICE void make_couplings(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
-    const trifold_int distance = trifold_int(1) << (front.level - 1), left = front.block - distance, right = front.block + distance;
-    if (!has_room) fetch_stack(shared, args, member, front, left, right);
+    const trifold_int distance = trifold_int(1) << (front.level - 1), left = front.block - distance;
+    const trifold_int right = is_ring ? ahead_child(args, front) : front.block + distance;
+    if (!has_room) fetch_stack(shared, args, member, front, left, is_ring ? right_child(args, front) : right);
+    if (is_ring && lacks_right_child(args, front)) fetch_ahead(shared, args, member, front);
 #pragma unroll 1
     for (int unit = front_thread() / warp_lanes - pivot_warps; unit < 2 * bands; unit += stacked_warps) {
         const bool ahead = unit < bands;
-        if ((ahead ? front.next : front.behind) < 0) continue;
+        if ((ahead ? front.next : front.behind) < 0 || (is_ring && ahead && right < 0)) continue;
         const int row = unit % bands * 16;
         real* band = shared.stacked + (ahead ? 0 : padded) + row;
         Patch products[strips]{};
@@ -183,7 +215,7 @@ TRIFOLD_DEVICE void fetch_coupling(real* to, const trifold_args& args, trifold_i
     constexpr bool by_columns = E::row == 1;
     constexpr int u_to = by_columns == Below ? 1 : stacked_leading, v_to = by_columns == Below ? stacked_leading : 1;
     constexpr trifold_int u_from = by_columns ? E::row : E::column, v_from = by_columns ? E::column : E::row;
-    const real* from = E_OF(args, member, Below ? block : block - 1);
+    const real* from = E_OF(args, member, Below ? block : is_ring && block == 0 ? path_of(args) : block - 1);
     const int u = first_u(), v = first_v();
     from += u * u_from + v * v_from, to += u * u_to + v * v_to;
     each_place([&](int du, int dv) {
@@ -197,6 +229,15 @@ TRIFOLD_DEVICE void fetch_coupling(real* to, const trifold_args& args, trifold_i
 /* A neighbour that does not exist is coupled by zeros. */
 TRIFOLD_DEVICE void clear_rows(real* to) {
     for (int e = front_thread(); e < padded * padded; e += threads) to[e % padded + e / padded * stacked_leading] = 0;
+}
+
+/* Adds E + E' to D of a ring of one block, which is coupled to itself. */
+TRIFOLD_DEVICE void add_own_coupling(FrontShared& shared, const trifold_args& args, trifold_int member) {
+    for (int e = front_thread(); e < block_size * block_size; e += threads) {
+        const int r = e % block_size, c = e / block_size;
+        if (r >= c) shared.lower[r + c * lower_leading] += own_coupling(args, trifold_level{}, member, r, c);
+    }
+    block_sync();
 }
 
 template <bool Riders>
@@ -219,6 +260,7 @@ TRIFOLD_DEVICE void load_front(FrontShared& shared, const trifold_args& args, tr
             shared.lower[r * (lower_leading + 1)] += diagonal_term(args, member, front.block, r);
         block_sync();
     }
+    if (is_ring && path_of(args) == 0) add_own_coupling(shared, args, member);
 }
 /* Pulls the updates of the fronts that were eliminated earlier, for a front that gets messages. The warps of the stack do this. */
 TRIFOLD_DEVICE bool pull_before_messages(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {

@@ -7,11 +7,31 @@
 TRIFOLD_DEVICE bool sends_messages(const Front& front) { return has_messages && front.level >= message_level; }
 TRIFOLD_DEVICE bool gets_messages(const Front& front) { return has_messages && front.level > message_level; }
 
-/* The last fronts that update this one; the right one may not exist. */
-TRIFOLD_DEVICE trifold_int left_child(const Front& front) { return front.block - (trifold_int(1) << (front.level - 1)); }
+/* The last fronts that update this one; the right one may not exist. The tip has one child, whose neighbours on both sides it is. */
+TRIFOLD_DEVICE trifold_int only_child(const Front& front) { return (trifold_int(1) << (front.level - 1)) - 1; }
+TRIFOLD_DEVICE trifold_int left_child(const Front& front) {
+    if (is_ring && is_last(front)) return only_child(front);
+    return front.block - (trifold_int(1) << (front.level - 1));
+}
 TRIFOLD_DEVICE trifold_int right_child(const trifold_args& args, const Front& front) {
+    if (is_ring && is_last(front)) return only_child(front);
     const trifold_int right = front.block + (trifold_int(1) << (front.level - 1));
-    return right < horizon_of(args) ? right : -1;
+    return right < path_of(args) ? right : -1;
+}
+/* The front that left the coupling to the next one, for fronts above level 0. In a ring it is the last of those that exist to the right, or
+ * -1 where none does and E still is the coupling. */
+TRIFOLD_DEVICE trifold_int ahead_child(const trifold_args& args, const Front& front) {
+    if constexpr (is_ring) {
+        trifold_int distance = trifold_int(1) << (front.level - 1);
+        while (distance > 0 && front.block + distance >= path_of(args)) distance /= 2;
+        return distance > 0 ? front.block + distance : -1;
+    } else {
+        return right_child(args, front);
+    }
+}
+/* Whether a front of a ring has the tip for its next one, and no right front in its last pair. */
+TRIFOLD_DEVICE bool lacks_right_child(const trifold_args& args, const Front& front) {
+    return front.level > 0 && front.next >= 0 && right_child(args, front) < 0;
 }
 
 /* A message is a number's bits in a word of their size, and zero as long as nothing has come. The number zero is sent as minus zero. Who
@@ -161,12 +181,13 @@ TRIFOLD_DEVICE void each_pivot(PivotShare& share, FrontShared& shared, const Use
     each(share.first[0], 0, column);
     if constexpr (bands > 1) each(share.second[0], 16, column), each(share.second[1], 16, column + pivot_columns);
 }
-TRIFOLD_DEVICE void multiply_pivot(PivotShare& share, const real* columns) {
-    const real* own = columns + front_thread() / warp_lanes * 8;
+/* Takes the columns times the others, transposed, away. */
+TRIFOLD_DEVICE void multiply_pivot(PivotShare& share, const real* columns, const real* others) {
+    const real* own = others + front_thread() / warp_lanes * 8;
     multiply_band<-1, 2, strip_columns>(share.first, columns, pulled_leading, own, pulled_leading, 8 < padded, 1, 8);
     if constexpr (bands > 1) {
         constexpr bool whole = padded % 16 == 0;
-        if (whole || own == columns)
+        if (whole || own == others)
             multiply_band<-1, 2, pivot_columns>(share.second, columns + 16, pulled_leading, own, pulled_leading, whole, 2, 8);
         else
             multiply_band<-1, 2, pivot_columns>(share.second, columns + 16, pulled_leading, own, pulled_leading, whole, 1, 8);
@@ -177,8 +198,11 @@ TRIFOLD_DEVICE void multiply_pivot(PivotShare& share, const real* columns) {
 TRIFOLD_DEVICE void receive_pivots(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     PivotShare pivots{};
     receive_tiles(shared, inbox_of<Receiver::pivots>(shared, args, member, front), [&](int t) {
-        multiply_pivot(pivots, left_of(shared) + t * 8 * pulled_leading);
-        multiply_pivot(pivots, right_of(shared) + t * 8 * pulled_leading);
+        const real* const left = left_of(shared) + t * 8 * pulled_leading;
+        const real* const right = right_of(shared) + t * 8 * pulled_leading;
+        multiply_pivot(pivots, left, left);
+        if (!is_ring || !lacks_right_child(args, front)) multiply_pivot(pivots, right, right);
+        if (is_ring && is_last(front)) multiply_pivot(pivots, left, right), multiply_pivot(pivots, right, left);
     });
     meet(shared, pulled_barrier);
     each_pivot(pivots, shared, [](product value, real& at) { at = static_cast<real>(static_cast<product>(at) + value); });

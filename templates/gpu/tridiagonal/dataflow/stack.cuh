@@ -119,17 +119,18 @@ TRIFOLD_DEVICE RiderLook look_at_rider(const trifold_args& args, trifold_int mem
 /* A warp waits for all that the fronts of the first `pairs` pairs leave. */
 TRIFOLD_DEVICE void await_pairs(const trifold_args& args, trifold_int member, const Front& front, int pairs) {
     const int lane = thread_index() % warp_lanes, pair = lane % 16;
-    const trifold_int distance = trifold_int(1) << pair, other = lane < 16 ? front.block - distance : front.block + distance;
-    if (pair < pairs && other < horizon_of(args)) await_everything(args, member, other, front.run);
+    const Pair both = pair_of(args, front, pair);
+    const trifold_int other = lane < 16 ? both.left : both.right;
+    if (pair < pairs && other < path_of(args) && (!is_ring || other >= 0)) await_everything(args, member, other, front.run);
     warp_sync();
 }
 /* Subtracts the updates that these fronts have for row r of right-hand side c. */
 TRIFOLD_DEVICE void pull_rider(real& value, const trifold_args& args, trifold_int member, const Front& front, int pairs, int r, int c) {
 #pragma unroll 4
     for (int k = 0; k < pairs; ++k) {
-        const trifold_int left = front.block - (trifold_int(1) << k), right = front.block + (trifold_int(1) << k);
-        value -= neighbour_rhs_of(args, member, left, 1)[c * padded + r];
-        if (right < horizon_of(args)) value -= neighbour_rhs_of(args, member, right, 0)[c * padded + r];
+        const Pair pair = pair_of(args, front, k);
+        if (!is_ring || pair.left >= 0) value -= neighbour_rhs_of(args, member, pair.left, 1)[c * padded + r];
+        if (pair.right < path_of(args)) value -= neighbour_rhs_of(args, member, pair.right, 0)[c * padded + r];
     }
 }
 /* Solves tile t of the right-hand side at `at`, whose elements are `step` apart: first the tile's own lanes, then the lanes of other tiles

@@ -275,10 +275,12 @@ TRIFOLD_DEVICE void gather_updates(SweepShared& shared, const trifold_args& args
     real taken[each] = {};
 #pragma unroll 1
     for (int k = 0; k < front.level; ++k) {
-        const trifold_int distance = trifold_int(1) << k, first = front.block - distance, second = front.block + distance;
-        const bool both = second < horizon_of(args);
-        const trifold_word* from_left = update_words(args, member, first, 1) + columns.first * padded * message_words;
-        const trifold_word* from_right = both ? update_words(args, member, second, 0) + columns.first * padded * message_words : from_left;
+        const Pair pair = pair_of(args, front, k);
+        const bool has_left = !is_ring || pair.left >= 0, has_right = pair.right < path_of(args);
+        const trifold_word* from_left =
+            update_words(args, member, has_left ? pair.left : pair.right, has_left ? 1 : 0) + columns.first * padded * message_words;
+        const trifold_word* from_right =
+            has_right ? update_words(args, member, pair.right, 0) + columns.first * padded * message_words : from_left;
         Message left[each], right[each];
         bool all = false;
         while (!all) {
@@ -294,8 +296,8 @@ TRIFOLD_DEVICE void gather_updates(SweepShared& shared, const trifold_args& args
 #pragma unroll
         for (int q = 0; q < each; ++q) {
             if (!inside(q)) continue;
-            taken[q] += content_of(left[q]);
-            if (both) taken[q] += content_of(right[q]);
+            if (has_left) taken[q] += content_of(left[q]);
+            if (has_right) taken[q] += content_of(right[q]);
         }
     }
 #pragma unroll

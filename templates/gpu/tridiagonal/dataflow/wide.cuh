@@ -17,6 +17,11 @@ TRIFOLD_DEVICE void pulled_all() {
     band_sync();
 }
 
+/* Whether E still is the coupling to the next one, above level 0: that of a ring's last front but the tip. */
+TRIFOLD_DEVICE bool has_original_ahead(const trifold_args& args, const Front& front) {
+    return lacks_right_child(args, front) && ahead_child(args, front) < 0;
+}
+
 /* Starts the loads that are needed after D: of the original couplings, of which shared memory has room for one, or of the blocks that other
  * fronts left. */
 TRIFOLD_DEVICE void start_couplings(WideShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
@@ -24,7 +29,10 @@ TRIFOLD_DEVICE void start_couplings(WideShared& shared, const trifold_args& args
         if (front.next >= 0) pull_original(shared, args, member, front.block);
         if (front.behind >= 0) prefetch_block(coupling_of(args, member, front.behind), e_pitch, block_size);
     } else {
-        if (front.next >= 0) prefetch_block(next_of(args, member, right_child(args, front)), padded, padded);
+        if (is_ring && has_original_ahead(args, front))
+            pull_original(shared, args, member, front.block);
+        else if (front.next >= 0)
+            prefetch_block(next_of(args, member, ahead_child(args, front)), padded, padded);
         if (front.behind >= 0) prefetch_block(behind_of(args, member, left_child(front)), padded, padded);
     }
 }
@@ -35,7 +43,7 @@ TRIFOLD_DEVICE bool pull_diagonal(Bands& bands, WideShared& shared, const trifol
 #pragma unroll 1
     for (int level = 0; level < front.level; ++level) {
         const trifold_int distance = trifold_int(1) << level, left = front.block - distance;
-        const trifold_int right = front.block + distance < horizon_of(args) ? front.block + distance : -1;
+        const trifold_int right = front.block + distance < path_of(args) ? front.block + distance : -1;
         if (await_fronts(args, member, front.run, left, right)) fed = true;
         band_sync();
         pull_block(shared.lower, next_of(args, member, left));
@@ -83,14 +91,14 @@ TRIFOLD_DEVICE auto to_block(real* to) {
     return [to](int r, int c, real value) { to[r + c * padded] = value; };
 }
 
-/* Computes R and G. R's operand is in shared memory already: the original coupling, or G_k of R_k G_k', which the last update of D has left
- * there. G's operand takes its place while R is computed. */
+/* Computes R and G. R's operand is in shared memory already: the original coupling, or G_k of R_k G_k', which D's last update from the
+ * right has left there. G's operand takes its place while R is computed. */
 TRIFOLD_DEVICE void solve_couplings(Bands& bands, WideShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     if (front.next >= 0) {
-        if (front.level == 0)
+        if (front.level == 0 || (is_ring && has_original_ahead(args, front)))
             take_original<true, lower_leading>(bands, shared);
         else
-            multiply_coupling(bands, shared, next_of(args, member, right_child(args, front)));
+            multiply_coupling(bands, shared, next_of(args, member, ahead_child(args, front)));
     }
     if (front.behind >= 0) {
         band_sync();
