@@ -336,12 +336,16 @@ System sizes_of(const Shapes& shapes) {
         shapes.fail(fmt::format("D must hold at least one block of 1 to {} rows", max_block));
     system.rows = checked_multiply(n, horizon, "rows of A");
     auto expected = d.shape;
-    system.ring = e.shape == expected || (batched && std::ranges::equal(e.shape, std::span(expected).subspan(1)));
+    // D and E alone are for exports, which have no rings.
+    const bool rings = shapes.b != nullptr;
+    system.ring = rings && (e.shape == expected || (batched && std::ranges::equal(e.shape, std::span(expected).subspan(1))));
     if (!system.ring) --expected[lead];
     const bool shared = batched && std::ranges::equal(e.shape, std::span(expected).subspan(1));
     if (!shared && e.shape != expected)
-        shapes.fail(fmt::format("E must be {}, or as many blocks as D has where A is a ring{}", shape_text(expected),
-                                shapes.look_swapped() ? "; they look swapped, give D before E" : ""));
+        shapes.fail(fmt::format("E must be {}{}", shape_text(expected),
+                                shapes.look_swapped() ? "; they look swapped, give D before E"
+                                : rings               ? ", or as many blocks as D has where A is a ring"
+                                                      : ""));
     return system;
 }
 

@@ -46,7 +46,7 @@ System assemble(const SparseMatrix& a, const DenseMatrix& b, std::optional<std::
 /// triangles of D's blocks agree as those of a sparse A, or the upper one is zero. Throws InputError.
 System assemble(const Array& d, const Array& e, const Array& b);
 
-/// D and E alone; the right-hand side is zero. Its messages speak of no b.
+/// D and E alone, of no ring; the right-hand side is zero. Its messages speak of no b.
 System assemble(const Array& d, const Array& e);
 
 /// The right-hand sides of a sparse b.

@@ -136,7 +136,7 @@ TEST_CASE("assemble: a ring is found, from both triangles or one, and where it i
     CHECK(!infer_shape({9, 9, true, {{8, 0, 0.0}, {1, 0, 1}}}).ring);  // a zero says nothing
     const auto arrays = assemble(array({4, 2, 2}, 1), array({4, 2, 2}, 1), array({4, 2}));
     CHECK(arrays.ring);
-    CHECK_INPUT_ERROR("or as many blocks as D has where A is a ring", assemble(array({4, 2, 2}, 1), array({5, 2, 2}, 1), array({4, 2})));
+    CHECK_INPUT_ERROR("or as many blocks as D has where A is a ring", assemble(array({4, 2, 2}, 1), array({2, 2, 2}, 1), array({4, 2})));
 }
 
 TEST_CASE("assemble: a last block that overshoots is padded with the identity") {
