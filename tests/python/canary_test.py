@@ -251,7 +251,7 @@ def test_jax_buffers_of_another_problem(change):
     f = tj.factor(D, E)
     b = np.ones((3, 7, 3, 1))
     sizes = {"batch": 3, "horizon": 7, "columns": 1, "dtype": np.float64, "half": False, **change}
-    problem = primitives._problem("solve", D, 1, False)  # with f
+    problem = primitives._problem("solve", D, E, 1, False)  # with f
     value = f.value.reshape(-1)[: f.value.size // 2] if sizes["half"] else f.value
     shape = sizes["batch"], sizes["horizon"], 3, sizes["columns"]
     call = jax.ffi.ffi_call(
