@@ -495,8 +495,8 @@ def test_host_time_of_jax(torch, jax):
     jax.ffi.register_ffi_target("trifold_nothing", _core.jax_handlers()["cuda_nothing"], platform="CUDA")
     arrays = (*make(12, 20, 256, np.float32), rhs(12, 20, 256, dtype=np.float32))
     D, E, b = map(jax.numpy.asarray, arrays)
-    value = jax.ShapeDtypeStruct(primitives._value_shape(D, 1, False), np.uint8)
-    problem = primitives._problem("factor_solve", D, 1, False)
+    value = jax.ShapeDtypeStruct(primitives._value_shape(D, E, 1, False), np.uint8)
+    problem = primitives._problem("factor_solve", D, E, 1, False)
 
     @jax.jit
     def nothing(D, E, b):
