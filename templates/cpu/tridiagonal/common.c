@@ -74,12 +74,13 @@ INLINE chain find_chain(const trifold_level* level, integer c) {
     while (k + 1 < level->runs && c >= level->run[k].count) c -= level->run[k++].count;
     const trifold_run* run = &level->run[k];
     const integer first = run->first + c * run->stride, behind = first - run->step, ahead = first + run->length * run->step;
-    const int is_there = ahead < level->size || (IS_RING && level->size > 1);
-    return (chain){first, run->length, run->step, behind < level->size ? behind : -1, is_there ? ahead : -1};
+    const integer end = IS_RING && level->size > 1 ? level->size + 1 : level->size;
+    return (chain){first, run->length, run->step, behind < level->size ? behind : -1, ahead < end ? ahead : -1};
 }
 
 INLINE integer block_at(const trifold_level* level, integer position) {
-    return level->base + level->scale * (IS_RING && position == level->size ? 0 : position);
+    if (IS_RING && position == level->size) position = 0;
+    return level->base + level->scale * position;
 }
 
 /* Position in the next level of a separator of this one. */

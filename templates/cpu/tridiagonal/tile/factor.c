@@ -25,11 +25,17 @@ static void load_front(const trifold_args* args, const trifold_level* level, int
     f->factor = factor_of(args, member, block);
     f->next = has_next ? next_of(args, member, block) : 0;
     f->behind = c->behind >= 0 ? behind_of(args, member, block) : 0;
-    const int direct = DIRECT != 0 && level->index == 0 && !closes_ring(level);
+    const int direct = DIRECT != 0 && level->index == 0;
     f->d = direct && !args->diagonal && !args->shift ? d_of(args, member, block) : 0;
     f->e = direct && c->step > 0 ? e_of(args, member, block) : 0;
     if (!f->d) load_diagonal_block(args, member, block, f->factor);
-    if (closes_ring(level)) add_own_coupling(args, level, member, f->factor, next_of(args, member, block));
+#if IS_RING /* the compiler chooses other registers for a chain where it has seen this */
+    if (closes_ring(level)) {
+        if (f->d) load_diagonal_block(args, member, block, f->factor);
+        f->d = 0;
+        add_own_coupling(args, level, member, f->factor, next_of(args, member, block));
+    }
+#endif
     if (f->next && !f->e) load_coupling(args, level, member, position + c->step, position, f->next);
     if (f->behind && k == 0) load_coupling(args, level, member, c->behind, position, f->behind);
 }
