@@ -49,7 +49,8 @@ TRIFOLD_DEVICE void invert_chain(const trifold_args& args, const trifold_level& 
         divide(shared, args, member, factor, {next, behind, own}, {has_next, fill, true}, false);
         divide(shared, args, member, factor, {own.transposed(), own, own}, {true, false, false}, true);
         make_symmetric(own);
-        if (closes_ring(level)) copy_view(inverse_coupling_of(args, level, member, 0, 1), own);
+        if constexpr (is_ring)
+            if (closes_ring(level)) copy_view(inverse_coupling_of(args, level, member, 0, 1), own);
         across = behind.transposed();
     }
 }

@@ -13,7 +13,8 @@ TRIFOLD_DEVICE View inverse_coupling_of(const trifold_args& args, const trifold_
                                         trifold_int q) {
     const trifold_int lower = p < q ? p : q;
     real* at = level.index == 0
-                   ? static_cast<real*>(args.inverse_coupling) + (member * (horizon_of(args) - !is_ring) + lower) * block_size * block_size
+                   ? static_cast<real*>(args.inverse_coupling) +
+                         (member * (is_ring ? horizon_of(args) : horizon_of(args) - 1) + lower) * block_size * block_size
                    : buffer<real>(args, offset_inverse_coupling(args)) + (member * couplings_of(args) + level.coupling + lower) * storage;
     const View view{at, block_size, 1};
     return p > q ? view : view.transposed();

@@ -356,7 +356,7 @@ def _gradients(*given: Any) -> Any:
         u = _plus(u, scaled)
     by_D = by_E = None
     if needs_D or needs_E:
-        parts = [] if u is None else [outer_blocks(-u, x, x.dim() == D.dim(), D.shape[-3] == E.shape[-3])]
+        parts = [] if u is None else [outer_blocks(-u, x, x.dim() == D.dim(), D.shape[-3:-2] == E.shape[-3:-2])]
         if by_log is not None:
             inverse = _selected_inverse(D, E, value) if diagonal is None else (diagonal, lower)
             parts.append(of_log_determinant(inverse, by_log))
