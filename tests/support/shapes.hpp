@@ -184,6 +184,25 @@ void check_inverse(ShapedProblem<Real>& problem, const Spec& spec, Solver& solve
     }
 }
 
+/// Solves three members on the CPU, each with a shift of its own; the second one is left out.
+inline ShapedProblem<double> check_shift_and_mask(const Spec& spec) {
+    ShapedProblem<double> problem(spec, 9);
+    Solver solver{Plan(spec, Device::cpu())};
+    const std::vector<double> shift{1, 2, 3};
+    const std::vector<int> active{1, 0, 1};
+    auto options = problem.options();
+    options.shift = shift.data();
+    options.active = active.data();
+    solver.factor_solve<double>(problem.d, problem.e, problem.b, problem.x, options);
+    for (const std::int64_t member : {0, 2}) {
+        auto matrix = problem.matrix(member);
+        matrix.diagonal().array() += shift[static_cast<std::size_t>(member)];
+        CHECK((matrix * problem.solution(member) - problem.right(member)).norm() <= 1e-13 * problem.right(member).norm());
+    }
+    CHECK(solver.status()[1].floors == -1);
+    return problem;
+}
+
 /// Every operation of a problem at random, whose arrays are where the device reads them.
 template <class Real>
 void check_shape(Spec spec, const Device& device, const Tuning& tuning, unsigned seed, double scale = 1) {

@@ -87,18 +87,14 @@ def spread(numbers: Any, like: Any, dims: int) -> Any:
 
 def outer_blocks(u: Any, x: Any, columns: bool, ring: bool = False) -> tuple[Any, Any]:
     """Blocks (i, i) and (i + 1, i) of u x' + x u'. In a ring the first block comes after the last."""
-    if ring:
-        u, x = (array if columns else array[..., None] for array in (u, x))
-        left, right = torch.cat((u, x), -1), torch.cat((x, u), -1).mT
-        return left @ right, left.roll(-1, -3) @ right
     if not columns:
         u, x = u[..., None], x[..., None]
-        if u.shape[-2] <= _SMALL_BLOCK:
+        if u.shape[-2] <= _SMALL_BLOCK and not ring:
             return _elementwise(u, x, u.mT, x.mT), _elementwise(
                 u[..., 1:, :, :], x[..., 1:, :, :], u.mT[..., :-1, :, :], x.mT[..., :-1, :, :]
             )
     left, right = torch.cat((u, x), -1), torch.cat((x, u), -1).mT
-    return left @ right, left[..., 1:, :, :] @ right[..., :-1, :, :]
+    return left @ right, left.roll(-1, -3) @ right if ring else left[..., 1:, :, :] @ right[..., :-1, :, :]
 
 
 def _elementwise(u: Any, x: Any, row_u: Any, row_x: Any) -> Any:
