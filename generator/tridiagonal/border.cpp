@@ -374,7 +374,8 @@ trifold_args border_operand(const Spec& spec, const BorderPanels& panels, std::s
     const bool with_b = panels.along && caller.b != nullptr;
     args.x = place("swept") + (panels.along && !with_b ? spec.rhs * n : first * n) * real;
     args.x_strides = {1, n, n * columns, n * columns * spec.horizon};
-    args.b = with_b ? args.x : static_cast<const char*>(tip.f) + first * n * real;
+    // A call that does not factor has no F, and none of its launches takes this operand.
+    args.b = with_b ? args.x : tip.f == nullptr ? nullptr : static_cast<const char*>(tip.f) + first * n * real;
     args.b_strides = with_b ? args.x_strides : trifold_strides{1, n, a * n, a * n * spec.horizon};
     args.columns = with_b ? columns : std::min(panels.most, a - first);
     args.first_column = with_b ? 0 : spec.rhs + first;

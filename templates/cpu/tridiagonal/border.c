@@ -33,8 +33,9 @@ INLINE integer tip_place(const problem* p, integer r, integer column) {
     return p->member * s->member + r * s->row + column * s->column;
 }
 
-/* A column of the chain's vector in a block, to n numbers side by side. */
-INLINE void read_column(const problem* p, integer block, integer column, real* to) {
+/* A column of the chain's vector in a block, to n numbers side by side. GCC 12 and 13 would take an array on the stack to be aligned where
+ * they copy to it in place, and it need not be (GCC's bug 109780). */
+NOINLINE void read_column(const problem* p, integer block, integer column, real* to) {
     if (p->at->vector == trifold_along) {
         const real* from = swept(p, p->at->along, block) + column * n;
         for (integer r = 0; r < n; ++r) to[r] = from[r];
