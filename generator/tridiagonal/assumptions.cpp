@@ -14,7 +14,7 @@ class Assumptions {
 
     void check() const {
         members();
-        if (finishes())
+        if (treats_members(kernel_.phase))
             holds(step_.level.chains == 1, "it has {} chains, and treats members", step_.level.chains);
         else if (has_kernel(design_, Phase::adopt))
             holds(step_.level.size == 2 && step_.level.next_size == 2, "a path of {} blocks has no one coupling", step_.level.size);
@@ -33,7 +33,6 @@ class Assumptions {
                 design_.variant, design_.spec.horizon, design_.spec.block, to_string(design_.target),
                 fmt::format(what, std::forward<Values>(values)...));
     }
-    bool finishes() const { return kernel_.phase == Phase::finish_factor || kernel_.phase == Phase::finish_forward; }
     bool is_inverse() const { return kernel_.phase == Phase::inverse_coupling || kernel_.phase == Phase::inverse_diagonal; }
 
     /// There is room for all systems, in whole groups.

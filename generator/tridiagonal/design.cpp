@@ -212,11 +212,11 @@ const Buffer& buffer(const Design& design, std::string_view name) {
 
 bool takes_all_levels(const Design& design, const Step& step) {
     const auto& kernel = design.kernels[step.kernel];
-    return kernel.shape.all_levels || kernel.phase == Phase::finish_factor || kernel.phase == Phase::finish_forward;
+    return kernel.shape.all_levels || treats_members(kernel.phase);
 }
 
 trifold_constants constants_of(const Design& design, const Step& step) {
-    if (takes_all_levels(design, step)) return {.all_levels = {step.start, {}}};
+    if (takes_all_levels(design, step)) return {.all_levels = {step.start, design.kernels[step.kernel].shape.groups_per_chain, {}}};
     return {.level = step.level};
 }
 

@@ -18,15 +18,21 @@ namespace trifold {
 /// The work of one kernel on every chain of a level, or on every member where it finishes an operation. A variant may part the levels: then
 /// factor_wide factors the first ones, and `factor` the others. The selected inverse of large blocks has four kernels in place of one: two
 /// for what needs no other front, and two that treat the last front that is left of each chain. `adopt` makes E the coupling of a level
-/// whose chains are empty.
+/// whose chains are empty. Where members have lengths of their own, `lengths` checks them, and the others set results beyond them.
 TRIFOLD_NAMED_ENUM(Phase, phase_names, factor, factor_forward, forward, backward, inverse, finish_factor, finish_forward, factor_wide,
-                   invert_factor, invert_panels, inverse_coupling, inverse_diagonal, adopt);
+                   invert_factor, invert_panels, inverse_coupling, inverse_diagonal, adopt, lengths, blank, blank_inverse);
 inline constexpr auto phases = [] {
     std::array<Phase, phase_names.size()> all{};
     for (std::size_t k = 0; k < all.size(); ++k) all[k] = static_cast<Phase>(k);
     return all;
 }();
 constexpr std::string_view to_string(Phase phase) { return phase_names.at(static_cast<std::size_t>(phase)); }
+
+/// Whether its kernel treats members as a whole, and not chains.
+constexpr bool treats_members(Phase phase) {
+    return phase == Phase::finish_factor || phase == Phase::finish_forward || phase == Phase::lengths || phase == Phase::blank ||
+           phase == Phase::blank_inverse;
+}
 
 /// How the work of a launch is cut into tasks (CPU) or thread blocks (GPU).
 struct Shape {

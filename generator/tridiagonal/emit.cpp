@@ -22,6 +22,7 @@ std::string regenerate_command(const Design& design) {
         to_string(design.target));
     for (const auto& [field, word] : unusual_choices(spec_fields, &spec)) command += fmt::format(" {} {}", option_of(*field), word);
     if (spec.ring) command += " --ring";
+    if (spec.lengths) command += " --lengths";
     if (spec.operations != usual_operations()) command += " --operations " + to_string(spec.operations);
     for (const auto& [letter, layout] : {std::pair("d", &spec.d), std::pair("e", &spec.e)})
         for (const auto& field : layout_fields.all)
@@ -96,6 +97,7 @@ std::vector<Constant> constants_of(const Design& design) {
     };
     constants.push_back({"COUPLINGS", long_number(design.schedule.couplings())});
     constants.push_back({"RING", number(static_cast<int>(spec.ring))});
+    constants.push_back({"LENGTHS", number(static_cast<int>(spec.lengths))});
     constants.push_back({"HAS_SEPARATORS", number(static_cast<int>(has_separators))});
     constants.push_back({"SIZEOF_ARGS", number(bytes_of_args(design))});
     add_strides(constants, "D", diagonal_strides(spec));

@@ -26,6 +26,7 @@ nlohmann::json identity_json(const Choice& choice) {
     auto spec = to_json(choice.spec);
     if (choice.spec.border == 0) spec.erase("border");
     if (!choice.spec.ring) spec.erase("ring");
+    if (!choice.spec.lengths) spec.erase("lengths");
     return {{"format", format_version},           {"spec", spec},
             {"target", to_string(choice.target)}, {"schedule", choice.schedule.name},
             {"variant", choice.variant},          {"workers", choice.tuning.workers}};

@@ -45,11 +45,12 @@ class Sequence {
             chain(Phase::inverse_diagonal, level, what);
         }
     }
-    /// Adds a launch that later ones do not wait for.
-    void aside(Phase phase) {
+    /// Adds work on members as a whole. Of this, later launches wait for the lengths alone.
+    void members(Phase phase) {
         trifold_level all{};
         all.chains = 1;
         append(phase, all, {});
+        if (phase == Phase::lengths) tail_ = {steps_.size() - 1};
     }
     std::vector<Step> done() { return std::move(steps_); }
 
@@ -112,8 +113,8 @@ std::vector<Step> plain_steps(const Design& design, Operation operation) {
             for (std::size_t k = levels; k-- > 0;) sequence.fronts(k);
         else if (phase == Phase::inverse_diagonal)
             continue;  // with the couplings
-        else if (phase == Phase::finish_factor || phase == Phase::finish_forward)
-            sequence.aside(phase);
+        else if (treats_members(phase))
+            sequence.members(phase);
         else if (design.lowered.shapes.at(phase).all_levels)
             sequence.everything(phase);
         else

@@ -27,7 +27,7 @@ void add_results(MemoryPlan& plan, const Design& design) {
     plan.add("status", members, 1, sizeof(trifold_status));
     plan.add("log_determinant", members, 1, sizeof(double));
     plan.add("quadratic", members, design.caller.rhs, sizeof(double));
-    plan.add("range", members, 1, sizeof(trifold_range));
+    plan.add("range", members, design.spec.lengths ? 2 : 1, sizeof(trifold_range));
 }
 
 void add_factors(MemoryPlan& plan, const Design& design) {

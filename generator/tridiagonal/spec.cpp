@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <trifold/error.hpp>
 
 #include "generator/program/words.hpp"
@@ -34,6 +35,7 @@ constexpr Field spec_table[] = {
     field<&Spec::e>("e", "strides of E"),
     field<&Spec::ring>("ring", "whether E has a block N, which couples the last block to the first"),
     field<&Spec::border>("border", "rows of F and C in [T F'; F C], where T is the chain; 0: none", 0, max_border),
+    field<&Spec::lengths>("lengths", "whether each system has a number of blocks of its own, up to N"),
     field<&Spec::operations>("operations", "calls to come"),
 };
 
@@ -94,7 +96,16 @@ void check_mixed(const Spec& spec) {
                                     to_string(spec.operations)));
 }
 
+void check_lengths(const Spec& spec) {
+    if (spec.precision == Precision::mixed) throw SpecError("mixed precision has no lengths; give precision f64");
+    if (spec.ring) throw SpecError("a ring has no end, so its members have no lengths of their own; leave ring or lengths out");
+    if (spec.border > 0) throw SpecError("a border is for chains of one length as yet; leave border or lengths out");
+    if (spec.horizon > std::numeric_limits<int>::max())
+        throw SpecError(fmt::format("lengths are for at most {} blocks, not for {}", std::numeric_limits<int>::max(), spec.horizon));
+}
+
 void check_shape(const Spec& spec) {
+    if (spec.lengths) check_lengths(spec);
     if (spec.precision == Precision::mixed && spec.ring) throw SpecError("mixed precision has no rings; give precision f64");
     if (spec.border == 0) return;
     if (spec.precision == Precision::mixed) throw SpecError("mixed precision has no border; give precision f64");

@@ -26,6 +26,8 @@ Problem problem_of(const Design& design);
 struct Abilities {
     bool any_schedule = true;        ///< else multi-stage alone
     bool rings = false;              ///< it takes a ring
+    bool lengths = false;            ///< it takes members with lengths of their own
+    bool clips = true;               ///< its kernels leave blocks beyond a length out; otherwise they take them for the identity
     bool ring_inverse = true;        ///< it has a kernel for the selected inverse of a ring, where it takes one
     bool inverse = true;             ///< it has a kernel for the selected inverse
     bool rides = true;               ///< a kernel factors with the forward sweep; otherwise one follows the other

@@ -50,6 +50,7 @@ std::string layout_text(const Spec& spec) {
     std::string text;
     for (const auto& [field, word] : unusual_choices(spec_fields, &spec)) text += "," + word;
     if (spec.ring) text += ",ring";
+    if (spec.lengths) text += ",lengths";
     if (diagonal_strides(spec) != diagonal_strides(with_dense)) text += blocks_text("d", spec.d);
     if (coupling_strides(spec) != coupling_strides(with_dense)) text += blocks_text("e", spec.e);
     return text.empty() ? std::string(plain) : text.substr(1);
@@ -72,6 +73,8 @@ void parse_layout_text(std::string_view text, Spec& spec) {
             spec.e = parse_blocks(word.substr(2));
         else if (word == "ring")
             spec.ring = true;
+        else if (word == "lengths")
+            spec.lengths = true;
         else if (!choose_by_word(spec_fields, &spec, word))
             throw SpecError(fmt::format("layout '{}' has '{}'; give plain, or some of column-major, upper, stacked, d=, e=", text, word));
     }

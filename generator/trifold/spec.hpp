@@ -54,6 +54,9 @@ struct Spec {
     /// Rows a of a border, 0 (none) to 512: A = [T F'; F C], where T is the chain, F [batch][N][a][n] and C [batch][a][a], row-major, of
     /// which the lower triangle is read. B and X then have a tip: [batch][a][m], or where rhs_layout is stacked a by m matrices.
     std::int64_t border = 0;
+    /// Whether each member has a length of its own, 0 to N: the number of its blocks, which a factorization takes. What D, E and B hold
+    /// beyond it is never used, and results beyond it are zero.
+    bool lengths = false;
     Operations operations = usual_operations();  ///< calls to come; kernels that none of them needs are left out
     bool operator==(const Spec&) const = default;
 };

@@ -27,8 +27,9 @@ typedef enum { trifold_after, trifold_during_factor, trifold_during_forward } tr
 
 /* The constants of a launch that treats all levels, or that gathers what they leave. Its kernels find levels by arithmetic. */
 typedef struct {
-    trifold_int start; /* a trifold_start */
-    trifold_int unused[25];
+    trifold_int start;  /* a trifold_start */
+    trifold_int groups; /* thread blocks that share a member, in kernels that treat members as a whole */
+    trifold_int unused[24];
 } trifold_all_levels;
 
 /* Mixed precision: the constants of a launch of refinement. */
@@ -91,6 +92,10 @@ typedef struct {
     int inverse;  /* of the last selected inverse */
 } trifold_range;
 
+/* Members may have lengths of their own, their numbers of blocks, each a trifold_int behind the ranges of all. Where the caller's number is
+ * not from 0 to N it is this one, and the row of the member's status is -1. */
+enum { trifold_odd_length = -1 };
+
 /* Mixed precision: outcome of the refinement of a member's solution, for the worst of a call's columns. */
 typedef struct {
     trifold_int iterations; /* corrections of the first solution; -1: never solved */
@@ -111,7 +116,7 @@ typedef struct {
     const int* active;                  /* [batch], 0 skips the member; may be null */
     double pivot_floor;                 /* relative to the largest magnitude on the block's diagonal as loaded; 0: none */
     void* inverse_diagonal;             /* selected inverse: [batch][N][n][n], row-major, full symmetric blocks */
-    void* inverse_coupling;             /* [batch][N-1][n][n], row-major: block (i+1, i) of the inverse */
+    void* inverse_coupling;             /* [batch][N-1][n][n], row-major: block (i+1, i); a factorization has const int lengths [batch] */
     void* workspace;                    /* factor, slots and results; offsets are constants of the unit, or open sizes */
     trifold_int first_column;           /* of the caller's right-hand sides: those before it had calls of their own */
     trifold_int accept_nearly_singular; /* 1: a least pivot below the bound is no failure; nor is it with a pivot floor */

@@ -52,6 +52,7 @@ Spec trifold::c::spec_of(const trifold_spec& given_spec) {
     spec.e = {s.e_leading, s.e_stage, s.e_member};
     spec.border = s.border;
     spec.ring = s.ring != 0;
+    spec.lengths = s.lengths != 0;
     spec.operations = operations_of(s.operations, all_operations(), "TRIFOLD_FACTOR");
     return spec;
 }

@@ -69,6 +69,7 @@ std::vector<double> Solver::reciprocal_condition(std::span<const Real> d, std::s
     const auto& spec = plan().choice().spec;
     if (spec.border > 0)
         throw SpecError("the condition of a matrix with a border is not estimated; solve with a few right-hand sides instead");
+    if (spec.lengths) throw SpecError("the condition is estimated of chains of one length; make a Plan without lengths for one member");
     const auto members = options.members == 0 ? spec.batch : options.members, n = spec.block, unknowns = n * spec.horizon;
     impl().check_readable(std::array<AnyArray, 2>{d, e}, options.members);
     const ScaledMatrix<Real> matrix(spec, d.data(), e.data(), options);

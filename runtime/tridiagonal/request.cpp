@@ -25,7 +25,8 @@ const char* to_string(Array array) {
                                          "F",
                                          "C",
                                          "the tip of B",
-                                         "the tip of X"};
+                                         "the tip of X",
+                                         "lengths"};
     return names[static_cast<std::size_t>(array)];
 }
 
@@ -62,6 +63,9 @@ Request request_of(const Spec& spec, Operation operation, std::span<const AnyArr
         if (is_tip ? sweeps(operation) : factors(operation) || operation == Operation::inverse) set(kind, **array);
     }
     request[Array::active] = options.active;
+    if (options.lengths == nullptr) return request;
+    if (!spec.lengths) throw SpecError("the call has lengths, and the Spec has none; set its `lengths`");
+    if (factors(operation)) request[Array::lengths] = options.lengths;
     return request;
 }
 
@@ -90,13 +94,15 @@ RequestArrays::RequestArrays(const Spec& spec, const Request& request) {
         if (spec.border > 0) add_reals(Array::f, members * spec.horizon * spec.border * n);
         if (spec.border > 0) add_reals(Array::c, members * spec.border * spec.border);
     }
-    add(request, Array::active, members * static_cast<std::int64_t>(sizeof(int)), alignof(int));
+    const auto add_numbers = [&](Array array) { add(request, array, members * static_cast<std::int64_t>(sizeof(int)), alignof(int)); };
+    add_numbers(Array::active);
+    if (spec.lengths && factors(request.operation)) add_numbers(Array::lengths);
 }
 
 void RequestArrays::add(const Request& request, Array array, std::int64_t bytes, std::int64_t alignment) {
     const bool written = array == Array::x || array == Array::inverse_diagonal || array == Array::inverse_coupling ||
                          array == Array::tip_x || (request.operation == Operation::inverse && (array == Array::f || array == Array::c));
-    const bool optional = array == Array::diagonal || array == Array::shift || array == Array::active;
+    const bool optional = array == Array::diagonal || array == Array::shift || array == Array::active || array == Array::lengths;
     // Masked members of an output keep what they hold.
     const auto access = !written ? Access::read : request[Array::active] != nullptr ? Access::update : Access::write;
     kinds_[count_] = array;
@@ -122,6 +128,15 @@ void resolve(const Spec& spec, Request& request) {
         checked_multiply(rhs_extent(spec, request.members, request.columns), element_bytes(spec.precision), "size of B in bytes");
 }
 
+void check_lengths(const Spec& spec, const Request& request) {
+    const auto* lengths = static_cast<const int*>(request[Array::lengths]);
+    const auto* active = static_cast<const int*>(request[Array::active]);
+    for (std::int64_t member = 0; lengths != nullptr && member < request.members; ++member)
+        if ((active == nullptr || active[member] != 0) && (lengths[member] < 0 || lengths[member] > spec.horizon))
+            throw SpecError(fmt::format("lengths[{}] is {}; give 0 to {}, the number of blocks that there is room for", member,
+                                        lengths[member], spec.horizon));
+}
+
 trifold_strides tip_strides(const Spec& spec, std::int64_t columns) {
     if (spec.rhs_layout == RhsLayout::stacked) return {1, spec.border, 0, spec.border * columns};
     return {columns, 1, 0, spec.border * columns};
@@ -145,7 +160,7 @@ trifold_args panel_args(const Spec& spec, const Request& request, std::int64_t f
     args.pivot_floor = request.pivot_floor;
     args.accept_nearly_singular = request.accept_nearly_singular;
     args.inverse_diagonal = const_cast<void*>(request[Array::inverse_diagonal]);
-    args.inverse_coupling = const_cast<void*>(request[Array::inverse_coupling]);
+    args.inverse_coupling = const_cast<void*>(request[factors(request.operation) ? Array::lengths : Array::inverse_coupling]);
     args.workspace = workspace;
     args.first_column = first;
     return args;

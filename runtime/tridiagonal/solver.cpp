@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <trifold/tridiagonal_args.h>
 
 #include <limits>
@@ -105,14 +106,21 @@ void Solver::copy_quadratic(double* to, std::int64_t members, Stream stream, std
 
 void check_outcomes(const std::vector<Outcome>& members, Precision precision) {
     std::vector<NotPositiveDefinite::Failure> failures;
+    std::vector<std::size_t> odd;
     std::vector<NearlySingular::Failure> singular;
     std::vector<OutOfRange::Failure> left;
     for (std::size_t k = 0; k < members.size(); ++k) {
         const auto& member = members[k];
+        if (member.row < 0) odd.push_back(k);
         if (member.block >= 0) failures.push_back({static_cast<std::int64_t>(k), member.block, member.row});
         if (member.nearly_singular) singular.push_back({static_cast<std::int64_t>(k), member.least_pivot});
         if (!member.solution || !member.inverse) left.push_back({static_cast<std::int64_t>(k), !member.solution, !member.inverse});
     }
+    if (!odd.empty())
+        throw SpecError(
+            fmt::format("the length of {} of {} members is not from 0 to N: of member {}; their X is NaN, the other members "
+                        "are solved",
+                        odd.size(), members.size(), fmt::join(odd, ", ")));
     if (!failures.empty()) throw NotPositiveDefinite(describe(failures, members.size(), precision), failures);
     if (!singular.empty()) throw NearlySingular(describe(singular, members.size(), precision), singular);
     if (!left.empty()) throw OutOfRange(describe(left, members.size(), precision), left);
@@ -133,7 +141,7 @@ void Solver::check() {
 }
 
 std::string key_of(const Spec& s, const Device& device, const Tuning& tuning) {
-    return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} | {} {} | {} {} {} {}", s.ring, s.border, s.block, s.horizon,
+    return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} | {} {} | {} {} {} {}", s.ring, s.lengths, s.border, s.block, s.horizon,
                        to_string(s.precision), s.rhs, s.batch, static_cast<int>(s.order), static_cast<int>(s.coupling),
                        static_cast<int>(s.rhs_layout), layout_key(s.d), layout_key(s.e), to_string(s.operations),
                        to_string(device.target()), device.ordinal(), tuning.schedule, tuning.variant, tuning.workers,

@@ -198,6 +198,7 @@ void Solver::Impl::run(Operation operation, std::span<const AnyArray> arrays, co
     prepare(request);
     const RequestArrays all(spec, request);
     if (arrays.front().on_host) check_sizes(request, arrays);
+    if (arrays.front().on_host || plan.device().backend() == Backend::cpu) check_lengths(spec, request);
     call.bind(all.list(), arrays, options.stream);
     for (std::size_t k = 0; k < all.list().size(); ++k) request[all.at(k)] = call.at(k);
     enqueue(call, request);

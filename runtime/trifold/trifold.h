@@ -73,6 +73,7 @@ typedef struct {
     uint64_t operations; /* TRIFOLD_USUAL; the plan has no kernels for others */
     int64_t border;      /* rows of F and C, where A = [T F'; F C] and T is the chain; 0: none */
     int ring;            /* nonzero: E has `horizon` blocks, of which the last couples the last block to the first */
+    int lengths;         /* nonzero: members have lengths of their own, which trifold_options has */
 } trifold_spec;
 void trifold_spec_init(trifold_spec* spec, int64_t block, int64_t horizon);
 
@@ -100,6 +101,7 @@ typedef struct {
     const void *f, *c;          /* those of a border: [batch][N][a][n] and [batch][a][a]; an inverse writes there */
     const void* tip_b;          /* its rows of b and x, [batch][a][columns] */
     void* tip_x;
+    const int* lengths; /* [batch], blocks of each member, 0 to `horizon`; NULL: all of them. A factorization takes them */
 } trifold_options;
 void trifold_options_init(trifold_options* options);
 

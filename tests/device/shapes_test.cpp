@@ -1,4 +1,4 @@
-// Rings and chains with a border on a device, against a dense factorization.
+// Rings, chains with a border, and chains of unequal length on a device, against a dense factorization.
 #include "tests/support/shapes.hpp"
 
 #include "tests/device/device.hpp"
@@ -45,6 +45,23 @@ TEST_CASE("device: a ring agrees with a dense factorization") {
         }
 }
 
+TEST_CASE("device: members of unequal length agree with a dense factorization") {
+    const auto where = device();
+    if (!where) return;
+    const std::int64_t horizons[]{1, 2, 7, 50, 65}, blocks[]{3, 12, 17, 32, 64, 97};
+    std::size_t k = 0;
+    for (const auto horizon : horizons)
+        for (const auto n : blocks)
+            for (const std::int64_t batch : {1, 5, 40}) {
+                if (n * horizon > 1200 || n * horizon * batch > 8000 || ++k % 2 == 0) continue;
+                const Spec spec{.block = n, .horizon = horizon, .rhs = k % 3 == 0 ? 3 : 1, .batch = batch, .lengths = true};
+                if (k % 5 == 0)
+                    check_shape<float>(spec, *where, {}, static_cast<unsigned>(k));
+                else
+                    check_shape<double>(spec, *where, {}, static_cast<unsigned>(k));
+            }
+}
+
 // Run it by test_gpu -tc="*what a shape costs*" --no-skip
 TEST_CASE("device: what a shape costs" * doctest::skip()) {
     const auto where = device();
@@ -67,9 +84,14 @@ TEST_CASE("device: what a shape costs" * doctest::skip()) {
                 c[static_cast<std::size_t>((m * spec.border + r) * spec.border + r)] = static_cast<double>(n * spec.horizon);
         const OnDevice<double> dd(tools, d), de(tools, e), db(tools, b), df(tools, f), dc(tools, c), dt(tools, tip), dx(tools, b),
             dtx(tools, tip);
+        std::vector<int> lengths;
+        for (std::int64_t m = 0; m < spec.batch; ++m)
+            lengths.push_back(1 + static_cast<int>(random() % static_cast<unsigned>(spec.horizon)));
+        const OnDevice<int> dl(tools, lengths);
         Solver solver{Plan(spec, *where)};
         solver.prepare();
         FactorOptions<double> options;
+        if (spec.lengths) options.lengths = dl.get();
         if (spec.border > 0) options = {.f = df.get(), .c = dc.get(), .tip_b = dt.get(), .tip_x = dtx.get()};
         const auto once = tools.capture_timed(
             [&] { solver.factor_solve(const_cast<const double*>(dd.get()), de.get(), db.get(), dx.get(), {tools.stream()}, options); });
@@ -81,29 +103,36 @@ TEST_CASE("device: what a shape costs" * doctest::skip()) {
     };
     struct Case {
         std::int64_t n, horizon, batch, border;
-        bool ring = false;
+        bool ring = false, lengths = false;
     };
-    for (const auto& [n, horizon, batch, border, ring] : {Case{32, 512, 1, 0, true},
-                                                          {64, 4096, 1, 0, true},
-                                                          {12, 50, 1024, 0, true},
-                                                          {256, 1024, 1, 0, true},
-                                                          {32, 512, 1, 2},
-                                                          {32, 512, 1, 8},
-                                                          {64, 4096, 1, 8},
-                                                          {256, 100, 1, 8},
-                                                          {12, 50, 1024, 2},
-                                                          {12, 50, 1024, 8},
-                                                          {32, 50, 1024, 4},
-                                                          {32, 512, 1, 512},
-                                                          {128, 365, 1, 4},
-                                                          {216, 48, 1, 3},
-                                                          {846, 48, 1, 3},
-                                                          {812, 100, 1, 6}}) {
+    for (const auto& [n, horizon, batch, border, ring, lengths] : {Case{12, 50, 1024, 0, false, true},
+                                                                   {32, 50, 1024, 0, false, true},
+                                                                   {6, 200, 4096, 0, false, true},
+                                                                   {64, 100, 256, 0, false, true},
+                                                                   {32, 512, 1, 0, true},
+                                                                   {64, 4096, 1, 0, true},
+                                                                   {12, 50, 1024, 0, true},
+                                                                   {256, 1024, 1, 0, true},
+                                                                   {32, 512, 1, 2},
+                                                                   {32, 512, 1, 8},
+                                                                   {64, 4096, 1, 8},
+                                                                   {256, 100, 1, 8},
+                                                                   {12, 50, 1024, 2},
+                                                                   {12, 50, 1024, 8},
+                                                                   {32, 50, 1024, 4},
+                                                                   {32, 512, 1, 512},
+                                                                   {128, 365, 1, 4},
+                                                                   {216, 48, 1, 3},
+                                                                   {846, 48, 1, 3},
+                                                                   {812, 100, 1, 6}}) {
         // A ring can also be folded to a chain of blocks of twice the size.
         if (ring) MESSAGE(fmt::format("folded: {:.1f} us", 1e3 * seconds({.block = 2 * n, .horizon = horizon / 2, .batch = batch})));
         const auto plain = seconds({.block = n, .horizon = horizon, .batch = batch});
-        const auto with = seconds({.block = n, .horizon = horizon, .batch = batch, .ring = ring, .border = border});
-        MESSAGE(fmt::format("{}{} x {} x {} + {}: {:.1f} us, {:.1f} without: {:.2f}", ring ? "ring " : "", horizon, n, batch, border,
-                            1e3 * with, 1e3 * plain, with / plain));
+        const auto with = seconds({.block = n, .horizon = horizon, .batch = batch, .ring = ring, .border = border, .lengths = lengths});
+        MESSAGE(fmt::format("{}{} x {} x {} + {}: {:.1f} us, {:.1f} without: {:.2f}",
+                            ring      ? "ring "
+                            : lengths ? "lengths "
+                                      : "",
+                            horizon, n, batch, border, 1e3 * with, 1e3 * plain, with / plain));
     }
 }

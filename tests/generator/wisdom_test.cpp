@@ -83,10 +83,12 @@ TEST_CASE("wisdom is read as it was written") {
     laid_out.spec.rhs_layout = RhsLayout::stacked;
     laid_out.spec.d = {.leading = 16};
     laid_out.spec.e = {.stage = 0, .member = 0};
+    laid_out.spec.ring = true;
     auto processor = row_of({.block = 3, .horizon = 1000, .precision = Precision::mixed}, "sequential", "tile", "AMD family 25 model 1");
     processor.target = {Backend::cpu, "x86-64-v3"};
     processor.workers = 8;
     auto factors = row_of({.block = 7, .horizon = 5, .operations = {Operation::factor, Operation::inverse}}, "multi-stage", "tiled");
+    factors.spec.lengths = true;
     const auto text = written({laid_out, processor, factors});
     CHECK(text == written({factors, laid_out, processor}));
     const auto rows = read_wisdom(text, check_problem);
@@ -95,7 +97,7 @@ TEST_CASE("wisdom is read as it was written") {
     CHECK(rows[0].device == processor.device);
     CHECK(rows[0].key.workers == 8);
     CHECK(rows[0].key.precision == Precision::mixed);
-    CHECK(spec_of(rows[1].key).operations == Operations{Operation::factor, Operation::inverse});
+    CHECK(spec_of(rows[1].key) == factors.spec);
     CHECK(spec_of(rows[2].key) == laid_out.spec);
     CHECK(rows[2].seconds == 1e-4);
     CHECK(rows[2].pins.variant == "dataflow:rides=0");

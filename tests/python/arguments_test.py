@@ -69,6 +69,7 @@ def calls():
     yield "trifold.factor", trifold.factor, some(("D", "E"), chain())
     yield "trifold.matvec", trifold.matvec, {**some(("D", "E"), chain()), "x": b}
     yield "trifold.to_dense", trifold.to_dense, some(("D", "E"), chain())
+    yield "trifold.shortened", lambda D, E, b: trifold.shortened(D, E, b, 5), chain()
     yield "trifold.from_banded", lambda ab: trifold.from_banded(ab, 2), {"ab": np.ones((2, 8))}
     yield "trifold.from_sparse", lambda data: trifold.from_sparse(diagonal(data), 2), {"data": np.ones(8)}
     for name in ("structure_of", "factorized"):

@@ -1,5 +1,5 @@
 #pragma once
-// Chains and rings, with or without a border, at random, and their dense matrices.
+// Chains and rings, with or without a border, and chains of unequal length, at random, and their dense matrices.
 #include <Eigen/Dense>
 #include <random>
 #include <trifold/solver.hpp>
@@ -35,7 +35,14 @@ class ShapedProblem {
                 closing = Matrix(closing - closing.transpose()) + whole.topLeftCorner(spec.block, spec.block) * 0.49999995;
             closing_.push_back((closing * scale).unaryExpr([](double value) { return double{real(value)}; }));
             rights_.push_back(Matrix::NullaryExpr(rows, spec.rhs, [&] { return number(random); }));
+            const std::int64_t chosen[]{0, spec.horizon, 1, static_cast<std::int64_t>(random()) % (spec.horizon + 1)};
+            lengths.push_back(static_cast<int>(spec.lengths ? chosen[(static_cast<std::size_t>(m) + seed) % 4] : spec.horizon));
         }
+        store();
+    }
+    /// Gives each member the length of the one before.
+    void exchange_lengths() {
+        std::ranges::rotate(lengths, lengths.end() - 1);
         store();
     }
 
@@ -74,10 +81,19 @@ class ShapedProblem {
                     (r < last ? b : tip_b)[place(m, r, s)] = real(rights_[count(m)](r, s));
                 }
             for (auto& value : from.reshaped()) value = static_cast<double>(real(value));
+            for (std::int64_t k = lengths[count(m)]; k < spec_.horizon; ++k) spoil(m, k);
         }
     }
+    /// Rows of a member that it has.
+    std::int64_t rows(std::int64_t m) const { return lengths[static_cast<std::size_t>(m)] * spec_.block + spec_.border; }
 
-    FactorOptions<Real> options() { return {.f = f.data(), .c = c.data(), .tip_b = tip_b.data(), .tip_x = tip_x.data()}; }
+    FactorOptions<Real> options() {
+        return {.f = f.data(),
+                .c = c.data(),
+                .tip_b = tip_b.data(),
+                .tip_x = tip_x.data(),
+                .lengths = spec_.lengths ? lengths.data() : nullptr};
+    }
     SweepOptions sweeps() {
         if (spec_.border == 0) return {};
         return {.tip_b = AnyArray(tip_b), .tip_x = AnyArray(tip_x)};
@@ -98,6 +114,7 @@ class ShapedProblem {
     }
 
     std::vector<Real> d, e, b, x, f, c, tip_b, tip_x;
+    std::vector<int> lengths;
 
   private:
     /// D_k. Where a ring has one block, that is coupled to itself.
@@ -115,6 +132,17 @@ class ShapedProblem {
         Matrix own = matrix(m).block((k + 1) * n, k * n, n, n);
         if (spec_.ring && last == 1) own -= closing.transpose();
         return own;
+    }
+    /// Makes what is beyond a length NaN.
+    void spoil(std::int64_t m, std::int64_t k) {
+        const auto ds = diagonal_strides(spec_), es = coupling_strides(spec_);
+        for (std::int64_t r = 0; r < spec_.block; ++r) {
+            for (std::int64_t s = 0; s < spec_.block; ++s) {
+                d[static_cast<std::size_t>(m * ds.member + k * ds.stage + r * ds.row + s * ds.column)] = Real(NAN);
+                if (k > 0) e[static_cast<std::size_t>(m * es.member + (k - 1) * es.stage + r * es.row + s * es.column)] = Real(NAN);
+            }
+            for (std::int64_t s = 0; s < spec_.rhs; ++s) b[place(m, k * spec_.block + r, s)] = Real(NAN);
+        }
     }
     static Real real(double value) { return static_cast<Real>(value); }
     /// In B, or in its tip.
@@ -136,16 +164,22 @@ void check_solution(ShapedProblem<Real>& problem, const Spec& spec, Solver& solv
     const auto log_determinant = solver.log_determinant();
     const auto quadratic = solver.quadratic();
     for (std::int64_t m = 0; m < spec.batch; ++m) {
-        const auto x = problem.solution(m);
-        const Eigen::MatrixXd a = problem.matrix(m) / scale, residual = problem.right(m) - a * (x * scale);
-        const Eigen::MatrixXd bound = a.cwiseAbs() * (x * scale).cwiseAbs() + problem.right(m).cwiseAbs();
+        const Eigen::MatrixXd all = problem.solution(m), x = all.topRows(problem.rows(m)), b = problem.right(m).topRows(problem.rows(m));
+        CHECK((all.bottomRows(all.rows() - x.rows()).array() == 0).all());
+        if (x.rows() == 0) {
+            CHECK(log_determinant[static_cast<std::size_t>(m)] == 0);
+            CHECK(quadratic[static_cast<std::size_t>(m * spec.rhs)] == 0);
+            continue;
+        }
+        const Eigen::MatrixXd a = problem.matrix(m).topLeftCorner(x.rows(), x.rows()) / scale, residual = b - a * (x * scale);
+        const Eigen::MatrixXd bound = a.cwiseAbs() * (x * scale).cwiseAbs() + b.cwiseAbs();
         CHECK((residual.array().abs() / bound.array()).maxCoeff() <= epsilon * (8 + static_cast<double>(spec.block + spec.border)));
         const Eigen::LLT<Eigen::MatrixXd> dense(a);
         const double rows = static_cast<double>(a.rows());
         const double expected = 2 * dense.matrixLLT().diagonal().array().log().sum() + rows * std::log(scale);
         CHECK(std::abs(log_determinant[static_cast<std::size_t>(m)] - expected) <= epsilon * 20 * (rows + std::abs(expected)));
         for (std::int64_t s = 0; s < spec.rhs; ++s) {
-            const double q = problem.right(m).col(s).dot(dense.solve(problem.right(m).col(s))) / scale;
+            const double q = b.col(s).dot(dense.solve(b.col(s))) / scale;
             CHECK(std::abs(quadratic[static_cast<std::size_t>(m * spec.rhs + s)] - q) <= epsilon * (20 + rows) * q);
         }
     }
@@ -164,7 +198,9 @@ void check_inverse(ShapedProblem<Real>& problem, const Spec& spec, Solver& solve
     CHECK(solver.ok());
     const double bound = std::numeric_limits<Real>::epsilon() * (50 + static_cast<double>(last + a));
     for (std::int64_t m = 0; m < spec.batch; ++m) {
-        const Eigen::MatrixXd inverse = (problem.matrix(m) / scale).inverse();
+        Eigen::MatrixXd inverse = Eigen::MatrixXd::Zero(last + a, last + a);
+        const auto rows = problem.rows(m);
+        if (rows > 0) inverse.topLeftCorner(rows, rows) = (problem.matrix(m).topLeftCorner(rows, rows) / scale).inverse();
         const auto largest = inverse.cwiseAbs().maxCoeff();
         double error = 0;
         const auto compare = [&](const std::vector<Real>& found, std::int64_t at, std::int64_t row, std::int64_t column) {
@@ -213,7 +249,7 @@ void check_shape(Spec spec, const Device& device, const Tuning& tuning, unsigned
     CAPTURE(spec.border);
     CAPTURE(spec.rhs);
     CAPTURE(tuning.variant);
-    if (spec.rhs < 3 && (spec.ring || tuning.variant == "auto") && !tuning.variant.starts_with("dataflow"))
+    if (spec.rhs < 3 && (spec.ring || spec.lengths || tuning.variant == "auto") && !tuning.variant.starts_with("dataflow"))
         spec.operations = all_operations();
     const Plan plan(spec, device, tuning);
     Solver solver(plan);
@@ -247,6 +283,10 @@ void check_shape(Spec spec, const Device& device, const Tuning& tuning, unsigned
         solver.factor_forward<Real>(problem.d, problem.e, problem.b, problem.x, problem.options());
         back();
     });
+    if (spec.operations.contains(Operation::inverse)) check_inverse(problem, spec, solver, scale);
+    if (!spec.lengths) return;
+    problem.exchange_lengths();  // nothing is left of the lengths before
+    again([&] { problem.factor_solve(solver); });
     if (spec.operations.contains(Operation::inverse)) check_inverse(problem, spec, solver, scale);
 }
 

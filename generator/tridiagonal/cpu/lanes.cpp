@@ -38,7 +38,7 @@ Lowered lower(const Problem& problem) {
     const auto scratch = checked_multiply(vectors, vector_bytes(target), "scratch of a worker");
     Lowered result{{}, {area, area, area, area, rhs}, round_up(scratch, workspace_alignment), round_up(spec.batch, lanes_of(spec, target))};
     for (const auto phase : phases) result.shapes[phase].members_per_task = lanes_of(spec, target);
-    for (const auto phase : {Phase::finish_factor, Phase::finish_forward}) result.shapes[phase] = {};
+    for (const auto phase : {Phase::finish_factor, Phase::finish_forward, Phase::lengths, Phase::blank_inverse}) result.shapes[phase] = {};
     result.phases = usual_phases(spec, lanes_variant.abilities);
     return result;
 }
@@ -65,13 +65,14 @@ constexpr Knob knobs[] = {bake, {"is_far", "whether blocks come from beyond the 
 
 }  // namespace
 
-constinit const Variant lanes_variant{.name = "lanes",
-                                      .abilities = {.rings = true, .largest_block = largest_block, .max_columns = max_columns},
-                                      .seconds = worker_seconds,
-                                      .quantities = quantities,
-                                      .lower = lower,
-                                      .constants = constants,
-                                      .knobs = knobs,
-                                      .options = options};
+constinit const Variant lanes_variant{
+    .name = "lanes",
+    .abilities = {.rings = true, .lengths = true, .clips = false, .largest_block = largest_block, .max_columns = max_columns},
+    .seconds = worker_seconds,
+    .quantities = quantities,
+    .lower = lower,
+    .constants = constants,
+    .knobs = knobs,
+    .options = options};
 
 }  // namespace trifold::cpu

@@ -13,7 +13,8 @@ namespace trifold::gpu::inverse_shared_text {
 namespace trifold::gpu {
 namespace {
 
-constexpr std::int64_t max_groups = 65535;  // the limit of a launch's second dimension
+constexpr std::int64_t blank_threads = 256;  // these check lengths, or set a member's results beyond its length
+constexpr std::int64_t max_groups = 65535;   // the limit of a launch's second dimension
 
 std::int64_t max_chains(const Schedule& schedule) {
     std::int64_t most = 1;
@@ -106,14 +107,22 @@ Lowered lower_common(const Problem& problem, const Sizes& sizes, std::int64_t me
                      {Phase::finish_factor, finish},
                      {Phase::finish_forward, finish}};
     result.shapes.at(Phase::finish_forward).groups_per_chain = spec.rhs;
+    result.shapes[Phase::lengths] = shape(blank_threads, std::max(blank_threads, members), 0);
+    for (const auto phase : {Phase::blank, Phase::blank_inverse}) {
+        result.shapes[phase] = shape(blank_threads, members, 0);
+        result.shapes.at(phase).groups_per_chain = std::max<std::int64_t>(1, 2 * multiprocessors(problem.target) / spec.batch);
+    }
     if (is_shared_out(sizes)) share_out_inverse(result.shapes, spec, sizes, members);
     return result;
 }
 
 std::map<Operation, std::vector<Phase>> phases_of(const Problem& problem, const Sizes& sizes, const Abilities& abilities, bool rides) {
     auto result = usual_phases(problem.spec, abilities, rides);
-    if (is_shared_out(sizes) && result.contains(Operation::inverse))
-        result[Operation::inverse] = {Phase::invert_factor, Phase::invert_panels, Phase::inverse_coupling, Phase::inverse_diagonal};
+    if (is_shared_out(sizes) && result.contains(Operation::inverse)) {
+        auto& list = result[Operation::inverse];
+        list.front() = Phase::inverse_diagonal;
+        list.insert(list.begin(), {Phase::invert_factor, Phase::invert_panels, Phase::inverse_coupling});
+    }
     return result;
 }
 
@@ -130,7 +139,8 @@ std::vector<Constant> common_constants(const Design& design, const Sizes& sizes,
                                  constant("THREADS", sizes.threads),
                                  constant("TENSOR", facts.tensor),
                                  constant("MEMBERS_PER_GROUP", members_per_group(design.spec, facts.members_together)),
-                                 constant("OVERLAPS", facts.overlaps)};
+                                 constant("OVERLAPS", facts.overlaps),
+                                 constant("THREADS_BLANK", blank_threads)};
     const auto add = [&](const char* name, std::int64_t value) { result.push_back(constant(name, value)); };
     if (has_inverse(design)) {
         add("THREADS_INVERSE", inverse_threads(sizes));

@@ -68,6 +68,7 @@ nb::object BoundChain::selected_inverse(nb::handle out, const Options& options) 
 CallOptions BoundChain::options_of(const Inputs& in, const Options& given, Stream stream) const {
     auto options = given.numbers;
     options.active = in.active.as<const int>();
+    options.lengths = in.lengths.as<const int>();
     options.members = in.members.count;
     options.columns = in.columns;
     options.stream = stream;
@@ -131,6 +132,7 @@ void BoundChain::read_system(Inputs& in, nb::handle d, nb::handle e, const Optio
     read_added(in.shift, options.shift, "shift", in.members.shape({}));
     read_added(in.diagonal, options.diagonal, "diagonal", in.members.shape({blocks(), n}));
     read_active(in, options.active);
+    read_lengths(in, options.lengths);
 }
 
 void BoundChain::read_coupling(Inputs& in, nb::handle e) {
@@ -166,6 +168,22 @@ void BoundChain::read_active(Inputs& in, nb::handle active) const {
     if (in.active.element() != Element::i32) throw SpecError("active is " + in.active.describe() + "; give bool or int32");
     expect_shape(in.active, in.members.shape({}));
     in.active.make_contiguous();
+}
+
+void BoundChain::read_lengths(Inputs& in, nb::handle lengths) const {
+    if (lengths.is_none()) return;
+    if (!has_lengths()) throw SpecError("this solver has no lengths; make a Plan with lengths=True");
+    if (PyLong_Check(lengths.ptr()) != 0)
+        in.lengths.read(helper("full")(library_name(library_), tuple_of(in.members.shape({})), "int32", place_.ordinal, lengths),
+                        "lengths");
+    else
+        in.lengths.read(lengths, "lengths");
+    const auto element = in.lengths.element();
+    if (element == Element::f32 || element == Element::f64) throw SpecError("lengths is " + in.lengths.describe() + "; give whole numbers");
+    if (element != Element::i32) in.lengths.read(helper("whole_numbers")(in.lengths.object()), "lengths");
+    take_place(in.lengths);
+    expect_shape(in.lengths, in.members.shape({}));
+    in.lengths.make_contiguous();
 }
 
 void BoundChain::read_right_side(Inputs& in, nb::handle b) {

@@ -41,7 +41,7 @@ class BoundChain : protected Bound {
     /// The arrays of one call.
     struct Inputs {
         explicit Inputs(const Members& of) : members(of) {}
-        Array d, e, b, x, shift, diagonal, active;
+        Array d, e, b, x, shift, diagonal, active, lengths;
         Array f, c, tip_b, tip_x;       // those of a border
         nb::object result, tip_result;  // x as Python has it, and its tip
         Members members;
@@ -58,6 +58,8 @@ class BoundChain : protected Bound {
     virtual std::int64_t batch() const = 0;
     /// Rows of a border; 0: none.
     virtual std::int64_t border() const { return 0; }
+    /// Whether members have lengths of their own.
+    virtual bool has_lengths() const { return false; }
     /// Makes a call, with the lock of Python given up.
     virtual void run(Operation operation, const Inputs& in, std::initializer_list<AnyArray> arrays, const Options& options) = 0;
     /// Before a sweep of that many right-hand sides.
@@ -99,6 +101,7 @@ class BoundChain : protected Bound {
     void read_coupling(Inputs& in, nb::handle e);
     /// Throws SpecError where there is one and the solver has none, or the other way round.
     void read_border(Inputs& in, nb::handle border) const;
+    void read_lengths(Inputs& in, nb::handle lengths) const;
     std::vector<std::int64_t> tip_shape(const Inputs& in) const;
     CallOptions with_border(CallOptions options, const Inputs& in) const;
     /// An array of the shape, or a number that stands for one.

@@ -38,9 +38,15 @@ std::string by_their_methods(const std::string& operations) {
 
 BoundPlan make_plan(std::int64_t block, std::int64_t horizon, nb::handle dtype, std::int64_t batch, std::int64_t rhs, nb::handle device,
                     const std::string& schedule, const std::string& variant, const std::string& operations, int workers, bool any_size,
-                    std::int64_t border, bool ring) {
-    Spec spec{
-        .block = block, .horizon = horizon, .precision = precision_of(dtype), .rhs = rhs, .batch = batch, .ring = ring, .border = border};
+                    std::int64_t border, bool ring, bool lengths) {
+    Spec spec{.block = block,
+              .horizon = horizon,
+              .precision = precision_of(dtype),
+              .rhs = rhs,
+              .batch = batch,
+              .ring = ring,
+              .border = border,
+              .lengths = lengths};
     if (spec.precision == Precision::mixed) spec.operations = {Operation::factor, Operation::solve, Operation::factor_solve};
     if (!operations.empty()) spec.operations = parse_operations(by_their_methods(operations));
     const auto where = device_of(device);
@@ -72,9 +78,10 @@ nb::dict report_of(const Plan& plan) {
 
 std::string describe(const BoundPlan& bound) {
     const auto& spec = bound.spec();
-    return fmt::format("trifold.Plan(block={}, horizon={}, dtype='{}', batch={}, rhs={}, device='{}', schedule='{}'{}{})", spec.block,
+    return fmt::format("trifold.Plan(block={}, horizon={}, dtype='{}', batch={}, rhs={}, device='{}', schedule='{}'{}{}{})", spec.block,
                        spec.horizon, dtype_text(spec), spec.batch, spec.rhs, device_text(bound.plan()), bound.plan().choice().schedule.name,
-                       spec.border > 0 ? fmt::format(", border={}", spec.border) : "", spec.ring ? ", ring=True" : "");
+                       spec.border > 0 ? fmt::format(", border={}", spec.border) : "", spec.ring ? ", ring=True" : "",
+                       spec.lengths ? ", lengths=True" : "");
 }
 
 /// Batch axis by default: there is one if the plan has more than one system.
@@ -120,6 +127,7 @@ nb::tuple reduced_plan(const BoundPlan& self) {
     arguments["any_size"] = tuning.any_size;
     arguments["border"] = spec.border;
     arguments["ring"] = spec.ring;
+    arguments["lengths"] = spec.lengths;
     return nb::make_tuple(restorer("plan"), nb::make_tuple(arguments));
 }
 
@@ -149,21 +157,22 @@ any_size: one compilation serves every horizon, batch and class of right-hand si
 border: a, the rows of F and C, 0 to 512: A = [T F'; F C] with the chain T. Its Solvers take border=(F, C), (N, a, n) and (a, a), where
 they take D and E, and pairs of the chain's right-hand sides and their tip, (a,) or (a, m), where they take b.
 ring: E has N blocks, of which the last, A(0, N - 1), couples the last block to the first.
+lengths: each member has a number of blocks of its own, which factorizations take as their option lengths.
 Raises SpecError, DeviceError, CompileError, CacheError.)")
         .def(
             "__init__",
             [](BoundPlan* self, std::int64_t block, std::int64_t horizon, nb::handle dtype, std::int64_t batch, std::int64_t rhs,
                nb::handle device, const std::string& schedule, const std::string& variant, const std::string& operations, int workers,
-               bool any_size, std::int64_t border, bool ring) {
-                new (self) BoundPlan(
-                    make_plan(block, horizon, dtype, batch, rhs, device, schedule, variant, operations, workers, any_size, border, ring));
+               bool any_size, std::int64_t border, bool ring, bool lengths) {
+                new (self) BoundPlan(make_plan(block, horizon, dtype, batch, rhs, device, schedule, variant, operations, workers, any_size,
+                                               border, ring, lengths));
             },
             nb::kw_only(), "block"_a, "horizon"_a, "dtype"_a = "float64", "batch"_a = 1, "rhs"_a = 1, "device"_a = "cpu",
             "schedule"_a = "auto", "variant"_a = "auto", "operations"_a = "", "workers"_a = 1, "any_size"_a = false, "border"_a = 0,
-            "ring"_a = false,
+            "ring"_a = false, "lengths"_a = false,
             nb::sig("def __init__(self, *, block: int, horizon: int, dtype: Any = 'float64', batch: int = 1, rhs: int = 1, device: Any = "
                     "'cpu', schedule: str = 'auto', variant: str = 'auto', operations: str = '', workers: int = 1, any_size: bool = False, "
-                    "border: int = 0, ring: bool = False) -> None"),
+                    "border: int = 0, ring: bool = False, lengths: bool = False) -> None"),
             guarded)
         .def(
             "solver",
@@ -194,6 +203,7 @@ is more than one system, which cannot do without.)",
         .def_prop_ro("rhs", [](const BoundPlan& self) { return self.spec().rhs; })
         .def_prop_ro("border", [](const BoundPlan& self) { return self.spec().border; })
         .def_prop_ro("ring", [](const BoundPlan& self) { return self.spec().ring; })
+        .def_prop_ro("lengths", [](const BoundPlan& self) { return self.spec().lengths; })
         .def_prop_ro("device", [](const BoundPlan& self) { return device_text(self.plan()); })
         .def_prop_ro("device_name", [](const BoundPlan& self) { return self.plan().device().name(); })
         .def_prop_ro("schedule", [](const BoundPlan& self) { return self.plan().choice().schedule.name; })
@@ -449,19 +459,21 @@ NB_MODULE(_core, module) {
     module.def(
         "solver_for",
         [](nb::handle d, nb::handle b, const std::string& operations, const std::string& schedule, int workers, bool mixed,
-           std::int64_t rhs, std::int64_t border, bool ring) {
+           std::int64_t rhs, std::int64_t border, bool ring, bool lengths) {
             const PlanSettings settings{.schedule = schedule,
                                         .operations = operations,
                                         .workers = workers,
                                         .mixed = mixed,
                                         .rhs = rhs,
                                         .border = border,
-                                        .ring = ring};
+                                        .ring = ring,
+                                        .lengths = lengths};
             return solver_for(d, b, settings);
         },
         "D"_a.none(), "b"_a.none(), "operations"_a, "schedule"_a, "workers"_a, "mixed"_a, "rhs"_a, "border"_a = 0, "ring"_a = false,
+        "lengths"_a = false,
         nb::sig("def solver_for(D: Any, b: Any, operations: str, schedule: str, workers: int, mixed: bool, rhs: int, border: int = 0, "
-                "ring: bool = False) -> Solver"),
+                "ring: bool = False, lengths: bool = False) -> Solver"),
         guarded);
     module.def("allocate_bytes", &allocate_bytes, "bytes"_a, nb::sig("def allocate_bytes(bytes: int) -> Any"));
     module.def("seconds_of_solve", &BoundSolver::seconds_of_solve, "solver"_a, "b"_a, "out"_a, "repeats"_a,

@@ -16,7 +16,7 @@ namespace nb = nanobind;
 
 /// Options of a call on a chain of blocks; None where an array is not given. The arrays are the caller's.
 struct Options {
-    nb::handle shift = Py_None, diagonal = Py_None, active = Py_None, border = Py_None;
+    nb::handle shift = Py_None, diagonal = Py_None, active = Py_None, border = Py_None, lengths = Py_None;
     std::optional<bool> check;
     CallOptions numbers = {};
 };
@@ -43,6 +43,7 @@ inline constexpr std::array all_options{
     Option{"check", &Options::check, true, false},
     Option{"pivot_floor", &CallOptions::pivot_floor, false, false},
     Option{"accept_nearly_singular", &CallOptions::accept_nearly_singular, false, false},
+    Option{"lengths", &Options::lengths, false, false},
 };
 template <OptionsOf kind>
 constexpr auto options_of_kind = [] {

@@ -68,6 +68,7 @@ std::shared_ptr<Factors> factors_for(const Array& d, const Array* b, const PlanS
     if (b != nullptr && b->shape().size() == dims) spec.rhs = std::max<std::int64_t>(b->shape()[dims - 1], 1);
     spec.border = settings.border;
     spec.ring = settings.ring;
+    spec.lengths = settings.lengths;
     if (!settings.operations.empty()) spec.operations = parse_operations(settings.operations);
     const auto library = d.library();
     const auto place = d.place();

@@ -42,7 +42,7 @@ from .errors import (
 )
 from .factor import Factor, factor, marginals, solve
 from .info import info
-from .matrices import from_banded, from_sparse, matvec, to_dense
+from .matrices import from_banded, from_sparse, matvec, shortened, to_dense
 from .ranks import ranks
 from .structure import Factorized, Structure, factorized, solve_sparse, structure_of
 
@@ -83,6 +83,7 @@ __all__ = [
     "models",
     "operators",
     "ranks",
+    "shortened",
     "solve",
     "solve_sparse",
     "structure_of",

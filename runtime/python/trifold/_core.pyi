@@ -15,6 +15,7 @@ class Plan:
     border: a, the rows of F and C, 0 to 512: A = [T F'; F C] with the chain T. Its Solvers take border=(F, C), (N, a, n) and (a, a), where
     they take D and E, and pairs of the chain's right-hand sides and their tip, (a,) or (a, m), where they take b.
     ring: E has N blocks, of which the last, A(0, N - 1), couples the last block to the first.
+    lengths: each member has a number of blocks of its own, which factorizations take as their option lengths.
     Raises SpecError, DeviceError, CompileError, CacheError.
     """
 
@@ -34,6 +35,7 @@ class Plan:
         any_size: bool = False,
         border: int = 0,
         ring: bool = False,
+        lengths: bool = False,
     ) -> None: ...
     def solver(self, value: ArrayLike | None = None, *, members: int = 0, batched: bool | None = None) -> Solver:
         """
@@ -67,6 +69,8 @@ class Plan:
     def border(self) -> int: ...
     @property
     def ring(self) -> bool: ...
+    @property
+    def lengths(self) -> bool: ...
     @property
     def device(self) -> str: ...
     @property
@@ -499,7 +503,16 @@ class RankSolver:
 
 def show_signatures(type: Any) -> None: ...
 def solver_for(
-    D: Any, b: Any, operations: str, schedule: str, workers: int, mixed: bool, rhs: int, border: int = 0, ring: bool = False
+    D: Any,
+    b: Any,
+    operations: str,
+    schedule: str,
+    workers: int,
+    mixed: bool,
+    rhs: int,
+    border: int = 0,
+    ring: bool = False,
+    lengths: bool = False,
 ) -> Solver: ...
 def allocate_bytes(bytes: int) -> Any: ...
 def seconds_of_solve(solver: Solver, b: Any, out: Any, repeats: int) -> float: ...

@@ -304,6 +304,14 @@ def mask(active: Any) -> Any:
     return (active != 0).astype("int32")
 
 
+def whole_numbers(lengths: Any) -> Any:
+    """In int32, where what is out of its range is -1 or the largest number."""
+    lowest, largest = -1, 2**31 - 1
+    if library_of(type(lengths)) == "torch":
+        return lengths.clamp(lowest, largest).to(sys.modules["torch"].int32)
+    return lengths.clip(lowest, largest).astype("int32")
+
+
 def is_hip(library: str) -> bool:
     if library == "torch":
         return sys.modules["torch"].version.hip is not None

@@ -37,6 +37,7 @@ class Factorization(System, Sweep, total=False):
 
     pivot_floor: Annotated[float, Option(0.0, real)]
     accept_nearly_singular: Annotated[bool, Option(False, flag)]
+    lengths: Annotated[Any, Option(None, array)]
 
 
 class Options(Factorization, total=False):
@@ -55,7 +56,9 @@ def _solver_for(D: Any, b: Any, operations: str, settings: dict[str, Any], rhs: 
     """For arrays like these. What is left in the settings are those of a call."""
     mixed, ring = settings.pop("mixed"), settings.pop("ring")
     border = 0 if settings["border"] is None else rows_of(settings["border"])
-    return solver_for(D, b, _MIXED if mixed else operations, settings.pop("schedule"), settings.pop("workers"), mixed, rhs, border, ring)
+    operations = _MIXED if mixed else operations
+    schedule, workers, lengths = settings.pop("schedule"), settings.pop("workers"), settings["lengths"] is not None
+    return solver_for(D, b, operations, schedule, workers, mixed, rhs, border, ring, lengths)
 
 
 @takes(OPTIONS)
@@ -78,6 +81,9 @@ def solve(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, **options: Unpack[Opt
     batch axis, or none has.
 
     ring: the last block is coupled to the first. E has N blocks, of which the last is A(0, N - 1). Where N is 1, A is D + E + E'.
+
+    lengths, (batch,) whole numbers from 0 to N: the blocks that each member has. What D, E and b hold beyond them is not used, and results
+    there are zero.
 
     check, by default True on the CPU: raise NotPositiveDefinite, NearlySingular, OutOfRange or NotConverged when a member fails. Without
     it the x of a member that fails is NaN; only where A is nearly singular x is what was computed, and Factor.status says so. On a GPU the

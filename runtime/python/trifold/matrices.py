@@ -60,6 +60,30 @@ def to_dense(D: ArrayLike, E: ArrayLike | None, *, ring: bool = False) -> Any:
     return result.reshape(*result.shape[:-4], horizon * n, horizon * n)
 
 
+def shortened(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, lengths: Any) -> tuple[Any, Any, Any]:
+    """(D, E, b) with the identity in D, and zeros in E and b, beyond the lengths of the members: (batch,) numbers, or one.
+
+    With these every solver has solutions, log determinants and quadratics of the shorter members, and derivatives that are zero beyond; but
+    it treats all N blocks, where lengths= of trifold.solve() leaves out what is beyond. Arrays and errors are those of matvec().
+    """
+    space, blocks, lower = _read(D, E, b)
+    right = space.array(b, "b")
+    if blocks.ndim not in (3, 4) or right.ndim not in (blocks.ndim - 1, blocks.ndim):
+        raise SpecError(f"D has shape {tuple(blocks.shape)} and b {tuple(right.shape)}; give each a batch axis, or none")
+    horizon, n = blocks.shape[-3], blocks.shape[-1]
+    ends = space.array(lengths, "lengths")[..., None]
+    if tuple(ends.shape[:-1]) not in ((), tuple(blocks.shape[:-3])):
+        raise SpecError(f"lengths has shape {tuple(ends.shape[:-1])}; give {tuple(blocks.shape[:-3])}")
+    there = space.constant(np.arange(horizon)) < ends
+
+    def kept(array: Any, which: Any, other: Any) -> Any:
+        return space.xp.where(which.reshape(*which.shape, *[1] * (array.ndim - blocks.ndim + 2)), array, other)
+
+    zero = space.constant(0.0)
+    below = None if E is None else kept(lower, there[..., 1:], zero)
+    return kept(space.array(D, "D"), there, space.constant(np.eye(n))), below, kept(right, there, zero)
+
+
 def step_of_inverse(n: int, dtype: Any) -> float:
     """The size of e V for derivatives of the selected inverse, where A is about 1 and V is a change of it.
 

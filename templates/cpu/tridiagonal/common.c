@@ -69,13 +69,41 @@ typedef struct {
     integer first, length, step, behind, ahead;
 } chain;
 
-INLINE chain find_chain(const trifold_level* level, integer c) {
+INLINE char* workspace_at(const trifold_args* args, integer offset) { return (char*)args->workspace + offset; }
+/* The lengths of all members; and the number of blocks that kernels treat of a member. */
+INLINE integer* lengths_of(const trifold_args* args) {
+    return (integer*)workspace_at(args, OFFSET_RANGE + MEMBERS * (integer)sizeof(trifold_range));
+}
+#if CLIPS
+#define BLOCKS_OF(args, member) lengths_of(args)[member]
+#else
+#define BLOCKS_OF(args, member) ((void)(member), HORIZON)
+#endif
+
+/* A chain as far as a member with `blocks` blocks has them. One that runs backwards then begins at the last of these. */
+COLD chain clip(chain c, const trifold_level* level, integer blocks) {
+    const integer rest = blocks - level->base, there = rest > 0 ? (rest + level->scale - 1) / level->scale : 0;
+    if (c.step < 0 && c.first >= there)
+        c = (chain){there - 1, c.length - (c.first - (there - 1)), c.step, -1, c.ahead};
+    else if (c.step > 0)
+        c.length = smaller(c.length, there - c.first);
+    if (c.ahead >= there) c.ahead = -1;
+    return c.length > 0 ? c : (chain){0, 0, c.step, -1, -1};
+}
+
+INLINE chain find_chain(const trifold_args* args, const trifold_level* level, integer c, integer member) {
     integer k = 0;
     while (k + 1 < level->runs && c >= level->run[k].count) c -= level->run[k++].count;
     const trifold_run* run = &level->run[k];
     const integer first = run->first + c * run->stride, behind = first - run->step, ahead = first + run->length * run->step;
     const integer end = IS_RING && level->size > 1 ? level->size + 1 : level->size;
+#if CLIPS
+    const chain whole = {first, run->length, run->step, behind < level->size ? behind : -1, ahead < end ? ahead : -1};
+    return clip(whole, level, BLOCKS_OF(args, member));
+#else
+    (void)args, (void)member;
     return (chain){first, run->length, run->step, behind < level->size ? behind : -1, ahead < end ? ahead : -1};
+#endif
 }
 
 INLINE integer block_at(const trifold_level* level, integer position) {
@@ -94,11 +122,12 @@ INLINE int side_ahead(const chain* c) { return c->step > 0 ? 0 : 1; }
 INLINE int side_behind(const chain* c) { return c->step > 0 ? 1 : 0; }
 
 /* Whether a block that is left after level 0 has a neighbour there on that side, so that the slot has been written. */
-INLINE int has_slot(const trifold_args* args, integer block, int side) { return IS_RING || (side == 0 ? block > 0 : block + 1 < HORIZON); }
+INLINE int has_slot(const trifold_args* args, integer member, integer block, int side) {
+    return IS_RING || (side == 0 ? block > 0 : block + 1 < BLOCKS_OF(args, member));
+}
 
 /* ---- addresses; `group` counts groups of INTERLEAVE members ---- */
 
-INLINE char* workspace_at(const trifold_args* args, integer offset) { return (char*)args->workspace + offset; }
 INLINE real* reals_at(const trifold_args* args, integer offset, integer index, integer storage) {
     return (real*)__builtin_assume_aligned(workspace_at(args, offset) + index * storage * INTERLEAVE * REAL_BYTES, sizeof(vec));
 }
@@ -210,8 +239,8 @@ INLINE int begins_descent(const trifold_args* args, const trifold_level* level) 
 
 /* Whether a chain that updated a front at a higher level had failed. */
 INLINE int is_poisoned(const trifold_args* args, integer member, integer block) {
-    return (has_slot(args, block, 0) && *poison_of(args, 0, member, block)) ||
-           (has_slot(args, block, 1) && *poison_of(args, 1, member, block));
+    return (has_slot(args, member, block, 0) && *poison_of(args, 0, member, block)) ||
+           (has_slot(args, member, block, 1) && *poison_of(args, 1, member, block));
 }
 
 /* A chain that starts at level 0 owns its slots' first value; later ones add theirs. */

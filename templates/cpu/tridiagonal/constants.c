@@ -38,6 +38,10 @@
 /* Whether the last block is coupled to the first one. Block 0 then stays to the last level, and is also position `size` of each level. */
 #define IS_RING TRIFOLD_RING
 
+/* Whether members have lengths of their own; and whether kernels leave out what is beyond them, since each member has chains of its own. */
+#define HAS_LENGTHS TRIFOLD_LENGTHS
+#define CLIPS (HAS_LENGTHS && GROUP_MEMBERS == 1)
+
 /* Verdicts of a member: one for each block; or one for each chain of level 0, and one for the separators. */
 #define CHAIN_RECORDS TRIFOLD_CHAIN_RECORDS
 #define FIRST_CHAINS \

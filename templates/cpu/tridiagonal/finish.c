@@ -1,16 +1,19 @@
 /* Results of a member from those of its blocks, in a fixed order. Tasks are members. */
 #include "cpu/tridiagonal/common.c"
 
+#define RECORDS_OF(args, member) (CLIPS ? BLOCKS_OF(args, member) : RECORDS)
+
 COLD void finish_factor(const trifold_args* args, integer member) {
     integer worst = SOUND, floors = 0;
     double sum = 0, reduction = 1;
-    ROLLED for (integer block = 0; block < RECORDS; ++block) {
+    ROLLED for (integer block = 0; block < RECORDS_OF(args, member); ++block) {
         worst = smaller(worst, *failure_of(args, member, block));
         floors += *floors_of(args, member, block);
         sum += *block_log_determinant_of(args, member, block);
         const double other = *reduction_of(args, member, block);
         if (other > reduction) reduction = other;
     }
+    if (HAS_LENGTHS && lengths_of(args)[member] == 0) sum = 0; /* lanes have roots of ones, which are not exact */
     trifold_status* status = (trifold_status*)workspace_at(args, OFFSET_STATUS) + member;
     double* log_determinant = (double*)workspace_at(args, OFFSET_LOG_DETERMINANT) + member;
     const int sound = worst == SOUND;
@@ -31,7 +34,7 @@ COLD void finish_forward(const trifold_args* args, integer member) {
     const integer columns = smaller(columns_of(args), QUADRATICS - args->first_column);
     for (integer first = 0; first < columns; first += FEW) {
         double sum[FEW] = {0};
-        ROLLED for (integer block = 0; block < RECORDS; ++block) {
+        ROLLED for (integer block = 0; block < RECORDS_OF(args, member); ++block) {
             const double* squares = block_quadratic_of(args, member, block) + first;
             UNROLL for (int c = 0; c < FEW; ++c) sum[c] += first + c < columns ? squares[c] : 0;
         }

@@ -22,10 +22,38 @@
 /* Kernels of all levels: each kind claims its fronts or tiles from a counter of its own. */
 enum class Kind { factor, forward, backward, wide };
 
+template <class T>
+TRIFOLD_DEVICE T* buffer(const trifold_args& args, trifold_int offset) {
+    return global_pointer(reinterpret_cast<T*>(static_cast<char*>(args.workspace) + offset));
+}
+
+/* The lengths of all members; and a member's number of blocks. */
+TRIFOLD_DEVICE trifold_int* lengths_of(const trifold_args& args) {
+    return buffer<trifold_int>(args, Offset::range(args) + batch_of(args) * static_cast<trifold_int>(sizeof(trifold_range)));
+}
+TRIFOLD_DEVICE trifold_int blocks_of(const trifold_args& args, trifold_int member) {
+    if (!has_lengths) return horizon_of(args);
+    const trifold_int length = lengths_of(args)[member];
+    return length > 0 ? length : 0;
+}
+
 /* A chain and the positions on either side of it, -1 where the path ends. */
 struct Chain {
     trifold_int first, step, length, ahead, behind;
 };
+
+/* Leaves a chain the blocks that a member with `blocks` of them has. One that runs backwards then begins at the last of these. */
+TRIFOLD_DEVICE void clip(Chain& chain, const trifold_level& level, trifold_int blocks) {
+    const trifold_int rest = blocks - level.base, there = rest > 0 ? (rest + level.scale - 1) / level.scale : 0;
+    if (chain.step < 0 && chain.first >= there) {
+        chain.length -= chain.first - (there - 1);
+        chain.first = there - 1, chain.behind = -1;
+    } else if (chain.first + chain.length > there && chain.step > 0) {
+        chain.length = there - chain.first;
+    }
+    if (chain.ahead >= there) chain.ahead = -1;
+    if (chain.length <= 0) chain = {0, chain.step, 0, -1, -1};
+}
 
 TRIFOLD_DEVICE Chain find_chain(const trifold_level& level, trifold_int number) {
     Chain chain{};
@@ -45,14 +73,19 @@ TRIFOLD_DEVICE Chain find_chain(const trifold_level& level, trifold_int number) 
     if (chain.behind >= level.size) chain.behind = -1;
     return chain;
 }
+/* A chain as far as a member has its blocks; its length is 0 where there are none. */
+TRIFOLD_DEVICE Chain find_chain(const trifold_args& args, const trifold_level& level, trifold_int number, trifold_int member) {
+    if constexpr (has_lengths) {
+        Chain chain = find_chain(level, number);
+        clip(chain, level, blocks_of(args, member));
+        return chain;
+    } else {
+        return find_chain(level, number);
+    }
+}
 
 TRIFOLD_DEVICE trifold_int block_at(const trifold_level& level, trifold_int position) {
     return level.base + level.scale * (is_ring && position == level.size ? 0 : position);
-}
-
-template <class T>
-TRIFOLD_DEVICE T* buffer(const trifold_args& args, trifold_int offset) {
-    return global_pointer(reinterpret_cast<T*>(static_cast<char*>(args.workspace) + offset));
 }
 
 TRIFOLD_DEVICE trifold_int block_index(const trifold_args& args, trifold_int member, trifold_int block) {
@@ -86,8 +119,8 @@ TRIFOLD_DEVICE trifold_int slot_index(const trifold_args& args, trifold_int memb
     return (side * batch_of(args) + member) * separators_of(args) + divided_by_scale(args, block - separator_base_of(args));
 }
 /* Every block but those at the ends of the path is updated from both sides at level 0. */
-TRIFOLD_DEVICE bool has_side(const trifold_args& args, trifold_int block, int side) {
-    return is_ring || (side == 0 ? block > 0 : block < horizon_of(args) - 1);
+TRIFOLD_DEVICE bool has_side(const trifold_args& args, trifold_int member, trifold_int block, int side) {
+    return is_ring || (side == 0 ? block > 0 : block < blocks_of(args, member) - 1);
 }
 TRIFOLD_DEVICE int side_ahead(const Chain& chain) { return chain.step > 0 ? 0 : 1; }
 TRIFOLD_DEVICE int side_behind(const Chain& chain) { return chain.step > 0 ? 1 : 0; }
@@ -117,6 +150,7 @@ TRIFOLD_DEVICE void report_member(const trifold_args& args, trifold_int member, 
     } else if (status.least_pivot < min_sound && !(args.pivot_floor > 0)) {
         status.nearly_singular = args.accept_nearly_singular == 0;
     }
+    if (has_lengths && lengths_of(args)[member] < 0) status.block = 0, status.row = trifold_odd_length, log_sum = not_a_number();
     buffer<trifold_status>(args, Offset::status(args))[member] = status;
     buffer<double>(args, Offset::log_determinant(args))[member] = log_sum;
 }

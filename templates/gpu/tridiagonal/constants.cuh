@@ -35,6 +35,8 @@ TRIFOLD_DEVICE trifold_int divided_by_scale(const trifold_args& args, trifold_in
 TRIFOLD_DEVICE trifold_int couplings_of(const trifold_args& args) { return TRIFOLD_COUPLINGS; }
 /* Whether the last block is coupled to the first one. Block 0 then stays to the last level, and is also position `size` of each level. */
 [[maybe_unused]] constexpr bool is_ring = TRIFOLD_RING;
+/* Whether members have lengths of their own. */
+[[maybe_unused]] constexpr bool has_lengths = TRIFOLD_LENGTHS;
 
 /* Strides of the caller's arrays. Element (r, c) of block i of member b is at b * member + i * stage + r * row + c * column of D. E has the
  * like. All blocks begin at multiples of `step` elements. */

@@ -24,7 +24,7 @@ TRIFOLD_DEVICE void finish_factor_member(const trifold_args& args, trifold_int m
     trifold_int failure = sound, floors = 0;
     const trifold_int run = fronts.run(args, member);
 #pragma unroll 4
-    for (trifold_int block = t; block < horizon_of(args); block += finish_threads) {
+    for (trifold_int block = t; block < blocks_of(args, member); block += finish_threads) {
         fronts.await(args, member, block, run);
         const trifold_int index = block_index(args, member, block);
         const trifold_int verdict = buffer<trifold_int>(args, Offset::failure(args))[index];
@@ -62,7 +62,7 @@ TRIFOLD_DEVICE void finish_forward_member(const trifold_args& args, trifold_int 
     if (column >= args.columns || place >= quadratics_of(args)) return;
     double sum = 0;
 #pragma unroll 4
-    for (trifold_int block = t; block < horizon_of(args); block += finish_threads)
+    for (trifold_int block = t; block < blocks_of(args, member); block += finish_threads)
         sum += from[block_index(args, member, block) * max_columns + column];
     shared.sum[t] = sum;
     block_sync();

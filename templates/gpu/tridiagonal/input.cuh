@@ -64,8 +64,8 @@ TRIFOLD_DEVICE void load_coupling(real* to, int leading, const trifold_args& arg
 TRIFOLD_DEVICE void load_diagonal(real* to, int leading, const trifold_args& args, const trifold_level& level, trifold_int member,
                                   trifold_int block) {
     const real* from = D_OF(args, member, block);
-    const real* low = level.index > 0 && has_side(args, block, 0) ? update_of(args, member, block, 0) : nullptr;
-    const real* high = level.index > 0 && has_side(args, block, 1) ? update_of(args, member, block, 1) : nullptr;
+    const real* low = level.index > 0 && has_side(args, member, block, 0) ? update_of(args, member, block, 0) : nullptr;
+    const real* high = level.index > 0 && has_side(args, member, block, 1) ? update_of(args, member, block, 1) : nullptr;
 #pragma unroll 4
     for (int e = thread_opaque(); e < padded * padded; e += threads) {
         const Place at = place(e);

@@ -23,7 +23,7 @@ TRIFOLD_DEVICE void copy_view(const View& to, const View& from) {
 
 TRIFOLD_DEVICE void invert_chain(const trifold_args& args, const trifold_level& level, trifold_int number, trifold_int member) {
     InverseShared& shared = *static_cast<InverseShared*>(shared_memory());
-    const Chain chain = find_chain(level, number);
+    const Chain chain = find_chain(args, level, number, member);
     const bool fill = chain.behind >= 0;
     if (thread_index() == 0 && begins_descent(level)) begin_result(args, member, Result::inverse);
     View across = fill && chain.ahead >= 0 ? inverse_across(args, level, member, chain) : View{};

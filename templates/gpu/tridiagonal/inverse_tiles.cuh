@@ -88,7 +88,7 @@ void TRIFOLD_KERNEL_INVERT_FACTOR(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_P
 /* A tile of R L^-1 or G L^-1 for every front of a chain. */
 TRIFOLD_DEVICE void invert_panel_tile(const trifold_args& args, const trifold_level& level, trifold_int group, trifold_int member) {
     InverseOperands& shared = *static_cast<InverseOperands*>(shared_memory());
-    const Chain chain = find_chain(level, group / (2 * whole_tiles));
+    const Chain chain = find_chain(args, level, group / (2 * whole_tiles), member);
     const int part = static_cast<int>(group % (2 * whole_tiles)), at = part % whole_tiles;
     const int row = at / tiles_along * square, column = at % tiles_along * square;
     const Quotient which = part < whole_tiles ? Quotient::next : Quotient::behind;
@@ -122,8 +122,8 @@ struct InverseFront {
     TRIFOLD_METHOD bool has_next() const { return exists() && chain.ahead >= 0; }
     TRIFOLD_METHOD bool has_behind() const { return exists() && chain.behind >= 0; }
 };
-TRIFOLD_DEVICE InverseFront find_front(const trifold_level& level, trifold_int number) {
-    const Chain chain = find_chain(level, number);
+TRIFOLD_DEVICE InverseFront find_front(const trifold_args& args, const trifold_level& level, trifold_int number, trifold_int member) {
+    const Chain chain = find_chain(args, level, number, member);
     const trifold_int position = chain.first + (chain.length - 1) * chain.step;
     return {number, position, block_at(level, position), chain};
 }
@@ -154,7 +154,7 @@ TRIFOLD_DEVICE void inverse_coupling_tile(const trifold_args& args, const trifol
     const int part = static_cast<int>(group % (2 * whole_tiles)), at = part % whole_tiles;
     const int row = at / tiles_along * square, column = at % tiles_along * square;
     const bool to_next = part < whole_tiles;
-    const InverseFront front = find_front(level, group / (2 * whole_tiles));
+    const InverseFront front = find_front(args, level, group / (2 * whole_tiles), member);
     if (!(to_next ? front.has_next() : front.has_behind())) return;
     const bool both = front.has_next() && front.has_behind();
     const View own = inverse_diagonal_of(args, member, block_at(level, to_next ? front.chain.ahead : front.chain.behind)).transposed();
@@ -189,7 +189,7 @@ TRIFOLD_DEVICE void inverse_diagonal_tile(const trifold_args& args, const trifol
     int row = 0, column = static_cast<int>(group % lower_tiles);
     while (column > row) column -= ++row;
     row *= square, column *= square;
-    const InverseFront front = find_front(level, group / lower_tiles);
+    const InverseFront front = find_front(args, level, group / lower_tiles, member);
     if (!front.exists()) return;
     Sum sum{};
 #pragma unroll 1

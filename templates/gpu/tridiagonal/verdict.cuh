@@ -92,8 +92,8 @@ TRIFOLD_DEVICE void report_pivots(const trifold_args& args, trifold_int level, t
 /* Was the block fed, through its slots, by a front that failed? */
 TRIFOLD_DEVICE bool is_poisoned(const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int block) {
     if (level.index == 0) return false;
-    return (has_side(args, block, 0) && poison_of(args, member, block, 0) != 0) ||
-           (has_side(args, block, 1) && poison_of(args, member, block, 1) != 0);
+    return (has_side(args, member, block, 0) && poison_of(args, member, block, 0) != 0) ||
+           (has_side(args, member, block, 1) && poison_of(args, member, block, 1) != 0);
 }
 
 /* Passes a chain's verdict on to the separators at its ends, by one thread. */

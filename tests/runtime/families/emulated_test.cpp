@@ -23,11 +23,22 @@ std::shared_ptr<void> allocate(std::int64_t bytes) {
 }
 void copy(void* to, const void* from, std::int64_t bytes) { std::memcpy(to, from, static_cast<std::size_t>(bytes)); }
 
+/// Makes the device's context the thread's own, which allocations need.
+struct Current {
+    Current() {
+        cuDevicePrimaryCtxRetain(&context, 0);
+        cuCtxPushCurrent(context);
+    }
+    ~Current() {
+        cuCtxPopCurrent(&context);
+        cuDevicePrimaryCtxRelease(0);
+    }
+    CUcontext context = nullptr;
+};
+
 /// Cases for the oldest, the usual and the newest of the targets.
 void check_family(std::string_view name) {
-    CUcontext context = nullptr;
-    cuDevicePrimaryCtxRetain(&context, 0);
-    cuCtxPushCurrent(context);
+    const Current current;
     const auto seeds = asked_number("TRIFOLD_TEST_SEEDS", 1);
     std::uint64_t first = 1;
     for (const int capability : {80, 90, 121}) {
@@ -40,8 +51,6 @@ void check_family(std::string_view name) {
         first += seeds;
     }
     fake_cuda().capability = 90;
-    cuCtxPopCurrent(&context);
-    cuDevicePrimaryCtxRelease(0);
 }
 
 }  // namespace
@@ -136,6 +145,61 @@ TEST_CASE("emulated: a ring's failures name their block, the last front's too") 
     }
     CHECK_REFUSED("no selected inverse of a ring", Plan({.block = 2, .horizon = 6, .ring = true, .operations = all_operations()},
                                                         Device::parse("cuda:0"), {.variant = "dataflow"}));
+}
+
+TEST_CASE("emulated: members of unequal length agree with a dense factorization") {
+    unsigned seed = 0;
+    for (const auto& [variant, schedule, n] : {std::tuple{"auto", "auto", 6},
+                                               {"fused", "multi-stage", 9},
+                                               {"fused", "twisted:4", 5},
+                                               {"team", "auto", 3},
+                                               {"team", "sequential", 7},
+                                               {"team", "recursive:2", 12},
+                                               {"team", "twisted:2", 4},
+                                               {"chains", "sequential", 17},
+                                               {"chains", "twisted:2", 33},
+                                               {"tiled", "segments:3", 17},
+                                               {"tiled", "multi-stage", 65}})
+        for (const std::int64_t horizon : {1, 2, 7, 12})
+            for (const std::int64_t batch : {1, 5}) {
+                const Spec spec{.block = n, .horizon = horizon, .rhs = horizon == 7 ? 3 : 1, .batch = batch, .lengths = true};
+                const Tuning tuning{.schedule = schedule, .variant = variant};
+                check_shape<double>(spec, Device::parse("cuda:0"), tuning, ++seed);
+                if (horizon == 12) check_shape<float>(spec, Device::parse("cuda:0"), tuning, seed);
+            }
+}
+
+TEST_CASE("emulated: odd lengths in the memory of a GPU fail their member") {
+    const Current current;
+    const Spec spec{.block = 3, .horizon = 5, .batch = 4, .lengths = true, .operations = all_operations()};
+    ShapedProblem<double> problem(spec, 3);
+    problem.lengths = {5, 5, 2, 5};
+    problem.store();
+    const auto lend = [](const auto& values) {
+        const auto bytes = static_cast<std::int64_t>(values.size() * sizeof values[0]);
+        auto memory = allocate(bytes);
+        copy(memory.get(), values.data(), bytes);
+        return memory;
+    };
+    const auto d = lend(problem.d), e = lend(problem.e), b = lend(problem.b), lengths = lend(std::vector<int>{5, 6, 2, -1}),
+               x = lend(problem.x), diagonal = lend(problem.d), coupling = lend(problem.e);
+    const auto at = [](const auto& memory) { return static_cast<double*>(memory.get()); };
+    for (const auto& variant : {"fused", "team", "tiled"}) {
+        Solver solver{Plan(spec, Device::parse("cuda:0"), {.variant = variant})};
+        solver.factor_solve<double>(at(d), at(e), at(b), at(x), {}, {.lengths = static_cast<const int*>(lengths.get())});
+        solver.selected_inverse<double>(at(diagonal), at(coupling));
+        const auto& status = solver.status();
+        CHECK((status[0].ok() && status[2].ok()));
+        for (const std::size_t member : {1, 3}) {
+            CHECK((status[member].block == 0 && status[member].row == -1));
+            CHECK(std::isnan(solver.log_determinant()[member]));
+            for (std::size_t k = 0; k < 15; ++k) CHECK(std::isnan(at(x)[member * 15 + k]));
+            for (std::size_t k = 0; k < 45; ++k) CHECK(std::isnan(at(diagonal)[member * 45 + k]));
+        }
+        for (std::size_t k = 6; k < 15; ++k) CHECK(at(x)[2 * 15 + k] == 0);
+        CHECK_REFUSED("the length of 2 of 4 members is not from 0 to N: of member 1, 3", solver.check());
+    }
+    CHECK_REFUSED("variant 'dataflow' takes no lengths", Plan(spec, Device::parse("cuda:0"), {.variant = "dataflow"}));
 }
 
 TEST_CASE("emulated: an iteration is watched from turn to turn, and in one launch at its end") {

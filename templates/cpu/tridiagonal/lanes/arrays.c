@@ -45,6 +45,18 @@ COLD lanes find_lanes(const trifold_args* args, integer group) {
 GATHER(gather_d, d_of, D_MEMBER, D_ROW, D_COLUMN, 1)
 GATHER(gather_e, e_of, E_MEMBER, E_ROW, E_COLUMN, 0) /* A(block + 1, block) */
 
+/* Members with lengths of their own: lanes whose member has no such block. */
+COLD mask lanes_beyond(const trifold_args* args, const lanes* g, integer block) {
+    mask beyond = {};
+    for (int lane = 0; lane < LANES; ++lane) beyond[lane] = -(block >= lengths_of(args)[g->member[lane]]);
+    return beyond;
+}
+/* Makes D (`own`) the identity there, and E zero, so that nothing comes of these blocks. */
+COLD void set_beyond(vec* block_of, const trifold_args* args, const lanes* g, integer block, int own) {
+    const mask beyond = lanes_beyond(args, g, block);
+    for (integer k = 0; k < AREA; ++k) block_of[k] = choose(beyond, spread(own && k % (n + 1) == 0), block_of[k]);
+}
+
 /* Idle lanes have a factor of their own, with which other members' data could leave the range. */
 COLD void clear_idle(vec* values, integer count, const lanes* g) {
     for (integer i = 0; i < count; ++i) values[i] = choose(g->which, values[i], (vec){});
@@ -58,6 +70,11 @@ NOINLINE void gather_rhs(vec* out, const real* array, trifold_strides s, integer
     else
         gather_strided(out, base, s, columns);
     if (!g->all) clear_idle(out, n * columns, g);
+}
+/* Zeros in the lanes whose member has no such block. */
+COLD void clear_beyond(vec* values, const trifold_args* args, const lanes* g, integer block) {
+    const mask beyond = lanes_beyond(args, g, block);
+    for (integer i = 0; i < n * columns_of(args); ++i) values[i] = choose(beyond, (vec){}, values[i]);
 }
 
 NOINLINE void scatter_rhs(real* array, trifold_strides s, integer columns, const vec* in, const lanes* g, integer block) {

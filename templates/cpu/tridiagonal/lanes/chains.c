@@ -6,7 +6,7 @@ typedef void chain_work(const trifold_args* args, const trifold_level* level, co
 COLD void each_chain(const trifold_args* args, const trifold_level* level, integer first, integer last, void* scratch, chain_work* work) {
     for (integer task = first; task < last; ++task) {
         const lanes g = find_lanes(args, task / level->chains);
-        if (g.any) work(args, level, &g, find_chain(level, task % level->chains), scratch);
+        if (g.any) work(args, level, &g, find_chain(args, level, task % level->chains, 0), scratch);
     }
 }
 

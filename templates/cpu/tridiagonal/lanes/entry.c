@@ -3,6 +3,7 @@
 #include "cpu/tridiagonal/lanes/sweep.c"
 #include "cpu/tridiagonal/lanes/chains.c"
 #include "cpu/tridiagonal/finish.c"
+#include "cpu/tridiagonal/lengths.c"
 
 #ifdef TRIFOLD_KERNEL_FACTOR
 LANES_KERNEL(TRIFOLD_KERNEL_FACTOR, factor_only)

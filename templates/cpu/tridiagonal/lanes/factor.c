@@ -27,7 +27,7 @@ COLD void add_to_diagonal(vec* d, const trifold_args* args, const lanes* g, inte
 
 COLD void subtract_slots(vec* d, view shape, const trifold_args* args, const lanes* g, integer block) {
     for (int side = 0; side < 2; ++side) {
-        if (!has_slot(args, block, side)) continue;
+        if (!has_slot(args, 0, block, side)) continue;
         const vec* slot = (const vec*)update_of(args, side, g->group, block);
         for (integer i = 0; i < n; ++i)
             for (integer j = 0; j <= i; ++j) d[i * shape.row + j * shape.column] -= slot[i * n + j];
@@ -40,6 +40,7 @@ INLINE int adds_to_pivots(const trifold_args* args) { return args->diagonal || a
 NOINLINE view assemble_pivot(vec* out, const trifold_args* args, const lanes* g, integer block, int updated, pivots* p) {
     const view d = gather_d(out, args, g, block);
     if (args->diagonal || args->shift) add_to_diagonal(out, args, g, block);
+    if (HAS_LENGTHS) set_beyond(out, args, g, block, 1);
     for (integer j = 0; j < n; ++j) p->entry[j] = out[j * (n + 1)];
     p->floor = spread(-LARGEST);
     if (args->pivot_floor > 0) {
@@ -59,6 +60,7 @@ INLINE view coupling_between(vec* out, const trifold_args* args, const trifold_l
     const integer low = smaller(to, from);
     const view a = level->index == 0 ? gather_e(out, args, g, block_at(level, low))
                                      : stored((const vec*)coupling_of(args, g->group, level->coupling + low));
+    if (HAS_LENGTHS && level->index == 0) set_beyond(out, args, g, block_at(level, low) + 1, 0);
     return to > from ? a : transposed(a);
 }
 
@@ -76,8 +78,9 @@ INLINE int gathers_rows(integer step) { return (E_ROW == 1 && E_COLUMN != 1) == 
 /* Right-hand sides of a block less the separator's updates. */
 NOINLINE void assemble_rhs(vec* out, const trifold_args* args, const lanes* g, integer block, int updated) {
     gather_rhs(out, (const real*)args->b, args->b_strides, columns_of(args), g, block);
+    if (HAS_LENGTHS) clear_beyond(out, args, g, block);
     for (int side = 0; updated && side < 2; ++side) {
-        if (!has_slot(args, block, side)) continue;
+        if (!has_slot(args, 0, block, side)) continue;
         const vec* slot = (const vec*)rhs_update_of(args, side, g->group, block);
         for (integer k = 0; k < n * columns_of(args); ++k) out[k] -= slot[k];
     }
@@ -191,7 +194,8 @@ INLINE ahead ahead_of(const trifold_args* args, const trifold_level* level, cons
 }
 
 NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, int forward, factor_scratch* s) {
-    const int updated = level->index > 0, original = GATHERS_TILES && !updated && g->all && !adds_to_pivots(args) && !closes_ring(level);
+    const int updated = level->index > 0,
+              original = GATHERS_TILES && !HAS_LENGTHS && !updated && g->all && !adds_to_pivots(args) && !closes_ring(level);
     pivots p = {.product = spread(1)};
     vec *r = 0, *fill = 0, *y = 0;
     for (integer k = 0; k < 2 * n; ++k) s->unit[k] = (vec){};

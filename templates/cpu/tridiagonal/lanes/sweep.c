@@ -50,6 +50,7 @@ KERNEL_PART void backward_chain(const trifold_args* args, const trifold_level* l
         const integer block = block_at(level, c.first + k * c.step);
         vec* x = s->x[k % 2];
         gather_rhs(s->y, (const real*)args->b, args->b_strides, columns_of(args), g, block);
+        if (HAS_LENGTHS) clear_beyond(s->y, args, g, block);
         solve_back(x, s->y, next, next ? (const vec*)next_of(args, g->group, block) : 0, s->behind,
                    c.behind >= 0 ? (const vec*)behind_of(args, g->group, block) : 0, (const vec*)factor_of(args, g->group, block),
                    width_of(args));

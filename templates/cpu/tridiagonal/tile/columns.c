@@ -52,7 +52,7 @@ INLINE void load_panel(const trifold_args* args, integer member, integer block, 
 
 INLINE void add_slots(const trifold_args* args, integer member, integer block, const column_panel* panel, integer c, real* y) {
     for (int side = 0; side < 2; ++side) {
-        if (!has_slot(args, block, side)) continue;
+        if (!has_slot(args, member, block, side)) continue;
         const real* slot = slot_of(args, side, member, block, panel) + c * n;
         for (integer i = 0; i < BLOCK_OF_SLICE; i += PANEL_LANES) *vector_at(y + i, 0) += *vector_at(slot + i, 0);
     }

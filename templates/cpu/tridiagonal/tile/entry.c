@@ -3,13 +3,14 @@
 #include "cpu/tridiagonal/tile/sweep.c"
 #include "cpu/tridiagonal/tile/columns.c"
 #include "cpu/tridiagonal/finish.c"
+#include "cpu/tridiagonal/lengths.c"
 
 #define CHAIN_KERNEL(NAME, CALL)                                                                                                      \
     KERNEL NAME(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task, void* scratch) { \
         for (integer task = first_task; task < last_task; ++task) {                                                                   \
             const integer member = task / level->chains;                                                                              \
             if (!is_active(args, member)) continue;                                                                                   \
-            const chain c = find_chain(level, task % level->chains);                                                                  \
+            const chain c = find_chain(args, level, task % level->chains, member);                                                    \
             CALL;                                                                                                                     \
         }                                                                                                                             \
         (void)scratch;                                                                                                                \
@@ -30,7 +31,7 @@ CHAIN_KERNEL(TRIFOLD_KERNEL_FACTOR_FORWARD, factor_chain(args, level, member, &c
         for (integer task = first_task; task < last_task; ++task) {                                                                   \
             const integer member = task / tasks, panel = task % panels;                                                               \
             if (!is_active(args, member) || args->columns <= panel * PANEL_COLUMNS) continue;                                         \
-            const chain c = find_chain(level, task % tasks / panels);                                                                 \
+            const chain c = find_chain(args, level, task % tasks / panels, member);                                                   \
             if (args->columns <= FEW_COLUMNS && args->first_column == 0)                                                              \
                 ONE(args, level, member, &c, scratch);                                                                                \
             else                                                                                                                      \

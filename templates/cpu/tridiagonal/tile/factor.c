@@ -57,6 +57,7 @@ static expected* expect_front(const trifold_args* args, const trifold_level* lev
 
 KERNEL_PART void factor_chain(const trifold_args* args, const trifold_level* level, integer member, const chain* c, const int with_rhs,
                               void* scratch) {
+    if (CLIPS && c->length == 0) return;
     real raw[LD] __attribute__((aligned(64)));
     front f = {0};
     expected next;

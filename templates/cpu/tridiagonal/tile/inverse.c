@@ -130,7 +130,7 @@ KERNEL TRIFOLD_KERNEL_INVERSE(const trifold_args* args, const trifold_level* lev
     for (integer task = first_task; task < last_task; ++task) {
         const integer member = task / level->chains;
         if (!is_active(args, member)) continue;
-        const chain c = find_chain(level, task % level->chains);
+        const chain c = find_chain(args, level, task % level->chains, member);
         inverse_chain(args, level, member, &c, scratch);
     }
 }

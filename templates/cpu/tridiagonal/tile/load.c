@@ -55,7 +55,7 @@ INLINE real pivot_floor(const trifold_args* args, integer member, integer block)
 /* The updates that the chains on both sides of a separator have left for it: minus the sum of their products. */
 NOINLINE void add_updates(const trifold_args* args, integer member, integer block, real* target) {
     for (int side = 0; side < 2; ++side) {
-        if (!has_slot(args, block, side)) continue;
+        if (!has_slot(args, member, block, side)) continue;
         const real* update = update_of(args, side, member, block);
         for (integer r = 0; r < LD; r += LANES)
             for (integer i = at(r, 0); i < at(r, smaller(r + LANES, n)); i += LANES) store(target + i, load(target + i) + load(update + i));

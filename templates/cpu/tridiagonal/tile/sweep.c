@@ -3,7 +3,7 @@
 
 INLINE void subtract_rhs_updates(const trifold_args* args, integer member, integer block, real* y) {
     for (int side = 0; side < 2; ++side) {
-        if (!has_slot(args, block, side)) continue;
+        if (!has_slot(args, member, block, side)) continue;
         const real* update = rhs_update_of(args, side, member, block);
         for (integer i = 0; i < columns_of(args) * LD; i += LANES) store(y + i, load(y + i) - load(update + i));
     }

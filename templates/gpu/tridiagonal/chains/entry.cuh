@@ -2,6 +2,7 @@
 #include "gpu/tridiagonal/chains/factor.cuh"
 #include "gpu/tridiagonal/chains/sweep.cuh"
 #include "gpu/tridiagonal/finish_kernels.cuh"
+#include "gpu/tridiagonal/lengths.cuh"
 
 #ifdef TRIFOLD_KERNEL_FACTOR
 TRIFOLD_KERNEL(threads, Blocks::factor)

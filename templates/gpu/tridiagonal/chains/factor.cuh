@@ -63,7 +63,7 @@ TRIFOLD_DEVICE void each_lower(Bands& bands, const Use& use) {
 /* The updates that the chains of level 0 left in a separator's slots. */
 TRIFOLD_DEVICE void take_updates(Bands& bands, const trifold_args& args, trifold_int member, trifold_int block) {
     for (int side = 0; side < 2; ++side) {
-        if (!has_side(args, block, side)) continue;
+        if (!has_side(args, member, block, side)) continue;
         const real* from = update_of(args, member, block, side);
         each_lower(bands, [&](band_real& value, int r, int c) { value -= static_cast<band_real>(from[r + c * padded]); });
     }
@@ -143,6 +143,7 @@ TRIFOLD_DEVICE void report(ChainShared& shared, const trifold_args& args, const 
         store_solved<true>(shared.solved, args, walk.member, walk.block, walk.columns);
     }
     report_front(shared, args, walk.member, walk.block);
+    if (has_lengths && lane_index() == 0) clear_sums(args, walk.member, walk.block);
     if (lane_index() == 0) report_verdict(args, level.index, walk.member, walk.block, walk.fed, shared.pivots);
 }
 /* R y goes to the next front, whose team has R, or to the separator ahead. */
@@ -462,8 +463,9 @@ template <bool Riders>
 TRIFOLD_DEVICE void factor_chain(const trifold_args& args, const trifold_level& level, trifold_int number, trifold_int member,
                                  unsigned& turn) {
     ChainShared& shared = *chain_shared();
-    if (thread_index() < band_teams) chain_shared()[thread_index()].chain = find_chain(level, number);
+    if (thread_index() < band_teams) chain_shared()[thread_index()].chain = find_chain(args, level, number, member);
     sync_chain();
+    if (has_lengths && shared.chain.length == 0) return;
     if constexpr (takes_turns)
         take_turns<Riders>(args, level, member, turn);
     else if (has_helper && band_thread() >= band_threads)

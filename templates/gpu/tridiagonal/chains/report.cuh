@@ -35,6 +35,11 @@ TRIFOLD_DEVICE void report_front(ChainShared& shared, const trifold_args& args, 
         multiply_by_pivot(shared.mantissa[row], shared.exponent[row], pivot);
     });
 }
+/* The sums of a block that has none of its own. Where members have lengths, it may have been the last of its chain before. */
+TRIFOLD_DEVICE void clear_sums(const trifold_args& args, trifold_int member, trifold_int block) {
+    buffer<double>(args, Offset::block_log_determinant(args))[block_index(args, member, block)] = 0;
+    buffer<double>(args, Offset::reduction(args))[block_index(args, member, block)] = 0;
+}
 /* Leaves the sums of a chain, of all teams, to one of its blocks. Others have zero. */
 TRIFOLD_DEVICE void report_chain(const trifold_args& args, trifold_int member, trifold_int block) {
     constexpr double logarithm_of_two = 0.693147180559945309417;

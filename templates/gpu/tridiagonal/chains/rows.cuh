@@ -103,6 +103,10 @@ TRIFOLD_DEVICE void store_solved(const real (*solved)[padded], const trifold_arg
             if (!Forward) watch(args, member, Result::solution, solved[c][row]);
         }
     });
+    if (!Forward || !has_lengths || lane_index() != 0) return;
+    /* The block may have been the last of its chain before, with all of the chain's sum. */
+    double* const sums = buffer<double>(args, Offset::block_quadratic(args)) + block_index(args, member, block) * max_columns;
+    for (int c = 0; c < columns.count; ++c) sums[columns.first + c] = 0;
 }
 /* A chain's part of b' A^-1 b, from the sums of its rows. One block of the chain has all of it, and others zero. */
 template <class Squares>
@@ -148,7 +152,7 @@ TRIFOLD_DEVICE void store_rows(real (*to)[padded], const Rows& rows) {
 /* Subtracts the updates of the chains at both sides of a separator. */
 TRIFOLD_DEVICE void subtract_updates(Rows& rows, const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
     for (int side = 0; side < 2; ++side) {
-        if (!has_side(args, block, side)) continue;
+        if (!has_side(args, member, block, side)) continue;
         const real* from = rhs_update_of(args, member, block, side) + columns.first * padded;
         each_row([&](int q, int row) {
 #pragma unroll

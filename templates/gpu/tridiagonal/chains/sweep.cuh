@@ -185,9 +185,10 @@ TRIFOLD_DEVICE void sweep_chain(const trifold_args& args, const trifold_level& l
             warp_sync();
     };
     if (thread_index() < 16) shared.arrivals[thread_index()] = 0;
-    if (thread_index() == 0) shared.chain = find_chain(level, number);
+    if (thread_index() == 0) shared.chain = find_chain(args, level, number, member);
     if (!Forward && thread_index() == 0 && begins_descent(level)) begin_result(args, member, Result::solution);
     sync();
+    if (has_lengths && shared.chain.length == 0) return;
     for (int first = 0; first < args.columns; first += columns_at_once) {
         const Sweep<Forward> sweep{shared, args, level, member, columns_from(args, first, columns_at_once)};
         if (!has_copier || thread_index() < warp_lanes)

@@ -3,6 +3,7 @@
 #include "gpu/tridiagonal/levels/sweep.cuh"
 #include "gpu/tridiagonal/members.cuh"
 #include "gpu/tridiagonal/finish_kernels.cuh"
+#include "gpu/tridiagonal/lengths.cuh"
 
 /* A variant's own: in fused/factor.cuh or tiled/factor.cuh. */
 TRIFOLD_FUNCTION void factor_chain(const trifold_args& args, const trifold_level& level, trifold_int number, trifold_int member);

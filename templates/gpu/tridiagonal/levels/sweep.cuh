@@ -34,7 +34,7 @@ TRIFOLD_DEVICE void load_running(SweepShared& shared, int row, const trifold_arg
     load_rhs(shared, row, args.b, args.b_strides, member, block, columns);
     if (level.index == 0) return;
     for (int side = 0; side < 2; ++side) {
-        if (!has_side(args, block, side)) continue;
+        if (!has_side(args, member, block, side)) continue;
         const real* slot = rhs_update_of(args, member, block, side) + columns.first * padded;
 #pragma unroll 1
         for (int e = thread_index(); e < padded * columns_at_once; e += threads)
@@ -277,8 +277,9 @@ TRIFOLD_DEVICE void backward_columns(SweepShared& shared, const trifold_args& ar
 template <bool Forward>
 TRIFOLD_DEVICE void sweep_chain(const trifold_args& args, const trifold_level& level, trifold_int number, trifold_int member) {
     SweepShared& shared = *static_cast<SweepShared*>(shared_memory());
-    const Chain chain = find_chain(level, number);
+    const Chain chain = find_chain(args, level, number, member);
     if (!Forward && thread_index() == 0 && begins_descent(level)) begin_result(args, member, Result::solution);
+    if (has_lengths && chain.length == 0) return;
     for (int first = 0; first < args.columns; first += columns_at_once) {
         const Columns columns = columns_from(args, first, columns_at_once);
         if (Forward)

@@ -1,6 +1,7 @@
 /* The kernels of teams. Grid: groups of chains by groups of members. */
 #include "gpu/tridiagonal/team/factor.cuh"
 #include "gpu/tridiagonal/team/sweep.cuh"
+#include "gpu/tridiagonal/lengths.cuh"
 
 #ifdef TRIFOLD_KERNEL_FACTOR
 TRIFOLD_KERNEL(threads, Blocks::factor)

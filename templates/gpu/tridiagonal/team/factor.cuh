@@ -99,7 +99,7 @@ TRIFOLD_DEVICE void fetch_front(FactorShared& shared, const trifold_args& args, 
         if (has_slots && level.index > 0) {
 #pragma unroll
             for (int side = 0; side < 2; ++side)
-                if (has_side(args, block, side))
+                if (has_side(args, task.member, block, side))
 #pragma unroll 1
                     for (int at = team_lane() * vector_width; at < padded * padded; at += team * vector_width)
                         copy_async(to.slot[side] + at, update_of(args, task.member, block, side) + at);
@@ -160,8 +160,8 @@ TRIFOLD_DEVICE real load_rows(real (&a)[panels][padded], real& diagonal, const F
     const bool exists = k < task.chain.length && row < padded;
     const trifold_int position = position_of(task.chain, k), block = block_at(level, position);
     const bool coupled = exists && has_next(task.chain, k), along = rows_contiguous(level, position + task.chain.step, position);
-    const bool low = has_slots && exists && level.index > 0 && has_side(args, block, 0);
-    const bool high = has_slots && exists && level.index > 0 && has_side(args, block, 1);
+    const bool low = has_slots && exists && level.index > 0 && has_side(args, task.member, block, 0);
+    const bool high = has_slots && exists && level.index > 0 && has_side(args, task.member, block, 1);
     const int at = exists ? row : 0;
     real d[padded], e[padded], term = 0;
     diagonal = 0;
@@ -403,7 +403,7 @@ TRIFOLD_DEVICE void factor_chain(FactorShared& shared, const trifold_args& args,
             for (int c = 0; c < riders; ++c) {
                 carry.y[0][c] = carry.y[1][c];
                 if (team_lane() < padded)
-                    carry.y[0][c] += running_value(args, shared.stage[k % depth].rhs, level, block, c * padded + team_lane());
+                    carry.y[0][c] += running_value(args, shared.stage[k % depth].rhs, level, task.member, block, c * padded + team_lane());
                 carry.y[1][c] = 0;
             }
         }

@@ -145,7 +145,7 @@ TRIFOLD_DEVICE void sweep_columns(SweepShared& shared, const trifold_args& args,
 #pragma unroll
         for (int c = 0; c < riders; ++c) {
             const int at = c * padded + (row < padded ? row : 0);
-            y[0][c] = Forward ? y[1][c] + running_value(args, rhs, level, block, at) : rhs.b[at];
+            y[0][c] = Forward ? y[1][c] + running_value(args, rhs, level, task.member, block, at) : rhs.b[at];
             y[1][c] = 0;
         }
         if (!Forward) subtract_adjacent(a, y, shared);
@@ -171,7 +171,7 @@ TRIFOLD_DEVICE void sweep_columns(SweepShared& shared, const trifold_args& args,
 
 template <bool Forward>
 TRIFOLD_DEVICE void sweep_chain(SweepShared& shared, const trifold_args& args, const trifold_level& level) {
-    if (!Forward && begins_descent(level) && shared.task.chain.length > 0 && team_lane() == 0)
+    if (!Forward && begins_descent(level) && exists(shared.task) && team_lane() == 0)
         begin_result(args, shared.task.member, Result::solution);
 #pragma unroll 1
     for (int first = 0; first < args.columns; first += riders)

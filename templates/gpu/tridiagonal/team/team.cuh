@@ -30,8 +30,9 @@ TRIFOLD_DEVICE double sum_of_team(double value) {
     return value;
 }
 
-/* A chain of a member; its length is 0 if there is none. The teams of a warp go together, so a warp takes the steps of its longest chain.
- * It is in shared memory, since rows need the registers. */
+/* A chain of a member; its length is 0 if there is none, or none of its blocks. Where members have lengths, `member` is -1 if there is
+ * none. The teams of a warp go together, so a warp takes the steps of its longest chain. It is in shared memory, since rows need the
+ * registers. */
 struct Task {
     Chain chain;
     trifold_int member, steps;
@@ -39,6 +40,12 @@ struct Task {
 TRIFOLD_DEVICE Task find_task(const trifold_args& args, const trifold_level& level, trifold_int number, trifold_int member) {
     Task task{find_chain(level, number), member, 0};
     if (number >= level.chains || !is_active(args, member)) task.chain.length = 0;
+    if constexpr (has_lengths) {
+        if (task.chain.length == 0)
+            task.member = -1;
+        else
+            clip(task.chain, level, blocks_of(args, member));
+    }
     task.steps = task.chain.length;
 #pragma unroll
     for (int mask = warp_lanes / 2; mask >= team; mask /= 2) {
@@ -47,6 +54,8 @@ TRIFOLD_DEVICE Task find_task(const trifold_args& args, const trifold_level& lev
     }
     return task;
 }
+/* Whether the chain is one of the schedule's, though its member may have none of its blocks. */
+TRIFOLD_DEVICE bool exists(const Task& task) { return has_lengths ? task.member >= 0 : task.chain.length > 0; }
 template <class Shared, class Use>
 TRIFOLD_DEVICE void each_chain(const trifold_args& args, const trifold_level& level, const Use& use) {
     constexpr int chains = chains_per_group;
@@ -74,7 +83,7 @@ TRIFOLD_DEVICE void each_slot_below(const trifold_args& args, const trifold_leve
 #pragma unroll 1
     for (trifold_int e = team_lane(); e < 2 * task.chain.length; e += team) {
         const trifold_int block = block_at(level, position_of(task.chain, e / 2));
-        if (has_side(args, block, e % 2)) use(slot_index(args, task.member, block, e % 2));
+        if (has_side(args, task.member, block, e % 2)) use(slot_index(args, task.member, block, e % 2));
     }
 }
 /* Visits the slots of the separators at a chain's ends, by one lane. Sums go to the first of them only. */
@@ -136,15 +145,16 @@ TRIFOLD_DEVICE void fetch_running(RhsStage& to, const trifold_args& args, const 
     if (has_slots && level.index > 0) {
 #pragma unroll
         for (int side = 0; side < 2; ++side)
-            if (has_side(args, block, side))
+            if (has_side(args, member, block, side))
                 fetch_columns(to.slot[side], rhs_update_of(args, member, block, side), {1, padded, 0, 0}, 0, 0, columns);
     }
 }
-TRIFOLD_DEVICE real running_value(const trifold_args& args, const RhsStage& from, const trifold_level& level, trifold_int block, int at) {
+TRIFOLD_DEVICE real running_value(const trifold_args& args, const RhsStage& from, const trifold_level& level, trifold_int member,
+                                  trifold_int block, int at) {
     real value = from.b[at];
     if (has_slots && level.index > 0) {
-        if (has_side(args, block, 0)) value -= from.slot[0][at];
-        if (has_side(args, block, 1)) value -= from.slot[1][at];
+        if (has_side(args, member, block, 0)) value -= from.slot[0][at];
+        if (has_side(args, member, block, 1)) value -= from.slot[1][at];
     }
     return value;
 }

@@ -148,7 +148,7 @@ TRIFOLD_DEVICE void leave_front(FrontShared& shared, const trifold_args& args, c
 
 TRIFOLD_FUNCTION void factor_chain(const trifold_args& args, const trifold_level& level, trifold_int number, trifold_int member) {
     FrontShared& shared = *static_cast<FrontShared*>(shared_memory());
-    if (thread_index() == 0) shared.chain = find_chain(level, number);
+    if (thread_index() == 0) shared.chain = find_chain(args, level, number, member);
     block_sync();
     const Chain& chain = shared.chain;
     const bool fill = chain.behind >= 0;

@@ -1,0 +1,67 @@
+/* Members with lengths of their own: the check of the caller's lengths, and results beyond them. Schedules are those of N blocks, of which
+ * a chain leaves out what its member does not have. */
+#include "gpu/tridiagonal/lengths_constants.cuh"
+#include "gpu/tridiagonal/members.cuh"
+
+/* The caller's length goes to the workspace. A member without blocks has its results here, since no chain concludes for it. */
+TRIFOLD_DEVICE void take_length(const trifold_args& args, trifold_int member) {
+    const int* given = static_cast<const int*>(args.inverse_coupling);
+    const trifold_int length = given == nullptr ? horizon_of(args) : given[member];
+    const bool odd = length < 0 || length > horizon_of(args);
+    lengths_of(args)[member] = odd ? trifold_odd_length : length;
+    if (length > 0 && !odd) return;
+    report_member(args, member, sound, 0, 0, 0);
+    for (trifold_int c = 0; c < quadratics_of(args); ++c)
+        buffer<double>(args, Offset::quadratic(args))[member * quadratics_of(args) + c] = 0;
+}
+
+/* The number that results have beyond a length: zero, or NaN where the length was odd. */
+TRIFOLD_DEVICE real beyond(const trifold_args& args, trifold_int member) {
+    return lengths_of(args)[member] < 0 ? static_cast<real>(not_a_number()) : real(0);
+}
+/* use(block) for the thread block's share of those beyond a member's length. */
+template <class Use>
+TRIFOLD_DEVICE void each_block_beyond(const trifold_args& args, trifold_int member, trifold_int groups, const Use& use) {
+    for (trifold_int block = blocks_of(args, member) + group_x(); block < horizon_of(args); block += groups) use(block);
+}
+TRIFOLD_DEVICE void blank_solution(const trifold_args& args, trifold_int member, trifold_int groups) {
+    each_block_beyond(args, member, groups, [&](trifold_int block) {
+        for (int e = thread_index(); e < block_size * args.columns; e += blank_threads)
+            static_cast<real*>(args.x)[rhs_at(args.x_strides, member, block, e % block_size, e / block_size)] = beyond(args, member);
+    });
+}
+/* The coupling of the last block to the one after it is beyond the length too. */
+TRIFOLD_DEVICE void blank_inverse(const trifold_args& args, trifold_int member, trifold_int groups) {
+    constexpr trifold_int area = static_cast<trifold_int>(block_size) * block_size;
+    const auto fill = [&](void* to, trifold_int block) {
+        for (trifold_int e = thread_index(); e < area; e += blank_threads) static_cast<real*>(to)[block * area + e] = beyond(args, member);
+    };
+    const trifold_int horizon = horizon_of(args);
+    each_block_beyond(args, member, groups, [&](trifold_int block) {
+        fill(args.inverse_diagonal, member * horizon + block);
+        if (block > 0) fill(args.inverse_coupling, member * (horizon - 1) + block - 1);
+    });
+}
+
+#ifdef TRIFOLD_KERNEL_LENGTHS
+TRIFOLD_KERNEL(blank_threads, 1) void TRIFOLD_KERNEL_LENGTHS(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_all_levels) {
+    const trifold_int together = members_per_group > blank_threads ? members_per_group : blank_threads;
+    for (trifold_int k = thread_index(); k < together; k += blank_threads) {
+        const trifold_int member = group_y() * together + k;
+        if (is_active(args, member)) take_length(args, member);
+    }
+}
+#endif
+
+#ifdef TRIFOLD_KERNEL_BLANK
+TRIFOLD_KERNEL(blank_threads, 1) void TRIFOLD_KERNEL_BLANK(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_all_levels all) {
+    each_member(args, [&](trifold_int member) { blank_solution(args, member, all.groups); });
+}
+#endif
+
+#ifdef TRIFOLD_KERNEL_BLANK_INVERSE
+TRIFOLD_KERNEL(blank_threads, 1)
+void TRIFOLD_KERNEL_BLANK_INVERSE(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_all_levels all) {
+    each_member(args, [&](trifold_int member) { blank_inverse(args, member, all.groups); });
+}
+#endif
