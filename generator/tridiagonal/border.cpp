@@ -59,9 +59,8 @@ struct Part {
     std::vector<std::size_t> units = {};
 };
 
-bool finishes(const Part& part, std::size_t step, Operation operation) {
-    const auto phase = part.design.kernels[part.design.operations.at(operation)[step].kernel].phase;
-    return phase == Phase::finish_factor || phase == Phase::finish_forward;
+Phase phase_of(const Part& part, std::size_t step, Operation operation) {
+    return part.design.kernels[part.design.operations.at(operation)[step].kernel].phase;
 }
 
 class Writer {
@@ -247,24 +246,30 @@ class Writer {
         return at;
     }
 
-    /// Adds an operation of a part. The next launches wait for it, though not for its kernels that finish.
+    /// Adds an operation of a part. The next launches wait for it, also for what it sets beyond lengths, though not for its kernels that
+    /// finish.
     void run(const Part& part, Operation operation, std::size_t operand) {
         const auto first = launches_.size();
         const auto& written = part.program.operations.at(std::string(to_string(operation)));
         auto tail = tail_;
+        std::vector<std::size_t> blanks;
         for (std::size_t k = 0; k < written.size(); ++k) {
             auto launch = written[k];
             launch.unit = part.units[launch.unit];
             launch.operands = operand;
             for (auto& before : launch.after) before += first;
             if (launch.after.empty()) launch.after = tail_;
-            if (finishes(part, k, operation))
+            const auto phase = phase_of(part, k, operation);
+            if (phase == Phase::finish_factor || phase == Phase::finish_forward)
                 asides_.push_back(first + k);
+            else if (phase == Phase::blank || phase == Phase::blank_inverse)
+                blanks.push_back(first + k);
             else
                 tail = {first + k};
             launches_.push_back(std::move(launch));
         }
         tail_ = tail;
+        tail_.insert(tail_.end(), blanks.begin(), blanks.end());
     }
     Launch border_launch(std::string_view pass, const trifold_border& with, std::int64_t groups) const {
         Launch launch;

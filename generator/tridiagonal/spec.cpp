@@ -99,7 +99,6 @@ void check_mixed(const Spec& spec) {
 void check_lengths(const Spec& spec) {
     if (spec.precision == Precision::mixed) throw SpecError("mixed precision has no lengths; give precision f64");
     if (spec.ring) throw SpecError("a ring has no end, so its members have no lengths of their own; leave ring or lengths out");
-    if (spec.border > 0) throw SpecError("a border is for chains of one length as yet; leave border or lengths out");
     if (spec.horizon > std::numeric_limits<int>::max())
         throw SpecError(fmt::format("lengths are for at most {} blocks, not for {}", std::numeric_limits<int>::max(), spec.horizon));
 }

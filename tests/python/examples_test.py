@@ -35,6 +35,33 @@ def test_race_line(tmp_path):
     np.testing.assert_allclose(module.lines(np.roll(middle, 20, 0), (1e-4,))[0], np.roll(found[1], 20, 0), atol=1e-8)
 
 
+def test_panel(tmp_path):
+    module = example("panel")
+    y, lengths, effects, (level, deviation, effect, spread) = module.main(["--output", str(tmp_path)])
+    assert (tmp_path / "panel.png").stat().st_size > 10_000
+    assert (abs(effect - effects) < 2 * spread).mean() > 0.9
+    # The shortest shop is a regression with as many levels as weeks.
+    weeks = lengths[-1]
+    steps = np.diff(np.eye(weeks), axis=0) / module.STEP
+    unknowns = np.hstack([np.eye(weeks), module.seasons(weeks).T]) / module.NOISE
+    A = unknowns.T @ unknowns + np.pad(steps.T @ steps, (0, 2))
+    A[-2:, -2:] += module.PRIOR * np.eye(2)
+    mean = np.linalg.solve(A, unknowns.T @ y[-1, :weeks] / module.NOISE)
+    np.testing.assert_allclose(np.append(level[-1, :weeks], effect[-1]), mean, atol=1e-9)
+    expected = np.sqrt(np.diag(np.linalg.inv(A)))
+    np.testing.assert_allclose(np.append(deviation[-1, :weeks], spread[-1]), expected, rtol=1e-9)
+
+
+def test_shapes_of_input(tmp_path):
+    module = example("shapes_of_input")
+    counts, moves, errors = module.main(["--output", str(tmp_path)])
+    assert counts == (1, 5, 14) and errors == sorted(errors, reverse=True)
+    assert (tmp_path / "shapes_of_input.png").stat().st_size > 10_000
+    for count, (x, p) in zip(counts, moves):  # the states are those that the force gives
+        force = p @ module.shapes(count)
+        np.testing.assert_allclose(x[1:], x[:-1] @ module.A.T + force[:-1, None] * module.B, atol=1e-4)
+
+
 def test_macro(tmp_path):
     module = example("macro", "torch", "trifold.torch")
     path = module.main(["--output", str(tmp_path), "--iterations", "5"])

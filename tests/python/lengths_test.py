@@ -66,6 +66,21 @@ def test_one_chain_and_draws():
             )
 
 
+def test_a_border_of_members_of_unequal_length():
+    lengths = np.array([6, 2, 0])
+    D, E, b, dense = batch(lengths, 6, 2, 8)
+    rng = np.random.default_rng(9)
+    F, C, tip = rng.normal(size=(3, 6, 3, 2)), np.tile(60 * np.eye(3), (3, 1, 1)), rng.normal(size=(3, 3))
+    for one, length in zip(F, lengths):
+        one[length:] = np.nan
+    x, found = trifold.solve(D, E, (b, tip), border=(F, C), lengths=lengths)
+    for k, (A, length) in enumerate(zip(dense, lengths)):
+        rows = F[k, :length].transpose(1, 0, 2).reshape(3, 2 * length)
+        whole = np.linalg.solve(np.block([[A, rows.T], [rows, C[k]]]), np.concatenate([b[k, :length].ravel(), tip[k]]))
+        np.testing.assert_allclose(np.concatenate([x[k, :length].ravel(), found[k]]), whole, atol=1e-13)
+        assert not x[k, length:].any()
+
+
 def test_bad_lengths_are_refused():
     D, E, b, _ = batch([5, 5], 5, 2, 3)
     for words, lengths, options in [
@@ -81,8 +96,6 @@ def test_bad_lengths_are_refused():
             trifold.solve(D, coupling, b, lengths=np.array(lengths), **options)
     with pytest.raises(trifold.SpecError, match="make a Plan with lengths=True"):
         trifold.Plan(block=2, horizon=5, batch=2).solver().factor(D, E, lengths=np.array([1, 2]))
-    with pytest.raises(trifold.SpecError, match="a border is for chains of one length"):
-        trifold.factor(D, E, border=(np.ones((2, 5, 1, 2)), np.ones((2, 1, 1))), lengths=np.array([1, 2]))
     with pytest.raises(trifold.SpecError, match="chains of one length"):
         trifold.factor(D, E, lengths=np.array([1, 2])).reciprocal_condition(D, E)
     with pytest.raises(trifold.SpecError, match="lengths has shape"):

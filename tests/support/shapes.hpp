@@ -84,8 +84,14 @@ class ShapedProblem {
             for (std::int64_t k = lengths[count(m)]; k < spec_.horizon; ++k) spoil(m, k);
         }
     }
-    /// Rows of a member that it has.
-    std::int64_t rows(std::int64_t m) const { return lengths[static_cast<std::size_t>(m)] * spec_.block + spec_.border; }
+    /// Rows that a member has, the border's among them; and those beyond its length.
+    std::vector<std::int64_t> rows(std::int64_t m, bool beyond = false) const {
+        const auto end = lengths[static_cast<std::size_t>(m)] * spec_.block, last = spec_.horizon * spec_.block;
+        std::vector<std::int64_t> result;
+        for (std::int64_t r = 0; r < last + spec_.border; ++r)
+            if ((r >= end && r < last) == beyond) result.push_back(r);
+        return result;
+    }
 
     FactorOptions<Real> options() {
         return {.f = f.data(),
@@ -142,6 +148,8 @@ class ShapedProblem {
                 if (k > 0) e[static_cast<std::size_t>(m * es.member + (k - 1) * es.stage + r * es.row + s * es.column)] = Real(NAN);
             }
             for (std::int64_t s = 0; s < spec_.rhs; ++s) b[place(m, k * spec_.block + r, s)] = Real(NAN);
+            for (std::int64_t j = 0; j < spec_.border; ++j)
+                f[static_cast<std::size_t>(((m * spec_.horizon + k) * spec_.border + j) * spec_.block + r)] = Real(NAN);
         }
     }
     static Real real(double value) { return static_cast<Real>(value); }
@@ -164,14 +172,15 @@ void check_solution(ShapedProblem<Real>& problem, const Spec& spec, Solver& solv
     const auto log_determinant = solver.log_determinant();
     const auto quadratic = solver.quadratic();
     for (std::int64_t m = 0; m < spec.batch; ++m) {
-        const Eigen::MatrixXd all = problem.solution(m), x = all.topRows(problem.rows(m)), b = problem.right(m).topRows(problem.rows(m));
-        CHECK((all.bottomRows(all.rows() - x.rows()).array() == 0).all());
+        const auto rows_of = problem.rows(m);
+        const Eigen::MatrixXd all = problem.solution(m), x = all(rows_of, Eigen::all), b = problem.right(m)(rows_of, Eigen::all);
+        CHECK((all(problem.rows(m, true), Eigen::all).array() == 0).all());
         if (x.rows() == 0) {
             CHECK(log_determinant[static_cast<std::size_t>(m)] == 0);
             CHECK(quadratic[static_cast<std::size_t>(m * spec.rhs)] == 0);
             continue;
         }
-        const Eigen::MatrixXd a = problem.matrix(m).topLeftCorner(x.rows(), x.rows()) / scale, residual = b - a * (x * scale);
+        const Eigen::MatrixXd a = problem.matrix(m)(rows_of, rows_of) / scale, residual = b - a * (x * scale);
         const Eigen::MatrixXd bound = a.cwiseAbs() * (x * scale).cwiseAbs() + b.cwiseAbs();
         CHECK((residual.array().abs() / bound.array()).maxCoeff() <= epsilon * (8 + static_cast<double>(spec.block + spec.border)));
         const Eigen::LLT<Eigen::MatrixXd> dense(a);
@@ -200,7 +209,8 @@ void check_inverse(ShapedProblem<Real>& problem, const Spec& spec, Solver& solve
     for (std::int64_t m = 0; m < spec.batch; ++m) {
         Eigen::MatrixXd inverse = Eigen::MatrixXd::Zero(last + a, last + a);
         const auto rows = problem.rows(m);
-        if (rows > 0) inverse.topLeftCorner(rows, rows) = (problem.matrix(m).topLeftCorner(rows, rows) / scale).inverse();
+        const Eigen::MatrixXd own = problem.matrix(m)(rows, rows) / scale;
+        if (!rows.empty()) inverse(rows, rows) = own.llt().solve(Eigen::MatrixXd::Identity(own.rows(), own.cols())).eval();
         const auto largest = inverse.cwiseAbs().maxCoeff();
         double error = 0;
         const auto compare = [&](const std::vector<Real>& found, std::int64_t at, std::int64_t row, std::int64_t column) {
