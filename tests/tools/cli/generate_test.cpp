@@ -35,6 +35,8 @@ TEST_CASE("generate: the command in the source gives the same bytes, for every o
           "tile:bake=1",
           "--block 5 --horizon 9 --target cpu:x86-64-v2 --order column-major --coupling upper --rhs-layout stacked "
           "--variant tile:bake=1",
+          "--block 3 --horizon 9 --target cpu:x86-64-v3 --ring --variant tile:bake=1",
+          "--block 3 --horizon 9 --batch 4 --target cpu:x86-64-v3 --lengths --variant tile:bake=1",
           "--block 4 --horizon 9 --batch 3 --target cpu:x86-64-v3 --d-leading 8 --d-stage 0 --d-member 64 --e-leading 5 --e-stage 40 "
           "--e-member 0"}) {
         const Scratch scratch;
@@ -45,6 +47,21 @@ TEST_CASE("generate: the command in the source gives the same bytes, for every o
         CHECK(scratch.read("second/" + name) == source);
         CHECK(scratch.read("second/program.json") == scratch.read("first/program.json"));
         CHECK(!says(source, scratch.path.string()));
+    }
+}
+
+TEST_CASE_FIXTURE(Scratch, "explain, generate: rings, borders and lengths") {
+    const auto ring = well("explain --block 4 --horizon 12 --ring --border 3 --target cpu:x86-64-v3");
+    CHECK(says(ring.out, "12 blocks of 4 by 4 in a ring and a border of 3, f64", "one factorization of the chain"));
+    CHECK(says(well("explain --block 4 --horizon 12 --lengths --batch 3").out, "3 systems of unequal length"));
+    const auto program = well("generate --json -o out --block 4 --horizon 12 --border 3 --target cpu:x86-64-v3").json();
+    CHECK(program["files"]["source"].size() == 3);
+    for (const auto& [options, words] : {std::pair{"--ring --lengths", "a ring has no end"},
+                                         {"--border 600", "border = 600 is out of range; give 0 to 512"},
+                                         {"--lengths --precision mixed", "mixed precision has no lengths"}}) {
+        const auto refused = run(std::string("explain --block 4 --horizon 12 ") + options);
+        CHECK(refused.status == 2);
+        CHECK(says(refused.err, words));
     }
 }
 

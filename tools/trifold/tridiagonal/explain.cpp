@@ -164,9 +164,10 @@ std::string schedule_text(const Explanation& explanation) {
                     thirds_text(cost.critical_thirds)});
     const auto workers =
         choice.target.backend == Backend::cpu ? plural(choice.tuning.workers, "worker") : std::string("all chains of a level at once");
-    return fmt::format("Schedule {}, {}: one factorization of one system\n{}  modelled time of {}, {}: {}\n{}", choice.schedule.name,
-                       workers, table(rows), to_string(modelled_operation(choice)), plural(choice.spec.batch, "system"),
-                       seconds_text(explanation.modelled_seconds), choice.reason.empty() ? "" : "  chosen: " + choice.reason + "\n");
+    return fmt::format("Schedule {}, {}: one factorization of {}\n{}  modelled time of {}, {}: {}\n{}", choice.schedule.name, workers,
+                       choice.spec.border > 0 ? "the chain" : "one system", table(rows), to_string(modelled_operation(choice)),
+                       plural(choice.spec.batch, "system"), seconds_text(explanation.modelled_seconds),
+                       choice.reason.empty() ? "" : "  chosen: " + choice.reason + "\n");
 }
 
 /// How a kernel's launches are cut; every one of a kernel's has the same members a group.
@@ -223,8 +224,10 @@ std::string memory_text(const Program& program) {
 
 std::string title(const Choice& choice) {
     const auto& spec = choice.spec;
-    return fmt::format("{} of {} by {}, {}, {}, {}; {}", plural(spec.horizon, "block"), spec.block, spec.block, to_string(spec.precision),
-                       plural(spec.rhs, "right-hand side"), plural(spec.batch, "system"), to_string(choice.target));
+    return fmt::format("{} of {} by {}{}{}, {}, {}, {}{}; {}", plural(spec.horizon, "block"), spec.block, spec.block,
+                       spec.ring ? " in a ring" : "", spec.border > 0 ? fmt::format(" and a border of {}", spec.border) : "",
+                       to_string(spec.precision), plural(spec.rhs, "right-hand side"), plural(spec.batch, "system"),
+                       spec.lengths ? " of unequal length" : "", to_string(choice.target));
 }
 
 Report run(const BlockExplainOptions& options) {

@@ -29,6 +29,7 @@ void BlockOptions::add_to(CLI::App& app) {
                  "Kernels that serve every horizon, batch and class of right-hand sides, where literals would be a little faster");
     app.add_option("--device-name", device_name_,
                    "Device whose wisdom counts, such as 'NVIDIA H200'; else this machine's for native, and any of the architecture");
+    add_field(app, spec_fields["border"], &spec_);
     app.add_flag("--lengths", spec_.lengths, std::string(spec_fields["lengths"].about));
     app.add_flag("--ring", spec_.ring, std::string(spec_fields["ring"].about));
     add_layout(app, spec_);
