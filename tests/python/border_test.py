@@ -75,6 +75,24 @@ def test_shift_reaches_the_tip_and_its_failure_is_named():
     assert np.isnan(x).all()
 
 
+@pytest.mark.parametrize("batch", [None, 2])
+def test_draws(batch):
+    """With z the normal numbers, X' A X is Z' Z."""
+    A, D, E, F, C = dense(5, 2, 3, 5, batch)
+    front = () if batch is None else (batch,)
+    factor = trifold.factor(D, E, border=(F, C))
+    z = np.random.default_rng(7).standard_normal((*front, 13, 4))
+    chain, tip = factor.sample(7, draws=4)
+    assert chain.shape == (*front, 5, 2, 4) and tip.shape == (*front, 3, 4)
+    x = np.concatenate([chain.reshape(*front, 10, 4), tip], -2)
+    np.testing.assert_allclose(x.swapaxes(-1, -2) @ A @ x, z.swapaxes(-1, -2) @ z, atol=1e-11)
+    mean = np.arange(13.0) + np.zeros((*front, 13))
+    np.testing.assert_allclose(factor.sample(7, mean, 4), x + mean[..., None], atol=1e-13)
+    pair = factor.sample(7, (mean[..., :10].reshape(*front, 5, 2), mean[..., 10:]), 4)
+    np.testing.assert_array_equal(pair[1], tip + mean[..., 10:, None])
+    assert [part.shape for part in factor.sample()] == [(*front, 5, 2), (*front, 3)]
+
+
 def test_bad_input():
     _, D, E, F, C = dense(4, 3, 2, 4)
     b = np.ones(14)
@@ -85,7 +103,7 @@ def test_bad_input():
         ("C of border has shape", lambda: trifold.solve(D, E, b, border=(F, 1.0))),
         ("mixed precision has no border", lambda: trifold.solve(D, E, b, border=(F, C), mixed=True)),
         ("marginals has no border", lambda: trifold.marginals(D, E, b.reshape(-1)[:12].reshape(4, 3), border=(F, C))),
-        ("sample has no border", lambda: trifold.factor(D, E, border=(F, C)).sample()),
+        (r"mean has shape \(14,\); give \(4, 3\)", lambda: trifold.factor(D, E, border=(F, C)).sample(mean=(b, np.zeros(2)))),
         ("this solver has no border", lambda: trifold.Plan(block=3, horizon=4).solver().factor(D, E, border=(F, C))),
         ("border is no pair", lambda: trifold.Plan(block=3, horizon=4, border=2).solver().factor(D, E)),
         ("with a border give", lambda: trifold.Plan(block=3, horizon=4, border=2).solver().factor_solve(D, E, D[0], border=(F, C))),

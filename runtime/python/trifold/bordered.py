@@ -43,13 +43,13 @@ def split(b: Any, inner: tuple[int, int], border: int, batched: bool) -> tuple[t
     if array.ndim not in (axis + 1, axis + 2) or array.shape[axis] != last + border:
         whole = f"({'batch, ' if batched else ''}{last + border})"
         raise SpecError(f"b has shape {tuple(array.shape)}; give {whole}, with an axis for its columns behind, or a pair of chain and tip")
-    front, columns = tuple(array.shape[:axis]), tuple(array.shape[axis + 1 :])
+    front, columns = tuple(array.shape[:axis]), tuple(array.shape[axis + 1 :])  # of b; results may have other columns
     at = (slice(None),) * axis
     chain, tip = array[(*at, slice(None, last))], array[(*at, slice(last, None))]
 
     def joined(pair: Any) -> Any:
         library = _library(pair[0])
-        return library.concatenate((pair[0].reshape((*front, last, *columns)), pair[1]), axis)
+        return library.concatenate((pair[0].reshape((*front, last, *pair[0].shape[axis + 2 :])), pair[1]), axis)
 
     return (chain.reshape((*front, *inner, *columns)), tip), joined
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypedDict, Unpack
 from ._core import Plan, Solver, solver_for
 from .arrays import ArrayLike, Marginals, Status, columns_alone, floating, give_back, is_jax
 from .batches import fitting, fitting_factor, itself
-from .bordered import rows_of, split
+from .bordered import is_pair, rows_of, split
 from .errors import SpecError
 from .options import Option, array, flag, known, read, real, takes, truth, whole, word
 
@@ -188,11 +188,11 @@ class Factor:
         """mean + L^-T z, a draw of the Gaussian of precision A: (N, n), or (N, n, draws), with the batch axis of D in front.
 
         generator: a numpy.random.Generator or a seed, or a torch.Generator where D is torch's; without one the draws differ from call to
-        call. mean: (N, n), with the batch axis of D; 0 by default.
+        call. mean: (N, n), with the batch axis of D; 0 by default. With a border draws are a pair with the tip, or where the mean is one
+        array with the tip behind, one array.
         """
-        if self.plan.border > 0:
-            raise SpecError("sample has no border; call backward() with standard normal numbers, and add the mean")
-        return self._back(self._solver.sample(generator, mean, draws))
+        drawn = self._solver.sample(generator, mean, draws)
+        return tuple(map(self._back, drawn)) if is_pair(drawn) else self._back(drawn)
 
     def __repr__(self) -> str:
         return f"<trifold.Factor: {self._solver!r}>"

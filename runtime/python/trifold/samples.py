@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from .arrays import expect_real, library_of, plain
+from .bordered import split
 from .errors import SpecError
 from .options import whole
 
@@ -44,8 +45,28 @@ def sample(solver: Any, generator: Any, mean: Any, draws: Any, members: int | No
     """Draws by a Solver of trifold whose last factorization had that many members."""
     plan = solver.plan
     front = (plan.horizon, plan.block) if members is None else (members, plan.horizon, plan.block)
+    if plan.border > 0:
+        return _with_tip(solver, generator, mean, draws, front[:-2])
     mean = mean if mean is None else plain(mean, "mean", "trifold.torch")
+    z = _normal_for(solver, mean, generator, shape_of(front, draws))
+    return added(solver.backward(z, check=False), mean, front)
+
+
+def _normal_for(solver: Any, mean: Any, generator: Any, shape: tuple[int, ...]) -> Any:
     library = library_of(type(solver.value if mean is None else mean))
     library = "numpy" if library == "another" else library
-    z = normal(generator, shape_of(front, draws), "float32" if plan.dtype == "float32" else "float64", library, plan.device)
-    return added(solver.backward(z, check=False), mean, front)
+    return normal(generator, shape, "float32" if solver.plan.dtype == "float32" else "float64", library, solver.plan.device)
+
+
+def _with_tip(solver: Any, generator: Any, mean: Any, draws: Any, front: tuple[int, ...]) -> Any:
+    """Draws of a chain with a border: a pair with the tip, or one array where the mean is one."""
+    inner, border, batched = (solver.plan.horizon, solver.plan.block), solver.plan.border, bool(front)
+    means: Any = (None, None)
+    back: Any = tuple
+    if mean is not None:
+        means, back = split(mean, inner, border, batched)
+        means = [plain(part, "mean", "trifold.torch") for part in means]
+    z = _normal_for(solver, means[0], generator, shape_of((*front, inner[0] * inner[1] + border), draws))
+    drawn = solver.backward(split(z, inner, border, batched)[0], check=False)
+    fronts = ((*front, *inner), (*front, border))
+    return back(tuple(added(x, m, f) for x, m, f in zip(drawn, means, fronts)))
