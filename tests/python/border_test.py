@@ -76,6 +76,27 @@ def test_shift_reaches_the_tip_and_its_failure_is_named():
 
 
 @pytest.mark.parametrize("batch", [None, 2])
+def test_marginals(batch):
+    A, D, E, F, C = dense(5, 2, 3, 6, batch)
+    front = () if batch is None else (batch,)
+    b = np.random.default_rng(8).standard_normal((*front, 13))
+    found = trifold.marginals(D, E, b, border=(F, C))
+    inverse = np.linalg.inv(A)
+    np.testing.assert_allclose(found.x, (inverse @ b[..., None])[..., 0], atol=1e-13)
+    np.testing.assert_allclose(found.log_determinant, np.linalg.slogdet(A)[1], rtol=1e-13)
+    np.testing.assert_allclose(found.quadratic, np.einsum("...i,...i", b, found.x), rtol=1e-12)
+    blocks = inverse[..., :10, :10].reshape(*front, 5, 2, 5, 2)
+    for k in range(5):
+        np.testing.assert_allclose(found.diagonal[..., k, :, :], blocks[..., k, :, k, :], atol=1e-14)
+        np.testing.assert_allclose(found.arrow[..., k, :, :], inverse[..., 10:, 2 * k : 2 * k + 2], atol=1e-14)
+    np.testing.assert_allclose(found.lower[..., 3, :, :], blocks[..., 4, :, 3, :], atol=1e-14)
+    np.testing.assert_allclose(found.corner, inverse[..., 10:, 10:], atol=1e-14)
+    assert trifold.marginals(D, E, (b[..., :10].reshape(*front, 5, 2), b[..., 10:]), border=(F, C)).x[1].shape == (*front, 3)
+    with pytest.raises(trifold.NotPositiveDefinite, match="block 5"):
+        trifold.marginals(D, E, b, border=(F, C - 99 * np.eye(3)))
+
+
+@pytest.mark.parametrize("batch", [None, 2])
 def test_draws(batch):
     """With z the normal numbers, X' A X is Z' Z."""
     A, D, E, F, C = dense(5, 2, 3, 5, batch)
@@ -102,7 +123,7 @@ def test_bad_input():
         (r"F of border has shape \(4, 1, 3\)", lambda: trifold.solve(D, E, b, border=(F[:, :1], C))),
         ("C of border has shape", lambda: trifold.solve(D, E, b, border=(F, 1.0))),
         ("mixed precision has no border", lambda: trifold.solve(D, E, b, border=(F, C), mixed=True)),
-        ("marginals has no border", lambda: trifold.marginals(D, E, b.reshape(-1)[:12].reshape(4, 3), border=(F, C))),
+        ("marginals has no border", lambda: trifold.Plan(block=3, horizon=4, border=2).solver().marginals(D, E, D[0], border=(F, C))),
         (r"mean has shape \(14,\); give \(4, 3\)", lambda: trifold.factor(D, E, border=(F, C)).sample(mean=(b, np.zeros(2)))),
         ("this solver has no border", lambda: trifold.Plan(block=3, horizon=4).solver().factor(D, E, border=(F, C))),
         ("border is no pair", lambda: trifold.Plan(block=3, horizon=4, border=2).solver().factor(D, E)),

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING, Any as _Any
 
 from . import grid, models, operators, signatures as _signatures
 from ._core import LocalRanks, Plan, RankSolver, Solver, add_layer as _add_layer, finish_calls as _finish_calls, version as _version
-from .arrays import Marginals, Refinement, Status
+from .arrays import BorderedMarginals, Marginals, Refinement, Status
 from .errors import (
     CacheError,
     CompileError,
@@ -48,6 +48,7 @@ from .structure import Factorized, Structure, factorized, solve_sparse, structur
 
 __version__: str = _version
 __all__ = [
+    "BorderedMarginals",
     "CacheError",
     "CompileError",
     "DeviceError",

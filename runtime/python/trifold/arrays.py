@@ -68,6 +68,18 @@ class Marginals(NamedTuple):
     lower: Any  #: blocks (i + 1, i), the covariances of neighbours: (N - 1, n, n)
 
 
+class BorderedMarginals(NamedTuple):
+    """Moments as Marginals has them, of a chain with a border of a rows."""
+
+    x: Any  #: A^-1 b, as b: a pair, or one array
+    log_determinant: Any  #: log det A: () or (batch,)
+    quadratic: Any  #: b' A^-1 b: (), (m,), (batch,) or (batch, m)
+    diagonal: Any  #: blocks (i, i) of A^-1 in the chain: (N, n, n)
+    lower: Any  #: blocks (i + 1, i): (N - 1, n, n), in a ring one more
+    arrow: Any  #: blocks in the place of F: (N, a, n)
+    corner: Any  #: the block in the place of C: (a, a)
+
+
 def marginals(*parts: Any) -> Marginals:
     return Marginals(*parts)
 

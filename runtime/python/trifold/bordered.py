@@ -43,7 +43,7 @@ def split(b: Any, inner: tuple[int, int], border: int, batched: bool) -> tuple[t
     if array.ndim not in (axis + 1, axis + 2) or array.shape[axis] != last + border:
         whole = f"({'batch, ' if batched else ''}{last + border})"
         raise SpecError(f"b has shape {tuple(array.shape)}; give {whole}, with an axis for its columns behind, or a pair of chain and tip")
-    front, columns = tuple(array.shape[:axis]), tuple(array.shape[axis + 1 :])  # of b; results may have other columns
+    front, columns = tuple(array.shape[:axis]), tuple(array.shape[axis + 1 :])  # results may have other columns
     at = (slice(None),) * axis
     chain, tip = array[(*at, slice(None, last))], array[(*at, slice(last, None))]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Annotated, Any, TypedDict, Unpack
 
 from ._core import Plan, Solver, solver_for
-from .arrays import ArrayLike, Marginals, Status, columns_alone, floating, give_back, is_jax
+from .arrays import ArrayLike, BorderedMarginals, Marginals, Status, columns_alone, floating, give_back, is_jax
 from .batches import fitting, fitting_factor, itself
 from .bordered import is_pair, rows_of, split
 from .errors import SpecError
@@ -101,18 +101,33 @@ def solve(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, **options: Unpack[Opt
 
 
 @takes(OPTIONS)
-def marginals(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, **options: Unpack[Options]) -> Marginals:
+def marginals(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, **options: Unpack[Options]) -> Marginals | BorderedMarginals:
     """A^-1 b, log det A, b' A^-1 b, and blocks (i, i) and (i + 1, i) of A^-1, of one factorization.
 
     They are what a Gaussian of precision A and information b has: mean, normalization, likelihood, and covariances. Arguments and errors
-    are those of solve(). There is no mixed precision for it. A's results have the batch axis of D and E.
+    are those of solve(). There is no mixed precision for it. A's results have the batch axis of D and E. With a border they are
+    BorderedMarginals, which have the blocks of A^-1 in the places of F and C too.
     """
     settings = read(marginals, options, OPTIONS)
     if settings["mixed"]:
         raise SpecError("mixed precision has no selected inverse; take solve(), or marginals() without mixed")
+    if settings["border"] is not None:
+        return _bordered_marginals(D, E, b, settings)
     D, E, b, back, back_columns = fitting(floating(D, "D"), floating(E, "E"), floating(b, "b"))
     found = _solver_for(D, b, "all", settings).marginals(D, E, b, **settings)
     return found._replace(x=back(found.x), quadratic=back_columns(found.quadratic))
+
+
+def _bordered_marginals(D: Any, E: Any, b: Any, settings: dict[str, Any]) -> BorderedMarginals:
+    blocks: Any = floating(D, "D")
+    pair, joined = split(b, blocks.shape[-3:-1], rows_of(settings["border"]), blocks.ndim == 4)
+    pair = tuple(floating(part, "b") for part in pair)
+    solver = _solver_for(blocks, pair[0], "all", settings)
+    solver.factor(blocks, E, **settings)
+    y, quadratic = solver.forward_quadratic(pair)
+    x = solver.backward(y, check=settings["check"])
+    of_A = (solver.log_determinant(), quadratic, *solver.selected_inverse(check=settings["check"]))
+    return BorderedMarginals(joined(x), *(give_back(blocks, part) for part in of_A))
 
 
 @takes(OPTIONS)

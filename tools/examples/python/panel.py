@@ -40,10 +40,10 @@ def smooth(y, lengths):
     there = np.where(np.isnan(y), 0, seasons(N)[:, None]) / NOISE**2  # (2, shops, N)
     F = np.moveaxis(there, 0, -1)[..., None]
     C = PRIOR * np.eye(2) + np.einsum("jst,kt->sjk", there, seasons(N))
-    factor = trifold.factor(D, E, border=(F, C), lengths=lengths)
-    level, effect = factor.solve((y[..., None] / NOISE**2, np.einsum("jst,st->sj", there, np.nan_to_num(y))))
-    diagonal, _, _, corner = factor.selected_inverse()
-    return level[..., 0], np.sqrt(diagonal[..., 0, 0]), effect, np.sqrt(np.einsum("sjj->sj", corner))
+    b = (y[..., None] / NOISE**2, np.einsum("jst,st->sj", there, np.nan_to_num(y)))
+    found = trifold.marginals(D, E, b, border=(F, C), lengths=lengths)
+    (level, effect), corner = found.x, found.corner
+    return level[..., 0], np.sqrt(found.diagonal[..., 0, 0]), effect, np.sqrt(np.einsum("sjj->sj", corner))
 
 
 def draw(y, lengths, found, path):
