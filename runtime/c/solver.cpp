@@ -32,7 +32,12 @@ FactorOptions<Real> factor_options(const trifold_call& call) {
             o.pivot_floor,
             o.accept_nearly_singular != 0,
             o.members,
-            o.columns};
+            o.columns,
+            static_cast<const Real*>(o.f),
+            static_cast<const Real*>(o.c),
+            nullptr,
+            nullptr,
+            o.lengths};
 }
 
 }  // namespace

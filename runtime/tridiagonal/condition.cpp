@@ -12,23 +12,24 @@
 namespace trifold {
 namespace {
 
-/// A host's D and E with what the options add, in double: S A S, where S makes every diagonal entry one.
+/// A host's D and E with what the options add, and a border's F and C, in double: S A S, where S makes every diagonal entry one.
 template <class Real>
 class ScaledMatrix {
   public:
     ScaledMatrix(const Spec& spec, const Real* d, const Real* e, const FactorOptions<Real>& options)
         : spec_(spec), d_(d), e_(e), options_(options), d_strides_(diagonal_strides(spec)), e_strides_(coupling_strides(spec)) {}
 
-    /// The roots of the diagonal entries: 1 / S.
+    /// The roots of the diagonal entries, 1 / S; beyond a member's length ones.
     std::vector<double> roots(std::int64_t member) const {
         std::vector<double> result;
         for (std::int64_t i = 0; i < spec_.horizon; ++i)
-            for (std::int64_t r = 0; r < spec_.block; ++r) result.push_back(std::sqrt(diagonal(member, i, r, r)));
+            for (std::int64_t r = 0; r < spec_.block; ++r) result.push_back(i < blocks(member) ? std::sqrt(diagonal(member, i, r, r)) : 1);
+        for (std::int64_t k = 0; k < spec_.border; ++k) result.push_back(std::sqrt(corner(member, k, k)));
         return result;
     }
     /// Its 1-norm, the largest sum of a column's magnitudes.
     double norm(std::int64_t member, const std::vector<double>& roots) const {
-        const auto n = spec_.block;
+        const auto n = spec_.block, a = spec_.border, last = n * spec_.horizon, there = blocks(member);
         std::vector<double> sums(roots.size(), 0);
         const auto add = [&](std::int64_t row, std::int64_t column, double value) {
             const auto r = static_cast<std::size_t>(row), c = static_cast<std::size_t>(column);
@@ -36,16 +37,25 @@ class ScaledMatrix {
             sums[c] += scaled;
             if (r != c) sums[r] += scaled;
         };
-        for (std::int64_t i = 0; i < spec_.horizon; ++i)
+        for (std::int64_t i = 0; i < there; ++i)
             for (std::int64_t r = 0; r < n; ++r) {
                 for (std::int64_t c = 0; c <= r; ++c) add(i * n + r, i * n + c, diagonal(member, i, r, c));
-                for (std::int64_t c = 0; c < n && i < couplings_of(spec_); ++c)
+                for (std::int64_t c = 0; c < n && (i + 1 < there || spec_.ring); ++c)
                     add((i + 1) % spec_.horizon * n + r, i * n + c, element(e_, e_strides_, member, i, r, c));
+                for (std::int64_t k = 0; k < a; ++k)
+                    add(last + k, i * n + r, static_cast<double>(options_.f[((member * spec_.horizon + i) * a + k) * n + r]));
             }
+        for (std::int64_t k = 0; k < a; ++k)
+            for (std::int64_t j = 0; j <= k; ++j) add(last + k, last + j, corner(member, k, j));
         return *std::ranges::max_element(sums);
     }
 
   private:
+    std::int64_t blocks(std::int64_t member) const { return options_.lengths == nullptr ? spec_.horizon : options_.lengths[member]; }
+    double corner(std::int64_t member, std::int64_t r, std::int64_t c) const {
+        const auto value = static_cast<double>(options_.c[(member * spec_.border + r) * spec_.border + c]);
+        return r == c && options_.shift != nullptr ? value + static_cast<double>(options_.shift[member]) : value;
+    }
     static double element(const Real* from, const Strides& s, std::int64_t member, std::int64_t block, std::int64_t r, std::int64_t c) {
         return static_cast<double>(from[member * s.member + block * s.stage + r * s.row + c * s.column]);
     }
@@ -67,10 +77,10 @@ class ScaledMatrix {
 template <class Real>
 std::vector<double> Solver::reciprocal_condition(std::span<const Real> d, std::span<const Real> e, const FactorOptions<Real>& options) {
     const auto& spec = plan().choice().spec;
-    if (spec.border > 0)
-        throw SpecError("the condition of a matrix with a border is not estimated; solve with a few right-hand sides instead");
-    if (spec.lengths) throw SpecError("the condition is estimated of chains of one length; make a Plan without lengths for one member");
-    const auto members = options.members == 0 ? spec.batch : options.members, n = spec.block, unknowns = n * spec.horizon;
+    if (spec.border > 0 && (options.f == nullptr || options.c == nullptr))
+        throw SpecError("the condition of a matrix with a border needs the F and C that were factored; give them in the options");
+    const auto members = options.members == 0 ? spec.batch : options.members, n = spec.block, a = spec.border,
+               unknowns = n * spec.horizon + a;
     impl().check_readable(std::array<AnyArray, 2>{d, e}, options.members);
     const ScaledMatrix<Real> matrix(spec, d.data(), e.data(), options);
     std::vector<double> roots, norms;
@@ -80,16 +90,20 @@ std::vector<double> Solver::reciprocal_condition(std::span<const Real> d, std::s
         roots.insert(roots.end(), own.begin(), own.end());
     }
     const auto s = rhs_strides(spec, 1);
-    std::vector<Real> b(static_cast<std::size_t>(rhs_extent(spec, members, 1)));
+    std::vector<Real> b(static_cast<std::size_t>(rhs_extent(spec, members, 1))), tip(static_cast<std::size_t>(members * a));
     const auto each = [&](auto use) {
         std::size_t k = 0;
-        for (std::int64_t m = 0; m < members; ++m)
+        for (std::int64_t m = 0; m < members; ++m) {
             for (std::int64_t i = 0; i < spec.horizon; ++i)
                 for (std::int64_t r = 0; r < n; ++r, ++k) use(k, b[static_cast<std::size_t>(m * s.member + i * s.stage + r * s.row)]);
+            for (std::int64_t r = 0; r < a; ++r, ++k) use(k, tip[static_cast<std::size_t>(m * a + r)]);
+        }
     };
+    SweepOptions sweep{.columns = 1, .active = options.active, .members = members};
+    if (a > 0) sweep.tip_b = sweep.tip_x = AnyArray(tip);
     const Applied apply = [&](std::span<double> x) {
         each([&](std::size_t k, Real& value) { value = static_cast<Real>(x[k] * roots[k]); });
-        solve<Real>(std::span<const Real>(b), std::span<Real>(b), {.columns = 1, .active = options.active, .members = members});
+        solve<Real>(std::span<const Real>(b), std::span<Real>(b), sweep);
         each([&](std::size_t k, Real& value) { x[k] = static_cast<double>(value) * roots[k]; });
     };
     auto result = inverse_norm_estimates(unknowns, members, apply, apply);

@@ -229,8 +229,8 @@ class Solver {
 
     /// For each member 1 / (||A|| ||A^-1||) in the 1-norm, of A scaled to a diagonal of ones, as estimated by at most 13 solutions with the
     /// factors: about the relative error that a relative error of one epsilon in A makes, over which it decides whether X has right digits.
-    /// D, E and the options are those that were factored, in host memory; 0 where there is no factor, NaN for masked members. Needs the
-    /// operation solve. It allocates, and status() and quadratic() are then those of its own solutions.
+    /// D, E and the options, a border's F and C among them, are those that were factored, in host memory; 0 where there is no factor, NaN
+    /// for masked members. Needs the operation solve. It allocates, and status() and quadratic() are then those of its own solutions.
     template <class Real>
     std::vector<double> reciprocal_condition(std::span<const Real> d, std::span<const Real> e, const FactorOptions<Real>& options = {});
     template <HostArray D, InputOf<RealOf<D>> E>

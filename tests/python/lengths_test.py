@@ -81,6 +81,20 @@ def test_a_border_of_members_of_unequal_length():
         assert not x[k, length:].any()
 
 
+def test_the_condition_is_that_of_the_shorter_members():
+    lengths = np.array([6, 2, 4])
+    D, E, b, dense = batch(lengths, 6, 2, 11)
+    F, C = np.random.default_rng(12).normal(size=(3, 6, 2, 2)), np.tile(40 * np.eye(2), (3, 1, 1))
+    alone = trifold.factor(D, E, lengths=lengths).reciprocal_condition(D, E, lengths=lengths)
+    found = trifold.factor(D, E, border=(F, C), lengths=lengths).reciprocal_condition(D, E, border=(F, C), lengths=lengths)
+    for k, (A, length) in enumerate(zip(dense, lengths)):
+        rows = F[k, :length].transpose(1, 0, 2).reshape(2, 2 * length)
+        for matrix, value in ((A, alone[k]), (np.block([[A, rows.T], [rows, C[k]]]), found[k])):
+            scale = np.sqrt(np.diag(matrix))
+            scaled = matrix / scale / scale[:, None]
+            assert 0.99 <= value * np.linalg.cond(scaled, 1) <= 3
+
+
 def test_bad_lengths_are_refused():
     D, E, b, _ = batch([5, 5], 5, 2, 3)
     for words, lengths, options in [
@@ -96,8 +110,6 @@ def test_bad_lengths_are_refused():
             trifold.solve(D, coupling, b, lengths=np.array(lengths), **options)
     with pytest.raises(trifold.SpecError, match="make a Plan with lengths=True"):
         trifold.Plan(block=2, horizon=5, batch=2).solver().factor(D, E, lengths=np.array([1, 2]))
-    with pytest.raises(trifold.SpecError, match="chains of one length"):
-        trifold.factor(D, E, lengths=np.array([1, 2])).reciprocal_condition(D, E)
     with pytest.raises(trifold.SpecError, match="lengths has shape"):
         trifold.shortened(D, E, b, np.array([1, 2, 3]))
 

@@ -249,6 +249,23 @@ inline ShapedProblem<double> check_shift_and_mask(const Spec& spec) {
     return problem;
 }
 
+/// The estimate of the condition on the CPU, of members with all rows that they have.
+inline void check_condition(ShapedProblem<double> problem, const Spec& spec) {
+    Solver solver{Plan(spec, Device::cpu())};
+    solver.factor<double>(problem.d, problem.e, problem.options());
+    const auto found = solver.reciprocal_condition<double>(problem.d, problem.e, problem.options());
+    for (std::int64_t member = 0; member < spec.batch; ++member) {
+        const auto rows = problem.rows(member);
+        if (rows.empty()) continue;
+        const Eigen::MatrixXd a = problem.matrix(member)(rows, rows);
+        const Eigen::VectorXd roots = a.diagonal().cwiseSqrt().cwiseInverse();
+        const Eigen::MatrixXd scaled = roots.asDiagonal() * a * roots.asDiagonal();
+        const double expected = 1 / (scaled.cwiseAbs().colwise().sum().maxCoeff() * scaled.inverse().cwiseAbs().colwise().sum().maxCoeff());
+        CHECK(found[static_cast<std::size_t>(member)] >= 0.99 * expected);
+        CHECK(found[static_cast<std::size_t>(member)] <= 3 * expected);
+    }
+}
+
 /// Every operation of a problem at random, whose arrays are where the device reads them.
 template <class Real>
 void check_shape(Spec spec, const Device& device, const Tuning& tuning, unsigned seed, double scale = 1) {

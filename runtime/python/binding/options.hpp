@@ -43,7 +43,7 @@ inline constexpr std::array all_options{
     Option{"check", &Options::check, true, false},
     Option{"pivot_floor", &CallOptions::pivot_floor, false, false},
     Option{"accept_nearly_singular", &CallOptions::accept_nearly_singular, false, false},
-    Option{"lengths", &Options::lengths, false, false},
+    Option{"lengths", &Options::lengths, false, true},
 };
 template <OptionsOf kind>
 constexpr auto options_of_kind = [] {

@@ -192,7 +192,7 @@ nb::object BoundSolver::reciprocal_condition(nb::handle d, nb::handle e, const O
     Inputs in(members);
     read_system(in, d, e, options);
     expect_shape(in.d, members.shape({horizon, n, n}));
-    for (auto* array : {&in.d, &in.e, &in.shift, &in.diagonal, &in.active})
+    for (auto* array : {&in.d, &in.e, &in.shift, &in.diagonal, &in.active, &in.f, &in.c, &in.lengths})
         if (*array && !on_host()) array->read(helper("on_host")(array->object()), array->name());
     std::vector<double> values;
     lend(members, false, bool(in.active), false, [&](Solver& solver, Stream) {
@@ -200,7 +200,10 @@ nb::object BoundSolver::reciprocal_condition(nb::handle d, nb::handle e, const O
             const FactorOptions<Real> added{.diagonal = in.diagonal.as<const Real>(),
                                             .shift = in.shift.as<const Real>(),
                                             .active = in.active.as<const int>(),
-                                            .members = in.members.count};
+                                            .members = in.members.count,
+                                            .f = in.f.as<const Real>(),
+                                            .c = in.c.as<const Real>(),
+                                            .lengths = in.lengths.as<const int>()};
             values = solver.reciprocal_condition<Real>(in.d.all<const Real>(), in.e.all<const Real>(), added);
         });
     });

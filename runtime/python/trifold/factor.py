@@ -30,6 +30,7 @@ class System(TypedDict, total=False):
     diagonal: Annotated[Any, Option(None, array)]
     active: Annotated[Any, Option(None, array)]
     border: Annotated[Any, Option(None, array)]
+    lengths: Annotated[Any, Option(None, array)]
 
 
 class Factorization(System, Sweep, total=False):
@@ -37,7 +38,6 @@ class Factorization(System, Sweep, total=False):
 
     pivot_floor: Annotated[float, Option(0.0, real)]
     accept_nearly_singular: Annotated[bool, Option(False, flag)]
-    lengths: Annotated[Any, Option(None, array)]
 
 
 class Options(Factorization, total=False):

@@ -142,5 +142,5 @@ TEST_CASE("bad calls of a border") {
     CHECK_REFUSED("mixed precision has no border",
                   Plan({.block = 2, .horizon = 3, .precision = Precision::mixed, .border = 1}, Device::cpu()));
     CHECK_REFUSED("ranks have no border yet", validate(RankSpec{.spec = spec, .shards = {3}, .rank = 0}));
-    CHECK_REFUSED("with a border", solver.reciprocal_condition<double>(problem.d, problem.e));
+    CHECK_REFUSED("needs the F and C", solver.reciprocal_condition<double>(problem.d, problem.e));
 }

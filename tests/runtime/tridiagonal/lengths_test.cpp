@@ -8,6 +8,21 @@
 using namespace trifold;
 using namespace trifold::test;
 
+namespace {
+
+/// Chains of 6, 4, 0, 5 and 1 blocks of two rows.
+struct FiveMembers {
+    Spec spec{.block = 2, .horizon = 6, .batch = 5, .lengths = true};
+    ShapedProblem<double> problem{spec, 5};
+    FiveMembers() { use({6, 4, 0, 5, 1}); }
+    void use(std::vector<int> lengths) {
+        problem.lengths = std::move(lengths);
+        problem.store();
+    }
+};
+
+}  // namespace
+
 TEST_CASE_TEMPLATE("members of unequal length agree with a dense factorization", Real, double, float) {
     const std::int64_t horizons[]{1, 2, 3, 7, 64}, blocks[]{1, 3, 8, 17, 33};
     unsigned k = 0;
@@ -47,27 +62,20 @@ TEST_CASE("lengths with a border") {
                                         Device::cpu(), {.schedule = schedule, .variant = variant}, static_cast<unsigned>(border));
 }
 
+TEST_CASE("the condition of members of unequal length, of a border, and of both") {
+    check_condition(FiveMembers().problem, FiveMembers().spec);
+    for (const bool lengths : {false, true}) {
+        const Spec spec{.block = 3, .horizon = 6, .batch = 4, .border = 5, .lengths = lengths};
+        check_condition(ShapedProblem<double>(spec, 6), spec);
+    }
+}
+
 TEST_CASE("scales of members of unequal length") {
     for (const int exponent : {-900, -400, 400, 900})
         check_shape<double>({.block = 4, .horizon = 9, .batch = 4, .lengths = true}, Device::cpu(), {}, 2, std::ldexp(1.0, exponent));
 }
 
-namespace {
-
-/// Chains of 6, 4, 0, 5 and 1 blocks of two rows.
-struct FiveMembers {
-    Spec spec{.block = 2, .horizon = 6, .batch = 5, .lengths = true};
-    ShapedProblem<double> problem{spec, 5};
-    FiveMembers() { use({6, 4, 0, 5, 1}); }
-    void use(std::vector<int> lengths) {
-        problem.lengths = std::move(lengths);
-        problem.store();
-    }
-};
-
-}  // namespace
-
-TEST_CASE("failures within a length count, and those beyond it do not; a mask keeps lengths") {
+TEST_CASE("failures within a length count, those beyond it do not, and a mask keeps lengths") {
     FiveMembers five;
     auto& problem = five.problem;
     problem.diagonal(0, 5)(1, 1) = -3;
