@@ -40,10 +40,10 @@ inline constexpr std::array all_options{
     Option{"diagonal", &Options::diagonal, false, true},
     Option{"active", &Options::active, true, true},
     Option{"border", &Options::border, false, true},
+    Option{"lengths", &Options::lengths, false, true},
     Option{"check", &Options::check, true, false},
     Option{"pivot_floor", &CallOptions::pivot_floor, false, false},
     Option{"accept_nearly_singular", &CallOptions::accept_nearly_singular, false, false},
-    Option{"lengths", &Options::lengths, false, true},
 };
 template <OptionsOf kind>
 constexpr auto options_of_kind = [] {
