@@ -51,7 +51,11 @@ class ScaledMatrix {
     }
 
   private:
-    std::int64_t blocks(std::int64_t member) const { return options_.lengths == nullptr ? spec_.horizon : options_.lengths[member]; }
+    /// Its length. A GPU's factorization may have been given an odd one, which has no factor and must not be read by.
+    std::int64_t blocks(std::int64_t member) const {
+        if (options_.lengths == nullptr) return spec_.horizon;
+        return std::clamp<std::int64_t>(options_.lengths[member], 0, spec_.horizon);
+    }
     double corner(std::int64_t member, std::int64_t r, std::int64_t c) const {
         const auto value = static_cast<double>(options_.c[(member * spec_.border + r) * spec_.border + c]);
         return r == c && options_.shift != nullptr ? value + static_cast<double>(options_.shift[member]) : value;

@@ -14,7 +14,7 @@ YEAR, NOISE, STEP, PRIOR = 52, 1.0, 0.15, 0.01  # weeks; standard deviations of 
 
 
 def sales(shops=60, longest=260, seed=1):
-    """(y, lengths, effects): (shops, longest) with NaN beyond a shop's weeks, which are counted back from the last."""
+    """(y, lengths, effects): (shops, longest) with NaN beyond a shop's weeks, which are counted from its first."""
     rng = np.random.default_rng(seed)
     lengths = np.sort(rng.integers(20, longest + 1, shops))[::-1]
     effects = rng.normal([3, -1], 0.7, (shops, 2))
