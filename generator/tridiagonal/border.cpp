@@ -336,6 +336,7 @@ trifold_args border_operand(const Spec& spec, const BorderPanels& panels, std::s
     const auto place = [&](std::string_view name) {
         return static_cast<char*>(caller.workspace) + std::ranges::find(buffers, name, &Buffer::name)->offset;
     };
+    const bool inverts = caller.d == nullptr && caller.inverse_diagonal != nullptr;  // a factorization has sizes there
     auto args = caller;
     if (number == static_cast<std::size_t>(Operands::caller_in_x)) args.b = args.x, args.b_strides = args.x_strides;
     if (number < border_itself) return args;
@@ -345,13 +346,13 @@ trifold_args border_operand(const Spec& spec, const BorderPanels& panels, std::s
         args.diagonal = tip.b;
         args.inverse_diagonal = tip.x;
         args.x_strides = tip.strides;
-        if (caller.inverse_diagonal == nullptr) return args;
+        if (!inverts) return args;
         args.inverse_diagonal = caller.inverse_diagonal;
         args.x = const_cast<void*>(tip.f);
         args.b = tip.c;
         return args;
     }
-    if (number >= panels.first_back() && caller.inverse_diagonal == nullptr) return args;
+    if (number >= panels.first_back() && !inverts) return args;
     args.diagonal = number == tip_operand ? nullptr : caller.diagonal;
     if (number == tip_operand) {
         args.shift = nullptr;  // S has it

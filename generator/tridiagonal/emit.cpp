@@ -23,6 +23,8 @@ std::string regenerate_command(const Design& design) {
     for (const auto& [field, word] : unusual_choices(spec_fields, &spec)) command += fmt::format(" {} {}", option_of(*field), word);
     if (spec.ring) command += " --ring";
     if (spec.lengths) command += " --lengths";
+    if (spec.sizes) command += " --sizes";
+    if (spec.bandwidth > 1) command += fmt::format(" --bandwidth {}", spec.bandwidth);
     if (spec.operations != usual_operations()) command += " --operations " + to_string(spec.operations);
     for (const auto& [letter, layout] : {std::pair("d", &spec.d), std::pair("e", &spec.e)})
         for (const auto& field : layout_fields.all)
@@ -73,6 +75,7 @@ std::size_t bytes_of_args(const Design& design) {
 
 std::vector<Constant> constants_of(const Design& design) {
     const auto& spec = design.spec;
+    const auto& given = spec.bandwidth > 1 ? design.caller : spec;  // whose blocks the caller's arrays have
     const auto& storage = design.lowered.storage;
     const auto& levels = design.schedule.levels;
     const bool has_separators = levels.size() > 1;
@@ -98,10 +101,14 @@ std::vector<Constant> constants_of(const Design& design) {
     constants.push_back({"COUPLINGS", long_number(design.schedule.couplings())});
     constants.push_back({"RING", number(static_cast<int>(spec.ring))});
     constants.push_back({"LENGTHS", number(static_cast<int>(spec.lengths))});
+    constants.push_back({"SIZES", number(static_cast<int>(spec.sizes))});
+    constants.push_back({"BAND", number(spec.bandwidth)});
+    constants.push_back({"TAIL", number(given.horizon * given.block - (spec.horizon - 1) * spec.block)});
+    constants.push_back({"E_BAND", long_number(band_stride(given))});
     constants.push_back({"HAS_SEPARATORS", number(static_cast<int>(has_separators))});
     constants.push_back({"SIZEOF_ARGS", number(bytes_of_args(design))});
-    add_strides(constants, "D", diagonal_strides(spec));
-    add_strides(constants, "E", coupling_strides(spec));
+    add_strides(constants, "D", diagonal_strides(given));
+    add_strides(constants, "E", coupling_strides(given));
     constants.push_back({"STORAGE_FACTOR", long_number(storage.factor)});
     constants.push_back({"STORAGE_PANEL", long_number(storage.panel)});
     constants.push_back({"STORAGE_UPDATE", long_number(storage.update)});

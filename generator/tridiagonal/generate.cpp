@@ -27,6 +27,8 @@ nlohmann::json identity_json(const Choice& choice) {
     if (choice.spec.border == 0) spec.erase("border");
     if (!choice.spec.ring) spec.erase("ring");
     if (!choice.spec.lengths) spec.erase("lengths");
+    if (!choice.spec.sizes) spec.erase("sizes");
+    if (choice.spec.bandwidth == 1) spec.erase("bandwidth");
     return {{"format", format_version},           {"spec", spec},
             {"target", to_string(choice.target)}, {"schedule", choice.schedule.name},
             {"variant", choice.variant},          {"workers", choice.tuning.workers}};

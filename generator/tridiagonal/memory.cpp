@@ -27,7 +27,9 @@ void add_results(MemoryPlan& plan, const Design& design) {
     plan.add("status", members, 1, sizeof(trifold_status));
     plan.add("log_determinant", members, 1, sizeof(double));
     plan.add("quadratic", members, design.caller.rhs, sizeof(double));
-    plan.add("range", members, design.spec.lengths ? 2 : 1, sizeof(trifold_range));
+    const auto& spec = design.spec;
+    const std::int64_t lengths = spec.lengths || spec.sizes ? 1 : 0, sizes = spec.sizes ? (spec.horizon + 1) / 2 : 0;
+    plan.add("range", members, 1 + lengths + sizes, sizeof(trifold_range));
 }
 
 void add_factors(MemoryPlan& plan, const Design& design) {

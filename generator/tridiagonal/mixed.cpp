@@ -172,7 +172,7 @@ std::vector<Constant> constants_of_mixed(const Spec& spec) {
 Spec kernel_spec(const Spec& spec, std::string_view variant) {
     const auto pinned = parse_variant(variant).pinned;
     const auto found = pinned.find(bake.name);
-    auto result = inner_spec(spec);
+    auto result = inner_spec(folded(spec));
     if (found == pinned.end() || found->second == 0) result.rhs = columns_class(spec.rhs);
     return result;
 }

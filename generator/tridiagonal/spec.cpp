@@ -36,6 +36,8 @@ constexpr Field spec_table[] = {
     field<&Spec::ring>("ring", "whether E has a block N, which couples the last block to the first"),
     field<&Spec::border>("border", "rows of F and C in [T F'; F C], where T is the chain; 0: none", 0, max_border),
     field<&Spec::lengths>("lengths", "whether each system has a number of blocks of its own, up to N"),
+    field<&Spec::sizes>("sizes", "whether each block has a number of rows of its own, up to n"),
+    field<&Spec::bandwidth>("bandwidth", "blocks w that E has below each diagonal block", 1, max_block),
     field<&Spec::operations>("operations", "calls to come"),
 };
 
@@ -48,16 +50,17 @@ std::int64_t blocks_extent(const Spec& spec, const Strides& strides, std::int64_
     return checked_add(extent, 1, what);
 }
 
-Strides block_strides(const Spec& spec, const BlockLayout& layout, std::int64_t stages, std::string_view what) {
+/// `depth`: blocks of a stage.
+Strides block_strides(const Spec& spec, const BlockLayout& layout, std::int64_t stages, std::string_view what, std::int64_t depth = 1) {
     const auto n = spec.block;
     const auto leading = layout.leading == dense ? n : layout.leading;
-    const auto stage = layout.stage == dense ? checked_multiply(n, leading, what) : layout.stage;
+    const auto stage = layout.stage == dense ? checked_multiply(checked_multiply(n, leading, what), depth, what) : layout.stage;
     const auto member = layout.member == dense ? checked_multiply(std::max<std::int64_t>(stages, 1), stage, what) : layout.member;
     if (spec.order == Order::row_major) return {leading, 1, stage, member};
     return {1, leading, stage, member};
 }
 
-void check_layout(const Spec& spec, const BlockLayout& layout, std::int64_t stages, std::string_view what) {
+void check_layout(const Spec& spec, const BlockLayout& layout, std::int64_t stages, std::string_view what, std::int64_t depth = 1) {
     const auto n = spec.block;
     if (layout.leading != dense && layout.leading < n)
         throw SpecError(fmt::format("leading dimension of {} is {}; give at least the block size {}", what, layout.leading, n));
@@ -65,7 +68,7 @@ void check_layout(const Spec& spec, const BlockLayout& layout, std::int64_t stag
         throw SpecError(
             fmt::format("strides of {} are {} (stage) and {} (member); give 0 to share one block, or a positive number of elements", what,
                         layout.stage, layout.member));
-    const auto strides = block_strides(spec, layout, stages, what);
+    const auto strides = block_strides(spec, layout, stages, what, depth);
     const auto footprint = checked_add(checked_multiply(n - 1, std::max(strides.row, strides.column), what), n, what);
     if (strides.stage != 0 && strides.stage < footprint && stages > 1)
         throw SpecError(fmt::format("stage stride of {} is {}, so blocks overlap; give 0 or at least {}", what, strides.stage, footprint));
@@ -103,18 +106,40 @@ void check_lengths(const Spec& spec) {
         throw SpecError(fmt::format("lengths are for at most {} blocks, not for {}", std::numeric_limits<int>::max(), spec.horizon));
 }
 
+/// Parts of blocks that kernels take for whole ones.
+void check_views(const Spec& spec) {
+    const auto what = spec.sizes ? "sizes" : "a bandwidth";
+    if (spec.precision == Precision::mixed) throw SpecError(fmt::format("mixed precision has no {}; give precision f64", what));
+    if (spec.ring) throw SpecError(fmt::format("a ring with {} is not there yet; leave one of them out", what));
+    if (spec.bandwidth == 1) return;
+    if (spec.sizes || spec.lengths)
+        throw SpecError(fmt::format("a bandwidth and {} are not there yet together; leave one of them out", spec.sizes ? "sizes" : "lengths"));
+    if (spec.bandwidth * spec.block > max_block)
+        throw SpecError(fmt::format("a band of {} blocks of {} is solved by blocks of {}; give at most {}", spec.bandwidth, spec.block,
+                                    spec.bandwidth * spec.block, max_block));
+}
+
 void check_shape(const Spec& spec) {
     if (spec.lengths) check_lengths(spec);
+    if (spec.sizes || spec.bandwidth > 1) check_views(spec);
     if (spec.precision == Precision::mixed && spec.ring) throw SpecError("mixed precision has no rings; give precision f64");
     if (spec.border == 0) return;
     if (spec.precision == Precision::mixed) throw SpecError("mixed precision has no border; give precision f64");
+    if (spec.bandwidth > 1) throw SpecError("a band with a border is not there yet; leave one of them out");
     checked_multiply(checked_multiply(spec.batch, spec.horizon, "size of F"), spec.border * spec.block * element_bytes(spec.precision),
                      "size of F in bytes");
 }
 
 }  // namespace
 
-std::int64_t couplings_of(const Spec& spec) { return spec.ring ? spec.horizon : spec.horizon - 1; }
+std::int64_t couplings_of(const Spec& spec) { return spec.ring || spec.bandwidth > 1 ? spec.horizon : spec.horizon - 1; }
+
+Spec folded(const Spec& spec) {
+    auto result = spec;
+    result.block *= spec.bandwidth;
+    result.horizon = (spec.horizon + spec.bandwidth - 1) / spec.bandwidth;
+    return result;
+}
 
 constinit const Fields layout_fields{"a layout", R"({"leading": 16})", layout_table, &usual_of<BlockLayout>};
 constinit const Fields spec_fields{"a spec", R"({"block": 12, "horizon": 20})", spec_table, &usual_of<Spec>};
@@ -154,7 +179,7 @@ void validate(const Spec& spec) {
     check_mixed(spec);
     check_shape(spec);
     check_layout(spec, spec.d, spec.horizon, "D");
-    check_layout(spec, spec.e, couplings_of(spec), "E");
+    check_layout(spec, spec.e, couplings_of(spec), "E", spec.bandwidth);
     const auto bytes = element_bytes(spec.precision);
     checked_multiply(diagonal_extent(spec, spec.batch), bytes, "size of D in bytes");
     checked_multiply(coupling_extent(spec, spec.batch), bytes, "size of E in bytes");
@@ -173,10 +198,12 @@ Spec parse_spec_json(const nlohmann::json& tree) {
 Strides diagonal_strides(const Spec& spec) { return block_strides(spec, spec.d, spec.horizon, "size of D"); }
 
 Strides coupling_strides(const Spec& spec) {
-    auto strides = block_strides(spec, spec.e, couplings_of(spec), "size of E");
+    auto strides = block_strides(spec, spec.e, couplings_of(spec), "size of E", spec.bandwidth);
     if (spec.coupling == Coupling::upper) std::swap(strides.row, strides.column);
     return strides;
 }
+
+std::int64_t band_stride(const Spec& spec) { return spec.block * (spec.e.leading == dense ? spec.block : spec.e.leading); }
 
 Strides rhs_strides(const Spec& spec, std::int64_t columns) {
     const auto rows = checked_multiply(spec.horizon, spec.block, "rows of B");
@@ -190,7 +217,8 @@ std::int64_t diagonal_extent(const Spec& spec, std::int64_t members) {
 }
 
 std::int64_t coupling_extent(const Spec& spec, std::int64_t members) {
-    return blocks_extent(spec, coupling_strides(spec), couplings_of(spec), members, "size of E");
+    const auto extent = blocks_extent(spec, coupling_strides(spec), couplings_of(spec), members, "size of E");
+    return extent == 0 ? 0 : checked_add(extent, checked_multiply(spec.bandwidth - 1, band_stride(spec), "size of E"), "size of E");
 }
 
 std::int64_t rhs_extent(const Spec& spec, std::int64_t members, std::int64_t columns) {

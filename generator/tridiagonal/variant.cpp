@@ -30,11 +30,11 @@ std::vector<Phase> phases_of(Operation operation, bool rides) {
     return {};
 }
 
-/// Lengths are looked at before anything reads them, and what lies beyond them is set before chains write their results.
-void add_lengths(std::vector<Phase>& list, Operation operation, bool clips) {
-    if (operation == Operation::inverse)
+/// Lengths and sizes are looked at before anything reads them, and what lies beyond lengths is set before chains write their results.
+void add_lengths(std::vector<Phase>& list, Operation operation, const Spec& spec, bool clips) {
+    if (operation == Operation::inverse && spec.lengths)
         list.push_back(Phase::blank_inverse);
-    else if (operation != Operation::factor && clips)
+    else if (operation != Operation::factor && spec.lengths && clips)
         list.insert(list.begin(), Phase::blank);
     if (operation == Operation::factor || operation == Operation::factor_forward || operation == Operation::factor_solve)
         list.insert(list.begin(), Phase::lengths);
@@ -81,6 +81,8 @@ std::string refusal(const Variant& variant, const Problem& problem) {
         return fmt::format("variant '{}' is for blocks up to {}, not for n = {}; give auto", variant.name, can.largest_block, spec.block);
     if (spec.ring && !can.rings) return fmt::format("variant '{}' takes no ring; give auto", variant.name);
     if (spec.lengths && !can.lengths) return fmt::format("variant '{}' takes no lengths; give auto", variant.name);
+    if (spec.sizes && !can.views) return fmt::format("variant '{}' takes no sizes; give auto", variant.name);
+    if (spec.bandwidth > 1 && !can.views) return fmt::format("variant '{}' takes no bandwidth; give auto", variant.name);
     if (spec.ring && !can.ring_inverse && spec.operations.contains(Operation::inverse))
         return fmt::format("variant '{}' has no selected inverse of a ring; give auto", variant.name);
     if (!can.any_schedule && schedule.levels != multi_stage(schedule.horizon, spec.ring).levels)
@@ -123,7 +125,7 @@ std::map<Operation, std::vector<Phase>> usual_phases(const Spec& spec, const Abi
         auto& list = result[operation] = phases_of(operation, abilities.rides && rides);
         if (!abilities.finishes)
             std::erase_if(list, [](Phase phase) { return phase == Phase::finish_factor || phase == Phase::finish_forward; });
-        if (spec.lengths) add_lengths(list, operation, abilities.clips);
+        if (spec.lengths || spec.sizes) add_lengths(list, operation, spec, abilities.clips);
     }
     return result;
 }

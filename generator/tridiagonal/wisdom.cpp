@@ -51,6 +51,8 @@ std::string layout_text(const Spec& spec) {
     for (const auto& [field, word] : unusual_choices(spec_fields, &spec)) text += "," + word;
     if (spec.ring) text += ",ring";
     if (spec.lengths) text += ",lengths";
+    if (spec.sizes) text += ",sizes";
+    if (spec.bandwidth > 1) text += fmt::format(",bandwidth={}", spec.bandwidth);
     if (diagonal_strides(spec) != diagonal_strides(with_dense)) text += blocks_text("d", spec.d);
     if (coupling_strides(spec) != coupling_strides(with_dense)) text += blocks_text("e", spec.e);
     return text.empty() ? std::string(plain) : text.substr(1);
@@ -75,6 +77,10 @@ void parse_layout_text(std::string_view text, Spec& spec) {
             spec.ring = true;
         else if (word == "lengths")
             spec.lengths = true;
+        else if (word == "sizes")
+            spec.sizes = true;
+        else if (word.starts_with("bandwidth="))
+            spec.bandwidth = parse_whole("a bandwidth", word.substr(10));
         else if (!choose_by_word(spec_fields, &spec, word))
             throw SpecError(fmt::format("layout '{}' has '{}'; give plain, or some of column-major, upper, stacked, d=, e=", text, word));
     }

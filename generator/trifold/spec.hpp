@@ -47,7 +47,7 @@ struct Spec {
     Coupling coupling = Coupling::lower;
     RhsLayout rhs_layout = RhsLayout::staged;
     BlockLayout d = {};  ///< D: [batch][N][n][n]; only the lower triangle is read
-    BlockLayout e = {};  ///< E: [batch][N-1][n][n], or [batch][N][n][n] in a ring
+    BlockLayout e = {};  ///< E: [batch][N-1][n][n], or [batch][N][n][n] in a ring, or [batch][N][w][n][n] in a band
     /// Whether the chain is closed: E has N blocks, of which the last couples block N - 1 to block 0: it is A(0, N-1), or with `upper`
     /// A(N-1, 0). Where N = 1, A is D + E + E'; where N = 2, the coupling of the two blocks is E_0 + E_1'.
     bool ring = false;
@@ -57,6 +57,13 @@ struct Spec {
     /// Whether each member has a length of its own, 0 to N: the number of its blocks, which a factorization takes. What D, E and B hold
     /// beyond it is never used, and results beyond it are zero.
     bool lengths = false;
+    /// Whether each block has a number of rows of its own, 0 to n, which a factorization takes. Of D, E and B the first rows and columns
+    /// are used. What they hold beyond is never used, and results are zero there, but for an inverse, which has the identity.
+    bool sizes = false;
+    /// Blocks w below each diagonal block: E has w blocks for each of the N, of which the k-th couples block i to i + k, k = 1 to w. Those
+    /// that lead beyond block N - 1 are not used. It is solved as a chain of ceil(N / w) blocks of w n rows, which a selected inverse has
+    /// too. For n = 1 with leading dimension N and stage 1, D and E are the rows of a LAPACK band (pbtrf) in its lower form.
+    std::int64_t bandwidth = 1;
     Operations operations = usual_operations();  ///< calls to come; kernels that none of them needs are left out
     bool operator==(const Spec&) const = default;
 };
@@ -69,8 +76,10 @@ struct Strides {
 
 inline constexpr std::int64_t max_block = 4096, max_border = 512;
 
-/// Blocks of E of one system.
+/// Blocks of E of one system; in a band, those that the w blocks of each block column stand at.
 std::int64_t couplings_of(const Spec& spec);
+/// The chain that is solved: a band's blocks, w at a time, and the same strides. Others are their own.
+Spec folded(const Spec& spec);
 
 /// Throws SpecError unless every size is in range, every array's extent fits 63 bits, one of the operations factors, and mixed precision
 /// has them.
@@ -80,6 +89,8 @@ void validate(const Spec& spec);
 Strides diagonal_strides(const Spec& spec);
 /// Strides of the lower coupling A(i+1, i), whichever half is stored.
 Strides coupling_strides(const Spec& spec);
+/// From one of a block column's w blocks of E to the next.
+std::int64_t band_stride(const Spec& spec);
 /// Strides of B and X when they hold `columns` columns.
 Strides rhs_strides(const Spec& spec, std::int64_t columns);
 

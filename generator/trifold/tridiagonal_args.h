@@ -93,8 +93,9 @@ typedef struct {
 } trifold_range;
 
 /* Members may have lengths of their own, their numbers of blocks, each a trifold_int behind the ranges of all. Where the caller's number is
- * not from 0 to N it is this one, and the row of the member's status is -1. */
-enum { trifold_odd_length = -1 };
+ * not from 0 to N it is this one, and the row of the member's status is -1. Blocks may have sizes of their own, their numbers of rows, each
+ * an int behind the lengths. Where the caller's number is not from 0 to n it is -1, the block fails, and the row of the status is -2. */
+enum { trifold_odd_length = -1, trifold_odd_size = -2 };
 
 /* Mixed precision: outcome of the refinement of a member's solution, for the worst of a call's columns. */
 typedef struct {
@@ -115,7 +116,8 @@ typedef struct {
     const void* shift;                  /* added to every diagonal entry, [batch]; may be null */
     const int* active;                  /* [batch], 0 skips the member; may be null */
     double pivot_floor;                 /* relative to the largest magnitude on the block's diagonal as loaded; 0: none */
-    void* inverse_diagonal;             /* selected inverse: [batch][N][n][n], row-major, full symmetric blocks */
+    void* inverse_diagonal;             /* selected inverse: [batch][N][n][n], row-major, full symmetric blocks; a factorization has
+                                           const int sizes [batch][N] */
     void* inverse_coupling;             /* [batch][N-1][n][n], row-major: block (i+1, i); a factorization has const int lengths [batch] */
     void* workspace;                    /* factor, slots and results; offsets are constants of the unit, or open sizes */
     trifold_int first_column;           /* of the caller's right-hand sides: those before it had calls of their own */

@@ -99,6 +99,7 @@ CallOptions options_of(const trifold_call& call) {
     if (o.shift != nullptr) options.shift = any_array(call, o.shift);
     options.active = o.active;
     options.lengths = o.lengths;
+    options.sizes = o.sizes;
     options.pivot_floor = o.pivot_floor;
     options.accept_nearly_singular = o.accept_nearly_singular != 0;
     options.members = o.members;

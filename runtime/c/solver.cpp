@@ -37,7 +37,8 @@ FactorOptions<Real> factor_options(const trifold_call& call) {
             static_cast<const Real*>(o.c),
             nullptr,
             nullptr,
-            o.lengths};
+            o.lengths,
+            o.sizes};
 }
 
 }  // namespace
@@ -58,6 +59,8 @@ Spec trifold::c::spec_of(const trifold_spec& given_spec) {
     spec.border = s.border;
     spec.ring = s.ring != 0;
     spec.lengths = s.lengths != 0;
+    spec.sizes = s.sizes != 0;
+    if (s.bandwidth != 0) spec.bandwidth = s.bandwidth;
     spec.operations = operations_of(s.operations, all_operations(), "TRIFOLD_FACTOR");
     return spec;
 }

@@ -19,17 +19,17 @@ class ScaledMatrix {
     ScaledMatrix(const Spec& spec, const Real* d, const Real* e, const FactorOptions<Real>& options)
         : spec_(spec), d_(d), e_(e), options_(options), d_strides_(diagonal_strides(spec)), e_strides_(coupling_strides(spec)) {}
 
-    /// The roots of the diagonal entries, 1 / S; beyond a member's length ones.
+    /// The roots of the diagonal entries, 1 / S; ones beyond a member's length and a block's size.
     std::vector<double> roots(std::int64_t member) const {
         std::vector<double> result;
         for (std::int64_t i = 0; i < spec_.horizon; ++i)
-            for (std::int64_t r = 0; r < spec_.block; ++r) result.push_back(i < blocks(member) ? std::sqrt(diagonal(member, i, r, r)) : 1);
+            for (std::int64_t r = 0; r < spec_.block; ++r) result.push_back(r < rows(member, i) ? std::sqrt(diagonal(member, i, r, r)) : 1);
         for (std::int64_t k = 0; k < spec_.border; ++k) result.push_back(std::sqrt(corner(member, k, k)));
         return result;
     }
     /// Its 1-norm, the largest sum of a column's magnitudes.
     double norm(std::int64_t member, const std::vector<double>& roots) const {
-        const auto n = spec_.block, a = spec_.border, last = n * spec_.horizon, there = blocks(member);
+        const auto n = spec_.block, a = spec_.border, last = n * spec_.horizon;
         std::vector<double> sums(roots.size(), 0);
         const auto add = [&](std::int64_t row, std::int64_t column, double value) {
             const auto r = static_cast<std::size_t>(row), c = static_cast<std::size_t>(column);
@@ -37,13 +37,15 @@ class ScaledMatrix {
             sums[c] += scaled;
             if (r != c) sums[r] += scaled;
         };
-        for (std::int64_t i = 0; i < there; ++i)
-            for (std::int64_t r = 0; r < n; ++r) {
-                for (std::int64_t c = 0; c <= r; ++c) add(i * n + r, i * n + c, diagonal(member, i, r, c));
-                for (std::int64_t c = 0; c < n && (i + 1 < there || spec_.ring); ++c)
-                    add((i + 1) % spec_.horizon * n + r, i * n + c, element(e_, e_strides_, member, i, r, c));
+        for (std::int64_t i = 0; i < spec_.horizon; ++i)
+            for (std::int64_t c = 0; c < rows(member, i); ++c) {
+                for (std::int64_t r = c; r < rows(member, i); ++r) add(i * n + r, i * n + c, diagonal(member, i, r, c));
                 for (std::int64_t k = 0; k < a; ++k)
-                    add(last + k, i * n + r, static_cast<double>(options_.f[((member * spec_.horizon + i) * a + k) * n + r]));
+                    add(last + k, i * n + c, static_cast<double>(options_.f[((member * spec_.horizon + i) * a + k) * n + c]));
+                for (std::int64_t k = 1; k <= spec_.bandwidth && (spec_.ring || i + k < spec_.horizon); ++k)
+                    for (std::int64_t r = 0; r < rows(member, (i + k) % spec_.horizon); ++r)
+                        add((i + k) % spec_.horizon * n + r, i * n + c,
+                            element(e_ + (k - 1) * band_stride(spec_), e_strides_, member, i, r, c));
             }
         for (std::int64_t k = 0; k < a; ++k)
             for (std::int64_t j = 0; j <= k; ++j) add(last + k, last + j, corner(member, k, j));
@@ -51,10 +53,12 @@ class ScaledMatrix {
     }
 
   private:
-    /// Its length. A GPU's factorization may have been given an odd one, which has no factor and must not be read by.
-    std::int64_t blocks(std::int64_t member) const {
-        if (options_.lengths == nullptr) return spec_.horizon;
-        return std::clamp<std::int64_t>(options_.lengths[member], 0, spec_.horizon);
+    /// A block's, by the member's length and its own size. A GPU's factorization may have been given an odd one, which has no factor and
+    /// must not be read by.
+    std::int64_t rows(std::int64_t member, std::int64_t block) const {
+        if (options_.lengths != nullptr && block >= options_.lengths[member]) return 0;
+        if (options_.sizes == nullptr) return spec_.block;
+        return std::clamp<std::int64_t>(options_.sizes[member * spec_.horizon + block], 0, spec_.block);
     }
     double corner(std::int64_t member, std::int64_t r, std::int64_t c) const {
         const auto value = static_cast<double>(options_.c[(member * spec_.border + r) * spec_.border + c]);

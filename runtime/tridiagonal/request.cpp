@@ -26,7 +26,8 @@ const char* to_string(Array array) {
                                          "C",
                                          "the tip of B",
                                          "the tip of X",
-                                         "lengths"};
+                                         "lengths",
+                                         "sizes"};
     return names[static_cast<std::size_t>(array)];
 }
 
@@ -63,9 +64,9 @@ Request request_of(const Spec& spec, Operation operation, std::span<const AnyArr
         if (is_tip ? sweeps(operation) : factors(operation) || operation == Operation::inverse) set(kind, **array);
     }
     request[Array::active] = options.active;
-    if (options.lengths == nullptr) return request;
-    if (!spec.lengths) throw SpecError("the call has lengths, and the Spec has none; set its `lengths`");
-    if (factors(operation)) request[Array::lengths] = options.lengths;
+    if (options.lengths != nullptr && !spec.lengths) throw SpecError("the call has lengths, and the Spec has none; set its `lengths`");
+    if (options.sizes != nullptr && !spec.sizes) throw SpecError("the call has sizes, and the Spec has none; set its `sizes`");
+    if (factors(operation)) request[Array::lengths] = options.lengths, request[Array::sizes] = options.sizes;
     return request;
 }
 
@@ -89,20 +90,25 @@ RequestArrays::RequestArrays(const Spec& spec, const Request& request) {
         if (spec.border > 0) add_reals(Array::tip_x, members * spec.border * request.columns);
     }
     if (request.operation == Operation::inverse) {
-        add_reals(Array::inverse_diagonal, members * spec.horizon * n * n);
-        add_reals(Array::inverse_coupling, members * couplings_of(spec) * n * n);
+        const auto chain = folded(spec);
+        add_reals(Array::inverse_diagonal, members * chain.horizon * chain.block * chain.block);
+        add_reals(Array::inverse_coupling, members * (chain.horizon - (spec.ring ? 0 : 1)) * chain.block * chain.block);
         if (spec.border > 0) add_reals(Array::f, members * spec.horizon * spec.border * n);
         if (spec.border > 0) add_reals(Array::c, members * spec.border * spec.border);
     }
-    const auto add_numbers = [&](Array array) { add(request, array, members * static_cast<std::int64_t>(sizeof(int)), alignof(int)); };
-    add_numbers(Array::active);
-    if (spec.lengths && factors(request.operation)) add_numbers(Array::lengths);
+    const auto add_numbers = [&](Array array, std::int64_t each) {
+        add(request, array, members * each * static_cast<std::int64_t>(sizeof(int)), alignof(int));
+    };
+    add_numbers(Array::active, 1);
+    if (spec.lengths && factors(request.operation)) add_numbers(Array::lengths, 1);
+    if (spec.sizes && factors(request.operation)) add_numbers(Array::sizes, spec.horizon);
 }
 
 void RequestArrays::add(const Request& request, Array array, std::int64_t bytes, std::int64_t alignment) {
     const bool written = array == Array::x || array == Array::inverse_diagonal || array == Array::inverse_coupling ||
                          array == Array::tip_x || (request.operation == Operation::inverse && (array == Array::f || array == Array::c));
-    const bool optional = array == Array::diagonal || array == Array::shift || array == Array::active || array == Array::lengths;
+    const bool optional = array == Array::diagonal || array == Array::shift || array == Array::active || array == Array::lengths ||
+                          array == Array::sizes;
     // Masked members of an output keep what they hold.
     const auto access = !written ? Access::read : request[Array::active] != nullptr ? Access::update : Access::write;
     kinds_[count_] = array;
@@ -130,11 +136,19 @@ void resolve(const Spec& spec, Request& request) {
 
 void check_lengths(const Spec& spec, const Request& request) {
     const auto* lengths = static_cast<const int*>(request[Array::lengths]);
+    const auto* sizes = static_cast<const int*>(request[Array::sizes]);
     const auto* active = static_cast<const int*>(request[Array::active]);
-    for (std::int64_t member = 0; lengths != nullptr && member < request.members; ++member)
-        if ((active == nullptr || active[member] != 0) && (lengths[member] < 0 || lengths[member] > spec.horizon))
+    for (std::int64_t member = 0; member < request.members; ++member) {
+        if (active != nullptr && active[member] == 0) continue;
+        if (lengths != nullptr && (lengths[member] < 0 || lengths[member] > spec.horizon))
             throw SpecError(fmt::format("lengths[{}] is {}; give 0 to {}, the number of blocks that there is room for", member,
                                         lengths[member], spec.horizon));
+        const auto blocks = lengths != nullptr ? lengths[member] : spec.horizon;
+        for (std::int64_t block = 0; sizes != nullptr && block < blocks; ++block)
+            if (const auto size = sizes[member * spec.horizon + block]; size < 0 || size > spec.block)
+                throw SpecError(fmt::format("sizes[{}][{}] is {}; give 0 to {}, the rows that a block has room for", member, block, size,
+                                            spec.block));
+    }
 }
 
 trifold_strides tip_strides(const Spec& spec, std::int64_t columns) {
@@ -152,6 +166,7 @@ trifold_args panel_args(const Spec& spec, const Request& request, std::int64_t f
     args.b = panel(request[Array::b]);
     args.x = const_cast<char*>(panel(request[Array::x]));
     args.b_strides = args.x_strides = kernel_strides(strides);
+    args.b_strides.stage = args.x_strides.stage = strides.stage * spec.bandwidth;
     args.columns = columns;
     args.members = request.members;
     args.diagonal = request[Array::diagonal];
@@ -159,7 +174,7 @@ trifold_args panel_args(const Spec& spec, const Request& request, std::int64_t f
     args.active = static_cast<const int*>(request[Array::active]);
     args.pivot_floor = request.pivot_floor;
     args.accept_nearly_singular = request.accept_nearly_singular;
-    args.inverse_diagonal = const_cast<void*>(request[Array::inverse_diagonal]);
+    args.inverse_diagonal = const_cast<void*>(request[factors(request.operation) ? Array::sizes : Array::inverse_diagonal]);
     args.inverse_coupling = const_cast<void*>(request[factors(request.operation) ? Array::lengths : Array::inverse_coupling]);
     args.workspace = workspace;
     args.first_column = first;

@@ -13,8 +13,8 @@
 namespace trifold {
 
 /// The caller's arrays.
-enum class Array { d, e, b, x, diagonal, shift, active, inverse_diagonal, inverse_coupling, f, c, tip_b, tip_x, lengths };
-inline constexpr std::size_t array_count = 14;
+enum class Array { d, e, b, x, diagonal, shift, active, inverse_diagonal, inverse_coupling, f, c, tip_b, tip_x, lengths, sizes };
+inline constexpr std::size_t array_count = 15;
 const char* to_string(Array array);
 
 /// A caller's request.
@@ -64,7 +64,8 @@ trifold_args panel_args(const Spec& spec, const Request& request, std::int64_t f
 /// Strides of the tip's right-hand sides, of which a member has `columns`.
 trifold_strides tip_strides(const Spec& spec, std::int64_t columns);
 
-/// Throws SpecError with the first of the lengths in host memory that is not from 0 to N, unless its member is left out.
+/// Throws SpecError with the first of the lengths in host memory that is not from 0 to N, or of the sizes that is not from 0 to n, unless
+/// its member is left out.
 void check_lengths(const Spec& spec, const Request& request);
 /// Throws NotPositiveDefinite, NearlySingular or OutOfRange where a member has not been solved.
 void check_outcomes(const std::vector<Outcome>& members, Precision precision);

@@ -107,11 +107,13 @@ void Solver::copy_quadratic(double* to, std::int64_t members, Stream stream, std
 void check_outcomes(const std::vector<Outcome>& members, Precision precision) {
     std::vector<NotPositiveDefinite::Failure> failures;
     std::vector<std::size_t> odd;
+    std::vector<std::string> sizes;
     std::vector<NearlySingular::Failure> singular;
     std::vector<OutOfRange::Failure> left;
     for (std::size_t k = 0; k < members.size(); ++k) {
         const auto& member = members[k];
-        if (member.row < 0) odd.push_back(k);
+        if (member.row == trifold_odd_length && member.block >= 0) odd.push_back(k);
+        if (member.row == trifold_odd_size) sizes.push_back(fmt::format("[{}][{}]", k, member.block));
         if (member.block >= 0) failures.push_back({static_cast<std::int64_t>(k), member.block, member.row});
         if (member.nearly_singular) singular.push_back({static_cast<std::int64_t>(k), member.least_pivot});
         if (!member.solution || !member.inverse) left.push_back({static_cast<std::int64_t>(k), !member.solution, !member.inverse});
@@ -121,6 +123,9 @@ void check_outcomes(const std::vector<Outcome>& members, Precision precision) {
             fmt::format("the length of {} of {} members is not from 0 to N: of member {}; their X is NaN, the other members "
                         "are solved",
                         odd.size(), members.size(), fmt::join(odd, ", ")));
+    if (!sizes.empty())
+        throw SpecError(fmt::format("sizes are not from 0 to n: {}; X of these members is NaN, the other members are solved",
+                                    fmt::join(sizes, ", ")));
     if (!failures.empty()) throw NotPositiveDefinite(describe(failures, members.size(), precision), failures);
     if (!singular.empty()) throw NearlySingular(describe(singular, members.size(), precision), singular);
     if (!left.empty()) throw OutOfRange(describe(left, members.size(), precision), left);
@@ -141,8 +146,8 @@ void Solver::check() {
 }
 
 std::string key_of(const Spec& s, const Device& device, const Tuning& tuning) {
-    return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} | {} {} | {} {} {} {}", s.ring, s.lengths, s.border, s.block, s.horizon,
-                       to_string(s.precision), s.rhs, s.batch, static_cast<int>(s.order), static_cast<int>(s.coupling),
+    return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} | {} {} | {} {} {} {}", s.ring, s.lengths, s.sizes, s.bandwidth,
+                       s.border, s.block, s.horizon, to_string(s.precision), s.rhs, s.batch, static_cast<int>(s.order), static_cast<int>(s.coupling),
                        static_cast<int>(s.rhs_layout), layout_key(s.d), layout_key(s.e), to_string(s.operations),
                        to_string(device.target()), device.ordinal(), tuning.schedule, tuning.variant, tuning.workers,
                        tuning.spin_microseconds);

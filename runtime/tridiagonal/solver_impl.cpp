@@ -46,6 +46,14 @@ std::int64_t gaps_of(const Spec& spec, Array array) {
     return std::max<std::int64_t>(0, whole - extent);
 }
 
+/// A band is solved by blocks of several.
+void unfold(const Spec& spec, Outcome& outcome) {
+    if (outcome.block < 0) return;
+    const bool is_tip = outcome.block >= folded(spec).horizon;
+    outcome.block = is_tip ? spec.horizon : outcome.block * spec.bandwidth + outcome.row / spec.block;
+    if (!is_tip) outcome.row %= spec.block;
+}
+
 }  // namespace
 
 Solver::Impl::Impl(const Plan& given, void* workspace, std::int64_t bytes, Holds holds)
@@ -225,6 +233,7 @@ void Solver::Impl::read_status(Session::Call& call) {
     for (std::size_t k = 0; k < outcomes_.size(); ++k) {
         outcomes_[k].block = factors[k].block;
         outcomes_[k].row = factors[k].row;
+        if (const auto& spec = plan.choice().spec; spec.bandwidth > 1) unfold(spec, outcomes_[k]);
         outcomes_[k].floors = factors[k].floors;
         if (factors[k].floors < 0) continue;  // never factored
         outcomes_[k].least_pivot = factors[k].least_pivot;

@@ -25,6 +25,7 @@ struct CallOptions {
     std::optional<AnyArray> f{}, c{};          ///< the border's, [batch][N][a][n] and [batch][a][a]: read to factor, written by an inverse
     std::optional<AnyArray> tip_b{}, tip_x{};  ///< [batch][a][columns], in a call that sweeps; one may be the other
     const int* lengths = nullptr;              ///< [batch], to factor where the Spec has lengths
+    const int* sizes = nullptr;                ///< [batch][N], to factor where the Spec has sizes
 };
 
 /// Fused where D is loaded. Pointers live where D does.
@@ -42,10 +43,11 @@ struct FactorOptions {
     Real* tip_x = nullptr;
     /// [batch], blocks of each member, 0 to N; null: N. Only where the Spec has lengths. Later calls take those that were factored.
     const int* lengths = nullptr;
+    const int* sizes = nullptr;  ///< [batch][N], rows of each block, 0 to n; null: n. Only where the Spec has sizes
     CallOptions on(Stream stream) const {
         const auto array = [](const Real* given) { return given == nullptr ? std::nullopt : std::optional<AnyArray>(given); };
         return {array(diagonal), array(shift), active,   pivot_floor,  accept_nearly_singular, members, columns,
-                stream,          array(f),     array(c), array(tip_b), array(tip_x),           lengths};
+                stream,          array(f),     array(c), array(tip_b), array(tip_x),           lengths, sizes};
     }
 };
 
@@ -63,7 +65,8 @@ struct SweepOptions {
 /// Outcome of a member.
 struct Outcome {
     std::int64_t block = -1;       ///< first failing block, original order, from 0; N: the tip of a border; -1: none
-    std::int64_t row = 0;          ///< failing row within it, from 0; -1: the member's length is not from 0 to N, and block is 0
+    std::int64_t row = 0;          ///< failing row within it, from 0; -1: the member's length is not from 0 to N, and block is 0; -2: the
+                                   ///< block's size is not from 0 to n
     std::int64_t floors = 0;       ///< pivots raised to the floor; -1: the active mask has kept the member from ever being factored
     bool solution = true;          ///< X of the last solution holds no infinity and no NaN
     bool inverse = true;           ///< likewise the last selected inverse

@@ -74,6 +74,8 @@ typedef struct {
     int64_t border;      /* rows of F and C, where A = [T F'; F C] and T is the chain; 0: none */
     int ring;            /* nonzero: E has `horizon` blocks, of which the last couples the last block to the first */
     int lengths;         /* nonzero: members have lengths of their own, which trifold_options has */
+    int sizes;           /* nonzero: blocks have numbers of rows of their own, which trifold_options has */
+    int64_t bandwidth;   /* blocks w that E has below each diagonal block, [batch][N][w][n][n]; 0 or 1: block tridiagonal */
 } trifold_spec;
 void trifold_spec_init(trifold_spec* spec, int64_t block, int64_t horizon);
 
@@ -102,6 +104,7 @@ typedef struct {
     const void* tip_b;          /* its rows of b and x, [batch][a][columns] */
     void* tip_x;
     const int* lengths; /* [batch], blocks of each member, 0 to `horizon`; NULL: all of them. A factorization takes them */
+    const int* sizes;   /* [batch][N], rows of each block, 0 to `block`; NULL: all of them. A factorization takes them */
 } trifold_options;
 void trifold_options_init(trifold_options* options);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Chains and rings, with or without a border, and chains of unequal length, at random, and their dense matrices.
+// Chains, bands and rings, with or without a border, of members and blocks of unequal length, at random, and their dense matrices.
 #include <Eigen/Dense>
 #include <random>
 #include <trifold/solver.hpp>
@@ -25,7 +25,7 @@ class ShapedProblem {
                 for (std::int64_t j = 0; j <= i; ++j) {
                     const bool in_tip = i >= rows - spec.border;
                     const bool closes = spec.ring && i / spec.block == spec.horizon - 1 && j / spec.block == 0;
-                    if (!in_tip && !closes && i / spec.block > j / spec.block + 1) continue;
+                    if (!in_tip && !closes && i / spec.block > j / spec.block + spec.bandwidth) continue;
                     whole(i, j) = whole(j, i) = number(random);
                 }
             whole.diagonal() = whole.cwiseAbs().rowwise().sum() + Eigen::VectorXd::Constant(rows, 0.1);
@@ -37,13 +37,23 @@ class ShapedProblem {
             rights_.push_back(Matrix::NullaryExpr(rows, spec.rhs, [&] { return number(random); }));
             const std::int64_t chosen[]{0, spec.horizon, 1, static_cast<std::int64_t>(random()) % (spec.horizon + 1)};
             lengths.push_back(static_cast<int>(spec.lengths ? chosen[(static_cast<std::size_t>(m) + seed) % 4] : spec.horizon));
+            for (std::int64_t k = 0; k < spec.horizon; ++k) {
+                const std::int64_t some[]{spec.block, 0, 1, static_cast<std::int64_t>(random()) % (spec.block + 1)};
+                sizes.push_back(static_cast<int>(!spec.sizes ? spec.block : k < lengths.back() ? some[random() % 4] : spec.block + 9));
+            }
         }
         store();
     }
-    /// Gives each member the length of the one before.
+    /// Gives each member the length and the sizes of the one before.
     void exchange_lengths() {
         std::ranges::rotate(lengths, lengths.end() - 1);
+        std::ranges::rotate(sizes, sizes.end() - spec_.horizon);
         store();
+    }
+    /// Rows that a block has.
+    std::int64_t rows_of(std::int64_t m, std::int64_t k) const {
+        if (k >= lengths[static_cast<std::size_t>(m)]) return 0;
+        return sizes[static_cast<std::size_t>(m * spec_.horizon + k)];
     }
 
     /// Writes the matrices to the arrays, as the Spec lays them out.
@@ -51,7 +61,7 @@ class ShapedProblem {
         const auto n = spec_.block, a = spec_.border, members = spec_.batch, last = n * spec_.horizon;
         const auto count = [](std::int64_t number) { return static_cast<std::size_t>(number); };
         d.assign(count(diagonal_extent(spec_, members)), 0);
-        e.assign(count(coupling_extent(spec_, members)), 0);
+        e.assign(count(coupling_extent(spec_, members)), spec_.bandwidth > 1 ? Real(NAN) : Real(0));
         b.assign(count(rhs_extent(spec_, members, spec_.rhs)), 0);
         x.assign(b.size(), NAN);
         f.assign(count(members * spec_.horizon * a * n), 0);
@@ -62,13 +72,17 @@ class ShapedProblem {
         for (std::int64_t m = 0; m < members; ++m) {
             auto& from = matrices_[count(m)];
             for (std::int64_t k = 0; k < spec_.horizon; ++k) {
-                const auto diagonal = diagonal_of(m, k), coupling = coupling_of(m, k);
+                const auto diagonal = diagonal_of(m, k);
+                for (std::int64_t w = 1; w <= spec_.bandwidth && k < couplings_of(spec_) && k + w < spec_.horizon + spec_.ring; ++w) {
+                    const auto coupling = w == 1 ? coupling_of(m, k) : Matrix(from.block((k + w) * n, k * n, n, n));
+                    for (std::int64_t r = 0; r < n; ++r)
+                        for (std::int64_t s = 0; s < n; ++s)
+                            e[count(m * es.member + k * es.stage + (w - 1) * band_stride(spec_) + r * es.row + s * es.column)] =
+                                real(coupling(r, s));
+                }
                 for (std::int64_t r = 0; r < n; ++r) {
-                    for (std::int64_t s = 0; s < n; ++s) {
+                    for (std::int64_t s = 0; s < n; ++s)
                         d[count(m * ds.member + k * ds.stage + r * ds.row + s * ds.column)] = real(diagonal(r, s));
-                        if (k < couplings_of(spec_))
-                            e[count(m * es.member + k * es.stage + r * es.row + s * es.column)] = real(coupling(r, s));
-                    }
                     for (std::int64_t j = 0; j < a; ++j)
                         f[count(((m * spec_.horizon + k) * a + j) * n + r)] = real(from(last + j, k * n + r));
                 }
@@ -81,15 +95,17 @@ class ShapedProblem {
                     (r < last ? b : tip_b)[place(m, r, s)] = real(rights_[count(m)](r, s));
                 }
             for (auto& value : from.reshaped()) value = static_cast<double>(real(value));
-            for (std::int64_t k = lengths[count(m)]; k < spec_.horizon; ++k) spoil(m, k);
+            for (std::int64_t k = 0; k < spec_.horizon; ++k) spoil(m, k);
         }
     }
-    /// Rows that a member has, the border's among them; and those beyond its length.
+    /// Whether a row is one of a block's, or of the border's; all rows that are; and those that are not.
+    bool is_row(std::int64_t m, std::int64_t r) const {
+        return r >= spec_.horizon * spec_.block || r % spec_.block < rows_of(m, r / spec_.block);
+    }
     std::vector<std::int64_t> rows(std::int64_t m, bool beyond = false) const {
-        const auto end = lengths[static_cast<std::size_t>(m)] * spec_.block, last = spec_.horizon * spec_.block;
         std::vector<std::int64_t> result;
-        for (std::int64_t r = 0; r < last + spec_.border; ++r)
-            if ((r >= end && r < last) == beyond) result.push_back(r);
+        for (std::int64_t r = 0; r < spec_.horizon * spec_.block + spec_.border; ++r)
+            if (is_row(m, r) != beyond) result.push_back(r);
         return result;
     }
 
@@ -98,7 +114,8 @@ class ShapedProblem {
                 .c = c.data(),
                 .tip_b = tip_b.data(),
                 .tip_x = tip_x.data(),
-                .lengths = spec_.lengths ? lengths.data() : nullptr};
+                .lengths = spec_.lengths ? lengths.data() : nullptr,
+                .sizes = spec_.sizes ? sizes.data() : nullptr};
     }
     SweepOptions sweeps() {
         if (spec_.border == 0) return {};
@@ -120,7 +137,7 @@ class ShapedProblem {
     }
 
     std::vector<Real> d, e, b, x, f, c, tip_b, tip_x;
-    std::vector<int> lengths;
+    std::vector<int> lengths, sizes;
 
   private:
     /// D_k. Where a ring has one block, that is coupled to itself.
@@ -139,13 +156,18 @@ class ShapedProblem {
         if (spec_.ring && last == 1) own -= closing.transpose();
         return own;
     }
-    /// Makes what is beyond a length NaN.
+    /// Makes what is beyond the rows of a block NaN.
     void spoil(std::int64_t m, std::int64_t k) {
         const auto ds = diagonal_strides(spec_), es = coupling_strides(spec_);
-        for (std::int64_t r = 0; r < spec_.block; ++r) {
+        const auto e_at = [&](std::int64_t i, std::int64_t r, std::int64_t s) -> Real& {
+            return e[static_cast<std::size_t>(m * es.member + i * es.stage + r * es.row + s * es.column)];
+        };
+        for (std::int64_t r = rows_of(m, k); r < spec_.block; ++r) {
             for (std::int64_t s = 0; s < spec_.block; ++s) {
-                d[static_cast<std::size_t>(m * ds.member + k * ds.stage + r * ds.row + s * ds.column)] = Real(NAN);
-                if (k > 0) e[static_cast<std::size_t>(m * es.member + (k - 1) * es.stage + r * es.row + s * es.column)] = Real(NAN);
+                for (const auto& [i, j] : {std::pair{r, s}, {s, r}})
+                    d[static_cast<std::size_t>(m * ds.member + k * ds.stage + i * ds.row + j * ds.column)] = Real(NAN);
+                if (k > 0) e_at(k - 1, r, s) = Real(NAN);
+                if (k < couplings_of(spec_)) e_at(k, s, r) = Real(NAN);
             }
             for (std::int64_t s = 0; s < spec_.rhs; ++s) b[place(m, k * spec_.block + r, s)] = Real(NAN);
             for (std::int64_t j = 0; j < spec_.border; ++j)
@@ -176,7 +198,7 @@ void check_solution(ShapedProblem<Real>& problem, const Spec& spec, Solver& solv
         const Eigen::MatrixXd all = problem.solution(m), x = all(rows_of, Eigen::all), b = problem.right(m)(rows_of, Eigen::all);
         CHECK((all(problem.rows(m, true), Eigen::all).array() == 0).all());
         if (x.rows() == 0) {
-            CHECK(log_determinant[static_cast<std::size_t>(m)] == 0);
+            CHECK(std::abs(log_determinant[static_cast<std::size_t>(m)]) <= epsilon * static_cast<double>(spec.block));
             CHECK(quadratic[static_cast<std::size_t>(m * spec.rhs)] == 0);
             continue;
         }
@@ -197,9 +219,10 @@ void check_solution(ShapedProblem<Real>& problem, const Spec& spec, Solver& solv
 /// Blocks of the inverse in the places of D, E, F and C.
 template <class Real>
 void check_inverse(ShapedProblem<Real>& problem, const Spec& spec, Solver& solver, double scale) {
-    const auto n = spec.block, a = spec.border, last = n * spec.horizon;
+    const auto chain = folded(spec);
+    const auto n = chain.block, a = spec.border, last = spec.block * spec.horizon, couplings = chain.horizon - (spec.ring ? 0 : 1);
     const auto reals = [&](std::int64_t each) { return std::vector<Real>(static_cast<std::size_t>(spec.batch * each), Real(NAN)); };
-    auto diagonal = reals(spec.horizon * n * n), coupling = reals(couplings_of(spec) * n * n), arrow = reals(spec.horizon * a * n),
+    auto diagonal = reals(chain.horizon * n * n), coupling = reals(couplings * n * n), arrow = reals(chain.horizon * a * n),
          corner = reals(a * a);
     SweepOptions options;
     if (a > 0) options.f = AnyArray(arrow), options.c = AnyArray(corner);
@@ -214,16 +237,18 @@ void check_inverse(ShapedProblem<Real>& problem, const Spec& spec, Solver& solve
         const auto largest = inverse.cwiseAbs().maxCoeff();
         double error = 0;
         const auto compare = [&](const std::vector<Real>& found, std::int64_t at, std::int64_t row, std::int64_t column) {
+            const auto is_part = [&](std::int64_t r) { return r < last + a && (!spec.sizes || problem.is_row(m, r)); };
+            if (!is_part(row) || !is_part(column)) return;  // of such rows an inverse has something like the identity
             error = std::max(error, std::abs(static_cast<double>(found[static_cast<std::size_t>(at)]) * scale - inverse(row, column)));
         };
-        for (std::int64_t k = 0; k < spec.horizon; ++k)
+        for (std::int64_t k = 0; k < chain.horizon; ++k)
             for (std::int64_t s = 0; s < n; ++s) {
                 for (std::int64_t r = 0; r < n; ++r) {
-                    compare(diagonal, ((m * spec.horizon + k) * n + r) * n + s, k * n + r, k * n + s);
-                    if (k < couplings_of(spec))
-                        compare(coupling, ((m * couplings_of(spec) + k) * n + r) * n + s, (k + 1) % spec.horizon * n + r, k * n + s);
+                    compare(diagonal, ((m * chain.horizon + k) * n + r) * n + s, k * n + r, k * n + s);
+                    if (k < couplings)
+                        compare(coupling, ((m * couplings + k) * n + r) * n + s, (k + 1) % chain.horizon * n + r, k * n + s);
                 }
-                for (std::int64_t j = 0; j < a; ++j) compare(arrow, ((m * spec.horizon + k) * a + j) * n + s, last + j, k * n + s);
+                for (std::int64_t j = 0; j < a; ++j) compare(arrow, ((m * chain.horizon + k) * a + j) * n + s, last + j, k * n + s);
             }
         for (std::int64_t j = 0; j < a * a; ++j) compare(corner, m * a * a + j, last + j / a, last + j % a);
         CHECK(error <= bound * largest);
@@ -276,7 +301,7 @@ void check_shape(Spec spec, const Device& device, const Tuning& tuning, unsigned
     CAPTURE(spec.border);
     CAPTURE(spec.rhs);
     CAPTURE(tuning.variant);
-    if (spec.rhs < 3 && (spec.ring || spec.lengths || tuning.variant == "auto") && !tuning.variant.starts_with("dataflow"))
+    if (spec.rhs < 3 && (spec.ring || spec.lengths || spec.sizes || spec.bandwidth > 1 || tuning.variant == "auto") && !tuning.variant.starts_with("dataflow"))
         spec.operations = all_operations();
     const Plan plan(spec, device, tuning);
     Solver solver(plan);
@@ -311,7 +336,7 @@ void check_shape(Spec spec, const Device& device, const Tuning& tuning, unsigned
         back();
     });
     if (spec.operations.contains(Operation::inverse)) check_inverse(problem, spec, solver, scale);
-    if (!spec.lengths) return;
+    if (!spec.lengths && !spec.sizes) return;
     problem.exchange_lengths();  // nothing is left of the lengths before
     again([&] { problem.factor_solve(solver); });
     if (spec.operations.contains(Operation::inverse)) check_inverse(problem, spec, solver, scale);

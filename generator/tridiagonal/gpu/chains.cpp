@@ -168,7 +168,7 @@ constexpr Knob knobs[] = {
 }  // namespace
 
 constinit const Variant chains_variant{.name = "chains",
-                                       .abilities = {.lengths = true, .largest_block = largest_block},
+                                       .abilities = {.lengths = true, .views = true, .largest_block = largest_block},
                                        .refuses = refuses,
                                        .seconds = seconds,
                                        .lower = lower,

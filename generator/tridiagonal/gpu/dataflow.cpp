@@ -469,7 +469,7 @@ constexpr Knob knobs[] = {
 
 constinit const Variant dataflow_variant{
     .name = "dataflow",
-    .abilities = {.any_schedule = false, .rings = true, .ring_inverse = false, .largest_block = largest_block, .max_columns = max_columns},
+    .abilities = {.any_schedule = false, .rings = true, .views = true, .ring_inverse = false, .largest_block = largest_block, .max_columns = max_columns},
     .refuses = refuses,
     .seconds = seconds,
     .lower = lower,

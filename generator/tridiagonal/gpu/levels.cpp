@@ -145,14 +145,14 @@ constexpr Knob tiled_knobs[] = {bake, {"row_vectors", "vectors of rows that a th
 }  // namespace
 
 constinit const Variant fused_variant{.name = "fused",
-                                      .abilities = {.rings = true, .lengths = true},
+                                      .abilities = {.rings = true, .lengths = true, .views = true},
                                       .refuses = refuses_fused,
                                       .seconds = seconds<fused_sizes, fused_variant>,
                                       .lower = lower<fused_sizes, fused_variant>,
                                       .constants = constants<fused_sizes>,
                                       .knobs = fused_knobs};
 constinit const Variant tiled_variant{.name = "tiled",
-                                      .abilities = {.rings = true, .lengths = true},
+                                      .abilities = {.rings = true, .lengths = true, .views = true},
                                       .seconds = seconds<tiled_sizes, tiled_variant>,
                                       .lower = lower<tiled_sizes, tiled_variant>,
                                       .constants = constants<tiled_sizes>,

@@ -87,6 +87,11 @@ std::int64_t finish_threads(const Spec& spec) {
     return std::min<std::int64_t>(static_cast<std::int64_t>(threads), 1024);
 }
 
+/// Thread blocks that share what is said or set of a member's blocks.
+std::int64_t groups_together(const Problem& problem) {
+    return std::max<std::int64_t>(1, 2 * multiprocessors(problem.target) / problem.spec.batch);
+}
+
 Quantities quantities_of(const Problem& problem, const Sizes& sizes) {
     return trifold::quantities_of(problem) + Quantities{{"padded", static_cast<double>(sizes.padded)},
                                                         {"columns", static_cast<double>(sizes.columns)},
@@ -107,10 +112,11 @@ Lowered lower_common(const Problem& problem, const Sizes& sizes, std::int64_t me
                      {Phase::finish_factor, finish},
                      {Phase::finish_forward, finish}};
     result.shapes.at(Phase::finish_forward).groups_per_chain = spec.rhs;
-    result.shapes[Phase::lengths] = shape(blank_threads, std::max(blank_threads, members), 0);
+    result.shapes[Phase::lengths] = shape(blank_threads, spec.sizes ? members : std::max(blank_threads, members), 0);
+    if (spec.sizes) result.shapes.at(Phase::lengths).groups_per_chain = groups_together(problem);
     for (const auto phase : {Phase::blank, Phase::blank_inverse}) {
         result.shapes[phase] = shape(blank_threads, members, 0);
-        result.shapes.at(phase).groups_per_chain = std::max<std::int64_t>(1, 2 * multiprocessors(problem.target) / spec.batch);
+        result.shapes.at(phase).groups_per_chain = groups_together(problem);
     }
     if (is_shared_out(sizes)) share_out_inverse(result.shapes, spec, sizes, members);
     return result;

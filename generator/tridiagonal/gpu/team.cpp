@@ -163,7 +163,7 @@ constexpr Knob knobs[] = {bake,
 }  // namespace
 
 constinit const Variant team_variant{.name = "team",
-                                     .abilities = {.rings = true, .lengths = true, .finishes = false, .largest_block = largest_block},
+                                     .abilities = {.rings = true, .lengths = true, .views = true, .finishes = false, .largest_block = largest_block},
                                      .refuses = refuses,
                                      .seconds = seconds,
                                      .lower = lower,

@@ -180,12 +180,39 @@ INLINE real* inverse_neighbour_of(const trifold_args* args, integer member, inte
     return (real*)args->inverse_coupling + (member * (HORIZON - !IS_RING) + block) * n * n;
 }
 
-/* The number that is added to entry `row` of D's diagonal when it is loaded. */
+/* Rows of a block that B and X have, and those of D, E and B that are used: others have the identity. */
+INLINE integer stored_rows(const trifold_args* args, integer block) { return TAIL_ROWS < n && block + 1 == HORIZON ? TAIL_ROWS : n; }
+INLINE int* size_of(const trifold_args* args, integer member, integer block) {
+    return (int*)(lengths_of(args) + MEMBERS) + member * HORIZON + block;
+}
+INLINE integer rows_of(const trifold_args* args, integer member, integer block) {
+    return HAS_SIZES ? *size_of(args, member, block) : stored_rows(args, block);
+}
+/* The caller's block in place (p, q) of a block of D or, `ahead`, of the coupling A(block + 1, block), where blocks are several of a band;
+ * null where there are zeros. */
+typedef struct {
+    const real* first;
+    integer row, column;
+} given;
+INLINE given given_block(const trifold_args* args, integer member, integer block, int ahead, integer p, integer q) {
+    const integer distance = (ahead ? BAND : 0) + p - q, own = block * BAND + q;
+    if (distance < 0 || distance > BAND) return (given){0, 0, 0};
+    if (distance == 0) return (given){d_of(args, member, own), D_ROW, D_COLUMN};
+    return (given){e_of(args, member, own) + (distance - 1) * E_NEXT, E_ROW, E_COLUMN};
+}
+
+/* The number that is added to entry `row` of D's diagonal when it is loaded; and that entry before, one beyond the rows of the block. */
 INLINE real diagonal_term(const trifold_args* args, integer member, integer block, integer row) {
     real sum = 0;
-    if (args->diagonal) sum += ((const real*)args->diagonal)[(member * HORIZON + block) * n + row];
+    if (HAS_VIEWS && row >= rows_of(args, member, block)) return sum;
+    if (args->diagonal) sum += ((const real*)args->diagonal)[(member * HORIZON + block) * n - (TAIL_ROWS < n ? member * (n - TAIL_ROWS) : 0) + row];
     if (args->shift) sum += ((const real*)args->shift)[member];
     return sum;
+}
+
+INLINE real given_entry(const trifold_args* args, integer member, integer block, integer row) {
+    if (HAS_VIEWS && row >= rows_of(args, member, block)) return 1;
+    return d_of(args, member, block * BAND + row / (n / BAND))[row % (n / BAND) * (D_ROW + D_COLUMN)];
 }
 
 /* Right-hand sides of this call: known where the Spec has one, which spares loops that the compiler would prepare for more. */

@@ -27,6 +27,7 @@
 #define E_COLUMN TRIFOLD_E_COLUMN
 #define E_STAGE TRIFOLD_E_STAGE
 #define E_MEMBER OPEN(TRIFOLD_E_MEMBER)
+#define E_NEXT TRIFOLD_E_BAND /* from one of a band's blocks of the same stage to the next */
 
 /* Separators: the blocks that level 0 leaves, SEPARATOR_BASE + k * SEPARATOR_SCALE for k below SEPARATORS. Chains write their updates to a
  * separator's slots. */
@@ -41,6 +42,13 @@
 /* Whether members have lengths of their own; and whether kernels leave out what is beyond them, since each member has chains of its own. */
 #define HAS_LENGTHS TRIFOLD_LENGTHS
 #define CLIPS (HAS_LENGTHS && GROUP_MEMBERS == 1)
+
+/* Whether blocks have numbers of rows of their own. The caller's blocks that a block is made of, those below the diagonal of a band; rows
+ * of the last block that the caller's arrays have; and whether a block may have rows that are not theirs. */
+#define HAS_SIZES TRIFOLD_SIZES
+#define BAND TRIFOLD_BAND
+#define TAIL_ROWS TRIFOLD_TAIL
+#define HAS_VIEWS (HAS_SIZES || BAND > 1)
 
 /* Verdicts of a member: one for each block; or one for each chain of level 0, and one for the separators. */
 #define CHAIN_RECORDS TRIFOLD_CHAIN_RECORDS

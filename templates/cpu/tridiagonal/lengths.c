@@ -1,13 +1,15 @@
-/* Members with lengths of their own: the check of the caller's lengths, and results beyond them. Schedules are those of N blocks, of which
+/* Members with lengths, and blocks with sizes, of their own: what the caller gave, and results beyond lengths. Schedules are those of N blocks, of which
  * a chain leaves out what its member does not have. Tasks are members. */
 #include "cpu/tridiagonal/common.c"
 
-/* The caller's length, which the library has checked, goes to the workspace. A block that is not the last of its chain has no reduction of
+/* The caller's length and sizes, which the library has checked, go to the workspace. A block that is not the last of its chain has no reduction of
  * its own, and another length may have made it the last one before. */
 COLD void take_length(const trifold_args* args, integer member) {
-    const int* given = (const int*)args->inverse_coupling;
-    lengths_of(args)[member] = given ? given[member] : HORIZON;
-    for (integer block = 0; block < HORIZON; ++block) *reduction_of(args, member, block) = 0;
+    const int *length = (const int*)args->inverse_coupling, *sizes = (const int*)args->inverse_diagonal;
+    lengths_of(args)[member] = length ? length[member] : HORIZON;
+    for (integer block = 0; HAS_SIZES && block < lengths_of(args)[member]; ++block)
+        *size_of(args, member, block) = sizes ? sizes[member * HORIZON + block] : (int)n;
+    for (integer block = 0; HAS_LENGTHS && block < HORIZON; ++block) *reduction_of(args, member, block) = 0;
 }
 
 COLD void blank_solution(const trifold_args* args, integer member) {

@@ -283,6 +283,23 @@ NOINLINE void store_slice(real* x, const trifold_strides* s, integer count, cons
     for (integer r = 0; r < n; ++r) row_out(x + r * s->row, y + r * SLICE, count);
 }
 
+/* Rows that a block's right-hand sides have, where it is part of others; those of the slice beyond are zero. */
+COLD void load_some_rows(const real* b, const trifold_strides* s, integer rows, integer count, real* y) {
+    for (integer i = 0; i < BLOCK_OF_SLICE; ++i) y[i] = 0;
+    for (integer r = 0; r < rows; ++r)
+        for (integer c = 0; c < count; ++c) y[r * SLICE + c] = b[r * s->row + c * s->column];
+}
+COLD void store_some_rows(real* x, const trifold_strides* s, integer rows, integer count, const real* y) {
+    for (integer r = 0; r < rows; ++r)
+        for (integer c = 0; c < count; ++c) x[r * s->row + c * s->column] = y[r * SLICE + c];
+}
+INLINE void load_given_rows(const real* b, const trifold_strides* s, integer rows, integer count, real* y) {
+    if (HAS_VIEWS && rows < n)
+        load_some_rows(b, s, rows, count, y);
+    else
+        load_slice(b, s, count, y);
+}
+
 /* ---- the way between the user's arrays and a slice ---- */
 
 /* The way of a slice from the panel's column c on: straight between the user's arrays where it is whole and its rows are contiguous, else
@@ -292,17 +309,20 @@ INLINE passage way_of(const trifold_args* args, integer member, integer block, i
                       real* slice) {
     const trifold_strides *in = &args->b_strides, *out = &args->x_strides;
     const real* from = b_of(args, member, block) + c * in->column;
-    if (straight && count == SLICE && in->column == 1 && out->column == 1) {
+    if (straight && !HAS_VIEWS && count == SLICE && in->column == 1 && out->column == 1) {
         const integer fetched = in->row > PANEL_COLUMNS ? ahead : 0;
         return (passage){from, x_of(args, member, block) + c, in->row, out->row, fetched * in->stage, fetched * out->stage};
     }
-    load_slice(from, in, count, slice);
+    load_given_rows(from, in, rows_of(args, member, block), count, slice);
     return (passage){slice, slice, SLICE, SLICE, 0, 0};
 }
 INLINE void end_way(const trifold_args* args, integer member, integer block, integer c, integer count, const passage* way,
                     const real* slice) {
     const trifold_strides* out = &args->x_strides;
-    if (way->to == slice) store_slice(x_of(args, member, block) + c * out->column, out, count, slice);
+    if (HAS_VIEWS && stored_rows(args, block) < n)
+        store_some_rows(x_of(args, member, block) + c * out->column, out, stored_rows(args, block), count, slice);
+    else if (way->to == slice)
+        store_slice(x_of(args, member, block) + c * out->column, out, count, slice);
 }
 
 #endif

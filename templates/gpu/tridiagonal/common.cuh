@@ -37,6 +37,22 @@ TRIFOLD_DEVICE trifold_int blocks_of(const trifold_args& args, trifold_int membe
     return length > 0 ? length : 0;
 }
 
+/* Rows of a block that B and X have, and those of D, E and B that are used: others have the identity. The latter is negative where the
+ * caller's number was odd. */
+TRIFOLD_DEVICE int stored_rows(const trifold_args& args, trifold_int block) {
+    return has_tail && block + 1 == horizon_of(args) ? tail : block_size;
+}
+TRIFOLD_DEVICE int* size_of(const trifold_args& args, trifold_int member, trifold_int block) {
+    return reinterpret_cast<int*>(lengths_of(args) + batch_of(args)) + member * horizon_of(args) + block;
+}
+TRIFOLD_DEVICE int rows_of(const trifold_args& args, trifold_int member, trifold_int block) {
+    return has_sizes ? *size_of(args, member, block) : stored_rows(args, block);
+}
+/* What stands on the diagonal beyond them; NaN has the block fail. */
+TRIFOLD_DEVICE real unit_of(const trifold_args& args, trifold_int member, trifold_int block) {
+    return has_sizes && rows_of(args, member, block) < 0 ? static_cast<real>(not_a_number()) : real(1);
+}
+
 /* A chain and the positions on either side of it, -1 where the path ends. */
 struct Chain {
     trifold_int first, step, length, ahead, behind;
@@ -147,6 +163,7 @@ TRIFOLD_DEVICE void report_member(const trifold_args& args, trifold_int member, 
     if (failure != sound) {
         status.block = failure / block_size % horizon_of(args), status.row = failure % block_size;
         status.least_pivot = 0, log_sum = not_a_number();
+        if (has_sizes && rows_of(args, member, status.block) < 0) status.row = trifold_odd_size;
     } else if (status.least_pivot < min_sound && !(args.pivot_floor > 0)) {
         status.nearly_singular = args.accept_nearly_singular == 0;
     }

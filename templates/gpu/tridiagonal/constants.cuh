@@ -46,6 +46,7 @@ struct D {
 };
 struct E {
     static constexpr trifold_int row = TRIFOLD_E_ROW, column = TRIFOLD_E_COLUMN, stage = TRIFOLD_E_STAGE, step = TRIFOLD_E_STEP;
+    static constexpr trifold_int next = TRIFOLD_E_BAND; /* from one of a band's blocks of the same stage to the next */
     static TRIFOLD_METHOD trifold_int member(const trifold_args& args) { return TRIFOLD_E_MEMBER; }
 };
 

@@ -14,14 +14,41 @@
 /* The number that is added to diagonal entry r of a block of D. */
 TRIFOLD_DEVICE real diagonal_term(const trifold_args& args, trifold_int member, trifold_int block, int r) {
     real term = 0;
+    if (has_views && r >= rows_of(args, member, block)) return term;
     if (args.diagonal != nullptr)
-        term += global_pointer(static_cast<const real*>(args.diagonal))[block_index(args, member, block) * block_size + r];
+        term += global_pointer(static_cast<const real*>(
+            args.diagonal))[block_index(args, member, block) * block_size - (has_tail ? member * (block_size - tail) : 0) + r];
     if (args.shift != nullptr) term += global_pointer(static_cast<const real*>(args.shift))[member];
     return term;
 }
 
 /* Elements from one line of a block to the next. The elements of a line are next to each other. */
 [[maybe_unused]] constexpr trifold_int d_pitch = D::row > D::column ? D::row : D::column, e_pitch = E::row > E::column ? E::row : E::column;
+
+/* The caller's elements of a block of D on and below the diagonal, or of the coupling A(block + 1, block), where blocks are parts of the
+ * caller's, or several of a band. at() is null where the block has the identity, or the coupling zeros. */
+struct Given {
+    const real *d, *e;
+    int rows, columns, ahead;
+    TRIFOLD_METHOD const real* at(int r, int c) const {
+        constexpr int n = block_size / band;
+        const int distance = ahead + r / n - c / n;
+        if (r >= rows || c >= columns || distance > band) return nullptr;
+        if (distance == 0) return d + c / n * D::stage + r % n * D::row + c % n * D::column;
+        return e + c / n * E::stage + (distance - 1) * E::next + r % n * E::row + c % n * E::column;
+    }
+    TRIFOLD_METHOD real value(int r, int c) const {
+        const real* from = at(r, c);
+        return from != nullptr ? *from : real(0);
+    }
+};
+TRIFOLD_DEVICE Given given_diagonal(const trifold_args& args, trifold_int member, trifold_int block) {
+    const int rows = rows_of(args, member, block);
+    return {D_OF(args, member, block * band), E_OF(args, member, block * band), rows, rows, 0};
+}
+TRIFOLD_DEVICE Given given_coupling(const trifold_args& args, trifold_int member, trifold_int block) {
+    return {nullptr, E_OF(args, member, block * band), rows_of(args, member, block + 1), rows_of(args, member, block), band};
+}
 
 /* The coupling of positions p and q = p +- 1 of a level, A(higher, lower): E at level 0, a block of the workspace above it. */
 TRIFOLD_DEVICE const real* coupling_at(const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int p,
@@ -48,8 +75,18 @@ TRIFOLD_DEVICE Place place(int e) { return {e % strip + e / (strip * padded) * s
 /* A(p, q) into column-major `to`, zeros in the padding, from the couplings A(higher, lower). */
 TRIFOLD_DEVICE void load_coupling(real* to, int leading, const trifold_args& args, const trifold_level& level, trifold_int member,
                                   trifold_int p, trifold_int q) {
-    const real* from = global_pointer(coupling_at(args, level, member, p, q));
     const bool by_rows = (level.index > 0 || E::row < E::column) == (p > q);
+    if (has_views && level.index == 0) {
+        const Given given = given_coupling(args, member, p < q ? p : q);
+#pragma unroll 4
+        for (int e = thread_opaque(); e < padded * padded; e += threads) {
+            const Place at = place(e);
+            const int r = by_rows ? at.u : at.v, c = by_rows ? at.v : at.u;
+            to[r + c * leading] = p > q ? given.value(r, c) : given.value(c, r);
+        }
+        return;
+    }
+    const real* from = global_pointer(coupling_at(args, level, member, p, q));
     const trifold_int step = level.index > 0 ? padded : e_pitch;
     const int du = by_rows ? 1 : leading, dv = by_rows ? leading : 1;
 #pragma unroll 4
@@ -64,15 +101,19 @@ TRIFOLD_DEVICE void load_coupling(real* to, int leading, const trifold_args& arg
 TRIFOLD_DEVICE void load_diagonal(real* to, int leading, const trifold_args& args, const trifold_level& level, trifold_int member,
                                   trifold_int block) {
     const real* from = D_OF(args, member, block);
+    Given given{};
+    if (has_views) given = given_diagonal(args, member, block);
+    const int rows = has_views ? given.rows : block_size;
+    const real unit = unit_of(args, member, block);
     const real* low = level.index > 0 && has_side(args, member, block, 0) ? update_of(args, member, block, 0) : nullptr;
     const real* high = level.index > 0 && has_side(args, member, block, 1) ? update_of(args, member, block, 1) : nullptr;
 #pragma unroll 4
     for (int e = thread_opaque(); e < padded * padded; e += threads) {
         const Place at = place(e);
         const int r = D::row == 1 ? at.u : at.v, c = D::row == 1 ? at.v : at.u;
-        real value = r == c ? real(1) : real(0);
-        if (r < block_size && c <= r) {
-            value = ELEMENT_OF_D(from, r, c);
+        real value = r == c ? unit : real(0);
+        if (r < rows && c <= r) {
+            value = has_views ? *given.at(r, c) : ELEMENT_OF_D(from, r, c);
             if (r == c) value += diagonal_term(args, member, block, r);
             if (low != nullptr) value -= low[r + c * padded];
             if (high != nullptr) value -= high[r + c * padded];

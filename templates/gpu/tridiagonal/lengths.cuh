@@ -1,8 +1,16 @@
-/* Members with lengths of their own: the check of the caller's lengths, and results beyond them. Schedules are those of N blocks, of which
+/* Members with lengths, and blocks with sizes, of their own: the check of what the caller gave, and results beyond lengths. Schedules are those of N blocks, of which
  * a chain leaves out what its member does not have. */
 #include "gpu/tridiagonal/lengths_constants.cuh"
 #include "gpu/tridiagonal/members.cuh"
 
+/* The caller's sizes go to the workspace, by thread blocks of `groups`. */
+TRIFOLD_DEVICE void take_sizes(const trifold_args& args, trifold_int member, trifold_int groups) {
+    const int* given = static_cast<const int*>(args.inverse_diagonal);
+    for (trifold_int block = group_x() * blank_threads + thread_index(); block < horizon_of(args); block += groups * blank_threads) {
+        const int size = given == nullptr ? block_size : given[block_index(args, member, block)];
+        *size_of(args, member, block) = size < 0 || size > block_size ? -1 : size;
+    }
+}
 /* The caller's length goes to the workspace. A member without blocks has its results here, since no chain concludes for it. */
 TRIFOLD_DEVICE void take_length(const trifold_args& args, trifold_int member) {
     const int* given = static_cast<const int*>(args.inverse_coupling);
@@ -44,7 +52,14 @@ TRIFOLD_DEVICE void blank_inverse(const trifold_args& args, trifold_int member, 
 }
 
 #ifdef TRIFOLD_KERNEL_LENGTHS
-TRIFOLD_KERNEL(blank_threads, 1) void TRIFOLD_KERNEL_LENGTHS(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_all_levels) {
+TRIFOLD_KERNEL(blank_threads, 1) void TRIFOLD_KERNEL_LENGTHS(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_all_levels all) {
+    if constexpr (has_sizes) {
+        each_member(args, [&](trifold_int member) {
+            take_sizes(args, member, all.groups);
+            if (has_lengths && group_x() == 0 && thread_index() == 0) take_length(args, member);
+        });
+        return;
+    }
     const trifold_int together = members_per_group > blank_threads ? members_per_group : blank_threads;
     for (trifold_int k = thread_index(); k < together; k += blank_threads) {
         const trifold_int member = group_y() * together + k;

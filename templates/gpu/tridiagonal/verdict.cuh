@@ -6,7 +6,12 @@
 
 /* Diagonal entry r of a block as the caller gave it, with the terms that options add. */
 TRIFOLD_DEVICE double given_entry(const trifold_args& args, trifold_int member, trifold_int block, int r) {
-    return static_cast<double>(ENTRY_OF_D(D_OF(args, member, block), r) + diagonal_term(args, member, block, r));
+    if constexpr (has_views) {
+        const real* own = given_diagonal(args, member, block).at(r, r);
+        return static_cast<double>(own != nullptr ? *own + diagonal_term(args, member, block, r) : real(1));
+    } else {
+        return static_cast<double>(ENTRY_OF_D(D_OF(args, member, block), r) + diagonal_term(args, member, block, r));
+    }
 }
 
 /* Prepares for a block's pivots, by the first warp of those that call it. The floor follows from the largest magnitude on the diagonal of D
@@ -17,7 +22,7 @@ TRIFOLD_DEVICE void start_pivots(Pivots& pivots, const trifold_args& args, trifo
     double floor = -infinity();
     if (args.pivot_floor > 0) {
         double most = 0;
-        for (int r = thread; r < block_size; r += warp_lanes) {
+        for (int r = thread; r < rows_of(args, member, block); r += warp_lanes) {
             const double entry = given_entry(args, member, block, r), size = entry < 0 ? -entry : entry;
             if (size > most && size <= static_cast<double>(largest)) most = size;
         }
@@ -27,7 +32,7 @@ TRIFOLD_DEVICE void start_pivots(Pivots& pivots, const trifold_args& args, trifo
         }
         floor = args.pivot_floor * most;
     }
-    if (thread == 0) pivots.floor = floor, pivots.log_sum = 0, pivots.failed_row = -1, pivots.floors = 0;
+    if (thread == 0) pivots.floor = floor, pivots.rows = has_views ? rows_of(args, member, block) : 0, pivots.failed_row = -1, pivots.floors = 0;
 }
 
 /* Sums up `count` pivots, by one warp: the sum of their logarithms, and the largest quotient of a diagonal entry, entry(r), and its pivot.
@@ -69,8 +74,17 @@ TRIFOLD_DEVICE void report_diagonal(const trifold_args& args, trifold_int member
 }
 /* Starts copies of D's diagonal to shared memory, by `count` threads. */
 TRIFOLD_DEVICE void fetch_entries(real* to, const trifold_args& args, trifold_int member, trifold_int block, int thread, int count) {
-    const real* d = D_OF(args, member, block);
-    for (int r = thread; r < block_size; r += count) copy_element_async(to + r, &ENTRY_OF_D(d, r));
+    if constexpr (has_views) {
+        const Given given = given_diagonal(args, member, block);
+        for (int r = thread; r < block_size; r += count)
+            if (const real* own = given.at(r, r))
+                copy_element_async(to + r, own);
+            else
+                to[r] = real(1);
+    } else {
+        const real* d = D_OF(args, member, block);
+        for (int r = thread; r < block_size; r += count) copy_element_async(to + r, &ENTRY_OF_D(d, r));
+    }
 }
 /* The front's verdict, by one thread, after the panel. */
 TRIFOLD_DEVICE void report_verdict(const trifold_args& args, trifold_int level, trifold_int member, trifold_int block, bool fed,

@@ -45,43 +45,76 @@ COLD lanes find_lanes(const trifold_args* args, integer group) {
 GATHER(gather_d, d_of, D_MEMBER, D_ROW, D_COLUMN, 1)
 GATHER(gather_e, e_of, E_MEMBER, E_ROW, E_COLUMN, 0) /* A(block + 1, block) */
 
-/* Members with lengths of their own: lanes whose member has no such block. */
-COLD mask lanes_beyond(const trifold_args* args, const lanes* g, integer block) {
-    mask beyond = {};
-    for (int lane = 0; lane < LANES; ++lane) beyond[lane] = -(block >= lengths_of(args)[g->member[lane]]);
-    return beyond;
+/* Members with lengths and blocks with sizes of their own: the rows that a block has in each lane. */
+COLD mask rows_in_lanes(const trifold_args* args, const lanes* g, integer block) {
+    mask rows = {};
+    for (int lane = 0; lane < LANES; ++lane) {
+        const integer member = g->member[lane];
+        rows[lane] = HAS_LENGTHS && block >= lengths_of(args)[member] ? 0 : rows_of(args, member, block);
+    }
+    return rows;
 }
-/* Makes D (`own`) the identity there, and E zero, so that nothing comes of these blocks. */
-COLD void set_beyond(vec* block_of, const trifold_args* args, const lanes* g, integer block, int own) {
-    const mask beyond = lanes_beyond(args, g, block);
-    for (integer k = 0; k < AREA; ++k) block_of[k] = choose(beyond, spread(own && k % (n + 1) == 0), block_of[k]);
+/* Makes D (no `ahead`) the identity beyond, and E zero, so that nothing comes of it. */
+COLD void set_beyond(view a, const trifold_args* args, const lanes* g, integer block, int ahead) {
+    const mask rows = rows_in_lanes(args, g, block + ahead), columns = rows_in_lanes(args, g, block);
+    vec* at = (vec*)a.p;
+    for (int r = 0; r < n; ++r)
+        for (int c = 0; c < n; ++c) {
+            vec* element = at + r * a.row + c * a.column;
+            *element = choose((r >= rows) | (c >= columns), spread(!ahead && r == c), *element);
+        }
+}
+/* Gathers a block of several of the caller's, row-major: of D, or the coupling to the next one. */
+COLD view gather_view(vec* out, const trifold_args* args, const lanes* g, integer block, int ahead) {
+    enum { EACH = n / BAND };
+    for (integer k = 0; k < AREA; ++k) out[k] = (vec){};
+    for (integer p = 0; p < BAND; ++p)
+        for (integer q = 0; q < BAND; ++q) {
+            const real* base[LANES];
+            const given first = given_block(args, g->member[0], block, ahead, p, q);
+            const integer rows = smaller(stored_rows(args, block + ahead) - p * EACH, EACH);
+            const integer columns = smaller(stored_rows(args, block) - q * EACH, EACH);
+            for (int lane = 0; first.first && lane < LANES; ++lane)
+                base[lane] = given_block(args, g->member[lane], block, ahead, p, q).first;
+            for (integer r = 0; first.first && r < rows; ++r)
+                for (integer c = 0; c < columns; ++c)
+                    out[(p * EACH + r) * n + q * EACH + c] = gather_element(base, r * first.row + c * first.column);
+        }
+    for (integer r = stored_rows(args, block); !ahead && r < n; ++r) out[r * (n + 1)] = spread(1);
+    return stored(out);
 }
 
 /* Idle lanes have a factor of their own, with which other members' data could leave the range. */
 COLD void clear_idle(vec* values, integer count, const lanes* g) {
     for (integer i = 0; i < count; ++i) values[i] = choose(g->which, values[i], (vec){});
 }
-NOINLINE void gather_rhs(vec* out, const real* array, trifold_strides s, integer columns, const lanes* g, integer block) {
+NOINLINE void gather_rhs(vec* out, const trifold_args* args, const real* array, trifold_strides s, integer columns, const lanes* g, integer block) {
     const real* base[LANES];
     if (m == 1) columns = 1; /* a constant */
     for (int lane = 0; lane < LANES; ++lane) base[lane] = array + g->member[lane] * s.member + block * s.stage;
-    if (is_dense(s, columns))
+    if (HAS_VIEWS && stored_rows(args, block) < n)
+        for (integer k = 0; k < n * columns; ++k)
+            out[k] = k < stored_rows(args, block) * columns ? gather_element(base, k / columns * s.row + k % columns * s.column) : (vec){};
+    else if (is_dense(s, columns))
         gather_run(out, base, 0, 0, n * columns, n * columns);
     else
         gather_strided(out, base, s, columns);
     if (!g->all) clear_idle(out, n * columns, g);
 }
-/* Zeros in the lanes whose member has no such block. */
+/* Zeros beyond the rows of the lanes' blocks. */
 COLD void clear_beyond(vec* values, const trifold_args* args, const lanes* g, integer block) {
-    const mask beyond = lanes_beyond(args, g, block);
-    for (integer i = 0; i < n * columns_of(args); ++i) values[i] = choose(beyond, (vec){}, values[i]);
+    const mask rows = rows_in_lanes(args, g, block);
+    for (int i = 0; i < n * columns_of(args); ++i) values[i] = choose(i / (int)columns_of(args) >= rows, (vec){}, values[i]);
 }
 
-NOINLINE void scatter_rhs(real* array, trifold_strides s, integer columns, const vec* in, const lanes* g, integer block) {
+NOINLINE void scatter_rhs(const trifold_args* args, real* array, trifold_strides s, integer columns, const vec* in, const lanes* g, integer block) {
     real* base[LANES];
     if (m == 1) columns = 1; /* a constant */
     for (int lane = 0; lane < LANES; ++lane) base[lane] = array + g->member[lane] * s.member + block * s.stage;
-    if (is_dense(s, columns))
+    if (HAS_VIEWS && stored_rows(args, block) < n)
+        for (integer k = 0; k < stored_rows(args, block) * columns; ++k)
+            scatter_element(base, k / columns * s.row + k % columns * s.column, in[k], g->active);
+    else if (is_dense(s, columns))
         scatter_run(base, 0, in, g->active, n * columns);
     else
         scatter_strided(base, s, columns, in, g->active);

@@ -38,15 +38,21 @@ INLINE int adds_to_pivots(const trifold_args* args) { return args->diagonal || a
 
 /* Loads D with the terms that the caller adds to its diagonal and, beyond level 0, less the updates of the separator. */
 NOINLINE view assemble_pivot(vec* out, const trifold_args* args, const lanes* g, integer block, int updated, pivots* p) {
-    const view d = gather_d(out, args, g, block);
+    const view d = BAND > 1 ? gather_view(out, args, g, block, 0) : gather_d(out, args, g, block);
     if (args->diagonal || args->shift) add_to_diagonal(out, args, g, block);
-    if (HAS_LENGTHS) set_beyond(out, args, g, block, 1);
+    if (HAS_LENGTHS || HAS_SIZES) set_beyond(d, args, g, block, 0);
+#if HAS_VIEWS
+    p->rows = rows_in_lanes(args, g, block);
+#endif
     for (integer j = 0; j < n; ++j) p->entry[j] = out[j * (n + 1)];
     p->floor = spread(-LARGEST);
     if (args->pivot_floor > 0) {
         vec largest = {};
         for (integer j = 0; j < n; ++j) {
-            const vec size = choose(p->entry[j] < 0, -p->entry[j], p->entry[j]);
+            vec size = choose(p->entry[j] < 0, -p->entry[j], p->entry[j]);
+#if HAS_VIEWS
+            size = choose((int)j < p->rows, size, (vec){});
+#endif
             largest = choose((size > largest) & (size <= LARGEST), size, largest);
         }
         p->floor = largest * (real)args->pivot_floor;
@@ -58,9 +64,11 @@ NOINLINE view assemble_pivot(vec* out, const trifold_args* args, const lanes* g,
 /* A(to, from) of neighbouring positions, as a view of the stored or the gathered coupling. */
 INLINE view coupling_between(vec* out, const trifold_args* args, const trifold_level* level, const lanes* g, integer to, integer from) {
     const integer low = smaller(to, from);
-    const view a = level->index == 0 ? gather_e(out, args, g, block_at(level, low))
-                                     : stored((const vec*)coupling_of(args, g->group, level->coupling + low));
-    if (HAS_LENGTHS && level->index == 0) set_beyond(out, args, g, block_at(level, low) + 1, 0);
+    const integer block = block_at(level, low);
+    const view a = level->index > 0 ? stored((const vec*)coupling_of(args, g->group, level->coupling + low))
+                   : BAND > 1       ? gather_view(out, args, g, block, 1)
+                                    : gather_e(out, args, g, block);
+    if ((HAS_LENGTHS || HAS_SIZES) && level->index == 0) set_beyond(a, args, g, block, 1);
     return to > from ? a : transposed(a);
 }
 
@@ -73,12 +81,12 @@ COLD void add_own_coupling(vec* d, view shape, vec* room, const trifold_args* ar
 }
 
 /* Whether coupling_between() gathers A(position + step, position) in row-major order. */
-INLINE int gathers_rows(integer step) { return (E_ROW == 1 && E_COLUMN != 1) == (step < 0); }
+INLINE int gathers_rows(integer step) { return BAND > 1 ? step > 0 : (E_ROW == 1 && E_COLUMN != 1) == (step < 0); }
 
 /* Right-hand sides of a block less the separator's updates. */
 NOINLINE void assemble_rhs(vec* out, const trifold_args* args, const lanes* g, integer block, int updated) {
-    gather_rhs(out, (const real*)args->b, args->b_strides, columns_of(args), g, block);
-    if (HAS_LENGTHS) clear_beyond(out, args, g, block);
+    gather_rhs(out, args, (const real*)args->b, args->b_strides, columns_of(args), g, block);
+    if (HAS_LENGTHS || HAS_SIZES) clear_beyond(out, args, g, block);
     for (int side = 0; updated && side < 2; ++side) {
         if (!has_slot(args, 0, block, side)) continue;
         const vec* slot = (const vec*)rhs_update_of(args, side, g->group, block);
@@ -97,7 +105,7 @@ COLD double tiny_lane(double sum, const vec* y, integer columns, int lane) {
 /* y = L^-1 b of a front goes out, with its squares. */
 NOINLINE void finish_rhs(const trifold_args* args, const lanes* g, integer block, const vec* y) {
     const integer columns = columns_of(args);
-    scatter_rhs((real*)args->x, args->x_strides, columns, y, g, block);
+    scatter_rhs(args, (real*)args->x, args->x_strides, columns, y, g, block);
     for (integer c = 0; c < columns; ++c) {
         squares sum = {};
         for (integer r = 0; r < n; ++r) {
@@ -195,7 +203,7 @@ INLINE ahead ahead_of(const trifold_args* args, const trifold_level* level, cons
 
 NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, int forward, factor_scratch* s) {
     const int updated = level->index > 0,
-              original = GATHERS_TILES && !HAS_LENGTHS && !updated && g->all && !adds_to_pivots(args) && !closes_ring(level);
+              original = GATHERS_TILES && !HAS_LENGTHS && !HAS_VIEWS && !updated && g->all && !adds_to_pivots(args) && !closes_ring(level);
     pivots p = {.product = spread(1)};
     vec *r = 0, *fill = 0, *y = 0;
     for (integer k = 0; k < 2 * n; ++k) s->unit[k] = (vec){};

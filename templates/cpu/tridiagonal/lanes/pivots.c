@@ -6,6 +6,9 @@ typedef struct {
     vec floor;     /* smaller pivots are raised to it */
     mask sound;    /* lanes whose pivots have all passed so far; the others' reciprocals are NaN from the first that failed on */
     mask floors;   /* pivots raised */
+#if HAS_VIEWS
+    mask rows; /* rows whose pivots may be raised */
+#endif
     mask failed;   /* lanes whose chain has failed or was fed by a failed front */
     vec product;   /* mantissas of the reciprocals 1 / l(j,j) of the chain, multiplied */
     mask exponent; /* sum of their exponents */
@@ -47,7 +50,10 @@ INLINE void pivot_tile(vec* l, source d, const vec* before_r, integer count, int
     UNROLL for (int c = 0; c < cols; ++c) {
         vec pivot = t[c][c];
         if (floored) {
-            const mask low = (p->floor > pivot) & (pivot >= -LARGEST);
+            mask low = (p->floor > pivot) & (pivot >= -LARGEST);
+#if HAS_VIEWS
+            low &= j + c < p->rows;
+#endif
             pivot = choose(low, p->floor, pivot);
             p->floors -= low;
         }

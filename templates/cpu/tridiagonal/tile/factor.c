@@ -43,7 +43,7 @@ static void load_front(const trifold_args* args, const trifold_level* level, int
 /* Lines to fetch for the front that is k-th in its chain: D, the coupling ahead, and the blocks that it writes; or none. */
 static expected* expect_front(const trifold_args* args, const trifold_level* level, integer member, const chain* c, integer k,
                               expected* next) {
-    if (FETCHED_LINES == 0 || k >= c->length || level->index > 0) return 0;
+    if (FETCHED_LINES == 0 || HAS_VIEWS || k >= c->length || level->index > 0) return 0;
     const integer position = c->first + k * c->step, block = block_at(level, position), low = smaller(position, position + c->step);
     const int d_by_columns = D_ROW == 1, growth = d_by_columns ? -1 : 1;
     *next = (expected){0};
@@ -76,7 +76,7 @@ KERNEL_PART void factor_chain(const trifold_args* args, const trifold_level* lev
             fed_by_failed |= is_poisoned(args, member, block);
         }
         factor_front(&f, floor, raw);
-        *floors_of(args, member, block) = __builtin_expect(args->pivot_floor > 0, 0) ? raise_pivots(raw, floor) : 0;
+        *floors_of(args, member, block) = __builtin_expect(args->pivot_floor > 0, 0) ? raise_pivots(raw, floor, rows_of(args, member, block)) : 0;
         const integer row = test_pivots(raw);
         if (__builtin_expect(record_front(args, member, block, level->index, row, fed_by_failed), 0)) {
             fed_by_failed = 1;

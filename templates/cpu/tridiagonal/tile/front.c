@@ -231,10 +231,11 @@ NOINLINE void factor_front(const front* f, real floor, real* raw) {
 #define ONE ((real_bits)BIAS << MANTISSA_BITS)
 #define TINY ((real)(sizeof(real) == 8 ? 0x1p-1000 : 0x1p-100))
 
-/* Raised pivots as they were used; an infinite one stays, and fails. Returns how many there are. */
-COLD int raise_pivots(real* raw, real floor) {
+/* Raised pivots as they were used; an infinite one stays, and fails. Returns how many of the first `rows` there are; others are ones. */
+COLD int raise_pivots(real* raw, real floor, integer rows) {
     int raised = 0;
-    for (integer k = 0; k < n; ++k) {
+    for (integer k = rows; k < n; ++k) raw[k] = 1;
+    for (integer k = 0; k < rows; ++k) {
         if (!(floor > raw[k]) || raw[k] < -LARGEST) continue;
         raw[k] = floor;
         ++raised;
@@ -275,7 +276,7 @@ INLINE vec larger_quotients(vec most, const real* d, const real* reciprocal, con
 /* larger_quotients with the terms that options add. */
 COLD vec larger_quotients_with_terms(vec most, const trifold_args* args, integer member, integer block, const real* reciprocal) {
     for (integer k = 0; k < n; ++k) {
-        const real entry = d_of(args, member, block)[k * (D_ROW + D_COLUMN)] + diagonal_term(args, member, block, k);
+        const real entry = given_entry(args, member, block, k) + diagonal_term(args, member, block, k);
         most = larger_quotients(most, &entry, reciprocal + k, 1);
     }
     return most;
@@ -284,7 +285,7 @@ COLD vec larger_quotients_with_terms(vec most, const trifold_args* args, integer
  * processor overlaps the work with the next front's pivots. */
 INLINE vec larger_reductions(vec most, const trifold_args* args, integer member, integer block, const real* factor) {
     const real *d = d_of(args, member, block), *reciprocal = factor + n * LD;
-    if (__builtin_expect(args->diagonal || args->shift, 0)) return larger_quotients_with_terms(most, args, member, block, reciprocal);
+    if (HAS_VIEWS || __builtin_expect(args->diagonal || args->shift, 0)) return larger_quotients_with_terms(most, args, member, block, reciprocal);
     integer k = 0;
     for (; k + LANES <= n; k += LANES) most = larger_quotients(most, d + k * (D_ROW + D_COLUMN), reciprocal + k, LANES);
     return n % LANES ? larger_quotients(most, d + k * (D_ROW + D_COLUMN), reciprocal + k, n % LANES) : most;

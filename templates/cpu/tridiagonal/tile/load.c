@@ -27,6 +27,28 @@ INLINE void load_block(real* target, const real* a, integer row, integer column,
     }
 }
 
+/* target = D or, `ahead`, the coupling to the next block, where blocks are several of the caller's, or parts of them. */
+NOINLINE void load_view(const trifold_args* args, integer member, integer block, int ahead, int transposed, real* target) {
+    enum { EACH = n / BAND };
+    const integer rows = rows_of(args, member, block + ahead), columns = rows_of(args, member, block);
+    for (integer k = 0; k < n * LD; k += LANES) store(target + k, (vec){});
+    for (integer q = 0; q < BAND; ++q)
+        for (integer p = 0; p < BAND; ++p) {
+            const given from = given_block(args, member, block, ahead, p, q);
+            const integer last_row = smaller(rows - p * EACH, EACH), last_column = smaller(columns - q * EACH, EACH);
+            for (integer c = 0; from.first && c < last_column; ++c)
+                for (integer r = 0; r < last_row; ++r) {
+                    const integer row = p * EACH + r, column = q * EACH + c;
+                    target[transposed ? at(column, row) : at(row, column)] = from.first[r * from.row + c * from.column];
+                }
+        }
+    for (integer k = rows; !ahead && k < n; ++k) target[at(k, k)] = 1;
+}
+/* Whether a block of the caller's is one whole. */
+INLINE int is_whole(const trifold_args* args, integer member, integer block) {
+    return !HAS_VIEWS || (BAND == 1 && rows_of(args, member, block) == n);
+}
+
 /* target = a stored block, transposed. */
 NOINLINE void load_transposed(real* target, const real* a) {
     for (integer c = 0; c < n; ++c)
@@ -35,7 +57,10 @@ NOINLINE void load_transposed(real* target, const real* a) {
 
 /* Loads D with the terms that are added to its diagonal. */
 NOINLINE void load_diagonal_block(const trifold_args* args, integer member, integer block, real* target) {
-    load_block(target, d_of(args, member, block), D_ROW, D_COLUMN, 1);
+    if (is_whole(args, member, block))
+        load_block(target, d_of(args, member, block), D_ROW, D_COLUMN, 1);
+    else
+        load_view(args, member, block, 0, 0, target);
     if (!args->diagonal && !args->shift) return;
     for (integer k = 0; k < n; ++k) target[at(k, k)] += diagonal_term(args, member, block, k);
 }
@@ -43,10 +68,9 @@ NOINLINE void load_diagonal_block(const trifold_args* args, integer member, inte
 /* The floor that smaller pivots are raised to: a multiple of the largest magnitude on the diagonal, with the terms that are added to it. */
 INLINE real pivot_floor(const trifold_args* args, integer member, integer block) {
     if (__builtin_expect(!(args->pivot_floor > 0), 1)) return -(real)__builtin_inf();
-    const real* d = d_of(args, member, block);
     real largest = 0;
-    for (integer k = 0; k < n; ++k) {
-        const real entry = d[k * (D_ROW + D_COLUMN)] + diagonal_term(args, member, block, k), size = entry < 0 ? -entry : entry;
+    for (integer k = 0; k < rows_of(args, member, block); ++k) {
+        const real entry = given_entry(args, member, block, k) + diagonal_term(args, member, block, k), size = entry < 0 ? -entry : entry;
         if (size > largest && size <= LARGEST) largest = size;
     }
     return (real)args->pivot_floor * largest;
@@ -75,8 +99,11 @@ NOINLINE void load_coupling(const trifold_args* args, const trifold_level* level
             for (integer i = 0; i < n * LD; i += LANES) store(target + i, load(a + i));
         return;
     }
-    const real* a = e_of(args, member, block_at(level, low));
-    if (transposed)
+    const integer block = block_at(level, low);
+    const real* a = e_of(args, member, block);
+    if (!is_whole(args, member, block) || !is_whole(args, member, block + 1))
+        load_view(args, member, block, 1, transposed, target);
+    else if (transposed)
         load_block(target, a, E_COLUMN, E_ROW, 0);
     else
         load_block(target, a, E_ROW, E_COLUMN, 0);
@@ -102,21 +129,26 @@ INLINE void copy_column(real* to, const real* from) {
     if (n % LANES) *(loose*)(to + n - LANES) = last;
 }
 
-INLINE void load_rhs(const real* b, const trifold_strides* strides, integer columns, real* target) {
+/* The first `rows` rows of a block's right-hand sides; the others are zero. */
+INLINE void load_rhs(const real* b, const trifold_strides* strides, integer rows, integer columns, real* target) {
     for (integer c = 0; c < columns; ++c, target += LD) {
         const real* from = b + c * strides->column;
         if (LD > n) store(target + LD - LANES, (vec){});
-        if (strides->row == 1)
+        if (HAS_VIEWS && rows < n)
+            for (integer r = 0; r < n; ++r) target[r] = r < rows ? from[r * strides->row] : 0;
+        else if (strides->row == 1)
             copy_column(target, from);
         else
             for (integer r = 0; r < n; ++r) target[r] = from[r * strides->row];
     }
 }
 
-INLINE void store_rhs(const real* y, const trifold_strides* strides, integer columns, real* x) {
+INLINE void store_rhs(const real* y, const trifold_strides* strides, integer rows, integer columns, real* x) {
     for (integer c = 0; c < columns; ++c, y += LD) {
         real* to = x + c * strides->column;
-        if (strides->row == 1)
+        if (HAS_VIEWS && rows < n)
+            for (integer r = 0; r < rows; ++r) to[r * strides->row] = y[r];
+        else if (strides->row == 1)
             copy_column(to, y);
         else
             for (integer r = 0; r < n; ++r) to[r * strides->row] = y[r];

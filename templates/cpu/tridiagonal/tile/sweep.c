@@ -111,11 +111,11 @@ INLINE double sum_of_squares(const real* y) {
 /* The forward sweep over one front: y from b, out to x. `previous_y` belongs to `previous_next`, the panel before. */
 INLINE void forward_front(const trifold_args* args, const trifold_level* level, integer member, integer block, const real* previous_next,
                           const real* previous_y, real* y) {
-    load_rhs(b_of(args, member, block), &args->b_strides, columns_of(args), y);
+    load_rhs(b_of(args, member, block), &args->b_strides, rows_of(args, member, block), columns_of(args), y);
     if (level->index > 0) subtract_rhs_updates(args, member, block, y);
     const real* factor = factor_of(args, member, block);
     for (integer c = 0; c < columns_of(args); ++c) forward_column(factor, previous_next, previous_y + c * LD, y + c * LD);
-    store_rhs(y, &args->x_strides, columns_of(args), x_of(args, member, block));
+    store_rhs(y, &args->x_strides, stored_rows(args, block), columns_of(args), x_of(args, member, block));
     double* quadratic = block_quadratic_of(args, member, block);
     for (integer c = 0; c < columns_of(args); ++c) quadratic[c] = sum_of_squares(y + c * LD);
 }
@@ -155,23 +155,25 @@ INLINE int is_trouble(vec trouble) {
     return any;
 }
 
+INLINE void load_x(const trifold_args* args, integer member, integer block, real* to) {
+    load_rhs(x_of(args, member, block), &args->x_strides, stored_rows(args, block), columns_of(args), to);
+}
 KERNEL_PART void backward_chain(const trifold_args* args, const trifold_level* level, integer member, const chain* c, void* scratch) {
     const integer columns = columns_of(args);
     real* x_behind = rhs_scratch(scratch, 2);
     vec trouble = {};
     if (begins_descent(args, level)) set_range(&range_of(args, member)->solution, 0);
-    if (c->behind >= 0) load_rhs(x_of(args, member, block_at(level, c->behind)), &args->x_strides, columns, x_behind);
-    if (c->ahead >= 0)
-        load_rhs(x_of(args, member, block_at(level, c->ahead)), &args->x_strides, columns, rhs_scratch(scratch, c->length & 1));
+    if (c->behind >= 0) load_x(args, member, block_at(level, c->behind), x_behind);
+    if (c->ahead >= 0) load_x(args, member, block_at(level, c->ahead), rhs_scratch(scratch, c->length & 1));
     for (integer k = c->length; k-- > 0;) {
         const integer block = block_at(level, c->first + k * c->step);
         real *x = rhs_scratch(scratch, k & 1), *x_next = rhs_scratch(scratch, ~k & 1);
-        load_rhs(b_of(args, member, block), &args->b_strides, columns, x);
+        load_rhs(b_of(args, member, block), &args->b_strides, rows_of(args, member, block), columns, x);
         const real* next = k + 1 < c->length || c->ahead >= 0 ? next_of(args, member, block) : 0;
         const real* behind = c->behind >= 0 ? behind_of(args, member, block) : 0;
         for (integer i = 0; i < columns; ++i)
             backward_column(factor_of(args, member, block), next, behind, x_next + i * LD, x_behind + i * LD, x + i * LD);
-        store_rhs(x, &args->x_strides, columns, x_of(args, member, block));
+        store_rhs(x, &args->x_strides, stored_rows(args, block), columns, x_of(args, member, block));
         trouble = add_trouble(trouble, x, columns * LD);
     }
     if (__builtin_expect(is_trouble(trouble), 0)) set_range(&range_of(args, member)->solution, 1);

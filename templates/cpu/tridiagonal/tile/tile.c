@@ -72,7 +72,9 @@ INLINE void store_tile(const int H, const int W, const vec* c, real* p) {
 
 /* How D and E (upwards) are read: 1 where rows are contiguous along a stored column, 2 where they are across it and tiles
  * are transposed in registers, 0 where blocks are first copied to where their factors go. */
-#if BLOCK >= VECTOR_LANES && D_ROW == 1 && E_ROW == 1
+#if HAS_VIEWS
+enum { DIRECT = 0, D_LEADING = 0, E_LEADING = 0 };
+#elif BLOCK >= VECTOR_LANES && D_ROW == 1 && E_ROW == 1
 enum { DIRECT = 1, D_LEADING = D_COLUMN, E_LEADING = E_COLUMN };
 #elif BLOCK >= VECTOR_LANES && D_COLUMN == 1 && E_COLUMN == 1 && TILE_WIDTH == VECTOR_LANES
 enum { DIRECT = 2, D_LEADING = D_ROW, E_LEADING = E_ROW };

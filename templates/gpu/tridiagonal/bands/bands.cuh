@@ -104,6 +104,18 @@ TRIFOLD_DEVICE void prefetch_block(const real* from, trifold_int pitch, int size
 TRIFOLD_DEVICE const real* coupling_of(const trifold_args& args, trifold_int member, trifold_int block) {
     return E_OF(args, member, block);
 }
+/* Starts the copy of an original coupling, a view, by `count` threads, in the order of the memory of whole ones. */
+TRIFOLD_DEVICE void pull_views(real* to, int leading, const Given& given, int thread, int count) {
+#pragma unroll 1
+    for (int e = thread; e < block_size * block_size; e += count) {
+        const int u = e % block_size, v = e / block_size;
+        const real* from = E::row < E::column ? given.at(u, v) : given.at(v, u);
+        if (from != nullptr)
+            copy_element_async(to + u + v * leading, from);
+        else
+            to[u + v * leading] = 0;
+    }
+}
 /* Starts the copy of an original coupling to the place of pulled blocks, in the order of memory: lines of contiguous elements, `Size` at a
  * time. */
 template <int Size>
@@ -133,6 +145,10 @@ TRIFOLD_DEVICE void pull_lines(real* to, const real* from) {
 /* Starts the copy of an original coupling, in pieces of 16 bytes where the caller's array allows. */
 template <class Shared>
 TRIFOLD_DEVICE void pull_original(Shared& shared, const trifold_args& args, trifold_int member, trifold_int block) {
+    if constexpr (has_views) {
+        pull_views(shared.pulled, lower_leading, given_coupling(args, member, block), band_thread(), band_threads);
+        return;
+    }
     constexpr bool in_pieces = block_size % vector_width == 0 && e_pitch % vector_width == 0 && E::step % vector_width == 0;
     constexpr int size = in_pieces ? vector_width : 1;
     if (in_pieces && reinterpret_cast<unsigned long long>(args.e) % 16 == 0)
@@ -145,6 +161,9 @@ TRIFOLD_DEVICE void load_bands(Bands& bands, const trifold_args& args, trifold_i
     const int first = band_row(0) + tensor_column(), column = result_row(0);
     const real* from = D_OF(args, member, block);
     from += first * D::row + column * D::column;
+    Given given{};
+    if (has_views) given = given_diagonal(args, member, block);
+    const real unit = unit_of(args, member, block);
 #pragma unroll
     for (int band = 0; band < warp_bands; ++band)
 #pragma unroll
@@ -154,8 +173,12 @@ TRIFOLD_DEVICE void load_bands(Bands& bands, const trifold_args& args, trifold_i
             for (int k = 0; k < 4; ++k) {
                 const int below = band * 16 + down(k), right = t * 8 + k % 2, row = first + below,
                           above = row - column - right; /* distance from the diagonal */
-                real value = above == 0 ? real(1) : real(0);
-                if (above >= 0 && (block_size % 16 == 0 || row < block_size)) value = from[below * D::row + right * D::column];
+                real value = above == 0 ? unit : real(0);
+                if (has_views) {
+                    if (above >= 0 && row < given.rows) value = *given.at(row, column + right);
+                } else if (above >= 0 && (block_size % 16 == 0 || row < block_size)) {
+                    value = from[below * D::row + right * D::column];
+                }
                 item(bands.at[band][t], k) = static_cast<band_real>(value);
             }
         }

@@ -104,14 +104,15 @@ TRIFOLD_DEVICE void spoil_bands(Bands& bands) {
 TRIFOLD_DEVICE void start_riding(ChainShared& shared, const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
     store_rows(shared.running, {}), store_rows(shared.coming, {});
     warp_sync();
-    fetch_rows(shared.running, args.b, args.b_strides, member, block, columns);
+    fetch_rows(shared.running, args.b, args.b_strides, member, block, columns, rows_of(args, member, block));
 }
 
 /* Starts the loads of what a front's helper needs. */
 template <bool Riders>
 TRIFOLD_DEVICE void fetch_helped(ChainShared& shared, const trifold_args& args, const Walk& walk) {
     fetch_entries(shared.entry, args, walk.member, walk.block, lane_index(), warp_lanes);
-    if (Riders && !walk.last) fetch_rows(shared.coming, args.b, args.b_strides, walk.member, walk.next, walk.columns);
+    if (Riders && !walk.last)
+        fetch_rows(shared.coming, args.b, args.b_strides, walk.member, walk.next, walk.columns, rows_of(args, walk.member, walk.next));
     end_copies();
 }
 TRIFOLD_DEVICE void take_running(Rows& rows, const ChainShared& shared, const trifold_args& args, const trifold_level& level,
@@ -180,6 +181,11 @@ constexpr int coupling_leading = (block_size + vector_width - 1) / vector_width 
  * many do without. */
 TRIFOLD_DEVICE void fetch_coupling(ChainShared& shared, const trifold_args& args, trifold_int member, trifold_int block, int thread,
                                    int count) {
+    if constexpr (has_views) {
+        if (thread == 0) gate_arrive(&shared.gate);
+        pull_views(shared.pulled, coupling_leading, given_coupling(args, member, block), thread, count);
+        return;
+    }
     constexpr bool in_one = e_pitch == coupling_leading && E::step % vector_width == 0;
     const real* from = coupling_of(args, member, block);
     if (in_one && reinterpret_cast<unsigned long long>(args.e) % 16 == 0) {

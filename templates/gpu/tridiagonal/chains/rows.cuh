@@ -95,7 +95,7 @@ template <bool Forward>
 TRIFOLD_DEVICE void store_solved(const real (*solved)[padded], const trifold_args& args, trifold_int member, trifold_int block,
                                  Columns columns) {
     each_row([&](int, int row) {
-        if (row >= block_size) return;
+        if (row >= stored_rows(args, block)) return;
 #pragma unroll
         for (int c = 0; c < columns_at_once; ++c) {
             if (c >= columns.count) continue;
@@ -122,26 +122,30 @@ TRIFOLD_DEVICE void store_quadratics(const trifold_args& args, trifold_int membe
     }
 }
 
-/* use(q, row, c, at) for each right-hand side of a lane's rows, at its place in the caller's array. */
+/* use(q, row, c, at) for each right-hand side of a lane's first `rows` rows, at its place in the caller's array. */
 template <class Use>
 TRIFOLD_DEVICE void each_place(const void* from, const trifold_strides& strides, trifold_int member, trifold_int block, Columns columns,
-                               const Use& use) {
+                               int rows, const Use& use) {
     each_row([&](int q, int row) {
-        if (row >= block_size) return;
+        if (row >= rows) return;
 #pragma unroll
         for (int c = 0; c < columns_at_once; ++c)
             if (c < columns.count) use(q, row, c, static_cast<const real*>(from) + rhs_at(strides, member, block, row, columns.first + c));
     });
 }
-/* Loads a block's right-hand sides; and starts their copies, which leave the padding as it is. */
+/* Loads the first `count` rows of a block's right-hand sides; and starts their copies, which leave the padding as it is. */
 TRIFOLD_DEVICE void load_rows(Rows& rows, const void* from, const trifold_strides& strides, trifold_int member, trifold_int block,
-                              Columns columns) {
+                              Columns columns, int count) {
     rows = Rows{};
-    each_place(from, strides, member, block, columns, [&](int q, int, int c, const real* at) { rows.at[q][c] = *at; });
+    each_place(from, strides, member, block, columns, count, [&](int q, int, int c, const real* at) { rows.at[q][c] = *at; });
 }
 TRIFOLD_DEVICE void fetch_rows(real (*to)[padded], const void* from, const trifold_strides& strides, trifold_int member, trifold_int block,
-                               Columns columns) {
-    each_place(from, strides, member, block, columns, [&](int, int row, int c, const real* at) { copy_element_async(&to[c][row], at); });
+                               Columns columns, int count) {
+    if (has_views)
+        each_row([&](int, int row) {
+            for (int c = 0; c < columns_at_once && row >= count; ++c) to[c][row] = 0;
+        });
+    each_place(from, strides, member, block, columns, count, [&](int, int row, int c, const real* at) { copy_element_async(&to[c][row], at); });
 }
 TRIFOLD_DEVICE void store_rows(real (*to)[padded], const Rows& rows) {
     each_row([&](int q, int row) {

@@ -82,7 +82,9 @@ struct Sweep {
     }
     TRIFOLD_METHOD void meet(int barrier) const { named_sync(shared.arrivals[barrier], barrier, sweep_threads); }
     TRIFOLD_METHOD void pass(int barrier) const { named_arrive(shared.arrivals[barrier], barrier, sweep_threads); }
-    TRIFOLD_METHOD void load(Rows& rows, int front) const { load_rows(rows, args.b, args.b_strides, member, block(front), columns); }
+    TRIFOLD_METHOD void load(Rows& rows, int front) const { 
+        load_rows(rows, args.b, args.b_strides, member, block(front), columns, rows_of(args, member, block(front)));
+    }
 };
 
 /* All copies of a sweep, by the warp that has nothing else to do. A block is fetched while the ones before it are used. */
@@ -111,7 +113,8 @@ TRIFOLD_DEVICE void sweep_columns(const Sweep<Forward>& sweep) {
     Rows coming, product{}, rows;
     sweep.load(coming, Forward ? 0 : pieces.length - 1);
     if (!Forward && chain.ahead >= 0) {
-        load_rows(rows, sweep.args.x, sweep.args.x_strides, sweep.member, block_at(sweep.level, chain.ahead), sweep.columns);
+        const trifold_int ahead = block_at(sweep.level, chain.ahead);
+        load_rows(rows, sweep.args.x, sweep.args.x_strides, sweep.member, ahead, sweep.columns, stored_rows(sweep.args, ahead));
         store_rows(shared.solved, rows);
         warp_sync();
     }

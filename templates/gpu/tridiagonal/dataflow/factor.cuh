@@ -68,7 +68,7 @@ TRIFOLD_DEVICE void store_riders(const FrontShared& shared, const trifold_args& 
     const trifold_strides& s = args.x_strides;
     for (int e = front_thread(); e < riders * padded; e += threads) {
         const int c = e / padded, r = e % padded;
-        if (r < block_size && c < args.columns)
+        if (r < stored_rows(args, block) && c < args.columns)
             static_cast<real*>(args.x)[rhs_at(s, member, block, r, c)] = shared.lower[padded + c + r * lower_leading];
     }
 }

@@ -10,7 +10,7 @@ TRIFOLD_DEVICE void load_riders(real* lower, const trifold_args& args, trifold_i
     for (int e = front_thread(); e < riders * padded; e += threads) {
         const int c = e / padded, r = e % padded;
         const trifold_strides& s = args.b_strides;
-        const bool inside = r < block_size && c < args.columns;
+        const bool inside = r < rows_of(args, member, block) && c < args.columns;
         lower[padded + c + r * lower_leading] = inside ? static_cast<const real*>(args.b)[rhs_at(s, member, block, r, c)] : real(0);
     }
 }
@@ -200,13 +200,16 @@ TRIFOLD_DEVICE void fetch_diagonal(real* to, const trifold_args& args, trifold_i
     const real* from = D_OF(args, member, block);
     const int u = first_u(), v = first_v();
     from += u * u_from + v * v_from, to += u * u_to + v * v_to;
+    Given given{};
+    if (has_views) given = given_diagonal(args, member, block);
+    const real unit = unit_of(args, member, block);
     each_place([&](int du, int dv) {
         const int r = by_columns ? u + du : v + dv, c = by_columns ? v + dv : u + du;
         if (c > r) return;
-        if (r < block_size)
-            copy_element_async(to + (du * u_to + dv * v_to), from + (du * u_from + dv * v_from));
+        if (r < (has_views ? given.rows : block_size))
+            copy_element_async(to + (du * u_to + dv * v_to), has_views ? given.at(r, c) : from + (du * u_from + dv * v_from));
         else
-            to[du * u_to + dv * v_to] = r == c ? real(1) : real(0);
+            to[du * u_to + dv * v_to] = r == c ? unit : real(0);
     });
 }
 /* Starts copies of the original coupling A(neighbour, block), with zeros in the padding. */
@@ -215,11 +218,17 @@ TRIFOLD_DEVICE void fetch_coupling(real* to, const trifold_args& args, trifold_i
     constexpr bool by_columns = E::row == 1;
     constexpr int u_to = by_columns == Below ? 1 : stacked_leading, v_to = by_columns == Below ? stacked_leading : 1;
     constexpr trifold_int u_from = by_columns ? E::row : E::column, v_from = by_columns ? E::column : E::row;
-    const real* from = E_OF(args, member, Below ? block : is_ring && block == 0 ? path_of(args) : block - 1);
+    const trifold_int original = Below ? block : is_ring && block == 0 ? path_of(args) : block - 1;
+    const real* from = E_OF(args, member, original);
+    Given given{};
+    if (has_views) given = given_coupling(args, member, original);
     const int u = first_u(), v = first_v();
     from += u * u_from + v * v_from, to += u * u_to + v * v_to;
     each_place([&](int du, int dv) {
-        if (u + du < block_size && v + dv < block_size)
+        const real* own = by_columns ? given.at(u + du, v + dv) : given.at(v + dv, u + du);
+        if (has_views && own != nullptr)
+            copy_element_async(to + (du * u_to + dv * v_to), own);
+        else if (!has_views && u + du < block_size && v + dv < block_size)
             copy_element_async(to + (du * u_to + dv * v_to), from + (du * u_from + dv * v_from));
         else
             to[du * u_to + dv * v_to] = 0;

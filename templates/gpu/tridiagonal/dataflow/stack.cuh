@@ -161,7 +161,7 @@ TRIFOLD_DEVICE void end_sweep(real value, int c, FrontShared& shared, const trif
     if (!owns_rider_row()) return;
     if (failed) value = static_cast<real>(not_a_number());
     send(solution_words(args, member, front.block) + (c * padded + row) * message_words, value, early_run(front.run));
-    if (row >= block_size) return;
+    if (row >= stored_rows(args, front.block)) return;
     static_cast<real*>(args.x)[rhs_at(args.x_strides, member, front.block, row, c)] = value;
     watch(args, member, Result::solution, value);
 }
@@ -195,7 +195,7 @@ TRIFOLD_DEVICE void ride(RiderLook look, FrontShared& shared, const trifold_args
         follows = false;
         if (exists && ends && is_last(front))
             end_sweep(value, c, shared, args, member, front, fed || shared.pivots.failed_row >= 0);
-        else if (owns && row < block_size)
+        else if (owns && row < stored_rows(args, front.block))
             static_cast<real*>(args.x)[rhs_at(args.x_strides, member, front.block, row, c)] = value;
         warp_sync();
     }

@@ -211,7 +211,8 @@ TRIFOLD_DEVICE void store_solution(const real (*values)[2 * padded], const trifo
 #pragma unroll 1
     for (int e = sweep_thread(); e < padded * columns.count; e += sweep_threads) {
         const int r = e % padded, c = e / padded;
-        if (r < block_size) static_cast<real*>(args.x)[rhs_at(args.x_strides, member, block, r, columns.first + c)] = values[c][r];
+        if (r < stored_rows(args, block))
+            static_cast<real*>(args.x)[rhs_at(args.x_strides, member, block, r, columns.first + c)] = values[c][r];
     }
 }
 
@@ -233,8 +234,9 @@ TRIFOLD_DEVICE void load_running(SweepShared& shared, const trifold_args& args, 
 #pragma unroll 1
     for (int e = sweep_thread(); e < padded * columns.count; e += sweep_threads) {
         const int r = e % padded, c = e / padded;
+        const bool inside = r < rows_of(args, member, block);
         shared.running[c][r] =
-            r < block_size ? static_cast<const real*>(args.b)[rhs_at(args.b_strides, member, block, r, columns.first + c)] : real(0);
+            inside ? static_cast<const real*>(args.b)[rhs_at(args.b_strides, member, block, r, columns.first + c)] : real(0);
     }
 }
 
@@ -485,7 +487,7 @@ TRIFOLD_DEVICE void sweep_backward(SweepShared& shared, const trifold_args& args
         solve_upper<Width>(shared, columns.count, [&](int c, int row, real x) {
             const int column = first + c;
             send(words + (column * padded + row) * message_words, x, front.run);
-            if (row >= block_size) return;
+            if (row >= stored_rows(args, front.block)) return;
             static_cast<real*>(args.x)[rhs_at(args.x_strides, member, front.block, row, column)] = x;
             watch(args, member, Result::solution, x);
         });

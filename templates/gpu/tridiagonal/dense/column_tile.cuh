@@ -81,7 +81,7 @@ TRIFOLD_DEVICE void eliminate_one_by_one(real* panel, int leading, int first, in
     for (int j = first; j < first + 8; ++j) {
         real* column = panel + j * leading;
         real pivot = column[j];
-        const bool raised = pivot < floor && pivot >= -largest && row + j < block_size;
+        const bool raised = pivot < floor && pivot >= -largest && may_be_raised(pivots, row + j);
         if (raised) pivot = floor;
         const bool passes = is_pivot(pivot);
         const real scale = passes ? inverse_sqrt(pivot) : static_cast<real>(not_a_number());

@@ -4,10 +4,15 @@
 /* The floor that pivots are tested against, and the outcome of the pivots. A thread block has one, in shared memory. */
 struct Pivots {
     double floor;   /* smaller pivots are raised to it, but for infinite ones; minus infinity: none */
-    double log_sum; /* sum of the pivots' logarithms */
+    double rows;    /* rows whose pivots may be raised, where blocks have rows of their own */
     int failed_row; /* first row whose pivot failed, or -1 */
     int floors;     /* pivots raised */
 };
+
+/* Whether a row's pivot may be raised: the identity's may not. */
+TRIFOLD_DEVICE bool may_be_raised(const Pivots& pivots, int row) {
+    return has_views ? row < static_cast<int>(pivots.rows) : row < block_size;
+}
 
 /* Whether a pivot may stand: above the largest number whose reciprocal is infinite, and finite. */
 TRIFOLD_DEVICE bool is_pivot(real d) { return d > (sizeof(real) == 8 ? real(0x1p-1024) : real(0x1p-128)) && d <= largest; }

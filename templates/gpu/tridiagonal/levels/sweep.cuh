@@ -4,12 +4,13 @@
 #include "gpu/tridiagonal/common.cuh"
 #include "gpu/tridiagonal/levels/shared.h"
 
+/* `rows`: those that are loaded; the others are zero. */
 TRIFOLD_DEVICE void load_rhs(SweepShared& shared, int row, const void* from, const trifold_strides& strides, trifold_int member,
-                             trifold_int block, Columns columns) {
+                             trifold_int block, Columns columns, int rows) {
 #pragma unroll 1
     for (int e = thread_index(); e < padded * columns_at_once; e += threads) {
         const int r = e % padded, c = e / padded;
-        const bool inside = r < block_size && c < columns.count;
+        const bool inside = r < rows && c < columns.count;
         shared.stacked[c][row + r] =
             inside ? static_cast<const real*>(from)[rhs_at(strides, member, block, r, columns.first + c)] : real(0);
     }
@@ -22,7 +23,7 @@ TRIFOLD_DEVICE void store_rhs(const real (*values)[padded], const trifold_args& 
 #pragma unroll 1
     for (int e = thread_index(); e < padded * columns_at_once; e += threads) {
         const int r = e % padded, c = e / padded;
-        if (r >= block_size || c >= columns.count) continue;
+        if (r >= stored_rows(args, block) || c >= columns.count) continue;
         static_cast<real*>(args.x)[rhs_at(args.x_strides, member, block, r, columns.first + c)] = values[c][r];
         if (!Forward) watch(args, member, Result::solution, values[c][r]);
     }
@@ -31,7 +32,7 @@ TRIFOLD_DEVICE void store_rhs(const real (*values)[padded], const trifold_args& 
 /* The right-hand side of a block as its level finds it. */
 TRIFOLD_DEVICE void load_running(SweepShared& shared, int row, const trifold_args& args, const trifold_level& level, trifold_int member,
                                  trifold_int block, Columns columns) {
-    load_rhs(shared, row, args.b, args.b_strides, member, block, columns);
+    load_rhs(shared, row, args.b, args.b_strides, member, block, columns, rows_of(args, member, block));
     if (level.index == 0) return;
     for (int side = 0; side < 2; ++side) {
         if (!has_side(args, member, block, side)) continue;
@@ -252,14 +253,18 @@ TRIFOLD_DEVICE void forward_columns(SweepShared& shared, const trifold_args& arg
 
 TRIFOLD_DEVICE void backward_columns(SweepShared& shared, const trifold_args& args, const trifold_level& level, const Chain& chain,
                                      trifold_int member, Columns columns) {
-    if (chain.ahead >= 0) load_rhs(shared, padded, args.x, args.x_strides, member, block_at(level, chain.ahead), columns);
-    if (chain.behind >= 0) load_rhs(shared, 2 * padded, args.x, args.x_strides, member, block_at(level, chain.behind), columns);
+    const auto load_x = [&](int row, trifold_int position) {
+        const trifold_int block = block_at(level, position);
+        load_rhs(shared, row, args.x, args.x_strides, member, block, columns, stored_rows(args, block));
+    };
+    if (chain.ahead >= 0) load_x(padded, chain.ahead);
+    if (chain.behind >= 0) load_x(2 * padded, chain.behind);
 #pragma unroll 1
     for (trifold_int k = chain.length; k-- > 0;) {
         const trifold_int block = block_at(level, chain.first + k * chain.step);
         const bool last = k + 1 == chain.length;
         const real* factor = fetch_factor(shared, factor_of(args, member, block));
-        load_rhs(shared, 0, args.b, args.b_strides, member, block, columns);
+        load_rhs(shared, 0, args.b, args.b_strides, member, block, columns, rows_of(args, member, block));
         block_sync();
         const bool has_next = !last || chain.ahead >= 0;
         apply_transposed(shared, has_next ? next_of(args, member, block) : nullptr,

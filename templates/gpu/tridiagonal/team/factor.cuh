@@ -8,7 +8,7 @@
 template <trifold_int Pitch, trifold_int Stage, trifold_int Member>
 constexpr bool has_no_gaps = block_size == padded && Pitch == padded && Stage % vector_width == 0 && Member % vector_width == 0;
 constexpr bool comes_in_pieces =
-    has_no_gaps<d_pitch, D::stage, D::step> && has_no_gaps<e_pitch, E::stage, E::step> && (D::row == 1 || padded / vector_width % 4 != 0);
+    !has_views && has_no_gaps<d_pitch, D::stage, D::step> && has_no_gaps<e_pitch, E::stage, E::step> && (D::row == 1 || padded / vector_width % 4 != 0);
 /* A lane reads its row as vectors then; else odd, so that lanes read rows without bank conflicts. */
 constexpr int stage_leading = comes_in_pieces ? padded : padded | 1;
 
@@ -71,6 +71,28 @@ TRIFOLD_DEVICE void fetch_pieces(real* to, const real* from, bool exists) {
     }
 }
 
+/* Starts the copy of an element that is the caller's; another one is known. */
+TRIFOLD_DEVICE void fetch_element(real* to, const real* from, real otherwise) {
+    if (from != nullptr)
+        copy_element_async(to, from);
+    else
+        *to = otherwise;
+}
+/* D's lower triangle and the coupling to the next block, where blocks are views. */
+TRIFOLD_DEVICE void fetch_views(real* d, real* e, const trifold_args& args, trifold_int member, trifold_int block, trifold_int coupled) {
+    const Given own = given_diagonal(args, member, block);
+    const real unit = unit_of(args, member, block);
+    Given coupling{};
+    if (coupled >= 0) coupling = given_coupling(args, member, coupled);
+#pragma unroll 1
+    for (int at = team_lane(); at < padded * padded; at += team) {
+        const int u = at % padded, v = at / padded, place = u + v * stage_leading;
+        const int r = D::row == 1 ? u : v, c = D::row == 1 ? v : u;
+        if (c <= r) fetch_element(d + place, own.at(r, c), r == c ? unit : real(0));
+        if (coupled >= 0) fetch_element(e + place, E::row == 1 ? coupling.at(u, v) : coupling.at(v, u), 0);
+    }
+}
+
 /* Starts loads of D's lower triangle, the coupling to the next block, the updates of the chains below and the right-hand sides; padding is
  * the identity, or zeros. */
 template <bool Riders>
@@ -82,7 +104,11 @@ TRIFOLD_DEVICE void fetch_front(FactorShared& shared, const trifold_args& args, 
         const real* d = D_OF(args, task.member, block);
         const real* e = global_pointer(coupling_at(args, level, task.member, position, position + task.chain.step));
         const trifold_int pitch_of_e = level.index > 0 ? padded : e_pitch;
-        const bool coupled = has_next(task.chain, k);
+        const bool coupled = has_next(task.chain, k), is_given = has_views && level.index == 0;
+        if (has_views) {
+            const trifold_int next = block_at(level, position + task.chain.step);
+            fetch_views(to.d, to.e, args, task.member, block, !is_given || !coupled ? -1 : block < next ? block : next);
+        }
         if (comes_in_pieces && are_aligned(args.d, args.e)) {
             fetch_pieces(to.d, d, true);
             fetch_pieces(to.e, e, coupled);
@@ -91,9 +117,10 @@ TRIFOLD_DEVICE void fetch_front(FactorShared& shared, const trifold_args& args, 
             for (int at = team_lane(); at < padded * padded; at += team) {
                 const int u = at % padded, v = at / padded, place = u + v * stage_leading;
                 const bool inside = u < block_size && v < block_size, lower = D::row == 1 ? v <= u : u <= v;
-                if (inside && lower) copy_element_async(to.d + place, d + u + v * d_pitch);
-                if (!inside) to.d[place] = u == v ? real(1) : real(0), to.e[place] = 0;
-                if (inside && coupled) copy_element_async(to.e + place, e + u + v * pitch_of_e);
+                if (!has_views && inside && lower) copy_element_async(to.d + place, d + u + v * d_pitch);
+                if (!has_views && !inside) to.d[place] = u == v ? real(1) : real(0);
+                if (!is_given && !inside) to.e[place] = 0;
+                if (!is_given && inside && coupled) copy_element_async(to.e + place, e + u + v * pitch_of_e);
             }
         }
         if (has_slots && level.index > 0) {
@@ -113,6 +140,13 @@ TRIFOLD_DEVICE void fetch_front(FactorShared& shared, const trifold_args& args, 
 TRIFOLD_DEVICE void load_behind(Carry& carry, const trifold_args& args, const trifold_level& level, const Task& task) {
     const Chain& chain = task.chain;
     if (chain.behind < 0 || chain.length == 0 || team_lane() >= block_size) return;
+    if (has_views && level.index == 0) {
+        const bool below = chain.behind > chain.first;
+        const Given given = given_coupling(args, task.member, below ? chain.first : chain.behind);
+#pragma unroll
+        for (int c = 0; c < block_size; ++c) carry.across[c] = below ? given.value(team_lane(), c) : given.value(c, team_lane());
+        return;
+    }
     const real* from = global_pointer(coupling_at(args, level, task.member, chain.behind, chain.first));
     const trifold_int pitch_of_e = level.index > 0 ? padded : e_pitch;
     const bool along = rows_contiguous(level, chain.behind, chain.first);
@@ -122,9 +156,9 @@ TRIFOLD_DEVICE void load_behind(Carry& carry, const trifold_args& args, const tr
 }
 
 /* The floor to which smaller pivots of the block are raised. `diagonal`: this row's diagonal entry as the caller gave it. */
-TRIFOLD_DEVICE real find_floor(real diagonal, const trifold_args& args) {
+TRIFOLD_DEVICE real find_floor(real diagonal, int rows, const trifold_args& args) {
     if (!(args.pivot_floor > 0)) return static_cast<real>(-infinity());
-    double most = team_lane() < block_size ? static_cast<double>(diagonal < 0 ? -diagonal : diagonal) : 0;
+    double most = team_lane() < rows ? static_cast<double>(diagonal < 0 ? -diagonal : diagonal) : 0;
     if (!(most <= static_cast<double>(largest))) most = 0;
     for (int mask = team / 2; mask > 0; mask /= 2) {
         const double other = shuffle_xor(most, mask);
@@ -181,7 +215,7 @@ TRIFOLD_DEVICE real load_rows(real (&a)[panels][padded], real& diagonal, const F
         a[1][c] = coupled ? e[c] : real(0);
         if constexpr (has_fill) a[2][c] = carry.across[c];
     }
-    const real floor = find_floor(diagonal, args);
+    const real floor = find_floor(diagonal, exists ? rows_of(args, task.member, block) : block_size, args);
     return k < task.chain.length ? floor : static_cast<real>(-infinity());
 }
 
@@ -202,11 +236,11 @@ constexpr real max_plain = sizeof(real) == 8 ? real(1e290) : real(1e30f), min_pl
 
 /* 1 / sqrt of a pivot, and its test. Nearly all pivots pass the first test, which the root need not wait for. `least`: the word of the
  * larger of the floor and min_plain. */
-TRIFOLD_DEVICE real scale_of(real& d, real floor, int least, int row, trifold_int failure, Verdict& verdict) {
+TRIFOLD_DEVICE real scale_of(real& d, real floor, int least, int row, int rows, trifold_int failure, Verdict& verdict) {
     const real quick = quick_rsqrt(d);
     const int word = word_of(d);
     if (word > least && word < word_of(max_plain)) return quick;
-    if (d < floor && d >= -largest && row < block_size) {
+    if (d < floor && d >= -largest && row < rows) {
         d = floor;
         if (row == team_lane()) ++verdict.floors;
     }
@@ -218,7 +252,7 @@ TRIFOLD_DEVICE real scale_of(real& d, real floor, int least, int row, trifold_in
 /* The panels, column after column: every lane its rows. `y` are the right-hand sides of the pivot's rows, and -R y, -G y. `failure` is the
  * number that a failure of the first row has. */
 template <bool Riders>
-TRIFOLD_DEVICE void factor_rows(real (&a)[panels][padded], real (&y)[panels][riders], FactorShared& shared, real diagonal, real floor,
+TRIFOLD_DEVICE void factor_rows(real (&a)[panels][padded], real (&y)[panels][riders], FactorShared& shared, real diagonal, real floor, int rows,
                                 trifold_int failure, Verdict& verdict) {
     const int row = team_lane();
     const int least = word_of(floor > min_plain ? floor : min_plain);
@@ -226,7 +260,7 @@ TRIFOLD_DEVICE void factor_rows(real (&a)[panels][padded], real (&y)[panels][rid
 #pragma unroll
     for (int j = 0; j < padded; ++j) {
         real own[panels], d = value_of_lane(next, j);
-        const real scale = scale_of(d, floor, least, j, failure, verdict);
+        const real scale = scale_of(d, floor, least, j, rows, failure, verdict);
 #pragma unroll
         for (int p = 0; p < panels; ++p) own[p] = p > 0 || row > j ? a[p][j] * scale : real(0);
         if (j + 1 < padded) next = a[0][j + 1] - own[0] * own[0];
@@ -280,7 +314,8 @@ TRIFOLD_DEVICE void store_rows(const real (&a)[panels][padded], const real (&y)[
 #pragma unroll
         for (int c = 0; c < riders; ++c) {
             verdict.squares[c] += square_of(y[0][c]);
-            if (c < args.columns) static_cast<real*>(args.x)[rhs_at(args.x_strides, member, block, row, c)] = y[0][c];
+            if (c < args.columns && row < stored_rows(args, block))
+                static_cast<real*>(args.x)[rhs_at(args.x_strides, member, block, row, c)] = y[0][c];
         }
     }
 }
@@ -409,7 +444,8 @@ TRIFOLD_DEVICE void factor_chain(FactorShared& shared, const trifold_args& args,
         }
         warp_sync();
         fetch_front<Riders>(shared, args, level, task, k + depth);
-        factor_rows<Riders>(a, carry.y, shared, diagonal, floor, (level.index * horizon_of(args) + block) * block_size, verdict);
+        const int rows = has_views && k < task.chain.length ? rows_of(args, task.member, block) : block_size;
+        factor_rows<Riders>(a, carry.y, shared, diagonal, floor, rows, (level.index * horizon_of(args) + block) * block_size, verdict);
         if (k < task.chain.length) store_rows<Riders>(a, carry.y, args, task.member, block, verdict);
         multiply_rows(carry, a, shared);
         if (k + 1 != task.chain.length) continue;

@@ -42,7 +42,7 @@ TRIFOLD_DEVICE void fetch_factors(SweepShared& shared, const trifold_args& args,
         if (Forward)
             fetch_running(to.rhs, args, level, task.member, block, columns);
         else
-            fetch_columns(to.rhs.b, args.b, args.b_strides, task.member, block, columns);
+            fetch_columns(to.rhs.b, args.b, args.b_strides, task.member, block, columns, rows_of(args, task.member, block));
     }
     end_copies();
 }
@@ -100,7 +100,7 @@ TRIFOLD_DEVICE void load_adjacent(SweepShared& shared, const trifold_args& args,
 #pragma unroll
     for (int p = 0; p < panels - 1; ++p) {
         const trifold_int at = p == 0 ? task.chain.ahead : task.chain.behind;
-        const bool exists = task.chain.length > 0 && at >= 0 && row < block_size;
+        const bool exists = task.chain.length > 0 && at >= 0 && row < stored_rows(args, block_at(level, at));
 #pragma unroll
         for (int c = 0; c < riders; ++c) {
             real value = 0;
@@ -114,7 +114,7 @@ TRIFOLD_DEVICE void load_adjacent(SweepShared& shared, const trifold_args& args,
 template <bool Forward>
 TRIFOLD_DEVICE void store_solution(const real (&y)[riders], const trifold_args& args, trifold_int member, trifold_int block,
                                    Columns columns) {
-    if (team_lane() >= block_size) return;
+    if (team_lane() >= stored_rows(args, block)) return;
 #pragma unroll
     for (int c = 0; c < riders; ++c) {
         if (c >= columns.count) continue;

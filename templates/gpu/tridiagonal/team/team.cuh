@@ -121,13 +121,13 @@ TRIFOLD_DEVICE void leave_quadratic(const double (&squares)[riders], const trifo
     }
 }
 
-/* Starts the copies of a block's right-hand sides, or of its solved ones. */
+/* Starts the copies of a block's right-hand sides, or of its solved ones; those beyond `rows` are zero. */
 TRIFOLD_DEVICE void fetch_columns(real* to, const void* from, const trifold_strides& strides, trifold_int member, trifold_int block,
-                                  Columns columns) {
+                                  Columns columns, int rows) {
 #pragma unroll 1
     for (int e = team_lane(); e < padded * riders; e += team) {
         const int r = e % padded, c = e / padded;
-        if (r < block_size && c < columns.count)
+        if (r < rows && c < columns.count)
             copy_element_async(to + e, static_cast<const real*>(from) + rhs_at(strides, member, block, r, columns.first + c));
         else
             to[e] = 0;
@@ -141,12 +141,12 @@ struct RhsStage {
 };
 TRIFOLD_DEVICE void fetch_running(RhsStage& to, const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int block,
                                   Columns columns) {
-    fetch_columns(to.b, args.b, args.b_strides, member, block, columns);
+    fetch_columns(to.b, args.b, args.b_strides, member, block, columns, rows_of(args, member, block));
     if (has_slots && level.index > 0) {
 #pragma unroll
         for (int side = 0; side < 2; ++side)
             if (has_side(args, member, block, side))
-                fetch_columns(to.slot[side], rhs_update_of(args, member, block, side), {1, padded, 0, 0}, 0, 0, columns);
+                fetch_columns(to.slot[side], rhs_update_of(args, member, block, side), {1, padded, 0, 0}, 0, 0, columns, block_size);
     }
 }
 TRIFOLD_DEVICE real running_value(const trifold_args& args, const RhsStage& from, const trifold_level& level, trifold_int member,
