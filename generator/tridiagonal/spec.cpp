@@ -113,7 +113,8 @@ void check_views(const Spec& spec) {
     if (spec.ring) throw SpecError(fmt::format("a ring with {} is not there yet; leave one of them out", what));
     if (spec.bandwidth == 1) return;
     if (spec.sizes || spec.lengths)
-        throw SpecError(fmt::format("a bandwidth and {} are not there yet together; leave one of them out", spec.sizes ? "sizes" : "lengths"));
+        throw SpecError(
+            fmt::format("a bandwidth and {} are not there yet together; leave one of them out", spec.sizes ? "sizes" : "lengths"));
     if (spec.bandwidth * spec.block > max_block)
         throw SpecError(fmt::format("a band of {} blocks of {} is solved by blocks of {}; give at most {}", spec.bandwidth, spec.block,
                                     spec.bandwidth * spec.block, max_block));

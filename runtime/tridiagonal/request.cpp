@@ -107,8 +107,8 @@ RequestArrays::RequestArrays(const Spec& spec, const Request& request) {
 void RequestArrays::add(const Request& request, Array array, std::int64_t bytes, std::int64_t alignment) {
     const bool written = array == Array::x || array == Array::inverse_diagonal || array == Array::inverse_coupling ||
                          array == Array::tip_x || (request.operation == Operation::inverse && (array == Array::f || array == Array::c));
-    const bool optional = array == Array::diagonal || array == Array::shift || array == Array::active || array == Array::lengths ||
-                          array == Array::sizes;
+    const bool optional =
+        array == Array::diagonal || array == Array::shift || array == Array::active || array == Array::lengths || array == Array::sizes;
     // Masked members of an output keep what they hold.
     const auto access = !written ? Access::read : request[Array::active] != nullptr ? Access::update : Access::write;
     kinds_[count_] = array;
@@ -146,8 +146,8 @@ void check_lengths(const Spec& spec, const Request& request) {
         const auto blocks = lengths != nullptr ? lengths[member] : spec.horizon;
         for (std::int64_t block = 0; sizes != nullptr && block < blocks; ++block)
             if (const auto size = sizes[member * spec.horizon + block]; size < 0 || size > spec.block)
-                throw SpecError(fmt::format("sizes[{}][{}] is {}; give 0 to {}, the rows that a block has room for", member, block, size,
-                                            spec.block));
+                throw SpecError(
+                    fmt::format("sizes[{}][{}] is {}; give 0 to {}, the rows that a block has room for", member, block, size, spec.block));
     }
 }
 

@@ -124,8 +124,8 @@ void check_outcomes(const std::vector<Outcome>& members, Precision precision) {
                         "are solved",
                         odd.size(), members.size(), fmt::join(odd, ", ")));
     if (!sizes.empty())
-        throw SpecError(fmt::format("sizes are not from 0 to n: {}; X of these members is NaN, the other members are solved",
-                                    fmt::join(sizes, ", ")));
+        throw SpecError(
+            fmt::format("sizes are not from 0 to n: {}; X of these members is NaN, the other members are solved", fmt::join(sizes, ", ")));
     if (!failures.empty()) throw NotPositiveDefinite(describe(failures, members.size(), precision), failures);
     if (!singular.empty()) throw NearlySingular(describe(singular, members.size(), precision), singular);
     if (!left.empty()) throw OutOfRange(describe(left, members.size(), precision), left);
@@ -147,10 +147,10 @@ void Solver::check() {
 
 std::string key_of(const Spec& s, const Device& device, const Tuning& tuning) {
     return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} | {} {} | {} {} {} {}", s.ring, s.lengths, s.sizes, s.bandwidth,
-                       s.border, s.block, s.horizon, to_string(s.precision), s.rhs, s.batch, static_cast<int>(s.order), static_cast<int>(s.coupling),
-                       static_cast<int>(s.rhs_layout), layout_key(s.d), layout_key(s.e), to_string(s.operations),
-                       to_string(device.target()), device.ordinal(), tuning.schedule, tuning.variant, tuning.workers,
-                       tuning.spin_microseconds);
+                       s.border, s.block, s.horizon, to_string(s.precision), s.rhs, s.batch, static_cast<int>(s.order),
+                       static_cast<int>(s.coupling), static_cast<int>(s.rhs_layout), layout_key(s.d), layout_key(s.e),
+                       to_string(s.operations), to_string(device.target()), device.ordinal(), tuning.schedule, tuning.variant,
+                       tuning.workers, tuning.spin_microseconds);
 }
 
 std::int64_t batch_of(const Plan& plan) { return plan.choice().spec.batch; }

@@ -1,4 +1,4 @@
-// Rings, chains with a border, and chains of unequal length on a device, against a dense factorization.
+// Rings, bands, chains with a border, and chains of unequal length or block size on a device, against a dense factorization.
 #include "tests/support/shapes.hpp"
 
 #include "tests/device/device.hpp"
@@ -62,6 +62,74 @@ TEST_CASE("device: members of unequal length agree with a dense factorization") 
             }
 }
 
+TEST_CASE("device: blocks of unequal size and bands agree with a dense factorization") {
+    const auto where = device();
+    if (!where) return;
+    struct Case {
+        const char* variant;
+        std::int64_t n, horizon, batch;
+    };
+    unsigned k = 0;
+    for (const auto& [variant, n, horizon, batch] : {Case{"fused", 1, 7, 3},
+                                                     {"fused", 17, 9, 5},
+                                                     {"team", 3, 33, 9},
+                                                     {"team", 6, 2, 40},
+                                                     {"team", 12, 16, 1},
+                                                     {"chains", 24, 33, 3},
+                                                     {"chains", 33, 5, 1},
+                                                     {"chains", 64, 8, 1},
+                                                     {"dataflow", 5, 65, 3},
+                                                     {"dataflow", 16, 64, 1},
+                                                     {"dataflow", 32, 20, 1},
+                                                     {"dataflow", 48, 7, 2},
+                                                     {"dataflow", 96, 4, 1},
+                                                     {"tiled", 97, 5, 2},
+                                                     {"tile-dataflow", 97, 5, 2},
+                                                     {"tile-dataflow", 130, 4, 1},
+                                                     {"auto", 4, 100, 30},
+                                                     {"auto", 32, 31, 1},
+                                                     {"auto", 100, 5, 1}})
+        for (const std::int64_t bandwidth : {1, 2, 3}) {
+            const auto block = (n + bandwidth - 1) / bandwidth;
+            const Spec spec{.block = block,
+                            .horizon = bandwidth == 1 ? horizon : bandwidth * horizon - 1,
+                            .rhs = ++k % 3 == 0 ? 3 : 1,
+                            .batch = batch,
+                            .sizes = bandwidth == 1,
+                            .bandwidth = bandwidth};
+            if (k % 5 == 0)
+                check_shape<float>(spec, *where, {.variant = variant}, k);
+            else
+                check_shape<double>(spec, *where, {.variant = variant}, k);
+            if (bandwidth > 1) continue;
+            auto other = spec;
+            other.border = 3;
+            check_shape<double>(other, *where, {.variant = variant}, k);
+        }
+}
+
+TEST_CASE("device: an odd size fails its member") {
+    const auto where = device();
+    if (!where) return;
+    const DeviceTools tools(*where);
+    for (const auto& variant : {"fused", "team", "chains", "dataflow", "tiled", "tile-dataflow"}) {
+        const std::int64_t n = variant == std::string("chains") ? 24 : 6;
+        const Spec spec{.block = n, .horizon = 8, .batch = 3, .sizes = true};
+        ShapedProblem<double> problem(spec, 7);
+        problem.sizes.assign(problem.sizes.size(), static_cast<int>(n));
+        problem.store();
+        problem.sizes[8 + 5] = static_cast<int>(n) + 1;
+        const OnDevice<double> d(tools, problem.d), e(tools, problem.e), b(tools, problem.b), x(tools, problem.x);
+        const OnDevice<int> sizes(tools, problem.sizes);
+        Solver solver{Plan(spec, *where, {.variant = variant})};
+        FactorOptions<double> options{.sizes = sizes.get()};
+        solver.factor_solve(const_cast<const double*>(d.get()), e.get(), b.get(), x.get(), {tools.stream()}, options);
+        CHECK((solver.status()[1].block == 5 && solver.status()[1].row == -2));
+        CHECK((solver.status()[0].ok() && solver.status()[2].ok()));
+        CHECK_REFUSED("sizes are not from 0 to n: [1][5]", solver.check());
+    }
+}
+
 // Run it by test_gpu -tc="*what a shape costs*" --no-skip
 TEST_CASE("device: what a shape costs" * doctest::skip()) {
     const auto where = device();
@@ -87,11 +155,14 @@ TEST_CASE("device: what a shape costs" * doctest::skip()) {
         std::vector<int> lengths;
         for (std::int64_t m = 0; m < spec.batch; ++m)
             lengths.push_back(1 + static_cast<int>(random() % static_cast<unsigned>(spec.horizon)));
-        const OnDevice<int> dl(tools, lengths);
+        std::vector<int> sizes(static_cast<std::size_t>(spec.batch * spec.horizon), static_cast<int>(spec.block));
+        for (std::int64_t m = 0; m < spec.batch; ++m) sizes[static_cast<std::size_t>((m + 1) * spec.horizon - 1)] = 1;
+        const OnDevice<int> dl(tools, lengths), ds(tools, sizes);
         Solver solver{Plan(spec, *where)};
         solver.prepare();
         FactorOptions<double> options;
         if (spec.lengths) options.lengths = dl.get();
+        if (spec.sizes) options.sizes = ds.get();
         if (spec.border > 0) options = {.f = df.get(), .c = dc.get(), .tip_b = dt.get(), .tip_x = dtx.get()};
         const auto once = tools.capture_timed(
             [&] { solver.factor_solve(const_cast<const double*>(dd.get()), de.get(), db.get(), dx.get(), {tools.stream()}, options); });
@@ -103,36 +174,54 @@ TEST_CASE("device: what a shape costs" * doctest::skip()) {
     };
     struct Case {
         std::int64_t n, horizon, batch, border;
-        bool ring = false, lengths = false;
+        bool ring = false, lengths = false, sizes = false;
+        std::int64_t bandwidth = 1;
     };
-    for (const auto& [n, horizon, batch, border, ring, lengths] : {Case{12, 50, 1024, 0, false, true},
-                                                                   {32, 50, 1024, 0, false, true},
-                                                                   {6, 200, 4096, 0, false, true},
-                                                                   {64, 100, 256, 0, false, true},
-                                                                   {32, 512, 1, 0, true},
-                                                                   {64, 4096, 1, 0, true},
-                                                                   {12, 50, 1024, 0, true},
-                                                                   {256, 1024, 1, 0, true},
-                                                                   {32, 512, 1, 2},
-                                                                   {32, 512, 1, 8},
-                                                                   {64, 4096, 1, 8},
-                                                                   {256, 100, 1, 8},
-                                                                   {12, 50, 1024, 2},
-                                                                   {12, 50, 1024, 8},
-                                                                   {32, 50, 1024, 4},
-                                                                   {32, 512, 1, 512},
-                                                                   {128, 365, 1, 4},
-                                                                   {216, 48, 1, 3},
-                                                                   {846, 48, 1, 3},
-                                                                   {812, 100, 1, 6}}) {
+    for (const auto& [n, horizon, batch, border, ring, lengths, sizes, bandwidth] : {Case{12, 50, 1024, 0, false, true},
+                                                                                     {32, 50, 1024, 0, false, true},
+                                                                                     {6, 200, 4096, 0, false, true},
+                                                                                     {64, 100, 256, 0, false, true},
+                                                                                     {12, 50, 1024, 0, false, false, true},
+                                                                                     {32, 50, 1024, 0, false, false, true},
+                                                                                     {32, 512, 1, 0, false, false, true},
+                                                                                     {64, 4096, 1, 0, false, false, true},
+                                                                                     {256, 100, 1, 0, false, false, true},
+                                                                                     {32, 2048, 1, 0, false, false, false, 2},
+                                                                                     {8, 4096, 1, 0, false, false, false, 4},
+                                                                                     {6, 100, 1024, 0, false, false, false, 2},
+                                                                                     {32, 512, 1, 0, true},
+                                                                                     {64, 4096, 1, 0, true},
+                                                                                     {12, 50, 1024, 0, true},
+                                                                                     {256, 1024, 1, 0, true},
+                                                                                     {32, 512, 1, 2},
+                                                                                     {32, 512, 1, 8},
+                                                                                     {64, 4096, 1, 8},
+                                                                                     {256, 100, 1, 8},
+                                                                                     {12, 50, 1024, 2},
+                                                                                     {12, 50, 1024, 8},
+                                                                                     {32, 50, 1024, 4},
+                                                                                     {32, 512, 1, 512},
+                                                                                     {128, 365, 1, 4},
+                                                                                     {216, 48, 1, 3},
+                                                                                     {846, 48, 1, 3},
+                                                                                     {812, 100, 1, 6}}) {
         // A ring can also be folded to a chain of blocks of twice the size.
         if (ring) MESSAGE(fmt::format("folded: {:.1f} us", 1e3 * seconds({.block = 2 * n, .horizon = horizon / 2, .batch = batch})));
-        const auto plain = seconds({.block = n, .horizon = horizon, .batch = batch});
-        const auto with = seconds({.block = n, .horizon = horizon, .batch = batch, .ring = ring, .border = border, .lengths = lengths});
+        const auto plain = seconds({.block = n * bandwidth, .horizon = horizon / bandwidth, .batch = batch});
+        const auto with = seconds({.block = n,
+                                   .horizon = horizon,
+                                   .batch = batch,
+                                   .ring = ring,
+                                   .border = border,
+                                   .lengths = lengths,
+                                   .sizes = sizes,
+                                   .bandwidth = bandwidth});
         MESSAGE(fmt::format("{}{} x {} x {} + {}: {:.1f} us, {:.1f} without: {:.2f}",
-                            ring      ? "ring "
-                            : lengths ? "lengths "
-                                      : "",
+                            ring            ? "ring "
+                            : lengths       ? "lengths "
+                            : sizes         ? "sizes "
+                            : bandwidth > 1 ? "band "
+                                            : "",
                             horizon, n, batch, border, 1e3 * with, 1e3 * plain, with / plain));
     }
 }

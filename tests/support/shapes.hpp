@@ -245,8 +245,7 @@ void check_inverse(ShapedProblem<Real>& problem, const Spec& spec, Solver& solve
             for (std::int64_t s = 0; s < n; ++s) {
                 for (std::int64_t r = 0; r < n; ++r) {
                     compare(diagonal, ((m * chain.horizon + k) * n + r) * n + s, k * n + r, k * n + s);
-                    if (k < couplings)
-                        compare(coupling, ((m * couplings + k) * n + r) * n + s, (k + 1) % chain.horizon * n + r, k * n + s);
+                    if (k < couplings) compare(coupling, ((m * couplings + k) * n + r) * n + s, (k + 1) % chain.horizon * n + r, k * n + s);
                 }
                 for (std::int64_t j = 0; j < a; ++j) compare(arrow, ((m * chain.horizon + k) * a + j) * n + s, last + j, k * n + s);
             }
@@ -301,7 +300,8 @@ void check_shape(Spec spec, const Device& device, const Tuning& tuning, unsigned
     CAPTURE(spec.border);
     CAPTURE(spec.rhs);
     CAPTURE(tuning.variant);
-    if (spec.rhs < 3 && (spec.ring || spec.lengths || spec.sizes || spec.bandwidth > 1 || tuning.variant == "auto") && !tuning.variant.starts_with("dataflow"))
+    if (spec.rhs < 3 && (spec.ring || spec.lengths || spec.sizes || spec.bandwidth > 1 || tuning.variant == "auto") &&
+        !tuning.variant.starts_with("dataflow"))
         spec.operations = all_operations();
     const Plan plan(spec, device, tuning);
     Solver solver(plan);

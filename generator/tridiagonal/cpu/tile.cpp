@@ -127,12 +127,13 @@ constexpr Knob knobs[] = {bake,
 
 }  // namespace
 
-constinit const Variant tile_variant{.name = "tile",
-                                     .abilities = {.rings = true, .lengths = true, .views = true, .max_columns = max_columns, .shares_columns = true},
-                                     .seconds = worker_seconds,
-                                     .lower = lower,
-                                     .constants = constants,
-                                     .knobs = knobs,
-                                     .options = options};
+constinit const Variant tile_variant{
+    .name = "tile",
+    .abilities = {.rings = true, .lengths = true, .views = true, .max_columns = max_columns, .shares_columns = true},
+    .seconds = worker_seconds,
+    .lower = lower,
+    .constants = constants,
+    .knobs = knobs,
+    .options = options};
 
 }  // namespace trifold::cpu

@@ -467,15 +467,19 @@ constexpr Knob knobs[] = {
 
 }  // namespace
 
-constinit const Variant dataflow_variant{
-    .name = "dataflow",
-    .abilities = {.any_schedule = false, .rings = true, .views = true, .ring_inverse = false, .largest_block = largest_block, .max_columns = max_columns},
-    .refuses = refuses,
-    .seconds = seconds,
-    .lower = lower,
-    .memory = memory,
-    .steps = steps,
-    .constants = constants,
-    .knobs = knobs};
+constinit const Variant dataflow_variant{.name = "dataflow",
+                                         .abilities = {.any_schedule = false,
+                                                       .rings = true,
+                                                       .views = true,
+                                                       .ring_inverse = false,
+                                                       .largest_block = largest_block,
+                                                       .max_columns = max_columns},
+                                         .refuses = refuses,
+                                         .seconds = seconds,
+                                         .lower = lower,
+                                         .memory = memory,
+                                         .steps = steps,
+                                         .constants = constants,
+                                         .knobs = knobs};
 
 }  // namespace trifold::gpu

@@ -162,12 +162,13 @@ constexpr Knob knobs[] = {bake,
 
 }  // namespace
 
-constinit const Variant team_variant{.name = "team",
-                                     .abilities = {.rings = true, .lengths = true, .views = true, .finishes = false, .largest_block = largest_block},
-                                     .refuses = refuses,
-                                     .seconds = seconds,
-                                     .lower = lower,
-                                     .constants = constants,
-                                     .knobs = knobs};
+constinit const Variant team_variant{
+    .name = "team",
+    .abilities = {.rings = true, .lengths = true, .views = true, .finishes = false, .largest_block = largest_block},
+    .refuses = refuses,
+    .seconds = seconds,
+    .lower = lower,
+    .constants = constants,
+    .knobs = knobs};
 
 }  // namespace trifold::gpu

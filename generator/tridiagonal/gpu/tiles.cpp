@@ -340,7 +340,7 @@ constexpr Knob knobs[] = {bake,
 
 constinit const Variant tiles_variant{.name = "tile-dataflow",
                                       .folder = "tiles",
-                                      .abilities = {.rings = true, .rides = false},
+                                      .abilities = {.rings = true, .views = true, .rides = false},
                                       .refuses = refuses,
                                       .seconds = seconds,
                                       .quantities = quantities,

@@ -205,7 +205,8 @@ INLINE given given_block(const trifold_args* args, integer member, integer block
 INLINE real diagonal_term(const trifold_args* args, integer member, integer block, integer row) {
     real sum = 0;
     if (HAS_VIEWS && row >= rows_of(args, member, block)) return sum;
-    if (args->diagonal) sum += ((const real*)args->diagonal)[(member * HORIZON + block) * n - (TAIL_ROWS < n ? member * (n - TAIL_ROWS) : 0) + row];
+    if (args->diagonal)
+        sum += ((const real*)args->diagonal)[(member * HORIZON + block) * n - (TAIL_ROWS < n ? member * (n - TAIL_ROWS) : 0) + row];
     if (args->shift) sum += ((const real*)args->shift)[member];
     return sum;
 }

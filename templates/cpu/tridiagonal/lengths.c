@@ -1,9 +1,9 @@
-/* Members with lengths, and blocks with sizes, of their own: what the caller gave, and results beyond lengths. Schedules are those of N blocks, of which
- * a chain leaves out what its member does not have. Tasks are members. */
+/* Members with lengths, and blocks with sizes, of their own: what the caller gave, and results beyond lengths. Schedules are those of N
+ * blocks, of which a chain leaves out what its member does not have. Tasks are members. */
 #include "cpu/tridiagonal/common.c"
 
-/* The caller's length and sizes, which the library has checked, go to the workspace. A block that is not the last of its chain has no reduction of
- * its own, and another length may have made it the last one before. */
+/* The caller's length and sizes, which the library has checked, go to the workspace. A block that is not the last of its chain has no
+ * reduction of its own, and another length may have made it the last one before. */
 COLD void take_length(const trifold_args* args, integer member) {
     const int *length = (const int*)args->inverse_coupling, *sizes = (const int*)args->inverse_diagonal;
     lengths_of(args)[member] = length ? length[member] : HORIZON;

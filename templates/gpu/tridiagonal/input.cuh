@@ -31,9 +31,9 @@ struct Given {
     const real *d, *e;
     int rows, columns, ahead;
     TRIFOLD_METHOD const real* at(int r, int c) const {
-        constexpr int n = block_size / band;
+        constexpr int n = block_size / bandwidth;
         const int distance = ahead + r / n - c / n;
-        if (r >= rows || c >= columns || distance > band) return nullptr;
+        if (r >= rows || c >= columns || distance > bandwidth) return nullptr;
         if (distance == 0) return d + c / n * D::stage + r % n * D::row + c % n * D::column;
         return e + c / n * E::stage + (distance - 1) * E::next + r % n * E::row + c % n * E::column;
     }
@@ -44,10 +44,10 @@ struct Given {
 };
 TRIFOLD_DEVICE Given given_diagonal(const trifold_args& args, trifold_int member, trifold_int block) {
     const int rows = rows_of(args, member, block);
-    return {D_OF(args, member, block * band), E_OF(args, member, block * band), rows, rows, 0};
+    return {D_OF(args, member, block * bandwidth), E_OF(args, member, block * bandwidth), rows, rows, 0};
 }
 TRIFOLD_DEVICE Given given_coupling(const trifold_args& args, trifold_int member, trifold_int block) {
-    return {nullptr, E_OF(args, member, block * band), rows_of(args, member, block + 1), rows_of(args, member, block), band};
+    return {nullptr, E_OF(args, member, block * bandwidth), rows_of(args, member, block + 1), rows_of(args, member, block), bandwidth};
 }
 
 /* The coupling of positions p and q = p +- 1 of a level, A(higher, lower): E at level 0, a block of the workspace above it. */
@@ -76,7 +76,7 @@ TRIFOLD_DEVICE Place place(int e) { return {e % strip + e / (strip * padded) * s
 TRIFOLD_DEVICE void load_coupling(real* to, int leading, const trifold_args& args, const trifold_level& level, trifold_int member,
                                   trifold_int p, trifold_int q) {
     const bool by_rows = (level.index > 0 || E::row < E::column) == (p > q);
-    if (has_views && level.index == 0) {
+    if (is_band && level.index == 0) {
         const Given given = given_coupling(args, member, p < q ? p : q);
 #pragma unroll 4
         for (int e = thread_opaque(); e < padded * padded; e += threads) {
@@ -89,10 +89,12 @@ TRIFOLD_DEVICE void load_coupling(real* to, int leading, const trifold_args& arg
     const real* from = global_pointer(coupling_at(args, level, member, p, q));
     const trifold_int step = level.index > 0 ? padded : e_pitch;
     const int du = by_rows ? 1 : leading, dv = by_rows ? leading : 1;
+    int last_u = block_size, last_v = block_size;
+    if (has_sizes && level.index == 0) last_u = rows_of(args, member, by_rows ? p : q), last_v = rows_of(args, member, by_rows ? q : p);
 #pragma unroll 4
     for (int e = thread_opaque(); e < padded * padded; e += threads) {
         const Place at = place(e);
-        to[at.u * du + at.v * dv] = at.u < block_size && at.v < block_size ? from[at.u + at.v * step] : real(0);
+        to[at.u * du + at.v * dv] = at.u < last_u && at.v < last_v ? from[at.u + at.v * step] : real(0);
     }
 }
 
@@ -102,8 +104,8 @@ TRIFOLD_DEVICE void load_diagonal(real* to, int leading, const trifold_args& arg
                                   trifold_int block) {
     const real* from = D_OF(args, member, block);
     Given given{};
-    if (has_views) given = given_diagonal(args, member, block);
-    const int rows = has_views ? given.rows : block_size;
+    if (is_band) given = given_diagonal(args, member, block);
+    const int rows = rows_of(args, member, block);
     const real unit = unit_of(args, member, block);
     const real* low = level.index > 0 && has_side(args, member, block, 0) ? update_of(args, member, block, 0) : nullptr;
     const real* high = level.index > 0 && has_side(args, member, block, 1) ? update_of(args, member, block, 1) : nullptr;
@@ -113,7 +115,7 @@ TRIFOLD_DEVICE void load_diagonal(real* to, int leading, const trifold_args& arg
         const int r = D::row == 1 ? at.u : at.v, c = D::row == 1 ? at.v : at.u;
         real value = r == c ? unit : real(0);
         if (r < rows && c <= r) {
-            value = has_views ? *given.at(r, c) : ELEMENT_OF_D(from, r, c);
+            value = is_band ? *given.at(r, c) : ELEMENT_OF_D(from, r, c);
             if (r == c) value += diagonal_term(args, member, block, r);
             if (low != nullptr) value -= low[r + c * padded];
             if (high != nullptr) value -= high[r + c * padded];

@@ -1,5 +1,5 @@
-/* Members with lengths, and blocks with sizes, of their own: the check of what the caller gave, and results beyond lengths. Schedules are those of N blocks, of which
- * a chain leaves out what its member does not have. */
+/* Members with lengths, and blocks with sizes, of their own: the check of what the caller gave, and results beyond lengths. Schedules are
+ * those of N blocks, of which a chain leaves out what its member does not have. */
 #include "gpu/tridiagonal/lengths_constants.cuh"
 #include "gpu/tridiagonal/members.cuh"
 
@@ -52,7 +52,8 @@ TRIFOLD_DEVICE void blank_inverse(const trifold_args& args, trifold_int member, 
 }
 
 #ifdef TRIFOLD_KERNEL_LENGTHS
-TRIFOLD_KERNEL(blank_threads, 1) void TRIFOLD_KERNEL_LENGTHS(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_all_levels all) {
+TRIFOLD_KERNEL(blank_threads, 1)
+void TRIFOLD_KERNEL_LENGTHS(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_all_levels all) {
     if constexpr (has_sizes) {
         each_member(args, [&](trifold_int member) {
             take_sizes(args, member, all.groups);

@@ -32,7 +32,8 @@ TRIFOLD_DEVICE void start_pivots(Pivots& pivots, const trifold_args& args, trifo
         }
         floor = args.pivot_floor * most;
     }
-    if (thread == 0) pivots.floor = floor, pivots.rows = has_views ? rows_of(args, member, block) : 0, pivots.failed_row = -1, pivots.floors = 0;
+    if (thread == 0)
+        pivots.floor = floor, pivots.rows = has_views ? rows_of(args, member, block) : 0, pivots.failed_row = -1, pivots.floors = 0;
 }
 
 /* Sums up `count` pivots, by one warp: the sum of their logarithms, and the largest quotient of a diagonal entry, entry(r), and its pivot.

@@ -37,7 +37,11 @@ TEST_CASE("sizes and bands with every variant, schedule and layout") {
         for (const auto& schedule : {"sequential", "multi-stage", "twisted:4", "partitioned:3"})
             for (const std::int64_t horizon : {2, 9, 16})
                 for (const std::int64_t bandwidth : {1, 2}) {
-                    const Spec spec{.block = 5, .horizon = horizon, .rhs = horizon == 9 ? 70 : 2, .batch = 5, .sizes = bandwidth == 1,
+                    const Spec spec{.block = 5,
+                                    .horizon = horizon,
+                                    .rhs = horizon == 9 ? 70 : 2,
+                                    .batch = 5,
+                                    .sizes = bandwidth == 1,
                                     .bandwidth = bandwidth};
                     check_shape<double>(spec, Device::cpu(), {.schedule = schedule, .variant = variant, .any_size = true},
                                         static_cast<unsigned>(horizon));
@@ -66,8 +70,8 @@ TEST_CASE("sizes with a border") {
 TEST_CASE("scales of sizes and bands") {
     for (const int exponent : {-900, -400, 400, 900})
         for (const std::int64_t bandwidth : {1, 2})
-            check_shape<double>({.block = 4, .horizon = 9, .batch = 4, .sizes = bandwidth == 1, .bandwidth = bandwidth}, Device::cpu(), {}, 2,
-                                std::ldexp(1.0, exponent));
+            check_shape<double>({.block = 4, .horizon = 9, .batch = 4, .sizes = bandwidth == 1, .bandwidth = bandwidth}, Device::cpu(), {},
+                                2, std::ldexp(1.0, exponent));
 }
 
 TEST_CASE("a band of numbers has the layout of LAPACK") {

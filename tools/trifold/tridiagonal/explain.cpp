@@ -224,7 +224,8 @@ std::string memory_text(const Program& program) {
 
 std::string title(const Choice& choice) {
     const auto& spec = choice.spec;
-    return fmt::format("{} of {} by {}{}{}, {}, {}, {}{}; {}", plural(spec.horizon, "block"), spec.block, spec.block,
+    return fmt::format("{} of {} by {}{}{}{}{}, {}, {}, {}{}; {}", plural(spec.horizon, "block"), spec.block, spec.block,
+                       spec.sizes ? " at most" : "", spec.bandwidth > 1 ? fmt::format(" in a band of {}", spec.bandwidth) : "",
                        spec.ring ? " in a ring" : "", spec.border > 0 ? fmt::format(" and a border of {}", spec.border) : "",
                        to_string(spec.precision), plural(spec.rhs, "right-hand side"), plural(spec.batch, "system"),
                        spec.lengths ? " of unequal length" : "", to_string(choice.target));

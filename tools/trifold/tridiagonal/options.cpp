@@ -30,7 +30,9 @@ void BlockOptions::add_to(CLI::App& app) {
     app.add_option("--device-name", device_name_,
                    "Device whose wisdom counts, such as 'NVIDIA H200'; else this machine's for native, and any of the architecture");
     add_field(app, spec_fields["border"], &spec_);
+    add_field(app, spec_fields["bandwidth"], &spec_);
     app.add_flag("--lengths", spec_.lengths, std::string(spec_fields["lengths"].about));
+    app.add_flag("--sizes", spec_.sizes, std::string(spec_fields["sizes"].about));
     app.add_flag("--ring", spec_.ring, std::string(spec_fields["ring"].about));
     add_layout(app, spec_);
 }

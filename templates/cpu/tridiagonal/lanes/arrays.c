@@ -88,7 +88,8 @@ COLD view gather_view(vec* out, const trifold_args* args, const lanes* g, intege
 COLD void clear_idle(vec* values, integer count, const lanes* g) {
     for (integer i = 0; i < count; ++i) values[i] = choose(g->which, values[i], (vec){});
 }
-NOINLINE void gather_rhs(vec* out, const trifold_args* args, const real* array, trifold_strides s, integer columns, const lanes* g, integer block) {
+NOINLINE void gather_rhs(vec* out, const trifold_args* args, const real* array, trifold_strides s, integer columns, const lanes* g,
+                         integer block) {
     const real* base[LANES];
     if (m == 1) columns = 1; /* a constant */
     for (int lane = 0; lane < LANES; ++lane) base[lane] = array + g->member[lane] * s.member + block * s.stage;
@@ -107,7 +108,8 @@ COLD void clear_beyond(vec* values, const trifold_args* args, const lanes* g, in
     for (int i = 0; i < n * columns_of(args); ++i) values[i] = choose(i / (int)columns_of(args) >= rows, (vec){}, values[i]);
 }
 
-NOINLINE void scatter_rhs(const trifold_args* args, real* array, trifold_strides s, integer columns, const vec* in, const lanes* g, integer block) {
+NOINLINE void scatter_rhs(const trifold_args* args, real* array, trifold_strides s, integer columns, const vec* in, const lanes* g,
+                          integer block) {
     real* base[LANES];
     if (m == 1) columns = 1; /* a constant */
     for (int lane = 0; lane < LANES; ++lane) base[lane] = array + g->member[lane] * s.member + block * s.stage;

@@ -3,9 +3,9 @@
 
 /* Outcome of the pivots of a front and of its chain. */
 typedef struct {
-    vec floor;     /* smaller pivots are raised to it */
-    mask sound;    /* lanes whose pivots have all passed so far; the others' reciprocals are NaN from the first that failed on */
-    mask floors;   /* pivots raised */
+    vec floor;   /* smaller pivots are raised to it */
+    mask sound;  /* lanes whose pivots have all passed so far; the others' reciprocals are NaN from the first that failed on */
+    mask floors; /* pivots raised */
 #if HAS_VIEWS
     mask rows; /* rows whose pivots may be raised */
 #endif

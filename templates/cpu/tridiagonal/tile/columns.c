@@ -47,7 +47,8 @@ INLINE real* slot_of(const trifold_args* args, int side, integer member, integer
 
 INLINE void load_panel(const trifold_args* args, integer member, integer block, const column_panel* panel, real* x) {
     const trifold_strides* s = &args->x_strides;
-    EACH_SLICE(panel) load_given_rows(x_of(args, member, block) + (panel->first + c) * s->column, s, stored_rows(args, block), count, x + c * n);
+    EACH_SLICE(panel)
+    load_given_rows(x_of(args, member, block) + (panel->first + c) * s->column, s, stored_rows(args, block), count, x + c * n);
 }
 
 INLINE void add_slots(const trifold_args* args, integer member, integer block, const column_panel* panel, integer c, real* y) {

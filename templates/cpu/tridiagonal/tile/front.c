@@ -285,7 +285,8 @@ COLD vec larger_quotients_with_terms(vec most, const trifold_args* args, integer
  * processor overlaps the work with the next front's pivots. */
 INLINE vec larger_reductions(vec most, const trifold_args* args, integer member, integer block, const real* factor) {
     const real *d = d_of(args, member, block), *reciprocal = factor + n * LD;
-    if (HAS_VIEWS || __builtin_expect(args->diagonal || args->shift, 0)) return larger_quotients_with_terms(most, args, member, block, reciprocal);
+    if (HAS_VIEWS || __builtin_expect(args->diagonal || args->shift, 0))
+        return larger_quotients_with_terms(most, args, member, block, reciprocal);
     integer k = 0;
     for (; k + LANES <= n; k += LANES) most = larger_quotients(most, d + k * (D_ROW + D_COLUMN), reciprocal + k, LANES);
     return n % LANES ? larger_quotients(most, d + k * (D_ROW + D_COLUMN), reciprocal + k, n % LANES) : most;

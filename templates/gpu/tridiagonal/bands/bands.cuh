@@ -145,7 +145,7 @@ TRIFOLD_DEVICE void pull_lines(real* to, const real* from) {
 /* Starts the copy of an original coupling, in pieces of 16 bytes where the caller's array allows. */
 template <class Shared>
 TRIFOLD_DEVICE void pull_original(Shared& shared, const trifold_args& args, trifold_int member, trifold_int block) {
-    if constexpr (has_views) {
+    if (has_views && !(is_whole(args, member, block) && is_whole(args, member, block + 1))) {
         pull_views(shared.pulled, lower_leading, given_coupling(args, member, block), band_thread(), band_threads);
         return;
     }
@@ -162,7 +162,8 @@ TRIFOLD_DEVICE void load_bands(Bands& bands, const trifold_args& args, trifold_i
     const real* from = D_OF(args, member, block);
     from += first * D::row + column * D::column;
     Given given{};
-    if (has_views) given = given_diagonal(args, member, block);
+    if (is_band) given = given_diagonal(args, member, block);
+    const int rows = rows_of(args, member, block);
     const real unit = unit_of(args, member, block);
 #pragma unroll
     for (int band = 0; band < warp_bands; ++band)
@@ -174,11 +175,8 @@ TRIFOLD_DEVICE void load_bands(Bands& bands, const trifold_args& args, trifold_i
                 const int below = band * 16 + down(k), right = t * 8 + k % 2, row = first + below,
                           above = row - column - right; /* distance from the diagonal */
                 real value = above == 0 ? unit : real(0);
-                if (has_views) {
-                    if (above >= 0 && row < given.rows) value = *given.at(row, column + right);
-                } else if (above >= 0 && (block_size % 16 == 0 || row < block_size)) {
-                    value = from[below * D::row + right * D::column];
-                }
+                if (above >= 0 && ((!has_views && block_size % 16 == 0) || row < rows))
+                    value = is_band ? *given.at(row, column + right) : from[below * D::row + right * D::column];
                 item(bands.at[band][t], k) = static_cast<band_real>(value);
             }
         }

@@ -181,7 +181,7 @@ constexpr int coupling_leading = (block_size + vector_width - 1) / vector_width 
  * many do without. */
 TRIFOLD_DEVICE void fetch_coupling(ChainShared& shared, const trifold_args& args, trifold_int member, trifold_int block, int thread,
                                    int count) {
-    if constexpr (has_views) {
+    if (has_views && !(is_whole(args, member, block) && is_whole(args, member, block + 1))) {
         if (thread == 0) gate_arrive(&shared.gate);
         pull_views(shared.pulled, coupling_leading, given_coupling(args, member, block), thread, count);
         return;

@@ -145,7 +145,8 @@ TRIFOLD_DEVICE void fetch_rows(real (*to)[padded], const void* from, const trifo
         each_row([&](int, int row) {
             for (int c = 0; c < columns_at_once && row >= count; ++c) to[c][row] = 0;
         });
-    each_place(from, strides, member, block, columns, count, [&](int, int row, int c, const real* at) { copy_element_async(&to[c][row], at); });
+    each_place(from, strides, member, block, columns, count,
+               [&](int, int row, int c, const real* at) { copy_element_async(&to[c][row], at); });
 }
 TRIFOLD_DEVICE void store_rows(real (*to)[padded], const Rows& rows) {
     each_row([&](int q, int row) {

@@ -82,7 +82,7 @@ struct Sweep {
     }
     TRIFOLD_METHOD void meet(int barrier) const { named_sync(shared.arrivals[barrier], barrier, sweep_threads); }
     TRIFOLD_METHOD void pass(int barrier) const { named_arrive(shared.arrivals[barrier], barrier, sweep_threads); }
-    TRIFOLD_METHOD void load(Rows& rows, int front) const { 
+    TRIFOLD_METHOD void load(Rows& rows, int front) const {
         load_rows(rows, args.b, args.b_strides, member, block(front), columns, rows_of(args, member, block(front)));
     }
 };

@@ -2,6 +2,7 @@
 #include "gpu/tridiagonal/dataflow/factor.cuh"
 #include "gpu/tridiagonal/dataflow/sweep.cuh"
 #include "gpu/tridiagonal/dataflow/finish.cuh"
+#include "gpu/tridiagonal/lengths.cuh"
 #include "gpu/tridiagonal/members.cuh"
 
 #ifdef TRIFOLD_KERNEL_FACTOR

@@ -201,13 +201,14 @@ TRIFOLD_DEVICE void fetch_diagonal(real* to, const trifold_args& args, trifold_i
     const int u = first_u(), v = first_v();
     from += u * u_from + v * v_from, to += u * u_to + v * v_to;
     Given given{};
-    if (has_views) given = given_diagonal(args, member, block);
+    if (is_band) given = given_diagonal(args, member, block);
+    const int rows = rows_of(args, member, block);
     const real unit = unit_of(args, member, block);
     each_place([&](int du, int dv) {
         const int r = by_columns ? u + du : v + dv, c = by_columns ? v + dv : u + du;
         if (c > r) return;
-        if (r < (has_views ? given.rows : block_size))
-            copy_element_async(to + (du * u_to + dv * v_to), has_views ? given.at(r, c) : from + (du * u_from + dv * v_from));
+        if (r < rows)
+            copy_element_async(to + (du * u_to + dv * v_to), is_band ? given.at(r, c) : from + (du * u_from + dv * v_from));
         else
             to[du * u_to + dv * v_to] = r == c ? unit : real(0);
     });
@@ -221,14 +222,18 @@ TRIFOLD_DEVICE void fetch_coupling(real* to, const trifold_args& args, trifold_i
     const trifold_int original = Below ? block : is_ring && block == 0 ? path_of(args) : block - 1;
     const real* from = E_OF(args, member, original);
     Given given{};
-    if (has_views) given = given_coupling(args, member, original);
+    if (is_band) given = given_coupling(args, member, original);
+    int last_u = block_size, last_v = block_size;
+    if (has_sizes)
+        last_u = rows_of(args, member, by_columns ? original + 1 : original),
+        last_v = rows_of(args, member, by_columns ? original : original + 1);
     const int u = first_u(), v = first_v();
     from += u * u_from + v * v_from, to += u * u_to + v * v_to;
     each_place([&](int du, int dv) {
         const real* own = by_columns ? given.at(u + du, v + dv) : given.at(v + dv, u + du);
-        if (has_views && own != nullptr)
+        if (is_band && own != nullptr)
             copy_element_async(to + (du * u_to + dv * v_to), own);
-        else if (!has_views && u + du < block_size && v + dv < block_size)
+        else if (!is_band && u + du < last_u && v + dv < last_v)
             copy_element_async(to + (du * u_to + dv * v_to), from + (du * u_from + dv * v_from));
         else
             to[du * u_to + dv * v_to] = 0;

@@ -27,7 +27,7 @@ TRIFOLD_DEVICE bool has_original_ahead(const trifold_args& args, const Front& fr
 TRIFOLD_DEVICE void start_couplings(WideShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     if (front.level == 0) {
         if (front.next >= 0) pull_original(shared, args, member, front.block);
-        if (front.behind >= 0 && !has_views) prefetch_block(coupling_of(args, member, front.behind), e_pitch, block_size);
+        if (front.behind >= 0 && !is_band) prefetch_block(coupling_of(args, member, front.behind), e_pitch, block_size);
     } else {
         if (is_ring && has_original_ahead(args, front))
             pull_original(shared, args, member, front.block);
@@ -172,7 +172,7 @@ TRIFOLD_DEVICE void factor_wide(const trifold_args& args, trifold_int member) {
         solve_couplings(bands, shared, args, member, front);
     band_sync();
     if (band_thread() / warp_lanes == band_warps - 1) { /* while stores are in flight */
-        if (padded > 16 && !has_views)
+        if (padded > 16 && !(has_views && (args.diagonal != nullptr || args.shift != nullptr)))
             report_wide(shared, buffer<double>(args, Offset::block_log_determinant(args)) + block_index(args, member, front.block),
                         buffer<double>(args, Offset::reduction(args)) + block_index(args, member, front.block));
         else

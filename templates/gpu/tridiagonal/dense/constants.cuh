@@ -8,8 +8,8 @@ constexpr int padded = TRIFOLD_PADDED;
 /* Whether blocks have numbers of rows of their own. The caller's blocks that a block is made of, those below the diagonal of a band; rows
  * of the last block that the caller's arrays have; and whether a block may have rows that are not theirs. */
 [[maybe_unused]] constexpr bool has_sizes = TRIFOLD_SIZES;
-[[maybe_unused]] constexpr int band = TRIFOLD_BAND, tail = TRIFOLD_TAIL;
-[[maybe_unused]] constexpr bool has_views = has_sizes || band > 1, has_tail = tail < block_size;
+[[maybe_unused]] constexpr int bandwidth = TRIFOLD_BAND, tail = TRIFOLD_TAIL;
+[[maybe_unused]] constexpr bool is_band = bandwidth > 1, has_views = has_sizes || is_band, has_tail = tail < block_size;
 
 /* The diagonal tiles of a factor are stored inverted, so that every triangular solve is a sequence of products. They are `tile` wide. */
 [[maybe_unused]] constexpr int tile = TRIFOLD_TILE;

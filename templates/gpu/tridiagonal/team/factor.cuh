@@ -7,8 +7,8 @@
  * the same banks. */
 template <trifold_int Pitch, trifold_int Stage, trifold_int Member>
 constexpr bool has_no_gaps = block_size == padded && Pitch == padded && Stage % vector_width == 0 && Member % vector_width == 0;
-constexpr bool comes_in_pieces =
-    !has_views && has_no_gaps<d_pitch, D::stage, D::step> && has_no_gaps<e_pitch, E::stage, E::step> && (D::row == 1 || padded / vector_width % 4 != 0);
+constexpr bool comes_in_pieces = !is_band && has_no_gaps<d_pitch, D::stage, D::step> && has_no_gaps<e_pitch, E::stage, E::step> &&
+                                 (D::row == 1 || padded / vector_width % 4 != 0);
 /* A lane reads its row as vectors then; else odd, so that lanes read rows without bank conflicts. */
 constexpr int stage_leading = comes_in_pieces ? padded : padded | 1;
 
@@ -104,12 +104,12 @@ TRIFOLD_DEVICE void fetch_front(FactorShared& shared, const trifold_args& args, 
         const real* d = D_OF(args, task.member, block);
         const real* e = global_pointer(coupling_at(args, level, task.member, position, position + task.chain.step));
         const trifold_int pitch_of_e = level.index > 0 ? padded : e_pitch;
-        const bool coupled = has_next(task.chain, k), is_given = has_views && level.index == 0;
-        if (has_views) {
-            const trifold_int next = block_at(level, position + task.chain.step);
-            fetch_views(to.d, to.e, args, task.member, block, !is_given || !coupled ? -1 : block < next ? block : next);
-        }
-        if (comes_in_pieces && are_aligned(args.d, args.e)) {
+        const bool coupled = has_next(task.chain, k);
+        const trifold_int next = block_at(level, position + task.chain.step);
+        const bool views = has_views && !(is_whole(args, task.member, block) && (!coupled || is_whole(args, task.member, next)));
+        const bool views_coupling = views && level.index == 0;
+        if (views) fetch_views(to.d, to.e, args, task.member, block, !views_coupling || !coupled ? -1 : block < next ? block : next);
+        if (!views && comes_in_pieces && are_aligned(args.d, args.e)) {
             fetch_pieces(to.d, d, true);
             fetch_pieces(to.e, e, coupled);
         } else {
@@ -117,10 +117,10 @@ TRIFOLD_DEVICE void fetch_front(FactorShared& shared, const trifold_args& args, 
             for (int at = team_lane(); at < padded * padded; at += team) {
                 const int u = at % padded, v = at / padded, place = u + v * stage_leading;
                 const bool inside = u < block_size && v < block_size, lower = D::row == 1 ? v <= u : u <= v;
-                if (!has_views && inside && lower) copy_element_async(to.d + place, d + u + v * d_pitch);
-                if (!has_views && !inside) to.d[place] = u == v ? real(1) : real(0);
-                if (!is_given && !inside) to.e[place] = 0;
-                if (!is_given && inside && coupled) copy_element_async(to.e + place, e + u + v * pitch_of_e);
+                if (!views && inside && lower) copy_element_async(to.d + place, d + u + v * d_pitch);
+                if (!views && !inside) to.d[place] = u == v ? real(1) : real(0);
+                if (!views_coupling && !inside) to.e[place] = 0;
+                if (!views_coupling && inside && coupled) copy_element_async(to.e + place, e + u + v * pitch_of_e);
             }
         }
         if (has_slots && level.index > 0) {
@@ -252,8 +252,8 @@ TRIFOLD_DEVICE real scale_of(real& d, real floor, int least, int row, int rows, 
 /* The panels, column after column: every lane its rows. `y` are the right-hand sides of the pivot's rows, and -R y, -G y. `failure` is the
  * number that a failure of the first row has. */
 template <bool Riders>
-TRIFOLD_DEVICE void factor_rows(real (&a)[panels][padded], real (&y)[panels][riders], FactorShared& shared, real diagonal, real floor, int rows,
-                                trifold_int failure, Verdict& verdict) {
+TRIFOLD_DEVICE void factor_rows(real (&a)[panels][padded], real (&y)[panels][riders], FactorShared& shared, real diagonal, real floor,
+                                int rows, trifold_int failure, Verdict& verdict) {
     const int row = team_lane();
     const int least = word_of(floor > min_plain ? floor : min_plain);
     real next = a[0][0]; /* on the lane of the next pivot's row, that pivot: it needs nothing of others */

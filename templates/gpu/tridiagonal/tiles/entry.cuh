@@ -2,6 +2,7 @@
 #include "gpu/tridiagonal/tiles/factor.cuh"
 #include "gpu/tridiagonal/tiles/sweep.cuh"
 #include "gpu/tridiagonal/finish_kernels.cuh"
+#include "gpu/tridiagonal/lengths.cuh"
 
 #ifdef TRIFOLD_KERNEL_FACTOR
 TRIFOLD_KERNEL(threads, Blocks::factor)

@@ -23,13 +23,27 @@ TRIFOLD_DEVICE Original original_of(const trifold_args& args, const Task& task) 
 /* A row or column of the block where a tile has one; beyond the last one it is the last one again, and nothing of it is kept. */
 TRIFOLD_DEVICE int inside(int line) { return is_padded && line >= block_size ? block_size - 1 : line; }
 
+/* use(value, number) for each element of the part and the original's where blocks are views. */
+template <class Use>
+TRIFOLD_DEVICE void each_given(Part& part, const trifold_args& args, const Task& task, const Use& use) {
+    const trifold_int lower = task.panel == 0 || task.upward ? task.block : task.block - 1;
+    const bool own = task.panel == 0, swaps = !own && !task.upward;
+    const Given given = own ? given_diagonal(args, task.member, lower) : given_coupling(args, task.member, lower);
+    each_element(part, [&](real& value, int r, int c) {
+        const int row = task.row * edge + r, column = task.column * edge + c;
+        use(value, own && row < column ? real(0) : given.value(swaps ? column : row, swaps ? row : column));
+    });
+}
+
 /* part += what is added to the diagonal, with the identity in the padding. */
 TRIFOLD_DEVICE void add_diagonal(Part& part, const trifold_args& args, const Task& task) {
-    const bool adds = args.diagonal != nullptr || args.shift != nullptr, ends = is_padded && (task.row + 1) * edge > block_size;
+    const int rows = rows_of(args, task.member, task.block);
+    const real unit = unit_of(args, task.member, task.block);
+    const bool adds = args.diagonal != nullptr || args.shift != nullptr, ends = (is_padded || has_views) && (task.row + 1) * edge > rows;
     if (!adds && !ends) return;
     each_element(part, [&](real& value, int r, int c) {
         const int line = task.row * edge + r;
-        if (r == c) value += line < block_size ? diagonal_term(args, task.member, task.block, line) : real(1);
+        if (r == c) value += line < rows ? diagonal_term(args, task.member, task.block, line) : unit;
     });
 }
 
@@ -38,6 +52,10 @@ TRIFOLD_DEVICE void load_original(Part& part, const trifold_args& args, const Ta
     const Original original = original_of(args, task);
     part.clear();
     if (original.from == nullptr) return;
+    if constexpr (is_band) {
+        each_given(part, args, task, [](real& value, real number) { value = number; });
+        return;
+    }
     const real* from = global_pointer(original.from);
     const int thread = own_thread();
     offset_type lines[part_rows][vector_width];
@@ -88,6 +106,11 @@ TRIFOLD_DEVICE void add_other_coupling(Part& part, const trifold_args& args, con
 
 /* part = the original less what comes from below, whose negative is at `below`, and what comes from above, which `part` holds. */
 TRIFOLD_DEVICE void join_sides(Part& part, const real* below, const trifold_args& args, const Task& task) {
+    if constexpr (is_band) {
+        each_given(part, args, task, [](real& value, real number) { value = number - value; });
+        each_element(part, [&](real& value, int r, int c) { value += below[place_in_tile(r, c)]; });
+        return;
+    }
     const Original original = original_of(args, task);
     each_element(part, [&](real& value, int r, int c) {
         const offset_type row = inside(task.row * edge + r) * original.row_step,
@@ -96,13 +119,17 @@ TRIFOLD_DEVICE void join_sides(Part& part, const real* below, const trifold_args
     });
 }
 
+/* Rows of the block that a task's panel couples to its own. */
+TRIFOLD_DEVICE int rows_of_panel(const trifold_args& args, const Task& task) {
+    return rows_of(args, task.member, task.panel == 0 ? task.block : task.panel == 1 ? task.next : task.behind);
+}
 /* part as it was loaded, but zero above the diagonal and in the padding, whose diagonal is the identity. */
 TRIFOLD_DEVICE void complete_original(Part& part, const trifold_args& args, const Task& task) {
-    const int rows = block_size - task.row * edge, columns = block_size - task.column * edge;
+    const int rows = rows_of_panel(args, task) - task.row * edge, columns = rows_of(args, task.member, task.block) - task.column * edge;
     warp_sync(); /* without this, loads wait for the use of others */
     if (is_joint(args)) add_passed(part, args, task);
     if (is_ring) add_other_coupling(part, args, task);
-    if (is_padded && (rows < edge || columns < edge))
+    if ((is_padded || has_sizes) && (rows < edge || columns < edge))
         each_element(part, [&](real& value, int r, int c) {
             if (r >= rows || c >= columns) value = 0;
         });

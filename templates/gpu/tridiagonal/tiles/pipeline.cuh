@@ -67,7 +67,9 @@ TRIFOLD_DEVICE void find_scales(TileShared& shared, const trifold_args& args) {
     const trifold_int block = is_column || task.panel == 0 ? task.block : task.panel == 1 ? task.next : task.behind;
     const int e = thread_index() % edge, r = (is_column ? task.column : task.row) * edge + e;
     real diagonal = 0;
-    if (r < block_size) {
+    if (has_views) {
+        diagonal = r < block_size ? static_cast<real>(given_entry(args, task.member, block, r)) : real(0);
+    } else if (r < block_size) {
         const real* d = D_OF(args, task.member, block);
         diagonal = ENTRY_OF_D(d, r) + diagonal_term(args, task.member, block, r);
         if (is_ring && horizon_of(args) == 1) diagonal += own_coupling(args, task_level(args, 0).level, task.member, r, r);

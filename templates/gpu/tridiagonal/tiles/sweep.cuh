@@ -205,14 +205,14 @@ TRIFOLD_DEVICE void sweep_tile(SweepShared& shared, const trifold_args& args, Co
     const int own_row = row + thread_index() % edge, own_column = columns.first + thread_index() / edge;
     real b = 0; /* right-hand side of this thread's result */
     const bool has_own = own_row < block_size && thread_index() < edge * columns.count;
-    if (has_own && !leaves(task))
+    if (has_own && own_row < rows_of(args, task.member, task.block) && !leaves(task))
         b = static_cast<const real*>(args.b)[rhs_at(args.b_strides, task.member, task.block, own_row, own_column)];
     if (Forward && has_own && is_joint(args)) b += passed_entry(args, task, own_row, own_column);
     if (!Forward && leaves(task)) { /* others have solved for it */
         if (task.row + 1 < tiles)   /* counts never fall */
             wait_for(swept_of(args, task.member, task.block, Kind::backward), task.epoch + tiles - 1 - task.row);
         const trifold_int at = rhs_at(args.x_strides, task.member, task.block, own_row, own_column);
-        const real x = has_own ? static_cast<const real*>(args.x)[at] : real(0);
+        const real x = has_own && own_row < stored_rows(args, task.block) ? static_cast<const real*>(args.x)[at] : real(0);
         if (thread_index() < edge * columns.count) result_of(args, task.member, task.block, 0)[own_row + own_column * padded] = x;
         return;
     }
@@ -237,7 +237,7 @@ TRIFOLD_DEVICE void sweep_tile(SweepShared& shared, const trifold_args& args, Co
     sums.finish(shared, columns.count, [&](real sum, int r, int c) {
         shared.vector[c][r] = sum;
         result_of(args, task.member, task.block, columns.first)[row + r + c * padded] = sum;
-        if (row + r >= block_size) return;
+        if (row + r >= stored_rows(args, task.block)) return;
         static_cast<real*>(args.x)[rhs_at(args.x_strides, task.member, task.block, row + r, columns.first + c)] = sum;
         if (!Forward) watch(args, task.member, Result::solution, sum);
     });
