@@ -108,13 +108,13 @@ void check_lengths(const Spec& spec) {
 
 /// Parts of blocks that kernels take for whole ones.
 void check_views(const Spec& spec) {
-    const auto what = spec.sizes ? "sizes" : "a bandwidth";
+    const auto what = spec.sizes ? "sizes" : "bandwidth";
     if (spec.precision == Precision::mixed) throw SpecError(fmt::format("mixed precision has no {}; give precision f64", what));
     if (spec.ring) throw SpecError(fmt::format("a ring with {} is not there yet; leave one of them out", what));
     if (spec.bandwidth == 1) return;
     if (spec.sizes || spec.lengths)
         throw SpecError(
-            fmt::format("a bandwidth and {} are not there yet together; leave one of them out", spec.sizes ? "sizes" : "lengths"));
+            fmt::format("bandwidth and {} are not there yet together; leave one of them out", spec.sizes ? "sizes" : "lengths"));
     if (spec.bandwidth * spec.block > max_block)
         throw SpecError(fmt::format("a band of {} blocks of {} is solved by blocks of {}; give at most {}", spec.bandwidth, spec.block,
                                     spec.bandwidth * spec.block, max_block));
@@ -126,7 +126,7 @@ void check_shape(const Spec& spec) {
     if (spec.precision == Precision::mixed && spec.ring) throw SpecError("mixed precision has no rings; give precision f64");
     if (spec.border == 0) return;
     if (spec.precision == Precision::mixed) throw SpecError("mixed precision has no border; give precision f64");
-    if (spec.bandwidth > 1) throw SpecError("a band with a border is not there yet; leave one of them out");
+    if (spec.bandwidth > 1) throw SpecError("bandwidth with a border is not there yet; leave one of them out");
     checked_multiply(checked_multiply(spec.batch, spec.horizon, "size of F"), spec.border * spec.block * element_bytes(spec.precision),
                      "size of F in bytes");
 }

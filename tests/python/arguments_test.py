@@ -70,6 +70,8 @@ def calls():
     yield "trifold.matvec", trifold.matvec, {**some(("D", "E"), chain()), "x": b}
     yield "trifold.to_dense", trifold.to_dense, some(("D", "E"), chain())
     yield "trifold.shortened", lambda D, E, b: trifold.shortened(D, E, b, 5), chain()
+    yield "trifold.folded", trifold.folded, {**chain(), "E": np.ones((7, 2, 3, 3))}
+    yield "trifold.solveh_banded", trifold.solveh_banded, {"ab": np.array([[5.0] * 6, [1.0] * 6])[::-1], "b": np.ones(6)}
     yield "trifold.from_banded", lambda ab: trifold.from_banded(ab, 2), {"ab": np.ones((2, 8))}
     yield "trifold.from_sparse", lambda data: trifold.from_sparse(diagonal(data), 2), {"data": np.ones(8)}
     for name in ("structure_of", "factorized"):

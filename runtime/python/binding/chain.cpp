@@ -39,28 +39,29 @@ nb::object BoundChain::sweep(Operation operation, nb::handle b, nb::handle out, 
 }
 
 nb::object BoundChain::selected_inverse(nb::handle out, const Options& options) {
-    const auto n = block();
     Inputs in(members_);
     read_active(in, options.active);
     Array lower;
     nb::object first = nb::none(), second = nb::none();
-    const auto make = [&](Array& array, const char* name, std::initializer_list<std::int64_t> shape) {
-        return read_or_make(array, nb::none(), name, in.members.shape(shape), element_, library_);
+    const auto shape = diagonal_of_inverse(in.members), below = lower_of_inverse(in.members);
+    const auto make = [&](Array& array, const char* name, const std::vector<std::int64_t>& of) {
+        return read_or_make(array, nb::none(), name, of, element_, library_);
     };
     if (border() > 0) {
         if (!out.is_none()) throw SpecError("out of selected_inverse is for chains without a border; leave it out");
-        const auto diagonal = make(in.x, "diagonal", {blocks(), n, n}), below = make(lower, "lower", {couplings(), n, n});
-        const auto arrow = make(in.f, "F", {blocks(), border(), n}), corner = make(in.c, "C", {border(), border()});
+        const auto diagonal = make(in.x, "diagonal", shape), under = make(lower, "lower", below);
+        const auto arrow = make(in.f, "F", in.members.shape({blocks(), border(), block()})),
+                   corner = make(in.c, "C", in.members.shape({border(), border()}));
         run(Operation::inverse, in, {any(in.x), any(lower)}, options);
-        return nb::make_tuple(diagonal, below, arrow, corner);
+        return nb::make_tuple(diagonal, under, arrow, corner);
     }
     if (!out.is_none()) {
         if (PyTuple_Check(out.ptr()) == 0 || nb::len(out) != 2) throw SpecError("out of selected_inverse is a pair: (diagonal, lower)");
         first = out[0];
         second = out[1];
     }
-    in.result = read_or_make(in.x, first, "out[0]", in.members.shape({blocks(), n, n}), element_, library_);
-    const auto coupling = read_or_make(lower, second, "out[1]", in.members.shape({couplings(), n, n}), element_, library_);
+    in.result = read_or_make(in.x, first, "out[0]", shape, element_, library_);
+    const auto coupling = read_or_make(lower, second, "out[1]", below, element_, library_);
     run(Operation::inverse, in, {any(in.x), any(lower)}, options);
     return nb::make_tuple(in.result, coupling);
 }
@@ -69,6 +70,7 @@ CallOptions BoundChain::options_of(const Inputs& in, const Options& given, Strea
     auto options = given.numbers;
     options.active = in.active.as<const int>();
     options.lengths = in.lengths.as<const int>();
+    options.sizes = in.sizes.as<const int>();
     options.members = in.members.count;
     options.columns = in.columns;
     options.stream = stream;
@@ -132,15 +134,32 @@ void BoundChain::read_system(Inputs& in, nb::handle d, nb::handle e, const Optio
     read_added(in.shift, options.shift, "shift", in.members.shape({}));
     read_added(in.diagonal, options.diagonal, "diagonal", in.members.shape({blocks(), n}));
     read_active(in, options.active);
-    read_lengths(in, options.lengths);
+    if (!options.lengths.is_none() && !has_lengths()) throw SpecError("this solver has no lengths; make a Plan with lengths=True");
+    if (!options.sizes.is_none() && !has_sizes()) throw SpecError("this solver has no sizes; make a Plan with sizes=True");
+    read_numbers(in.lengths, options.lengths, "lengths", in.members.shape({}));
+    read_numbers(in.sizes, options.sizes, "sizes", in.members.shape({blocks()}));
+}
+
+std::vector<std::int64_t> BoundChain::coupling_shape(const Inputs& in) const {
+    if (bandwidth() == 1) return in.members.shape({couplings(), block(), block()});
+    return in.members.shape({blocks(), bandwidth(), block(), block()});
+}
+
+std::vector<std::int64_t> BoundChain::diagonal_of_inverse(const Members& members) const {
+    const auto n = bandwidth() * block();
+    return members.shape({(blocks() + bandwidth() - 1) / bandwidth(), n, n});
+}
+std::vector<std::int64_t> BoundChain::lower_of_inverse(const Members& members) const {
+    const auto n = bandwidth() * block();
+    return members.shape({bandwidth() == 1 ? couplings() : (blocks() - 1) / bandwidth(), n, n});
 }
 
 void BoundChain::read_coupling(Inputs& in, nb::handle e) {
     if (e.is_none() && couplings() == 0) return;
-    const auto shape = in.members.shape({couplings(), block(), block()});
+    const auto shape = coupling_shape(in);
     if (e.is_none()) throw SpecError(fmt::format("E is missing; give {}", show(shape)));
     read_real(in.e, e, "E");
-    if (in.e.shape().size() != in.d.shape().size())
+    if (in.e.shape().size() != shape.size())
         throw SpecError(fmt::format("E has shape {} and D {}: one has a batch axis and the other has not; give E as {}", show(in.e.shape()),
                                     show(in.d.shape()), show(shape)));
     if (!std::ranges::equal(in.e.shape(), shape))
@@ -170,20 +189,21 @@ void BoundChain::read_active(Inputs& in, nb::handle active) const {
     in.active.make_contiguous();
 }
 
-void BoundChain::read_lengths(Inputs& in, nb::handle lengths) const {
-    if (lengths.is_none()) return;
-    if (!has_lengths()) throw SpecError("this solver has no lengths; make a Plan with lengths=True");
-    if (PyLong_Check(lengths.ptr()) != 0)
-        in.lengths.read(helper("full")(library_name(library_), tuple_of(in.members.shape({})), "int32", place_.ordinal, lengths),
-                        "lengths");
+void BoundChain::read_numbers(Array& array, nb::handle given, const char* name, const std::vector<std::int64_t>& shape) const {
+    if (given.is_none()) return;
+    if (PyLong_Check(given.ptr()) != 0)
+        array.read(helper("full")(library_name(library_), tuple_of(shape), "int32", place_.ordinal, given), name);
     else
-        in.lengths.read(lengths, "lengths");
-    const auto element = in.lengths.element();
-    if (element == Element::f32 || element == Element::f64) throw SpecError("lengths is " + in.lengths.describe() + "; give whole numbers");
-    if (element != Element::i32) in.lengths.read(helper("whole_numbers")(in.lengths.object()), "lengths");
-    take_place(in.lengths);
-    expect_shape(in.lengths, in.members.shape({}));
-    in.lengths.make_contiguous();
+        array.read(given, name);
+    const auto element = array.element();
+    if (element == Element::f32 || element == Element::f64)
+        throw SpecError(fmt::format("{} is {}; give whole numbers", name, array.describe()));
+    if (element != Element::i32) array.read(helper("whole_numbers")(array.object()), name);
+    if (array.shape().size() + 1 == shape.size() && !array.shape().empty() && array.shape()[0] == shape.back())
+        array.read(helper("for_all")(array.object(), tuple_of(shape)), name);
+    take_place(array);
+    expect_shape(array, shape);
+    array.make_contiguous();
 }
 
 void BoundChain::read_right_side(Inputs& in, nb::handle b) {

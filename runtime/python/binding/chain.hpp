@@ -41,7 +41,7 @@ class BoundChain : protected Bound {
     /// The arrays of one call.
     struct Inputs {
         explicit Inputs(const Members& of) : members(of) {}
-        Array d, e, b, x, shift, diagonal, active, lengths;
+        Array d, e, b, x, shift, diagonal, active, lengths, sizes;
         Array f, c, tip_b, tip_x;       // those of a border
         nb::object result, tip_result;  // x as Python has it, and its tip
         Members members;
@@ -58,8 +58,11 @@ class BoundChain : protected Bound {
     virtual std::int64_t batch() const = 0;
     /// Rows of a border; 0: none.
     virtual std::int64_t border() const { return 0; }
-    /// Whether members have lengths of their own.
+    /// Whether members have lengths, and blocks sizes, of their own.
     virtual bool has_lengths() const { return false; }
+    virtual bool has_sizes() const { return false; }
+    /// Blocks below each diagonal block.
+    virtual std::int64_t bandwidth() const { return 1; }
     /// Makes a call, with the lock of Python given up.
     virtual void run(Operation operation, const Inputs& in, std::initializer_list<AnyArray> arrays, const Options& options) = 0;
     /// Before a sweep of that many right-hand sides.
@@ -92,6 +95,9 @@ class BoundChain : protected Bound {
             throw;
         }
     }
+    /// Shapes of a selected inverse's parts: of a band, of the blocks that it is solved by.
+    std::vector<std::int64_t> diagonal_of_inverse(const Members& members) const;
+    std::vector<std::int64_t> lower_of_inverse(const Members& members) const;
     static nb::object status_of(const std::vector<Outcome>& outcomes, bool batched);
     static nb::object refinement_of(const std::vector<Refinement>& refinements, bool batched);
 
@@ -101,8 +107,10 @@ class BoundChain : protected Bound {
     void read_coupling(Inputs& in, nb::handle e);
     /// Throws SpecError where there is one and the solver has none, or the other way round.
     void read_border(Inputs& in, nb::handle border) const;
-    void read_lengths(Inputs& in, nb::handle lengths) const;
+    /// Whole numbers of that shape, or one number, or those of one member for all.
+    void read_numbers(Array& array, nb::handle given, const char* name, const std::vector<std::int64_t>& shape) const;
     std::vector<std::int64_t> tip_shape(const Inputs& in) const;
+    std::vector<std::int64_t> coupling_shape(const Inputs& in) const;
     CallOptions with_border(CallOptions options, const Inputs& in) const;
     /// An array of the shape, or a number that stands for one.
     void read_added(Array& array, nb::handle given, const char* name, const std::vector<std::int64_t>& shape) const;

@@ -69,6 +69,8 @@ std::shared_ptr<Factors> factors_for(const Array& d, const Array* b, const PlanS
     spec.border = settings.border;
     spec.ring = settings.ring;
     spec.lengths = settings.lengths;
+    spec.sizes = settings.sizes;
+    spec.bandwidth = settings.bandwidth;
     if (!settings.operations.empty()) spec.operations = parse_operations(settings.operations);
     const auto library = d.library();
     const auto place = d.place();

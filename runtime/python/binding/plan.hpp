@@ -29,7 +29,8 @@ struct PlanSettings {
     std::int64_t rhs = 1;  ///< right-hand sides at once, where b is not known
     std::int64_t border = 0;
     bool ring = false;
-    bool lengths = false;
+    bool lengths = false, sizes = false;
+    std::int64_t bandwidth = 1;
     /// Sizes of arrays change from call to call, so that one compilation serves all.
     Tuning tuning() const { return {.schedule = schedule, .variant = variant, .workers = workers, .any_size = true}; }
 };

@@ -117,7 +117,6 @@ std::vector<std::int64_t> BoundSolver::shape_of_quadratic(const Inputs& in) cons
 }
 
 nb::object BoundSolver::marginals(nb::handle d, nb::handle e, nb::handle b, const Options& options) {
-    const auto n = spec().block, horizon = spec().horizon;
     if (border() > 0) throw SpecError("marginals has no border; call factor, then solve and selected_inverse");
     Inputs in(members_);
     read_system(in, d, e, options);
@@ -128,8 +127,8 @@ nb::object BoundSolver::marginals(nb::handle d, nb::handle e, nb::handle b, cons
     };
     const auto determinant = make(determinants, in.members.shape({}), Element::f64);
     const auto quadratic = make(quadratics, shape_of_quadratic(in), Element::f64);
-    const auto diagonal = make(diagonals, in.members.shape({horizon, n, n}), element_);
-    const auto lower = make(lowers, in.members.shape({couplings(), n, n}), element_);
+    const auto diagonal = make(diagonals, diagonal_of_inverse(in.members), element_);
+    const auto lower = make(lowers, lower_of_inverse(in.members), element_);
     const auto marginals = [&](Solver& solver, Stream stream) {
         const auto x = any(in.x);
         const auto count = in.members.count;
@@ -192,7 +191,7 @@ nb::object BoundSolver::reciprocal_condition(nb::handle d, nb::handle e, const O
     Inputs in(members);
     read_system(in, d, e, options);
     expect_shape(in.d, members.shape({horizon, n, n}));
-    for (auto* array : {&in.d, &in.e, &in.shift, &in.diagonal, &in.active, &in.f, &in.c, &in.lengths})
+    for (auto* array : {&in.d, &in.e, &in.shift, &in.diagonal, &in.active, &in.f, &in.c, &in.lengths, &in.sizes})
         if (*array && !on_host()) array->read(helper("on_host")(array->object()), array->name());
     std::vector<double> values;
     lend(members, false, bool(in.active), false, [&](Solver& solver, Stream) {
@@ -203,7 +202,8 @@ nb::object BoundSolver::reciprocal_condition(nb::handle d, nb::handle e, const O
                                             .members = in.members.count,
                                             .f = in.f.as<const Real>(),
                                             .c = in.c.as<const Real>(),
-                                            .lengths = in.lengths.as<const int>()};
+                                            .lengths = in.lengths.as<const int>(),
+                                            .sizes = in.sizes.as<const int>()};
             values = solver.reciprocal_condition<Real>(in.d.all<const Real>(), in.e.all<const Real>(), added);
         });
     });

@@ -48,6 +48,8 @@ class BoundSolver : public BoundChain {
     std::int64_t batch() const override { return spec().batch; }
     std::int64_t border() const override { return spec().border; }
     bool has_lengths() const override { return spec().lengths; }
+    bool has_sizes() const override { return spec().sizes; }
+    std::int64_t bandwidth() const override { return spec().bandwidth; }
     void run(Operation operation, const Inputs& in, std::initializer_list<AnyArray> arrays, const Options& options) override;
     void widen(std::int64_t columns) override;
     /// The shape of quadratics, one for each right-hand side.

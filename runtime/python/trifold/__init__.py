@@ -24,6 +24,8 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING, Any as _Any
 from . import grid, models, operators, signatures as _signatures
 from ._core import LocalRanks, Plan, RankSolver, Solver, add_layer as _add_layer, finish_calls as _finish_calls, version as _version
 from .arrays import BorderedMarginals, Marginals, Refinement, Status
+from .banded import solveh_banded
+from .bands import folded
 from .errors import (
     CacheError,
     CompileError,
@@ -75,6 +77,7 @@ __all__ = [
     "Unsolvable",
     "factor",
     "factorized",
+    "folded",
     "from_banded",
     "from_sparse",
     "grid",
@@ -87,6 +90,7 @@ __all__ = [
     "shortened",
     "solve",
     "solve_sparse",
+    "solveh_banded",
     "structure_of",
     "to_dense",
 ]

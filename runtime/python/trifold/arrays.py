@@ -324,6 +324,12 @@ def whole_numbers(lengths: Any) -> Any:
     return lengths.clip(lowest, largest).astype("int32")
 
 
+def for_all(array: Any, shape: tuple[int, ...]) -> Any:
+    """One member's array for all members."""
+    library: Any = sys.modules.get(library_of(type(array)), numpy)
+    return library.broadcast_to(array, shape)
+
+
 def is_hip(library: str) -> bool:
     if library == "torch":
         return sys.modules["torch"].version.hip is not None

@@ -32,7 +32,7 @@ def itself(result: Any) -> Any:
     return result
 
 
-def _library(array: Any) -> Any:
+def library(array: Any) -> Any:
     if is_jax(array):
         return sys.modules["jax"].numpy
     return sys.modules[name] if (name := library_of(type(array))) in ("torch", "cupy") else np
@@ -106,20 +106,20 @@ def _common(sizes: list[int]) -> int:
 
 def _repeated(array: Any, size: int, alone: bool) -> Any:
     array = array[None] if alone else array
-    return array if array.shape[0] == size else _library(array).broadcast_to(array, (size, *array.shape[1:]))
+    return array if array.shape[0] == size else library(array).broadcast_to(array, (size, *array.shape[1:]))
 
 
 def _as_columns(inner: tuple[int, int], b: Any) -> tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]:
     """A batch of b, of one A: more right-hand sides, behind those that it has."""
     if b is None or b.ndim not in (3, 4) or _members(inner, b) is None or tuple(b.shape[1:3]) != inner:
         return b, itself, itself
-    moved = _library(b).moveaxis(b, 0, -1)
+    moved = library(b).moveaxis(b, 0, -1)
     columns = tuple(moved.shape[2:])
 
     def back(x: Any) -> Any:
-        return _library(x).moveaxis(x.reshape((*inner, *columns)), -1, 0)
+        return library(x).moveaxis(x.reshape((*inner, *columns)), -1, 0)
 
     def back_columns(result: Any) -> Any:
-        return _library(result).moveaxis(result.reshape(columns), -1, 0)
+        return library(result).moveaxis(result.reshape(columns), -1, 0)
 
     return moved.reshape((*inner, -1)), back, back_columns

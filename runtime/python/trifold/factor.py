@@ -8,7 +8,8 @@ from typing import Annotated, Any, TypedDict, Unpack
 
 from ._core import Plan, Solver, solver_for
 from .arrays import ArrayLike, BorderedMarginals, Marginals, Status, columns_alone, floating, give_back, is_jax
-from .batches import fitting, fitting_factor, itself
+from .bands import fitting_band, unfolded
+from .batches import fitting_factor, itself
 from .bordered import is_pair, rows_of, split
 from .errors import SpecError
 from .options import Option, array, flag, known, read, real, takes, truth, whole, word
@@ -31,6 +32,7 @@ class System(TypedDict, total=False):
     active: Annotated[Any, Option(None, array)]
     border: Annotated[Any, Option(None, array)]
     lengths: Annotated[Any, Option(None, array)]
+    sizes: Annotated[Any, Option(None, array)]
 
 
 class Factorization(System, Sweep, total=False):
@@ -45,6 +47,7 @@ class Options(Factorization, total=False):
 
     mixed: Annotated[bool, Option(False, flag)]
     ring: Annotated[bool, Option(False, flag)]
+    bandwidth: Annotated[int, Option(1, whole)]
     schedule: Annotated[str, Option("auto", word)]
     workers: Annotated[int, Option(1, whole)]
 
@@ -54,11 +57,12 @@ OPTIONS, SYSTEM = known(Options), known(System)
 
 def _solver_for(D: Any, b: Any, operations: str, settings: dict[str, Any], rhs: int = 1) -> Solver:
     """For arrays like these. What is left in the settings are those of a call."""
-    mixed, ring = settings.pop("mixed"), settings.pop("ring")
+    mixed, ring, bandwidth = settings.pop("mixed"), settings.pop("ring"), settings.pop("bandwidth")
     border = 0 if settings["border"] is None else rows_of(settings["border"])
     operations = _MIXED if mixed else operations
-    schedule, workers, lengths = settings.pop("schedule"), settings.pop("workers"), settings["lengths"] is not None
-    return solver_for(D, b, operations, schedule, workers, mixed, rhs, border, ring, lengths)
+    schedule, workers = settings.pop("schedule"), settings.pop("workers")
+    lengths, sizes = settings["lengths"] is not None, settings["sizes"] is not None
+    return solver_for(D, b, operations, schedule, workers, mixed, rhs, border, ring, lengths, sizes, bandwidth)
 
 
 @takes(OPTIONS)
@@ -85,6 +89,12 @@ def solve(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, **options: Unpack[Opt
     lengths, (batch,) whole numbers from 0 to N: the blocks that each member has. What D, E and b hold beyond them is not used, and results
     there are zero.
 
+    sizes, (N,) or (batch, N) whole numbers from 0 to n: the rows that each block has. The first rows and columns of each are used, and x is
+    zero beyond.
+
+    bandwidth, w: each block is coupled to the next w. E is (N, w, n, n), and E[i, k] is block (i + k + 1, i) of A; those beyond the last
+    block are not used. solveh_banded() takes bands of numbers.
+
     check, by default True on the CPU: raise NotPositiveDefinite, NearlySingular, OutOfRange or NotConverged when a member fails. Without
     it the x of a member that fails is NaN; only where A is nearly singular x is what was computed, and Factor.status says so. On a GPU the
     work is enqueued on the library's current stream, and only check=True waits for it. Raises SpecError on arrays that do not fit,
@@ -96,7 +106,7 @@ def solve(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, **options: Unpack[Opt
         pair, joined = split(b, blocks.shape[-3:-1], rows_of(settings["border"]), blocks.ndim == 4)
         pair = tuple(floating(part, "b") for part in pair)
         return joined(_solver_for(blocks, pair[0], "factor_solve,solve", settings).factor_solve(blocks, E, pair, **settings))
-    D, E, b, back, _ = fitting(floating(D, "D"), floating(E, "E"), floating(b, "b"))
+    D, E, b, back, _ = fitting_band(floating(D, "D"), floating(E, "E"), floating(b, "b"), settings["bandwidth"])
     return back(_solver_for(D, b, "factor_solve,solve", settings).factor_solve(D, E, b, **settings))
 
 
@@ -113,9 +123,11 @@ def marginals(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, **options: Unpack
         raise SpecError("mixed precision has no selected inverse; take solve(), or marginals() without mixed")
     if settings["border"] is not None:
         return _bordered_marginals(D, E, b, settings)
-    D, E, b, back, back_columns = fitting(floating(D, "D"), floating(E, "E"), floating(b, "b"))
-    found = _solver_for(D, b, "all", settings).marginals(D, E, b, **settings)
-    return found._replace(x=back(found.x), quadratic=back_columns(found.quadratic))
+    D, E, b, back, back_columns = fitting_band(floating(D, "D"), floating(E, "E"), floating(b, "b"), settings["bandwidth"])
+    solver = _solver_for(D, b, "all", settings)
+    found = solver.marginals(D, E, b, **settings)
+    diagonal, lower = unfolded(solver.plan, found.diagonal, found.lower)
+    return found._replace(x=back(found.x), quadratic=back_columns(found.quadratic), diagonal=diagonal, lower=lower)
 
 
 def _bordered_marginals(D: Any, E: Any, b: Any, settings: dict[str, Any]) -> BorderedMarginals:
@@ -141,7 +153,7 @@ def factor(D: ArrayLike, E: ArrayLike | None, *, rhs: int = 1, **options: Unpack
     settings = read(factor, options, OPTIONS)
     D, E = floating(D, "D"), floating(E, "E")
     if settings["border"] is None:
-        D, E, *_ = fitting(D, E)
+        D, E, *_ = fitting_band(D, E, None, settings["bandwidth"])
     mixed = settings["mixed"]
     solver = _solver_for(D, None, "all", settings, whole(rhs, "rhs", 1))
     solver.factor(D, E, **settings)
@@ -230,8 +242,9 @@ class Factor:
         return self._solver.forward_quadratic(b)[1]
 
     def selected_inverse(self) -> tuple[Any, ...]:
-        """(diagonal, lower): blocks (i, i) of A^-1, (N, n, n), and (i + 1, i), with E's shape; with a border also those of F and C."""
-        return tuple(map(self._back, self._solver.selected_inverse(check=False)))
+        """(diagonal, lower): blocks of A^-1 in the places of those of D, (N, n, n), and of E; with a border also those of F and C."""
+        diagonal, lower, *border = self._solver.selected_inverse(check=False)
+        return tuple(map(self._back, (*unfolded(self.plan, diagonal, lower), *border)))
 
     @takes(SYSTEM)
     def reciprocal_condition(self, D: ArrayLike, E: ArrayLike | None, **options: Unpack[System]) -> Any:

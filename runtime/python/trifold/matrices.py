@@ -60,28 +60,32 @@ def to_dense(D: ArrayLike, E: ArrayLike | None, *, ring: bool = False) -> Any:
     return result.reshape(*result.shape[:-4], horizon * n, horizon * n)
 
 
-def shortened(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, lengths: Any) -> tuple[Any, Any, Any]:
-    """(D, E, b) with the identity in D, and zeros in E and b, beyond the lengths of the members: (batch,) numbers, or one.
+def shortened(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, lengths: Any = None, *, sizes: Any = None) -> tuple[Any, Any, Any]:
+    """(D, E, b) with the identity in D, and zeros in E and b, beyond the lengths of the members and the sizes of the blocks.
 
-    With these every solver has solutions, log determinants and quadratics of the shorter members, and derivatives that are zero beyond; but
-    it treats all N blocks, where lengths= of trifold.solve() leaves out what is beyond. Arrays and errors are those of matvec().
+    lengths: (batch,) numbers, or one; sizes: (N,), or (batch, N). With these every solver has solutions, log determinants and quadratics of
+    the smaller members, and derivatives that are zero beyond; but it treats all N blocks, where lengths= of trifold.solve() leaves out what
+    is beyond. Arrays and errors are those of matvec().
     """
     space, blocks, lower = _read(D, E, b)
     right = space.array(b, "b")
     if blocks.ndim not in (3, 4) or right.ndim not in (blocks.ndim - 1, blocks.ndim):
         raise SpecError(f"D has shape {tuple(blocks.shape)} and b {tuple(right.shape)}; give each a batch axis, or none")
-    horizon, n = blocks.shape[-3], blocks.shape[-1]
-    ends = space.array(lengths, "lengths")[..., None]
-    if tuple(ends.shape[:-1]) not in ((), tuple(blocks.shape[:-3])):
-        raise SpecError(f"lengths has shape {tuple(ends.shape[:-1])}; give {tuple(blocks.shape[:-3])}")
-    there = space.constant(np.arange(horizon)) < ends
+    batch, horizon, n = tuple(blocks.shape[:-3]), blocks.shape[-3], blocks.shape[-1]
 
-    def kept(array: Any, which: Any, other: Any) -> Any:
-        return space.xp.where(which.reshape(*which.shape, *[1] * (array.ndim - blocks.ndim + 2)), array, other)
+    def inside(given: Any, name: str, count: int, fits: tuple[Any, ...]) -> Any:
+        """Whether numbers below `count` are below those that are given."""
+        ends = space.array(count if given is None else given, name)[..., None]
+        if tuple(ends.shape[:-1]) not in ((), *fits):
+            raise SpecError(f"{name} has shape {tuple(ends.shape[:-1])}; give {fits[-1]}")
+        return space.constant(np.arange(count)) < ends
 
-    zero = space.constant(0.0)
-    below = None if E is None else kept(lower, there[..., 1:], zero)
-    return kept(space.array(D, "D"), there, space.constant(np.eye(n))), below, kept(right, there, zero)
+    there = inside(lengths, "lengths", horizon, (batch,))[..., None] & inside(sizes, "sizes", n, ((horizon,), (*batch, horizon)))
+    where, zero = space.xp.where, space.constant(0.0)
+    both = there[..., :, None] & there[..., None, :]
+    below = None if E is None else where(there[..., 1:, :, None] & there[..., :-1, None, :], lower, zero)
+    kept = where(there if right.ndim == blocks.ndim - 1 else there[..., None], right, zero)
+    return where(both, space.array(D, "D"), space.constant(np.eye(n))), below, kept
 
 
 def step_of_inverse(n: int, dtype: Any) -> float:

@@ -165,10 +165,10 @@ TEST_CASE("odd sizes are refused, and what takes none says so") {
         CHECK_REFUSED(why, Plan(wrong, Device::cpu(), tuning));
     };
     refuse("a ring with sizes", {.block = 2, .horizon = 6, .ring = true, .sizes = true});
-    refuse("a ring with a bandwidth", {.block = 2, .horizon = 6, .ring = true, .bandwidth = 2});
+    refuse("a ring with bandwidth", {.block = 2, .horizon = 6, .ring = true, .bandwidth = 2});
     refuse("mixed precision has no sizes", {.block = 2, .horizon = 6, .precision = Precision::mixed, .sizes = true});
-    refuse("a bandwidth and lengths", {.block = 2, .horizon = 6, .lengths = true, .bandwidth = 2});
-    refuse("a bandwidth and sizes", {.block = 2, .horizon = 6, .sizes = true, .bandwidth = 2});
+    refuse("bandwidth and lengths", {.block = 2, .horizon = 6, .lengths = true, .bandwidth = 2});
+    refuse("bandwidth and sizes", {.block = 2, .horizon = 6, .sizes = true, .bandwidth = 2});
     refuse("variant 'intervals' takes no sizes", {.block = 2, .horizon = 6, .sizes = true}, {.variant = "intervals"});
     refuse("variant 'intervals' takes no bandwidth", {.block = 2, .horizon = 6, .bandwidth = 2}, {.variant = "intervals"});
     refuse("a band of 3 blocks of 2000", {.block = 2000, .horizon = 6, .bandwidth = 3});

@@ -1,0 +1,215 @@
+"""Bands of blocks, bands of numbers, and blocks with rows of their own, against dense matrices."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.linalg
+import trifold
+
+RNG = np.random.default_rng(7)
+
+
+def band(N, n, w, batch=(), seed=1, beyond=np.nan):
+    """D, E and b of a band, and its dense matrices."""
+    rng = np.random.default_rng(seed)
+    D, E = rng.normal(size=(*batch, N, n, n)), rng.normal(size=(*batch, N, w, n, n))
+    D = D + D.swapaxes(-1, -2) + (4 * n * w + 4) * np.eye(n)
+    dense = np.zeros((*batch, N, n, N, n))
+    for i in range(N):
+        dense[..., i, :, i, :] = D[..., i, :, :]
+        for k in range(w):
+            if i + k + 1 < N:
+                dense[..., i + k + 1, :, i, :] = E[..., i, k, :, :]
+                dense[..., i, :, i + k + 1, :] = E[..., i, k, :, :].swapaxes(-1, -2)
+            else:
+                E[..., i, k, :, :] = beyond
+    return D, E, rng.normal(size=(*batch, N, n)), dense.reshape(*batch, N * n, N * n)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("batch", [(), (5,)])
+@pytest.mark.parametrize(("N", "n", "w"), [(7, 2, 2), (9, 3, 3), (33, 1, 8), (2, 4, 2), (3, 2, 5), (16, 6, 2)])
+def test_bands_agree_with_a_dense_solver(N, n, w, batch, dtype):
+    D, E, b, A = band(N, n, w, batch)
+    D, E, b = (array.astype(dtype) for array in (D, E, b))
+    tolerance = 1e-12 if dtype == "float64" else 2e-5
+    inverse = np.linalg.inv(A)
+    expected = (inverse @ b.reshape(*batch, -1, 1)).reshape(b.shape)
+    found, factor = trifold.marginals(D, E, b, bandwidth=w), trifold.factor(D, E, bandwidth=w)
+    np.testing.assert_allclose(trifold.solve(D, E, b, bandwidth=w), expected, atol=tolerance)
+    np.testing.assert_allclose(factor.solve(b), expected, atol=tolerance)
+    np.testing.assert_allclose(found.x, expected, atol=tolerance)
+    np.testing.assert_allclose(found.log_determinant, np.linalg.slogdet(A)[1], rtol=tolerance)
+    np.testing.assert_allclose(found.quadratic, (b * expected).sum((-1, -2)), rtol=10 * tolerance)
+    blocks = inverse.reshape(*batch, N, n, N, n)
+    for diagonal, lower in ((found.diagonal, found.lower), factor.selected_inverse()):
+        assert lower.shape == E.shape
+        for i in range(N):
+            np.testing.assert_allclose(diagonal[..., i, :, :], blocks[..., i, :, i, :], atol=tolerance)
+            for k in range(w):
+                below = blocks[..., i + k + 1, :, i, :] if i + k + 1 < N else np.zeros((*batch, n, n))
+                np.testing.assert_allclose(lower[..., i, k, :, :], below, atol=tolerance)
+    scale = np.sqrt(np.diagonal(A, 0, -2, -1))
+    condition = np.linalg.cond(A / scale[..., None] / scale[..., None, :], 1)
+    estimate = np.asarray(factor.reciprocal_condition(D, E)) * condition
+    assert ((estimate >= 0.99) & (estimate <= 3)).all()
+
+
+def test_batches_of_bands_draws_and_pickles():
+    D, E, b, A = band(9, 2, 3)
+    many = RNG.normal(size=(4, 9, 2))
+    x = trifold.solve(D, E, many, bandwidth=3)
+    np.testing.assert_allclose(x, np.linalg.solve(A, many.reshape(4, -1, 1)).reshape(many.shape), atol=1e-13)
+    np.testing.assert_allclose(trifold.solve(np.stack([D, D]), E, b, bandwidth=3)[1], trifold.solve(D, E, b, bandwidth=3), atol=1e-13)
+    factor = trifold.factor(D, E, bandwidth=3)
+    draws = factor.sample(1, draws=20000).reshape(18, -1)
+    np.testing.assert_allclose(draws @ draws.T / draws.shape[1], np.linalg.inv(A), atol=0.02)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(factor)).solve(b), factor.solve(b))
+    plan = trifold.Plan(block=2, horizon=9, bandwidth=3, operations="all")
+    assert "bandwidth=3" in repr(plan)
+    solver = pickle.loads(pickle.dumps(plan)).solver()
+    solver.factor(D, E)
+    np.testing.assert_array_equal(solver.solve(b), factor.solve(b))
+    assert solver.selected_inverse()[0].shape == (3, 6, 6)  # as it is solved
+
+
+@pytest.mark.parametrize("lower", [False, True])
+@pytest.mark.parametrize(("N", "w"), [(1, 0), (5, 0), (1, 1), (6, 1), (30, 2), (31, 7), (4, 6)])
+@pytest.mark.parametrize("columns", [(), (3,)])
+def test_bands_of_numbers_are_those_of_scipy(N, w, lower, columns):
+    ab = np.full((2, w + 1, N), np.nan)
+    for k in range(w + 1):
+        row, inside = (k, slice(0, max(N - k, 0))) if lower else (w - k, slice(min(k, N), N))
+        ab[:, row, inside] = RNG.normal(size=ab[:, row, inside].shape) + (2 * w + 8 if k == 0 else 0)
+    b = RNG.normal(size=(2, N, *columns))
+    x = trifold.solveh_banded(ab, b, lower=lower)
+    for one, right, found in zip(ab, b, x):
+        rows = min(w + 1, N) if lower else w + 1  # SciPy takes no more diagonals than rows
+        expected = scipy.linalg.solveh_banded(one[:rows] if lower else one[-min(w + 1, N) :], right, lower=lower, check_finite=False)
+        np.testing.assert_allclose(found, expected, atol=1e-13)
+        np.testing.assert_allclose(trifold.solveh_banded(one, right, lower=lower), expected, atol=1e-13)
+
+
+def sizes_of(batch, N, n, seed=3):
+    sizes = np.random.default_rng(seed).integers(0, n + 1, (*batch, N))
+    sizes[..., 0] = n
+    return sizes
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("batch", [(), (5,)])
+@pytest.mark.parametrize(("N", "n"), [(1, 3), (7, 2), (9, 17), (33, 1)])
+def test_blocks_of_unequal_size(N, n, batch, dtype):
+    D, E, b, A = band(N, n, 1, batch)
+    E, sizes = E[..., :-1, 0, :, :], sizes_of(batch, N, n)
+    inside = np.arange(n) < sizes[..., None]
+    both = inside[..., :, None] & inside[..., None, :]
+    D, b = np.where(both, D, np.nan), np.where(inside, b, np.nan)
+    E = np.where(inside[..., 1:, :, None] & inside[..., :-1, None, :], E, np.nan)
+    D, E, b = (array.astype(dtype) for array in (D, E, b))
+    tolerance = 1e-12 if dtype == "float64" else 2e-5
+    x = trifold.solve(D, E if N > 1 else None, b, sizes=sizes)
+    found = trifold.marginals(D, E if N > 1 else None, b, sizes=sizes.astype("int32"))
+    taken = trifold.solve(*trifold.shortened(D, E if N > 1 else None, b, sizes=sizes))
+    np.testing.assert_allclose(taken, x, atol=tolerance)
+    assert not x[~inside].any()
+    rows = inside.reshape(-1, N * n)
+    for k, (which, matrix) in enumerate(zip(rows, A.reshape(-1, N * n, N * n))):
+        right, own = b.reshape(-1, N * n)[k, which], np.linalg.inv(matrix[which][:, which])
+        np.testing.assert_allclose(x.reshape(-1, N * n)[k, which], own @ right, atol=tolerance)
+        np.testing.assert_allclose(np.ravel(found.log_determinant)[k], -np.linalg.slogdet(own)[1], rtol=tolerance)
+        np.testing.assert_allclose(np.ravel(found.quadratic)[k], right @ own @ right, rtol=10 * tolerance)
+        diagonal = np.concatenate([np.diag(block) for block in found.diagonal.reshape(-1, N, n, n)[k]])
+        np.testing.assert_allclose(diagonal[which], np.diag(own), atol=tolerance)
+
+
+def test_ends_of_a_batch_lengths_and_a_border():
+    D, E, b, A = band(6, 3, 1, (4,))
+    E, sizes = E[:, :-1, 0], np.array([3, 3, 3, 3, 3, 1])
+    rows = np.arange(18) < 16
+    x = trifold.solve(D, E, b, sizes=sizes)
+    for k in range(4):
+        np.testing.assert_allclose(x[k].ravel()[rows], np.linalg.solve(A[k][rows][:, rows], b[k].ravel()[rows]), atol=1e-13)
+    np.testing.assert_array_equal(trifold.solve(D, E, b, sizes=np.tile(sizes, (4, 1))), x)
+    factor = trifold.factor(D, E, sizes=sizes)
+    assert factor.plan.sizes
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(factor)).solve(b), factor.solve(b))
+    lengths = np.array([6, 2, 0, 5])
+    both = trifold.solve(D, E, b, sizes=sizes, lengths=lengths)
+    np.testing.assert_allclose(both, trifold.solve(*trifold.shortened(D, E, b, lengths, sizes=sizes)), atol=1e-14)
+    F, C, tip = RNG.normal(size=(4, 6, 2, 3)), np.tile(90 * np.eye(2), (4, 1, 1)), RNG.normal(size=(4, 2))
+    F[:, 5, :, 1:] = np.nan
+    found, found_tip = trifold.solve(D, E, (b, tip), border=(F, C), sizes=sizes)
+    for k in range(4):
+        arrow = F[k].transpose(1, 0, 2).reshape(2, 18)[:, rows]
+        whole = np.block([[A[k][rows][:, rows], arrow.T], [arrow, C[k]]])
+        expected = np.linalg.solve(whole, np.concatenate([b[k].ravel()[rows], tip[k]]))
+        np.testing.assert_allclose(np.concatenate([found[k].ravel()[rows], found_tip[k]]), expected, atol=1e-13)
+
+
+@pytest.mark.parametrize(("N", "w"), [(6, 2), (7, 3), (2, 4)])
+def test_a_folded_band_is_a_chain(N, w):
+    D, E, b, _ = band(N, 2, w, (3,))
+    x = trifold.solve(D, E, b, bandwidth=w)
+    found = trifold.solve(*trifold.folded(D, E, b)).reshape(3, -1, 2)[:, :N]
+    np.testing.assert_allclose(found, x, atol=1e-14)
+    columns = trifold.solve(*trifold.folded(D[0], E[0], b[0][..., None])).reshape(-1, 2, 1)[:N]
+    np.testing.assert_allclose(columns[..., 0], x[0], atol=1e-14)
+
+
+def test_gradients_of_a_folded_band_in_torch_and_jax():
+    torch, jax = pytest.importorskip("torch"), pytest.importorskip("jax")
+    import trifold.jax
+    import trifold.torch
+
+    jax.config.update("jax_enable_x64", True)
+    D, E, b, A = band(5, 2, 2, beyond=0.0)
+    x = np.linalg.solve(A, b.ravel())
+    u = np.linalg.solve(A, np.ones(10)).reshape(5, 2)
+    system = [torch.tensor(array, requires_grad=True) for array in (D, E, b)]
+    trifold.torch.solve(*trifold.folded(*system)).reshape(-1, 2)[:5].sum().backward()
+    of_jax = jax.grad(lambda E, b: trifold.jax.solve(*trifold.folded(D, E, b)).reshape(-1, 2)[:5].sum(), (0, 1))(E, b)
+    x = x.reshape(5, 2)
+    for i in range(5):
+        for k in range(2):
+            expected = -(np.outer(u[i + k + 1], x[i]) + np.outer(x[i + k + 1], u[i])) if i + k + 1 < 5 else np.zeros((2, 2))
+            for gradient in (system[1].grad, of_jax[0]):
+                np.testing.assert_allclose(gradient[i, k], expected, atol=1e-14)
+    np.testing.assert_allclose(system[2].grad, u, atol=1e-14)
+    np.testing.assert_allclose(of_jax[1], u, atol=1e-14)
+
+
+def test_bad_bands_and_sizes_are_refused():
+    D, E, b, _ = band(5, 2, 2, (2,))
+    chain = E[:, :-1, 0]
+    for words, coupling, options in [
+        (r"sizes\[1\]\[4\] is 3; give 0 to 2", chain, {"sizes": np.array([[2] * 5, [2, 2, 2, 2, 3]])}),
+        (r"sizes\[0\]\[1\] is -1", chain, {"sizes": np.array([2, -(2**40), 2, 2, 2])}),
+        ("sizes has shape", chain, {"sizes": np.array([2, 2])}),
+        ("sizes is .*; give whole numbers", chain, {"sizes": np.ones(5)}),
+        ("bandwidth and sizes are not there yet together", E, {"sizes": 2, "bandwidth": 2}),
+        ("bandwidth and lengths are not there yet together", E, {"lengths": 2, "bandwidth": 2}),
+        ("bandwidth with a border is not there yet", E, {"border": (np.ones((2, 5, 1, 2)), np.ones((2, 1, 1))), "bandwidth": 2}),
+        ("bandwidth = 0 is out of range", chain, {"bandwidth": 0}),
+        (r"E has shape \(2, 5, 2, 2, 2\); give \(N, 3, n, n\)", E, {"bandwidth": 3}),
+        (r"E has shape \(2, 4, 2, 2\); give \(N, 2, n, n\)", chain, {"bandwidth": 2}),
+        (r"E is missing; give \(2, 5, 2, 2, 2\)", None, {"bandwidth": 2}),
+        ("mixed precision has no bandwidth", E, {"bandwidth": 2, "mixed": True}),
+    ]:
+        right = (b, np.ones((2, 1))) if "border" in options else b
+        with pytest.raises(trifold.SpecError, match=words):
+            trifold.solve(D, coupling, right, **options)
+    with pytest.raises(trifold.SpecError, match="make a Plan with sizes=True"):
+        trifold.Plan(block=2, horizon=5, batch=2).solver().factor(D, chain, sizes=2)
+    with pytest.raises(trifold.SpecError, match=r"sizes has shape \(2,\); give \(2, 5\)"):
+        trifold.shortened(D, chain, b, sizes=np.array([1, 2]))
+    with pytest.raises(trifold.SpecError, match=r"E has shape .*; give \(5, 1, 2, 2\)"):
+        trifold.folded(D, chain[:, :, None], b)
+    with pytest.raises(trifold.SpecError, match="ab has shape"):
+        trifold.solveh_banded(np.ones(3), np.ones(3))
+    with pytest.raises(trifold.SpecError, match=r"b has shape \(3,\); give \(4,\), or \(4, 'm'\)"):
+        trifold.solveh_banded(np.ones((2, 4)), np.ones(3))
+    with pytest.raises(trifold.NotPositiveDefinite, match="block 3"):
+        D[0, 3] = -1
+        trifold.solve(D[0], E[0], b[0], bandwidth=2)
