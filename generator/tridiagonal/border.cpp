@@ -341,6 +341,7 @@ trifold_args border_operand(const Spec& spec, const BorderPanels& panels, std::s
     if (number == static_cast<std::size_t>(Operands::caller_in_x)) args.b = args.x, args.b_strides = args.x_strides;
     if (number < border_itself) return args;
     if (number == border_itself) {
+        args.b_strides.stage /= spec.bandwidth;  // it takes the caller's blocks, and the chain several as one
         args.d = tip.f;
         args.e = tip.c;
         args.diagonal = tip.b;
@@ -370,7 +371,7 @@ trifold_args border_operand(const Spec& spec, const BorderPanels& panels, std::s
                        panels.most;
     if (number >= panels.first_back()) {
         args.b = place("swept") + ((panels.along ? spec.rhs : 0) + first) * n * real;
-        args.b_strides = {1, n, n * columns, n * columns * spec.horizon};
+        args.b_strides = {1, n, n * columns * spec.bandwidth, n * columns * spec.horizon};
         args.x = place("z") + first * n * real;
         args.x_strides = {1, n, a * n, a * n * spec.horizon};
         args.columns = std::min(panels.most, a - first);
@@ -379,10 +380,10 @@ trifold_args border_operand(const Spec& spec, const BorderPanels& panels, std::s
     }
     const bool with_b = panels.along && caller.b != nullptr;
     args.x = place("swept") + (panels.along && !with_b ? spec.rhs * n : first * n) * real;
-    args.x_strides = {1, n, n * columns, n * columns * spec.horizon};
+    args.x_strides = {1, n, n * columns * spec.bandwidth, n * columns * spec.horizon};
     // A call that does not factor has no F, and none of its launches takes this operand.
     args.b = with_b ? args.x : tip.f == nullptr ? nullptr : static_cast<const char*>(tip.f) + first * n * real;
-    args.b_strides = with_b ? args.x_strides : trifold_strides{1, n, a * n, a * n * spec.horizon};
+    args.b_strides = with_b ? args.x_strides : trifold_strides{1, n, a * n * spec.bandwidth, a * n * spec.horizon};
     args.columns = with_b ? columns : std::min(panels.most, a - first);
     args.first_column = with_b ? 0 : spec.rhs + first;
     return args;

@@ -126,7 +126,8 @@ void check_shape(const Spec& spec) {
     if (spec.precision == Precision::mixed && spec.ring) throw SpecError("mixed precision has no rings; give precision f64");
     if (spec.border == 0) return;
     if (spec.precision == Precision::mixed) throw SpecError("mixed precision has no border; give precision f64");
-    if (spec.bandwidth > 1) throw SpecError("bandwidth with a border is not there yet; leave one of them out");
+    if (spec.bandwidth > 1 && spec.operations.contains(Operation::inverse))
+        throw SpecError("the selected inverse of a band with a border is not there yet; leave one of the three out");
     checked_multiply(checked_multiply(spec.batch, spec.horizon, "size of F"), spec.border * spec.block * element_bytes(spec.precision),
                      "size of F in bytes");
 }

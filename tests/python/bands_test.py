@@ -148,6 +148,23 @@ def test_ends_of_a_batch_lengths_and_a_border():
         np.testing.assert_allclose(np.concatenate([found[k].ravel()[rows], found_tip[k]]), expected, atol=1e-13)
 
 
+@pytest.mark.parametrize(("N", "w"), [(6, 2), (7, 3)])
+@pytest.mark.parametrize("columns", [(), (3,)])
+def test_a_band_with_a_border(N, w, columns):
+    D, E, b, A = band(N, 2, w, (3,))
+    F, C = RNG.normal(size=(3, N, 4, 2)), np.tile(200 * np.eye(4), (3, 1, 1))
+    b, tip = b.reshape(*b.shape, *[1] * len(columns)) * np.ones(columns), RNG.normal(size=(3, 4, *columns))
+    factor = trifold.factor(D, E, border=(F, C), bandwidth=w)
+    for x, found in (trifold.solve(D, E, (b, tip), border=(F, C), bandwidth=w), factor.solve((b, tip))):
+        for k in range(3):
+            arrow = F[k].transpose(1, 0, 2).reshape(4, 2 * N)
+            whole = np.block([[A[k], arrow.T], [arrow, C[k]]])
+            expected = np.linalg.solve(whole, np.concatenate([b[k].reshape(2 * N, *columns), tip[k]]))
+            np.testing.assert_allclose(np.concatenate([x[k].reshape(2 * N, *columns), found[k]]), expected, atol=1e-13)
+    with pytest.raises(trifold.SpecError, match="no kernels for inverse"):
+        factor.selected_inverse()
+
+
 @pytest.mark.parametrize(("N", "w"), [(6, 2), (7, 3), (2, 4)])
 def test_a_folded_band_is_a_chain(N, w):
     D, E, b, _ = band(N, 2, w, (3,))
@@ -190,7 +207,6 @@ def test_bad_bands_and_sizes_are_refused():
         ("sizes is .*; give whole numbers", chain, {"sizes": np.ones(5)}),
         ("bandwidth and sizes are not there yet together", E, {"sizes": 2, "bandwidth": 2}),
         ("bandwidth and lengths are not there yet together", E, {"lengths": 2, "bandwidth": 2}),
-        ("bandwidth with a border is not there yet", E, {"border": (np.ones((2, 5, 1, 2)), np.ones((2, 1, 1))), "bandwidth": 2}),
         ("bandwidth = 0 is out of range", chain, {"bandwidth": 0}),
         (r"E has shape \(2, 5, 2, 2, 2\); give \(N, 3, n, n\)", E, {"bandwidth": 3}),
         (r"E has shape \(2, 4, 2, 2\); give \(N, 2, n, n\)", chain, {"bandwidth": 2}),

@@ -300,7 +300,8 @@ void check_shape(Spec spec, const Device& device, const Tuning& tuning, unsigned
     CAPTURE(spec.border);
     CAPTURE(spec.rhs);
     CAPTURE(tuning.variant);
-    if (spec.rhs < 3 && (spec.ring || spec.lengths || spec.sizes || spec.bandwidth > 1 || tuning.variant == "auto") &&
+    const bool has_inverse = spec.bandwidth == 1 || spec.border == 0;
+    if (has_inverse && spec.rhs < 3 && (spec.ring || spec.lengths || spec.sizes || spec.bandwidth > 1 || tuning.variant == "auto") &&
         !tuning.variant.starts_with("dataflow"))
         spec.operations = all_operations();
     const Plan plan(spec, device, tuning);

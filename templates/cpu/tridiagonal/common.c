@@ -188,6 +188,10 @@ INLINE int* size_of(const trifold_args* args, integer member, integer block) {
 INLINE integer rows_of(const trifold_args* args, integer member, integer block) {
     return HAS_SIZES ? *size_of(args, member, block) : stored_rows(args, block);
 }
+/* Row r of a block's right-hand sides, from their first. The stage of a band is that of its blocks, which are several of the caller's. */
+INLINE integer row_at(const trifold_strides* s, integer r) {
+    return BAND > 1 ? r / (n / BAND) * (s->stage / BAND) + r % (n / BAND) * s->row : r * s->row;
+}
 /* The caller's block in place (p, q) of a block of D or, `ahead`, of the coupling A(block + 1, block), where blocks are several of a band;
  * null where there are zeros. */
 typedef struct {

@@ -287,14 +287,14 @@ NOINLINE void store_slice(real* x, const trifold_strides* s, integer count, cons
 COLD void load_some_rows(const real* b, const trifold_strides* s, integer rows, integer count, real* y) {
     for (integer i = 0; i < BLOCK_OF_SLICE; ++i) y[i] = 0;
     for (integer r = 0; r < rows; ++r)
-        for (integer c = 0; c < count; ++c) y[r * SLICE + c] = b[r * s->row + c * s->column];
+        for (integer c = 0; c < count; ++c) y[r * SLICE + c] = b[row_at(s, r) + c * s->column];
 }
 COLD void store_some_rows(real* x, const trifold_strides* s, integer rows, integer count, const real* y) {
     for (integer r = 0; r < rows; ++r)
-        for (integer c = 0; c < count; ++c) x[r * s->row + c * s->column] = y[r * SLICE + c];
+        for (integer c = 0; c < count; ++c) x[row_at(s, r) + c * s->column] = y[r * SLICE + c];
 }
 INLINE void load_given_rows(const real* b, const trifold_strides* s, integer rows, integer count, real* y) {
-    if (HAS_VIEWS && rows < n)
+    if (BAND > 1 || (HAS_SIZES && rows < n))
         load_some_rows(b, s, rows, count, y);
     else
         load_slice(b, s, count, y);
@@ -319,7 +319,7 @@ INLINE passage way_of(const trifold_args* args, integer member, integer block, i
 INLINE void end_way(const trifold_args* args, integer member, integer block, integer c, integer count, const passage* way,
                     const real* slice) {
     const trifold_strides* out = &args->x_strides;
-    if (HAS_VIEWS && stored_rows(args, block) < n)
+    if (BAND > 1)
         store_some_rows(x_of(args, member, block) + c * out->column, out, stored_rows(args, block), count, slice);
     else if (way->to == slice)
         store_slice(x_of(args, member, block) + c * out->column, out, count, slice);

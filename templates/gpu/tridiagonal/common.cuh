@@ -231,6 +231,9 @@ TRIFOLD_DEVICE Columns columns_from(const trifold_args& args, int first, int mos
     return {first, rest < most ? rest : most};
 }
 
+/* The stage of a band is that of its blocks, which are several of the caller's. */
 TRIFOLD_DEVICE trifold_int rhs_at(const trifold_strides& s, trifold_int member, trifold_int block, int r, int column) {
+    constexpr int n = block_size / bandwidth;
+    if (is_band) return member * s.member + block * s.stage + r / n * (s.stage / bandwidth) + r % n * s.row + column * s.column;
     return member * s.member + block * s.stage + r * s.row + column * s.column;
 }

@@ -60,11 +60,18 @@ TEST_CASE("sizes and bands with every variant, schedule and layout") {
     }
 }
 
-TEST_CASE("sizes with a border") {
+TEST_CASE("sizes and bands with a border") {
     for (const auto& variant : {"tile", "lanes"})
         for (const std::int64_t border : {1, 6, 40})
-            check_shape<double>({.block = 3, .horizon = 7, .rhs = border == 6 ? 5 : 1, .batch = 5, .border = border, .sizes = true},
-                                Device::cpu(), {.variant = variant}, static_cast<unsigned>(border));
+            for (const std::int64_t bandwidth : {1, 3})
+                check_shape<double>({.block = 3,
+                                     .horizon = 7,
+                                     .rhs = border == 6 ? 5 : 1,
+                                     .batch = 5,
+                                     .border = border,
+                                     .sizes = bandwidth == 1,
+                                     .bandwidth = bandwidth},
+                                    Device::cpu(), {.variant = variant}, static_cast<unsigned>(border));
 }
 
 TEST_CASE("scales of sizes and bands") {
@@ -171,6 +178,8 @@ TEST_CASE("odd sizes are refused, and what takes none says so") {
     refuse("bandwidth and sizes", {.block = 2, .horizon = 6, .sizes = true, .bandwidth = 2});
     refuse("variant 'intervals' takes no sizes", {.block = 2, .horizon = 6, .sizes = true}, {.variant = "intervals"});
     refuse("variant 'intervals' takes no bandwidth", {.block = 2, .horizon = 6, .bandwidth = 2}, {.variant = "intervals"});
+    refuse("the selected inverse of a band with a border",
+           {.block = 2, .horizon = 6, .border = 2, .bandwidth = 2, .operations = all_operations()});
     refuse("a band of 3 blocks of 2000", {.block = 2000, .horizon = 6, .bandwidth = 3});
     refuse("bandwidth = 0", {.block = 2, .horizon = 6, .bandwidth = 0});
 }

@@ -93,9 +93,10 @@ NOINLINE void gather_rhs(vec* out, const trifold_args* args, const real* array, 
     const real* base[LANES];
     if (m == 1) columns = 1; /* a constant */
     for (int lane = 0; lane < LANES; ++lane) base[lane] = array + g->member[lane] * s.member + block * s.stage;
-    if (HAS_VIEWS && stored_rows(args, block) < n)
+    if (BAND > 1)
         for (integer k = 0; k < n * columns; ++k)
-            out[k] = k < stored_rows(args, block) * columns ? gather_element(base, k / columns * s.row + k % columns * s.column) : (vec){};
+            out[k] =
+                k < stored_rows(args, block) * columns ? gather_element(base, row_at(&s, k / columns) + k % columns * s.column) : (vec){};
     else if (is_dense(s, columns))
         gather_run(out, base, 0, 0, n * columns, n * columns);
     else
@@ -113,9 +114,9 @@ NOINLINE void scatter_rhs(const trifold_args* args, real* array, trifold_strides
     real* base[LANES];
     if (m == 1) columns = 1; /* a constant */
     for (int lane = 0; lane < LANES; ++lane) base[lane] = array + g->member[lane] * s.member + block * s.stage;
-    if (HAS_VIEWS && stored_rows(args, block) < n)
+    if (BAND > 1)
         for (integer k = 0; k < stored_rows(args, block) * columns; ++k)
-            scatter_element(base, k / columns * s.row + k % columns * s.column, in[k], g->active);
+            scatter_element(base, row_at(&s, k / columns) + k % columns * s.column, in[k], g->active);
     else if (is_dense(s, columns))
         scatter_run(base, 0, in, g->active, n * columns);
     else

@@ -134,8 +134,8 @@ INLINE void load_rhs(const real* b, const trifold_strides* strides, integer rows
     for (integer c = 0; c < columns; ++c, target += LD) {
         const real* from = b + c * strides->column;
         if (LD > n) store(target + LD - LANES, (vec){});
-        if (HAS_VIEWS && rows < n)
-            for (integer r = 0; r < n; ++r) target[r] = r < rows ? from[r * strides->row] : 0;
+        if (BAND > 1 || (HAS_SIZES && rows < n))
+            for (integer r = 0; r < n; ++r) target[r] = r < rows ? from[row_at(strides, r)] : 0;
         else if (strides->row == 1)
             copy_column(target, from);
         else
@@ -146,8 +146,8 @@ INLINE void load_rhs(const real* b, const trifold_strides* strides, integer rows
 INLINE void store_rhs(const real* y, const trifold_strides* strides, integer rows, integer columns, real* x) {
     for (integer c = 0; c < columns; ++c, y += LD) {
         real* to = x + c * strides->column;
-        if (HAS_VIEWS && rows < n)
-            for (integer r = 0; r < rows; ++r) to[r * strides->row] = y[r];
+        if (BAND > 1 || (HAS_SIZES && rows < n))
+            for (integer r = 0; r < rows; ++r) to[row_at(strides, r)] = y[r];
         else if (strides->row == 1)
             copy_column(to, y);
         else
