@@ -101,6 +101,7 @@ TEST_CASE("device: blocks of unequal size and bands agree with a dense factoriza
                 check_shape<float>(spec, *where, {.variant = variant}, k);
             else
                 check_shape<double>(spec, *where, {.variant = variant}, k);
+            if (k % 3 != 1) continue;
             auto other = spec;
             other.border = 3;
             check_shape<double>(other, *where, {.variant = variant}, k);

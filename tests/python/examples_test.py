@@ -35,6 +35,24 @@ def test_race_line(tmp_path):
     np.testing.assert_allclose(module.lines(np.roll(middle, 20, 0), (1e-4,))[0], np.roll(found[1], 20, 0), atol=1e-8)
 
 
+def test_cameras(tmp_path):
+    true, results = example("cameras").main(["--output", str(tmp_path)])
+    (one, wide), (eight, narrow) = results[1], results[8]
+    assert np.abs(eight - true).max() < 0.3 < np.abs(one - true).max() < 5 * wide.max() and narrow[-1] < 0.1 * wide[-1]
+    assert (tmp_path / "cameras.png").stat().st_size > 10_000
+
+
+def test_hop(tmp_path):
+    module = example("hop")
+    x, sizes = module.main(["--output", str(tmp_path)])
+    ground = module.on_ground()
+    assert not x[~ground, 2].any() and (x[ground, 2].max() > 3) and set(sizes) == {2, 3}
+    force = np.where(ground, x[:, 2], 0)
+    defects = x[1:, :2] - x[:-1, :2] @ module.A.T - module.GRAVITY * np.outer(force[:-1] - 1, module.B)
+    assert np.abs(defects).max() < 1e-4
+    assert (tmp_path / "hop.png").stat().st_size > 10_000
+
+
 def test_panel(tmp_path):
     module = example("panel")
     y, lengths, effects, (level, deviation, effect, spread) = module.main(["--output", str(tmp_path)])

@@ -217,6 +217,7 @@ INLINE real diagonal_term(const trifold_args* args, integer member, integer bloc
 
 INLINE real given_entry(const trifold_args* args, integer member, integer block, integer row) {
     if (HAS_VIEWS && row >= rows_of(args, member, block)) return 1;
+    if (BAND == 1) return d_of(args, member, block)[row * (D_ROW + D_COLUMN)];
     return d_of(args, member, block * BAND + row / (n / BAND))[row % (n / BAND) * (D_ROW + D_COLUMN)];
 }
 

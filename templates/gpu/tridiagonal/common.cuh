@@ -52,7 +52,7 @@ TRIFOLD_DEVICE int rows_of(const trifold_args& args, trifold_int member, trifold
 TRIFOLD_DEVICE bool is_whole(const trifold_args& args, trifold_int member, trifold_int block) {
     return !is_band && rows_of(args, member, block) == block_size;
 }
-/* What stands on the diagonal beyond them; NaN has the block fail. */
+/* The number on the diagonal beyond them: NaN where the block shall fail. */
 TRIFOLD_DEVICE real unit_of(const trifold_args& args, trifold_int member, trifold_int block) {
     return has_sizes && rows_of(args, member, block) < 0 ? static_cast<real>(not_a_number()) : real(1);
 }

@@ -8,6 +8,9 @@ typedef struct {
     int active[LANES];
     integer member[LANES]; /* the member whose data the lane reads: its own, or an active lane's if it is idle */
     mask which;            /* active lanes */
+#if BAND > 1
+    const trifold_args* args;
+#endif
 } lanes;
 
 COLD lanes find_lanes(const trifold_args* args, integer group) {
@@ -21,6 +24,9 @@ COLD lanes find_lanes(const trifold_args* args, integer group) {
         g.all &= g.active[lane];
         if (g.active[lane]) some = member;
     }
+#if BAND > 1
+    g.args = args;
+#endif
     for (int lane = 0; lane < LANES; ++lane) g.member[lane] = g.active[lane] ? group * LANES + lane : some;
     return g;
 }
@@ -88,19 +94,20 @@ COLD view gather_view(vec* out, const trifold_args* args, const lanes* g, intege
 COLD void clear_idle(vec* values, integer count, const lanes* g) {
     for (integer i = 0; i < count; ++i) values[i] = choose(g->which, values[i], (vec){});
 }
-NOINLINE void gather_rhs(vec* out, const trifold_args* args, const real* array, trifold_strides s, integer columns, const lanes* g,
-                         integer block) {
+NOINLINE void gather_rhs(vec* out, const real* array, trifold_strides s, integer columns, const lanes* g, integer block) {
     const real* base[LANES];
     if (m == 1) columns = 1; /* a constant */
     for (int lane = 0; lane < LANES; ++lane) base[lane] = array + g->member[lane] * s.member + block * s.stage;
-    if (BAND > 1)
-        for (integer k = 0; k < n * columns; ++k)
-            out[k] =
-                k < stored_rows(args, block) * columns ? gather_element(base, row_at(&s, k / columns) + k % columns * s.column) : (vec){};
-    else if (is_dense(s, columns))
+#if BAND > 1
+    for (integer k = 0; k < n * columns; ++k)
+        out[k] =
+            k < stored_rows(g->args, block) * columns ? gather_element(base, row_at(&s, k / columns) + k % columns * s.column) : (vec){};
+#else
+    if (is_dense(s, columns))
         gather_run(out, base, 0, 0, n * columns, n * columns);
     else
         gather_strided(out, base, s, columns);
+#endif
     if (!g->all) clear_idle(out, n * columns, g);
 }
 /* Zeros beyond the rows of the lanes' blocks. */
@@ -109,16 +116,17 @@ COLD void clear_beyond(vec* values, const trifold_args* args, const lanes* g, in
     for (int i = 0; i < n * columns_of(args); ++i) values[i] = choose(i / (int)columns_of(args) >= rows, (vec){}, values[i]);
 }
 
-NOINLINE void scatter_rhs(const trifold_args* args, real* array, trifold_strides s, integer columns, const vec* in, const lanes* g,
-                          integer block) {
+NOINLINE void scatter_rhs(real* array, trifold_strides s, integer columns, const vec* in, const lanes* g, integer block) {
     real* base[LANES];
     if (m == 1) columns = 1; /* a constant */
     for (int lane = 0; lane < LANES; ++lane) base[lane] = array + g->member[lane] * s.member + block * s.stage;
-    if (BAND > 1)
-        for (integer k = 0; k < stored_rows(args, block) * columns; ++k)
-            scatter_element(base, row_at(&s, k / columns) + k % columns * s.column, in[k], g->active);
-    else if (is_dense(s, columns))
+#if BAND > 1
+    for (integer k = 0; k < stored_rows(g->args, block) * columns; ++k)
+        scatter_element(base, row_at(&s, k / columns) + k % columns * s.column, in[k], g->active);
+#else
+    if (is_dense(s, columns))
         scatter_run(base, 0, in, g->active, n * columns);
     else
         scatter_strided(base, s, columns, in, g->active);
+#endif
 }

@@ -64,11 +64,10 @@ NOINLINE view assemble_pivot(vec* out, const trifold_args* args, const lanes* g,
 /* A(to, from) of neighbouring positions, as a view of the stored or the gathered coupling. */
 INLINE view coupling_between(vec* out, const trifold_args* args, const trifold_level* level, const lanes* g, integer to, integer from) {
     const integer low = smaller(to, from);
-    const integer block = block_at(level, low);
-    const view a = level->index > 0 ? stored((const vec*)coupling_of(args, g->group, level->coupling + low))
-                   : BAND > 1       ? gather_view(out, args, g, block, 1)
-                                    : gather_e(out, args, g, block);
-    if ((HAS_LENGTHS || HAS_SIZES) && level->index == 0) set_beyond(a, args, g, block, 1);
+    const view a = level->index == 0
+                       ? BAND > 1 ? gather_view(out, args, g, block_at(level, low), 1) : gather_e(out, args, g, block_at(level, low))
+                       : stored((const vec*)coupling_of(args, g->group, level->coupling + low));
+    if ((HAS_LENGTHS || HAS_SIZES) && level->index == 0) set_beyond(a, args, g, block_at(level, low), 1);
     return to > from ? a : transposed(a);
 }
 
@@ -85,7 +84,7 @@ INLINE int gathers_rows(integer step) { return BAND > 1 ? step > 0 : (E_ROW == 1
 
 /* Right-hand sides of a block less the separator's updates. */
 NOINLINE void assemble_rhs(vec* out, const trifold_args* args, const lanes* g, integer block, int updated) {
-    gather_rhs(out, args, (const real*)args->b, args->b_strides, columns_of(args), g, block);
+    gather_rhs(out, (const real*)args->b, args->b_strides, columns_of(args), g, block);
     if (HAS_LENGTHS || HAS_SIZES) clear_beyond(out, args, g, block);
     for (int side = 0; updated && side < 2; ++side) {
         if (!has_slot(args, 0, block, side)) continue;
@@ -105,7 +104,7 @@ COLD double tiny_lane(double sum, const vec* y, integer columns, int lane) {
 /* y = L^-1 b of a front goes out, with its squares. */
 NOINLINE void finish_rhs(const trifold_args* args, const lanes* g, integer block, const vec* y) {
     const integer columns = columns_of(args);
-    scatter_rhs(args, (real*)args->x, args->x_strides, columns, y, g, block);
+    scatter_rhs((real*)args->x, args->x_strides, columns, y, g, block);
     for (integer c = 0; c < columns; ++c) {
         squares sum = {};
         for (integer r = 0; r < n; ++r) {

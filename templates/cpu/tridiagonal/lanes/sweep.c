@@ -41,20 +41,20 @@ KERNEL_PART void backward_chain(const trifold_args* args, const trifold_level* l
     const vec* next = 0;
     vec trouble = {};
     if (begins_descent(args, level)) clear_solution_range(args, g);
-    if (c.behind >= 0) gather_rhs(s->behind, args, (const real*)args->x, args->x_strides, columns_of(args), g, block_at(level, c.behind));
+    if (c.behind >= 0) gather_rhs(s->behind, (const real*)args->x, args->x_strides, columns_of(args), g, block_at(level, c.behind));
     if (c.ahead >= 0) {
-        gather_rhs(s->ahead, args, (const real*)args->x, args->x_strides, columns_of(args), g, block_at(level, c.ahead));
+        gather_rhs(s->ahead, (const real*)args->x, args->x_strides, columns_of(args), g, block_at(level, c.ahead));
         next = s->ahead;
     }
     for (integer k = c.length; k-- > 0;) {
         const integer block = block_at(level, c.first + k * c.step);
         vec* x = s->x[k % 2];
-        gather_rhs(s->y, args, (const real*)args->b, args->b_strides, columns_of(args), g, block);
+        gather_rhs(s->y, (const real*)args->b, args->b_strides, columns_of(args), g, block);
         if (HAS_LENGTHS || HAS_SIZES) clear_beyond(s->y, args, g, block);
         solve_back(x, s->y, next, next ? (const vec*)next_of(args, g->group, block) : 0, s->behind,
                    c.behind >= 0 ? (const vec*)behind_of(args, g->group, block) : 0, (const vec*)factor_of(args, g->group, block),
                    width_of(args));
-        scatter_rhs(args, (real*)args->x, args->x_strides, columns_of(args), x, g, block);
+        scatter_rhs((real*)args->x, args->x_strides, columns_of(args), x, g, block);
         for (integer i = 0; i < n * width_of(args); ++i) trouble += x[i] * 0; /* not zero from the first infinity or NaN on */
         next = x;
     }

@@ -76,8 +76,11 @@ KERNEL_PART void factor_chain(const trifold_args* args, const trifold_level* lev
             fed_by_failed |= is_poisoned(args, member, block);
         }
         factor_front(&f, floor, raw);
-        *floors_of(args, member, block) =
-            __builtin_expect(args->pivot_floor > 0, 0) ? raise_pivots(raw, floor, rows_of(args, member, block)) : 0;
+#if HAS_VIEWS
+        *floors_of(args, member, block) = args->pivot_floor > 0 ? raise_first_pivots(raw, floor, rows_of(args, member, block)) : 0;
+#else
+        *floors_of(args, member, block) = __builtin_expect(args->pivot_floor > 0, 0) ? raise_pivots(raw, floor) : 0;
+#endif
         const integer row = test_pivots(raw);
         if (__builtin_expect(record_front(args, member, block, level->index, row, fed_by_failed), 0)) {
             fed_by_failed = 1;

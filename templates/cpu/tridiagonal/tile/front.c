@@ -231,16 +231,21 @@ NOINLINE void factor_front(const front* f, real floor, real* raw) {
 #define ONE ((real_bits)BIAS << MANTISSA_BITS)
 #define TINY ((real)(sizeof(real) == 8 ? 0x1p-1000 : 0x1p-100))
 
-/* Raised pivots as they were used; an infinite one stays, and fails. Returns how many of the first `rows` there are; others are ones. */
-COLD int raise_pivots(real* raw, real floor, integer rows) {
+/* Raised pivots as they were used; an infinite one stays, and fails. Returns how many there are. */
+COLD int raise_pivots(real* raw, real floor) {
     int raised = 0;
-    for (integer k = rows; k < n; ++k) raw[k] = 1;
-    for (integer k = 0; k < rows; ++k) {
+    for (integer k = 0; k < n; ++k) {
         if (!(floor > raw[k]) || raw[k] < -LARGEST) continue;
         raw[k] = floor;
         ++raised;
     }
     return raised;
+}
+/* raise_pivots() where those beyond `rows` are ones, and stay. */
+COLD int raise_first_pivots(real* raw, real floor, integer rows) {
+    const int raised = raise_pivots(raw, floor);
+    for (integer k = rows; k < n; ++k) raw[k] = 1;
+    return raised - (floor > 1 ? (int)(n - rows) : 0);
 }
 
 /* First row whose pivot is not positive and finite with a finite reciprocal; else SMALL where a pivot is below TINY, or -1. As integers,
@@ -276,7 +281,8 @@ INLINE vec larger_quotients(vec most, const real* d, const real* reciprocal, con
 /* larger_quotients with the terms that options add. */
 COLD vec larger_quotients_with_terms(vec most, const trifold_args* args, integer member, integer block, const real* reciprocal) {
     for (integer k = 0; k < n; ++k) {
-        const real entry = given_entry(args, member, block, k) + diagonal_term(args, member, block, k);
+        const real own = HAS_VIEWS ? given_entry(args, member, block, k) : d_of(args, member, block)[k * (D_ROW + D_COLUMN)];
+        const real entry = own + diagonal_term(args, member, block, k);
         most = larger_quotients(most, &entry, reciprocal + k, 1);
     }
     return most;

@@ -155,16 +155,17 @@ INLINE int is_trouble(vec trouble) {
     return any;
 }
 
-INLINE void load_x(const trifold_args* args, integer member, integer block, real* to) {
-    load_rhs(x_of(args, member, block), &args->x_strides, stored_rows(args, block), columns_of(args), to);
-}
 KERNEL_PART void backward_chain(const trifold_args* args, const trifold_level* level, integer member, const chain* c, void* scratch) {
     const integer columns = columns_of(args);
     real* x_behind = rhs_scratch(scratch, 2);
     vec trouble = {};
     if (begins_descent(args, level)) set_range(&range_of(args, member)->solution, 0);
-    if (c->behind >= 0) load_x(args, member, block_at(level, c->behind), x_behind);
-    if (c->ahead >= 0) load_x(args, member, block_at(level, c->ahead), rhs_scratch(scratch, c->length & 1));
+    if (c->behind >= 0)
+        load_rhs(x_of(args, member, block_at(level, c->behind)), &args->x_strides, stored_rows(args, block_at(level, c->behind)), columns,
+                 x_behind);
+    if (c->ahead >= 0)
+        load_rhs(x_of(args, member, block_at(level, c->ahead)), &args->x_strides, stored_rows(args, block_at(level, c->ahead)), columns,
+                 rhs_scratch(scratch, c->length & 1));
     for (integer k = c->length; k-- > 0;) {
         const integer block = block_at(level, c->first + k * c->step);
         real *x = rhs_scratch(scratch, k & 1), *x_next = rhs_scratch(scratch, ~k & 1);

@@ -146,7 +146,8 @@ TRIFOLD_DEVICE void fetch_running(RhsStage& to, const trifold_args& args, const 
 #pragma unroll
         for (int side = 0; side < 2; ++side)
             if (has_side(args, member, block, side))
-                fetch_columns(to.slot[side], rhs_update_of(args, member, block, side), {1, padded, block_size, 0}, 0, 0, columns, block_size);
+                fetch_columns(to.slot[side], rhs_update_of(args, member, block, side), {1, padded, block_size, 0}, 0, 0, columns,
+                              block_size);
     }
 }
 TRIFOLD_DEVICE real running_value(const trifold_args& args, const RhsStage& from, const trifold_level& level, trifold_int member,
