@@ -51,9 +51,8 @@ def main(arguments=None):
     x, sizes = hop()
     draw(x, output / "hop.png")
     air = ~on_ground()
-    print(
-        f"{len(x)} stages of {sizes.min()} or {sizes.max()} unknowns; highest {x[:, 0].max():.2f} m, force in the air {abs(x[air, 2]).max():.0f}"
-    )
+    force = abs(x[air, 2]).max()
+    print(f"{len(x)} stages of {sizes.min()} or {sizes.max()} unknowns; highest {x[:, 0].max():.2f} m, force in the air {force:.0f}")
     return x, sizes
 
 
