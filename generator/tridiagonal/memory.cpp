@@ -28,7 +28,7 @@ void add_results(MemoryPlan& plan, const Design& design) {
     plan.add("log_determinant", members, 1, sizeof(double));
     plan.add("quadratic", members, design.caller.rhs, sizeof(double));
     const auto& spec = design.spec;
-    const std::int64_t lengths = spec.lengths || spec.sizes ? 1 : 0, sizes = spec.sizes ? (spec.horizon + 1) / 2 : 0;
+    const std::int64_t lengths = spec.lengths ? 2 : spec.sizes ? 1 : 0, sizes = spec.sizes ? (spec.horizon + 1) / 2 : 0;
     plan.add("range", members, 1 + lengths + sizes, sizeof(trifold_range));
 }
 

@@ -181,6 +181,7 @@ TEST_CASE("device: what a shape costs" * doctest::skip()) {
                                                                                      {32, 50, 1024, 0, false, true},
                                                                                      {6, 200, 4096, 0, false, true},
                                                                                      {64, 100, 256, 0, false, true},
+                                                                                     {12, 50, 8192, 0, false, true},
                                                                                      {12, 50, 1024, 0, false, false, true},
                                                                                      {32, 50, 1024, 0, false, false, true},
                                                                                      {32, 512, 1, 0, false, false, true},

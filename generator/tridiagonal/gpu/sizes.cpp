@@ -146,7 +146,8 @@ std::vector<Constant> common_constants(const Design& design, const Sizes& sizes,
                                  constant("TENSOR", facts.tensor),
                                  constant("MEMBERS_PER_GROUP", members_per_group(design.spec, facts.members_together)),
                                  constant("OVERLAPS", facts.overlaps),
-                                 constant("THREADS_BLANK", blank_threads)};
+                                 constant("THREADS_BLANK", blank_threads),
+                                 constant("ORDERS", facts.orders)};
     const auto add = [&](const char* name, std::int64_t value) { result.push_back(constant(name, value)); };
     if (has_inverse(design)) {
         add("THREADS_INVERSE", inverse_threads(sizes));

@@ -53,6 +53,7 @@ struct Facts {
     bool overlaps = false;       ///< launches begin while the one before them is at work
     std::int64_t log_parts = 1;  ///< sums of logarithms of a block's pivots
     std::int64_t members_together = 1;
+    bool orders = true;  ///< members of unequal length are taken longest first
 };
 /// Constants of the templates that all variants paste.
 std::vector<Constant> common_constants(const Design& design, const Sizes& sizes, const Facts& facts);

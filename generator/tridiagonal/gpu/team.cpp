@@ -145,7 +145,7 @@ std::vector<Constant> constants(const Design& design) {
     const auto problem = problem_of(design);
     const auto sizes = sizes_of(problem);
     const bool tensor = device_of(design.target).has("fast_tensor") && design.spec.precision == Precision::f64;
-    auto result = common_constants(design, sizes, {.tensor = tensor, .members_together = sizes.members_together});
+    auto result = common_constants(design, sizes, {.tensor = tensor, .members_together = sizes.members_together, .orders = false});
     const auto factored = factored_blocks(sizes);
     result.insert(result.end(),
                   {constant("TEAM", sizes.team), constant("PANELS", sizes.panels), constant("RIDERS", sizes.riders),

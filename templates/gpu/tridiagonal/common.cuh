@@ -43,7 +43,7 @@ TRIFOLD_DEVICE int stored_rows(const trifold_args& args, trifold_int block) {
     return has_tail && block + 1 == horizon_of(args) ? tail : block_size;
 }
 TRIFOLD_DEVICE int* size_of(const trifold_args& args, trifold_int member, trifold_int block) {
-    return reinterpret_cast<int*>(lengths_of(args) + batch_of(args)) + member * horizon_of(args) + block;
+    return reinterpret_cast<int*>(lengths_of(args) + (has_lengths ? 2 : 1) * batch_of(args)) + member * horizon_of(args) + block;
 }
 TRIFOLD_DEVICE int rows_of(const trifold_args& args, trifold_int member, trifold_int block) {
     return has_sizes ? *size_of(args, member, block) : stored_rows(args, block);
@@ -55,6 +55,16 @@ TRIFOLD_DEVICE bool is_whole(const trifold_args& args, trifold_int member, trifo
 /* The number on the diagonal beyond them: NaN where the block shall fail. */
 TRIFOLD_DEVICE real unit_of(const trifold_args& args, trifold_int member, trifold_int block) {
     return has_sizes && rows_of(args, member, block) < 0 ? static_cast<real>(not_a_number()) : real(1);
+}
+
+/* Members by length, the longest first, so that those which end together share a processor: number k of them, where a factorization of as
+ * many members has ordered them. */
+TRIFOLD_DEVICE trifold_int* place_in_order(const trifold_args& args, trifold_int k) { return lengths_of(args) + batch_of(args) + k; }
+constexpr trifold_int order_count = trifold_int(1) << 32; /* an entry has the number of members times this, and the member */
+TRIFOLD_DEVICE trifold_int by_length(const trifold_args& args, trifold_int k) {
+    if (!orders_members || k >= args.members) return k;
+    const trifold_int entry = *place_in_order(args, k);
+    return entry / order_count == args.members ? entry % order_count : k;
 }
 
 /* A chain and the positions on either side of it, -1 where the path ends. */

@@ -37,6 +37,8 @@ TRIFOLD_DEVICE trifold_int couplings_of(const trifold_args& args) { return TRIFO
 [[maybe_unused]] constexpr bool is_ring = TRIFOLD_RING;
 /* Whether members have lengths of their own. */
 [[maybe_unused]] constexpr bool has_lengths = TRIFOLD_LENGTHS;
+/* Whether thread blocks take such members by their lengths, the longest first. */
+[[maybe_unused]] constexpr bool orders_members = has_lengths && TRIFOLD_ORDERS;
 
 /* Strides of the caller's arrays. Element (r, c) of block i of member b is at b * member + i * stage + r * row + c * column of D. E has the
  * like. All blocks begin at multiples of `step` elements. */

@@ -75,6 +75,7 @@ TRIFOLD_DEVICE Place place(int e) { return {e % strip + e / (strip * padded) * s
 /* A(p, q) into column-major `to`, zeros in the padding, from the couplings A(higher, lower). */
 TRIFOLD_DEVICE void load_coupling(real* to, int leading, const trifold_args& args, const trifold_level& level, trifold_int member,
                                   trifold_int p, trifold_int q) {
+    const real* from = global_pointer(coupling_at(args, level, member, p, q));
     const bool by_rows = (level.index > 0 || E::row < E::column) == (p > q);
     if (is_band && level.index == 0) {
         const Given given = given_coupling(args, member, p < q ? p : q);
@@ -86,7 +87,6 @@ TRIFOLD_DEVICE void load_coupling(real* to, int leading, const trifold_args& arg
         }
         return;
     }
-    const real* from = global_pointer(coupling_at(args, level, member, p, q));
     const trifold_int step = level.index > 0 ? padded : e_pitch;
     const int du = by_rows ? 1 : leading, dv = by_rows ? leading : 1;
     int last_u = block_size, last_v = block_size;
@@ -94,7 +94,8 @@ TRIFOLD_DEVICE void load_coupling(real* to, int leading, const trifold_args& arg
 #pragma unroll 4
     for (int e = thread_opaque(); e < padded * padded; e += threads) {
         const Place at = place(e);
-        to[at.u * du + at.v * dv] = at.u < last_u && at.v < last_v ? from[at.u + at.v * step] : real(0);
+        to[at.u * du + at.v * dv] =
+            at.u < (has_sizes ? last_u : block_size) && at.v < (has_sizes ? last_v : block_size) ? from[at.u + at.v * step] : real(0);
     }
 }
 
@@ -113,8 +114,8 @@ TRIFOLD_DEVICE void load_diagonal(real* to, int leading, const trifold_args& arg
     for (int e = thread_opaque(); e < padded * padded; e += threads) {
         const Place at = place(e);
         const int r = D::row == 1 ? at.u : at.v, c = D::row == 1 ? at.v : at.u;
-        real value = r == c ? unit : real(0);
-        if (r < rows && c <= r) {
+        real value = r == c ? (has_sizes ? unit : real(1)) : real(0);
+        if (r < (has_views ? rows : block_size) && c <= r) {
             value = is_band ? *given.at(r, c) : ELEMENT_OF_D(from, r, c);
             if (r == c) value += diagonal_term(args, member, block, r);
             if (low != nullptr) value -= low[r + c * padded];

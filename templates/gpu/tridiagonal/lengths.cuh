@@ -23,6 +23,32 @@ TRIFOLD_DEVICE void take_length(const trifold_args& args, trifold_int member) {
         buffer<double>(args, Offset::quadratic(args))[member * quadratics_of(args) + c] = 0;
 }
 
+/* The member's place by length. All members are ordered, also those that are left out. A warp's lanes look at 32 lengths at once. */
+TRIFOLD_DEVICE void order_member(const trifold_args& args, trifold_int member) {
+    constexpr trifold_int most = 1 << 16; /* of more, each processor has so many that their order does not matter */
+    const int* given = static_cast<const int*>(args.inverse_coupling);
+    const bool exists = member < args.members;
+    if (given == nullptr || args.members > most) {
+        if (exists) *place_in_order(args, member) = 0;
+        return;
+    }
+    const int own = exists ? given[member] : 0, lane = thread_index() % warp_lanes;
+    const auto length_at = [&](trifold_int other) { return other < args.members ? given[other] : -0x7fffffff - 1; };
+    trifold_int before = 0;
+    int next = length_at(lane);
+#pragma unroll 1
+    for (trifold_int first = 0; first < args.members; first += warp_lanes) {
+        const int lengths = next;
+        next = length_at(first + warp_lanes + lane); /* in flight */
+#pragma unroll 8
+        for (int k = 0; k < warp_lanes; ++k) {
+            const int length = shuffle(lengths, k);
+            before += static_cast<trifold_int>(length > own || (length == own && first + k < member));
+        }
+    }
+    if (exists) *place_in_order(args, before) = args.members * order_count + member;
+}
+
 /* The number that results have beyond a length: zero, or NaN where the length was odd. */
 TRIFOLD_DEVICE real beyond(const trifold_args& args, trifold_int member) {
     return lengths_of(args)[member] < 0 ? static_cast<real>(not_a_number()) : real(0);
@@ -55,16 +81,21 @@ TRIFOLD_DEVICE void blank_inverse(const trifold_args& args, trifold_int member, 
 TRIFOLD_KERNEL(blank_threads, 1)
 void TRIFOLD_KERNEL_LENGTHS(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_all_levels all) {
     if constexpr (has_sizes) {
-        each_member(args, [&](trifold_int member) {
+        const trifold_int first = group_y() * members_per_group;
+        for (trifold_int member = first; member < first + members_per_group; ++member) {
+            const bool first_thread = has_lengths && group_x() == 0 && thread_index() == 0;
+            if (orders_members && first_thread && member < args.members) *place_in_order(args, member) = 0;
+            if (!is_active(args, member)) continue;
             take_sizes(args, member, all.groups);
-            if (has_lengths && group_x() == 0 && thread_index() == 0) take_length(args, member);
-        });
+            if (first_thread) take_length(args, member);
+        }
         return;
     }
     const trifold_int together = members_per_group > blank_threads ? members_per_group : blank_threads;
-    for (trifold_int k = thread_index(); k < together; k += blank_threads) {
-        const trifold_int member = group_y() * together + k;
+    for (trifold_int first = 0; first < together; first += blank_threads) { /* by whole warps */
+        const trifold_int k = first + thread_index(), member = k < together ? group_y() * together + k : args.members;
         if (is_active(args, member)) take_length(args, member);
+        if (orders_members) order_member(args, member);
     }
 }
 #endif

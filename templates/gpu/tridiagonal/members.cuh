@@ -6,7 +6,7 @@ template <class Use>
 TRIFOLD_DEVICE void each_member(const trifold_args& args, const Use& use) {
     const trifold_int first = group_y() * members_per_group;
     for (trifold_int member = first; member < first + members_per_group; ++member) {
-        if (is_active(args, member)) use(member);
+        if (is_active(args, by_length(args, member))) use(by_length(args, member));
         if (members_per_group > 1) block_sync();
     }
 }
@@ -18,6 +18,6 @@ template <class Use>
 TRIFOLD_DEVICE void each_factored_member(const trifold_args& args, const Use& use) {
     if constexpr (members_per_group > 1)
         each_member(args, use);
-    else if (is_active(args, group_y()))
-        use(group_y());
+    else if (is_active(args, by_length(args, group_y())))
+        use(by_length(args, group_y()));
 }

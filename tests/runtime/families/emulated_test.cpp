@@ -77,6 +77,35 @@ TEST_CASE("emulated: a border agrees with a dense factorization") {
         }
 }
 
+TEST_CASE("emulated: blocks of unequal size, members of unequal length and bands agree with a dense factorization") {
+    unsigned seed = 0;
+    for (const auto& [variant, n, horizon, batch] : {std::tuple{"fused", 9, 7, 3},
+                                                     {"team", 4, 6, 5},
+                                                     {"chains", 18, 5, 3},
+                                                     {"tiled", 33, 4, 2},
+                                                     {"dataflow", 6, 12, 2},
+                                                     {"dataflow", 17, 5, 1},
+                                                     {"tile-dataflow", 40, 3, 2}})
+        for (const std::int64_t bandwidth : {1, 2}) {
+            const bool clips = !std::string_view(variant).ends_with("dataflow");
+            const Spec spec{.block = n / bandwidth,
+                            .horizon = bandwidth * horizon - 1,
+                            .rhs = n == 6 || n == 9 ? 3 : 1,
+                            .batch = batch,
+                            .border = n == 4 || n == 33 ? 2 : 0,
+                            .lengths = bandwidth == 1 && clips,
+                            .sizes = bandwidth == 1,
+                            .bandwidth = bandwidth};
+            check_shape<double>(spec, Device::parse("cuda:0"), {.variant = variant, .any_size = true}, ++seed);
+            if (n == 9 || n == 17 || n == 40)
+                check_shape<float>(spec, Device::parse("cuda:0"), {.variant = variant, .any_size = true}, seed);
+        }
+    for (const auto& [variant, n] : {std::pair{"fused", 5}, {"chains", 18}, {"tiled", 33}}) {
+        const Spec spec{.block = n, .horizon = 6, .batch = 40, .lengths = true};
+        check_shape<double>(spec, Device::parse("cuda:0"), {.variant = variant, .any_size = true}, ++seed);
+    }
+}
+
 TEST_CASE("emulated: a ring agrees with a dense factorization") {
     unsigned seed = 0;
     for (const auto& [variant, schedule, n, border] : {std::tuple{"auto", "auto", 6, 0},

@@ -4,9 +4,10 @@
 #include "gpu/tridiagonal/dense/pivots.cuh"
 
 /* Factors the w by w tile at `at` and leaves the factor's inverse there. Called by one warp; every lane factors the tile
- * redundantly in registers, which costs less than one shuffle a column. `row` is the tile's first row in the block. */
+ * redundantly in registers, which costs less than one shuffle a column. `row` is the tile's first row in the block, of
+ * which the first `rows` are real and the rest padding. */
 template <int w>
-TRIFOLD_DEVICE void factor_tile(real* at, int leading, int row, Pivots& pivots, double* diagonal) {
+TRIFOLD_DEVICE void factor_tile(real* at, int leading, int row, int rows, Pivots& pivots, double* diagonal) {
     const int lane = thread_index() % warp_lanes;
     const real floor = static_cast<real>(pivots.floor);
     real t[w][w], inverse[w];
@@ -18,7 +19,7 @@ TRIFOLD_DEVICE void factor_tile(real* at, int leading, int row, Pivots& pivots, 
 #pragma unroll
     for (int c = 0; c < w; ++c) {
         real d = t[c][c];
-        if (d < floor && d >= -largest && may_be_raised(pivots, row + c)) d = floor, ++floors;
+        if (d < floor && d >= -largest && row + c < (has_views ? static_cast<int>(pivots.rows) : rows)) d = floor, ++floors;
         const bool passes = is_pivot(d);
         if (!passes && failed < 0) failed = row + c;
         if (lane == 0) diagonal[row + c] = d;
@@ -87,13 +88,13 @@ TRIFOLD_DEVICE void update_tile(real* panel, int leading, int j, int c) {
 /* The first warp factors the next diagonal tile while the others update the rest, so its latency hides behind theirs.
  * `rows` is a multiple of vector_width. Starts and ends with the panel visible to all threads. */
 template <int Size, int w>
-TRIFOLD_DEVICE void factor_panel(real* panel, int leading, int rows, int row, Pivots& pivots, double* diagonal) {
+TRIFOLD_DEVICE void factor_panel(real* panel, int leading, int rows, int real_rows, int row, Pivots& pivots, double* diagonal) {
     static_assert(threads > warp_lanes || Size == w, "one warp cannot look ahead");
 #pragma unroll 1
     for (int j = 0; j < Size; j += w) {
         if (thread_index() < warp_lanes) {
             if (Size > w && j > 0) update_tile(panel, leading, j - w, j);
-            factor_tile<w>(panel + j * (leading + 1), leading, row + j, pivots, diagonal);
+            factor_tile<w>(panel + j * (leading + 1), leading, row + j, real_rows, pivots, diagonal);
         } else if (Size > w && j > 0) {
             update_trailing(panel, leading, j - w, Size, rows);
         }

@@ -135,7 +135,7 @@ TRIFOLD_FUNCTION void factor_chain(const trifold_args& args, const trifold_level
         load_front(panel, args, level, member, chain, position, has_next);
         start_pivots(shared.pivots, args, member, block);
         block_sync();
-        factor_panel<padded, tile>(panel, panel_leading, fill ? 3 * padded : 2 * padded, 0, shared.pivots, shared.diagonal);
+        factor_panel<padded, tile>(panel, panel_leading, fill ? 3 * padded : 2 * padded, block_size, 0, shared.pivots, shared.diagonal);
         const bool fed = failed || is_poisoned(args, level, member, block);
         report_pivots(args, level.index, member, block, fed, shared.pivots, shared.diagonal);
         failed = fed || shared.pivots.failed_row >= 0;

@@ -23,7 +23,7 @@ TRIFOLD_DEVICE void store_rhs(const real (*values)[padded], const trifold_args& 
 #pragma unroll 1
     for (int e = thread_index(); e < padded * columns_at_once; e += threads) {
         const int r = e % padded, c = e / padded;
-        if (r >= stored_rows(args, block) || c >= columns.count) continue;
+        if (r >= (has_tail ? stored_rows(args, block) : block_size) || c >= columns.count) continue;
         static_cast<real*>(args.x)[rhs_at(args.x_strides, member, block, r, columns.first + c)] = values[c][r];
         if (!Forward) watch(args, member, Result::solution, values[c][r]);
     }

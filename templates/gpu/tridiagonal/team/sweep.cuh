@@ -100,7 +100,7 @@ TRIFOLD_DEVICE void load_adjacent(SweepShared& shared, const trifold_args& args,
 #pragma unroll
     for (int p = 0; p < panels - 1; ++p) {
         const trifold_int at = p == 0 ? task.chain.ahead : task.chain.behind;
-        const bool exists = task.chain.length > 0 && at >= 0 && row < stored_rows(args, block_at(level, at));
+        const bool exists = task.chain.length > 0 && at >= 0 && row < (has_tail ? stored_rows(args, block_at(level, at)) : block_size);
 #pragma unroll
         for (int c = 0; c < riders; ++c) {
             real value = 0;
@@ -114,7 +114,7 @@ TRIFOLD_DEVICE void load_adjacent(SweepShared& shared, const trifold_args& args,
 template <bool Forward>
 TRIFOLD_DEVICE void store_solution(const real (&y)[riders], const trifold_args& args, trifold_int member, trifold_int block,
                                    Columns columns) {
-    if (team_lane() >= stored_rows(args, block)) return;
+    if (team_lane() >= (has_tail ? stored_rows(args, block) : block_size)) return;
 #pragma unroll
     for (int c = 0; c < riders; ++c) {
         if (c >= columns.count) continue;

@@ -83,7 +83,7 @@ TRIFOLD_DEVICE void factor_rows(FrontShared& shared, real* at, const real* facto
         }
     block_sync();
     if (diagonal) {
-        factor_panel<chunk, 8>(shared.a, a_leading, chunk, j, shared.pivots, shared.diagonal);
+        factor_panel<chunk, 8>(shared.a, a_leading, chunk, block_size, j, shared.pivots, shared.diagonal);
         invert_tile(shared.inverse, shared.a);
     }
     part.clear();
