@@ -25,7 +25,7 @@ TRIFOLD_DEVICE void take_length(const trifold_args& args, trifold_int member) {
 
 /* The member's place by length. All members are ordered, also those that are left out. A warp's lanes look at 32 lengths at once. */
 TRIFOLD_DEVICE void order_member(const trifold_args& args, trifold_int member) {
-    constexpr trifold_int most = 1 << 16; /* of more, each processor has so many that their order does not matter */
+    constexpr trifold_int most = 1 << 16; /* the order of more does not matter, since each processor takes many */
     const int* given = static_cast<const int*>(args.inverse_coupling);
     const bool exists = member < args.members;
     if (given == nullptr || args.members > most) {
