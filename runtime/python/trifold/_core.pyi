@@ -16,6 +16,9 @@ class Plan:
     they take D and E, and pairs of the chain's right-hand sides and their tip, (a,) or (a, m), where they take b.
     ring: E has N blocks, of which the last, A(0, N - 1), couples the last block to the first.
     lengths: each member has a number of blocks of its own, which factorizations take as their option lengths.
+    sizes: each block has a number of rows of its own, which factorizations take as their option sizes.
+    bandwidth: w, the blocks that E, (N, w, n, n), has below each diagonal block. It is solved by blocks of w n rows, and selected_inverse has
+    those blocks.
     Raises SpecError, DeviceError, CompileError, CacheError.
     """
 
@@ -36,6 +39,8 @@ class Plan:
         border: int = 0,
         ring: bool = False,
         lengths: bool = False,
+        sizes: bool = False,
+        bandwidth: int = 1,
     ) -> None: ...
     def solver(self, value: ArrayLike | None = None, *, members: int = 0, batched: bool | None = None) -> Solver:
         """
@@ -71,6 +76,10 @@ class Plan:
     def ring(self) -> bool: ...
     @property
     def lengths(self) -> bool: ...
+    @property
+    def sizes(self) -> bool: ...
+    @property
+    def bandwidth(self) -> int: ...
     @property
     def device(self) -> str: ...
     @property
@@ -513,6 +522,8 @@ def solver_for(
     border: int = 0,
     ring: bool = False,
     lengths: bool = False,
+    sizes: bool = False,
+    bandwidth: int = 1,
 ) -> Solver: ...
 def allocate_bytes(bytes: int) -> Any: ...
 def seconds_of_solve(solver: Solver, b: Any, out: Any, repeats: int) -> float: ...

@@ -13,10 +13,13 @@ TEST_CASE_TEMPLATE("blocks of unequal size agree with a dense factorization", Re
     for (const std::int64_t horizon : {1, 2, 3, 7, 64})
         for (const std::int64_t n : {1, 3, 8, 17, 33}) {
             if (++k % 3 == (sizeof(Real) == 8 ? 0 : 1) || n * horizon > 600) continue;  // the oracle is dense
-            for (const std::int64_t batch : {1, 5})
-                check_shape<Real>(
-                    {.block = n, .horizon = horizon, .rhs = k % 4 == 0 ? 3 : 1, .batch = batch, .lengths = k % 2 == 0, .sizes = true},
-                    Device::cpu(), {.workers = k % 7 == 0 ? 3 : 1}, k);
+            check_shape<Real>({.block = n,
+                               .horizon = horizon,
+                               .rhs = k % 4 == 0 ? 3 : 1,
+                               .batch = k % 5 < 2 ? 1 : 5,
+                               .lengths = k % 2 == 0,
+                               .sizes = true},
+                              Device::cpu(), {.workers = k % 7 == 0 ? 3 : 1}, k);
         }
 }
 
@@ -26,16 +29,16 @@ TEST_CASE_TEMPLATE("bands agree with a dense factorization", Real, double, float
         for (const std::int64_t horizon : {1, 2, 5, 16, 33})
             for (const std::int64_t n : {1, 2, 5}) {
                 if (++k % 2 == (sizeof(Real) == 8 ? 0 : 1)) continue;
-                for (const std::int64_t batch : {1, 5})
-                    check_shape<Real>({.block = n, .horizon = horizon, .rhs = k % 4 == 0 ? 3 : 1, .batch = batch, .bandwidth = bandwidth},
-                                      Device::cpu(), {.workers = k % 5 == 0 ? 3 : 1}, k);
+                check_shape<Real>(
+                    {.block = n, .horizon = horizon, .rhs = k % 4 == 0 ? 3 : 1, .batch = k % 3 == 0 ? 1 : 5, .bandwidth = bandwidth},
+                    Device::cpu(), {.workers = k % 5 == 0 ? 3 : 1}, k);
             }
 }
 
 TEST_CASE("sizes and bands with every variant, schedule and layout") {
     for (const auto& variant : {"tile", "lanes"}) {
-        for (const auto& schedule : {"sequential", "multi-stage", "twisted:4", "partitioned:3"})
-            for (const std::int64_t horizon : {2, 9, 16})
+        for (const auto& schedule : {"sequential", "multi-stage", "twisted:4"})
+            for (const std::int64_t horizon : {9, 16})
                 for (const std::int64_t bandwidth : {1, 2}) {
                     const Spec spec{.block = 5,
                                     .horizon = horizon,
@@ -62,7 +65,7 @@ TEST_CASE("sizes and bands with every variant, schedule and layout") {
 
 TEST_CASE("sizes and bands with a border") {
     for (const auto& variant : {"tile", "lanes"})
-        for (const std::int64_t border : {1, 6, 40})
+        for (const std::int64_t border : {6, 40})
             for (const std::int64_t bandwidth : {1, 3})
                 check_shape<double>({.block = 3,
                                      .horizon = 7,
@@ -75,7 +78,7 @@ TEST_CASE("sizes and bands with a border") {
 }
 
 TEST_CASE("scales of sizes and bands") {
-    for (const int exponent : {-900, -400, 400, 900})
+    for (const int exponent : {-900, 900})
         for (const std::int64_t bandwidth : {1, 2})
             check_shape<double>({.block = 4, .horizon = 9, .batch = 4, .sizes = bandwidth == 1, .bandwidth = bandwidth}, Device::cpu(), {},
                                 2, std::ldexp(1.0, exponent));
