@@ -164,8 +164,8 @@ they take D and E, and pairs of the chain's right-hand sides and their tip, (a,)
 ring: E has N blocks, of which the last, A(0, N - 1), couples the last block to the first.
 lengths: each member has a number of blocks of its own, which factorizations take as their option lengths.
 sizes: each block has a number of rows of its own, which factorizations take as their option sizes.
-bandwidth: w, the blocks that E, (N, w, n, n), has below each diagonal block. It is solved by blocks of w n rows, and selected_inverse has
-those blocks.
+bandwidth: w, the blocks that E, (N, w, n, n), has below each diagonal block. It is solved by blocks of w n rows, which
+selected_inverse has too.
 Raises SpecError, DeviceError, CompileError, CacheError.)")
         .def(
             "__init__",
