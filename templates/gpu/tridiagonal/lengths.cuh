@@ -33,7 +33,7 @@ TRIFOLD_DEVICE void order_member(const trifold_args& args, trifold_int member) {
         return;
     }
     const int own = exists ? given[member] : 0, lane = thread_index() % warp_lanes;
-    const auto length_at = [&](trifold_int other) { return other < args.members ? given[other] : -0x7fffffff - 1; };
+    const auto length_at = [&](trifold_int other) { return other < args.members ? given[other] : 0; };
     trifold_int before = 0;
     int next = length_at(lane);
 #pragma unroll 1
@@ -43,7 +43,8 @@ TRIFOLD_DEVICE void order_member(const trifold_args& args, trifold_int member) {
 #pragma unroll 8
         for (int k = 0; k < warp_lanes; ++k) {
             const int length = shuffle(lengths, k);
-            before += static_cast<trifold_int>(length > own || (length == own && first + k < member));
+            const bool is_before = length > own || (length == own && first + k < member);
+            before += static_cast<trifold_int>(is_before && first + k < args.members);
         }
     }
     if (exists) *place_in_order(args, before) = args.members * order_count + member;
