@@ -21,6 +21,8 @@ void check_layout(const ExportRequest& request) {
         throw SpecError("an exported solver takes one system, B and X [N][n][m]; leave batch, the layout of B and strides of members out");
     if (spec.ring) throw SpecError("an exported solver has no rings yet; leave ring out");
     if (spec.border != 0) throw SpecError("an exported solver has no border yet; leave it out");
+    if (spec.lengths || spec.sizes || spec.bandwidth > 1)
+        throw SpecError("an exported solver has no lengths, sizes and bands yet; leave them out");
     if (is_dense(spec)) return;
     if (request.prefactored) throw SpecError("factors as constants leave no D and E to call with; leave order, coupling and strides out");
     if (!exported_chains(request).empty())

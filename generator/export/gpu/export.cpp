@@ -24,7 +24,7 @@ void check_layout(const Spec& spec) {
                      .operations = spec.operations};
     if (spec == plain) return;
     throw SpecError(
-        "an exported solver takes dense, row-major arrays with the lower coupling; leave order, coupling, strides, ring and border out");
+        "an exported solver takes dense, row-major arrays with the lower coupling; leave order, coupling, strides and shapes out");
 }
 
 void check_operations(const Operations& operations) {

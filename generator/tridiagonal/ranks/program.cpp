@@ -282,6 +282,8 @@ void validate(const RankSpec& spec) {
     if (spec.spec.precision == Precision::mixed) throw SpecError("ranks solve in f32 or f64, not in mixed precision; give precision f64");
     if (spec.spec.ring) throw SpecError("ranks have no rings yet; fold the ring to blocks of 2 n");
     if (spec.spec.border > 0) throw SpecError("ranks have no border yet; solve for the columns of F, and the Schur complement apart");
+    if (spec.spec.lengths || spec.spec.sizes || spec.spec.bandwidth > 1)
+        throw SpecError("ranks have no lengths, sizes and bands yet; leave them out, or solve on one device");
     if (spec.shards.empty()) throw SpecError("there are no shards; give the number of blocks of each rank");
     if (spec.rank < 0 || spec.rank >= spec.ranks())
         throw SpecError(fmt::format("rank {} is none of the {} that have shards; ranks count from 0", spec.rank, spec.ranks()));

@@ -94,4 +94,10 @@ TEST_CASE("export: layouts that cannot be exported are refused") {
     bad = request(4, 6, Precision::f32);
     bad.spec.border = 1;
     CHECK_REFUSED("has no border yet", export_project(bad));
+    bad.spec.border = 0;
+    for (const bool sizes : {false, true}) {
+        bad.spec.sizes = sizes;
+        bad.spec.bandwidth = sizes ? 1 : 2;
+        CHECK_REFUSED("has no lengths, sizes and bands yet", export_project(bad));
+    }
 }

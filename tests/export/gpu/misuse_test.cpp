@@ -152,9 +152,9 @@ TEST_CASE(EXPORT_BACKEND " export: requests that cannot be met") {
     const auto refuse = [](const GpuExportRequest& request, const char* message) { CHECK_REFUSED(message, export_gpu_project(request)); };
     refuse(changed([](auto& request) { request.targets.clear(); }), "there is no target");
     refuse(changed([](auto& request) { request.spec.order = trifold::Order::column_major; }),
-           "leave order, coupling, strides, ring and border out");
-    refuse(changed([](auto& request) { request.spec.e.stage = 0; }), "leave order, coupling, strides, ring and border out");
-    refuse(changed([](auto& request) { request.spec.border = 2; }), "leave order, coupling, strides, ring and border out");
+           "leave order, coupling, strides and shapes out");
+    refuse(changed([](auto& request) { request.spec.e.stage = 0; }), "leave order, coupling, strides and shapes out");
+    refuse(changed([](auto& request) { request.spec.border = 2; }), "leave order, coupling, strides and shapes out");
     refuse(changed([](auto& request) { request.spec.operations = {Operation::factor, Operation::inverse}; }), "solve nothing");
     refuse(changed([](auto& request) { request.spec.horizon = std::int64_t{1} << 31; }),
            "horizon N = 2147483648 is out of range for export");

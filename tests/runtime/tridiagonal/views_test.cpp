@@ -184,6 +184,9 @@ TEST_CASE("odd sizes are refused, and what takes none says so") {
     refuse("the selected inverse of a band with a border",
            {.block = 2, .horizon = 6, .border = 2, .bandwidth = 2, .operations = all_operations()});
     refuse("a band of 3 blocks of 2000", {.block = 2000, .horizon = 6, .bandwidth = 3});
+    for (const Spec& shaped : {Spec{.block = 2, .horizon = 6, .lengths = true}, Spec{.block = 2, .horizon = 6, .sizes = true},
+                               Spec{.block = 2, .horizon = 6, .bandwidth = 2}})
+        CHECK_REFUSED("ranks have no lengths, sizes and bands yet", validate(RankSpec{.spec = shaped, .shards = {6}, .rank = 0}));
     refuse("bandwidth = 0", {.block = 2, .horizon = 6, .bandwidth = 0});
 }
 
