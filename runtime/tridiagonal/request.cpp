@@ -90,9 +90,9 @@ RequestArrays::RequestArrays(const Spec& spec, const Request& request) {
         if (spec.border > 0) add_reals(Array::tip_x, members * spec.border * request.columns);
     }
     if (request.operation == Operation::inverse) {
-        const auto chain = folded(spec);
-        add_reals(Array::inverse_diagonal, members * chain.horizon * chain.block * chain.block);
-        add_reals(Array::inverse_coupling, members * (chain.horizon - (spec.ring ? 0 : 1)) * chain.block * chain.block);
+        const auto blocks = solved_blocks(spec), rows = n * spec.bandwidth;
+        add_reals(Array::inverse_diagonal, members * blocks * rows * rows);
+        add_reals(Array::inverse_coupling, members * (blocks - (spec.ring ? 0 : 1)) * rows * rows);
         if (spec.border > 0) add_reals(Array::f, members * spec.horizon * spec.border * n);
         if (spec.border > 0) add_reals(Array::c, members * spec.border * spec.border);
     }

@@ -49,7 +49,7 @@ std::int64_t gaps_of(const Spec& spec, Array array) {
 /// A band is solved by blocks of several.
 void unfold(const Spec& spec, Outcome& outcome) {
     if (outcome.block < 0) return;
-    const bool is_tip = outcome.block >= folded(spec).horizon;
+    const bool is_tip = outcome.block >= solved_blocks(spec);
     outcome.block = is_tip ? spec.horizon : outcome.block * spec.bandwidth + outcome.row / spec.block;
     if (!is_tip) outcome.row %= spec.block;
 }

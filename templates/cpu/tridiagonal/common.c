@@ -190,7 +190,7 @@ INLINE integer rows_of(const trifold_args* args, integer member, integer block) 
 }
 /* Row r of a block's right-hand sides, from their first. The stage of a band is that of its blocks, which are several of the caller's. */
 INLINE integer row_at(const trifold_strides* s, integer r) {
-    return BAND > 1 ? r / (n / BAND) * (s->stage / BAND) + r % (n / BAND) * s->row : r * s->row;
+    return BANDWIDTH > 1 ? r / (n / BANDWIDTH) * (s->stage / BANDWIDTH) + r % (n / BANDWIDTH) * s->row : r * s->row;
 }
 /* The caller's block in place (p, q) of a block of D or, `ahead`, of the coupling A(block + 1, block), where blocks are several of a band;
  * null where there are zeros. */
@@ -199,8 +199,8 @@ typedef struct {
     integer row, column;
 } given;
 INLINE given given_block(const trifold_args* args, integer member, integer block, int ahead, integer p, integer q) {
-    const integer distance = (ahead ? BAND : 0) + p - q, own = block * BAND + q;
-    if (distance < 0 || distance > BAND) return (given){0, 0, 0};
+    const integer distance = (ahead ? BANDWIDTH : 0) + p - q, own = block * BANDWIDTH + q;
+    if (distance < 0 || distance > BANDWIDTH) return (given){0, 0, 0};
     if (distance == 0) return (given){d_of(args, member, own), D_ROW, D_COLUMN};
     return (given){e_of(args, member, own) + (distance - 1) * E_NEXT, E_ROW, E_COLUMN};
 }
@@ -217,8 +217,8 @@ INLINE real diagonal_term(const trifold_args* args, integer member, integer bloc
 
 INLINE real given_entry(const trifold_args* args, integer member, integer block, integer row) {
     if (HAS_VIEWS && row >= rows_of(args, member, block)) return 1;
-    if (BAND == 1) return d_of(args, member, block)[row * (D_ROW + D_COLUMN)];
-    return d_of(args, member, block * BAND + row / (n / BAND))[row % (n / BAND) * (D_ROW + D_COLUMN)];
+    if (BANDWIDTH == 1) return d_of(args, member, block)[row * (D_ROW + D_COLUMN)];
+    return d_of(args, member, block * BANDWIDTH + row / (n / BANDWIDTH))[row % (n / BANDWIDTH) * (D_ROW + D_COLUMN)];
 }
 
 /* Right-hand sides of this call: known where the Spec has one, which spares loops that the compiler would prepare for more. */

@@ -46,9 +46,9 @@
 /* Whether blocks have numbers of rows of their own. The caller's blocks that a block is made of, those below the diagonal of a band; rows
  * of the last block that the caller's arrays have; and whether a block may have rows that are not theirs. */
 #define HAS_SIZES TRIFOLD_SIZES
-#define BAND TRIFOLD_BAND
+#define BANDWIDTH TRIFOLD_BAND
 #define TAIL_ROWS TRIFOLD_TAIL
-#define HAS_VIEWS (HAS_SIZES || BAND > 1)
+#define HAS_VIEWS (HAS_SIZES || BANDWIDTH > 1)
 
 /* Verdicts of a member: one for each block; or one for each chain of level 0, and one for the separators. */
 #define CHAIN_RECORDS TRIFOLD_CHAIN_RECORDS

@@ -294,7 +294,7 @@ COLD void store_some_rows(real* x, const trifold_strides* s, integer rows, integ
         for (integer c = 0; c < count; ++c) x[row_at(s, r) + c * s->column] = y[r * SLICE + c];
 }
 INLINE void load_given_rows(const real* b, const trifold_strides* s, integer rows, integer count, real* y) {
-    if (BAND > 1 || (HAS_SIZES && rows < n))
+    if (BANDWIDTH > 1 || (HAS_SIZES && rows < n))
         load_some_rows(b, s, rows, count, y);
     else
         load_slice(b, s, count, y);
@@ -319,7 +319,7 @@ INLINE passage way_of(const trifold_args* args, integer member, integer block, i
 INLINE void end_way(const trifold_args* args, integer member, integer block, integer c, integer count, const passage* way,
                     const real* slice) {
     const trifold_strides* out = &args->x_strides;
-    if (BAND > 1)
+    if (BANDWIDTH > 1)
         store_some_rows(x_of(args, member, block) + c * out->column, out, stored_rows(args, block), count, slice);
     else if (way->to == slice)
         store_slice(x_of(args, member, block) + c * out->column, out, count, slice);

@@ -50,6 +50,16 @@ TRIFOLD_DEVICE Given given_coupling(const trifold_args& args, trifold_int member
     return {nullptr, E_OF(args, member, block * bandwidth), rows_of(args, member, block + 1), rows_of(args, member, block), bandwidth};
 }
 
+/* Diagonal entry r of a block as the caller gave it, with the terms that options add. */
+TRIFOLD_DEVICE double given_entry(const trifold_args& args, trifold_int member, trifold_int block, int r) {
+    if constexpr (has_views) {
+        const real* own = given_diagonal(args, member, block).at(r, r);
+        return static_cast<double>(own != nullptr ? *own + diagonal_term(args, member, block, r) : real(1));
+    } else {
+        return static_cast<double>(ENTRY_OF_D(D_OF(args, member, block), r) + diagonal_term(args, member, block, r));
+    }
+}
+
 /* The coupling of positions p and q = p +- 1 of a level, A(higher, lower): E at level 0, a block of the workspace above it. */
 TRIFOLD_DEVICE const real* coupling_at(const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int p,
                                        trifold_int q) {

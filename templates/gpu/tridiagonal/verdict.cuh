@@ -4,16 +4,6 @@
 #include "gpu/tridiagonal/input.cuh"
 #include "gpu/tridiagonal/dense/pivots.cuh"
 
-/* Diagonal entry r of a block as the caller gave it, with the terms that options add. */
-TRIFOLD_DEVICE double given_entry(const trifold_args& args, trifold_int member, trifold_int block, int r) {
-    if constexpr (has_views) {
-        const real* own = given_diagonal(args, member, block).at(r, r);
-        return static_cast<double>(own != nullptr ? *own + diagonal_term(args, member, block, r) : real(1));
-    } else {
-        return static_cast<double>(ENTRY_OF_D(D_OF(args, member, block), r) + diagonal_term(args, member, block, r));
-    }
-}
-
 /* Prepares for a block's pivots, by the first warp of those that call it. The floor follows from the largest magnitude on the diagonal of D
  * as the caller gave it. */
 TRIFOLD_DEVICE void start_pivots(Pivots& pivots, const trifold_args& args, trifold_int member, trifold_int block,

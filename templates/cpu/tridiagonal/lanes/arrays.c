@@ -8,7 +8,7 @@ typedef struct {
     int active[LANES];
     integer member[LANES]; /* the member whose data the lane reads: its own, or an active lane's if it is idle */
     mask which;            /* active lanes */
-#if BAND > 1
+#if BANDWIDTH > 1
     const trifold_args* args;
 #endif
 } lanes;
@@ -24,7 +24,7 @@ COLD lanes find_lanes(const trifold_args* args, integer group) {
         g.all &= g.active[lane];
         if (g.active[lane]) some = member;
     }
-#if BAND > 1
+#if BANDWIDTH > 1
     g.args = args;
 #endif
     for (int lane = 0; lane < LANES; ++lane) g.member[lane] = g.active[lane] ? group * LANES + lane : some;
@@ -72,10 +72,10 @@ COLD void set_beyond(view a, const trifold_args* args, const lanes* g, integer b
 }
 /* Gathers a block of several of the caller's, row-major: of D, or the coupling to the next one. */
 COLD view gather_view(vec* out, const trifold_args* args, const lanes* g, integer block, int ahead) {
-    enum { EACH = n / BAND };
+    enum { EACH = n / BANDWIDTH };
     for (integer k = 0; k < AREA; ++k) out[k] = (vec){};
-    for (integer p = 0; p < BAND; ++p)
-        for (integer q = 0; q < BAND; ++q) {
+    for (integer p = 0; p < BANDWIDTH; ++p)
+        for (integer q = 0; q < BANDWIDTH; ++q) {
             const real* base[LANES];
             const given first = given_block(args, g->member[0], block, ahead, p, q);
             const integer rows = smaller(stored_rows(args, block + ahead) - p * EACH, EACH);
@@ -98,7 +98,7 @@ NOINLINE void gather_rhs(vec* out, const real* array, trifold_strides s, integer
     const real* base[LANES];
     if (m == 1) columns = 1; /* a constant */
     for (int lane = 0; lane < LANES; ++lane) base[lane] = array + g->member[lane] * s.member + block * s.stage;
-#if BAND > 1
+#if BANDWIDTH > 1
     for (integer k = 0; k < n * columns; ++k)
         out[k] =
             k < stored_rows(g->args, block) * columns ? gather_element(base, row_at(&s, k / columns) + k % columns * s.column) : (vec){};
@@ -120,7 +120,7 @@ NOINLINE void scatter_rhs(real* array, trifold_strides s, integer columns, const
     real* base[LANES];
     if (m == 1) columns = 1; /* a constant */
     for (int lane = 0; lane < LANES; ++lane) base[lane] = array + g->member[lane] * s.member + block * s.stage;
-#if BAND > 1
+#if BANDWIDTH > 1
     for (integer k = 0; k < stored_rows(g->args, block) * columns; ++k)
         scatter_element(base, row_at(&s, k / columns) + k % columns * s.column, in[k], g->active);
 #else

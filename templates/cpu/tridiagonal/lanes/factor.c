@@ -38,7 +38,7 @@ INLINE int adds_to_pivots(const trifold_args* args) { return args->diagonal || a
 
 /* Loads D with the terms that the caller adds to its diagonal and, beyond level 0, less the updates of the separator. */
 NOINLINE view assemble_pivot(vec* out, const trifold_args* args, const lanes* g, integer block, int updated, pivots* p) {
-    const view d = BAND > 1 ? gather_view(out, args, g, block, 0) : gather_d(out, args, g, block);
+    const view d = BANDWIDTH > 1 ? gather_view(out, args, g, block, 0) : gather_d(out, args, g, block);
     if (args->diagonal || args->shift) add_to_diagonal(out, args, g, block);
     if (HAS_LENGTHS || HAS_SIZES) set_beyond(d, args, g, block, 0);
 #if HAS_VIEWS
@@ -65,7 +65,7 @@ NOINLINE view assemble_pivot(vec* out, const trifold_args* args, const lanes* g,
 INLINE view coupling_between(vec* out, const trifold_args* args, const trifold_level* level, const lanes* g, integer to, integer from) {
     const integer low = smaller(to, from);
     const view a = level->index == 0
-                       ? BAND > 1 ? gather_view(out, args, g, block_at(level, low), 1) : gather_e(out, args, g, block_at(level, low))
+                       ? BANDWIDTH > 1 ? gather_view(out, args, g, block_at(level, low), 1) : gather_e(out, args, g, block_at(level, low))
                        : stored((const vec*)coupling_of(args, g->group, level->coupling + low));
     if ((HAS_LENGTHS || HAS_SIZES) && level->index == 0) set_beyond(a, args, g, block_at(level, low), 1);
     return to > from ? a : transposed(a);
@@ -80,7 +80,7 @@ COLD void add_own_coupling(vec* d, view shape, vec* room, const trifold_args* ar
 }
 
 /* Whether coupling_between() gathers A(position + step, position) in row-major order. */
-INLINE int gathers_rows(integer step) { return BAND > 1 ? step > 0 : (E_ROW == 1 && E_COLUMN != 1) == (step < 0); }
+INLINE int gathers_rows(integer step) { return BANDWIDTH > 1 ? step > 0 : (E_ROW == 1 && E_COLUMN != 1) == (step < 0); }
 
 /* Right-hand sides of a block less the separator's updates. */
 NOINLINE void assemble_rhs(vec* out, const trifold_args* args, const lanes* g, integer block, int updated) {

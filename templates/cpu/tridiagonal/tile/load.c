@@ -29,11 +29,11 @@ INLINE void load_block(real* target, const real* a, integer row, integer column,
 
 /* target = D or, `ahead`, the coupling to the next block, where blocks are several of the caller's, or parts of them. */
 NOINLINE void load_view(const trifold_args* args, integer member, integer block, int ahead, int transposed, real* target) {
-    enum { EACH = n / BAND };
+    enum { EACH = n / BANDWIDTH };
     const integer rows = rows_of(args, member, block + ahead), columns = rows_of(args, member, block);
     for (integer k = 0; k < n * LD; k += LANES) store(target + k, (vec){});
-    for (integer q = 0; q < BAND; ++q)
-        for (integer p = 0; p < BAND; ++p) {
+    for (integer q = 0; q < BANDWIDTH; ++q)
+        for (integer p = 0; p < BANDWIDTH; ++p) {
             const given from = given_block(args, member, block, ahead, p, q);
             const integer last_row = smaller(rows - p * EACH, EACH), last_column = smaller(columns - q * EACH, EACH);
             for (integer c = 0; from.first && c < last_column; ++c)
@@ -46,7 +46,7 @@ NOINLINE void load_view(const trifold_args* args, integer member, integer block,
 }
 /* Whether a block of the caller's is one whole. */
 INLINE int is_whole(const trifold_args* args, integer member, integer block) {
-    return !HAS_VIEWS || (BAND == 1 && rows_of(args, member, block) == n);
+    return !HAS_VIEWS || (BANDWIDTH == 1 && rows_of(args, member, block) == n);
 }
 
 /* target = a stored block, transposed. */
@@ -134,7 +134,7 @@ INLINE void load_rhs(const real* b, const trifold_strides* strides, integer rows
     for (integer c = 0; c < columns; ++c, target += LD) {
         const real* from = b + c * strides->column;
         if (LD > n) store(target + LD - LANES, (vec){});
-        if (BAND > 1 || (HAS_SIZES && rows < n))
+        if (BANDWIDTH > 1 || (HAS_SIZES && rows < n))
             for (integer r = 0; r < n; ++r) target[r] = r < rows ? from[row_at(strides, r)] : 0;
         else if (strides->row == 1)
             copy_column(target, from);
@@ -146,7 +146,7 @@ INLINE void load_rhs(const real* b, const trifold_strides* strides, integer rows
 INLINE void store_rhs(const real* y, const trifold_strides* strides, integer rows, integer columns, real* x) {
     for (integer c = 0; c < columns; ++c, y += LD) {
         real* to = x + c * strides->column;
-        if (BAND > 1 || (HAS_SIZES && rows < n))
+        if (BANDWIDTH > 1 || (HAS_SIZES && rows < n))
             for (integer r = 0; r < rows; ++r) to[row_at(strides, r)] = y[r];
         else if (strides->row == 1)
             copy_column(to, y);
