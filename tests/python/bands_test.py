@@ -4,7 +4,6 @@ import pickle
 
 import numpy as np
 import pytest
-import scipy.linalg
 import trifold
 
 RNG = np.random.default_rng(7)
@@ -78,6 +77,7 @@ def test_batches_of_bands_draws_and_pickles():
 @pytest.mark.parametrize(("N", "w"), [(1, 0), (5, 0), (1, 1), (6, 1), (30, 2), (31, 7), (4, 6)])
 @pytest.mark.parametrize("columns", [(), (3,)])
 def test_bands_of_numbers_are_those_of_scipy(N, w, lower, columns):
+    linalg = pytest.importorskip("scipy.linalg")
     ab = np.full((2, w + 1, N), np.nan)
     for k in range(w + 1):
         row, inside = (k, slice(0, max(N - k, 0))) if lower else (w - k, slice(min(k, N), N))
@@ -86,7 +86,7 @@ def test_bands_of_numbers_are_those_of_scipy(N, w, lower, columns):
     x = trifold.solveh_banded(ab, b, lower=lower)
     for one, right, found in zip(ab, b, x):
         rows = min(w + 1, N) if lower else w + 1  # SciPy takes no more diagonals than rows
-        expected = scipy.linalg.solveh_banded(one[:rows] if lower else one[-min(w + 1, N) :], right, lower=lower, check_finite=False)
+        expected = linalg.solveh_banded(one[:rows] if lower else one[-min(w + 1, N) :], right, lower=lower, check_finite=False)
         np.testing.assert_allclose(found, expected, atol=1e-13)
         np.testing.assert_allclose(trifold.solveh_banded(one, right, lower=lower), expected, atol=1e-13)
 
