@@ -58,7 +58,7 @@ struct Spec {
     /// beyond it is never used, and results beyond it are zero.
     bool lengths = false;
     /// Whether each block has a number of rows of its own, 0 to n, which a factorization takes. Of D, E and B the first rows and columns
-    /// are used. What they hold beyond is never used, and results are zero there, but for an inverse, which has the identity.
+    /// are used. What they hold beyond is never used, and results are zero there, but for the diagonal of an inverse, which means nothing.
     bool sizes = false;
     /// Blocks w below each diagonal block: E has w blocks for each of the N, of which the k-th couples block i to i + k, k = 1 to w. Those
     /// that lead beyond block N - 1 are not used. It is solved as a chain of ceil(N / w) blocks of w n rows, which a selected inverse has
