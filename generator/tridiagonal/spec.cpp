@@ -136,10 +136,11 @@ void check_shape(const Spec& spec) {
 
 std::int64_t couplings_of(const Spec& spec) { return spec.ring || spec.bandwidth > 1 ? spec.horizon : spec.horizon - 1; }
 
+std::int64_t solved_blocks(const Spec& spec) { return (spec.horizon + spec.bandwidth - 1) / spec.bandwidth; }
 Spec folded(const Spec& spec) {
     auto result = spec;
     result.block *= spec.bandwidth;
-    result.horizon = (spec.horizon + spec.bandwidth - 1) / spec.bandwidth;
+    result.horizon = solved_blocks(spec);
     return result;
 }
 

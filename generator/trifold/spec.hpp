@@ -78,6 +78,8 @@ inline constexpr std::int64_t max_block = 4096, max_border = 512;
 
 /// Blocks of E of one system; in a band, those that the w blocks of each block column stand at.
 std::int64_t couplings_of(const Spec& spec);
+/// Blocks of the chain that is solved: those of a band are several of the caller's.
+std::int64_t solved_blocks(const Spec& spec);
 /// The chain that is solved: a band's blocks, w at a time, and the same strides. Others are their own.
 Spec folded(const Spec& spec);
 

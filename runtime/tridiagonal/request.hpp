@@ -56,8 +56,6 @@ class RequestArrays {
     std::size_t count_ = 0;
 };
 
-/// Blocks of the chain that is solved: a band's are several of the caller's. folded() would copy the Spec.
-inline std::int64_t solved_blocks(const Spec& spec) { return (spec.horizon + spec.bandwidth - 1) / spec.bandwidth; }
 /// Fills in members and columns; throws SpecError when an option is out of range.
 void resolve(const Spec& spec, Request& request);
 /// Arguments of the kernels for the `columns` columns from `first` on.
