@@ -73,6 +73,57 @@ def test_batches_of_bands_draws_and_pickles():
     assert solver.selected_inverse()[0].shape == (3, 6, 6)  # as it is solved
 
 
+@pytest.mark.parametrize("batch", [(), (3,)])
+@pytest.mark.parametrize(("N", "n", "w"), [(1, 2, 2), (7, 2, 2), (33, 1, 8), (3, 2, 5)])
+def test_products_and_dense_matrices_of_bands(N, n, w, batch):
+    D, E, x, A = band(N, n, w, batch)
+    D = np.where(np.tri(n) > 0, D, np.nan)
+    np.testing.assert_array_equal(trifold.to_dense(D, E, bandwidth=w), A)
+    expected = (A @ x.reshape(*batch, -1, 1)).reshape(x.shape)
+    np.testing.assert_allclose(trifold.matvec(D, E, x, bandwidth=w), expected, atol=1e-12)
+    np.testing.assert_allclose(trifold.matvec(D, E, x[..., None], bandwidth=w)[..., 0], expected, atol=1e-12)
+    for words, coupling, options in [
+        ("has shape", E[..., :-1, :, :, :], {"bandwidth": w}),
+        ("E is missing; give", None, {"bandwidth": w}),
+        ("a ring with bandwidth", E, {"bandwidth": w, "ring": True}),
+        ("bandwidth and lengths are not there yet", E, {"bandwidth": w, "lengths": 1}),
+        ("bandwidth = 0 is out of range", E, {"bandwidth": 0}),
+    ]:
+        for call in (lambda: trifold.matvec(D, coupling, x, **options), lambda: trifold.to_dense(D, coupling, **options)):
+            with pytest.raises(trifold.SpecError, match=words):
+                call()
+
+
+def test_products_of_shorter_members_and_smaller_blocks():
+    D, E, x, A = band(6, 3, 1, (4,))
+    E, lengths, sizes = E[:, :-1, 0], np.array([6, 2, 0, 5]), np.array([3, 2, 0, 3, 1, 3])
+    there = (np.arange(6) < lengths[:, None])[..., None] & (np.arange(3) < sizes[:, None])
+    x = np.where(there, x, np.nan)
+    found = trifold.matvec(D, E, x, lengths=lengths, sizes=sizes)
+    whole = trifold.to_dense(D, E, lengths=lengths, sizes=sizes)
+    for k, rows in enumerate(there.reshape(4, -1)):
+        np.testing.assert_allclose(found[k].ravel()[rows], A[k][rows][:, rows] @ x[k].ravel()[rows], atol=1e-13)
+        np.testing.assert_array_equal(whole[k], np.where(rows & rows[:, None], A[k], np.eye(18)))
+    assert not found[~there].any()
+    np.testing.assert_array_equal(trifold.to_dense(D[:, :1], None, sizes=2)[0], np.pad(D[0, 0, :2, :2], (0, 1)) + np.diag([0, 0, 1]))
+
+
+def test_gradients_of_products_of_bands():
+    torch, jax = pytest.importorskip("torch"), pytest.importorskip("jax")
+    jax.config.update("jax_enable_x64", True)
+    D, E, x, _ = band(5, 2, 2)
+    leaf = torch.tensor(E, requires_grad=True)
+    trifold.matvec(torch.tensor(D), leaf, torch.tensor(x), bandwidth=2).sum().backward()
+    of_jax = jax.grad(lambda E: trifold.matvec(D, E, x, bandwidth=2).sum())(E)
+    one = np.ones(2)
+    for i in range(5):
+        for k in range(2):
+            inside = i + k + 1 < 5
+            expected = np.outer(one, x[i]) + np.outer(x[i + k + 1], one) if inside else np.zeros((2, 2))
+            np.testing.assert_allclose(leaf.grad[i, k], expected, atol=1e-13)
+            np.testing.assert_allclose(of_jax[i, k], expected, atol=1e-13)
+
+
 @pytest.mark.parametrize("lower", [False, True])
 @pytest.mark.parametrize(("N", "w"), [(1, 0), (5, 0), (1, 1), (6, 1), (30, 2), (31, 7), (4, 6)])
 @pytest.mark.parametrize("columns", [(), (3,)])

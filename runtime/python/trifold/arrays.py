@@ -114,7 +114,8 @@ def library_of(kind: Any) -> str:
 
 
 def is_jax(array: Any) -> bool:
-    return "jax" in sys.modules and isinstance(array, sys.modules["jax"].Array)
+    """Tensors are not asked by JAX, which torch.compile cannot follow."""
+    return "jax" in sys.modules and library_of(type(array)) == "another" and isinstance(array, sys.modules["jax"].Array)
 
 
 def adapt(array: Any, name: str) -> Any:

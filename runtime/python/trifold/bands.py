@@ -11,7 +11,7 @@ import numpy
 from .arrays import ArrayLike
 from .batches import Together, fitting, library
 from .errors import SpecError
-from .namespaces import namespace_of
+from .namespaces import Namespace, namespace_of
 
 np: Any = numpy
 
@@ -53,7 +53,7 @@ def unfolded(plan: Any, diagonal: Any, lower: Any) -> tuple[Any, Any]:
 
 
 def folded(D: ArrayLike, E: ArrayLike, b: ArrayLike) -> tuple[Any, Any, Any]:
-    """(D, E, b) of the chain that a band is solved by, for whatever takes chains alone, such as derivatives.
+    """(D, E, b) of the chain that a band is solved by, for whatever takes chains alone.
 
     D: (N, n, n), E: (N, w, n, n), as solve(bandwidth=w) takes them; b: (N, n), or (N, n, m), with the batch axis of D. The results have
     ceil(N / w) blocks of w n rows, the last filled up with the identity, and zeros of b: x is what x.reshape(-1, n)[:N] has, with the batch
@@ -65,29 +65,65 @@ def folded(D: ArrayLike, E: ArrayLike, b: ArrayLike) -> tuple[Any, Any, Any]:
         raise SpecError(
             f"D has shape {tuple(blocks.shape)}, E {tuple(below.shape)} and b {tuple(right.shape)}; give (N, n, n), (N, w, n, n) and (N, n)"
         )
-    horizon, n, w = blocks.shape[-3], blocks.shape[-1], below.shape[-3]
-    if tuple(below.shape[-4:]) != (horizon, w, n, n):
-        raise SpecError(f"E has shape {tuple(below.shape)}; give {(horizon, w, n, n)}, as D has {horizon} blocks")
-    xp = space.xp
-    count, one, none = -(-horizon // w), space.constant(np.eye(n)), 0 * blocks[..., 0, :, :]
+    axis, w = blocks.ndim - 3, below.shape[-3]
+    return *folded_blocks(space, blocks, expect_band(blocks, below, w)), folded_rows(right, axis, w)
 
-    def block(row: int, column: int) -> Any:
-        if row < column:
-            return block(column, row).swapaxes(-1, -2)
-        if row >= horizon or row - column > w:
-            return none + one if row == column else none
-        return blocks[..., row, :, :] if row == column else below[..., column, row - column - 1, :, :]
 
-    def fold(i: int, j: int) -> Any:
-        rows = [xp.concatenate([block(i * w + p, j * w + q) for q in range(w)], -1) for p in range(w)]
-        return xp.concatenate(rows, -2)
+def expect_band(D: Any, E: Any, bandwidth: int) -> Any:
+    """E, with zeros for the blocks that lead beyond the last one. Raises where it does not fit D."""
+    horizon, n = D.shape[-3], D.shape[-1]
+    fits = (horizon, bandwidth, n, n)
+    if E is None or tuple(E.shape[-4:]) != fits:
+        given = "is missing" if E is None else f"has shape {tuple(E.shape)}"
+        raise SpecError(f"E {given}; give {fits}, as D has {horizon} blocks")
+    space = namespace_of([E])
+    inside = np.arange(horizon)[:, None] + np.arange(bandwidth) + 1 < horizon
+    return space.xp.where(space.constant(inside)[..., None, None] > 0, E, space.constant(0.0))
 
-    missing = count * w - horizon
-    axis = blocks.ndim - 3
-    if missing > 0:
-        nothing = 0 * (right[:, :1] if axis else right[:1])
-        right = xp.concatenate([right, *[nothing] * missing], axis)
-    shape = (*right.shape[:axis], count, w * n, *right.shape[axis + 2 :])
-    couplings = [fold(i + 1, i) for i in range(count - 1)]
-    lower = xp.stack(couplings, axis) if couplings else None
-    return xp.stack([fold(i, i) for i in range(count)], axis), lower, right.reshape(shape)
+
+def folded_blocks(space: Namespace, D: Any, E: Any) -> tuple[Any, Any]:
+    """D and E of the chain, from those of a band without entries beyond the last block. Of D lower triangles are read."""
+    horizon, w, n = D.shape[-3], E.shape[-3], D.shape[-1]
+    front, count, axis = tuple(D.shape[:-3]), -(-horizon // w), D.ndim - 3
+    beyond = space.constant(np.arange(count * w) >= horizon)[:, None, None] > 0
+    own = space.xp.where(beyond, space.constant(np.eye(n)), _filled_up(D, axis, w))
+    columns = space.xp.concatenate([own[..., None, :, :], _filled_up(E, axis, w)], -3)  # block (q + k, q) at (q, k)
+    columns = columns.reshape((*front, count, w * (w + 1), n, n))
+    p, q = np.indices((w, w))
+
+    def joined(blocks: Any, k: Any) -> Any:
+        """Block (p, q) of each is the k-th of column q; where that is above its diagonal or below the last one, 0."""
+        there = (k >= 0) & (k <= w)
+        taken = blocks[..., np.where(there, q * (w + 1) + k, 0).ravel(), :, :].reshape((*blocks.shape[:-3], w, w, n, n))
+        kept = space.xp.where(space.constant(there)[..., None, None] > 0, taken, space.constant(0.0))
+        return kept.swapaxes(-3, -2).reshape((*blocks.shape[:-3], w * n, w * n))
+
+    inner = joined(columns, p - q)
+    below_diagonal = space.constant(np.kron(p >= q, np.ones((n, n)))) > 0
+    inner = space.xp.where(below_diagonal, inner, inner.swapaxes(-1, -2))
+    return inner, joined(columns[..., :-1, :, :, :], p - q + w) if count > 1 else None
+
+
+def folded_rows(b: Any, axis: int, bandwidth: int) -> Any:
+    """b of the chain, from that of a band, (N, n) or (N, n, m) behind a number of axes."""
+    filled = _filled_up(b, axis, bandwidth)
+    front, (n, *columns) = tuple(b.shape[:axis]), b.shape[axis + 1 :]
+    return filled.reshape((*front, filled.shape[axis] // bandwidth, bandwidth * n, *columns))
+
+
+def folded_border(F: Any, axis: int, bandwidth: int) -> Any:
+    """F of the chain, from that of a band, (N, a, n) behind a number of axes."""
+    filled = _filled_up(F, axis, bandwidth)
+    front, (a, n) = tuple(F.shape[:axis]), F.shape[-2:]
+    return filled.reshape((*front, -1, bandwidth, a, n)).swapaxes(-2, -3).reshape((*front, -1, a, bandwidth * n))
+
+
+def _filled_up(array: Any, axis: int, bandwidth: int) -> Any:
+    """With zeros behind, so that the bandwidth divides the length of that axis."""
+    missing = -array.shape[axis] % bandwidth
+    if missing == 0:
+        return array
+    space: Any = library(array)
+    first = array[(slice(None),) * axis + (slice(0, 1),)]
+    more = space.zeros_like(space.broadcast_to(first, (*array.shape[:axis], missing, *array.shape[axis + 1 :])))
+    return space.concatenate([array, more], axis)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy
 
 from ._sparse_rows import coordinates
-from .arrays import ArrayLike, plain
+from .arrays import ArrayLike, kind_of, plain, readable
+from .bands import expect_band
 from .errors import SpecError
 from .namespaces import Namespace, namespace_of
 from .options import flag, whole
@@ -20,13 +21,20 @@ _LARGEST_BLOCK = 4096
 _SMALL = {"float64": 2.0**-100, "float32": 2.0**-40}  # their squares are far below the rounding
 
 
-def matvec(D: ArrayLike, E: ArrayLike | None, x: ArrayLike, *, ring: bool = False) -> Any:
+def matvec(
+    D: ArrayLike, E: ArrayLike | None, x: ArrayLike, *, ring: bool = False, lengths: Any = None, sizes: Any = None, bandwidth: int = 1
+) -> Any:
     """A x. D: (N, n, n), of which only the lower triangles are read; E: (N - 1, n, n), or None when N is 1; x: (N, n), or (N, n, m).
 
-    ring: E has N blocks, of which the last couples the last block to the first. Each may have batch axes in front, which are broadcast.
-    Arrays of NumPy, CuPy, torch or JAX, with gradients; those of D are symmetric. Raises SpecError on shapes that do not fit.
+    ring: E has N blocks, of which the last couples the last block to the first. bandwidth, w: E is (N, w, n, n), and E[i, k] is block
+    (i + k + 1, i). lengths and sizes are those of solve(): what D, E and x hold beyond them is not used, and A x is zero there.
+    Arrays may have batch axes in front, which are broadcast; with lengths or sizes D and x have one each, or none. They are those of NumPy,
+    CuPy, torch or JAX, with gradients; those of D are symmetric. Raises SpecError on what does not fit.
     """
-    space, blocks, below = _read(D, E, x, ring=ring)
+    w = expect_together(ring, lengths, sizes, bandwidth)
+    if lengths is not None or sizes is not None:
+        D, E, x = shortened(D, E, x, lengths, sizes=sizes)
+    space, blocks, below = _read(D, E, x, ring=ring, bandwidth=w)
     given = space.array(x, "x")
     n, horizon = blocks.shape[-1], blocks.shape[-3]
     columns = given.ndim > 2 and tuple(given.shape[-3:-1]) == (horizon, n)
@@ -34,58 +42,102 @@ def matvec(D: ArrayLike, E: ArrayLike | None, x: ArrayLike, *, ring: bool = Fals
         raise SpecError(f"x has shape {tuple(given.shape)}; give {(horizon, n)}, or {(horizon, n, 'm')}")
     given = given if columns else given[..., None]
     with space.exact():
-        result = blocks @ given
+        result = space.symmetric(blocks) @ given
         if ring:
             roll, above = space.xp.roll, below.swapaxes(-1, -2)
             result = result + roll(below @ given, 1, -3) + above @ roll(given, -1, -3)
-        elif horizon > 1:
-            down, up = below @ given[..., :-1, :, :], below.swapaxes(-1, -2) @ given[..., 1:, :, :]
-            none = 0 * result[..., :1, :, :]
+        for k, part in enumerate([] if ring else _couplings(below, horizon, w), 1):
+            down, up = part @ given[..., :-k, :, :], part.swapaxes(-1, -2) @ given[..., k:, :, :]
+            none = 0 * result[..., :k, :, :]
             result = result + space.xp.concatenate([none, down], -3) + space.xp.concatenate([up, none], -3)
     return result if columns else result[..., 0]
 
 
-def to_dense(D: ArrayLike, E: ArrayLike | None, *, ring: bool = False) -> Any:
-    """A as one matrix, (N n, N n), with batch axes in front where D has any. Arrays and errors are those of matvec()."""
-    space, blocks, lower = _read(D, E, ring=ring)
+def to_dense(D: ArrayLike, E: ArrayLike | None, *, ring: bool = False, lengths: Any = None, sizes: Any = None, bandwidth: int = 1) -> Any:
+    """A as one matrix, (N n, N n), with batch axes in front where D has any. Arrays and errors are those of matvec().
+
+    Beyond lengths and sizes it is the identity, so that its inverse and its determinant are those of the smaller matrix.
+    """
+    w = expect_together(ring, lengths, sizes, bandwidth)
+    if lengths is not None or sizes is not None:
+        space, blocks, lower = _read(D, E)
+        D, E = shortened_blocks(space, blocks, lower, lengths, sizes)[:2]
+    space, blocks, lower = _read(D, E, ring=ring, bandwidth=w)
     horizon, n = blocks.shape[-3], blocks.shape[-1]
-    at, count = np.eye(horizon), lower.shape[-3]
-    below = np.roll(at, 1, 0)[:, :count]
-    place = "...kab,ik,jk->...iajb"
+    at, place = np.eye(horizon), "...kab,ik,jk->...iajb"
     with space.exact():
-        result = space.xp.einsum(place, blocks, space.constant(at), space.constant(at))
-        if count > 0:
-            first, second = space.constant(below), space.constant(at[:, :count])
-            result = result + space.xp.einsum(place, lower, first, second) + space.xp.einsum(place, lower.swapaxes(-1, -2), second, first)
+        result = space.xp.einsum(place, space.symmetric(blocks), space.constant(at), space.constant(at))
+        for k, part in enumerate([lower] if ring else _couplings(lower, horizon, w), 1):
+            count = part.shape[-3]
+            first, second = space.constant(np.roll(at, k, 0)[:, :count]), space.constant(at[:, :count])
+            result = result + space.xp.einsum(place, part, first, second) + space.xp.einsum(place, part.swapaxes(-1, -2), second, first)
     return result.reshape(*result.shape[:-4], horizon * n, horizon * n)
+
+
+def _couplings(E: Any, horizon: int, bandwidth: int) -> list[Any]:
+    """The blocks below the diagonal by their distance from it, 1 and more."""
+    if bandwidth == 1:
+        return [E] if horizon > 1 else []
+    return [E[..., : horizon - k - 1, k, :, :] for k in range(min(bandwidth, horizon - 1))]
+
+
+def expect_together(ring: Any, lengths: Any, sizes: Any, bandwidth: Any) -> int:
+    """The bandwidth. Raises where shapes are asked for that there are not together."""
+    ring, w = flag(ring, "ring"), whole(bandwidth, "bandwidth", 1)
+    own = "lengths" if lengths is not None else "sizes" if sizes is not None else ""
+    if ring and lengths is not None:
+        raise SpecError("a ring has no end, so its members have no lengths of their own; leave ring or lengths out")
+    if ring and (own or w > 1):
+        raise SpecError(f"a ring with {own or 'bandwidth'} is not there yet; leave one of them out")
+    if w > 1 and own:
+        raise SpecError(f"bandwidth and {own} are not there yet together; leave one of them out")
+    return w
 
 
 def shortened(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, lengths: Any = None, *, sizes: Any = None) -> tuple[Any, Any, Any]:
     """(D, E, b) with the identity in D, and zeros in E and b, beyond the lengths of the members and the sizes of the blocks.
 
-    lengths: (batch,) numbers, or one; sizes: (N,), or (batch, N). With these every solver has solutions, log determinants and quadratics of
-    the smaller members, and derivatives that are zero beyond; but it treats all N blocks, where lengths= of trifold.solve() leaves out what
-    is beyond. Arrays and errors are those of matvec().
+    lengths: (batch,) whole numbers, or one; sizes: (N,), or (batch, N). With these every solver has solutions, log determinants and
+    quadratics of the smaller members, and derivatives that are zero beyond; but it treats all N blocks, where lengths= of trifold.solve()
+    leaves out what is beyond. Arrays and errors are those of matvec(). Where it cannot be told whether numbers fit, as within jit and on a
+    GPU, D has NaN for those that do not.
     """
     space, blocks, lower = _read(D, E, b)
     right = space.array(b, "b")
     if blocks.ndim not in (3, 4) or right.ndim not in (blocks.ndim - 1, blocks.ndim):
         raise SpecError(f"D has shape {tuple(blocks.shape)} and b {tuple(right.shape)}; give each a batch axis, or none")
-    batch, horizon, n = tuple(blocks.shape[:-3]), blocks.shape[-3], blocks.shape[-1]
+    blocks, below, there = shortened_blocks(space, blocks, None if E is None else lower, lengths, sizes)
+    return blocks, below, space.xp.where(there if right.ndim == blocks.ndim - 1 else there[..., None], right, space.constant(0.0))
 
-    def inside(given: Any, name: str, count: int, fits: tuple[Any, ...]) -> Any:
-        """Whether numbers below `count` are below those that are given."""
-        ends = space.array(count if given is None else given, name)[..., None]
-        if tuple(ends.shape[:-1]) not in ((), *fits):
-            raise SpecError(f"{name} has shape {tuple(ends.shape[:-1])}; give {fits[-1]}")
-        return space.constant(np.arange(count)) < ends
 
-    there = inside(lengths, "lengths", horizon, (batch,))[..., None] & inside(sizes, "sizes", n, ((horizon,), (*batch, horizon)))
-    where, zero = space.xp.where, space.constant(0.0)
-    both = there[..., :, None] & there[..., None, :]
-    below = None if E is None else where(there[..., 1:, :, None] & there[..., :-1, None, :], lower, zero)
-    kept = where(there if right.ndim == blocks.ndim - 1 else there[..., None], right, zero)
-    return where(both, space.array(D, "D"), space.constant(np.eye(n))), below, kept
+def shortened_blocks(space: Namespace, D: Any, E: Any, lengths: Any, sizes: Any) -> tuple[Any, Any, Any]:
+    """D, E, and which rows of the blocks there are: (N, n), with the batch axis of D."""
+    batch, (horizon, _, n), where = tuple(D.shape[:-3]), D.shape[-3:], space.xp.where
+    in_length, is_length = _below(space, lengths, "lengths", horizon, (batch,))
+    in_size, is_size = _below(space, sizes, "sizes", n, ((horizon,), (*batch, horizon)))
+    there = space.xp.broadcast_to(in_length[..., None] & in_size, (*batch, horizon, n))
+    beyond = where((is_length[..., None] & is_size)[..., None, None], space.constant(np.eye(n)), space.constant(np.nan))
+    blocks = where(there[..., :, None] & there[..., None, :], D, beyond)
+    below = None if E is None else where(there[..., 1:, :, None] & there[..., :-1, None, :], E, space.constant(0.0))
+    return blocks, below, there
+
+
+def _below(space: Namespace, given: Any, name: str, count: int, fits: tuple[Any, ...]) -> tuple[Any, Any]:
+    """Which of the numbers from 0 are below those that are given, and which of these are from 0 to ``count``: below others is none."""
+    if given is None:
+        return space.constant(np.ones(count)) > 0, space.constant(1.0) > 0
+    ends: Any = readable(given, name)
+    ends = ends if hasattr(ends, "dtype") else np.asarray(ends)
+    if kind_of(ends) not in "iub":
+        raise SpecError(f"{name} has elements of {ends.dtype}; give whole numbers")
+    if tuple(ends.shape) not in ((), *fits):
+        raise SpecError(f"{name} has shape {tuple(ends.shape)}; give {fits[-1]}")
+    if namespace_of([ends]).known((ends >= 0) & (ends <= count)) is False:
+        place, value = next((place, value) for place, value in np.ndenumerate(np.asarray(ends)) if not 0 <= value <= count)
+        raise SpecError(f"{name}{''.join(f'[{k}]' for k in place)} is {value}; give 0 to {count}")
+    ends = space.constant(ends)
+    fit = (ends >= 0) & (ends <= count)
+    return (space.constant(np.arange(count)) < ends[..., None]) & fit[..., None], fit
 
 
 def step_of_inverse(n: int, dtype: Any) -> float:
@@ -99,20 +151,22 @@ def step_of_inverse(n: int, dtype: Any) -> float:
     return _SMALL[str(dtype).rpartition(".")[2]]
 
 
-def _read(D: Any, E: Any, *others: Any, ring: bool = False) -> tuple[Namespace, Any, Any]:
-    """D as symmetric blocks, and E, of no blocks where it is None."""
+def _read(D: Any, E: Any, *others: Any, ring: bool = False, bandwidth: int = 1) -> tuple[Namespace, Any, Any]:
+    """D and E, which has no blocks where it is None."""
     space = namespace_of([D, *([] if E is None else [E]), *others])
     D = space.array(D, "D")
     if D.ndim < 3 or D.shape[-1] != D.shape[-2] or 0 in D.shape:
         raise SpecError(f"D has shape {tuple(D.shape)}; give (N, n, n), or (batch, N, n, n)")
     horizon, n = D.shape[-3], D.shape[-1]
+    if bandwidth > 1:
+        return space, D, expect_band(D, E if E is None else space.array(E, "E"), bandwidth)
     couplings = horizon if flag(ring, "ring") else horizon - 1
     if E is None and couplings > 0:
         raise SpecError(f"E is None; give {(couplings, n, n)}, as D has {horizon} blocks")
     E = space.constant(np.zeros((0, n, n))) if E is None else space.array(E, "E")
     if tuple(E.shape[-3:]) != (couplings, n, n):
         raise SpecError(f"E has shape {tuple(E.shape)}; give {(couplings, n, n)}, as D has {horizon} blocks")
-    return space, space.symmetric(D), E
+    return space, D, E
 
 
 def from_sparse(A: Any, block: int | None = None) -> tuple[Any, Any]:

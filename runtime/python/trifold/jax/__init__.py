@@ -24,10 +24,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .. import _jax_primitives as _p
 from ..arrays import ArrayLike, Likelihood, Marginals
 from ..batches import fitting, fitting_factor, itself
-from ..bordered import PIVOT_EPSILONS, by_parts, least_pivot, rows_of
+from ..bordered import PIVOT_EPSILONS, by_parts, is_pair, least_pivot, rows_of
 from ..errors import SpecError
 from ..options import flag, listed, lower_alone, truth, whole
 from ..samples import added, shape_of
+from ..shapes import Call, ShapedFactor, is_shaped, shaped
 from ..symmetry import blocks_agree
 from ..toolkit import load_nvrtc
 from . import grid
@@ -81,6 +82,9 @@ def solve(
     *,
     border: Any = None,
     ring: bool = False,
+    lengths: Any = None,
+    sizes: Any = None,
+    bandwidth: int = 1,
     accept_nearly_singular: bool = False,
     triangle: str = "both",
     check_symmetry: bool = False,
@@ -97,7 +101,14 @@ def solve(
     border, a pair (F, C): A is [T F'; F C] with the chain T, and b has a tip, as trifold.solve() takes them. It is solved by parts, T and
     then C - F T^-1 F', so that all of this module's derivatives and transforms hold. ring: E has N blocks, of which the last couples the
     last block to the first.
+
+    lengths, (batch,), sizes, (N,) or (batch, N), and bandwidth, w, for which E is (N, w, n, n), are those of trifold.solve(). x and
+    gradients are zero beyond lengths and sizes. Numbers that do not fit raise SpecError; where they are traced, or on a GPU, results of
+    their members are NaN.
     """
+    if is_shaped(lengths, sizes, bandwidth):
+        call = _shaped(D, E, b, lengths, sizes, bandwidth, ring, border)
+        return call(solve, accept_nearly_singular=accept_nearly_singular, triangle=triangle, check_symmetry=check_symmetry)
     if border is not None:
         options = {"triangle": triangle, "check_symmetry": check_symmetry, "ring": ring}
         return _bordered(D, E, b, border, accept_nearly_singular=accept_nearly_singular, **options).x
@@ -129,14 +140,20 @@ def factor(
     *,
     rhs: int = 1,
     ring: bool = False,
+    lengths: Any = None,
+    sizes: Any = None,
+    bandwidth: int = 1,
     accept_nearly_singular: bool = False,
     triangle: str = "both",
     check_symmetry: bool = False,
-) -> Factor:
+) -> Factor | ShapedFactor:
     """Factors A once, to go on with. rhs: how many right-hand sides solve() will mostly be given, those of vmap included.
 
-    The other options are those of solve().
+    The other options are those of solve(). With lengths, sizes or a bandwidth it is a pytree of another type, with the same methods.
     """
+    if is_shaped(lengths, sizes, bandwidth):
+        options = {"accept_nearly_singular": accept_nearly_singular, "triangle": triangle, "check_symmetry": check_symmetry}
+        return _shaped(D, E, None, lengths, sizes, bandwidth, ring).factor(factor, rhs=rhs, **options)
     system, rhs = _read(D, E, triangle, check_symmetry=check_symmetry, ring=ring), whole(rhs, "rhs", 1)
     (value,) = _p.call(_p.factor_p, system.D, system.E, rhs=rhs, inverse=True, accept=_accepts(accept_nearly_singular))
     return Factor(value, system.D, system.E, system.batched)
@@ -153,6 +170,16 @@ def _bordered(D: Any, E: Any, b: Any, border: Any, *, accept_nearly_singular: bo
     return by_parts(_jnp, of_chain, (F, C), b, is_sound)
 
 
+def _shaped(D: Any, E: Any, b: Any, lengths: Any, sizes: Any, bandwidth: Any, ring: Any, border: Any = None) -> Call:
+    read, F_and_C = _p.read_array, border
+    if border is not None:
+        rows_of(border)
+        F_and_C = read(border[0], "F of border"), read(border[1], "C of border")
+    has_tip = border is not None and is_pair(b) and hasattr(b[0], "ndim")
+    given = tuple(read(part, "b") for part in b) if has_tip else None if b is None else read(b, "b")
+    return shaped(read(D, "D"), None if E is None else read(E, "E"), given, lengths, sizes, bandwidth, ring, F_and_C)
+
+
 @listed
 def likelihood(
     D: ArrayLike,
@@ -161,14 +188,20 @@ def likelihood(
     *,
     border: Any = None,
     ring: bool = False,
+    lengths: Any = None,
+    sizes: Any = None,
+    bandwidth: int = 1,
     accept_nearly_singular: bool = False,
     triangle: str = "both",
 ) -> Likelihood:
     """A^-1 b, log det A and b' A^-1 b of one factorization.
 
     They are what a Gaussian of precision A and information b has: mean, normalization, and log likelihood. The gradient of the last two
-    takes one selected inverse and no other solution. border, ring: as solve() has them.
+    takes one selected inverse and no other solution. Arguments are those of solve().
     """
+    if is_shaped(lengths, sizes, bandwidth):
+        call = _shaped(D, E, b, lengths, sizes, bandwidth, ring, border)
+        return call(likelihood, accept_nearly_singular=accept_nearly_singular, triangle=triangle)
     if border is not None:
         return _bordered(D, E, b, border, ring=ring, accept_nearly_singular=accept_nearly_singular, triangle=triangle)
     system = _read(D, E, triangle, b, ring=ring)
@@ -183,14 +216,20 @@ def marginals(
     b: ArrayLike,
     *,
     ring: bool = False,
+    lengths: Any = None,
+    sizes: Any = None,
+    bandwidth: int = 1,
     accept_nearly_singular: bool = False,
     triangle: str = "both",
 ) -> Marginals:
-    """A^-1 b, log det A, b' A^-1 b, and blocks (i, i) and (i + 1, i) of A^-1, of one factorization.
+    """A^-1 b, log det A, b' A^-1 b, and the blocks of A^-1 in the places of those of D and E, of one factorization.
 
     It is one call of XLA's, so no factor is copied on the way. The gradient takes one more solution, and where one of the blocks counts
-    what that of selected_inverse() takes. ring: as solve() has it.
+    what that of selected_inverse() takes. Arguments are those of solve(); the blocks are zero beyond lengths and sizes.
     """
+    if is_shaped(lengths, sizes, bandwidth):
+        call = _shaped(D, E, b, lengths, sizes, bandwidth, ring)
+        return call(marginals, accept_nearly_singular=accept_nearly_singular, triangle=triangle)
     system = _read(D, E, triangle, b, ring=ring)
     accept = _accepts(accept_nearly_singular)
     _, *of_A, x = _p.call(_p.marginals_p, system.D, system.E, system.b, inverse=True, accept=accept)

@@ -58,6 +58,7 @@ from ..errors import NearlySingular, NotPositiveDefinite, SpecError
 from ..matrices import step_of_inverse
 from ..options import listed, lower_alone, truth
 from ..samples import added, normal, shape_of
+from ..shapes import Call, ShapedFactor, is_shaped, shaped
 from . import grid
 
 __all__ = [
@@ -147,18 +148,43 @@ class Factor(NamedTuple):
 
 
 @listed
-def solve(D: Any, E: Any, b: Any, *, border: Any = None, ring: bool = False, check: bool | None = None, triangle: str = "both") -> Any:
+def solve(
+    D: Any,
+    E: Any,
+    b: Any,
+    *,
+    border: Any = None,
+    ring: bool = False,
+    lengths: Any = None,
+    sizes: Any = None,
+    bandwidth: int = 1,
+    check: bool | None = None,
+    triangle: str = "both",
+) -> Any:
     """A^-1 b, with the shape of b. Raises SpecError, NotPositiveDefinite, NearlySingular, OutOfRange.
 
     ring: E has N blocks, of which the last couples the last block to the first.
 
     border, a pair (F, C): A is [T F'; F C] with the chain T, and b has a tip, as trifold.solve() takes them. It is solved by parts, T and
     then C - F T^-1 F', so that all of this module's derivatives and transforms hold.
+
+    lengths, (batch,), sizes, (N,) or (batch, N), and bandwidth, w, for which E is (N, w, n, n), are those of trifold.solve(). x and
+    gradients are zero beyond lengths and sizes. Numbers that do not fit raise SpecError; on a GPU, and within vmap and compiled code,
+    results of their members are NaN.
     """
+    if is_shaped(lengths, sizes, bandwidth):
+        return _shaped(D, E, b, lengths, sizes, bandwidth, ring, border)(solve, check=check, triangle=triangle)
     if border is not None:
         return _bordered(D, E, b, border, ring, check, triangle).x
     D, E, b, back, _ = _fitting(D, E, b, ring)
     return back(_factor_solve(_counted(D, triangle), E, b, _checks(D, check))[0])
+
+
+def _shaped(D: Any, E: Any, b: Any, lengths: Any, sizes: Any, bandwidth: Any, ring: Any, border: Any = None) -> Call:
+    given = {"D": D, "E": D if E is None else E, "b": D if b is None or border is not None else b}
+    for name, tensor in given.items():
+        expect_tensor(tensor, name)
+    return shaped(D, E, b, lengths, sizes, bandwidth, ring, border)
 
 
 def factor_and_solve(D: Any, E: Any, b: Any) -> tuple[Any, Factor]:
@@ -202,9 +228,21 @@ def _all(condition: Any) -> bool:
 
 @listed
 def likelihood(
-    D: Any, E: Any, b: Any, *, border: Any = None, ring: bool = False, check: bool | None = None, triangle: str = "both"
+    D: Any,
+    E: Any,
+    b: Any,
+    *,
+    border: Any = None,
+    ring: bool = False,
+    lengths: Any = None,
+    sizes: Any = None,
+    bandwidth: int = 1,
+    check: bool | None = None,
+    triangle: str = "both",
 ) -> Likelihood:
-    """(A^-1 b, log det A, b' A^-1 b) from one factorization. Border, ring and errors are those of solve()."""
+    """(A^-1 b, log det A, b' A^-1 b) from one factorization. Arguments and errors are those of solve()."""
+    if is_shaped(lengths, sizes, bandwidth):
+        return _shaped(D, E, b, lengths, sizes, bandwidth, ring, border)(likelihood, check=check, triangle=triangle)
     if border is not None:
         return _bordered(D, E, b, border, ring, check, triangle)
     D, E, b, back, back_columns = _fitting(D, E, b, ring)
@@ -213,9 +251,24 @@ def likelihood(
 
 
 @listed
-def marginals(D: Any, E: Any, b: Any, *, ring: bool = False, check: bool | None = None, triangle: str = "both") -> Marginals:
-    """(A^-1 b, log det A, b' A^-1 b, and the blocks (i, i) and (i + 1, i) of A^-1) from one factorization. Ring and errors are those of
-    solve()."""
+def marginals(
+    D: Any,
+    E: Any,
+    b: Any,
+    *,
+    ring: bool = False,
+    lengths: Any = None,
+    sizes: Any = None,
+    bandwidth: int = 1,
+    check: bool | None = None,
+    triangle: str = "both",
+) -> Marginals:
+    """(A^-1 b, log det A, b' A^-1 b, and the blocks of A^-1 in the places of those of D and E) from one factorization.
+
+    The blocks are zero beyond lengths and sizes. Arguments and errors are those of solve(); there is no border.
+    """
+    if is_shaped(lengths, sizes, bandwidth):
+        return _shaped(D, E, b, lengths, sizes, bandwidth, ring)(marginals, check=check, triangle=triangle)
     D, E, b, back, back_columns = _fitting(D, E, b, ring)
     x, log_determinant, quadratic, diagonal, lower, _ = _marginals(_counted(D, triangle), E, b, _checks(D, check))
     return Marginals(back(x), log_determinant, back_columns(quadratic), diagonal, lower)
@@ -234,12 +287,26 @@ def log_determinant(D: Any, E: Any, *, check: bool | None = None, triangle: str 
 
 
 @listed
-def factor(D: Any, E: Any, *, columns: int = 1, ring: bool = False, check: bool | None = None, triangle: str = "both") -> Factor:
+def factor(
+    D: Any,
+    E: Any,
+    *,
+    columns: int = 1,
+    ring: bool = False,
+    lengths: Any = None,
+    sizes: Any = None,
+    bandwidth: int = 1,
+    check: bool | None = None,
+    triangle: str = "both",
+) -> Factor | ShapedFactor:
     """Factors A, to solve with it again and again.
 
-    columns: right-hand sides that are to be solved at once; more go in panels. ring: as solve() has it. Raises SpecError,
-    NotPositiveDefinite, NearlySingular.
+    columns: right-hand sides that are to be solved at once; more go in panels. The others are those of solve(). With lengths, sizes or a
+    bandwidth it is a tuple of another type, with the same methods. Raises SpecError, NotPositiveDefinite, NearlySingular.
     """
+    if is_shaped(lengths, sizes, bandwidth):
+        call = _shaped(D, E, None, lengths, sizes, bandwidth, ring)
+        return call.factor(factor, columns=columns, check=check, triangle=triangle)
     D, E, *_ = _fitting(D, E, D, ring)
     if not hasattr(columns, "__index__"):
         raise SpecError(f"columns = {columns!r} is no whole number; give 1 or more")
