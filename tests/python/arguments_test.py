@@ -105,6 +105,7 @@ def calls():
     for name in ("log_likelihood", "normal_equations", "filtered"):
         yield f"trifold.models.{name}", getattr(trifold.models, name), space()
     yield "trifold.models.forecast", functools.partial(trifold.models.forecast, steps=2), space()
+    yield "trifold.models.regression", trifold.models.regression, {**space(), "X": np.arange(5.0)[:, None]}
     one = np.array(0.5)
     series = {"ar": ("coefficients", "variance"), "arma": ("ar", "ma", "variance"), "local_level": ("level", "noise")}
     series["local_linear_trend"] = ("level", "slope", "noise")

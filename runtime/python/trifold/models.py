@@ -12,6 +12,7 @@ from __future__ import annotations
 from .filters import Filtered, Forecast, filtered, forecast
 from .gauss_markov import GaussMarkov, matern, oscillating
 from .lqr import Optimal, lqr
+from .regression import Regression, regression
 from .state_space import NormalEquations, Smoothed, kalman, log_likelihood, normal_equations, precision, sample
 from .structural import StateSpace, ar, arma, local_level, local_linear_trend, seasonal, total
 
@@ -21,6 +22,7 @@ __all__ = [
     "GaussMarkov",
     "NormalEquations",
     "Optimal",
+    "Regression",
     "Smoothed",
     "StateSpace",
     "ar",
@@ -36,6 +38,7 @@ __all__ = [
     "normal_equations",
     "oscillating",
     "precision",
+    "regression",
     "sample",
     "seasonal",
     "total",

@@ -43,14 +43,14 @@ class Given(NamedTuple):
         return [_indexed(_cut(result, k, length), index) for k, (length, index) in enumerate(zip(self.lengths, self.indices))]
 
 
-def read(F: Any, H: Any, Q: Any, R: Any, P0: Any, ys: Any, m0: Any, c: Any, d: Any) -> Given:
-    """Raises SpecError on what is no array of real numbers, and on shapes of ys that are none of a series."""
+def read(F: Any, H: Any, Q: Any, R: Any, P0: Any, ys: Any, m0: Any, c: Any, d: Any, X: Any = None) -> Given:
+    """Raises SpecError on what is no array of real numbers, and on shapes of ys that are none of a series. X: other arrays of the call."""
     rows = _rows(H)
     several = _is_several(ys, rows)
     series = list(ys) if several else [ys]
     indices = [one.index if _is_pandas(one) else None for one in series]
     series = [_values(one) for one in series]
-    space = namespace_of([F, H, Q, R, P0, *series, m0, c, d])
+    space = namespace_of([F, H, Q, R, P0, *series, m0, c, d, *(X if issubclass(type(X), (list, tuple)) else [X])])
     series = [space.array(one, "ys") for one in series]
     lengths = [int(one.shape[0]) for one in series] if several else None
     ys = _padded(space, series) if several else series[0]
@@ -64,6 +64,22 @@ def read(F: Any, H: Any, Q: Any, R: Any, P0: Any, ys: Any, m0: Any, c: Any, d: A
     m0, c, d = (None if value is None else _axes(space.array(value, name), 1) for value, name in ((m0, "m0"), (c, "c"), (d, "d")))
     P0, is_open, spread = start(space, P0, int(F.shape[-1]))
     return Given(space, F, H, Q, R, P0, ys, m0, c, d, is_open, spread, lengths, indices)
+
+
+def regressors(X: Any, given: Given) -> Any:
+    """X of regression() as (N, m, k), with a batch axis where it has one, and zeros behind the ends of a list of series."""
+    space, (*batch, horizon, m), several = given.space, given.ys.shape, given.lengths is not None
+    if several and (not issubclass(type(X), (list, tuple)) or len(X) != len(given.lengths or ())):
+        raise SpecError(f"ys is a list of {batch[0]} series, and X is none of as many; give a list of their regressors")
+    parts = [space.array(_values(one), "X") for one in (X if several else [X])]
+    for k, (part, length) in enumerate(zip(parts, given.lengths or [horizon])):
+        fronts = [()] if several or not batch else [(), tuple(batch)]
+        cores = [(length, m), *([(length,)] if m == 1 else [])]
+        core = next((core for core in cores for front in fronts if tuple(part.shape[:-1]) == (*front, *core)), None)
+        if core is None or part.shape[-1] < 1:
+            raise SpecError(f"X has shape {tuple(part.shape)}; give {f'({length}, k)' if m == 1 else f'({length}, {m}, k)'}, as ys has it")
+        parts[k] = part if len(core) == 2 else part[..., None, :]
+    return _padded(space, parts, 0.0) if several else parts[0]
 
 
 def huge(space: Namespace) -> float:
@@ -122,19 +138,20 @@ def _values(ys: Any) -> Any:
     return nan_where_masked(ys)
 
 
-def _padded(space: Namespace, series: list[Any]) -> Any:
-    """(batch, N, m) of series of up to N times; what is behind the end of one is missing."""
+def _padded(space: Namespace, series: list[Any], beyond: float = math.nan) -> Any:
+    """(batch, N, m) of series of up to N times; what is behind the end of one is missing, or zero for regressors."""
     series = [one[:, None] if one.ndim == 1 else one for one in series]
-    if len({int(one.shape[1]) for one in series}) > 1:
-        raise SpecError(f"series of shapes {', '.join(str(tuple(one.shape)) for one in series)} in ys; give each as (N, m) with the same m")
+    if len({tuple(one.shape[1:]) for one in series}) > 1:
+        shapes, what = ", ".join(str(tuple(one.shape)) for one in series), "ys; give each as (N, m) with the same m"
+        raise SpecError(f"series of shapes {shapes} in {what if series[0].ndim == 2 else 'X; give each as (N, k) with the same k'}")
     longest, xp = max(int(one.shape[0]) for one in series), space.xp
-    ends = [space.constant(np.full((longest - one.shape[0], one.shape[1]), np.nan)) for one in series]
+    ends = [space.constant(np.full((longest - one.shape[0], *one.shape[1:]), beyond)) for one in series]
     return xp.stack([xp.concatenate([one, end], 0) for one, end in zip(series, ends)])
 
 
 def _cut(result: Any, k: int, length: int) -> Any:
     """Results of the series k, without what was padded."""
-    steps = {"neighbours": length - 1, "log_likelihood": None}
+    steps = {"neighbours": length - 1, "log_likelihood": None, "effects": None, "deviations": None, "effects_covariance": None}
     return type(result)(*(part[k][: steps.get(name, length)] if part[k].ndim else part[k] for name, part in zip(result._fields, result)))
 
 
