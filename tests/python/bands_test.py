@@ -105,6 +105,11 @@ def test_products_of_shorter_members_and_smaller_blocks():
         np.testing.assert_allclose(found[k].ravel()[rows], A[k][rows][:, rows] @ x[k].ravel()[rows], atol=1e-13)
         np.testing.assert_array_equal(whole[k], np.where(rows & rows[:, None], A[k], np.eye(18)))
     assert not found[~there].any()
+    np.testing.assert_array_equal(trifold.matvec(D, E, x[..., None], lengths=lengths, sizes=sizes)[..., 0], found)
+    with pytest.raises(trifold.SpecError, match=r"x has shape \(4, 6, 2\)"):
+        trifold.matvec(D, E, x[..., :2], lengths=lengths)
+    with pytest.raises(trifold.SpecError, match=r"give b of \(4, 6, 3\), or \(4, 6, 3, 'm'\)"):
+        trifold.shortened(D, E, x[..., :2], lengths)
     np.testing.assert_array_equal(trifold.to_dense(D[:, :1], None, sizes=2)[0], np.pad(D[0, 0, :2, :2], (0, 1)) + np.diag([0, 0, 1]))
 
 

@@ -122,6 +122,17 @@ def test_values_and_gradients(face, name, columns):
 
 
 @pytest.mark.parametrize("name", ["both", "band"])
+def test_single_precision_stays(face, name):
+    options, arrays, _ = problem(name)
+    function, places = calls(face, options)
+    found = function(*(face.give(array.astype(np.float32)) for array in arrays))
+    terms = oracle(options)(*arrays)
+    for value, k in zip(found, places):
+        assert str(value.dtype).endswith("float64" if k in (1, 2) else "float32")
+        close(face.get(value), terms[k], 1e-5)
+
+
+@pytest.mark.parametrize("name", ["both", "band"])
 def test_second_derivatives(face, name):
     options, arrays, where = problem(name)
     given = {key: face.give(value) for key, value in options.items()}

@@ -28,12 +28,10 @@ def matvec(
 
     ring: E has N blocks, of which the last couples the last block to the first. bandwidth, w: E is (N, w, n, n), and E[i, k] is block
     (i + k + 1, i). lengths and sizes are those of solve(): what D, E and x hold beyond them is not used, and A x is zero there.
-    Arrays may have batch axes in front, which are broadcast; with lengths or sizes D and x have one each, or none. They are those of NumPy,
-    CuPy, torch or JAX, with gradients; those of D are symmetric. Raises SpecError on what does not fit.
+    Each may have batch axes in front, which are broadcast. Arrays of NumPy, CuPy, torch or JAX, with gradients; those of D are symmetric.
+    Raises SpecError on what does not fit.
     """
     w = expect_together(ring, lengths, sizes, bandwidth)
-    if lengths is not None or sizes is not None:
-        D, E, x = shortened(D, E, x, lengths, sizes=sizes)
     space, blocks, below = _read(D, E, x, ring=ring, bandwidth=w)
     given = space.array(x, "x")
     n, horizon = blocks.shape[-1], blocks.shape[-3]
@@ -41,6 +39,9 @@ def matvec(
     if not columns and tuple(given.shape[-2:]) != (horizon, n):
         raise SpecError(f"x has shape {tuple(given.shape)}; give {(horizon, n)}, or {(horizon, n, 'm')}")
     given = given if columns else given[..., None]
+    if lengths is not None or sizes is not None:
+        blocks, below, there = shortened_blocks(space, blocks, below, lengths, sizes)
+        given = space.xp.where(there[..., None], given, space.constant(0.0))
     with space.exact():
         result = space.symmetric(blocks) @ given
         if ring:
@@ -59,10 +60,9 @@ def to_dense(D: ArrayLike, E: ArrayLike | None, *, ring: bool = False, lengths: 
     Beyond lengths and sizes it is the identity, so that its inverse and its determinant are those of the smaller matrix.
     """
     w = expect_together(ring, lengths, sizes, bandwidth)
-    if lengths is not None or sizes is not None:
-        space, blocks, lower = _read(D, E)
-        D, E = shortened_blocks(space, blocks, lower, lengths, sizes)[:2]
     space, blocks, lower = _read(D, E, ring=ring, bandwidth=w)
+    if lengths is not None or sizes is not None:
+        blocks, lower, _ = shortened_blocks(space, blocks, lower, lengths, sizes)
     horizon, n = blocks.shape[-3], blocks.shape[-1]
     at, place = np.eye(horizon), "...kab,ik,jk->...iajb"
     with space.exact():
@@ -104,8 +104,9 @@ def shortened(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, lengths: Any = No
     """
     space, blocks, lower = _read(D, E, b)
     right = space.array(b, "b")
-    if blocks.ndim not in (3, 4) or right.ndim not in (blocks.ndim - 1, blocks.ndim):
-        raise SpecError(f"D has shape {tuple(blocks.shape)} and b {tuple(right.shape)}; give each a batch axis, or none")
+    front = tuple(blocks.shape[:-1])
+    if blocks.ndim not in (3, 4) or right.ndim > blocks.ndim or tuple(right.shape[: len(front)]) != front:
+        raise SpecError(f"D has shape {tuple(blocks.shape)} and b {tuple(right.shape)}; give b of {front}, or {(*front, 'm')}")
     blocks, below, there = shortened_blocks(space, blocks, None if E is None else lower, lengths, sizes)
     return blocks, below, space.xp.where(there if right.ndim == blocks.ndim - 1 else there[..., None], right, space.constant(0.0))
 
