@@ -176,7 +176,7 @@ Contender our_chain(const ChainProblem& problem, const Device& device, const Tun
     spec.operations = {Operation::factor, Operation::solve, Operation::factor_solve};
     const auto one = std::make_shared<OurChain>(Plan(spec, device, tuning), problem.system, form.order, tools);
     return {.steps = spec.precision == Precision::f32 ? steps_in<float>(one) : steps_in<double>(one),
-            .take_solution = [one, system = &problem.system] { return formats::joined(*system, one->x.take(), one->tip_x.take()); },
+            .take_solution = [one, members = problem.system.batch] { return formats::joined(members, one->x.take(), one->tip_x.take()); },
             .complete =
                 [one](std::vector<Result>& results) {
                     one->solver.check();

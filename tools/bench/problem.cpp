@@ -54,7 +54,7 @@ void add_border(formats::System& system, std::int64_t border, std::uint64_t seed
         system.c[at(row * border + row % border)] = static_cast<double>(4 * rows);
     system.border = border;
     system.rows += border;
-    system.b = formats::joined(system, chain, tips);
+    system.b = formats::joined(system.batch, chain, tips);
 }
 
 double worst_of(const std::vector<double>& residuals) {

@@ -261,14 +261,27 @@ std::pair<std::vector<double>, std::vector<double>> parted(const System& system,
     return parts;
 }
 
-std::vector<double> joined(const System& system, const std::vector<double>& chain, const std::vector<double>& tip) {
-    const auto own = system.chain_rows() * system.rhs, of_tip = system.border * system.rhs;
+std::vector<double> joined(std::int64_t members, const std::vector<double>& chain, const std::vector<double>& tip) {
     std::vector<double> rows;
-    for (std::int64_t member = 0; member < system.batch; ++member) {
-        rows.insert(rows.end(), chain.begin() + member * own, chain.begin() + (member + 1) * own);
-        rows.insert(rows.end(), tip.begin() + member * of_tip, tip.begin() + (member + 1) * of_tip);
-    }
+    for (std::int64_t member = 0; member < members; ++member)
+        for (const auto* part : {&chain, &tip}) {
+            const auto each = std::ssize(*part) / members;
+            rows.insert(rows.end(), part->begin() + member * each, part->begin() + (member + 1) * each);
+        }
     return rows;
+}
+
+System members_of(const System& system, const std::vector<std::int64_t>& members) {
+    System part = system;
+    part.batch = static_cast<std::int64_t>(members.size());
+    for (const auto array : {&System::d, &System::e, &System::b, &System::f, &System::c}) {
+        const auto& all = system.*array;
+        const auto size = static_cast<std::ptrdiff_t>(all.size()) / system.batch;
+        (part.*array).clear();
+        for (const auto member : members)
+            (part.*array).insert((part.*array).end(), all.begin() + member * size, all.begin() + (member + 1) * size);
+    }
+    return part;
 }
 
 System assemble(const SparseMatrix& a, const DenseMatrix& b, const Stated& stated, Precision precision) {

@@ -81,7 +81,10 @@ std::vector<double> with_padding(const System& system, const std::vector<double>
 std::vector<double> without_padding(const System& system, const std::vector<double>& rows);
 /// Of x or b of a System the rows of the chain, [batch][N][n][m], and those of the border, [batch][a][m]; and the reverse.
 std::pair<std::vector<double>, std::vector<double>> parted(const System& system, const std::vector<double>& rows);
-std::vector<double> joined(const System& system, const std::vector<double>& chain, const std::vector<double>& tip);
+std::vector<double> joined(std::int64_t members, const std::vector<double>& chain, const std::vector<double>& tip);
+
+/// The System of these members alone.
+System members_of(const System& system, const std::vector<std::int64_t>& members);
 
 /// The lower triangle of member 0, without padding and zeros.
 SparseMatrix to_sparse(const System& system);

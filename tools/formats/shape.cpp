@@ -99,10 +99,11 @@ class Pattern {
         std::int64_t far = std::numeric_limits<std::int64_t>::max();  ///< the least that is no less than half of all rows
     };
 
-    /// No smaller block holds the leading rows.
+    /// No smaller block holds the leading rows. A ring has entries that are more than a third of its rows from the diagonal.
     std::int64_t least_block(std::int64_t rows, std::int64_t bandwidth, bool ring) const {
         const auto& leading = leading_[place(rows)];
         if (!ring) return bandwidth * std::max<std::int64_t>((leading.width + 1 + bandwidth) / (bandwidth + 1), 1);
+        if (3 * leading.width <= rows) return max_block + 1;
         return std::max({leading.near + 2, leading.far > rows ? 0 : rows - leading.far + 2, std::int64_t{2}}) / 2;
     }
     /// The least block that does, from the candidate's on; 0: there is none.
@@ -171,7 +172,7 @@ Shape infer_shape(const SparseMatrix& a, const Stated& stated) {
 
 std::string to_string(const Shape& shape) {
     auto text = fmt::format("blocks of {} in a {}", shape.block, shape.ring ? "ring" : "row");
-    if (shape.bandwidth > 1) text += fmt::format(", a band of {} blocks of {}", shape.bandwidth, shape.block / shape.bandwidth);
+    if (shape.bandwidth > 1) text += fmt::format(" (a band of {} blocks of {})", shape.bandwidth, shape.block / shape.bandwidth);
     if (shape.border > 0) text += fmt::format(" and a border of {}", shape.border);
     return text;
 }

@@ -16,7 +16,7 @@ struct Shape {
     std::int64_t border = 0;  ///< rows
     double flops = 0;         ///< of a factorization
 };
-/// "blocks of 64 in a row, a band of 2 blocks of 32, and a border of 3".
+/// "blocks of 64 in a row (a band of 2 blocks of 32) and a border of 3".
 std::string to_string(const Shape& shape);
 
 /// What a caller states of the shape. `block` is that of a band where `bandwidth` is above 1. Where a block is stated and no border, there

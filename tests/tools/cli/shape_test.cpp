@@ -140,7 +140,7 @@ TEST_CASE_FIXTURE(Scratch, "solve: a dense matrix and a chain with an odd end ha
     check_json(well("solve A.mtx b.mtx --device cpu --json").json(), {{"border", 0}, {"block", 4}, {"horizon", 6}, {"bandwidth", 1}});
     write_sparse(*this, matrix_of({4, 13, 0, false, 2}), rhs_of(52, 1));
     const auto ran = well("solve A.mtx b.mtx --device cpu");
-    CHECK(says(ran.out, "blocks of 8 in a row, a band of 2 blocks of 4 hold it", "7 blocks of 8 by 8, a band of 2 blocks of 4, f64"));
+    CHECK(says(ran.out, "blocks of 8 in a row (a band of 2 blocks of 4) hold it", "7 blocks of 8 by 8, a band of 2 blocks of 4, f64"));
     CHECK(says(ran.err, "A is a band of 2 blocks of 4, which is solved as a chain of blocks of 8"));
     CHECK(says(run("explain A.mtx b.mtx --target cpu:x86-64-v3").err, "A is a band of 2 blocks of 4"));
 }

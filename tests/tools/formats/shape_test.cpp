@@ -77,7 +77,7 @@ TEST_CASE("shape: a band of smaller blocks is told, and what is full is none") {
                 CHECK(shape.block == w * n);
                 CHECK(shape.bandwidth == w);
                 CHECK(shape.border == border);
-                if (w > 1) CHECK(says(to_string(shape), fmt::format(", a band of {} blocks of {}", w, n)));
+                if (w > 1) CHECK(says(to_string(shape), fmt::format(" (a band of {} blocks of {})", w, n)));
                 const auto stated = infer_shape(banded(40 * n, n, w, border), {.bandwidth = w});
                 CHECK(stated.block == w * n);
                 CHECK(stated.border == border);

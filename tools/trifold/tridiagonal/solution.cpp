@@ -107,7 +107,7 @@ Solution solve_in(const System& system, const SolveRequest& request) {
     });
     solution.solve_seconds = seconds_of([&] { solver.solve(x, x, solving); });
     solution.log_determinant = solver.log_determinant();
-    solution.x = formats::joined(system, widened(x), widened(tip));
+    solution.x = formats::joined(system.batch, widened(x), widened(tip));
     const bool counted = request.precision != Precision::mixed && system.rhs <= max_columns;
     solution.quadratic = counted ? solver.quadratic() : products(system, solution.x);
     if (request.inverse) {
@@ -198,20 +198,6 @@ Solution solve_on_ranks(const System& system, const SolveRequest& request) {
              [&](std::shared_ptr<Transport> transport) { solve_rank<Real>(system, request, std::move(transport), solution); });
     solution.quadratic = products(system, solution.x);
     return solution;
-}
-
-/// The System of these members alone.
-System members_of(const System& system, const std::vector<std::int64_t>& members) {
-    System part = system;
-    part.batch = static_cast<std::int64_t>(members.size());
-    for (const auto array : {&System::d, &System::e, &System::b, &System::f, &System::c}) {
-        const auto& all = system.*array;
-        const auto size = static_cast<std::ptrdiff_t>(all.size()) / system.batch;
-        (part.*array).clear();
-        for (const auto member : members)
-            (part.*array).insert((part.*array).end(), all.begin() + member * size, all.begin() + (member + 1) * size);
-    }
-    return part;
 }
 
 /// Failures of members that were solved alone, by their numbers among all.
