@@ -35,16 +35,23 @@ struct OurChain {
     OurChain(const Plan& plan, const formats::System& system, Order order, const DeviceTools& tools)
         : solver(plan),
           columns(system.rhs),
+          has_border(system.border > 0),
           d(tools, system.d, plan.choice().spec.precision),
           e(tools, by_order(system, order), plan.choice().spec.precision),
-          b(tools, system.b, plan.choice().spec.precision),
-          x(tools, system.b, plan.choice().spec.precision),
+          f(tools, system.f, plan.choice().spec.precision),
+          c(tools, system.c, plan.choice().spec.precision),
+          b(tools, formats::parted(system, system.b).first, plan.choice().spec.precision),
+          x(tools, b.host(), plan.choice().spec.precision),
+          tip_b(tools, formats::parted(system, system.b).second, plan.choice().spec.precision),
+          tip_x(tools, tip_b.host(), plan.choice().spec.precision),
           stream{tools.stream()} {
         x.take();
+        tip_x.take();
     }
     Solver solver;
     std::int64_t columns;
-    Array d, e, b, x;
+    bool has_border;
+    Array d, e, f, c, b, x, tip_b, tip_x;
     Stream stream;
 };
 
@@ -53,9 +60,15 @@ std::vector<Step> steps_in(const std::shared_ptr<OurChain>& one) {
     const auto *d = one->d.as<const Real>(), *e = one->e.as<const Real>(), *b = one->b.as<const Real>();
     auto* x = one->x.as<Real>();
     FactorOptions<Real> with;
-    with.columns = one->columns;
-    return {{"factor", [=] { one->solver.factor(d, e, one->stream); }},
-            {.operation = "solve", .call = [=] { one->solver.solve(b, x, one->stream, {.columns = one->columns}); }, .solves = true},
+    SweepOptions sweep;
+    with.columns = sweep.columns = one->columns;
+    if (one->has_border) {
+        with.f = one->f.as<const Real>(), with.c = one->c.as<const Real>();
+        with.tip_b = one->tip_b.as<const Real>(), with.tip_x = one->tip_x.as<Real>();
+        sweep.tip_b = with.tip_b, sweep.tip_x = with.tip_x;
+    }
+    return {{"factor", [=] { one->solver.factor(d, e, one->stream, with); }},
+            {.operation = "solve", .call = [=] { one->solver.solve(b, x, one->stream, sweep); }, .solves = true},
             {.operation = "factor_solve", .call = [=] { one->solver.factor_solve(d, e, b, x, one->stream, with); }, .solves = true}};
 }
 
@@ -125,13 +138,16 @@ struct Starts {
             formats::write_file(directory.path() / name, formats::format_npy({shape, spec.precision, values}));
         };
         write("D.npy", {batch, horizon, n, n}, system.d);
-        write("E.npy", {batch, horizon - 1, n, n}, system.e);
-        write("b.npy", {batch, horizon, n, system.rhs}, system.b);
+        write("E.npy", {batch, system.couplings(), n, n}, system.e);
+        const auto a = system.border;
+        write("b.npy", a > 0 ? std::vector{batch, system.rows, system.rhs} : std::vector{batch, horizon, n, system.rhs}, system.b);
+        write("F.npy", {batch, horizon, a, n}, system.f);
+        write("C.npy", {batch, a, a}, system.c);
         command = fmt::format(
-            "cd '{}' && CUDA_CACHE_DISABLE=1 TRIFOLD_CACHE_DIR=cache '{}' solve D.npy E.npy b.npy --json --device {} --schedule {}{}{} "
+            "cd '{}' && CUDA_CACHE_DISABLE=1 TRIFOLD_CACHE_DIR=cache '{}' solve D.npy E.npy b.npy{} --json --device {} --schedule {}{}{} "
             "2>&1",
-            directory.path().string(), std::filesystem::read_symlink("/proc/self/exe").string(), device, tuning.schedule,
-            spec.precision == Precision::mixed ? " --precision mixed" : "",
+            directory.path().string(), std::filesystem::read_symlink("/proc/self/exe").string(), a > 0 ? " F.npy C.npy" : "", device,
+            tuning.schedule, spec.precision == Precision::mixed ? " --precision mixed" : "",
             tuning.workers > 1 ? fmt::format(" --workers {}", tuning.workers) : "");
     }
     double start(bool cold) {
@@ -160,7 +176,7 @@ Contender our_chain(const ChainProblem& problem, const Device& device, const Tun
     spec.operations = {Operation::factor, Operation::solve, Operation::factor_solve};
     const auto one = std::make_shared<OurChain>(Plan(spec, device, tuning), problem.system, form.order, tools);
     return {.steps = spec.precision == Precision::f32 ? steps_in<float>(one) : steps_in<double>(one),
-            .take_solution = [one] { return one->x.take(); },
+            .take_solution = [one, members = problem.system.batch] { return formats::joined(members, one->x.take(), one->tip_x.take()); },
             .complete =
                 [one](std::vector<Result>& results) {
                     one->solver.check();

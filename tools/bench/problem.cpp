@@ -30,6 +30,33 @@ std::vector<double> random_numbers(std::int64_t count, std::uint64_t seed) {
     return all;
 }
 
+/// Couples the last block to the first.
+void close(formats::System& system, std::uint64_t seed) {
+    const auto n = system.block, each = (system.horizon - 1) * n * n;
+    const auto closing = random_numbers(system.batch * n * n, seed);
+    std::vector<double> e;
+    for (std::int64_t member = 0; member < system.batch; ++member) {
+        e.insert(e.end(), system.e.begin() + member * each, system.e.begin() + (member + 1) * each);
+        e.insert(e.end(), closing.begin() + member * n * n, closing.begin() + (member + 1) * n * n);
+    }
+    system.e = std::move(e);
+    system.ring = true;
+    for (std::int64_t row = 0; row < system.batch * system.chain_rows(); ++row)
+        system.d[at(row * n + row % n)] += static_cast<double>(2 * n);
+}
+
+void add_border(formats::System& system, std::int64_t border, std::uint64_t seed) {
+    const auto rows = system.chain_rows();
+    const auto chain = system.b, tips = random_numbers(system.batch * border * system.rhs, seed);
+    system.f = random_numbers(system.batch * rows * border, seed + 1);
+    system.c.assign(at(system.batch * border * border), 0);
+    for (std::int64_t row = 0; row < system.batch * border; ++row)
+        system.c[at(row * border + row % border)] = static_cast<double>(4 * rows);
+    system.border = border;
+    system.rows += border;
+    system.b = formats::joined(system.batch, chain, tips);
+}
+
 double worst_of(const std::vector<double>& residuals) {
     double worst = 0;
     for (const auto residual : residuals) worst = formats::worse(worst, residual);
@@ -112,7 +139,10 @@ double residual_of(const Problem& problem, const std::vector<double>& x) {
 
 ChainProblem make_chain(std::string_view name, const Spec& spec, std::uint64_t seed) {
     ChainProblem one{spec, problems::make(name, {spec.block, spec.horizon, spec.rhs, spec.batch}, seed)};
-    round_to(spec.precision, {&one.system.d, &one.system.e, &one.system.b});
+    auto& system = one.system;
+    if (spec.ring) close(system, seed + 1);
+    if (spec.border > 0) add_border(system, spec.border, seed + 2);
+    round_to(spec.precision, {&system.d, &system.e, &system.f, &system.c, &system.b});
     return one;
 }
 

@@ -53,7 +53,7 @@ enum class Family { tridiagonal, grid, sparse };
 /// sparse systems |b - A x| / |b|.
 double residual_of(const Problem& problem, const std::vector<double>& x);
 
-/// One of the problems of tools/problems, b included.
+/// One of the problems of tools/problems, b included. A ring and a border are random, with diagonals that make room for them.
 ChainProblem make_chain(std::string_view name, const Spec& spec, std::uint64_t seed);
 ImageProblem make_image(std::string_view name, const GridSpec& spec, std::uint64_t seed);
 

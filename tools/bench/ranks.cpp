@@ -67,14 +67,11 @@ Contender contender(const RankPlan& plan, const formats::System& system, const D
 
 /// Systems of a batch, which are independent: each rank has its share and sends no messages.
 ChainProblem share_of(const ChainProblem& whole, int rank, int ranks) {
-    const auto& all = whole.system;
-    const auto first = all.batch * rank / ranks, count = all.batch * (rank + 1) / ranks - first;
-    const auto part = [&](const std::vector<double>& values) {
-        const auto each = static_cast<std::int64_t>(values.size()) / all.batch;
-        return std::vector(values.begin() + first * each, values.begin() + (first + count) * each);
-    };
-    ChainProblem share{whole.spec, {all.block, all.horizon, all.rhs, count, all.rows, part(all.d), part(all.e), part(all.b), {}}};
-    share.spec.batch = count;
+    const auto batch = whole.system.batch;
+    std::vector<std::int64_t> members;
+    for (auto member = batch * rank / ranks; member < batch * (rank + 1) / ranks; ++member) members.push_back(member);
+    ChainProblem share{whole.spec, formats::members_of(whole.system, members)};
+    share.spec.batch = share.system.batch;
     return share;
 }
 

@@ -48,7 +48,7 @@ std::string kernels_text(const PlanReport& report) {
 }
 
 void add_solve_options(CLI::App& app, SolveOptions& options, const std::string& files) {
-    app.add_option("files", options.files, files + "One of them may be -, for standard input")->required()->expected(2, 3);
+    app.add_option("files", options.files, files + "One of them may be -, for standard input")->required()->expected(2, 5);
     auto* output = app.add_option(
         "-o,--output", options.output.name,
         "Where x goes: a name in .npy or .mtx says the format, another has that of the input. - is standard output; then the report goes "

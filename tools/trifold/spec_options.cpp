@@ -44,6 +44,8 @@ CLI::Option* add_field(CLI::App& app, const Field& field, void* object, std::str
         return app.add_option_function<Value>(option, set, std::string(field.about))->default_str(fmt::format("{}", otherwise));
     };
     const auto otherwise = field.get(object);
+    if (otherwise.is_boolean())
+        return app.add_flag_callback(option, [=, &field] { field.set(object, true, option); }, std::string(field.about));
     if (field.words.empty()) return add(otherwise.get<std::int64_t>());
     return add(otherwise.get<std::string>());
 }

@@ -18,7 +18,7 @@ int all_workers();
 CLI::Validator positive_number();
 CLI::Validator non_negative_number();
 
-/// An option that sets a field of an object, which lives as long as the options: "--rhs-layout", or as named.
+/// An option that sets a field of an object, or a flag that makes it true, which lives as long as the options: "--rhs-layout", or as named.
 CLI::Option* add_field(CLI::App& app, const Field& field, void* object, std::string option = {});
 /// An option for each of a family's choices.
 void add_choices(CLI::App& app, const Fields& fields, void* object);

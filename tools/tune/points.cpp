@@ -215,7 +215,8 @@ std::vector<json> PointOptions::crossed(const std::vector<json>& specs, const Sp
     if (option.is_number)
         for (const auto number : parse_range(text, option.name)) values.emplace_back(number);
     else
-        values = parse_list(text, [](std::string_view word) { return json(word); });
+        values =
+            parse_list(text, [](std::string_view word) { return word == "true" || word == "false" ? json(word == "true") : json(word); });
     check_count(specs.size(), values.size());
     for (const auto& spec : specs)
         for (const auto& value : values) result.emplace_back(spec)[option.field] = value;

@@ -47,7 +47,8 @@ TEST_CASE_FIXTURE(Files, "bad input: the unspoiled files solve") {
 
 TEST_CASE_FIXTURE(Files, "bad input: usage") {
     check_refused("", {{"", "Usage"}, {"conquer", "not expected"}, {"solve", "files"}, {"solve A.mtx", "files"}, {"cache", "subcommand"}});
-    check_refused("solve A.mtx b.mtx ", {{"D.npy E.npy", "files: At Most 3"},
+    check_refused("solve A.mtx b.mtx ", {{"D.npy E.npy", "4 file(s) were given"},
+                                         {"D.npy E.npy b.npy F.npy", "files: At Most 5"},
                                          {"--frobnicate", "--frobnicate"},
                                          {"--block three", "--block"},
                                          {"--block 99999999999999999999", "out of range"},

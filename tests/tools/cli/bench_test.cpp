@@ -21,6 +21,20 @@ std::vector<nlohmann::json> results_of(const nlohmann::json& all, const std::str
 
 }  // namespace
 
+TEST_CASE_FIXTURE(Scratch, "bench: rings and borders, alone and in a batch, without peers and floors") {
+    const auto all = bench(*this, "table1 batch --size 6x4x3 7x3 --ring --border 2 --rhs 1 3 --seed 5 --peers all");
+    CHECK(all["failures"].empty());
+    CHECK(all["results"].size() == 2 * 2 * 2 * 2 * 3);  // suites, sizes, right-hand sides, precisions, operations
+    for (const auto& result : all["results"]) {
+        check_json(result, {{"solver", "trifold"}, {"ring", true}, {"border", 2}, {"accurate", true}});
+        CHECK(result["gigabytes_per_second"].is_null());
+    }
+    const auto starts = bench(*this, "compile --size 7x3 --border 2 --precision f64");
+    CHECK(starts["failures"].empty());
+    for (const auto& result : starts["results"]) CHECK(result["accurate"] == true);
+    CHECK(bench(*this, "accuracy --size 9x2 --ring --quick --precision f64")["failures"].empty());
+}
+
 TEST_CASE_FIXTURE(Scratch, "bench: every suite of throughput, with what each result says") {
     const auto all = bench(*this, "table1 long horizon block batch kalman --size 6x4 --samples --seed 5");
     check_json(all, {{"seed", 5}, {"workers", 1}});

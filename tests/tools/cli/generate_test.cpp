@@ -53,6 +53,12 @@ TEST_CASE("generate: the command in the source gives the same bytes, for every o
 TEST_CASE_FIXTURE(Scratch, "explain, generate: rings, borders and lengths") {
     const auto ring = well("explain --block 4 --horizon 12 --ring --border 3 --target cpu:x86-64-v3");
     CHECK(says(ring.out, "12 blocks of 4 by 4 in a ring and a border of 3, f64", "one factorization of the chain"));
+    const auto border = well("explain --block 4 --horizon 12 --border 3 --schedule sequential --target cpu:x86-64-v3 --json").json();
+    CHECK(border["border_flops"]["columns"].get<double>() == 3 * 16 * (12 + 2 * 11));
+    CHECK(border["border_flops"]["tip"].get<double>() == 12 * 4 * 9 + 9);
+    CHECK(says(ring.out, "of the border: ", " for Y = L^-1 F', ", " for the tip C - Y'Y and its factor"));
+    const auto band = well("explain --block 2 --horizon 24 --bandwidth 2 --target cpu:x86-64-v3 --json").json();
+    CHECK(band["flops"] == well("explain --block 4 --horizon 12 --target cpu:x86-64-v3 --json").json()["flops"]);
     CHECK(says(well("explain --block 4 --horizon 12 --lengths --batch 3").out, "3 systems of unequal length"));
     const auto program = well("generate --json -o out --block 4 --horizon 12 --border 3 --target cpu:x86-64-v3").json();
     CHECK(program["files"]["source"].size() == 3);

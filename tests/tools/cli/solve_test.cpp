@@ -79,7 +79,7 @@ TEST_CASE_FIXTURE(Scratch, "solve: arrays in, arrays out, with the JSON that is 
     const auto json = ran.json();
     // clang-format off
     CHECK(keys(json) == std::vector<std::string>{
-        "batch", "block", "cache", "device", "failed", "horizon", "least_pivot", "log_determinant",
+        "bandwidth", "batch", "block", "border", "cache", "device", "failed", "horizon", "least_pivot", "log_determinant",
         "nearly_singular", "out_of_range", "output", "precision", "quadratic", "relative_residual", "rhs", "ring", "row",
         "rung", "schedule", "seconds", "status", "variant"});
     // clang-format on

@@ -59,8 +59,11 @@ void read_npy(std::string_view bytes) {
     }
     const auto again = parse_npy(format_npy(array), "again");
     require(again.shape == array.shape && again.precision == array.precision && same_bits(array.values, again.values));
-    // One array in all three places: the shapes rarely fit, which is the point.
-    assemble(array, array, array);
+    // One array in all places: the shapes rarely fit, which is the point.
+    for (const auto* of_border : {&array, static_cast<const Array*>(nullptr)}) try {
+            assemble({array, array, &array, of_border, of_border}, Precision::f64);
+        } catch (const InputError&) {
+        }
 }
 
 void read_matrix_market(std::string_view bytes) {
@@ -82,11 +85,12 @@ void read_matrix_market(std::string_view bytes) {
         } catch (const InputError&) {
         }
     }
-    const auto system = assemble(sparse, b, std::nullopt, Precision::f64);
+    const auto system = assemble(sparse, b, {}, Precision::f64);
     require_notes(system.notes);
     require(system.block * system.horizon >= sparse.rows && system.rows == sparse.rows);
     if (sparse.symmetric) {
-        for (const auto& entry : to_sparse(system).entries) require(entry.row / system.block - entry.column / system.block <= 1);
+        for (const auto& entry : to_sparse(system).entries)
+            require(system.ring || entry.row >= system.rows - system.border || entry.row / system.block - entry.column / system.block <= 1);
     }
 }
 

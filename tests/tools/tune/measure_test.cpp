@@ -76,6 +76,11 @@ TEST_CASE("measure: all precisions and layouts of blocks, with every operation a
         check_sound(once(point, halves));
         for (const auto& one : by_turns(point)) check_sound(one);
     }
+    for (const auto& fields : {json{{"ring", true}},
+                               {{"bandwidth", 2}, {"horizon", 13}},
+                               {{"bandwidth", 3}, {"coupling", "upper"}, {"order", "column-major"}},
+                               {{"ring", true}, {"coupling", "upper"}, {"rhs_layout", "stacked"}, {"precision", "f32"}}})
+        for (const auto& one : by_turns(whole(a_point(small(fields))), {}, chain, {"multi-stage", "tile"})) check_sound(one);
     for (const auto* operation : {"factor", "factor_solve", "factor_forward"}) {
         const auto result = once(whole(a_point(small({{"operations", {operation}}}))), chain);
         CHECK_MESSAGE(result.verdict == Verdict::sound, result.why);

@@ -92,6 +92,16 @@ TEST_CASE("points of options: every combination once, the last fastest, of all t
     CHECK(of_command({"--grid", "9x9", "--sparse", "5x5x5", "--block", "3"}).size() == 2);
 }
 
+TEST_CASE("points of options: rings and bands; a border has the points of its chain") {
+    CHECK(names(of_command({"--block", "4", "--horizon", "20", "--ring", "true,false"})) ==
+          std::vector<std::string>{"20x4 f64 ring", "20x4 f64"});
+    CHECK(names(of_command({"--block", "4", "--horizon", "20", "--bandwidth", "1,3"})) ==
+          std::vector<std::string>{"20x4 f64", "20x4 f64 bandwidth 3"});
+    CHECK(names(read_points(R"({"block": 4, "horizon": 20, "border": 3, "lengths": true})"
+                            "\n")) == std::vector<std::string>{"20x4 f64 lengths"});
+    CHECK_THROWS_WITH(of_command({"--block", "4", "--horizon", "20", "--ring", "yes"}), doctest::Contains("give true or false"));
+}
+
 TEST_CASE("points of options: what is no problem is named, and there may be too many") {
     for (const auto& [words, message] : std::vector<std::pair<std::vector<std::string>, std::string>>{
              {{"--block", "4,5000", "--horizon", "16"}, "cannot be tuned: block = 5000"},

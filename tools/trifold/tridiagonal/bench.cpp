@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 
+#include "generator/tridiagonal/fields.hpp"
 #include "tools/bench/peers/peers.hpp"
 #include "tools/bench/suites.hpp"
 #include "tools/trifold/text.hpp"
@@ -23,6 +24,8 @@ struct ChainBenchOptions {
     std::vector<std::int64_t> shards;
     std::string order = "row", target, flags = "-O3 -march=native -ffp-contract=fast -fno-math-errno";
     std::int64_t panel = 0;
+    Spec shape;  ///< a ring or a border of all problems
+    bool is_plain() const { return !shape.ring && shape.border == 0; }
 };
 
 /// A run of the verb: its suites, one problem after another.
@@ -67,6 +70,14 @@ class ChainBench {
   private:
     std::vector<Size> sizes_of(const Suite& suite) const { return options_.sizes_or<Size>(suite.sizes, parse_size, quick); }
 
+    Spec spec_of(const Size& size, std::int64_t rhs, Precision precision) const {
+        auto spec = own_.shape;
+        std::tie(spec.block, spec.horizon, spec.batch) = std::tie(size.block, size.horizon, size.batch);
+        spec.rhs = rhs;
+        spec.precision = precision;
+        return spec;
+    }
+
     std::string refusal_of(const Spec& spec, const Tuning& tuning) const {
         try {
             if (!options_.has_ranks()) choose(spec, device_.target(), tuning);  // ranks have schedules of their own
@@ -82,7 +93,7 @@ class ChainBench {
         for (const auto& tuning : tunings_) {
             std::string why;
             for (const auto& size : sizes) {
-                why = refusal_of({.block = size.block, .horizon = size.horizon, .rhs = options_.rhs.front(), .batch = size.batch}, tuning);
+                why = refusal_of(spec_of(size, options_.rhs.front(), Precision::f64), tuning);
                 if (why.empty()) break;
             }
             for (const auto& name : {"schedule " + tuning.schedule, "variant " + tuning.variant}) {
@@ -95,7 +106,7 @@ class ChainBench {
     }
 
     void run(const Suite& suite, const Size& size, std::int64_t rhs, Precision precision) {
-        Spec spec{.block = size.block, .horizon = size.horizon, .precision = precision, .rhs = rhs, .batch = size.batch};
+        auto spec = spec_of(size, rhs, precision);
         spec.operations = {Operation::factor, Operation::solve, Operation::factor_solve};
         validate(spec);
         if (suite.mode == Mode::messages && precision != options_.precisions().front()) return;
@@ -108,6 +119,8 @@ class ChainBench {
                        {"precision", to_string(precision)},
                        {"schedule", ""},
                        {"variant", ""}}};
+        if (spec.ring) one.json["ring"] = true, one.name += " ring";
+        if (spec.border > 0) one.json["border"] = spec.border, one.name += fmt::format(" a={}", spec.border);
         if (options_.rhs.size() > 1) one.name += fmt::format(" m={}", rhs);
         const Problem problem = make_chain(options_.problem.empty() ? suite.problem : options_.problem, spec, seed_);
         const auto& chain = std::get<ChainProblem>(problem);
@@ -116,11 +129,11 @@ class ChainBench {
                         .tolerance = options_.tolerance_of(precision),
                         .budget = options_.budget(suite.mode == Mode::latency ? 10 : 0.2)};
         if (suite.mode == Mode::throughput) {
-            if (precision != Precision::mixed) contest.add(peers_);  // peers have no such thing
+            if (precision != Precision::mixed && own_.is_plain()) contest.add(peers_);  // peers have no such thing
             contest.by_turns = device_.backend() == Backend::cpu && !options_.has_ranks();
             contest.work = [&](const std::string& operation) {
                 for (const auto each : spec.operations)
-                    if (precision != Precision::mixed && to_string(each) == operation) return work(spec, each);
+                    if (precision != Precision::mixed && own_.is_plain() && to_string(each) == operation) return work(spec, each);
                 return bench::Work{};
             };
             if (const auto known = rates(device_.name()))
@@ -157,12 +170,13 @@ class ChainBench {
 
     void judge(const Suite& suite, const Size& size, const std::string& name, Precision precision,
                const std::vector<std::string>& schedules) {
-        Spec spec{.block = size.block, .horizon = size.horizon, .precision = precision, .rhs = options_.rhs.front(), .batch = size.batch};
+        const auto spec = spec_of(size, options_.rhs.front(), precision);
         const Problem problem = make_chain(name, spec, seed_);
         std::vector<std::vector<Level>> done;  // short horizons turn different names into the same schedule
         for (const auto& schedule : schedules) {
+            if (spec.ring && !refusal_of(spec, {schedule, own_.variants.front(), workers_}).empty()) continue;  // it has end chains
             if (schedule != "auto") {
-                auto levels = parse_schedule(schedule, size.horizon).levels;
+                auto levels = parse_schedule(schedule, size.horizon, spec.ring).levels;
                 if (std::ranges::find(done, levels) != done.end()) continue;
                 done.push_back(std::move(levels));
             }
@@ -241,6 +255,7 @@ std::function<int()> tridiagonal_bench(CLI::App& app, const BenchOptions& option
         ->check(CLI::IsMember({"row", "column"}))
         ->capture_default_str();
     app.add_option("--panel", own->panel, "Right-hand sides that kernels take at once; all of a call when it is not given");
+    for (const auto* name : {"ring", "border"}) add_field(app, spec_fields[name], &own->shape);
     app.add_option("--shards", own->shards, "Blocks of each rank; by the model when they are not given");
     app.add_option("--export", own->target, "Measures exported C beside it, for this target, such as c99:avx2");
     app.add_option("--compilers", own->compilers, "Of exported C")->capture_default_str();

@@ -13,6 +13,7 @@
 #include "tools/formats/file.hpp"
 #include "tools/trifold/text.hpp"
 #include "tools/trifold/tridiagonal/options.hpp"
+#include "tools/trifold/tridiagonal/solution.hpp"
 #include "tools/trifold/tridiagonal/svg.hpp"
 
 namespace trifold::command {
@@ -39,15 +40,12 @@ struct Explanation {
 
 Spec spec_of(const BlockExplainOptions& options) {
     if (options.files.empty()) return options.spec.spec();
-    if (options.spec.has_sizes()) throw SpecError("both files and --block or --horizon were given; give either");
-    const auto input = read_input(read_files(options.files), std::nullopt, std::nullopt);
+    if (options.spec.has_sizes()) throw SpecError("both files and sizes or shapes, such as --block or --ring, were given; give either");
+    const auto input = read_input(read_files(options.files), {}, std::nullopt);
     say_notes("explain", input.system.notes);
-    return {.block = input.system.block,
-            .horizon = input.system.horizon,
-            .precision = input.precision,
-            .rhs = input.system.rhs,
-            .batch = input.system.batch,
-            .operations = options.spec.operations()};
+    auto spec = to_spec(input.system, input.precision);
+    spec.operations = options.spec.operations();
+    return spec;
 }
 
 Explanation explain(const BlockExplainOptions& options) {
@@ -107,11 +105,22 @@ std::string knobs_text(const Choice& choice) {
     return text;
 }
 
+/// Flops of one system's Y = L^-1 F', and of its tip; those of the chain are apart.
+struct BorderFlops {
+    double columns, tip;
+};
+BorderFlops border_flops(const Explanation& explanation) {
+    const auto spec = folded(explanation.choice.spec);
+    const auto n = static_cast<double>(spec.block), blocks = static_cast<double>(spec.horizon), a = static_cast<double>(spec.border);
+    const auto couplings = static_cast<double>(explanation.cost.total.trsm);
+    return {a * n * n * (blocks + 2 * couplings), blocks * n * a * a + a * a * a / 3};
+}
+
 Json number_or_null(std::int64_t value) { return value < 0 ? Json(nullptr) : Json(value); }
 
 Json to_json(const Explanation& explanation) {
     const auto& [choice, cost] = std::tie(explanation.choice, explanation.cost);
-    const auto block = choice.spec.block;
+    const auto block = folded(choice.spec).block;
     auto levels = Json::array(), kernels = Json::array();
     for (std::size_t k = 0; k < cost.levels.size(); ++k) {
         const auto& level = cost.levels[k];
@@ -132,9 +141,11 @@ Json to_json(const Explanation& explanation) {
                            {"scalar_registers", number_or_null(item.scalar_registers)},
                            {"matrix_registers", number_or_null(item.matrix_registers)},
                            {"warp_lanes", number_or_null(item.warp_lanes)}});
+    const auto border = border_flops(explanation);
     return {{"program", Json::parse(trifold::to_json(explanation.program))},
             {"levels", levels},
             {"flops", cost.total.flops(block)},
+            {"border_flops", {{"columns", border.columns}, {"tip", border.tip}}},
             {"bytes", cost.bytes},
             {"modelled_seconds", explanation.modelled_seconds},
             {"modelled_operation", to_string(modelled_operation(choice))},
@@ -150,7 +161,7 @@ Json to_json(const Explanation& explanation) {
 
 std::string schedule_text(const Explanation& explanation) {
     const auto& [choice, cost] = std::tie(explanation.choice, explanation.cost);
-    const auto n = choice.spec.block;
+    const auto n = folded(choice.spec).block;
     const auto thirds_text = [&](std::int64_t thirds) {
         return flops_text(static_cast<double>(thirds) / 3 * static_cast<double>(n * n * n));
     };
@@ -164,8 +175,13 @@ std::string schedule_text(const Explanation& explanation) {
                     thirds_text(cost.critical_thirds)});
     const auto workers =
         choice.target.backend == Backend::cpu ? plural(choice.tuning.workers, "worker") : std::string("all chains of a level at once");
-    return fmt::format("Schedule {}, {}: one factorization of {}\n{}  modelled time of {}, {}: {}\n{}", choice.schedule.name, workers,
-                       choice.spec.border > 0 ? "the chain" : "one system", table(rows), to_string(modelled_operation(choice)),
+    const auto border = border_flops(explanation);
+    const auto of_border = choice.spec.border == 0
+                               ? std::string()
+                               : fmt::format("  of the border: {} for Y = L^-1 F', {} for the tip C - Y'Y and its factor\n",
+                                             flops_text(border.columns), flops_text(border.tip));
+    return fmt::format("Schedule {}, {}: one factorization of {}\n{}{}  modelled time of {}, {}: {}\n{}", choice.schedule.name, workers,
+                       choice.spec.border > 0 ? "the chain" : "one system", table(rows), of_border, to_string(modelled_operation(choice)),
                        plural(choice.spec.batch, "system"), seconds_text(explanation.modelled_seconds),
                        choice.reason.empty() ? "" : "  chosen: " + choice.reason + "\n");
 }
@@ -250,7 +266,7 @@ Report run(const BlockExplainOptions& options) {
 std::function<Report()> tridiagonal_explain(CLI::App& app, const SpecOptions& options, const std::string&) {
     const auto own = std::make_shared<BlockExplainOptions>(options);
     own->spec.add_to(app);
-    app.add_option("files", own->files, "Take the sizes from A.mtx b.mtx or D.npy E.npy b.npy")->expected(0, 3);
+    app.add_option("files", own->files, "Take the sizes from the files of solve: A.mtx b.mtx, or D.npy E.npy b.npy")->expected(0, 5);
     app.add_flag("--knobs", own->knobs, "What a caller may pin of the variant, what was decided and by whom");
     app.add_option("--svg", own->svg, "Draw the elimination tree to this file");
     return [own] { return run(*own); };

@@ -115,7 +115,7 @@ std::vector<double> parse_shifts(const std::vector<std::string>& words) {
 /// The problem to bake in; the sizes that it gives need not be given.
 ProblemData read_data(const BlockExportOptions& options, Spec& spec) {
     const auto block = spec.block > 0 ? std::optional(spec.block) : std::nullopt;
-    auto input = read_input(read_files(options.data), block, spec.precision);
+    auto input = read_input(read_files(options.data), {.block = block, .border = 0}, spec.precision);  // exports have none
     auto& system = input.system;
     say_notes("export", system.notes);
     if (system.batch != 1)

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <trifold/error.hpp>
 
 #include "generator/tridiagonal/fields.hpp"
@@ -18,8 +19,10 @@ void add_layout(CLI::App& app, Spec& spec) {
             add_field(app, field, layout, fmt::format("--{}-{}", letter, field.name))->group("Strides in elements (-1: dense)");
 }
 
+constexpr const char *sizes[]{"block", "horizon"}, *shapes[]{"border", "bandwidth", "lengths", "sizes", "ring"};
+
 void BlockOptions::add_to(CLI::App& app) {
-    for (const auto* name : {"block", "horizon"}) add_field(app, spec_fields[name], &spec_);
+    for (const auto* name : sizes) add_field(app, spec_fields[name], &spec_);
     app.add_option("--schedule", schedule_, schedule_names)->capture_default_str();
     app.add_option("--operations", operations_, "What will be called: all, or some of " + to_string(all_operations()))
         ->capture_default_str();
@@ -29,12 +32,13 @@ void BlockOptions::add_to(CLI::App& app) {
                  "Kernels that serve every horizon, batch and class of right-hand sides, where literals would be a little faster");
     app.add_option("--device-name", device_name_,
                    "Device whose wisdom counts, such as 'NVIDIA H200'; else this machine's for native, and any of the architecture");
-    add_field(app, spec_fields["border"], &spec_);
-    add_field(app, spec_fields["bandwidth"], &spec_);
-    app.add_flag("--lengths", spec_.lengths, std::string(spec_fields["lengths"].about));
-    app.add_flag("--sizes", spec_.sizes, std::string(spec_fields["sizes"].about));
-    app.add_flag("--ring", spec_.ring, std::string(spec_fields["ring"].about));
+    for (const auto* name : shapes) add_field(app, spec_fields[name], &spec_);
     add_layout(app, spec_);
+}
+
+bool BlockOptions::has_sizes() const {
+    const auto is_given = [this](const char* name) { return spec_fields[name].get(&spec_) != spec_fields[name].get(spec_fields.usual); };
+    return std::ranges::any_of(sizes, is_given) || std::ranges::any_of(shapes, is_given);
 }
 
 Spec BlockOptions::spec() const {
@@ -64,44 +68,53 @@ formats::Array read_array(Contents& file) {
     return array;
 }
 
-Input read_sparse(std::vector<Contents>& files, std::optional<std::int64_t> block, Precision precision) {
+Input read_sparse(std::vector<Contents>& files, const Stated& stated, Precision precision) {
     const auto [a, b, kind, shape] = read_matrix_system(files[0], files[1]);
-    return {kind, assemble(a, b, block, precision), precision, shape};
+    return {kind, assemble(a, b, stated, precision), precision, shape};
 }
 
-Input read_numpy(std::vector<Contents>& files, std::optional<std::int64_t> block, std::optional<Precision> precision) {
-    const auto d = read_array(files[0]), e = read_array(files[1]), b = read_array(files[2]);
-    auto system = assemble(d, e, b);
-    if (block && *block != system.block)
-        throw InputError(
-            fmt::format("--block {} was given, but the blocks of '{}' are {} by {}", *block, files[0].name, system.block, system.block));
-    return {Kind::numpy, std::move(system), precision.value_or(d.precision), b.shape, d.shape.size() == 4};
+void check_stated(const System& system, const Stated& stated) {
+    const auto check = [](std::string_view option, const std::optional<std::int64_t>& given, std::int64_t found) {
+        if (given && *given != found) throw InputError(fmt::format("{} {} was given, but that of the arrays is {}", option, *given, found));
+    };
+    check("--block", stated.block, system.block / system.bandwidth);
+    check("--bandwidth", stated.bandwidth, system.bandwidth);
+    check("--border", stated.border, system.border);
+}
+
+Input read_numpy(std::vector<Contents>& files, const Stated& stated, std::optional<Precision> precision) {
+    std::vector<formats::Array> arrays;
+    for (auto& file : files) arrays.push_back(read_array(file));
+    const bool has_border = arrays.size() == 5;
+    const auto& d = arrays[0];
+    Input input{Kind::numpy, {}, precision.value_or(d.precision), arrays[2].shape, d.shape.size() == 4};
+    input.system =
+        assemble({d, arrays[1], &arrays[2], has_border ? &arrays[3] : nullptr, has_border ? &arrays[4] : nullptr}, input.precision);
+    check_stated(input.system, stated);
+    return input;
 }
 
 }  // namespace
 
-Input read_input(std::vector<Contents> files, std::optional<std::int64_t> block, std::optional<Precision> precision) {
-    if (files.size() != 2 && files.size() != 3)
-        throw InputError(fmt::format("{} file(s) were given; give A.mtx b.mtx, or D.npy E.npy b.npy", files.size()));
-    const bool arrays = files.size() == 3;
-    check_kind(std::span(files).first(arrays ? 3 : 1), arrays,
-               "two files (A.mtx b.mtx, or A.mtx b.npy) or three NumPy arrays (D.npy E.npy b.npy)");
-    auto input = arrays ? read_numpy(files, block, precision) : read_sparse(files, block, precision.value_or(Precision::f64));
-    check_finite(input.system, input.precision);
-    return input;
+Input read_input(std::vector<Contents> files, const Stated& stated, std::optional<Precision> precision) {
+    if (files.size() != 2 && files.size() != 3 && files.size() != 5)
+        throw InputError(fmt::format(
+            "{} file(s) were given; give A.mtx b.mtx, or D.npy E.npy b.npy, or with a border D.npy E.npy b.npy F.npy C.npy", files.size()));
+    const bool arrays = files.size() > 2;
+    check_kind(std::span(files).first(arrays ? files.size() : 1), arrays,
+               "two files (A.mtx b.mtx, or A.mtx b.npy) or three NumPy arrays (D.npy E.npy b.npy), or five with a border's F.npy C.npy");
+    return arrays ? read_numpy(files, stated, precision) : read_sparse(files, stated, precision.value_or(Precision::f64));
 }
 
 System read_matrix(const std::string& d, const std::string& e, Precision precision) {
     auto files = read_files({d, e});
     const auto blocks = read_array(files[0]), coupling = read_array(files[1]);
-    auto system = assemble(blocks, coupling);
-    formats::check_finite(system, precision);
-    return system;
+    return assemble({blocks, coupling}, precision);
 }
 
 std::string format_solution(const Input& input, const std::vector<double>& x, Kind kind) {
     const auto& system = input.system;
-    const std::vector<double> rows(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(system.batch * system.rows * system.rhs));
+    const auto rows = without_padding(system, x);
     if (kind == Kind::numpy) return format_npy({input.shape, input.precision, rows});
     return format_matrix_market(DenseMatrix{system.rows, system.rhs, rows});
 }

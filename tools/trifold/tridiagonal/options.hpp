@@ -19,8 +19,8 @@ class BlockOptions {
   public:
     explicit BlockOptions(const SpecOptions& common) : common_(common) {}
     void add_to(CLI::App& app);
-    /// True when any size was given.
-    bool has_sizes() const { return spec_.block != 0 || spec_.horizon != 0; }
+    /// Whether any size or shape was given.
+    bool has_sizes() const;
     Operations operations() const { return parse_operations(operations_); }
     /// Throws SpecError when a size is missing.
     Spec spec() const;
@@ -52,14 +52,14 @@ struct Input {
     bool batched = false;             ///< the arrays have a batch axis
 };
 
-/// A.mtx b.mtx, or D.npy E.npy b.npy, told apart by content. Without a precision it is that of the arrays, f64 for Matrix Market.
-/// Throws InputError.
-Input read_input(std::vector<Contents> files, std::optional<std::int64_t> block, std::optional<Precision> precision);
+/// A.mtx b.mtx, or D.npy E.npy b.npy, with F.npy C.npy behind where there is a border, told apart by content. What is stated is inferred
+/// no more of A.mtx, and has to be so of arrays. Without a precision it is that of the arrays, f64 for Matrix Market. Throws InputError.
+Input read_input(std::vector<Contents> files, const formats::Stated& stated, std::optional<Precision> precision);
 
 /// D and E alone, NumPy arrays; the right-hand side of the system is zero.
 formats::System read_matrix(const std::string& d, const std::string& e, Precision precision);
 
-/// x [batch][N][n][m] as a file of that kind, without padding.
+/// x, as a System has b, as a file of that kind, without padding.
 std::string format_solution(const Input& input, const std::vector<double>& x, Kind kind);
 
 }  // namespace trifold::command

@@ -18,17 +18,17 @@ template <class Real>
 std::vector<Real> converted(const std::vector<double>& values) {
     return {values.begin(), values.end()};
 }
+template <class Real>
+std::vector<double> widened(const std::vector<Real>& values) {
+    return {values.begin(), values.end()};
+}
 
 /// Only what solve_in() calls, as everything else would be compiled in vain.
 Spec spec_of(const System& system, const SolveRequest& request) {
-    Spec spec{.block = system.block,
-              .horizon = system.horizon,
-              .precision = request.precision,
-              .rhs = std::min(system.rhs, max_columns),
-              .batch = system.batch,
-              .operations = {Operation::factor, Operation::solve}};
+    auto spec = to_spec(system, request.precision);
+    spec.rhs = std::min(system.rhs, max_columns);
+    spec.operations = {Operation::factor, Operation::solve};
     if (request.inverse) spec.operations.insert(Operation::inverse);
-    spec.ring = system.ring;
     return spec;
 }
 
@@ -65,7 +65,7 @@ void judge_singular(const std::vector<trifold::Outcome>& status, Precision preci
 /// b' x, which is b' A^-1 b, where the solver has none: in mixed precision, and of more columns than one pass has.
 std::vector<double> products(const System& system, const std::vector<double>& x) {
     std::vector<double> sums(static_cast<std::size_t>(system.batch * system.rhs));
-    const auto size = system.horizon * system.block * system.rhs;
+    const auto size = (system.chain_rows() + system.border) * system.rhs;
     for (std::int64_t k = 0; k < system.batch * size; ++k)
         sums[static_cast<std::size_t>(k / size * system.rhs + k % system.rhs)] +=
             system.b[static_cast<std::size_t>(k)] * x[static_cast<std::size_t>(k)];
@@ -94,28 +94,36 @@ Solution solve_in(const System& system, const SolveRequest& request) {
     solution.row = plan.choice().row;
     solution.target = to_string(plan.choice().target);
     solution.report = plan.report();
-    const auto d = converted<Real>(system.d), e = converted<Real>(system.e), b = converted<Real>(system.b);
-    std::vector<Real> x(b.size());
+    const bool has_border = system.border > 0;
+    const auto [b, tips] = formats::parted(system, system.b);
+    const auto d = converted<Real>(system.d), e = converted<Real>(system.e), f = converted<Real>(system.f), c = converted<Real>(system.c);
+    auto x = converted<Real>(b), tip = converted<Real>(tips);
+    FactorOptions<Real> factoring;
+    SweepOptions solving{.columns = system.rhs};
+    if (has_border) factoring.f = f.data(), factoring.c = c.data(), solving.tip_b = solving.tip_x = tip;
     solution.factor_seconds = seconds_of([&] {
-        solver.factor(std::span<const Real>(d), std::span<const Real>(e));
+        solver.factor(d, e, factoring);
         solution.failed = failures(solver.status());
     });
-    solution.solve_seconds =
-        seconds_of([&] { solver.solve(std::span<const Real>(b), std::span<Real>(x), SweepOptions{.columns = system.rhs}); });
+    solution.solve_seconds = seconds_of([&] { solver.solve(x, x, solving); });
     solution.log_determinant = solver.log_determinant();
-    solution.x = {x.begin(), x.end()};
+    solution.x = formats::joined(system.batch, widened(x), widened(tip));
     const bool counted = request.precision != Precision::mixed && system.rhs <= max_columns;
     solution.quadratic = counted ? solver.quadratic() : products(system, solution.x);
     if (request.inverse) {
-        std::vector<Real> diagonal(d.size()), coupling(e.size());
-        solver.selected_inverse(std::span<Real>(diagonal), std::span<Real>(coupling));
-        solution.inverse_diagonal = {diagonal.begin(), diagonal.end()};
-        solution.inverse_coupling = {coupling.begin(), coupling.end()};
+        std::vector<Real> diagonal(d.size()), coupling(e.size()), arrow(f.size()), corner(c.size());
+        SweepOptions options;
+        if (has_border) options.f = arrow, options.c = corner;
+        solver.selected_inverse(diagonal, coupling, options);
+        solution.inverse_diagonal = widened(diagonal);
+        solution.inverse_coupling = widened(coupling);
+        solution.inverse_arrow = widened(arrow);
+        solution.inverse_corner = widened(corner);
     }
     const auto status = solver.status();  // this and the refinement before the condition, whose solutions have their own
     const auto refinement = request.precision == Precision::mixed ? solver.refinement() : std::vector<Refinement>();
     solution.out_of_range = out_of_range(status);
-    if (request.condition) solution.reciprocal_condition = solver.reciprocal_condition(d, e);
+    if (request.condition) solution.reciprocal_condition = solver.reciprocal_condition(d, e, factoring);
     judge_singular(status, request.precision, solution);
     take_refinement(refinement, solution);
     return solution;
@@ -192,21 +200,6 @@ Solution solve_on_ranks(const System& system, const SolveRequest& request) {
     return solution;
 }
 
-/// The System of these members alone.
-System members_of(const System& system, const std::vector<std::int64_t>& members) {
-    System part{system.block, system.horizon, system.rhs, static_cast<std::int64_t>(members.size()), system.rows, {}, {}, {}, system.ring};
-    const auto take = [&](const std::vector<double>& from, std::vector<double>& to, std::int64_t member) {
-        const auto size = static_cast<std::ptrdiff_t>(from.size()) / system.batch;
-        to.insert(to.end(), from.begin() + member * size, from.begin() + (member + 1) * size);
-    };
-    for (const auto member : members) {
-        take(system.d, part.d, member);
-        take(system.e, part.e, member);
-        take(system.b, part.b, member);
-    }
-    return part;
-}
-
 /// Failures of members that were solved alone, by their numbers among all.
 template <class Failure>
 std::vector<Failure> numbered(std::vector<Failure> failures, const std::vector<std::int64_t>& members) {
@@ -237,6 +230,13 @@ void fall_back(const System& system, SolveRequest request, Solution& solution) {
 }
 
 }  // namespace
+
+Spec to_spec(const System& system, Precision precision) {
+    Spec spec{.block = system.block, .horizon = system.horizon, .precision = precision, .rhs = system.rhs, .batch = system.batch};
+    spec.ring = system.ring;
+    spec.border = system.border;
+    return spec;
+}
 
 double min_condition(Precision precision) {
     return precision == Precision::f64 ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();

@@ -9,7 +9,7 @@ namespace trifold::command {
 
 /// What solving a System on a device gave.
 struct Solution {
-    std::vector<double> x;                ///< [batch][N][n][m]; NaN for failed members
+    std::vector<double> x;                ///< as a System has b; NaN for failed members
     std::vector<double> log_determinant;  ///< by member; NaN for failed ones
     std::vector<double> quadratic;        ///< b' A^-1 b, [member][column]; NaN for failed ones
     std::vector<NotPositiveDefinite::Failure> failed;
@@ -20,6 +20,7 @@ struct Solution {
     std::vector<std::int64_t> iterations;                    ///< mixed precision: corrections, by member
     std::vector<std::int64_t> fell_back;                     ///< mixed precision: members that had to be solved in f64, in order
     std::vector<double> inverse_diagonal, inverse_coupling;  ///< when asked for
+    std::vector<double> inverse_arrow, inverse_corner;       ///< likewise, the blocks in the places of a border's F and C
     std::string schedule, variant, target;
     std::string rung, row;  ///< of the Choice
     PlanReport report;
@@ -33,6 +34,9 @@ struct SolveRequest {
     bool inverse = false, condition = false;
     int ranks = 1;  ///< threads that share one chain
 };
+
+/// The problem that a System is, with the usual operations.
+Spec to_spec(const formats::System& system, Precision precision);
 
 /// The least reciprocal condition number of a system that is not nearly singular: the epsilon that its factors have.
 double min_condition(Precision precision);

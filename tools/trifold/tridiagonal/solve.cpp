@@ -14,8 +14,8 @@ namespace trifold::command {
 namespace {
 
 struct BlockSolveOptions {
-    std::vector<std::string> inverse;
-    std::optional<std::int64_t> block;
+    std::vector<std::string> inverse, inverse_border;
+    formats::Stated stated;
     Tuning tuning;
 };
 
@@ -43,6 +43,11 @@ SolveRequest make_request(const SolveOptions& options, const BlockSolveOptions& 
                          options.condition,
                          options.ranks};
     if (options.ranks > 1 && options.condition) throw SpecError("ranks have no condition number; leave --condition or --ranks out");
+    const auto border = input.system.border;
+    if (const bool mixed = input.precision == Precision::mixed; border > 0 && (mixed || options.ranks > 1))
+        throw SpecError(fmt::format("{} no border, and A has one of {}; leave {} out, or give --border 0 where blocks alone can hold A",
+                                    mixed ? "mixed precision has" : "ranks have", border, mixed ? "--precision mixed" : "--ranks"));
+    if (border == 0 && !own.inverse_border.empty()) throw SpecError("--inverse-border is of a border, and A has none; leave it out");
     request.tuning.workers = options.workers_on(request.device);
     return request;
 }
@@ -57,8 +62,8 @@ std::vector<std::int64_t> without_solution(const Solution& solution) {
 
 /// A member's solution becomes NaN as a whole, and so do its blocks of the inverse.
 void blank(std::int64_t member, std::int64_t batch, Solution& solution) {
-    for (auto* values :
-         {&solution.x, &solution.quadratic, &solution.inverse_diagonal, &solution.inverse_coupling, &solution.log_determinant}) {
+    for (auto* values : {&solution.x, &solution.quadratic, &solution.inverse_diagonal, &solution.inverse_coupling, &solution.inverse_arrow,
+                         &solution.inverse_corner, &solution.log_determinant}) {
         const auto size = static_cast<std::ptrdiff_t>(values->size()) / batch;
         std::fill_n(values->begin() + member * size, size, std::numeric_limits<double>::quiet_NaN());
     }
@@ -84,9 +89,11 @@ void check_residual(Outcome& outcome) {
 
 Outcome run(const SolveOptions& options, const BlockSolveOptions& own) {
     auto outputs = own.inverse;
+    outputs.insert(outputs.end(), own.inverse_border.begin(), own.inverse_border.end());
+    const auto arrays = outputs;
     if (!options.output.name.empty()) outputs.push_back(options.output.name);
     check_outputs(options.files, outputs);
-    for (const auto& name : own.inverse) {
+    for (const auto& name : arrays) {
         if (name == standard_stream) throw formats::InputError("standard output takes x alone, as -o -; give --inverse names of files");
         if (kind_of(name, Kind::numpy) != Kind::numpy)
             throw formats::InputError(
@@ -94,7 +101,7 @@ Outcome run(const SolveOptions& options, const BlockSolveOptions& own) {
     }
     Progress progress(4);
     progress.step("reading");
-    Outcome outcome{read_input(options.read(), own.block, options.asked_precision()), {}};
+    Outcome outcome{read_input(options.read(), own.stated, options.asked_precision()), {}};
     const auto& system = outcome.input.system;
     outcome.tolerance = options.tolerance_of(outcome.input.precision);
     check_format(options.output, outcome.input.kind, system.batch, "system");
@@ -112,20 +119,21 @@ Outcome run(const SolveOptions& options, const BlockSolveOptions& own) {
     return outcome;
 }
 
-void write_outputs(const SolveOptions& options, const std::vector<std::string>& inverse, const Outcome& outcome) {
-    const auto& system = outcome.input.system;
-    if (!options.output.name.empty())
-        options.output.write(format_solution(outcome.input, outcome.solution.x, options.output.kind(outcome.input.kind)));
-    if (inverse.empty()) return;
-    const auto shape = [&](std::int64_t stages) {
-        std::vector<std::int64_t> extents{stages, system.block, system.block};
-        if (outcome.input.batched) extents.insert(extents.begin(), system.batch);
-        return extents;
+void write_outputs(const SolveOptions& options, const BlockSolveOptions& own, const Outcome& outcome) {
+    const auto& [input, solution] = std::tie(outcome.input, outcome.solution);
+    const auto& system = input.system;
+    if (!options.output.name.empty()) options.output.write(format_solution(input, solution.x, options.output.kind(input.kind)));
+    const auto write = [&](const std::string& name, std::vector<std::int64_t> shape, const std::vector<double>& values) {
+        if (input.batched) shape.insert(shape.begin(), system.batch);
+        formats::write_file(name, formats::format_npy({shape, input.precision, values}));
     };
-    formats::write_file(inverse[0],
-                        formats::format_npy({shape(system.horizon), outcome.input.precision, outcome.solution.inverse_diagonal}));
-    formats::write_file(inverse[1],
-                        formats::format_npy({shape(system.couplings()), outcome.input.precision, outcome.solution.inverse_coupling}));
+    const auto n = system.block, a = system.border;
+    if (own.inverse.empty()) return;
+    write(own.inverse[0], {system.horizon, n, n}, solution.inverse_diagonal);
+    write(own.inverse[1], {system.couplings(), n, n}, solution.inverse_coupling);
+    if (own.inverse_border.empty()) return;
+    write(own.inverse_border[0], {system.horizon, a, n}, solution.inverse_arrow);
+    write(own.inverse_border[1], {a, a}, solution.inverse_corner);
 }
 
 /// A list of numbers for each system.
@@ -151,6 +159,8 @@ Json to_json(const Outcome& outcome, const std::string& output) {
               {"block", input.system.block},
               {"horizon", input.system.horizon},
               {"ring", input.system.ring},
+              {"bandwidth", input.system.bandwidth},
+              {"border", input.system.border},
               {"rhs", input.system.rhs},
               {"batch", input.system.batch},
               {"precision", to_string(input.precision)},
@@ -187,9 +197,13 @@ std::string min_text(const std::vector<double>& values) {
 std::string to_text(const Outcome& outcome) {
     const auto& [input, solution] = std::tie(outcome.input, outcome.solution);
     const auto& system = input.system;
-    auto text = fmt::format("{} of {} by {}{}, {}, {}, {}\n", plural(system.horizon, "block"), system.block, system.block,
-                            system.ring ? " in a ring" : "", to_string(input.precision), plural(system.rhs, "right-hand side"),
-                            plural(system.batch, "system"));
+    auto text =
+        fmt::format("{} of {} by {}{}{}, {}, {}, {}\n", plural(system.horizon, "block"), system.block, system.block,
+                    system.ring            ? " in a ring"
+                    : system.bandwidth > 1 ? fmt::format(", a band of {} blocks of {}", system.bandwidth, system.block / system.bandwidth)
+                                           : "",
+                    system.border > 0 ? fmt::format(" and a border of {}", system.border) : "", to_string(input.precision),
+                    plural(system.rhs, "right-hand side"), plural(system.batch, "system"));
     const bool mixed = input.precision == Precision::mixed;
     std::vector<std::pair<std::string, std::string>> items{
         {"device", solution.target},
@@ -256,18 +270,18 @@ void note_sound(const Outcome& outcome) {
 void warn(const Outcome& outcome) {
     const auto& system = outcome.input.system;
     say_notes("solve", system.notes);
-    if (const auto padding = system.block * system.horizon - system.rows; padding > 0)
+    if (const auto padding = system.padding(); padding > 0)
         say(fmt::format(
             "trifold solve: {} rows are not a multiple of the block size {}; the last block is padded with {} of the identity\n",
-            system.rows, system.block, plural(padding, "row")));
+            system.rows - system.border, system.block, plural(padding, "row")));
     if (const auto& members = outcome.solution.fell_back; !members.empty())
         say(fmt::format("trifold solve: factors in f32 are not enough for {} of {}, solved in f64 instead: {} {}{}\n", members.size(),
                         plural(system.batch, "system"), members.size() == 1 ? "member" : "members",
                         fmt::join(members.begin(), members.begin() + std::min<std::ptrdiff_t>(std::ssize(members), 8), ", "),
                         members.size() > 8 ? ", ... (all in the JSON)" : ""));
     for (const auto& failure : outcome.solution.failed)
-        say(fmt::format("trifold solve: not positive definite: member {}, block {}, row {} (from 0); its x is NaN\n", failure.member,
-                        failure.block, failure.row));
+        say(fmt::format("trifold solve: not positive definite: member {}, {}, row {} (from 0); its x is NaN\n", failure.member,
+                        failure.block < system.horizon ? fmt::format("block {}", failure.block) : "the border's tip", failure.row));
     if (!outcome.solution.failed.empty())
         say(fmt::format(
             "trifold solve: an indefinite A is for --iterative --method gmres or bicgstab, or for --grid where it is an image's; "
@@ -290,15 +304,22 @@ void warn(const Outcome& outcome) {
 
 std::function<Report()> tridiagonal_solve(CLI::App& app, const SolveOptions& options, const std::string&) {
     const auto own = std::make_shared<BlockSolveOptions>();
-    app.add_option("--block", own->block, "Block size n; inferred when it is not given");
+    app.add_option("--block", own->stated.block, "Block size n; inferred when it is not given");
+    app.add_option("--bandwidth", own->stated.bandwidth, "A is a band: each of its blocks is coupled to the next w");
+    app.add_option("--border", own->stated.border,
+                   "How many of the last rows of A couple to all: 0 to 512; inferred when neither it nor --block is given");
     app.add_option("--schedule", own->tuning.schedule, schedule_names)->capture_default_str();
     app.add_option("--variant", own->tuning.variant, "Of the kernels, and knobs: name:knob=value,...; an unknown name lists them")
         ->capture_default_str();
     app.add_option("--inverse", own->inverse, "Where the diagonal and lower neighbour blocks of the inverse go: diagonal.npy coupling.npy")
         ->expected(2);
+    app.add_option("--inverse-border", own->inverse_border,
+                   "Where the inverse's blocks in the places of a border's F and C go: arrow.npy corner.npy")
+        ->expected(2)
+        ->needs("--inverse");
     return [own, &options] {
         const auto outcome = run(options, *own);
-        write_outputs(options, own->inverse, outcome);
+        write_outputs(options, *own, outcome);
         warn(outcome);
         return Report{to_json(outcome, options.output.name), to_text(outcome), outcome.status() == "ok"};
     };

@@ -16,17 +16,29 @@ namespace {
 /// About how many flops an iteration has for each entry of A: blocks that need more are taken only if they are asked for.
 constexpr double max_flops = 1e4;
 
-double flops_of(double rows, double block, bool ring) { return (ring ? 19.0 : 7.0) / 3 * rows * block * block; }
+bool is_cheap(const formats::Shape& shape, const formats::SparseMatrix& a) {
+    return shape.flops <= max_flops * static_cast<double>(a.entries.size() + 1);
+}
+
+/// Words for a matrix whose border stands in front.
+std::string advice_on(const formats::SparseMatrix& a) try {
+    auto reversed = a;
+    for (auto& entry : reversed.entries) entry.row = a.rows - 1 - entry.row, entry.column = a.rows - 1 - entry.column;
+    const auto shape = formats::infer_shape(reversed);
+    if (shape.border == 0 || !is_cheap(shape, a)) return "";
+    return fmt::format("; with its first rows last, {} of them, {} would hold it", shape.border, to_string(shape));
+} catch (const formats::InputError&) {
+    return "";
+}
 
 Fit tridiagonal_fit(const formats::SparseMatrix& a, const SolveOptions& options) try {
-    const auto [block, ring] = formats::infer_shape(a);
+    const auto shape = formats::infer_shape(a);
     if (const auto why = formats::asymmetry(a, options.asked_precision().value_or(Precision::f64))) return {.why = *why};
-    const auto flops = flops_of(static_cast<double>(a.rows), static_cast<double>(block), ring);
-    const bool fits = flops <= max_flops * static_cast<double>(a.entries.size() + 1);
-    if (!fits) return {.why = fmt::format("blocks of {} need {}, and --block {} takes them", block, flops_text(flops), block)};
-    return {.fits = true, .flops = flops, .why = fmt::format("symmetric, and blocks of {} in a {} hold it", block, ring ? "ring" : "row")};
+    if (is_cheap(shape, a)) return {.fits = true, .flops = shape.flops, .why = fmt::format("symmetric, and {} hold it", to_string(shape))};
+    return {.why = fmt::format("{} need {}, and --block {}{} takes them{}", to_string(shape), flops_text(shape.flops), shape.block,
+                               shape.border > 0 ? fmt::format(" --border {}", shape.border) : "", advice_on(a))};
 } catch (const formats::InputError&) {
-    return {.why = fmt::format("no blocks of up to {} in a row hold its entries", max_block)};
+    return {.why = fmt::format("no blocks of up to {} in a row hold its entries{}", max_block, advice_on(a))};
 }
 
 std::function<Generated()> tridiagonal_generate(CLI::App& app, const SpecOptions& options, const std::string&) {
@@ -81,8 +93,8 @@ FamilyVerbs tridiagonal_verbs() {
     FamilyVerbs verbs{
         .name = "tridiagonal", .problems = "blocks", .matrices = "blocks in a row, symmetric positive definite (block tridiagonal)"};
     verbs.files =
-        "A.mtx b.mtx (Matrix Market), or D.npy E.npy b.npy: D (N,n,n), E (N-1,n,n) or of a ring (N,n,n), b (N,n) or (N,n,m), or with a "
-        "leading batch";
+        "A.mtx b.mtx (Matrix Market), or D.npy E.npy b.npy: D (N,n,n), E (N-1,n,n), of a ring (N,n,n) or of a band (N,w,n,n), b (N,n) or "
+        "(N,n,m), or with a leading batch. With a border F.npy C.npy behind: F (N,a,n), C (a,a), b (N n + a) or (N n + a,m)";
     verbs.examples = "socu, blockdss (positive definite for n of about 8 and more), dominant or kalman (n even)";
     for (const auto& suite : bench::suites()) verbs.suites.emplace_back(suite.name, suite.purpose);
     verbs.solve = tridiagonal_solve;

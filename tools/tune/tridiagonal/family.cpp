@@ -24,15 +24,20 @@ using nlohmann::json;
 
 Spec parsed(const Point& point) { return parse_spec_json(point.spec); }
 
-json parse(const json& spec) {
-    auto fields = spec;
+json parse(const json& tree) {
+    auto fields = tree;
     if (fields.is_object()) fields.erase("family");
-    return to_json(parse_spec_json(fields));
+    auto spec = parse_spec_json(fields);
+    spec.border = 0;  // no row of wisdom is about a border: its chain has the kernels of one without
+    return to_json(spec);
 }
 
 std::string notes(const json& tree) {
     static const auto plain = to_json(Spec{.block = 1, .horizon = 1});
-    const std::string text = has_operation(tree, "inverse") ? " inverse" : "";
+    std::string text = has_operation(tree, "inverse") ? " inverse" : "";
+    for (const auto* field : {"ring", "bandwidth", "lengths", "sizes"})
+        if (tree.at(field) != plain.at(field))
+            text += fmt::format(" {}{}", field, tree.at(field).is_number() ? " " + tree.at(field).dump() : "");
     for (const auto* field : {"d", "e"})
         if (tree.at(field) != plain.at(field)) return text + " laid-out";
     return text;
@@ -53,30 +58,42 @@ Made make(const Point& point, const Target& target, const Candidate& candidate) 
 /// Seconds for callers of `factor` alone where that is asked for.
 double modelled(const Point& point, const Target& target, const Candidate& candidate, std::string_view operation,
                 const KnownDevice& device) {
-    auto spec = parsed(point);
+    auto spec = folded(parsed(point));
     if (operation == "factor") spec.operations = {Operation::factor};
     const auto variant = parse_variant(candidate.variant);
     return variant_named(target, candidate.variant)
-        .seconds({spec, target, parse_schedule(candidate.schedule, spec.horizon), point.workers, {variant.pinned}}, device);
+        .seconds({spec, target, parse_schedule(candidate.schedule, spec.horizon, spec.ring), point.workers, {variant.pinned}}, device);
 }
 
 std::vector<ArraySize> arrays(const json& tree) {
     const auto spec = parse_spec_json(tree);
-    const auto rhs = rhs_extent(spec, spec.batch, spec.rhs), square = spec.batch * spec.block * spec.block;
+    const auto rhs = rhs_extent(spec, spec.batch, spec.rhs), blocks = solved_blocks(spec);
+    const auto square = spec.batch * spec.block * spec.block * spec.bandwidth * spec.bandwidth;
     std::vector<ArraySize> all{
         {"d", diagonal_extent(spec, spec.batch)}, {"e", coupling_extent(spec, spec.batch)}, {"b", rhs}, {"x", rhs}, {"y", rhs}};
     if (spec.operations.contains(Operation::inverse)) {
-        all.push_back({"inverse", square * spec.horizon});
-        all.push_back({"couplings of the inverse", square * (spec.horizon - 1)});
+        all.push_back({"inverse", square * blocks});
+        all.push_back({"couplings of the inverse", square * (spec.ring ? blocks : blocks - 1)});
     }
     return all;
 }
 
-/// Raises diagonals: where blocks are shared, the sums of the rows are no longer what the diagonals were made for.
-void raise_diagonals(formats::System& system) {
+/// Raises diagonals: where blocks are shared or more of them are coupled, the sums of the rows are no longer what the diagonals were made
+/// for.
+void raise_diagonals(formats::System& system, std::int64_t bandwidth) {
     const auto n = system.block;
     for (std::int64_t block = 0; block < system.batch * system.horizon; ++block)
-        for (std::int64_t k = 0; k < n; ++k) system.d[static_cast<std::size_t>((block * n + k) * n + k)] += static_cast<double>(4 * n);
+        for (std::int64_t k = 0; k < n; ++k)
+            system.d[static_cast<std::size_t>((block * n + k) * n + k)] += static_cast<double>(4 * n * bandwidth);
+}
+
+/// Strides of E, each of a band's blocks as a stage of its own.
+Strides strides_of_e(const Spec& spec) {
+    auto strides = coupling_strides(spec);
+    if (spec.bandwidth == 1) return strides;
+    if (strides.stage != spec.bandwidth * band_stride(spec)) throw SpecError("the tuner has bands whose E is dense; leave its strides out");
+    strides.stage = band_stride(spec);
+    return strides;
 }
 
 struct Shape {
@@ -105,24 +122,35 @@ std::vector<double> laid_out(std::vector<double>& values, const Shape& shape, co
 
 RandomProblem random(const json& tree, std::uint64_t seed) {
     const auto spec = parse_spec_json(tree);
-    const auto n = spec.block, horizon = spec.horizon;
-    const auto made = different_members(spec.batch, (2 * horizon - 1) * n * n * element_bytes(spec.precision));
-    const auto system = std::make_shared<formats::System>(problems::make("dominant", {n, horizon, spec.rhs, made}, seed));
-    if (spec.d.stage == 0 || spec.d.member == 0 || spec.e.stage == 0 || spec.e.member == 0) raise_diagonals(*system);
-    for (auto* values : {&system->d, &system->e, &system->b}) round_to(spec.precision, *values);
+    const auto n = spec.block, horizon = spec.horizon, w = spec.bandwidth, couplings = couplings_of(spec);
+    const auto made = different_members(spec.batch, (horizon + couplings * w) * n * n * element_bytes(spec.precision));
+    auto system = problems::make("dominant", {n, horizon, spec.rhs, made}, seed);
+    const bool is_chain = !spec.ring && w == 1;
+    if (!is_chain) system.e = problems::make("dominant", {n, couplings * w + 1, 1, made}, seed + 1).e;
+    if (!is_chain || spec.d.stage == 0 || spec.d.member == 0 || spec.e.stage == 0 || spec.e.member == 0) raise_diagonals(system, w);
+    for (auto* values : {&system.d, &system.e, &system.b}) round_to(spec.precision, *values);
     const auto rhs = rhs_strides(spec, spec.rhs);
     const Shape solution{made, horizon, n, spec.rhs};
-    return {made,
-            {{"d", laid_out(system->d, {made, horizon, n, n}, diagonal_strides(spec), diagonal_extent(spec, 1))},
-             {"e", laid_out(system->e, {made, horizon - 1, n, n}, coupling_strides(spec), coupling_extent(spec, 1))},
-             {"b", laid_out(system->b, solution, rhs, rhs_extent(spec, 1, spec.rhs))}},
-            [=](const std::vector<double>& x) {
-                std::vector<double> plain(x.size());
-                walk(solution, rhs, [&](std::size_t to, std::size_t at) { plain[to] = x[at]; });
-                double worst = 0;
-                for (const auto residual : formats::relative_residuals(*system, plain)) worst = formats::worse(worst, residual);
-                return worst;
-            }};
+    RandomProblem problem{made,
+                          {{"d", laid_out(system.d, {made, horizon, n, n}, diagonal_strides(spec), diagonal_extent(spec, 1))},
+                           {"e", laid_out(system.e, {made, couplings * w, n, n}, strides_of_e(spec), coupling_extent(spec, 1))},
+                           {"b", laid_out(system.b, solution, rhs, rhs_extent(spec, 1, spec.rhs))}},
+                          {}};
+    const auto array = [](std::vector<std::int64_t> shape, std::vector<double>& values) {
+        return formats::Array{std::move(shape), Precision::f64, std::move(values)};
+    };
+    const auto d = array({made, horizon, n, n}, system.d), b = array({made, horizon, n, spec.rhs}, system.b);
+    const auto e = array(w > 1 ? std::vector{made, horizon, w, n, n} : std::vector{made, couplings, n, n}, system.e);
+    problem.residual =
+        [=, assembled = std::make_shared<formats::System>(formats::assemble({d, e, &b}, Precision::f64))](const std::vector<double>& x) {
+            std::vector<double> plain(x.size());
+            walk(solution, rhs, [&](std::size_t to, std::size_t at) { plain[to] = x[at]; });
+            double worst = 0;
+            for (const auto residual : formats::relative_residuals(*assembled, formats::with_padding(*assembled, plain)))
+                worst = formats::worse(worst, residual);
+            return worst;
+        };
+    return problem;
 }
 
 /// Which pivots there are, and so the least of them, depends on the order of elimination: it is left out.
@@ -162,7 +190,10 @@ const trifold::tune::TunedFamily& trifold::tune::tridiagonal_family() {
                        {"inverse", {"inverse", "couplings of the inverse"}}},
         .sizes = {"horizon", "block"},
         .fields = &spec_fields,
-        .options = {{.name = "--horizon", .field = "horizon", .help = "Numbers of diagonal blocks N", .is_number = true}},
+        .options =
+            {{.name = "--horizon", .field = "horizon", .help = "Numbers of diagonal blocks N", .is_number = true},
+             {.name = "--bandwidth", .field = "bandwidth", .help = "Of bands, blocks w below each diagonal block", .is_number = true},
+             {.name = "--ring", .field = "ring", .help = "Whether the last block is coupled to the first: true or false"}},
         .usual_block = 0,
         .parse = parse,
         .notes = notes,

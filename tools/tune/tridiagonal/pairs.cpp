@@ -59,7 +59,7 @@ std::vector<Pair> pairs_of(std::string_view variant, const Spec& spec, const Tar
         for (const auto& name : kind) {
             const auto one = pair_of(spec, target, {name, std::string(variant), workers});
             if (!one) continue;
-            const auto schedule = parse_schedule(one->candidate.schedule, spec.horizon);
+            const auto schedule = parse_schedule(one->candidate.schedule, solved_blocks(spec), spec.ring);
             if (std::ranges::find(seen, schedule.levels) != seen.end()) continue;
             seen.push_back(schedule.levels);
             if (!best || seconds_of(*one) < seconds_of(*best)) best = one;
