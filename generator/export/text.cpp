@@ -79,7 +79,7 @@ std::string section(std::string_view file, std::string_view name) {
 ArrayBytes array_bytes(const Spec& spec) {
     const auto real = element_bytes(spec.precision);
     return {diagonal_extent(spec, spec.batch) * real, coupling_extent(spec, spec.batch) * real,
-            rhs_extent(spec, spec.batch, spec.rhs) * real};
+            (rhs_extent(spec, spec.batch, spec.rhs) + spec.border * spec.rhs) * real};
 }
 
 Values common_values(const Spec& spec, const std::string& target, const std::string& command) {

@@ -21,20 +21,45 @@ static void make_problem(void) {
                 d[BTD_D(i, r, c)] = random_number();
                 d[BTD_D(i, c, r)] = d[BTD_D(i, r, c)];
             }
-            d[BTD_D(i, r, r)] = 3 * BTD_BLOCK + 1;
+            d[BTD_D(i, r, r)] = 3 * BTD_BLOCK + @DOMINANT@;
         }
     }
-    for (i = 0; i + 1 < BTD_HORIZON; ++i) {
+    for (i = 0; i@MORE@ < BTD_HORIZON; ++i) {
         for (r = 0; r < BTD_BLOCK; ++r) {
             for (c = 0; c < BTD_BLOCK; ++c) {
                 e[BTD_E(i, r, c)] = random_number();
             }
         }
     }
+@MAKE_SHAPE@
     for (i = 0; i < SIZE; ++i) {
         b[i] = random_number();
     }
 }
+
+@@ made_up_border: in front of made_up_problem, borders
+static btd_real f[BTD_HORIZON * BTD_BORDER * BTD_BLOCK];
+static btd_real corner[BTD_BORDER * BTD_BORDER];
+
+@@ make_border: in made_up_problem, borders
+    for (i = 0; i < BTD_HORIZON * BTD_BORDER * BTD_BLOCK; ++i) {
+        f[i] = random_number();
+    }
+    for (r = 0; r < BTD_BORDER; ++r) {
+        for (c = 0; c < r; ++c) {
+            corner[r * BTD_BORDER + c] = random_number();
+        }
+        corner[r * BTD_BORDER + r] = BTD_HORIZON * BTD_BLOCK + BTD_BORDER;
+    }
+
+@@ made_up_sizes: in front of made_up_problem, sizes
+/* The last block has a row less than the others, unless these have one. */
+static int sizes[BTD_HORIZON];
+
+@@ make_sizes: in made_up_problem, sizes
+    for (i = 0; i < BTD_HORIZON; ++i) {
+        sizes[i] = i + 1 == BTD_HORIZON && BTD_BLOCK > 1 ? BTD_BLOCK - 1 : BTD_BLOCK;
+    }
 
 @@ given_problem: where the request has the problem's numbers
 /* The problem of btd_data.c. */
@@ -67,7 +92,7 @@ static const double shifts[PROBLEMS] = {0};
 static btd_status run_example(int problem) {
     (void)problem;
     btd_init(&workspace);
-    return btd_factor_solve(&workspace, d, e, b, x);
+    return btd_factor_solve(&workspace, d, e, b, x@SHAPE_ARGUMENT@);
 }
 
 @@ refined: a solver that refines
@@ -139,6 +164,69 @@ static double relative_residual(const btd_real* d_, const btd_real* e_, const bt
     }
     return residual / (norm_a * norm_x + norm_b);
 }
+
+@@ check_shape: in place of check, rings, borders and sizes
+/* Element (row, column) of A, the column not behind the row. */
+static double element(const btd_real* d_, const btd_real* e_, size_t row, size_t column) {
+    const size_t i = row / BTD_BLOCK, k = column / BTD_BLOCK, r = row % BTD_BLOCK, c = column % BTD_BLOCK;
+    double value = 0;
+@BORDER_ELEMENT@
+    if (i == k) {
+        value += (double)d_[BTD_D(i, r, c)];
+    }
+    if (i == k + 1) {
+        value += (double)e_[BTD_E(k, r, c)];
+    }
+@RING_ELEMENT@
+    return value;
+}
+
+/* NaN counts as the largest. */
+static double larger(double a, double b_) { return a > b_ || a != a ? a : b_; }
+
+/* ||A x - b|| / (||A|| ||x|| + ||b||) in double precision: the largest elements; norms of A by rows. */
+static double relative_residual(const btd_real* d_, const btd_real* e_, const btd_real* b_, const btd_real* x_, double shift) {
+    double residual = 0, norm_a = 0, norm_x = 0, norm_b = 0;
+    size_t row, column, c;
+    for (row = 0; row < (size_t)SIZE / BTD_RHS; ++row) {
+@SKIP_ROW@
+        for (c = 0; c < BTD_RHS; ++c) {
+            const size_t k = row * BTD_RHS + c;
+            double value = shift * (double)x_[k], sum = 0;
+            for (column = 0; column < (size_t)SIZE / BTD_RHS; ++column) {
+                const double a = row > column ? element(d_, e_, row, column) : element(d_, e_, column, row);
+                value += a * (double)x_[column * BTD_RHS + c];
+                sum += fabs(a);
+            }
+            residual = larger(fabs(value - (double)b_[k]), residual);
+            norm_a = larger(sum, norm_a);
+            norm_x = larger(fabs((double)x_[k]), norm_x);
+            norm_b = larger(fabs((double)b_[k]), norm_b);
+        }
+    }
+    return residual / (norm_a * norm_x + norm_b);
+}
+
+@@ border_element: in check_shape, borders
+    if (row >= BTD_HORIZON * BTD_BLOCK) {
+        const size_t j = row - BTD_HORIZON * BTD_BLOCK;
+        return (double)(k < BTD_HORIZON ? f[(k * BTD_BORDER + j) * BTD_BLOCK + c]
+                                        : corner[j * BTD_BORDER + column - BTD_HORIZON * BTD_BLOCK]);
+    }
+
+@@ ring_element: in check_shape, rings
+    if (i == BTD_HORIZON - 1 && k == 0) {
+        value += (double)e_[BTD_E(i, c, r)];
+    }
+    if (BTD_HORIZON == 1) {
+        value += (double)e_[BTD_E(0, r, c)];
+    }
+
+@@ skip_row: in check_shape, sizes
+        if (row < BTD_HORIZON * BTD_BLOCK && (int)(row % BTD_BLOCK) >= sizes[row / BTD_BLOCK]) {
+            residual = larger(fabs((double)x_[row * BTD_RHS]), residual);
+            continue;
+        }
 
 @@ main: always
 /* FNV-1a over the bits of X, value by value from the lowest byte. */

@@ -1,0 +1,148 @@
+#include <fmt/format.h>
+
+#include <trifold/error.hpp>
+
+#include "generator/export/c99/parts.hpp"
+
+namespace trifold {
+namespace {
+
+/// A section behind an empty line.
+std::string from(std::string_view name) { return "\n" + section("shapes.c", name); }
+
+bool takes_shape(const Spec& spec) { return spec.border > 0 || spec.sizes; }
+
+/// What the workspace holds beside a chain, for the header.
+std::string memory(const ExportRequest& request) {
+    const auto& spec = request.spec;
+    if (!has_shape(spec)) return "";
+    auto text = section("solver.h", "shape_diagonal");
+    if (tip_rows(spec) > 0) text += section("solver.h", "shape_tip");
+    if (tip_rows(spec) > 0 && request.factorization == Factorization::ldlt) text += section("solver.h", "shape_scaled");
+    return text + (spec.sizes ? section("solver.h", "shape_sizes") : "");
+}
+
+std::string type(const Spec& spec) {
+    if (!takes_shape(spec)) return "";
+    return fmt::format("\n/* What a factorization takes beside D and E. */\ntypedef struct {{\n{}{}}} btd_shape;\n",
+                       spec.border > 0 ? section("solver.h", "shape_border_input") : "",
+                       spec.sizes ? section("solver.h", "shape_sizes_input") : "");
+}
+
+/// What btd_factor does before the chain is factored.
+std::string load(const Spec& spec) {
+    std::string text;
+    if (spec.sizes)
+        text +=
+            "    const int odd = load_sizes(workspace, shape->sizes);\n"
+            "    if (odd >= 0) {\n"
+            "        return keep(workspace, outcome(BTD_NO_SUCH_SIZE, odd, -1), l, r);\n"
+            "    }\n";
+    text += "    load_chain(workspace, d, e);\n";
+    if (chain_blocks(spec) < spec.horizon) text += "    load_ring(workspace, d, e);\n";
+    if (spec.border > 0) text += "    load_border(workspace, shape->f, shape->c);\n";
+    return text;
+}
+
+std::string after_chain(const Spec& spec) {
+    std::string text;
+    if (chain_blocks(spec) < spec.horizon) text += "    if (status.block >= 0) {\n        status.block += FIRST;\n    }\n";
+    if (tip_rows(spec) > 0) text += "    if (is_computed(status)) {\n        status = factor_tip(workspace, status);\n    }\n";
+    return text;
+}
+
+/// Lines that differ with the factorization.
+Values tip_words(bool ldlt) {
+    if (!ldlt)
+        return {{"GG", "G G'"},
+                {"PRODUCT", "        subtract_product(s, g, g);\n"},
+                {"OWN", "s[c * TIP + k]"},
+                {"SCALED", "c < r ? sum * s[c * TIP + c] : sum"},
+                {"ROOT", "BTD_SQRT(pivot)"},
+                {"START", "tip[r]"},
+                {"FINISH", "sum * s[r * TIP + r]"},
+                {"CHAIN_START", "y[(i * n + k) * m + c]"},
+                {"CHAIN_FINISH", "sum"}};
+    return {{"GG", "G P^-1 G'"},
+            {"PRODUCT", "        scale_rows(g, l, TIP, n, 0, workspace->scaled);\n        subtract_product(s, g, workspace->scaled);\n"},
+            {"OWN", "(s[c * TIP + k] * s[k * TIP + k])"},
+            {"SCALED", "sum"},
+            {"ROOT", "pivot"},
+            {"START", "0"},
+            {"FINISH", "tip[r] + sum * s[r * TIP + r]"},
+            {"CHAIN_START", "0"},
+            {"CHAIN_FINISH", "y[(i * n + k) * m + c] + sum * workspace->own_diagonal[i * BLOCK + k * n + k]"}};
+}
+
+}  // namespace
+
+bool has_shape(const Spec& spec) { return spec.ring || spec.border > 0 || spec.sizes; }
+std::int64_t chain_blocks(const Spec& spec) { return spec.ring && spec.horizon > 1 ? spec.horizon - 1 : spec.horizon; }
+std::int64_t tip_rows(const Spec& spec) { return (spec.horizon - chain_blocks(spec)) * spec.block + spec.border; }
+std::int64_t x_elements(const Spec& spec) { return (spec.horizon * spec.block + spec.border) * spec.rhs; }
+
+std::string shape_text(const Spec& spec) {
+    std::string text;
+    if (spec.ring) text += " closed to a ring";
+    if (spec.border > 0) text += fmt::format("{} with a border of {} row(s)", spec.ring ? "," : "", spec.border);
+    if (spec.sizes) text += fmt::format("{} whose blocks have sizes of their own", spec.border > 0 ? "," : "");
+    return text;
+}
+
+Values shape_words(const ExportRequest& request) {
+    const auto& spec = request.spec;
+    const bool takes = takes_shape(spec);
+    const auto parameter = [&](int indent) { return takes ? fmt::format(",\n{:{}}const btd_shape* shape", "", indent) : ""; };
+    std::string arrays;
+    if (spec.ring) arrays += "\n * The last block of E couples block N - 1 (columns) to block 0 (rows). Where N is 1, A is D + E + E'.";
+    if (spec.border > 0) arrays += "\n * B and X have the a rows of the border behind: they are [N n + a][m]. In a status these are block N.";
+    return {{"CHAIN", chain_blocks(spec) < spec.horizon ? "(BTD_HORIZON - 1)" : "BTD_HORIZON"},
+            {"TIP_SIZE", spec.border > 0 ? " + BTD_BORDER * BTD_RHS" : ""},
+            {"SHAPE_WORDS", has_shape(spec) ? fmt::format("\n * It is a chain{}.", shape_text(spec)) : ""},
+            {"SHAPE_README", has_shape(spec) ? fmt::format(" It is a chain{}; the header says how the arrays lie.", shape_text(spec)) : ""},
+            {"REFACTOR_README", has_shape(spec) ? "A"
+                                                : "`btd_refactor` factors in place, over D and E, and leaves the\nworkspace's arrays alone; a"},
+            {"SIZE_STATUS", spec.sizes ? ",\n    /* The size of this block is not 0 to n. */\n    BTD_NO_SUCH_SIZE = 6" : ""},
+            {"SHAPE_MEMORY", filled(memory(request), {{"CHAIN", chain_blocks(spec) < spec.horizon ? "(BTD_HORIZON - 1)" : "BTD_HORIZON"}})},
+            {"E_COUNT", spec.ring ? "N" : "N - 1"},
+            {"SHAPE_ARRAYS", arrays},
+            {"SHAPE_TYPE", type(spec)},
+            {"FACTOR_DECLARED", parameter(22)},
+            {"FACTOR_DEFINED", parameter(31)},
+            {"FACTOR_SOLVE_DECLARED", parameter(28)},
+            {"FACTOR_SOLVE_DEFINED", parameter(37)},
+            {"GIVEN_SHAPE", takes ? ", shape" : ""},
+            {"SHAPE_ARGUMENT", takes ? ", &shape" : ""}};
+}
+
+std::string shape_macros(const Spec& spec) {
+    if (!has_shape(spec)) return "";
+    return fmt::format(
+        "/* Rows a of the border; rows of what all blocks of the chain may be coupled to: block 0 of a ring, and the border. */\n"
+        "#define BTD_BORDER {}\n"
+        "#define BTD_TIP {}\n\n",
+        spec.border, tip_rows(spec));
+}
+
+std::string c99_shaped_system(const ExportRequest& request) {
+    const auto& spec = request.spec;
+    const bool ldlt = request.factorization == Factorization::ldlt, has_tip = tip_rows(spec) > 0, is_open = chain_blocks(spec) < spec.horizon;
+    auto text = from("shape") + from(spec.sizes ? "rows_of_sizes" : "rows_of") + from("load_chain");
+    if (is_open) text += from("load_ring");
+    if (spec.border > 0) text += from("load_border");
+    if (spec.sizes) text += from("load_sizes");
+    text += from("load_right");
+    if (has_tip) text += c99_border(request) + filled(from("factor_tip") + from("solve_tip"), tip_words(ldlt));
+    const std::string pivot = "workspace->own_diagonal[block * BLOCK + (k - block * n) * (n + 1)]";
+    return filled(
+        text + from("shaped") + from("least_pivot"),
+        {{"CLOSING", spec.ring && !is_open ? "                element += e[BTD_E(0, r, c)] + e[BTD_E(0, c, r)];\n" : ""},
+         {"SOLVE", has_tip ? "solve_with_tip(workspace, x)" : "solve_blocks(workspace->diagonal, workspace->coupling, x, x)"},
+         {"LOAD", load(spec)},
+         {"TIP", after_chain(spec)},
+         {"RECIPROCAL",
+          has_tip ? fmt::format("\n            block < N ? {} : workspace->tip[(k - N * n) * (TIP + 1)]", pivot) : " " + pivot},
+         {"SQUARE", ldlt ? "" : " * reciprocal"}});
+}
+
+}  // namespace trifold

@@ -1,0 +1,246 @@
+/* The parts of btd_solver.c for rings, borders and blocks of several sizes. They stand behind the factorization of solver.c, in this order. */
+
+@@ shape: rings, borders, sizes
+/* ---- what is not a chain ---- */
+
+/* The chain is N blocks of A from block FIRST on. The tip is what all of them may be coupled to, TIP rows: first the CLOSED rows of block 0
+ * of a ring, then the border. */
+enum { FIRST = BTD_HORIZON - N, TIP = BTD_TIP, CLOSED = TIP - BTD_BORDER };
+
+@@ rows_of: rings, borders; without sizes
+/* Rows that a block of A has. */
+static inline int rows_of(const btd_workspace* workspace, int block) {
+    (void)workspace;
+    (void)block;
+    return n;
+}
+
+@@ rows_of_sizes: sizes
+/* Rows that a block of A has. */
+static inline int rows_of(const btd_workspace* workspace, int block) { return workspace->sizes[block]; }
+
+@@ load_chain: rings, borders, sizes
+/* Row-major copies of the chain, with the identity beyond the rows of a block. */
+BTD_CODE static void load_chain(btd_workspace* workspace, const real* d, const real* e) {
+    for (int i = 0; i < N; ++i) {
+        const int rows = rows_of(workspace, FIRST + i);
+        for (int r = 0; r < n; ++r) {
+            for (int c = 0; c <= r; ++c) {
+                real element = r < rows ? d[BTD_D(FIRST + i, r, c)] : (real)(r == c);
+@CLOSING@
+                workspace->own_diagonal[i * BLOCK + r * n + c] = element;
+            }
+            workspace->entries[i * n + r] = workspace->own_diagonal[i * BLOCK + r * n + r];
+        }
+    }
+    for (int i = 0; i + 1 < N; ++i) {
+        const int rows = rows_of(workspace, FIRST + i + 1), columns = rows_of(workspace, FIRST + i);
+        for (int r = 0; r < n; ++r) {
+            for (int c = 0; c < n; ++c) {
+                workspace->own_coupling[i * BLOCK + r * n + c] = r < rows && c < columns ? e[BTD_E(FIRST + i, r, c)] : 0;
+            }
+        }
+    }
+}
+
+@@ load_ring: rings of several blocks
+/* Block 0 as the tip, coupled to the first and the last block of the chain, which may be the same. */
+BTD_CODE static void load_ring(btd_workspace* workspace, const real* d, const real* e) {
+    for (int r = 0; r < n; ++r) {
+        for (int c = 0; c < n; ++c) {
+            for (int i = 0; i < N; ++i) {
+                workspace->border[(i * TIP + r) * n + c] = i == 0 ? e[BTD_E(0, c, r)] : 0;
+            }
+            workspace->border[((N - 1) * TIP + r) * n + c] += e[BTD_E(N, r, c)];
+        }
+        for (int c = 0; c < TIP; ++c) {
+            workspace->tip[r * TIP + c] = c <= r ? d[BTD_D(0, r, c)] : 0;
+        }
+    }
+}
+
+@@ load_border: borders
+/* F beside the chain, and what of F is in the tip, with C. */
+BTD_CODE static void load_border(btd_workspace* workspace, const real* f, const real* corner) {
+    for (int r = 0; r < BTD_BORDER; ++r) {
+        real* tip = workspace->tip + (CLOSED + r) * TIP;
+        for (int i = 0; i < BTD_HORIZON; ++i) {
+            const real* row = f + (i * BTD_BORDER + r) * n;
+            real* target = i < FIRST ? tip : workspace->border + ((i - FIRST) * TIP + CLOSED + r) * n;
+            for (int c = 0; c < n; ++c) {
+                target[c] = c < rows_of(workspace, i) ? row[c] : 0;
+            }
+        }
+        for (int c = 0; c < BTD_BORDER; ++c) {
+            tip[CLOSED + c] = c <= r ? corner[r * BTD_BORDER + c] : 0;
+        }
+    }
+}
+
+@@ load_sizes: sizes
+/* Returns the block whose size is not 0 to n, or -1. */
+BTD_CODE static int load_sizes(btd_workspace* workspace, const int* sizes) {
+    for (int i = 0; i < BTD_HORIZON; ++i) {
+        workspace->sizes[i] = sizes == NULL ? n : sizes[i];
+        if (workspace->sizes[i] < 0 || workspace->sizes[i] > n) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+@@ load_right: rings, borders, sizes
+/* x = b, and 0 beyond the rows of a block. */
+BTD_CODE static void load_right(const btd_workspace* workspace, const real* b, real* x) {
+    for (int i = 0; i < BTD_HORIZON; ++i) {
+        const int size = rows_of(workspace, i) * m;
+        for (int k = 0; k < VECTOR; ++k) {
+            x[i * VECTOR + k] = k < size ? b[i * VECTOR + k] : 0;
+        }
+    }
+    for (int k = BTD_HORIZON * VECTOR; k < SIZE; ++k) {
+        x[k] = b[k];
+    }
+}
+
+@@ reduce_border: a tip
+/* G = F L^-T over the rows F of the border, for one block: what G has to do with the block before is subtracted. */
+BTD_CODE static void reduce_border(const real* coupling, const real* before, int width, const real* l, real* g) {
+@REDUCE@
+}
+
+@@ factor_tip: a tip
+/* An outcome at a row of the tip, as A has it. */
+static btd_status tip_outcome(btd_code code, int row) {
+    return row < CLOSED ? outcome(code, 0, row) : outcome(code, BTD_HORIZON, row - CLOSED);
+}
+
+/* G over F, and the factor of S = C - @GG@ over C. The status, which is that of the chain, becomes that of the first pivot of S which
+ * fails, or which is nearly zero where none was before. */
+BTD_CODE static btd_status factor_tip(btd_workspace* workspace, btd_status status) {
+    real* s = workspace->tip;
+    for (int r = 0; r < TIP; ++r) {
+        workspace->entries[N * n + r] = s[r * TIP + r];
+    }
+    for (int i = 0; i < N; ++i) {
+        const int before = i > 0 ? i - 1 : 0;
+        const real* l = workspace->own_diagonal + i * BLOCK;
+        real* g = workspace->border + i * TIP * n;
+        reduce_border(workspace->own_coupling + before * BLOCK, workspace->border + before * TIP * n, i > 0 ? n : 0, l, g);
+@PRODUCT@
+    }
+    for (int r = 0; r < TIP; ++r) {
+        for (int c = 0; c <= r; ++c) {
+            real sum = s[r * TIP + c];
+            for (int k = 0; k < c; ++k) {
+                sum -= s[r * TIP + k] * @OWN@;
+            }
+            s[r * TIP + c] = @SCALED@;
+        }
+        const real pivot = s[r * TIP + r];
+        if (!is_pivot(pivot)) {
+            return tip_outcome(BTD_NOT_POSITIVE_DEFINITE, r);
+        }
+        if (pivot < NEARLY_ZERO * workspace->entries[N * n + r] && status.code == BTD_OK) {
+            status = tip_outcome(BTD_NEARLY_SINGULAR, r);
+        }
+        s[r * TIP + r] = 1 / @ROOT@;
+    }
+    return status;
+}
+
+@@ solve_tip: a tip
+/* The row of X that a row of the tip is. */
+static inline int tip_row(int r) { return r < CLOSED ? r : BTD_HORIZON * n + r - CLOSED; }
+
+/* Between the two sweeps of x over the chain: the tip of x, and what the chain then loses by it. */
+BTD_CODE static void solve_tip(const btd_workspace* workspace, real* x) {
+    const real* s = workspace->tip;
+    real* y = x + FIRST * VECTOR;
+    for (int c = 0; c < m; ++c) {
+        real tip[TIP];
+        for (int r = 0; r < TIP; ++r) {
+            real sum = x[tip_row(r) * m + c];
+            for (int i = 0; i < N; ++i) {
+                const real* g = workspace->border + (i * TIP + r) * n;
+                for (int k = 0; k < n; ++k) {
+                    sum -= g[k] * y[(i * n + k) * m + c];
+                }
+            }
+            for (int k = 0; k < r; ++k) {
+                sum -= s[r * TIP + k] * tip[k];
+            }
+            tip[r] = sum * s[r * TIP + r];
+        }
+        for (int r = TIP - 1; r >= 0; --r) {
+            real sum = @START@;
+            for (int k = r + 1; k < TIP; ++k) {
+                sum -= s[k * TIP + r] * tip[k];
+            }
+            tip[r] = @FINISH@;
+            x[tip_row(r) * m + c] = tip[r];
+        }
+        for (int i = 0; i < N; ++i) {
+            for (int k = 0; k < n; ++k) {
+                const real* g = workspace->border + i * TIP * n + k;
+                real sum = @CHAIN_START@;
+                for (int r = 0; r < TIP; ++r) {
+                    sum -= g[r * n] * tip[r];
+                }
+                y[(i * n + k) * m + c] = @CHAIN_FINISH@;
+            }
+        }
+    }
+}
+
+/* The chain of x, which is A^-1 x, with the tip between the sweeps. */
+BTD_CODE static btd_status solve_with_tip(const btd_workspace* workspace, real* x) {
+    const real* l = workspace->own_diagonal;
+    const real* r = workspace->own_coupling;
+    real* y = x + FIRST * VECTOR;
+    for (int i = 0; i < N; ++i) {
+        const int before = i > 0 ? i - 1 : 0;
+        forward_block(l + i * BLOCK, r + before * BLOCK, y + before * VECTOR, i > 0 ? n : 0, y + i * VECTOR, y + i * VECTOR);
+    }
+    solve_tip(workspace, x);
+    for (int i = N - 1; i >= 0; --i) {
+        const int next = i + 1 < N ? i + 1 : i;
+        backward_block(l + i * BLOCK, r + i * BLOCK, y + next * VECTOR, i + 1 < N ? n : 0, y + i * VECTOR);
+    }
+    return check_finite(x);
+}
+
+@@ shaped: rings, borders, sizes
+BTD_CODE btd_status btd_solve(const btd_workspace* workspace, const real* b, real* x) {
+    if (workspace->diagonal == NULL) {
+        poison_solution(x);
+        return outcome(BTD_NOT_FACTORED, -1, -1);
+    }
+    load_right(workspace, b, x);
+    return solved(@SOLVE@, workspace->factored);
+}
+
+BTD_CODE btd_status btd_factor(btd_workspace* BTD_RESTRICT workspace, const real* BTD_RESTRICT d, const real* BTD_RESTRICT e@FACTOR_DEFINED@) {
+    real* l = workspace->own_diagonal;
+    real* r = workspace->own_coupling;
+@LOAD@
+    btd_status status = factor_blocks(l, r, l, r);
+@TIP@
+    return keep(workspace, status, l, r);
+}
+
+@@ least_pivot: rings, borders, sizes
+BTD_CODE btd_real btd_least_pivot(const btd_workspace* workspace, const btd_real* d) {
+    real most = 1;
+    (void)d; /* the workspace has its diagonal */
+    if (!is_computed(workspace->factored)) {
+        return 0;
+    }
+    for (int k = 0; k < N * n + TIP; ++k) {
+        const int block = k / n;
+        const real reciprocal =@RECIPROCAL@;
+        const real ratio = workspace->entries[k] * reciprocal@SQUARE@;
+        most = ratio > most ? ratio : most;
+    }
+    return 1 / most;
+}
