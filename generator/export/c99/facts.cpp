@@ -113,10 +113,11 @@ ExportFacts export_facts(const ExportRequest& request) {
                                    spec.horizon, to_string(spec.precision), spec.rhs, to_string(request.target), request.prefix, data)};
 }
 
-bool is_dense(const Spec& spec) {
-    return !has_shape(spec) && spec.order == Order::row_major && spec.coupling == Coupling::lower && spec.d == BlockLayout{} &&
-           spec.e == BlockLayout{};
+bool has_dense_blocks(const Spec& spec) {
+    return spec.order == Order::row_major && spec.coupling == Coupling::lower && spec.d == BlockLayout{} && spec.e == BlockLayout{};
 }
+
+bool is_dense(const Spec& spec) { return has_dense_blocks(spec) && !has_shape(spec); }
 
 bool has_square_roots(const ExportRequest& request) { return !request.prefactored && request.factorization == Factorization::llt; }
 

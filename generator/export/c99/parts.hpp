@@ -56,7 +56,9 @@ std::string shape_text(const Spec& spec);
 Values shape_words(const ExportRequest& request);
 std::string shape_macros(const Spec& spec);
 
-/// Whether A is a chain, and D and E are row-major without gaps, E the lower coupling: only then is there a factorization in place.
+/// Whether D and E are row-major without gaps, E the lower coupling.
+bool has_dense_blocks(const Spec& spec);
+/// Whether moreover A is a chain: only then is there a factorization in place.
 bool is_dense(const Spec& spec);
 bool has_square_roots(const ExportRequest& request);
 /// Values for templates: what a factor holds, and which pivots pass.

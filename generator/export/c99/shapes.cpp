@@ -38,16 +38,8 @@ std::string load(const Spec& spec) {
             "    if (odd >= 0) {\n"
             "        return keep(workspace, outcome(BTD_NO_SUCH_SIZE, odd, -1), l, r);\n"
             "    }\n";
-    text += "    load_chain(workspace, d, e);\n";
     if (chain_blocks(spec) < spec.horizon) text += "    load_ring(workspace, d, e);\n";
     if (spec.border > 0) text += "    load_border(workspace, shape->f, shape->c);\n";
-    return text;
-}
-
-std::string after_chain(const Spec& spec) {
-    std::string text;
-    if (chain_blocks(spec) < spec.horizon) text += "    if (status.block >= 0) {\n        status.block += FIRST;\n    }\n";
-    if (tip_rows(spec) > 0) text += "    if (is_computed(status)) {\n        status = factor_tip(workspace, status);\n    }\n";
     return text;
 }
 
@@ -127,7 +119,11 @@ std::string shape_macros(const Spec& spec) {
 std::string c99_shaped_system(const ExportRequest& request) {
     const auto& spec = request.spec;
     const bool ldlt = request.factorization == Factorization::ldlt, has_tip = tip_rows(spec) > 0, is_open = chain_blocks(spec) < spec.horizon;
-    auto text = from("shape") + from(spec.sizes ? "rows_of_sizes" : "rows_of") + from("load_chain");
+    const bool is_single = spec.ring && !is_open, in_place = has_dense_blocks(spec), copies = spec.sizes || !in_place;
+    auto text = from("shape") + from(spec.sizes ? "rows_of_sizes" : "rows_of");
+    if (copies) text += from("load_blocks");
+    if (is_single) text += from("close_ring");
+    text += from("factor_chain");
     if (is_open) text += from("load_ring");
     if (spec.border > 0) text += from("load_border");
     if (spec.sizes) text += from("load_sizes");
@@ -136,10 +132,13 @@ std::string c99_shaped_system(const ExportRequest& request) {
     const std::string pivot = "workspace->own_diagonal[block * BLOCK + (k - block * n) * (n + 1)]";
     return filled(
         text + from("shaped") + from("least_pivot"),
-        {{"CLOSING", spec.ring && !is_open ? "                element += e[BTD_E(0, r, c)] + e[BTD_E(0, c, r)];\n" : ""},
+        {{"DIAGONAL", is_single ? "close_ring(workspace, d, e)" : copies ? "load_diagonal(workspace, d, i)" : "d + (FIRST + i) * BLOCK"},
+         {"COUPLING", copies ? "load_coupling(workspace, e, before)" : "e + (FIRST + before) * BLOCK"},
+         {"WHOLE_DIAGONAL", in_place ? "    if (rows == n) {\n        return d + (FIRST + i) * BLOCK;\n    }\n" : ""},
+         {"WHOLE_COUPLING", in_place ? "    if (rows == n && columns == n) {\n        return e + (FIRST + i) * BLOCK;\n    }\n" : ""},
          {"SOLVE", has_tip ? "solve_with_tip(workspace, x)" : "solve_blocks(workspace->diagonal, workspace->coupling, x, x)"},
          {"LOAD", load(spec)},
-         {"TIP", after_chain(spec)},
+         {"FACTOR", has_tip ? "factor_tip(workspace, factor_chain(workspace, d, e))" : "factor_chain(workspace, d, e)"},
          {"RECIPROCAL",
           has_tip ? fmt::format("\n            block < N ? {} : workspace->tip[(k - N * n) * (TIP + 1)]", pivot) : " " + pivot},
          {"SQUARE", ldlt ? "" : " * reciprocal"}});

@@ -144,11 +144,11 @@ std::string plain_body(const ExportRequest& request) {
     const auto chains = exported_chains(request);
     if (has_shape(request.spec))
         return blocks + section("solver.c", "pivots") + "\n" + c99_factorization(request) + "\n" + c99_solution(request) + "\n" +
-               section("solver.c", "sequential") + c99_shaped_system(request) + "\n" +
+               section("solver.c", "keep") + c99_shaped_system(request) + "\n" +
                sections("solver.c", {"factor_solve", "init"});
     const auto factor = is_dense(request.spec) ? "factor_in_place" : "factor_copies";
     const auto system = chains.empty()
-                            ? c99_solution(request) + "\n" + sections("solver.c", {"sequential", "solve", factor, "factor_solve", "init"})
+                            ? c99_solution(request) + "\n" + sections("solver.c", {"sequential", "keep", "solve", factor, "factor_solve", "init"})
                             : chain_tables(chains) + section("solver.c", "check_finite") + "\n" + section("partitioned.c", "chains") +
                                   c99_products(request) + "\n" + section("partitioned.c", "partitioned") + "\n" +
                                   sections("solver.c", {"factor_solve", "init"});

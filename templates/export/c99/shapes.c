@@ -19,28 +19,68 @@ static inline int rows_of(const btd_workspace* workspace, int block) {
 /* Rows that a block of A has. */
 static inline int rows_of(const btd_workspace* workspace, int block) { return workspace->sizes[block]; }
 
-@@ load_chain: rings, borders, sizes
-/* Row-major copies of the chain, with the identity beyond the rows of a block. */
-BTD_CODE static void load_chain(btd_workspace* workspace, const real* d, const real* e) {
-    for (int i = 0; i < N; ++i) {
-        const int rows = rows_of(workspace, FIRST + i);
-        for (int r = 0; r < n; ++r) {
-            for (int c = 0; c <= r; ++c) {
-                real element = r < rows ? d[BTD_D(FIRST + i, r, c)] : (real)(r == c);
-@CLOSING@
-                workspace->own_diagonal[i * BLOCK + r * n + c] = element;
-            }
-            workspace->entries[i * n + r] = workspace->own_diagonal[i * BLOCK + r * n + r];
+@@ load_blocks: sizes, and layouts other than row-major without gaps
+/* A block of the chain: a copy with the identity beyond its rows, unless the caller's will do. */
+BTD_CODE static const real* load_diagonal(btd_workspace* workspace, const real* d, int i) {
+    const int rows = rows_of(workspace, FIRST + i);
+    real* copy = workspace->own_diagonal + i * BLOCK;
+@WHOLE_DIAGONAL@
+    for (int r = 0; r < n; ++r) {
+        for (int c = 0; c <= r; ++c) {
+            copy[r * n + c] = r < rows ? d[BTD_D(FIRST + i, r, c)] : (real)(r == c);
         }
     }
-    for (int i = 0; i + 1 < N; ++i) {
-        const int rows = rows_of(workspace, FIRST + i + 1), columns = rows_of(workspace, FIRST + i);
-        for (int r = 0; r < n; ++r) {
-            for (int c = 0; c < n; ++c) {
-                workspace->own_coupling[i * BLOCK + r * n + c] = r < rows && c < columns ? e[BTD_E(FIRST + i, r, c)] : 0;
-            }
+    return copy;
+}
+
+/* Likewise the coupling of two blocks. */
+BTD_CODE static const real* load_coupling(btd_workspace* workspace, const real* e, int i) {
+    const int rows = rows_of(workspace, FIRST + i + 1), columns = rows_of(workspace, FIRST + i);
+    real* copy = workspace->own_coupling + i * BLOCK;
+@WHOLE_COUPLING@
+    for (int r = 0; r < n; ++r) {
+        for (int c = 0; c < n; ++c) {
+            copy[r * n + c] = r < rows && c < columns ? e[BTD_E(FIRST + i, r, c)] : 0;
         }
     }
+    return copy;
+}
+
+@@ close_ring: rings of one block
+/* D + E + E' */
+BTD_CODE static const real* close_ring(btd_workspace* workspace, const real* d, const real* e) {
+    for (int r = 0; r < n; ++r) {
+        for (int c = 0; c <= r; ++c) {
+            workspace->own_diagonal[r * n + c] = d[BTD_D(0, r, c)] + e[BTD_E(0, r, c)] + e[BTD_E(0, c, r)];
+        }
+    }
+    return workspace->own_diagonal;
+}
+
+@@ factor_chain: rings, borders, sizes
+/* The factor of the chain, and the diagonal that it began with. */
+BTD_CODE static btd_status factor_chain(btd_workspace* workspace, const real* d, const real* e) {
+    btd_status status = outcome(BTD_OK, -1, -1);
+    int row = -1;
+    int i = -1;
+    while (row < 0 && i + 1 < N) {
+        const int before = i < 0 ? 0 : i, width = i < 0 ? 0 : n;
+        ++i;
+        const real* block = @DIAGONAL@;
+        real* l = workspace->own_diagonal + i * BLOCK;
+        real* r = workspace->own_coupling + before * BLOCK;
+        for (int k = 0; k < n; ++k) {
+            workspace->entries[i * n + k] = block[k * n + k];
+        }
+        if (i > 0) {
+            solve_panel(@COUPLING@, r, r, 0, workspace->own_diagonal + before * BLOCK, r);
+        }
+        row = factor_block(block, r, width, l);
+        if (row >= 0) {
+            row = finish_block(block, r, width, l, FIRST + i, row, &status);
+        }
+    }
+    return row < 0 ? status : outcome(BTD_NOT_POSITIVE_DEFINITE, FIRST + i, row);
 }
 
 @@ load_ring: rings of several blocks
@@ -119,6 +159,9 @@ static btd_status tip_outcome(btd_code code, int row) {
  * fails, or which is nearly zero where none was before. */
 BTD_CODE static btd_status factor_tip(btd_workspace* workspace, btd_status status) {
     real* s = workspace->tip;
+    if (!is_computed(status)) {
+        return status;
+    }
     for (int r = 0; r < TIP; ++r) {
         workspace->entries[N * n + r] = s[r * TIP + r];
     }
@@ -224,9 +267,7 @@ BTD_CODE btd_status btd_factor(btd_workspace* BTD_RESTRICT workspace, const real
     real* l = workspace->own_diagonal;
     real* r = workspace->own_coupling;
 @LOAD@
-    btd_status status = factor_blocks(l, r, l, r);
-@TIP@
-    return keep(workspace, status, l, r);
+    return keep(workspace, @FACTOR@, l, r);
 }
 
 @@ least_pivot: rings, borders, sizes

@@ -284,6 +284,7 @@ BTD_CODE static btd_status factor_blocks(const real* d, const real* e, real* l, 
     return row < 0 ? status : outcome(BTD_NOT_POSITIVE_DEFINITE, block, row);
 }
 
+@@ keep: factoring, one chain
 static void reset_workspace(btd_workspace* workspace) {
     workspace->diagonal = NULL;
     workspace->coupling = NULL;
