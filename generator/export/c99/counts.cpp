@@ -81,11 +81,10 @@ std::int64_t tip_elements(std::int64_t tip, const Tiling& tiling) {
 /// What a factorization of a shape does beside its chain: sections load_..., reduce_border and factor_tip of shapes.c.
 OperationCounts shape_counts(const ExportRequest& request) {
     const auto& spec = request.spec;
-    const auto n = spec.block, chain = chain_blocks(spec), tip = tip_rows(spec), below = tip * (tip - 1) / 2;
-    const auto products = below * (tip + 1) / 3;
+    const auto n = spec.block, chain = chain_blocks(spec), tip = tip_rows(spec), products = tip * (tip - 1) * (tip + 1) / 6;
     const bool ldlt = request.factorization == Factorization::ldlt;
     const OperationCounts product{.multiply_subtract = n * tip_elements(tip, tiling_of(request)), .multiply = ldlt ? tip * n : 0};
-    const OperationCounts factor{products, tip + (ldlt ? products : below), tip, ldlt ? 0 : tip};
+    const OperationCounts factor{.multiply_subtract = products, .multiply = tip + products, .divide = tip};
     const OperationCounts load{.add = !spec.ring ? 0 : spec.horizon == 1 ? n * (n + 1) : n * n};
     if (tip == 0) return load;
     return load + panel_counts(n, 0, ldlt, tip) + (chain - 1) * panel_counts(n, n, ldlt, tip) + chain * product + factor;
@@ -95,7 +94,7 @@ OperationCounts shape_counts(const ExportRequest& request) {
 OperationCounts tip_solve_counts(const ExportRequest& request) {
     const auto rows = chain_blocks(request.spec) * request.spec.block, tip = tip_rows(request.spec);
     const bool scales = request.factorization == Factorization::ldlt && tip > 0;
-    return {.multiply_subtract = tip * (2 * rows + tip - 1), .multiply = 2 * tip + scales * rows, .add = scales * (rows + tip)};
+    return {.multiply_subtract = tip * (2 * rows + tip - 1), .multiply = 2 * tip + scales * rows, .add = tip + scales * rows};
 }
 
 }  // namespace

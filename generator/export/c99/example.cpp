@@ -47,17 +47,26 @@ std::string problem(const ExportRequest& request) {
     if (spec.border > 0) fields = ".f = f, .c = corner";
     if (spec.sizes) fields += fmt::format("{}.sizes = sizes", fields.empty() ? "" : ", ");
     if (!fields.empty()) arrays += fmt::format("static const btd_shape shape = {{{}}};\n\n", fields);
-    return arrays + filled(section("example.c", "made_up_problem"), {{"MORE", spec.ring ? "" : " + 1"},
-                                                                     {"DOMINANT", fmt::format("{}", spec.border + 1)},
-                                                                     {"MAKE_SHAPE", shape_sections(spec, "make_border", "", "make_sizes")}});
+    return arrays +
+           filled(section("example.c", "made_up_problem"), {{"MORE", spec.ring ? "" : " + 1"},
+                                                            {"DOMINANT", fmt::format("{}", spec.border + 1)},
+                                                            {"MAKE_SHAPE", shape_sections(spec, "make_border", "", "make_sizes")}});
 }
 
 /// Text with the test of X.
 std::string check(const Spec& spec) {
-    if (!has_shape(spec)) return section("example.c", "check");
-    return filled(section("example.c", "check_shape"), {{"BORDER_ELEMENT", shape_sections(spec, "border_element", "", "")},
-                                                        {"RING_ELEMENT", shape_sections(spec, "", "ring_element", "")},
-                                                        {"SKIP_ROW", shape_sections(spec, "", "", "skip_row")}});
+    const auto terms = shape_sections(spec, "border_terms", "ring_terms", "");
+    if (terms.empty() && !spec.sizes) return check_of_chain();
+    const auto row = terms.empty() ? "" : filled(section("example.c", "shape_row"), {{"TERMS", terms}}) + "\n";
+    const std::string skip =
+        "        if (row < BTD_HORIZON * BTD_BLOCK && (int)(row % BTD_BLOCK) >= sizes[row / BTD_BLOCK]) {\n            continue;\n        "
+        "}\n";
+    return section("example.c", "multiply_row") + "\n" + row +
+           filled(section("example.c", "check"),
+                  {{"ROWS", "SIZE / BTD_RHS"},
+                   {"SKIP", spec.sizes ? skip : ""},
+                   {"AX", terms.empty() ? "multiply_row(d_, e_, x_ + c, shift, row / BTD_BLOCK, row % BTD_BLOCK"
+                                        : "shape_row(d_, e_, x_ + c, shift, row"}});
 }
 
 /// The section of the calls that there are.
@@ -140,8 +149,8 @@ std::string c99_report(const ExportRequest& request) {
         "#endif\n\n"
         "{}{}\n{}\n{}\n{}",
         to_string(request.target), factor, facts.solve_flops, size_of_x(request.spec), problem(request),
-        filled(section("report.c", calls(request)), shape_words(request)),
-        section("report.c", "print"), section("report.c", machine.report));
+        filled(section("report.c", calls(request)), shape_words(request)), section("report.c", "print"),
+        section("report.c", machine.report));
 }
 
 }  // namespace trifold

@@ -97,6 +97,7 @@ ExportFacts export_facts(const ExportRequest& request) {
     // ldlt.c has arrays of multipliers, two for the columns of a tile, and a compiler may put those of four calls into one frame.
     const auto row_bytes = request.factorization == Factorization::ldlt ? 8 * tiling_of(request).columns * spec.block * bytes + 512 : 0;
     const bool refines = request.corrections > 0;
+    const int parts = chains.empty() && tip_rows(spec) == 0 ? 1 : 2;
     const std::size_t precision = spec.precision == Precision::f64;
     const auto code_bytes = request.optimize == Optimize::size ? machine.code_bytes[precision] * 5 / 6 : machine.code_bytes[precision];
     return {.arrays = array_bytes(spec),
@@ -105,8 +106,8 @@ ExportFacts export_facts(const ExportRequest& request) {
             .border_bytes = spec.horizon * spec.border * spec.block * bytes,
             .corner_bytes = spec.border * spec.border * bytes,
             .table_bytes = checked_multiply(shifts, blocks(spec.horizon + std::max<std::int64_t>(spec.horizon - 1, 1)), "size of a solver"),
-            .stack_bytes = machine.stack_bytes[precision] * (chains.empty() ? 1 : 2) + row_bytes + (refines ? 320 : 0),
-            .code_bytes = code_bytes * (chains.empty() ? 1 : 2) + (refines ? 2048 : 0),
+            .stack_bytes = machine.stack_bytes[precision] * parts + row_bytes + (refines ? 320 : 0),
+            .code_bytes = code_bytes * parts + (refines ? 2048 : 0),
             .factor_flops = machine.has_kernels() ? nominal_factor_flops(spec) : exported_factor_counts(request).flops(),
             .solve_flops = machine.has_kernels() ? nominal_solve_flops(spec) : exported_solve_counts(request).flops(),
             .command = fmt::format("trifold export --block {} --horizon {} --precision {} --rhs {} --target {} --prefix {}{}", spec.block,

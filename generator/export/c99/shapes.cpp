@@ -43,29 +43,6 @@ std::string load(const Spec& spec) {
     return text;
 }
 
-/// Lines that differ with the factorization.
-Values tip_words(bool ldlt) {
-    if (!ldlt)
-        return {{"GG", "G G'"},
-                {"PRODUCT", "        subtract_product(s, g, g);\n"},
-                {"OWN", "s[c * TIP + k]"},
-                {"SCALED", "c < r ? sum * s[c * TIP + c] : sum"},
-                {"ROOT", "BTD_SQRT(pivot)"},
-                {"START", "tip[r]"},
-                {"FINISH", "sum * s[r * TIP + r]"},
-                {"CHAIN_START", "y[(i * n + k) * m + c]"},
-                {"CHAIN_FINISH", "sum"}};
-    return {{"GG", "G P^-1 G'"},
-            {"PRODUCT", "        scale_rows(g, l, TIP, n, 0, workspace->scaled);\n        subtract_product(s, g, workspace->scaled);\n"},
-            {"OWN", "(s[c * TIP + k] * s[k * TIP + k])"},
-            {"SCALED", "sum"},
-            {"ROOT", "pivot"},
-            {"START", "0"},
-            {"FINISH", "tip[r] + sum * s[r * TIP + r]"},
-            {"CHAIN_START", "0"},
-            {"CHAIN_FINISH", "y[(i * n + k) * m + c] + sum * workspace->own_diagonal[i * BLOCK + k * n + k]"}};
-}
-
 }  // namespace
 
 bool has_shape(const Spec& spec) { return spec.ring || spec.border > 0 || spec.sizes; }
@@ -87,13 +64,14 @@ Values shape_words(const ExportRequest& request) {
     const auto parameter = [&](int indent) { return takes ? fmt::format(",\n{:{}}const btd_shape* shape", "", indent) : ""; };
     std::string arrays;
     if (spec.ring) arrays += "\n * The last block of E couples block N - 1 (columns) to block 0 (rows). Where N is 1, A is D + E + E'.";
-    if (spec.border > 0) arrays += "\n * B and X have the a rows of the border behind: they are [N n + a][m]. In a status these are block N.";
+    if (spec.border > 0)
+        arrays += "\n * B and X have the a rows of the border behind: they are [N n + a][m]. In a status these are block N.";
     return {{"CHAIN", chain_blocks(spec) < spec.horizon ? "(BTD_HORIZON - 1)" : "BTD_HORIZON"},
             {"TIP_SIZE", spec.border > 0 ? " + BTD_BORDER * BTD_RHS" : ""},
             {"SHAPE_WORDS", has_shape(spec) ? fmt::format("\n * It is a chain{}.", shape_text(spec)) : ""},
             {"SHAPE_README", has_shape(spec) ? fmt::format(" It is a chain{}; the header says how the arrays lie.", shape_text(spec)) : ""},
-            {"REFACTOR_README", has_shape(spec) ? "A"
-                                                : "`btd_refactor` factors in place, over D and E, and leaves the\nworkspace's arrays alone; a"},
+            {"REFACTOR_README",
+             has_shape(spec) ? "A" : "`btd_refactor` factors in place, over D and E, and leaves the\nworkspace's arrays alone; a"},
             {"SIZE_STATUS", spec.sizes ? ",\n    /* The size of this block is not 0 to n. */\n    BTD_NO_SUCH_SIZE = 6" : ""},
             {"SHAPE_MEMORY", filled(memory(request), {{"CHAIN", chain_blocks(spec) < spec.horizon ? "(BTD_HORIZON - 1)" : "BTD_HORIZON"}})},
             {"E_COUNT", spec.ring ? "N" : "N - 1"},
@@ -118,7 +96,8 @@ std::string shape_macros(const Spec& spec) {
 
 std::string c99_shaped_system(const ExportRequest& request) {
     const auto& spec = request.spec;
-    const bool ldlt = request.factorization == Factorization::ldlt, has_tip = tip_rows(spec) > 0, is_open = chain_blocks(spec) < spec.horizon;
+    const bool ldlt = request.factorization == Factorization::ldlt, has_tip = tip_rows(spec) > 0,
+               is_open = chain_blocks(spec) < spec.horizon;
     const bool is_single = spec.ring && !is_open, in_place = has_dense_blocks(spec), copies = spec.sizes || !in_place;
     auto text = from("shape") + from(spec.sizes ? "rows_of_sizes" : "rows_of");
     if (copies) text += from("load_blocks");
@@ -128,20 +107,23 @@ std::string c99_shaped_system(const ExportRequest& request) {
     if (spec.border > 0) text += from("load_border");
     if (spec.sizes) text += from("load_sizes");
     text += from("load_right");
-    if (has_tip) text += c99_border(request) + filled(from("factor_tip") + from("solve_tip"), tip_words(ldlt));
-    const std::string pivot = "workspace->own_diagonal[block * BLOCK + (k - block * n) * (n + 1)]";
+    if (has_tip) text += c99_border(request) + from("factor_tip") + from("solve_tip");
     return filled(
-        text + from("shaped") + from("least_pivot"),
-        {{"DIAGONAL", is_single ? "close_ring(workspace, d, e)" : copies ? "load_diagonal(workspace, d, i)" : "d + (FIRST + i) * BLOCK"},
+        text + from("shaped"),
+        {{"DIAGONAL", is_single ? "close_ring(workspace, d, e)"
+                      : copies  ? "load_diagonal(workspace, d, i)"
+                                : "d + (FIRST + i) * BLOCK"},
          {"COUPLING", copies ? "load_coupling(workspace, e, before)" : "e + (FIRST + before) * BLOCK"},
          {"WHOLE_DIAGONAL", in_place ? "    if (rows == n) {\n        return d + (FIRST + i) * BLOCK;\n    }\n" : ""},
          {"WHOLE_COUPLING", in_place ? "    if (rows == n && columns == n) {\n        return e + (FIRST + i) * BLOCK;\n    }\n" : ""},
          {"SOLVE", has_tip ? "solve_with_tip(workspace, x)" : "solve_blocks(workspace->diagonal, workspace->coupling, x, x)"},
          {"LOAD", load(spec)},
          {"FACTOR", has_tip ? "factor_tip(workspace, factor_chain(workspace, d, e))" : "factor_chain(workspace, d, e)"},
-         {"RECIPROCAL",
-          has_tip ? fmt::format("\n            block < N ? {} : workspace->tip[(k - N * n) * (TIP + 1)]", pivot) : " " + pivot},
-         {"SQUARE", ldlt ? "" : " * reciprocal"}});
+         {"GG", ldlt ? "G P^-1 G'" : "G G'"},
+         {"PRODUCT", ldlt ? "        scale_rows(g, l, TIP, n, 0, workspace->scaled);\n        subtract_product(s, g, workspace->scaled);\n"
+                          : "        subtract_product(s, g, g);\n"},
+         {"START", ldlt ? "0" : "y[(i * n + k) * m + c]"},
+         {"FINISH", ldlt ? "y[(i * n + k) * m + c] + sum * workspace->own_diagonal[i * BLOCK + k * n + k]" : "sum"}});
 }
 
 }  // namespace trifold

@@ -139,19 +139,23 @@ std::string plain_body(const ExportRequest& request) {
         return sections("solver.c", {"blocks", "outcome"}) + "\n" + sweeps + c99_solution(request) + "\n" +
                section("solver.c", "prefactored");
     const auto blocks = sections("solver.c", {"blocks", "outcome", "computed"}) + "\n" + sweeps;
-    const auto least = "\n" + filled(section("solver.c", "least_pivot"),
-                                     {{"SQUARE", request.factorization == Factorization::ldlt ? "" : " * reciprocal"}});
+    const auto& spec = request.spec;
+    const auto least =
+        "\n" +
+        filled(section("solver.c", "least_pivot"),
+               {{"ENTRY", has_shape(spec) ? "workspace->entries[i * n + r]" : "d[BTD_D(i, r, r)]"},
+                {"SQUARE", request.factorization == Factorization::ldlt ? "" : " * reciprocal"},
+                {"TIP_PIVOTS", (has_shape(spec) ? "    (void)d;\n" : "") + (tip_rows(spec) > 0 ? section("shapes.c", "tip_pivots") : "")}});
     const auto chains = exported_chains(request);
-    if (has_shape(request.spec))
-        return blocks + section("solver.c", "pivots") + "\n" + c99_factorization(request) + "\n" + c99_solution(request) + "\n" +
-               section("solver.c", "keep") + c99_shaped_system(request) + "\n" +
-               sections("solver.c", {"factor_solve", "init"});
-    const auto factor = is_dense(request.spec) ? "factor_in_place" : "factor_copies";
-    const auto system = chains.empty()
-                            ? c99_solution(request) + "\n" + sections("solver.c", {"sequential", "keep", "solve", factor, "factor_solve", "init"})
-                            : chain_tables(chains) + section("solver.c", "check_finite") + "\n" + section("partitioned.c", "chains") +
-                                  c99_products(request) + "\n" + section("partitioned.c", "partitioned") + "\n" +
-                                  sections("solver.c", {"factor_solve", "init"});
+    const auto factor = is_dense(spec) ? "factor_in_place" : "factor_copies";
+    const auto system =
+        has_shape(spec) ? c99_solution(request) + "\n" + section("solver.c", "keep") + c99_shaped_system(request) + "\n" +
+                              sections("solver.c", {"factor_solve", "init"})
+        : chains.empty()
+            ? c99_solution(request) + "\n" + sections("solver.c", {"sequential", "keep", "solve", factor, "factor_solve", "init"})
+            : chain_tables(chains) + section("solver.c", "check_finite") + "\n" + section("partitioned.c", "chains") +
+                  c99_products(request) + "\n" + section("partitioned.c", "partitioned") + "\n" +
+                  sections("solver.c", {"factor_solve", "init"});
     return blocks + section("solver.c", "pivots") + "\n" + c99_factorization(request) + "\n" + system + least;
 }
 
@@ -227,13 +231,13 @@ std::string c99_refine(const ExportRequest& request) {
         "/* See btd_solver.h. Compile with -ffp-contract=off, as the Makefile does: sums rely on each rounding. */\n"
         "{}{}{}{}",
         system_headers, own_header, prologue(request.spec),
-        with_own_names(filled(filled(sections("solver.c", {"outcome", "computed", "check_finite"}), shape_words(request)) + "\n" +
-                                  section("refine.c"),
-                              {{"HAS_FMA", single ? "FP_FAST_FMAF" : "FP_FAST_FMA"},
-                               {"FMA", single ? "fmaf" : "fma"},
-                               {"BITS", single ? "uint32_t" : "uint64_t"},
-                               {"LOWER", single ? "0xFFF" : "0x7FFFFFF"}}),
-                       "refine"));
+        with_own_names(
+            filled(filled(sections("solver.c", {"outcome", "computed", "check_finite"}), shape_words(request)) + "\n" + section("refine.c"),
+                   {{"HAS_FMA", single ? "FP_FAST_FMAF" : "FP_FAST_FMA"},
+                    {"FMA", single ? "fmaf" : "fma"},
+                    {"BITS", single ? "uint32_t" : "uint64_t"},
+                    {"LOWER", single ? "0xFFF" : "0x7FFFFFF"}}),
+            "refine"));
 }
 
 }  // namespace trifold

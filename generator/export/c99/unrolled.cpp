@@ -128,7 +128,9 @@ class Writer {
 
     std::string factorization() const {
         return section("solver.c", ldlt_ ? "ldlt" : "llt") + finish_block() +
-               for_sizes(n_, tiling_.columns, [&](Int columns) { return solve_columns(columns, "solve_columns", n_, "n") + factor_corner(columns); }) + panel();
+               for_sizes(n_, tiling_.columns,
+                         [&](Int columns) { return solve_columns(columns, "solve_columns", n_, "n") + factor_corner(columns); }) +
+               panel();
     }
     /// G over F, and the products with G.
     std::string border() const {
@@ -201,12 +203,13 @@ class Writer {
                                                                    {"FINISH", finish_tile(rows, columns)}});
             return indented(text, -4);
         };
-        return from("solver.c", "solve_columns",
-                    {{"NAME", name},
-                     {"ROWS", rows_name},
-                     {"COLUMNS", fmt::format("{}", columns)},
-                     {"LAST", fmt::format("{}", columns - 1)},
-                     {"TILES", (count < tiling_.rows ? "    (void)first;\n" : "") + indented(loop(count, tiling_.rows, 'r', tile, "first"), 4)}});
+        return from(
+            "solver.c", "solve_columns",
+            {{"NAME", name},
+             {"ROWS", rows_name},
+             {"COLUMNS", fmt::format("{}", columns)},
+             {"LAST", fmt::format("{}", columns - 1)},
+             {"TILES", (count < tiling_.rows ? "    (void)first;\n" : "") + indented(loop(count, tiling_.rows, 'r', tile, "first"), 4)}});
     }
 
     /// Takes pivot k of a corner: scales its column below it, then subtracts that column's products.

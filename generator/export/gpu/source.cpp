@@ -212,7 +212,7 @@ std::string gpu_example(const GpuExport& project) {
         "#define BTD_E BTD_D\n\n"
         "/* ---- the check ---- */\n\n"
         "{}\n{}\n{}",
-        is_single(project.spec()) ? "1e-5" : "1e-14", section("example.c", "check"),
+        is_single(project.spec()) ? "1e-5" : "1e-14", check_of_chain(),
         piece(fmt::format("example_{}.c", project.backend_name())), piece("example_main.c"));
     return with_prefix(text, project.request.prefix);
 }

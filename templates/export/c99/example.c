@@ -48,6 +48,7 @@ static btd_real corner[BTD_BORDER * BTD_BORDER];
     for (r = 0; r < BTD_BORDER; ++r) {
         for (c = 0; c < r; ++c) {
             corner[r * BTD_BORDER + c] = random_number();
+            corner[c * BTD_BORDER + r] = corner[r * BTD_BORDER + c];
         }
         corner[r * BTD_BORDER + r] = BTD_HORIZON * BTD_BLOCK + BTD_BORDER;
     }
@@ -120,7 +121,7 @@ static const double shifts[PROBLEMS] = BTD_SHIFT_LIST;
 
 static btd_status run_example(int problem) { return btd_solve(problem, b, x); }
 
-@@ check: always; exports for GPUs too
+@@ multiply_row: always; exports for GPUs too
 /* Row r of block i of (A + shift I) x, for the column at which x points; and the sum of the row's absolute values. */
 static double multiply_row(const btd_real* d_, const btd_real* e_, const btd_real* x_, double shift, size_t i, size_t r, double* sum) {
     double value = 0;
@@ -144,6 +145,38 @@ static double multiply_row(const btd_real* d_, const btd_real* e_, const btd_rea
     return value;
 }
 
+@@ shape_row: rings, borders, sizes
+static double term(double a, double x_, double* sum) {
+    *sum += fabs(a);
+    return a * x_;
+}
+
+/* Likewise row `row` of all of A. */
+static double shape_row(const btd_real* d_, const btd_real* e_, const btd_real* x_, double shift, size_t row, double* sum) {
+    const size_t i = row / BTD_BLOCK, r = row % BTD_BLOCK;
+    double value = i < BTD_HORIZON ? multiply_row(d_, e_, x_, shift, i, r, sum) : 0;
+@TERMS@
+    return value;
+}
+
+@@ ring_terms: in shape_row, rings
+    for (size_t k = 0; k < BTD_BLOCK; ++k) {
+        const size_t last = BTD_HORIZON - 1;
+        value += i == 0 ? term((double)e_[BTD_E(last, r, k)], (double)x_[(last * BTD_BLOCK + k) * BTD_RHS], sum) : 0;
+        value += i == last ? term((double)e_[BTD_E(last, k, r)], (double)x_[k * BTD_RHS], sum) : 0;
+    }
+
+@@ border_terms: in shape_row, borders
+    const size_t rows = (size_t)BTD_HORIZON * BTD_BLOCK;
+    for (size_t k = 0; k < rows && row >= rows; ++k) {
+        value += term((double)f[(k / BTD_BLOCK * BTD_BORDER + row - rows) * BTD_BLOCK + k % BTD_BLOCK], (double)x_[k * BTD_RHS], sum);
+    }
+    for (size_t k = 0; k < BTD_BORDER; ++k) {
+        const btd_real a = row < rows ? f[(i * BTD_BORDER + k) * BTD_BLOCK + r] : corner[(row - rows) * BTD_BORDER + k];
+        value += term((double)a, (double)x_[(rows + k) * BTD_RHS], sum);
+    }
+
+@@ check: always; exports for GPUs too
 /* NaN counts as the largest. */
 static double larger(double a, double b_) { return a > b_ || a != a ? a : b_; }
 
@@ -151,11 +184,12 @@ static double larger(double a, double b_) { return a > b_ || a != a ? a : b_; }
 static double relative_residual(const btd_real* d_, const btd_real* e_, const btd_real* b_, const btd_real* x_, double shift) {
     double residual = 0, norm_a = 0, norm_x = 0, norm_b = 0;
     size_t row, c;
-    for (row = 0; row < (size_t)BTD_HORIZON * BTD_BLOCK; ++row) {
+    for (row = 0; row < (size_t)@ROWS@; ++row) {
+@SKIP@
         for (c = 0; c < BTD_RHS; ++c) {
             const size_t k = row * BTD_RHS + c;
             double sum = 0;
-            const double ax = multiply_row(d_, e_, x_ + c, shift, row / BTD_BLOCK, row % BTD_BLOCK, &sum);
+            const double ax = @AX@, &sum);
             residual = larger(fabs(ax - (double)b_[k]), residual);
             norm_a = larger(sum, norm_a);
             norm_x = larger(fabs((double)x_[k]), norm_x);
@@ -164,69 +198,6 @@ static double relative_residual(const btd_real* d_, const btd_real* e_, const bt
     }
     return residual / (norm_a * norm_x + norm_b);
 }
-
-@@ check_shape: in place of check, rings, borders and sizes
-/* Element (row, column) of A, the column not behind the row. */
-static double element(const btd_real* d_, const btd_real* e_, size_t row, size_t column) {
-    const size_t i = row / BTD_BLOCK, k = column / BTD_BLOCK, r = row % BTD_BLOCK, c = column % BTD_BLOCK;
-    double value = 0;
-@BORDER_ELEMENT@
-    if (i == k) {
-        value += (double)d_[BTD_D(i, r, c)];
-    }
-    if (i == k + 1) {
-        value += (double)e_[BTD_E(k, r, c)];
-    }
-@RING_ELEMENT@
-    return value;
-}
-
-/* NaN counts as the largest. */
-static double larger(double a, double b_) { return a > b_ || a != a ? a : b_; }
-
-/* ||A x - b|| / (||A|| ||x|| + ||b||) in double precision: the largest elements; norms of A by rows. */
-static double relative_residual(const btd_real* d_, const btd_real* e_, const btd_real* b_, const btd_real* x_, double shift) {
-    double residual = 0, norm_a = 0, norm_x = 0, norm_b = 0;
-    size_t row, column, c;
-    for (row = 0; row < (size_t)SIZE / BTD_RHS; ++row) {
-@SKIP_ROW@
-        for (c = 0; c < BTD_RHS; ++c) {
-            const size_t k = row * BTD_RHS + c;
-            double value = shift * (double)x_[k], sum = 0;
-            for (column = 0; column < (size_t)SIZE / BTD_RHS; ++column) {
-                const double a = row > column ? element(d_, e_, row, column) : element(d_, e_, column, row);
-                value += a * (double)x_[column * BTD_RHS + c];
-                sum += fabs(a);
-            }
-            residual = larger(fabs(value - (double)b_[k]), residual);
-            norm_a = larger(sum, norm_a);
-            norm_x = larger(fabs((double)x_[k]), norm_x);
-            norm_b = larger(fabs((double)b_[k]), norm_b);
-        }
-    }
-    return residual / (norm_a * norm_x + norm_b);
-}
-
-@@ border_element: in check_shape, borders
-    if (row >= BTD_HORIZON * BTD_BLOCK) {
-        const size_t j = row - BTD_HORIZON * BTD_BLOCK;
-        return (double)(k < BTD_HORIZON ? f[(k * BTD_BORDER + j) * BTD_BLOCK + c]
-                                        : corner[j * BTD_BORDER + column - BTD_HORIZON * BTD_BLOCK]);
-    }
-
-@@ ring_element: in check_shape, rings
-    if (i == BTD_HORIZON - 1 && k == 0) {
-        value += (double)e_[BTD_E(i, c, r)];
-    }
-    if (BTD_HORIZON == 1) {
-        value += (double)e_[BTD_E(0, r, c)];
-    }
-
-@@ skip_row: in check_shape, sizes
-        if (row < BTD_HORIZON * BTD_BLOCK && (int)(row % BTD_BLOCK) >= sizes[row / BTD_BLOCK]) {
-            residual = larger(fabs((double)x_[row * BTD_RHS]), residual);
-            continue;
-        }
 
 @@ main: always
 /* FNV-1a over the bits of X, value by value from the lowest byte. */

@@ -4,8 +4,8 @@
 /* ---- what is not a chain ---- */
 
 /* The chain is N blocks of A from block FIRST on. The tip is what all of them may be coupled to, TIP rows: first the CLOSED rows of block 0
- * of a ring, then the border. */
-enum { FIRST = BTD_HORIZON - N, TIP = BTD_TIP, CLOSED = TIP - BTD_BORDER };
+ * of a ring, then the border. AHEAD elements of X are those of blocks before the chain. */
+enum { FIRST = BTD_HORIZON - N, AHEAD = FIRST * BTD_BLOCK * BTD_RHS, TIP = BTD_TIP, CLOSED = TIP - BTD_BORDER };
 
 @@ rows_of: rings, borders; without sizes
 /* Rows that a block of A has. */
@@ -155,8 +155,8 @@ static btd_status tip_outcome(btd_code code, int row) {
     return row < CLOSED ? outcome(code, 0, row) : outcome(code, BTD_HORIZON, row - CLOSED);
 }
 
-/* G over F, and the factor of S = C - @GG@ over C. The status, which is that of the chain, becomes that of the first pivot of S which
- * fails, or which is nearly zero where none was before. */
+/* G over F, and the factor of S = C - @GG@ over C: L P with 1 / P on the diagonal, S = L P L'. The status, which is that of the chain,
+ * becomes that of the first pivot of S which fails, or which is nearly zero where none was before. */
 BTD_CODE static btd_status factor_tip(btd_workspace* workspace, btd_status status) {
     real* s = workspace->tip;
     if (!is_computed(status)) {
@@ -176,9 +176,9 @@ BTD_CODE static btd_status factor_tip(btd_workspace* workspace, btd_status statu
         for (int c = 0; c <= r; ++c) {
             real sum = s[r * TIP + c];
             for (int k = 0; k < c; ++k) {
-                sum -= s[r * TIP + k] * @OWN@;
+                sum -= s[r * TIP + k] * (s[c * TIP + k] * s[k * TIP + k]);
             }
-            s[r * TIP + c] = @SCALED@;
+            s[r * TIP + c] = sum;
         }
         const real pivot = s[r * TIP + r];
         if (!is_pivot(pivot)) {
@@ -187,7 +187,7 @@ BTD_CODE static btd_status factor_tip(btd_workspace* workspace, btd_status statu
         if (pivot < NEARLY_ZERO * workspace->entries[N * n + r] && status.code == BTD_OK) {
             status = tip_outcome(BTD_NEARLY_SINGULAR, r);
         }
-        s[r * TIP + r] = 1 / @ROOT@;
+        s[r * TIP + r] = 1 / pivot;
     }
     return status;
 }
@@ -199,9 +199,9 @@ static inline int tip_row(int r) { return r < CLOSED ? r : BTD_HORIZON * n + r -
 /* Between the two sweeps of x over the chain: the tip of x, and what the chain then loses by it. */
 BTD_CODE static void solve_tip(const btd_workspace* workspace, real* x) {
     const real* s = workspace->tip;
-    real* y = x + FIRST * VECTOR;
+    real* y = x + AHEAD;
     for (int c = 0; c < m; ++c) {
-        real tip[TIP];
+        real tip[TIP] = {0};
         for (int r = 0; r < TIP; ++r) {
             real sum = x[tip_row(r) * m + c];
             for (int i = 0; i < N; ++i) {
@@ -216,21 +216,21 @@ BTD_CODE static void solve_tip(const btd_workspace* workspace, real* x) {
             tip[r] = sum * s[r * TIP + r];
         }
         for (int r = TIP - 1; r >= 0; --r) {
-            real sum = @START@;
+            real sum = 0;
             for (int k = r + 1; k < TIP; ++k) {
                 sum -= s[k * TIP + r] * tip[k];
             }
-            tip[r] = @FINISH@;
+            tip[r] += sum * s[r * TIP + r];
             x[tip_row(r) * m + c] = tip[r];
         }
         for (int i = 0; i < N; ++i) {
             for (int k = 0; k < n; ++k) {
                 const real* g = workspace->border + i * TIP * n + k;
-                real sum = @CHAIN_START@;
+                real sum = @START@;
                 for (int r = 0; r < TIP; ++r) {
                     sum -= g[r * n] * tip[r];
                 }
-                y[(i * n + k) * m + c] = @CHAIN_FINISH@;
+                y[(i * n + k) * m + c] = @FINISH@;
             }
         }
     }
@@ -240,7 +240,7 @@ BTD_CODE static void solve_tip(const btd_workspace* workspace, real* x) {
 BTD_CODE static btd_status solve_with_tip(const btd_workspace* workspace, real* x) {
     const real* l = workspace->own_diagonal;
     const real* r = workspace->own_coupling;
-    real* y = x + FIRST * VECTOR;
+    real* y = x + AHEAD;
     for (int i = 0; i < N; ++i) {
         const int before = i > 0 ? i - 1 : 0;
         forward_block(l + i * BLOCK, r + before * BLOCK, y + before * VECTOR, i > 0 ? n : 0, y + i * VECTOR, y + i * VECTOR);
@@ -270,18 +270,8 @@ BTD_CODE btd_status btd_factor(btd_workspace* BTD_RESTRICT workspace, const real
     return keep(workspace, @FACTOR@, l, r);
 }
 
-@@ least_pivot: rings, borders, sizes
-BTD_CODE btd_real btd_least_pivot(const btd_workspace* workspace, const btd_real* d) {
-    real most = 1;
-    (void)d; /* the workspace has its diagonal */
-    if (!is_computed(workspace->factored)) {
-        return 0;
-    }
-    for (int k = 0; k < N * n + TIP; ++k) {
-        const int block = k / n;
-        const real reciprocal =@RECIPROCAL@;
-        const real ratio = workspace->entries[k] * reciprocal@SQUARE@;
+@@ tip_pivots: in least_pivot, a tip
+    for (int r = 0; r < TIP; ++r) {
+        const real ratio = workspace->entries[N * n + r] * workspace->tip[r * (TIP + 1)];
         most = ratio > most ? ratio : most;
     }
-    return 1 / most;
-}

@@ -379,10 +379,11 @@ BTD_CODE btd_real btd_least_pivot(const btd_workspace* workspace, const btd_real
     for (int i = 0; i < N; ++i) {
         for (int r = 0; r < n; ++r) {
             const real reciprocal = workspace->diagonal[i * BLOCK + r * n + r];
-            const real ratio = d[BTD_D(i, r, r)] * reciprocal@SQUARE@;
+            const real ratio = @ENTRY@ * reciprocal@SQUARE@;
             most = ratio > most ? ratio : most;
         }
     }
+@TIP_PIVOTS@
     return 1 / most;
 }
 

@@ -37,10 +37,11 @@ constexpr Case cases[] = {{1, 1, 1, Precision::f64},
                           {12, 20, 1, Precision::f32, "sequential", Factorization::ldlt, 2},
                           {64, 3, 2, Precision::f64, "sequential", Factorization::ldlt, 1},
                           {12, 20, 1, Precision::f32, "sequential", Factorization::llt, 0, 16, true},
-                          {64, 2, 2, Precision::f64, "sequential", Factorization::ldlt, 0, 16, true},
+                          {64, 2, 2, Precision::f64, "sequential", Factorization::llt, 0, 16, true},
+                          {64, 2, 2, Precision::f64, "sequential", Factorization::ldlt, 0, 16},
                           {5, 6, 1, Precision::f64, "sequential", Factorization::llt, 0, 3, false, true},
                           {6, 1, 1, Precision::f32, "sequential", Factorization::llt, 0, 0, true},
-                          {33, 5, 2, Precision::f32, "sequential", Factorization::ldlt, 0, 1, true},
+                          {33, 5, 2, Precision::f32, "sequential", Factorization::ldlt, 0, 0, true},
                           {12, 20, 1, Precision::f32, "sequential", Factorization::llt, 0, 0, false, true}};
 
 void check_runs(const Project& project, const std::string& command) {

@@ -1,6 +1,7 @@
 // Exported rings, borders and blocks of several sizes, against dense algebra in double.
-#include "tests/export/c99/solver.hpp"
 #include "tests/support/shapes.hpp"
+
+#include "tests/export/c99/solver.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
@@ -20,8 +21,9 @@ class Shaped {
           }()),
           spec(asked.spec),
           project_(asked) {
-        const auto built = project_.run(compiler + " -std=c99 -Wall -Wextra -Wpedantic -Wconversion -Werror -ffp-contract=off -shared -fPIC"
-                                                   " -o solver.so btd_solver.c -lm");
+        const auto built = project_.run(compiler +
+                                        " -std=c99 -Wall -Wextra -Wpedantic -Wconversion -Werror -ffp-contract=off -shared -fPIC"
+                                        " -o solver.so btd_solver.c -lm");
         INFO(built.out);
         REQUIRE(built.status == 0);
         library_.emplace(project_.path() / "solver.so");
@@ -36,7 +38,9 @@ class Shaped {
         all.insert(all.end(), problem.tip_b.begin(), problem.tip_b.end());
         return all;
     }
-    Status factor() { return call<Status(void*, const Real*, const Real*, const void*)>("btd_factor", problem.d.data(), problem.e.data(), shape()); }
+    Status factor() {
+        return call<Status(void*, const Real*, const Real*, const void*)>("btd_factor", problem.d.data(), problem.e.data(), shape());
+    }
     Status solve(const Real* b, Real* x) { return call<Status(void*, const Real*, Real*)>("btd_solve", b, x); }
     Status factor_solve(std::vector<Real>& x) {
         x.assign(b().size(), Real(1));
@@ -47,7 +51,9 @@ class Shaped {
 
     /// Whether A x = b to rounding, and x = 0 beyond the rows of a block.
     bool solves(const std::vector<Real>& x) const {
-        const auto value = [&](std::int64_t r, std::int64_t c) { return static_cast<double>(x[static_cast<std::size_t>(r * spec.rhs + c)]); };
+        const auto value = [&](std::int64_t r, std::int64_t c) {
+            return static_cast<double>(x[static_cast<std::size_t>(r * spec.rhs + c)]);
+        };
         const Matrix all = Matrix::NullaryExpr(spec.horizon * spec.block + spec.border, spec.rhs, value);
         const auto rows = problem.rows(0);
         if (!(all(problem.rows(0, true), Eigen::all).array() == 0).all()) return false;
@@ -217,8 +223,9 @@ TEST_CASE("export: sizes out of range are named, and null is n rows everywhere")
 }
 
 TEST_CASE("export: examples of shapes are good, touch nothing outside the arrays, and give the same bits on every machine") {
-    for (const auto& spec : {with({.block = 5, .horizon = 6, .precision = Precision::f32}, 3, true, false),
-                             with({.block = 4, .horizon = 5, .rhs = 2}, 2, false, true), with({.block = 1, .horizon = 1}, 0, true, false)}) {
+    for (const auto& spec :
+         {with({.block = 5, .horizon = 6, .precision = Precision::f32}, 3, true, false),
+          with({.block = 4, .horizon = 5, .rhs = 2}, 2, false, true), with({.block = 1, .horizon = 1}, 0, true, false)}) {
         const Project project(shaped(spec));
         const auto ran = project.run("make -s run CFLAGS='-O2 -Wconversion -Werror'");
         INFO(ran.out);

@@ -32,8 +32,8 @@ std::string all_exports() {
     data.data = ProblemData{std::vector<double>(81, 1), std::vector<double>(72), std::vector<double>(54)};
     prefactored.prefactored = Prefactored{.d = {2, 2}, .e = {1}, .shifts = {0, 1}};
     std::string text;
-    for (const auto& project : {plain, several, laid_out, data, prefactored, with_corrections(plain, 1), with_ldlt(plain), with_ldlt(ring), closed, sized,
-                                with_schedule(several, "partitioned:3"), request(4, 9, Precision::f32, 1, "c99:neon")})
+    for (const auto& project : {plain, several, laid_out, data, prefactored, with_corrections(plain, 1), with_ldlt(plain), with_ldlt(ring),
+                                closed, sized, with_schedule(several, "partitioned:3"), request(4, 9, Precision::f32, 1, "c99:neon")})
         for (const auto& file : export_project(project)) text += file.text;
     return text;
 }
@@ -221,7 +221,8 @@ void check_counts(const ExportRequest& request) {
     auto calls = std::string(program);
     if (const auto& spec = request.spec; spec.border > 0 || spec.sizes) {
         const std::string call = "btd_factor(&workspace, d, e)";
-        const auto shape = fmt::format("static const btd_shape shape = {{{}{}}};\n", spec.border > 0 ? "f, c, " : "", spec.sizes ? "nullptr" : "");
+        const auto shape =
+            fmt::format("static const btd_shape shape = {{{}{}}};\n", spec.border > 0 ? "f, c, " : "", spec.sizes ? "nullptr" : "");
         calls.replace(calls.find(call), call.size(), "btd_factor(&workspace, d, e, &shape)");
         calls.insert(calls.find("static void report"), shape);
     }
