@@ -78,7 +78,7 @@ std::int64_t tip_elements(std::int64_t tip, const Tiling& tiling) {
     return tip % tiling.columns == 0 ? count : tip * tip;
 }
 
-/// What a factorization of a shape does beside its chain: sections load_..., reduce_border and factor_tip of shapes.c.
+/// A factorization without that of the chain: sections load_ring, close_ring, reduce_border and factor_tip of shapes.c.
 OperationCounts shape_counts(const ExportRequest& request) {
     const auto& spec = request.spec;
     const auto n = spec.block, chain = chain_blocks(spec), tip = tip_rows(spec), products = tip * (tip - 1) * (tip + 1) / 6;

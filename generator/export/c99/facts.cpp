@@ -28,13 +28,13 @@ std::int64_t partitioned_workspace(const Spec& spec, std::int64_t chains, std::i
            alignment;
 }
 
-/// What the workspace of a shape has more than that of its chain: see the sections shape_... of templates/export/c99/solver.h.
+/// Bytes of the workspace that a chain does not have: the sections shape_... of templates/export/c99/solver.h.
 std::int64_t shape_bytes(const ExportRequest& request) {
     const auto& spec = request.spec;
     if (!has_shape(spec)) return 0;
     const auto tip = tip_rows(spec), blocks = chain_blocks(spec) + (request.factorization == Factorization::ldlt);
     const auto reals = x_elements(spec) / spec.rhs + tip * tip + checked_multiply(tip * spec.block, blocks, "size of a solver");
-    return checked_multiply(reals, element_bytes(spec.precision), "size of a solver") + (spec.sizes ? 4 * spec.horizon : 0);
+    return checked_multiply(reals, element_bytes(spec.precision), "size of a solver") + spec.sizes * 4 * spec.horizon;
 }
 
 /// Options for the parts of the layout that differ from the defaults.

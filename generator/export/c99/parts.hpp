@@ -36,7 +36,7 @@ std::vector<ExportedChain> exported_chains(const ExportRequest& request);
 struct ExportFacts {
     ArrayBytes arrays;
     std::int64_t workspace_bytes_32, workspace_bytes_64;  ///< with pointers of 32 and of 64 bits
-    std::int64_t border_bytes, corner_bytes;              ///< of F and C
+    std::int64_t border_bytes, corner_bytes;              ///< bytes of F and C
     std::int64_t table_bytes;                             ///< bytes of the factors, where these are constants
     std::int64_t stack_bytes, code_bytes;
     std::int64_t factor_flops, solve_flops;  ///< for plain C99 those that the code performs, for kernels the nominal ones
@@ -50,7 +50,7 @@ bool has_shape(const Spec& spec);
 std::int64_t chain_blocks(const Spec& spec);
 std::int64_t tip_rows(const Spec& spec);
 std::int64_t x_elements(const Spec& spec);
-/// What such an A is beside a chain, for people.
+/// A ring, a border and sizes in words, behind "a chain".
 std::string shape_text(const Spec& spec);
 /// Values for templates; all but the sizes are empty for a chain.
 Values shape_words(const ExportRequest& request);

@@ -12,7 +12,7 @@ std::string from(std::string_view name) { return "\n" + section("shapes.c", name
 
 bool takes_shape(const Spec& spec) { return spec.border > 0 || spec.sizes; }
 
-/// What the workspace holds beside a chain, for the header.
+/// Members of the workspace that a chain does not have.
 std::string memory(const ExportRequest& request) {
     const auto& spec = request.spec;
     if (!has_shape(spec)) return "";
@@ -29,7 +29,7 @@ std::string type(const Spec& spec) {
                        spec.sizes ? section("solver.h", "shape_sizes_input") : "");
 }
 
-/// What btd_factor does before the chain is factored.
+/// Statements of btd_factor before the chain is factored.
 std::string load(const Spec& spec) {
     std::string text;
     if (spec.sizes)
@@ -66,14 +66,15 @@ Values shape_words(const ExportRequest& request) {
     if (spec.ring) arrays += "\n * The last block of E couples block N - 1 (columns) to block 0 (rows). Where N is 1, A is D + E + E'.";
     if (spec.border > 0)
         arrays += "\n * B and X have the a rows of the border behind: they are [N n + a][m]. In a status these are block N.";
-    return {{"CHAIN", chain_blocks(spec) < spec.horizon ? "(BTD_HORIZON - 1)" : "BTD_HORIZON"},
+    const std::string chain = chain_blocks(spec) < spec.horizon ? "(BTD_HORIZON - 1)" : "BTD_HORIZON";
+    return {{"CHAIN", chain},
             {"TIP_SIZE", spec.border > 0 ? " + BTD_BORDER * BTD_RHS" : ""},
             {"SHAPE_WORDS", has_shape(spec) ? fmt::format("\n * It is a chain{}.", shape_text(spec)) : ""},
             {"SHAPE_README", has_shape(spec) ? fmt::format(" It is a chain{}; the header says how the arrays lie.", shape_text(spec)) : ""},
             {"REFACTOR_README",
              has_shape(spec) ? "A" : "`btd_refactor` factors in place, over D and E, and leaves the\nworkspace's arrays alone; a"},
             {"SIZE_STATUS", spec.sizes ? ",\n    /* The size of this block is not 0 to n. */\n    BTD_NO_SUCH_SIZE = 6" : ""},
-            {"SHAPE_MEMORY", filled(memory(request), {{"CHAIN", chain_blocks(spec) < spec.horizon ? "(BTD_HORIZON - 1)" : "BTD_HORIZON"}})},
+            {"SHAPE_MEMORY", filled(memory(request), {{"CHAIN", chain}})},
             {"E_COUNT", spec.ring ? "N" : "N - 1"},
             {"SHAPE_ARRAYS", arrays},
             {"SHAPE_TYPE", type(spec)},
@@ -98,7 +99,7 @@ std::string c99_shaped_system(const ExportRequest& request) {
     const auto& spec = request.spec;
     const bool ldlt = request.factorization == Factorization::ldlt, has_tip = tip_rows(spec) > 0,
                is_open = chain_blocks(spec) < spec.horizon;
-    const bool is_single = spec.ring && !is_open, in_place = has_dense_blocks(spec), copies = spec.sizes || !in_place;
+    const bool is_single = spec.ring && !is_open, in_place = has_dense_blocks(spec), copies = !is_single && (spec.sizes || !in_place);
     auto text = from("shape") + from(spec.sizes ? "rows_of_sizes" : "rows_of");
     if (copies) text += from("load_blocks");
     if (is_single) text += from("close_ring");

@@ -100,7 +100,7 @@ BTD_CODE static void load_ring(btd_workspace* workspace, const real* d, const re
 }
 
 @@ load_border: borders
-/* F beside the chain, and what of F is in the tip, with C. */
+/* F of the chain; and F of block 0 of a ring, which is in the tip, with C. */
 BTD_CODE static void load_border(btd_workspace* workspace, const real* f, const real* corner) {
     for (int r = 0; r < BTD_BORDER; ++r) {
         real* tip = workspace->tip + (CLOSED + r) * TIP;

@@ -143,6 +143,9 @@ TEST_CASE("export: shapes take every layout, tiling and compiler, with the same 
             asked.factorization = factorization;
             check_solves<double>(asked, "clang-19 -O2");
             check_solves<float>(asked, "gcc -O3 -march=native");
+            auto single = asked;
+            single.spec.horizon = 1;
+            check_solves<double>(single);
             Shaped<double> speed(asked), size(with_size(asked));
             std::vector<double> x, y;
             CHECK(speed.factor_solve(x) == fine);
