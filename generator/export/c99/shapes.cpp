@@ -68,6 +68,9 @@ Values shape_words(const ExportRequest& request) {
         arrays += "\n * B and X have the a rows of the border behind: they are [N n + a][m]. In a status these are block N.";
     const std::string chain = chain_blocks(spec) < spec.horizon ? "(BTD_HORIZON - 1)" : "BTD_HORIZON";
     return {{"CHAIN", chain},
+            {"WORKSPACE", tip_rows(spec) > 0 ? "const btd_workspace* workspace, " : ""},
+            {"SOLVE_TIP", tip_rows(spec) > 0 ? "    solve_tip(workspace, x - AHEAD);\n" : ""},
+            {"BACK", tip_rows(spec) > 0 ? " - AHEAD" : ""},
             {"TIP_SIZE", spec.border > 0 ? " + BTD_BORDER * BTD_RHS" : ""},
             {"SHAPE_WORDS", has_shape(spec) ? fmt::format("\n * It is a chain{}.", shape_text(spec)) : ""},
             {"SHAPE_README", has_shape(spec) ? fmt::format(" It is a chain{}; the header says how the arrays lie.", shape_text(spec)) : ""},
@@ -108,16 +111,17 @@ std::string c99_shaped_system(const ExportRequest& request) {
     if (spec.border > 0) text += from("load_border");
     if (spec.sizes) text += from("load_sizes");
     text += from("load_right");
-    if (has_tip) text += c99_border(request) + from("factor_tip") + from("solve_tip");
+    if (has_tip) text += c99_border(request) + from("factor_tip") + from("solve_tip") + "\n" + section("solver.c", "solve_blocks");
     return filled(
         text + from("shaped"),
         {{"DIAGONAL", is_single ? "close_ring(workspace, d, e)"
                       : copies  ? "load_diagonal(workspace, d, i)"
                                 : "d + (FIRST + i) * BLOCK"},
-         {"COUPLING", copies ? "load_coupling(workspace, e, before)" : "e + (FIRST + before) * BLOCK"},
+         {"COUPLING", copies ? "load_coupling(workspace, e, i)" : "e + (FIRST + i) * BLOCK"},
          {"WHOLE_DIAGONAL", in_place ? "    if (rows == n) {\n        return d + (FIRST + i) * BLOCK;\n    }\n" : ""},
          {"WHOLE_COUPLING", in_place ? "    if (rows == n && columns == n) {\n        return e + (FIRST + i) * BLOCK;\n    }\n" : ""},
-         {"SOLVE", has_tip ? "solve_with_tip(workspace, x)" : "solve_blocks(workspace->diagonal, workspace->coupling, x, x)"},
+         {"SOLVE",
+          fmt::format("solve_blocks({}workspace->diagonal, workspace->coupling, x + AHEAD, x + AHEAD)", has_tip ? "workspace, " : "")},
          {"LOAD", load(spec)},
          {"FACTOR", has_tip ? "factor_tip(workspace, factor_chain(workspace, d, e))" : "factor_chain(workspace, d, e)"},
          {"GG", ldlt ? "G P^-1 G'" : "G G'"},

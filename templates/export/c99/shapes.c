@@ -58,27 +58,26 @@ BTD_CODE static const real* close_ring(btd_workspace* workspace, const real* d, 
 }
 
 @@ factor_chain: rings, borders, sizes
-/* The factor of the chain, and the diagonal that it began with. */
+/* Block i of the chain, and the diagonal that it began with. Returns the row that fails, or -1. */
+BTD_CODE static int factor_front(btd_workspace* workspace, const real* block, const real* before, int width, int i, btd_status* status) {
+    real* l = workspace->own_diagonal + i * BLOCK;
+    for (int k = 0; k < n; ++k) {
+        workspace->entries[i * n + k] = block[k * n + k];
+    }
+    const int row = factor_block(block, before, width, l);
+    return row < 0 ? row : finish_block(block, before, width, l, FIRST + i, row, status);
+}
+
 BTD_CODE static btd_status factor_chain(btd_workspace* workspace, const real* d, const real* e) {
     btd_status status = outcome(BTD_OK, -1, -1);
-    int row = -1;
-    int i = -1;
+    real* r = workspace->own_coupling;
+    int i = 0;
+    int row = factor_front(workspace, @DIAGONAL@, r, 0, i, &status);
     while (row < 0 && i + 1 < N) {
-        const int before = i < 0 ? 0 : i, width = i < 0 ? 0 : n;
+        solve_panel(@COUPLING@, r, r, 0, workspace->own_diagonal + i * BLOCK, r);
         ++i;
-        const real* block = @DIAGONAL@;
-        real* l = workspace->own_diagonal + i * BLOCK;
-        real* r = workspace->own_coupling + before * BLOCK;
-        for (int k = 0; k < n; ++k) {
-            workspace->entries[i * n + k] = block[k * n + k];
-        }
-        if (i > 0) {
-            solve_panel(@COUPLING@, r, r, 0, workspace->own_diagonal + before * BLOCK, r);
-        }
-        row = factor_block(block, r, width, l);
-        if (row >= 0) {
-            row = finish_block(block, r, width, l, FIRST + i, row, &status);
-        }
+        row = factor_front(workspace, @DIAGONAL@, r, n, i, &status);
+        r += BLOCK;
     }
     return row < 0 ? status : outcome(BTD_NOT_POSITIVE_DEFINITE, FIRST + i, row);
 }
@@ -89,8 +88,9 @@ BTD_CODE static void load_ring(btd_workspace* workspace, const real* d, const re
     for (int r = 0; r < n; ++r) {
         for (int c = 0; c < n; ++c) {
             for (int i = 0; i < N; ++i) {
-                workspace->border[(i * TIP + r) * n + c] = i == 0 ? e[BTD_E(0, c, r)] : 0;
+                workspace->border[(i * TIP + r) * n + c] = 0;
             }
+            workspace->border[r * n + c] = e[BTD_E(0, c, r)];
             workspace->border[((N - 1) * TIP + r) * n + c] += e[BTD_E(N, r, c)];
         }
         for (int c = 0; c < TIP; ++c) {
@@ -165,12 +165,17 @@ BTD_CODE static btd_status factor_tip(btd_workspace* workspace, btd_status statu
     for (int r = 0; r < TIP; ++r) {
         workspace->entries[N * n + r] = s[r * TIP + r];
     }
+    const real* coupling = workspace->own_coupling;
+    const real* before = workspace->border;
+    int width = 0;
     for (int i = 0; i < N; ++i) {
-        const int before = i > 0 ? i - 1 : 0;
         const real* l = workspace->own_diagonal + i * BLOCK;
         real* g = workspace->border + i * TIP * n;
-        reduce_border(workspace->own_coupling + before * BLOCK, workspace->border + before * TIP * n, i > 0 ? n : 0, l, g);
+        reduce_border(coupling, before, width, l, g);
 @PRODUCT@
+        coupling = workspace->own_coupling + i * BLOCK;
+        before = g;
+        width = n;
     }
     for (int r = 0; r < TIP; ++r) {
         for (int c = 0; c <= r; ++c) {
@@ -234,23 +239,6 @@ BTD_CODE static void solve_tip(const btd_workspace* workspace, real* x) {
             }
         }
     }
-}
-
-/* The chain of x, which is A^-1 x, with the tip between the sweeps. */
-BTD_CODE static btd_status solve_with_tip(const btd_workspace* workspace, real* x) {
-    const real* l = workspace->own_diagonal;
-    const real* r = workspace->own_coupling;
-    real* y = x + AHEAD;
-    for (int i = 0; i < N; ++i) {
-        const int before = i > 0 ? i - 1 : 0;
-        forward_block(l + i * BLOCK, r + before * BLOCK, y + before * VECTOR, i > 0 ? n : 0, y + i * VECTOR, y + i * VECTOR);
-    }
-    solve_tip(workspace, x);
-    for (int i = N - 1; i >= 0; --i) {
-        const int next = i + 1 < N ? i + 1 : i;
-        backward_block(l + i * BLOCK, r + i * BLOCK, y + next * VECTOR, i + 1 < N ? n : 0, y + i * VECTOR);
-    }
-    return check_finite(x);
 }
 
 @@ shaped: rings, borders, sizes

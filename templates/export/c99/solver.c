@@ -223,7 +223,7 @@ BTD_CODE static btd_status check_finite(const btd_real* x) {
 
 @@ solve_blocks: one chain
 /* Over all blocks, one after another: x = A^-1 b, A = L L' with L in `l` and `r`. x may be b. */
-BTD_CODE static btd_status solve_blocks(const real* l, const real* r, const real* b, real* x) {
+BTD_CODE static btd_status solve_blocks(@WORKSPACE@const real* l, const real* r, const real* b, real* x) {
     const real* coupling = r;
     const real* solved = x;
     int width = 0;
@@ -233,13 +233,14 @@ BTD_CODE static btd_status solve_blocks(const real* l, const real* r, const real
         solved = x + i * VECTOR;
         width = n;
     }
+@SOLVE_TIP@
     width = 0;
     for (int i = N - 1; i >= 0; --i) {
         backward_block(l + i * BLOCK, r + i * BLOCK, solved, width, x + i * VECTOR);
         solved = x + i * VECTOR;
         width = n;
     }
-    return check_finite(x);
+    return check_finite(x@BACK@);
 }
 
 @@ solve_small_blocks: in place of the two above: one chain of several blocks of 4 to 6, one right-hand side
