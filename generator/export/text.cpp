@@ -76,10 +76,17 @@ std::string section(std::string_view file, std::string_view name) {
     return result;
 }
 
+std::string check_of_chain() {
+    return section("example.c", "multiply_row") + "\n" +
+           filled(section("example.c", "check"), {{"ROWS", "BTD_HORIZON * BTD_BLOCK"},
+                                                  {"SKIP", ""},
+                                                  {"AX", "multiply_row(d_, e_, x_ + c, shift, row / BTD_BLOCK, row % BTD_BLOCK"}});
+}
+
 ArrayBytes array_bytes(const Spec& spec) {
     const auto real = element_bytes(spec.precision);
     return {diagonal_extent(spec, spec.batch) * real, coupling_extent(spec, spec.batch) * real,
-            rhs_extent(spec, spec.batch, spec.rhs) * real};
+            (rhs_extent(spec, spec.batch, spec.rhs) + spec.border * spec.rhs) * real};
 }
 
 Values common_values(const Spec& spec, const std::string& target, const std::string& command) {

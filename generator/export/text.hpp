@@ -31,6 +31,9 @@ using Values = std::map<std::string, std::string>;
 /// The text with each @KEY@ replaced by its value.
 std::string filled(std::string_view text, const Values& values);
 
+/// The C that computes the relative residual of a chain, for an example.
+std::string check_of_chain();
+
 /// Bytes of the arrays of a call.
 struct ArrayBytes {
     std::int64_t d, e, b;

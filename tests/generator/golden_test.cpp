@@ -106,7 +106,7 @@ struct GoldenExport {
 const Prefactored small_matrix{.d = {4, 1, 1, 3, 5, 1, 1, 4}, .e = {1, 0, 0, 1}, .shifts = {0.1, 1}};
 
 // A model predictive controller of a mass with position and speed; one of a drone's size, a Kalman smoother, a matrix factored ahead for
-// two shifts, and three chains for three cores.
+// two shifts, a gait with two shared parameters, blocks of several sizes with one, and three chains for three cores.
 const GoldenExport golden_exports[] = {
     {"c99_n2_N20_f32",
      {.spec = {.block = 2, .horizon = 20, .precision = Precision::f32}, .target = {Backend::c99, "cortex-m7"}, .prefix = "mpc"}},
@@ -118,6 +118,12 @@ const GoldenExport golden_exports[] = {
       .target = {Backend::c99, "cortex-m4"},
       .prefix = "admm",
       .prefactored = small_matrix}},
+    {"c99_n4_N5_f32_ring_border",
+     {.spec = {.block = 4, .horizon = 5, .precision = Precision::f32, .ring = true, .border = 2},
+      .target = {Backend::c99, "cortex-m7"},
+      .prefix = "gait"}},
+    {"c99_n3_N4_f64_border_sizes",
+     {.spec = {.block = 3, .horizon = 4, .border = 1, .sizes = true}, .target = {Backend::c99, "generic"}, .prefix = "mpc"}},
     {"c99_n4_N11_f64_partitioned",
      {.spec = {.block = 4, .horizon = 11}, .target = {Backend::c99, "generic"}, .prefix = "estimator", .schedule = "partitioned:3"}},
 };

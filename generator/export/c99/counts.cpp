@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "generator/export/c99/parts.hpp"
 
 namespace trifold {
@@ -24,9 +26,9 @@ OperationCounts block_counts(std::int64_t n, std::int64_t width, bool ldlt) {
 }
 
 /// All rows of a panel, whose products run over `width` columns.
-OperationCounts panel_counts(std::int64_t n, std::int64_t width, bool ldlt) {
+OperationCounts panel_counts(std::int64_t n, std::int64_t width, bool ldlt, std::int64_t rows) {
     OperationCounts counts;
-    for (std::int64_t k = 0; k < n; ++k) counts = counts + OperationCounts{n * (width + k), ldlt ? width + k : n};
+    for (std::int64_t k = 0; k < n; ++k) counts = counts + OperationCounts{rows * (width + k), ldlt ? width + k : rows};
     return counts;
 }
 
@@ -39,7 +41,7 @@ struct CountedRow {
 
 std::vector<CountedRow> counted_rows(const ExportRequest& request) {
     const auto chains = exported_chains(request);
-    if (chains.empty()) return {{.length = request.spec.horizon, .ldlt = request.factorization == Factorization::ldlt}};
+    if (chains.empty()) return {{.length = chain_blocks(request.spec), .ldlt = request.factorization == Factorization::ldlt}};
     std::vector<CountedRow> rows{{.length = std::ssize(chains) - 1}};
     for (std::size_t c = 0; c < chains.size(); ++c) {
         const bool forward = chains[c].step > 0;
@@ -51,9 +53,9 @@ std::vector<CountedRow> counted_rows(const ExportRequest& request) {
 OperationCounts factor_counts(std::int64_t n, const CountedRow& row) {
     const OperationCounts product{.multiply_subtract = n * n * n};  // two blocks
     const auto front = [&](std::int64_t width) {
-        return block_counts(n, width, row.ldlt) + row.behind * (panel_counts(n, width, false) + product);
+        return block_counts(n, width, row.ldlt) + row.behind * (panel_counts(n, width, false, n) + product);
     };
-    return front(0) + (row.length - 1) * front(n) + (row.length - 1 + row.ahead) * panel_counts(n, 0, row.ldlt) +
+    return front(0) + (row.length - 1) * front(n) + (row.length - 1 + row.ahead) * panel_counts(n, 0, row.ldlt, n) +
            row.ahead * (1 + row.behind) * product;
 }
 
@@ -68,21 +70,50 @@ OperationCounts solve_counts(std::int64_t n, const CountedRow& row) {
 /// Blocks that get what the chains on both sides add to them.
 std::int64_t separators_of(const ExportRequest& request) { return std::max<std::int64_t>(std::ssize(exported_chains(request)) - 1, 0); }
 
+/// Elements of the tip that a block's products are subtracted from: where tiles are whole, those up to the diagonal's tiles.
+std::int64_t tip_elements(std::int64_t tip, const Tiling& tiling) {
+    std::int64_t count = 0;
+    for (std::int64_t r = 0; r < tip; r += tiling.rows)
+        count += std::min(tiling.rows, tip - r) * ((r + tiling.rows + tiling.columns - 1) / tiling.columns * tiling.columns);
+    return tip % tiling.columns == 0 ? count : tip * tip;
+}
+
+/// A factorization without that of the chain: sections load_ring, close_ring, reduce_border and factor_tip of shapes.c.
+OperationCounts shape_counts(const ExportRequest& request) {
+    const auto& spec = request.spec;
+    const auto n = spec.block, chain = chain_blocks(spec), tip = tip_rows(spec), products = tip * (tip - 1) * (tip + 1) / 6;
+    const bool ldlt = request.factorization == Factorization::ldlt;
+    const OperationCounts product{.multiply_subtract = n * tip_elements(tip, tiling_of(request)), .multiply = ldlt ? tip * n : 0};
+    const OperationCounts factor{.multiply_subtract = products, .multiply = tip + products, .divide = tip};
+    const OperationCounts load{.add = !spec.ring ? 0 : spec.horizon == 1 ? n * (n + 1) : n * n};
+    if (tip == 0) return load;
+    return load + panel_counts(n, 0, ldlt, tip) + (chain - 1) * panel_counts(n, n, ldlt, tip) + chain * product + factor;
+}
+
+/// A solution of the tip for one right-hand side, and what the chain has to do with it.
+OperationCounts tip_solve_counts(const ExportRequest& request) {
+    const auto rows = chain_blocks(request.spec) * request.spec.block, tip = tip_rows(request.spec);
+    const bool scales = request.factorization == Factorization::ldlt && tip > 0;
+    return {.multiply_subtract = tip * (2 * rows + tip - 1), .multiply = 2 * tip + scales * rows, .add = tip + scales * rows};
+}
+
 }  // namespace
 
 OperationCounts exported_factor_counts(const ExportRequest& request) {
     const auto n = request.spec.block;
-    OperationCounts counts{.add = separators_of(request) * n * (n + 1)};
+    OperationCounts counts = shape_counts(request);
+    counts.add += separators_of(request) * n * (n + 1);
     for (const auto& row : counted_rows(request)) counts = counts + factor_counts(n, row);
     return counts;
 }
 
 OperationCounts exported_solve_counts(const ExportRequest& request) {
     const auto n = request.spec.block;
-    OperationCounts column{.add = separators_of(request) * 2 * n};
+    auto column = tip_solve_counts(request);
+    column.add += separators_of(request) * 2 * n;
     for (const auto& row : counted_rows(request)) column = column + solve_counts(n, row);
     // The test of X: check_finite in templates/export/c99/solver.c.
-    const OperationCounts test{.multiply_subtract = request.spec.horizon * n * request.spec.rhs, .add = 3};
+    const OperationCounts test{.multiply_subtract = x_elements(request.spec), .add = 3};
     return test + request.spec.rhs * column;
 }
 

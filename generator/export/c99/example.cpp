@@ -31,15 +31,51 @@ std::vector<double> placed(std::span<const double> blocks, std::int64_t n, const
     return result;
 }
 
+/// Sections of example.c for what the Spec has of a border, a ring and sizes.
+std::string shape_sections(const Spec& spec, std::string_view border, std::string_view ring, std::string_view sizes) {
+    std::string text;
+    for (const auto& [has, name] : {std::pair{spec.border > 0, border}, {spec.ring, ring}, {spec.sizes, sizes}})
+        if (has && !name.empty()) text += section("example.c", name);
+    return text;
+}
+
 /// Text with the problem that the example and the report solve.
 std::string problem(const ExportRequest& request) {
-    return section("example.c", request.prefactored ? "given_matrix" : request.data ? "given_problem" : "made_up_problem");
+    if (request.prefactored || request.data) return section("example.c", request.prefactored ? "given_matrix" : "given_problem");
+    const auto& spec = request.spec;
+    std::string fields, arrays = shape_sections(spec, "made_up_border", "", "made_up_sizes");
+    if (spec.border > 0) fields = ".f = f, .c = corner";
+    if (spec.sizes) fields += fmt::format("{}.sizes = sizes", fields.empty() ? "" : ", ");
+    if (!fields.empty()) arrays += fmt::format("static const btd_shape shape = {{{}}};\n\n", fields);
+    return arrays +
+           filled(section("example.c", "made_up_problem"), {{"MORE", spec.ring ? "" : " + 1"},
+                                                            {"DOMINANT", fmt::format("{}", spec.border + 1)},
+                                                            {"MAKE_SHAPE", shape_sections(spec, "make_border", "", "make_sizes")}});
+}
+
+/// Text with the test of X.
+std::string check(const Spec& spec) {
+    const auto terms = shape_sections(spec, "border_terms", "ring_terms", "");
+    if (terms.empty() && !spec.sizes) return check_of_chain();
+    const auto row = terms.empty() ? "" : filled(section("example.c", "shape_row"), {{"TERMS", terms}}) + "\n";
+    const std::string skip =
+        "        if (row < BTD_HORIZON * BTD_BLOCK && (int)(row % BTD_BLOCK) >= sizes[row / BTD_BLOCK]) {\n            continue;\n        "
+        "}\n";
+    return section("example.c", "multiply_row") + "\n" + row +
+           filled(section("example.c", "check"),
+                  {{"ROWS", "SIZE / BTD_RHS"},
+                   {"SKIP", spec.sizes ? skip : ""},
+                   {"AX", terms.empty() ? "multiply_row(d_, e_, x_ + c, shift, row / BTD_BLOCK, row % BTD_BLOCK"
+                                        : "shape_row(d_, e_, x_ + c, shift, row"}});
 }
 
 /// The section of the calls that there are.
 std::string_view calls(const ExportRequest& request) { return request.prefactored ? "prefactored" : "solver"; }
 
-constexpr std::string_view size_of_x = "enum { SIZE = BTD_HORIZON * BTD_BLOCK * BTD_RHS };\n\n";
+std::string size_of_x(const Spec& spec) {
+    const auto tip = spec.border > 0 ? " + BTD_BORDER * BTD_RHS" : "";
+    return fmt::format("enum {{ SIZE = BTD_HORIZON * BTD_BLOCK * BTD_RHS{} }};\n\n", tip);
+}
 
 }  // namespace
 
@@ -91,9 +127,9 @@ std::string c99_example(const ExportRequest& request) {
         "typedef {} btd_bits;\n"
         "static const double tolerance = {};\n"
         "{}{}\n{}\n{}",
-        single ? "uint32_t" : "uint64_t", single ? "1e-5" : "1e-14", size_of_x, problem(request),
-        section("example.c", request.corrections > 0 ? "refined" : calls(request)),
-        section("example.c", "check") + "\n" + section("example.c", "main"));
+        single ? "uint32_t" : "uint64_t", single ? "1e-5" : "1e-14", size_of_x(request.spec), problem(request),
+        filled(section("example.c", request.corrections > 0 ? "refined" : calls(request)), shape_words(request)),
+        check(request.spec) + "\n" + section("example.c", "main"));
 }
 
 std::string c99_report(const ExportRequest& request) {
@@ -112,8 +148,9 @@ std::string c99_report(const ExportRequest& request) {
         "#define FLAGS \"\"\n"
         "#endif\n\n"
         "{}{}\n{}\n{}\n{}",
-        to_string(request.target), factor, facts.solve_flops, size_of_x, problem(request), section("report.c", calls(request)),
-        section("report.c", "print"), section("report.c", machine.report));
+        to_string(request.target), factor, facts.solve_flops, size_of_x(request.spec), problem(request),
+        filled(section("report.c", calls(request)), shape_words(request)), section("report.c", "print"),
+        section("report.c", machine.report));
 }
 
 }  // namespace trifold

@@ -19,10 +19,6 @@ void check_layout(const ExportRequest& request) {
     const auto& spec = request.spec;
     if (spec.batch != 1 || spec.rhs_layout != RhsLayout::staged || spec.d.member != dense || spec.e.member != dense)
         throw SpecError("an exported solver takes one system, B and X [N][n][m]; leave batch, the layout of B and strides of members out");
-    if (spec.ring) throw SpecError("an exported solver has no rings yet; leave ring out");
-    if (spec.border != 0) throw SpecError("an exported solver has no border yet; leave it out");
-    if (spec.lengths || spec.sizes || spec.bandwidth > 1)
-        throw SpecError("an exported solver has no lengths, sizes and bands yet; leave them out");
     if (is_dense(spec)) return;
     if (request.prefactored) throw SpecError("factors as constants leave no D and E to call with; leave order, coupling and strides out");
     if (!exported_chains(request).empty())
@@ -32,6 +28,24 @@ void check_layout(const ExportRequest& request) {
                         request.schedule));
     const bool gaps = spec.d != BlockLayout{} || spec.e != BlockLayout{};
     if (request.data && gaps) throw SpecError("a problem is baked in without gaps; leave strides out");
+}
+
+/// Rings, borders and sizes.
+void check_shape(const ExportRequest& request) {
+    const auto& spec = request.spec;
+    if (spec.lengths || spec.bandwidth > 1) throw SpecError("an exported solver has no lengths and bands yet; leave them out");
+    if (!has_shape(spec)) return;
+    const auto fail = [&](std::string_view what, std::string_view advice) {
+        throw SpecError(fmt::format("{} not for a chain{}; {}", what, shape_text(spec), advice));
+    };
+    if (spec.border > max_export_border)
+        throw SpecError(fmt::format("a border of {} rows is out of range for export; give 0 to {}", spec.border, max_export_border));
+    if (machine_of(request.target).has_kernels())
+        fail(fmt::format("kernels of target '{}' are", to_string(request.target)), "give c99:generic, c99:cortex-m4 or c99:cortex-m7");
+    if (request.schedule != "sequential") fail(fmt::format("schedule {} is", request.schedule), "give sequential");
+    if (request.prefactored) fail("factors as constants are", "leave them out");
+    if (request.data) fail("a problem to bake in is", "leave the data out");
+    if (request.corrections > 0) fail("refined solutions are", "leave the refinement out");
 }
 
 constexpr std::int64_t largest_size = std::numeric_limits<std::int32_t>::max();
@@ -46,6 +60,7 @@ void check_sizes(const Spec& spec) {
     check("B", rhs_extent(spec, 1, spec.rhs), "fewer blocks or right-hand sides");
     check("D", diagonal_extent(spec, 1), "fewer blocks, or a smaller --d-leading or --d-stage");
     check("E", coupling_extent(spec, 1), "fewer blocks, or a smaller --e-leading or --e-stage");
+    check("F", checked_multiply(spec.horizon, spec.border * spec.block, "size of F"), "fewer blocks");
 }
 
 /// Only the lower triangles of D's blocks count.
@@ -132,6 +147,7 @@ void check(const ExportRequest& request) {
     if (spec.precision == Precision::mixed) throw SpecError("an exported solver has no mixed precision; give precision f32 or f64");
     validate(request.target);
     machine_of(request.target);
+    check_shape(request);
     check_layout(request);
     if (spec.block > max_export_block)
         throw SpecError(fmt::format("block size n = {} is out of range for export; give 1 to {}", spec.block, max_export_block));

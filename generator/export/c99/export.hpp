@@ -10,7 +10,7 @@
 
 namespace trifold {
 
-inline constexpr std::int64_t max_export_block = 64;
+inline constexpr std::int64_t max_export_block = 64, max_export_border = 16;
 
 /// The values of one problem, in double, dense: D [N][n][n], of which the lower triangles count, E [N-1][n][n], B [N][n][m].
 struct ProblemData {

@@ -28,9 +28,21 @@ std::int64_t partitioned_workspace(const Spec& spec, std::int64_t chains, std::i
            alignment;
 }
 
+/// Bytes of the workspace that a chain does not have: the sections shape_... of templates/export/c99/solver.h.
+std::int64_t shape_bytes(const ExportRequest& request) {
+    const auto& spec = request.spec;
+    if (!has_shape(spec)) return 0;
+    const auto tip = tip_rows(spec), blocks = chain_blocks(spec) + (request.factorization == Factorization::ldlt);
+    const auto reals = x_elements(spec) / spec.rhs + tip * tip + checked_multiply(tip * spec.block, blocks, "size of a solver");
+    return checked_multiply(reals, element_bytes(spec.precision), "size of a solver") + spec.sizes * 4 * spec.horizon;
+}
+
 /// Options for the parts of the layout that differ from the defaults.
 std::string layout_options(const Spec& spec) {
     std::string text;
+    if (spec.ring) text += " --ring";
+    if (spec.border > 0) text += fmt::format(" --border {}", spec.border);
+    if (spec.sizes) text += " --sizes";
     if (spec.order == Order::column_major) text += " --order column-major";
     if (spec.coupling == Coupling::upper) text += " --coupling upper";
     for (const auto& [letter, layout] : {std::pair{'d', spec.d}, std::pair{'e', spec.e}}) {
@@ -68,10 +80,11 @@ ExportFacts export_facts(const ExportRequest& request) {
         constexpr std::int64_t vector = 64;
         if (machine.has_kernels()) return (kernel_design(request).workspace_bytes / vector + 1) * vector;
         if (!chains.empty()) return partitioned_workspace(spec, std::ssize(chains), pointer);
-        const auto arrays = checked_add(blocks(spec.horizon), blocks(std::max<std::int64_t>(spec.horizon - 1, 1)), "size of a solver");
+        const auto chain = chain_blocks(spec);
+        const auto arrays = checked_add(blocks(chain), blocks(std::max<std::int64_t>(chain - 1, 1)), "size of a solver");
         const auto alignment = std::max(pointer, bytes);
         const std::int64_t status = (12 + bytes - 1) / bytes * bytes;
-        return (2 * pointer + status + arrays + alignment - 1) / alignment * alignment;
+        return (2 * pointer + status + arrays + shape_bytes(request) + alignment - 1) / alignment * alignment;
     };
     std::string data = request.data ? " --data D.npy E.npy b.npy" : "";
     if (request.prefactored) data = fmt::format(" --prefactored D.npy E.npy --shift {}", fmt::join(request.prefactored->shifts, ","));
@@ -84,23 +97,28 @@ ExportFacts export_facts(const ExportRequest& request) {
     // ldlt.c has arrays of multipliers, two for the columns of a tile, and a compiler may put those of four calls into one frame.
     const auto row_bytes = request.factorization == Factorization::ldlt ? 8 * tiling_of(request).columns * spec.block * bytes + 512 : 0;
     const bool refines = request.corrections > 0;
+    const int parts = chains.empty() && tip_rows(spec) == 0 ? 1 : 2;
     const std::size_t precision = spec.precision == Precision::f64;
     const auto code_bytes = request.optimize == Optimize::size ? machine.code_bytes[precision] * 5 / 6 : machine.code_bytes[precision];
     return {.arrays = array_bytes(spec),
             .workspace_bytes_32 = workspace(4),
             .workspace_bytes_64 = workspace(8),
+            .border_bytes = spec.horizon * spec.border * spec.block * bytes,
+            .corner_bytes = spec.border * spec.border * bytes,
             .table_bytes = checked_multiply(shifts, blocks(spec.horizon + std::max<std::int64_t>(spec.horizon - 1, 1)), "size of a solver"),
-            .stack_bytes = machine.stack_bytes[precision] * (chains.empty() ? 1 : 2) + row_bytes + (refines ? 320 : 0),
-            .code_bytes = code_bytes * (chains.empty() ? 1 : 2) + (refines ? 2048 : 0),
+            .stack_bytes = machine.stack_bytes[precision] * parts + row_bytes + (refines ? 320 : 0),
+            .code_bytes = code_bytes * parts + (refines ? 2048 : 0),
             .factor_flops = machine.has_kernels() ? nominal_factor_flops(spec) : exported_factor_counts(request).flops(),
             .solve_flops = machine.has_kernels() ? nominal_solve_flops(spec) : exported_solve_counts(request).flops(),
             .command = fmt::format("trifold export --block {} --horizon {} --precision {} --rhs {} --target {} --prefix {}{}", spec.block,
                                    spec.horizon, to_string(spec.precision), spec.rhs, to_string(request.target), request.prefix, data)};
 }
 
-bool is_dense(const Spec& spec) {
+bool has_dense_blocks(const Spec& spec) {
     return spec.order == Order::row_major && spec.coupling == Coupling::lower && spec.d == BlockLayout{} && spec.e == BlockLayout{};
 }
+
+bool is_dense(const Spec& spec) { return has_dense_blocks(spec) && !has_shape(spec); }
 
 bool has_square_roots(const ExportRequest& request) { return !request.prefactored && request.factorization == Factorization::llt; }
 

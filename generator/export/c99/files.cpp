@@ -30,6 +30,9 @@ Values sizes_and_costs(const ExportRequest& request) {
                                       {"FACTOR_FLOPS", facts.factor_flops},
                                       {"SOLVE_FLOPS", facts.solve_flops}})
         values[key] = fmt::format("{}", number);
+    const bool has_border = request.spec.border > 0;
+    values["BORDER_MEMORY"] = has_border ? fmt::format("\n *   The border: F {} bytes, C {}.", facts.border_bytes, facts.corner_bytes) : "";
+    values["BORDER_ROWS"] = has_border ? fmt::format("| F | {} |\n| C | {} |\n", facts.border_bytes, facts.corner_bytes) : "";
     return values;
 }
 
@@ -76,6 +79,7 @@ Values project_values(const ExportRequest& request) {
     values["SCHEDULE"] = request.schedule;
     values["CHAINS"] = fmt::format("{}", exported_chains(request).size());
     values.merge(factor_words(request));
+    values.merge(shape_words(request));
     values["SQUARE_ROOT"] =
         has_square_roots(request) ? " but the square root, which `BTD_SQRT(x)` on the compiler's command line replaces" : "";
     const bool refines = request.corrections > 0;

@@ -29,6 +29,7 @@ Json operations_json(const ExportRequest& request, const ExportFacts& facts) {
 Json bytes_json(const ExportRequest& request, const ExportFacts& facts) {
     Json bytes;
     if (!request.prefactored) bytes = {{"d", facts.arrays.d}, {"e", facts.arrays.e}};
+    if (request.spec.border > 0) bytes["f"] = facts.border_bytes, bytes["c"] = facts.corner_bytes;
     bytes["b"] = facts.arrays.b;
     bytes["x"] = facts.arrays.b;
     if (request.prefactored) {
@@ -76,7 +77,7 @@ Json loops_json(const Spec& spec) {
             {"rows_or_columns", spec.block},
             {"products_of_a_sum", spec.block},
             {"right_hand_sides", spec.rhs},
-            {"elements_of_x", spec.horizon * spec.block * spec.rhs}};
+            {"elements_of_x", x_elements(spec)}};
 }
 
 }  // namespace
@@ -108,6 +109,7 @@ std::string export_manifest(const ExportRequest& request, const std::vector<Expo
                   {"recursion", false},
                   {"heap", false},
                   {"numerics", numerics_json(request, rounding_json(machine))}};
+    if (has_shape(spec)) manifest["shape"] = {{"ring", spec.ring}, {"border", spec.border}, {"sizes", spec.sizes}};
     if (request.corrections > 0)
         manifest["refinement"] = {{"corrections", request.corrections},
                                   {"flops_of_a_correction_beside_a_solve", correction_flops(request, false)},

@@ -36,6 +36,7 @@ std::vector<ExportedChain> exported_chains(const ExportRequest& request);
 struct ExportFacts {
     ArrayBytes arrays;
     std::int64_t workspace_bytes_32, workspace_bytes_64;  ///< with pointers of 32 and of 64 bits
+    std::int64_t border_bytes, corner_bytes;              ///< bytes of F and C
     std::int64_t table_bytes;                             ///< bytes of the factors, where these are constants
     std::int64_t stack_bytes, code_bytes;
     std::int64_t factor_flops, solve_flops;  ///< for plain C99 those that the code performs, for kernels the nominal ones
@@ -43,7 +44,21 @@ struct ExportFacts {
 };
 ExportFacts export_facts(const ExportRequest& request);
 
-/// Whether D and E are row-major without gaps, E the lower coupling: only then is there a factorization in place.
+/// Whether A is a ring, or has a border or sizes. Then the chain is all of it but block 0 of a ring of several blocks. That block and the
+/// border are the tip, which every block of the chain may be coupled to.
+bool has_shape(const Spec& spec);
+std::int64_t chain_blocks(const Spec& spec);
+std::int64_t tip_rows(const Spec& spec);
+std::int64_t x_elements(const Spec& spec);
+/// A ring, a border and sizes in words, behind "a chain".
+std::string shape_text(const Spec& spec);
+/// Values for templates; all but the sizes are empty for a chain.
+Values shape_words(const ExportRequest& request);
+std::string shape_macros(const Spec& spec);
+
+/// Whether D and E are row-major without gaps, E the lower coupling.
+bool has_dense_blocks(const Spec& spec);
+/// Whether moreover A is a chain: only then is there a factorization in place.
 bool is_dense(const Spec& spec);
 bool has_square_roots(const ExportRequest& request);
 /// Values for templates: what a factor holds, and which pivots pass.
@@ -88,6 +103,11 @@ std::string c99_sweeps(const ExportRequest& request);
 std::string c99_solution(const ExportRequest& request);
 /// The C of a block times a block, and of it times right-hand sides, as chains need them.
 std::string c99_products(const ExportRequest& request);
+
+/// The C that reduces the rows of a border, and subtracts its products from the tip.
+std::string c99_border(const ExportRequest& request);
+/// The C of a factorization and a solution where A has a shape.
+std::string c99_shaped_system(const ExportRequest& request);
 
 std::string export_manifest(const ExportRequest& request, const std::vector<ExportedFile>& files);
 

@@ -38,13 +38,13 @@ std::string sizes(const Spec& spec) {
         "#define BTD_BLOCK {}\n"
         "#define BTD_HORIZON {}\n"
         "#define BTD_RHS {}\n"
-        "/* Blocks that hold couplings of factors: N - 1, but one where there is none, because arrays are not empty. */\n"
+        "/* Blocks that hold couplings of factors: N - {}, but one where there is none, because arrays are not empty. */\n"
         "#define BTD_COUPLINGS {}\n"
         "/* In D, index of element (r, c) of block i; in E, of the block that couples block i (columns) to block i + 1 (rows); and their "
         "sizes. */\n"
         "{}{}\n"
         "typedef {} btd_real;\n\n",
-        spec.block, spec.horizon, spec.rhs, std::max<std::int64_t>(spec.horizon - 1, 1),
+        spec.block, spec.horizon, spec.rhs, chain_blocks(spec) < spec.horizon ? 2 : 1, std::max<std::int64_t>(chain_blocks(spec) - 1, 1),
         index_macro("D", diagonal_strides(spec), diagonal_extent(spec, 1)),
         index_macro("E", coupling_strides(spec), coupling_extent(spec, 1)), is_single(spec) ? "float" : "double");
 }
@@ -106,6 +106,7 @@ std::string interface(const ExportRequest& request) {
     if (has_chains) names.push_back("set_parallel_for");
     if (request.corrections > 0) names.push_back("solve_refined");
     auto values = factor_words(request);
+    values.merge(shape_words(request));
     values["CORRECTIONS"] = fmt::format("{}", request.corrections);
     values["SOLVED"] = const_solve ? "const btd_workspace" : "btd_workspace";
     return filled(sections("solver.h", names), values);
@@ -138,15 +139,23 @@ std::string plain_body(const ExportRequest& request) {
         return sections("solver.c", {"blocks", "outcome"}) + "\n" + sweeps + c99_solution(request) + "\n" +
                section("solver.c", "prefactored");
     const auto blocks = sections("solver.c", {"blocks", "outcome", "computed"}) + "\n" + sweeps;
-    const auto least = "\n" + filled(section("solver.c", "least_pivot"),
-                                     {{"SQUARE", request.factorization == Factorization::ldlt ? "" : " * reciprocal"}});
+    const auto& spec = request.spec;
+    const auto least =
+        "\n" +
+        filled(section("solver.c", "least_pivot"),
+               {{"ENTRY", has_shape(spec) ? "workspace->entries[i * n + r]" : "d[BTD_D(i, r, r)]"},
+                {"SQUARE", request.factorization == Factorization::ldlt ? "" : " * reciprocal"},
+                {"TIP_PIVOTS", (has_shape(spec) ? "    (void)d;\n" : "") + (tip_rows(spec) > 0 ? section("shapes.c", "tip_pivots") : "")}});
     const auto chains = exported_chains(request);
-    const auto factor = is_dense(request.spec) ? "factor_in_place" : "factor_copies";
-    const auto system = chains.empty()
-                            ? c99_solution(request) + "\n" + sections("solver.c", {"sequential", factor, "factor_solve", "init"})
-                            : chain_tables(chains) + section("solver.c", "check_finite") + "\n" + section("partitioned.c", "chains") +
-                                  c99_products(request) + "\n" + section("partitioned.c", "partitioned") + "\n" +
-                                  sections("solver.c", {"factor_solve", "init"});
+    const auto factor = is_dense(spec) ? "factor_in_place" : "factor_copies";
+    const auto system =
+        has_shape(spec) ? c99_solution(request) + "\n" + section("solver.c", "keep") + c99_shaped_system(request) + "\n" +
+                              sections("solver.c", {"factor_solve", "init"})
+        : chains.empty()
+            ? c99_solution(request) + "\n" + sections("solver.c", {"sequential", "keep", "solve", factor, "factor_solve", "init"})
+            : chain_tables(chains) + section("solver.c", "check_finite") + "\n" + section("partitioned.c", "chains") +
+                  c99_products(request) + "\n" + section("partitioned.c", "partitioned") + "\n" +
+                  sections("solver.c", {"factor_solve", "init"});
     return blocks + section("solver.c", "pivots") + "\n" + c99_factorization(request) + "\n" + system + least;
 }
 
@@ -197,9 +206,9 @@ Design kernel_design(const ExportRequest& request) {
 
 std::string c99_header(const ExportRequest& request) {
     const bool has_kernels = machine_of(request.target).has_kernels();
-    auto text = sizes(request.spec) + (has_kernels ? kernel_sizes(kernel_design(request)) : "") +
+    auto text = sizes(request.spec) + shape_macros(request.spec) + (has_kernels ? kernel_sizes(kernel_design(request)) : "") +
                 (request.prefactored ? shift_list(*request.prefactored) : "") + chain_count(request) +
-                filled(section("solver.h", "status"), factor_words(request)) + "\n" + interface(request);
+                filled(filled(section("solver.h", "status"), factor_words(request)), shape_words(request)) + "\n" + interface(request);
     if (request.data || request.prefactored) text += c99_data_declarations(request);
     return header_file(header_comment(request), "", "#define BTD_RESTRICT __restrict\n", "#else\n#define BTD_RESTRICT restrict\n", text);
 }
@@ -213,7 +222,7 @@ std::string c99_source(const ExportRequest& request) {
                           : fmt::format("/* See btd_solver.h. Plain C99, and C++ as well: no recursion, no heap, no library{}. */\n",
                                         has_square_roots(request) ? " but the square root" : "");
     return fmt::format("{}{}{}{}{}{}{}", what, own_header, system_headers, prologue(request.spec), square_root(request), index_check,
-                       with_own_names(has_kernels ? kernel_body(request) : plain_body(request), "solver"));
+                       with_own_names(filled(has_kernels ? kernel_body(request) : plain_body(request), shape_words(request)), "solver"));
 }
 
 std::string c99_refine(const ExportRequest& request) {
@@ -222,12 +231,13 @@ std::string c99_refine(const ExportRequest& request) {
         "/* See btd_solver.h. Compile with -ffp-contract=off, as the Makefile does: sums rely on each rounding. */\n"
         "{}{}{}{}",
         system_headers, own_header, prologue(request.spec),
-        with_own_names(filled(sections("solver.c", {"outcome", "computed", "check_finite"}) + "\n" + section("refine.c"),
-                              {{"HAS_FMA", single ? "FP_FAST_FMAF" : "FP_FAST_FMA"},
-                               {"FMA", single ? "fmaf" : "fma"},
-                               {"BITS", single ? "uint32_t" : "uint64_t"},
-                               {"LOWER", single ? "0xFFF" : "0x7FFFFFF"}}),
-                       "refine"));
+        with_own_names(
+            filled(filled(sections("solver.c", {"outcome", "computed", "check_finite"}), shape_words(request)) + "\n" + section("refine.c"),
+                   {{"HAS_FMA", single ? "FP_FAST_FMAF" : "FP_FAST_FMA"},
+                    {"FMA", single ? "fmaf" : "fma"},
+                    {"BITS", single ? "uint32_t" : "uint64_t"},
+                    {"LOWER", single ? "0xFFF" : "0x7FFFFFF"}}),
+            "refine"));
 }
 
 }  // namespace trifold

@@ -52,12 +52,14 @@ std::string declare(std::string_view type, Int count, const TextOf& one) {
 /// The text of `make` for `most`, where n is that large, and for n % `most`, where that is not 0.
 std::string for_sizes(Int n, Int most, const TextOf& make) { return (n >= most ? make(most) : "") + (n % most > 0 ? make(n % most) : ""); }
 
-/// `body` for `step` rows or columns at a time, and for what they leave of n; `variable` is a loop's or a constant.
-std::string loop(Int n, Int step, char variable, const TextOf& body, std::string_view first = "0") {
+/// `body` for `step` rows or columns at a time, and for what they leave of n; `variable` is a loop's or a constant. Where they leave none,
+/// the loop may end before.
+std::string loop(Int n, Int step, char variable, const TextOf& body, std::string_view first = "0", const std::string& end = {}) {
     const auto rest = n % step, full = n - rest;
     std::string text;
     if (full > 0)
-        text += fmt::format("for (int {0} = {1}; {0} < {2}; {0} += {3}) {{\n{4}}}\n", variable, first, full, step, indented(body(step), 4));
+        text += fmt::format("for (int {0} = {1}; {0} < {2}; {0} += {3}) {{\n{4}}}\n", variable, first,
+                            rest > 0 || end.empty() ? fmt::format("{}", full) : end, step, indented(body(step), 4));
     if (rest > 0) text += fmt::format("{{\n    const int {} = {};\n{}}}\n", variable, full, indented(body(rest), 4));
     return text;
 }
@@ -88,16 +90,16 @@ std::string sum(Int row, Int column) { return fmt::format("c{}{}", row, column);
 /// Columns of a tile that row `row` has: of a corner, those up to the diagonal.
 Int width_of(Int row, Int columns, bool corner) { return corner ? row + 1 : columns; }
 
-std::string load_sums(std::string_view source, Int rows, Int columns, bool corner) {
+std::string load_sums(std::string_view source, Int rows, Int columns, bool corner, std::string_view stride = "n") {
     std::string text;
     for (Int r = 0; r < rows; ++r)
-        text += declare("    real", width_of(r, columns, corner), [&](Int c) { return sum(r, c) + " = " + element(source, r, c); });
+        text += declare("    real", width_of(r, columns, corner), [&](Int c) { return sum(r, c) + " = " + element(source, r, c, stride); });
     return text;
 }
-std::string store_sums(std::string_view target, Int rows, Int columns) {
+std::string store_sums(std::string_view target, Int rows, Int columns, std::string_view stride = "n") {
     std::string text;
     for (Int r = 0; r < rows; ++r)
-        for (Int c = 0; c < columns; ++c) text += fmt::format("    {} = {};\n", element(target, r, c), sum(r, c));
+        for (Int c = 0; c < columns; ++c) text += fmt::format("    {} = {};\n", element(target, r, c, stride), sum(r, c));
     return text;
 }
 
@@ -121,26 +123,49 @@ class Writer {
         : n_(request.spec.block),
           tiling_(tiling_of(request)),
           ldlt_(request.factorization == Factorization::ldlt),
-          chains_(!exported_chains(request).empty()) {}
+          chains_(!exported_chains(request).empty()),
+          tip_(tip_rows(request.spec)) {}
 
     std::string factorization() const {
         return section("solver.c", ldlt_ ? "ldlt" : "llt") + finish_block() +
-               for_sizes(n_, tiling_.columns, [&](Int columns) { return solve_columns(columns) + factor_corner(columns); }) + panel();
+               for_sizes(n_, tiling_.columns,
+                         [&](Int columns) { return solve_columns(columns, "solve_columns", n_, "n") + factor_corner(columns); }) +
+               panel();
+    }
+    /// G over F, and the products with G.
+    std::string border() const {
+        std::string calls;
+        const auto call = [&](Int columns) {
+            const auto coupling = row_of("coupling", "j"), l = row_of("l", "j");
+            if (!ldlt_) return fmt::format("reduce_panels_{}(g, before, width, {}, {}, g, j, 0);\n", columns, coupling, l);
+            return fmt::format(
+                "real multipliers[{0} * n];\n"
+                "real own[{0} * n];\n"
+                "scale_rows({1}, l - (width > 0 ? BLOCK : 0), {0}, width, 0, multipliers);\n"
+                "scale_rows({2}, l, {0}, j, 1, own);\n"
+                "reduce_panels_{0}(g, before, width, multipliers, own, g, j, 0);\n",
+                columns, coupling, l);
+        };
+        return for_sizes(n_, tiling_.columns, [&](Int columns) { return solve_columns(columns, "reduce_panels", tip_, "TIP"); }) +
+               product(tip_, "TIP") + from("shapes.c", "reduce_border", {{"REDUCE", indented(loop(n_, tiling_.columns, 'j', call), 4)}});
     }
     std::string sweeps() const {
         return for_sizes(n_, tiling_.sweep_rows, [&](Int rows) { return forward_rows(rows) + backward_rows(rows); }) + sweep_calls();
     }
-    /// c -= a b'
-    std::string product() const {
+    /// c -= a b', of which the lower triangle counts where the stride is the tip's.
+    std::string product(Int count, std::string_view stride) const {
         const auto tile = [&](Int rows, Int columns) {
             const auto text =
-                filled(section("partitioned.c", "product_tile"), {{"LOADS", load_sums("s", rows, columns, false)},
+                filled(section("partitioned.c", "product_tile"), {{"STRIDE", std::string(stride)},
+                                                                  {"LOADS", load_sums("s", rows, columns, false, stride)},
                                                                   {"PRODUCTS", subtract_outer("u", "v", rows, columns, false)},
-                                                                  {"STORES", store_sums("s", rows, columns)}});
+                                                                  {"STORES", store_sums("s", rows, columns, stride)}});
             return indented(text, -4);
         };
-        const auto text = loop(n_, tiling_.rows, 'r',
-                               [&](Int rows) { return loop(n_, tiling_.columns, 'j', [&](Int columns) { return tile(rows, columns); }); });
+        const auto text = loop(count, tiling_.rows, 'r', [&](Int rows) {
+            const auto end = stride == "TIP" ? fmt::format("r + {}", rows) : std::string();
+            return loop(count, tiling_.columns, 'j', [&](Int columns) { return tile(rows, columns); }, "0", end);
+        });
         return from("partitioned.c", "subtract_product", {{"TILES", indented(text, 4)}});
     }
     std::string vector_product() const {
@@ -170,7 +195,7 @@ class Writer {
         }
         return text + store_sums("y", rows, columns);
     }
-    std::string solve_columns(Int columns) const {
+    std::string solve_columns(Int columns, const std::string& name, Int count, const std::string& rows_name) const {
         const auto tile = [&](Int rows) {
             const auto text = filled(section("solver.c", "tile"), {{"LOADS", load_sums("s", rows, columns, false)},
                                                                    {"BEFORE", subtract_outer("a", "b", rows, columns, false)},
@@ -178,10 +203,13 @@ class Writer {
                                                                    {"FINISH", finish_tile(rows, columns)}});
             return indented(text, -4);
         };
-        return from("solver.c", "solve_columns",
-                    {{"COLUMNS", fmt::format("{}", columns)},
-                     {"LAST", fmt::format("{}", columns - 1)},
-                     {"TILES", (n_ < tiling_.rows ? "    (void)first;\n" : "") + indented(loop(n_, tiling_.rows, 'r', tile, "first"), 4)}});
+        return from(
+            "solver.c", "solve_columns",
+            {{"NAME", name},
+             {"ROWS", rows_name},
+             {"COLUMNS", fmt::format("{}", columns)},
+             {"LAST", fmt::format("{}", columns - 1)},
+             {"TILES", (count < tiling_.rows ? "    (void)first;\n" : "") + indented(loop(count, tiling_.rows, 'r', tile, "first"), 4)}});
     }
 
     /// Takes pivot k of a corner: scales its column below it, then subtracts that column's products.
@@ -379,6 +407,7 @@ class Writer {
     Int n_;
     Tiling tiling_;
     bool ldlt_, chains_;
+    Int tip_;
 };
 
 }  // namespace
@@ -402,10 +431,15 @@ std::string c99_sweeps(const ExportRequest& request) {
     return "/* ---- sweeps: columns of a right-hand side, whose elements are m apart ---- */\n" + Writer(request).sweeps();
 }
 
-std::string c99_products(const ExportRequest& request) { return Writer(request).product() + Writer(request).vector_product(); }
+std::string c99_products(const ExportRequest& request) {
+    return Writer(request).product(request.spec.block, "n") + Writer(request).vector_product();
+}
+
+std::string c99_border(const ExportRequest& request) { return Writer(request).border(); }
 
 std::string c99_solution(const ExportRequest& request) {
     const auto& spec = request.spec;
+    if (tip_rows(spec) > 0) return section("solver.c", "check_finite");
     const bool small =
         tiling_of(request).sweep_rows == spec.block && spec.block >= 4 && spec.block <= 6 && spec.horizon > 1 && spec.rhs == 1;
     if (!small) return section("solver.c", "check_finite") + "\n" + section("solver.c", "solve_blocks");

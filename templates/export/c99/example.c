@@ -21,20 +21,46 @@ static void make_problem(void) {
                 d[BTD_D(i, r, c)] = random_number();
                 d[BTD_D(i, c, r)] = d[BTD_D(i, r, c)];
             }
-            d[BTD_D(i, r, r)] = 3 * BTD_BLOCK + 1;
+            d[BTD_D(i, r, r)] = 3 * BTD_BLOCK + @DOMINANT@;
         }
     }
-    for (i = 0; i + 1 < BTD_HORIZON; ++i) {
+    for (i = 0; i@MORE@ < BTD_HORIZON; ++i) {
         for (r = 0; r < BTD_BLOCK; ++r) {
             for (c = 0; c < BTD_BLOCK; ++c) {
                 e[BTD_E(i, r, c)] = random_number();
             }
         }
     }
+@MAKE_SHAPE@
     for (i = 0; i < SIZE; ++i) {
         b[i] = random_number();
     }
 }
+
+@@ made_up_border: in front of made_up_problem, borders
+static btd_real f[BTD_HORIZON * BTD_BORDER * BTD_BLOCK];
+static btd_real corner[BTD_BORDER * BTD_BORDER];
+
+@@ make_border: in made_up_problem, borders
+    for (i = 0; i < BTD_HORIZON * BTD_BORDER * BTD_BLOCK; ++i) {
+        f[i] = random_number();
+    }
+    for (r = 0; r < BTD_BORDER; ++r) {
+        for (c = 0; c < r; ++c) {
+            corner[r * BTD_BORDER + c] = random_number();
+            corner[c * BTD_BORDER + r] = corner[r * BTD_BORDER + c];
+        }
+        corner[r * BTD_BORDER + r] = BTD_HORIZON * BTD_BLOCK + BTD_BORDER;
+    }
+
+@@ made_up_sizes: in front of made_up_problem, sizes
+/* The last block has a row less than the others, unless these have one. */
+static int sizes[BTD_HORIZON];
+
+@@ make_sizes: in made_up_problem, sizes
+    for (i = 0; i < BTD_HORIZON; ++i) {
+        sizes[i] = i + 1 == BTD_HORIZON && BTD_BLOCK > 1 ? BTD_BLOCK - 1 : BTD_BLOCK;
+    }
 
 @@ given_problem: where the request has the problem's numbers
 /* The problem of btd_data.c. */
@@ -67,7 +93,7 @@ static const double shifts[PROBLEMS] = {0};
 static btd_status run_example(int problem) {
     (void)problem;
     btd_init(&workspace);
-    return btd_factor_solve(&workspace, d, e, b, x);
+    return btd_factor_solve(&workspace, d, e, b, x@SHAPE_ARGUMENT@);
 }
 
 @@ refined: a solver that refines
@@ -95,7 +121,7 @@ static const double shifts[PROBLEMS] = BTD_SHIFT_LIST;
 
 static btd_status run_example(int problem) { return btd_solve(problem, b, x); }
 
-@@ check: always; exports for GPUs too
+@@ multiply_row: always; exports for GPUs too
 /* Row r of block i of (A + shift I) x, for the column at which x points; and the sum of the row's absolute values. */
 static double multiply_row(const btd_real* d_, const btd_real* e_, const btd_real* x_, double shift, size_t i, size_t r, double* sum) {
     double value = 0;
@@ -119,6 +145,38 @@ static double multiply_row(const btd_real* d_, const btd_real* e_, const btd_rea
     return value;
 }
 
+@@ shape_row: rings, borders, sizes
+static double term(double a, double x_, double* sum) {
+    *sum += fabs(a);
+    return a * x_;
+}
+
+/* Likewise row `row` of all of A. */
+static double shape_row(const btd_real* d_, const btd_real* e_, const btd_real* x_, double shift, size_t row, double* sum) {
+    const size_t i = row / BTD_BLOCK, r = row % BTD_BLOCK;
+    double value = i < BTD_HORIZON ? multiply_row(d_, e_, x_, shift, i, r, sum) : 0;
+@TERMS@
+    return value;
+}
+
+@@ ring_terms: in shape_row, rings
+    for (size_t k = 0; k < BTD_BLOCK; ++k) {
+        const size_t last = BTD_HORIZON - 1;
+        value += i == 0 ? term((double)e_[BTD_E(last, r, k)], (double)x_[(last * BTD_BLOCK + k) * BTD_RHS], sum) : 0;
+        value += i == last ? term((double)e_[BTD_E(last, k, r)], (double)x_[k * BTD_RHS], sum) : 0;
+    }
+
+@@ border_terms: in shape_row, borders
+    const size_t rows = (size_t)BTD_HORIZON * BTD_BLOCK;
+    for (size_t k = 0; k < rows && row >= rows; ++k) {
+        value += term((double)f[(k / BTD_BLOCK * BTD_BORDER + row - rows) * BTD_BLOCK + k % BTD_BLOCK], (double)x_[k * BTD_RHS], sum);
+    }
+    for (size_t k = 0; k < BTD_BORDER; ++k) {
+        const btd_real a = row < rows ? f[(i * BTD_BORDER + k) * BTD_BLOCK + r] : corner[(row - rows) * BTD_BORDER + k];
+        value += term((double)a, (double)x_[(rows + k) * BTD_RHS], sum);
+    }
+
+@@ check: always; exports for GPUs too
 /* NaN counts as the largest. */
 static double larger(double a, double b_) { return a > b_ || a != a ? a : b_; }
 
@@ -126,11 +184,12 @@ static double larger(double a, double b_) { return a > b_ || a != a ? a : b_; }
 static double relative_residual(const btd_real* d_, const btd_real* e_, const btd_real* b_, const btd_real* x_, double shift) {
     double residual = 0, norm_a = 0, norm_x = 0, norm_b = 0;
     size_t row, c;
-    for (row = 0; row < (size_t)BTD_HORIZON * BTD_BLOCK; ++row) {
+    for (row = 0; row < (size_t)@ROWS@; ++row) {
+@SKIP@
         for (c = 0; c < BTD_RHS; ++c) {
             const size_t k = row * BTD_RHS + c;
             double sum = 0;
-            const double ax = multiply_row(d_, e_, x_ + c, shift, row / BTD_BLOCK, row % BTD_BLOCK, &sum);
+            const double ax = @AX@, &sum);
             residual = larger(fabs(ax - (double)b_[k]), residual);
             norm_a = larger(sum, norm_a);
             norm_x = larger(fabs((double)x_[k]), norm_x);

@@ -28,7 +28,7 @@ BTD_CODE static void subtract_product(real* c, const real* a, const real* b) {
 }
 
 @@ product_tile: in subtract_product, for each number of rows and columns
-    real* s = c + r * n + j;
+    real* s = c + r * @STRIDE@ + j;
     const real* u = a + r * n;
     const real* v = b + j * n;
 @LOADS@

@@ -15,7 +15,7 @@ static void prepare(void) {
 
 /* Returns whether the call fails. */
 static int run_call(int call) {
-    const btd_status status = call == 0 ? btd_factor(&workspace, d, e) : btd_solve(&workspace, b, x);
+    const btd_status status = call == 0 ? btd_factor(&workspace, d, e@SHAPE_ARGUMENT@) : btd_solve(&workspace, b, x);
     return status.code != BTD_OK;
 }
 

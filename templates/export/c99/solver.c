@@ -7,12 +7,12 @@
 
 typedef btd_real real;
 
-enum { n = BTD_BLOCK, N = BTD_HORIZON, m = BTD_RHS, BLOCK = n * n };
+enum { n = BTD_BLOCK, N = @CHAIN@, m = BTD_RHS, BLOCK = n * n };
 
 @@ outcome: always; targets that have kernels too, and btd_refine.c
 /* ---- what a call returns ---- */
 
-enum { VECTOR = BTD_BLOCK * BTD_RHS, SIZE = BTD_HORIZON * VECTOR };
+enum { VECTOR = BTD_BLOCK * BTD_RHS, SIZE = BTD_HORIZON * VECTOR@TIP_SIZE@ };
 
 static btd_status outcome(btd_code code, int block, int row) {
     btd_status status;
@@ -146,10 +146,10 @@ BTD_CODE static int finish_block(const real* d, const real* before, int width, @
 }
 
 @@ solve_columns: factoring, for each number of columns that a panel takes at a time
-/* Columns j to j + @LAST@ of a panel, rows `first` to n - 1: what x and `before` have to do with the rows of the multipliers is subtracted
+/* Columns j to j + @LAST@ of a panel, rows `first` to @ROWS@ - 1: what x and `before` have to do with the rows of the multipliers is subtracted
  * from the source. The products with `before` run over `width` columns: n, or 0 for none. x may be the source. The sums of a tile and what
  * they are made of are to stay in registers: a Cortex-M7 has 32 in single precision, 16 in double. */
-BTD_CODE static void solve_columns_@COLUMNS@(const real* source, const real* before, int width, const real* multipliers, const real* own, real* x,
+BTD_CODE static void @NAME@_@COLUMNS@(const real* source, const real* before, int width, const real* multipliers, const real* own, real* x,
                                      int j, int first) {
 @TILES@
 }
@@ -223,7 +223,7 @@ BTD_CODE static btd_status check_finite(const btd_real* x) {
 
 @@ solve_blocks: one chain
 /* Over all blocks, one after another: x = A^-1 b, A = L L' with L in `l` and `r`. x may be b. */
-BTD_CODE static btd_status solve_blocks(const real* l, const real* r, const real* b, real* x) {
+BTD_CODE static btd_status solve_blocks(@WORKSPACE@const real* l, const real* r, const real* b, real* x) {
     const real* coupling = r;
     const real* solved = x;
     int width = 0;
@@ -233,13 +233,14 @@ BTD_CODE static btd_status solve_blocks(const real* l, const real* r, const real
         solved = x + i * VECTOR;
         width = n;
     }
+@SOLVE_TIP@
     width = 0;
     for (int i = N - 1; i >= 0; --i) {
         backward_block(l + i * BLOCK, r + i * BLOCK, solved, width, x + i * VECTOR);
         solved = x + i * VECTOR;
         width = n;
     }
-    return check_finite(x);
+    return check_finite(x@BACK@);
 }
 
 @@ solve_small_blocks: in place of the two above: one chain of several blocks of 4 to 6, one right-hand side
@@ -284,6 +285,7 @@ BTD_CODE static btd_status factor_blocks(const real* d, const real* e, real* l, 
     return row < 0 ? status : outcome(BTD_NOT_POSITIVE_DEFINITE, block, row);
 }
 
+@@ keep: factoring, one chain
 static void reset_workspace(btd_workspace* workspace) {
     workspace->diagonal = NULL;
     workspace->coupling = NULL;
@@ -299,6 +301,7 @@ static btd_status keep(btd_workspace* workspace, btd_status status, const real* 
     return status;
 }
 
+@@ solve: factoring, one chain
 BTD_CODE btd_status btd_solve(const btd_workspace* workspace, const real* b, real* x) {
     if (workspace->diagonal == NULL) {
         poison_solution(x);
@@ -345,8 +348,8 @@ BTD_CODE btd_status btd_factor(btd_workspace* BTD_RESTRICT workspace, const real
 }
 
 @@ factor_solve: factoring
-BTD_CODE btd_status btd_factor_solve(btd_workspace* workspace, const btd_real* d, const btd_real* e, const btd_real* b, btd_real* x) {
-    const btd_status status = btd_factor(workspace, d, e);
+BTD_CODE btd_status btd_factor_solve(btd_workspace* workspace, const btd_real* d, const btd_real* e, const btd_real* b, btd_real* x@FACTOR_SOLVE_DEFINED@) {
+    const btd_status status = btd_factor(workspace, d, e@GIVEN_SHAPE@);
     if (!is_computed(status)) {
         poison_solution(x);
         return status;
@@ -377,10 +380,11 @@ BTD_CODE btd_real btd_least_pivot(const btd_workspace* workspace, const btd_real
     for (int i = 0; i < N; ++i) {
         for (int r = 0; r < n; ++r) {
             const real reciprocal = workspace->diagonal[i * BLOCK + r * n + r];
-            const real ratio = d[BTD_D(i, r, r)] * reciprocal@SQUARE@;
+            const real ratio = @ENTRY@ * reciprocal@SQUARE@;
             most = ratio > most ? ratio : most;
         }
     }
+@TIP_PIVOTS@
     return 1 / most;
 }
 

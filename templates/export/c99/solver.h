@@ -1,7 +1,7 @@
 /* The parts of btd_solver.h. Each begins at a line @@ NAME: when it is taken. */
 
 @@ comment: always
-/* @PURPOSE@ A X = B, A symmetric positive definite and block tridiagonal: @N@ blocks of @BLOCK@ by @BLOCK@, @RHS@ right-hand side(s), @PRECISION@.
+/* @PURPOSE@ A X = B, A symmetric positive definite and block tridiagonal: @N@ blocks of @BLOCK@ by @BLOCK@, @RHS@ right-hand side(s), @PRECISION@.@SHAPE_WORDS@
  * Made by Trifold for @TARGET@; do not edit. To make it again:
  *   @COMMAND@
  *
@@ -10,7 +10,7 @@
  */
 
 @@ memory: in comment, but for factors that are constants
- * Memory: D @D_BYTES@ bytes, E @E_BYTES@, B and X @B_BYTES@ each; the workspace @WORKSPACE_32@ with pointers of 32 bits, @WORKSPACE_64@ with 64; stack at most @STACK@.
+ * Memory: D @D_BYTES@ bytes, E @E_BYTES@, B and X @B_BYTES@ each; the workspace @WORKSPACE_32@ with pointers of 32 bits, @WORKSPACE_64@ with 64; stack at most @STACK@.@BORDER_MEMORY@
 
 @@ memory_prefactored: in comment, for factors that are constants
  * Memory: constants @TABLES@ bytes, B and X @B_BYTES@ each; stack at most @STACK@; nothing else is written.
@@ -54,7 +54,7 @@ typedef enum {
     BTD_NO_SUCH_SHIFT = 4,
     /* A is singular to the precision: @SMALL@ below 64 @EPSILON@ times the diagonal entry that it began with,
      * and may be all rounding. The factor and X are computed all the same, but X may have no digit that is right. */
-    BTD_NEARLY_SINGULAR = 5
+    BTD_NEARLY_SINGULAR = 5@SIZE_STATUS@
 } btd_code;
 
 typedef struct {
@@ -73,8 +73,9 @@ typedef struct {
     /* The outcome of the last factorization. */
     btd_status factored;
     /* @FACTORS@, of which the lower triangles are used; and E L^-T. */
-    btd_real own_diagonal[BTD_HORIZON * BTD_BLOCK * BTD_BLOCK];
+    btd_real own_diagonal[@CHAIN@ * BTD_BLOCK * BTD_BLOCK];
     btd_real own_coupling[BTD_COUPLINGS * BTD_BLOCK * BTD_BLOCK];
+@SHAPE_MEMORY@
 } btd_workspace;
 
 @@ workspace_partitioned: plain C, several chains
@@ -120,11 +121,12 @@ size_t btd_workspace_size(void);
  * aligned. */
 btd_workspace* btd_init(void* memory);
 
-/* Arrays of all calls: D, N blocks of n by n, of which the lower triangles are read; E, N - 1 blocks, block i couples block i (columns) to
- * block i + 1 (rows); both with the indices above. B and X [N][n][m], row-major, without gaps. They do not overlap, but X may be B. */
+/* Arrays of all calls: D, N blocks of n by n, of which the lower triangles are read; E, @E_COUNT@ blocks, block i couples block i (columns) to
+ * block i + 1 (rows); both with the indices above. B and X [N][n][m], row-major, without gaps. They do not overlap, but X may be B.@SHAPE_ARRAYS@ */
+@SHAPE_TYPE@
 
 /* Factors A into the workspace. */
-btd_status btd_factor(btd_workspace* BTD_RESTRICT workspace, const btd_real* BTD_RESTRICT d, const btd_real* BTD_RESTRICT e);
+btd_status btd_factor(btd_workspace* BTD_RESTRICT workspace, const btd_real* BTD_RESTRICT d, const btd_real* BTD_RESTRICT e@FACTOR_DECLARED@);
 
 /* The least pivot of the last factorization, each over the diagonal entry that it began with; 0: there is no factor. Below 64
  * @EPSILON@ A is nearly singular. It is the same whatever powers of two rows and columns are scaled by. D is that which was
@@ -135,7 +137,7 @@ btd_real btd_least_pivot(const btd_workspace* workspace, const btd_real* d);
 btd_status btd_solve(@SOLVED@* workspace, const btd_real* b, btd_real* x);
 
 /* Factors A into the workspace and solves A X = B. Where A is not positive definite, X becomes NaN. */
-btd_status btd_factor_solve(btd_workspace* workspace, const btd_real* d, const btd_real* e, const btd_real* b, btd_real* x);
+btd_status btd_factor_solve(btd_workspace* workspace, const btd_real* d, const btd_real* e, const btd_real* b, btd_real* x@FACTOR_SOLVE_DECLARED@);
 
 @@ refactor: plain C, one chain, arrays that are row-major without gaps
 /* Factors A in place: the lower triangles of D become @FACTORS@,
@@ -166,3 +168,28 @@ extern const btd_real btd_factor_coupling[BTD_SHIFTS][BTD_COUPLINGS * BTD_BLOCK 
 /* Solves (A + shift I) X = B, where `shift` counts from 0 in the list above; where there is no such shift, X becomes NaN. B and X are
  * [N][n][m], row-major, without gaps. They do not overlap, but X may be B. Needs no memory; calls may run at the same time. */
 btd_status btd_solve(int shift, const btd_real* b, btd_real* x);
+
+@@ shape_diagonal: in workspace, rings, borders and sizes
+    /* The diagonal of A: of the chain, then of the tip, which is block 0 of a ring and the border. */
+    btd_real entries[BTD_HORIZON * BTD_BLOCK + BTD_BORDER];
+
+@@ shape_tip: in workspace, rings and borders
+    /* G = F L^-T, where F couples the chain to the tip; and the factor of the tip. */
+    btd_real border[@CHAIN@ * BTD_TIP * BTD_BLOCK];
+    btd_real tip[BTD_TIP * BTD_TIP];
+
+@@ shape_scaled: in workspace, rings and borders without square roots
+    /* G P^-1 of one block. */
+    btd_real scaled[BTD_TIP * BTD_BLOCK];
+
+@@ shape_sizes: in workspace, sizes
+    int sizes[BTD_HORIZON];
+
+@@ shape_border_input: in btd_shape, borders
+    /* A = [T F'; F C], where D and E make T. F is [N][a][n], and C [a][a], of which the lower triangle is read; both row-major. */
+    const btd_real* f;
+    const btd_real* c;
+
+@@ shape_sizes_input: in btd_shape, sizes
+    /* Rows that each of the N blocks has, 0 to n. What the arrays hold beyond them is not read, and X is 0 there. Null: n for all. */
+    const int* sizes;

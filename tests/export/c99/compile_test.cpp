@@ -11,13 +11,20 @@ struct Case {
     Precision precision;
     const char* schedule = "sequential";
     Factorization factorization = Factorization::llt;
-    std::int64_t corrections = 0;
-    bool is_plain() const { return std::string_view(schedule) == "sequential" && factorization == Factorization::llt && corrections == 0; }
+    std::int64_t corrections = 0, border = 0;
+    bool ring = false, sizes = false;
+    bool is_plain() const {
+        return std::string_view(schedule) == "sequential" && factorization == Factorization::llt && corrections == 0 && border == 0 &&
+               !ring && !sizes;
+    }
     std::string refine_source() const { return corrections > 0 ? " btd_refine.c" : ""; }
 };
 ExportRequest request_of(const Case& c, const std::string& target = "c99:generic", const std::string& prefix = "btd") {
     auto result = with_schedule(request(c.block, c.horizon, c.precision, c.rhs, target, prefix), c.schedule);
     result.factorization = c.factorization;
+    result.spec.border = c.border;
+    result.spec.ring = c.ring;
+    result.spec.sizes = c.sizes;
     return with_corrections(result, c.corrections);
 }
 constexpr Case cases[] = {{1, 1, 1, Precision::f64},
@@ -28,7 +35,14 @@ constexpr Case cases[] = {{1, 1, 1, Precision::f64},
                           {64, 3, 2, Precision::f64},
                           {7, 20, 2, Precision::f64, "twisted:3"},
                           {12, 20, 1, Precision::f32, "sequential", Factorization::ldlt, 2},
-                          {64, 3, 2, Precision::f64, "sequential", Factorization::ldlt, 1}};
+                          {64, 3, 2, Precision::f64, "sequential", Factorization::ldlt, 1},
+                          {12, 20, 1, Precision::f32, "sequential", Factorization::llt, 0, 16, true},
+                          {64, 2, 2, Precision::f64, "sequential", Factorization::llt, 0, 16, true},
+                          {64, 2, 2, Precision::f64, "sequential", Factorization::ldlt, 0, 16},
+                          {5, 6, 1, Precision::f64, "sequential", Factorization::llt, 0, 3, false, true},
+                          {6, 1, 1, Precision::f32, "sequential", Factorization::llt, 0, 0, true},
+                          {33, 5, 2, Precision::f32, "sequential", Factorization::ldlt, 0, 0, true},
+                          {12, 20, 1, Precision::f32, "sequential", Factorization::llt, 0, 0, false, true}};
 
 void check_runs(const Project& project, const std::string& command) {
     const auto ran = project.run(command);

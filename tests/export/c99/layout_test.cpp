@@ -92,12 +92,9 @@ TEST_CASE("export: layouts that cannot be exported are refused") {
     bad.spec.rhs_layout = RhsLayout::stacked;
     CHECK_REFUSED("leave batch, the layout of B and strides of members out", export_project(bad));
     bad = request(4, 6, Precision::f32);
-    bad.spec.border = 1;
-    CHECK_REFUSED("has no border yet", export_project(bad));
-    bad.spec.border = 0;
-    for (const bool sizes : {false, true}) {
-        bad.spec.sizes = sizes;
-        bad.spec.bandwidth = sizes ? 1 : 2;
-        CHECK_REFUSED("has no lengths, sizes and bands yet", export_project(bad));
+    for (const bool lengths : {false, true}) {
+        bad.spec.lengths = lengths;
+        bad.spec.bandwidth = lengths ? 1 : 2;
+        CHECK_REFUSED("has no lengths and bands yet", export_project(bad));
     }
 }

@@ -24,12 +24,16 @@ void check_filled(const std::vector<ExportedFile>& files) {
 std::string all_exports() {
     const auto plain = request(4, 9, Precision::f32, 1, "c99:generic"), several = request(3, 9, Precision::f32, 2, "c99:cortex-m7");
     auto laid_out = several, data = several, prefactored = request(1, 2, Precision::f64, 1, "c99:generic");
+    auto ring = several, closed = plain, sized = plain;
+    ring.spec.ring = closed.spec.ring = sized.spec.sizes = true;
+    ring.spec.border = sized.spec.border = 2;
+    closed.spec.horizon = 1;
     laid_out.spec.order = Order::column_major;
     data.data = ProblemData{std::vector<double>(81, 1), std::vector<double>(72), std::vector<double>(54)};
     prefactored.prefactored = Prefactored{.d = {2, 2}, .e = {1}, .shifts = {0, 1}};
     std::string text;
-    for (const auto& project : {plain, several, laid_out, data, prefactored, with_corrections(plain, 1), with_ldlt(plain),
-                                with_schedule(several, "partitioned:3"), request(4, 9, Precision::f32, 1, "c99:neon")})
+    for (const auto& project : {plain, several, laid_out, data, prefactored, with_corrections(plain, 1), with_ldlt(plain), with_ldlt(ring),
+                                closed, sized, with_schedule(several, "partitioned:3"), request(4, 9, Precision::f32, 1, "c99:neon")})
         for (const auto& file : export_project(project)) text += file.text;
     return text;
 }
@@ -161,7 +165,13 @@ namespace {
 const char* const program = R"(
 #include <cstdio>
 static btd_workspace workspace;
-static btd_real d[BTD_HORIZON * BTD_BLOCK * BTD_BLOCK], e[BTD_COUPLINGS * BTD_BLOCK * BTD_BLOCK], b[BTD_HORIZON * BTD_BLOCK * BTD_RHS];
+#ifdef BTD_BORDER
+static btd_real f[BTD_HORIZON * BTD_BORDER * BTD_BLOCK + 1], c[BTD_BORDER * BTD_BORDER + 1];
+enum { ROWS = BTD_HORIZON * BTD_BLOCK + BTD_BORDER };
+#else
+enum { ROWS = BTD_HORIZON * BTD_BLOCK };
+#endif
+static btd_real d[BTD_HORIZON * BTD_BLOCK * BTD_BLOCK], e[BTD_HORIZON * BTD_BLOCK * BTD_BLOCK], b[ROWS * BTD_RHS];
 static void report(const char* call, const btd_status& status) {
     std::printf("%s %d %ld %ld %ld %ld %ld\n", call, status.code, counts.subtract, counts.multiply - counts.subtract, counts.divide,
                 counts.square_root, counts.add);
@@ -173,6 +183,11 @@ int main() {
     for (auto& x : b) x = 1;
     for (int i = 0; i < BTD_HORIZON; ++i)
         for (int r = 0; r < BTD_BLOCK; ++r) d[(i * BTD_BLOCK + r) * BTD_BLOCK + r] = 2;
+#ifdef BTD_BORDER
+    for (auto& x : f) x = 0;
+    for (auto& x : c) x = 2;
+    for (int r = 0; r < BTD_BORDER; ++r) c[r * BTD_BORDER + r] = 64;
+#endif
     report("factor", btd_factor(&workspace, d, e));
     report("solve", btd_solve(&workspace, b, b));
 #ifdef BTD_CORRECTIONS
@@ -182,7 +197,7 @@ int main() {
     counts = {};
     btd_solve_refined(&workspace, d, e, b, x, residual);
     std::printf("%ld\n", counts.subtract + counts.multiply + counts.add - (BTD_CORRECTIONS + 1) * solve);
-#elif !defined(BTD_CHAINS)
+#elif !defined(BTD_CHAINS) && !defined(BTD_BORDER)
     report("refactor", btd_refactor(&workspace, d, e));
 #endif
 }
@@ -195,7 +210,7 @@ std::string expected(const char* call, const nlohmann::json& counts) {
 }
 
 void check_counts(const ExportRequest& request) {
-    const bool refines = request.corrections > 0, in_place = request.schedule == "sequential" && !refines;
+    const bool refines = request.corrections > 0, in_place = request.schedule == "sequential" && !refines && !has_shape(request.spec);
     const Project project(request);
     auto header = project.read("btd_solver.h");
     const std::string type = request.spec.precision == Precision::f32 ? "typedef float btd_real;" : "typedef double btd_real;";
@@ -203,7 +218,15 @@ void check_counts(const ExportRequest& request) {
     REQUIRE(at != std::string::npos);
     header.replace(at, type.size(), "}\n#include \"" TEST_FOLDER "/counting.hpp\"\nextern \"C\" {\ntypedef Counting btd_real;");
     project.write("btd_solver.h", header);
-    project.write("count.cpp", project.read("btd_solver.c") + program);
+    auto calls = std::string(program);
+    if (const auto& spec = request.spec; spec.border > 0 || spec.sizes) {
+        const std::string call = "btd_factor(&workspace, d, e)";
+        const auto shape =
+            fmt::format("static const btd_shape shape = {{{}{}}};\n", spec.border > 0 ? "f, c, " : "", spec.sizes ? "nullptr" : "");
+        calls.replace(calls.find(call), call.size(), "btd_factor(&workspace, d, e, &shape)");
+        calls.insert(calls.find("static void report"), shape);
+    }
+    project.write("count.cpp", project.read("btd_solver.c") + calls);
     const std::string refine = refines ? " -x c++ btd_refine.c" : "";
     const auto ran = project.run("g++ -std=c++17 -w '-DBTD_SQRT(x)=counting_root(x)' -o count count.cpp" + refine + " && ./count");
     const auto operations = project.manifest()["operations"];
@@ -228,5 +251,14 @@ TEST_CASE("export: the manifest's operation counts are those of the code") {
     for (const std::int64_t n : {1, 2, 5, 12}) check_counts(with_ldlt(request(n, n == 2 ? 1 : 7, Precision::f64, n % 3 + 1)));
     for (const std::int64_t n : {1, 3, 6, 13}) check_counts(with_size(request(n, 4, Precision::f32, n % 3 + 1)));
     for (const std::int64_t n : {4, 5, 6}) check_counts(request(n, 7, Precision::f32));
+    for (const std::int64_t n : {1, 3, 6, 12})
+        for (const std::int64_t horizon : {1, 2, 5})
+            for (const auto& [border, ring, sizes] : {std::tuple{1, false, true}, {4, false, false}, {0, true, false}, {6, true, false}}) {
+                auto asked = request(n, horizon, Precision::f64, n % 3 + 1);
+                asked.spec.border = border;
+                asked.spec.ring = ring;
+                asked.spec.sizes = sizes;
+                check_counts(n % 2 == 0 ? asked : with_ldlt(asked));
+            }
     for (const std::int64_t n : {1, 4, 7}) check_counts(with_corrections(request(n, n == 1 ? 1 : 5, Precision::f64, n % 3 + 1), n));
 }

@@ -9,6 +9,7 @@
 
 #include "generator/export/gpu/export.hpp"
 #include "generator/program/words.hpp"
+#include "generator/tridiagonal/fields.hpp"
 #include "generator/tridiagonal/wisdom.hpp"
 #include "runtime/wisdom/wisdom.hpp"
 #include "tools/formats/file.hpp"
@@ -215,6 +216,9 @@ std::function<std::vector<ExportedFile>()> tridiagonal_export(CLI::App& app, con
     app.add_option("--refine", options->corrections,
                    "Of c99: a call that solves and then corrects X so many times, residuals in twice the precision")
         ->check(CLI::Range(std::int64_t{0}, max_corrections));
+    app.add_flag("--ring", options->spec.ring, "Of c99: " + std::string(spec_fields["ring"].about));
+    add_field(app, spec_fields["border"], &options->spec);
+    app.add_flag("--sizes", options->spec.sizes, "Of c99: " + std::string(spec_fields["sizes"].about));
     add_layout(app, options->spec);
     options->gpu.add_to(app);
     app.footer("The README written beside the code says how to build, run and call it.");
