@@ -149,6 +149,7 @@ Design design(const Choice& choice, std::vector<KnobDecision>* asked) {
     result.baked = is_baked(problem, variant);
     if (const auto why = refusal(variant, problem); !why.empty()) throw SpecError(why);
     result.lowered = variant.lower(problem);
+    if (has_signs(result.spec)) result.lowered.storage.update += result.lowered.storage.vector / result.spec.rhs;  // sums of its rows
     // b' A^-1 b, which finish_forward sums up, means nothing for the corrections of a mixed solution.
     if (is_wrapped(result))
         for (auto& item : result.lowered.phases) std::erase(item.second, Phase::finish_forward);

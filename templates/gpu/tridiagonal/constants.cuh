@@ -35,6 +35,8 @@ TRIFOLD_DEVICE trifold_int divided_by_scale(const trifold_args& args, trifold_in
 TRIFOLD_DEVICE trifold_int couplings_of(const trifold_args& args) { return TRIFOLD_COUPLINGS; }
 /* Whether the last block is coupled to the first one. Block 0 then stays to the last level, and is also position `size` of each level. */
 [[maybe_unused]] constexpr bool is_ring = TRIFOLD_RING;
+/* Whether pivots have both signs. A = L S L' then, where the diagonal of L has the signs S too. */
+[[maybe_unused]] constexpr bool has_signs = TRIFOLD_SIGNS;
 /* Whether members have lengths of their own. */
 [[maybe_unused]] constexpr bool has_lengths = TRIFOLD_LENGTHS;
 /* Whether thread blocks take such members by their lengths, the longest first. */
