@@ -6,7 +6,7 @@
 namespace trifold {
 
 template <>
-[[gnu::visibility("hidden")]] inline constexpr std::array<std::string_view, 2> names_of<Matrix>{"positive-definite", "symmetric"};
+[[gnu::visibility("hidden")]] inline constexpr std::array<std::string_view, 2> names_of<MatrixKind>{"positive-definite", "symmetric"};
 template <>
 [[gnu::visibility("hidden")]] inline constexpr std::array<std::string_view, 2> names_of<Order>{"row-major", "column-major"};
 template <>

@@ -128,7 +128,7 @@ void check_signs(const Spec& spec) {
 }
 
 void check_shape(const Spec& spec) {
-    if (spec.matrix == Matrix::symmetric) check_signs(spec);
+    if (spec.matrix == MatrixKind::symmetric) check_signs(spec);
     if (spec.lengths) check_lengths(spec);
     if (spec.sizes || spec.bandwidth > 1) check_views(spec);
     if (spec.precision == Precision::mixed && spec.ring) throw SpecError("mixed precision has no rings; give precision f64");

@@ -126,7 +126,7 @@ void RequestArrays::add(const Request& request, Array array, std::int64_t bytes,
 void resolve(const Spec& spec, Request& request) {
     resolve_count(request.members, spec.batch, spec.batch, "members");
     resolve_count(request.columns, spec.rhs, std::int64_t{1} << 32, "columns");
-    if (request.pivot_floor > 0 && spec.matrix == Matrix::symmetric)
+    if (request.pivot_floor > 0 && spec.matrix == MatrixKind::symmetric)
         throw SpecError("pivot_floor raises pivots of positive definite matrices, and this one is symmetric; add a diagonal instead");
     if (!(request.pivot_floor >= 0 && request.pivot_floor < 1))
         throw SpecError(fmt::format(

@@ -128,7 +128,7 @@ void Solver::copy_quadratic(double* to, std::int64_t members, Stream stream, std
 
 void check_outcomes(const std::vector<Outcome>& members, const Spec& spec) {
     const auto precision = spec.precision;
-    const bool has_signs = spec.matrix == Matrix::symmetric;
+    const bool has_signs = spec.matrix == MatrixKind::symmetric;
     std::vector<NotPositiveDefinite::Failure> failures;
     std::vector<std::size_t> odd;
     std::vector<std::string> sizes;

@@ -241,7 +241,7 @@ void Solver::Impl::read_status(Session::Call& call) {
         // In mixed precision pivots of f32 may be small, and solutions be refined to the last digit all the same.
         outcomes_[k].nearly_singular = factors[k].nearly_singular != 0 && plan.choice().spec.precision != Precision::mixed;
     }
-    if (plan.choice().spec.matrix == Matrix::symmetric) read_inertia(call);
+    if (plan.choice().spec.matrix == MatrixKind::symmetric) read_inertia(call);
     if (plan.choice().spec.precision == Precision::mixed) return;  // there it is in the refinement
     const auto sound = [&](std::size_t k) { return outcomes_[k].block < 0 && outcomes_[k].floors >= 0; };
     const auto ranges = call.read<trifold_range>("range", std::max(solved, inverted));

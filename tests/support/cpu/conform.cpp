@@ -90,7 +90,7 @@ class Conformance : Worst {
     };
     static constexpr Real untouched = 7;
 
-    bool has_signs() const { return spec_.matrix == trifold::Matrix::symmetric; }
+    bool has_signs() const { return spec_.matrix == MatrixKind::symmetric; }
     /// Whether the members of the call have the same bits. No call writes those of the others.
     bool same_bits(Guarded<Real>& one, Guarded<Real>& other) const {
         const auto count = one.size() / spec_.batch * members_;
@@ -364,7 +364,7 @@ class RangeConformance : Worst {
         : runner_(runner), spec_(runner.choice().spec), exceptions_(exceptions), units_(promised<Real>(parts)) {
         for (std::size_t m = 0; m < units_.size(); ++m) {
             at_one_.push_back(random_system(spec_.block, spec_.horizon, spec_.rhs, static_cast<unsigned>(m + 3)));
-            if (spec_.matrix == trifold::Matrix::symmetric) at_one_.back() = quasi_definite(std::move(at_one_.back()));
+            if (spec_.matrix == MatrixKind::symmetric) at_one_.back() = quasi_definite(std::move(at_one_.back()));
             systems_.push_back(scaled(at_one_[m], units_[m], spec_));
             factors_.emplace_back(at_one_[m].dense());
         }
@@ -420,7 +420,7 @@ class RangeConformance : Worst {
                 factors_[m].matrixLU().diagonal().array().abs().log().sum() + std::log(2.0) * (rows * u.matrix + 2 * row * u.stage);
             add("log determinant", std::abs(runner_.log_determinant(member) - expected), 10 * tolerance<Real> * (1 + std::abs(expected)));
             const Matrix x = factors_[m].solve(at_one_[m].b);
-            const bool has_signs = spec_.matrix == trifold::Matrix::symmetric;
+            const bool has_signs = spec_.matrix == MatrixKind::symmetric;
             for (std::int64_t c = 0; c < spec_.rhs; ++c) {
                 const double at_one = at_one_[m].b.col(c).dot(x.col(c)), quadratic = runner_.quadratic(member, c);
                 const int exponent = 2 * u.rhs - u.matrix;
