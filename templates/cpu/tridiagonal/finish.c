@@ -6,7 +6,6 @@
 
 #if HAS_SIGNS
 INLINE double greater(double a, double b) { return a > b ? a : b; }
-INLINE double size_of(double x) { return x < 0 ? -x : x; }
 
 /* The largest entry of A, from the caller's arrays. */
 COLD double largest_entry(const trifold_args* args, integer member) {
@@ -21,7 +20,7 @@ COLD double largest_entry(const trifold_args* args, integer member) {
             const integer columns = smaller(rows_of(args, member, block) - q * EACH, EACH);
             for (integer r = 0; from.first && r < rows; ++r)
                 for (integer c = 0; c < (ahead || p != q ? columns : r + 1); ++c)
-                    largest = greater(largest, size_of(from.first[r * from.row + c * from.column]));
+                    largest = greater(largest, __builtin_fabs((double)from.first[r * from.row + c * from.column]));
         }
     return largest;
 }
@@ -58,10 +57,11 @@ COLD void finish_factor(const trifold_args* args, integer member) {
     trifold_status* status = (trifold_status*)workspace_at(args, OFFSET_STATUS) + member;
     double* log_determinant = (double*)workspace_at(args, OFFSET_LOG_DETERMINANT) + member;
     const int sound = worst == SOUND;
-    const double least = sound ? 1 / reduction : 0, min_sound = (double)trifold_nearly_singular * (REAL_BYTES == 8 ? 0x1p-52 : 0x1p-23);
+    const double least = sound ? 1 / reduction : 0;
 #if HAS_SIGNS
     const int doubtful = sound && finish_signs(args, member, least);
 #else
+    const double min_sound = (double)trifold_nearly_singular * (REAL_BYTES == 8 ? 0x1p-52 : 0x1p-23);
     const int doubtful = sound && least < min_sound;
 #endif
     const int accepted = args->accept_nearly_singular || args->pivot_floor > 0;
@@ -73,7 +73,7 @@ COLD void finish_factor(const trifold_args* args, integer member) {
 /* Neither too large nor too small for f64. */
 INLINE int in_range(double sum) {
 #if HAS_SIGNS
-    sum = size_of(sum);
+    sum = __builtin_fabs(sum);
 #endif
     return sum == 0 || (sum >= LEAST_NORMAL && sum <= 1.79769313486231570814527423731704357e+308);
 }

@@ -17,7 +17,7 @@ NOINLINE void factor_original_pivot(const trifold_args* args, vec* l, const real
     factor_pivot_any(l, (source){{}, d, D_MEMBER, D_ROW, D_COLUMN}, before_r, 0, f, p);
 }
 NOINLINE void solve_original_panel(const trifold_args* args, vec* r, const real* e, const vec* l, ahead* f) {
-    solve_any(stored(r), (source){{}, e, E_MEMBER, E_ROW, E_COLUMN}, stored(l), stored(l), 0, l, n, TILE, n % TILE, f);
+    solve_any(panel_of(r, l), (source){{}, e, E_MEMBER, E_ROW, E_COLUMN}, stored(l), stored(l), 0, l, n, TILE, n % TILE, f);
 }
 
 COLD void add_to_diagonal(vec* d, const trifold_args* args, const lanes* g, integer block) {
@@ -270,7 +270,7 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
         }
         if (c.behind >= 0) {
             fill = parts[2];
-            view start = k == 0 ? coupling_between(s->e, args, level, g, c.behind, position) : (view){.p = s->unit};
+            view start = k == 0 ? coupling_between(s->e, args, level, g, c.behind, position) : strided(s->unit, 0, 0);
 #if HAS_SIGNS
             start.signs = l_before;
 #endif

@@ -20,7 +20,7 @@ INLINE void begin_inverse(inverse_scratch* s) {
  * and (behind, next) in across[k % 2]. k counts the fronts. */
 INLINE vec* inverse_front(inverse_scratch* s, integer k, const vec* l, const vec* r, const vec* g, int has_next, int has_behind,
                           const vec* next_next) {
-    const view upper = stored(s->upper), identity = {s->unit + n, -1, 1};
+    const view upper = stored(s->upper), identity = strided(s->unit + n, -1, 1);
     const vec* across = s->across[k % 2];
     vec *i_i = s->i_i[k % 2], *across_i = s->across[(k + 1) % 2];
     solve_panel(s->upper, identity, 0, 0, l);

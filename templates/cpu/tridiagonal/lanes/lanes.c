@@ -31,8 +31,9 @@ typedef struct {
 #endif
 } view;
 
-INLINE view stored(const vec* p) { return (view){p, n, 1}; }
-INLINE view transposed(view a) { return (view){a.p, a.column, a.row}; }
+INLINE view strided(const vec* p, integer row, integer column) { return (view){.p = p, .row = row, .column = column}; }
+INLINE view stored(const vec* p) { return strided(p, n, 1); }
+INLINE view transposed(view a) { return strided(a.p, a.column, a.row); }
 INLINE view part(view a, integer r, integer c) {
     a.p += r * a.row + c * a.column;
 #if HAS_SIGNS
@@ -148,7 +149,7 @@ FRONT_PART void multiply(vec* out, int add, int sign, view a, view b, int lower)
 /* slot = (add ? slot : 0) + a x; x is n by `columns`. */
 FRONT_PART void multiply_rhs(vec* slot, int add, const vec* a, const vec* x, int columns) {
     const int width = m == 1 ? 1 : columns; /* where it is a constant, the compiler should see it */
-    multiply_any(slot, add, 1, stored(a), (view){x, width, 1}, width, RHS_TILE, RHS_TILE > 1, 0);
+    multiply_any(slot, add, 1, stored(a), strided(x, width, 1), width, RHS_TILE, RHS_TILE > 1, 0);
 }
 
 /* One tile of solve_any(). */
@@ -192,6 +193,6 @@ FRONT_PART void solve_panel(vec* out, view start, const vec* before, const vec* 
 /* solve_panel() with right-hand sides, n by `columns`, as rows. */
 FRONT_PART void solve_rhs(vec* out, const vec* start, const vec* before, const vec* before_r, const vec* l, int columns) {
     const int width = m == 1 ? 1 : columns;
-    solve_any((view){out, 1, width}, from_vectors((view){start, 1, width}), (view){before ? before : start, 1, width},
+    solve_any(strided(out, 1, width), from_vectors(strided(start, 1, width)), strided(before ? before : start, 1, width),
               stored(before ? before_r : l), before ? n : 0, l, width, RHS_TILE, RHS_TILE > 1, 0);
 }

@@ -24,7 +24,9 @@ typedef struct {
 
 #if HAS_SIGNS
 #define NEGATIVES(p, lane) ((int)(p)->negatives[lane])
+#define BEFORE_L(p) (p)->before_l
 #else
+#define BEFORE_L(p) ((const vec*)0)
 #define NEGATIVES(p, lane) 0
 #endif
 
@@ -65,14 +67,12 @@ INLINE void pivot_tile(vec* l, source d, const vec* before_r, integer count, int
     tile t;
     tile_load(t, source_part(d, j, j), cols, cols);
     if (!floored) UNROLL for (int c = 0; c < cols; ++c) p->entry[j + c] = t[c][c]; /* otherwise assemble_pivot() has kept them */
+    const view r = panel_of(before_r + j * n, BEFORE_L(p)), done = panel_of(l + j * n, l);
 #if HAS_SIGNS
     if (!floored) UNROLL for (int c = 0; c < cols; ++c) p->sums[j + c] = size_of_all(t[c][c]);
-    const view r = panel_of(before_r + j * n, p->before_l), done = panel_of(l + j * n, l);
     vec* const sums = p->sums + j;
     add_squares(sums, r, count, cols);
     add_squares(sums, done, j, cols);
-#else
-    const view r = stored(before_r + j * n), done = stored(l + j * n);
 #endif
     tile_subtract(t, r, r, count, cols, cols, 1, f);
     tile_subtract(t, done, done, j, cols, cols, 1, f);
@@ -124,13 +124,16 @@ INLINE void pivot_tile(vec* l, source d, const vec* before_r, integer count, int
 }
 
 /* The column of tiles below a pivot tile. */
-INLINE void strip_below(vec* l, source d, const vec* before_r, integer count, int j, int cols, ahead* f) {
+INLINE void strip_below(vec* l, source d, const vec* before_r, integer count, int j, int cols, ahead* f, const pivots* p) {
     const view right = stored(before_r + j * n);
     int i = j + cols;
     for (; i + TILE <= n; i += TILE)
-        solve_tile(stored(l + i * n), source_part(d, i, j), stored(before_r + i * n), right, count, l + j * n, j, TILE, cols, f);
+        solve_tile(panel_of(l + i * n, l), source_part(d, i, j), panel_of(before_r + i * n, BEFORE_L(p)), right, count, l + j * n, j, TILE,
+                   cols, f);
     if (n % TILE && i < n)
-        solve_tile(stored(l + i * n), source_part(d, i, j), stored(before_r + i * n), right, count, l + j * n, j, n % TILE, cols, f);
+        solve_tile(panel_of(l + i * n, l), source_part(d, i, j), panel_of(before_r + i * n, BEFORE_L(p)), right, count, l + j * n, j,
+                   n % TILE, cols, f);
+    (void)p;
 }
 
 /* l l' = d - before_r before_r' */
@@ -145,7 +148,7 @@ INLINE void factor_pivot_any(vec* l, source d, const vec* before_r, const int fl
     int j = 0;
     for (; j + TILE <= n; j += TILE) {
         pivot_tile(l, d, before_r, count, j, TILE, floored, f, p);
-        strip_below(l, d, before_r, count, j, TILE, f);
+        strip_below(l, d, before_r, count, j, TILE, f, p);
     }
     if (n % TILE) pivot_tile(l, d, before_r, count, j, n % TILE, floored, f, p);
     p->product = take_exponent(p->product, &p->exponent);
