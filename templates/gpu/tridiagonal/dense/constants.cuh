@@ -18,6 +18,10 @@ template <class T, class P>
 TRIFOLD_DEVICE T by_sign(T value, P pivot) {
     return has_signs && pivot < 0 ? -value : value;
 }
+template <class T, class P>
+TRIFOLD_DEVICE T by_sign(T value, const P* pivots, int k) {
+    return has_signs && pivots[k] < 0 ? -value : value;
+}
 
 /* The diagonal tiles of a factor are stored inverted, so that every triangular solve is a sequence of products. They are `tile` wide. */
 [[maybe_unused]] constexpr int tile = TRIFOLD_TILE;
