@@ -145,9 +145,9 @@ TEST_CASE("emulated: fewer columns than the Spec's") {
         call.args.columns = columns;
         call.run(Operation::factor_solve);
         const auto solved = call.solution(0);
-        const Matrix b = call.systems[0].b;
+        const test::Matrix b = call.systems[0].b;
         CHECK(relative_residual(call.systems[0].dense(), solved.leftCols(columns), b.leftCols(columns)) <= tolerance<double>);
-        CHECK(solved.rightCols(11 - columns) == Matrix::Constant(45, 11 - columns, 7.0));
+        CHECK(solved.rightCols(11 - columns) == test::Matrix::Constant(45, 11 - columns, 7.0));
     }
 }
 
