@@ -26,7 +26,7 @@ TEST_CASE("symmetric matrices solve in every schedule") {
 
 TEST_CASE("symmetric matrices of every block size solve") {
     for (const std::int64_t n : {1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 40, 48, 64, 65})
-        check_both({.block = n, .horizon = 7, .matrix = symmetric, .rhs = n % 3 == 0 ? 1 : n % 5, .batch = 1 + n % 2}, any_schedule());
+        check_both({.block = n, .horizon = 7, .matrix = symmetric, .rhs = 1 + n % 4, .batch = 1 + n % 2}, any_schedule());
     for (const std::int64_t n : {1, 2, 3, 4, 6, 7, 8, 11, 12, 16, 17})
         check_both({.block = n, .horizon = 7, .matrix = symmetric, .rhs = 1 + n % 3, .batch = 9}, any_schedule(), "lanes");
 }
