@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "generator/tridiagonal/fields.hpp"
 #include "runtime/python/binding/gil.hpp"
 #include "runtime/python/binding/objects.hpp"
 

@@ -23,9 +23,9 @@ INLINE void multiply_diagonal(const int H, vec* c, const real* a, const real* b,
     integer k = 0;
     for (; k + 4 <= count; k += 4) {
         fetch(next, k);
-        UNROLL for (int u = 0; u < 4; ++u) multiply_diagonal_column(H, c, below, a + (k + u) * LANES, b + (k + u) * LANES, SIGN_AT(signs, k + u));
+        UNROLL for (int u = 0; u < 4; ++u) multiply_diagonal_column(H, c, below, a + (k + u) * LANES, b + (k + u) * LANES, sign_at(signs, k + u));
     }
-    if (n % 4 != 0) ROLLED for (; k < count; ++k) multiply_diagonal_column(H, c, below, a + k * LANES, b + k * LANES, SIGN_AT(signs, k));
+    if (n % 4 != 0) ROLLED for (; k < count; ++k) multiply_diagonal_column(H, c, below, a + k * LANES, b + k * LANES, sign_at(signs, k));
     UNROLL for (int w = 0; w < HALF; ++w)((half*)&c[(w + HALF) * H])[1] = below[w];
 }
 
@@ -37,7 +37,7 @@ INLINE void diagonal_tile(const int H, const panel* p, integer strip) {
     start_tile(H, WIDTH, c, p, strip, j);
     fetch_start(p, strip + (H > 1), strip + H, j + WIDTH);
     if (p->before) multiply_diagonal(H, c, p->before + strip * STRIP, p->multipliers + across(j, 0), SIGNS_OF(p), n, p->next);
-    multiply_diagonal(H, c, target, p->factor + across(j, 0), SIGN_AT(reciprocals_of(p->factor), 0), j, p->next);
+    multiply_diagonal(H, c, target, p->factor + across(j, 0), sign_at(reciprocals_of(p->factor), 0), j, p->next);
     store_tile(H, WIDTH, c, target + j * LANES);
 }
 NOINLINE void diagonal_1(const panel* p, integer strip) { diagonal_tile(1, p, strip); }

@@ -32,11 +32,11 @@ INLINE integer pivot_of(integer j) { return SQUARE ? j : j / LANES * LANES; }
 #define SIGNS_OF(p) (p)->signs
 #else
 #define WITH_SIGNS(argument)
-#define SIGNS_OF(p) 0
+#define SIGNS_OF(p) ((const real*)0)
 #endif
-#define SIGN_AT(signs, k) (HAS_SIGNS && (signs) ? (signs) + (k) : 0)
 /* Reciprocals of the diagonal of L; those of a front have the signs of its pivots. */
 INLINE const real* reciprocals_of(const real* factor) { return factor + n * LD; }
+INLINE const real* sign_at(const real* signs, integer k) { return HAS_SIGNS && signs ? signs + k : 0; }
 
 /* c[w * H + h] -= sum over k < count of a(rows h, k) b(w, k), with the sign of signs[k] where there are signs. */
 INLINE void multiply_column(const int H, const int W, vec* c, const real* a, const real* b, const real* sign) {
@@ -67,9 +67,9 @@ INLINE void multiply_subtract(const int H, const int W, vec* c, const real* a, c
         FORGET(rows);
         fetch(next, k);
         UNROLL for (int u = 0; u < 4; ++u)
-            multiply_column(H, W, few_sums && u % 2 ? odd : c, rows + u * LANES, b + (k + u) * LANES, SIGN_AT(signs, k + u));
+            multiply_column(H, W, few_sums && u % 2 ? odd : c, rows + u * LANES, b + (k + u) * LANES, sign_at(signs, k + u));
     }
-    if (n % 4 != 0 || LANES % 4 != 0) ROLLED for (; k < count; ++k) multiply_column(H, W, c, a + k * LANES, b + k * LANES, SIGN_AT(signs, k));
+    if (n % 4 != 0 || LANES % 4 != 0) ROLLED for (; k < count; ++k) multiply_column(H, W, c, a + k * LANES, b + k * LANES, sign_at(signs, k));
     if (few_sums) {
         UNROLL for (int i = 0; i < H * W; ++i) c[i] += odd[i];
     }
@@ -202,10 +202,10 @@ INLINE void panel_tile(const int H, const int W, const panel* p, integer strip, 
     start_tile(H, W, c, p, strip, j);
     if (H == 1) fetch_start(p, strip, strip + 1, j + W);
     if (p->before)
-        multiply_subtract(H, W, c, p->before + strip * STRIP + zeros * LANES, p->multipliers + across(j, zeros), SIGN_AT(SIGNS_OF(p), zeros), n - zeros,
+        multiply_subtract(H, W, c, p->before + strip * STRIP + zeros * LANES, p->multipliers + across(j, zeros), sign_at(SIGNS_OF(p), zeros), n - zeros,
                           p->next);
     if (p->factor) {
-        multiply_subtract(H, W, c, target + zeros * LANES, p->factor + across(j, zeros), SIGN_AT(reciprocals_of(p->factor), zeros),
+        multiply_subtract(H, W, c, target + zeros * LANES, p->factor + across(j, zeros), sign_at(reciprocals_of(p->factor), zeros),
                           (left_open ? pivot : j) - zeros, p->next);
         if (!left_open) solve_tile(H, W, c, p->unit + (pivot & LANES) * LANES + (j - pivot) * (LANES + 1), p->factor + n * LD + j);
     }
@@ -218,7 +218,7 @@ INLINE void close_tile(const int H, const int W, const panel* p, integer strip, 
     real* target = p->target + strip * STRIP;
     const integer pivot = pivot_of(j);
     load_tile(H, W, c, target + j * LANES);
-    if (!SQUARE) multiply_subtract(H, W, c, target + pivot * LANES, p->factor + across(j, pivot), SIGN_AT(reciprocals_of(p->factor), pivot), j - pivot, p->next);
+    if (!SQUARE) multiply_subtract(H, W, c, target + pivot * LANES, p->factor + across(j, pivot), sign_at(reciprocals_of(p->factor), pivot), j - pivot, p->next);
     solve_tile(H, W, c, p->unit + (pivot & LANES) * LANES + (j - pivot) * (LANES + 1), p->factor + n * LD + j);
     store_tile(H, W, c, target + j * LANES);
 }
