@@ -69,6 +69,12 @@ TEST_CASE("emulated: places in a batch, masks, diagonals, shifts, failures and f
         check_options({.block = 10, .horizon = 9, .batch = 3}, schedule, variant);
 }
 
+TEST_CASE("emulated: options of symmetric matrices, and rows without a pivot") {
+    const Spec spec{.block = 10, .horizon = 9, .matrix = trifold::Matrix::symmetric, .batch = 3};
+    for (const auto* schedule : {"sequential", "twisted:3", "multi-stage"}) check_options(spec, schedule, "fused");
+    check_options(spec, "partitioned:3", "tiled");
+}
+
 TEST_CASE("emulated: what waits for the messages of a failed front is NaN, whichever column tile failed") {
     Emulated<double> wide({.block = 20, .horizon = 11}, "multi-stage", 8, sm_90, "dataflow");
     REQUIRE(buffer(wide.unit.program(), "message").bytes > 0);

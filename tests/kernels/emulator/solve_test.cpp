@@ -74,6 +74,26 @@ TEST_CASE("every block size solves on the emulated GPU") {
         check_solves({.block = n, .horizon = 6, .rhs = k % 3 == 2 ? 8 : 1}, schedules[k++ % 3], "fused", "cuda:sm_90");
 }
 
+TEST_CASE("symmetric matrices solve on the emulated GPU") {
+    const auto check = [](const std::string& variant, const std::string& target, std::int64_t n, std::int64_t horizon,
+                          const std::string& schedule, std::int64_t columns, std::int64_t members) {
+        const Spec spec{.block = n, .horizon = horizon, .matrix = trifold::Matrix::symmetric, .rhs = columns, .batch = members};
+        check_solves(spec, schedule, variant, target);
+    };
+    check("fused", "cuda:sm_90", 1, 13, "recursive:2:3", 3, 2);
+    check("fused", "cuda:sm_90", 3, 7, "partitioned:3", 1, 2);
+    check("fused", "cuda:sm_90", 8, 2, "twisted:2", 3, 1);
+    check("fused", "cuda:sm_90", 17, 3, "multi-stage", 1, 2);
+    check("fused", "cuda:sm_75", 32, 1, "sequential", 3, 1);
+    check("fused", "hip:gfx942", 33, 3, "twisted:2", 1, 1);
+    check("fused", "cuda:sm_90", 48, 7, "multi-stage", 1, 1);
+    check("tiled", "cuda:sm_90", 1, 7, "multi-stage", 3, 1);
+    check("tiled", "cuda:sm_75", 17, 3, "sequential", 1, 2);
+    check("tiled", "hip:gfx942", 33, 7, "partitioned:3", 1, 1);
+    check("tiled", "cuda:sm_90", 48, 2, "twisted:2", 3, 1);
+    check("tiled", "cuda:sm_90", 66, 6, "recursive:2:3", 1, 1);  // the selected inverse is shared out
+}
+
 TEST_CASE("knobs of dataflow solve on the emulated GPU") { check_knobs({.block = 12, .horizon = 9}, "multi-stage", "dataflow"); }
 
 TEST_CASE("knobs of dataflow's wide levels solve on the emulated GPU") {
