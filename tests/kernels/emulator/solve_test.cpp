@@ -174,6 +174,30 @@ TEST_CASE("teams have chains of every schedule on the emulated GPU") {
                  "cuda:sm_90");  // several chains and members in a thread block
 }
 
+TEST_CASE("symmetric matrices solve in teams on the emulated GPU") {
+    const auto check = [](std::int64_t n, std::int64_t horizon, const std::string& schedule, std::int64_t columns, std::int64_t members,
+                          const std::string& target = "cuda:sm_90") {
+        const Spec spec{.block = n, .horizon = horizon, .matrix = trifold::Matrix::symmetric, .rhs = columns, .batch = members};
+        check_solves(spec, schedule, "team", target);
+    };
+    check(1, 13, "sequential", 1, 33);
+    check(1, 7, "recursive:2:3", 3, 5, "hip:gfx1100");
+    check(2, 3, "twisted:2", 3, 1);
+    check(2, 13, "multi-stage", 1, 5);
+    check(3, 7, "sequential", 3, 5, "hip:gfx906");
+    check(3, 13, "partitioned:3", 1, 1);
+    check(4, 1, "sequential", 3, 33, "cuda:sm_75");
+    check(4, 7, "multi-stage", 1, 33);
+    check(7, 2, "twisted:2", 1, 5);
+    check(7, 13, "segments:3,2", 3, 1, "hip:gfx1100");
+    check(8, 3, "multi-stage", 1, 1);
+    check(8, 13, "recursive:2", 3, 5);
+    check(12, 2, "sequential", 3, 5);
+    check(12, 7, "twisted:3", 1, 1);
+    check(16, 7, "sequential", 1, 5);
+    check(16, 13, "recursive:2:3", 3, 1);
+}
+
 TEST_CASE("teams have chains on emulated GPUs of AMD's") {
     for (const std::string target : {"hip:gfx1100", "hip:gfx906"}) {
         check_solves({.block = 5, .horizon = 9, .rhs = 3, .batch = 3}, "recursive:2", "team", target);
