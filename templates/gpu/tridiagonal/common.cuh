@@ -231,10 +231,10 @@ TRIFOLD_DEVICE bool begins_descent(const trifold_level& level) { return level.ne
 /* Whether the level has the last block of a ring, which the levels before have left coupled to itself. */
 TRIFOLD_DEVICE bool closes_ring(const trifold_level& level) { return is_ring && begins_descent(level); }
 
-/* A term of b' A^-1 b. One that vanishes although its root does not counts as the least number of all, so that in_range sees that there was
- * one. */
-TRIFOLD_DEVICE double square_of(real y) {
-    const double wide = static_cast<double>(y), square = wide * wide;
+/* A term of b' A^-1 b, with the sign of its pivot. One that vanishes although its root does not counts as the least number of all, whatever
+ * its sign, so that in_range sees that there was one. */
+TRIFOLD_DEVICE double square_of(real y, real pivot = 1) {
+    const double wide = static_cast<double>(y), square = by_sign(wide * wide, pivot);
     return sizeof(real) == 8 && square == 0 && wide != 0 ? 4.94065645841246544e-324 : square;
 }
 /* The sum as it is delivered: NaN where it is too large or too small for the normal numbers of double precision. */

@@ -9,26 +9,11 @@ struct FinishShared {
 };
 static_assert(sizeof(FinishShared) == (has_signs ? 48 : 32) * finish_threads, "host and device disagree");
 
-/* A thread's part of the largest entry of A. Diagonal entries have been looked at. */
-TRIFOLD_DEVICE double largest_entry(const trifold_args& args, trifold_int member) {
-    double most = 0;
-    for (trifold_int block = 0; block < blocks_of(args, member); ++block) {
-        const bool coupled = is_ring || block + 1 < blocks_of(args, member);
-        const Given own = given_diagonal(args, member, block), next = coupled ? given_coupling(args, member, block) : Given{};
-        for (int e = thread_index(); e < block_size * block_size; e += finish_threads) {
-            const int r = e / block_size, c = e % block_size;
-            const real entry = c < r ? own.value(r, c) : real(0), coupling = next.value(r, c);
-            raise_to(most, by_sign(entry, entry)), raise_to(most, by_sign(coupling, coupling));
-        }
-    }
-    return most;
-}
-
 /* The largest sum of a row over the largest entry of A, for the first thread. It is looked for only if it matters. */
 TRIFOLD_DEVICE double growth_of(FinishShared& shared, const trifold_args& args, trifold_int member) {
     double most = shared.record[2][0];
-    if (shared.record[1][0] > 0x1p10 * most) {
-        const double own = largest_entry(args, member);
+    if (has_grown(shared.record[1][0], most)) {
+        const double own = largest_entry(args, member, thread_index(), finish_threads);
         block_sync();
         shared.record[2][thread_index()] = own;
         block_sync();

@@ -211,7 +211,7 @@ TRIFOLD_DEVICE void store_quadratic(const SweepShared& shared, const real* facto
     double* to = buffer<double>(args, Offset::block_quadratic(args)) + block_index(args, member, block) * max_columns + columns.first;
     for (int c = thread_index() / warp_lanes; c < columns.count; c += threads / warp_lanes) {
         double sum = 0;
-        for (int r = lane; r < block_size; r += warp_lanes) sum += by_sign(square_of(shared.solved[c][r]), factor, r + r * factor_leading);
+        for (int r = lane; r < block_size; r += warp_lanes) sum += square_of(shared.solved[c][r], factor[r + r * factor_leading]);
         for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
         if (lane == 0) to[c] = sum;
     }
