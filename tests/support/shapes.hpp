@@ -9,7 +9,7 @@
 
 namespace trifold::test {
 
-inline bool has_signs(const Spec& spec) { return spec.matrix == trifold::Matrix::symmetric; }
+inline bool has_signs(const Spec& spec) { return spec.matrix == MatrixKind::symmetric; }
 
 template <class Real>
 class ShapedProblem {

@@ -52,7 +52,7 @@ Options parse(int argc, char** argv) {
         std::exit(app.exit(error) == 0 ? 0 : 2);
     }
     spec.precision = parse_precision(options.precision);
-    if (options.symmetric) spec.matrix = trifold::Matrix::symmetric;
+    if (options.symmetric) spec.matrix = MatrixKind::symmetric;
     spec.operations = all_operations();
     return options;
 }

@@ -70,7 +70,7 @@ TEST_CASE("emulated: places in a batch, masks, diagonals, shifts, failures and f
 }
 
 TEST_CASE("emulated: options of symmetric matrices, and rows without a pivot") {
-    const Spec spec{.block = 10, .horizon = 9, .matrix = trifold::Matrix::symmetric, .batch = 3};
+    const Spec spec{.block = 10, .horizon = 9, .matrix = MatrixKind::symmetric, .batch = 3};
     for (const auto* variant : {"fused", "team"})
         for (const auto* schedule : {"sequential", "twisted:3", "multi-stage"}) check_options(spec, schedule, variant);
     check_options(spec, "partitioned:3", "tiled");
@@ -79,7 +79,7 @@ TEST_CASE("emulated: options of symmetric matrices, and rows without a pivot") {
 TEST_CASE("emulated: growth is over the largest entry of a symmetric matrix, in D or in E, in chains of unequal length") {
     for (const auto& [variant, schedule] : {std::pair{"fused", "sequential"}, {"team", "sequential"}, {"team", "twisted:2"}})
         for (const bool in_e : {false, true}) {
-            Emulated<double> call({.block = 2, .horizon = 4, .matrix = trifold::Matrix::symmetric}, schedule, 1, sm_90, variant);
+            Emulated<double> call({.block = 2, .horizon = 4, .matrix = MatrixKind::symmetric}, schedule, 1, sm_90, variant);
             std::ranges::fill(call.user.d, 0.0), std::ranges::fill(call.user.e, 0.0);
             for (const auto block : {0, 1, 2, 3}) call.d(0, block, 0, 0) = call.d(0, block, 1, 1) = 1e-7;
             (in_e ? call.user.e[0] : call.d(0, 1, 1, 0)) = 1e-3;

@@ -77,7 +77,7 @@ TEST_CASE("every block size solves on the emulated GPU") {
 TEST_CASE("symmetric matrices solve on the emulated GPU") {
     const auto check = [](const std::string& variant, const std::string& target, std::int64_t n, std::int64_t horizon,
                           const std::string& schedule, std::int64_t columns, std::int64_t members) {
-        const Spec spec{.block = n, .horizon = horizon, .matrix = trifold::Matrix::symmetric, .rhs = columns, .batch = members};
+        const Spec spec{.block = n, .horizon = horizon, .matrix = MatrixKind::symmetric, .rhs = columns, .batch = members};
         check_solves(spec, schedule, variant, target);
     };
     check("fused", "cuda:sm_90", 1, 13, "recursive:2:3", 3, 2);
@@ -177,7 +177,7 @@ TEST_CASE("teams have chains of every schedule on the emulated GPU") {
 TEST_CASE("symmetric matrices solve in teams on the emulated GPU") {
     const auto check = [](std::int64_t n, std::int64_t horizon, const std::string& schedule, std::int64_t columns, std::int64_t members,
                           const std::string& target = "cuda:sm_90") {
-        const Spec spec{.block = n, .horizon = horizon, .matrix = trifold::Matrix::symmetric, .rhs = columns, .batch = members};
+        const Spec spec{.block = n, .horizon = horizon, .matrix = MatrixKind::symmetric, .rhs = columns, .batch = members};
         check_solves(spec, schedule, "team", target);
     };
     check(1, 13, "sequential", 1, 33);

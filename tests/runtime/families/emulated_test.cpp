@@ -179,7 +179,7 @@ TEST_CASE("emulated: a ring's failures name their block, the last front's too") 
 TEST_CASE("emulated: rings, lengths, sizes and bands of symmetric matrices agree with a dense factorization") {
     unsigned seed = 0;
     const auto check = [&](const std::string& variant, const std::string& schedule, Spec spec) {
-        spec.matrix = trifold::Matrix::symmetric, spec.batch = 2;
+        spec.matrix = MatrixKind::symmetric, spec.batch = 2;
         const Tuning tuning{.schedule = schedule, .variant = variant, .any_size = true};
         check_shape<double>(spec, Device::parse("cuda:0"), tuning, ++seed);
         check_shape<float>(spec, Device::parse("cuda:0"), tuning, seed);
