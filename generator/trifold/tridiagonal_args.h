@@ -86,8 +86,8 @@ typedef struct {
 enum { trifold_nearly_singular = 64 };
 
 /* Outcome of a member's factorization by pivots of both signs; those of all members stand behind their statuses. Growth is the largest sum
- * of a row's squares in the factor over the largest entry of A, and the status has the least pivot over the sum of its row. Where few digits
- * are left, by templates/tridiagonal/doubt.h, nearly_singular of the status is 1. */
+ * of a row's squares in the factor over the largest entry of A, and the status has the least pivot over the sum of its row. Where few
+ * digits are left, by templates/tridiagonal/doubt.h, nearly_singular of the status is 1. */
 typedef struct {
     trifold_int negative; /* pivots below zero */
     double growth;

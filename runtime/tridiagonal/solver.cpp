@@ -51,7 +51,8 @@ std::string describe_zeros(const std::vector<NotPositiveDefinite::Failure>& fail
     auto text = fmt::format("{} of {} symmetric matrices have a pivot that is zero, or none:", failures.size(), members);
     text += list_of(failures, [](const auto& failure) { return fmt::format(" at block {}, row {}", failure.block, failure.row); });
     return text +
-           " (counted from 0). Their X is NaN; the other members are solved. Rows are not interchanged: add a diagonal that makes the matrix "
+           " (counted from 0). Their X is NaN; the other members are solved. Rows are not interchanged: add a diagonal that makes the "
+           "matrix "
            "quasi-definite, positive in the rows of unknowns and negative in those of multipliers.";
 }
 
@@ -65,7 +66,8 @@ std::string describe_doubt(const std::vector<Outcome>& members, Precision precis
                            failure.least_pivot);
     });
     return text +
-           " (counted from 0). Their X is computed, but may have few right digits; the other members are solved. Rows are not interchanged: add a "
+           " (counted from 0). Their X is computed, but may have few right digits; the other members are solved. Rows are not "
+           "interchanged: add a "
            "diagonal that makes the matrix quasi-definite, or accept the result as it is by accept_nearly_singular.";
 }
 
@@ -150,8 +152,11 @@ void check_outcomes(const std::vector<Outcome>& members, const Spec& spec) {
     if (!sizes.empty())
         throw SpecError(
             fmt::format("sizes are not from 0 to n: {}; X of these members is NaN, the other members are solved", fmt::join(sizes, ", ")));
-    if (!failures.empty()) throw NotPositiveDefinite(has_signs ? describe_zeros(failures, members.size()) : describe(failures, members.size(), precision), failures);
-    if (!singular.empty()) throw NearlySingular(has_signs ? describe_doubt(members, precision) : describe(singular, members.size(), precision), singular);
+    if (!failures.empty())
+        throw NotPositiveDefinite(has_signs ? describe_zeros(failures, members.size()) : describe(failures, members.size(), precision),
+                                  failures);
+    if (!singular.empty())
+        throw NearlySingular(has_signs ? describe_doubt(members, precision) : describe(singular, members.size(), precision), singular);
     if (!left.empty()) throw OutOfRange(describe(left, members.size(), precision), left);
 }
 
@@ -170,11 +175,11 @@ void Solver::check() {
 }
 
 std::string key_of(const Spec& s, const Device& device, const Tuning& tuning) {
-    return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} | {} {} | {} {} {} {}", static_cast<int>(s.matrix), s.ring, s.lengths, s.sizes, s.bandwidth,
-                       s.border, s.block, s.horizon, to_string(s.precision), s.rhs, s.batch, static_cast<int>(s.order),
-                       static_cast<int>(s.coupling), static_cast<int>(s.rhs_layout), layout_key(s.d), layout_key(s.e),
-                       to_string(s.operations), to_string(device.target()), device.ordinal(), tuning.schedule, tuning.variant,
-                       tuning.workers, tuning.spin_microseconds);
+    return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} | {} {} | {} {} {} {}", static_cast<int>(s.matrix), s.ring,
+                       s.lengths, s.sizes, s.bandwidth, s.border, s.block, s.horizon, to_string(s.precision), s.rhs, s.batch,
+                       static_cast<int>(s.order), static_cast<int>(s.coupling), static_cast<int>(s.rhs_layout), layout_key(s.d),
+                       layout_key(s.e), to_string(s.operations), to_string(device.target()), device.ordinal(), tuning.schedule,
+                       tuning.variant, tuning.workers, tuning.spin_microseconds);
 }
 
 std::int64_t batch_of(const Plan& plan) { return plan.choice().spec.batch; }

@@ -268,7 +268,8 @@ void Solver::Impl::read_inertia(Session::Call& call) {
         trifold_inertia inertia;
     };
     const auto capacity = buffer(plan.program(), "status").bytes / static_cast<std::int64_t>(sizeof(Both));
-    const auto bytes = std::as_bytes(call.read<Both>("status", capacity)).subspan(static_cast<std::size_t>(capacity) * sizeof(trifold_status));
+    const auto bytes =
+        std::as_bytes(call.read<Both>("status", capacity)).subspan(static_cast<std::size_t>(capacity) * sizeof(trifold_status));
     for (std::size_t k = 0; k < outcomes_.size(); ++k) {
         trifold_inertia inertia;
         std::memcpy(&inertia, bytes.data() + k * sizeof inertia, sizeof inertia);

@@ -29,8 +29,7 @@ double seconds_of(DeviceTools& tools, const Device& where, const Spec& spec, con
     const OnDevice<double> dd(tools, d), de(tools, e), db(tools, b), df(tools, f), dc(tools, c), dt(tools, tip), dx(tools, b),
         dtx(tools, tip);
     std::vector<int> lengths;
-    for (std::int64_t m = 0; m < spec.batch; ++m)
-        lengths.push_back(1 + static_cast<int>(random() % static_cast<unsigned>(spec.horizon)));
+    for (std::int64_t m = 0; m < spec.batch; ++m) lengths.push_back(1 + static_cast<int>(random() % static_cast<unsigned>(spec.horizon)));
     std::vector<int> sizes(static_cast<std::size_t>(spec.batch * spec.horizon), static_cast<int>(spec.block));
     for (std::int64_t m = 0; m < spec.batch; ++m) sizes[static_cast<std::size_t>((m + 1) * spec.horizon - 1)] = 1;
     const OnDevice<int> dl(tools, lengths), ds(tools, sizes);
@@ -184,7 +183,8 @@ TEST_CASE("device: symmetric matrices agree with a dense factorization") {
                 if (variant == "team" && n > 16) continue;
                 const bool is_tall = variant == "fused" && n > 48;
                 if (n * horizon > 1100 || is_tall || ++k % 2 == 0) continue;
-                Spec spec{.block = n, .horizon = horizon, .matrix = MatrixKind::symmetric, .rhs = k % 3 == 0 ? 3 : 1, .batch = 1 + k % 4 * 2};
+                Spec spec{
+                    .block = n, .horizon = horizon, .matrix = MatrixKind::symmetric, .rhs = k % 3 == 0 ? 3 : 1, .batch = 1 + k % 4 * 2};
                 spec.ring = k % 7 == 3 && variant != "team";
                 spec.lengths = k % 11 == 5 && !spec.ring;
                 spec.sizes = k % 13 == 5 && !spec.ring;
@@ -200,8 +200,17 @@ TEST_CASE("device: what signs cost" * doctest::skip()) {
     const auto where = device();
     if (!where) return;
     DeviceTools tools(*where);
-    for (const auto& [n, horizon, batch] : {std::tuple{4, 512, 1}, {8, 512, 1}, {17, 512, 1}, {32, 512, 1}, {64, 512, 1}, {128, 512, 1},
-                                            {128, 2048, 1}, {12, 50, 1024}, {28, 50, 1024}, {48, 50, 1024}, {5, 50, 4096}}) {
+    for (const auto& [n, horizon, batch] : {std::tuple{4, 512, 1},
+                                            {8, 512, 1},
+                                            {17, 512, 1},
+                                            {32, 512, 1},
+                                            {64, 512, 1},
+                                            {128, 512, 1},
+                                            {128, 2048, 1},
+                                            {12, 50, 1024},
+                                            {28, 50, 1024},
+                                            {48, 50, 1024},
+                                            {5, 50, 4096}}) {
         const Spec definite{.block = n, .horizon = horizon, .batch = batch};
         auto symmetric = definite;
         symmetric.matrix = MatrixKind::symmetric;
@@ -209,7 +218,8 @@ TEST_CASE("device: what signs cost" * doctest::skip()) {
         const auto with = seconds_of(tools, *where, symmetric), usual = seconds_of(tools, *where, definite);
         const auto same = seconds_of(tools, *where, definite, {.schedule = plan.choice().schedule.name, .variant = plan.choice().variant});
         MESSAGE(fmt::format("signs {} x {} x {}, {} {}: {:.1f} us, {:.1f} without: {:.2f}; by auto {:.1f}: {:.2f}", horizon, n, batch,
-                            plan.choice().schedule.name, plan.choice().variant, 1e3 * with, 1e3 * same, with / same, 1e3 * usual, with / usual));
+                            plan.choice().schedule.name, plan.choice().variant, 1e3 * with, 1e3 * same, with / same, 1e3 * usual,
+                            with / usual));
     }
 }
 

@@ -81,10 +81,10 @@ nb::dict report_of(const Plan& plan) {
 
 std::string describe(const BoundPlan& bound) {
     const auto& spec = bound.spec();
-    return fmt::format("trifold.Plan(block={}, horizon={}, dtype='{}', batch={}, rhs={}, device='{}', schedule='{}'{}{}{}{}{}{})", spec.block,
-                       spec.horizon, dtype_text(spec), spec.batch, spec.rhs, device_text(bound.plan()), bound.plan().choice().schedule.name,
-                       spec.border > 0 ? fmt::format(", border={}", spec.border) : "", spec.ring ? ", ring=True" : "",
-                       spec.lengths ? ", lengths=True" : "", spec.sizes ? ", sizes=True" : "",
+    return fmt::format("trifold.Plan(block={}, horizon={}, dtype='{}', batch={}, rhs={}, device='{}', schedule='{}'{}{}{}{}{}{})",
+                       spec.block, spec.horizon, dtype_text(spec), spec.batch, spec.rhs, device_text(bound.plan()),
+                       bound.plan().choice().schedule.name, spec.border > 0 ? fmt::format(", border={}", spec.border) : "",
+                       spec.ring ? ", ring=True" : "", spec.lengths ? ", lengths=True" : "", spec.sizes ? ", sizes=True" : "",
                        spec.bandwidth > 1 ? fmt::format(", bandwidth={}", spec.bandwidth) : "",
                        spec.matrix != MatrixKind::positive_definite ? fmt::format(", matrix='{}'", matrix_text(spec)) : "");
 }

@@ -65,8 +65,7 @@ COLD void finish_factor(const trifold_args* args, integer member) {
     const int doubtful = sound && least < min_sound;
 #endif
     const int accepted = args->accept_nearly_singular || args->pivot_floor > 0;
-    *status =
-        (trifold_status){sound ? -1 : worst / n % HORIZON, sound ? 0 : worst % n, floors, least, doubtful && !accepted};
+    *status = (trifold_status){sound ? -1 : worst / n % HORIZON, sound ? 0 : worst % n, floors, least, doubtful && !accepted};
     *log_determinant = sound ? sum : __builtin_nan("");
 }
 

@@ -143,7 +143,9 @@ class Conformance : Worst {
             add(name, largest(solution(y.values(), m) - expected), 100 * tolerance<Real> * largest(expected));
             for (std::int64_t c = 0; c < columns_ && columns_ <= spec_.rhs; ++c) {
                 const auto scale = expected.col(c).squaredNorm();
-                const auto square = has_signs() ? systems_[at(m)].b.col(c).dot(systems_[at(m)].dense().partialPivLu().solve(systems_[at(m)].b.col(c))) : scale;
+                const auto square =
+                    has_signs() ? systems_[at(m)].b.col(c).dot(systems_[at(m)].dense().partialPivLu().solve(systems_[at(m)].b.col(c)))
+                                : scale;
                 add("quadratic", std::abs(runner_.quadratic(m, c) - square), 10 * tolerance<Real> * (1 + scale));
             }
         }
@@ -295,7 +297,8 @@ class Conformance : Worst {
         const auto rows = spec_.block * spec_.horizon;
         std::vector<Real> diagonal(at(members_ * rows)), shift(at(members_));
         const auto sign = [&](std::size_t k) {
-            return has_signs() ? sign_of_row(static_cast<std::int64_t>(k) % rows / spec_.block, static_cast<std::int64_t>(k) % spec_.block) : 1;
+            return has_signs() ? sign_of_row(static_cast<std::int64_t>(k) % rows / spec_.block, static_cast<std::int64_t>(k) % spec_.block)
+                               : 1;
         };
         for (std::size_t k = 0; k < diagonal.size(); ++k) diagonal[k] = static_cast<Real>(sign(k) * static_cast<double>(k % 7) / 4);
         for (std::size_t m = 0; m < shift.size(); ++m) shift[m] = static_cast<Real>(1 + m % 5) / (has_signs() ? 64 : 4);
@@ -401,7 +404,8 @@ class RangeConformance : Worst {
         runner_.run(operation, given);
         // Infinite squares of both signs have no sum.
         const int of_squares = spec_.matrix == MatrixKind::symmetric ? FE_OVERFLOW | FE_INVALID : FE_OVERFLOW;
-        if (exceptions_) add_if("exceptions", std::fetestexcept((FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW) & ~(squares ? of_squares : 0)) != 0);
+        if (exceptions_)
+            add_if("exceptions", std::fetestexcept((FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW) & ~(squares ? of_squares : 0)) != 0);
     }
     void run(Operation operation, const Arrays<Real>& user) { run_checked(operation, args(user)); }
 

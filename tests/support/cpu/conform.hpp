@@ -43,7 +43,8 @@ class KernelRunner : public Runner {
     }
     trifold_status status(std::int64_t member) override { return buffer<trifold_status>("status")[member]; }
     trifold_inertia inertia(std::int64_t member) override {
-        const auto capacity = trifold::buffer(unit_.program(), "status").bytes / static_cast<std::int64_t>(sizeof(trifold_status) + sizeof(trifold_inertia));
+        const auto capacity =
+            trifold::buffer(unit_.program(), "status").bytes / static_cast<std::int64_t>(sizeof(trifold_status) + sizeof(trifold_inertia));
         return reinterpret_cast<const trifold_inertia*>(buffer<trifold_status>("status") + capacity)[member];
     }
     trifold_range range(std::int64_t member) override { return buffer<trifold_range>("range")[member]; }

@@ -161,7 +161,8 @@ INLINE void solve_tile(view out, source start, view before, view before_r, integ
     tile_subtract(t, out, stored(l), j, rows, cols, 0, f);
     UNROLL for (int c = 0; c < cols; ++c) UNROLL for (int i = 0; i < rows; ++i) {
         vec sum = t[i][c];
-        UNROLL for (int k = 0; k < c; ++k) sum -= t[i][k] * (SIGNS_OF(out) ? with_sign_of(l[c * n + j + k], l[k * n + j + k]) : l[c * n + j + k]);
+        UNROLL for (int k = 0; k < c; ++k) sum -=
+            t[i][k] * (SIGNS_OF(out) ? with_sign_of(l[c * n + j + k], l[k * n + j + k]) : l[c * n + j + k]);
         t[i][c] = sum * (SIGNS_OF(out) ? size_of_all(l[c * n + j + c]) : l[c * n + j + c]);
     }
     tile_store(t, (vec*)out.p + j * out.column, out.row, out.column, rows, cols);
@@ -177,8 +178,8 @@ INLINE void solve_strip(view out, source start, view before, view before_r, inte
         solve_tile(part(out, i, 0), source_part(start, i, j), part(before, i, 0), before_r, count, l + j * n, j, rest, cols, f);
 }
 
-/* Rows of a panel, or right-hand sides, which no signs multiply: out l' = start - before before_r', the update of the front before (its R; `count` is 0 or n, and
- * where it is 0 nothing of it is read) included. */
+/* Rows of a panel, or right-hand sides, which no signs multiply: out l' = start - before before_r', the update of the front before (its R;
+ * `count` is 0 or n, and where it is 0 nothing of it is read) included. */
 INLINE void solve_any(view out, source start, view before, view before_r, integer count, const vec* l, int height, int step, int rest,
                       ahead* f) {
     int j = 0;
@@ -187,8 +188,8 @@ INLINE void solve_any(view out, source start, view before, view before_r, intege
 }
 /* `start` carries the factor of the front before, whose signs are those of `before`. */
 FRONT_PART void solve_panel(vec* out, view start, const vec* before, const vec* before_r, const vec* l) {
-    solve_any(panel_of(out, l), from_vectors(start), panel_of(before ? before : l, SIGNS_OF(start)), stored(before ? before_r : l), before ? n : 0, l, n, TILE,
-              n % TILE, 0);
+    solve_any(panel_of(out, l), from_vectors(start), panel_of(before ? before : l, SIGNS_OF(start)), stored(before ? before_r : l),
+              before ? n : 0, l, n, TILE, n % TILE, 0);
 }
 /* solve_panel() with right-hand sides, n by `columns`, as rows. */
 FRONT_PART void solve_rhs(vec* out, const vec* start, const vec* before, const vec* before_r, const vec* l, int columns) {

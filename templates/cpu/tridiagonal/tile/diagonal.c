@@ -23,7 +23,8 @@ INLINE void multiply_diagonal(const int H, vec* c, const real* a, const real* b,
     integer k = 0;
     for (; k + 4 <= count; k += 4) {
         fetch(next, k);
-        UNROLL for (int u = 0; u < 4; ++u) multiply_diagonal_column(H, c, below, a + (k + u) * LANES, b + (k + u) * LANES, sign_at(signs, k + u));
+        UNROLL for (int u = 0; u < 4; ++u)
+            multiply_diagonal_column(H, c, below, a + (k + u) * LANES, b + (k + u) * LANES, sign_at(signs, k + u));
     }
     if (n % 4 != 0) ROLLED for (; k < count; ++k) multiply_diagonal_column(H, c, below, a + k * LANES, b + k * LANES, sign_at(signs, k));
     UNROLL for (int w = 0; w < HALF; ++w)((half*)&c[(w + HALF) * H])[1] = below[w];

@@ -334,8 +334,8 @@ INLINE real largest_lane(vec values) {
 }
 
 #if HAS_SIGNS
-/* What the pivots of both signs of a chain tell: its largest sum of a row over its pivot, its largest sum and entry. A row's sum has the size
- * of its entry on the diagonal, and the squares of its row of L. */
+/* What the pivots of both signs of a chain tell: its largest sum of a row over its pivot, its largest sum and entry. A row's sum has the
+ * size of its entry on the diagonal, and the squares of its row of L. */
 typedef struct {
     vec reduction, grown, largest;
 } growth;
@@ -359,7 +359,8 @@ INLINE void add_squares(real* sums, const real* block, const int is_factor) {
 }
 
 /* Sums of a front's rows before it is factored: entries, what chains have left of squares, and the panel of the front before. */
-COLD void start_sums(const trifold_args* args, integer member, integer block, int updated, const real* previous_next, real* sums, growth* g) {
+COLD void start_sums(const trifold_args* args, integer member, integer block, int updated, const real* previous_next, real* sums,
+                     growth* g) {
     for (integer k = 0; k < LD; ++k)
         sums[k] = k < n ? size_of_real(given_entry(args, member, block, k) + diagonal_term(args, member, block, k)) : 0;
     for (integer k = 0; k < LD; k += LANES) g->largest = larger_of(load(sums + k), g->largest);

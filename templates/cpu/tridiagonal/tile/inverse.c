@@ -1,6 +1,6 @@
 /* The selected inverse S for variant "tile": each chain from its last front to its first. With X = L^-T, the border
- * (next, behind) and T = X [R; G]' over it:  S_i,border = -T S_border,border   and   S_ii = X X' - T S_border,i; with signs of pivots, X S X'.
- * Products are subtracted, so T, S_ii and what S_i,border is made of are kept with the other sign. */
+ * (next, behind) and T = X [R; G]' over it:  S_i,border = -T S_border,border   and   S_ii = X X' - T S_border,i; with signs of pivots, X S
+ * X'. Products are subtracted, so T, S_ii and what S_i,border is made of are kept with the other sign. */
 #include "cpu/tridiagonal/tile/load.c"
 #include "cpu/tridiagonal/tile/sweep.c"
 

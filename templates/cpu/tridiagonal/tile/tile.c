@@ -69,7 +69,8 @@ INLINE void multiply_subtract(const int H, const int W, vec* c, const real* a, c
         UNROLL for (int u = 0; u < 4; ++u)
             multiply_column(H, W, few_sums && u % 2 ? odd : c, rows + u * LANES, b + (k + u) * LANES, sign_at(signs, k + u));
     }
-    if (n % 4 != 0 || LANES % 4 != 0) ROLLED for (; k < count; ++k) multiply_column(H, W, c, a + k * LANES, b + k * LANES, sign_at(signs, k));
+    if (n % 4 != 0 || LANES % 4 != 0)
+        ROLLED for (; k < count; ++k) multiply_column(H, W, c, a + k * LANES, b + k * LANES, sign_at(signs, k));
     if (few_sums) {
         UNROLL for (int i = 0; i < H * W; ++i) c[i] += odd[i];
     }
@@ -151,7 +152,7 @@ typedef struct {
 #if HAS_SIGNS
     const real* signs; /* reciprocals of the front whose columns `before` has; null where no signs multiply them */
 #endif
-    integer upper;             /* LANES where T and `before` are upper triangular, with zeros left of the diagonal, or 0 */
+    integer upper; /* LANES where T and `before` are upper triangular, with zeros left of the diagonal, or 0 */
 } panel;
 
 INLINE void load_start(const int H, const int W, vec* c, const origin* start, integer strip, integer j) {
@@ -202,8 +203,8 @@ INLINE void panel_tile(const int H, const int W, const panel* p, integer strip, 
     start_tile(H, W, c, p, strip, j);
     if (H == 1) fetch_start(p, strip, strip + 1, j + W);
     if (p->before)
-        multiply_subtract(H, W, c, p->before + strip * STRIP + zeros * LANES, p->multipliers + across(j, zeros), sign_at(SIGNS_OF(p), zeros), n - zeros,
-                          p->next);
+        multiply_subtract(H, W, c, p->before + strip * STRIP + zeros * LANES, p->multipliers + across(j, zeros),
+                          sign_at(SIGNS_OF(p), zeros), n - zeros, p->next);
     if (p->factor) {
         multiply_subtract(H, W, c, target + zeros * LANES, p->factor + across(j, zeros), sign_at(reciprocals_of(p->factor), zeros),
                           (left_open ? pivot : j) - zeros, p->next);
@@ -218,7 +219,9 @@ INLINE void close_tile(const int H, const int W, const panel* p, integer strip, 
     real* target = p->target + strip * STRIP;
     const integer pivot = pivot_of(j);
     load_tile(H, W, c, target + j * LANES);
-    if (!SQUARE) multiply_subtract(H, W, c, target + pivot * LANES, p->factor + across(j, pivot), sign_at(reciprocals_of(p->factor), pivot), j - pivot, p->next);
+    if (!SQUARE)
+        multiply_subtract(H, W, c, target + pivot * LANES, p->factor + across(j, pivot), sign_at(reciprocals_of(p->factor), pivot),
+                          j - pivot, p->next);
     solve_tile(H, W, c, p->unit + (pivot & LANES) * LANES + (j - pivot) * (LANES + 1), p->factor + n * LD + j);
     store_tile(H, W, c, target + j * LANES);
 }
