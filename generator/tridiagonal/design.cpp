@@ -131,6 +131,11 @@ std::vector<Phase> phases_without_fronts(Operation operation) {
     return {};
 }
 
+/// Elements of a column of a stored block: as many as a factor has reciprocals behind it, where it has them.
+std::int64_t rows_of(const Storage& storage, const Spec& spec) {
+    return storage.factor > storage.panel ? storage.factor - storage.panel : storage.vector / spec.rhs;
+}
+
 Design design(const Choice& choice, std::vector<KnobDecision>* asked) {
     if (choice.spec.border > 0) return design(chain_choice(choice), asked);
     Design result;
@@ -149,6 +154,7 @@ Design design(const Choice& choice, std::vector<KnobDecision>* asked) {
     result.baked = is_baked(problem, variant);
     if (const auto why = refusal(variant, problem); !why.empty()) throw SpecError(why);
     result.lowered = variant.lower(problem);
+    if (has_signs(result.spec)) result.lowered.storage.update += rows_of(result.lowered.storage, result.spec);
     // b' A^-1 b, which finish_forward sums up, means nothing for the corrections of a mixed solution.
     if (is_wrapped(result))
         for (auto& item : result.lowered.phases) std::erase(item.second, Phase::finish_forward);

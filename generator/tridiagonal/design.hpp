@@ -28,6 +28,9 @@ inline constexpr auto phases = [] {
 }();
 constexpr std::string_view to_string(Phase phase) { return phase_names.at(static_cast<std::size_t>(phase)); }
 
+/// Whether pivots have both signs.
+inline bool has_signs(const Spec& spec) { return spec.matrix == MatrixKind::symmetric; }
+
 /// Whether its kernel treats members as a whole, and not chains.
 constexpr bool treats_members(Phase phase) {
     return phase == Phase::finish_factor || phase == Phase::finish_forward || phase == Phase::lengths || phase == Phase::blank ||

@@ -45,7 +45,7 @@ void add_strides(std::vector<Constant>& constants, std::string_view prefix, cons
 
 std::string header_comment(const Design& design) {
     const auto& spec = design.caller;
-    const std::string about = "/* Trifold: factor and solve A X = B, A symmetric positive definite and block tridiagonal.\n";
+    const std::string about = "/* Trifold: factor and solve A X = B, A symmetric{} and block tridiagonal.\n";
     if (!design.baked)
         return about + fmt::format(
                            " * Blocks of {} by {}, {}, {} right-hand side(s) at once; target {}; variant {}. Any number of blocks and "
@@ -99,6 +99,7 @@ std::vector<Constant> constants_of(const Design& design) {
         {"SEPARATOR_SCALE_RECIPROCAL", reciprocal(has_separators ? levels[1].scale : 1)},
     };
     constants.push_back({"COUPLINGS", long_number(design.schedule.couplings())});
+    constants.push_back({"SIGNS", number(static_cast<int>(has_signs(spec)))});
     constants.push_back({"RING", number(static_cast<int>(spec.ring))});
     constants.push_back({"LENGTHS", number(static_cast<int>(spec.lengths))});
     constants.push_back({"SIZES", number(static_cast<int>(spec.sizes))});

@@ -6,6 +6,8 @@
 namespace trifold {
 
 template <>
+[[gnu::visibility("hidden")]] inline constexpr std::array<std::string_view, 2> names_of<MatrixKind>{"positive-definite", "symmetric"};
+template <>
 [[gnu::visibility("hidden")]] inline constexpr std::array<std::string_view, 2> names_of<Order>{"row-major", "column-major"};
 template <>
 [[gnu::visibility("hidden")]] inline constexpr std::array<std::string_view, 2> names_of<Coupling>{"lower", "upper"};

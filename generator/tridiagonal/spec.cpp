@@ -26,6 +26,7 @@ constexpr Field spec_table[] = {
     field<&Spec::block>("block", "block size n", 1, max_block),
     field<&Spec::horizon>("horizon", "number of diagonal blocks N", 1),
     field<&Spec::precision>("precision", "of all arrays; mixed: factored in f32"),
+    field<&Spec::matrix>("matrix", "positive-definite, or symmetric with pivots of both signs"),
     field<&Spec::rhs>("rhs", "right-hand sides m solved at once", 1),
     field<&Spec::batch>("batch", "systems solved at once", 1),
     field<&Spec::order>("order", "storage of one block"),
@@ -120,7 +121,14 @@ void check_views(const Spec& spec) {
                                     spec.bandwidth * spec.block, max_block));
 }
 
+void check_signs(const Spec& spec) {
+    if (spec.precision == Precision::mixed)
+        throw SpecError("mixed precision is for positive definite matrices; give precision f64, or leave matrix out");
+    if (spec.border > 0) throw SpecError("a symmetric matrix with a border is not there yet; leave border or matrix out");
+}
+
 void check_shape(const Spec& spec) {
+    if (spec.matrix == MatrixKind::symmetric) check_signs(spec);
     if (spec.lengths) check_lengths(spec);
     if (spec.sizes || spec.bandwidth > 1) check_views(spec);
     if (spec.precision == Precision::mixed && spec.ring) throw SpecError("mixed precision has no rings; give precision f64");

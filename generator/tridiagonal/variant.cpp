@@ -79,6 +79,7 @@ std::string refusal(const Variant& variant, const Problem& problem) {
     const auto& can = variant.abilities;
     if (can.largest_block > 0 && spec.block > can.largest_block)
         return fmt::format("variant '{}' is for blocks up to {}, not for n = {}; give auto", variant.name, can.largest_block, spec.block);
+    if (has_signs(spec) && !can.signs) return fmt::format("variant '{}' takes positive definite matrices alone; give auto", variant.name);
     if (spec.ring && !can.rings) return fmt::format("variant '{}' takes no ring; give auto", variant.name);
     if (spec.lengths && !can.lengths) return fmt::format("variant '{}' takes no lengths; give auto", variant.name);
     if (spec.sizes && !can.views) return fmt::format("variant '{}' takes no sizes; give auto", variant.name);

@@ -28,6 +28,7 @@ struct Abilities {
     bool rings = false;              ///< it takes a ring
     bool lengths = false;            ///< it takes members with lengths of their own
     bool views = false;              ///< it takes blocks of rows of their own, and bands: parts of blocks, which it takes for whole ones
+    bool signs = false;              ///< it takes symmetric matrices, whose pivots have both signs
     bool clips = true;               ///< its kernels leave blocks beyond a length out; otherwise they take them for the identity
     bool ring_inverse = true;        ///< it has a kernel for the selected inverse of a ring, where it takes one
     bool inverse = true;             ///< it has a kernel for the selected inverse

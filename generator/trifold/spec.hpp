@@ -7,6 +7,10 @@
 
 namespace [[gnu::visibility("default")]] trifold {
 
+/// What is known of A, which is symmetric. `positive_definite`: A = L L'. `symmetric`: its pivots have both signs, as those of saddle
+/// points and of indefinite Hessians: A = L S L', S a diagonal of signs, without interchanges. A matrix that needs them fails, or is found
+/// unstable: regularize it (a quasi-definite matrix, [H A'; A -C] with H and C positive definite, has such factors in every order).
+enum class MatrixKind { positive_definite, symmetric };
 /// Storage order of one n by n block of D and E.
 enum class Order { row_major, column_major };
 /// Half of A that E holds: `lower`: E_i = A(i+1, i); `upper`: E_i = A(i, i+1).
@@ -41,6 +45,7 @@ struct Spec {
     std::int64_t block = 0;    ///< n, 1 to 4096
     std::int64_t horizon = 0;  ///< N, at least 1
     Precision precision = Precision::f64;
+    MatrixKind matrix = MatrixKind::positive_definite;
     std::int64_t rhs = 1;    ///< m, the number of columns solved at once; more go in panels of m
     std::int64_t batch = 1;  ///< capacity: fewer members may be active at a call
     Order order = Order::row_major;

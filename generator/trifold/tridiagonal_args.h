@@ -85,6 +85,14 @@ typedef struct {
  * zero. */
 enum { trifold_nearly_singular = 64 };
 
+/* Outcome of a member's factorization by pivots of both signs; those of all members stand behind their statuses. Growth is the largest sum
+ * of a row's squares in the factor over the largest entry of A, and the status has the least pivot over the sum of its row. Where few
+ * digits are left, by templates/tridiagonal/doubt.h, nearly_singular of the status is 1. */
+typedef struct {
+    trifold_int negative; /* pivots below zero */
+    double growth;
+} trifold_inertia;
+
 /* Results of a member that have left the range of the precision: they hold infinities or NaN. 0: none, 1: some. A sweep's or inverse's
  * first chain, which is that of the last level, sets it to 0, and whoever finds such an element after it to 1. */
 typedef struct {

@@ -61,6 +61,7 @@ Spec trifold::c::spec_of(const trifold_spec& given_spec) {
     spec.lengths = s.lengths != 0;
     spec.sizes = s.sizes != 0;
     if (s.bandwidth != 0) spec.bandwidth = s.bandwidth;
+    spec.matrix = choice<MatrixKind>(s.matrix, "matrix");
     spec.operations = operations_of(s.operations, all_operations(), "TRIFOLD_FACTOR");
     return spec;
 }
@@ -148,6 +149,9 @@ trifold_code trifold_log_determinant(trifold_solver* solver, double* values, std
 }
 trifold_code trifold_quadratic(trifold_solver* solver, double* values, std::int64_t capacity, std::int64_t* count) {
     return read(solver, &Solver::quadratic, values, capacity, count);
+}
+trifold_code trifold_negative_pivots(trifold_solver* solver, std::int64_t* values, std::int64_t capacity, std::int64_t* count) {
+    return read(solver, &Solver::status, values, capacity, count, [](const Outcome& outcome) { return outcome.negative; });
 }
 trifold_code trifold_reciprocal_condition(trifold_solver* solver, const trifold_call* call, double* values, std::int64_t capacity,
                                           std::int64_t* count) {

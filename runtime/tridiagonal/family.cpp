@@ -45,6 +45,8 @@ constexpr Field outcome[]{
     field<&Outcome::quadratic>("quadratic", "b' A^-1 b is in range"),
     field<&Outcome::least_pivot>("least_pivot", "over the diagonal entry that it began with"),
     field<&Outcome::nearly_singular>("nearly_singular", "rounding decides the least pivot"),
+    field<&Outcome::negative>("negative", "pivots below zero"),
+    field<&Outcome::growth>("growth", "of a row's squares in the factor, over the largest entry"),
 };
 const Fields tuning_fields{"a Tuning", "{}", tuning, &usual_of<Tuning>},
     option_fields{"CallOptions", "{}", options, &usual_of<CallOptions>}, outcome_fields{"an Outcome", "{}", outcome, &usual_of<Outcome>};

@@ -126,6 +126,8 @@ void RequestArrays::add(const Request& request, Array array, std::int64_t bytes,
 void resolve(const Spec& spec, Request& request) {
     resolve_count(request.members, spec.batch, spec.batch, "members");
     resolve_count(request.columns, spec.rhs, std::int64_t{1} << 32, "columns");
+    if (request.pivot_floor > 0 && spec.matrix == MatrixKind::symmetric)
+        throw SpecError("pivot_floor raises pivots of positive definite matrices, and this one is symmetric; add a diagonal instead");
     if (!(request.pivot_floor >= 0 && request.pivot_floor < 1))
         throw SpecError(fmt::format(
             "pivot_floor = {} is out of range; give 0 (none) or a fraction of the largest magnitude on the block's diagonal, below 1",

@@ -68,6 +68,6 @@ trifold_strides tip_strides(const Spec& spec, std::int64_t columns);
 /// its member is left out.
 void check_lengths(const Spec& spec, const Request& request);
 /// Throws NotPositiveDefinite, NearlySingular or OutOfRange where a member has not been solved.
-void check_outcomes(const std::vector<Outcome>& members, Precision precision);
+void check_outcomes(const std::vector<Outcome>& members, const Spec& spec);
 
 }  // namespace trifold

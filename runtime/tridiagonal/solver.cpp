@@ -47,6 +47,30 @@ std::string describe(const std::vector<NearlySingular::Failure>& failures, std::
     return text + ", or accept the result as it is by accept_nearly_singular.";
 }
 
+std::string describe_zeros(const std::vector<NotPositiveDefinite::Failure>& failures, std::size_t members) {
+    auto text = fmt::format("{} of {} symmetric matrices have a pivot that is zero, or none:", failures.size(), members);
+    text += list_of(failures, [](const auto& failure) { return fmt::format(" at block {}, row {}", failure.block, failure.row); });
+    return text +
+           " (counted from 0). Their X is NaN; the other members are solved. Rows are not interchanged: add a diagonal that makes the "
+           "matrix "
+           "quasi-definite, positive in the rows of unknowns and negative in those of multipliers.";
+}
+
+std::string describe_doubt(const std::vector<Outcome>& members, Precision precision) {
+    std::vector<NearlySingular::Failure> doubtful;
+    for (std::size_t k = 0; k < members.size(); ++k)
+        if (members[k].nearly_singular) doubtful.push_back({static_cast<std::int64_t>(k), members[k].least_pivot});
+    auto text = fmt::format("rounding in {} decides {} of {} symmetric matrices:", to_string(precision), doubtful.size(), members.size());
+    text += list_of(doubtful, [&](const auto& failure) {
+        return fmt::format(", growth {:.1e}, least pivot {:.1e} of its row", members[static_cast<std::size_t>(failure.member)].growth,
+                           failure.least_pivot);
+    });
+    return text +
+           " (counted from 0). Their X is computed, but may have few right digits; the other members are solved. Rows are not "
+           "interchanged: add a "
+           "diagonal that makes the matrix quasi-definite, or accept the result as it is by accept_nearly_singular.";
+}
+
 std::string describe(const std::vector<OutOfRange::Failure>& failures, std::size_t members, Precision precision) {
     auto text = fmt::format("results of {} of {} members have left the range of {}:", failures.size(), members, to_string(precision));
     text += list_of(failures, [](const auto& failure) {
@@ -104,7 +128,9 @@ void Solver::copy_quadratic(double* to, std::int64_t members, Stream stream, std
     impl().copy_quadratic(to, members, stream, columns);
 }
 
-void check_outcomes(const std::vector<Outcome>& members, Precision precision) {
+void check_outcomes(const std::vector<Outcome>& members, const Spec& spec) {
+    const auto precision = spec.precision;
+    const bool has_signs = spec.matrix == MatrixKind::symmetric;
     std::vector<NotPositiveDefinite::Failure> failures;
     std::vector<std::size_t> odd;
     std::vector<std::string> sizes;
@@ -126,8 +152,11 @@ void check_outcomes(const std::vector<Outcome>& members, Precision precision) {
     if (!sizes.empty())
         throw SpecError(
             fmt::format("sizes are not from 0 to n: {}; X of these members is NaN, the other members are solved", fmt::join(sizes, ", ")));
-    if (!failures.empty()) throw NotPositiveDefinite(describe(failures, members.size(), precision), failures);
-    if (!singular.empty()) throw NearlySingular(describe(singular, members.size(), precision), singular);
+    if (!failures.empty())
+        throw NotPositiveDefinite(has_signs ? describe_zeros(failures, members.size()) : describe(failures, members.size(), precision),
+                                  failures);
+    if (!singular.empty())
+        throw NearlySingular(has_signs ? describe_doubt(members, precision) : describe(singular, members.size(), precision), singular);
     if (!left.empty()) throw OutOfRange(describe(left, members.size(), precision), left);
 }
 
@@ -135,7 +164,7 @@ void Solver::check() {
     if (ok()) return;
     const auto& members = status();
     const auto precision = plan().choice().spec.precision;
-    check_outcomes(members, precision);
+    check_outcomes(members, plan().choice().spec);
     if (precision != Precision::mixed) return;
     std::vector<NotConverged::Failure> unrefined;
     const auto& refined = refinement();
@@ -146,11 +175,11 @@ void Solver::check() {
 }
 
 std::string key_of(const Spec& s, const Device& device, const Tuning& tuning) {
-    return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} | {} {} | {} {} {} {}", s.ring, s.lengths, s.sizes, s.bandwidth,
-                       s.border, s.block, s.horizon, to_string(s.precision), s.rhs, s.batch, static_cast<int>(s.order),
-                       static_cast<int>(s.coupling), static_cast<int>(s.rhs_layout), layout_key(s.d), layout_key(s.e),
-                       to_string(s.operations), to_string(device.target()), device.ordinal(), tuning.schedule, tuning.variant,
-                       tuning.workers, tuning.spin_microseconds);
+    return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} | {} {} | {} {} {} {}", static_cast<int>(s.matrix), s.ring,
+                       s.lengths, s.sizes, s.bandwidth, s.border, s.block, s.horizon, to_string(s.precision), s.rhs, s.batch,
+                       static_cast<int>(s.order), static_cast<int>(s.coupling), static_cast<int>(s.rhs_layout), layout_key(s.d),
+                       layout_key(s.e), to_string(s.operations), to_string(device.target()), device.ordinal(), tuning.schedule,
+                       tuning.variant, tuning.workers, tuning.spin_microseconds);
 }
 
 std::int64_t batch_of(const Plan& plan) { return plan.choice().spec.batch; }

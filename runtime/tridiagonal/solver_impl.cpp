@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <trifold/error.hpp>
 
 #include "generator/tridiagonal/operands.hpp"
@@ -240,6 +241,7 @@ void Solver::Impl::read_status(Session::Call& call) {
         // In mixed precision pivots of f32 may be small, and solutions be refined to the last digit all the same.
         outcomes_[k].nearly_singular = factors[k].nearly_singular != 0 && plan.choice().spec.precision != Precision::mixed;
     }
+    if (plan.choice().spec.matrix == MatrixKind::symmetric) read_inertia(call);
     if (plan.choice().spec.precision == Precision::mixed) return;  // there it is in the refinement
     const auto sound = [&](std::size_t k) { return outcomes_[k].block < 0 && outcomes_[k].floors >= 0; };
     const auto ranges = call.read<trifold_range>("range", std::max(solved, inverted));
@@ -257,6 +259,24 @@ void Solver::Impl::read_status(Session::Call& call) {
             const auto k = static_cast<std::size_t>(member);
             if (sound(k) && std::isnan(quadratics[static_cast<std::size_t>(member * rhs + c)])) outcomes_[k].quadratic = false;
         }
+}
+
+/// They stand behind the statuses of all members that there is room for.
+void Solver::Impl::read_inertia(Session::Call& call) {
+    struct Both {
+        trifold_status status;
+        trifold_inertia inertia;
+    };
+    const auto capacity = buffer(plan.program(), "status").bytes / static_cast<std::int64_t>(sizeof(Both));
+    const auto bytes =
+        std::as_bytes(call.read<Both>("status", capacity)).subspan(static_cast<std::size_t>(capacity) * sizeof(trifold_status));
+    for (std::size_t k = 0; k < outcomes_.size(); ++k) {
+        trifold_inertia inertia;
+        std::memcpy(&inertia, bytes.data() + k * sizeof inertia, sizeof inertia);
+        if (outcomes_[k].block >= 0 || outcomes_[k].floors < 0) continue;
+        outcomes_[k].negative = inertia.negative;
+        outcomes_[k].growth = inertia.growth;
+    }
 }
 
 const std::vector<double>& Solver::Impl::log_determinant() {

@@ -60,6 +60,7 @@ struct Solver::Impl {
     void require_quadratic() const;
     void read_refinement(Session::Call& call);
     void read_status(Session::Call& call);
+    void read_inertia(Session::Call& call);
 
     std::array<std::size_t, 7> numbers_{};  // numbers of the Program's operations, by Operation
     // Arguments of kernels, whose sizes stay as they are from call to call.

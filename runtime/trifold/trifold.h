@@ -42,6 +42,8 @@ int trifold_version(void);
 
 /* Mixed: arrays in f64 (the calls that end in _f64), factored in f32, solutions refined to the accuracy of f64. */
 typedef enum { TRIFOLD_F32 = 0, TRIFOLD_F64 = 1, TRIFOLD_MIXED = 2 } trifold_precision;
+/* Symmetric: pivots have both signs. */
+typedef enum { TRIFOLD_POSITIVE_DEFINITE = 0, TRIFOLD_SYMMETRIC = 1 } trifold_matrix;
 typedef enum { TRIFOLD_ROW_MAJOR = 0, TRIFOLD_COLUMN_MAJOR = 1 } trifold_order;
 typedef enum { TRIFOLD_LOWER = 0, TRIFOLD_UPPER = 1 } trifold_coupling;
 typedef enum { TRIFOLD_STAGED = 0, TRIFOLD_STACKED = 1 } trifold_rhs_layout; /* [batch][N][n][m], or (N n) by m column-major a member */
@@ -76,6 +78,7 @@ typedef struct {
     int lengths;         /* nonzero: members have lengths of their own, which trifold_options has */
     int sizes;           /* nonzero: blocks have numbers of rows of their own, which trifold_options has */
     int64_t bandwidth;   /* blocks w that E has below each diagonal block, [batch][N][w][n][n]; 0 or 1: block tridiagonal */
+    trifold_matrix matrix;
 } trifold_spec;
 void trifold_spec_init(trifold_spec* spec, int64_t block, int64_t horizon);
 
@@ -218,6 +221,8 @@ enum {
 trifold_code trifold_outcomes(trifold_solver* solver, trifold_outcome* outcomes, int64_t capacity, int64_t* count);
 trifold_code trifold_log_determinant(trifold_solver* solver, double* values, int64_t capacity, int64_t* count);
 trifold_code trifold_quadratic(trifold_solver* solver, double* values, int64_t capacity, int64_t* count);
+/* Likewise the pivots below zero of a symmetric matrix, as many as it has eigenvalues below zero. */
+trifold_code trifold_negative_pivots(trifold_solver* solver, int64_t* values, int64_t capacity, int64_t* count);
 
 /* Results of Solver::reciprocal_condition, from the host's D and E that were factored: an entry for each member of the options, or the
  * spec. The functions are trifold_reciprocal_condition_host_f32 and _f64; of the call below them, arrays, precision and options count. */

@@ -7,6 +7,49 @@
 using namespace trifold;
 using namespace trifold::test;
 
+namespace {
+
+/// Of a factor_solve in f64, in a graph: the median of 30.
+double seconds_of(DeviceTools& tools, const Device& where, const Spec& spec, const Tuning& tuning = {}) {
+    const auto count = [](std::int64_t elements) { return std::vector<double>(static_cast<std::size_t>(elements)); };
+    auto d = count(diagonal_extent(spec, spec.batch)), e = count(coupling_extent(spec, spec.batch)),
+         b = count(rhs_extent(spec, spec.batch, 1)), f = count(spec.batch * spec.horizon * spec.border * spec.block),
+         c = count(spec.batch * spec.border * spec.border), tip = count(spec.batch * spec.border);
+    std::mt19937 random(1);
+    std::uniform_real_distribution<double> number(-1, 1);
+    for (auto* array : {&d, &e, &b, &f, &tip})
+        for (auto& value : *array) value = number(random);
+    const auto n = spec.block, all = 3 * n + spec.border;
+    for (std::int64_t k = 0; k < spec.batch * spec.horizon; ++k)
+        for (std::int64_t r = 0; r < n; ++r)
+            d[static_cast<std::size_t>((k * n + r) * n + r)] = static_cast<double>(has_signs(spec) && (k + r) % 2 == 1 ? -all : all);
+    for (std::int64_t m = 0; m < spec.batch; ++m)
+        for (std::int64_t r = 0; r < spec.border; ++r)
+            c[static_cast<std::size_t>((m * spec.border + r) * spec.border + r)] = static_cast<double>(n * spec.horizon);
+    const OnDevice<double> dd(tools, d), de(tools, e), db(tools, b), df(tools, f), dc(tools, c), dt(tools, tip), dx(tools, b),
+        dtx(tools, tip);
+    std::vector<int> lengths;
+    for (std::int64_t m = 0; m < spec.batch; ++m) lengths.push_back(1 + static_cast<int>(random() % static_cast<unsigned>(spec.horizon)));
+    std::vector<int> sizes(static_cast<std::size_t>(spec.batch * spec.horizon), static_cast<int>(spec.block));
+    for (std::int64_t m = 0; m < spec.batch; ++m) sizes[static_cast<std::size_t>((m + 1) * spec.horizon - 1)] = 1;
+    const OnDevice<int> dl(tools, lengths), ds(tools, sizes);
+    Solver solver{Plan(spec, where, tuning)};
+    solver.prepare();
+    FactorOptions<double> options;
+    if (spec.lengths) options.lengths = dl.get();
+    if (spec.sizes) options.sizes = ds.get();
+    if (spec.border > 0) options = {.f = df.get(), .c = dc.get(), .tip_b = dt.get(), .tip_x = dtx.get()};
+    const auto once = tools.capture_timed(
+        [&] { solver.factor_solve(const_cast<const double*>(dd.get()), de.get(), db.get(), dx.get(), {tools.stream()}, options); });
+    std::vector<double> times;
+    for (int k = 0; k < 30; ++k) times.push_back(once());
+    CHECK(solver.ok());
+    std::ranges::sort(times);
+    return times[times.size() / 2];
+}
+
+}  // namespace
+
 TEST_CASE("device: a border agrees with a dense factorization") {
     const auto where = device();
     if (!where) return;
@@ -130,48 +173,62 @@ TEST_CASE("device: an odd size fails its member") {
     }
 }
 
+TEST_CASE("device: symmetric matrices agree with a dense factorization") {
+    const auto where = device();
+    if (!where) return;
+    unsigned k = 0;
+    for (const std::string variant : {"fused", "tiled", "team", "auto"})
+        for (const std::int64_t n : {1, 2, 3, 5, 8, 12, 16, 17, 32, 33, 48, 64, 97})
+            for (const std::int64_t horizon : {1, 2, 7, 33, 65}) {
+                if (variant == "team" && n > 16) continue;
+                const bool is_tall = variant == "fused" && n > 48;
+                if (n * horizon > 1100 || is_tall || ++k % 2 == 0) continue;
+                Spec spec{
+                    .block = n, .horizon = horizon, .matrix = MatrixKind::symmetric, .rhs = k % 3 == 0 ? 3 : 1, .batch = 1 + k % 4 * 2};
+                spec.ring = k % 7 == 3 && variant != "team";
+                spec.lengths = k % 11 == 5 && !spec.ring;
+                spec.sizes = k % 13 == 5 && !spec.ring;
+                if (k % 5 == 0)
+                    check_shape<float>(spec, *where, {.variant = variant}, k);
+                else
+                    check_shape<double>(spec, *where, {.variant = variant}, k);
+            }
+}
+
+// Run it by test_gpu -tc="*what signs cost*" --no-skip
+TEST_CASE("device: what signs cost" * doctest::skip()) {
+    const auto where = device();
+    if (!where) return;
+    DeviceTools tools(*where);
+    for (const auto& [n, horizon, batch] : {std::tuple{4, 512, 1},
+                                            {8, 512, 1},
+                                            {17, 512, 1},
+                                            {32, 512, 1},
+                                            {64, 512, 1},
+                                            {128, 512, 1},
+                                            {128, 2048, 1},
+                                            {12, 50, 1024},
+                                            {28, 50, 1024},
+                                            {48, 50, 1024},
+                                            {5, 50, 4096}}) {
+        const Spec definite{.block = n, .horizon = horizon, .batch = batch};
+        auto symmetric = definite;
+        symmetric.matrix = MatrixKind::symmetric;
+        const Plan plan(symmetric, *where);
+        const auto with = seconds_of(tools, *where, symmetric), usual = seconds_of(tools, *where, definite);
+        const auto same = seconds_of(tools, *where, definite, {.schedule = plan.choice().schedule.name, .variant = plan.choice().variant});
+        MESSAGE(fmt::format("signs {} x {} x {}, {} {}: {:.1f} us, {:.1f} without: {:.2f}; by auto {:.1f}: {:.2f}", horizon, n, batch,
+                            plan.choice().schedule.name, plan.choice().variant, 1e3 * with, 1e3 * same, with / same, 1e3 * usual,
+                            with / usual));
+    }
+}
+
 // Run it by test_gpu -tc="*what a shape costs*" --no-skip
 TEST_CASE("device: what a shape costs" * doctest::skip()) {
     const auto where = device();
     if (!where) return;
     DeviceTools tools(*where);
-    const auto seconds = [&](Spec spec) {
-        const auto count = [](std::int64_t elements) { return std::vector<double>(static_cast<std::size_t>(elements)); };
-        auto d = count(diagonal_extent(spec, spec.batch)), e = count(coupling_extent(spec, spec.batch)),
-             b = count(rhs_extent(spec, spec.batch, 1)), f = count(spec.batch * spec.horizon * spec.border * spec.block),
-             c = count(spec.batch * spec.border * spec.border), tip = count(spec.batch * spec.border);
-        std::mt19937 random(1);
-        std::uniform_real_distribution<double> number(-1, 1);
-        for (auto* array : {&d, &e, &b, &f, &tip})
-            for (auto& value : *array) value = number(random);
-        const auto n = spec.block, all = 3 * n + spec.border;
-        for (std::int64_t k = 0; k < spec.batch * spec.horizon; ++k)
-            for (std::int64_t r = 0; r < n; ++r) d[static_cast<std::size_t>((k * n + r) * n + r)] = static_cast<double>(all);
-        for (std::int64_t m = 0; m < spec.batch; ++m)
-            for (std::int64_t r = 0; r < spec.border; ++r)
-                c[static_cast<std::size_t>((m * spec.border + r) * spec.border + r)] = static_cast<double>(n * spec.horizon);
-        const OnDevice<double> dd(tools, d), de(tools, e), db(tools, b), df(tools, f), dc(tools, c), dt(tools, tip), dx(tools, b),
-            dtx(tools, tip);
-        std::vector<int> lengths;
-        for (std::int64_t m = 0; m < spec.batch; ++m)
-            lengths.push_back(1 + static_cast<int>(random() % static_cast<unsigned>(spec.horizon)));
-        std::vector<int> sizes(static_cast<std::size_t>(spec.batch * spec.horizon), static_cast<int>(spec.block));
-        for (std::int64_t m = 0; m < spec.batch; ++m) sizes[static_cast<std::size_t>((m + 1) * spec.horizon - 1)] = 1;
-        const OnDevice<int> dl(tools, lengths), ds(tools, sizes);
-        Solver solver{Plan(spec, *where)};
-        solver.prepare();
-        FactorOptions<double> options;
-        if (spec.lengths) options.lengths = dl.get();
-        if (spec.sizes) options.sizes = ds.get();
-        if (spec.border > 0) options = {.f = df.get(), .c = dc.get(), .tip_b = dt.get(), .tip_x = dtx.get()};
-        const auto once = tools.capture_timed(
-            [&] { solver.factor_solve(const_cast<const double*>(dd.get()), de.get(), db.get(), dx.get(), {tools.stream()}, options); });
-        std::vector<double> times;
-        for (int k = 0; k < 30; ++k) times.push_back(once());
-        CHECK(solver.ok());
-        std::ranges::sort(times);
-        return times[times.size() / 2];
-    };
+    const auto seconds = [&](const Spec& spec) { return seconds_of(tools, *where, spec); };
     struct Case {
         std::int64_t n, horizon, batch, border;
         bool ring = false, lengths = false, sizes = false;

@@ -9,12 +9,14 @@
 
 namespace trifold::test {
 
+inline bool has_signs(const Spec& spec) { return spec.matrix == MatrixKind::symmetric; }
+
 template <class Real>
 class ShapedProblem {
   public:
     using Matrix = Eigen::MatrixXd;
 
-    /// Symmetric positive definite, times `scale`.
+    /// Symmetric positive definite, or quasi-definite with pivots of both signs, times `scale`.
     ShapedProblem(const Spec& spec, unsigned seed, double scale = 1) : spec_(spec) {
         std::mt19937 random(seed);
         std::uniform_real_distribution<double> number(-1, 1);
@@ -29,6 +31,9 @@ class ShapedProblem {
                     whole(i, j) = whole(j, i) = number(random);
                 }
             whole.diagonal() = whole.cwiseAbs().rowwise().sum() + Eigen::VectorXd::Constant(rows, 0.1);
+            for (std::int64_t i = 0; i < rows; ++i)
+                for (std::int64_t j = 0; j < rows; ++j)
+                    if (is_negative(i) && is_negative(j)) whole(i, j) = -whole(i, j);
             matrices_.push_back(whole * scale);
             Matrix closing = Matrix::NullaryExpr(spec.block, spec.block, [&] { return number(random); });
             if (spec.horizon == 1)
@@ -44,6 +49,8 @@ class ShapedProblem {
         }
         store();
     }
+    /// Whether a row has a negative pivot, in every order.
+    bool is_negative(std::int64_t r) const { return has_signs(spec_) && (r / spec_.block + r) % 2 == 1; }
     /// Gives each member the length and the sizes of the one before.
     void exchange_lengths() {
         std::ranges::rotate(lengths, lengths.end() - 1);
@@ -205,14 +212,17 @@ void check_solution(ShapedProblem<Real>& problem, const Spec& spec, Solver& solv
         const Eigen::MatrixXd a = problem.matrix(m)(rows_of, rows_of) / scale, residual = b - a * (x * scale);
         const Eigen::MatrixXd bound = a.cwiseAbs() * (x * scale).cwiseAbs() + b.cwiseAbs();
         CHECK((residual.array().abs() / bound.array()).maxCoeff() <= epsilon * (8 + static_cast<double>(spec.block + spec.border)));
-        const Eigen::LLT<Eigen::MatrixXd> dense(a);
+        const Eigen::PartialPivLU<Eigen::MatrixXd> dense(a);
         const double rows = static_cast<double>(a.rows());
-        const double expected = 2 * dense.matrixLLT().diagonal().array().log().sum() + rows * std::log(scale);
+        const double expected = dense.matrixLU().diagonal().array().abs().log().sum() + rows * std::log(scale);
         CHECK(std::abs(log_determinant[static_cast<std::size_t>(m)] - expected) <= epsilon * 20 * (rows + std::abs(expected)));
         for (std::int64_t s = 0; s < spec.rhs; ++s) {
             const double q = b.col(s).dot(dense.solve(b.col(s))) / scale;
-            CHECK(std::abs(quadratic[static_cast<std::size_t>(m * spec.rhs + s)] - q) <= epsilon * (20 + rows) * q);
+            const double size = has_signs(spec) ? b.col(s).cwiseAbs().dot(dense.solve(b.col(s)).cwiseAbs()) / scale : q;
+            CHECK(std::abs(quadratic[static_cast<std::size_t>(m * spec.rhs + s)] - q) <= epsilon * (20 + rows) * size);
         }
+        const auto negative = std::ranges::count_if(rows_of, [&](std::int64_t r) { return problem.is_negative(r); });
+        CHECK(solver.status()[static_cast<std::size_t>(m)].negative == negative);
     }
 }
 
@@ -233,7 +243,7 @@ void check_inverse(ShapedProblem<Real>& problem, const Spec& spec, Solver& solve
         Eigen::MatrixXd inverse = Eigen::MatrixXd::Zero(last + a, last + a);
         const auto rows = problem.rows(m);
         const Eigen::MatrixXd own = problem.matrix(m)(rows, rows) / scale;
-        if (!rows.empty()) inverse(rows, rows) = own.llt().solve(Eigen::MatrixXd::Identity(own.rows(), own.cols())).eval();
+        if (!rows.empty()) inverse(rows, rows) = own.inverse().eval();
         const auto largest = inverse.cwiseAbs().maxCoeff();
         double error = 0;
         const auto compare = [&](const std::vector<Real>& found, std::int64_t at, std::int64_t row, std::int64_t column) {

@@ -65,15 +65,19 @@ constexpr Knob knobs[] = {bake, {"is_far", "whether blocks come from beyond the 
 
 }  // namespace
 
-constinit const Variant lanes_variant{
-    .name = "lanes",
-    .abilities =
-        {.rings = true, .lengths = true, .views = true, .clips = false, .largest_block = largest_block, .max_columns = max_columns},
-    .seconds = worker_seconds,
-    .quantities = quantities,
-    .lower = lower,
-    .constants = constants,
-    .knobs = knobs,
-    .options = options};
+constinit const Variant lanes_variant{.name = "lanes",
+                                      .abilities = {.rings = true,
+                                                    .lengths = true,
+                                                    .views = true,
+                                                    .signs = true,
+                                                    .clips = false,
+                                                    .largest_block = largest_block,
+                                                    .max_columns = max_columns},
+                                      .seconds = worker_seconds,
+                                      .quantities = quantities,
+                                      .lower = lower,
+                                      .constants = constants,
+                                      .knobs = knobs,
+                                      .options = options};
 
 }  // namespace trifold::cpu

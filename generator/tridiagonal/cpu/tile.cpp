@@ -129,7 +129,7 @@ constexpr Knob knobs[] = {bake,
 
 constinit const Variant tile_variant{
     .name = "tile",
-    .abilities = {.rings = true, .lengths = true, .views = true, .max_columns = max_columns, .shares_columns = true},
+    .abilities = {.rings = true, .lengths = true, .views = true, .signs = true, .max_columns = max_columns, .shares_columns = true},
     .seconds = worker_seconds,
     .lower = lower,
     .constants = constants,

@@ -58,7 +58,7 @@ LevelSizes fused_sizes(const Problem& problem) {
     const auto warps = take(problem, "fused_warps", quantities_of(problem, sizes));
     sizes.threads = std::min<std::int64_t>(warps * warp_lanes(target), 256);
     sizes.leading = conflict_free(3 * sizes.padded);
-    sizes.factor_shared = fused_shared::front_bytes(sizes.padded, sizes.leading, sizes.real);
+    sizes.factor_shared = fused_shared::front_bytes(sizes.padded, sizes.leading, has_signs(spec), sizes.real);
     sizes.stage_factor = true;
     plan_level_sweeps(sizes, spec);
     return sizes;
@@ -75,7 +75,7 @@ LevelSizes tiled_sizes(const Problem& problem) {
     const auto modulus = Quantities{{"padded_mod_128", static_cast<double>(sizes.padded % 128)}};
     sizes.row_vectors = take(problem, "row_vectors", quantities_of(problem, sizes) + modulus);
     const auto rows = static_cast<int>(tile * 16 / sizes.real * sizes.row_vectors);
-    sizes.factor_shared = tiled_shared::front_bytes(sizes.padded, rows, sizes.real);
+    sizes.factor_shared = tiled_shared::front_bytes(sizes.padded, rows, has_signs(problem.spec), sizes.real);
     plan_level_sweeps(sizes, problem.spec);
     return sizes;
 }
@@ -145,14 +145,14 @@ constexpr Knob tiled_knobs[] = {bake, {"row_vectors", "vectors of rows that a th
 }  // namespace
 
 constinit const Variant fused_variant{.name = "fused",
-                                      .abilities = {.rings = true, .lengths = true, .views = true},
+                                      .abilities = {.rings = true, .lengths = true, .views = true, .signs = true},
                                       .refuses = refuses_fused,
                                       .seconds = seconds<fused_sizes, fused_variant>,
                                       .lower = lower<fused_sizes, fused_variant>,
                                       .constants = constants<fused_sizes>,
                                       .knobs = fused_knobs};
 constinit const Variant tiled_variant{.name = "tiled",
-                                      .abilities = {.rings = true, .lengths = true, .views = true},
+                                      .abilities = {.rings = true, .lengths = true, .views = true, .signs = true},
                                       .seconds = seconds<tiled_sizes, tiled_variant>,
                                       .lower = lower<tiled_sizes, tiled_variant>,
                                       .constants = constants<tiled_sizes>,

@@ -39,11 +39,10 @@ TeamSizes sizes_of(const Problem& problem) {
     while (sizes.team < sizes.padded) sizes.team *= 2;
     const bool has_slots = schedule.levels.size() > 1;
     const std::int64_t depth = has_slots ? 1 : 2;  // fronts in flight; where there are many chains, other teams work meanwhile
-    const auto pitch_of = [&](auto bytes_of) {
-        return team_shared::team_pitch(bytes_of(sizes.padded, sizes.riders, sizes.panels, has_slots, depth, sizes.real), sizes.team,
-                                       sizes.real);
-    };
-    const std::int64_t factor_pitch = pitch_of(team_shared::factor_bytes), sweep_pitch = pitch_of(team_shared::sweep_bytes);
+    const auto pitch_of = [&](std::int64_t bytes) { return team_shared::team_pitch(bytes, sizes.team, sizes.real); };
+    const auto factor_pitch =
+        pitch_of(team_shared::factor_bytes(sizes.padded, sizes.riders, sizes.panels, has_slots, has_signs(spec), depth, sizes.real));
+    const auto sweep_pitch = pitch_of(team_shared::sweep_bytes(sizes.padded, sizes.riders, sizes.panels, has_slots, depth, sizes.real));
     sizes.threads = 2 * warp_lanes(target);
     while (sizes.threads > warp_lanes(target) && sizes.threads / sizes.team * std::max(factor_pitch, sweep_pitch) > shared_limit(target))
         sizes.threads /= 2;
@@ -164,7 +163,7 @@ constexpr Knob knobs[] = {bake,
 
 constinit const Variant team_variant{
     .name = "team",
-    .abilities = {.rings = true, .lengths = true, .views = true, .finishes = false, .largest_block = largest_block},
+    .abilities = {.rings = true, .lengths = true, .views = true, .signs = true, .finishes = false, .largest_block = largest_block},
     .refuses = refuses,
     .seconds = seconds,
     .lower = lower,

@@ -245,7 +245,8 @@ void BoundChain::read_rhs(Inputs& in, nb::handle b, nb::handle out) {
 
 nb::object BoundChain::status_of(const std::vector<Outcome>& outcomes, bool batched) {
     const auto row = [](const Outcome& o) {
-        return nb::make_tuple(o.block, o.row, o.floors, o.solution, o.inverse, o.quadratic, o.least_pivot, o.nearly_singular);
+        return nb::make_tuple(o.block, o.row, o.floors, o.solution, o.inverse, o.quadratic, o.least_pivot, o.nearly_singular, o.negative,
+                              o.growth);
     };
     return helper("status")(listed(outcomes, row), batched);
 }

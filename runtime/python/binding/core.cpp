@@ -38,7 +38,7 @@ std::string by_their_methods(const std::string& operations) {
 
 BoundPlan make_plan(std::int64_t block, std::int64_t horizon, nb::handle dtype, std::int64_t batch, std::int64_t rhs, nb::handle device,
                     const std::string& schedule, const std::string& variant, const std::string& operations, int workers, bool any_size,
-                    std::int64_t border, bool ring, bool lengths, bool sizes, std::int64_t bandwidth) {
+                    std::int64_t border, bool ring, bool lengths, bool sizes, std::int64_t bandwidth, const std::string& matrix) {
     Spec spec{.block = block,
               .horizon = horizon,
               .precision = precision_of(dtype),
@@ -49,6 +49,7 @@ BoundPlan make_plan(std::int64_t block, std::int64_t horizon, nb::handle dtype, 
               .lengths = lengths,
               .sizes = sizes,
               .bandwidth = bandwidth};
+    choose_matrix(spec, matrix);
     if (spec.precision == Precision::mixed) spec.operations = {Operation::factor, Operation::solve, Operation::factor_solve};
     if (!operations.empty()) spec.operations = parse_operations(by_their_methods(operations));
     const auto where = device_of(device);
@@ -80,11 +81,12 @@ nb::dict report_of(const Plan& plan) {
 
 std::string describe(const BoundPlan& bound) {
     const auto& spec = bound.spec();
-    return fmt::format("trifold.Plan(block={}, horizon={}, dtype='{}', batch={}, rhs={}, device='{}', schedule='{}'{}{}{}{}{})", spec.block,
-                       spec.horizon, dtype_text(spec), spec.batch, spec.rhs, device_text(bound.plan()), bound.plan().choice().schedule.name,
-                       spec.border > 0 ? fmt::format(", border={}", spec.border) : "", spec.ring ? ", ring=True" : "",
-                       spec.lengths ? ", lengths=True" : "", spec.sizes ? ", sizes=True" : "",
-                       spec.bandwidth > 1 ? fmt::format(", bandwidth={}", spec.bandwidth) : "");
+    return fmt::format("trifold.Plan(block={}, horizon={}, dtype='{}', batch={}, rhs={}, device='{}', schedule='{}'{}{}{}{}{}{})",
+                       spec.block, spec.horizon, dtype_text(spec), spec.batch, spec.rhs, device_text(bound.plan()),
+                       bound.plan().choice().schedule.name, spec.border > 0 ? fmt::format(", border={}", spec.border) : "",
+                       spec.ring ? ", ring=True" : "", spec.lengths ? ", lengths=True" : "", spec.sizes ? ", sizes=True" : "",
+                       spec.bandwidth > 1 ? fmt::format(", bandwidth={}", spec.bandwidth) : "",
+                       spec.matrix != MatrixKind::positive_definite ? fmt::format(", matrix='{}'", matrix_text(spec)) : "");
 }
 
 /// Batch axis by default: there is one if the plan has more than one system.
@@ -133,6 +135,7 @@ nb::tuple reduced_plan(const BoundPlan& self) {
     arguments["lengths"] = spec.lengths;
     arguments["sizes"] = spec.sizes;
     arguments["bandwidth"] = spec.bandwidth;
+    arguments["matrix"] = matrix_text(spec);
     return nb::make_tuple(restorer("plan"), nb::make_tuple(arguments));
 }
 
@@ -166,21 +169,23 @@ lengths: each member has a number of blocks of its own, which factorizations tak
 sizes: each block has a number of rows of its own, which factorizations take as their option sizes.
 bandwidth: w, the blocks that E, (N, w, n, n), has below each diagonal block. It is solved by blocks of w n rows, which
 selected_inverse has too.
+matrix: "positive-definite", or "symmetric", whose pivots may have both signs: A = P' L S L' P.
 Raises SpecError, DeviceError, CompileError, CacheError.)")
         .def(
             "__init__",
             [](BoundPlan* self, std::int64_t block, std::int64_t horizon, nb::handle dtype, std::int64_t batch, std::int64_t rhs,
                nb::handle device, const std::string& schedule, const std::string& variant, const std::string& operations, int workers,
-               bool any_size, std::int64_t border, bool ring, bool lengths, bool sizes, std::int64_t bandwidth) {
+               bool any_size, std::int64_t border, bool ring, bool lengths, bool sizes, std::int64_t bandwidth, const std::string& matrix) {
                 new (self) BoundPlan(make_plan(block, horizon, dtype, batch, rhs, device, schedule, variant, operations, workers, any_size,
-                                               border, ring, lengths, sizes, bandwidth));
+                                               border, ring, lengths, sizes, bandwidth, matrix));
             },
             nb::kw_only(), "block"_a, "horizon"_a, "dtype"_a = "float64", "batch"_a = 1, "rhs"_a = 1, "device"_a = "cpu",
             "schedule"_a = "auto", "variant"_a = "auto", "operations"_a = "", "workers"_a = 1, "any_size"_a = false, "border"_a = 0,
-            "ring"_a = false, "lengths"_a = false, "sizes"_a = false, "bandwidth"_a = 1,
+            "ring"_a = false, "lengths"_a = false, "sizes"_a = false, "bandwidth"_a = 1, "matrix"_a = "positive-definite",
             nb::sig("def __init__(self, *, block: int, horizon: int, dtype: Any = 'float64', batch: int = 1, rhs: int = 1, device: Any = "
                     "'cpu', schedule: str = 'auto', variant: str = 'auto', operations: str = '', workers: int = 1, any_size: bool = False, "
-                    "border: int = 0, ring: bool = False, lengths: bool = False, sizes: bool = False, bandwidth: int = 1) -> None"),
+                    "border: int = 0, ring: bool = False, lengths: bool = False, sizes: bool = False, bandwidth: int = 1, "
+                    "matrix: str = 'positive-definite') -> None"),
             guarded)
         .def(
             "solver",
@@ -214,6 +219,7 @@ is more than one system, which cannot do without.)",
         .def_prop_ro("lengths", [](const BoundPlan& self) { return self.spec().lengths; })
         .def_prop_ro("sizes", [](const BoundPlan& self) { return self.spec().sizes; })
         .def_prop_ro("bandwidth", [](const BoundPlan& self) { return self.spec().bandwidth; })
+        .def_prop_ro("matrix", [](const BoundPlan& self) { return matrix_text(self.spec()); })
         .def_prop_ro("device", [](const BoundPlan& self) { return device_text(self.plan()); })
         .def_prop_ro("device_name", [](const BoundPlan& self) { return self.plan().device().name(); })
         .def_prop_ro("schedule", [](const BoundPlan& self) { return self.plan().choice().schedule.name; })
@@ -469,7 +475,7 @@ NB_MODULE(_core, module) {
     module.def(
         "solver_for",
         [](nb::handle d, nb::handle b, const std::string& operations, const std::string& schedule, int workers, bool mixed,
-           std::int64_t rhs, std::int64_t border, bool ring, bool lengths, bool sizes, std::int64_t bandwidth) {
+           std::int64_t rhs, std::int64_t border, bool ring, bool lengths, bool sizes, std::int64_t bandwidth, const std::string& matrix) {
             const PlanSettings settings{.schedule = schedule,
                                         .operations = operations,
                                         .workers = workers,
@@ -479,13 +485,15 @@ NB_MODULE(_core, module) {
                                         .ring = ring,
                                         .lengths = lengths,
                                         .sizes = sizes,
-                                        .bandwidth = bandwidth};
+                                        .bandwidth = bandwidth,
+                                        .matrix = matrix};
             return solver_for(d, b, settings);
         },
         "D"_a.none(), "b"_a.none(), "operations"_a, "schedule"_a, "workers"_a, "mixed"_a, "rhs"_a, "border"_a = 0, "ring"_a = false,
-        "lengths"_a = false, "sizes"_a = false, "bandwidth"_a = 1,
+        "lengths"_a = false, "sizes"_a = false, "bandwidth"_a = 1, "matrix"_a = "positive-definite",
         nb::sig("def solver_for(D: Any, b: Any, operations: str, schedule: str, workers: int, mixed: bool, rhs: int, border: int = 0, "
-                "ring: bool = False, lengths: bool = False, sizes: bool = False, bandwidth: int = 1) -> Solver"),
+                "ring: bool = False, lengths: bool = False, sizes: bool = False, bandwidth: int = 1, matrix: str = 'positive-definite') "
+                "-> Solver"),
         guarded);
     module.def("allocate_bytes", &allocate_bytes, "bytes"_a, nb::sig("def allocate_bytes(bytes: int) -> Any"));
     module.def("seconds_of_solve", &BoundSolver::seconds_of_solve, "solver"_a, "b"_a, "out"_a, "repeats"_a,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "generator/tridiagonal/fields.hpp"
 #include "runtime/python/binding/gil.hpp"
 #include "runtime/python/binding/objects.hpp"
 
@@ -50,6 +51,9 @@ Precision precision_of(nb::handle dtype) {
     throw SpecError(fmt::format("dtype = {} is not known; give float32, float64, or 'mixed' for float64 arrays factored in float32", text));
 }
 
+void choose_matrix(Spec& spec, const std::string& word) { spec_fields["matrix"].set(&spec, word, "matrix"); }
+std::string matrix_text(const Spec& spec) { return spec_fields["matrix"].get(&spec).get<std::string>(); }
+
 std::shared_ptr<Factors> factors_for(const Array& d, const Array* b, const PlanSettings& settings) {
     const auto shape = d.shape();
     const auto dims = shape.size();
@@ -71,6 +75,7 @@ std::shared_ptr<Factors> factors_for(const Array& d, const Array* b, const PlanS
     spec.lengths = settings.lengths;
     spec.sizes = settings.sizes;
     spec.bandwidth = settings.bandwidth;
+    choose_matrix(spec, settings.matrix);
     if (!settings.operations.empty()) spec.operations = parse_operations(settings.operations);
     const auto library = d.library();
     const auto place = d.place();

@@ -21,6 +21,10 @@ struct BoundPlan {
     const Spec& spec() const { return plan().choice().spec; }
 };
 
+/// Spec::matrix by its word.
+void choose_matrix(Spec& spec, const std::string& word);
+std::string matrix_text(const Spec& spec);
+
 /// How a Plan is chosen, where the caller may say.
 struct PlanSettings {
     std::string schedule = "auto", variant = "auto", operations;
@@ -31,6 +35,7 @@ struct PlanSettings {
     bool ring = false;
     bool lengths = false, sizes = false;
     std::int64_t bandwidth = 1;
+    std::string matrix = "positive-definite";
     /// Sizes of arrays change from call to call, so that one compilation serves all.
     Tuning tuning() const { return {.schedule = schedule, .variant = variant, .workers = workers, .any_size = true}; }
 };

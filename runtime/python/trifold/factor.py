@@ -48,6 +48,7 @@ class Options(Factorization, total=False):
     mixed: Annotated[bool, Option(False, flag)]
     ring: Annotated[bool, Option(False, flag)]
     bandwidth: Annotated[int, Option(1, whole)]
+    matrix: Annotated[str, Option("positive-definite", word)]
     schedule: Annotated[str, Option("auto", word)]
     workers: Annotated[int, Option(1, whole)]
 
@@ -57,14 +58,14 @@ OPTIONS, SYSTEM = known(Options), known(System)
 
 def _solver_for(D: Any, b: Any, operations: str, settings: dict[str, Any], rhs: int = 1) -> Solver:
     """For arrays like these. What is left in the settings are those of a call."""
-    mixed, ring, bandwidth = settings.pop("mixed"), settings.pop("ring"), settings.pop("bandwidth")
+    mixed, ring, bandwidth, matrix = (settings.pop(name) for name in ("mixed", "ring", "bandwidth", "matrix"))
     border = 0 if settings["border"] is None else rows_of(settings["border"])
     if operations == "all" and border > 0 and bandwidth > 1:
         operations = ""  # all but the selected inverse, which such a matrix has not
     operations = _MIXED if mixed else operations
     schedule, workers = settings.pop("schedule"), settings.pop("workers")
     lengths, sizes = settings["lengths"] is not None, settings["sizes"] is not None
-    return solver_for(D, b, operations, schedule, workers, mixed, rhs, border, ring, lengths, sizes, bandwidth)
+    return solver_for(D, b, operations, schedule, workers, mixed, rhs, border, ring, lengths, sizes, bandwidth, matrix)
 
 
 @takes(OPTIONS)
@@ -96,6 +97,9 @@ def solve(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, **options: Unpack[Opt
 
     bandwidth, w: each block is coupled to the next w. E is (N, w, n, n), and E[i, k] is block (i + k + 1, i) of A; those beyond the last
     block are not used. solveh_banded() takes bands of numbers.
+
+    matrix: "positive-definite", or "symmetric", whose pivots may have both signs: A = P' L S L' P, without interchanges. A zero pivot raises
+    NotPositiveDefinite, and NearlySingular where L grew so much that few digits are left. Factor.status has the negative pivots.
 
     check, by default True on the CPU: raise NotPositiveDefinite, NearlySingular, OutOfRange or NotConverged when a member fails. Without
     it the x of a member that fails is NaN; only where A is nearly singular x is what was computed, and Factor.status says so. On a GPU the
@@ -204,7 +208,7 @@ class Factor:
         return back(self._solver.solve(b, out, check=self._check if checks is None else checks))
 
     def forward(self, b: ArrayLike, out: ArrayLike | None = None) -> Any:
-        """y = L^-1 P b, whose squares sum up to b' A^-1 b."""
+        """y = L^-1 P b, whose squares sum up to b' A^-1 b; of matrix="symmetric" S L^-1 P b."""
         b, back, _ = self._fitting(b, out)
         return back(self._solver.forward(b, out, check=False))
 
@@ -220,6 +224,8 @@ class Factor:
         call. mean: (N, n), with the batch axis of D; 0 by default. With a border draws are a pair with the tip, or where the mean is one
         array with the tip behind, one array.
         """
+        if self.plan.matrix == "symmetric":
+            raise SpecError('a matrix="symmetric" is the precision of no Gaussian; leave matrix out where A is positive definite')
         drawn = self._solver.sample(generator, mean, draws)
         return tuple(map(self._back, drawn)) if is_pair(drawn) else self._back(drawn)
 
@@ -227,7 +233,7 @@ class Factor:
         return f"<trifold.Factor: {self._solver!r}>"
 
     def log_determinant(self) -> Any:
-        """log det A by member, in float64; NaN for a member that failed."""
+        """log |det A| by member, in float64; NaN for a member that failed."""
         return self._back(self._solver.log_determinant())
 
     def quadratic(self, b: ArrayLike) -> Any:

@@ -355,6 +355,6 @@ const std::vector<Outcome>& RankSolver::status() { return impl().status(); }
 const std::vector<double>& RankSolver::log_determinant() { return impl().log_determinant(); }
 const std::vector<double>& RankSolver::quadratic() { return impl().quadratic(); }
 bool RankSolver::ok() { return std::ranges::all_of(status(), &Outcome::ok); }
-void RankSolver::check() { check_outcomes(status(), impl().plan.spec().spec.precision); }
+void RankSolver::check() { check_outcomes(status(), impl().plan.spec().spec); }
 
 }  // namespace trifold

@@ -2,8 +2,6 @@
 #include "grid_args.h"
 #include "cpu/constants.c"
 
-#define TRIFOLD_SIZE static inline __attribute__((unused)) /* functions that the generator calls too */
-
 #define TILE_STRIPS TRIFOLD_STRIPS   /* vectors of a register tile */
 #define TILE_COLUMNS TRIFOLD_COLUMNS /* its columns, which divide VECTOR_LANES */
 #define SYMMETRIC TRIFOLD_SYMMETRIC  /* 1: the matrix is positive definite, and only one half of it is read */

@@ -62,6 +62,18 @@ INLINE vec sum_lanes(vec* v) {
     return v[0];
 }
 
+/* Signs of numbers, such as pivots. */
+#if REAL_BYTES == 8
+typedef long long real_word;
+#else
+typedef int real_word;
+#endif
+typedef real_word real_words __attribute__((vector_size(sizeof(vec))));
+#define SIGN_BIT ((real_word)(1ULL << (REAL_BYTES * 8 - 1)))
+INLINE vec with_sign_of(vec x, vec other) { return (vec)((real_words)x ^ ((real_words)other & SIGN_BIT)); }
+INLINE vec size_of_all(vec x) { return (vec)((real_words)x & ~SIGN_BIT); }
+INLINE real size_of_real(real x) { return x < 0 ? -x : x; }
+
 /* ---- geometry ---- */
 
 /* One chain of a level. Positions; `behind` and `ahead` are -1 where the path ends. */
@@ -236,6 +248,9 @@ COLD double tiny_square(double sum, const real* y, integer count) {
     return sum;
 }
 
+/* Whether a sum of squares, with the signs of pivots, is below the normal range. */
+INLINE int is_tiny(double sum) { return sum < LEAST_NORMAL && (!HAS_SIGNS || sum > -LEAST_NORMAL); }
+
 #define SOUND 0x7fffffffffffffffLL /* failure[][] of a front that went well */
 #define FED_BY_FAILED (SOUND - 1)  /* verdict on a front whose inputs had failed already */
 
@@ -255,6 +270,17 @@ INLINE double* block_log_determinant_of(const trifold_args* args, integer member
 /* Zero until a chain ends there: its largest diagonal entry over its pivot. */
 INLINE double* reduction_of(const trifold_args* args, integer member, integer block) {
     return (double*)workspace_at(args, OFFSET_REDUCTION) + record_index(args, member, block);
+}
+/* Records of pivots of both signs: how many are negative; and what row of A has the largest sum of squares in L, and the largest entry on
+ * its diagonal, as reduction_of() until a chain ends there. */
+INLINE int* negatives_of(const trifold_args* args, integer member, integer block) {
+    return floors_of(args, member, block) + MEMBERS * RECORDS;
+}
+INLINE double* grown_of(const trifold_args* args, integer member, integer block) {
+    return reduction_of(args, member, block) + MEMBERS * RECORDS;
+}
+INLINE double* largest_of(const trifold_args* args, integer member, integer block) {
+    return reduction_of(args, member, block) + 2 * MEMBERS * RECORDS;
 }
 INLINE double* block_quadratic_of(const trifold_args* args, integer member, integer block) {
     return (double*)workspace_at(args, OFFSET_BLOCK_QUADRATIC) + record_index(args, member, block) * MOST_COLUMNS;

@@ -36,6 +36,10 @@
 #define SEPARATOR_SCALE OPEN(TRIFOLD_SEPARATOR_SCALE)
 #define COUPLINGS OPEN(TRIFOLD_COUPLINGS) /* couplings of a member, at all levels above 0 */
 
+/* Whether pivots have both signs. A = L S L' then, where the diagonal of L has the signs S too, and so have the reciprocals of its entries.
+ */
+#define HAS_SIGNS TRIFOLD_SIGNS
+
 /* Whether the last block is coupled to the first one. Block 0 then stays to the last level, and is also position `size` of each level. */
 #define IS_RING TRIFOLD_RING
 

@@ -113,11 +113,12 @@ INLINE void rows_out(const int H, const slice_tile c, const passage* way, intege
 
 /* Sums of squares of a slice's columns, in f64 whatever the precision. */
 typedef double squares_across __attribute__((vector_size(PANEL_LANES * 8)));
-INLINE void add_squares_across(const int H, const slice_tile c, squares_across* sum) {
+INLINE void add_squares_across(const int H, const slice_tile c, const real* reciprocals, squares_across* sum) {
     EACH_VECTOR(v) UNROLL for (int i = 0; i < H; ++i) {
         const squares_across wide = __builtin_convertvector(c[i][v], squares_across);
-        sum[v] += wide * wide;
+        sum[v] += HAS_SIGNS && reciprocals[i] < 0 ? -(wide * wide) : wide * wide;
     }
+    (void)reciprocals;
 }
 
 /* Solved rows are kept in y, or, where it is null, only go out. */
@@ -140,7 +141,7 @@ INLINE void forward_rows(const int H, integer r, const real* factor, const real*
     }
     if (y) store_rows_of_slice(H, c, y + r * SLICE);
     rows_out(H, c, way, r);
-    add_squares_across(H, c, sum);
+    add_squares_across(H, c, factor + reciprocal_at(r), sum);
 }
 
 /* y = L^-1 (y - previous_next previous_y), and the squares of its columns. */
@@ -298,6 +299,12 @@ INLINE void load_given_rows(const real* b, const trifold_strides* s, integer row
         load_some_rows(b, s, rows, count, y);
     else
         load_slice(b, s, count, y);
+}
+
+/* S y, and y of it again: the rows of a slice with the signs of the front's pivots. */
+INLINE void turn_slice(real* y, const real* factor) {
+    for (integer r = 0; r < n; ++r)
+        for (integer c = 0; factor[reciprocal_at(r)] < 0 && c < SLICE; ++c) y[r * SLICE + c] = -y[r * SLICE + c];
 }
 
 /* ---- the way between the user's arrays and a slice ---- */

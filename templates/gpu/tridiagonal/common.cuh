@@ -15,6 +15,7 @@
  * It leaves its neighbours: - R R' and - R y for the next one, - G G' and - G y for the one behind, - R G' as the coupling between the
  * two. */
 #include "gpu/tridiagonal/constants.cuh"
+#include "tridiagonal/doubt.h"
 
 /* The verdict on a block that did not fail, and on one whose inputs had failed. */
 [[maybe_unused]] constexpr trifold_int sound = 0x7fffffffffffffffLL, fed_by_failure = sound - 1;
@@ -156,7 +157,7 @@ TRIFOLD_DEVICE int side_ahead(const Chain& chain) { return chain.step > 0 ? 0 : 
 TRIFOLD_DEVICE int side_behind(const Chain& chain) { return chain.step > 0 ? 1 : 0; }
 
 TRIFOLD_DEVICE real* update_of(const trifold_args& args, trifold_int member, trifold_int block, int side) {
-    return buffer<real>(args, Offset::update(args)) + slot_index(args, member, block, side) * storage;
+    return buffer<real>(args, Offset::update(args)) + slot_index(args, member, block, side) * update_storage;
 }
 TRIFOLD_DEVICE real* rhs_update_of(const trifold_args& args, trifold_int member, trifold_int block, int side) {
     return buffer<real>(args, Offset::rhs_update(args)) + slot_index(args, member, block, side) * vector_storage;
@@ -168,21 +169,37 @@ TRIFOLD_DEVICE bool is_active(const trifold_args& args, trifold_int member) {
     return member < args.members && (args.active == nullptr || args.active[member] != 0);
 }
 
-/* The outcome of a member's factorization from those of its blocks: the first failure, the pivots raised, the largest diagonal entry over
- * its pivot, and the sum of the pivots' logarithms. By one thread. */
-TRIFOLD_DEVICE void report_member(const trifold_args& args, trifold_int member, trifold_int failure, trifold_int floors, double reduction,
-                                  double log_sum) {
+/* What is known of each block: the largest diagonal entry over its pivot. Where pivots have both signs, the entry gives way to the sum of
+ * its size and of the squares left of it in the factor; further records are the largest such sum and the largest diagonal entry, and there
+ * is the number of negative pivots. */
+constexpr int records = has_signs ? 3 : 1;
+TRIFOLD_DEVICE double* record_of(const trifold_args& args, int record) {
+    return buffer<double>(args, Offset::reduction(args)) + record * fronts_of(args);
+}
+TRIFOLD_DEVICE int* negatives_of(const trifold_args& args) { return buffer<int>(args, Offset::floors(args)) + fronts_of(args); }
+TRIFOLD_DEVICE void raise_to(double& most, double value) {
+    if (value > most) most = value;
+}
+
+/* The outcome of a member's factorization from those of its blocks: the first failure, the pivots that were raised or, where they have both
+ * signs, are negative, the first record, and the sum of the pivots' logarithms. Growth: the second record over the largest entry of A. By
+ * one thread. */
+TRIFOLD_DEVICE void report_member(const trifold_args& args, trifold_int member, trifold_int failure, trifold_int pivots, double reduction,
+                                  double log_sum, double growth = 0) {
     constexpr double min_sound = static_cast<double>(trifold_nearly_singular) * (sizeof(real) == 8 ? 0x1p-52 : 0x1p-23);
-    trifold_status status{-1, 0, floors, reduction > 1 ? 1 / reduction : 1, 0};
+    trifold_status status{-1, 0, has_signs ? 0 : pivots, reduction > 1 ? 1 / reduction : 1, 0};
     if (failure != sound) {
         status.block = failure / block_size % horizon_of(args), status.row = failure % block_size;
         status.least_pivot = 0, log_sum = not_a_number();
         if (has_sizes && rows_of(args, member, status.block) < 0) status.row = trifold_odd_size;
-    } else if (status.least_pivot < min_sound && !(args.pivot_floor > 0)) {
+    } else if (has_signs ? is_doubtful(growth, status.least_pivot, sizeof(real)) != 0
+                         : status.least_pivot < min_sound && !(args.pivot_floor > 0)) {
         status.nearly_singular = args.accept_nearly_singular == 0;
     }
     if (has_lengths && lengths_of(args)[member] < 0) status.block = 0, status.row = trifold_odd_length, log_sum = not_a_number();
-    buffer<trifold_status>(args, Offset::status(args))[member] = status;
+    trifold_status* const statuses = buffer<trifold_status>(args, Offset::status(args));
+    statuses[member] = status;
+    if (has_signs) reinterpret_cast<trifold_inertia*>(statuses + batch_of(args))[member] = {pivots, growth};
     buffer<double>(args, Offset::log_determinant(args))[member] = log_sum;
 }
 
@@ -214,15 +231,16 @@ TRIFOLD_DEVICE bool begins_descent(const trifold_level& level) { return level.ne
 /* Whether the level has the last block of a ring, which the levels before have left coupled to itself. */
 TRIFOLD_DEVICE bool closes_ring(const trifold_level& level) { return is_ring && begins_descent(level); }
 
-/* A term of b' A^-1 b. One that vanishes although its root does not counts as the least number of all, so that in_range sees that there was
- * one. */
-TRIFOLD_DEVICE double square_of(real y) {
-    const double wide = static_cast<double>(y), square = wide * wide;
+/* A term of b' A^-1 b, with the sign of its pivot. One that vanishes although its root does not counts as the least number of all, whatever
+ * its sign, so that in_range sees that there was one. */
+TRIFOLD_DEVICE double square_of(real y, real pivot = 1) {
+    const double wide = static_cast<double>(y), square = by_sign(wide * wide, pivot);
     return sizeof(real) == 8 && square == 0 && wide != 0 ? 4.94065645841246544e-324 : square;
 }
 /* The sum as it is delivered: NaN where it is too large or too small for the normal numbers of double precision. */
 TRIFOLD_DEVICE double in_range(double sum) {
-    return sum == 0 || (sum >= 2.2250738585072014e-308 && sum <= 1.7976931348623157e308) ? sum : not_a_number();
+    const double size = by_sign(sum, sum);
+    return size == 0 || (size >= 2.2250738585072014e-308 && size <= 1.7976931348623157e308) ? sum : not_a_number();
 }
 
 /* The coupling that a chain leaves between the separators on its two sides. */

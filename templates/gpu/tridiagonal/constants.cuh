@@ -56,6 +56,8 @@ struct E {
 constexpr bool in_tiles = TRIFOLD_IN_TILES;
 /* Elements of a block in the workspace. It lies column-major with leading dimension `padded`, or tile by tile. */
 constexpr trifold_int storage = static_cast<trifold_int>(padded) * padded;
+/* Elements of a separator's slot: a block's, and behind them the sums of squares of its rows, where pivots have both signs. */
+constexpr trifold_int update_storage = storage + (has_signs ? padded : 0);
 /* Elements of a block's right-hand sides in the workspace. */
 constexpr trifold_int vector_storage = TRIFOLD_STORAGE_VECTOR;
 
@@ -71,8 +73,8 @@ struct Offset {
     OFFSET(coupling, TRIFOLD_OFFSET_COUPLING)   /* above level 0 */
     OFFSET(poison, TRIFOLD_OFFSET_POISON)       /* whether a chain that updated a separator had failed */
     OFFSET(failure, TRIFOLD_OFFSET_FAILURE)     /* verdict on each block */
-    OFFSET(floors, TRIFOLD_OFFSET_FLOORS)       /* pivots of each block that were raised to the floor */
-    OFFSET(reduction, TRIFOLD_OFFSET_REDUCTION) /* largest diagonal entry over its pivot, of each block */
+    OFFSET(floors, TRIFOLD_OFFSET_FLOORS)       /* pivots of each block that were raised to the floor; then its negative pivots */
+    OFFSET(reduction, TRIFOLD_OFFSET_REDUCTION) /* largest diagonal entry over its pivot, of each block: the first of `records` */
     OFFSET(block_log_determinant, TRIFOLD_OFFSET_BLOCK_LOG_DETERMINANT)
     OFFSET(block_quadratic, TRIFOLD_OFFSET_BLOCK_QUADRATIC)
     OFFSET(status, TRIFOLD_OFFSET_STATUS) /* results of a member, as are all below */
@@ -84,6 +86,6 @@ struct Offset {
 static_assert(sizeof(real) == TRIFOLD_REAL_BYTES && sizeof(trifold_level) == 208 && sizeof(trifold_constants) == 208 &&
                   sizeof(trifold_args) == TRIFOLD_SIZEOF_ARGS,
               "host and device disagree");
-static_assert(TRIFOLD_STORAGE_FACTOR == storage && TRIFOLD_STORAGE_PANEL == storage && TRIFOLD_STORAGE_UPDATE == storage &&
+static_assert(TRIFOLD_STORAGE_FACTOR == storage && TRIFOLD_STORAGE_PANEL == storage && TRIFOLD_STORAGE_UPDATE == update_storage &&
                   TRIFOLD_STORAGE_COUPLING == storage && vector_storage == static_cast<trifold_int>(padded) * max_columns,
               "host and device disagree");

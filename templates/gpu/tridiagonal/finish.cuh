@@ -1,13 +1,26 @@
 /* The verdict on a member, from its blocks': every thread sums its own blocks, then a tree, so the order never varies. */
 #include "gpu/tridiagonal/finish_constants.cuh"
-#include "gpu/tridiagonal/common.cuh"
+#include "gpu/tridiagonal/input.cuh"
 
 struct FinishShared {
-    double sum[finish_threads], reduction[finish_threads];
+    double sum[finish_threads], record[records][finish_threads];
     trifold_int failure[finish_threads];
-    trifold_int floors[finish_threads];
+    trifold_int pivots[finish_threads]; /* raised, or negative */
 };
-static_assert(sizeof(FinishShared) == 32 * finish_threads, "host and device disagree");
+static_assert(sizeof(FinishShared) == (has_signs ? 48 : 32) * finish_threads, "host and device disagree");
+
+/* The largest sum of a row over the largest entry of A, for the first thread. It is looked for only if it matters. */
+TRIFOLD_DEVICE double growth_of(FinishShared& shared, const trifold_args& args, trifold_int member) {
+    double most = shared.record[2][0];
+    if (has_grown(shared.record[1][0], most)) {
+        const double own = largest_entry(args, member, thread_index(), finish_threads);
+        block_sync();
+        shared.record[2][thread_index()] = own;
+        block_sync();
+        for (int t = 0; t < finish_threads; ++t) raise_to(most, shared.record[2][t]);
+    }
+    return shared.record[1][0] > 0 ? shared.record[1][0] / most : 0;
+}
 
 /* When a front's verdict is there: here always, since all launches before this one have ended. */
 struct FrontsHaveEnded {
@@ -20,8 +33,8 @@ template <class Fronts>
 TRIFOLD_DEVICE void finish_factor_member(const trifold_args& args, trifold_int member, const Fronts& fronts) {
     FinishShared& shared = *static_cast<FinishShared*>(shared_memory());
     const int t = thread_index();
-    double sum = 0, reduction = 0;
-    trifold_int failure = sound, floors = 0;
+    double sum = 0, record[records] = {};
+    trifold_int failure = sound, pivots = 0;
     const trifold_int run = fronts.run(args, member);
 #pragma unroll 4
     for (trifold_int block = t; block < blocks_of(args, member); block += finish_threads) {
@@ -29,28 +42,33 @@ TRIFOLD_DEVICE void finish_factor_member(const trifold_args& args, trifold_int m
         const trifold_int index = block_index(args, member, block);
         const trifold_int verdict = buffer<trifold_int>(args, Offset::failure(args))[index];
         if (verdict < failure) failure = verdict;
-        floors += buffer<int>(args, Offset::floors(args))[index];
+        pivots += (has_signs ? negatives_of(args) : buffer<int>(args, Offset::floors(args)))[index];
         const double* sums = buffer<double>(args, Offset::block_log_determinant(args)) + index * log_parts;
-        const double* reductions = buffer<double>(args, Offset::reduction(args)) + index * log_parts;
         for (int part = 0; part < log_parts; ++part) {
             sum += sums[part];
-            if (reductions[part] > reduction) reduction = reductions[part];
+#pragma unroll
+            for (int k = 0; k < records; ++k) raise_to(record[k], record_of(args, k * log_parts)[index * log_parts + part]);
         }
     }
-    shared.sum[t] = sum, shared.reduction[t] = reduction, shared.failure[t] = failure, shared.floors[t] = floors;
+    shared.sum[t] = sum, shared.failure[t] = failure, shared.pivots[t] = pivots;
+#pragma unroll
+    for (int k = 0; k < records; ++k) shared.record[k][t] = record[k];
     block_sync();
     for (int count = finish_threads; count > 1; count = (count + 1) / 2) {
         const int half = (count + 1) / 2;
         if (t < count / 2) {
             shared.sum[t] += shared.sum[t + half];
-            shared.floors[t] += shared.floors[t + half];
-            if (shared.reduction[t + half] > shared.reduction[t]) shared.reduction[t] = shared.reduction[t + half];
+            shared.pivots[t] += shared.pivots[t + half];
+#pragma unroll
+            for (int k = 0; k < records; ++k) raise_to(shared.record[k][t], shared.record[k][t + half]);
             if (shared.failure[t + half] < shared.failure[t]) shared.failure[t] = shared.failure[t + half];
         }
         block_sync();
     }
+    double growth = 0;
+    if constexpr (has_signs) growth = growth_of(shared, args, member);
     if (t != 0) return;
-    report_member(args, member, shared.failure[0], shared.floors[0], shared.reduction[0], shared.sum[0]);
+    report_member(args, member, shared.failure[0], shared.pivots[0], shared.record[0][0], shared.sum[0], growth);
 }
 
 /* A thread block has a column. */

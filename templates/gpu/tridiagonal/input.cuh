@@ -60,6 +60,23 @@ TRIFOLD_DEVICE double given_entry(const trifold_args& args, trifold_int member, 
     }
 }
 
+/* Whether sums of rows have grown so far that it matters what they are compared with: the largest entry of A, not of its diagonal. */
+TRIFOLD_DEVICE bool has_grown(double sum, double entry) { return sum > 0x1p10 * entry; }
+/* The part of one of `count` threads in the largest entry of A. Diagonal entries have been looked at. */
+TRIFOLD_DEVICE double largest_entry(const trifold_args& args, trifold_int member, int thread, int count) {
+    double most = 0;
+    for (trifold_int block = 0; block < blocks_of(args, member); ++block) {
+        const bool coupled = is_ring || block + 1 < blocks_of(args, member);
+        const Given own = given_diagonal(args, member, block), next = coupled ? given_coupling(args, member, block) : Given{};
+        for (int e = thread; e < block_size * block_size; e += count) {
+            const int r = e / block_size, c = e % block_size;
+            const real entry = c < r ? own.value(r, c) : real(0), coupling = next.value(r, c);
+            raise_to(most, by_sign(entry, entry)), raise_to(most, by_sign(coupling, coupling));
+        }
+    }
+    return most;
+}
+
 /* The coupling of positions p and q = p +- 1 of a level, A(higher, lower): E at level 0, a block of the workspace above it. */
 TRIFOLD_DEVICE const real* coupling_at(const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int p,
                                        trifold_int q) {

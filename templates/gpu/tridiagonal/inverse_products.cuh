@@ -63,7 +63,8 @@ struct Staged {
         }
     };
     /* Rows `row` .. and columns k .., zeros outside `k_end` and the block. All loads are under way together. */
-    TRIFOLD_METHOD void fetch(const View& from, int row, int k, int k_end) {
+    template <class V>
+    TRIFOLD_METHOD void fetch(const V& from, int row, int k, int k_end) {
         const Place place(from.row == 1);
 #pragma unroll
         for (int i = 0; i < count; ++i) {
@@ -81,9 +82,8 @@ struct Staged {
 
 /* sum += A(row .., first .. last - 1) B(first .. last - 1, column ..). Starts and ends with shared memory free. The next columns are
  * fetched while these are multiplied. */
-template <class Sum>
-TRIFOLD_DEVICE void multiply_views(Sum& sum, InverseOperands& shared, const View& a, const View& b, int row, int column, int first,
-                                   int last) {
+template <class Sum, class A>
+TRIFOLD_DEVICE void multiply_views(Sum& sum, InverseOperands& shared, const A& a, const View& b, int row, int column, int first, int last) {
     const View transposed_b = b.transposed();
     Staged of_a, of_b;
     of_a.fetch(a, row, first, last);
@@ -100,9 +100,10 @@ TRIFOLD_DEVICE void multiply_views(Sum& sum, InverseOperands& shared, const View
     }
 }
 
-/* to = start - (A B + C D). `identity`: start is the identity, otherwise zero. `first` and `second`: whether A B and C D exist. */
-TRIFOLD_DEVICE void subtract_products(InverseShared& shared, const View& to, bool identity, bool first, const View& a, const View& b,
-                                      bool second, const View& c, const View& d) {
+/* to = start - (A B + C D). `identity`: start is the identity with the signs of the factor's pivots, otherwise zero. `first` and `second`:
+ * whether A B and C D exist. */
+TRIFOLD_DEVICE void subtract_products(InverseShared& shared, const View& to, bool identity, const real* factor, bool first, const View& a,
+                                      const View& b, bool second, const View& c, const View& d) {
 #pragma unroll 1
     for (int tile_at = 0; tile_at < (block_size + square - 1) / square * ((block_size + square - 1) / square); ++tile_at) {
         const int row = tile_at / ((block_size + square - 1) / square) * square,
@@ -113,7 +114,8 @@ TRIFOLD_DEVICE void subtract_products(InverseShared& shared, const View& to, boo
             multiply_views(sum, shared.operands, part == 0 ? a : c, part == 0 ? b : d, row, column, 0, block_size);
         sum.each([&](real value, int r, int c) {
             r += row, c += column;
-            if (r < block_size && c < block_size) to(r, c) = (identity && r == c ? real(1) : real(0)) - value;
+            if (r < block_size && c < block_size)
+                to(r, c) = (identity && r == c ? by_sign(real(1), factor, static_cast<int>(place_in_block(r, r))) : real(0)) - value;
         });
     }
     block_sync();

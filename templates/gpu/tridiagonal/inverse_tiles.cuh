@@ -183,7 +183,12 @@ void TRIFOLD_KERNEL_INVERSE_COUPLING(TRIFOLD_PARAMETER trifold_args args, TRIFOL
 }
 #endif
 
-/* A tile of S_ii = M' M - Q' S_bi, and its mirror image. */
+/* M' with the signs of M's diagonal, which are those of the pivots. */
+struct Signed : View {
+    TRIFOLD_METHOD real operator()(int r, int k) const { return by_sign(View::operator()(r, k), View::operator()(k, k)); }
+};
+
+/* A tile of S_ii = M' M - Q' S_bi, and its mirror image. Where pivots have both signs, M' M has them in between. */
 TRIFOLD_DEVICE void inverse_diagonal_tile(const trifold_args& args, const trifold_level& level, trifold_int group, trifold_int member) {
     InverseOperands& shared = *static_cast<InverseOperands*>(shared_memory());
     int row = 0, column = static_cast<int>(group % lower_tiles);
@@ -201,7 +206,7 @@ TRIFOLD_DEVICE void inverse_diagonal_tile(const trifold_args& args, const trifol
     }
     sum.each([](real& value, int, int) { value = -value; });
     const View inverse = quotient_of(args, member, front.block, Quotient::factor), to = inverse_diagonal_of(args, member, front.block);
-    multiply_views(sum, shared, inverse.transposed(), inverse, row, column, row, block_size);
+    multiply_views(sum, shared, Signed{inverse.transposed()}, inverse, row, column, row, block_size);
     sum.each([&](real value, int r, int c) {
         r += row, c += column;
         if (r >= block_size || r < c) return;

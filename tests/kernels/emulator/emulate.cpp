@@ -17,6 +17,7 @@ namespace {
 struct Options {
     Spec spec{.block = 8, .horizon = 9};
     std::string target = "cuda:sm_90", precision = "f64", source, text;
+    bool symmetric = false;
     Tuning tuning;
     Running running;
     bool plain = false;
@@ -32,6 +33,7 @@ Options parse(int argc, char** argv) {
     app.add_option("--rhs", spec.rhs, "right-hand sides")->capture_default_str();
     app.add_option("--batch", spec.batch, "systems")->capture_default_str();
     app.add_option("--precision", options.precision, "f32 or f64")->capture_default_str();
+    app.add_flag("--symmetric", options.symmetric, "pivots of both signs");
     app.add_option("--target", options.target, "such as cuda:sm_90")->capture_default_str();
     app.add_option("--schedule", options.tuning.schedule, "as of trifold explain")->capture_default_str();
     app.add_option("--variant", options.tuning.variant, "of the kernels")->capture_default_str();
@@ -50,6 +52,7 @@ Options parse(int argc, char** argv) {
         std::exit(app.exit(error) == 0 ? 0 : 2);
     }
     spec.precision = parse_precision(options.precision);
+    if (options.symmetric) spec.matrix = MatrixKind::symmetric;
     spec.operations = all_operations();
     return options;
 }

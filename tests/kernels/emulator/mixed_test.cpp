@@ -75,8 +75,8 @@ TEST_CASE("mixed precision gives up by member on the emulated GPU, and leaves ma
     const Spec spec{.block = 1, .horizon = 2, .batch = 5};
     auto systems = scaled_systems(spec);
     // Condition 8e8; rounded to f32 the smallest eigenvalue is fifty times as large.
-    systems[1].d = {Matrix::Constant(1, 1, 1 + 0.51 * 0x1p-23), Matrix::Constant(1, 1, 1 + 0.51 * 0x1p-23)};
-    systems[1].e = {Matrix::Constant(1, 1, 1 + 0.49 * 0x1p-23)};
+    systems[1].d = {test::Matrix::Constant(1, 1, 1 + 0.51 * 0x1p-23), test::Matrix::Constant(1, 1, 1 + 0.51 * 0x1p-23)};
+    systems[1].e = {test::Matrix::Constant(1, 1, 1 + 0.49 * 0x1p-23)};
     systems[2].d[1](0, 0) = 1e200;
     systems[4].b *= 1e-100;
     Mixed mixed(spec, "sequential", "fused", "cuda:sm_90", systems);

@@ -69,6 +69,27 @@ TEST_CASE("emulated: places in a batch, masks, diagonals, shifts, failures and f
         check_options({.block = 10, .horizon = 9, .batch = 3}, schedule, variant);
 }
 
+TEST_CASE("emulated: options of symmetric matrices, and rows without a pivot") {
+    const Spec spec{.block = 10, .horizon = 9, .matrix = MatrixKind::symmetric, .batch = 3};
+    for (const auto* variant : {"fused", "team"})
+        for (const auto* schedule : {"sequential", "twisted:3", "multi-stage"}) check_options(spec, schedule, variant);
+    check_options(spec, "partitioned:3", "tiled");
+}
+
+TEST_CASE("emulated: growth is over the largest entry of a symmetric matrix, in D or in E, in chains of unequal length") {
+    for (const auto& [variant, schedule] : {std::pair{"fused", "sequential"}, {"team", "sequential"}, {"team", "twisted:2"}})
+        for (const bool in_e : {false, true}) {
+            Emulated<double> call({.block = 2, .horizon = 4, .matrix = MatrixKind::symmetric}, schedule, 1, sm_90, variant);
+            std::ranges::fill(call.user.d, 0.0), std::ranges::fill(call.user.e, 0.0);
+            for (const auto block : {0, 1, 2, 3}) call.d(0, block, 0, 0) = call.d(0, block, 1, 1) = 1e-7;
+            (in_e ? call.user.e[0] : call.d(0, 1, 1, 0)) = 1e-3;
+            call.run(Operation::factor);
+            const auto* inertia = reinterpret_cast<const trifold_inertia*>(call.buffer<trifold_status>("status") + 1);
+            CHECK(inertia->negative == 1);
+            CHECK(inertia->growth == doctest::Approx(1e4));
+        }
+}
+
 TEST_CASE("emulated: what waits for the messages of a failed front is NaN, whichever column tile failed") {
     Emulated<double> wide({.block = 20, .horizon = 11}, "multi-stage", 8, sm_90, "dataflow");
     REQUIRE(buffer(wide.unit.program(), "message").bytes > 0);
@@ -145,9 +166,9 @@ TEST_CASE("emulated: fewer columns than the Spec's") {
         call.args.columns = columns;
         call.run(Operation::factor_solve);
         const auto solved = call.solution(0);
-        const Matrix b = call.systems[0].b;
+        const test::Matrix b = call.systems[0].b;
         CHECK(relative_residual(call.systems[0].dense(), solved.leftCols(columns), b.leftCols(columns)) <= tolerance<double>);
-        CHECK(solved.rightCols(11 - columns) == Matrix::Constant(45, 11 - columns, 7.0));
+        CHECK(solved.rightCols(11 - columns) == test::Matrix::Constant(45, 11 - columns, 7.0));
     }
 }
 

@@ -30,9 +30,16 @@ TEST_CASE("kernels of a launch a level solve over the whole range of exponents o
     check_range({.block = 5, .horizon = 3, .rhs = 2, .operations = all_operations()}, "multi-stage", "tiled", "cuda:sm_90");
 }
 
+TEST_CASE("symmetric matrices solve over the whole range of exponents on the emulated GPU") {
+    const Spec spec{.block = 5, .horizon = 4, .matrix = MatrixKind::symmetric, .rhs = 2, .operations = all_operations()};
+    check_range(spec, "partitioned:2", "fused", "cuda:sm_90");
+    check_range(spec, "multi-stage", "tiled", "cuda:sm_90");
+}
+
 TEST_CASE("teams solve over the whole range of exponents on the emulated GPU") {
     check_range({.block = 3, .horizon = 5, .rhs = 2}, "sequential", "team", "cuda:sm_90");
     check_range({.block = 5, .horizon = 4}, "recursive:2", "team", "hip:gfx906");
+    check_range({.block = 5, .horizon = 4, .matrix = MatrixKind::symmetric, .rhs = 2}, "recursive:2", "team", "cuda:sm_90");
 }
 
 TEST_CASE("chains solve over the whole range of exponents on the emulated GPU") {

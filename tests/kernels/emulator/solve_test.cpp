@@ -74,6 +74,26 @@ TEST_CASE("every block size solves on the emulated GPU") {
         check_solves({.block = n, .horizon = 6, .rhs = k % 3 == 2 ? 8 : 1}, schedules[k++ % 3], "fused", "cuda:sm_90");
 }
 
+TEST_CASE("symmetric matrices solve on the emulated GPU") {
+    const auto check = [](const std::string& variant, const std::string& target, std::int64_t n, std::int64_t horizon,
+                          const std::string& schedule, std::int64_t columns, std::int64_t members) {
+        const Spec spec{.block = n, .horizon = horizon, .matrix = MatrixKind::symmetric, .rhs = columns, .batch = members};
+        check_solves(spec, schedule, variant, target);
+    };
+    check("fused", "cuda:sm_90", 1, 13, "recursive:2:3", 3, 2);
+    check("fused", "cuda:sm_90", 3, 7, "partitioned:3", 1, 2);
+    check("fused", "cuda:sm_90", 8, 2, "twisted:2", 3, 1);
+    check("fused", "cuda:sm_90", 17, 3, "multi-stage", 1, 2);
+    check("fused", "cuda:sm_75", 32, 1, "sequential", 3, 1);
+    check("fused", "hip:gfx942", 33, 3, "twisted:2", 1, 1);
+    check("fused", "cuda:sm_90", 48, 7, "multi-stage", 1, 1);
+    check("tiled", "cuda:sm_90", 1, 7, "multi-stage", 3, 1);
+    check("tiled", "cuda:sm_75", 17, 3, "sequential", 1, 2);
+    check("tiled", "hip:gfx942", 33, 7, "partitioned:3", 1, 1);
+    check("tiled", "cuda:sm_90", 48, 2, "twisted:2", 3, 1);
+    check("tiled", "cuda:sm_90", 66, 6, "recursive:2:3", 1, 1);  // the selected inverse is shared out
+}
+
 TEST_CASE("knobs of dataflow solve on the emulated GPU") { check_knobs({.block = 12, .horizon = 9}, "multi-stage", "dataflow"); }
 
 TEST_CASE("knobs of dataflow's wide levels solve on the emulated GPU") {
@@ -152,6 +172,30 @@ TEST_CASE("teams have chains of every schedule on the emulated GPU") {
         check_solves({.block = 4, .horizon = horizon}, "recursive:3", "team", "cuda:sm_75");
     check_solves({.block = 4, .horizon = 9, .batch = 19}, "recursive:2", "team",
                  "cuda:sm_90");  // several chains and members in a thread block
+}
+
+TEST_CASE("symmetric matrices solve in teams on the emulated GPU") {
+    const auto check = [](std::int64_t n, std::int64_t horizon, const std::string& schedule, std::int64_t columns, std::int64_t members,
+                          const std::string& target = "cuda:sm_90") {
+        const Spec spec{.block = n, .horizon = horizon, .matrix = MatrixKind::symmetric, .rhs = columns, .batch = members};
+        check_solves(spec, schedule, "team", target);
+    };
+    check(1, 13, "sequential", 1, 33);
+    check(1, 7, "recursive:2:3", 3, 5, "hip:gfx1100");
+    check(2, 3, "twisted:2", 3, 1);
+    check(2, 13, "multi-stage", 1, 5);
+    check(3, 7, "sequential", 3, 5, "hip:gfx906");
+    check(3, 13, "partitioned:3", 1, 1);
+    check(4, 1, "sequential", 3, 33, "cuda:sm_75");
+    check(4, 7, "multi-stage", 1, 33);
+    check(7, 2, "twisted:2", 1, 5);
+    check(7, 13, "segments:3,2", 3, 1, "hip:gfx1100");
+    check(8, 3, "multi-stage", 1, 1);
+    check(8, 13, "recursive:2", 3, 5);
+    check(12, 2, "sequential", 3, 5);
+    check(12, 7, "twisted:3", 1, 1);
+    check(16, 7, "sequential", 1, 5);
+    check(16, 13, "recursive:2:3", 3, 1);
 }
 
 TEST_CASE("teams have chains on emulated GPUs of AMD's") {

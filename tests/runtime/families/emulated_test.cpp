@@ -176,6 +176,23 @@ TEST_CASE("emulated: a ring's failures name their block, the last front's too") 
                                                         Device::parse("cuda:0"), {.variant = "dataflow"}));
 }
 
+TEST_CASE("emulated: rings, lengths, sizes and bands of symmetric matrices agree with a dense factorization") {
+    unsigned seed = 0;
+    const auto check = [&](const std::string& variant, const std::string& schedule, Spec spec) {
+        spec.matrix = MatrixKind::symmetric, spec.batch = 2;
+        const Tuning tuning{.schedule = schedule, .variant = variant, .any_size = true};
+        check_shape<double>(spec, Device::parse("cuda:0"), tuning, ++seed);
+        check_shape<float>(spec, Device::parse("cuda:0"), tuning, seed);
+    };
+    for (const auto& [variant, schedule, n] :
+         {std::tuple{"fused", "multi-stage", 9}, {"fused", "sequential", 17}, {"tiled", "segments:3", 33}}) {
+        for (const std::int64_t horizon : {1, 2, 3, 12})
+            check(variant, schedule, {.block = n, .horizon = horizon, .rhs = horizon == 3 ? 3 : 1, .ring = true});
+        check(variant, schedule, {.block = n, .horizon = 7, .lengths = true, .sizes = true});
+        check(variant, schedule, {.block = n / 2, .horizon = 9, .bandwidth = 2});
+    }
+}
+
 TEST_CASE("emulated: members of unequal length agree with a dense factorization") {
     unsigned seed = 0;
     for (const auto& [variant, schedule, n] : {std::tuple{"auto", "auto", 6},

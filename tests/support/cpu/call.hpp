@@ -12,8 +12,10 @@ inline trifold_strides kernel_strides(const Strides& s) { return {s.row, s.colum
 
 inline std::vector<System> random_systems(const Spec& spec, std::int64_t columns, unsigned seed) {
     std::vector<System> systems;
-    for (std::int64_t m = 0; m < spec.batch; ++m)
+    for (std::int64_t m = 0; m < spec.batch; ++m) {
         systems.push_back(random_system(spec.block, spec.horizon, columns, seed + static_cast<unsigned>(m)));
+        if (spec.matrix == MatrixKind::symmetric) systems.back() = quasi_definite(std::move(systems.back()));
+    }
     return systems;
 }
 

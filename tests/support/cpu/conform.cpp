@@ -15,6 +15,8 @@ namespace {
 
 double largest(const Matrix& a) { return a.size() == 0 ? 0 : a.array().abs().maxCoeff<Eigen::PropagateNaN>(); }
 
+double log_determinant(const Matrix& a) { return a.partialPivLu().matrixLU().diagonal().array().abs().log().sum(); }
+
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 /// The worst errors by name; NaN is worse than anything.
@@ -70,7 +72,7 @@ class Conformance : Worst {
         const std::int64_t last = spec_.horizon - 1;
         for (const auto& [member, block] : {std::pair{members_ / 2, last / 2}, {std::int64_t{0}, std::int64_t{0}}, {members_ - 1, last}})
             check_failure(sound, member, block);
-        if (spec_.block > 1) check_floor(members_ / 2, last / 2);
+        if (spec_.block > 1 && !has_signs()) check_floor(members_ / 2, last / 2);
         return errors_;
     }
 
@@ -88,6 +90,7 @@ class Conformance : Worst {
     };
     static constexpr Real untouched = 7;
 
+    bool has_signs() const { return spec_.matrix == MatrixKind::symmetric; }
     /// Whether the members of the call have the same bits. No call writes those of the others.
     bool same_bits(Guarded<Real>& one, Guarded<Real>& other) const {
         const auto count = one.size() / spec_.batch * members_;
@@ -122,17 +125,28 @@ class Conformance : Worst {
             add_if("status", status.block != -1 || status.floors != 0 || status.nearly_singular != 0);
             const auto least = least_pivot_oracle(systems_[at(m)], runner_.choice().schedule);
             add("least pivot", std::abs(status.least_pivot - least), 1000 * tolerance<Real> * least);
-            const auto expected = 2 * systems_[at(m)].dense().llt().matrixLLT().diagonal().array().log().sum();
+            const auto expected = log_determinant(systems_[at(m)].dense());
             add("log determinant", std::abs(runner_.log_determinant(m) - expected), tolerance<Real> * (1 + std::abs(expected)));
+            if (has_signs()) check_inertia(m);
         }
+    }
+    void check_inertia(std::int64_t m) {
+        const auto factors = factored(systems_[at(m)], runner_.choice().schedule);
+        const auto inertia = runner_.inertia(m);
+        const double growth = factors.sums.maxCoeff() / largest(systems_[at(m)].dense());
+        add_if("negative pivots", inertia.negative != (factors.signs.array() < 0).count());
+        add("growth", std::abs(inertia.growth - growth), 1000 * tolerance<Real> * growth);
     }
     void check_forward(const std::string& name, Guarded<Real>& y) {
         for (std::int64_t m = 0; m < members_; ++m) {
             const auto expected = forward_oracle(systems_[at(m)], runner_.choice().schedule);
             add(name, largest(solution(y.values(), m) - expected), 100 * tolerance<Real> * largest(expected));
             for (std::int64_t c = 0; c < columns_ && columns_ <= spec_.rhs; ++c) {
-                const auto square = expected.col(c).squaredNorm();
-                add("quadratic", std::abs(runner_.quadratic(m, c) - square), 10 * tolerance<Real> * (1 + square));
+                const auto scale = expected.col(c).squaredNorm();
+                const auto square =
+                    has_signs() ? systems_[at(m)].b.col(c).dot(systems_[at(m)].dense().partialPivLu().solve(systems_[at(m)].b.col(c)))
+                                : scale;
+                add("quadratic", std::abs(runner_.quadratic(m, c) - square), 10 * tolerance<Real> * (1 + scale));
             }
         }
     }
@@ -282,14 +296,18 @@ class Conformance : Worst {
     void check_added() {
         const auto rows = spec_.block * spec_.horizon;
         std::vector<Real> diagonal(at(members_ * rows)), shift(at(members_));
-        for (std::size_t k = 0; k < diagonal.size(); ++k) diagonal[k] = static_cast<Real>(k % 7) / 4;
-        for (std::size_t m = 0; m < shift.size(); ++m) shift[m] = static_cast<Real>(1 + m % 5) / 4;
+        const auto sign = [&](std::size_t k) {
+            return has_signs() ? sign_of_row(static_cast<std::int64_t>(k) % rows / spec_.block, static_cast<std::int64_t>(k) % spec_.block)
+                               : 1;
+        };
+        for (std::size_t k = 0; k < diagonal.size(); ++k) diagonal[k] = static_cast<Real>(sign(k) * static_cast<double>(k % 7) / 4);
+        for (std::size_t m = 0; m < shift.size(); ++m) shift[m] = static_cast<Real>(1 + m % 5) / (has_signs() ? 64 : 4);
         const auto all = results({.diagonal = diagonal.data(), .shift = shift.data()});
         for (std::int64_t m = 0; m < members_; ++m) {
             auto a = systems_[at(m)].dense();
             for (std::int64_t k = 0; k < rows; ++k) a(k, k) += static_cast<double>(diagonal[at(m * rows + k)] + shift[at(m)]);
             add("a diagonal and shifts", residual(all, m, a), tolerance<Real>);
-            const auto expected = 2 * a.llt().matrixLLT().diagonal().array().log().sum();
+            const auto expected = log_determinant(a);
             add("log determinant", std::abs(runner_.log_determinant(m) - expected), tolerance<Real> * (1 + std::abs(expected)));
         }
     }
@@ -297,7 +315,13 @@ class Conformance : Worst {
         const auto original = systems_;
         auto broken = original;
         const auto row = (member + block + spec_.block - 1) % spec_.block;
-        broken[at(member)].d[at(block)](row, row) = -1e6;
+        auto& [d, e, b] = broken[at(member)];
+        d[at(block)](row, row) = -1e6;
+        if (has_signs()) {  // any finite pivot but zero will do: a row of zeros has none
+            d[at(block)].row(row).setZero(), d[at(block)].col(row).setZero();
+            if (block + 1 < spec_.horizon) e[at(block)].col(row).setZero();
+            if (block > 0) e[at(block - 1)].row(row).setZero();
+        }
         replace(broken);
         const auto all = results({});
         const auto status = runner_.status(member);
@@ -343,6 +367,7 @@ class RangeConformance : Worst {
         : runner_(runner), spec_(runner.choice().spec), exceptions_(exceptions), units_(promised<Real>(parts)) {
         for (std::size_t m = 0; m < units_.size(); ++m) {
             at_one_.push_back(random_system(spec_.block, spec_.horizon, spec_.rhs, static_cast<unsigned>(m + 3)));
+            if (spec_.matrix == MatrixKind::symmetric) at_one_.back() = quasi_definite(std::move(at_one_.back()));
             systems_.push_back(scaled(at_one_[m], units_[m], spec_));
             factors_.emplace_back(at_one_[m].dense());
         }
@@ -377,7 +402,10 @@ class RangeConformance : Worst {
         const bool squares = wide && operation != Operation::factor && operation != Operation::inverse;
         std::feclearexcept(FE_ALL_EXCEPT);
         runner_.run(operation, given);
-        if (exceptions_) add_if("exceptions", std::fetestexcept(FE_INVALID | FE_DIVBYZERO | (squares ? 0 : FE_OVERFLOW)) != 0);
+        // Infinite squares of both signs have no sum.
+        const int of_squares = spec_.matrix == MatrixKind::symmetric ? FE_OVERFLOW | FE_INVALID : FE_OVERFLOW;
+        if (exceptions_)
+            add_if("exceptions", std::fetestexcept((FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW) & ~(squares ? of_squares : 0)) != 0);
     }
     void run(Operation operation, const Arrays<Real>& user) { run_checked(operation, args(user)); }
 
@@ -395,14 +423,16 @@ class RangeConformance : Worst {
             const auto& u = units_[m];
             const auto member = static_cast<std::int64_t>(m);
             const double expected =
-                2 * factors_[m].matrixLLT().diagonal().array().log().sum() + std::log(2.0) * (rows * u.matrix + 2 * row * u.stage);
+                factors_[m].matrixLU().diagonal().array().abs().log().sum() + std::log(2.0) * (rows * u.matrix + 2 * row * u.stage);
             add("log determinant", std::abs(runner_.log_determinant(member) - expected), 10 * tolerance<Real> * (1 + std::abs(expected)));
             const Matrix x = factors_[m].solve(at_one_[m].b);
+            const bool has_signs = spec_.matrix == MatrixKind::symmetric;
             for (std::int64_t c = 0; c < spec_.rhs; ++c) {
                 const double at_one = at_one_[m].b.col(c).dot(x.col(c)), quadratic = runner_.quadratic(member, c);
                 const int exponent = 2 * u.rhs - u.matrix;
                 if (std::isnormal(std::ldexp(at_one, exponent)))
-                    add("quadratic", std::abs(std::ldexp(quadratic, -exponent) - at_one), 20 * tolerance<Real> * (1 + at_one));
+                    add("quadratic", std::abs(std::ldexp(quadratic, -exponent) - at_one),
+                        20 * tolerance<Real> * (1 + (has_signs ? at_one_[m].b.col(c).cwiseAbs().dot(x.col(c).cwiseAbs()) : at_one)));
                 else
                     add_if("a quadratic out of range is NaN", !std::isnan(quadratic));
             }
@@ -463,7 +493,7 @@ class RangeConformance : Worst {
     bool exceptions_;
     std::vector<Units> units_;
     std::vector<System> at_one_, systems_;
-    std::vector<Eigen::LLT<Matrix>> factors_;
+    std::vector<Eigen::PartialPivLU<Matrix>> factors_;
     Arrays<Real> user_;
     std::vector<Real> x_;
 };

@@ -18,6 +18,7 @@ class Runner {
     virtual void reset() = 0;
     virtual void run(Operation operation, const trifold_args& args) = 0;
     virtual trifold_status status(std::int64_t member) = 0;
+    virtual trifold_inertia inertia(std::int64_t) { return {}; }
     virtual trifold_range range(std::int64_t member) = 0;
     virtual double log_determinant(std::int64_t member) = 0;
     virtual double quadratic(std::int64_t member, std::int64_t column) = 0;
@@ -41,6 +42,11 @@ class KernelRunner : public Runner {
         return workspace_.buffer<T>(unit_.program(), name);
     }
     trifold_status status(std::int64_t member) override { return buffer<trifold_status>("status")[member]; }
+    trifold_inertia inertia(std::int64_t member) override {
+        const auto capacity =
+            trifold::buffer(unit_.program(), "status").bytes / static_cast<std::int64_t>(sizeof(trifold_status) + sizeof(trifold_inertia));
+        return reinterpret_cast<const trifold_inertia*>(buffer<trifold_status>("status") + capacity)[member];
+    }
     trifold_range range(std::int64_t member) override { return buffer<trifold_range>("range")[member]; }
     double log_determinant(std::int64_t member) override { return buffer<double>("log_determinant")[member]; }
     double quadratic(std::int64_t member, std::int64_t column) override {

@@ -34,6 +34,17 @@ System random_system(std::int64_t n, std::int64_t horizon, std::int64_t rhs, uns
     return system;
 }
 
+System quasi_definite(System system) {
+    const auto turn = [](Matrix& block, std::int64_t rows, std::int64_t columns) {
+        for (Eigen::Index r = 0; r < block.rows(); ++r)
+            for (Eigen::Index c = 0; c < block.cols(); ++c)
+                if (sign_of_row(rows, r) < 0 && sign_of_row(columns, c) < 0) block(r, c) = -block(r, c);
+    };
+    for (std::size_t i = 0; i < system.d.size(); ++i) turn(system.d[i], static_cast<std::int64_t>(i), static_cast<std::int64_t>(i));
+    for (std::size_t i = 0; i < system.e.size(); ++i) turn(system.e[i], static_cast<std::int64_t>(i) + 1, static_cast<std::int64_t>(i));
+    return system;
+}
+
 std::vector<Eigen::Index> elimination_order(const Schedule& schedule, Eigen::Index n) {
     std::vector<Eigen::Index> order;
     for (const auto& level : schedule.levels)
@@ -58,20 +69,38 @@ void scale(System& system, const Factors& factors) {
 
 }  // namespace
 
+Factored factored(const System& system, const Schedule& schedule) {
+    const auto order = elimination_order(schedule, system.d[0].rows());
+    Matrix a = system.dense()(order, order);
+    const auto rows = a.rows();
+    Factored result{Matrix::Zero(rows, rows), Eigen::VectorXd::Ones(rows), a.diagonal().cwiseAbs()};
+    const bool is_definite = a.diagonal().minCoeff() > 0;
+    if (is_definite) result.l = a.llt().matrixL();
+    for (Eigen::Index k = 0; k < rows && !is_definite; ++k) {
+        const auto below = rows - k - 1;
+        const double pivot = a(k, k), root = std::sqrt(std::abs(pivot)), sign = result.signs(k) = pivot < 0 ? -1 : 1;
+        result.l(k, k) = sign * root;
+        result.l.col(k).tail(below) = a.col(k).tail(below) / root;
+        const Eigen::VectorXd column = result.l.col(k).tail(below);
+        a.bottomRightCorner(below, below).noalias() -= sign * column * column.transpose();
+        result.sums.tail(below) += column.cwiseAbs2();
+    }
+    return result;
+}
+
 Matrix forward_oracle(const System& system, const Schedule& schedule) {
     const auto order = elimination_order(schedule, system.d[0].rows());
-    const Matrix permuted = system.dense()(order, order);
+    const auto factors = factored(system, schedule);
     const Matrix b = system.b(order, Eigen::all);
-    const Matrix y = permuted.llt().matrixL().solve(b);
+    const Matrix y = factors.signs.asDiagonal() * factors.l.triangularView<Eigen::Lower>().solve(b);
     Matrix result(y.rows(), y.cols());
     result(order, Eigen::all) = y;
     return result;
 }
 
 double least_pivot_oracle(const System& system, const Schedule& schedule) {
-    const auto order = elimination_order(schedule, system.d[0].rows());
-    const Matrix permuted = system.dense()(order, order), l = permuted.llt().matrixL();
-    return (l.diagonal().array().square() / permuted.diagonal().array()).minCoeff();
+    const auto factors = factored(system, schedule);
+    return (factors.pivots().array() / factors.sums.array()).minCoeff();
 }
 
 System random_walk(std::int64_t n, std::int64_t horizon, double anchor, bool units, Precision precision, unsigned seed) {

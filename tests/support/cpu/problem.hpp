@@ -21,13 +21,28 @@ struct System {
 /// A = L L' with L block bidiagonal: condition a few hundred.
 System random_system(std::int64_t n, std::int64_t horizon, std::int64_t rhs, unsigned seed);
 
+/// The same with the signs of entries between rows of odd numbers turned, counted over all blocks and within each: A is quasi-definite,
+/// with pivots of both signs in every order.
+System quasi_definite(System system);
+/// The sign of a row's pivot there.
+inline double sign_of_row(std::int64_t block, Eigen::Index row) { return (block + row) % 2 == 0 ? 1 : -1; }
+
 /// Rows of A in the order in which the schedule eliminates them.
 std::vector<Eigen::Index> elimination_order(const Schedule& schedule, Eigen::Index n);
 
-/// L^-1 P b, rows back at their blocks, for the elimination order of the schedule.
+/// P A P' = L S L' in the order of the schedule, where the diagonal of L has the signs S.
+struct Factored {
+    Matrix l;
+    Eigen::VectorXd signs;
+    Eigen::VectorXd sums;  ///< of each row: the size of its diagonal entry, and the squares of L left of the diagonal
+    Eigen::VectorXd pivots() const { return l.diagonal().array().square(); }
+};
+Factored factored(const System& system, const Schedule& schedule);
+
+/// S L^-1 P b, rows back at their blocks, for the elimination order of the schedule.
 Matrix forward_oracle(const System& system, const Schedule& schedule);
 
-/// The least of the pivots in that order, each over its diagonal entry of A.
+/// The least of the pivots in that order, each over its diagonal entry of A; of both signs, over the sum of its row.
 double least_pivot_oracle(const System& system, const Schedule& schedule);
 
 /// A random walk x(i+1) = x(i) + noise, without a prior on x(0): A is singular, of rank n (N - 1). Noise has a random covariance, the same

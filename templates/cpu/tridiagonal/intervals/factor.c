@@ -166,7 +166,7 @@ INLINE void factor_chains(const trifold_args* args, const trifold_level* level, 
         }
         if (has_fill) {
             fill = g_at(args, place);
-            const view start = k == 0 ? transposed(gather_e(s->e, args, g, -1)) : (view){s->unit, 0, 0};
+            const view start = k == 0 ? transposed(gather_e(s->e, args, g, -1)) : strided(s->unit, 0, 0);
             solve_panel(fill, start, fill_before, r_before, l);
             multiply(s->left, k > 0, 1, stored(fill), transposed(stored(fill)), 1);
         }

@@ -17,7 +17,7 @@ NOINLINE void factor_original_pivot(const trifold_args* args, vec* l, const real
     factor_pivot_any(l, (source){{}, d, D_MEMBER, D_ROW, D_COLUMN}, before_r, 0, f, p);
 }
 NOINLINE void solve_original_panel(const trifold_args* args, vec* r, const real* e, const vec* l, ahead* f) {
-    solve_any(stored(r), (source){{}, e, E_MEMBER, E_ROW, E_COLUMN}, stored(l), stored(l), 0, l, n, TILE, n % TILE, f);
+    solve_any(panel_of(r, l), (source){{}, e, E_MEMBER, E_ROW, E_COLUMN}, stored(l), stored(l), 0, l, n, TILE, n % TILE, f);
 }
 
 COLD void add_to_diagonal(vec* d, const trifold_args* args, const lanes* g, integer block) {
@@ -25,10 +25,14 @@ COLD void add_to_diagonal(vec* d, const trifold_args* args, const lanes* g, inte
         for (int lane = 0; lane < LANES; ++lane) d[j * (n + 1)][lane] += diagonal_term(args, g->member[lane], block, j);
 }
 
-COLD void subtract_slots(vec* d, view shape, const trifold_args* args, const lanes* g, integer block) {
+COLD void subtract_slots(vec* d, view shape, const trifold_args* args, const lanes* g, integer block, pivots* p) {
+    (void)p;
     for (int side = 0; side < 2; ++side) {
         if (!has_slot(args, 0, block, side)) continue;
         const vec* slot = (const vec*)update_of(args, side, g->group, block);
+#if HAS_SIGNS
+        for (integer i = 0; i < n; ++i) p->sums[i] += slot[AREA + i];
+#endif
         for (integer i = 0; i < n; ++i)
             for (integer j = 0; j <= i; ++j) d[i * shape.row + j * shape.column] -= slot[i * n + j];
     }
@@ -45,6 +49,9 @@ NOINLINE view assemble_pivot(vec* out, const trifold_args* args, const lanes* g,
     p->rows = rows_in_lanes(args, g, block);
 #endif
     for (integer j = 0; j < n; ++j) p->entry[j] = out[j * (n + 1)];
+#if HAS_SIGNS
+    for (integer j = 0; j < n; ++j) p->sums[j] = size_of_all(p->entry[j]);
+#endif
     p->floor = spread(-LARGEST);
     if (args->pivot_floor > 0) {
         vec largest = {};
@@ -57,7 +64,7 @@ NOINLINE view assemble_pivot(vec* out, const trifold_args* args, const lanes* g,
         }
         p->floor = largest * (real)args->pivot_floor;
     }
-    if (updated) subtract_slots(out, d, args, g, block);
+    if (updated) subtract_slots(out, d, args, g, block, p);
     return d;
 }
 
@@ -101,20 +108,29 @@ COLD double tiny_lane(double sum, const vec* y, integer columns, int lane) {
     return tiny_square(sum, values, n);
 }
 
-/* y = L^-1 b of a front goes out, with its squares. */
-NOINLINE void finish_rhs(const trifold_args* args, const lanes* g, integer block, const vec* y) {
+/* y = L^-1 b of a front goes out, with its squares; where pivots have signs, S y, through `room`. */
+NOINLINE void finish_rhs(const trifold_args* args, const lanes* g, integer block, const vec* y, const vec* l, vec* room) {
     const integer columns = columns_of(args);
+#if HAS_SIGNS
+    for (integer k = 0; k < n * columns; ++k) room[k] = with_sign_of(y[k], l[k / columns * (n + 1)]);
+    y = room;
+#endif
+    (void)l, (void)room;
     scatter_rhs((real*)args->x, args->x_strides, columns, y, g, block);
     for (integer c = 0; c < columns; ++c) {
         squares sum = {};
         for (integer r = 0; r < n; ++r) {
             const squares wide = __builtin_convertvector(y[r * columns + c], squares);
+#if HAS_SIGNS
+            sum += wide * __builtin_convertvector(with_sign_of(y[r * columns + c], l[r * (n + 1)]), squares);
+#else
             sum += wide * wide;
+#endif
         }
         for (int lane = 0; lane < LANES; ++lane)
             if (g->active[lane])
                 block_quadratic_of(args, g->member[lane], block)[c] =
-                    sum[lane] < LEAST_NORMAL ? tiny_lane(sum[lane], y + c, columns, lane) : sum[lane];
+                    is_tiny(sum[lane]) ? tiny_lane(sum[lane], y + c, columns, lane) : sum[lane];
     }
 }
 
@@ -128,7 +144,7 @@ COLD void deliver(vec* const kept[3], const vec* own, mask which) {
 /* A lane's first row whose pivot failed, or -1. */
 INLINE integer failed_row(const vec* l, int lane) {
     for (integer j = 0; j < n; ++j)
-        if (!(l[j * (n + 1)][lane] > 0)) return j;
+        if (!(l[j * (n + 1)][lane] > 0) && !(HAS_SIGNS && l[j * (n + 1)][lane] < 0)) return j;
     return -1;
 }
 COLD void record_trouble(const trifold_args* args, const lanes* g, integer block, integer level, const vec* l, pivots* p) {
@@ -137,6 +153,7 @@ COLD void record_trouble(const trifold_args* args, const lanes* g, integer block
         const integer member = g->member[lane];
         p->failed[lane] = -record_front(args, member, block, level, failed_row(l, lane), p->failed[lane] != 0);
         *floors_of(args, member, block) = (int)p->floors[lane];
+        if (HAS_SIGNS) *negatives_of(args, member, block) = NEGATIVES(p, lane);
         *block_log_determinant_of(args, member, block) = 0;
     }
 }
@@ -148,6 +165,7 @@ NOINLINE void record_lanes(const trifold_args* args, const lanes* g, integer blo
     UNROLL for (int lane = 0; lane < LANES; ++lane) {
         *failure_of(args, g->member[0] + lane, block) = SOUND;
         *floors_of(args, g->member[0] + lane, block) = 0;
+        if (HAS_SIGNS) *negatives_of(args, g->member[0] + lane, block) = NEGATIVES(p, lane);
         *block_log_determinant_of(args, g->member[0] + lane, block) = 0;
     }
 }
@@ -158,6 +176,10 @@ COLD void record_chain(const trifold_args* args, const lanes* g, integer block, 
         if (!g->active[lane]) continue;
         *block_log_determinant_of(args, g->member[lane], block) = -2 * log_of((double)p->product[lane], (double)p->exponent[lane]);
         *reduction_of(args, g->member[lane], block) = (double)p->reduction[lane];
+#if HAS_SIGNS
+        *grown_of(args, g->member[lane], block) = (double)p->grown[lane];
+        *largest_of(args, g->member[lane], block) = (double)p->largest[lane];
+#endif
     }
 }
 
@@ -169,20 +191,31 @@ INLINE void pass_poison(const trifold_args* args, const lanes* g, int side, inte
         if (g->active[lane]) mark_poison(args, side, g->member[lane], block, level, p->failed[lane] != 0);
 }
 
+/* Sets or adds (`add`) the squares of a panel's rows to the sums behind a slot. */
+INLINE void leave_squares(vec* slot, int add, const vec* panel) {
+#if HAS_SIGNS
+    vec* sums = slot + AREA;
+    for (integer i = 0; !add && i < n; ++i) sums[i] = (vec){};
+    add_squares(sums, stored(panel), n, n);
+#endif
+    (void)slot, (void)add, (void)panel;
+}
+
 /* The separators at the ends of a chain and their new coupling. */
-COLD void end_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, const vec* r, const vec* fill,
-                    const pivots* p) {
+COLD void end_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, const vec* l, const vec* r,
+                    const vec* fill, const pivots* p) {
     if (c.behind >= 0) pass_poison(args, g, side_behind(&c), block_at(level, c.behind), level->index, p);
     if (c.ahead < 0) return;
     const integer ahead = block_at(level, c.ahead);
     vec* slot = (vec*)update_of(args, side_ahead(&c), g->group, ahead);
-    multiply(slot, level->index > 0, 1, stored(r), transposed(stored(r)), 1);
+    multiply(slot, level->index > 0, 1, panel_of(r, l), transposed(stored(r)), 1);
+    leave_squares(slot, level->index > 0, r);
     pass_poison(args, g, side_ahead(&c), ahead, level->index, p);
     if (c.behind < 0) return;
     const integer low = smaller(next_position(level, c.ahead), next_position(level, c.behind));
     vec* joint = (vec*)coupling_of(args, g->group, level->next_coupling + low);
     const int up = c.step > 0;
-    multiply(joint, 0, -1, stored(up ? r : fill), transposed(stored(up ? fill : r)), 0);
+    multiply(joint, 0, -1, panel_of(up ? r : fill, l), transposed(stored(up ? fill : r)), 0);
 }
 
 /* Pointers of the front at a position of the first level, whose data are fetched ahead. */
@@ -205,6 +238,7 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
               original = GATHERS_TILES && !HAS_LENGTHS && !HAS_VIEWS && !updated && g->all && !adds_to_pivots(args) && !closes_ring(level);
     pivots p = {.product = spread(1)};
     vec *r = 0, *fill = 0, *y = 0;
+    const vec* l = 0;
     for (integer k = 0; k < 2 * n; ++k) s->unit[k] = (vec){};
     for (integer k = 0; k < c.length; ++k) {
         const integer position = c.first + k * c.step, block = block_at(level, position);
@@ -213,7 +247,11 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
                               c.behind >= 0 ? (vec*)behind_of(args, g->group, block) : 0};
         vec* const own = s->own[k % 2];
         vec* const parts[3] = {g->all ? kept[0] : own, g->all ? kept[1] : own + AREA, g->all ? kept[2] : own + 2 * AREA};
-        const vec *l = parts[0], *r_before = r, *fill_before = fill, *y_before = y;
+        const vec *r_before = r, *fill_before = fill, *y_before = y, *l_before = l;
+        l = parts[0];
+#if HAS_SIGNS
+        p.before_l = l_before;
+#endif
         ahead next = IS_FAR && k + 1 < c.length ? ahead_of(args, level, g, position + c.step, c.step) : nothing_ahead();
         if (original) {
             factor_original_pivot(args, parts[0], d_of(args, g->member[0], block), r_before, &next, &p);
@@ -232,10 +270,14 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
         }
         if (c.behind >= 0) {
             fill = parts[2];
-            const view start = k == 0 ? coupling_between(s->e, args, level, g, c.behind, position) : (view){s->unit, 0, 0};
+            view start = k == 0 ? coupling_between(s->e, args, level, g, c.behind, position) : strided(s->unit, 0, 0);
+#if HAS_SIGNS
+            start.signs = l_before;
+#endif
             solve_panel(fill, start, fill_before, r_before, l);
             vec* slot = (vec*)update_of(args, side_behind(&c), g->group, block_at(level, c.behind));
-            multiply(slot, k > 0 || updated, 1, stored(fill), transposed(stored(fill)), 1);
+            multiply(slot, k > 0 || updated, 1, panel_of(fill, l), transposed(stored(fill)), 1);
+            leave_squares(slot, k > 0 || updated, fill);
         }
         if (forward) {
             assemble_rhs(s->b, args, g, block, updated);
@@ -243,13 +285,13 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
             if (c.behind >= 0)
                 multiply_rhs((vec*)rhs_update_of(args, side_behind(&c), g->group, block_at(level, c.behind)), k > 0 || updated, fill, y,
                              width_of(args));
-            finish_rhs(args, g, block, y);
+            finish_rhs(args, g, block, y, l, s->b);
         }
         if (!g->all) deliver(kept, own, g->which);
         record_lanes(args, g, block, level->index, l, &p);
         if (k + 1 == c.length) record_chain(args, g, block, &p);
     }
-    end_chain(args, level, g, c, r, fill, &p);
+    end_chain(args, level, g, c, l, r, fill, &p);
     if (forward && c.ahead >= 0)
         multiply_rhs((vec*)rhs_update_of(args, side_ahead(&c), g->group, block_at(level, c.ahead)), updated, r, y, width_of(args));
 }

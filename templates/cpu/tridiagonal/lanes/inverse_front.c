@@ -1,5 +1,5 @@
 /* The selected inverse S of a front in the lanes, for variants "lanes" and "intervals". With P = [R; G] L^-1 over the border (next,
- * behind): S_border,i = -S_border,border P   and   S_ii = L^-T L^-1 - P' S_border,i. */
+ * behind): S_border,i = -S_border,border P   and   S_ii = L^-T L^-1 - P' S_border,i, L^-T S L^-1 where pivots have signs. */
 #include "cpu/tridiagonal/lanes/lanes.c"
 
 typedef struct {
@@ -20,13 +20,13 @@ INLINE void begin_inverse(inverse_scratch* s) {
  * and (behind, next) in across[k % 2]. k counts the fronts. */
 INLINE vec* inverse_front(inverse_scratch* s, integer k, const vec* l, const vec* r, const vec* g, int has_next, int has_behind,
                           const vec* next_next) {
-    const view upper = stored(s->upper), identity = {s->unit + n, -1, 1};
+    const view upper = stored(s->upper), identity = strided(s->unit + n, -1, 1);
     const vec* across = s->across[k % 2];
     vec *i_i = s->i_i[k % 2], *across_i = s->across[(k + 1) % 2];
     solve_panel(s->upper, identity, 0, 0, l);
-    multiply(i_i, 0, 1, upper, transposed(upper), 1);
-    if (has_next) multiply(s->p_next, 0, 1, stored(r), transposed(upper), 0);
-    if (has_behind) multiply(s->p_behind, 0, 1, stored(g), transposed(upper), 0);
+    multiply(i_i, 0, 1, panel_of(s->upper, l), transposed(upper), 1);
+    if (has_next) multiply(s->p_next, 0, 1, panel_of(r, l), transposed(upper), 0);
+    if (has_behind) multiply(s->p_behind, 0, 1, panel_of(g, l), transposed(upper), 0);
     if (has_next) {
         multiply(s->next_i, 0, -1, stored(next_next), stored(s->p_next), 0);
         if (has_behind) multiply(s->next_i, 1, -1, transposed(stored(across)), stored(s->p_behind), 0);

@@ -26,11 +26,35 @@ INLINE vec choose(mask which, vec yes, vec no) { return (vec)((which & (mask)yes
 typedef struct {
     const vec* p;
     integer row, column;
+#if HAS_SIGNS
+    const vec* signs; /* a factor, the signs of whose pivots multiply the columns in a product; null: none do */
+#endif
 } view;
 
-INLINE view stored(const vec* p) { return (view){p, n, 1}; }
-INLINE view transposed(view a) { return (view){a.p, a.column, a.row}; }
-INLINE view part(view a, integer r, integer c) { return (view){a.p + r * a.row + c * a.column, a.row, a.column}; }
+INLINE view strided(const vec* p, integer row, integer column) { return (view){.p = p, .row = row, .column = column}; }
+INLINE view stored(const vec* p) { return strided(p, n, 1); }
+INLINE view transposed(view a) { return strided(a.p, a.column, a.row); }
+INLINE view part(view a, integer r, integer c) {
+    a.p += r * a.row + c * a.column;
+#if HAS_SIGNS
+    if (a.signs) a.signs += c * (n + 1);
+#endif
+    return a;
+}
+/* A panel that was divided by a factor, in a product of two of them. */
+INLINE view panel_of(const vec* p, const vec* l) {
+    view a = stored(p);
+#if HAS_SIGNS
+    a.signs = l;
+#endif
+    (void)l;
+    return a;
+}
+#if HAS_SIGNS
+#define SIGNS_OF(a) (a).signs
+#else
+#define SIGNS_OF(a) ((const vec*)0)
+#endif
 
 /* The source of a block: vectors, or the members' own arrays, `member` elements apart, whose elements become vectors when they are
  * loaded. */
@@ -88,6 +112,7 @@ INLINE void tile_subtract(tile t, view a, view b, integer count, int rows, int c
         fetch(f, k);
         UNROLL for (int i = 0; i < rows; ++i) left[i] = a.p[i * a.row + k * a.column];
         UNROLL for (int j = 0; j < cols; ++j) right[j] = b.p[j * b.row + k * b.column];
+        if (SIGNS_OF(a)) UNROLL for (int j = 0; j < cols; ++j) right[j] = with_sign_of(right[j], SIGNS_OF(a)[k * (n + 1)]);
         UNROLL for (int i = 0; i < rows; ++i) UNROLL for (int j = 0; j < cols; ++j) if (!lower || j <= i) t[i][j] -= left[i] * right[j];
     }
 }
@@ -124,7 +149,7 @@ FRONT_PART void multiply(vec* out, int add, int sign, view a, view b, int lower)
 /* slot = (add ? slot : 0) + a x; x is n by `columns`. */
 FRONT_PART void multiply_rhs(vec* slot, int add, const vec* a, const vec* x, int columns) {
     const int width = m == 1 ? 1 : columns; /* where it is a constant, the compiler should see it */
-    multiply_any(slot, add, 1, stored(a), (view){x, width, 1}, width, RHS_TILE, RHS_TILE > 1, 0);
+    multiply_any(slot, add, 1, stored(a), strided(x, width, 1), width, RHS_TILE, RHS_TILE > 1, 0);
 }
 
 /* One tile of solve_any(). */
@@ -136,8 +161,9 @@ INLINE void solve_tile(view out, source start, view before, view before_r, integ
     tile_subtract(t, out, stored(l), j, rows, cols, 0, f);
     UNROLL for (int c = 0; c < cols; ++c) UNROLL for (int i = 0; i < rows; ++i) {
         vec sum = t[i][c];
-        UNROLL for (int k = 0; k < c; ++k) sum -= t[i][k] * l[c * n + j + k];
-        t[i][c] = sum * l[c * n + j + c];
+        UNROLL for (int k = 0; k < c; ++k) sum -=
+            t[i][k] * (SIGNS_OF(out) ? with_sign_of(l[c * n + j + k], l[k * n + j + k]) : l[c * n + j + k]);
+        t[i][c] = sum * (SIGNS_OF(out) ? size_of_all(l[c * n + j + c]) : l[c * n + j + c]);
     }
     tile_store(t, (vec*)out.p + j * out.column, out.row, out.column, rows, cols);
 }
@@ -152,21 +178,22 @@ INLINE void solve_strip(view out, source start, view before, view before_r, inte
         solve_tile(part(out, i, 0), source_part(start, i, j), part(before, i, 0), before_r, count, l + j * n, j, rest, cols, f);
 }
 
-/* Rows of a panel: out l' = start - before before_r', the update of the front before (its R; `count` is 0 or n, and
- * where it is 0 nothing of it is read) included. */
+/* Rows of a panel, or right-hand sides, which no signs multiply: out l' = start - before before_r', the update of the front before (its R;
+ * `count` is 0 or n, and where it is 0 nothing of it is read) included. */
 INLINE void solve_any(view out, source start, view before, view before_r, integer count, const vec* l, int height, int step, int rest,
                       ahead* f) {
     int j = 0;
     for (; j + TILE <= n; j += TILE) solve_strip(out, start, before, before_r, count, l, height, step, j, rest, TILE, f);
     if (n % TILE) solve_strip(out, start, before, before_r, count, l, height, step, j, rest, n % TILE, f);
 }
+/* `start` carries the factor of the front before, whose signs are those of `before`. */
 FRONT_PART void solve_panel(vec* out, view start, const vec* before, const vec* before_r, const vec* l) {
-    solve_any(stored(out), from_vectors(start), stored(before ? before : l), stored(before ? before_r : l), before ? n : 0, l, n, TILE,
-              n % TILE, 0);
+    solve_any(panel_of(out, l), from_vectors(start), panel_of(before ? before : l, SIGNS_OF(start)), stored(before ? before_r : l),
+              before ? n : 0, l, n, TILE, n % TILE, 0);
 }
 /* solve_panel() with right-hand sides, n by `columns`, as rows. */
 FRONT_PART void solve_rhs(vec* out, const vec* start, const vec* before, const vec* before_r, const vec* l, int columns) {
     const int width = m == 1 ? 1 : columns;
-    solve_any((view){out, 1, width}, from_vectors((view){start, 1, width}), (view){before ? before : start, 1, width},
+    solve_any(strided(out, 1, width), from_vectors(strided(start, 1, width)), strided(before ? before : start, 1, width),
               stored(before ? before_r : l), before ? n : 0, l, width, RHS_TILE, RHS_TILE > 1, 0);
 }

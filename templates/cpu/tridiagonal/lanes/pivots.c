@@ -14,7 +14,21 @@ typedef struct {
     mask exponent; /* sum of their exponents */
     vec reduction; /* the chain's largest diagonal entry over its pivot */
     vec entry[n];  /* diagonal entries of the front as the caller gave them */
+#if HAS_SIGNS
+    const vec* before_l; /* factor of the front before */
+    mask negatives;      /* pivots below zero, of the front */
+    vec sums[n];         /* sizes of these entries, and squares of the rows of L that stand before the pivots */
+    vec grown, largest;  /* the chain's largest sum and entry */
+#endif
 } pivots;
+
+#if HAS_SIGNS
+#define NEGATIVES(p, lane) ((int)(p)->negatives[lane])
+#define BEFORE_L(p) (p)->before_l
+#else
+#define BEFORE_L(p) ((const vec*)0)
+#define NEGATIVES(p, lane) 0
+#endif
 
 #if REAL_BYTES == 8
 enum { MANTISSA_BITS = 52, EXPONENT_BIAS = 1023 };
@@ -37,6 +51,15 @@ INLINE double log_of(double x, double e) {
     return 2 * s * sum + (e + 0.5) * 0.693147180559945309417;
 }
 
+#if HAS_SIGNS
+/* Adds the squares of `count` columns of a matrix to the sums of its rows. */
+INLINE void add_squares(vec* sums, view a, integer count, int rows) {
+    for (integer k = 0; k < count; ++k)
+        UNROLL for (int i = 0; i < rows; ++i) sums[i] += a.p[i * a.row + k * a.column] * a.p[i * a.row + k * a.column];
+}
+INLINE vec larger_of(vec a, vec b) { return choose(a > b, a, b); }
+#endif
+
 /* A front waits for the chain of pivots. So the next pivot is a division and a multiply-add away, and the square roots and the test are not
  * part of the chain. A pivot whose reciprocal overflows fails like one that is zero. */
 INLINE void pivot_tile(vec* l, source d, const vec* before_r, integer count, int j, int cols, const int floored, ahead* f, pivots* p) {
@@ -44,7 +67,13 @@ INLINE void pivot_tile(vec* l, source d, const vec* before_r, integer count, int
     tile t;
     tile_load(t, source_part(d, j, j), cols, cols);
     if (!floored) UNROLL for (int c = 0; c < cols; ++c) p->entry[j + c] = t[c][c]; /* otherwise assemble_pivot() has kept them */
-    const view r = stored(before_r + j * n), done = stored(l + j * n);
+    const view r = panel_of(before_r + j * n, BEFORE_L(p)), done = panel_of(l + j * n, l);
+#if HAS_SIGNS
+    if (!floored) UNROLL for (int c = 0; c < cols; ++c) p->sums[j + c] = size_of_all(t[c][c]);
+    vec* const sums = p->sums + j;
+    add_squares(sums, r, count, cols);
+    add_squares(sums, done, j, cols);
+#endif
     tile_subtract(t, r, r, count, cols, cols, 1, f);
     tile_subtract(t, done, done, j, cols, cols, 1, f);
     UNROLL for (int c = 0; c < cols; ++c) {
@@ -58,32 +87,53 @@ INLINE void pivot_tile(vec* l, source d, const vec* before_r, integer count, int
             p->floors -= low;
         }
         const vec reciprocal = 1 / pivot;
+#if HAS_SIGNS
+        vec root = size_of_all(pivot);
+        const vec size = size_of_all(reciprocal);
+#else
         vec root = pivot;
-        UNROLL for (int lane = 0; lane < LANES; ++lane) root[lane] = square_root(pivot[lane]);
-        sound &= (reciprocal > 0) & (reciprocal <= LARGEST);
-        const vec scale = choose(sound, root * reciprocal, spread(NOT_A_NUMBER));
+        const vec size = reciprocal;
+#endif
+        UNROLL for (int lane = 0; lane < LANES; ++lane) root[lane] = square_root(root[lane]);
+        sound &= (size > 0) & (size <= LARGEST);
+        const vec scale = choose(sound, root * size, spread(NOT_A_NUMBER));
         p->product *= take_exponent(scale, &p->exponent);
+#if HAS_SIGNS
+        const vec reduction = sums[c] * size;
+        p->negatives -= pivot < 0;
+        p->grown = larger_of(sums[c], p->grown);
+        p->largest = larger_of(size_of_all(p->entry[j + c]), p->largest);
+#else
         const vec reduction = p->entry[j + c] * reciprocal;
+#endif
         p->reduction = choose(reduction > p->reduction, reduction, p->reduction);
         UNROLL for (int i = c + 1; i < cols; ++i) {
             const vec scaled = t[i][c] * reciprocal;
             UNROLL for (int k = c + 1; k <= i; ++k) t[i][k] -= scaled * t[k][c]; /* not the square, which could leave the range */
         }
         UNROLL for (int i = c + 1; i < cols; ++i) t[i][c] *= scale;
+#if HAS_SIGNS
+        t[c][c] = with_sign_of(scale, pivot);
+        UNROLL for (int i = c + 1; i < cols; ++i) sums[i] += t[i][c] * t[i][c];
+#else
         t[c][c] = scale;
+#endif
     }
     p->sound = sound;
     UNROLL for (int i = 0; i < cols; ++i) UNROLL for (int c = 0; c <= i; ++c) l[(j + i) * n + j + c] = t[i][c];
 }
 
 /* The column of tiles below a pivot tile. */
-INLINE void strip_below(vec* l, source d, const vec* before_r, integer count, int j, int cols, ahead* f) {
+INLINE void strip_below(vec* l, source d, const vec* before_r, integer count, int j, int cols, ahead* f, const pivots* p) {
     const view right = stored(before_r + j * n);
     int i = j + cols;
     for (; i + TILE <= n; i += TILE)
-        solve_tile(stored(l + i * n), source_part(d, i, j), stored(before_r + i * n), right, count, l + j * n, j, TILE, cols, f);
+        solve_tile(panel_of(l + i * n, l), source_part(d, i, j), panel_of(before_r + i * n, BEFORE_L(p)), right, count, l + j * n, j, TILE,
+                   cols, f);
     if (n % TILE && i < n)
-        solve_tile(stored(l + i * n), source_part(d, i, j), stored(before_r + i * n), right, count, l + j * n, j, n % TILE, cols, f);
+        solve_tile(panel_of(l + i * n, l), source_part(d, i, j), panel_of(before_r + i * n, BEFORE_L(p)), right, count, l + j * n, j,
+                   n % TILE, cols, f);
+    (void)p;
 }
 
 /* l l' = d - before_r before_r' */
@@ -91,11 +141,14 @@ INLINE void factor_pivot_any(vec* l, source d, const vec* before_r, const int fl
     const integer count = before_r ? n : 0;
     if (!before_r) before_r = l; /* not read */
     p->floors = (mask){};
+#if HAS_SIGNS
+    p->negatives = (mask){};
+#endif
     p->sound = ~p->floors;
     int j = 0;
     for (; j + TILE <= n; j += TILE) {
         pivot_tile(l, d, before_r, count, j, TILE, floored, f, p);
-        strip_below(l, d, before_r, count, j, TILE, f);
+        strip_below(l, d, before_r, count, j, TILE, f, p);
     }
     if (n % TILE) pivot_tile(l, d, before_r, count, j, n % TILE, floored, f, p);
     p->product = take_exponent(p->product, &p->exponent);

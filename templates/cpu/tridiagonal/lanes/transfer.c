@@ -54,7 +54,7 @@ INLINE view gather_block(vec* out, const real* const base[LANES], integer row, i
     else
         for (integer r = 0; r < n; ++r)
             for (integer c = 0; c < n; ++c) out[r * n + c] = gather_element(base, r * row + c * column);
-    return row == 1 && column != 1 ? (view){out, 1, n} : stored(out);
+    return row == 1 && column != 1 ? strided(out, 1, n) : stored(out);
 }
 
 /* Right-hand sides of a block at base, n by `columns` row-major. */

@@ -19,7 +19,7 @@ COLD double tiny_column(double sum, const real* y) {
 INLINE void store_squares(double* quadratic, const squares_across* sum, const real* y, integer count) {
     for (integer c = 0; c < count; ++c) {
         const double square = sum[c / PANEL_LANES][c % PANEL_LANES];
-        quadratic[c] = REAL_BYTES == 8 && __builtin_expect(square < LEAST_NORMAL, 0) ? tiny_column(square, y + c) : square;
+        quadratic[c] = REAL_BYTES == 8 && __builtin_expect(is_tiny(square), 0) ? tiny_column(square, y + c) : square;
     }
 }
 
@@ -70,10 +70,12 @@ KERNEL_PART void forward_panel(const trifold_args* args, const trifold_level* le
         EACH_SLICE(&panel) {
             real* slice = y + c * n;
             squares_across sum[SLICE_VECTORS] = {};
-            const passage way = way_of(args, member, block, panel.first + c, count, ahead, level->index == 0, slice);
+            const passage way = way_of(args, member, block, panel.first + c, count, ahead, level->index == 0 && !HAS_SIGNS, slice);
             if (level->index > 0) add_slots(args, member, block, &panel, c, slice);
             forward_slice(factor_of(args, member, block), previous_next, last_y + c * n, slice, &way, sum);
+            if (HAS_SIGNS) turn_slice(slice, factor_of(args, member, block));
             end_way(args, member, block, panel.first + c, count, &way, slice);
+            if (HAS_SIGNS) turn_slice(slice, factor_of(args, member, block));
             store_squares(block_quadratic_of(args, member, block) + panel.first + c, sum, slice, count);
             if (chain->behind >= 0)
                 update_slice(slot_of(args, side_behind(chain), member, block_at(level, chain->behind), &panel) + c * n,

@@ -5,16 +5,26 @@
 
 INLINE int add_to_slot(const trifold_level* level, integer k) { return k > 0 || level->index > 0; }
 
+/* Sets or adds (`add`) the squares of a panel's rows to the sums behind a slot. */
+INLINE void leave_squares(real* slot, int add, const real* panel) {
+#if HAS_SIGNS
+    for (integer k = 0; !add && k < LD; ++k) slot[n * LD + k] = 0;
+    add_squares(slot + n * LD, panel, 0);
+#endif
+    (void)slot, (void)add, (void)panel;
+}
+
 /* Writes the updates that the last front of a chain leaves to the separators: - R R' ahead, and the coupling of ahead and behind. */
 static void finish_chain(const trifold_args* args, const trifold_level* level, integer member, const chain* c, const front* last) {
     if (c->ahead < 0) return;
-    subtract_product(update_of(args, side_ahead(c), member, block_at(level, c->ahead)), add_to_slot(level, 0), last->next, last->next,
-                     LOWER);
+    real* slot = update_of(args, side_ahead(c), member, block_at(level, c->ahead));
+    subtract_product(slot, add_to_slot(level, 0), last->next, last->next, LOWER WITH_SIGNS(last->factor));
+    leave_squares(slot, add_to_slot(level, 0), last->next);
     if (!HAS_FILL || c->behind < 0) return;
     const integer low = next_position(level, smaller(c->ahead, c->behind));
     real* coupling = coupling_of(args, member, level->next_coupling + low);
     const int upward = c->step > 0; /* stored as A(higher, lower) */
-    subtract_product(coupling, 0, upward ? last->next : last->behind, upward ? last->behind : last->next, FULL);
+    subtract_product(coupling, 0, upward ? last->next : last->behind, upward ? last->behind : last->next, FULL WITH_SIGNS(last->factor));
 }
 
 static void load_front(const trifold_args* args, const trifold_level* level, integer member, const chain* c, integer k, front* f) {
@@ -22,6 +32,9 @@ static void load_front(const trifold_args* args, const trifold_level* level, int
     const int has_next = k + 1 < c->length || c->ahead >= 0;
     f->previous_next = k > 0 ? f->next : 0;
     f->previous_behind = k > 0 ? f->behind : 0;
+#if HAS_SIGNS
+    f->previous_signs = k > 0 ? reciprocals_of(f->factor) : 0;
+#endif
     f->factor = factor_of(args, member, block);
     f->next = has_next ? next_of(args, member, block) : 0;
     f->behind = c->behind >= 0 ? behind_of(args, member, block) : 0;
@@ -63,11 +76,18 @@ KERNEL_PART void factor_chain(const trifold_args* args, const trifold_level* lev
     expected next;
     scaled determinant = {1, 0};
     const integer step = level->scale * c->step, last = block_at(level, c->first + (c->length - 1) * c->step);
+#if HAS_SIGNS
+    real sums[LD] __attribute__((aligned(64)));
+    growth g = {};
+#else
     vec reduction = {};
+#endif
     int fed_by_failed = 0;
     for (integer k = 0; k < c->length; ++k) {
         const integer block = block_at(level, c->first + k * c->step);
+#if !HAS_SIGNS
         if (k > 0) reduction = larger_reductions(reduction, args, member, block - step, f.factor);
+#endif
         load_front(args, level, member, c, k, &f);
         f.expected = expect_front(args, level, member, c, k + 1, &next);
         const real floor = pivot_floor(args, member, block);
@@ -76,6 +96,10 @@ KERNEL_PART void factor_chain(const trifold_args* args, const trifold_level* lev
             fed_by_failed |= is_poisoned(args, member, block);
         }
         factor_front(&f, floor, raw);
+#if HAS_SIGNS
+        start_sums(args, member, block, level->index > 0, f.previous_next, sums, &g);
+        *negatives_of(args, member, block) = finish_sums(f.factor, raw, sums, &g);
+#endif
 #if HAS_VIEWS
         *floors_of(args, member, block) = args->pivot_floor > 0 ? raise_first_pivots(raw, floor, rows_of(args, member, block)) : 0;
 #else
@@ -88,9 +112,11 @@ KERNEL_PART void factor_chain(const trifold_args* args, const trifold_level* lev
         }
         determinant = times_pivots(determinant, raw, row == SMALL);
         *block_log_determinant_of(args, member, block) = k + 1 < c->length ? 0 : logarithm(determinant);
-        if (HAS_FILL && f.behind)
-            subtract_product(update_of(args, side_behind(c), member, block_at(level, c->behind)), add_to_slot(level, k), f.behind, f.behind,
-                             LOWER);
+        if (HAS_FILL && f.behind) {
+            real* slot = update_of(args, side_behind(c), member, block_at(level, c->behind));
+            subtract_product(slot, add_to_slot(level, k), f.behind, f.behind, LOWER WITH_SIGNS(f.factor));
+            leave_squares(slot, add_to_slot(level, k), f.behind);
+        }
         if (with_rhs) {
             real *y = rhs_scratch(scratch, k & 1), *previous_y = rhs_scratch(scratch, ~k & 1);
             forward_front(args, level, member, block, f.previous_next, previous_y, y);
@@ -99,8 +125,15 @@ KERNEL_PART void factor_chain(const trifold_args* args, const trifold_level* lev
                            add_to_slot(level, k));
         }
     }
+#if HAS_SIGNS
+    (void)step;
+    *reduction_of(args, member, last) = (double)g.reduction[0];
+    *grown_of(args, member, last) = (double)largest_lane(g.grown);
+    *largest_of(args, member, last) = (double)largest_lane(g.largest);
+#else
     reduction = larger_reductions(reduction, args, member, last, f.factor);
     *reduction_of(args, member, last) = (double)largest_lane(reduction);
+#endif
     finish_chain(args, level, member, c, &f);
     if (with_rhs && c->ahead >= 0)
         update_rhs(rhs_update_of(args, side_ahead(c), member, block_at(level, c->ahead)), columns_of(args), f.next,

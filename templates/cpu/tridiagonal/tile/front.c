@@ -34,6 +34,9 @@
 typedef struct {
     real *factor, *next, *behind;
     const real *previous_next, *previous_behind;
+#if HAS_SIGNS
+    const real* previous_signs; /* reciprocals of the front before */
+#endif
     const real *d, *e;  /* places of D and of the coupling to the next block, if they have not been copied to `factor` and `next` */
     expected* expected; /* lines of the next front to fetch; may be null */
 } front;
@@ -76,6 +79,23 @@ typedef real_bits bits __attribute__((vector_size(VECTOR_LANES * REAL_BYTES)));
 
 /* Whether squares of a tile's elements could leave the range. An element's square is at most the product of two entries of the diagonal. It
  * is lost if it is too small next to that of a pivot, which is no smaller than a diagonal entry times the unit roundoff. */
+#if HAS_SIGNS
+/* Here nothing bounds an element by the diagonal, so all of the tile's lower part is looked at. */
+INLINE int squares_leave(const int W, const vec* c) {
+    const real_bits low = (real_bits)(BIAS - (MANTISSA_BITS == 52 ? 450 : 38)) << MANTISSA_BITS;
+    const real_bits high = (real_bits)(BIAS + BIAS / 2 - 1) << MANTISSA_BITS;
+    bits outside = {};
+    UNROLL for (int w = 0; w < W; ++w) {
+        vec lower = c[w];
+        UNROLL for (int lane = 0; lane < w; ++lane) lower[lane] = 0;
+        outside |= (bits)size_of_all(lower) > high;
+        outside[w] |= -(real_bits)(((bits)size_of_all(lower))[w] < low);
+    }
+    real_bits any = 0;
+    UNROLL for (int lane = 0; lane < LANES; ++lane) any |= outside[lane];
+    return any != 0;
+}
+#else
 INLINE int squares_leave(const int W, const vec* c) {
     const real_bits low = (real_bits)(BIAS - (MANTISSA_BITS == 52 ? 450 : 38)) << MANTISSA_BITS;
     const real_bits high = (real_bits)(BIAS + BIAS / 2 - 1) << MANTISSA_BITS;
@@ -86,6 +106,7 @@ INLINE int squares_leave(const int W, const vec* c) {
     UNROLL for (int lane = 0; lane < LANES; ++lane) any |= outside[lane];
     return any != 0;
 }
+#endif
 
 /* pivot_tile() without squares, for tiles of any size. Every pivot waits for the products of the columns before it. */
 COLD void pivot_tile_apart(const int W, real* factor, integer j, real floor, real* raw, real* unit, backlog* others) {
@@ -96,13 +117,13 @@ COLD void pivot_tile_apart(const int W, real* factor, integer j, real floor, rea
         real d = column[k];
         diagonal[k] = d;
         d = floor > d ? floor : d;
-        const real inverse = 1 / d, root = square_root(d), scale = root * inverse;
+        const real inverse = 1 / d, root = square_root(HAS_SIGNS ? size_of_real(d) : d), scale = root * inverse;
         const vec multiplier = column * spread(inverse);
         reciprocal[k] = scale;
         store(unit + k * LANES, multiplier);
         for (int w = k + 1; w < W; ++w) store(l + w * LANES, load(l + w * LANES) - multiplier * spread(column[w]));
-        column *= spread(scale);
-        column[k] = root;
+        column *= spread(HAS_SIGNS ? size_of_real(scale) : scale);
+        column[k] = HAS_SIGNS && d < 0 ? -root : root;
         store(l + k * LANES, column);
     }
     store(raw + j, diagonal);
@@ -113,7 +134,8 @@ COLD void pivot_tile_apart(const int W, real* factor, integer j, real floor, rea
 INLINE real pivot_step(const int W, const int k, real d, real floor, vec* c, vec* diagonal, real* reciprocal, real* unit, real* l) {
     (*diagonal)[k] = d;
     d = floor > d ? floor : d;
-    const real inverse = 1 / d, root = square_root(d), scale = root * inverse;
+    const real inverse = 1 / d, root = square_root(HAS_SIGNS ? size_of_real(d) : d), scale = root * inverse;
+    const int negative = HAS_SIGNS && d < 0;
     reciprocal[k] = scale;
     if (k + 1 < W) {
         const real next = c[k][k + 1];
@@ -122,8 +144,8 @@ INLINE real pivot_step(const int W, const int k, real d, real floor, vec* c, vec
     const vec multiplier = c[k] * spread(inverse);
     store(unit + k * LANES, multiplier);
     UNROLL for (int w = k + 1; w < W; ++w) c[w] -= multiplier * spread(c[k][w]);
-    c[k] *= spread(scale);
-    c[k][k] = root;
+    c[k] *= spread(negative ? -scale : scale);
+    c[k][k] = negative ? -root : root;
     store(l + k * LANES, c[k]);
     return d;
 }
@@ -195,6 +217,9 @@ NOINLINE void factor_front(const front* f, real floor, real* raw) {
                         .multipliers = f->previous_next,
                         .factor = f->factor,
                         .unit = unit,
+#if HAS_SIGNS
+                        .signs = f->previous_signs,
+#endif
                         .next = f->expected};
     panel borders[2];
     int border = 0;
@@ -209,6 +234,9 @@ NOINLINE void factor_front(const front* f, real floor, real* raw) {
                                     .start = f->previous_behind ? zero() : stored(f->behind),
                                     .before = f->previous_behind,
                                     .multipliers = f->previous_next,
+#if HAS_SIGNS
+                                    .signs = f->previous_signs,
+#endif
                                     .factor = f->factor,
                                     .unit = unit};
     const integer strips = border * VECTORS;
@@ -256,14 +284,16 @@ INLINE integer test_pivots(const real* raw) {
     const bits infinity = (bits){} + ((real_bits)(2 * BIAS + 1) << MANTISSA_BITS);
     bits failed = {};
     for (int v = 0; v < VECTORS; ++v) {
-        const bits d = (bits)load(raw + v * LANES);
+        const bits d = (bits)(HAS_SIGNS ? size_of_all(load(raw + v * LANES)) : load(raw + v * LANES));
         failed |= (d < least) | (d >= infinity);
     }
     real_bits any = 0;
     UNROLL for (int lane = 0; lane < LANES; ++lane) any |= failed[lane];
     if (__builtin_expect(any == 0, 1)) return -1;
-    for (integer k = 0; k < n; ++k)
-        if (!(raw[k] > 0 && raw[k] <= LARGEST && 1 / raw[k] <= LARGEST)) return k;
+    for (integer k = 0; k < n; ++k) {
+        const real d = HAS_SIGNS ? size_of_real(raw[k]) : raw[k];
+        if (!(d > 0 && d <= LARGEST && 1 / d <= LARGEST)) return k;
+    }
     return SMALL;
 }
 
@@ -303,6 +333,57 @@ INLINE real largest_lane(vec values) {
     return largest;
 }
 
+#if HAS_SIGNS
+/* What the pivots of both signs of a chain tell: its largest sum of a row over its pivot, its largest sum and entry. A row's sum has the
+ * size of its entry on the diagonal, and the squares of its row of L. */
+typedef struct {
+    vec reduction, grown, largest;
+} growth;
+
+INLINE vec larger_of(vec a, vec b) {
+    const bits greater = (bits)a > (bits)b; /* numbers that are not negative are ordered as integers are */
+    return (vec)((greater & (bits)a) | (~greater & (bits)b));
+}
+
+/* Adds the squares of the rows of a block to their sums: of a factor those left of its diagonal. */
+INLINE void add_squares(real* sums, const real* block, const int is_factor) {
+    for (integer v = 0; v < VECTORS; ++v) {
+        vec sum = load(sums + v * LANES);
+        for (integer k = 0; k < (is_factor ? smaller((v + 1) * LANES, n) : n); ++k) {
+            vec column = load(block + v * STRIP + k * LANES);
+            for (integer lane = 0; is_factor && lane < LANES && v * LANES + lane <= k; ++lane) column[lane] = 0;
+            sum += column * column;
+        }
+        store(sums + v * LANES, sum);
+    }
+}
+
+/* Sums of a front's rows before it is factored: entries, what chains have left of squares, and the panel of the front before. */
+COLD void start_sums(const trifold_args* args, integer member, integer block, int updated, const real* previous_next, real* sums,
+                     growth* g) {
+    for (integer k = 0; k < LD; ++k)
+        sums[k] = k < n ? size_of_real(given_entry(args, member, block, k) + diagonal_term(args, member, block, k)) : 0;
+    for (integer k = 0; k < LD; k += LANES) g->largest = larger_of(load(sums + k), g->largest);
+    for (int side = 0; updated && side < 2; ++side)
+        for (integer k = 0; has_slot(args, member, block, side) && k < LD; ++k) sums[k] += update_of(args, side, member, block)[n * LD + k];
+    if (previous_next) add_squares(sums, previous_next, 0);
+}
+
+/* Sums of a factored front, and how many of its pivots are negative. */
+INLINE int finish_sums(const real* factor, const real* raw, real* sums, growth* g) {
+    const real* reciprocal = reciprocals_of(factor);
+    int negatives = 0;
+    add_squares(sums, factor, 1);
+    for (integer k = 0; k < n; ++k) {
+        const real quotient = sums[k] * reciprocal[k] * reciprocal[k];
+        negatives += raw[k] < 0;
+        if (quotient > g->reduction[0]) g->reduction[0] = quotient;
+    }
+    for (integer k = 0; k < LD; k += LANES) g->grown = larger_of(load(sums + k), g->grown);
+    return negatives;
+}
+#endif
+
 /* A product of pivots, mantissa and exponent apart: one logarithm serves a chain. */
 typedef struct {
     double mantissa;
@@ -333,7 +414,7 @@ INLINE scaled times_pivots(scaled product, const real* raw, int has_tiny) {
     vec mantissas = spread(1);
     bits exponents = {};
     for (int v = 0; v < VECTORS; ++v) {
-        vec d = load(raw + v * LANES);
+        vec d = HAS_SIGNS ? size_of_all(load(raw + v * LANES)) : load(raw + v * LANES);
         if (__builtin_expect(has_tiny, 0)) lift_tiny(&d, &exponents);
         exponents += ((bits)d >> MANTISSA_BITS) - BIAS;
         mantissas *= (vec)(((bits)d & MANTISSA) | ONE);

@@ -1,6 +1,6 @@
 /* The selected inverse S for variant "tile": each chain from its last front to its first. With X = L^-T, the border
- * (next, behind) and T = X [R; G]' over it:  S_i,border = -T S_border,border   and   S_ii = X X' - T S_border,i.
- * Products are subtracted, so T, S_ii and what S_i,border is made of are kept with the other sign. */
+ * (next, behind) and T = X [R; G]' over it:  S_i,border = -T S_border,border   and   S_ii = X X' - T S_border,i; with signs of pivots, X S
+ * X'. Products are subtracted, so T, S_ii and what S_i,border is made of are kept with the other sign. */
 #include "cpu/tridiagonal/tile/load.c"
 #include "cpu/tridiagonal/tile/sweep.c"
 
@@ -94,20 +94,22 @@ static void inverse_chain(const trifold_args* args, const trifold_level* level, 
         const integer position = c->first + k * c->step, block = block_at(level, position);
         const int has_next = k + 1 < c->length || c->ahead >= 0;
         invert_factor(s.x, factor_of(args, member, block));
-        subtract_product(s.i_i, 0, s.x, s.x, LOWER | UPPER_LEFT);
-        if (has_next) subtract_product(s.t_next, 0, s.x, next_of(args, member, block), UPPER_LEFT);
-        if (has_behind) subtract_product(s.t_behind, 0, s.x, behind_of(args, member, block), UPPER_LEFT);
+        const real* factor = factor_of(args, member, block);
+        (void)factor;
+        subtract_product(s.i_i, 0, s.x, s.x, LOWER | UPPER_LEFT WITH_SIGNS(factor));
+        if (has_next) subtract_product(s.t_next, 0, s.x, next_of(args, member, block), UPPER_LEFT WITH_SIGNS(factor));
+        if (has_behind) subtract_product(s.t_behind, 0, s.x, behind_of(args, member, block), UPPER_LEFT WITH_SIGNS(factor));
         if (has_next) {
-            subtract_product(s.i_next, 0, s.t_next, s.next_next, FULL);
-            if (has_behind) subtract_product(s.i_next, 1, s.t_behind, s.next_behind, FULL);
-            subtract_product(s.i_i, 1, s.t_next, s.i_next, LOWER);
+            subtract_product(s.i_next, 0, s.t_next, s.next_next, FULL WITH_SIGNS(0));
+            if (has_behind) subtract_product(s.i_next, 1, s.t_behind, s.next_behind, FULL WITH_SIGNS(0));
+            subtract_product(s.i_i, 1, s.t_next, s.i_next, LOWER WITH_SIGNS(0));
             trouble = add_trouble(trouble, s.i_next, STORED);
             put_inverse_coupling(args, level, member, position, position + c->step, s.i_next);
         }
         if (has_behind) {
-            subtract_product(s.i_behind, 0, s.t_behind, s.behind_behind, FULL);
-            if (has_next) subtract_product(s.i_behind, 1, s.t_next, s.behind_next, FULL);
-            subtract_product(s.i_i, 1, s.t_behind, s.i_behind, LOWER);
+            subtract_product(s.i_behind, 0, s.t_behind, s.behind_behind, FULL WITH_SIGNS(0));
+            if (has_next) subtract_product(s.i_behind, 1, s.t_next, s.behind_next, FULL WITH_SIGNS(0));
+            subtract_product(s.i_i, 1, s.t_behind, s.i_behind, LOWER WITH_SIGNS(0));
             trouble = add_trouble(trouble, s.i_behind, STORED);
             if (k == 0) put_inverse_coupling(args, level, member, position, c->behind, s.i_behind);
             negate(s.next_behind, s.i_behind, 0);

@@ -97,15 +97,25 @@ NOINLINE void backward_column(const real* factor, const real* next, const real* 
 
 /* In f64, whatever the precision: squares have twice the exponents of their roots. */
 typedef double squares __attribute__((vector_size(VECTOR_LANES * 8)));
-INLINE double sum_of_squares(const real* y) {
+INLINE double sum_of_squares(const real* y, const real* factor) {
     squares sum = {};
     for (integer r = 0; r < LD; r += LANES) {
         const squares wide = __builtin_convertvector(load(y + r), squares);
+#if HAS_SIGNS
+        sum += wide * __builtin_convertvector(with_sign_of(load(y + r), load(reciprocals_of(factor) + r)), squares);
+#else
         sum += wide * wide;
+#endif
     }
+    (void)factor;
     double total = 0;
     UNROLL for (int lane = 0; lane < LANES; ++lane) total += sum[lane];
-    return sizeof(real) == 8 && __builtin_expect(total < LEAST_NORMAL, 0) ? tiny_square(total, y, n) : total;
+    return sizeof(real) == 8 && __builtin_expect(is_tiny(total), 0) ? tiny_square(total, y, n) : total;
+}
+
+/* S y, and y of it again: the rows of a column with the signs of the front's pivots. */
+INLINE void turn_column(real* y, const real* factor) {
+    for (integer r = 0; r < LD; r += LANES) store(y + r, with_sign_of(load(y + r), load(reciprocals_of(factor) + r)));
 }
 
 /* The forward sweep over one front: y from b, out to x. `previous_y` belongs to `previous_next`, the panel before. */
@@ -115,9 +125,11 @@ INLINE void forward_front(const trifold_args* args, const trifold_level* level, 
     if (level->index > 0) subtract_rhs_updates(args, member, block, y);
     const real* factor = factor_of(args, member, block);
     for (integer c = 0; c < columns_of(args); ++c) forward_column(factor, previous_next, previous_y + c * LD, y + c * LD);
+    for (integer c = 0; HAS_SIGNS && c < columns_of(args); ++c) turn_column(y + c * LD, factor);
     store_rhs(y, &args->x_strides, stored_rows(args, block), columns_of(args), x_of(args, member, block));
+    for (integer c = 0; HAS_SIGNS && c < columns_of(args); ++c) turn_column(y + c * LD, factor);
     double* quadratic = block_quadratic_of(args, member, block);
-    for (integer c = 0; c < columns_of(args); ++c) quadratic[c] = sum_of_squares(y + c * LD);
+    for (integer c = 0; c < columns_of(args); ++c) quadratic[c] = sum_of_squares(y + c * LD, factor);
 }
 
 /* Writes the update that a front leaves to a separator's right-hand side, or adds it (`add`). */

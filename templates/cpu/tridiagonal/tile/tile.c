@@ -26,11 +26,24 @@ INLINE integer pivot_of(integer j) { return SQUARE ? j : j / LANES * LANES; }
 #define FORGET(pointer) __asm__("" : "+r"(pointer))
 #endif
 
-/* c[w * H + h] -= sum over k < count of a(rows h, k) b(w, k). */
-INLINE void multiply_column(const int H, const int W, vec* c, const real* a, const real* b) {
+/* Functions of their own have an argument of signs only in units that need it. */
+#if HAS_SIGNS
+#define WITH_SIGNS(argument) , argument
+#define SIGNS_OF(p) (p)->signs
+#else
+#define WITH_SIGNS(argument)
+#define SIGNS_OF(p) ((const real*)0)
+#endif
+/* Reciprocals of the diagonal of L; those of a front have the signs of its pivots. */
+INLINE const real* reciprocals_of(const real* factor) { return factor + n * LD; }
+INLINE const real* sign_at(const real* signs, integer k) { return HAS_SIGNS && signs ? signs + k : 0; }
+
+/* c[w * H + h] -= sum over k < count of a(rows h, k) b(w, k), with the sign of signs[k] where there are signs. */
+INLINE void multiply_column(const int H, const int W, vec* c, const real* a, const real* b, const real* sign) {
     vec rows[3];
     UNROLL for (int h = 0; h < H; ++h) {
         rows[h] = load(a + h * STRIP);
+        if (HAS_SIGNS && sign) rows[h] = with_sign_of(rows[h], spread(*sign));
         HOLD(rows[h]);
     }
     UNROLL for (int w = 0; w < W; ++w) {
@@ -41,7 +54,8 @@ INLINE void multiply_column(const int H, const int W, vec* c, const real* a, con
 
 /* Four columns at a time, with fetches before them; where accumulators are so few that they would wait for themselves, odd columns have
  * their own. */
-INLINE void multiply_subtract(const int H, const int W, vec* c, const real* a, const real* b, integer count, expected* next) {
+INLINE void multiply_subtract(const int H, const int W, vec* c, const real* a, const real* b, const real* signs, integer count,
+                              expected* next) {
     const int few_sums = H * W < 8;
     vec odd[8];
     if (few_sums) {
@@ -52,9 +66,11 @@ INLINE void multiply_subtract(const int H, const int W, vec* c, const real* a, c
         const real* rows = a + k * LANES;
         FORGET(rows);
         fetch(next, k);
-        UNROLL for (int u = 0; u < 4; ++u) multiply_column(H, W, few_sums && u % 2 ? odd : c, rows + u * LANES, b + (k + u) * LANES);
+        UNROLL for (int u = 0; u < 4; ++u)
+            multiply_column(H, W, few_sums && u % 2 ? odd : c, rows + u * LANES, b + (k + u) * LANES, sign_at(signs, k + u));
     }
-    if (n % 4 != 0 || LANES % 4 != 0) ROLLED for (; k < count; ++k) multiply_column(H, W, c, a + k * LANES, b + k * LANES);
+    if (n % 4 != 0 || LANES % 4 != 0)
+        ROLLED for (; k < count; ++k) multiply_column(H, W, c, a + k * LANES, b + k * LANES, sign_at(signs, k));
     if (few_sums) {
         UNROLL for (int i = 0; i < H * W; ++i) c[i] += odd[i];
     }
@@ -133,7 +149,10 @@ typedef struct {
     const real *before, *multipliers;
     const real *factor, *unit; /* unit: see pivot_tile */
     expected* next;            /* fetched meanwhile; may be null */
-    integer upper;             /* LANES where T and `before` are upper triangular, with zeros left of the diagonal, or 0 */
+#if HAS_SIGNS
+    const real* signs; /* reciprocals of the front whose columns `before` has; null where no signs multiply them */
+#endif
+    integer upper; /* LANES where T and `before` are upper triangular, with zeros left of the diagonal, or 0 */
 } panel;
 
 INLINE void load_start(const int H, const int W, vec* c, const origin* start, integer strip, integer j) {
@@ -152,7 +171,7 @@ INLINE void solve_tile(const int H, const int W, vec* c, const real* unit, const
         }
     }
     UNROLL for (int k = 0; k < W; ++k) {
-        const vec scale = spread(reciprocal[k]);
+        const vec scale = HAS_SIGNS ? size_of_all(spread(reciprocal[k])) : spread(reciprocal[k]);
         UNROLL for (int h = 0; h < H; ++h) c[k * H + h] *= scale;
     }
 }
@@ -184,9 +203,11 @@ INLINE void panel_tile(const int H, const int W, const panel* p, integer strip, 
     start_tile(H, W, c, p, strip, j);
     if (H == 1) fetch_start(p, strip, strip + 1, j + W);
     if (p->before)
-        multiply_subtract(H, W, c, p->before + strip * STRIP + zeros * LANES, p->multipliers + across(j, zeros), n - zeros, p->next);
+        multiply_subtract(H, W, c, p->before + strip * STRIP + zeros * LANES, p->multipliers + across(j, zeros),
+                          sign_at(SIGNS_OF(p), zeros), n - zeros, p->next);
     if (p->factor) {
-        multiply_subtract(H, W, c, target + zeros * LANES, p->factor + across(j, zeros), (left_open ? pivot : j) - zeros, p->next);
+        multiply_subtract(H, W, c, target + zeros * LANES, p->factor + across(j, zeros), sign_at(reciprocals_of(p->factor), zeros),
+                          (left_open ? pivot : j) - zeros, p->next);
         if (!left_open) solve_tile(H, W, c, p->unit + (pivot & LANES) * LANES + (j - pivot) * (LANES + 1), p->factor + n * LD + j);
     }
     store_tile(H, W, c, target + j * LANES);
@@ -198,7 +219,9 @@ INLINE void close_tile(const int H, const int W, const panel* p, integer strip, 
     real* target = p->target + strip * STRIP;
     const integer pivot = pivot_of(j);
     load_tile(H, W, c, target + j * LANES);
-    if (!SQUARE) multiply_subtract(H, W, c, target + pivot * LANES, p->factor + across(j, pivot), j - pivot, p->next);
+    if (!SQUARE)
+        multiply_subtract(H, W, c, target + pivot * LANES, p->factor + across(j, pivot), sign_at(reciprocals_of(p->factor), pivot),
+                          j - pivot, p->next);
     solve_tile(H, W, c, p->unit + (pivot & LANES) * LANES + (j - pivot) * (LANES + 1), p->factor + n * LD + j);
     store_tile(H, W, c, target + j * LANES);
 }
@@ -270,9 +293,16 @@ INLINE void panel_strips(const panel* p, integer first, integer end, integer j, 
 /* The parts of a product a b' that are left out: those above its diagonal tiles, or those where an upper triangular a has zeros. */
 enum { FULL = 0, LOWER = 1, UPPER_LEFT = 2 };
 
-/* target = (add ? target : 0) - a b' */
-NOINLINE void subtract_product(real* target, int add, const real* a, const real* b, int shape) {
-    const panel p = {
-        .target = target, .start = add ? stored(target) : zero(), .before = a, .multipliers = b, .upper = shape & UPPER_LEFT ? LANES : 0};
+/* target = (add ? target : 0) - a b'; the columns of panels have the signs of the pivots of their factor, which is null where there are
+ * none. */
+NOINLINE void subtract_product(real* target, int add, const real* a, const real* b, int shape WITH_SIGNS(const real* factor)) {
+    const panel p = {.target = target,
+                     .start = add ? stored(target) : zero(),
+                     .before = a,
+                     .multipliers = b,
+#if HAS_SIGNS
+                     .signs = factor ? reciprocals_of(factor) : 0,
+#endif
+                     .upper = shape & UPPER_LEFT ? LANES : 0};
     for (integer v = 0; v < VECTORS; ++v) panel_strips(&p, shape & LOWER ? v : 0, VECTORS, v * LANES, WHOLE);
 }

@@ -11,6 +11,18 @@ constexpr int padded = TRIFOLD_PADDED;
 [[maybe_unused]] constexpr int bandwidth = TRIFOLD_BAND, tail = TRIFOLD_TAIL;
 [[maybe_unused]] constexpr bool is_band = bandwidth > 1, has_views = has_sizes || is_band, has_tail = tail < block_size;
 
+/* Whether pivots have both signs. A = L S L' then, where the diagonal of L has the signs S too. */
+[[maybe_unused]] constexpr bool has_signs = TRIFOLD_SIGNS;
+/* `value` times the sign of a pivot, or of the diagonal entry of L that is made of it. */
+template <class T, class P>
+TRIFOLD_DEVICE T by_sign(T value, P pivot) {
+    return has_signs && pivot < 0 ? -value : value;
+}
+template <class T, class P>
+TRIFOLD_DEVICE T by_sign(T value, const P* pivots, int k) {
+    return has_signs && pivots[k] < 0 ? -value : value;
+}
+
 /* The diagonal tiles of a factor are stored inverted, so that every triangular solve is a sequence of products. They are `tile` wide. */
 [[maybe_unused]] constexpr int tile = TRIFOLD_TILE;
 

@@ -15,7 +15,9 @@ TRIFOLD_DEVICE bool may_be_raised(const Pivots& pivots, int row) {
 }
 
 /* Whether a pivot may stand: above the largest number whose reciprocal is infinite, and finite. */
-TRIFOLD_DEVICE bool is_pivot(real d) { return d > (sizeof(real) == 8 ? real(0x1p-1024) : real(0x1p-128)) && d <= largest; }
+TRIFOLD_DEVICE bool is_pivot(real d) {
+    return by_sign(d, d) > (sizeof(real) == 8 ? real(0x1p-1024) : real(0x1p-128)) && by_sign(d, d) <= largest;
+}
 constexpr real smallest_normal = sizeof(real) == 8 ? real(2.2250738585072014e-308) : real(1.175494351e-38f);
 
 /* `scaled`, which is y, about 1 / sqrt(x), or a multiple of it, after one correction of third order. */
@@ -40,3 +42,5 @@ TRIFOLD_DEVICE real inverse_sqrt(real d) {
     const real y = approximate_rsqrt(x);
     return corrected_rsqrt(x, y, tiny ? y * root : y);
 }
+/* 1 / sqrt(|d|), with the sign of d. */
+TRIFOLD_DEVICE real inverse_root(real d) { return by_sign(inverse_sqrt(by_sign(d, d)), d); }

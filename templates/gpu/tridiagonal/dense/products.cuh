@@ -1,10 +1,12 @@
 /* Products A B' of rows of a panel in shared memory, by tensor instructions in squares of 16 by 16 a warp, or by strips of
- * vector_width rows and `strip` columns a thread. */
+ * vector_width rows and `strip` columns a thread. Where pivots have both signs, S, of which `pivots` have those of the
+ * columns, the products are A S B'. */
 #include "gpu/tridiagonal/dense/constants.cuh"
 
 /* sum[k][v] += or -= the product of `depth` columns of rows a .. a + vector_width - 1 and b .. b + strip - 1. */
 template <int Sign>
-TRIFOLD_DEVICE void multiply_rows(real (&sum)[strip][vector_width], const real* a, const real* b, int leading, int depth) {
+TRIFOLD_DEVICE void multiply_rows(real (&sum)[strip][vector_width], const real* a, const real* b, int leading, const double* pivots,
+                                  int depth) {
 #pragma unroll 4
     for (int k = 0; k < depth; ++k) {
         real x[vector_width], y[strip / vector_width][vector_width];
@@ -14,7 +16,8 @@ TRIFOLD_DEVICE void multiply_rows(real (&sum)[strip][vector_width], const real* 
 #pragma unroll
         for (int c = 0; c < strip; ++c)
 #pragma unroll
-            for (int v = 0; v < vector_width; ++v) sum[c][v] += (Sign < 0 ? -x[v] : x[v]) * y[c / vector_width][c % vector_width];
+            for (int v = 0; v < vector_width; ++v)
+                sum[c][v] += by_sign(Sign < 0 ? -x[v] : x[v], pivots, k) * y[c / vector_width][c % vector_width];
     }
 }
 
@@ -71,7 +74,8 @@ TRIFOLD_DEVICE int first_of_eight(int line) { return line & ~7; }
 /* square += A B' over `depth` columns, a multiple of 4, in steps of 4 Quads, zeros beyond. `a` and `b` are the first rows. All
  * lanes take the same steps, and see that they do. */
 template <int Quads, class S>
-TRIFOLD_DEVICE void multiply_square(S& square, const real* a, const real* b, bool two_rows, bool two_columns, int leading, int depth) {
+TRIFOLD_DEVICE void multiply_square(S& square, const real* a, const real* b, bool two_rows, bool two_columns, int leading, int depth,
+                                    const double* pivots = nullptr) {
     a += (two_rows ? tensor_row() : tensor_row() % 8) + tensor_depth() * leading;
     b += (two_columns ? tensor_column() : tensor_column() % 8) + tensor_depth() * leading;
     const int next_a = two_rows ? tensor_rows : 0, next_b = two_columns ? 8 : 0;
@@ -86,6 +90,9 @@ TRIFOLD_DEVICE void multiply_square(S& square, const real* a, const real* b, boo
             for (int c = 0; c < tensor_columns; ++c) columns[c][i] = inside ? b[at + c * next_b] : real(0);
 #pragma unroll
             for (int q = 0; q < 16 / tensor_rows; ++q) rows[q][i] = inside ? a[at + q * next_a] : real(0);
+            if (pivots == nullptr || !inside) continue;
+#pragma unroll
+            for (int c = 0; c < tensor_columns; ++c) columns[c][i] = by_sign(columns[c][i], pivots, k + 4 * i + tensor_depth());
         }
 #pragma unroll
         for (int q = 0; q < 16 / tensor_rows; ++q) multiply_part(square.at, q, columns, rows[q]);
@@ -95,7 +102,7 @@ TRIFOLD_DEVICE void multiply_square(S& square, const real* a, const real* b, boo
 /* use(sum, r, c) for every vector of rows r .. in column c of A B', where A and B are `padded` panel rows from a and b on;
  * the lower part, and perhaps more of the tiles on the diagonal, only where so asked. */
 template <class Use>
-TRIFOLD_DEVICE void multiply_panels(const real* panel, int leading, int a, int b, bool lower, const Use& use) {
+TRIFOLD_DEVICE void multiply_panels(const real* panel, int leading, const double* pivots, int a, int b, bool lower, const Use& use) {
     if constexpr (use_tensor && padded >= 8) {
         int unit = thread_index() / warp_lanes;
 #pragma unroll 1
@@ -105,7 +112,8 @@ TRIFOLD_DEVICE void multiply_panels(const real* panel, int leading, int a, int b
             for (; unit < units; unit += threads / warp_lanes) {
                 const int row = first + unit * 16;
                 Square square{};
-                multiply_square<4>(square, panel + a + row, panel + b + column, row + 8 < padded, column + 8 < padded, leading, padded);
+                multiply_square<4>(square, panel + a + row, panel + b + column, row + 8 < padded, column + 8 < padded, leading, padded,
+                                   pivots);
 #pragma unroll
                 for (int c = 0; c < tensor_columns; ++c)
 #pragma unroll
@@ -124,7 +132,7 @@ TRIFOLD_DEVICE void multiply_panels(const real* panel, int leading, int a, int b
             for (; unit < units; unit += threads) {
                 real sum[strip][vector_width] = {};
                 const int row = first + unit * vector_width;
-                multiply_rows<1>(sum, panel + a + row, panel + b + column, leading, padded);
+                multiply_rows<1>(sum, panel + a + row, panel + b + column, leading, pivots, padded);
 #pragma unroll
                 for (int c = 0; c < strip; ++c) use(sum[c], row, column + c);
             }
@@ -135,7 +143,7 @@ TRIFOLD_DEVICE void multiply_panels(const real* panel, int leading, int a, int b
 
 /* Columns j .. j + 7 eliminated from everything right of them, but for the next diagonal tile, which the first warp has.
  * The other warps share the work; `rows` is a multiple of 8. */
-TRIFOLD_DEVICE void update_trailing(real* panel, int leading, int j, int size, int rows) {
+TRIFOLD_DEVICE void update_trailing(real* panel, int leading, const double* pivots, int j, int size, int rows) {
     if constexpr (use_tensor) {
         int unit = thread_index() / warp_lanes - 1;
 #pragma unroll 1
@@ -146,7 +154,7 @@ TRIFOLD_DEVICE void update_trailing(real* panel, int leading, int j, int size, i
                 const int row = column + unit * 16;
                 Square square{};
                 multiply_square<2>(square, panel + row + j * leading, panel + column + j * leading, row + 8 < rows, column + 8 < size,
-                                   leading, 8);
+                                   leading, 8, pivots + j);
 #pragma unroll
                 for (int c = 0; c < tensor_columns; ++c)
 #pragma unroll
@@ -174,7 +182,8 @@ TRIFOLD_DEVICE void update_trailing(real* panel, int leading, int j, int size, i
                 real* at = panel + first + unit * vector_width + column * leading;
 #pragma unroll
                 for (int k = 0; k < strip; ++k) load_vector(sum[k], at + k * leading);
-                multiply_rows<-1>(sum, panel + first + unit * vector_width + j * leading, panel + column + j * leading, leading, 8);
+                multiply_rows<-1>(sum, panel + first + unit * vector_width + j * leading, panel + column + j * leading, leading, pivots + j,
+                                  8);
 #pragma unroll
                 for (int k = 0; k < strip; ++k) store_vector(at + k * leading, sum[k]);
             }

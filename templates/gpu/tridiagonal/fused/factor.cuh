@@ -4,7 +4,7 @@
 #include "gpu/tridiagonal/fused/constants.cuh"
 #include "gpu/tridiagonal/fused/shared.h"
 #include "gpu/tridiagonal/common.cuh"
-#include "gpu/tridiagonal/dense/panel.cuh"
+#include "gpu/tridiagonal/levels/sums.cuh"
 #include "gpu/tridiagonal/verdict.cuh"
 
 constexpr int next_row = padded, behind_row = 2 * padded;
@@ -29,32 +29,35 @@ struct Product {
     bool lower, add, negative;
 };
 
-TRIFOLD_DEVICE void multiply_out(const real* panel, const Product& product) {
-    multiply_panels(panel, panel_leading, product.a, product.b, product.lower, [&](const real(&sum)[vector_width], int r, int c) {
-        real v[vector_width] = {};
-        real* at = product.to + r + c * padded;
-        if (product.add) load_vector(v, at);
+TRIFOLD_DEVICE void multiply_out(const FrontShared& shared, const Product& product) {
+    multiply_panels(shared.panel, panel_leading, shared.diagonal, product.a, product.b, product.lower,
+                    [&](const real(&sum)[vector_width], int r, int c) {
+                        real v[vector_width] = {};
+                        real* at = product.to + r + c * padded;
+                        if (product.add) load_vector(v, at);
 #pragma unroll
-        for (int k = 0; k < vector_width; ++k) v[k] = product.negative ? -sum[k] : v[k] + sum[k];
-        store_vector(at, v);
-    });
+                        for (int k = 0; k < vector_width; ++k) v[k] = product.negative ? -sum[k] : v[k] + sum[k];
+                        store_vector(at, v);
+                    });
 }
 
-/* The pivot rows -= R R', in their lower part. */
-TRIFOLD_DEVICE void update_pivot(real* panel) {
-    multiply_panels(panel, panel_leading, next_row, next_row, true, [&](const real(&sum)[vector_width], int r, int c) {
-        real v[vector_width];
-        real* at = panel + r + c * panel_leading;
-        load_vector(v, at);
+/* The pivot rows -= R R', in their lower part. The pivots are still those of the front before. */
+TRIFOLD_DEVICE void update_pivot(FrontShared& shared) {
+    multiply_panels(shared.panel, panel_leading, shared.diagonal, next_row, next_row, true,
+                    [&](const real(&sum)[vector_width], int r, int c) {
+                        real v[vector_width];
+                        real* at = shared.panel + r + c * panel_leading;
+                        load_vector(v, at);
 #pragma unroll
-        for (int k = 0; k < vector_width; ++k) v[k] -= sum[k];
-        store_vector(at, v);
-    });
+                        for (int k = 0; k < vector_width; ++k) v[k] -= sum[k];
+                        store_vector(at, v);
+                    });
 }
 
 /* -G R' to the place of the pivot block, which is stored by now; and from there to G's. */
-TRIFOLD_DEVICE void multiply_fill(real* panel) {
-    multiply_panels(panel, panel_leading, behind_row, next_row, false, [&](const real(&sum)[vector_width], int r, int c) {
+TRIFOLD_DEVICE void multiply_fill(FrontShared& shared) {
+    real* panel = shared.panel;
+    multiply_panels(panel, panel_leading, shared.diagonal, behind_row, next_row, false, [&](const real(&sum)[vector_width], int r, int c) {
         real v[vector_width];
 #pragma unroll
         for (int k = 0; k < vector_width; ++k) v[k] = -sum[k];
@@ -73,14 +76,18 @@ TRIFOLD_DEVICE void multiply_fill(real* panel) {
 
 /* Loads the front of position `position` into the panel: the blocks of its level, less the updates that the chain's previous front left
  * there. */
-TRIFOLD_DEVICE void load_front(real* panel, const trifold_args& args, const trifold_level& level, trifold_int member, const Chain& chain,
-                               trifold_int position, bool has_next) {
+TRIFOLD_DEVICE void load_front(FrontShared& shared, const trifold_args& args, const trifold_level& level, trifold_int member,
+                               const Chain& chain, trifold_int position, bool has_next) {
+    real* panel = shared.panel;
     const bool first = position == chain.first, fill = chain.behind >= 0;
-    if (!first && fill) multiply_fill(panel);
-    load_diagonal(panel, panel_leading, args, level, member, block_at(level, position));
+    const trifold_int block = block_at(level, position);
+    if (!first && fill) multiply_fill(shared);
+    load_diagonal(panel, panel_leading, args, level, member, block);
+    if constexpr (has_signs)
+        start_sums(shared.diagonal + padded, args, level, member, block, first ? nullptr : panel + next_row, panel_leading);
     block_sync();
     if (!first) {
-        update_pivot(panel);
+        update_pivot(shared);
         block_sync();
     }
 #pragma unroll 1
@@ -103,7 +110,7 @@ TRIFOLD_DEVICE void poison(real* panel) {
 }
 
 /* Writes the chain's updates of the separators at its ends, and the coupling that it leaves between them. */
-TRIFOLD_DEVICE void leave_chain(const real* panel, const trifold_args& args, const trifold_level& level, trifold_int member,
+TRIFOLD_DEVICE void leave_chain(const FrontShared& shared, const trifold_args& args, const trifold_level& level, trifold_int member,
                                 const Chain& chain) {
     if (chain.ahead < 0) return;
     const bool add = level.index > 0, up = chain.step > 0;
@@ -116,7 +123,10 @@ TRIFOLD_DEVICE void leave_chain(const real* panel, const trifold_args& args, con
             real* to = buffer<real>(args, Offset::coupling(args)) + next_coupling_index(args, level, member, chain) * storage;
             product = {up ? next_row : behind_row, up ? behind_row : next_row, to, false, false, true};
         }
-        multiply_out(panel, product);
+        multiply_out(shared, product);
+        if (!has_signs || part > 0) continue;
+        leave_sums(product.to, add, shared.panel + next_row, panel_leading);
+        if (closes_ring(level, chain)) close_sums(product.to, shared.panel + next_row, shared.panel + behind_row, panel_leading);
     }
 }
 
@@ -132,7 +142,7 @@ TRIFOLD_FUNCTION void factor_chain(const trifold_args& args, const trifold_level
     for (trifold_int k = 0; k < chain.length; ++k) {
         const trifold_int position = chain.first + k * chain.step, block = block_at(level, position);
         const bool last = k + 1 == chain.length, has_next = !last || chain.ahead >= 0;
-        load_front(panel, args, level, member, chain, position, has_next);
+        load_front(shared, args, level, member, chain, position, has_next);
         start_pivots(shared.pivots, args, member, block);
         block_sync();
         factor_panel<padded, tile>(panel, panel_leading, fill ? 3 * padded : 2 * padded, block_size, 0, shared.pivots, shared.diagonal);
@@ -148,10 +158,12 @@ TRIFOLD_FUNCTION void factor_chain(const trifold_args& args, const trifold_level
         if (fill) {
             store_rows(behind_of(args, member, block), panel, behind_row);
             real* to = update_of(args, member, block_at(level, chain.behind), side_behind(chain));
-            multiply_out(panel, {behind_row, behind_row, to, true, level.index > 0 || k > 0, false});
+            const bool add = level.index > 0 || k > 0;
+            multiply_out(shared, {behind_row, behind_row, to, true, add, false});
+            if constexpr (has_signs) leave_sums(to, add, panel + behind_row, panel_leading);
         }
         block_sync();
     }
-    leave_chain(panel, args, level, member, chain);
+    leave_chain(shared, args, level, member, chain);
     if (thread_index() == 0) pass_poison(args, level, member, chain, failed);
 }

@@ -16,16 +16,17 @@ TRIFOLD_DEVICE void load_rhs(SweepShared& shared, int row, const void* from, con
     }
 }
 
-/* Stores a block's solved right-hand sides. */
+/* Stores a block's solved right-hand sides, on the way forward with the signs of the factor's diagonal. */
 template <bool Forward>
-TRIFOLD_DEVICE void store_rhs(const real (*values)[padded], const trifold_args& args, trifold_int member, trifold_int block,
-                              Columns columns) {
+TRIFOLD_DEVICE void store_rhs(const real (*values)[padded], const real* factor, const trifold_args& args, trifold_int member,
+                              trifold_int block, Columns columns) {
 #pragma unroll 1
     for (int e = thread_index(); e < padded * columns_at_once; e += threads) {
         const int r = e % padded, c = e / padded;
         if (r >= (has_tail ? stored_rows(args, block) : block_size) || c >= columns.count) continue;
-        static_cast<real*>(args.x)[rhs_at(args.x_strides, member, block, r, columns.first + c)] = values[c][r];
-        if (!Forward) watch(args, member, Result::solution, values[c][r]);
+        const real value = Forward ? by_sign(values[c][r], factor, r + r * factor_leading) : values[c][r];
+        static_cast<real*>(args.x)[rhs_at(args.x_strides, member, block, r, columns.first + c)] = value;
+        if (!Forward) watch(args, member, Result::solution, value);
     }
 }
 
@@ -204,13 +205,13 @@ TRIFOLD_DEVICE void apply_transposed(SweepShared& shared, const real* next, cons
 }
 
 /* The squared norm of the solved block, by column, for b' A^-1 b. */
-TRIFOLD_DEVICE void store_quadratic(const SweepShared& shared, const trifold_args& args, trifold_int member, trifold_int block,
-                                    Columns columns) {
+TRIFOLD_DEVICE void store_quadratic(const SweepShared& shared, const real* factor, const trifold_args& args, trifold_int member,
+                                    trifold_int block, Columns columns) {
     const int lane = thread_index() % warp_lanes;
     double* to = buffer<double>(args, Offset::block_quadratic(args)) + block_index(args, member, block) * max_columns + columns.first;
     for (int c = thread_index() / warp_lanes; c < columns.count; c += threads / warp_lanes) {
         double sum = 0;
-        for (int r = lane; r < block_size; r += warp_lanes) sum += square_of(shared.solved[c][r]);
+        for (int r = lane; r < block_size; r += warp_lanes) sum += square_of(shared.solved[c][r], factor[r + r * factor_leading]);
         for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
         if (lane == 0) to[c] = sum;
     }
@@ -234,8 +235,8 @@ TRIFOLD_DEVICE void forward_columns(SweepShared& shared, const trifold_args& arg
         const bool has_next = !last || chain.ahead >= 0;
         apply_panels(shared, has_next ? next_of(args, member, block) : nullptr,
                      chain.behind >= 0 ? behind_of(args, member, block) : nullptr);
-        store_rhs<true>(shared.solved, args, member, block, columns);
-        store_quadratic(shared, args, member, block, columns);
+        store_rhs<true>(shared.solved, factor, args, member, block, columns);
+        store_quadratic(shared, factor, args, member, block, columns);
         block_sync();
         if (last) break;
 #pragma unroll 1
@@ -271,7 +272,7 @@ TRIFOLD_DEVICE void backward_columns(SweepShared& shared, const trifold_args& ar
                          chain.behind >= 0 ? behind_of(args, member, block) : nullptr);
         block_sync();
         solve_upper(shared, factor);
-        store_rhs<false>(shared.solved, args, member, block, columns);
+        store_rhs<false>(shared.solved, factor, args, member, block, columns);
 #pragma unroll 1
         for (int e = thread_index(); e < padded * columns_at_once; e += threads)
             shared.stacked[e / padded][padded + e % padded] = shared.solved[e / padded][e % padded];

@@ -16,20 +16,25 @@ struct FactorShared {
     Task task;
     alignas(16) real panel[panels - 1][padded][padded]; /* L by columns; then the rows of R and of G */
     struct {
-        alignas(16) real slot[2][has_slots ? padded * padded : vector_width]; /* updates of the diagonal block, column-major */
+        alignas(16) real slot[2][has_slots ? update_storage : vector_width]; /* updates of the diagonal block, column-major */
         RhsStage rhs;
         alignas(16) real d[padded * (padded | 1)], e[padded * (padded | 1)]; /* in the order they are stored in */
     } stage[depth];
     alignas(16) real solved[riders * padded]; /* y */
 };
-static_assert(sizeof(FactorShared) == factor_bytes(padded, riders, panels, has_slots, depth, sizeof(real)), "host and device disagree");
+static_assert(sizeof(FactorShared) == factor_bytes(padded, riders, panels, has_slots, has_signs, depth, sizeof(real)),
+              "host and device disagree");
 static_assert(pitch<FactorShared> * teams == SharedBytes::factor, "host and device disagree");
+
+/* The sign of a pivot, from the bits of those that are negative. */
+TRIFOLD_DEVICE real sign_of(unsigned negative, int row) { return negative >> row & 1u ? real(-1) : real(1); }
 
 /* The results of a chain, as a lane has them. */
 struct Verdict {
     trifold_int failure = sound; /* the first pivot that failed: level, block and row as one number */
-    int floors = 0;              /* pivots of this lane's row that were raised */
+    int pivots = 0;              /* those of this lane's row that were raised or, where they have signs, are negative */
     double reduction = 0;        /* the largest diagonal entry of this lane's row over its pivot */
+    double most[2] = {};         /* where pivots have signs, the largest sum of this lane's row, and the largest diagonal entry */
     double product = 1;          /* the product of the reciprocal roots of the pivots of this lane's row, times 2^(600 scales) */
     int scales = 0;
     double squares[riders] = {};
@@ -41,6 +46,7 @@ struct Carry {
     real across[padded] = {};    /* G of the next front: -G R' */
     real behind[padded] = {};    /* the sum of G G' */
     real y[panels][riders] = {}; /* -R y, the sum of -G y */
+    real squares[2] = {};        /* sums of squares, where pivots have signs: of R, of G of all fronts */
 };
 
 /* Numbers far from one are scaled, so that products of them neither overflow nor vanish. */
@@ -128,7 +134,7 @@ TRIFOLD_DEVICE void fetch_front(FactorShared& shared, const trifold_args& args, 
             for (int side = 0; side < 2; ++side)
                 if (has_side(args, task.member, block, side))
 #pragma unroll 1
-                    for (int at = team_lane() * vector_width; at < padded * padded; at += team * vector_width)
+                    for (int at = team_lane() * vector_width; at < static_cast<int>(update_storage); at += team * vector_width)
                         copy_async(to.slot[side] + at, update_of(args, task.member, block, side) + at);
         }
         if (Riders) fetch_running(to.rhs, args, level, task.member, block, {0, static_cast<int>(args.columns)});
@@ -185,9 +191,9 @@ TRIFOLD_DEVICE void load_line(real (&line)[padded], const real* block, int at, b
     }
 }
 
-/* This lane's row of every panel, its diagonal entry as the caller gave it, and the pivots' floor. Where there is no front, the identity:
- * that changes nothing that a team knows. */
-TRIFOLD_DEVICE real load_rows(real (&a)[panels][padded], real& diagonal, const FactorShared& shared, const Carry& carry,
+/* This lane's row of every panel, its diagonal entry as the caller gave it, the squares of the row in the fronts before, and the pivots'
+ * floor. Where there is no front, the identity: that changes nothing that a team knows. */
+TRIFOLD_DEVICE real load_rows(real (&a)[panels][padded], real& diagonal, real& squares, const FactorShared& shared, const Carry& carry,
                               const trifold_args& args, const trifold_level& level, const Task& task, trifold_int k) {
     const auto& stage = shared.stage[k % depth];
     const int row = team_lane();
@@ -214,6 +220,11 @@ TRIFOLD_DEVICE real load_rows(real (&a)[panels][padded], real& diagonal, const F
         a[0][c] = value - carry.next[c];
         a[1][c] = coupled ? e[c] : real(0);
         if constexpr (has_fill) a[2][c] = carry.across[c];
+    }
+    if constexpr (has_signs) {
+        squares = carry.squares[0];
+        if (low) squares += stage.slot[0][at + storage];
+        if (high) squares += stage.slot[1][at + storage];
     }
     const real floor = find_floor(diagonal, exists ? rows_of(args, task.member, block) : block_size, args);
     return k < task.chain.length ? floor : static_cast<real>(-infinity());
@@ -242,29 +253,33 @@ TRIFOLD_DEVICE real scale_of(real& d, real floor, int least, int row, int rows, 
     if (word > least && word < word_of(max_plain)) return quick;
     if (d < floor && d >= -largest && row < rows) {
         d = floor;
-        if (row == team_lane()) ++verdict.floors;
+        if (row == team_lane()) ++verdict.pivots;
     }
     const bool passes = is_pivot(d);
     if (!passes && verdict.failure == sound) verdict.failure = failure + row;
     return passes ? inverse_sqrt(d) : static_cast<real>(not_a_number());
 }
 
-/* The panels, column after column: every lane its rows. `y` are the right-hand sides of the pivot's rows, and -R y, -G y. `failure` is the
- * number that a failure of the first row has. */
+/* The panels, column after column: every lane its rows. `y` are the right-hand sides of the pivot's rows, which turn into S y, and -R y,
+ * -G y. `failure` is the number that a failure of the first row has. `squares`: those of this lane's row in the fronts before. Returns
+ * which pivots are negative, as bits. */
 template <bool Riders>
-TRIFOLD_DEVICE void factor_rows(real (&a)[panels][padded], real (&y)[panels][riders], FactorShared& shared, real diagonal, real floor,
-                                int rows, trifold_int failure, Verdict& verdict) {
+TRIFOLD_DEVICE unsigned factor_rows(real (&a)[panels][padded], real (&y)[panels][riders], FactorShared& shared, real diagonal, real squares,
+                                    real floor, int rows, trifold_int failure, Verdict& verdict) {
     const int row = team_lane();
+    unsigned negative = 0;
     const int least = word_of(floor > min_plain ? floor : min_plain);
     real next = a[0][0]; /* on the lane of the next pivot's row, that pivot: it needs nothing of others */
 #pragma unroll
     for (int j = 0; j < padded; ++j) {
-        real own[panels], d = value_of_lane(next, j);
+        real own[panels];
+        const real pivot = value_of_lane(next, j);
+        real d = by_sign(pivot, pivot);
         const real scale = scale_of(d, floor, least, j, rows, failure, verdict);
 #pragma unroll
         for (int p = 0; p < panels; ++p) own[p] = p > 0 || row > j ? a[p][j] * scale : real(0);
-        if (j + 1 < padded) next = a[0][j + 1] - own[0] * own[0];
-        const real kept = row == j ? scale : own[0];
+        if (j + 1 < padded) next = a[0][j + 1] - own[0] * by_sign(own[0], pivot);
+        const real kept = row == j ? by_sign(scale, pivot) : own[0];
         if (row < padded) shared.panel[0][j][row] = kept;
         if (Riders && row == j) {
 #pragma unroll
@@ -274,7 +289,11 @@ TRIFOLD_DEVICE void factor_rows(real (&a)[panels][padded], real (&y)[panels][rid
             }
         }
 #pragma unroll
-        for (int p = 0; p < panels; ++p) a[p][j] = p == 0 ? kept : own[p];
+        for (int p = 0; p < panels; ++p) {
+            a[p][j] = p == 0 ? kept : own[p];
+            own[p] = by_sign(own[p], pivot); /* S stands between the two factors of each product */
+        }
+        if constexpr (has_signs) squares += own[0] * own[0], negative |= static_cast<unsigned>(pivot < 0) << j;
         warp_sync();
 #pragma unroll
         for (int c = j + 1; c < padded; ++c) {
@@ -290,18 +309,24 @@ TRIFOLD_DEVICE void factor_rows(real (&a)[panels][padded], real (&y)[panels][rid
         }
     }
     if (row < block_size) {
-        const real reciprocal = shared.panel[0][row][row];
+        const real scale = shared.panel[0][row][row], reciprocal = by_sign(scale, scale);
         verdict.product *= tame(static_cast<double>(reciprocal), verdict.scales);
         verdict.product = tame(verdict.product, verdict.scales);
-        const double reduction = static_cast<double>(diagonal * reciprocal * reciprocal);
+        const real entry = by_sign(diagonal, diagonal), sum = has_signs ? entry + squares : entry;
+        const double reduction = static_cast<double>(sum * reciprocal * reciprocal);
         if (reduction > verdict.reduction) verdict.reduction = reduction;
+        if constexpr (has_signs) {
+            verdict.pivots += static_cast<int>(scale < 0);
+            if (row < rows) raise_to(verdict.most[0], static_cast<double>(sum)), raise_to(verdict.most[1], static_cast<double>(entry));
+        }
     }
+    return negative;
 }
 
-/* L, its diagonal inverted, R and G; y to X. */
+/* L, its diagonal inverted, R and G; S y to X. */
 template <bool Riders>
-TRIFOLD_DEVICE void store_rows(const real (&a)[panels][padded], const real (&y)[panels][riders], const trifold_args& args,
-                               trifold_int member, trifold_int block, Verdict& verdict) {
+TRIFOLD_DEVICE void store_rows(const real (&a)[panels][padded], const real (&y)[panels][riders], unsigned negative,
+                               const trifold_args& args, trifold_int member, trifold_int block, Verdict& verdict) {
     const int row = team_lane();
     if (row >= padded) return;
 #pragma unroll
@@ -313,15 +338,15 @@ TRIFOLD_DEVICE void store_rows(const real (&a)[panels][padded], const real (&y)[
     if (Riders && row < block_size) {
 #pragma unroll
         for (int c = 0; c < riders; ++c) {
-            verdict.squares[c] += square_of(y[0][c]);
+            verdict.squares[c] += square_of(y[0][c], sign_of(negative, row));
             if (c < args.columns && row < stored_rows(args, block))
                 static_cast<real*>(args.x)[rhs_at(args.x_strides, member, block, row, c)] = y[0][c];
         }
     }
 }
 
-/* Products of this lane's rows of R and G with everybody's. */
-TRIFOLD_DEVICE void multiply_rows(Carry& carry, const real (&a)[panels][padded], FactorShared& shared) {
+/* Products of this lane's rows of R and G with everybody's, R S and G S. */
+TRIFOLD_DEVICE void multiply_rows(Carry& carry, const real (&a)[panels][padded], unsigned negative, FactorShared& shared) {
     const int row = team_lane();
     if (row < padded) {
 #pragma unroll
@@ -330,7 +355,7 @@ TRIFOLD_DEVICE void multiply_rows(Carry& carry, const real (&a)[panels][padded],
             for (int c = 0; c < padded; c += vector_width) {
                 real v[vector_width];
 #pragma unroll
-                for (int k = 0; k < vector_width; ++k) v[k] = a[p][c + k];
+                for (int k = 0; k < vector_width; ++k) v[k] = by_sign(a[p][c + k], sign_of(negative, c + k));
                 store_vector(&shared.panel[p - 1][row][c], v);
             }
     }
@@ -352,6 +377,14 @@ TRIFOLD_DEVICE void multiply_rows(Carry& carry, const real (&a)[panels][padded],
         carry.next[c] = next;
         if constexpr (has_fill) carry.across[c] = across;
     }
+    if constexpr (has_signs) {
+        carry.squares[0] = 0;
+#pragma unroll
+        for (int k = 0; k < padded; ++k) {
+            carry.squares[0] += a[1][k] * a[1][k];
+            if constexpr (has_fill) carry.squares[1] += a[2][k] * a[2][k];
+        }
+    }
 }
 
 /* Writes the chain's updates of the separators at its ends, and the coupling that it leaves between them. */
@@ -364,18 +397,29 @@ TRIFOLD_DEVICE void leave_chain(const Carry& carry, const trifold_args& args, co
         real* to = update_of(args, task.member, block_at(level, chain.ahead), side_ahead(chain)) + row;
 #pragma unroll
         for (int c = 0; c < padded; ++c) to[c * padded] = (add ? to[c * padded] : real(0)) + carry.next[c];
+        if constexpr (has_signs) to[storage] = (add ? to[storage] : real(0)) + carry.squares[0];
     }
     if constexpr (has_fill) {
         if (chain.behind < 0) return;
         real* to = update_of(args, task.member, block_at(level, chain.behind), side_behind(chain)) + row;
 #pragma unroll
         for (int c = 0; c < padded; ++c) to[c * padded] = (add ? to[c * padded] : real(0)) + carry.behind[c];
+        if constexpr (has_signs) to[storage] = (add ? to[storage] : real(0)) + carry.squares[1];
         if (chain.ahead < 0) return;
         real* coupling = buffer<real>(args, Offset::coupling(args)) + next_coupling_index(args, level, task.member, chain) * storage;
         const bool up = chain.step > 0; /* the separator behind is the lower one then, and its row a column */
 #pragma unroll
         for (int c = 0; c < padded; ++c) coupling[up ? c + row * padded : row + c * padded] = carry.across[c];
     }
+}
+
+/* The largest sum of a row over the largest entry of A, which is looked for only if it matters. All teams of a warp call it. */
+TRIFOLD_DEVICE double growth_of(const Verdict& verdict, const trifold_args& args, const Task& task) {
+    const double sum = verdict.most[0];
+    double most = verdict.most[1];
+    if (is_whole(task.chain) && has_grown(sum, most)) raise_to(most, largest_entry(args, task.member, team_lane(), team));
+    for (int mask = team / 2; mask > 0; mask /= 2) raise_to(most, shuffle_xor(most, mask));
+    return sum > 0 ? sum / most : 0;
 }
 
 /* Adds the results of the chains below, and writes all to the slots of the separators at the chain's ends, or as the verdict on the member.
@@ -387,33 +431,41 @@ TRIFOLD_DEVICE void leave_verdict(Verdict& verdict, const trifold_args& args, co
         each_slot_below(args, level, task, [&](trifold_int slot) {
             const trifold_int failure = buffer<trifold_int>(args, Offset::failure(args))[slot];
             if (failure < verdict.failure) verdict.failure = failure;
-            verdict.floors += buffer<int>(args, Offset::floors(args))[slot];
-            const double reduction = buffer<double>(args, Offset::reduction(args))[slot];
+            verdict.pivots += buffer<int>(args, Offset::floors(args))[slot];
+            const double reduction = record_of(args, 0)[slot];
             if (reduction > verdict.reduction) verdict.reduction = reduction;
+            for (int k = 1; k < records; ++k) raise_to(verdict.most[k - 1], record_of(args, k)[slot]);
             log_sum += buffer<double>(args, Offset::block_log_determinant(args))[slot];
         });
     log_sum = sum_of_team(log_sum);
-    const int floors = static_cast<int>(sum_of_team(verdict.floors));
+    const int pivots = static_cast<int>(sum_of_team(verdict.pivots));
 #pragma unroll
     for (int mask = team / 2; mask > 0; mask /= 2) {
         const trifold_int other = shuffle_xor(verdict.failure, mask);
         if (other < verdict.failure) verdict.failure = other;
         const double reduction = shuffle_xor(verdict.reduction, mask);
         if (reduction > verdict.reduction) verdict.reduction = reduction;
+        for (int k = 1; k < records; ++k) raise_to(verdict.most[k - 1], shuffle_xor(verdict.most[k - 1], mask));
     }
     const bool add = level.index > 0;
     each_slot_above(args, level, task, [&](trifold_int slot, bool sums) {
         trifold_int& failure = buffer<trifold_int>(args, Offset::failure(args))[slot];
         failure = add && failure < verdict.failure ? failure : verdict.failure;
-        int& raised = buffer<int>(args, Offset::floors(args))[slot];
-        raised = (add ? raised : 0) + (sums ? floors : 0);
-        double& reduction = buffer<double>(args, Offset::reduction(args))[slot];
+        int& count = buffer<int>(args, Offset::floors(args))[slot];
+        count = (add ? count : 0) + (sums ? pivots : 0);
+        double& reduction = record_of(args, 0)[slot];
         reduction = add && reduction > verdict.reduction ? reduction : verdict.reduction;
+        for (int k = 1; k < records; ++k) {
+            double& most = record_of(args, k)[slot];
+            most = add && most > verdict.most[k - 1] ? most : verdict.most[k - 1];
+        }
         double& sum = buffer<double>(args, Offset::block_log_determinant(args))[slot];
         sum = (add ? sum : 0) + (sums ? log_sum : 0);
     });
+    double growth = 0;
+    if constexpr (has_signs) growth = growth_of(verdict, args, task);
     if (!is_whole(task.chain) || team_lane() != 0) return;
-    report_member(args, task.member, verdict.failure, floors, verdict.reduction, log_sum);
+    report_member(args, task.member, verdict.failure, pivots, verdict.reduction, log_sum, growth);
 }
 
 template <bool Riders>
@@ -431,8 +483,8 @@ TRIFOLD_DEVICE void factor_chain(FactorShared& shared, const trifold_args& args,
         const trifold_int block = block_at(level, position_of(task.chain, k));
         wait_copies<depth - 1>();
         warp_sync();
-        real a[panels][padded], diagonal;
-        const real floor = load_rows(a, diagonal, shared, carry, args, level, task, k);
+        real a[panels][padded], diagonal, squares = 0;
+        const real floor = load_rows(a, diagonal, squares, shared, carry, args, level, task, k);
         if (Riders) {
 #pragma unroll
             for (int c = 0; c < riders; ++c) {
@@ -444,10 +496,12 @@ TRIFOLD_DEVICE void factor_chain(FactorShared& shared, const trifold_args& args,
         }
         warp_sync();
         fetch_front<Riders>(shared, args, level, task, k + depth);
-        const int rows = has_views && k < task.chain.length ? rows_of(args, task.member, block) : block_size;
-        factor_rows<Riders>(a, carry.y, shared, diagonal, floor, rows, (level.index * horizon_of(args) + block) * block_size, verdict);
-        if (k < task.chain.length) store_rows<Riders>(a, carry.y, args, task.member, block, verdict);
-        multiply_rows(carry, a, shared);
+        const bool is_front = k < task.chain.length;
+        const int rows = has_views && is_front ? rows_of(args, task.member, block) : is_front || !has_signs ? block_size : 0;
+        const trifold_int failure = (level.index * horizon_of(args) + block) * block_size;
+        const unsigned negative = factor_rows<Riders>(a, carry.y, shared, diagonal, squares, floor, rows, failure, verdict);
+        if (k < task.chain.length) store_rows<Riders>(a, carry.y, negative, args, task.member, block, verdict);
+        multiply_rows(carry, a, negative, shared);
         if (k + 1 != task.chain.length) continue;
         if (has_slots) leave_chain(carry, args, level, task);
         if (has_slots && Riders) leave_rhs(carry.y, args, level, task, columns);

@@ -9,10 +9,11 @@ TRIFOLD_SIZE long long stage_elements(long long padded, long long riders, bool h
     return riders * padded + 2 * (has_slots ? riders * padded : vector);
 }
 
-TRIFOLD_SIZE long long factor_bytes(long long padded, long long riders, long long panels, bool has_slots, long long depth, long long real) {
-    const long long task = 64, vector = 16 / real, area = padded * padded;
+TRIFOLD_SIZE long long factor_bytes(long long padded, long long riders, long long panels, bool has_slots, bool has_signs, long long depth,
+                                    long long real) {
+    const long long task = 64, vector = 16 / real, area = padded * padded, update = area + (has_signs ? padded : 0);
     const long long square = (padded * (padded | 1) + vector - 1) / vector * vector; /* d or e */
-    const long long stage = 2 * (has_slots ? area : vector) + stage_elements(padded, riders, has_slots, vector) + 2 * square;
+    const long long stage = 2 * (has_slots ? update : vector) + stage_elements(padded, riders, has_slots, vector) + 2 * square;
     return task + ((panels - 1) * area + depth * stage + riders * padded) * real;
 }
 

@@ -59,7 +59,15 @@ TRIFOLD_DEVICE void load_lines(real (&a)[panels][padded], const SweepShared& sha
     }
 }
 
-/* Substitution: y turns into the solution; on the way forward, -R y and -G y come with it. */
+/* This lane's entry of L's diagonal, from its row. */
+TRIFOLD_DEVICE real diagonal_of(const real (&line)[padded]) {
+    real entry = 1;
+#pragma unroll
+    for (int k = 0; k < padded; ++k) entry = team_lane() == k ? line[k] : entry;
+    return entry;
+}
+
+/* Substitution: y turns into the solution; on the way forward, with signs S, and -R y and -G y come with it. */
 template <bool Forward>
 TRIFOLD_DEVICE void substitute(const real (&a)[panels][padded], real (&y)[panels][riders]) {
     const int row = team_lane();
@@ -70,7 +78,7 @@ TRIFOLD_DEVICE void substitute(const real (&a)[panels][padded], real (&y)[panels
         for (int c = 0; c < riders; ++c) {
             const real solved = value_of_lane(y[0][c] * a[0][j], j);
             const bool after = Forward ? row > j : row < j;
-            y[0][c] = row == j ? solved : after ? y[0][c] - a[0][j] * solved : y[0][c];
+            y[0][c] = row == j ? Forward ? by_sign(solved, a[0][j]) : solved : after ? y[0][c] - a[0][j] * solved : y[0][c];
             if (Forward) {
 #pragma unroll
                 for (int p = 1; p < panels; ++p) y[p][c] -= a[p][j] * solved;
@@ -160,7 +168,7 @@ TRIFOLD_DEVICE void sweep_columns(SweepShared& shared, const trifold_args& args,
         store_solution<Forward>(y[0], args, task.member, block, columns);
         if (Forward && row < block_size) {
 #pragma unroll
-            for (int c = 0; c < riders; ++c) squares[c] += square_of(y[0][c]);
+            for (int c = 0; c < riders; ++c) squares[c] += square_of(y[0][c], diagonal_of(a[0]));
         }
         if (Forward && has_slots && k + 1 == task.chain.length) leave_rhs(y, args, level, task, columns);
     }

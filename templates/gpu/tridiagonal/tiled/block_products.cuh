@@ -75,6 +75,12 @@ struct Chunk {
             if (r < rows) load_vector(held[u], from + r + e / vectors * padded);
         }
     }
+    TRIFOLD_METHOD void by_signs(const double* pivots) {
+#pragma unroll
+        for (int u = 0; u < each; ++u)
+#pragma unroll
+            for (int v = 0; v < vector_width; ++v) held[u][v] = by_sign(held[u][v], pivots, (thread_index() + u * threads) / vectors);
+    }
     TRIFOLD_METHOD void put(real* to, int leading) const {
 #pragma unroll
         for (int u = 0; u < each; ++u) {
@@ -84,9 +90,9 @@ struct Chunk {
     }
 };
 
-/* part += a b' over `depth` columns of two blocks in the workspace; `rows` rows of a exist, 32 of b. The next chunk is
- * fetched while one is multiplied. Ends with shared memory free. */
-TRIFOLD_DEVICE void multiply_blocks(Part& part, real* a_shared, real* b_shared, const real* a, const real* b, int depth, int rows) {
+/* part += a b' over `depth` columns of two blocks in the workspace, by the signs of the front's pivots; `rows` rows of a exist, 32 of b.
+ * The next chunk is fetched while one is multiplied. Ends with shared memory free. */
+TRIFOLD_DEVICE void multiply_blocks(Part& part, FrontShared& shared, const real* a, const real* b, int depth, int rows) {
     if (depth == 0) return;
     Chunk<tile_rows> next_a;
     Chunk<chunk> next_b;
@@ -94,14 +100,15 @@ TRIFOLD_DEVICE void multiply_blocks(Part& part, real* a_shared, real* b_shared, 
     next_b.fetch(b, chunk);
 #pragma unroll 1
     for (int k = 0; k < depth; k += chunk) {
-        next_a.put(a_shared, a_leading);
-        next_b.put(b_shared, b_leading);
+        next_b.by_signs(shared.diagonal + k);
+        next_a.put(shared.a, a_leading);
+        next_b.put(shared.b, b_leading);
         block_sync();
         if (k + chunk < depth) {
             next_a.fetch(a + static_cast<trifold_int>(k + chunk) * padded, rows);
             next_b.fetch(b + static_cast<trifold_int>(k + chunk) * padded, chunk);
         }
-        multiply_chunk(part, a_shared, b_shared);
+        multiply_chunk(part, shared.a, shared.b);
         block_sync();
     }
 }

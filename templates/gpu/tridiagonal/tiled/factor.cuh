@@ -1,7 +1,7 @@
 /* Factorization of one chain by one thread block, the front in the workspace, where its factors stay: the pivot block in
  * its factor's place, R and G in theirs. Left-looking, by columns of 32. */
 #include "gpu/tridiagonal/input.cuh"
-#include "gpu/tridiagonal/dense/panel.cuh"
+#include "gpu/tridiagonal/levels/sums.cuh"
 #include "gpu/tridiagonal/verdict.cuh"
 #include "gpu/tridiagonal/tiled/block_products.cuh"
 
@@ -20,7 +20,7 @@ TRIFOLD_DEVICE void multiply_out(FrontShared& shared, const Product& product) {
         for (int row = product.lower ? column : 0; row < padded; row += tile_rows) {
             Part part;
             part.clear();
-            multiply_blocks(part, shared.a, shared.b, product.a + row, product.b + column, padded, padded - row);
+            multiply_blocks(part, shared, product.a + row, product.b + column, padded, padded - row);
 #pragma unroll
             for (int q = 0; q < part_rows; ++q) {
                 if (row + part_row(q) >= padded) continue;
@@ -69,7 +69,7 @@ TRIFOLD_DEVICE void invert_tile(real* inverse, const real* factor) {
 TRIFOLD_DEVICE void factor_rows(FrontShared& shared, real* at, const real* factor, int j, int rows, bool diagonal) {
     Part part;
     part.clear();
-    multiply_blocks(part, shared.a, shared.b, at, factor + j, j, rows);
+    multiply_blocks(part, shared, at, factor + j, j, rows);
     real* column = at + static_cast<trifold_int>(j) * padded;
 #pragma unroll
     for (int q = 0; q < part_rows; ++q)
@@ -94,6 +94,8 @@ TRIFOLD_DEVICE void factor_rows(FrontShared& shared, real* at, const real* facto
         for (int c = 0; c < part_columns; ++c) {
             const int r = part_row(q), s = part_column(c);
             if (r >= rows) continue;
+#pragma unroll
+            for (int v = 0; v < vector_width; ++v) part.at[c][q][v] = by_sign(part.at[c][q][v], shared.inverse, s + s * b_leading);
             if (diagonal && r < chunk) load_vector(part.at[c][q], shared.inverse + r + s * b_leading);
             store_vector(column + r + s * padded, part.at[c][q]);
         }
@@ -101,11 +103,15 @@ TRIFOLD_DEVICE void factor_rows(FrontShared& shared, real* at, const real* facto
 }
 
 /* The front's blocks are brought to the workspace, unless the chain's previous front left them there. */
-TRIFOLD_DEVICE void load_front(const trifold_args& args, const trifold_level& level, trifold_int member, const Chain& chain,
-                               trifold_int position, bool has_next) {
+TRIFOLD_DEVICE void load_front(FrontShared& shared, const trifold_args& args, const trifold_level& level, trifold_int member,
+                               const Chain& chain, trifold_int position, bool has_next) {
     const bool first = position == chain.first, fill = chain.behind >= 0;
     const trifold_int block = block_at(level, position);
     if (first) load_diagonal(factor_of(args, member, block), padded, args, level, member, block);
+    if constexpr (has_signs) {
+        const real* panel = first ? nullptr : next_of(args, member, block_at(level, position - chain.step));
+        start_sums(shared.diagonal + padded, args, level, member, block, panel, padded);
+    }
 #pragma unroll 1
     for (int part = first && fill ? 0 : 1; part < 2; ++part) {
         if (part == 1 && !has_next) break;
@@ -143,6 +149,9 @@ TRIFOLD_DEVICE void leave_front(FrontShared& shared, const trifold_args& args, c
             product = {up ? r : g, up ? g : r, to, -1, false, false};
         }
         multiply_out(shared, product);
+        if (!has_signs || part == 2 || (part == 0 && !last)) continue;
+        leave_sums(product.to, product.add, product.a, padded);
+        if (part == 0 && closes_ring(level, chain)) close_sums(product.to, r, g, padded);
     }
 }
 
@@ -157,7 +166,7 @@ TRIFOLD_FUNCTION void factor_chain(const trifold_args& args, const trifold_level
     for (trifold_int k = 0; k < chain.length; ++k) {
         const trifold_int position = chain.first + k * chain.step, block = block_at(level, position);
         const bool last = k + 1 == chain.length, has_next = !last || chain.ahead >= 0;
-        load_front(args, level, member, chain, position, has_next);
+        load_front(shared, args, level, member, chain, position, has_next);
         start_pivots(shared.pivots, args, member, block);
         block_sync();
         real* const blocks[3] = {factor_of(args, member, block), has_next ? next_of(args, member, block) : nullptr,
@@ -173,6 +182,7 @@ TRIFOLD_FUNCTION void factor_chain(const trifold_args& args, const trifold_level
                     factor_rows(shared, at + row, blocks[0], j, padded - row, part == 0 && row == j);
             }
         }
+        if constexpr (has_signs) add_squares<chunk>(shared.diagonal + padded, blocks[0], padded, padded);
         const bool fed = failed || is_poisoned(args, level, member, block);
         report_pivots(args, level.index, member, block, fed, shared.pivots, shared.diagonal);
         failed = fed || shared.pivots.failed_row >= 0;
