@@ -30,7 +30,7 @@ std::string describe(const std::vector<NotPositiveDefinite::Failure>& failures, 
     text += list_of(failures, [](const auto& failure) { return fmt::format(" at block {}, row {}", failure.block, failure.row); });
     text +=
         " (counted from 0). Their X is NaN; the other members are solved. Add a shift or a pivot_floor, anchor what the matrix leaves "
-        "free, or correct it; an indefinite one is for a sparse system's GMRES or BiCGSTAB, or for the solvers of images";
+        "free, or correct it; one with pivots of both signs is solved with matrix = symmetric";
     return text + (precision == Precision::mixed ? "; or solve in precision f64, where they may be positive definite." : ".");
 }
 

@@ -51,7 +51,21 @@ CLI::Option* add_field(CLI::App& app, const Field& field, void* object, std::str
 }
 
 void add_choices(CLI::App& app, const Fields& fields, void* object) {
-    for (const auto* field : fields.choices()) add_field(app, *field, object);
+    for (const auto* field : fields.choices())
+        if (field->name != shared_field) add_field(app, *field, object);
+}
+
+void SharedField::add_to(CLI::App& app, const Field& field) {
+    const auto name = option_of(field);
+    option_ = app.get_option_no_throw(name);
+    if (option_ == nullptr)
+        option_ = app.add_option(name, std::string(field.about));
+    else
+        option_->description(fmt::format("{}; of images {}", option_->get_description(), field.about));
+}
+
+void SharedField::set(const Field& field, void* object) const {
+    if (option_ != nullptr && option_->count() > 0) field.set(object, option_->as<std::string>(), option_->get_name());
 }
 
 static std::optional<Device> native_device(const std::string& target) {

@@ -23,6 +23,18 @@ CLI::Option* add_field(CLI::App& app, const Field& field, void* object, std::str
 /// An option for each of a family's choices.
 void add_choices(CLI::App& app, const Fields& fields, void* object);
 
+/// A field that chains and images have, each with words of its own. Its option is added once, and read by the family that is chosen.
+inline constexpr std::string_view shared_field = "matrix";
+class SharedField {
+  public:
+    void add_to(CLI::App& app, const Field& field);
+    /// Throws SpecError where the word is none of the field's.
+    void set(const Field& field, void* object) const;
+
+  private:
+    CLI::Option* option_ = nullptr;
+};
+
 /// The target of a text, in which `native` stands for this machine's. Throws SpecError, DeviceError.
 Target target_named(const std::string& text);
 

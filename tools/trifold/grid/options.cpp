@@ -17,7 +17,10 @@ std::pair<std::int64_t, std::int64_t> parse_image_size(const std::string& text) 
     return {sides[0], sides[1]};
 }
 
-void GridMatrixOptions::add_to(CLI::App& app) { add_choices(app, grid_fields, &spec_); }
+void GridMatrixOptions::add_to(CLI::App& app) {
+    matrix_.add_to(app, grid_fields[shared_field]);
+    add_choices(app, grid_fields, &spec_);
+}
 
 void GridMatrixOptions::add_variant(CLI::App& app) {
     app.add_option("--grid-variant", variant, "auto, or fronts and its knobs, as explain lists them: fronts:leaf_cells=8")
@@ -32,6 +35,7 @@ GridChoice GridMatrixOptions::choice(const GridSpec& spec, const SpecOptions& co
 
 GridSpec GridMatrixOptions::spec(const std::string& size) const {
     auto spec = spec_;
+    matrix_.set(grid_fields[shared_field], &spec);
     std::tie(spec.width, spec.height) = parse_image_size(size);
     return spec;
 }

@@ -25,6 +25,7 @@ struct GridMatrixOptions {
 
   private:
     GridSpec spec_;
+    SharedField matrix_;
 };
 
 /// "129x65". Throws SpecError.

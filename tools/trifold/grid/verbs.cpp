@@ -57,6 +57,7 @@ std::function<std::vector<File>()> grid_problem(CLI::App&, const ProblemOptions&
 FamilyVerbs grid_verbs() {
     FamilyVerbs verbs{.name = "grid", .problems = "images", .matrices = "3 by 3 stencils on the pixels of an image", .option = "--grid"};
     verbs.purpose = "A couples the pixels of an image of that size with their neighbours: WIDTHxHEIGHT";
+    verbs.shares = {"--matrix"};
     verbs.files = "With --grid A.mtx b.mtx, or A.npy b.npy: A (H,W,9), b (H,W) or (H,W,m)";
     verbs.examples = fmt::format("with --grid {}", fmt::join(problems::grid_names, ", "));
     verbs.suites = {{"grid", "images: factor, solve and both; alone on a command line"}};

@@ -34,6 +34,7 @@ void BlockOptions::add_to(CLI::App& app) {
                    "Device whose wisdom counts, such as 'NVIDIA H200'; else this machine's for native, and any of the architecture");
     for (const auto* name : shapes) add_field(app, spec_fields[name], &spec_);
     add_layout(app, spec_);
+    matrix_.add_to(app, spec_fields[shared_field]);
 }
 
 bool BlockOptions::has_sizes() const {
@@ -43,6 +44,7 @@ bool BlockOptions::has_sizes() const {
 
 Spec BlockOptions::spec() const {
     auto spec = spec_;
+    matrix_.set(spec_fields[shared_field], &spec);
     spec.precision = common_.precision();
     spec.rhs = common_.rhs;
     spec.batch = common_.batch;

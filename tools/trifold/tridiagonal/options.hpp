@@ -31,6 +31,7 @@ class BlockOptions {
   private:
     const SpecOptions& common_;
     Spec spec_;
+    SharedField matrix_;
     bool any_size_ = false;
     std::string schedule_ = Tuning().schedule, variant_ = Tuning().variant, device_name_, operations_ = to_string(usual_operations());
 };
