@@ -184,8 +184,11 @@ TEST_CASE("emulated: rings, lengths, sizes and bands of symmetric matrices agree
         check_shape<double>(spec, Device::parse("cuda:0"), tuning, ++seed);
         check_shape<float>(spec, Device::parse("cuda:0"), tuning, seed);
     };
-    for (const auto& [variant, schedule, n] :
-         {std::tuple{"fused", "multi-stage", 9}, {"fused", "sequential", 17}, {"tiled", "segments:3", 33}}) {
+    for (const auto& [variant, schedule, n] : {std::tuple{"fused", "multi-stage", 9},
+                                               {"fused", "sequential", 17},
+                                               {"team", "recursive:2", 5},
+                                               {"team", "sequential", 12},
+                                               {"tiled", "segments:3", 33}}) {
         for (const std::int64_t horizon : {1, 2, 3, 12})
             check(variant, schedule, {.block = n, .horizon = horizon, .rhs = horizon == 3 ? 3 : 1, .ring = true});
         check(variant, schedule, {.block = n, .horizon = 7, .lengths = true, .sizes = true});
