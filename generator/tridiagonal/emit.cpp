@@ -45,7 +45,8 @@ void add_strides(std::vector<Constant>& constants, std::string_view prefix, cons
 
 std::string header_comment(const Design& design) {
     const auto& spec = design.caller;
-    const std::string about = "/* Trifold: factor and solve A X = B, A symmetric{} and block tridiagonal.\n";
+    const auto about = fmt::format("/* Trifold: factor and solve A X = B, A symmetric{} and block tridiagonal.\n",
+                                   has_signs(spec) ? "" : " positive definite");
     if (!design.baked)
         return about + fmt::format(
                            " * Blocks of {} by {}, {}, {} right-hand side(s) at once; target {}; variant {}. Any number of blocks and "

@@ -334,7 +334,7 @@ INLINE real largest_lane(vec values) {
 }
 
 #if HAS_SIGNS
-/* What the pivots of both signs of a chain tell: its largest sum of a row over its pivot, its largest sum and entry. A row's sum has the
+/* The growth of a chain with pivots of both signs: its largest sum of a row over its pivot, its largest sum and entry. A row's sum has the
  * size of its entry on the diagonal, and the squares of its row of L. */
 typedef struct {
     vec reduction, grown, largest;
