@@ -70,13 +70,15 @@ BTD_CODE static int factor_front(btd_workspace* workspace, const real* block, co
 
 BTD_CODE static btd_status factor_chain(btd_workspace* workspace, const real* d, const real* e) {
     btd_status status = outcome(BTD_OK, -1, -1);
+    const real* l = workspace->own_diagonal;
     real* r = workspace->own_coupling;
     int i = 0;
     int row = factor_front(workspace, @DIAGONAL@, r, 0, i, &status);
     while (row < 0 && i + 1 < N) {
-        solve_panel(@COUPLING@, r, r, 0, workspace->own_diagonal + i * BLOCK, r);
+        solve_panel(@COUPLING@, r, r, 0, l, r);
         ++i;
         row = factor_front(workspace, @DIAGONAL@, r, n, i, &status);
+        l += BLOCK;
         r += BLOCK;
     }
     return row < 0 ? status : outcome(BTD_NOT_POSITIVE_DEFINITE, FIRST + i, row);
