@@ -108,6 +108,11 @@ Input read_input(std::vector<Contents> files, const Stated& stated, std::optiona
     return arrays ? read_numpy(files, stated, precision) : read_sparse(files, stated, precision.value_or(Precision::f64));
 }
 
+Stated stated_for(const SolveOptions& options, Stated stated) {
+    if (!stated.border && (options.all_ranks() > 1 || options.asked_precision() == Precision::mixed)) stated.border = 0;
+    return stated;
+}
+
 System read_matrix(const std::string& d, const std::string& e, Precision precision) {
     auto files = read_files({d, e});
     const auto blocks = read_array(files[0]), coupling = read_array(files[1]);

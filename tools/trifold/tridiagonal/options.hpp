@@ -57,6 +57,9 @@ struct Input {
 /// no more of A.mtx, and has to be so of arrays. Without a precision it is that of the arrays, f64 for Matrix Market. Throws InputError.
 Input read_input(std::vector<Contents> files, const formats::Stated& stated, std::optional<Precision> precision);
 
+/// Without a border where none is stated and what solves has none: ranks, and mixed precision.
+formats::Stated stated_for(const SolveOptions& options, formats::Stated stated);
+
 /// D and E alone, NumPy arrays; the right-hand side of the system is zero.
 formats::System read_matrix(const std::string& d, const std::string& e, Precision precision);
 

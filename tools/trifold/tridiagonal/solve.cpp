@@ -101,7 +101,7 @@ Outcome run(const SolveOptions& options, const BlockSolveOptions& own) {
     }
     Progress progress(4);
     progress.step("reading");
-    Outcome outcome{read_input(options.read(), own.stated, options.asked_precision()), {}};
+    Outcome outcome{read_input(options.read(), stated_for(options, own.stated), options.asked_precision()), {}};
     const auto& system = outcome.input.system;
     outcome.tolerance = options.tolerance_of(outcome.input.precision);
     check_format(options.output, outcome.input.kind, system.batch, "system");

@@ -32,7 +32,7 @@ std::string advice_on(const formats::SparseMatrix& a) try {
 }
 
 Fit tridiagonal_fit(const formats::SparseMatrix& a, const SolveOptions& options) try {
-    const auto shape = formats::infer_shape(a);
+    const auto shape = formats::infer_shape(a, stated_for(options, {}));
     if (const auto why = formats::asymmetry(a, options.asked_precision().value_or(Precision::f64))) return {.why = *why};
     if (is_cheap(shape, a)) return {.fits = true, .flops = shape.flops, .why = fmt::format("symmetric, and {} hold it", to_string(shape))};
     return {.why = fmt::format("{} need {}, and --block {}{} takes them{}", to_string(shape), flops_text(shape.flops), shape.block,
