@@ -74,8 +74,8 @@ struct Outcome {
     double least_pivot = 1;        ///< the least pivot, each over the diagonal entry that it began with; 0: the factorization failed
     bool nearly_singular = false;  ///< it is below nearly_singular_bound, and the factorization was not told to accept that
     std::int64_t negative = 0;     ///< pivots below zero, as many as A has eigenvalues below zero; of a MatrixKind::symmetric
-    /// Growth of a MatrixKind::symmetric: the largest sum of a row's squares in its factor over the largest entry of A; the least pivot is over the
-    /// sum of its row. Above 2^28 (f32: 2^15) few digits are left, and it is nearly singular: rounding decides.
+    /// Growth of a MatrixKind::symmetric: the largest sum of a row's squares in its factor over the largest entry of A; the least pivot is
+    /// over the sum of its row. Above 2^28 (f32: 2^15) few digits are left, and it is nearly singular: rounding decides.
     double growth = 0;
     bool operator==(const Outcome&) const = default;
     /// Factored, not nearly singular, and X and the selected inverse within the range of the precision.

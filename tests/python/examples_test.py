@@ -174,3 +174,13 @@ def test_permeability(tmp_path):
     assert 0.9 < left < 1.1
     assert errors[-1] < 0.45 * errors[0]
     assert (tmp_path / "permeability.png").stat().st_size > 10_000
+
+
+def test_swing_up(tmp_path):
+    module = example("swing_up")
+    x, u, times = module.main(["--output", str(tmp_path)])
+    # Feasible, upright at the end, and members were factored again where the Hessian was not positive definite along the dynamics.
+    assert np.abs(module.dynamics(x[:, :-1], u) - x[:, 1:]).max() < 1e-8
+    assert np.abs(np.cos(x[:, -1, 0]) + 1).max() < 1e-4 and np.abs(x[:, -1, 1]).max() < 0.05
+    assert (times[0] > 1).all() and (times[-1] == 1).all()
+    assert (tmp_path / "swing_up.png").stat().st_size > 10_000

@@ -19,6 +19,7 @@ class Plan:
     sizes: each block has a number of rows of its own, which factorizations take as their option sizes.
     bandwidth: w, the blocks that E, (N, w, n, n), has below each diagonal block. It is solved by blocks of w n rows, which
     selected_inverse has too.
+    matrix: "positive-definite", or "symmetric", whose pivots may have both signs: A = P' L S L' P.
     Raises SpecError, DeviceError, CompileError, CacheError.
     """
 
@@ -41,6 +42,7 @@ class Plan:
         lengths: bool = False,
         sizes: bool = False,
         bandwidth: int = 1,
+        matrix: str = "positive-definite",
     ) -> None: ...
     def solver(self, value: ArrayLike | None = None, *, members: int = 0, batched: bool | None = None) -> Solver:
         """
@@ -80,6 +82,8 @@ class Plan:
     def sizes(self) -> bool: ...
     @property
     def bandwidth(self) -> int: ...
+    @property
+    def matrix(self) -> str: ...
     @property
     def device(self) -> str: ...
     @property
@@ -524,6 +528,7 @@ def solver_for(
     lengths: bool = False,
     sizes: bool = False,
     bandwidth: int = 1,
+    matrix: str = "positive-definite",
 ) -> Solver: ...
 def allocate_bytes(bytes: int) -> Any: ...
 def seconds_of_solve(solver: Solver, b: Any, out: Any, repeats: int) -> float: ...

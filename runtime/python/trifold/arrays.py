@@ -41,7 +41,9 @@ class Status(NamedTuple):
     least_pivot: Any  #: the least pivot, each over the diagonal entry that it began with; 0: the factorization failed
     nearly_singular: Any  #: True: it is so small that rounding decides it, which was not accepted
     negative: Any  #: pivots below zero, as many as A has eigenvalues below zero; of matrix="symmetric"
-    growth: Any  #: with matrix="symmetric", the largest sum of a row's squares in L over the largest entry of A; least_pivot is over that sum
+    growth: (
+        Any  #: with matrix="symmetric", the largest sum of a row's squares in L over the largest entry of A; least_pivot is over that sum
+    )
 
 
 class Refinement(NamedTuple):
