@@ -48,7 +48,8 @@ template <class Fronts>
 TRIFOLD_DEVICE void finish_factor_member(const trifold_args& args, trifold_int member, const Fronts& fronts) {
     FinishShared& shared = *static_cast<FinishShared*>(shared_memory());
     const int t = thread_index();
-    double sum = 0, record[records] = {};
+    double sum = 0, record[records];
+    for (int k = 0; k < records; ++k) record[k] = 0;
     trifold_int failure = sound, pivots = 0;
     const trifold_int run = fronts.run(args, member);
 #pragma unroll 4
@@ -59,23 +60,25 @@ TRIFOLD_DEVICE void finish_factor_member(const trifold_args& args, trifold_int m
         if (verdict < failure) failure = verdict;
         pivots += (has_signs ? negatives_of(args) : buffer<int>(args, Offset::floors(args)))[index];
         const double* sums = buffer<double>(args, Offset::block_log_determinant(args)) + index * log_parts;
+        const double* found[records];
+        for (int k = 0; k < records; ++k) found[k] = record_of(args, k * log_parts) + index * log_parts;
         for (int part = 0; part < log_parts; ++part) {
             sum += sums[part];
-#pragma unroll
-            for (int k = 0; k < records; ++k) raise_to(record[k], record_of(args, k * log_parts)[index * log_parts + part]);
+            for (int k = 0; k < records; ++k)
+                if (found[k][part] > record[k]) record[k] = found[k][part];
         }
     }
-    shared.sum[t] = sum, shared.failure[t] = failure, shared.pivots[t] = pivots;
-#pragma unroll
+    shared.sum[t] = sum;
     for (int k = 0; k < records; ++k) shared.record[k][t] = record[k];
+    shared.failure[t] = failure, shared.pivots[t] = pivots;
     block_sync();
     for (int count = finish_threads; count > 1; count = (count + 1) / 2) {
         const int half = (count + 1) / 2;
         if (t < count / 2) {
             shared.sum[t] += shared.sum[t + half];
             shared.pivots[t] += shared.pivots[t + half];
-#pragma unroll
-            for (int k = 0; k < records; ++k) raise_to(shared.record[k][t], shared.record[k][t + half]);
+            for (int k = 0; k < records; ++k)
+                if (shared.record[k][t + half] > shared.record[k][t]) shared.record[k][t] = shared.record[k][t + half];
             if (shared.failure[t + half] < shared.failure[t]) shared.failure[t] = shared.failure[t + half];
         }
         block_sync();
