@@ -50,7 +50,7 @@ class ShapedProblem {
         store();
     }
     /// Whether a row has a negative pivot, in every order.
-    bool is_negative(std::int64_t r) const { return has_signs(spec_) && (r / spec_.block + r) % 2 == 1; }
+    bool is_negative(std::int64_t r) const { return has_signs(spec_) && (r / spec_.block + r * r / 3) % 2 == 1; }
     /// Gives each member the length and the sizes of the one before.
     void exchange_lengths() {
         std::ranges::rotate(lengths, lengths.end() - 1);

@@ -197,9 +197,9 @@ TRIFOLD_DEVICE void report_member(const trifold_args& args, trifold_int member, 
         status.nearly_singular = args.accept_nearly_singular == 0;
     }
     if (has_lengths && lengths_of(args)[member] < 0) status.block = 0, status.row = trifold_odd_length, log_sum = not_a_number();
-    trifold_status* const statuses = buffer<trifold_status>(args, Offset::status(args));
-    statuses[member] = status;
-    if (has_signs) reinterpret_cast<trifold_inertia*>(statuses + batch_of(args))[member] = {pivots, growth};
+    buffer<trifold_status>(args, Offset::status(args))[member] = status;
+    if (has_signs)
+        reinterpret_cast<trifold_inertia*>(buffer<trifold_status>(args, Offset::status(args)) + batch_of(args))[member] = {pivots, growth};
     buffer<double>(args, Offset::log_determinant(args))[member] = log_sum;
 }
 

@@ -33,7 +33,8 @@ template <class Fronts>
 TRIFOLD_DEVICE void finish_factor_member(const trifold_args& args, trifold_int member, const Fronts& fronts) {
     FinishShared& shared = *static_cast<FinishShared*>(shared_memory());
     const int t = thread_index();
-    double sum = 0, record[records] = {};
+    [[maybe_unused]] const trifold_int plane = fronts_of(args) * log_parts;
+    double sum = 0, reduction = 0, grown = 0, entry = 0;
     trifold_int failure = sound, pivots = 0;
     const trifold_int run = fronts.run(args, member);
 #pragma unroll 4
@@ -44,23 +45,23 @@ TRIFOLD_DEVICE void finish_factor_member(const trifold_args& args, trifold_int m
         if (verdict < failure) failure = verdict;
         pivots += (has_signs ? negatives_of(args) : buffer<int>(args, Offset::floors(args)))[index];
         const double* sums = buffer<double>(args, Offset::block_log_determinant(args)) + index * log_parts;
+        const double* reductions = buffer<double>(args, Offset::reduction(args)) + index * log_parts;
         for (int part = 0; part < log_parts; ++part) {
             sum += sums[part];
-#pragma unroll
-            for (int k = 0; k < records; ++k) raise_to(record[k], record_of(args, k * log_parts)[index * log_parts + part]);
+            if (reductions[part] > reduction) reduction = reductions[part];
+            if (has_signs) raise_to(grown, reductions[part + plane]), raise_to(entry, reductions[part + 2 * plane]);
         }
     }
-    shared.sum[t] = sum, shared.failure[t] = failure, shared.pivots[t] = pivots;
-#pragma unroll
-    for (int k = 0; k < records; ++k) shared.record[k][t] = record[k];
+    shared.sum[t] = sum, shared.record[0][t] = reduction, shared.failure[t] = failure, shared.pivots[t] = pivots;
+    if constexpr (has_signs) shared.record[1][t] = grown, shared.record[2][t] = entry;
     block_sync();
     for (int count = finish_threads; count > 1; count = (count + 1) / 2) {
         const int half = (count + 1) / 2;
         if (t < count / 2) {
             shared.sum[t] += shared.sum[t + half];
             shared.pivots[t] += shared.pivots[t + half];
-#pragma unroll
-            for (int k = 0; k < records; ++k) raise_to(shared.record[k][t], shared.record[k][t + half]);
+            for (int k = 0; k < records; ++k)
+                if (shared.record[k][t + half] > shared.record[k][t]) shared.record[k][t] = shared.record[k][t + half];
             if (shared.failure[t + half] < shared.failure[t]) shared.failure[t] = shared.failure[t + half];
         }
         block_sync();

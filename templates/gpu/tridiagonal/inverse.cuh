@@ -43,10 +43,10 @@ TRIFOLD_DEVICE void invert_chain(const trifold_args& args, const trifold_level& 
             behind = k == 0 ? inverse_coupling_of(args, level, member, chain.behind, position) : inverse_scratch(args, member, number, k);
             behind_own = inverse_diagonal_of(args, member, block_at(level, chain.behind));
         }
+        if (has_next) subtract_products(shared, next, false, nullptr, true, next_own, r, fill, across, g);
+        if (fill) subtract_products(shared, behind, false, nullptr, has_next, across.transposed(), r, true, behind_own, g);
+        subtract_products(shared, own, true, factor_of(args, member, block), has_next, r.transposed(), next, fill, g.transposed(), behind);
         const real* factor = factor_of(args, member, block);
-        if (has_next) subtract_products(shared, next, false, factor, true, next_own, r, fill, across, g);
-        if (fill) subtract_products(shared, behind, false, factor, has_next, across.transposed(), r, true, behind_own, g);
-        subtract_products(shared, own, true, factor, has_next, r.transposed(), next, fill, g.transposed(), behind);
         divide(shared, args, member, factor, {next, behind, own}, {has_next, fill, true}, false);
         divide(shared, args, member, factor, {own.transposed(), own, own}, {true, false, false}, true);
         make_symmetric(own);

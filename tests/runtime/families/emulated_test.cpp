@@ -182,17 +182,42 @@ TEST_CASE("emulated: rings, lengths, sizes and bands of symmetric matrices agree
         spec.matrix = MatrixKind::symmetric, spec.batch = 2;
         const Tuning tuning{.schedule = schedule, .variant = variant, .any_size = true};
         check_shape<double>(spec, Device::parse("cuda:0"), tuning, ++seed);
-        check_shape<float>(spec, Device::parse("cuda:0"), tuning, seed);
+        if (spec.block < 10) check_shape<float>(spec, Device::parse("cuda:0"), tuning, seed);
     };
     for (const auto& [variant, schedule, n] : {std::tuple{"fused", "multi-stage", 9},
                                                {"fused", "sequential", 17},
                                                {"team", "recursive:2", 5},
                                                {"team", "sequential", 12},
                                                {"tiled", "segments:3", 33}}) {
-        for (const std::int64_t horizon : {1, 2, 3, 12})
-            check(variant, schedule, {.block = n, .horizon = horizon, .rhs = horizon == 3 ? 3 : 1, .ring = true});
+        for (const std::int64_t horizon : {1, 2, 5})
+            check(variant, schedule, {.block = n, .horizon = horizon, .rhs = horizon == 2 ? 3 : 1, .ring = true});
         check(variant, schedule, {.block = n, .horizon = 7, .lengths = true, .sizes = true});
         check(variant, schedule, {.block = n / 2, .horizon = 9, .bandwidth = 2});
+    }
+}
+
+TEST_CASE("emulated: the growth of a ring's rows, where both panels of a front belong to its last block") {
+    for (const std::string variant : {"fused", "tiled"}) {
+        const Spec spec{.block = 4, .horizon = 5, .matrix = trifold::Matrix::symmetric, .ring = true};
+        ShapedProblem<double> problem(spec, 3);
+        problem.matrix(0).topLeftCorner(4, 4) /= 8;  // so that the rows which grow most are there
+        problem.store();
+        Solver solver{Plan(spec, Device::parse("cuda:0"), {.schedule = "sequential", .variant = variant})};
+        problem.factor_solve(solver);
+        Eigen::VectorXi order(20);
+        for (int k = 0; k < 20; ++k) order(k) = (k + 4) % 20;
+        Eigen::MatrixXd a = problem.matrix(0)(order, order);
+        Eigen::VectorXd sums = a.diagonal().cwiseAbs();
+        double least = 1;
+        for (int k = 0; k < 20; ++k) {
+            least = std::min(least, std::abs(a(k, k)) / sums(k));
+            const Eigen::VectorXd column = a.col(k).tail(19 - k);
+            sums.tail(19 - k) += column.cwiseAbs2() / std::abs(a(k, k));
+            a.bottomRightCorner(19 - k, 19 - k) -= column * column.transpose() / a(k, k);
+        }
+        const auto& outcome = solver.status().front();
+        CHECK(outcome.growth == doctest::Approx(sums.maxCoeff() / problem.matrix(0).cwiseAbs().maxCoeff()).epsilon(1e-12));
+        CHECK(outcome.least_pivot == doctest::Approx(least).epsilon(1e-12));
     }
 }
 

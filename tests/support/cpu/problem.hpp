@@ -21,11 +21,10 @@ struct System {
 /// A = L L' with L block bidiagonal: condition a few hundred.
 System random_system(std::int64_t n, std::int64_t horizon, std::int64_t rhs, unsigned seed);
 
-/// Turns the signs of entries between rows whose block and row add up to odd numbers, so that A is quasi-definite, with pivots of both
-/// signs in every order.
+/// Turns the signs of entries between rows that shall have negative pivots: A is quasi-definite, with pivots of both signs in every order.
 System quasi_definite(System system);
 /// The sign of a row's pivot there.
-inline double sign_of_row(std::int64_t block, Eigen::Index row) { return (block + row) % 2 == 0 ? 1 : -1; }
+inline double sign_of_row(std::int64_t block, Eigen::Index row) { return (block + row * row / 3) % 2 == 0 ? 1 : -1; }
 
 /// Rows of A in the order in which the schedule eliminates them.
 std::vector<Eigen::Index> elimination_order(const Schedule& schedule, Eigen::Index n);

@@ -29,35 +29,32 @@ struct Product {
     bool lower, add, negative;
 };
 
-TRIFOLD_DEVICE void multiply_out(const FrontShared& shared, const Product& product) {
-    multiply_panels(shared.panel, panel_leading, shared.diagonal, product.a, product.b, product.lower,
-                    [&](const real(&sum)[vector_width], int r, int c) {
-                        real v[vector_width] = {};
-                        real* at = product.to + r + c * padded;
-                        if (product.add) load_vector(v, at);
+TRIFOLD_DEVICE void multiply_out(const real* panel, const double* pivots, const Product& product) {
+    multiply_panels(panel, panel_leading, pivots, product.a, product.b, product.lower, [&](const real(&sum)[vector_width], int r, int c) {
+        real v[vector_width] = {};
+        real* at = product.to + r + c * padded;
+        if (product.add) load_vector(v, at);
 #pragma unroll
-                        for (int k = 0; k < vector_width; ++k) v[k] = product.negative ? -sum[k] : v[k] + sum[k];
-                        store_vector(at, v);
-                    });
+        for (int k = 0; k < vector_width; ++k) v[k] = product.negative ? -sum[k] : v[k] + sum[k];
+        store_vector(at, v);
+    });
 }
 
 /* The pivot rows -= R R', in their lower part. The pivots are still those of the front before. */
-TRIFOLD_DEVICE void update_pivot(FrontShared& shared) {
-    multiply_panels(shared.panel, panel_leading, shared.diagonal, next_row, next_row, true,
-                    [&](const real(&sum)[vector_width], int r, int c) {
-                        real v[vector_width];
-                        real* at = shared.panel + r + c * panel_leading;
-                        load_vector(v, at);
+TRIFOLD_DEVICE void update_pivot(real* panel, const double* pivots) {
+    multiply_panels(panel, panel_leading, pivots, next_row, next_row, true, [&](const real(&sum)[vector_width], int r, int c) {
+        real v[vector_width];
+        real* at = panel + r + c * panel_leading;
+        load_vector(v, at);
 #pragma unroll
-                        for (int k = 0; k < vector_width; ++k) v[k] -= sum[k];
-                        store_vector(at, v);
-                    });
+        for (int k = 0; k < vector_width; ++k) v[k] -= sum[k];
+        store_vector(at, v);
+    });
 }
 
 /* -G R' to the place of the pivot block, which is stored by now; and from there to G's. */
-TRIFOLD_DEVICE void multiply_fill(FrontShared& shared) {
-    real* panel = shared.panel;
-    multiply_panels(panel, panel_leading, shared.diagonal, behind_row, next_row, false, [&](const real(&sum)[vector_width], int r, int c) {
+TRIFOLD_DEVICE void multiply_fill(real* panel, const double* pivots) {
+    multiply_panels(panel, panel_leading, pivots, behind_row, next_row, false, [&](const real(&sum)[vector_width], int r, int c) {
         real v[vector_width];
 #pragma unroll
         for (int k = 0; k < vector_width; ++k) v[k] = -sum[k];
@@ -76,18 +73,16 @@ TRIFOLD_DEVICE void multiply_fill(FrontShared& shared) {
 
 /* Loads the front of position `position` into the panel: the blocks of its level, less the updates that the chain's previous front left
  * there. */
-TRIFOLD_DEVICE void load_front(FrontShared& shared, const trifold_args& args, const trifold_level& level, trifold_int member,
+TRIFOLD_DEVICE void load_front(real* panel, double* pivots, const trifold_args& args, const trifold_level& level, trifold_int member,
                                const Chain& chain, trifold_int position, bool has_next) {
-    real* panel = shared.panel;
     const bool first = position == chain.first, fill = chain.behind >= 0;
-    const trifold_int block = block_at(level, position);
-    if (!first && fill) multiply_fill(shared);
-    load_diagonal(panel, panel_leading, args, level, member, block);
+    if (!first && fill) multiply_fill(panel, pivots);
+    load_diagonal(panel, panel_leading, args, level, member, block_at(level, position));
     if constexpr (has_signs)
-        start_sums(shared.diagonal + padded, args, level, member, block, first ? nullptr : panel + next_row, panel_leading);
+        start_sums(pivots + padded, args, level, member, block_at(level, position), first ? nullptr : panel + next_row, panel_leading);
     block_sync();
     if (!first) {
-        update_pivot(shared);
+        update_pivot(panel, pivots);
         block_sync();
     }
 #pragma unroll 1
@@ -110,8 +105,8 @@ TRIFOLD_DEVICE void poison(real* panel) {
 }
 
 /* Writes the chain's updates of the separators at its ends, and the coupling that it leaves between them. */
-TRIFOLD_DEVICE void leave_chain(const FrontShared& shared, const trifold_args& args, const trifold_level& level, trifold_int member,
-                                const Chain& chain) {
+TRIFOLD_DEVICE void leave_chain(const real* panel, const double* pivots, const trifold_args& args, const trifold_level& level,
+                                trifold_int member, const Chain& chain) {
     if (chain.ahead < 0) return;
     const bool add = level.index > 0, up = chain.step > 0;
 #pragma unroll 1
@@ -123,10 +118,10 @@ TRIFOLD_DEVICE void leave_chain(const FrontShared& shared, const trifold_args& a
             real* to = buffer<real>(args, Offset::coupling(args)) + next_coupling_index(args, level, member, chain) * storage;
             product = {up ? next_row : behind_row, up ? behind_row : next_row, to, false, false, true};
         }
-        multiply_out(shared, product);
-        if (!has_signs || part > 0) continue;
-        leave_sums(product.to, add, shared.panel + next_row, panel_leading);
-        if (closes_ring(level, chain)) close_sums(product.to, shared.panel + next_row, shared.panel + behind_row, panel_leading);
+        multiply_out(panel, pivots, product);
+        if constexpr (has_signs)
+            if (part == 0)
+                leave_sums(product.to, add, panel + next_row, closes_ring(level, chain) ? panel + behind_row : nullptr, panel_leading);
     }
 }
 
@@ -142,7 +137,7 @@ TRIFOLD_FUNCTION void factor_chain(const trifold_args& args, const trifold_level
     for (trifold_int k = 0; k < chain.length; ++k) {
         const trifold_int position = chain.first + k * chain.step, block = block_at(level, position);
         const bool last = k + 1 == chain.length, has_next = !last || chain.ahead >= 0;
-        load_front(shared, args, level, member, chain, position, has_next);
+        load_front(panel, shared.diagonal, args, level, member, chain, position, has_next);
         start_pivots(shared.pivots, args, member, block);
         block_sync();
         factor_panel<padded, tile>(panel, panel_leading, fill ? 3 * padded : 2 * padded, block_size, 0, shared.pivots, shared.diagonal);
@@ -158,12 +153,11 @@ TRIFOLD_FUNCTION void factor_chain(const trifold_args& args, const trifold_level
         if (fill) {
             store_rows(behind_of(args, member, block), panel, behind_row);
             real* to = update_of(args, member, block_at(level, chain.behind), side_behind(chain));
-            const bool add = level.index > 0 || k > 0;
-            multiply_out(shared, {behind_row, behind_row, to, true, add, false});
-            if constexpr (has_signs) leave_sums(to, add, panel + behind_row, panel_leading);
+            multiply_out(panel, shared.diagonal, {behind_row, behind_row, to, true, level.index > 0 || k > 0, false});
+            if constexpr (has_signs) leave_sums(to, level.index > 0 || k > 0, panel + behind_row, nullptr, panel_leading);
         }
         block_sync();
     }
-    leave_chain(shared, args, level, member, chain);
+    leave_chain(panel, shared.diagonal, args, level, member, chain);
     if (thread_index() == 0) pass_poison(args, level, member, chain, failed);
 }

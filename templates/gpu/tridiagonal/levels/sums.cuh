@@ -14,17 +14,13 @@ TRIFOLD_DEVICE void start_sums(double* sums, const trifold_args& args, const tri
     }
 }
 
-/* Adds the sums of a panel to a slot, or sets them. */
-TRIFOLD_DEVICE void leave_sums(real* slot, bool add, const real* panel, int leading) {
+/* Adds the sums of a panel to a slot, or sets them. Where a ring makes `other` a panel to the same block, its rows have the sum of both. */
+TRIFOLD_DEVICE void leave_sums(real* slot, bool add, const real* panel, const real* other, int leading) {
     for (int r = thread_index(); r < padded; r += threads) {
-        const real sum = squares_of_row(panel + r, leading, padded);
+        real sum = squares_of_row(panel + r, leading, padded);
+        for (int k = 0; other != nullptr && k < padded; ++k) sum += 2 * panel[r + k * leading] * other[r + k * leading];
         slot[storage + r] = add ? slot[storage + r] + sum : sum;
     }
-}
-/* Adds what both panels of a front have in common to a slot, where a ring makes them panels to the same block: its rows have their sum. */
-TRIFOLD_DEVICE void close_sums(real* slot, const real* panel, const real* other, int leading) {
-    for (int r = thread_index(); r < padded; r += threads)
-        for (int k = 0; k < padded; ++k) slot[storage + r] += 2 * panel[r + k * leading] * other[r + k * leading];
 }
 TRIFOLD_DEVICE bool closes_ring(const trifold_level& level, const Chain& chain) {
     return is_ring && chain.ahead >= 0 && chain.behind >= 0 && block_at(level, chain.ahead) == block_at(level, chain.behind);

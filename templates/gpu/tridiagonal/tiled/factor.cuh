@@ -149,9 +149,9 @@ TRIFOLD_DEVICE void leave_front(FrontShared& shared, const trifold_args& args, c
             product = {up ? r : g, up ? g : r, to, -1, false, false};
         }
         multiply_out(shared, product);
-        if (!has_signs || part == 2 || (part == 0 && !last)) continue;
-        leave_sums(product.to, product.add, product.a, padded);
-        if (part == 0 && closes_ring(level, chain)) close_sums(product.to, r, g, padded);
+        if constexpr (has_signs)
+            if (part == 1 || (part == 0 && last))
+                leave_sums(product.to, product.add, product.a, part == 0 && closes_ring(level, chain) ? g : nullptr, padded);
     }
 }
 
