@@ -198,7 +198,7 @@ TEST_CASE("emulated: rings, lengths, sizes and bands of symmetric matrices agree
 
 TEST_CASE("emulated: the growth of a ring's rows, where both panels of a front belong to its last block") {
     for (const std::string variant : {"fused", "tiled"}) {
-        const Spec spec{.block = 4, .horizon = 5, .matrix = trifold::Matrix::symmetric, .ring = true};
+        const Spec spec{.block = 4, .horizon = 5, .matrix = MatrixKind::symmetric, .ring = true};
         ShapedProblem<double> problem(spec, 3);
         problem.matrix(0).topLeftCorner(4, 4) /= 8;  // so that the rows which grow most are there
         problem.store();
