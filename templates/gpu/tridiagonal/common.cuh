@@ -169,7 +169,7 @@ TRIFOLD_DEVICE bool is_active(const trifold_args& args, trifold_int member) {
     return member < args.members && (args.active == nullptr || args.active[member] != 0);
 }
 
-/* Records of each block: the largest diagonal entry over its pivot. Where pivots have both signs, the entry gives way to the sum of
+/* Each block has a record of the largest diagonal entry over its pivot. Where pivots have both signs, the entry gives way to the sum of
  * its size and of the squares left of it in the factor; further records are the largest such sum and the largest diagonal entry, and there
  * is the number of negative pivots. */
 constexpr int records = has_signs ? 3 : 1;

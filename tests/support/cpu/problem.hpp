@@ -21,9 +21,9 @@ struct System {
 /// A = L L' with L block bidiagonal: condition a few hundred.
 System random_system(std::int64_t n, std::int64_t horizon, std::int64_t rhs, unsigned seed);
 
-/// Turns the signs of entries between rows that shall have negative pivots: A is quasi-definite, with pivots of both signs in every order.
+/// Turns the signs of entries between two rows of negative `sign_of_row`: A is quasi-definite, with pivots of both signs in every order.
 System quasi_definite(System system);
-/// The sign of a row's pivot there.
+/// The sign of a row's pivot there. It has no period of a tile, so that another column's sign in its place is noticed.
 inline double sign_of_row(std::int64_t block, Eigen::Index row) { return (block + row * row / 3) % 2 == 0 ? 1 : -1; }
 
 /// Rows of A in the order in which the schedule eliminates them.
