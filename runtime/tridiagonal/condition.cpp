@@ -12,15 +12,17 @@
 namespace trifold {
 namespace {
 
-/// A host's D and E with what the options add, and a border's F and C, in double: S A S, where S makes every diagonal entry one.
+/// A host's D and E with what the options add, and a border's F and C, in double: S A S, where S makes every diagonal entry one. Where
+/// pivots have both signs these may be zero, and S makes the largest entry of each row about one.
 template <class Real>
 class ScaledMatrix {
   public:
     ScaledMatrix(const Spec& spec, const Real* d, const Real* e, const FactorOptions<Real>& options)
         : spec_(spec), d_(d), e_(e), options_(options), d_strides_(diagonal_strides(spec)), e_strides_(coupling_strides(spec)) {}
 
-    /// The roots of the diagonal entries, 1 / S; ones beyond a member's length and a block's size.
+    /// 1 / S; ones beyond a member's length and a block's size.
     std::vector<double> roots(std::int64_t member) const {
+        if (spec_.matrix == MatrixKind::symmetric) return roots_of_rows(member);
         std::vector<double> result;
         for (std::int64_t i = 0; i < spec_.horizon; ++i)
             for (std::int64_t r = 0; r < spec_.block; ++r) result.push_back(r < rows(member, i) ? std::sqrt(diagonal(member, i, r, r)) : 1);
@@ -29,14 +31,30 @@ class ScaledMatrix {
     }
     /// Its 1-norm, the largest sum of a column's magnitudes.
     double norm(std::int64_t member, const std::vector<double>& roots) const {
-        const auto n = spec_.block, a = spec_.border, last = n * spec_.horizon;
         std::vector<double> sums(roots.size(), 0);
-        const auto add = [&](std::int64_t row, std::int64_t column, double value) {
+        each_entry(member, [&](std::int64_t row, std::int64_t column, double value) {
             const auto r = static_cast<std::size_t>(row), c = static_cast<std::size_t>(column);
             const double scaled = std::abs(value / roots[r] / roots[c]);
             sums[c] += scaled;
             if (r != c) sums[r] += scaled;
-        };
+        });
+        return *std::ranges::max_element(sums);
+    }
+
+  private:
+    std::vector<double> roots_of_rows(std::int64_t member) const {
+        std::vector<double> largest(static_cast<std::size_t>(spec_.block * spec_.horizon), 0);
+        each_entry(member, [&](std::int64_t row, std::int64_t column, double value) {
+            for (const auto place : {row, column})
+                largest[static_cast<std::size_t>(place)] = std::max(largest[static_cast<std::size_t>(place)], std::abs(value));
+        });
+        for (auto& value : largest) value = value > 0 ? std::sqrt(value) : 1;
+        return largest;
+    }
+    /// add(row, column, value) for the entries of the lower triangle; in a ring the last block's coupling to the first stands above.
+    template <class Add>
+    void each_entry(std::int64_t member, const Add& add) const {
+        const auto n = spec_.block, a = spec_.border, last = n * spec_.horizon;
         for (std::int64_t i = 0; i < spec_.horizon; ++i)
             for (std::int64_t c = 0; c < rows(member, i); ++c) {
                 for (std::int64_t r = c; r < rows(member, i); ++r) add(i * n + r, i * n + c, diagonal(member, i, r, c));
@@ -49,10 +67,7 @@ class ScaledMatrix {
             }
         for (std::int64_t k = 0; k < a; ++k)
             for (std::int64_t j = 0; j <= k; ++j) add(last + k, last + j, corner(member, k, j));
-        return *std::ranges::max_element(sums);
     }
-
-  private:
     /// A block's, by the member's length and its own size. A GPU's factorization may have been given an odd one, which has no factor and
     /// must not be read by.
     std::int64_t rows(std::int64_t member, std::int64_t block) const {

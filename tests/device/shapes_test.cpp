@@ -262,7 +262,8 @@ TEST_CASE("device: what a shape costs" * doctest::skip()) {
                                                                                      {128, 365, 1, 4},
                                                                                      {216, 48, 1, 3},
                                                                                      {846, 48, 1, 3},
-                                                                                     {812, 100, 1, 6}}) {
+                                                                                     {812, 100, 1, 6},
+                                                                                     {2865, 16, 1, 4}}) {
         // A ring can also be folded to a chain of blocks of twice the size.
         if (ring) MESSAGE(fmt::format("folded: {:.1f} us", 1e3 * seconds({.block = 2 * n, .horizon = horizon / 2, .batch = batch})));
         const auto plain = seconds({.block = n * bandwidth, .horizon = horizon / bandwidth, .batch = batch});

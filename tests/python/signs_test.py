@@ -56,6 +56,19 @@ def test_solves_and_counts(n, N, dtype):
         assert i + 1 == N or np.abs(lower[:, i] - inverse[:, i + 1, :, i]).max() < 1e3 * tolerance * scale
 
 
+def test_condition():
+    D, E = quasi_definite(np.random.default_rng(8), (3,), 5, 4)
+    D[..., 1, 1] = 0  # the diagonal says nothing of the size of a row
+    scale = 10.0 ** np.random.default_rng(9).uniform(-8, 8, (3, 5, 4))
+    D, E = D * scale[..., :, None] * scale[..., None, :], E * scale[:, 1:, :, None] * scale[:, :-1, None, :]
+    found = trifold.factor(D, E, matrix="symmetric").reciprocal_condition(D, E)
+    A = dense(D, E)
+    root = np.sqrt(np.abs(A).max(-1))
+    A = A / root[:, :, None] / root[:, None, :]
+    exact = 1 / (np.abs(A).sum(1).max(1) * np.abs(np.linalg.inv(A)).sum(1).max(1))
+    assert (found >= 0.99 * exact).all() and (found <= 5 * exact).all()
+
+
 def test_positive_definite_solutions_are_those_of_cholesky():
     rng = np.random.default_rng(3)
     D = np.tile(4 * np.eye(3), (6, 1, 1))

@@ -59,7 +59,8 @@ void SharedField::add_to(CLI::App& app, const Field& field) {
     const auto name = option_of(field);
     option_ = app.get_option_no_throw(name);
     if (option_ == nullptr)
-        option_ = app.add_option(name, CLI::callback_t([](const CLI::results_t&) { return true; }), std::string(field.about));
+        option_ =
+            app.add_option(name, CLI::callback_t([](const CLI::results_t&) { return true; }), std::string(field.about))->type_name("TEXT");
     else
         option_->description(fmt::format("{}; of images {}", option_->get_description(), field.about));
 }

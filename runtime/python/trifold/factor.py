@@ -224,8 +224,6 @@ class Factor:
         call. mean: (N, n), with the batch axis of D; 0 by default. With a border draws are a pair with the tip, or where the mean is one
         array with the tip behind, one array.
         """
-        if self.plan.matrix == "symmetric":
-            raise SpecError('a matrix="symmetric" is the precision of no Gaussian; leave matrix out where A is positive definite')
         drawn = self._solver.sample(generator, mean, draws)
         return tuple(map(self._back, drawn)) if is_pair(drawn) else self._back(drawn)
 
