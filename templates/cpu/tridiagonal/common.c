@@ -9,6 +9,7 @@
  */
 #include "cpu/tridiagonal/constants.c"
 #include "cpu/vectors.c"
+#include "tridiagonal/doubt.h"
 
 enum { n = BLOCK, LD = LEADING, INTERLEAVE = GROUP_MEMBERS };
 

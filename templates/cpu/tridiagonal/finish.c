@@ -1,6 +1,5 @@
 /* Results of a member from those of its blocks, in a fixed order. Tasks are members. */
 #include "cpu/tridiagonal/common.c"
-#include "tridiagonal/doubt.h"
 
 #define RECORDS_OF(args, member) (CLIPS ? BLOCKS_OF(args, member) : RECORDS)
 

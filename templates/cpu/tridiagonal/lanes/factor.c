@@ -252,6 +252,7 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
 #if HAS_SIGNS
         p.before_l = l_before;
 #endif
+        (void)l_before;
         ahead next = IS_FAR && k + 1 < c.length ? ahead_of(args, level, g, position + c.step, c.step) : nothing_ahead();
         if (original) {
             factor_original_pivot(args, parts[0], d_of(args, g->member[0], block), r_before, &next, &p);
