@@ -98,8 +98,8 @@ def solve(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, **options: Unpack[Opt
     bandwidth, w: each block is coupled to the next w. E is (N, w, n, n), and E[i, k] is block (i + k + 1, i) of A; those beyond the last
     block are not used. solveh_banded() takes bands of numbers.
 
-    matrix: "positive-definite", or "symmetric", whose pivots may have both signs: A = P' L S L' P, without interchanges. A zero pivot raises
-    NotPositiveDefinite, and NearlySingular where L grew so much that few digits are left. Factor.status has the negative pivots.
+    matrix: "positive-definite", or "symmetric", whose pivots may have both signs: A = P' L S L' P, without interchanges. A zero pivot
+    raises NotPositiveDefinite, and NearlySingular where L grew so much that few digits are left. Factor.status has the negative pivots.
 
     check, by default True on the CPU: raise NotPositiveDefinite, NearlySingular, OutOfRange or NotConverged when a member fails. Without
     it the x of a member that fails is NaN; only where A is nearly singular x is what was computed, and Factor.status says so. On a GPU the

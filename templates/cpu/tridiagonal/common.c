@@ -63,6 +63,13 @@ INLINE vec sum_lanes(vec* v) {
     return v[0];
 }
 
+/* Functions of their own have an argument of signs only in units that need it. */
+#if HAS_SIGNS
+#define WITH_SIGNS(...) , __VA_ARGS__
+#else
+#define WITH_SIGNS(...)
+#endif
+
 /* Signs of numbers, such as pivots. */
 #if REAL_BYTES == 8
 typedef long long real_word;
@@ -250,7 +257,11 @@ COLD double tiny_square(double sum, const real* y, integer count) {
 }
 
 /* Whether a sum of squares, with the signs of pivots, is below the normal range. */
-INLINE int is_tiny(double sum) { return sum < LEAST_NORMAL && (!HAS_SIGNS || sum > -LEAST_NORMAL); }
+#if HAS_SIGNS
+#define is_tiny(sum) ((sum) < LEAST_NORMAL && (sum) > -LEAST_NORMAL)
+#else
+#define is_tiny(sum) ((sum) < LEAST_NORMAL)
+#endif
 
 #define SOUND 0x7fffffffffffffffLL /* failure[][] of a front that went well */
 #define FED_BY_FAILED (SOUND - 1)  /* verdict on a front whose inputs had failed already */

@@ -56,15 +56,15 @@ COLD void finish_factor(const trifold_args* args, integer member) {
     trifold_status* status = (trifold_status*)workspace_at(args, OFFSET_STATUS) + member;
     double* log_determinant = (double*)workspace_at(args, OFFSET_LOG_DETERMINANT) + member;
     const int sound = worst == SOUND;
-    const double least = sound ? 1 / reduction : 0;
+    const double least = sound ? 1 / reduction : 0, min_sound = (double)trifold_nearly_singular * (REAL_BYTES == 8 ? 0x1p-52 : 0x1p-23);
+    const int accepted = args->accept_nearly_singular || args->pivot_floor > 0;
 #if HAS_SIGNS
     const int doubtful = sound && finish_signs(args, member, least);
 #else
-    const double min_sound = (double)trifold_nearly_singular * (REAL_BYTES == 8 ? 0x1p-52 : 0x1p-23);
-    const int doubtful = sound && least < min_sound;
+    enum { doubtful = 0 };
 #endif
-    const int accepted = args->accept_nearly_singular || args->pivot_floor > 0;
-    *status = (trifold_status){sound ? -1 : worst / n % HORIZON, sound ? 0 : worst % n, floors, least, doubtful && !accepted};
+    *status = (trifold_status){sound ? -1 : worst / n % HORIZON, sound ? 0 : worst % n, floors, least,
+                               sound && !accepted && (HAS_SIGNS ? doubtful : least < min_sound)};
     *log_determinant = sound ? sum : __builtin_nan("");
 }
 

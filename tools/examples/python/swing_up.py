@@ -1,8 +1,8 @@
 """Pendulums swing up: Newton steps of a control problem that is not convex, for many starts at once.
 
-A stage's unknowns are angle, speed, torque and the multipliers of its dynamics, so A has pivots of both signs. A step goes down where as many
-are negative as there are multipliers. Where there are more, the Hessian is not positive definite along the dynamics, and these members alone
-are factored again with more on its diagonal.
+A stage's unknowns are angle, speed, torque and the multipliers of its dynamics, so A has pivots of both signs. A step goes down where
+as many are negative as there are multipliers. Where there are more, the Hessian is not positive definite along the dynamics, and these
+members alone are factored again with more on its diagonal.
 """
 
 import argparse

@@ -25,8 +25,7 @@ COLD void add_to_diagonal(vec* d, const trifold_args* args, const lanes* g, inte
         for (int lane = 0; lane < LANES; ++lane) d[j * (n + 1)][lane] += diagonal_term(args, g->member[lane], block, j);
 }
 
-COLD void subtract_slots(vec* d, view shape, const trifold_args* args, const lanes* g, integer block, pivots* p) {
-    (void)p;
+COLD void subtract_slots(vec* d, view shape, const trifold_args* args, const lanes* g, integer block WITH_SIGNS(pivots* p)) {
     for (int side = 0; side < 2; ++side) {
         if (!has_slot(args, 0, block, side)) continue;
         const vec* slot = (const vec*)update_of(args, side, g->group, block);
@@ -64,7 +63,7 @@ NOINLINE view assemble_pivot(vec* out, const trifold_args* args, const lanes* g,
         }
         p->floor = largest * (real)args->pivot_floor;
     }
-    if (updated) subtract_slots(out, d, args, g, block, p);
+    if (updated) subtract_slots(out, d, args, g, block WITH_SIGNS(p));
     return d;
 }
 
@@ -109,13 +108,12 @@ COLD double tiny_lane(double sum, const vec* y, integer columns, int lane) {
 }
 
 /* y = L^-1 b of a front goes out, with its squares; where pivots have signs, S y, through `room`. */
-NOINLINE void finish_rhs(const trifold_args* args, const lanes* g, integer block, const vec* y, const vec* l, vec* room) {
+NOINLINE void finish_rhs(const trifold_args* args, const lanes* g, integer block, const vec* y WITH_SIGNS(const vec* l, vec* room)) {
     const integer columns = columns_of(args);
 #if HAS_SIGNS
     for (integer k = 0; k < n * columns; ++k) room[k] = with_sign_of(y[k], l[k / columns * (n + 1)]);
     y = room;
 #endif
-    (void)l, (void)room;
     scatter_rhs((real*)args->x, args->x_strides, columns, y, g, block);
     for (integer c = 0; c < columns; ++c) {
         squares sum = {};
@@ -201,21 +199,26 @@ INLINE void leave_squares(vec* slot, int add, const vec* panel) {
     (void)slot, (void)add, (void)panel;
 }
 
+#if HAS_SIGNS
+#define OWN_PANEL(p) panel_of(p, l)
+#else
+#define OWN_PANEL(p) stored(p)
+#endif
 /* The separators at the ends of a chain and their new coupling. */
-COLD void end_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, const vec* l, const vec* r,
-                    const vec* fill, const pivots* p) {
+COLD void end_chain(const trifold_args* args, const trifold_level* level, const lanes* g, chain c, const vec* r, const vec* fill,
+                    const pivots* p WITH_SIGNS(const vec* l)) {
     if (c.behind >= 0) pass_poison(args, g, side_behind(&c), block_at(level, c.behind), level->index, p);
     if (c.ahead < 0) return;
     const integer ahead = block_at(level, c.ahead);
     vec* slot = (vec*)update_of(args, side_ahead(&c), g->group, ahead);
-    multiply(slot, level->index > 0, 1, panel_of(r, l), transposed(stored(r)), 1);
+    multiply(slot, level->index > 0, 1, OWN_PANEL(r), transposed(stored(r)), 1);
     leave_squares(slot, level->index > 0, r);
     pass_poison(args, g, side_ahead(&c), ahead, level->index, p);
     if (c.behind < 0) return;
     const integer low = smaller(next_position(level, c.ahead), next_position(level, c.behind));
     vec* joint = (vec*)coupling_of(args, g->group, level->next_coupling + low);
     const int up = c.step > 0;
-    multiply(joint, 0, -1, panel_of(up ? r : fill, l), transposed(stored(up ? fill : r)), 0);
+    multiply(joint, 0, -1, OWN_PANEL(up ? r : fill), transposed(stored(up ? fill : r)), 0);
 }
 
 /* Pointers of the front at a position of the first level, whose data are fetched ahead. */
@@ -286,13 +289,13 @@ NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level,
             if (c.behind >= 0)
                 multiply_rhs((vec*)rhs_update_of(args, side_behind(&c), g->group, block_at(level, c.behind)), k > 0 || updated, fill, y,
                              width_of(args));
-            finish_rhs(args, g, block, y, l, s->b);
+            finish_rhs(args, g, block, y WITH_SIGNS(l, s->b));
         }
         if (!g->all) deliver(kept, own, g->which);
         record_lanes(args, g, block, level->index, l, &p);
         if (k + 1 == c.length) record_chain(args, g, block, &p);
     }
-    end_chain(args, level, g, c, l, r, fill, &p);
+    end_chain(args, level, g, c, r, fill, &p WITH_SIGNS(l));
     if (forward && c.ahead >= 0)
         multiply_rhs((vec*)rhs_update_of(args, side_ahead(&c), g->group, block_at(level, c.ahead)), updated, r, y, width_of(args));
 }

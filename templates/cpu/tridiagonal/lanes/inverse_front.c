@@ -20,11 +20,11 @@ INLINE void begin_inverse(inverse_scratch* s) {
  * and (behind, next) in across[k % 2]. k counts the fronts. */
 INLINE vec* inverse_front(inverse_scratch* s, integer k, const vec* l, const vec* r, const vec* g, int has_next, int has_behind,
                           const vec* next_next) {
-    const view upper = stored(s->upper), identity = strided(s->unit + n, -1, 1);
+    const view upper = panel_of(s->upper, l), identity = strided(s->unit + n, -1, 1);
     const vec* across = s->across[k % 2];
     vec *i_i = s->i_i[k % 2], *across_i = s->across[(k + 1) % 2];
     solve_panel(s->upper, identity, 0, 0, l);
-    multiply(i_i, 0, 1, panel_of(s->upper, l), transposed(upper), 1);
+    multiply(i_i, 0, 1, upper, transposed(upper), 1);
     if (has_next) multiply(s->p_next, 0, 1, panel_of(r, l), transposed(upper), 0);
     if (has_behind) multiply(s->p_behind, 0, 1, panel_of(g, l), transposed(upper), 0);
     if (has_next) {

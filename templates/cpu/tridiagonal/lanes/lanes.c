@@ -31,25 +31,31 @@ typedef struct {
 #endif
 } view;
 
-INLINE view strided(const vec* p, integer row, integer column) { return (view){.p = p, .row = row, .column = column}; }
+/* No signs multiply its columns. */
+#if HAS_SIGNS
+#define strided(...) ((view){__VA_ARGS__, 0})
+#else
+#define strided(...) ((view){__VA_ARGS__})
+#endif
 INLINE view stored(const vec* p) { return strided(p, n, 1); }
 INLINE view transposed(view a) { return strided(a.p, a.column, a.row); }
 INLINE view part(view a, integer r, integer c) {
-    a.p += r * a.row + c * a.column;
 #if HAS_SIGNS
-    if (a.signs) a.signs += c * (n + 1);
+    return (view){a.p + r * a.row + c * a.column, a.row, a.column, a.signs ? a.signs + c * (n + 1) : 0};
+#else
+    return strided(a.p + r * a.row + c * a.column, a.row, a.column);
 #endif
-    return a;
 }
 /* A panel that was divided by a factor, in a product of two of them. */
+#if HAS_SIGNS
 INLINE view panel_of(const vec* p, const vec* l) {
     view a = stored(p);
-#if HAS_SIGNS
     a.signs = l;
-#endif
-    (void)l;
     return a;
 }
+#else
+#define panel_of(p, l) stored(p)
+#endif
 #if HAS_SIGNS
 #define SIGNS_OF(a) (a).signs
 #else

@@ -25,7 +25,9 @@ typedef struct {
 #if HAS_SIGNS
 #define NEGATIVES(p, lane) ((int)(p)->negatives[lane])
 #define BEFORE_L(p) (p)->before_l
+#define SIZE_OF(kind, x) size_of_##kind(x)
 #else
+#define SIZE_OF(kind, x) (x)
 #define BEFORE_L(p) ((const vec*)0)
 #define NEGATIVES(p, lane) 0
 #endif
@@ -87,19 +89,13 @@ INLINE void pivot_tile(vec* l, source d, const vec* before_r, integer count, int
             p->floors -= low;
         }
         const vec reciprocal = 1 / pivot;
-#if HAS_SIGNS
-        vec root = size_of_all(pivot);
-        const vec size = size_of_all(reciprocal);
-#else
         vec root = pivot;
-        const vec size = reciprocal;
-#endif
-        UNROLL for (int lane = 0; lane < LANES; ++lane) root[lane] = square_root(root[lane]);
-        sound &= (size > 0) & (size <= LARGEST);
-        const vec scale = choose(sound, root * size, spread(NOT_A_NUMBER));
+        UNROLL for (int lane = 0; lane < LANES; ++lane) root[lane] = square_root(SIZE_OF(real, pivot[lane]));
+        sound &= (SIZE_OF(all, reciprocal) > 0) & (SIZE_OF(all, reciprocal) <= LARGEST);
+        const vec scale = choose(sound, root * SIZE_OF(all, reciprocal), spread(NOT_A_NUMBER));
         p->product *= take_exponent(scale, &p->exponent);
 #if HAS_SIGNS
-        const vec reduction = sums[c] * size;
+        const vec reduction = sums[c] * SIZE_OF(all, reciprocal);
         p->negatives -= pivot < 0;
         p->grown = larger_of(sums[c], p->grown);
         p->largest = larger_of(size_of_all(p->entry[j + c]), p->largest);

@@ -14,7 +14,7 @@ KERNEL_PART void forward_chain(const trifold_args* args, const trifold_level* le
         if (c.behind >= 0)
             multiply_rhs((vec*)rhs_update_of(args, side_behind(&c), g->group, block_at(level, c.behind)), k > 0 || updated,
                          (const vec*)behind_of(args, g->group, block), out, width_of(args));
-        finish_rhs(args, g, block, out, (const vec*)factor_of(args, g->group, block), s->b);
+        finish_rhs(args, g, block, out WITH_SIGNS((const vec*)factor_of(args, g->group, block), s->b));
         y = out;
         r = (const vec*)next_of(args, g->group, block);
     }

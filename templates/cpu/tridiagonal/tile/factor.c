@@ -5,21 +5,23 @@
 
 INLINE int add_to_slot(const trifold_level* level, integer k) { return k > 0 || level->index > 0; }
 
+#if HAS_SIGNS
 /* Sets or adds (`add`) the squares of a panel's rows to the sums behind a slot. */
 INLINE void leave_squares(real* slot, int add, const real* panel) {
-#if HAS_SIGNS
     for (integer k = 0; !add && k < LD; ++k) slot[n * LD + k] = 0;
     add_squares(slot + n * LD, panel, 0);
-#endif
-    (void)slot, (void)add, (void)panel;
 }
+#define LEAVE_SQUARES(slot, add, panel) leave_squares(slot, add, panel)
+#else
+#define LEAVE_SQUARES(slot, add, panel) (void)0
+#endif
 
 /* Writes the updates that the last front of a chain leaves to the separators: - R R' ahead, and the coupling of ahead and behind. */
 static void finish_chain(const trifold_args* args, const trifold_level* level, integer member, const chain* c, const front* last) {
     if (c->ahead < 0) return;
-    real* slot = update_of(args, side_ahead(c), member, block_at(level, c->ahead));
-    subtract_product(slot, add_to_slot(level, 0), last->next, last->next, LOWER WITH_SIGNS(last->factor));
-    leave_squares(slot, add_to_slot(level, 0), last->next);
+    subtract_product(update_of(args, side_ahead(c), member, block_at(level, c->ahead)), add_to_slot(level, 0), last->next, last->next,
+                     LOWER WITH_SIGNS(last->factor));
+    LEAVE_SQUARES(update_of(args, side_ahead(c), member, block_at(level, c->ahead)), add_to_slot(level, 0), last->next);
     if (!HAS_FILL || c->behind < 0) return;
     const integer low = next_position(level, smaller(c->ahead, c->behind));
     real* coupling = coupling_of(args, member, level->next_coupling + low);
@@ -113,9 +115,9 @@ KERNEL_PART void factor_chain(const trifold_args* args, const trifold_level* lev
         determinant = times_pivots(determinant, raw, row == SMALL);
         *block_log_determinant_of(args, member, block) = k + 1 < c->length ? 0 : logarithm(determinant);
         if (HAS_FILL && f.behind) {
-            real* slot = update_of(args, side_behind(c), member, block_at(level, c->behind));
-            subtract_product(slot, add_to_slot(level, k), f.behind, f.behind, LOWER WITH_SIGNS(f.factor));
-            leave_squares(slot, add_to_slot(level, k), f.behind);
+            subtract_product(update_of(args, side_behind(c), member, block_at(level, c->behind)), add_to_slot(level, k), f.behind, f.behind,
+                             LOWER WITH_SIGNS(f.factor));
+            LEAVE_SQUARES(update_of(args, side_behind(c), member, block_at(level, c->behind)), add_to_slot(level, k), f.behind);
         }
         if (with_rhs) {
             real *y = rhs_scratch(scratch, k & 1), *previous_y = rhs_scratch(scratch, ~k & 1);

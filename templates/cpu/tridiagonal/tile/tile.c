@@ -26,12 +26,9 @@ INLINE integer pivot_of(integer j) { return SQUARE ? j : j / LANES * LANES; }
 #define FORGET(pointer) __asm__("" : "+r"(pointer))
 #endif
 
-/* Functions of their own have an argument of signs only in units that need it. */
 #if HAS_SIGNS
-#define WITH_SIGNS(argument) , argument
 #define SIGNS_OF(p) (p)->signs
 #else
-#define WITH_SIGNS(argument)
 #define SIGNS_OF(p) ((const real*)0)
 #endif
 /* Reciprocals of the diagonal of L; those of a front have the signs of its pivots. */
