@@ -120,6 +120,7 @@ struct TunedFamily {
     double (*tolerance)(Precision) = tolerance_of;  ///< the largest relative residual that is taken
 
     const Fields* fields = nullptr;  ///< of Specs; each choice among them is an option too
+    std::string_view in_files;       ///< a choice that files alone have, since its option is another family's
     /// The first says that the family is wanted, and the others need it. Without one there are points in files only.
     std::vector<SpecOption> options;
     /// The block where --block is not given: 0 where it must be, nothing for a family without blocks.

@@ -75,7 +75,8 @@ std::vector<SpecOption> options_of(const TunedFamily& family) {
     auto options = family.options;
     if (family.fields == nullptr) return options;
     for (const auto* field : family.fields->choices())
-        options.push_back({option_of(*field), std::string(field->name), std::string(field->about), field->get(family.fields->usual)});
+        if (field->name != family.in_files)
+            options.push_back({option_of(*field), std::string(field->name), std::string(field->about), field->get(family.fields->usual)});
     return options;
 }
 
@@ -269,12 +270,6 @@ void PointOptions::add_to(CLI::App& app) {
         const auto what = before + option.help + (option.is_number ? numbers : "; several with commas between");
         return app.add_option(option.name, text, what)->capture_default_str();
     };
-    // Several families have the option. Each has a default of its own, and none needs another's size.
-    const auto share = [&](CLI::Option& option, const std::string& help) {
-        given_[option.get_name()].clear();
-        option.default_str("")->description(fmt::format("{}. {}", option.get_description(), help));
-        for (auto* needed : std::set(option.get_needs())) option.remove_needs(needed);
-    };
     app.add_option("files", files_, "Specs, a JSON object a line, or what TRIFOLD_CAPTURE has written");
     add(block);
     std::vector<std::string> usual;
@@ -283,8 +278,6 @@ void PointOptions::add_to(CLI::App& app) {
         for (const auto& option : options_of(*family))
             if (const auto& first = family->options.front().name; option.name == first)
                 add(option);
-            else if (auto* shared = app.get_option_no_throw(option.name); shared != nullptr)
-                share(*shared, fmt::format("With {}: {}", first, option.help));
             else
                 add(option, fmt::format("With {}: ", first))->needs(first);
     }

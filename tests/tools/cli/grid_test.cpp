@@ -227,7 +227,7 @@ TEST_CASE_FIXTURE(Scratch, "generate --grid: sources and kernels, which serve ev
     CHECK(!says(read("first/grid_symmetric_f32.c"), path.string()));
     for (const auto* wrong :
          {"--grid 129x65 --block 4", "--grid 129x65 --schedule sequential", "--grid 129x65 --operations factor", "--grid 129x65 --together",
-          "--grid 1x65", "--grid 129", "--grid 9x9 --precision mixed", "--block 4 --horizon 8 --matrix symmetric"}) {
+          "--grid 1x65", "--grid 129", "--grid 9x9 --precision mixed", "--block 4 --horizon 8 --matrix general"}) {
         CAPTURE(wrong);
         CHECK(run(fmt::format("generate {} -o wrong", wrong)).status == 2);
     }

@@ -195,17 +195,17 @@ TEST_CASE_FIXTURE(Scratch, "solve: what a border and a band do not go with is re
     const auto a = matrix_of(cut);
     write_sparse(*this, a, rhs_of(26, 1));
     write_arrays(*this, cut, {a}, rhs_of(26, 1));
-    check_refused(
-        "solve A.mtx b.mtx --device cpu ",
-        {{"--precision mixed", "mixed precision has no border, and A has one of 2; leave --precision mixed out, or give --border 0"},
-         {"--ranks 2", "ranks have no border, and A has one of 2; leave --ranks out"},
-         {"--border 26", "border a of A with 26 rows = 26 is out of range; give 0 to 25"},
-         {"--block 3", "is outside the block-tridiagonal band of block size 3; give a larger --block, the number of last rows"},
-         {"--block 3 --border 1", "is outside the block-tridiagonal band of block size 3"},
-         {"--block 1 --bandwidth 4 --border 2", "is outside the band of 4 blocks of 1"},
-         {"--bandwidth 0", "bandwidth w = 0 is out of range"},
-         {"--border 0 --inverse d.npy e.npy --inverse-border f.npy c.npy", "--inverse-border is of a border, and A has none"},
-         {"--iterative --border 2", "--border is for blocks"}});
+    check_refused("solve A.mtx b.mtx --device cpu ",
+                  {{"--precision mixed --border 2",
+                    "mixed precision has no border, and A has one of 2; leave --precision mixed out, or give --border 0"},
+                   {"--ranks 2 --border 2", "ranks have no border, and A has one of 2; leave --ranks out"},
+                   {"--border 26", "border a of A with 26 rows = 26 is out of range; give 0 to 25"},
+                   {"--block 3", "is outside the block-tridiagonal band of block size 3; give a larger --block, the number of last rows"},
+                   {"--block 3 --border 1", "is outside the block-tridiagonal band of block size 3"},
+                   {"--block 1 --bandwidth 4 --border 2", "is outside the band of 4 blocks of 1"},
+                   {"--bandwidth 0", "bandwidth w = 0 is out of range"},
+                   {"--border 0 --inverse d.npy e.npy --inverse-border f.npy c.npy", "--inverse-border is of a border, and A has none"},
+                   {"--iterative --border 2", "--border is for blocks"}});
     check_refused("solve D.npy E.npy b.npy --device cpu ",
                   {{"F.npy", "4 file(s) were given"},
                    {"", "b (26,): b must be (8, 3)"},

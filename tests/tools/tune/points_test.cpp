@@ -92,7 +92,7 @@ TEST_CASE("points of options: every combination once, the last fastest, of all t
     CHECK(of_command({"--grid", "9x9", "--sparse", "5x5x5", "--block", "3"}).size() == 2);
 }
 
-TEST_CASE("points of options: rings and bands; a border has the points of its chain") {
+TEST_CASE("points of options: rings and bands, and a border that has the points of its chain") {
     CHECK(names(of_command({"--block", "4", "--horizon", "20", "--ring", "true,false"})) ==
           std::vector<std::string>{"20x4 f64 ring", "20x4 f64"});
     CHECK(names(of_command({"--block", "4", "--horizon", "20", "--bandwidth", "1,3"})) ==

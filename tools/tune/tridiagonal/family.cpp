@@ -190,6 +190,7 @@ const trifold::tune::TunedFamily& trifold::tune::tridiagonal_family() {
                        {"inverse", {"inverse", "couplings of the inverse"}}},
         .sizes = {"horizon", "block"},
         .fields = &spec_fields,
+        .in_files = "matrix",
         .options =
             {{.name = "--horizon", .field = "horizon", .help = "Numbers of diagonal blocks N", .is_number = true},
              {.name = "--bandwidth", .field = "bandwidth", .help = "Of bands, blocks w below each diagonal block", .is_number = true},
