@@ -109,7 +109,8 @@ Input read_input(std::vector<Contents> files, const Stated& stated, std::optiona
 }
 
 Stated stated_for(const SolveOptions& options, Stated stated) {
-    if (!stated.border && (options.all_ranks() > 1 || options.asked_precision() == Precision::mixed)) stated.border = 0;
+    const bool inferred = options.files.size() == 2 && !stated.border;
+    if (inferred && (options.all_ranks() > 1 || options.asked_precision() == Precision::mixed)) stated.border = 0;
     return stated;
 }
 
