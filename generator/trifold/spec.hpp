@@ -7,7 +7,7 @@
 
 namespace [[gnu::visibility("default")]] trifold {
 
-/// What is known of A, which is symmetric. `positive_definite`: A = L L'. `symmetric`: its pivots have both signs, as those of saddle
+/// Kind of A, which is symmetric. `positive_definite`: A = L L'. `symmetric`: its pivots have both signs, as those of saddle
 /// points and of indefinite Hessians: A = L S L', S a diagonal of signs, without interchanges. A matrix that needs them fails, or is found
 /// unstable: regularize it (a quasi-definite matrix, [H A'; A -C] with H and C positive definite, has such factors in every order).
 enum class MatrixKind { positive_definite, symmetric };

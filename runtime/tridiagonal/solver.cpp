@@ -48,12 +48,11 @@ std::string describe(const std::vector<NearlySingular::Failure>& failures, std::
 }
 
 std::string describe_zeros(const std::vector<NotPositiveDefinite::Failure>& failures, std::size_t members) {
-    auto text = fmt::format("{} of {} symmetric matrices have a pivot that is zero, or none:", failures.size(), members);
+    auto text = fmt::format("{} of {} symmetric matrices have a pivot that is zero or not finite:", failures.size(), members);
     text += list_of(failures, [](const auto& failure) { return fmt::format(" at block {}, row {}", failure.block, failure.row); });
     return text +
            " (counted from 0). Their X is NaN; the other members are solved. Rows are not interchanged: add a diagonal that makes the "
-           "matrix "
-           "quasi-definite, positive in the rows of unknowns and negative in those of multipliers.";
+           "matrix quasi-definite, positive in the rows of unknowns and negative in those of multipliers.";
 }
 
 std::string describe_doubt(const std::vector<Outcome>& members, Precision precision) {
@@ -67,8 +66,7 @@ std::string describe_doubt(const std::vector<Outcome>& members, Precision precis
     });
     return text +
            " (counted from 0). Their X is computed, but may have few right digits; the other members are solved. Rows are not "
-           "interchanged: add a "
-           "diagonal that makes the matrix quasi-definite, or accept the result as it is by accept_nearly_singular.";
+           "interchanged: add a diagonal that makes the matrix quasi-definite, or accept the result as it is by accept_nearly_singular.";
 }
 
 std::string describe(const std::vector<OutOfRange::Failure>& failures, std::size_t members, Precision precision) {

@@ -9,7 +9,7 @@ using namespace trifold::test;
 
 namespace {
 
-/// Of a factor_solve in f64, in a graph: the median of 30.
+/// Seconds of a factor_solve in f64 in a graph, the median of 30.
 double seconds_of(DeviceTools& tools, const Device& where, const Spec& spec, const Tuning& tuning = {}) {
     const auto count = [](std::int64_t elements) { return std::vector<double>(static_cast<std::size_t>(elements)); };
     auto d = count(diagonal_extent(spec, spec.batch)), e = count(coupling_extent(spec, spec.batch)),

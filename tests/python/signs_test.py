@@ -103,6 +103,16 @@ def test_shapes(shape):
     assert backward_error(A, x.reshape(2, -1), b.reshape(2, -1)).max() < 1e-14
 
 
+@pytest.mark.parametrize("batch", [1, 9])
+@pytest.mark.parametrize("shape", ["sizes", "lengths"])
+def test_growth_is_that_of_the_rows_that_are_there(batch, shape):
+    D = np.tile(1e-30 * np.array([[1e-20, 0], [1, 0]]), (batch, 3, 1, 1))  # far below the ones of the identity
+    D[:, 1:] = 1e-30 * np.eye(2)
+    options = {"sizes": [2, 2, 1]} if shape == "sizes" else {"lengths": np.full(batch, 2)}
+    status = trifold.factor(D, np.zeros((batch, 2, 2, 2)), matrix="symmetric", check=False, **options).status
+    assert status.nearly_singular.all() and np.allclose(status.growth, 1e20)
+
+
 def test_what_fails_says_why():
     D, E, b = np.tile(np.array([[0.0, 1], [1, 0]]), (2, 1, 1)), np.zeros((1, 2, 2)), np.ones((2, 2))
     with pytest.raises(trifold.NotPositiveDefinite, match="a pivot that is zero.*block 0, row 0.*quasi-definite"):

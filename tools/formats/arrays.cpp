@@ -34,7 +34,7 @@ bool is_lower_triangular(const double* block, std::int64_t n) {
     return true;
 }
 
-/// Of square blocks, of which a member has `each`.
+/// Throws where a triangle of a square block differs from the other; a member has `each` blocks.
 void check_symmetry(const Array& array, std::string_view name, std::int64_t n, std::int64_t each, Symmetry& symmetry) {
     for (std::int64_t block = 0; block * n * n < static_cast<std::int64_t>(array.values.size()); ++block) {
         const auto* values = array.values.data() + block * n * n;

@@ -145,7 +145,7 @@ class Scatter {
         if (row >= chain_) return system_.c[index((row - chain_) * (system_.border + 1))];
         return system_.d[index(row * system_.block + row % system_.block)];
     }
-    /// Of one array that holds both triangles.
+    /// Makes a pair of entries agree, or looks whether they do, where one array holds both triangles.
     void agree(Symmetry& symmetry, std::int64_t row, std::int64_t column, double low, double& high) const {
         if (symmetric_)
             high = low;

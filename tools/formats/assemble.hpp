@@ -79,7 +79,7 @@ void pad(System& system, const std::vector<double>& rows);
 /// x or b of a System from that by the rows of A, and the reverse.
 std::vector<double> with_padding(const System& system, const std::vector<double>& rows);
 std::vector<double> without_padding(const System& system, const std::vector<double>& rows);
-/// Of x or b of a System the rows of the chain, [batch][N][n][m], and those of the border, [batch][a][m]; and the reverse.
+/// Parts of x or b of a System: the rows of the chain, [batch][N][n][m], and those of the border, [batch][a][m]; and the reverse.
 std::pair<std::vector<double>, std::vector<double>> parted(const System& system, const std::vector<double>& rows);
 std::vector<double> joined(std::int64_t members, const std::vector<double>& chain, const std::vector<double>& tip);
 

@@ -16,7 +16,7 @@ namespace {
 
 std::size_t place(std::int64_t value) { return static_cast<std::size_t>(value); }
 
-/// Of Cholesky's factorization, where blocks are dense. A matrix of one block takes no more.
+/// Flops of Cholesky's factorization with dense blocks. A matrix of one block takes no more.
 double flops_of(std::int64_t block, std::int64_t rows, bool ring, std::int64_t border) {
     const auto n = static_cast<double>(block), all = static_cast<double>(rows), a = static_cast<double>(border);
     const auto blocks = std::max(all / n, 1.0);

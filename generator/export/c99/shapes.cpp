@@ -24,7 +24,7 @@ std::string memory(const ExportRequest& request) {
 
 std::string type(const Spec& spec) {
     if (!takes_shape(spec)) return "";
-    return fmt::format("\n/* What a factorization takes beside D and E. */\ntypedef struct {{\n{}{}}} btd_shape;\n",
+    return fmt::format("\n/* Further arguments of a factorization. */\ntypedef struct {{\n{}{}}} btd_shape;\n",
                        spec.border > 0 ? section("solver.h", "shape_border_input") : "",
                        spec.sizes ? section("solver.h", "shape_sizes_input") : "");
 }

@@ -49,6 +49,10 @@ NOINLINE view assemble_pivot(vec* out, const trifold_args* args, const lanes* g,
 #endif
     for (integer j = 0; j < n; ++j) p->entry[j] = out[j * (n + 1)];
 #if HAS_SIGNS
+#if HAS_LENGTHS || HAS_VIEWS /* rows of the identity have no part in the growth of A */
+    const mask rows = rows_in_lanes(args, g, block);
+    for (integer j = 0; j < n; ++j) p->entry[j] = choose((int)j < rows, p->entry[j], (vec){});
+#endif
     for (integer j = 0; j < n; ++j) p->sums[j] = size_of_all(p->entry[j]);
 #endif
     p->floor = spread(-LARGEST);

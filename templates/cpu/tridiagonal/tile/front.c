@@ -362,7 +362,9 @@ INLINE void add_squares(real* sums, const real* block, const int is_factor) {
 COLD void start_sums(const trifold_args* args, integer member, integer block, int updated, const real* previous_next, real* sums,
                      growth* g) {
     for (integer k = 0; k < LD; ++k)
-        sums[k] = k < n ? size_of_real(given_entry(args, member, block, k) + diagonal_term(args, member, block, k)) : 0;
+        sums[k] = k < rows_of(args, member, block)
+                      ? size_of_real(given_entry(args, member, block, k) + diagonal_term(args, member, block, k))
+                      : 0;
     for (integer k = 0; k < LD; k += LANES) g->largest = larger_of(load(sums + k), g->largest);
     for (int side = 0; updated && side < 2; ++side)
         for (integer k = 0; has_slot(args, member, block, side) && k < LD; ++k) sums[k] += update_of(args, side, member, block)[n * LD + k];
