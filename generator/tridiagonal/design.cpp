@@ -100,6 +100,7 @@ Unit unit_of(const Design& design, const std::vector<PhaseKernel>& kernels, bool
 
 Operations planned_operations(const Spec& spec, std::int64_t at_once) {
     auto result = spec.operations;
+    if (is_general(spec) && result.contains(Operation::solve)) result.insert(Operation::solve_transposed);
     if (spec.rhs <= at_once) return result;
     if (result.contains(Operation::factor_forward)) result.insert(Operation::forward);
     if (result.contains(Operation::factor_solve)) result.insert(Operation::solve);

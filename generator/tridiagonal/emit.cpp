@@ -46,7 +46,7 @@ void add_strides(std::vector<Constant>& constants, std::string_view prefix, cons
 std::string header_comment(const Design& design) {
     const auto& spec = design.caller;
     const auto about = fmt::format("/* Trifold: factor and solve A X = B, A symmetric{} and block tridiagonal.\n",
-                                   has_signs(spec) ? "" : " positive definite");
+                                   has_signs(spec) || is_general(spec) ? "" : " positive definite");
     if (!design.baked)
         return about + fmt::format(
                            " * Blocks of {} by {}, {}, {} right-hand side(s) at once; target {}; variant {}. Any number of blocks and "
@@ -101,6 +101,7 @@ std::vector<Constant> constants_of(const Design& design) {
     };
     constants.push_back({"COUPLINGS", long_number(design.schedule.couplings())});
     constants.push_back({"SIGNS", number(static_cast<int>(has_signs(spec)))});
+    constants.push_back({"GENERAL", number(static_cast<int>(is_general(spec)))});
     constants.push_back({"RING", number(static_cast<int>(spec.ring))});
     constants.push_back({"LENGTHS", number(static_cast<int>(spec.lengths))});
     constants.push_back({"SIZES", number(static_cast<int>(spec.sizes))});

@@ -6,7 +6,8 @@
 namespace trifold {
 
 template <>
-[[gnu::visibility("hidden")]] inline constexpr std::array<std::string_view, 2> names_of<MatrixKind>{"positive-definite", "symmetric"};
+[[gnu::visibility("hidden")]] inline constexpr std::array<std::string_view, 3> names_of<MatrixKind>{"positive-definite", "symmetric",
+                                                                                                   "general"};
 template <>
 [[gnu::visibility("hidden")]] inline constexpr std::array<std::string_view, 2> names_of<Order>{"row-major", "column-major"};
 template <>
@@ -14,8 +15,8 @@ template <>
 template <>
 [[gnu::visibility("hidden")]] inline constexpr std::array<std::string_view, 2> names_of<RhsLayout>{"staged", "stacked"};
 template <>
-[[gnu::visibility("hidden")]] inline constexpr std::array<std::string_view, 7> names_of<Operation>{
-    "factor", "forward", "backward", "solve", "factor_forward", "factor_solve", "inverse"};
+[[gnu::visibility("hidden")]] inline constexpr std::array<std::string_view, 8> names_of<Operation>{
+    "factor", "forward", "backward", "solve", "factor_forward", "factor_solve", "inverse", "solve_transposed"};
 
 extern const Fields layout_fields;  ///< fields of a BlockLayout
 extern const Fields spec_fields;

@@ -58,7 +58,8 @@ class Sequence {
     /// A backward sweep starts from what a forward sweep of the same operation left in X.
     Operands operands(Phase phase) const {
         if (is_wrapped(design_)) return Operands::copies;
-        return phase == Phase::backward && operation_ != Operation::backward ? Operands::caller_in_x : Operands::caller;
+        const bool descends = phase == Phase::backward || phase == Phase::backward_transposed;
+        return descends && operation_ != Operation::backward ? Operands::caller_in_x : Operands::caller;
     }
     void append(Phase phase, const trifold_level& level, std::string levels) {
         const auto kernel = std::ranges::find(design_.kernels, phase, &PhaseKernel::phase) - design_.kernels.begin();
@@ -106,7 +107,7 @@ std::vector<Step> plain_steps(const Design& design, Operation operation) {
     Sequence sequence(design, operation);
     const auto levels = design.schedule.levels.size();
     for (const auto phase : design.lowered.phases.at(operation)) {
-        const bool is_downward = phase == Phase::backward || phase == Phase::inverse;
+        const bool is_downward = phase == Phase::backward || phase == Phase::backward_transposed || phase == Phase::inverse;
         if (has_kernel(design, Phase::adopt) && (phase == Phase::adopt || phase == Phase::inverse))
             sequence.one_coupling(phase);
         else if (phase == Phase::inverse_coupling)

@@ -24,7 +24,7 @@ std::int64_t slots_of(const Design& design) {
 
 void add_results(MemoryPlan& plan, const Design& design) {
     const auto members = design.lowered.members;
-    plan.add("status", members, 1, sizeof(trifold_status) + (has_signs(design.spec) ? sizeof(trifold_inertia) : 0));
+    plan.add("status", members, 1, sizeof(trifold_status) + (has_inertia(design.spec) ? sizeof(trifold_inertia) : 0));
     plan.add("log_determinant", members, 1, sizeof(double));
     plan.add("quadratic", members, design.caller.rhs, sizeof(double));
     const auto& spec = design.spec;
@@ -55,10 +55,10 @@ void add_updates(MemoryPlan& plan, const Design& design, std::int64_t vectors, s
 void add_verdicts(MemoryPlan& plan, const Design& design, std::int64_t log_parts) {
     const auto blocks = blocks_of(design), slots = slots_of(design);
     plan.add("failure", blocks, 1, sizeof(trifold_int));
-    plan.add("floors", blocks, has_signs(design.spec) ? 2 : 1, sizeof(int));
+    plan.add("floors", blocks, has_inertia(design.spec) ? 2 : 1, sizeof(int));
     plan.add("poison", slots, 1, sizeof(int));
     plan.add("block_log_determinant", blocks, log_parts, sizeof(double));
-    plan.add("reduction", has_signs(design.spec) ? 3 * blocks : blocks, log_parts, sizeof(double), true);
+    plan.add("reduction", has_inertia(design.spec) ? 3 * blocks : blocks, log_parts, sizeof(double), true);
     plan.add("block_quadratic", blocks, design.spec.rhs, sizeof(double));
 }
 

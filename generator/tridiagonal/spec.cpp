@@ -26,7 +26,7 @@ constexpr Field spec_table[] = {
     field<&Spec::block>("block", "block size n", 1, max_block),
     field<&Spec::horizon>("horizon", "number of diagonal blocks N", 1),
     field<&Spec::precision>("precision", "of all arrays; mixed: factored in f32"),
-    field<&Spec::matrix>("matrix", "positive-definite, or symmetric with pivots of both signs"),
+    field<&Spec::matrix>("matrix", "positive-definite; symmetric, with pivots of both signs; or general, with blocks U above the diagonal"),
     field<&Spec::rhs>("rhs", "right-hand sides m solved at once", 1),
     field<&Spec::batch>("batch", "systems solved at once", 1),
     field<&Spec::order>("order", "storage of one block"),
@@ -127,8 +127,24 @@ void check_signs(const Spec& spec) {
     if (spec.border > 0) throw SpecError("a symmetric matrix with a border is not there yet; leave border or matrix out");
 }
 
+void check_general(const Spec& spec) {
+    if (spec.precision == Precision::mixed)
+        throw SpecError("mixed precision is for positive definite matrices; give precision f64, or leave matrix out");
+    if (spec.coupling == Coupling::upper)
+        throw SpecError("E of a general matrix is its lower half, and U its upper one; give coupling lower");
+    if (spec.operations.contains(Operation::inverse))
+        throw SpecError("a general matrix has no selected inverse yet; leave inverse out");
+    const auto* shape = spec.border > 0 ? "border" : spec.lengths ? "lengths" : spec.sizes ? "sizes" : "bandwidth";
+    if (spec.border > 0 || spec.lengths || spec.sizes || spec.bandwidth > 1)
+        throw SpecError(fmt::format("a general matrix with {} is not there yet; leave one of them out", shape));
+}
+
 void check_shape(const Spec& spec) {
     if (spec.matrix == MatrixKind::symmetric) check_signs(spec);
+    if (spec.matrix == MatrixKind::general)
+        check_general(spec);
+    else if (spec.operations.contains(Operation::solve_transposed))
+        throw SpecError("solve_transposed is for general matrices, and this one is its own transpose; give solve");
     if (spec.lengths) check_lengths(spec);
     if (spec.sizes || spec.bandwidth > 1) check_views(spec);
     if (spec.precision == Precision::mixed && spec.ring) throw SpecError("mixed precision has no rings; give precision f64");
@@ -156,7 +172,11 @@ constinit const Fields layout_fields{"a layout", R"({"leading": 16})", layout_ta
 constinit const Fields spec_fields{"a spec", R"({"block": 12, "horizon": 20})", spec_table, &usual_of<Spec>};
 
 std::string_view to_string(Operation operation) { return name_of(operation); }
-Operations all_operations() { return all_values<Operation>(); }
+Operations all_operations() {
+    auto all = all_values<Operation>();
+    all.erase(Operation::solve_transposed);
+    return all;
+}
 
 Operations usual_operations() {
     auto usual = all_operations();

@@ -26,6 +26,8 @@ std::vector<Phase> phases_of(Operation operation, bool rides) {
             return {Phase::factor_forward, Phase::finish_factor, Phase::finish_forward, Phase::backward};
         case Operation::inverse:
             return {Phase::inverse};
+        case Operation::solve_transposed:
+            return {Phase::forward_transposed, Phase::backward_transposed};
     }
     return {};
 }
@@ -45,7 +47,7 @@ void add_lengths(std::vector<Phase>& list, Operation operation, const Spec& spec
 Problem problem_of(const Design& design) { return {design.spec, design.target, design.schedule, design.workers, design.knobs}; }
 
 std::span<const Variant* const> variants_of(Backend backend) {
-    static const Variant* const on_cpu[] = {&cpu::intervals_variant, &cpu::lanes_variant, &cpu::tile_variant};
+    static const Variant* const on_cpu[] = {&cpu::getrf_variant, &cpu::intervals_variant, &cpu::lanes_variant, &cpu::tile_variant};
     static const Variant* const on_gpu[] = {&gpu::chains_variant, &gpu::dataflow_variant, &gpu::fused_variant,
                                             &gpu::team_variant,   &gpu::tiles_variant,    &gpu::tiled_variant};
     if (backend == Backend::cpu) return on_cpu;
@@ -79,6 +81,8 @@ std::string refusal(const Variant& variant, const Problem& problem) {
     const auto& can = variant.abilities;
     if (can.largest_block > 0 && spec.block > can.largest_block)
         return fmt::format("variant '{}' is for blocks up to {}, not for n = {}; give auto", variant.name, can.largest_block, spec.block);
+    if (is_general(spec) && !can.general) return fmt::format("variant '{}' takes symmetric matrices alone; give auto", variant.name);
+    if (!is_general(spec) && !can.definite) return fmt::format("variant '{}' takes general matrices alone; give auto", variant.name);
     if (has_signs(spec) && !can.signs) return fmt::format("variant '{}' takes positive definite matrices alone; give auto", variant.name);
     if (spec.ring && !can.rings) return fmt::format("variant '{}' takes no ring; give auto", variant.name);
     if (spec.lengths && !can.lengths) return fmt::format("variant '{}' takes no lengths; give auto", variant.name);
@@ -126,6 +130,7 @@ std::map<Operation, std::vector<Phase>> usual_phases(const Spec& spec, const Abi
         auto& list = result[operation] = phases_of(operation, abilities.rides && rides);
         if (!abilities.finishes)
             std::erase_if(list, [](Phase phase) { return phase == Phase::finish_factor || phase == Phase::finish_forward; });
+        if (is_general(spec)) std::erase(list, Phase::finish_forward);  // b' A^-1 b
         if (spec.lengths || spec.sizes) add_lengths(list, operation, spec, abilities.clips);
     }
     return result;

@@ -28,7 +28,9 @@ struct Abilities {
     bool rings = false;              ///< it takes a ring
     bool lengths = false;            ///< it takes members with lengths of their own
     bool views = false;              ///< it takes blocks of rows of their own, and bands: parts of blocks, which it takes for whole ones
+    bool definite = true;            ///< it takes positive definite matrices
     bool signs = false;              ///< it takes symmetric matrices, whose pivots have both signs
+    bool general = false;            ///< it takes general matrices
     bool clips = true;               ///< its kernels leave blocks beyond a length out; otherwise they take them for the identity
     bool ring_inverse = true;        ///< it has a kernel for the selected inverse of a ring, where it takes one
     bool inverse = true;             ///< it has a kernel for the selected inverse
@@ -95,7 +97,7 @@ bool is_baked(const Problem& problem, const Variant& variant);
 std::map<Operation, std::vector<Phase>> usual_phases(const Spec& spec, const Abilities& abilities, bool rides = true);
 
 namespace cpu {
-extern const Variant intervals_variant, lanes_variant, tile_variant;
+extern const Variant getrf_variant, intervals_variant, lanes_variant, tile_variant;
 }
 namespace gpu {
 extern const Variant chains_variant, dataflow_variant, fused_variant, team_variant, tiled_variant, tiles_variant;

@@ -7,10 +7,12 @@
 
 namespace [[gnu::visibility("default")]] trifold {
 
-/// Kind of A, which is symmetric. `positive_definite`: A = L L'. `symmetric`: its pivots have both signs, as those of saddle
-/// points and of indefinite Hessians: A = L S L', S a diagonal of signs, without interchanges. A matrix that needs them fails, or is found
-/// unstable: regularize it (a quasi-definite matrix, [H A'; A -C] with H and C positive definite, has such factors in every order).
-enum class MatrixKind { positive_definite, symmetric };
+/// Kind of A. `positive_definite`: A = L L'. `symmetric`: its pivots have both signs, as those of saddle points and of indefinite
+/// Hessians: A = L S L', S a diagonal of signs, without interchanges. A matrix that needs them fails, or is found unstable: regularize it
+/// (a quasi-definite matrix, [H A'; A -C] with H and C positive definite, has such factors in every order), or solve it as a general one.
+/// `general`: A has an array U of its own for the blocks above the diagonal, all of D is read, and A = L U, where rows are interchanged
+/// within each block (partial pivoting, as LAPACK's getrf).
+enum class MatrixKind { positive_definite, symmetric, general };
 /// Storage order of one n by n block of D and E.
 enum class Order { row_major, column_major };
 /// Half of A that E holds: `lower`: E_i = A(i+1, i); `upper`: E_i = A(i, i+1).
@@ -18,12 +20,14 @@ enum class Coupling { lower, upper };
 /// `staged`: [batch][N][n][m], row-major in (n, m). `stacked`: one (N n) by m column-major matrix per member.
 enum class RhsLayout { staged, stacked };
 
-/// The calls of a Solver. Log determinant and status come with every factorization, b' A^-1 b with every forward sweep.
-enum class Operation { factor, forward, backward, solve, factor_forward, factor_solve, inverse };
+/// The calls of a Solver. Log determinant and status come with every factorization, b' A^-1 b with every forward sweep, unless the matrix
+/// is general. `solve_transposed`, A' X = B, is of general matrices alone, and comes with `solve`.
+enum class Operation { factor, forward, backward, solve, factor_forward, factor_solve, inverse, solve_transposed };
 std::string_view to_string(Operation operation);
 using Operations = std::set<Operation>;
+/// All that matrices of every kind have.
 Operations all_operations();
-/// All but the selected inverse, which takes a quarter of the time to compile.
+/// Those but the selected inverse, which takes a quarter of the time to compile.
 Operations usual_operations();
 /// Names separated by commas, or "all"; throws SpecError on anything else.
 Operations parse_operations(std::string_view text);
@@ -51,8 +55,8 @@ struct Spec {
     Order order = Order::row_major;
     Coupling coupling = Coupling::lower;
     RhsLayout rhs_layout = RhsLayout::staged;
-    BlockLayout d = {};  ///< D: [batch][N][n][n]; only the lower triangle is read
-    BlockLayout e = {};  ///< E: [batch][N-1][n][n], or [batch][N][n][n] in a ring, or [batch][N][w][n][n] in a band
+    BlockLayout d = {};  ///< D: [batch][N][n][n]; only the lower triangle is read, unless the matrix is general
+    BlockLayout e = {};  ///< E: [batch][N-1][n][n], or [batch][N][n][n] in a ring, or [batch][N][w][n][n] in a band; U of a general matrix too
     /// Whether the chain is closed: E has N blocks, of which the last couples block N - 1 to block 0: it is A(0, N-1), or with `upper`
     /// A(N-1, 0). Where N = 1, A is D + E + E'; where N = 2, the coupling of the two blocks is E_0 + E_1'.
     bool ring = false;

@@ -86,10 +86,11 @@ typedef struct {
 enum { trifold_nearly_singular = 64 };
 
 /* Outcome of a member's factorization by pivots of both signs; those of all members stand behind their statuses. Growth is the largest sum
- * of a row's squares in the factor over the largest entry of A, and the status has the least pivot over the sum of its row. Where few
- * digits are left, by templates/tridiagonal/doubt.h, nearly_singular of the status is 1. */
+ * of a row's squares in the factor over the largest entry of A, and the status has the least pivot over the sum of its row. In the factor
+ * of a general matrix the products of a row of L and the largest entries of the rows of U stand for the squares. Where few digits are
+ * left, by templates/tridiagonal/doubt.h, nearly_singular of the status is 1. */
 typedef struct {
-    trifold_int negative; /* pivots below zero */
+    trifold_int negative; /* pivots below zero and, of a general matrix, interchanges: det A has the sign of (-1)^negative */
     double growth;
 } trifold_inertia;
 
@@ -126,7 +127,8 @@ typedef struct {
     double pivot_floor;                 /* relative to the largest magnitude on the block's diagonal as loaded; 0: none */
     void* inverse_diagonal;             /* selected inverse: [batch][N][n][n], row-major, full symmetric blocks; a factorization has
                                            const int sizes [batch][N] */
-    void* inverse_coupling;             /* [batch][N-1][n][n], row-major: block (i+1, i); a factorization has const int lengths [batch] */
+    void* inverse_coupling;             /* [batch][N-1][n][n], row-major: block (i+1, i); a factorization has const int lengths [batch],
+                                           or U of a general matrix, as E */
     void* workspace;                    /* factor, slots and results; offsets are constants of the unit, or open sizes */
     trifold_int first_column;           /* of the caller's right-hand sides: those before it had calls of their own */
     trifold_int accept_nearly_singular; /* 1: a least pivot below the bound is no failure; nor is it with a pivot floor */

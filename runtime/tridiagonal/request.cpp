@@ -27,7 +27,8 @@ const char* to_string(Array array) {
                                          "the tip of B",
                                          "the tip of X",
                                          "lengths",
-                                         "sizes"};
+                                         "sizes",
+                                         "U"};
     return names[static_cast<std::size_t>(array)];
 }
 
@@ -63,6 +64,9 @@ Request request_of(const Spec& spec, Operation operation, std::span<const AnyArr
         const bool is_tip = kind == Array::tip_b || kind == Array::tip_x;
         if (is_tip ? sweeps(operation) : factors(operation) || operation == Operation::inverse) set(kind, **array);
     }
+    if (options.u && spec.matrix != MatrixKind::general)
+        throw SpecError("U holds blocks above the diagonal, and this matrix is symmetric; leave it out, or set matrix to general");
+    if (options.u && factors(operation)) set(Array::u, *options.u);
     request[Array::active] = options.active;
     if (options.lengths != nullptr && !spec.lengths) throw SpecError("the call has lengths, and the Spec has none; set its `lengths`");
     if (options.sizes != nullptr && !spec.sizes) throw SpecError("the call has sizes, and the Spec has none; set its `sizes`");
@@ -77,6 +81,7 @@ RequestArrays::RequestArrays(const Spec& spec, const Request& request) {
     if (factors(request.operation)) {
         add_reals(Array::d, diagonal_extent(spec, members));
         add_reals(Array::e, coupling_extent(spec, members));
+        if (spec.matrix == MatrixKind::general) add_reals(Array::u, coupling_extent(spec, members));
         add_reals(Array::diagonal, members * spec.horizon * n);
         add_reals(Array::shift, members);
         if (spec.border > 0) add_reals(Array::f, members * spec.horizon * spec.border * n);
@@ -126,8 +131,9 @@ void RequestArrays::add(const Request& request, Array array, std::int64_t bytes,
 void resolve(const Spec& spec, Request& request) {
     resolve_count(request.members, spec.batch, spec.batch, "members");
     resolve_count(request.columns, spec.rhs, std::int64_t{1} << 32, "columns");
-    if (request.pivot_floor > 0 && spec.matrix == MatrixKind::symmetric)
-        throw SpecError("pivot_floor raises pivots of positive definite matrices, and this one is symmetric; add a diagonal instead");
+    if (request.pivot_floor > 0 && spec.matrix != MatrixKind::positive_definite)
+        throw SpecError(fmt::format("pivot_floor raises pivots of positive definite matrices, and this one is {}; add a diagonal instead",
+                                    spec.matrix == MatrixKind::general ? "general" : "symmetric"));
     if (!(request.pivot_floor >= 0 && request.pivot_floor < 1))
         throw SpecError(fmt::format(
             "pivot_floor = {} is out of range; give 0 (none) or a fraction of the largest magnitude on the block's diagonal, below 1",
@@ -177,7 +183,9 @@ trifold_args panel_args(const Spec& spec, const Request& request, std::int64_t f
     args.pivot_floor = request.pivot_floor;
     args.accept_nearly_singular = request.accept_nearly_singular;
     args.inverse_diagonal = const_cast<void*>(request[factors(request.operation) ? Array::sizes : Array::inverse_diagonal]);
-    args.inverse_coupling = const_cast<void*>(request[factors(request.operation) ? Array::lengths : Array::inverse_coupling]);
+    args.inverse_coupling = const_cast<void*>(request[!factors(request.operation)               ? Array::inverse_coupling
+                                            : spec.matrix == MatrixKind::general ? Array::u
+                                                                                 : Array::lengths]);
     args.workspace = workspace;
     args.first_column = first;
     return args;

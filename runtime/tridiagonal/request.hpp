@@ -13,8 +13,8 @@
 namespace trifold {
 
 /// The caller's arrays.
-enum class Array { d, e, b, x, diagonal, shift, active, inverse_diagonal, inverse_coupling, f, c, tip_b, tip_x, lengths, sizes };
-inline constexpr std::size_t array_count = 15;
+enum class Array { d, e, b, x, diagonal, shift, active, inverse_diagonal, inverse_coupling, f, c, tip_b, tip_x, lengths, sizes, u };
+inline constexpr std::size_t array_count = 16;
 const char* to_string(Array array);
 
 /// A caller's request.

@@ -47,26 +47,33 @@ std::string describe(const std::vector<NearlySingular::Failure>& failures, std::
     return text + ", or accept the result as it is by accept_nearly_singular.";
 }
 
-std::string describe_zeros(const std::vector<NotPositiveDefinite::Failure>& failures, std::size_t members) {
-    auto text = fmt::format("{} of {} symmetric matrices have a pivot that is zero or not finite:", failures.size(), members);
-    text += list_of(failures, [](const auto& failure) { return fmt::format(" at block {}, row {}", failure.block, failure.row); });
-    return text +
-           " (counted from 0). Their X is NaN; the other members are solved. Rows are not interchanged: add a diagonal that makes the "
-           "matrix quasi-definite, positive in the rows of unknowns and negative in those of multipliers.";
+/// What to do with a matrix without usable pivots.
+std::string advice(MatrixKind matrix) {
+    if (matrix == MatrixKind::general) return "Rows are interchanged within blocks alone: add a diagonal, or take larger blocks";
+    return "Rows are not interchanged: add a diagonal that makes the matrix quasi-definite, positive in the rows of unknowns and negative "
+           "in those of multipliers, or solve it with matrix = general";
 }
 
-std::string describe_doubt(const std::vector<Outcome>& members, Precision precision) {
+std::string describe_zeros(const std::vector<NotPositiveDefinite::Failure>& failures, std::size_t members, MatrixKind matrix) {
+    auto text = fmt::format("{} of {} {} matrices have a pivot that is zero or not finite:", failures.size(), members,
+                            matrix == MatrixKind::general ? "general" : "symmetric");
+    text += list_of(failures, [](const auto& failure) { return fmt::format(" at block {}, row {}", failure.block, failure.row); });
+    return text + " (counted from 0). Their X is NaN; the other members are solved. " + advice(matrix) + ".";
+}
+
+std::string describe_doubt(const std::vector<Outcome>& members, Precision precision, MatrixKind matrix) {
     std::vector<NearlySingular::Failure> doubtful;
     for (std::size_t k = 0; k < members.size(); ++k)
         if (members[k].nearly_singular) doubtful.push_back({static_cast<std::int64_t>(k), members[k].least_pivot});
-    auto text = fmt::format("rounding in {} decides {} of {} symmetric matrices:", to_string(precision), doubtful.size(), members.size());
+    auto text = fmt::format("rounding in {} decides {} of {} {} matrices:", to_string(precision), doubtful.size(), members.size(),
+                            matrix == MatrixKind::general ? "general" : "symmetric");
     text += list_of(doubtful, [&](const auto& failure) {
         return fmt::format(", growth {:.1e}, least pivot {:.1e} of its row", members[static_cast<std::size_t>(failure.member)].growth,
                            failure.least_pivot);
     });
     return text +
-           " (counted from 0). Their X is computed, but may have few right digits; the other members are solved. Rows are not "
-           "interchanged: add a diagonal that makes the matrix quasi-definite, or accept the result as it is by accept_nearly_singular.";
+           " (counted from 0). Their X is computed, but may have few right digits; the other members are solved. " + advice(matrix) +
+           "; or accept the result as it is by accept_nearly_singular.";
 }
 
 std::string describe(const std::vector<OutOfRange::Failure>& failures, std::size_t members, Precision precision) {
@@ -128,7 +135,7 @@ void Solver::copy_quadratic(double* to, std::int64_t members, Stream stream, std
 
 void check_outcomes(const std::vector<Outcome>& members, const Spec& spec) {
     const auto precision = spec.precision;
-    const bool has_signs = spec.matrix == MatrixKind::symmetric;
+    const bool is_definite = spec.matrix == MatrixKind::positive_definite;
     std::vector<NotPositiveDefinite::Failure> failures;
     std::vector<std::size_t> odd;
     std::vector<std::string> sizes;
@@ -151,10 +158,10 @@ void check_outcomes(const std::vector<Outcome>& members, const Spec& spec) {
         throw SpecError(
             fmt::format("sizes are not from 0 to n: {}; X of these members is NaN, the other members are solved", fmt::join(sizes, ", ")));
     if (!failures.empty())
-        throw NotPositiveDefinite(has_signs ? describe_zeros(failures, members.size()) : describe(failures, members.size(), precision),
+        throw NotPositiveDefinite(is_definite ? describe(failures, members.size(), precision) : describe_zeros(failures, members.size(), spec.matrix),
                                   failures);
     if (!singular.empty())
-        throw NearlySingular(has_signs ? describe_doubt(members, precision) : describe(singular, members.size(), precision), singular);
+        throw NearlySingular(is_definite ? describe(singular, members.size(), precision) : describe_doubt(members, precision, spec.matrix), singular);
     if (!left.empty()) throw OutOfRange(describe(left, members.size(), precision), left);
 }
 

@@ -14,7 +14,7 @@ namespace trifold {
 namespace {
 
 constexpr std::array every_operation{Operation::factor,   Operation::factor_forward, Operation::factor_solve, Operation::forward,
-                                     Operation::backward, Operation::solve,          Operation::inverse};
+                                     Operation::backward, Operation::solve,          Operation::inverse,      Operation::solve_transposed};
 
 std::size_t operand_count(const Plan& plan) {
     const auto& choice = plan.choice();
@@ -39,7 +39,7 @@ Operation without_factor(Operation operation) {
 
 /// Elements behind the last one of D or E that its strides may leave unused.
 std::int64_t gaps_of(const Spec& spec, Array array) {
-    if (array != Array::d && array != Array::e) return 0;
+    if (array != Array::d && array != Array::e && array != Array::u) return 0;
     const auto s = array == Array::d ? diagonal_strides(spec) : coupling_strides(spec);
     const auto blocks = array == Array::d ? spec.horizon : couplings_of(spec);
     const auto extent = array == Array::d ? diagonal_extent(spec, spec.batch) : coupling_extent(spec, spec.batch);
@@ -125,8 +125,10 @@ void Solver::Impl::prepare(Request& request) const {
 }
 
 void Solver::Impl::require_planned(Operation operation, const char* why) const {
-    const auto& planned = plan.choice().spec.operations;
-    if (planned.contains(operation)) return;
+    const auto& spec = plan.choice().spec;
+    const auto& planned = spec.operations;
+    if (planned.contains(operation == Operation::solve_transposed && spec.matrix == MatrixKind::general ? Operation::solve : operation))
+        return;
     if (plan.choice().spec.precision == Precision::mixed && operation != Operation::solve && operation != Operation::factor_solve)
         throw SpecError(fmt::format("mixed precision has factor, solve and factor_solve, not {}; make a Plan of precision f64 for that",
                                     to_string(operation)));
@@ -241,7 +243,7 @@ void Solver::Impl::read_status(Session::Call& call) {
         // In mixed precision pivots of f32 may be small, and solutions be refined to the last digit all the same.
         outcomes_[k].nearly_singular = factors[k].nearly_singular != 0 && plan.choice().spec.precision != Precision::mixed;
     }
-    if (plan.choice().spec.matrix == MatrixKind::symmetric) read_inertia(call);
+    if (plan.choice().spec.matrix != MatrixKind::positive_definite) read_inertia(call);
     if (plan.choice().spec.precision == Precision::mixed) return;  // there it is in the refinement
     const auto sound = [&](std::size_t k) { return outcomes_[k].block < 0 && outcomes_[k].floors >= 0; };
     const auto ranges = call.read<trifold_range>("range", std::max(solved, inverted));
@@ -251,7 +253,7 @@ void Solver::Impl::read_status(Session::Call& call) {
         outcomes_[k].solution = !(member < solved && sound(k) && ranges[k].solution > 0);
         outcomes_[k].inverse = !(member < inverted && sound(k) && ranges[k].inverse == 1);
     }
-    if (!quadratic_known()) return;
+    if (!quadratic_known() || plan.choice().spec.matrix == MatrixKind::general) return;
     const auto rhs = plan.choice().spec.rhs;
     const auto quadratics = call.read<double>("quadratic", swept_members * rhs);
     for (std::int64_t member = 0; member < swept_members; ++member)
@@ -315,6 +317,7 @@ void Solver::Impl::require_quadratic() const {
     const auto rhs = plan.choice().spec.rhs;
     if (plan.choice().spec.precision == Precision::mixed)
         throw SpecError("mixed precision has no quadratic; multiply b and x, or make a Plan of precision f64");
+    if (plan.choice().spec.matrix == MatrixKind::general) throw SpecError("a general matrix has no quadratic; multiply b and x");
     if (swept_members == 0) throw SpecError("quadratic needs a forward sweep; call forward, solve, factor_forward or factor_solve first");
     if (!quadratic_known())
         throw SpecError(fmt::format("quadratic holds one panel of {} columns and the last forward sweep had {}; make a Plan with rhs = {}",

@@ -62,7 +62,7 @@ struct Solver::Impl {
     void read_status(Session::Call& call);
     void read_inertia(Session::Call& call);
 
-    std::array<std::size_t, 7> numbers_{};  // numbers of the Program's operations, by Operation
+    std::array<std::size_t, 8> numbers_{};  // numbers of the Program's operations, by Operation
     // Arguments of kernels, whose sizes stay as they are from call to call.
     std::int64_t kernel_columns_;
     BorderPanels panels_{};

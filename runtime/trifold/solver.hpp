@@ -26,6 +26,7 @@ struct CallOptions {
     std::optional<AnyArray> tip_b{}, tip_x{};  ///< [batch][a][columns], in a call that sweeps; one may be the other
     const int* lengths = nullptr;              ///< [batch], to factor where the Spec has lengths
     const int* sizes = nullptr;                ///< [batch][N], to factor where the Spec has sizes
+    std::optional<AnyArray> u{};               ///< U of a general matrix, as E: A(i, i+1), to factor
 };
 
 /// Fused where D is loaded. Pointers live where D does.
@@ -44,10 +45,11 @@ struct FactorOptions {
     /// [batch], blocks of each member, 0 to N; null: N. Only where the Spec has lengths. Later calls take those that were factored.
     const int* lengths = nullptr;
     const int* sizes = nullptr;  ///< [batch][N], rows of each block, 0 to n; null: n. Only where the Spec has sizes
+    const Real* u = nullptr;     ///< of a general matrix: its blocks A(i, i+1), laid out as E, which has A(i+1, i)
     CallOptions on(Stream stream) const {
         const auto array = [](const Real* given) { return given == nullptr ? std::nullopt : std::optional<AnyArray>(given); };
         return {array(diagonal), array(shift), active,   pivot_floor,  accept_nearly_singular, members, columns,
-                stream,          array(f),     array(c), array(tip_b), array(tip_x),           lengths, sizes};
+                stream,          array(f),     array(c), array(tip_b), array(tip_x),           lengths, sizes, array(u)};
     }
 };
 
@@ -73,9 +75,12 @@ struct Outcome {
     bool quadratic = true;         ///< b' A^-1 b of the last forward sweep is in the range of f64
     double least_pivot = 1;        ///< the least pivot, each over the diagonal entry that it began with; 0: the factorization failed
     bool nearly_singular = false;  ///< it is below nearly_singular_bound, and the factorization was not told to accept that
-    std::int64_t negative = 0;     ///< pivots below zero, as many as A has eigenvalues below zero; of a MatrixKind::symmetric
-    /// Growth of a MatrixKind::symmetric: the largest sum of a row's squares in its factor over the largest entry of A; the least pivot is
-    /// over the sum of its row. Above 2^28 (f32: 2^15) few digits are left, and it is nearly singular: rounding decides.
+    /// Pivots below zero: of a symmetric matrix as many as it has eigenvalues below zero; of a general one interchanges are added, so that
+    /// its determinant has the sign of (-1)^negative.
+    std::int64_t negative = 0;
+    /// Growth of a symmetric matrix: the largest sum of a row's squares in its factor over the largest entry of A; of a general one, the
+    /// largest sum of products of a row of L and the largest entries of U's rows. The least pivot is over the sum of its row. Above 2^28
+    /// (f32: 2^15) few digits are left, and the matrix is nearly singular: rounding decides.
     double growth = 0;
     bool operator==(const Outcome&) const = default;
     /// Factored, not nearly singular, and X and the selected inverse within the range of the precision.
@@ -155,6 +160,11 @@ class Solver {
     void solve(const Real* b, Real* x, Stream stream = {}, const SweepOptions& options = {}) {
         run(Operation::solve, {b, x}, options.on(stream));
     }
+    /// A' X = B by the factors of a general matrix; a Plan with `solve` has it. X may be B.
+    template <class Real>
+    void solve_transposed(const Real* b, Real* x, Stream stream = {}, const SweepOptions& options = {}) {
+        run(Operation::solve_transposed, {b, x}, options.on(stream));
+    }
     /// Diagonal blocks [batch][N][n][n] and lower neighbour blocks [batch][N-1][n][n] of the inverse, row-major, dense.
     template <class Real>
     void selected_inverse(Real* diagonal, Real* coupling, Stream stream = {}, const SweepOptions& options = {}) {
@@ -190,6 +200,10 @@ class Solver {
     void solve(const B& b, X&& x, const SweepOptions& options = {}) {
         run(Operation::solve, {b, x}, options.on({}));
     }
+    template <HostArray B, OutputOf<RealOf<B>> X>
+    void solve_transposed(const B& b, X&& x, const SweepOptions& options = {}) {
+        run(Operation::solve_transposed, {b, x}, options.on({}));
+    }
     template <HostArray S, OutputOf<RealOf<S>> T>
         requires OutputOf<S, RealOf<S>>
     void selected_inverse(S&& diagonal, T&& coupling, const SweepOptions& options = {}) {
@@ -222,6 +236,10 @@ class Solver {
     template <class Real>
     void solve(std::span<const Real> b, std::span<Real> x, const SweepOptions& options = {}) {
         run(Operation::solve, {b, x}, options.on({}));
+    }
+    template <class Real>
+    void solve_transposed(std::span<const Real> b, std::span<Real> x, const SweepOptions& options = {}) {
+        run(Operation::solve_transposed, {b, x}, options.on({}));
     }
     template <class Real>
     void selected_inverse(std::span<Real> diagonal, std::span<Real> coupling, const SweepOptions& options = {}) {

@@ -19,7 +19,7 @@ void check_layout(const ExportRequest& request) {
     const auto& spec = request.spec;
     if (spec.batch != 1 || spec.rhs_layout != RhsLayout::staged || spec.d.member != dense || spec.e.member != dense)
         throw SpecError("an exported solver takes one system, B and X [N][n][m]; leave batch, the layout of B and strides of members out");
-    if (has_signs(spec)) throw SpecError("an exported solver is for positive definite matrices; leave matrix out");
+    if (has_inertia(spec)) throw SpecError("an exported solver is for positive definite matrices; leave matrix out");
     if (is_dense(spec)) return;
     if (request.prefactored) throw SpecError("factors as constants leave no D and E to call with; leave order, coupling and strides out");
     if (!exported_chains(request).empty())

@@ -284,7 +284,7 @@ void validate(const RankSpec& spec) {
     if (spec.spec.border > 0) throw SpecError("ranks have no border yet; solve for the columns of F, and the Schur complement apart");
     if (spec.spec.lengths || spec.spec.sizes || spec.spec.bandwidth > 1)
         throw SpecError("ranks have no lengths, sizes and bands yet; leave them out, or solve on one device");
-    if (has_signs(spec.spec)) throw SpecError("ranks are for positive definite matrices; solve on one device");
+    if (has_inertia(spec.spec)) throw SpecError("ranks are for positive definite matrices; solve on one device");
     if (spec.shards.empty()) throw SpecError("there are no shards; give the number of blocks of each rank");
     if (spec.rank < 0 || spec.rank >= spec.ranks())
         throw SpecError(fmt::format("rank {} is none of the {} that have shards; ranks count from 0", spec.rank, spec.ranks()));

@@ -82,6 +82,14 @@ INLINE vec with_sign_of(vec x, vec other) { return (vec)((real_words)x ^ ((real_
 INLINE vec size_of_all(vec x) { return (vec)((real_words)x & ~SIGN_BIT); }
 INLINE real size_of_real(real x) { return x < 0 ? -x : x; }
 
+/* log(x 2^e), x in [1, 2), with no library: atanh series about x = sqrt(2). */
+INLINE double log_of(double x, double e) {
+    const double s = (x - 1.41421356237309504880) / (x + 1.41421356237309504880), q = s * s;
+    double sum = 1.0 / 23;
+    for (int k = 21; k > 0; k -= 2) sum = sum * q + 1.0 / k;
+    return 2 * s * sum + (e + 0.5) * 0.693147180559945309417;
+}
+
 /* ---- geometry ---- */
 
 /* One chain of a level. Positions; `behind` and `ahead` are -1 where the path ends. */

@@ -40,6 +40,10 @@
  */
 #define HAS_SIGNS TRIFOLD_SIGNS
 
+/* Whether A is a general matrix, A = L U; and whether pivots have signs to count, and the growth of the factor is watched. */
+#define IS_GENERAL TRIFOLD_GENERAL
+#define HAS_INERTIA (HAS_SIGNS || IS_GENERAL)
+
 /* Whether the last block is coupled to the first one. Block 0 then stays to the last level, and is also position `size` of each level. */
 #define IS_RING TRIFOLD_RING
 

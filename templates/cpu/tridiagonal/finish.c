@@ -3,9 +3,10 @@
 
 #define RECORDS_OF(args, member) (CLIPS ? BLOCKS_OF(args, member) : RECORDS)
 
-#if HAS_SIGNS
+#if HAS_INERTIA
 INLINE double greater(double a, double b) { return a > b ? a : b; }
 
+#if HAS_SIGNS
 /* The largest entry of A, from the caller's arrays. */
 COLD double largest_entry(const trifold_args* args, integer member) {
     enum { EACH = n / BANDWIDTH };
@@ -23,10 +24,11 @@ COLD double largest_entry(const trifold_args* args, integer member) {
         }
     return largest;
 }
+#endif
 
-/* Pivots below zero, and the growth of the factor. Only where it may be large are all of A's entries looked at, in place of those of its
- * diagonal. Returns whether rounding decides the outcome. */
-COLD int finish_signs(const trifold_args* args, integer member, double least) {
+/* Pivots below zero, and the growth of the factor. Where pivots of a symmetric matrix have signs, all of its entries are
+ * looked at, in place of those of its diagonal, where the growth may be large. Returns whether rounding decides the outcome. */
+COLD int finish_inertia(const trifold_args* args, integer member, double least) {
     const double some = 1024;
     trifold_inertia* inertia = (trifold_inertia*)((trifold_status*)workspace_at(args, OFFSET_STATUS) + MEMBERS) + member;
     double grown = 0, largest = 0;
@@ -36,7 +38,10 @@ COLD int finish_signs(const trifold_args* args, integer member, double least) {
         grown = greater(grown, *grown_of(args, member, block));
         largest = greater(largest, *largest_of(args, member, block));
     }
+#if HAS_SIGNS
     if (grown > some * largest) largest = largest_entry(args, member);
+#endif
+    (void)some;
     inertia->growth = grown > 0 ? grown / largest : 0;
     return is_doubtful(inertia->growth, least, REAL_BYTES);
 }
@@ -58,13 +63,13 @@ COLD void finish_factor(const trifold_args* args, integer member) {
     const int sound = worst == SOUND;
     const double least = sound ? 1 / reduction : 0, min_sound = (double)trifold_nearly_singular * (REAL_BYTES == 8 ? 0x1p-52 : 0x1p-23);
     const int accepted = args->accept_nearly_singular || args->pivot_floor > 0;
-#if HAS_SIGNS
-    const int doubtful = sound && finish_signs(args, member, least);
+#if HAS_INERTIA
+    const int doubtful = sound && finish_inertia(args, member, least);
 #else
     enum { doubtful = 0 };
 #endif
     *status = (trifold_status){sound ? -1 : worst / n % HORIZON, sound ? 0 : worst % n, floors, least,
-                               sound && !accepted && (HAS_SIGNS ? doubtful : least < min_sound)};
+                               sound && !accepted && (HAS_INERTIA ? doubtful : least < min_sound)};
     *log_determinant = sound ? sum : __builtin_nan("");
 }
 

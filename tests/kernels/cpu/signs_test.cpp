@@ -7,9 +7,6 @@ using namespace trifold::test;
 namespace {
 
 constexpr auto symmetric = MatrixKind::symmetric;
-const std::string orders[] = {"sequential", "single-stage", "multi-stage",   "partitioned:3",
-                              "twisted:2",  "twisted:4",    "recursive:2:3", "segments:3,2"};
-
 const std::string& any_schedule() {
     static std::size_t count = 0;
     return orders[count++ % std::size(orders)];

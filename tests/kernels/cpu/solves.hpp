@@ -9,6 +9,10 @@ namespace trifold::test {
 /// With open sizes, so that all horizons, batches and schedules of a size of blocks share a unit, whose compilation is what takes time.
 inline const std::string intervals = "intervals:bake=0";
 
+/// Schedules of every kind.
+inline const std::string orders[] = {"sequential", "single-stage", "multi-stage",   "partitioned:3",
+                              "twisted:2",  "twisted:4",    "recursive:2:3", "segments:3,2"};
+
 /// Everything that a unit may be asked for, its work cut in several ways.
 inline void check_solves(const Spec& spec, const std::string& schedule, const std::string& variant = "tile",
                          const Target& target = host_target(), const Drawn& drawn = {}) {

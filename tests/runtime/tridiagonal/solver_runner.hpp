@@ -60,6 +60,8 @@ class SolverRunner : public Runner {
                 return solver_->backward<Real>(b, x, sweep);
             case Operation::solve:
                 return solver_->solve<Real>(b, x, sweep);
+            case Operation::solve_transposed:
+                return solver_->solve_transposed<Real>(b, x, sweep);
             case Operation::inverse:
                 return solver_->selected_inverse<Real>(output(args.inverse_diagonal, blocks * spec.horizon),
                                                        output(args.inverse_coupling, blocks * (spec.horizon - 1)), sweep);

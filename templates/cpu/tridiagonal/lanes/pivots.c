@@ -45,14 +45,6 @@ INLINE vec take_exponent(vec x, mask* exponent) {
     return (vec)(((mask)x & low) | one);
 }
 
-/* log(x 2^e), x in [1, 2), with no library: atanh series about x = sqrt(2). */
-INLINE double log_of(double x, double e) {
-    const double s = (x - 1.41421356237309504880) / (x + 1.41421356237309504880), q = s * s;
-    double sum = 1.0 / 23;
-    for (int k = 21; k > 0; k -= 2) sum = sum * q + 1.0 / k;
-    return 2 * s * sum + (e + 0.5) * 0.693147180559945309417;
-}
-
 #if HAS_SIGNS
 /* Adds the squares of `count` columns of a matrix to the sums of its rows. */
 INLINE void add_squares(vec* sums, view a, integer count, int rows) {
