@@ -103,7 +103,7 @@ Lowered lower_common(const Problem& problem, const Sizes& sizes, std::int64_t me
     const auto block = sizes.padded * sizes.padded;
     Lowered result{{}, {block, block, block, block, checked_multiply(sizes.padded, spec.rhs, "right-hand sides")}, 0, spec.batch};
     result.scratch_bytes = scratch_bytes(problem, sizes);
-    const auto finish = shape(finish_threads(spec), members, finish_threads(spec) * (has_signs(spec) ? 48 : 32));
+    const auto finish = shape(finish_threads(spec), members, finish_threads(spec) * (has_inertia(spec) ? 48 : 32));
     result.shapes = {{Phase::factor, shape(sizes.threads, members, sizes.factor_shared)},
                      {Phase::factor_forward, shape(sizes.threads, members, std::max(sizes.factor_shared, sizes.sweep_shared))},
                      {Phase::forward, shape(sizes.sweep_threads, members, sizes.sweep_shared)},

@@ -1,4 +1,5 @@
-/// Variant "team": a team of lanes has a chain of small blocks; a multiprocessor holds many. A launch a level.
+/// Variants "team", and "getrf" for general matrices: a team of lanes has a chain of small blocks; a multiprocessor holds many. A launch a
+/// level.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +11,8 @@
 
 namespace trifold::gpu::team_shared {
 #include "templates/gpu/tridiagonal/team/shared.h"
+
+#include "templates/gpu/tridiagonal/getrf/shared.h"
 }
 
 namespace trifold::gpu {
@@ -23,7 +26,12 @@ struct TeamSizes : Sizes {
 
 /// Larger blocks leave a lane too few registers for its rows of the panels; in double precision with fill.
 constexpr std::int64_t largest_block = 24, largest_filled_block = 18;
-std::int64_t largest_block_with_fill(const Spec& spec) { return spec.precision == Precision::f64 ? largest_filled_block : largest_block; }
+constexpr std::int64_t largest_general_block = 16, largest_filled_general_block = 8;  // with fill, a lane has nine rows
+std::int64_t largest_block_with_fill(const Spec& spec) {
+    if (is_general(spec)) return spec.precision == Precision::f64 ? largest_filled_general_block : largest_general_block;
+    return spec.precision == Precision::f64 ? largest_filled_block : largest_block;
+}
+const Variant& variant_for(const Spec& spec) { return is_general(spec) ? getrf_variant : team_variant; }
 /// With fill, a thread of larger blocks has nearly all the registers that there are.
 constexpr std::int64_t largest_lean_block = 16;
 
@@ -40,9 +48,12 @@ TeamSizes sizes_of(const Problem& problem) {
     const bool has_slots = schedule.levels.size() > 1;
     const std::int64_t depth = has_slots ? 1 : 2;  // fronts in flight; where there are many chains, other teams work meanwhile
     const auto pitch_of = [&](std::int64_t bytes) { return team_shared::team_pitch(bytes, sizes.team, sizes.real); };
+    using namespace team_shared;
     const auto factor_pitch =
-        pitch_of(team_shared::factor_bytes(sizes.padded, sizes.riders, sizes.panels, has_slots, has_signs(spec), depth, sizes.real));
-    const auto sweep_pitch = pitch_of(team_shared::sweep_bytes(sizes.padded, sizes.riders, sizes.panels, has_slots, depth, sizes.real));
+        pitch_of(is_general(spec) ? lu_factor_bytes(sizes.padded, sizes.riders, sizes.panels, has_slots, depth, sizes.real)
+                                  : factor_bytes(sizes.padded, sizes.riders, sizes.panels, has_slots, has_signs(spec), depth, sizes.real));
+    const auto sweep_pitch = pitch_of((is_general(spec) ? lu_sweep_bytes : sweep_bytes)(sizes.padded, sizes.riders, sizes.panels, has_slots,
+                                                                                       depth, sizes.real));
     sizes.threads = 2 * warp_lanes(target);
     while (sizes.threads > warp_lanes(target) && sizes.threads / sizes.team * std::max(factor_pitch, sweep_pitch) > shared_limit(target))
         sizes.threads /= 2;
@@ -56,10 +67,10 @@ TeamSizes sizes_of(const Problem& problem) {
 
 std::string refuses(const Problem& problem) {
     if (const auto largest = largest_block_with_fill(problem.spec); problem.spec.block > largest && has_fill(problem.schedule))
-        return fmt::format("variant 'team' is for blocks up to {} with schedule {}, not for n = {}; give auto", largest,
-                           problem.schedule.name, problem.spec.block);
+        return fmt::format("variant '{}' is for blocks up to {} with schedule {}, not for n = {}; give auto",
+                           variant_for(problem.spec).name, largest, problem.schedule.name, problem.spec.block);
     const auto sizes = sizes_of(problem);
-    return fits(sizes, problem.target) ? "" : too_large(team_variant.name, sizes, problem);
+    return fits(sizes, problem.target) ? "" : too_large(variant_for(problem.spec).name, sizes, problem);
 }
 
 /// Chains of a member that a thread block has side by side.
@@ -79,9 +90,16 @@ Lowered lower(const Problem& problem) {
     const auto sizes = sizes_of(problem);
     require_teams(problem, sizes);
     auto result = lower_common(problem, sizes, members_per_group(problem.spec, sizes.members_together));
-    result.phases = phases_of(problem, sizes, team_variant.abilities, problem.spec.rhs <= sizes.riders);
-    for (const auto phase : {Phase::factor, Phase::factor_forward, Phase::forward, Phase::backward})
-        result.shapes.at(phase).chains_per_task = chains_together(sizes);
+    result.phases = phases_of(problem, sizes, variant_for(problem.spec).abilities, problem.spec.rhs <= sizes.riders);
+    if (is_general(problem.spec)) {
+        const auto block = result.storage.panel;
+        result.storage = {block + sizes.padded, 2 * block, block + sizes.padded, 2 * block, result.storage.vector};
+        result.shapes[Phase::forward_transposed] = result.shapes.at(Phase::forward);
+        result.shapes[Phase::backward_transposed] = result.shapes.at(Phase::backward);
+    }
+    for (const auto phase : {Phase::factor, Phase::factor_forward, Phase::forward, Phase::backward, Phase::forward_transposed,
+                             Phase::backward_transposed})
+        result.shapes[phase].chains_per_task = chains_together(sizes);
     return result;
 }
 
@@ -97,7 +115,10 @@ std::int64_t blocks(const Problem& problem, const TeamSizes& sizes, const char* 
 }
 
 /// Blocks of the panels and of their products in a factorization.
-std::int64_t factored_blocks(const TeamSizes& sizes) { return sizes.panels > 2 ? 6 : 3; }
+std::int64_t factored_blocks(const Spec& spec, const TeamSizes& sizes) {
+    if (is_general(spec)) return sizes.panels > 2 ? 9 : 4;
+    return sizes.panels > 2 ? 6 : 3;
+}
 
 /// Blocks of n by n that a level reads and writes. A front has D, E, L and R, with fill also G, and updates from the levels below. A chain
 /// leaves updates to the separators at its ends.
@@ -130,7 +151,7 @@ double seconds(const Problem& problem, const KnownDevice& device) {
         const auto& load = loads[k];
         const auto longest = load.longest * ahead;
         const auto product = (model.precise("row") * rows + model.precise("element") * elements) * (1 + (load.longest_has_fill ? fill : 0));
-        const auto factor = longest * (model("front") + product) * turns(load, kernel, factored_blocks(sizes), factor_shared);
+        const auto factor = longest * (model("front") + product) * turns(load, kernel, factored_blocks(problem.spec, sizes), factor_shared);
         cycles += model("level") + together(3, {factor, memory(moved_blocks(load, k == 0, k + 1 == loads.size()))});
         if (!solves) continue;
         const auto sweep = longest * model.precise("sweep_row") * rows * turns(load, "sweep", sizes.panels, sizes.sweep_shared);
@@ -145,7 +166,7 @@ std::vector<Constant> constants(const Design& design) {
     const auto sizes = sizes_of(problem);
     const bool tensor = device_of(design.target).has("fast_tensor") && design.spec.precision == Precision::f64;
     auto result = common_constants(design, sizes, {.tensor = tensor, .members_together = sizes.members_together, .orders = false});
-    const auto factored = factored_blocks(sizes);
+    const auto factored = factored_blocks(problem.spec, sizes);
     result.insert(result.end(),
                   {constant("TEAM", sizes.team), constant("PANELS", sizes.panels), constant("RIDERS", sizes.riders),
                    constant("CHAINS_PER_GROUP", chains_together(sizes)), constant("SHARED_FACTOR", sizes.factor_shared),
@@ -164,6 +185,16 @@ constexpr Knob knobs[] = {bake,
 constinit const Variant team_variant{
     .name = "team",
     .abilities = {.rings = true, .lengths = true, .views = true, .signs = true, .finishes = false, .largest_block = largest_block},
+    .refuses = refuses,
+    .seconds = seconds,
+    .lower = lower,
+    .constants = constants,
+    .knobs = knobs};
+
+constinit const Variant getrf_variant{
+    .name = "getrf",
+    .abilities = {.rings = true, .definite = false, .general = true, .inverse = false, .finishes = false,
+                  .largest_block = largest_general_block},
     .refuses = refuses,
     .seconds = seconds,
     .lower = lower,

@@ -172,7 +172,7 @@ TRIFOLD_DEVICE bool is_active(const trifold_args& args, trifold_int member) {
 /* Each block has a record of the largest diagonal entry over its pivot. Where pivots have both signs, the entry gives way to the sum of
  * its size and of the squares left of it in the factor; further records are the largest such sum and the largest diagonal entry, and there
  * is the number of negative pivots. */
-constexpr int records = has_signs ? 3 : 1;
+constexpr int records = has_inertia ? 3 : 1;
 TRIFOLD_DEVICE double* record_of(const trifold_args& args, int record) {
     return buffer<double>(args, Offset::reduction(args)) + record * fronts_of(args);
 }
@@ -187,18 +187,18 @@ TRIFOLD_DEVICE void raise_to(double& most, double value) {
 TRIFOLD_DEVICE void report_member(const trifold_args& args, trifold_int member, trifold_int failure, trifold_int pivots, double reduction,
                                   double log_sum, double growth = 0) {
     constexpr double min_sound = static_cast<double>(trifold_nearly_singular) * (sizeof(real) == 8 ? 0x1p-52 : 0x1p-23);
-    trifold_status status{-1, 0, has_signs ? 0 : pivots, reduction > 1 ? 1 / reduction : 1, 0};
+    trifold_status status{-1, 0, has_inertia ? 0 : pivots, reduction > 1 ? 1 / reduction : 1, 0};
     if (failure != sound) {
         status.block = failure / block_size % horizon_of(args), status.row = failure % block_size;
         status.least_pivot = 0, log_sum = not_a_number();
         if (has_sizes && rows_of(args, member, status.block) < 0) status.row = trifold_odd_size;
-    } else if (has_signs ? is_doubtful(growth, status.least_pivot, sizeof(real)) != 0
+    } else if (has_inertia ? is_doubtful(growth, status.least_pivot, sizeof(real)) != 0
                          : status.least_pivot < min_sound && !(args.pivot_floor > 0)) {
         status.nearly_singular = args.accept_nearly_singular == 0;
     }
     if (has_lengths && lengths_of(args)[member] < 0) status.block = 0, status.row = trifold_odd_length, log_sum = not_a_number();
     buffer<trifold_status>(args, Offset::status(args))[member] = status;
-    if (has_signs)
+    if (has_inertia)
         reinterpret_cast<trifold_inertia*>(buffer<trifold_status>(args, Offset::status(args)) + batch_of(args))[member] = {pivots, growth};
     buffer<double>(args, Offset::log_determinant(args))[member] = log_sum;
 }

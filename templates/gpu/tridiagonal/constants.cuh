@@ -57,7 +57,7 @@ constexpr bool in_tiles = TRIFOLD_IN_TILES;
 /* Elements of a block in the workspace. It lies column-major with leading dimension `padded`, or tile by tile. */
 constexpr trifold_int storage = static_cast<trifold_int>(padded) * padded;
 /* Elements of a separator's slot: a block's, and behind them the sums of squares of its rows, where pivots have both signs. */
-constexpr trifold_int update_storage = storage + (has_signs ? padded : 0);
+constexpr trifold_int update_storage = storage + (has_inertia ? padded : 0);
 /* Elements of a block's right-hand sides in the workspace. */
 constexpr trifold_int vector_storage = TRIFOLD_STORAGE_VECTOR;
 
@@ -86,6 +86,9 @@ struct Offset {
 static_assert(sizeof(real) == TRIFOLD_REAL_BYTES && sizeof(trifold_level) == 208 && sizeof(trifold_constants) == 208 &&
                   sizeof(trifold_args) == TRIFOLD_SIZEOF_ARGS,
               "host and device disagree");
-static_assert(TRIFOLD_STORAGE_FACTOR == storage && TRIFOLD_STORAGE_PANEL == storage && TRIFOLD_STORAGE_UPDATE == update_storage &&
-                  TRIFOLD_STORAGE_COUPLING == storage && vector_storage == static_cast<trifold_int>(padded) * max_columns,
+/* Elements of a factor, of a panel and of a coupling. Those of a general matrix are pairs, and its factor has an order of rows too. */
+constexpr trifold_int factor_storage = storage + (is_general ? padded : 0), panel_storage = is_general ? 2 * storage : storage;
+static_assert(TRIFOLD_STORAGE_FACTOR == factor_storage && TRIFOLD_STORAGE_PANEL == panel_storage &&
+                  TRIFOLD_STORAGE_UPDATE == update_storage && TRIFOLD_STORAGE_COUPLING == panel_storage &&
+                  vector_storage == static_cast<trifold_int>(padded) * max_columns,
               "host and device disagree");

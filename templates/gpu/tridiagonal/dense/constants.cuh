@@ -13,6 +13,8 @@ constexpr int padded = TRIFOLD_PADDED;
 
 /* Whether pivots have both signs. A = L S L' then, where the diagonal of L has the signs S too. */
 [[maybe_unused]] constexpr bool has_signs = TRIFOLD_SIGNS;
+/* Whether A is a general matrix, A = L U; and whether signs of pivots are counted, and the growth of the factor is watched. */
+[[maybe_unused]] constexpr bool is_general = TRIFOLD_GENERAL, has_inertia = has_signs || is_general;
 /* `value` times the sign of a pivot, or of the diagonal entry of L that is made of it. */
 template <class T, class P>
 TRIFOLD_DEVICE T by_sign(T value, P pivot) {

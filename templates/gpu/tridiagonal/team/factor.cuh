@@ -1,16 +1,8 @@
 /* Factorization by teams, right-hand sides along with it. */
 #include "gpu/tridiagonal/dense/pivots.cuh"
 #include "gpu/tridiagonal/input.cuh"
-#include "gpu/tridiagonal/team/team.cuh"
-
-/* Blocks without gaps come in pieces of 16 bytes, if the caller's arrays are aligned so; not where lanes would then read their rows from
- * the same banks. */
-template <trifold_int Pitch, trifold_int Stage, trifold_int Member>
-constexpr bool has_no_gaps = block_size == padded && Pitch == padded && Stage % vector_width == 0 && Member % vector_width == 0;
-constexpr bool comes_in_pieces = !is_band && has_no_gaps<d_pitch, D::stage, D::step> && has_no_gaps<e_pitch, E::stage, E::step> &&
-                                 (D::row == 1 || padded / vector_width % 4 != 0);
-/* A lane reads its row as vectors then; else odd, so that lanes read rows without bank conflicts. */
-constexpr int stage_leading = comes_in_pieces ? padded : padded | 1;
+#include "gpu/tridiagonal/team/stage.cuh"
+#include "gpu/tridiagonal/team/verdict.cuh"
 
 struct FactorShared {
     Task task;
@@ -29,17 +21,6 @@ static_assert(pitch<FactorShared> * teams == SharedBytes::factor, "host and devi
 /* The sign of a pivot, from the bits of those that are negative. */
 TRIFOLD_DEVICE real sign_of(unsigned negative, int row) { return negative >> row & 1u ? real(-1) : real(1); }
 
-/* The results of a chain, as a lane has them. */
-struct Verdict {
-    trifold_int failure = sound; /* the first pivot that failed: level, block and row as one number */
-    int pivots = 0;              /* those of this lane's row that were raised or, where they have signs, are negative */
-    double reduction = 0;        /* the largest diagonal entry of this lane's row over its pivot */
-    double most[2] = {};         /* where pivots have signs, the largest sum of this lane's row, and the largest diagonal entry */
-    double product = 1;          /* the product of the reciprocal roots of the pivots of this lane's row, times 2^(600 scales) */
-    int scales = 0;
-    double squares[riders] = {};
-};
-
 /* The updates that a front leaves to the next one of its chain, or the chain to its separators: this lane's row of them. */
 struct Carry {
     real next[padded] = {};      /* R R' */
@@ -49,32 +30,9 @@ struct Carry {
     real squares[2] = {};        /* sums of squares, where pivots have signs: of R, of G of all fronts */
 };
 
-/* Numbers far from one are scaled, so that products of them neither overflow nor vanish. */
-TRIFOLD_DEVICE double tame(double value, int& scales) {
-    if (value > 0x1p400) {
-        value *= 0x1p-600;
-        ++scales;
-    } else if (value < 0x1p-400) {
-        value *= 0x1p600;
-        --scales;
-    }
-    return value;
-}
-
 /* Does the contiguous index of the stored coupling of positions p and q run along the rows of A(p, q)? */
 TRIFOLD_DEVICE bool rows_contiguous(const trifold_level& level, trifold_int p, trifold_int q) {
     return (level.index > 0 || E::row == 1) == (p > q);
-}
-
-TRIFOLD_DEVICE bool are_aligned(const void* d, const void* e) {
-    return (reinterpret_cast<unsigned long long>(d) | reinterpret_cast<unsigned long long>(e)) % 16 == 0;
-}
-TRIFOLD_DEVICE void fetch_pieces(real* to, const real* from, bool exists) {
-#pragma unroll
-    for (int at = 0; at < padded * padded; at += team * vector_width) {
-        const int own = at + team_lane() * vector_width;
-        if (exists && own < padded * padded) copy_async(to + own, from + own);
-    }
 }
 
 /* Starts the copy of an element that is the caller's; another one is known. */
@@ -171,24 +129,6 @@ TRIFOLD_DEVICE real find_floor(real diagonal, int rows, const trifold_args& args
         if (other > most) most = other;
     }
     return static_cast<real>(args.pivot_floor * most);
-}
-
-/* Row `at` of a block as it is stored: across the contiguous index, or along it. */
-TRIFOLD_DEVICE void load_line(real (&line)[padded], const real* block, int at, bool across) {
-    if (across || stage_leading % vector_width != 0) {
-        const int step = across ? stage_leading : 1;
-        block += across ? at : at * stage_leading;
-#pragma unroll
-        for (int c = 0; c < padded; ++c) line[c] = block[c * step];
-        return;
-    }
-#pragma unroll
-    for (int c = 0; c < padded; c += vector_width) {
-        real v[vector_width];
-        load_vector(v, block + at * stage_leading + c);
-#pragma unroll
-        for (int k = 0; k < vector_width; ++k) line[c + k] = v[k];
-    }
 }
 
 /* This lane's row of every panel, its diagonal entry as the caller gave it, the squares of the row in the fronts before, and the pivots'
@@ -411,61 +351,6 @@ TRIFOLD_DEVICE void leave_chain(const Carry& carry, const trifold_args& args, co
 #pragma unroll
         for (int c = 0; c < padded; ++c) coupling[up ? c + row * padded : row + c * padded] = carry.across[c];
     }
-}
-
-/* The largest sum of a row over the largest entry of A, which is looked for only if it matters. All teams of a warp call it. */
-TRIFOLD_DEVICE double growth_of(const Verdict& verdict, const trifold_args& args, const Task& task) {
-    const double sum = verdict.most[0];
-    double most = verdict.most[1];
-    if (is_whole(task.chain) && has_grown(sum, most)) raise_to(most, largest_entry(args, task.member, team_lane(), team));
-    for (int mask = team / 2; mask > 0; mask /= 2) raise_to(most, shuffle_xor(most, mask));
-    return sum > 0 ? sum / most : 0;
-}
-
-/* Adds the results of the chains below, and writes all to the slots of the separators at the chain's ends, or as the verdict on the member.
- * A failure at an earlier level has a smaller number, so the least is kept. */
-TRIFOLD_DEVICE void leave_verdict(Verdict& verdict, const trifold_args& args, const trifold_level& level, const Task& task) {
-    constexpr double log_scale = 600 * 0.693147180559945309417;
-    double log_sum = -2 * (natural_log(verdict.product) + verdict.scales * log_scale);
-    if (has_slots)
-        each_slot_below(args, level, task, [&](trifold_int slot) {
-            const trifold_int failure = buffer<trifold_int>(args, Offset::failure(args))[slot];
-            if (failure < verdict.failure) verdict.failure = failure;
-            verdict.pivots += buffer<int>(args, Offset::floors(args))[slot];
-            const double reduction = record_of(args, 0)[slot];
-            if (reduction > verdict.reduction) verdict.reduction = reduction;
-            for (int k = 1; k < records; ++k) raise_to(verdict.most[k - 1], record_of(args, k)[slot]);
-            log_sum += buffer<double>(args, Offset::block_log_determinant(args))[slot];
-        });
-    log_sum = sum_of_team(log_sum);
-    const int pivots = static_cast<int>(sum_of_team(verdict.pivots));
-#pragma unroll
-    for (int mask = team / 2; mask > 0; mask /= 2) {
-        const trifold_int other = shuffle_xor(verdict.failure, mask);
-        if (other < verdict.failure) verdict.failure = other;
-        const double reduction = shuffle_xor(verdict.reduction, mask);
-        if (reduction > verdict.reduction) verdict.reduction = reduction;
-        for (int k = 1; k < records; ++k) raise_to(verdict.most[k - 1], shuffle_xor(verdict.most[k - 1], mask));
-    }
-    const bool add = level.index > 0;
-    each_slot_above(args, level, task, [&](trifold_int slot, bool sums) {
-        trifold_int& failure = buffer<trifold_int>(args, Offset::failure(args))[slot];
-        failure = add && failure < verdict.failure ? failure : verdict.failure;
-        int& count = buffer<int>(args, Offset::floors(args))[slot];
-        count = (add ? count : 0) + (sums ? pivots : 0);
-        double& reduction = record_of(args, 0)[slot];
-        reduction = add && reduction > verdict.reduction ? reduction : verdict.reduction;
-        for (int k = 1; k < records; ++k) {
-            double& most = record_of(args, k)[slot];
-            most = add && most > verdict.most[k - 1] ? most : verdict.most[k - 1];
-        }
-        double& sum = buffer<double>(args, Offset::block_log_determinant(args))[slot];
-        sum = (add ? sum : 0) + (sums ? log_sum : 0);
-    });
-    double growth = 0;
-    if constexpr (has_signs) growth = growth_of(verdict, args, task);
-    if (!is_whole(task.chain) || team_lane() != 0) return;
-    report_member(args, task.member, verdict.failure, pivots, verdict.reduction, log_sum, growth);
 }
 
 template <bool Riders>

@@ -1,0 +1,50 @@
+// General matrices on emulated GPUs, against dense algebra.
+#include "tests/kernels/emulator/emulated.hpp"
+#include "tests/support/cpu/general.hpp"
+
+using namespace trifold;
+using namespace trifold::test;
+
+namespace {
+
+void check_on_gpu(Spec spec, const std::string& schedule, const std::string& target = "cuda:sm_90") {
+    static unsigned seed = 100;
+    spec.matrix = MatrixKind::general;
+    for (const auto precision : {Precision::f64, Precision::f32}) {
+        spec.precision = precision;
+        INFO(fmt::format("n {} N {} m {} batch {} {} {} {}", spec.block, spec.horizon, spec.rhs, spec.batch, to_string(precision), schedule,
+                         target));
+        const EmulatedUnit unit(choose(spec, parse_target(target), {.schedule = schedule, .variant = "getrf"}));
+        if (precision == Precision::f64)
+            check_general<double>(unit, ++seed, next_running());
+        else
+            check_general<float>(unit, ++seed, next_running());
+        check_findings(unit);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("general matrices solve on the emulated GPU") {
+    check_on_gpu({.block = 1, .horizon = 7, .rhs = 2, .batch = 5}, "sequential");
+    check_on_gpu({.block = 2, .horizon = 5, .batch = 3}, "sequential", "cuda:sm_75");
+    check_on_gpu({.block = 5, .horizon = 4, .rhs = 3, .batch = 3}, "sequential", "hip:gfx942");
+    check_on_gpu({.block = 8, .horizon = 3, .order = trifold::Order::column_major}, "sequential");
+    check_on_gpu({.block = 11, .horizon = 3, .batch = 2}, "sequential");
+    check_on_gpu({.block = 16, .horizon = 3, .rhs = 5, .batch = 2}, "sequential");
+}
+
+TEST_CASE("general matrices solve on the emulated GPU in every schedule") {
+    for (const std::string schedule :
+         {"single-stage", "multi-stage", "partitioned:3", "twisted:2", "twisted:4", "recursive:2:3", "segments:3,2"})
+        check_on_gpu({.block = schedule == "multi-stage" ? 8 : 3, .horizon = 13, .rhs = 2, .batch = 2}, schedule,
+                     schedule == "twisted:4" ? "hip:gfx1100" : "cuda:sm_90");
+}
+
+TEST_CASE("general matrices of few blocks and rings solve on the emulated GPU") {
+    for (const std::int64_t horizon : {1, 2, 3, 6}) {
+        check_on_gpu({.block = 4, .horizon = horizon, .batch = 2}, "multi-stage");
+        check_on_gpu({.block = 3, .horizon = horizon, .rhs = 2, .rhs_layout = RhsLayout::stacked, .ring = true},
+                     horizon == 3 ? "sequential" : "multi-stage");
+    }
+}
