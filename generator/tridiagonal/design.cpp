@@ -41,7 +41,7 @@ std::string label_of(const Design& design) {
 std::vector<std::vector<PhaseKernel>> packed(const Design& design, Packing packing) {
     constexpr std::array slow{Phase::factor_wide,      Phase::factor,          Phase::factor_forward, Phase::forward,
                               Phase::backward,         Phase::inverse,         Phase::invert_factor,  Phase::invert_panels,
-                              Phase::inverse_coupling, Phase::inverse_diagonal};
+                              Phase::inverse_coupling, Phase::inverse_diagonal,    Phase::forward_transposed, Phase::backward_transposed};
     if (packing == Packing::together || design.target.backend != Backend::cuda) return {design.kernels};
     std::vector<std::vector<PhaseKernel>> result;
     std::vector<PhaseKernel> others;
