@@ -116,7 +116,7 @@ std::int64_t blocks(const Problem& problem, const TeamSizes& sizes, const char* 
 
 /// Blocks of the panels and of their products in a factorization.
 std::int64_t factored_blocks(const Spec& spec, const TeamSizes& sizes) {
-    if (is_general(spec)) return sizes.panels > 2 ? 9 : 4;
+    if (is_general(spec)) return sizes.panels > 2 ? 9 : 5;
     return sizes.panels > 2 ? 6 : 3;
 }
 
@@ -191,6 +191,17 @@ constinit const Variant team_variant{
     .constants = constants,
     .knobs = knobs};
 
+namespace {
+
+/// Blocks whose rows leave no registers for fill have one chain.
+std::vector<Schedule> general_schedules(const Problem& problem) {
+    if (!is_general(problem.spec) || problem.spec.block <= largest_block_with_fill(problem.spec)) return {};
+    if (problem.spec.ring) return {sequential(problem.spec.horizon, true)};
+    return {sequential(problem.spec.horizon), twisted(problem.spec.horizon, 2)};
+}
+
+}  // namespace
+
 constinit const Variant getrf_variant{
     .name = "getrf",
     .abilities = {.rings = true, .definite = false, .general = true, .inverse = false, .finishes = false,
@@ -199,6 +210,7 @@ constinit const Variant getrf_variant{
     .seconds = seconds,
     .lower = lower,
     .constants = constants,
-    .knobs = knobs};
+    .knobs = knobs,
+    .schedules = general_schedules};
 
 }  // namespace trifold::gpu

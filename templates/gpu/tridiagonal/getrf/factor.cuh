@@ -12,7 +12,7 @@ struct FactorShared {
     struct {
         alignas(16) real slot[2][has_slots ? update_storage : vector_width]; /* updates of the diagonal block, column-major */
         RhsStage rhs;
-        alignas(16) real d[padded * (padded | 1)], below[padded * (padded | 1)], right[padded * (padded | 1)]; /* as they are stored */
+        alignas(16) real d[storage], below[storage], right[storage]; /* as they are stored */
     } stage[depth];
     alignas(16) real solved[riders * padded]; /* y */
     alignas(16) real top[padded];             /* the largest entries of the rows of U, Z and H */
@@ -35,8 +35,27 @@ struct Carry {
 };
 
 TRIFOLD_DEVICE real size_of_number(real x) { return x < 0 ? -x : x; }
-TRIFOLD_DEVICE void raise_real(real& most, real value) {
-    if (size_of_number(value) > most) most = size_of_number(value);
+/* Sizes are compared by the upper halves of doubles, or by floats, as integers, which takes less time: to one part in 2^20. */
+TRIFOLD_DEVICE int size_word(double value) {
+    long long bits;
+    copy_bits(bits, value);
+    return static_cast<int>(bits >> 32) & 0x7fffffff;
+}
+TRIFOLD_DEVICE int size_word(float value) {
+    int bits;
+    copy_bits(bits, value);
+    return bits & 0x7fffffff;
+}
+TRIFOLD_DEVICE void raise_word(int& most, real value) { most = larger(most, size_word(value)); }
+TRIFOLD_DEVICE real number_of_word(int word) {
+    real value;
+    if constexpr (sizeof(real) == 8) {
+        const long long bits = static_cast<long long>(word) << 32;
+        copy_bits(value, bits);
+    } else {
+        copy_bits(value, word);
+    }
+    return value;
 }
 
 /* A block of A: element (r, c) is at r * row + c * column. */
@@ -56,17 +75,27 @@ TRIFOLD_DEVICE Stored stored_coupling(const trifold_args& args, const trifold_le
     return {array + member * E::member(args) + block_at(level, low) * E::stage, E::row, E::column};
 }
 
-/* Starts the copy of a block, whose contiguous index runs first. Padding is zero or, on the diagonal of D, `unit`. */
-TRIFOLD_DEVICE void fetch_block(real* to, const real* from, trifold_int pitch, real unit) {
+/* Elements from one line to the next of a block on chip, whose contiguous index runs first. It has no padding. */
+constexpr int lu_leading = block_size;
+/* Starts the copy of a block. */
+TRIFOLD_DEVICE void fetch_block(real* to, const real* from, trifold_int pitch) {
     if (comes_in_pieces && pitch == padded && are_aligned(from, from)) return fetch_pieces(to, from, true);
-#pragma unroll 1
-    for (int at = team_lane(); at < padded * padded; at += team) {
-        const int u = at % padded, v = at / padded;
-        if (u < block_size && v < block_size)
-            copy_element_async(to + u + v * stage_leading, from + u + v * pitch);
-        else
-            to[u + v * stage_leading] = u == v ? unit : real(0);
+    if (pitch == block_size) {
+#pragma unroll
+        for (int at = 0; at < block_size * block_size; at += team)
+            if (at + team_lane() < block_size * block_size) copy_element_async(to + at + team_lane(), from + at + team_lane());
+        return;
     }
+#pragma unroll 1
+    for (int at = team_lane(); at < block_size * block_size; at += team)
+        copy_element_async(to + at, from + at % block_size + at / block_size * pitch);
+}
+/* Row `row` of a block on chip: across its contiguous index, or along it. Padding is zero. */
+TRIFOLD_DEVICE void load_own_row(real (&line)[padded], const real* block, int row, bool across) {
+    const int step = across ? lu_leading : 1;
+    block += across ? row : row * lu_leading;
+#pragma unroll
+    for (int c = 0; c < padded; ++c) line[c] = c < block_size ? block[c * step] : real(0);
 }
 template <bool Riders>
 TRIFOLD_DEVICE void fetch_front(FactorShared& shared, const trifold_args& args, const trifold_level& level, const Task& task,
@@ -75,10 +104,10 @@ TRIFOLD_DEVICE void fetch_front(FactorShared& shared, const trifold_args& args, 
         auto& to = shared.stage[k % depth];
         const trifold_int position = position_of(task.chain, k), block = block_at(level, position), next = position + task.chain.step;
         const trifold_int pitch = level.index > 0 ? trifold_int(padded) : e_pitch;
-        fetch_block(to.d, D_OF(args, task.member, block), d_pitch, 1);
+        fetch_block(to.d, D_OF(args, task.member, block), d_pitch);
         if (has_next(task.chain, k)) {
-            fetch_block(to.below, stored_coupling(args, level, task.member, next, position).first, pitch, 0);
-            fetch_block(to.right, stored_coupling(args, level, task.member, position, next).first, pitch, 0);
+            fetch_block(to.below, stored_coupling(args, level, task.member, next, position).first, pitch);
+            fetch_block(to.right, stored_coupling(args, level, task.member, position, next).first, pitch);
         }
         if (has_slots && level.index > 0) {
 #pragma unroll
@@ -117,44 +146,46 @@ TRIFOLD_DEVICE real load_rows(Rows& a, const FactorShared& shared, const Carry& 
     const bool coupled = exists && has_next(task.chain, k), low = has_slots && exists && level.index > 0 && has_side(args, task.member, block, 0);
     const bool high = has_slots && exists && level.index > 0 && has_side(args, task.member, block, 1);
     const int at = exists ? row : 0;
-    real d[padded], below[padded], right[padded], term = 0, most = 0, sum = 0;
+    real d[padded], below[padded], right[padded], term = 0;
+    int most = 0, largest_of_row = 0;
     if (own && (args.diagonal != nullptr || args.shift != nullptr)) term = diagonal_term(args, task.member, block, row);
-    load_line(d, stage.d, at, D::row == 1);
-    load_line(below, stage.below, at, level.index > 0 || E::row == 1);
-    load_line(right, stage.right, at, level.index > 0 || E::row == 1);
+    load_own_row(d, stage.d, own ? row : 0, D::row == 1);
+    load_own_row(below, stage.below, own ? row : 0, level.index > 0 || E::row == 1);
+    load_own_row(right, stage.right, own ? row : 0, level.index > 0 || E::row == 1);
     Stored lower{}, upper{};
     if (closes_ring(level) && own)
         lower = stored_coupling(args, level, task.member, 1, 0), upper = stored_coupling(args, level, task.member, 0, 1);
 #pragma unroll
     for (int c = 0; c < padded; ++c) {
-        real value = exists ? d[c] : row == c ? real(1) : real(0);
+        real value = own ? d[c] : row == c ? real(1) : real(0);
         if (c == row) value += term;
-        if (own) raise_real(most, value);
+        if (c < block_size) raise_word(most, value);
         if (low) value -= stage.slot[0][at + c * padded];
         if (high) value -= stage.slot[1][at + c * padded];
         if (closes_ring(level) && own && c < block_size)
             value += lower.first[row * lower.row + c * lower.column] + upper.first[row * upper.row + c * upper.column];
         a.d[c] = value - carry.next[c];
-        a.r[c] = coupled ? below[c] : real(0);
-        a.z[c] = coupled ? right[c] : real(0);
+        a.r[c] = coupled && own ? below[c] : real(0);
+        a.z[c] = coupled && own ? right[c] : real(0);
     }
-    sum = most;
+    largest_of_row = most;
 #pragma unroll
-    for (int c = 0; c < padded; ++c) {
-        raise_real(sum, a.z[c]);
-        if (level.index == 0) raise_real(most, a.r[c]), raise_real(most, a.z[c]);
+    for (int c = 0; c < block_size; ++c) {
+        raise_word(largest_of_row, a.z[c]);
+        if (level.index == 0) raise_word(most, a.r[c]);
     }
+    if (level.index == 0) most = larger(most, largest_of_row);
     if constexpr (has_fill) {
 #pragma unroll
         for (int c = 0; c < padded; ++c) {
             a.g[c] = carry.g[c];
             a.h[c] = carry.h[c];
-            if (k == 0) raise_real(sum, a.h[c]);
-            if (k == 0 && level.index == 0) raise_real(most, a.g[c]), raise_real(most, a.h[c]);
+            if (k == 0) raise_word(largest_of_row, a.h[c]);
+            if (k == 0 && level.index == 0) raise_word(most, a.g[c]), raise_word(most, a.h[c]);
         }
     }
-    if (own) raise_to(verdict.most[1], static_cast<double>(most));
-    sum += carry.sums[0];
+    if (own) raise_to(verdict.most[1], static_cast<double>(number_of_word(most)));
+    real sum = number_of_word(largest_of_row) + carry.sums[0];
     if (low) sum += stage.slot[0][at + storage];
     if (high) sum += stage.slot[1][at + storage];
     return sum;
@@ -218,15 +249,14 @@ TRIFOLD_DEVICE int factor_rows(Rows& a, Carry& carry, FactorShared& shared, real
 #pragma unroll
     for (int j = 0; j < padded; ++j) {
         const int chosen = lane_of_key(greatest_of_team(candidate ? key_of_lane(size_key(a.d[j]), row) : 0u));
-        const real pivot = value_of_lane(a.d[j], chosen);
-        const bool passes = may_divide(pivot);
-        if (!passes && verdict.failure == sound) verdict.failure = failure + j;
-        const real inverse = passes ? reciprocal(pivot) : static_cast<real>(not_a_number());
+        const real mine = may_divide(a.d[j]) ? reciprocal(a.d[j]) : static_cast<real>(not_a_number()); /* while the pivot is searched */
+        const real inverse = value_of_lane(mine, chosen);
+        if (!(inverse == inverse) && verdict.failure == sound) verdict.failure = failure + j;
         const int from = value_of_lane(place, chosen);
         if (place == j) place = from;
         if (row == 0) verdict.pivots += static_cast<int>(from != j);
         if (row == chosen) {
-            candidate = false, place = j, own_pivot = pivot, own_inverse = inverse;
+            candidate = false, place = j, own_pivot = a.d[j], own_inverse = inverse;
             store_row(shared.row[0][j], a.d);
             store_row(shared.row[1][j], a.z);
             if constexpr (has_fill) store_row(shared.row[panels - 1][j], a.h);
@@ -267,14 +297,15 @@ TRIFOLD_DEVICE int factor_rows(Rows& a, Carry& carry, FactorShared& shared, real
             }
         }
     }
-    real top = size_of_number(own_pivot);
+    int top_word = size_word(own_pivot);
 #pragma unroll
     for (int c = 0; c < padded; ++c) {
-        if (c > place) raise_real(top, a.d[c]);
+        if (c > place) raise_word(top_word, a.d[c]);
         if (c == place) a.d[c] = own_inverse;
-        raise_real(top, a.z[c]);
-        if constexpr (has_fill) raise_real(top, a.h[c]);
+        raise_word(top_word, a.z[c]);
+        if constexpr (has_fill) raise_word(top_word, a.h[c]);
     }
+    const real top = number_of_word(top_word);
     if (row < padded) shared.top[place] = top;
     warp_sync();
     carry.sums[0] = 0;

@@ -3,8 +3,7 @@
 
 TRIFOLD_SIZE long long lu_factor_bytes(long long padded, long long riders, long long panels, bool has_slots, long long depth, long long real) {
     const long long task = 64, vector = 16 / real, area = padded * padded, update = area + padded;
-    const long long square = (padded * (padded | 1) + vector - 1) / vector * vector; /* a block of D, E or U */
-    const long long stage = 2 * (has_slots ? update : vector) + stage_elements(padded, riders, has_slots, vector) + 3 * square;
+    const long long stage = 2 * (has_slots ? update : vector) + stage_elements(padded, riders, has_slots, vector) + 3 * area;
     return task + (panels * area + depth * stage + riders * padded + padded) * real;
 }
 
