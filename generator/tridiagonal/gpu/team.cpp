@@ -21,11 +21,13 @@ namespace {
 struct TeamSizes : Sizes {
     std::int64_t riders = 1;            ///< right-hand sides in the panel
     std::int64_t team = 2, panels = 2;  ///< lanes that have a chain; panels of a front: L, R and, with fill, G
+    std::int64_t depth = 1;             ///< fronts in flight
     std::int64_t members_together = 1;  ///< whose chains a thread block has side by side
 };
 
 /// Larger blocks leave a lane too few registers for its rows of the panels; in double precision with fill.
 constexpr std::int64_t largest_block = 24, largest_filled_block = 18;
+constexpr std::int64_t largest_deep_block = 8;  // of general matrices: room for four fronts in flight
 constexpr std::int64_t largest_general_block = 16, largest_filled_general_block = 8;  // with fill, a lane has nine rows
 std::int64_t largest_block_with_fill(const Spec& spec) {
     if (is_general(spec)) return spec.precision == Precision::f64 ? largest_filled_general_block : largest_general_block;
@@ -46,7 +48,8 @@ TeamSizes sizes_of(const Problem& problem) {
     sizes.panels = has_fill(schedule) ? 3 : 2;
     while (sizes.team < sizes.padded) sizes.team *= 2;
     const bool has_slots = schedule.levels.size() > 1;
-    const std::int64_t depth = has_slots ? 1 : 2;  // fronts in flight; where there are many chains, other teams work meanwhile
+    // Where there are many chains, other teams work meanwhile.
+    const auto depth = sizes.depth = (has_slots ? 1 : 2) * (is_general(spec) && spec.block <= largest_deep_block ? 2 : 1);
     const auto pitch_of = [&](std::int64_t bytes) { return team_shared::team_pitch(bytes, sizes.team, sizes.real); };
     using namespace team_shared;
     const auto factor_pitch =
@@ -169,7 +172,7 @@ std::vector<Constant> constants(const Design& design) {
     const auto factored = factored_blocks(problem.spec, sizes);
     result.insert(result.end(),
                   {constant("TEAM", sizes.team), constant("PANELS", sizes.panels), constant("RIDERS", sizes.riders),
-                   constant("CHAINS_PER_GROUP", chains_together(sizes)), constant("SHARED_FACTOR", sizes.factor_shared),
+                   constant("DEPTH", sizes.depth), constant("CHAINS_PER_GROUP", chains_together(sizes)), constant("SHARED_FACTOR", sizes.factor_shared),
                    constant("SHARED_SWEEP", sizes.sweep_shared), constant("FACTOR_BLOCKS", blocks(problem, sizes, "factor", factored)),
                    constant("FACTOR_FORWARD_BLOCKS", blocks(problem, sizes, "factor_forward", factored)),
                    constant("SWEEP_BLOCKS", blocks(problem, sizes, "sweep", sizes.panels))});

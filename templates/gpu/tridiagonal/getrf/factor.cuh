@@ -76,7 +76,7 @@ TRIFOLD_DEVICE Stored stored_coupling(const trifold_args& args, const trifold_le
 }
 
 /* Elements from one line to the next of a block on chip, whose contiguous index runs first. It has no padding. */
-constexpr int lu_leading = block_size;
+constexpr int stage_line = block_size;
 /* Starts the copy of a block. */
 TRIFOLD_DEVICE void fetch_block(real* to, const real* from, trifold_int pitch) {
     if (comes_in_pieces && pitch == padded && are_aligned(from, from)) return fetch_pieces(to, from, true);
@@ -92,8 +92,8 @@ TRIFOLD_DEVICE void fetch_block(real* to, const real* from, trifold_int pitch) {
 }
 /* Row `row` of a block on chip: across its contiguous index, or along it. Padding is zero. */
 TRIFOLD_DEVICE void load_own_row(real (&line)[padded], const real* block, int row, bool across) {
-    const int step = across ? lu_leading : 1;
-    block += across ? row : row * lu_leading;
+    const int step = across ? stage_line : 1;
+    block += across ? row : row * stage_line;
 #pragma unroll
     for (int c = 0; c < padded; ++c) line[c] = c < block_size ? block[c * step] : real(0);
 }
@@ -210,7 +210,7 @@ template <int Width>
 TRIFOLD_DEVICE void subtract_row(real (&a)[Width], real m, const real (&u)[padded], int first) {
 #pragma unroll
     for (int c = 0; c < Width; ++c)
-        if (c >= first) a[c] -= m * u[c];
+        if (c >= first && c < block_size) a[c] -= m * u[c];
 }
 TRIFOLD_DEVICE void load_row(real (&to)[padded], const real (&from)[padded]) {
 #pragma unroll
@@ -247,7 +247,7 @@ TRIFOLD_DEVICE int factor_rows(Rows& a, Carry& carry, FactorShared& shared, real
 #pragma unroll
     for (int c = 0; c < fill_width; ++c) carry.h[c] = carry.g[c] = 0;
 #pragma unroll
-    for (int j = 0; j < padded; ++j) {
+    for (int j = 0; j < block_size; ++j) { /* padding is the identity already */
         const int chosen = lane_of_key(greatest_of_team(candidate ? key_of_lane(size_key(a.d[j]), row) : 0u));
         const real mine = may_divide(a.d[j]) ? reciprocal(a.d[j]) : static_cast<real>(not_a_number()); /* while the pivot is searched */
         const real inverse = value_of_lane(mine, chosen);
@@ -299,7 +299,7 @@ TRIFOLD_DEVICE int factor_rows(Rows& a, Carry& carry, FactorShared& shared, real
     }
     int top_word = size_word(own_pivot);
 #pragma unroll
-    for (int c = 0; c < padded; ++c) {
+    for (int c = 0; c < block_size; ++c) {
         if (c > place) raise_word(top_word, a.d[c]);
         if (c == place) a.d[c] = own_inverse;
         raise_word(top_word, a.z[c]);
@@ -310,7 +310,7 @@ TRIFOLD_DEVICE int factor_rows(Rows& a, Carry& carry, FactorShared& shared, real
     warp_sync();
     carry.sums[0] = 0;
 #pragma unroll
-    for (int k = 0; k < padded; ++k) {
+    for (int k = 0; k < block_size; ++k) {
         const real of_pivot = shared.top[k];
         if (k < place) sum += size_of_number(a.d[k]) * of_pivot;
         carry.sums[0] += size_of_number(a.r[k]) * of_pivot;

@@ -2,7 +2,7 @@
  * the next block). With A' the two triangles and the two panels trade places. A lane has its row of each, or with A' its column. */
 #include "gpu/tridiagonal/getrf/factors.cuh"
 
-constexpr int block_leading = padded + vector_width;
+constexpr int block_leading = static_cast<int>(lu_leading(padded, vector_width));
 
 struct SweepShared {
     Task task;
@@ -47,8 +47,8 @@ TRIFOLD_DEVICE void fetch_factors(SweepShared& shared, const trifold_args& args,
                     store_vector(place, zeros);
             }
         }
-        const int* order = order_of(args, task.member, block);
-        if (team_lane() < padded) reinterpret_cast<int*>(to.order)[team_lane()] = order[team_lane()];
+        if (team_lane() < padded)
+            copy_element_async(reinterpret_cast<int*>(to.order) + team_lane(), order_of(args, task.member, block) + team_lane());
         if (Forward)
             fetch_running(to.rhs, args, level, task.member, block, columns);
         else
@@ -74,8 +74,8 @@ template <bool Forward, bool Turned>
 TRIFOLD_DEVICE void substitute(const real (&a)[panels][padded], real (&y)[panels][riders]) {
     const int row = team_lane();
 #pragma unroll
-    for (int step = 0; step < padded; ++step) {
-        const int j = Forward ? step : padded - 1 - step;
+    for (int step = 0; step < block_size; ++step) {
+        const int j = Forward ? step : block_size - 1 - step;
 #pragma unroll
         for (int c = 0; c < riders; ++c) {
             const real solved = value_of_lane(Forward != Turned ? y[0][c] : y[0][c] * a[0][j], j);

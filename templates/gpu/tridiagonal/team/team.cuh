@@ -7,7 +7,6 @@
 
 constexpr int teams = threads / team;
 constexpr bool has_fill = panels > 2, has_slots = has_separators;
-constexpr int depth = has_slots ? 1 : 2; /* fronts in flight; where there are many chains, other teams work meanwhile */
 static_assert(tile == 1 && warp_lanes % team == 0 && threads % warp_lanes == 0 && padded <= team && padded % vector_width == 0,
               "host and device disagree");
 
