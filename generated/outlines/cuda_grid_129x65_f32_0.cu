@@ -30,6 +30,7 @@
 /* ---- grid/scale.h ---- */
 /* ---- gpu/grid/common.cuh ---- */
 /* ---- gpu/grid/entry.cuh ---- */
+/* ---- gpu/pivots.cuh ---- */
 /* ---- gpu/grid/pivots.cuh ---- */
 /* ---- gpu/grid/records.cuh ---- */
 /* ---- gpu/grid/rows.cuh ---- */

@@ -11,8 +11,6 @@
 
 namespace trifold::gpu::team_shared {
 #include "templates/gpu/tridiagonal/team/shared.h"
-
-#include "templates/gpu/tridiagonal/getrf/shared.h"
 }
 
 namespace trifold::gpu {

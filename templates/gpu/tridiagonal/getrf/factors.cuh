@@ -1,7 +1,6 @@
 /* Variant getrf: general matrices, by teams of lanes as in variant team. P D = L U within a block, R = E U^-1 below it and Z = L^-1 P U_i
  * to the right; G and H are those of the separator behind. The next block gets - R Z. */
 #include "gpu/tridiagonal/team/team.cuh"
-#include "gpu/tridiagonal/getrf/shared.h"
 
 /* Factors in the workspace. A block has L and U, with reciprocals of the pivots on the diagonal, and the rows of A in the order of the
  * pivots; its panels are R and Z, and G and H. A coupling of the levels above the first has A(higher, lower), then A(lower, higher). */
