@@ -27,7 +27,7 @@ std::string_view to_string(Operation operation);
 using Operations = std::set<Operation>;
 /// All that matrices of every kind have.
 Operations all_operations();
-/// Those but the selected inverse, which takes a quarter of the time to compile.
+/// Calls but the selected inverse, which takes a quarter of the time to compile.
 Operations usual_operations();
 /// Names separated by commas, or "all"; throws SpecError on anything else.
 Operations parse_operations(std::string_view text);

@@ -47,7 +47,7 @@ std::string describe(const std::vector<NearlySingular::Failure>& failures, std::
     return text + ", or accept the result as it is by accept_nearly_singular.";
 }
 
-/// What to do with a matrix without usable pivots.
+/// Advice on a matrix without usable pivots.
 std::string advice(MatrixKind matrix) {
     if (matrix == MatrixKind::general) return "Rows are interchanged within blocks alone: add a diagonal, or take larger blocks";
     return "Rows are not interchanged: add a diagonal that makes the matrix quasi-definite, positive in the rows of unknowns and negative "

@@ -45,7 +45,7 @@ struct FactorOptions {
     /// [batch], blocks of each member, 0 to N; null: N. Only where the Spec has lengths. Later calls take those that were factored.
     const int* lengths = nullptr;
     const int* sizes = nullptr;  ///< [batch][N], rows of each block, 0 to n; null: n. Only where the Spec has sizes
-    const Real* u = nullptr;     ///< of a general matrix: its blocks A(i, i+1), laid out as E, which has A(i+1, i)
+    const Real* u = nullptr;     ///< blocks A(i, i+1) of a general matrix, laid out as E, which has A(i+1, i)
     CallOptions on(Stream stream) const {
         const auto array = [](const Real* given) { return given == nullptr ? std::nullopt : std::optional<AnyArray>(given); };
         return {array(diagonal), array(shift), active,   pivot_floor,  accept_nearly_singular, members, columns,

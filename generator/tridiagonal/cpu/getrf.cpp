@@ -49,13 +49,12 @@ Lowered lower(const Problem& problem) {
 
 std::vector<Constant> constants(const Design& design) {
     const auto problem = problem_of(design);
-    const auto registers = vector_registers(problem.target);
     std::vector<Constant> result{constant("LANES", lanes_of(problem)),
                                  constant("LEADING", row_of(problem)),
                                  constant("INTERLEAVE", in_lanes(problem) ? lanes_of(problem) : 1),
                                  constant("CHAIN_RECORDS", 0),
                                  constant("PANEL_COLUMNS", panel_columns(design.spec.rhs, max_columns)),
-                                 constant("ACROSS", registers == 32 ? 4 : 2)};
+                                 constant("ACROSS", vector_registers(problem.target) / 8)};
     add_shuffles(result, lanes_of(problem), design.spec.block);
     return result;
 }

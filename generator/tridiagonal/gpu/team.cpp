@@ -46,7 +46,7 @@ TeamSizes sizes_of(const Problem& problem) {
     sizes.panels = has_fill(schedule) ? 3 : 2;
     while (sizes.team < sizes.padded) sizes.team *= 2;
     const bool has_slots = schedule.levels.size() > 1;
-    // Where there are many chains, other teams work meanwhile.
+    // One front at a time suffices where there are many chains: other teams work meanwhile.
     const auto depth = sizes.depth = (has_slots ? 1 : 2) * (is_general(spec) && spec.block <= largest_deep_block ? 2 : 1);
     const auto pitch_of = [&](std::int64_t bytes) { return team_shared::team_pitch(bytes, sizes.team, sizes.real); };
     using namespace team_shared;
@@ -115,10 +115,12 @@ std::int64_t blocks(const Problem& problem, const TeamSizes& sizes, const char* 
     return blocks_for(problem.target, sizes.threads, take(problem, "team_registers", of));
 }
 
-/// Blocks of the panels and of their products in a factorization.
+/// Blocks of the panels and of their products in a factorization: of a general matrix D, Z, R and R Z, of which some are kept twice, and
+/// with fill G, H and what they leave.
+constexpr std::int64_t general_blocks = 5, filled_general_blocks = 9;
 std::int64_t factored_blocks(const Spec& spec, const TeamSizes& sizes) {
-    if (is_general(spec)) return sizes.panels > 2 ? 9 : 5;
-    return sizes.panels > 2 ? 6 : 3;
+    const std::int64_t general = sizes.panels > 2 ? filled_general_blocks : general_blocks;
+    return is_general(spec) ? general : sizes.panels > 2 ? 6 : 3;
 }
 
 /// Blocks of n by n that a level reads and writes. A front has D, E, L and R, with fill also G, and updates from the levels below. A chain

@@ -7,7 +7,7 @@
 
 namespace trifold::test {
 
-/// General block tridiagonal systems, open or a ring, in the layouts of a Spec, with the dense matrix beside them. Blocks of D have their
+/// General block tridiagonal systems, open or a ring, in the layouts of a Spec, and the dense matrices. Blocks of D have their
 /// largest entries off the diagonal, so that rows have to be interchanged.
 template <class Real>
 class GeneralSystems {

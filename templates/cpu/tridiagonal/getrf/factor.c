@@ -75,7 +75,7 @@ INLINE void pass_poison(const trifold_args* args, const members* g, int side, in
         if (g->active[lane]) mark_poison(args, side, g->member[lane], block, level, MASK_OF_LANE(p->failed, lane) != 0);
 }
 
-/* What a chain leaves to the separators at its ends, and their coupling both ways. */
+/* Updates that a chain leaves to the separators at its ends, and their coupling both ways. */
 COLD void end_chain(const trifold_args* args, const trifold_level* level, const members* g, chain c, const front* f, const pivots* p) {
     if (c.behind >= 0) pass_poison(args, g, side_behind(&c), block_at(level, c.behind), level->index, p);
     if (c.ahead < 0) return;

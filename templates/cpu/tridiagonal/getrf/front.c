@@ -29,7 +29,7 @@ INLINE front front_of(const trifold_args* args, integer group, integer block) {
  * with the largest entries of the rows of U: bounds of all numbers that have been added up in the row. */
 typedef struct {
     each sums[n], top[n];                /* sums of the front's rows; the largest entries of the rows of U */
-    each carried[n];                     /* what the front adds to the sums of the next one's rows */
+    each carried[n];                     /* sums that the front adds to those of the next one's rows */
     mask sound, row, failed;             /* all pivots of the front have passed; the first that did not; the chain has failed */
     mask negatives;                      /* negative pivots and interchanges of the front */
     each large, small;                   /* mantissas of the pivots above one, and of the reciprocals of the others, multiplied */

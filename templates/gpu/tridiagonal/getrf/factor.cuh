@@ -4,7 +4,7 @@
 #include "gpu/tridiagonal/team/stage.cuh"
 #include "gpu/tridiagonal/team/verdict.cuh"
 
-constexpr int fill_width = has_fill ? padded : 1; /* of rows that only schedules with fill have */
+constexpr int fill_width = has_fill ? padded : 1; /* columns of rows that only schedules with fill have */
 
 struct FactorShared {
     Task task;
@@ -26,8 +26,8 @@ static_assert(pitch<FactorShared> * teams == SharedBytes::factor, "host and devi
 struct Rows {
     real d[padded], z[padded], h[fill_width], r[padded], g[fill_width];
 };
-/* What a front leaves: R Z and the sum of G H; and for the next front, the rows of H and G that it begins with, - R H and - G Z. Sums: of
- * the products of rows of R and G with the largest entries of U's rows. */
+/* Updates that a front leaves: R Z and the sum of G H; and for the next front, the rows of H and G that it begins with, - R H and - G Z.
+ * Sums are products of rows of R and G with the largest entries of U's rows. */
 struct Carry {
     real next[padded] = {}, behind[fill_width] = {}, h[fill_width] = {}, g[fill_width] = {};
     real y[panels][riders] = {}; /* -R y, the sum of -G y */

@@ -16,13 +16,6 @@ struct SweepShared {
 static_assert(sizeof(SweepShared) == lu_sweep_bytes(padded, riders, panels, has_slots, depth, sizeof(real)), "host and device disagree");
 static_assert(pitch<SweepShared> * teams == SharedBytes::sweep, "host and device disagree");
 
-/* The order of a sweep's fronts: the number-th of them, or none. */
-template <bool Forward>
-TRIFOLD_DEVICE trifold_int front_number(const Chain& chain, trifold_int number) {
-    if (number >= chain.length) return -1;
-    return Forward ? number : chain.length - 1 - number;
-}
-
 template <bool Forward, bool Turned>
 TRIFOLD_DEVICE void fetch_factors(SweepShared& shared, const trifold_args& args, const trifold_level& level, const Task& task,
                                   trifold_int number, Columns columns) {
@@ -85,38 +78,6 @@ TRIFOLD_DEVICE void substitute(const real (&a)[panels][padded], real (&y)[panels
 #pragma unroll
                 for (int p = 1; p < panels; ++p) y[p][c] -= a[p][j] * solved;
             }
-        }
-    }
-}
-
-/* On the way back: b less Z x of the next block and H x of that behind the chain. */
-TRIFOLD_DEVICE void subtract_adjacent(const real (&a)[panels][padded], real (&y)[panels][riders], const SweepShared& shared) {
-#pragma unroll
-    for (int c = 0; c < riders; ++c)
-#pragma unroll
-        for (int p = 1; p < panels; ++p) {
-            real sum[2] = {};
-#pragma unroll
-            for (int k = 0; k < padded; ++k) sum[k % 2] += a[p][k] * shared.adjacent[p - 1][c * padded + k];
-            y[0][c] -= sum[0] + sum[1];
-        }
-}
-
-/* Loads the solutions of the blocks at the chain's ends. */
-TRIFOLD_DEVICE void load_adjacent(SweepShared& shared, const trifold_args& args, const trifold_level& level, const Task& task,
-                                  Columns columns) {
-    const int row = team_lane();
-    if (row >= padded) return;
-#pragma unroll
-    for (int p = 0; p < panels - 1; ++p) {
-        const trifold_int at = p == 0 ? task.chain.ahead : task.chain.behind;
-        const bool exists = task.chain.length > 0 && at >= 0 && row < block_size;
-#pragma unroll
-        for (int c = 0; c < riders; ++c) {
-            real value = 0;
-            if (exists && c < columns.count)
-                value = static_cast<const real*>(args.x)[rhs_at(args.x_strides, task.member, block_at(level, at), row, columns.first + c)];
-            shared.adjacent[p][c * padded + row] = value;
         }
     }
 }

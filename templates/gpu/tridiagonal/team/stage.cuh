@@ -1,4 +1,4 @@
-/* Blocks of the caller on their way to lanes: copies to shared memory, in the order they are stored in, and rows from there. */
+/* Copies of the caller's blocks in shared memory, in the order they are stored in, and rows from there. */
 #include "gpu/tridiagonal/input.cuh"
 #include "gpu/tridiagonal/team/team.cuh"
 

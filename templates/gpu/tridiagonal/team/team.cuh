@@ -176,3 +176,44 @@ TRIFOLD_DEVICE void leave_rhs(real (&y)[panels][riders], const trifold_args& arg
             }
     }
 }
+
+/* The order of a sweep's fronts: the number-th of them, or none. */
+template <bool Forward>
+TRIFOLD_DEVICE trifold_int front_number(const Chain& chain, trifold_int number) {
+    if (number >= chain.length) return -1;
+    return Forward ? number : chain.length - 1 - number;
+}
+
+/* On the way back: b less the products of panels with x of the next block and of that behind the chain. */
+template <class Shared>
+TRIFOLD_DEVICE void subtract_adjacent(const real (&a)[panels][padded], real (&y)[panels][riders], const Shared& shared) {
+#pragma unroll
+    for (int c = 0; c < riders; ++c)
+#pragma unroll
+        for (int p = 1; p < panels; ++p) {
+            real sum[2] = {};
+#pragma unroll
+            for (int k = 0; k < padded; ++k) sum[k % 2] += a[p][k] * shared.adjacent[p - 1][c * padded + k];
+            y[0][c] -= sum[0] + sum[1];
+        }
+}
+
+/* Loads the solutions of the blocks at the chain's ends. */
+template <class Shared>
+TRIFOLD_DEVICE void load_adjacent(Shared& shared, const trifold_args& args, const trifold_level& level, const Task& task,
+                                  Columns columns) {
+    const int row = team_lane();
+    if (row >= padded) return;
+#pragma unroll
+    for (int p = 0; p < panels - 1; ++p) {
+        const trifold_int at = p == 0 ? task.chain.ahead : task.chain.behind;
+        const bool exists = task.chain.length > 0 && at >= 0 && row < (has_tail ? stored_rows(args, block_at(level, at)) : block_size);
+#pragma unroll
+        for (int c = 0; c < riders; ++c) {
+            real value = 0;
+            if (exists && c < columns.count)
+                value = static_cast<const real*>(args.x)[rhs_at(args.x_strides, task.member, block_at(level, at), row, columns.first + c)];
+            shared.adjacent[p][c * padded + row] = value;
+        }
+    }
+}
