@@ -25,7 +25,7 @@ struct TeamSizes : Sizes {
 
 /// Larger blocks leave a lane too few registers for its rows of the panels; in double precision with fill.
 constexpr std::int64_t largest_block = 24, largest_filled_block = 18;
-constexpr std::int64_t largest_deep_block = 8;  // of general matrices: room for four fronts in flight
+constexpr std::int64_t largest_deep_block = 8;  // general matrices have room for four fronts in flight up to it
 constexpr std::int64_t largest_general_block = 16, largest_filled_general_block = 8;  // with fill, a lane has nine rows
 std::int64_t largest_block_with_fill(const Spec& spec) {
     if (is_general(spec)) return spec.precision == Precision::f64 ? largest_filled_general_block : largest_general_block;
