@@ -45,7 +45,10 @@ std::vector<Picked> pick_by_rows(const Problem& problem) {
         }
         if (!result.empty()) return result;
     }
-    throw SpecError(fmt::format("no variant for {} takes blocks of n = {}", to_string(problem.target), problem.spec.block));
+    const bool elsewhere = is_general(problem.spec) && problem.target.backend != Backend::cpu;
+    throw SpecError(fmt::format("no variant for {} takes {}blocks of n = {}{}", to_string(problem.target),
+                                is_general(problem.spec) ? "general matrices with " : "", problem.spec.block,
+                                elsewhere ? "; solve them on a CPU" : ""));
 }
 
 /// A variant that the caller names is the only one to take; the result is empty where it refuses.

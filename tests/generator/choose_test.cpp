@@ -160,6 +160,8 @@ TEST_CASE("refusals say what a variant is for") {
           "variant 'getrf' takes general matrices alone; give auto");
     CHECK(message({.block = 17, .horizon = 9, .matrix = general}, "cuda:sm_90", {.variant = "getrf"}) ==
           "variant 'getrf' is for blocks up to 16, not for n = 17; give auto");
+    CHECK(message({.block = 17, .horizon = 9, .matrix = general}, "cuda:sm_90", {}) ==
+          "no variant for cuda:sm_90 takes general matrices with blocks of n = 17; solve them on a CPU");
 }
 
 TEST_CASE("auto chooses the schedules and variants that chosen.txt lists") {
