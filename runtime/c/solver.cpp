@@ -38,7 +38,8 @@ FactorOptions<Real> factor_options(const trifold_call& call) {
             nullptr,
             nullptr,
             o.lengths,
-            o.sizes};
+            o.sizes,
+            static_cast<const Real*>(o.u)};
 }
 
 }  // namespace
@@ -62,7 +63,7 @@ Spec trifold::c::spec_of(const trifold_spec& given_spec) {
     spec.sizes = s.sizes != 0;
     if (s.bandwidth != 0) spec.bandwidth = s.bandwidth;
     spec.matrix = choice<MatrixKind>(s.matrix, "matrix");
-    spec.operations = operations_of(s.operations, all_operations(), "TRIFOLD_FACTOR");
+    spec.operations = operations_of(s.operations, all_values<Operation>(), "TRIFOLD_FACTOR");
     return spec;
 }
 
