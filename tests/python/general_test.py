@@ -1,5 +1,5 @@
-"""General matrices, with U above the diagonal: solutions, the transpose and the determinant against dense ones, in every library; derivatives in
-torch and JAX; tridiagonal systems as JAX has them."""
+"""General matrices, with U above the diagonal: solutions, the transpose and the determinant against dense ones; derivatives in torch and
+JAX; tridiagonal systems as JAX has them."""
 
 import pickle
 
