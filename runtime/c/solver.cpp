@@ -135,7 +135,14 @@ trifold_code trifold_solver_set_executor(trifold_solver* solver, trifold_executo
 }
 
 trifold_code trifold_run(trifold_solver* solver, const trifold_call* call) {
-    return guarded([&] { run(given(solver, "the solver").solver, call); });
+    return guarded([&] {
+        auto& of = given(solver, "the solver").solver;
+        auto known = call_of_reals(call);
+        if (known.operation != TRIFOLD_SOLVE_TRANSPOSED) return run(of, call);
+        known.operation = TRIFOLD_SOLVE;  // whose arrays it has; the family's table has operations of all matrices
+        run_listed(&known, tridiagonal_family, "TRIFOLD_FACTOR",
+                   [&](int, auto arrays) { of.run(Operation::solve_transposed, arrays, options_of(known)); });
+    });
 }
 
 trifold_code trifold_prepare(trifold_solver* solver) { return call_on(solver, &Solver::prepare); }

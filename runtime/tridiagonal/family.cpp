@@ -21,7 +21,6 @@ constexpr OperationRow operations[]{
     {"factor_forward", factored_and_swept, true},
     {"factor_solve", factored_and_swept, true},
     {"inverse", inverted},
-    {"solve_transposed", swept, false, "solve"},
 };
 
 constexpr Field tuning[]{
