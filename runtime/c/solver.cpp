@@ -38,7 +38,8 @@ FactorOptions<Real> factor_options(const trifold_call& call) {
             nullptr,
             nullptr,
             o.lengths,
-            o.sizes};
+            o.sizes,
+            static_cast<const Real*>(o.u)};
 }
 
 }  // namespace
@@ -62,7 +63,7 @@ Spec trifold::c::spec_of(const trifold_spec& given_spec) {
     spec.sizes = s.sizes != 0;
     if (s.bandwidth != 0) spec.bandwidth = s.bandwidth;
     spec.matrix = choice<MatrixKind>(s.matrix, "matrix");
-    spec.operations = operations_of(s.operations, all_operations(), "TRIFOLD_FACTOR");
+    spec.operations = operations_of(s.operations, all_values<Operation>(), "TRIFOLD_FACTOR");
     return spec;
 }
 
@@ -134,7 +135,14 @@ trifold_code trifold_solver_set_executor(trifold_solver* solver, trifold_executo
 }
 
 trifold_code trifold_run(trifold_solver* solver, const trifold_call* call) {
-    return guarded([&] { run(given(solver, "the solver").solver, call); });
+    return guarded([&] {
+        auto& of = given(solver, "the solver").solver;
+        auto known = call_of_reals(call);
+        if (known.operation != TRIFOLD_SOLVE_TRANSPOSED) return run(of, call);
+        known.operation = TRIFOLD_SOLVE;  // whose arrays it has; the family's table has operations of all matrices
+        run_listed(&known, tridiagonal_family, "TRIFOLD_FACTOR",
+                   [&](int, auto arrays) { of.run(Operation::solve_transposed, arrays, options_of(known)); });
+    });
 }
 
 trifold_code trifold_prepare(trifold_solver* solver) { return call_on(solver, &Solver::prepare); }

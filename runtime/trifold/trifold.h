@@ -42,8 +42,8 @@ int trifold_version(void);
 
 /* Mixed: arrays in f64 (the calls that end in _f64), factored in f32, solutions refined to the accuracy of f64. */
 typedef enum { TRIFOLD_F32 = 0, TRIFOLD_F64 = 1, TRIFOLD_MIXED = 2 } trifold_precision;
-/* Symmetric: pivots have both signs. */
-typedef enum { TRIFOLD_POSITIVE_DEFINITE = 0, TRIFOLD_SYMMETRIC = 1 } trifold_matrix;
+/* Symmetric: pivots have both signs. General: trifold_options has blocks U above the diagonal, and all of D is read. */
+typedef enum { TRIFOLD_POSITIVE_DEFINITE = 0, TRIFOLD_SYMMETRIC = 1, TRIFOLD_GENERAL = 2 } trifold_matrix;
 typedef enum { TRIFOLD_ROW_MAJOR = 0, TRIFOLD_COLUMN_MAJOR = 1 } trifold_order;
 typedef enum { TRIFOLD_LOWER = 0, TRIFOLD_UPPER = 1 } trifold_coupling;
 typedef enum { TRIFOLD_STAGED = 0, TRIFOLD_STACKED = 1 } trifold_rhs_layout; /* [batch][N][n][m], or (N n) by m column-major a member */
@@ -58,6 +58,7 @@ enum {
     TRIFOLD_FACTOR_FORWARD = 1 << 4,
     TRIFOLD_FACTOR_SOLVE = 1 << 5,
     TRIFOLD_INVERSE = 1 << 6,
+    TRIFOLD_SOLVE_TRANSPOSED = 1 << 7, /* general matrices alone have it, and it comes with TRIFOLD_SOLVE */
     TRIFOLD_USUAL = (1 << 6) - 1
 };
 
@@ -108,6 +109,7 @@ typedef struct {
     void* tip_x;
     const int* lengths; /* [batch], blocks of each member, 0 to `horizon`; NULL: all of them. A factorization takes them */
     const int* sizes;   /* [batch][N], rows of each block, 0 to `block`; NULL: all of them. A factorization takes them */
+    const void* u;      /* blocks A(i, i + 1) of a general matrix, laid out as e. A factorization takes them */
 } trifold_options;
 void trifold_options_init(trifold_options* options);
 
@@ -192,6 +194,9 @@ trifold_code trifold_run(trifold_solver* solver, const trifold_call* call);
 /* clang-format on */
 TRIFOLD_CALLS(trifold, float, f32, TRIFOLD_F32)
 TRIFOLD_CALLS(trifold, double, f64, TRIFOLD_F64)
+/* X of A' X = B, of a general matrix. */
+TRIFOLD_CALL(trifold, f32, TRIFOLD_F32, solve_transposed, TRIFOLD_SOLVE_TRANSPOSED, 0, (const float* b, float* x), (b), (x))
+TRIFOLD_CALL(trifold, f64, TRIFOLD_F64, solve_transposed, TRIFOLD_SOLVE_TRANSPOSED, 0, (const double* b, double* x), (b), (x))
 
 /* Waits until every operation can run. Else the first call of one waits where its code is still being compiled. */
 trifold_code trifold_prepare(trifold_solver* solver);
@@ -221,7 +226,8 @@ enum {
 trifold_code trifold_outcomes(trifold_solver* solver, trifold_outcome* outcomes, int64_t capacity, int64_t* count);
 trifold_code trifold_log_determinant(trifold_solver* solver, double* values, int64_t capacity, int64_t* count);
 trifold_code trifold_quadratic(trifold_solver* solver, double* values, int64_t capacity, int64_t* count);
-/* Likewise the pivots below zero of a symmetric matrix, as many as it has eigenvalues below zero. */
+/* Likewise the pivots below zero: of a symmetric matrix as many as it has eigenvalues below zero; of a general one interchanges are added,
+ * so that its determinant has the sign of (-1)^value. */
 trifold_code trifold_negative_pivots(trifold_solver* solver, int64_t* values, int64_t capacity, int64_t* count);
 
 /* Results of Solver::reciprocal_condition, from the host's D and E that were factored: an entry for each member of the options, or the

@@ -66,6 +66,8 @@ def calls():
     for name in ("solve", "marginals"):
         yield f"trifold.{name}", getattr(trifold, name), chain()
     yield "trifold.solve", lambda D, E, b, diagonal: trifold.solve(D, E, b, diagonal=diagonal), some(("D", "E", "b", "diagonal"), options)
+    yield "trifold.solve", lambda D, E, b, upper: trifold.solve(D, E, b, upper=upper), general()
+    yield "trifold.matvec", lambda D, E, b, upper: trifold.matvec(D, E, b, upper=upper), general()
     yield "trifold.factor", trifold.factor, some(("D", "E"), chain())
     yield "trifold.matvec", trifold.matvec, {**some(("D", "E"), chain()), "x": b}
     yield "trifold.to_dense", trifold.to_dense, some(("D", "E"), chain())
@@ -133,6 +135,14 @@ def calls():
         yield "trifold.sparse.Preconditioner", getattr(P, name), {"x": x}
 
 
+def general():
+    return {**chain(), "upper": chain()["E"]}
+
+
+def diagonals():
+    return {"dl": np.ones(7), "diagonal": np.full(7, 4.0), "du": np.ones(7), "b": np.ones((7, 2))}
+
+
 def of_torch():
     torch, tt = pytest.importorskip("torch"), importlib.import_module("trifold.torch")
     D, E, b = (torch.from_numpy(array) for array in chain().values())
@@ -147,6 +157,8 @@ def of_torch():
         yield f"trifold.torch.{name}", getattr(tt, name), some(("D", "E"), chain())
     for name in ("solve", "forward", "backward", "quadratic"):
         yield "trifold.torch.Factor", getattr(f, name), some(("b",), chain())
+    yield "trifold.torch.solve", lambda D, E, b, upper: tt.solve(D, E, b, upper=upper), general()
+    yield "trifold.torch.tridiagonal_solve", lambda dl, diagonal, du, b: tt.tridiagonal_solve(dl, diagonal, du, b), diagonals()
     yield "trifold.torch.Factor", lambda mean: f.sample(None, mean), {"mean": chain()["b"]}
     yield "trifold.torch.grid.solve", tt.grid.solve, image()
     yield "trifold.torch.grid.factor", lambda stencil: tt.grid.factor(stencil).stencil, some(("stencil",), image())
@@ -166,6 +178,8 @@ def of_jax():
         yield f"trifold.jax.{name}", getattr(tj, name), chain()
     for name in ("factor", "log_determinant", "selected_inverse"):
         yield f"trifold.jax.{name}", getattr(tj, name), some(("D", "E"), chain())
+    yield "trifold.jax.solve", lambda D, E, b, upper: tj.solve(D, E, b, upper=upper), general()
+    yield "trifold.jax.tridiagonal_solve", lambda dl, diagonal, du, b: tj.tridiagonal_solve(dl, diagonal, du, b), diagonals()
     yield "trifold.jax.solve_rows", tj.solve_rows, {"S": np.concatenate([make(3, 7)[0]] * 3, -1), "b": chain()["b"]}
     for name in ("solve", "forward", "backward", "quadratic"):
         yield "trifold.jax.Factor", getattr(f, name), some(("b",), chain())

@@ -184,3 +184,18 @@ def test_swing_up(tmp_path):
     assert np.abs(np.cos(x[:, -1, 0]) + 1).max() < 1e-4 and np.abs(x[:, -1, 1]).max() < 0.05
     assert (times[0] > 1).all() and (times[-1] == 1).all()
     assert (tmp_path / "swing_up.png").stat().st_size > 10_000
+
+
+def test_lines(tmp_path):
+    module = example("lines")
+    flow, q, histories = module.main(["--output", str(tmp_path)])
+    assert (tmp_path / "lines.png").stat().st_size > 10_000 and np.isfinite(q).all()
+    cells, across, both = map(len, histories.values())
+    assert 2 * both < 1.5 * across < cells and histories["lines across and along"][-1] < 1e-12
+    # What the smoother converges to is the solution of the whole system.
+    flow = module.Flow(5, 6)
+    unit = np.eye(5 * 6 * 4).reshape(-1, 5, 6, 4)
+    A = -np.stack([flow.residual(one, np.zeros_like(one)).ravel() for one in unit], -1)
+    b = flow.start()
+    _, found = module.history(flow, flow.sweep_both, b, 200)
+    np.testing.assert_allclose(found.ravel(), np.linalg.solve(A, b.ravel()), atol=1e-11 * abs(found).max())

@@ -120,7 +120,7 @@ def test_what_fails_says_why():
     D[:, 0, 0] = 1e-20  # the elimination would grow by 1e20
     with pytest.raises(trifold.NearlySingular, match="growth 1.0e[+]20"):
         trifold.solve(D, E, b, matrix="symmetric")
-    with pytest.raises(trifold.SpecError, match='matrix is "indefinite"; give positive-definite or symmetric'):
+    with pytest.raises(trifold.SpecError, match='matrix is "indefinite"; give positive-definite, symmetric or general'):
         trifold.solve(D, E, b, matrix="indefinite")
     with pytest.raises(trifold.SpecError, match="pivot_floor"):
         trifold.solve(D, E, b, matrix="symmetric", pivot_floor=1e-8)

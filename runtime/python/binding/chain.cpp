@@ -76,6 +76,7 @@ CallOptions BoundChain::options_of(const Inputs& in, const Options& given, Strea
     options.stream = stream;
     if (in.diagonal) options.diagonal = any(in.diagonal);
     if (in.shift) options.shift = any(in.shift);
+    if (in.u) options.u = any(in.u);
     return with_border(options, in);
 }
 
@@ -129,7 +130,8 @@ void BoundChain::read_system(Inputs& in, nb::handle d, nb::handle e, const Optio
         throw SpecError(fmt::format("D has shape {}{}; give ({}, {}, {}), or (batch, {}, {}, {})", show(in.d.shape()), reason_for_d(),
                                     blocks(), n, n, blocks(), n, n));
     in.d.make_contiguous();
-    read_coupling(in, e);
+    read_coupling(in, in.e, e, "E");
+    read_upper(in, options.upper);
     read_border(in, options.border);
     read_added(in.shift, options.shift, "shift", in.members.shape({}));
     read_added(in.diagonal, options.diagonal, "diagonal", in.members.shape({blocks(), n}));
@@ -154,17 +156,22 @@ std::vector<std::int64_t> BoundChain::lower_of_inverse(const Members& members) c
     return members.shape({bandwidth() == 1 ? couplings() : (blocks() - 1) / bandwidth(), n, n});
 }
 
-void BoundChain::read_coupling(Inputs& in, nb::handle e) {
-    if (e.is_none() && couplings() == 0) return;
+void BoundChain::read_coupling(const Inputs& in, Array& array, nb::handle given, const char* name) {
+    if (given.is_none() && couplings() == 0) return;
     const auto shape = coupling_shape(in);
-    if (e.is_none()) throw SpecError(fmt::format("E is missing; give {}", show(shape)));
-    read_real(in.e, e, "E");
-    if (in.e.shape().size() != shape.size())
-        throw SpecError(fmt::format("E has shape {} and D {}: one has a batch axis and the other has not; give E as {}", show(in.e.shape()),
-                                    show(in.d.shape()), show(shape)));
-    if (!std::ranges::equal(in.e.shape(), shape))
-        throw SpecError(fmt::format("E has shape {}; give {}{}", show(in.e.shape()), show(shape), reason_for_e()));
-    in.e.make_contiguous();
+    if (given.is_none()) throw SpecError(fmt::format("{} is missing; give {}", name, show(shape)));
+    read_real(array, given, name);
+    if (array.shape().size() != shape.size())
+        throw SpecError(fmt::format("{} has shape {} and D {}: one has a batch axis and the other has not; give {} as {}", name,
+                                    show(array.shape()), show(in.d.shape()), name, show(shape)));
+    if (!std::ranges::equal(array.shape(), shape))
+        throw SpecError(fmt::format("{} has shape {}; give {}{}", name, show(array.shape()), show(shape), reason_for_e()));
+    array.make_contiguous();
+}
+
+void BoundChain::read_upper(Inputs& in, nb::handle upper) {
+    if (matrix() == MatrixKind::general) return read_coupling(in, in.u, upper, "upper, the blocks (i, i + 1) of a general matrix,");
+    if (!upper.is_none()) throw SpecError("upper is for general matrices; make a Plan with matrix='general', or leave upper out");
 }
 
 void BoundChain::read_added(Array& array, nb::handle given, const char* name, const std::vector<std::int64_t>& shape) const {

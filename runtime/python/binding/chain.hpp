@@ -32,7 +32,7 @@ class BoundChain : protected Bound {
     void factor(nb::handle d, nb::handle e, const Options& options);
     /// The operation is factor_forward or factor_solve.
     nb::object factor_along(Operation operation, nb::handle d, nb::handle e, nb::handle b, nb::handle out, const Options& options);
-    /// The operation is forward, backward or solve.
+    /// The operation is forward, backward, solve or solve_transposed.
     nb::object sweep(Operation operation, nb::handle b, nb::handle out, const Options& options);
     /// `out` is a pair of arrays, or None.
     nb::object selected_inverse(nb::handle out, const Options& options);
@@ -41,7 +41,7 @@ class BoundChain : protected Bound {
     /// The arrays of one call.
     struct Inputs {
         explicit Inputs(const Members& of) : members(of) {}
-        Array d, e, b, x, shift, diagonal, active, lengths, sizes;
+        Array d, e, u, b, x, shift, diagonal, active, lengths, sizes;
         Array f, c, tip_b, tip_x;       // those of a border
         nb::object result, tip_result;  // x as Python has it, and its tip
         Members members;
@@ -63,6 +63,7 @@ class BoundChain : protected Bound {
     virtual bool has_sizes() const { return false; }
     /// Blocks below each diagonal block.
     virtual std::int64_t bandwidth() const { return 1; }
+    virtual MatrixKind matrix() const { return MatrixKind::positive_definite; }
     /// Makes a call, with the lock of Python given up.
     virtual void run(Operation operation, const Inputs& in, std::initializer_list<AnyArray> arrays, const Options& options) = 0;
     /// Before a sweep of that many right-hand sides.
@@ -104,7 +105,9 @@ class BoundChain : protected Bound {
     Members members_;  // the last factorization's. A call goes by its copy, for other threads may factor meanwhile
 
   private:
-    void read_coupling(Inputs& in, nb::handle e);
+    /// E, or `upper` of a general matrix.
+    void read_coupling(const Inputs& in, Array& array, nb::handle given, const char* name);
+    void read_upper(Inputs& in, nb::handle upper);
     /// Throws SpecError where there is one and the solver has none, or the other way round.
     void read_border(Inputs& in, nb::handle border) const;
     /// Whole numbers of that shape, or one number, or those of one member for all.

@@ -169,7 +169,8 @@ lengths: each member has a number of blocks of its own, which factorizations tak
 sizes: each block has a number of rows of its own, which factorizations take as their option sizes.
 bandwidth: w, the blocks that E, (N, w, n, n), has below each diagonal block. It is solved by blocks of w n rows, which
 selected_inverse has too.
-matrix: "positive-definite", or "symmetric", whose pivots may have both signs: A = P' L S L' P.
+matrix: "positive-definite"; "symmetric", whose pivots may have both signs: A = P' L S L' P; or "general", whose Solvers take upper, the
+blocks (i, i + 1) in the shape of E, where they take D and E, and have solve_transposed.
 Raises SpecError, DeviceError, CompileError, CacheError.)")
         .def(
             "__init__",
@@ -255,10 +256,19 @@ D: (N, n, n), of which only the lower triangles are read; E: (N - 1, n, n), or N
 batch axis in front of D there is one in front of all. Up to the Plan's batch members may be given. Sweeps take the members of the last
 factorization. out: where the result goes, contiguous; x may be b itself. Without it a new array of b's library is returned.
 
-Options: shift (batch,) or a number, diagonal (batch, N, n), active (batch,), pivot_floor, accept_nearly_singular, as in trifold.solve.
+Options: shift (batch,) or a number, diagonal (batch, N, n), active (batch,), upper, pivot_floor, accept_nearly_singular, as in
+trifold.solve.
 check, by default True on the CPU: raise NotPositiveDefinite, NearlySingular, OutOfRange or NotConverged; on a GPU that waits. Else a
 GPU's calls only enqueue, on the current stream of the arrays' library. Raises SpecError on arrays that do not fit.)");
     bind_calls(solver);
+    bind_with_options<OptionsOf::sweep, 2>(
+        solver, "solve_transposed",
+        [](BoundSolver& self, nb::handle b, nb::handle out, const Options& options) {
+            return self.sweep(Operation::solve_transposed, b, out, options);
+        },
+        "b"_a.none(), "out"_a = none,
+        nb::sig("def solve_transposed(self, b: ArrayLike, out: ArrayLike | None = None, **options: Unpack[Sweep]) -> Any"),
+        "A'^-1 b, of a Plan of general matrices that has solve among its operations. Shapes and errors are those of solve().", guarded);
     bind_with_options<OptionsOf::sweep, 1>(
         solver, "selected_inverse",
         [](BoundSolver& self, nb::handle out, const Options& options) { return self.selected_inverse(out, options); }, "out"_a = none,

@@ -100,21 +100,27 @@ class Known {
 
 // Blocks.
 
-/// Arrays of a call in their order, by letters: D, E and b; v: the value; x; l: log det A; d and e: blocks of A^-1, as D and E.
+/// Arrays of a call in their order, by letters: D, E, U of general matrices, and b; v: the value; x; l: log det A; d and e: blocks of A^-1,
+/// as D and E.
 struct Call {
     std::string_view name, takes, makes;
     Operation sweep = Operation::solve;
     bool has(char array) const { return takes.find(array) != takes.npos || makes.find(array) != makes.npos; }
     bool factors() const { return takes.front() == 'D'; }
 };
-constexpr std::array<Call, 8> calls{{{"factor", "DE", "v"},
-                                     {"factor_solve", "DEb", "vx"},
-                                     {"solve", "vb", "vx"},
-                                     {"log_determinant", "v", "l"},
-                                     {"selected_inverse", "v", "vde"},
-                                     {"forward", "vb", "vx", Operation::forward},
-                                     {"backward", "vb", "vx", Operation::backward},
-                                     {"marginals", "DEb", "vldex"}}};
+constexpr auto calls = std::to_array<Call>({{"factor", "DE", "v"},
+                                            {"factor_solve", "DEb", "vx"},
+                                            {"solve", "vb", "vx"},
+                                            {"log_determinant", "v", "l"},
+                                            {"selected_inverse", "v", "vde"},
+                                            {"forward", "vb", "vx", Operation::forward},
+                                            {"backward", "vb", "vx", Operation::backward},
+                                            {"marginals", "DEb", "vldex"},
+                                            {"general_factor", "DEU", "v"},
+                                            {"general_factor_solve", "DEUb", "vx"},
+                                            {"general_solve", "vb", "vx"},
+                                            {"general_solve_transposed", "vb", "vx", Operation::solve_transposed},
+                                            {"general_log_determinant", "v", "l"}});
 
 const Call& call_of(std::string_view name) {
     const auto* const found = std::ranges::find(calls, name, &Call::name);
@@ -147,7 +153,7 @@ void expect_sizes(const Factors& factors, const Call& call, const Buffers& buffe
         if (array == 'x') return expect(buffer, real, numbers, "x");
         if (has_rows) return expect(buffer, real, 3 * blocks * spec.horizon, "S");
         if (array == 'D' || array == 'd') return expect(buffer, real, blocks * spec.horizon, "D or the diagonal");
-        expect(buffer, real, blocks * couplings_of(spec), "E or what is below the diagonal");
+        expect(buffer, real, blocks * couplings_of(spec), "E or what is beside the diagonal");
     };
     for (std::size_t i = 0; i < call.takes.size(); ++i) expect_one(call.takes[i], buffers.in(i));
     for (std::size_t i = 0; i < call.makes.size(); ++i) expect_one(call.makes[i], buffers.result(i));
@@ -164,12 +170,13 @@ Factors::Borrowed borrowed_for(Factors& factors, const Call& call, const Buffers
 
 void perform(Solver& solver, const Call& call, bool accept, const Buffers& buffers, Stream stream) {
     const auto& spec = solver.plan().choice().spec;
-    const CallOptions options{.accept_nearly_singular = accept, .columns = columns_of(call, buffers), .stream = stream};
+    CallOptions options{.accept_nearly_singular = accept, .columns = columns_of(call, buffers), .stream = stream};
     const auto at = [&](char array, std::int64_t offset = 0) {
         const auto place = call.takes.find(array);
         const auto buffer = place != call.takes.npos ? buffers.in(place) : buffers.result(call.makes.find(array));
         return AnyArray(static_cast<std::byte*>(buffer.untyped_data()) + offset * element_bytes(spec.precision), false, spec.precision);
     };
+    if (call.has('U')) options.u = at('U');
     if (call.factors()) {
         // Rows of blocks [A(i, i - 1), A(i, i), A(i, i + 1)] have both D and E, which is the first third from row 1 on.
         const bool has_rows = spec.d.leading != dense;

@@ -16,7 +16,7 @@ namespace nb = nanobind;
 
 /// Options of a call on a chain of blocks; None where an array is not given. The arrays are the caller's.
 struct Options {
-    nb::handle shift = Py_None, diagonal = Py_None, active = Py_None, border = Py_None, lengths = Py_None, sizes = Py_None;
+    nb::handle shift = Py_None, diagonal = Py_None, active = Py_None, border = Py_None, lengths = Py_None, sizes = Py_None, upper = Py_None;
     std::optional<bool> check;
     CallOptions numbers = {};
 };
@@ -42,6 +42,7 @@ inline constexpr std::array all_options{
     Option{"border", &Options::border, false, true},
     Option{"lengths", &Options::lengths, false, true},
     Option{"sizes", &Options::sizes, false, true},
+    Option{"upper", &Options::upper, false, true},
     Option{"check", &Options::check, true, false},
     Option{"pivot_floor", &CallOptions::pivot_floor, false, false},
     Option{"accept_nearly_singular", &CallOptions::accept_nearly_singular, false, false},

@@ -191,7 +191,7 @@ nb::object BoundSolver::reciprocal_condition(nb::handle d, nb::handle e, const O
     Inputs in(members);
     read_system(in, d, e, options);
     expect_shape(in.d, members.shape({horizon, n, n}));
-    for (auto* array : {&in.d, &in.e, &in.shift, &in.diagonal, &in.active, &in.f, &in.c, &in.lengths, &in.sizes})
+    for (auto* array : {&in.d, &in.e, &in.u, &in.shift, &in.diagonal, &in.active, &in.f, &in.c, &in.lengths, &in.sizes})
         if (*array && !on_host()) array->read(helper("on_host")(array->object()), array->name());
     std::vector<double> values;
     lend(members, false, bool(in.active), false, [&](Solver& solver, Stream) {
@@ -203,7 +203,8 @@ nb::object BoundSolver::reciprocal_condition(nb::handle d, nb::handle e, const O
                                             .f = in.f.as<const Real>(),
                                             .c = in.c.as<const Real>(),
                                             .lengths = in.lengths.as<const int>(),
-                                            .sizes = in.sizes.as<const int>()};
+                                            .sizes = in.sizes.as<const int>(),
+                                            .u = in.u.as<const Real>()};
             values = solver.reciprocal_condition<Real>(in.d.all<const Real>(), in.e.all<const Real>(), added);
         });
     });

@@ -19,7 +19,8 @@ class Plan:
     sizes: each block has a number of rows of its own, which factorizations take as their option sizes.
     bandwidth: w, the blocks that E, (N, w, n, n), has below each diagonal block. It is solved by blocks of w n rows, which
     selected_inverse has too.
-    matrix: "positive-definite", or "symmetric", whose pivots may have both signs: A = P' L S L' P.
+    matrix: "positive-definite"; "symmetric", whose pivots may have both signs: A = P' L S L' P; or "general", whose Solvers take upper, the
+    blocks (i, i + 1) in the shape of E, where they take D and E, and have solve_transposed.
     Raises SpecError, DeviceError, CompileError, CacheError.
     """
 
@@ -135,7 +136,8 @@ class Solver:
     batch axis in front of D there is one in front of all. Up to the Plan's batch members may be given. Sweeps take the members of the last
     factorization. out: where the result goes, contiguous; x may be b itself. Without it a new array of b's library is returned.
 
-    Options: shift (batch,) or a number, diagonal (batch, N, n), active (batch,), pivot_floor, accept_nearly_singular, as in trifold.solve.
+    Options: shift (batch,) or a number, diagonal (batch, N, n), active (batch,), upper, pivot_floor, accept_nearly_singular, as in
+    trifold.solve.
     check, by default True on the CPU: raise NotPositiveDefinite, NearlySingular, OutOfRange or NotConverged; on a GPU that waits. Else a
     GPU's calls only enqueue, on the current stream of the arrays' library. Raises SpecError on arrays that do not fit.
     """
@@ -179,6 +181,11 @@ class Solver:
         """
         P' L^-T b: with b of forward() the solution, with independent standard normal numbers a draw of covariance A^-1. Shapes and errors
         are those of solve().
+        """
+
+    def solve_transposed(self, b: ArrayLike, out: ArrayLike | None = None, **options: Unpack[Sweep]) -> Any:
+        """
+        A'^-1 b, of a Plan of general matrices that has solve among its operations. Shapes and errors are those of solve().
         """
 
     def selected_inverse(self, out: tuple[Any, Any] | None = None, **options: Unpack[Sweep]) -> tuple[Any, ...]:

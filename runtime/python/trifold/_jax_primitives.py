@@ -4,6 +4,8 @@ All take canonical arrays: D (B, N, n, n), E (B, N - 1, n, n), b (B, N, n, m). A
 R right-hand sides that its Plan solves for at a time, and k so that there is room for it. So shapes say which Plan a value belongs to. Its
 memory is not divided by member: a value of many members cannot be cut into values of fewer.
 
+A general matrix has U (B, N - 1, n, n) behind E, the blocks (i, i + 1), and primitives of its own, whose names begin with "general".
+
 Where D is (B, N, n, 3 n), it is A's rows of blocks [A(i, i - 1), A(i, i), A(i, i + 1)], and so is E.
 
 Operations on a value take D and E too. They read neither, and XLA drops them: derivatives need them.
@@ -39,6 +41,7 @@ ir: Any = importlib.import_module("jax.extend.mlir.ir")
 stablehlo: Any = importlib.import_module("jax.extend.mlir.dialects.stablehlo")
 
 _OPERATIONS = ["solve", "factor_solve"]
+_OPERATIONS_OF_GENERAL = ["factor", "solve", "factor_solve"]
 _OPERATIONS_OF_INVERSE = ["factor", "forward", "backward", "solve", "factor_solve", "inverse"]
 _MOST_AT_A_TIME = 32  # right-hand sides
 
@@ -99,10 +102,12 @@ def _is_ring(D: Any, E: Any) -> bool:
     return not _has_rows(D) and E.shape[1] == D.shape[1]
 
 
-def _problem(call: str, D: Any, E: Any, rhs: int, inverse: bool, accept: bool = False) -> str:
+def _problem(call: str, D: Any, E: Any, rhs: int, inverse: bool, accept: bool = False, general: bool = False) -> str:
     batch, horizon, block, width = map(int, D.shape)
     spec: dict[str, Any] = {"block": block, "horizon": horizon, "batch": batch, "rhs": int(rhs), "precision": precision(D)}
     spec["operations"] = _OPERATIONS_OF_INVERSE if inverse else _OPERATIONS
+    if general:
+        spec["matrix"], spec["operations"] = "general", _OPERATIONS_OF_GENERAL
     if _is_ring(D, E):
         spec["ring"] = True
     if _has_rows(D):
@@ -119,9 +124,9 @@ def _value_bytes(problem: str, device: str) -> int:
     return jax_value_bytes(problem, device)
 
 
-def _value_shape(D: Any, E: Any, rhs: int, inverse: bool) -> tuple[int, int, int]:
+def _value_shape(D: Any, E: Any, rhs: int, inverse: bool, general: bool) -> tuple[int, int, int]:
     """The largest of the devices that JAX has: which of them it will be is not known when shapes must be."""
-    problem = _problem("factor", D, E, rhs, inverse)
+    problem = _problem("factor", D, E, rhs, inverse, general=general)
     devices = ["cpu"] if jax.default_backend() == "cpu" else ["cpu", "cuda"]
     most = max(_value_bytes(problem, device) for device in devices)
     parts = D.shape[0] * rhs
@@ -136,9 +141,9 @@ def abstract_like(aval: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return aval.update(shape=shape, dtype=np.dtype(dtype), weak_type=False, sharding=sharding)
 
 
-def _check_value(value: Any, D: Any, E: Any, inverse: bool) -> None:
+def _check_value(value: Any, D: Any, E: Any, inverse: bool, general: bool) -> None:
     """When XLA's code is made: before, inside vmap, shapes of values are those of the whole batch, and other shapes are not."""
-    expected = _value_shape(D, E, value.shape[1], inverse) if value.ndim == 3 else ()
+    expected = _value_shape(D, E, value.shape[1], inverse, general) if value.ndim == 3 else ()
     if value.shape != expected:
         raise SpecError(f"the factor's value has shape {value.shape} where D has {D.shape}; a factor of many members cannot be divided")
 
@@ -197,7 +202,7 @@ def _shapes(inputs: list[str], outputs: list[str], *avals: Any, inverse: bool = 
 
     def result(name: str) -> Any:
         if name == "value":
-            return abstract_like(D, _value_shape(D, given["E"], columns, inverse), np.uint8)
+            return abstract_like(D, _value_shape(D, given["E"], columns, inverse, "U" in given), np.uint8)
         if name == "log_determinant":
             return abstract_like(D, D.shape[:1], real())
         like = given[{"x": "b", "diagonal": "D", "lower": "E"}[name]]
@@ -214,6 +219,11 @@ selected_inverse_p = _of_chain("selected_inverse", "value D E", "diagonal lower"
 forward_p = _of_chain("forward", "value D E b", "x")
 backward_p = _of_chain("backward", "value D E b", "x")
 marginals_p = _of_chain("marginals", "D E b", "value log_determinant diagonal lower x")
+general_factor_p = _of_chain("general_factor", "D E U", "value")
+general_factor_solve_p = _of_chain("general_factor_solve", "D E U b", "value x")
+general_solve_p = _of_chain("general_solve", "value D E U b", "x")
+general_solve_transposed_p = _of_chain("general_solve_transposed", "value D E U b", "x")
+general_log_determinant_p = _of_chain("general_log_determinant", "value D E U", "log_determinant")
 _CALLS = {primitive.name.removeprefix("trifold_"): primitive for primitive in _NAMES}
 change_of_inverse_p = _of_chain("change_of_inverse", "D E scale dD dE", "diagonal lower")  # no call: it is made of others
 
@@ -236,13 +246,14 @@ def _lower(name: str, platform: str, ctx: Any, *operands: Any, inverse: bool, ac
     inputs, outputs = _NAMES[_CALLS[name]]
     given, results = dict(zip(inputs, ctx.avals_in)), dict(zip(outputs, ctx.avals_out))
     value, log_determinant = {**given, **results}["value"], results.get("log_determinant")
-    problem = _problem(name, given["D"], given["E"], value.shape[1], inverse, accept)
+    general = "U" in given
+    problem = _problem(name, given["D"], given["E"], value.shape[1], inverse, accept, general)
     aliases: dict[str, Any] = {}
     if "value" in results:
         if platform in backend.backends():
             _compile_early(problem, platform)
     else:
-        _check_value(value, given["D"], given["E"], inverse)
+        _check_value(value, given["D"], given["E"], inverse, general)
         given = {one: aval for one, aval in given.items() if one in ("value", "b")}
         if log_determinant is None:
             results, aliases = {"value": value, **results}, {"operand_output_aliases": {0: 0}}
@@ -346,11 +357,40 @@ def _jvp(primitive: Any, primals: Any, tangents: Any, **parameters: Any) -> Any:
     return results, [found[name] for name in outputs]
 
 
-def _transpose(adjoint: Any, cotangents: Any, value: Any, D: Any, E: Any, b: Any, *, inverse: bool) -> Any:
-    """Transposes what is linear in b."""
-    (cotangent,) = cotangents
-    by_b = ad.Zero(b.aval) if isinstance(cotangent, ad.Zero) else adjoint.bind(value, D, E, cotangent, inverse=inverse)[0]
-    return [None, None, None, by_b]
+def _transpose(adjoint: Any, cotangents: Any, *operands: Any, inverse: bool) -> Any:
+    """Transposes what is linear in b, which is the last operand."""
+    (cotangent,), (*matrix, b) = cotangents, operands
+    by_b = ad.Zero(b.aval) if isinstance(cotangent, ad.Zero) else adjoint.bind(*matrix, cotangent, inverse=inverse)[0]
+    return [*[None] * len(matrix), by_b]
+
+
+def _times_general(D: Any, E: Any, U: Any, x: Any) -> Any:
+    """A x of a general matrix."""
+    multiply = functools.partial(jnp.matmul, precision="highest")
+    count = E.shape[1]
+    down, up = multiply(E, x[:, :count]), multiply(U, jnp.roll(x, -1, 1)[:, :count])
+    filled = [(0, 0), (0, x.shape[1] - count), (0, 0), (0, 0)]  # in a ring, which has as many of them as blocks, nothing
+    return multiply(D, x) + jnp.roll(jnp.pad(down, filled), 1, 1) + jnp.pad(up, filled)
+
+
+def _general_jvp(primitive: Any, primals: Any, tangents: Any, **parameters: Any) -> Any:
+    inputs, outputs = _NAMES[primitive]
+    results, changes = primitive.bind(*primals, **parameters), dict(zip(inputs, tangents))
+    known = {**dict(zip(inputs, primals)), **dict(zip(outputs, results))}
+    matrix, of_matrix = [known[name] for name in "DEU"], [changes[name] for name in "DEU"]
+    found: dict[str, Any] = {name: _zero(known[name]) for name in outputs}
+    if "log_determinant" in known and not _all_zero(*of_matrix):
+        raise SpecError("log_determinant() of a general matrix has no derivatives; give jax.lax.stop_gradient of D, E and upper")
+    if "x" in known and not _all_zero(*of_matrix, changes["b"]):
+        turned = primitive is general_solve_transposed_p
+        (right,) = _filled([changes["b"]], [known["b"]])
+        if not _all_zero(*of_matrix):
+            dD, dE, dU = _filled(of_matrix, matrix)
+            change = [jnp.swapaxes(part, -1, -2) for part in (dD, dU, dE)] if turned else [dD, dE, dU]
+            right -= _times_general(change[0], change[1], change[2], known["x"])
+        sweep = primitive if turned else general_solve_p
+        found["x"] = sweep.bind(known["value"], *matrix, right, inverse=parameters["inverse"])[0]
+    return results, [found[name] for name in outputs]
 
 
 def _change_of_log_determinant(result: Any, blocks_of_inverse: Any, dD: Any, dE: Any) -> Any:
@@ -413,9 +453,17 @@ def _change_of_inverse_transpose(cotangents: Any, D: Any, E: Any, scale: Any, dD
 
 for _primitive_of in _NAMES:
     ad.primitive_jvps[_primitive_of] = functools.partial(_jvp, _primitive_of)
+for _primitive_of in (p for p in _NAMES if "U" in _NAMES[p][0]):
+    ad.primitive_jvps[_primitive_of] = functools.partial(_general_jvp, _primitive_of)
 ad.primitive_jvps[change_of_inverse_p] = _change_of_inverse_jvp
 ad.primitive_transposes[change_of_inverse_p] = _change_of_inverse_transpose
-for _primitive_of, _adjoint in ((solve_p, solve_p), (forward_p, backward_p), (backward_p, forward_p)):
+for _primitive_of, _adjoint in (
+    (solve_p, solve_p),
+    (forward_p, backward_p),
+    (backward_p, forward_p),
+    (general_solve_p, general_solve_transposed_p),
+    (general_solve_transposed_p, general_solve_p),
+):
     ad.primitive_transposes[_primitive_of] = functools.partial(_transpose, _adjoint)
 mlir.register_lowering(change_of_inverse_p, mlir.lower_fun(_change_of_inverse, multiple_results=True))
 

@@ -40,10 +40,12 @@ class Status(NamedTuple):
     quadratic: Any  #: False: b' A^-1 b left the range of float64
     least_pivot: Any  #: the least pivot, each over the diagonal entry that it began with; 0: the factorization failed
     nearly_singular: Any  #: True: it is so small that rounding decides it, which was not accepted
-    negative: Any  #: pivots below zero, as many as A has eigenvalues below zero; of matrix="symmetric"
-    growth: (
-        Any  #: with matrix="symmetric", the largest sum of a row's squares in L over the largest entry of A; least_pivot is over that sum
-    )
+    #: Pivots below zero: with matrix="symmetric" as many as A has eigenvalues below zero; with "general" interchanges are added, so that
+    #: det A has the sign of (-1)^negative.
+    negative: Any
+    #: With matrix="symmetric" the largest sum of a row's squares in L over the largest entry of A, with "general" the largest sum of
+    #: products of a row of L and the largest entries of U's rows; least_pivot is over the sum of its row.
+    growth: Any
 
 
 class Refinement(NamedTuple):

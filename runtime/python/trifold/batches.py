@@ -70,6 +70,14 @@ def fitting(D: Any, E: Any, b: Any = None) -> Together:
     return Together(D, E, b if b is None else _repeated(b, size, members is None), itself, itself)
 
 
+def fitting_upper(D: Any, E: Any, upper: Any, b: Any = None) -> tuple[Together, Any]:
+    """fitting() of a general matrix, and its blocks above the diagonal, with the batch axis of the others."""
+    D, E, *_ = fitting(D, E)
+    D, upper, *_ = fitting(D, upper)
+    together = fitting(D, E, b)
+    return together, fitting(together.D, upper).E
+
+
 def fitting_factor(inner: tuple[int, int], batch: int | None, b: Any) -> tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]:
     """b for a factor of blocks (N, n), and the functions of Together. batch: how many members it has; None: it has no batch axis."""
     b = b if hasattr(b, "ndim") else adapt(b, "b")

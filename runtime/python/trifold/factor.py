@@ -6,13 +6,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any, TypedDict, Unpack
 
+import numpy
+
 from ._core import Plan, Solver, solver_for
 from .arrays import ArrayLike, BorderedMarginals, Marginals, Status, columns_alone, floating, give_back, is_jax
 from .bands import fitting_band, unfolded
-from .batches import fitting_factor, itself
+from .batches import Together, fitting_factor, fitting_upper, itself
 from .bordered import is_pair, rows_of, split
 from .errors import SpecError
-from .options import Option, array, flag, known, read, real, takes, truth, whole, word
+from .options import Option, array, flag, known, read, real, takes, truth, whole, word, word_or_none
 
 _MIXED = "factor,solve,factor_solve"
 
@@ -33,6 +35,7 @@ class System(TypedDict, total=False):
     border: Annotated[Any, Option(None, array)]
     lengths: Annotated[Any, Option(None, array)]
     sizes: Annotated[Any, Option(None, array)]
+    upper: Annotated[Any, Option(None, array)]
 
 
 class Factorization(System, Sweep, total=False):
@@ -48,17 +51,23 @@ class Options(Factorization, total=False):
     mixed: Annotated[bool, Option(False, flag)]
     ring: Annotated[bool, Option(False, flag)]
     bandwidth: Annotated[int, Option(1, whole)]
-    matrix: Annotated[str, Option("positive-definite", word)]
+    matrix: Annotated[str | None, Option(None, word_or_none)]
     schedule: Annotated[str, Option("auto", word)]
     workers: Annotated[int, Option(1, whole)]
 
 
+np: Any = numpy
 OPTIONS, SYSTEM = known(Options), known(System)
 
 
 def _solver_for(D: Any, b: Any, operations: str, settings: dict[str, Any], rhs: int = 1) -> Solver:
     """For arrays like these. What is left in the settings are those of a call."""
-    mixed, ring, bandwidth, matrix = (settings.pop(name) for name in ("mixed", "ring", "bandwidth", "matrix"))
+    mixed, ring, bandwidth = (settings.pop(name) for name in ("mixed", "ring", "bandwidth"))
+    matrix = _kind(settings.pop("matrix"), settings["upper"])
+    if matrix == "general" and mixed:
+        raise SpecError("mixed precision is for positive definite matrices; leave mixed or upper out")
+    if matrix == "general" and operations == "all":
+        operations = ""  # all but the selected inverse, which such a matrix has not
     border = 0 if settings["border"] is None else rows_of(settings["border"])
     if operations == "all" and border > 0 and bandwidth > 1:
         operations = ""  # all but the selected inverse, which such a matrix has not
@@ -66,6 +75,23 @@ def _solver_for(D: Any, b: Any, operations: str, settings: dict[str, Any], rhs: 
     schedule, workers = settings.pop("schedule"), settings.pop("workers")
     lengths, sizes = settings["lengths"] is not None, settings["sizes"] is not None
     return solver_for(D, b, operations, schedule, workers, mixed, rhs, border, ring, lengths, sizes, bandwidth, matrix)
+
+
+def _kind(matrix: str | None, upper: Any) -> str:
+    if upper is None:
+        return "positive-definite" if matrix is None else matrix
+    if matrix not in (None, "general"):
+        raise SpecError(f"upper has blocks of a general matrix, and matrix is {matrix!r}; leave one of them out")
+    return "general"
+
+
+def _fitting(D: Any, E: Any, b: Any, settings: dict[str, Any]) -> Together:
+    """Arrays of one call, among which upper stays in the settings."""
+    D, E, b = floating(D, "D"), floating(E, "E"), b if b is None else floating(b, "b")
+    if settings["upper"] is None or settings["bandwidth"] > 1:
+        return fitting_band(D, E, b, settings["bandwidth"])
+    together, settings["upper"] = fitting_upper(D, E, floating(settings["upper"], "upper"), b)
+    return together
 
 
 @takes(OPTIONS)
@@ -101,6 +127,10 @@ def solve(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, **options: Unpack[Opt
     matrix: "positive-definite", or "symmetric", whose pivots may have both signs: A = P' L S L' P, without interchanges. A zero pivot
     raises NotPositiveDefinite, and NearlySingular where L grew so much that few digits are left. Factor.status has the negative pivots.
 
+    upper, in the shape of E: block (i, i + 1) of a general A, of which all of D is read; in a ring the last is A(N - 1, 0). It makes matrix
+    "general": A = L U, where rows are interchanged within each block. Errors are as with "symmetric". border, lengths, sizes, bandwidth,
+    mixed and pivot_floor are not there for it.
+
     check, by default True on the CPU: raise NotPositiveDefinite, NearlySingular, OutOfRange or NotConverged when a member fails. Without
     it the x of a member that fails is NaN; only where A is nearly singular x is what was computed, and Factor.status says so. On a GPU the
     work is enqueued on the library's current stream, and only check=True waits for it. Raises SpecError on arrays that do not fit,
@@ -112,7 +142,7 @@ def solve(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, **options: Unpack[Opt
         pair, joined = split(b, blocks.shape[-3:-1], rows_of(settings["border"]), blocks.ndim == 4)
         pair = tuple(floating(part, "b") for part in pair)
         return joined(_solver_for(blocks, pair[0], "factor_solve,solve", settings).factor_solve(blocks, E, pair, **settings))
-    D, E, b, back, _ = fitting_band(floating(D, "D"), floating(E, "E"), floating(b, "b"), settings["bandwidth"])
+    D, E, b, back, _ = _fitting(D, E, b, settings)
     return back(_solver_for(D, b, "factor_solve,solve", settings).factor_solve(D, E, b, **settings))
 
 
@@ -127,9 +157,11 @@ def marginals(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, **options: Unpack
     settings = read(marginals, options, OPTIONS)
     if settings["mixed"]:
         raise SpecError("mixed precision has no selected inverse; take solve(), or marginals() without mixed")
+    if _kind(settings["matrix"], settings["upper"]) == "general":
+        raise SpecError("a general matrix has no marginals; take solve(), or factor()")
     if settings["border"] is not None:
         return _bordered_marginals(D, E, b, settings)
-    D, E, b, back, back_columns = fitting_band(floating(D, "D"), floating(E, "E"), floating(b, "b"), settings["bandwidth"])
+    D, E, b, back, back_columns = _fitting(D, E, b, settings)
     solver = _solver_for(D, b, "all", settings)
     found = solver.marginals(D, E, b, **settings)
     diagonal, lower = unfolded(solver.plan, found.diagonal, found.lower)
@@ -159,7 +191,7 @@ def factor(D: ArrayLike, E: ArrayLike | None, *, rhs: int = 1, **options: Unpack
     settings = read(factor, options, OPTIONS)
     D, E = floating(D, "D"), floating(E, "E")
     if settings["border"] is None:
-        D, E, *_ = fitting_band(D, E, None, settings["bandwidth"])
+        D, E, *_ = _fitting(D, E, None, settings)
     mixed = settings["mixed"]
     solver = _solver_for(D, None, "all", settings, whole(rhs, "rhs", 1))
     solver.factor(D, E, **settings)
@@ -167,7 +199,7 @@ def factor(D: ArrayLike, E: ArrayLike | None, *, rhs: int = 1, **options: Unpack
 
 
 class Factor:
-    """A = P' L L' P, as factor() leaves it. Its memory is an array of the library that D came from.
+    """A = P' L L' P, or another factorization by the matrix, as factor() leaves it. Its memory is an array of the library that D came from.
 
     Arrays b and y have the shape (N, n), or (N, n, m), with the batch axis of D in front where D has one; one A takes a batch of b too, and
     a batch of A one b. With a border they are as solve() takes them. Calls of several threads on one Factor wait for one another; on a GPU
@@ -207,8 +239,16 @@ class Factor:
         checks = truth(check, "check")
         return back(self._solver.solve(b, out, check=self._check if checks is None else checks))
 
+    def solve_transposed(self, b: ArrayLike, out: ArrayLike | None = None, *, check: bool | None = None) -> Any:
+        """A'^-1 b, by the same factors; A^-1 b where A is symmetric. check: by default that of factor()."""
+        if self.plan.matrix != "general":
+            return self.solve(b, out, check=check)
+        b, back, _ = self._fitting(floating(b, "b"), out)
+        checks = truth(check, "check")
+        return back(self._solver.solve_transposed(b, out, check=self._check if checks is None else checks))
+
     def forward(self, b: ArrayLike, out: ArrayLike | None = None) -> Any:
-        """y = L^-1 P b, whose squares sum up to b' A^-1 b; of matrix="symmetric" S L^-1 P b."""
+        """y = L^-1 P b, whose squares sum up to b' A^-1 b; of matrix="symmetric" S L^-1 P b, and of a general one what backward() takes."""
         b, back, _ = self._fitting(b, out)
         return back(self._solver.forward(b, out, check=False))
 
@@ -234,8 +274,18 @@ class Factor:
         """log |det A| by member, in float64; NaN for a member that failed."""
         return self._back(self._solver.log_determinant())
 
+    def determinant_sign(self) -> Any:
+        """1 or -1 by member, the sign of det A, in float64; NaN for a member that failed. On a GPU this waits.
+
+        With log_determinant() it is what numpy.linalg.slogdet returns.
+        """
+        status = self._solver.status()
+        return np.where((status.block < 0) & (status.floors >= 0), 1.0 - 2.0 * (status.negative % 2), np.nan)[()]
+
     def quadratic(self, b: ArrayLike) -> Any:
         """b' A^-1 b for each right-hand side, in float64."""
+        if self.plan.matrix == "general":
+            raise SpecError("a general matrix has no quadratic; multiply b and solve(b)")
         if self._mixed:
             raise SpecError("mixed precision has no quadratic; multiply b and solve(b)")
         columns_at = 3 if self._solver.batched else 2

@@ -13,7 +13,7 @@ from .arrays import ArrayLike, kind_of, plain, readable
 from .bands import expect_band
 from .errors import SpecError
 from .namespaces import Namespace, namespace_of
-from .options import flag, whole
+from .options import flag, lower_alone, whole
 from .symmetry import agree
 
 np: Any = numpy
@@ -22,16 +22,25 @@ _SMALL = {"float64": 2.0**-100, "float32": 2.0**-40}  # their squares are far be
 
 
 def matvec(
-    D: ArrayLike, E: ArrayLike | None, x: ArrayLike, *, ring: bool = False, lengths: Any = None, sizes: Any = None, bandwidth: int = 1
+    D: ArrayLike,
+    E: ArrayLike | None,
+    x: ArrayLike,
+    *,
+    ring: bool = False,
+    lengths: Any = None,
+    sizes: Any = None,
+    bandwidth: int = 1,
+    upper: Any = None,
 ) -> Any:
     """A x. D: (N, n, n), of which only the lower triangles are read; E: (N - 1, n, n), or None when N is 1; x: (N, n), or (N, n, m).
 
     ring: E has N blocks, of which the last couples the last block to the first. bandwidth, w: E is (N, w, n, n), and E[i, k] is block
     (i + k + 1, i). lengths and sizes are those of solve(): what D, E and x hold beyond them is not used, and A x is zero there.
-    Each may have batch axes in front, which are broadcast. Arrays of NumPy, CuPy, torch or JAX, with gradients; those of D are symmetric.
-    Raises SpecError on what does not fit.
+    upper, in the shape of E: blocks (i, i + 1) of a general A, of which all of D is read; in a ring the last is A(N - 1, 0). Each may
+    have batch axes in front, which are broadcast. Arrays of NumPy, CuPy, torch or JAX, with gradients; without upper those of D are
+    symmetric. Raises SpecError on what does not fit.
     """
-    w = expect_together(ring, lengths, sizes, bandwidth)
+    w = expect_together(ring, lengths, sizes, bandwidth, upper)
     space, blocks, below = _read(D, E, x, ring=ring, bandwidth=w)
     given = space.array(x, "x")
     n, horizon = blocks.shape[-1], blocks.shape[-3]
@@ -42,35 +51,46 @@ def matvec(
     if lengths is not None or sizes is not None:
         blocks, below, there = shortened_blocks(space, blocks, below, lengths, sizes)
         given = space.xp.where(there[..., None], given, space.constant(0.0))
+    above = _above(space, below, upper)
     with space.exact():
-        result = space.symmetric(blocks) @ given
+        result = (space.symmetric(blocks) if upper is None else blocks) @ given
         if ring:
-            roll, above = space.xp.roll, below.swapaxes(-1, -2)
-            result = result + roll(below @ given, 1, -3) + above @ roll(given, -1, -3)
-        for k, part in enumerate([] if ring else _couplings(below, horizon, w), 1):
-            down, up = part @ given[..., :-k, :, :], part.swapaxes(-1, -2) @ given[..., k:, :, :]
+            result = result + space.xp.roll(below @ given, 1, -3) + above @ space.xp.roll(given, -1, -3)
+        for k, (part, other) in enumerate([] if ring else zip(_couplings(below, horizon, w), _couplings(above, horizon, w)), 1):
+            down, up = part @ given[..., :-k, :, :], other @ given[..., k:, :, :]
             none = 0 * result[..., :k, :, :]
             result = result + space.xp.concatenate([none, down], -3) + space.xp.concatenate([up, none], -3)
     return result if columns else result[..., 0]
 
 
-def to_dense(D: ArrayLike, E: ArrayLike | None, *, ring: bool = False, lengths: Any = None, sizes: Any = None, bandwidth: int = 1) -> Any:
+def to_dense(
+    D: ArrayLike,
+    E: ArrayLike | None,
+    *,
+    ring: bool = False,
+    lengths: Any = None,
+    sizes: Any = None,
+    bandwidth: int = 1,
+    upper: Any = None,
+) -> Any:
     """A as one matrix, (N n, N n), with batch axes in front where D has any. Arrays and errors are those of matvec().
 
     Beyond lengths and sizes it is the identity, so that its inverse and its determinant are those of the smaller matrix.
     """
-    w = expect_together(ring, lengths, sizes, bandwidth)
+    w = expect_together(ring, lengths, sizes, bandwidth, upper)
     space, blocks, lower = _read(D, E, ring=ring, bandwidth=w)
     if lengths is not None or sizes is not None:
         blocks, lower, _ = shortened_blocks(space, blocks, lower, lengths, sizes)
+    above, blocks = _above(space, lower, upper), space.symmetric(blocks) if upper is None else blocks
     horizon, n = blocks.shape[-3], blocks.shape[-1]
     at, place = np.eye(horizon), "...kab,ik,jk->...iajb"
     with space.exact():
-        result = space.xp.einsum(place, space.symmetric(blocks), space.constant(at), space.constant(at))
-        for k, part in enumerate([lower] if ring else _couplings(lower, horizon, w), 1):
+        result = space.xp.einsum(place, blocks, space.constant(at), space.constant(at))
+        beside = [(lower, above)] if ring else zip(_couplings(lower, horizon, w), _couplings(above, horizon, w))
+        for k, (part, other) in enumerate(beside, 1):
             count = part.shape[-3]
             first, second = space.constant(np.roll(at, k, 0)[:, :count]), space.constant(at[:, :count])
-            result = result + space.xp.einsum(place, part, first, second) + space.xp.einsum(place, part.swapaxes(-1, -2), second, first)
+            result = result + space.xp.einsum(place, part, first, second) + space.xp.einsum(place, other, second, first)
     return result.reshape(*result.shape[:-4], horizon * n, horizon * n)
 
 
@@ -81,7 +101,17 @@ def _couplings(E: Any, horizon: int, bandwidth: int) -> list[Any]:
     return [E[..., : horizon - k - 1, k, :, :] for k in range(min(bandwidth, horizon - 1))]
 
 
-def expect_together(ring: Any, lengths: Any, sizes: Any, bandwidth: Any) -> int:
+def _above(space: Namespace, E: Any, upper: Any) -> Any:
+    """The blocks above the diagonal, in the shape of E."""
+    if upper is None:
+        return E.swapaxes(-1, -2)
+    given = space.array(upper, "upper")
+    if tuple(given.shape[-3:]) != tuple(E.shape[-3:]):
+        raise SpecError(f"upper has shape {tuple(given.shape)}; give {tuple(E.shape[-3:])}, as E has")
+    return given
+
+
+def expect_together(ring: Any, lengths: Any, sizes: Any, bandwidth: Any, upper: Any = None) -> int:
     """The bandwidth. Raises where shapes are asked for that there are not together."""
     ring, w = flag(ring, "ring"), whole(bandwidth, "bandwidth", 1)
     own = "lengths" if lengths is not None else "sizes" if sizes is not None else ""
@@ -89,9 +119,29 @@ def expect_together(ring: Any, lengths: Any, sizes: Any, bandwidth: Any) -> int:
         raise SpecError("a ring has no end, so its members have no lengths of their own; leave ring or lengths out")
     if ring and (own or w > 1):
         raise SpecError(f"a ring with {own or 'bandwidth'} is not there yet; leave one of them out")
+    if upper is not None and (own or w > 1):
+        raise SpecError(f"a general matrix with {own or 'bandwidth'} is not there yet; leave upper or {own or 'bandwidth'} out")
     if w > 1 and own:
         raise SpecError(f"bandwidth and {own} are not there yet together; leave one of them out")
     return w
+
+
+def expect_general(ring: Any, lengths: Any, sizes: Any, bandwidth: Any, border: Any, triangle: str) -> None:
+    """Raises where what is given with upper is not there for general matrices."""
+    expect_together(ring, lengths, sizes, bandwidth, True)
+    if border is not None:
+        raise SpecError("a general matrix with a border is not there yet; leave upper or border out")
+    if lower_alone(triangle):
+        raise SpecError("all of D is read where upper is given; leave triangle out")
+
+
+def expect_diagonals(dl: Any, d: Any, du: Any, b: Any) -> None:
+    """Raises where shapes are not those of tridiagonal_solve()."""
+    shapes = [tuple(x.shape) for x in (dl, d, du, b)]
+    if d.ndim < 1 or 0 in shapes[1] or any(shape != shapes[1] for shape in shapes[:3]):
+        raise SpecError(f"dl, d and du have shapes {shapes[0]}, {shapes[1]} and {shapes[2]}; give (..., m) of all three")
+    if b.ndim != d.ndim + 1 or shapes[3][:-1] != shapes[1] or shapes[3][-1] == 0:
+        raise SpecError(f"b has shape {shapes[3]}; give {(*shapes[1], 'n')}, as d has {shapes[1]}")
 
 
 def shortened(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, lengths: Any = None, *, sizes: Any = None) -> tuple[Any, Any, Any]:

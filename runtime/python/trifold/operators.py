@@ -32,16 +32,24 @@ def __dir__() -> list[str]:
     return __all__
 
 
-def chain(D: ArrayLike, E: ArrayLike | None) -> Any:
-    """A of blocks D on its diagonal and E below it, as in trifold.solve, without a batch. Raises SpecError on shapes that do not fit."""
+def chain(D: ArrayLike, E: ArrayLike | None, upper: ArrayLike | None = None) -> Any:
+    """A of blocks D on its diagonal, E below it and upper above it, as in trifold.solve, without a batch.
+
+    Raises SpecError on shapes that do not fit.
+    """
     blocks = _alone(D, "D", 3)
-    below = None if E is None else _alone(E, "E", 3)
+    below, above = (None if array is None else _alone(array, name, 3) for array, name in ((E, "E"), (upper, "upper")))
     inner = tuple(blocks.shape[:2])
 
     def product(x: Any) -> Any:
-        return matvec(blocks, below, x)
+        return matvec(blocks, below, x, upper=above)
 
-    return _operator((chain, (D, E)), blocks, inner, product, product)
+    def transposed(x: Any) -> Any:
+        if above is None or below is None:
+            return product(x)
+        return matvec(blocks.swapaxes(1, 2), above.swapaxes(1, 2), x, upper=below.swapaxes(1, 2))
+
+    return _operator((chain, (D, E, upper)), blocks, inner, product, transposed)
 
 
 def grid(stencil: ArrayLike) -> Any:
@@ -69,7 +77,7 @@ def inverse(factor: Factor | GridFactor) -> Any:
         raise SpecError(f"factor is a {type(factor).__name__}; give what trifold.factor() or trifold.grid.factor() returns")
     if factor.batch is not None:
         raise SpecError(f"the factor has {factor.batch} members; an operator is of one")
-    return _operator((inverse, (factor,)), factor, (factor.plan.horizon, factor.plan.block), factor.solve, factor.solve)
+    return _operator((inverse, (factor,)), factor, (factor.plan.horizon, factor.plan.block), factor.solve, factor.solve_transposed)
 
 
 _AROUND = [(dy, dx) for dy in (-1, 0, 1) for dx in (-1, 0, 1)]

@@ -48,6 +48,10 @@ def word(value: Any, name: str) -> str:
     return value
 
 
+def word_or_none(value: Any, name: str) -> str | None:
+    return value if value is None else word(value, name)
+
+
 def _one_of(words: tuple[str, ...], value: Any, name: str) -> str:
     if word(value, name) in words:
         return value

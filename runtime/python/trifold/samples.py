@@ -44,8 +44,8 @@ def normal(generator: Any, shape: tuple[int, ...], dtype: str, library: str, dev
 def sample(solver: Any, generator: Any, mean: Any, draws: Any, members: int | None) -> Any:
     """Draws by a Solver of trifold whose last factorization had that many members."""
     plan = solver.plan
-    if plan.matrix == "symmetric":
-        raise SpecError('a matrix="symmetric" is the precision of no Gaussian; leave matrix out where A is positive definite')
+    if plan.matrix != "positive-definite":
+        raise SpecError(f'a matrix="{plan.matrix}" is the precision of no Gaussian; leave matrix out where A is positive definite')
     front = (plan.horizon, plan.block) if members is None else (members, plan.horizon, plan.block)
     if plan.border > 0:
         return _with_tip(solver, generator, mean, draws, front[:-2])

@@ -26,12 +26,13 @@ from ..arrays import ArrayLike, Likelihood, Marginals
 from ..batches import fitting, fitting_factor, itself
 from ..bordered import PIVOT_EPSILONS, by_parts, is_pair, least_pivot, rows_of
 from ..errors import SpecError
+from ..matrices import expect_general
 from ..options import flag, listed, lower_alone, truth, whole
 from ..samples import added, shape_of
 from ..shapes import Call, ShapedFactor, is_shaped, shaped
 from ..symmetry import blocks_agree
 from ..toolkit import load_nvrtc
-from . import grid
+from . import general, grid
 
 _jax: Any = importlib.import_module("jax")
 _jnp: Any = importlib.import_module("jax.numpy")
@@ -50,6 +51,7 @@ __all__ = [
     "selected_inverse",
     "solve",
     "solve_rows",
+    "tridiagonal_solve",
 ]
 
 
@@ -88,6 +90,7 @@ def solve(
     accept_nearly_singular: bool = False,
     triangle: str = "both",
     check_symmetry: bool = False,
+    upper: ArrayLike | None = None,
 ) -> Any:
     """A^-1 b, where A has the blocks D on its diagonal and E below it.
 
@@ -105,7 +108,13 @@ def solve(
     lengths, (batch,), sizes, (N,) or (batch, N), and bandwidth, w, for which E is (N, w, n, n), are those of trifold.solve(). x and
     gradients are zero beyond lengths and sizes. Numbers that do not fit raise SpecError; where they are traced, or on a GPU, results of
     their members are NaN.
+
+    upper, in the shape of E: blocks (i, i + 1) of a general matrix, of which all of D is read, as trifold.solve() takes it. Gradients of D
+    are then those of all of its entries. Of the options ring and accept_nearly_singular go with it.
     """
+    if upper is not None:
+        expect_general(ring, lengths, sizes, bandwidth, border, triangle)
+        return general.solve(D, E, upper, b, flag(ring, "ring"), _accepts(accept_nearly_singular))
     if is_shaped(lengths, sizes, bandwidth):
         call = _shaped(D, E, b, lengths, sizes, bandwidth, ring, border)
         return call(solve, accept_nearly_singular=accept_nearly_singular, triangle=triangle, check_symmetry=check_symmetry)
@@ -134,6 +143,16 @@ def solve_rows(S: ArrayLike, b: ArrayLike, *, accept_nearly_singular: bool = Fal
 
 
 @listed
+def tridiagonal_solve(dl: ArrayLike, d: ArrayLike, du: ArrayLike, b: ArrayLike, *, accept_nearly_singular: bool = False) -> Any:
+    """x of a general tridiagonal A, with the arguments of jax.lax.linalg.tridiagonal_solve, in whose place it may stand.
+
+    d: (..., m), the diagonal; dl and du, as d, below and above it: dl[..., 0] and du[..., m - 1] are not used. b: (..., m, n). Rows are not
+    interchanged: a member with a pivot of zero, or with growth that leaves few digits, is NaN.
+    """
+    return general.tridiagonal_solve(dl, d, du, b, _accepts(accept_nearly_singular))
+
+
+@listed
 def factor(
     D: ArrayLike,
     E: ArrayLike | None,
@@ -146,11 +165,16 @@ def factor(
     accept_nearly_singular: bool = False,
     triangle: str = "both",
     check_symmetry: bool = False,
-) -> Factor | ShapedFactor:
+    upper: ArrayLike | None = None,
+) -> Factor | ShapedFactor | Any:
     """Factors A once, to go on with. rhs: how many right-hand sides solve() will mostly be given, those of vmap included.
 
-    The other options are those of solve(). With lengths, sizes or a bandwidth it is a pytree of another type, with the same methods.
+    The other options are those of solve(). With lengths, sizes or a bandwidth it is a pytree of another type, with the same methods; with
+    upper one with solve(), solve_transposed() and log_determinant().
     """
+    if upper is not None:
+        expect_general(ring, lengths, sizes, bandwidth, None, triangle)
+        return general.factor(D, E, upper, whole(rhs, "rhs", 1), flag(ring, "ring"), _accepts(accept_nearly_singular))
     if is_shaped(lengths, sizes, bandwidth):
         options = {"accept_nearly_singular": accept_nearly_singular, "triangle": triangle, "check_symmetry": check_symmetry}
         return _shaped(D, E, None, lengths, sizes, bandwidth, ring).factor(factor, rhs=rhs, **options)

@@ -55,11 +55,11 @@ from ..arrays import Likelihood, Marginals
 from ..batches import Together, expect_ring, fitting, itself
 from ..bordered import PIVOT_EPSILONS, by_parts, least_pivot, rows_of
 from ..errors import NearlySingular, NotPositiveDefinite, SpecError
-from ..matrices import step_of_inverse
-from ..options import listed, lower_alone, truth
+from ..matrices import expect_general, step_of_inverse
+from ..options import flag, listed, lower_alone, truth
 from ..samples import added, normal, shape_of
 from ..shapes import Call, ShapedFactor, is_shaped, shaped
-from . import grid
+from . import general, grid
 
 __all__ = [
     "Factor",
@@ -73,6 +73,7 @@ __all__ = [
     "quadratic",
     "ranks",
     "solve",
+    "tridiagonal_solve",
 ]
 
 
@@ -160,6 +161,7 @@ def solve(
     bandwidth: int = 1,
     check: bool | None = None,
     triangle: str = "both",
+    upper: Any = None,
 ) -> Any:
     """A^-1 b, with the shape of b. Raises SpecError, NotPositiveDefinite, NearlySingular, OutOfRange.
 
@@ -171,7 +173,13 @@ def solve(
     lengths, (batch,), sizes, (N,) or (batch, N), and bandwidth, w, for which E is (N, w, n, n), are those of trifold.solve(). x and
     gradients are zero beyond lengths and sizes. Numbers that do not fit raise SpecError; on a GPU, and within vmap and compiled code,
     results of their members are NaN.
+
+    upper, in the shape of E: blocks (i, i + 1) of a general matrix, of which all of D is read, as trifold.solve() takes it. Gradients of D
+    are then those of all of its entries. Of the options ring and check go with it. torch.compile calls it as it is.
     """
+    if upper is not None:
+        expect_general(ring, lengths, sizes, bandwidth, border, triangle)
+        return general.solve(D, E, upper, b, flag(ring, "ring"), check)
     if is_shaped(lengths, sizes, bandwidth):
         return _shaped(D, E, b, lengths, sizes, bandwidth, ring, border)(solve, check=check, triangle=triangle)
     if border is not None:
@@ -298,12 +306,17 @@ def factor(
     bandwidth: int = 1,
     check: bool | None = None,
     triangle: str = "both",
-) -> Factor | ShapedFactor:
+    upper: Any = None,
+) -> Factor | ShapedFactor | Any:
     """Factors A, to solve with it again and again.
 
     columns: right-hand sides that are to be solved at once; more go in panels. The others are those of solve(). With lengths, sizes or a
-    bandwidth it is a tuple of another type, with the same methods. Raises SpecError, NotPositiveDefinite, NearlySingular.
+    bandwidth it is a tuple of another type, with the same methods. With upper it is an object with solve(), solve_transposed() and
+    log_determinant(). Raises SpecError, NotPositiveDefinite, NearlySingular.
     """
+    if upper is not None:
+        expect_general(ring, lengths, sizes, bandwidth, None, triangle)
+        return general.factor(D, E, upper, columns, flag(ring, "ring"), check)
     if is_shaped(lengths, sizes, bandwidth):
         call = _shaped(D, E, None, lengths, sizes, bandwidth, ring)
         return call.factor(factor, columns=columns, check=check, triangle=triangle)
@@ -312,6 +325,16 @@ def factor(
         raise SpecError(f"columns = {columns!r} is no whole number; give 1 or more")
     diagonal = _counted(D, triangle)
     return Factor(diagonal, E, _factor(diagonal, E, columns, _checks(D, check)))
+
+
+@listed
+def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, check: bool | None = None) -> Any:
+    """x of a general tridiagonal A, as jax.lax.linalg.tridiagonal_solve has it, with gradients to all four.
+
+    d: (..., m), the diagonal; dl and du, as d, below and above it: dl[..., 0] and du[..., m - 1] are not used. b: (..., m, n). Rows are not
+    interchanged: a pivot of zero raises NotPositiveDefinite, and growth that leaves few digits NearlySingular.
+    """
+    return general.tridiagonal_solve(dl, d, du, b, check)
 
 
 def _counted(D: Any, triangle: str) -> Any:
